@@ -56,6 +56,7 @@ def test_code_of_many_forms_does_what_it_does_with_the_stock_library(ros):
     stock, own = (lines_of_forms(ros, kind) for kind in ("stock", "recompiled"))
     assert "object: 3 mono8 camera 3000000001 whole" in own
     assert "all pairs came: yes" in own
+    assert "greeted: yes" in own
     assert own == stock
 
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <boost/make_shared.hpp>
+#include <chrono>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -78,7 +80,7 @@ bool is_onlooker(const ros::SubscriberLinkPtr& link) {
 struct PublisherSide::State {
   State(std::string topic_name, const StockType& stock, const message::Type& type,
         std::shared_ptr<baton::Node> own_node, std::shared_ptr<transport::Writer> own_writer, bool latched,
-        Mode own_mode)
+        Mode own_mode, bool numbers_messages)
       : topic(std::move(topic_name)),
         mode(own_mode),
         latch(latched),
@@ -86,7 +88,9 @@ struct PublisherSide::State {
         md5(md5_of(stock.md5sum)),
         node(std::move(own_node)),
         writer(std::move(own_writer)) {
-    if (begins_with_header(type)) header.emplace(message::Ros1Codec::compile(*type.fields[0].type).or_throw());
+    if (!begins_with_header(type)) return;
+    header.emplace(message::Ros1Codec::compile(*type.fields[0].type).or_throw());
+    numbers = numbers_messages;
   }
 
   void connected(const ros::SingleSubscriberPublisher& subscriber) {
@@ -181,6 +185,32 @@ struct PublisherSide::State {
     for (const auto& each : wanted) each.first->enqueueMessage(each.second, true, true);
   }
 
+  const Link* known(const ros::SubscriberLinkPtr& link) const {
+    const auto found = std::find_if(links.begin(), links.end(), [&](const Link& each) { return each.link == link; });
+    return found == links.end() ? nullptr : &*found;
+  }
+  /// Waits for Baton to serve a process that has just connected, if Baton will: a subscription takes no message by TCP any
+  /// more once one of Baton's has come. Not for long: a process that is stopped is never met.
+  void wait_until_met(const ros::SubscriberLinkPtr& link) {
+    const auto late = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
+    while (std::chrono::steady_clock::now() < late) {
+      const std::uint64_t version = node->participant()->graph_version();
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        look();
+        const Link* const found = known(link);
+        if (found == nullptr) return;
+        const Subscriptions* const subscriptions = of(*found);
+        if (subscriptions == nullptr || subscriptions->readers.empty()) {
+          if (node->participant()->unmet_count() == 0) return;
+        } else if (all_among(*found, writer->matched_readers()) || writer->statuses().refused_now > 0) {
+          return;
+        }
+      }
+      static_cast<void>(node->participant()->wait_graph_change(version, std::chrono::milliseconds(10)));
+    }
+  }
+
   /// Brings `processes`, and what the links have of it, up to date.
   void look() {
     const std::uint64_t now = node->participant()->graph_version();
@@ -227,14 +257,17 @@ struct PublisherSide::State {
            });
   }
   /// Whether Baton handed the latched message to the process's subscriptions, and to nobody else there.
-  bool got_last(const Link& link) const { return all_among(link, last_handed) && !of(link)->stock; }
+  bool got_last(const Link& link) const { return is_served(link, last_handed); }
+  /// Whether Baton serves everybody in the link's process.
+  bool is_served(const Link& link, const std::vector<Gid>& matched) const {
+    return all_among(link, matched) && !of(link)->stock;
+  }
   /// The links whose process gets this message from nobody else. `matched`: the readers that Baton serves.
   std::vector<ros::SubscriberLinkPtr> unserved(const std::vector<Gid>& matched) const {
     std::vector<ros::SubscriberLinkPtr> found;
     for (const Link& each : links) {
       if (handles_alone(each)) continue;
-      const bool served = all_among(each, matched) && !of(each)->stock;
-      if (!served) found.push_back(each.link);
+      if (!is_served(each, matched)) found.push_back(each.link);
     }
     return found;
   }
@@ -273,7 +306,8 @@ struct PublisherSide::State {
   const Mode mode;
   const bool latch;
   const message::Ros1Codec codec;
-  std::optional<message::Ros1Codec> header;  // of a type that begins with one: roscpp numbers it
+  std::optional<message::Ros1Codec> header;  // of a type that begins with one
+  bool numbers = false;                      // its `seq`
   const Md5 md5;
   const std::shared_ptr<baton::Node> node;
   const std::shared_ptr<transport::Writer> writer;
@@ -292,8 +326,8 @@ struct PublisherSide::State {
 
 PublisherSide::PublisherSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, bool latch,
                              Mode mode, const StockType& stock, const message::Type& type,
-                             std::shared_ptr<baton::Node> node, std::shared_ptr<transport::Writer> writer)
-    : state_(std::make_shared<State>(topic, stock, type, std::move(node), std::move(writer), latch, mode)),
+                             std::shared_ptr<baton::Node> node, std::shared_ptr<transport::Writer> writer, bool numbers)
+    : state_(std::make_shared<State>(topic, stock, type, std::move(node), std::move(writer), latch, mode, numbers)),
       queue_(handle.getCallbackQueue()) {
   const std::weak_ptr<State> weak = state_;
   const auto run = [&weak](void (State::*member)(const ros::SingleSubscriberPublisher&)) {
@@ -313,8 +347,8 @@ PublisherSide::PublisherSide(ros::NodeHandle& handle, const std::string& topic, 
   }
   ros::AdvertiseOptions options(topic, queue_size, stock.md5sum, stock.datatype, stock.definition,
                                 run(&State::connected), run(&State::disconnected));
-  options.latch = latch;                            // for the connection's header; the latched message is ours to send
-  options.has_header = state_->header.has_value();  // for stock publishers of the topic in this process
+  options.latch = latch;                 // for the connection's header; the latched message is ours to send
+  options.has_header = state_->numbers;  // for stock publishers of the topic in this process
   options.callback_queue = &at_once();
   state_->publisher = handle.advertise(options);
   state_->writer->on_event([weak](transport::Event event) {
@@ -349,7 +383,7 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
   State& state = *state_;
   const std::lock_guard<std::mutex> order(state.order);
   // Header is {seq, stamp, frame_id}.
-  if (state.header) *static_cast<std::uint32_t*>(message) = state.next_number;
+  if (state.numbers) *static_cast<std::uint32_t*>(message) = state.next_number;
   std::vector<Gid> matched;
   std::vector<State::Receiver> receivers;
   std::vector<std::uint8_t> header;
@@ -410,6 +444,32 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
   }
   for (const ros::SubscriberLinkPtr& link : links) link->enqueueMessage(encoded, true, true);
   BATON_CRASH_POINT("ros1.api.bytes_given");
+}
+
+void PublisherSide::publish_to(const ros::SingleSubscriberPublisher& subscriber, const ros::SerializedMessage& message,
+                               const std::function<void(const Gid&)>& hand_over) {
+  State& state = *state_;
+  const ros::SubscriberLinkPtr link = subscriber.*member_of(LinkOfPublisher());
+  state.wait_until_met(link);
+  const std::lock_guard<std::mutex> order(state.order);
+  std::vector<Gid> readers;
+  bool is_served = false;
+  {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    state.look();
+    const Link* const found = state.known(link);
+    if (found == nullptr) return;                 // it has gone
+    if (state.last.buf) state.hand_last(*found);  // before this one
+    const std::vector<Gid> matched = state.writer->matched_readers();
+    if (const Subscriptions* const of_process = state.of(*found)) {
+      std::copy_if(
+          of_process->readers.begin(), of_process->readers.end(), std::back_inserter(readers),
+          [&](const Gid& reader) { return std::find(matched.begin(), matched.end(), reader) != matched.end(); });
+    }
+    is_served = state.is_served(*found, matched);
+  }
+  for (const Gid& reader : readers) hand_over(reader);
+  if (!is_served) link->enqueueMessage(message, true, true);
 }
 
 PublisherSide::Subscribers PublisherSide::subscribers() const {

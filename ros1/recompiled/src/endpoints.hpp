@@ -6,11 +6,14 @@
 
 #include <ros/advertise_options.h>
 #include <ros/node_handle.h>
+#include <ros/serialized_message.h>
+#include <ros/single_subscriber_publisher.h>
 
 #include <cstdint>
 #include <memory>
 #include <string>
 
+#include "baton/message/ros1_codec.hpp"
 #include "baton/node/node.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "baton/ros1/recompiled/message.hpp"
@@ -25,13 +28,16 @@ class PublisherEnd {
   PublisherEnd(const PublisherEnd&) = delete;
   PublisherEnd& operator=(const PublisherEnd&) = delete;
 
-  /// Throws baton::Exception: the message is not published.
+  // Both throw baton::Exception: the message is not published.
   void publish(const MessageClass& message, const void* object, bool is_shared);
+  /// To this subscriber's process alone.
+  void publish_to(const ros::SingleSubscriberPublisher& subscriber, const ros::SerializedMessage& wire);
   std::uint32_t subscribers() const;
   const MessageClass& message() const { return message_; }
 
  private:
   const MessageClass& message_;
+  const message::Ros1Codec codec_;
   const std::shared_ptr<baton::Node> node_;
   const std::shared_ptr<baton::detail::PublisherCore> core_;
   ros1::detail::PublisherSide side_;

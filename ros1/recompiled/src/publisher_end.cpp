@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "baton/message/builder.hpp"
 #include "baton/ros1/ros1.hpp"
 #include "baton/sfm/size.hpp"
 #include "endpoints.hpp"
@@ -64,10 +65,12 @@ std::shared_ptr<Core> publisher_of(const MessageClass& message) {
 
 PublisherEnd::PublisherEnd(ros::NodeHandle& handle, const ros::AdvertiseOptions& options, const MessageClass& message)
     : message_(message),
+      codec_(message::Ros1Codec::compile(message.type).or_throw()),
       node_(ros1::node()),
       core_(node_->make_publisher(options.topic, message.type, qos_of(options), {})),
       side_(handle, options.topic, options.queue_size, options.latch, Mode::kLotros,
-            {options.datatype, options.md5sum, options.message_definition}, message.type, node_, core_->writer()) {
+            {options.datatype, options.md5sum, options.message_definition}, message.type, node_, core_->writer(),
+            options.has_header) {
   use(message_, core_);
 }
 
@@ -113,6 +116,23 @@ void PublisherEnd::publish(const MessageClass& message, const void* object, bool
   }
   core_->count_copy(bytes);
   use(message, core_);
+}
+
+void PublisherEnd::publish_to(const ros::SingleSubscriberPublisher& subscriber, const ros::SerializedMessage& wire) {
+  const auto length = static_cast<std::size_t>(wire.message_start - wire.buf.get());  // TCPROS's, before the message
+  side_.publish_to(subscriber, wire, [&](const transport::Gid& reader) {
+    const memory::Chunk chunk = core_->loan(message_.type).or_throw();
+    try {
+      message::LoanBuilder builder(chunk.message());
+      codec_.decode({wire.message_start, wire.num_bytes - length}, builder).or_throw();
+      transport::PublishInfo info;
+      info.only_reader = &reader;
+      core_->publish(chunk, info).or_throw();
+    } catch (...) {
+      core_->writer()->abandon(chunk);
+      throw;
+    }
+  });
 }
 
 std::uint32_t PublisherEnd::subscribers() const {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of roscpp that the linker redirects here (--wrap), and what message headers call.
 #include <ros/console.h>
+#include <ros/single_subscriber_publisher.h>
 #include <ros/subscribe_options.h>
 #include <ros/subscriber.h>
 
 #include <exception>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "endpoints.hpp"
@@ -23,6 +27,9 @@ void real_publish(const ros::Publisher* publisher, const boost::function<ros::Se
     "__real__ZNK3ros9Publisher7publishERKN5boost8functionIFNS_"
     "17SerializedMessageEvEEERS3_");
 
+void real_publish_to(const ros::SingleSubscriberPublisher* subscriber, const ros::SerializedMessage& message) asm(
+    "__real__ZNK3ros25SingleSubscriberPublisher7publishERKNS_17SerializedMessageE");
+
 ros::Publisher redirected_advertise(ros::NodeHandle* handle, ros::AdvertiseOptions& options) asm(
     "__wrap__ZN3ros10NodeHandle9advertiseERNS_16AdvertiseOptionsE");
 ros::Subscriber redirected_subscribe(ros::NodeHandle* handle, ros::SubscribeOptions& options) asm(
@@ -33,6 +40,9 @@ std::uint32_t redirected_subscribers(const ros::Publisher* publisher) asm(
 void redirected_publish(const ros::Publisher* publisher, const boost::function<ros::SerializedMessage()>& serialize, ros::SerializedMessage& message) asm(
     "__wrap__ZNK3ros9Publisher7publishERKN5boost8functionIFNS_"
     "17SerializedMessageEvEEERS3_");
+
+void redirected_publish_to(const ros::SingleSubscriberPublisher* subscriber, const ros::SerializedMessage& message) asm(
+    "__wrap__ZNK3ros25SingleSubscriberPublisher7publishERKNS_17SerializedMessageE");
 
 template <>
 void ros::Publisher::publish<baton::ros1::recompiled::StockPublish>(
@@ -82,6 +92,35 @@ class EndSlot {
   std::shared_ptr<PublisherEnd> end_;
 };
 
+/// By topic. roscpp does not say of which advertisement a connect callback is; those of one topic have the same subscribers.
+struct Ends {
+  std::mutex mutex;
+  std::multimap<std::string, std::weak_ptr<PublisherEnd>> known;
+};
+
+Ends& ends() {
+  static Ends& one = *new Ends;
+  return one;
+}
+
+void add_end(const std::string& topic, const std::shared_ptr<PublisherEnd>& end) {
+  Ends& all = ends();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  for (auto each = all.known.lower_bound(topic); each != all.known.upper_bound(topic);) {
+    each = each->second.expired() ? all.known.erase(each) : std::next(each);
+  }
+  all.known.emplace(topic, end);
+}
+
+std::shared_ptr<PublisherEnd> end_on(const std::string& topic) {
+  Ends& all = ends();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  for (auto each = all.known.lower_bound(topic); each != all.known.upper_bound(topic); ++each) {
+    if (std::shared_ptr<PublisherEnd> end = each->second.lock()) return end;
+  }
+  return nullptr;
+}
+
 /// The connect callback of an advertisement that has an end of Baton: the program's own, and the end.
 struct Connected {
   std::shared_ptr<EndSlot> slot;
@@ -113,8 +152,8 @@ void announce(const MessageClass& message) {
 
 namespace {
 // Not by roscpp either: subscriptions that Baton serves drop what comes by TCP, since it would be a double.
-void log_lost(const ros::Publisher& publisher, const std::exception& error) {
-  ROS_ERROR_THROTTLE(1.0, "baton: a message on %s is lost: %s", publisher.getTopic().c_str(), error.what());
+void log_lost(const std::string& topic, const std::exception& error) {
+  ROS_ERROR_THROTTLE(1.0, "baton: a message on %s is lost: %s", topic.c_str(), error.what());
 }
 }  // namespace
 
@@ -124,7 +163,7 @@ bool hand_over(const ros::Publisher& publisher, const MessageClass& message, con
   try {
     end->publish(message, object, is_shared);
   } catch (const Exception& error) {
-    log_lost(publisher, error);
+    log_lost(publisher.getTopic(), error);
   }
   return true;
 }
@@ -142,7 +181,9 @@ ros::Publisher redirected_advertise(ros::NodeHandle* handle, ros::AdvertiseOptio
     const MakingStock stock;
     ros::AdvertiseOptions resolved = options;
     resolved.topic = handle->resolveName(options.topic);
-    slot->set(std::make_shared<PublisherEnd>(*handle, resolved, *message));
+    const auto end = std::make_shared<PublisherEnd>(*handle, resolved, *message);
+    slot->set(end);
+    add_end(resolved.topic, end);
   } catch (const baton::Exception& error) {
     ROS_ERROR("baton: messages on %s go by TCP: %s", options.topic.c_str(), error.what());
   }
@@ -191,8 +232,18 @@ void redirected_publish(const ros::Publisher* publisher, const boost::function<r
         end->message().decode(encoded.message_start, static_cast<std::uint32_t>(encoded.num_bytes - before));
     end->publish(end->message(), decoded.get(), true);
   } catch (const baton::Exception& error) {
-    log_lost(*publisher, error);
+    log_lost(publisher->getTopic(), error);
   } catch (const ros::serialization::StreamOverrunException& error) {  // the class writes other bytes than the topic's
-    log_lost(*publisher, error);
+    log_lost(publisher->getTopic(), error);
+  }
+}
+
+void redirected_publish_to(const ros::SingleSubscriberPublisher* subscriber, const ros::SerializedMessage& message) {
+  const std::shared_ptr<PublisherEnd> end = end_on(subscriber->getTopic());
+  if (!end) return real_publish_to(subscriber, message);
+  try {
+    end->publish_to(*subscriber, message);
+  } catch (const baton::Exception& error) {
+    log_lost(subscriber->getTopic(), error);
   }
 }

@@ -60,7 +60,8 @@ ImageView view_of(const sensor_msgs::Image& image) {
 image_transport::SubscriberStatusCallback status_callback(const ImagePublisher::Status& status) {
   if (!status) return {};
   return [status](const image_transport::SingleSubscriberPublisher& subscriber) {
-    status(subscriber.getSubscriberName());
+    status(subscriber.getSubscriberName(),
+           [&subscriber](const ImageView& view) { subscriber.publish(message_of(view)); });
   };
 }
 

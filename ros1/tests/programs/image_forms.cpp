@@ -249,6 +249,20 @@ void statuses(ImageTransport& transport, ros::NodeHandle& node) {
   show("topic", transport.subscribe("images/raw", 1, on_image).getTopic());
 }
 
+void one_subscriber(ImageTransport& transport) {
+  const image_transport::Subscriber there_before = transport.subscribe("greeted", 10, on_image);
+  const image_transport::SubscriberStatusCallback greet = [](const image_transport::SingleSubscriberPublisher& one) {
+    one.publish(image(11));
+    one.publish(boost::make_shared<sensor_msgs::Image>(image(12)));
+  };
+  const image_transport::Publisher publisher = transport.advertise("greeted", 10, greet);
+  show("greeted", spin_until([] { return count("function") == 2; }));
+  publisher.publish(image(13));
+  show("and then as everybody", spin_until([] { return count("function") == 3; }));
+  spin_a_while();
+  show_what_came();
+}
+
 void cameras(ImageTransport& transport) {
   const boost::shared_ptr<Receiver> owned = boost::make_shared<Receiver>("camera shared object");
   Receiver object("camera object");
@@ -345,6 +359,7 @@ int main(int argc, char** argv) try {
   names(transport);
   images(transport);
   statuses(transport, node);
+  one_subscriber(transport);
   cameras(transport);
   filters(transport);
   std::cout << "end" << std::endl;

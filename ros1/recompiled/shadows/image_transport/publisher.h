@@ -74,8 +74,11 @@ class Publisher {
     }
     void publish_by_others(const sensor_msgs::Image& image) const {
       if (!others || others->subscribers() == 0) return;
-      others->publish({image.header.seq, image.header.stamp, image.header.frame_id, image.height, image.width,
-                       image.encoding, image.is_bigendian, image.step, image.data.data(), image.data.size()});
+      others->publish(view_of(image));
+    }
+    static baton::ros1::recompiled::stock::ImageView view_of(const sensor_msgs::Image& image) {
+      return {image.header.seq, image.header.stamp, image.header.frame_id, image.height,     image.width,
+              image.encoding,   image.is_bigendian, image.step,            image.data.data(), image.data.size()};
     }
     void shutdown() {
       is_shut_down = true;
@@ -99,12 +102,12 @@ class Publisher {
     std::vector<std::string> disabled;
     handle.getParam(impl_->topic + "/disable_pub_plugins", disabled);
     if (std::find(disabled.begin(), disabled.end(), "image_transport/raw") == disabled.end()) {
-      impl_->raw = handle.advertise<sensor_msgs::Image>(impl_->topic, queue_size, status_callback(connect),
-                                                        status_callback(disconnect), tracked_object, latch);
+      impl_->raw = handle.advertise<sensor_msgs::Image>(impl_->topic, queue_size, callback_of_raw(connect),
+                                                        callback_of_raw(disconnect), tracked_object, latch);
     }
     impl_->others = std::make_unique<baton::ros1::recompiled::stock::ImagePublisher>(
-        handle, impl_->topic, queue_size, name_callback(connect), name_callback(disconnect), tracked_object, latch,
-        disabled);
+        handle, impl_->topic, queue_size, callback_of_others(connect), callback_of_others(disconnect), tracked_object,
+        latch, disabled);
     // After ros::shutdown() roscpp advertises nothing, and that is no error.
     if (!impl_->raw && impl_->others->empty() && ros::ok()) {
       throw Exception("No transport is left for " + impl_->topic + ": see the parameter " + impl_->topic +
@@ -118,19 +121,29 @@ class Publisher {
     return is_valid();
   }
 
-  baton::ros1::recompiled::stock::ImagePublisher::Status name_callback(const SubscriberStatusCallback& program) const {
+  baton::ros1::recompiled::stock::ImagePublisher::Status callback_of_others(
+      const SubscriberStatusCallback& program) const {
     if (!program) return {};
-    return [weak = boost::weak_ptr<Impl>(impl_), program](const std::string& name) {
+    return [call = callback(program)](const std::string& name,
+                                      const baton::ros1::recompiled::stock::ImagePublisher::Send& send) {
+      call(name, [&send](const sensor_msgs::Image& image) { send(Impl::view_of(image)); });
+    };
+  }
+  ros::SubscriberStatusCallback callback_of_raw(const SubscriberStatusCallback& program) const {
+    if (!program) return {};
+    return [call = callback(program)](const ros::SingleSubscriberPublisher& subscriber) {
+      call(subscriber.getSubscriberName(),
+           [&subscriber](const sensor_msgs::Image& image) { subscriber.publish(image); });
+    };
+  }
+  boost::function<void(const std::string&, const SingleSubscriberPublisher::PublishFn&)> callback(
+      const SubscriberStatusCallback& program) const {
+    return [weak = boost::weak_ptr<Impl>(impl_), program](const std::string& name,
+                                                          const SingleSubscriberPublisher::PublishFn& publish) {
       const boost::shared_ptr<Impl> impl = weak.lock();
       if (!impl) return;
       { const std::lock_guard<std::mutex> until_made(impl->being_made); }
-      program(SingleSubscriberPublisher(name, impl->topic, [impl] { return impl->subscribers(); }));
-    };
-  }
-  ros::SubscriberStatusCallback status_callback(const SubscriberStatusCallback& program) const {
-    if (!program) return {};
-    return [call = name_callback(program)](const ros::SingleSubscriberPublisher& subscriber) {
-      call(subscriber.getSubscriberName());
+      program(SingleSubscriberPublisher(name, impl->topic, [impl] { return impl->subscribers(); }, publish));
     };
   }
 

@@ -14,7 +14,6 @@
 #include <boost/function.hpp>
 #include <cstdint>
 #include <string>
-#include <utility>
 
 namespace image_transport {
 inline namespace baton_recompiled {
@@ -23,7 +22,11 @@ inline namespace baton_recompiled {
 class SingleSubscriberPublisher {
  public:
   typedef boost::function<std::uint32_t()> GetNumSubscribersFn;
+  typedef boost::function<void(const sensor_msgs::Image&)> PublishFn;
 
+  SingleSubscriberPublisher(const std::string& caller_id, const std::string& topic,
+                            const GetNumSubscribersFn& num_subscribers_fn, const PublishFn& publish_fn)
+      : name_(caller_id), topic_(topic), subscribers_(num_subscribers_fn), publish_(publish_fn) {}
   SingleSubscriberPublisher(const SingleSubscriberPublisher&) = delete;
   SingleSubscriberPublisher& operator=(const SingleSubscriberPublisher&) = delete;
 
@@ -31,18 +34,14 @@ class SingleSubscriberPublisher {
   std::string getTopic() const { return topic_; }
   /// Of all transports.
   std::uint32_t getNumSubscribers() const { return subscribers_(); }
-  /// As ros::SingleSubscriberPublisher::publish() of recompiled programs.
-  void publish(const sensor_msgs::Image& message) const = delete;
-  void publish(const sensor_msgs::ImageConstPtr& message) const = delete;
+  /// To this subscriber alone, by its transport. Costs copies of the image.
+  void publish(const sensor_msgs::Image& message) const { publish_(message); }
+  void publish(const sensor_msgs::ImageConstPtr& message) const { publish_(*message); }
 
  private:
-  SingleSubscriberPublisher(std::string name, std::string topic, GetNumSubscribersFn subscribers)
-      : name_(std::move(name)), topic_(std::move(topic)), subscribers_(std::move(subscribers)) {}
-
   const std::string name_, topic_;
   const GetNumSubscribersFn subscribers_;
-
-  friend class Publisher;
+  const PublishFn publish_;
 };
 
 typedef boost::function<void(const SingleSubscriberPublisher&)> SubscriberStatusCallback;

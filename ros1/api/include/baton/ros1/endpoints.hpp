@@ -10,6 +10,7 @@
 #include <ros/callback_queue_interface.h>
 #include <ros/node_handle.h>
 #include <ros/serialized_message.h>
+#include <ros/single_subscriber_publisher.h>
 #include <ros/subscriber.h>
 #include <ros/subscription_callback_helper.h>
 #include <ros/transport_hints.h>
@@ -63,18 +64,26 @@ struct StockType {
 /// roscpp's side of a publisher. Thread-safe.
 class PublisherSide {
  public:
+  /// `numbers`: messages that begin with a Header get numbers, as in roscpp with AdvertiseOptions::has_header.
   PublisherSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, bool latch, Mode mode,
                 const StockType& stock, const message::Type& type, std::shared_ptr<baton::Node> node,
-                std::shared_ptr<transport::Writer> writer);
+                std::shared_ptr<transport::Writer> writer, bool numbers = true);
   ~PublisherSide();
   PublisherSide(const PublisherSide&) = delete;
   PublisherSide& operator=(const PublisherSide&) = delete;
 
-  /// Numbers `message` (Header's `seq`, as roscpp does), which lies in a loan of `capacity_bytes`, calls `hand_over`, which
+  /// Numbers `message` (Header's `seq`), which lies in a loan of `capacity_bytes`, calls `hand_over`, which
   /// returns the message's number in Baton, and writes the message to the links that Baton does not serve, and handles to
   /// the side topic's. Messages keep this order on all ways. Throws malformed_message, then before `hand_over`, and what
   /// `hand_over` throws.
   void publish(void* message, std::size_t capacity_bytes, const std::function<std::uint64_t()>& hand_over);
+
+  /// Writes a message in ROS 1's format, unnumbered, to one subscriber's process alone, in its order among the messages of
+  /// publish(). `hand_over` is called for each subscription of that process that Baton serves, and may throw; roscpp's link
+  /// gets the message if Baton does not serve all of them. Not kept for those that come later. Waits up to 200 ms for a
+  /// process that is about to be served.
+  void publish_to(const ros::SingleSubscriberPublisher& subscriber, const ros::SerializedMessage& message,
+                  const std::function<void(const transport::Gid&)>& hand_over);
 
   /// Who gets the messages: subscriptions of Baton, processes that get handles, and processes that get serialized messages.
   struct Subscribers {

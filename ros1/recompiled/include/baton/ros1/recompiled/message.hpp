@@ -2,10 +2,11 @@
 // What the headers of recompiled ROS 1 programs are made of (ROS-SF 4.2; docs/guides/ros1.md). The generator writes
 // `sensor_msgs/Image.h` with ROS 1's names and a struct of the SFM layout; this header connects such a struct with roscpp.
 //
-//  1. ros::NodeHandle and ros::Publisher stay roscpp's classes, with their whole interface. The linker redirects five
+//  1. ros::NodeHandle and ros::Publisher stay roscpp's classes, with their whole interface. The linker redirects six
 //     functions of the recompiled program to this library (--wrap): NodeHandle::advertise(AdvertiseOptions&),
 //     NodeHandle::subscribe(SubscribeOptions&), Publisher::shutdown(), Publisher::getNumSubscribers() and the private
-//     Publisher::publish(). Every template of roscpp, message_filters and others ends in the first two.
+//     Publisher::publish() and SingleSubscriberPublisher::publish(). Every template of roscpp, message_filters and others ends in
+//     the first two.
 //  2. advertise() makes Baton's end (endpoints.hpp) and then the stock advertisement: in this order roscpp reports new
 //     subscribers. The end lives in the connect callback of the advertisement, so it ends with the last ros::Publisher.
 //  3. Publisher::publish<M> is a member template; each message header specialises it, so it finds Baton's end there. For

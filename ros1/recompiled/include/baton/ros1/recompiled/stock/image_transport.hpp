@@ -38,8 +38,9 @@ struct ImageView {
 /// The publishers of an image topic's other transports.
 class ImagePublisher {
  public:
-  /// Called with the subscriber's name.
-  using Status = boost::function<void(const std::string&)>;
+  using Send = boost::function<void(const ImageView&)>;
+  /// Called with the subscriber's name, and a function that sends an image to this subscriber alone, for use during the call.
+  using Status = boost::function<void(const std::string&, const Send&)>;
 
   /// The plugins that are not in `disabled`; one that cannot be loaded is missing, as in image_transport. `topic` is resolved.
   ImagePublisher(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, const Status& connect,

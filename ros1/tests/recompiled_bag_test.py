@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recompiled programs of rosbag's C++ API and of topic_tools, beside the same programs of ROS."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from ros1_network import BUILD
+
+pytestmark = pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_recompiled_bag_types").exists(),
+    reason="needs librosbag-dev: make setup, then make build",
+)
+HERE = Path(__file__).parent
+KINDS = ["recompiled", "stock"]
+LARGE = 1_000_000
+
+
+def types(kind, *words):
+    """What the program of every type prints."""
+    program = BUILD / "bin" / ("ros1_recompiled_bag_types" if kind == "recompiled" else "ros1_bag_types")
+    return subprocess.run([program, *words], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def bags(tmp_path_factory):
+    """The bag of every type that the program of each kind has written."""
+    folder = tmp_path_factory.mktemp("bags")
+    (folder / "types").mkdir()
+    words = ["/usr/bin/python3", HERE / "every_type.py", folder / "types", "1"]
+    subprocess.run(words, capture_output=True, check=True)
+    for kind in KINDS:
+        types(kind, "write", folder / "types", folder / f"{kind}.bag")
+    return {kind: folder / f"{kind}.bag" for kind in KINDS}
+
+
+def contents(bag):
+    """Topic, type, time and bytes of each message, by a reader that is not of ROS."""
+    rosbag1 = pytest.importorskip("rosbags.rosbag1")
+    with rosbag1.Reader(bag) as reader:
+        return [(c.topic, c.msgtype, c.digest, c.msgdef, time, data) for c, time, data in reader.messages()]
+
+
+def test_a_recompiled_program_writes_the_bag_that_the_stock_program_writes(bags):
+    own = contents(bags["recompiled"])
+    assert len(own) > 1000
+    assert len({kind for _, kind, *_ in own}) > 90
+    assert own == contents(bags["stock"])
+
+
+def test_every_message_of_a_bag_is_the_same_object_in_both_programs(bags):
+    lines = {(reader, writer): types(reader, "read", bags[writer]) for reader in KINDS for writer in KINDS}
+    expected = lines["stock", "stock"]
+    said = "\n".join(expected)
+    assert "not instantiated" not in said and "other bytes" not in said and "other text" not in said
+    assert len([line for line in expected if line.startswith("played ")]) == 6
+    for pair, own in lines.items():
+        assert own == expected, pair
+
+
+def test_messages_are_copied_to_another_bag_without_objects_of_them(bags, tmp_path):
+    for kind in KINDS:
+        types(kind, "write", bags["stock"].parent / "types", tmp_path / f"{kind}.bag")
+        types(kind, "copy", bags["recompiled"], tmp_path / f"{kind}.bag")
+    copied = contents(tmp_path / "recompiled.bag")
+    assert len(copied) == 2 * len(contents(bags["stock"]))
+    assert copied == contents(tmp_path / "stock.bag")
+
+
+def image(number, seq):
+    return f"{number} {seq} {LARGE} good"
+
+
+def start(ros, kind, *words):
+    return ros.start(kind, "bag_images", *words)
+
+
+def listeners(ros, topic="images"):
+    return [ros.start(kind, "listener", topic, 100, 0, 0) for kind in KINDS]
+
+
+def bag_of_images(ros, kind, folder, count=10):
+    path = folder / "images.bag"
+    writes = start(ros, kind, "write", path, 1, count, LARGE)
+    assert writes.process.wait(60) == 0, writes.errors
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_messages_of_a_bag_that_a_program_publishes_reach_every_subscriber_once(ros, tmp_path, kind):
+    path, receivers = bag_of_images(ros, kind, tmp_path), listeners(ros)
+    plays = start(ros, kind, "play", path, "/images", 2)
+    assert plays.line() == "played"
+    for receives in receivers:
+        assert [receives.line() for _ in range(10)] == [image(i + 1, 0) for i in range(10)], "numbered as in the bag"
+        assert receives.more(0.2) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_late_subscribers_get_the_last_message_of_a_latched_bag(ros, tmp_path, kind):
+    path = bag_of_images(ros, kind, tmp_path)
+    plays = start(ros, kind, "latch", path, "/images")
+    assert plays.line() == "played"
+    for receives in listeners(ros):
+        assert receives.line() == image(10, 0)
+        assert receives.more(0.2) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("publisher", KINDS)
+def test_messages_of_any_type_that_a_program_passes_on_reach_every_subscriber_once(ros, publisher, kind):
+    receivers = listeners(ros, "passed_on")
+    sends = ros.start(publisher, "talker", "images", 100, "volatile")
+    relays = start(ros, kind, "relay", "/images", "/passed_on", 2)
+    assert relays.line() == "ready"
+    sends.do("subscribers 1")
+    sends.do(f"publish {LARGE} 10 0")
+    for receives in receivers:
+        assert [receives.line() for _ in range(10)] == [image(i + 1, i) for i in range(10)]
+        assert receives.more(0.2) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("publisher", KINDS)
+def test_the_recorder_of_rosbag_records_in_both_programs(ros, tmp_path, publisher, kind):
+    records = start(ros, kind, "record", tmp_path / "recorded.bag", "/images", 10)
+    assert records.line() == "recording"
+    sends = ros.start(publisher, "talker", "images", 100, "volatile")
+    sends.do("subscribers 1")
+    sends.do(f"publish {LARGE} 10 0")
+    assert records.process.wait(60) == 0
+    recorded = contents(tmp_path / "recorded.bag")
+    assert [kind for _, kind, *_ in recorded] == ["sensor_msgs/msg/Image"] * 10
+    assert all(len(data) > LARGE for *_, data in recorded)

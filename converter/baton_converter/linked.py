@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # recompiled, too.
 _MARK = "baton_ros1_recompiled"
 _MESSAGE_BASE = "baton::ros1::recompiled::Allocated<"
+_ARGUMENT = re.compile(r"_< ?(::)?baton::ros1::recompiled::Allocator>$")  # of messages: sensor_msgs::Image is an alias
 # Headers in the place of ROS's: what is in it has names of its own.
 _OWN_NAMESPACE = "baton_recompiled"
 _NAME = re.compile(r"[A-Za-z_]\w*(?:::(?:operator(?:\(\)|[^\w\s(]+)|~?[A-Za-z_]\w*))*")
@@ -169,7 +170,7 @@ class _Messages:
     def in_record(self, record: Cursor | Any) -> str:
         definition = record.get_definition() or record
         if _is_message(definition):
-            return f"{definition.type.spelling}"
+            return _ARGUMENT.sub("", definition.type.spelling)
         return self._first(self._in_member(child) for child in definition.get_children())
 
     def _in_member(self, child: Any) -> str:

@@ -16,8 +16,15 @@ pytest.importorskip("clang.cindex", reason="no libclang; `make test` installs it
 MESSAGES = """\
 #pragma once
 #ifdef RECOMPILED
-namespace baton::ros1::recompiled { template <class M> struct Allocated {}; }
-namespace msgs { struct [[gnu::abi_tag("baton")]] Image : baton::ros1::recompiled::Allocated<Image> { char big[100]; }; }
+namespace baton::ros1::recompiled {
+template <class M> struct Allocated {};
+struct [[gnu::abi_tag("baton")]] Allocator {};
+}
+namespace msgs {
+template <class A> struct Image_ {};
+using Image = Image_<baton::ros1::recompiled::Allocator>;
+template <> struct Image_<::baton::ros1::recompiled::Allocator> : baton::ros1::recompiled::Allocated<Image> { char big[100]; };
+}
 #else
 namespace msgs { template <class A> struct Image_ { int small; }; using Image = Image_<int>; }
 #endif

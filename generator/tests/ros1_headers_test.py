@@ -98,7 +98,10 @@ def test_the_header_in_its_place_has_ros_names_types_and_sum(tmp_path):
     source = universe(tmp_path)
     text = {str(p): t for p, t in outputs(source, Wanted(packages=["my_msgs"]), recompiled=[tmp_path]).items()}
     header = text["my_msgs/Level.h"]
-    assert 'struct [[gnu::abi_tag("baton")]] Level : ::baton::ros1::recompiled::Allocated<Level> {' in header
+    assert (
+        "struct Level_<::baton::ros1::recompiled::Allocator> : ::baton::ros1::recompiled::Allocated<Level> {" in header
+    )
+    assert "using Level = Level_<::baton::ros1::recompiled::Allocator>;" in header
     assert "using _level_type = ::std::int8_t;" in header, "ROS 1's byte is signed"
     assert "using _levels_type = ::baton::sfm::Vector<::std::int8_t>;" in header
     assert "static constexpr ::std::int8_t OK = 0;" in header

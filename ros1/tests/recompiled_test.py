@@ -436,7 +436,10 @@ def test_a_library_with_messages_of_ros_inside_fails_the_build_with_its_names(tm
     assert done.returncode != 0
     lines = done.stdout.splitlines()
     undefined = {line.partition("undefined reference to ")[2] for line in lines if "undefined reference" in line}
-    assert undefined == {"`lamp::show(sensor_msgs::Image[abi:baton] const&)'", "`lamp::picture[abi:baton]()'"}
+    assert undefined == {
+        "`lamp::show(sensor_msgs::Image_<baton::ros1::recompiled::Allocator[abi:baton]> const&)'",
+        "`lamp::picture[abi:baton]()'",
+    }
     found = re.findall(
         r"lamp\.hpp:\d+: error: (\S+) of (\S+) has Baton's messages, and (\S+) was compiled", done.stdout
     )
@@ -553,10 +556,15 @@ Pose_<std::allocator<void>> pose;
             MESSAGE_OF_A_FURTHER_PACKAGE,
             "add the package whose header contains std_msgs::Header_ to baton_ros1_messages",
         ),
+        (
+            "#include <std_msgs/String.h>\nstd_msgs::String_<std::allocator<void>> text;\n",
+            "in your own source write std_msgs::String",
+        ),
     ],
     ids=[
         "a plugin of image_transport",
         "a message of another package that contains one",
+        "a message with the allocator of ROS",
     ],
 )
 def test_what_is_not_there_yet_does_not_compile(tmp_path, source, words):

@@ -2,7 +2,21 @@
 // Ordinary roscpp code in the forms that programs write, recompiled; without a word of Baton. Prints a line per check, which
 // ends in "good" or "bad", and "end".
 #include <message_filters/subscriber.h>
+#include <ros/message_forward.h>
 #include <ros/ros.h>
+
+// Declared before their headers, by ROS's macro and by hand.
+namespace sensor_msgs {
+ROS_DECLARE_MESSAGE(CameraInfo)
+template <class Allocator>
+struct PointCloud2_;
+}  // namespace sensor_msgs
+namespace {
+std::uint32_t width_of(const sensor_msgs::CameraInfoConstPtr& info);
+template <class Allocator>
+std::uint32_t width_of(const sensor_msgs::PointCloud2_<Allocator>& cloud);
+}  // namespace
+
 #include <sensor_msgs/CameraInfo.h>
 #include <sensor_msgs/Image.h>
 #include <sensor_msgs/PointCloud2.h>
@@ -15,6 +29,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace {
@@ -73,6 +88,39 @@ struct Receiver {
   std::vector<std::string> publishers;
   bool stamped = false;
 };
+
+std::uint32_t width_of(const sensor_msgs::CameraInfoConstPtr& info) { return info->width; }
+template <class Allocator>
+std::uint32_t width_of(const sensor_msgs::PointCloud2_<Allocator>& cloud) {
+  return cloud.width;
+}
+template <class Allocator>
+std::uint32_t width_of(const boost::shared_ptr<const sensor_msgs::Image_<Allocator>>& image) {
+  return image->width;
+}
+template <class Allocator>
+typename sensor_msgs::Image_<Allocator>::Ptr copy_of(const sensor_msgs::Image_<Allocator>& image) {
+  return boost::make_shared<sensor_msgs::Image_<Allocator>>(image);
+}
+template <class Allocator, class OfBytes = typename Allocator::template rebind<std::uint8_t>::other>
+std::size_t allocator_bytes(const sensor_msgs::Image_<Allocator>&) {
+  return sizeof(OfBytes);
+}
+template <class M>
+struct IsPicture : std::false_type {};
+template <class Allocator>
+struct IsPicture<sensor_msgs::Image_<Allocator>> : std::true_type {};
+
+void templates() {
+  sensor_msgs::PointCloud2 cloud;
+  cloud.width = 4;
+  const auto info = boost::make_shared<sensor_msgs::CameraInfo>();
+  info->width = 5;
+  const sensor_msgs::ImageConstPtr six = image(6);
+  check("templates on an allocator take messages",
+        width_of(cloud) == 4 && width_of(info) == 5 && width_of(six) == 6 && copy_of(*six)->width == 6 &&
+            allocator_bytes(*six) > 0 && IsPicture<sensor_msgs::Image>() && !IsPicture<sensor_msgs::CameraInfo>());
+}
 
 void callbacks_of_all_kinds(ros::NodeHandle& node) {
   Receiver receiver;
@@ -316,6 +364,7 @@ int main(int argc, char** argv) {
   ros::init(argc, argv, "recompiled_forms");
   ros::NodeHandle node;
   values();
+  templates();
   callbacks_of_all_kinds(node);
   many_kept_messages(node);
   ends(node);

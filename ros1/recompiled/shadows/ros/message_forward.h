@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // In the place of ROS's header of this name, whose declarations fit only its own generator's messages: a recompiled
-// message is a struct, and not an instance of a template.
+// message is an instance of a template for another argument.
 #ifndef ROSLIB_MESSAGE_FORWARD_H
 #define ROSLIB_MESSAGE_FORWARD_H
 #define BATON_ROS1_RECOMPILED
 
 #include <cstddef>
 #include <memory>
+
+#include "baton/ros1/recompiled/allocator.hpp"
 
 namespace boost {
 template <typename T>
@@ -20,9 +22,11 @@ class shared_ptr;
   typedef boost::shared_ptr<new_name> new_name##Ptr;             \
   typedef boost::shared_ptr<new_name const> new_name##ConstPtr;
 
-#define ROS_DECLARE_MESSAGE(msg)           \
-  struct [[gnu::abi_tag("baton")]] msg;    \
-  typedef boost::shared_ptr<msg> msg##Ptr; \
+#define ROS_DECLARE_MESSAGE(msg)                             \
+  template <class Allocator>                                 \
+  struct msg##_;                                             \
+  typedef msg##_< ::baton::ros1::recompiled::Allocator> msg; \
+  typedef boost::shared_ptr<msg> msg##Ptr;                   \
   typedef boost::shared_ptr<msg const> msg##ConstPtr;
 
 #endif

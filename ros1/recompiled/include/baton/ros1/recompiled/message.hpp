@@ -45,6 +45,7 @@
 #include <vector>
 
 #include "baton/message/type.hpp"
+#include "baton/ros1/recompiled/allocator.hpp"
 #include "baton/sfm/string.hpp"
 #include "baton/sfm/vector.hpp"
 

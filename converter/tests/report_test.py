@@ -148,6 +148,16 @@ def test_without_compile_commands_the_error_names_the_way_out(tmp_path: Path) ->
     assert "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON" in said.output
 
 
+def test_a_source_that_is_compiled_with_batons_messages_alone_is_not_analysed(tmp_path: Path) -> None:
+    source = tmp_path / "node.cpp"
+    source.write_text("int main() {}\n")
+    words = ("-include", "baton/ros1/recompiled/first.hpp")
+    said = report(tmp_path, "-p", database(tmp_path / "build", [source], *words))
+    assert said.exit_code == 1
+    assert "node.cpp: compiled with Baton's messages; name the build with ROS's own ones by -p" in said.output
+    assert "no compile command" not in said.output
+
+
 def test_a_broken_database_and_one_of_other_sources_are_errors(tmp_path: Path) -> None:
     (tmp_path / "compile_commands.json").write_text("[{]")
     said = report(tmp_path)

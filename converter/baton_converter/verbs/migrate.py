@@ -47,10 +47,27 @@ _jobs = click.option("-j", "--jobs", type=click.IntRange(1), help="Sources read 
 def _analysed(tree: Path, build: Path | None, jobs: int | None) -> tuple[TreeReport, list[Command]]:
     try:
         databases = find(tree, build.resolve() if build is not None else None)
-        commands = read(databases)
-        return report_of(tree, commands, databases, jobs or os.cpu_count() or 1), commands
+        commands = read(databases, lambda arguments: not _is_recompiled(arguments))
+        # Baton's messages are not looked for: of a recompiled source the report would say that it has no messages.
+        stock = {command.source for command in commands}
+        recompiled = {c.source for c in read(databases, _is_recompiled) if c.source not in stock}
+        below = sorted(str(source.relative_to(tree)) for source in recompiled if source.is_relative_to(tree))
+        if below and not any(source.is_relative_to(tree) for source in stock):
+            found = TreeReport(str(tree))
+        else:
+            found = report_of(tree, commands, databases, jobs or os.cpu_count() or 1)
     except (NoCompileCommands, NoClang) as error:
         raise click.ClickException(str(error)) from None
+    found.not_analysed.update(dict.fromkeys(below, _RECOMPILED))
+    found.not_compiled[:] = [path for path in found.not_compiled if path not in below]
+    return found, commands
+
+
+_RECOMPILED = "compiled with Baton's messages; name the build with ROS's own ones by -p (without baton_ros1_messages)"
+
+
+def _is_recompiled(arguments: list[str]) -> bool:
+    return any(word.endswith("baton/ros1/recompiled/first.hpp") for word in arguments)
 
 
 @command.command(epilog=_EXAMPLES + _REPORT)
@@ -143,7 +160,7 @@ def check(ctx: click.Context, program: Path, build: Path, targets: tuple[str, ..
     def is_recompiled(arguments: list[str]) -> bool:
         if targets and not any(f"/{name}.dir/" in f"/{word}" for name in targets for word in arguments):
             return False
-        return any(word.endswith("baton/ros1/recompiled/first.hpp") for word in arguments)
+        return _is_recompiled(arguments)
 
     try:
         databases = find(build, build.resolve())

@@ -414,7 +414,7 @@ class Judge:
                 if own
                 else ("subscriber", "publisher", "advertise", "publisher")
             )
-            way_out = f"baton::ros1::{call}() or baton.rospy.create_{made}() in the {other}"
+            way_out = f"recompile the {other} too, or baton::ros1::{call}() or baton.rospy.create_{made}() in it"
             return Way(BY_TCP, _TCP_COPIES, f"only the {has} has types of Baton", None, way_out)
         if link.topic == "/rosout":
             return Way(BY_TCP, _TCP_COPIES, "log lines go by TCP", True)

@@ -15,6 +15,7 @@ from xmlrpc.server import SimpleXMLRPCServer
 
 import pytest
 from baton_cli import ros1, tcp_bytes
+from baton_cli.verbs import doctor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "ros1/tests"))
 from ros1_network import BUILD, MASTER, PRELOAD, Ros
@@ -109,7 +110,7 @@ def test_types_of_baton_have_their_own_queue_and_stock_subscribers_do_not(networ
     assert rows[own.process.pid]["why"] == "Baton's queue, no copy: types of Baton at both ends"
     assert rows[stock.process.pid]["why"] == "TCP, 4 copies: only the publisher has types of Baton"
     assert rows[stock.process.pid]["way_out"] == (
-        "baton::ros1::subscribe() or baton.rospy.create_subscription() in the subscriber"
+        "recompile the subscriber too, or baton::ros1::subscribe() or baton.rospy.create_subscription() in it"
     )
     found = json.loads(baton("doctor", "--ros1", "--look", "0", "--json"))
     assert found["topics"] == [], "a link of ROS 1 has one row"
@@ -324,7 +325,20 @@ def test_why_a_link_takes_its_way_is_said_in_words():
     assert way(ros1.Link("/t", P, S), other).good is False
     refused = SimpleNamespace(publisher=own[0].gid, subscription=own[1].gid, standing="refused", reason="no slots")
     assert "no slots" in way(ros1.Link("/t", P, S), own, [refused]).why
-    assert way(ros1.Link("/t", P, S), own[:1]).why == "only the publisher has types of Baton"
+    alone = way(ros1.Link("/t", P, S), own[:1])
+    assert alone.why == "only the publisher has types of Baton"
+    assert alone.way_out.startswith("recompile the subscriber too, or baton::ros1::subscribe()")
+
+
+def test_what_a_latched_topic_of_ros_1_keeps_is_not_missed_by_its_subscribers():
+    publisher, subscription = end("/t", "p", True), end("/t", "s", False)
+    publisher.qos = SimpleNamespace(durability="transient_local", depth=1)
+    subscription.qos = SimpleNamespace(durability="volatile", depth=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(doctor.live, "load", lambda: SimpleNamespace(incompatibility=lambda offered, wanted: ""))
+        assert len(doctor.judge_past([publisher, subscription])) == 1
+        graph = SimpleNamespace(has_link=lambda *names: names == ("/t", publisher.node, subscription.node))
+        assert doctor.judge_past([publisher, subscription], graph) == []
 
 
 def test_an_end_that_lacks_something_hides_the_trace_that_the_other_does_not_leave():

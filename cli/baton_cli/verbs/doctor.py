@@ -88,12 +88,15 @@ def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) 
     )
 
 
-def judge_past(endpoints: list[Any]) -> list[Finding]:
-    """The pairs that meet, and of which the publisher keeps messages that a late subscription does not get."""
+def judge_past(endpoints: list[Any], graph: ros1.Graph | None = None) -> list[Finding]:
+    """The pairs that meet, and of which the publisher keeps messages that a late subscription does not get. Links of ROS 1 have a
+    late subscription's latched message by TCP."""
     findings = []
     kept = [e for e in endpoints if e.is_publisher and e.qos.durability == "transient_local" and "/_" not in e.topic]
     for p, s in ((p, s) for p in kept for s in endpoints if not s.is_publisher and s.topic == p.topic):
         if (p.type_name, p.type_hash) != (s.type_name, s.type_hash) or live.load().incompatibility(p.qos, s.qos):
+            continue
+        if graph is not None and graph.has_link(p.topic, p.node, s.node):
             continue
         last = f"last {p.qos.depth} messages" if p.qos.depth > 1 else "last message"
         if s.qos.durability == "volatile":
@@ -400,7 +403,7 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     slots, lacking = judge_slots(endpoints, holdings)
     of_baton = [f for f in judge_topics(endpoints, graph) if f.what not in {g.what for g in lacking}]
     topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
-    pairs = [*topics, *judge_past(endpoints), *judge_publishing(node, endpoints, look)]
+    pairs = [*topics, *judge_past(endpoints, graph), *judge_publishing(node, endpoints, look)]
     of_ros1 = []
     if graph:
         time.sleep(max(0.0, begin + look - time.monotonic()))

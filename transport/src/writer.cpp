@@ -120,6 +120,12 @@ Writer::Impl::~Impl() {
   ++history_size_;
 }
 
+[[gnu::hot]] WriterConnection* Writer::Impl::find(const Gid& reader) const {
+  const auto found =
+      std::find_if(live_.begin(), live_.end(), [&](const auto& connection) { return connection->reader == reader; });
+  return found == live_.end() ? nullptr : found->get();
+}
+
 Error Writer::Impl::not_connected() const {
   return {Errc::not_found, "publisher of '" + options_.topic + "': the subscription is not connected"};
 }
@@ -146,8 +152,7 @@ Error Writer::Impl::not_connected() const {
   BATON_CRASH_POINT("publish.begin");
   bool broken = false;
   const Gid* only = info.only_client ? &info.correlation_client : info.only_reader;
-  if (only != nullptr &&
-      std::none_of(live_.begin(), live_.end(), [&](const auto& connection) { return connection->reader == *only; })) {
+  if (only != nullptr && find(*only) == nullptr) {
     if (info.only_reader != nullptr) return out_of_line([&] { return not_connected(); });
     only = nullptr;
   }
@@ -216,18 +221,17 @@ Error Writer::Impl::not_connected() const {
 bool Writer::Impl::hand_newest_to(const Gid& reader) {
   if (!usable()) return false;
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  const auto found =
-      std::find_if(live_.begin(), live_.end(), [&](const auto& connection) { return connection->reader == reader; });
-  if (found == live_.end() || history_size_ == 0) return false;
-  WriterConnection& connection = **found;
+  WriterConnection* const connection = find(reader);
+  if (connection == nullptr || history_size_ == 0) return false;
   const Kept& newest = history_[(history_begin_ + history_size_ - 1) % history_.size()];
-  if (connection.first_sequence <= newest.sequence) return true;
-  const bool pushed = push(connection, newest) == memory::PushStatus::kPushed;  // onto a queue without messages
+  if (connection->first_sequence <= newest.sequence) return true;
+  if (connection->pushed != 0) return false;  // a message for this reader alone, which is newer
+  const bool pushed = push(*connection, newest) == memory::PushStatus::kPushed;
   if (pushed) {
-    connection.first_sequence = newest.sequence;
+    connection->first_sequence = newest.sequence;
     wake_readers();
   }
-  if (connection.broken) expel_broken();
+  if (connection->broken) expel_broken();
   return pushed;
 }
 
@@ -242,12 +246,9 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
 [[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish_to(const memory::Chunk& kept, const Gid& reader) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  const auto found =
-      std::find_if(live_.begin(), live_.end(), [&](const auto& connection) { return connection->reader == reader; });
-  if (found == live_.end()) {
-    return out_of_line([&] { return not_connected(); });
-  }
-  WriterConnection& connection = **found;
+  WriterConnection* const found = find(reader);
+  if (found == nullptr) return out_of_line([&] { return not_connected(); });
+  WriterConnection& connection = *found;
   const auto release = [this](memory::Handle handle) { pool_->release(handle); };
   const auto has_all = [&] { return connection.channel.outstanding() >= connection.held; };
   if (has_all() && !connection.channel.collect(release)) connection.broken = true;
@@ -281,10 +282,8 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
 [[gnu::hot]] Writer::Unread Writer::Impl::unread(const Gid& reader) {
   if (generation_ != os::fork_generation()) return {};
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  for (const auto& connection : live_) {
-    if (connection->reader == reader) return {connection->number, connection->channel.unread()};
-  }
-  return {};
+  WriterConnection* const connection = find(reader);
+  return connection == nullptr ? Writer::Unread{} : Writer::Unread{connection->number, connection->channel.unread()};
 }
 
 [[gnu::hot]] void Writer::Impl::drop(const memory::Chunk& kept) noexcept {

@@ -114,6 +114,7 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
   bool overheld(WriterConnection& connection);
   memory::PushStatus push(WriterConnection& connection, const Kept& message);
   void remember(const Kept& message);
+  WriterConnection* find(const Gid& reader) const;
   Error not_connected() const;
   std::int64_t complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo& info) const;
   void replay(WriterConnection& connection, const QoS& requested);

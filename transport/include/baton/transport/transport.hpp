@@ -221,8 +221,9 @@ class Writer {
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info = {});  ///< sequence number
 
   /// Hands the newest message to a reader that connected after it was published and whose durability is volatile, as ROS 1's
-  /// latched topics do. REQUIRES: durability transient_local, which keeps that message. True: the reader has been given this message, by this
-  /// call or before. False: there is no message, or the reader is not connected. Thread-safe.
+  /// latched topics do. REQUIRES: durability transient_local, which keeps that message. True: the reader has been given
+  /// this message, by this call or before. False: there is no message, the reader is not connected, or it has been given
+  /// a newer message by PublishInfo::only_reader. Thread-safe.
   bool hand_newest_to(const Gid& reader);
 
   // Hand-over beside a channel of the caller's, which fixes the order and wakes the readers (TZC III-B: the control

@@ -181,11 +181,10 @@ class _Outgoing:
 
     def _readers_of(self, sequence: int) -> set[bytes]:
         """The subscriptions that Baton has given this message, the newest: some may have come while it was published."""
-        readers = set(self.own._readers_of(sequence))
         if self._latch:
-            late = set(self.own._matched_readers()) - readers
-            readers.update(each for each in late if self.own._hand_newest_to(each))
-        return readers
+            for each in self.own._matched_readers():
+                self.own._hand_newest_to(each)
+        return set(self.own._readers_of(sequence))
 
     def greet(self) -> None:
         """Gives the latched message to connections that are new, and to new subscriptions of nodes that got it by Baton: rospy makes no
@@ -195,18 +194,16 @@ class _Outgoing:
             return
         with self._order:
             connections = list(impl.connections)
-            fresh = [each for each in connections if all(each is not known for known in self._greeted)]
-            self._greeted = connections
+            greeted, self._greeted = self._greeted, connections
             if self._last is None:
                 return
             data, handed, written = self._last
             for connection in connections:
-                if any(connection is each for each in written):
+                if _is_among(connection, written):
                     continue  # its node has the bytes, for later subscriptions, too
                 readers = self._readers.of(connection.endpoint_id)
                 handed.update(each for each in readers if each not in handed and self.own._hand_newest_to(each))
-                is_fresh = any(connection is each for each in fresh)
-                if is_fresh and (not readers or not handed.issuperset(readers)):
+                if not _is_among(connection, greeted) and (not readers or not handed.issuperset(readers)):
                     written.append(connection)
                     _write(connection, data)
 
@@ -230,6 +227,10 @@ class _Outgoing:
             if not readers or not matched.issuperset(readers):
                 found.append(connection)
         return found
+
+
+def _is_among(connection: Any, connections: list[Any]) -> bool:
+    return any(connection is each for each in connections)
 
 
 def _greeting(way: _Outgoing) -> Callable[[str], None]:

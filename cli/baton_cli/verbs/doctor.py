@@ -89,8 +89,8 @@ def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) 
 
 
 def judge_past(endpoints: list[Any], graph: ros1.Graph | None = None) -> list[Finding]:
-    """The pairs that meet, and of which the publisher keeps messages that a late subscription does not get. Links of ROS 1 have a
-    late subscription's latched message by TCP."""
+    """The pairs that meet, and of which the publisher keeps messages that a late subscription does not get. A late subscription of ROS 1
+    gets the latched message."""
     findings = []
     kept = [e for e in endpoints if e.is_publisher and e.qos.durability == "transient_local" and "/_" not in e.topic]
     for p, s in ((p, s) for p in kept for s in endpoints if not s.is_publisher and s.topic == p.topic):

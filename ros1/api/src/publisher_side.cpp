@@ -421,13 +421,10 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
     const std::lock_guard<std::mutex> lock(state.mutex);
     // Readers may have come meanwhile, before or after the message was handed over.
     state.look();
-    matched = state.writer->readers_of(number);
     if (state.latch) {
-      for (const Gid& reader : state.writer->matched_readers()) {
-        const bool has_it = std::find(matched.begin(), matched.end(), reader) != matched.end();
-        if (!has_it && state.writer->hand_newest_to(reader)) matched.push_back(reader);
-      }
+      for (const Gid& reader : state.writer->matched_readers()) state.writer->hand_newest_to(reader);
     }
+    matched = state.writer->readers_of(number);
     links = state.unserved(matched);
     if (state.latch) {
       state.last = encoded;

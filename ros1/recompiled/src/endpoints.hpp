@@ -10,9 +10,11 @@
 #include <ros/single_subscriber_publisher.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
+#include "baton/memory/pool.hpp"
 #include "baton/message/ros1_codec.hpp"
 #include "baton/node/node.hpp"
 #include "baton/ros1/endpoints.hpp"
@@ -28,14 +30,18 @@ class PublisherEnd {
   PublisherEnd(const PublisherEnd&) = delete;
   PublisherEnd& operator=(const PublisherEnd&) = delete;
 
-  // Both throw baton::Exception: the message is not published.
+  // Each throws baton::Exception: the message is not published.
   void publish(const MessageClass& message, const void* object, bool is_shared);
+  /// What a program publishes without an object of the topic's message.
+  void publish(const ros::SerializedMessage& wire);
   /// To this subscriber's process alone.
   void publish_to(const ros::SingleSubscriberPublisher& subscriber, const ros::SerializedMessage& wire);
   std::uint32_t subscribers() const;
-  const MessageClass& message() const { return message_; }
 
  private:
+  void publish_loan(const memory::Chunk& chunk, const std::function<void(const memory::Chunk&)>& fill);
+  void decode(const ros::SerializedMessage& wire, const memory::Chunk& chunk) const;
+
   const MessageClass& message_;
   const message::Ros1Codec codec_;
   const std::shared_ptr<baton::Node> node_;

@@ -101,10 +101,37 @@ void PublisherEnd::publish(const MessageClass& message, const void* object, bool
     }
   }
   const std::size_t bytes = sfm::copy_size(message.type, object);
-  const memory::Chunk chunk = core_->writer()->loan_sized(bytes).or_throw();
+  publish_loan(core_->writer()->loan_sized(bytes).or_throw(),
+               [&](const memory::Chunk& chunk) { message.copy(chunk.message(), object); });
+  core_->count_copy(bytes);
+  use(message, core_);
+}
+
+void PublisherEnd::publish(const ros::SerializedMessage& wire) {
+  publish_loan(core_->loan(message_.type).or_throw(), [&](const memory::Chunk& chunk) { decode(wire, chunk); });
+  core_->count_copy(wire.num_bytes);
+  use(message_, core_);
+}
+
+void PublisherEnd::publish_to(const ros::SingleSubscriberPublisher& subscriber, const ros::SerializedMessage& wire) {
+  side_.publish_to(subscriber, wire, [&](const transport::Gid& reader) {
+    const memory::Chunk chunk = core_->loan(message_.type).or_throw();
+    try {
+      decode(wire, chunk);
+      transport::PublishInfo info;
+      info.only_reader = &reader;
+      core_->publish(chunk, info).or_throw();
+    } catch (...) {
+      core_->writer()->abandon(chunk);
+      throw;
+    }
+  });
+}
+
+void PublisherEnd::publish_loan(const memory::Chunk& chunk, const std::function<void(const memory::Chunk&)>& fill) {
   bool published = false;
   try {
-    message.copy(chunk.message(), object);
+    fill(chunk);
     side_.publish(chunk.message(), chunk.capacity_bytes, [&] {
       const std::uint64_t number = core_->publish(chunk, {}).or_throw();
       published = true;
@@ -114,25 +141,12 @@ void PublisherEnd::publish(const MessageClass& message, const void* object, bool
     if (!published) core_->writer()->abandon(chunk);
     throw;
   }
-  core_->count_copy(bytes);
-  use(message, core_);
 }
 
-void PublisherEnd::publish_to(const ros::SingleSubscriberPublisher& subscriber, const ros::SerializedMessage& wire) {
+void PublisherEnd::decode(const ros::SerializedMessage& wire, const memory::Chunk& chunk) const {
+  message::LoanBuilder builder(chunk.message());
   const auto length = static_cast<std::size_t>(wire.message_start - wire.buf.get());  // TCPROS's, before the message
-  side_.publish_to(subscriber, wire, [&](const transport::Gid& reader) {
-    const memory::Chunk chunk = core_->loan(message_.type).or_throw();
-    try {
-      message::LoanBuilder builder(chunk.message());
-      codec_.decode({wire.message_start, wire.num_bytes - length}, builder).or_throw();
-      transport::PublishInfo info;
-      info.only_reader = &reader;
-      core_->publish(chunk, info).or_throw();
-    } catch (...) {
-      core_->writer()->abandon(chunk);
-      throw;
-    }
-  });
+  codec_.decode({wire.message_start, wire.num_bytes - length}, builder).or_throw();
 }
 
 std::uint32_t PublisherEnd::subscribers() const {

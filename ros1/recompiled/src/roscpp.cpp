@@ -5,7 +5,6 @@
 #include <ros/subscribe_options.h>
 #include <ros/subscriber.h>
 
-#include <exception>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -26,7 +25,6 @@ std::uint32_t real_subscribers(const ros::Publisher* publisher) asm("__real__ZNK
 void real_publish(const ros::Publisher* publisher, const boost::function<ros::SerializedMessage()>& serialize, ros::SerializedMessage& message) asm(
     "__real__ZNK3ros9Publisher7publishERKN5boost8functionIFNS_"
     "17SerializedMessageEvEEERS3_");
-
 void real_publish_to(const ros::SingleSubscriberPublisher* subscriber, const ros::SerializedMessage& message) asm(
     "__real__ZNK3ros25SingleSubscriberPublisher7publishERKNS_17SerializedMessageE");
 
@@ -40,7 +38,6 @@ std::uint32_t redirected_subscribers(const ros::Publisher* publisher) asm(
 void redirected_publish(const ros::Publisher* publisher, const boost::function<ros::SerializedMessage()>& serialize, ros::SerializedMessage& message) asm(
     "__wrap__ZNK3ros9Publisher7publishERKN5boost8functionIFNS_"
     "17SerializedMessageEvEEERS3_");
-
 void redirected_publish_to(const ros::SingleSubscriberPublisher* subscriber, const ros::SerializedMessage& message) asm(
     "__wrap__ZNK3ros25SingleSubscriberPublisher7publishERKNS_17SerializedMessageE");
 
@@ -142,6 +139,11 @@ std::shared_ptr<PublisherEnd> end_of(const ros::Publisher& publisher) {
   return slot ? slot->get() : nullptr;
 }
 
+// Not by roscpp either: subscriptions that Baton serves drop what comes by TCP, since it would be a double.
+void log_lost(const std::string& topic, const Exception& error) {
+  ROS_ERROR_THROTTLE(1.0, "baton: a message on %s is lost: %s", topic.c_str(), error.what());
+}
+
 }  // namespace
 
 void announce(const MessageClass& message) {
@@ -149,13 +151,6 @@ void announce(const MessageClass& message) {
   const std::lock_guard<std::mutex> lock(all.mutex);
   all.known.emplace(message.type.name, &message);
 }
-
-namespace {
-// Not by roscpp either: subscriptions that Baton serves drop what comes by TCP, since it would be a double.
-void log_lost(const std::string& topic, const std::exception& error) {
-  ROS_ERROR_THROTTLE(1.0, "baton: a message on %s is lost: %s", topic.c_str(), error.what());
-}
-}  // namespace
 
 bool hand_over(const ros::Publisher& publisher, const MessageClass& message, const void* object, bool is_shared) {
   const std::shared_ptr<PublisherEnd> end = end_of(publisher);
@@ -219,21 +214,16 @@ std::uint32_t redirected_subscribers(const ros::Publisher* publisher) {
   return end ? end->subscribers() : real_subscribers(publisher);
 }
 
-// What every template of ros::Publisher ends in, for classes that are no recompiled messages.
+// What every template of ros::Publisher ends in for classes that are no recompiled messages: pcl::PointCloud,
+// rosbag::MessageInstance.
 void redirected_publish(const ros::Publisher* publisher, const boost::function<ros::SerializedMessage()>& serialize,
                         ros::SerializedMessage& message) {
   const std::shared_ptr<PublisherEnd> end = end_of(*publisher);
   if (!end) return real_publish(publisher, serialize, message);
-  // A class of the program's own, for example pcl::PointCloud, with the traits and the wire format of the topic's message.
-  const ros::SerializedMessage encoded = serialize();
-  const std::size_t before = static_cast<std::size_t>(encoded.message_start - encoded.buf.get());
+  const ros::SerializedMessage wire = serialize();
   try {
-    const boost::shared_ptr<const void> decoded =
-        end->message().decode(encoded.message_start, static_cast<std::uint32_t>(encoded.num_bytes - before));
-    end->publish(end->message(), decoded.get(), true);
+    end->publish(wire);
   } catch (const baton::Exception& error) {
-    log_lost(publisher->getTopic(), error);
-  } catch (const ros::serialization::StreamOverrunException& error) {  // the class writes other bytes than the topic's
     log_lost(publisher->getTopic(), error);
   }
 }

@@ -10,8 +10,8 @@
 //  2. advertise() makes Baton's end (endpoints.hpp) and then the stock advertisement: in this order roscpp reports new
 //     subscribers. The end lives in the connect callback of the advertisement, so it ends with the last ros::Publisher.
 //  3. Publisher::publish<M> is a member template; each message header specialises it, so it finds Baton's end there. For
-//     other classes (pcl::PointCloud and whatever has traits of a message) it stays roscpp's, serializes, and ends in the
-//     private publish(): a new message is made of these bytes and published.
+//     other classes (pcl::PointCloud, rosbag::MessageInstance and whatever has traits of a message) it stays roscpp's,
+//     serializes, and ends in the private publish(): these bytes are decoded into a chunk.
 //  4. subscribe() hands roscpp a subscription of Baton, which calls the helper that roscpp's templates made. That serves all
 //     signatures of callbacks. A callback that may change its message gets a copy, as with several callbacks in roscpp.
 //  5. A message made by `new` or boost::make_shared lies in a chunk of the process's publisher of that type, from its first
@@ -64,8 +64,6 @@ struct MessageClass {
   const std::type_info& info;
   void (*copy)(void* to, const void* from);  ///< constructs
   boost::shared_ptr<const void> (*clone)(const void* message);
-  /// A new message, where `new` puts one, of ROS 1's wire format. Throws ros::serialization::StreamOverrunException.
-  boost::shared_ptr<const void> (*decode)(std::uint8_t* bytes, std::uint32_t length);
 };
 
 /// A message is about to be made: memory in a publisher's chunk if this process has a publisher of its type and the
@@ -114,12 +112,6 @@ const MessageClass& class_of() {
       [](const void* message) {
         // ::new: on the heap, also if this process publishes the type.
         return boost::shared_ptr<const void>(boost::shared_ptr<const M>(::new M(*static_cast<const M*>(message))));
-      },
-      [](std::uint8_t* bytes, std::uint32_t length) {
-        const boost::shared_ptr<M> message(new M());
-        ros::serialization::IStream stream(bytes, length);
-        ros::serialization::deserialize(stream, *message);
-        return boost::shared_ptr<const void>(message);
       }};
   return known;
 }

@@ -35,14 +35,10 @@ fi
 if [ -x "build/$preset/bin/ros1_api_talker" ] && [ -x /usr/bin/rosmaster ]; then
   ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" "${pytest[@]}" ros1/tests/api_test.py ros1/tests/tzc_test.py \
     ros1/tests/same_name_test.py ros1/tests/lies_test.py ros1/tests/recompiled_test.py \
-    ros1/tests/recompiled_actionlib_test.py ros1/tests/recompiled_tf_test.py ros1/tests/recompiled_camera_info_test.py ros1/tests/recompiled_diagnostics_test.py \
-    ros1/tests/recompiled_cloud_test.py \
+    ros1/tests/recompiled_actionlib_test.py ros1/tests/recompiled_tf_test.py ros1/tests/recompiled_camera_info_test.py \
+    ros1/tests/recompiled_diagnostics_test.py ros1/tests/recompiled_cloud_test.py \
     --deselect ros1/tests/api_test.py::test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs \
     --deselect ros1/tests/recompiled_tf_test.py::test_a_program_of_tf2_builds_outside_of_the_tree_and_meets_stock_programs \
-    --deselect ros1/tests/recompiled_test.py::test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs \
-    --deselect ros1/tests/recompiled_test.py::test_a_package_of_catkin_with_its_own_messages_is_recompiled \
-    --deselect ros1/tests/recompiled_test.py::test_headers_of_an_installation_come_before_those_of_a_ros_outside_of_usr \
-    --deselect ros1/tests/recompiled_test.py::test_a_library_with_messages_of_ros_inside_fails_the_build_with_its_names \
     --deselect ros1/tests/recompiled_test.py::test_recompiled_nodelets_of_a_stock_manager_pass_every_message_to_each_other_and_to_other_processes \
     --deselect ros1/tests/recompiled_tf_test.py::test_conversions_share_with_libtf2_ros_only_names_without_messages
 fi

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton migrate check` on small programs whose messages only look like Baton's; ros1/tests/recompiled_test.py has the real ones."""
+"""`baton migrate check` on small programs whose messages only look like Baton's; ros1/tests/recompiled_build_test.py has the real ones."""
 
 from __future__ import annotations
 

@@ -118,6 +118,27 @@ def tcp_bytes(listener):
     return int(count)
 
 
+def check_latecomers(sends, receives):
+    """Two programs "latecomers", which both subscribe to a latched topic of the first, again and again: each subscription gets the newest
+    message once."""
+    sends.do("advertise")
+    for process in (sends, receives):
+        process.do("subscribe")
+    sends.do("meet")
+    sends.do("publish")
+    for process in (sends, receives):
+        assert process.ask("numbers 1") == "1"
+        process.do("subscribe")
+        assert process.ask("numbers 1") == "1|1"
+        process.do("subscribe")
+        assert process.ask("numbers 1") == "1|1|1"
+    sends.do("publish")
+    for process in (sends, receives):
+        assert process.ask("numbers 2") == "1 2|1 2|1 2"
+        process.do("subscribe")
+        assert process.ask("numbers 1") == "1 2|1 2|1 2|2"
+
+
 def run(*command):
     """What it printed; fails the test if it fails."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=600)

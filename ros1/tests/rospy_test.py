@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ros1_network import BUILD, tcp_bytes
+from ros1_network import BUILD, check_latecomers, tcp_bytes
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 
@@ -325,21 +325,7 @@ LATECOMERS = {
     "publisher, subscriber", [("rospy", "rospy"), ("rospy", "recompiled"), ("rospy", "stock"), ("recompiled", "rospy")]
 )
 def test_each_later_subscription_of_a_process_gets_the_newest_latched_message_once(ros, publisher, subscriber):
-    sends, receives = (ros.run([*LATECOMERS[each], "map"], False) for each in (publisher, subscriber))
-    sends.do("advertise")
-    for process in (sends, receives):
-        process.do("subscribe")
-    sends.do("meet")
-    sends.do("publish")
-    for process in (sends, receives):
-        assert process.ask("numbers 1") == "1"
-        process.do("subscribe")
-        assert process.ask("numbers 1") == "1|1"
-    sends.do("publish")
-    for process in (sends, receives):
-        assert process.ask("numbers 2") == "1 2|1 2"
-        process.do("subscribe")
-        assert process.ask("numbers 1") == "1 2|1 2|2"
+    check_latecomers(*(ros.run([*LATECOMERS[each], "map"], False) for each in (publisher, subscriber)))
 
 
 def test_an_object_of_rospy_and_a_node_of_baton_meet_on_one_topic(ros):

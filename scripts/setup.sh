@@ -128,7 +128,7 @@ pcl_headers() {
   echo "setup: headers of ${packages[*]} into .pcl"
   rm -rf .pcl
   mkdir .pcl
-  (cd .pcl && apt-get download -q "libpcl-dev=$version" "${packages[@]:1}" </dev/null) || {
+  (cd .pcl && apt-get download -q -o APT::Sandbox::User=root "libpcl-dev=$version" "${packages[@]:1}" </dev/null) || {
     echo "setup: apt knows no libpcl-dev $version; run apt-get update, then this again" >&2
     exit 1
   }

@@ -66,6 +66,14 @@ class Actor:
         if code not in (0, -signal.SIGPROF) and not kill:  # rclpy_program.report_and_end()
             raise Fault(f"{self.name} ({self.kind}) ended with {code}:\n{log_of(self.process)}")
 
+    def last_words(self):
+        """Ends the process; its log, which counts the messages of each subscription by their paths."""
+        try:
+            self.end(kill=False)
+        except (OSError, Fault) as error:
+            return str(error)
+        return log_of(self.process)
+
 
 class Play:
     def __init__(self, processes, called):
@@ -192,7 +200,8 @@ def play(steps, told=lambda step: None, called=False):
                 acted.step(step)
             except Fault as fault:
                 before = "\n".join(f"  {each}" for each in steps[: i + 1])
-                raise Fault(f"{fault}\nin the last step of\n{before}") from None
+                said = "\n".join(f"{name} said\n{actor.last_words()}" for name, actor in acted.actors.items())
+                raise Fault(f"{fault}\nin the last step of\n{before}\n{said}") from None
         for actor in list(acted.actors.values()):
             actor.end(kill=False)
     finally:

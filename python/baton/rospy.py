@@ -66,7 +66,7 @@ def accelerate(*classes: Any) -> None:
         return
     import rospy.topics
 
-    from ._rospy_views import accelerate_ends
+    from ._rospy_unchanged import accelerate_ends
 
     accelerate_ends()
     topic_init = rospy.topics.Topic.__init__
@@ -85,8 +85,8 @@ def accelerate(*classes: Any) -> None:
 
 def decelerate() -> None:
     """Gives all classes and rospy their own functions back. Ends that were made before keep their way of Baton."""
-    if (views := sys.modules.get("baton._rospy_views")) is not None:
-        views.decelerate_ends()
+    if (unchanged := sys.modules.get("baton._rospy_unchanged")) is not None:
+        unchanged.decelerate_ends()
     for cls, (serialize, deserialize) in _originals.items():
         cls.serialize, cls.deserialize = serialize, deserialize
     _originals.clear()

@@ -331,7 +331,7 @@ def test_each_later_subscription_of_a_process_gets_the_newest_latched_message_on
 def test_an_object_of_rospy_and_a_node_of_baton_meet_on_one_topic(ros):
     body = """
 publisher = baton.rospy.create_publisher("words", std_msgs.msg.String, latch=True)
-from baton._rospy_views import node
+from baton._rospy_ways import node
 other = baton.Node("other", domain=node().domain)
 subscription = other.subscribe("words", std_msgs.msg.String)
 subscription.wait_for_publishers()
@@ -345,7 +345,7 @@ print(subscription.take(timeout=30).data, flush=True)
 BESIDE = """
 import gc, os, signal, sys, threading, time
 import baton, baton.rospy, rospy
-from baton._rospy_views import node
+from baton._rospy_ways import node
 from std_msgs.msg import String
 
 def say(*words):

@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ways of a topic's messages into and out of a program of rospy: Baton's, and beside it TCPROS.
+
+Each end is one of Baton's domain and, beside it, an ordinary one of the ROS topic. Which messages take which way:
+docs/format/tcpros.md, "Types of Baton beside TCPROS"; ros1/api/ is the same in C++. Programs that make and take views use them
+(_rospy_views.py), and unchanged ones (_rospy_unchanged.py).
+"""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import select
+import socket
+import threading
+import traceback
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from . import _core
+from ._convert import to_foreign
+from ._node import Node
+from ._ros1_domain import domain_of_master
+
+rospy: Any = importlib.import_module("rospy")  # not `import`: type checkers would take baton/rospy.py
+importlib.import_module("rospy.topics")  # and rospy.msg
+rosgraph: Any = importlib.import_module("rosgraph")
+
+LONGEST_QUEUE = 1000  # for a queue without a bound, which Baton does not have
+
+lock = threading.RLock()
+_node: weakref.ref[Node] | None = None
+
+
+def node() -> Node:
+    """Baton's node beside this program's. Lives while an end uses it."""
+    global _node
+    with lock:
+        known = _node() if _node is not None else None
+        if known is None:
+            if not rospy.core.is_initialized():
+                raise rospy.ROSException("baton.rospy: call rospy.init_node() first")
+            namespace, _, name = rospy.get_name().rpartition("/")
+            chosen = os.environ.get("BATON_DOMAIN")
+            known = Node(
+                name,
+                namespace=namespace,
+                domain=None if chosen else domain_of_master(rosgraph.get_master_uri(), socket.gethostname()),
+                use_global_arguments=False,  # rospy has applied the rules of the command line
+                enable_rosout=False,  # rospy's loggers have ROS 1's /rosout
+            )
+            _node = weakref.ref(known)
+        return known
+
+
+def _ros_name(name: str) -> str:
+    return name if name.startswith("/") else "/" + name
+
+
+class _Readers:
+    """The subscriptions of Baton on a topic, by node, as far as all of a node's subscriptions are Baton's."""
+
+    def __init__(self, own: Node, topic: str) -> None:
+        self._node, self._topic = own, topic
+        self._seen = -1
+        self._by_node: dict[str, list[bytes]] = {}
+
+    def of(self, name: str) -> list[bytes]:
+        version = self._node._graph_version()
+        if version != self._seen:
+            self._seen, self._by_node = version, {}
+            mixed = set()
+            for end in self._node.endpoints():
+                if end.is_publisher:
+                    continue
+                if end.topic == self._topic:
+                    self._by_node.setdefault(_ros_name(end.node), []).append(end.gid)
+                elif end.topic == self._topic + "/_stock":
+                    mixed.add(_ros_name(end.node))
+            for each in mixed:
+                self._by_node.pop(each, None)
+        return self._by_node.get(name, [])
+
+
+class Outgoing:
+    """The way of a topic's messages out of this process: each subscription gets a message from Baton or by TCPROS."""
+
+    def __init__(
+        self, impl: Any, own: type[_core.Message], first: int, latch: bool, qos: _core.QoS, options: Any
+    ) -> None:
+        self._impl = weakref.ref(impl)
+        self._stock_class = impl.data_class
+        self.node = node()
+        self.own = self.node.advertise(impl.resolved_name, own, qos, **options)
+        self._readers = _Readers(self.node, impl.resolved_name)
+        self._latch = latch
+        # Latched: the bytes, the subscriptions that Baton gave the message to, and the connections that have the bytes.
+        self._last: tuple[bytes, set[bytes], list[Any]] | None = None
+        self._numbered = "header" in getattr(self._stock_class, "__slots__", ())[:1]
+        self._number = first
+        self._order = threading.RLock()  # of messages on both ways
+        self._greeted: list[Any] = []
+        if latch:
+            impl.add_subscriber_listener(_Listener(self))
+            self.own.on_event(_greeting(self))
+
+    def latch_from_now(self) -> None:
+        """A later publisher of the program latches; rospy has one end for all of a topic's."""
+        impl = self._impl()
+        with self._order:
+            if not self._latch and impl is not None:
+                self._latch = True
+                self._greeted = list(impl.connections)
+                impl.add_subscriber_listener(_Listener(self))
+
+    def publish(self, loan: Any) -> None:
+        with self._order:
+            if self._numbered:
+                loan.header.seq = self._number % 2**32
+            matched = set(self.own._matched_readers())
+            stock = None
+            if self._latch or self._unserved(matched):
+                stock = to_foreign(loan, self._stock_class, None)
+            sequence = self.own.publish(loan)
+            if stock is None:
+                self._number += 1
+            else:
+                self._send(stock, self._readers_of(sequence))
+
+    def publish_stock(self, stock: Any) -> None:
+        with self._order:
+            matched = set(self.own._matched_readers())
+            if matched or self._latch:
+                try:
+                    loan: Any = self.own.loan()
+                    _core._assign(loan, stock)
+                    if self._numbered:
+                        loan.header.seq = self._number % 2**32
+                    matched = self._readers_of(self.own.publish(loan))
+                except (_core.OutOfMemory, _core.LimitReached, _core.MessageTooLarge) as error:
+                    rospy.logerr_throttle(
+                        1.0, f"baton: a message on {self.own.topic} is lost for {len(matched)}: {error}"
+                    )
+            if self._latch or self._unserved(matched):
+                self._send(stock, matched)
+            else:
+                self._number += 1
+
+    def unserved(self) -> int:
+        with self._order:
+            return len(self._unserved(set(self.own._matched_readers())))
+
+    def _readers_of(self, sequence: int) -> set[bytes]:
+        """The subscriptions that Baton has given this message, the newest: some may have come while it was published."""
+        if self._latch:
+            for each in self.own._matched_readers():
+                self.own._hand_newest_to(each)
+        return set(self.own._readers_of(sequence))
+
+    def greet(self) -> None:
+        """Gives the latched message to connections that are new, and to new subscriptions of nodes that got it by Baton: rospy makes no
+        connection for a second subscription of a node."""
+        impl = self._impl()
+        if impl is None:
+            return
+        with self._order:
+            connections = list(impl.connections)
+            greeted, self._greeted = self._greeted, connections
+            if self._last is None:
+                return
+            data, handed, written = self._last
+            for connection in connections:
+                if _is_among(connection, written):
+                    continue  # its node has the bytes, for later subscriptions, too
+                readers = self._readers.of(connection.endpoint_id)
+                handed.update(each for each in readers if each not in handed and self.own._hand_newest_to(each))
+                if not _is_among(connection, greeted) and (not readers or not handed.issuperset(readers)):
+                    written.append(connection)
+                    _write(connection, data)
+
+    def _send(self, stock: Any, matched: set[bytes]) -> None:
+        buffer = io.BytesIO()
+        rospy.msg.serialize_message(buffer, self._number % 2**32, stock)
+        self._number += 1
+        data = buffer.getvalue()
+        unserved = self._unserved(matched)
+        if self._latch:
+            self._last = data, matched, unserved
+        for connection in unserved:
+            _write(connection, data)
+
+    def _unserved(self, matched: set[bytes]) -> list[Any]:
+        """The connections whose node gets a message from nobody else. `matched`: the subscriptions that Baton serves."""
+        impl = self._impl()
+        found = []
+        for connection in impl.connections if impl is not None else ():
+            readers = self._readers.of(connection.endpoint_id)
+            if not readers or not matched.issuperset(readers):
+                found.append(connection)
+        return found
+
+
+def _is_among(connection: Any, connections: list[Any]) -> bool:
+    return any(connection is each for each in connections)
+
+
+def _greeting(way: Outgoing) -> Callable[[str], None]:
+    known = weakref.ref(way)
+
+    def on_event(event: str) -> None:
+        way = known()
+        if way is not None and event == "matched":
+            way.greet()
+
+    return on_event
+
+
+class _Listener(rospy.topics.SubscribeListener):  # type: ignore[misc]
+    def __init__(self, way: Outgoing) -> None:
+        self._way = weakref.ref(way)
+
+    # The latched message is ours to send: rospy's own latch would send it to subscriptions of Baton, too.
+    def peer_subscribe(self, topic_name: str, topic_publish: Any, peer_publish: Any) -> None:
+        way = self._way()
+        if way is not None:
+            way.greet()
+
+
+def _write(connection: Any, data: bytes) -> None:
+    try:
+        if not rospy.is_shutdown():
+            connection.write_data(data)
+    except Exception:  # as rospy does: whatever is wrong with a connection ends it
+        rospy.logdebug("baton: the connection to [%s] ended: %s", connection.endpoint_id, traceback.format_exc())
+        connection.close()
+
+
+class Incoming:
+    """The way of a topic's messages into this process by Baton. A thread, LOT's puller, gives each to `deliver(message, node)`."""
+
+    def __init__(
+        self, name: str, own: type[_core.Message], qos: _core.QoS, deliver: Callable[[Any, str], None]
+    ) -> None:
+        self._node = node()
+        self._name = name
+        self._deliver = deliver
+        self.subscription: _core.Subscription[Any] | None = self._node.subscribe(name, own, qos=qos)
+        self._lock = threading.Lock()
+        self._reached: dict[bytes, str] = {}  # publishers of which a message of Baton came, and their nodes
+        self._seen = -1
+        self._ended = False
+        self._process = os.getpid()
+        self._wake = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        thread = threading.Thread(target=self._pull, args=(self.subscription,), name=f"baton {name}", daemon=True)
+        thread.start()
+
+    def end(self) -> None:
+        """Ends Baton's end after the message that is delivered now, if any. Does not wait for it: the callback may wait for what the
+        caller holds, such as rospy's locks, or for rospy.is_shutdown()."""
+        if self.is_of_parent():
+            return
+        with self._lock:
+            if not self._ended:
+                self._ended = True
+                self.subscription = None
+                os.eventfd_write(self._wake, 1)  # with the lock: the thread closes it
+
+    def is_of_parent(self) -> bool:
+        """After a fork. The descriptor is the parent's, too: what is written there wakes the parent's thread."""
+        return os.getpid() != self._process
+
+    def has(self, name: str) -> bool:
+        """Whether messages of this node come over Baton, so that its serialized ones are older than those, or doubles."""
+        subscription = self.subscription
+        if subscription is None or subscription.statuses.refused_now > 0:
+            return False
+        with self._lock:
+            return name in self._reached.values()
+
+    def _pull(self, subscription: _core.Subscription[Any]) -> None:
+        poll = select.poll()
+        poll.register(subscription.fileno(), select.POLLIN)
+        poll.register(self._wake, select.POLLIN)
+        while not self._ended:
+            try:
+                message = subscription.take()
+                if message is None:
+                    poll.poll()
+                    continue
+                self._deliver(message, self._node_of(_core.info(message).publisher))
+                del message
+            except _core.HeldLimit:  # no descriptor says when the program gives a message back
+                poll.poll(5)
+            except _core.BatonError as error:
+                rospy.logerr_throttle(1.0, f"baton: no message on {self._name}: {error}")
+        with self._lock:
+            os.close(self._wake)
+
+    def _node_of(self, publisher: bytes) -> str:
+        """Its node's name. Records that its messages come over Baton."""
+        version = self._node._graph_version()
+        with self._lock:
+            if version != self._seen or publisher not in self._reached:
+                self._seen = version
+                wanted = {*self._reached, publisher}
+                self._reached = {publisher: ""} | {
+                    end.gid: _ros_name(end.node)
+                    for end in self._node.endpoints()
+                    if end.is_publisher and end.gid in wanted
+                }
+            return self._reached[publisher]
+
+
+class _Inside(threading.local):
+    """In this thread, rospy makes what it makes without Baton."""
+
+    depth = 0
+
+    def __enter__(self) -> None:
+        self.depth += 1
+
+    def __exit__(self, *exception: object) -> None:
+        self.depth -= 1
+
+
+as_rospy_makes_it = _Inside()
+# Of unchanged programs: rospy's publishers or subscribers of a topic in this process share one end of rospy's, and one way.
+outgoing: weakref.WeakKeyDictionary[Any, Outgoing] = weakref.WeakKeyDictionary()
+incoming: weakref.WeakKeyDictionary[Any, Incoming] = weakref.WeakKeyDictionary()

@@ -280,6 +280,16 @@ def test_recompiled_nodelets_of_a_stock_manager_pass_every_message_to_each_other
         assert [receives.line().split()[0] for _ in range(20)] == [str(i + 1) for i in range(20)]
 
 
+def test_recompiled_libraries_that_a_stock_program_loads_get_every_message_of_the_other(ros):
+    libraries = [BUILD / "lib" / f"libros1_recompiled_{name}.so" for name in ("plug_in", "other_plug_in")]
+    host = ros.run([BUILD / "bin" / "ros1_plug_in_host", *libraries], preload=False)
+    host.tell("more")
+    lines = list(iter(host.line, "done more"))
+    for word in ("first", "second"):
+        assert [line for line in lines if line.startswith(word)] == [f"{word} {number}" for number in range(1, 6)]
+    assert host.end() == 0
+
+
 def test_every_type_has_the_traits_the_bytes_and_the_text_of_ros(tmp_path):
     subprocess.run(["/usr/bin/python3", HERE / "every_type.py", tmp_path, "1"], capture_output=True, check=True)
     stock, own = (

@@ -129,8 +129,9 @@ void* Allocated<M>::operator new(std::size_t bytes, const std::nothrow_t&) noexc
   }
 }
 
+// hidden: each library has its own `once`, as it has its own table of types. Else the dynamic linker would make it the process's.
 template <class M>
-const char* announced_name() {
+[[gnu::visibility("hidden")]] const char* announced_name() {
   static const bool once = (announce(class_of<M>()), true);
   static_cast<void>(once);
   return message::type_of<M>().name;

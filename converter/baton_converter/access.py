@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .messages import Types, is_of_ros1
+from .messages import Types, is_of_ros1, is_value
 from .parser import text_of
 from .state import Origin, Path
 
@@ -181,6 +181,16 @@ class Names:
         type = self.held(named.type)
         if type is None:
             return None
+        holder = self.holder(inside[0]) if inside else None
+        if holder is not None:
+            variable, chain = holder
+            chain += f".{named.spelling}"
+            name = variable.spelling + chain
+            if variable.kind.name == "PARM_DECL":
+                given = Origin(0, f"the caller of {self.function}() may have filled `{variable.spelling}`")
+                return self.root(f"member {name}", name, "parameter", node.location.line, type, given)
+            if (known := self.roots.get(self.key(variable) + chain)) is not None:
+                return Access(known, (known.key,), (known.type,), known.name)
         name = self.text(node) if inside else named.spelling
         entry = (
             None
@@ -188,6 +198,38 @@ class Names:
             else Origin(0, f"an earlier call may have filled `{name}`, which is a member")
         )
         return self.root(f"member {name}", name, "member", node.location.line, type, entry)
+
+    def holder(self, node: Node) -> tuple[Node, str] | None:
+        """The variable that is a struct with messages inside, as of a service, and the fields on the way: of `call.request`, `call` and
+        ".request". None: the expression is nothing of the kind."""
+        node = strip(node)
+        if node.kind.name == "MEMBER_REF_EXPR":
+            inside, named = parts(node), node.referenced
+            outer = self.holder(inside[0]) if inside and named is not None and named.kind.name == "FIELD_DECL" else None
+            return (outer[0], f"{outer[1]}.{node.spelling}") if outer is not None else None
+        named = node.referenced if node.kind.name == "DECL_REF_EXPR" else None
+        if named is None or named.kind.name not in ("VAR_DECL", "PARM_DECL"):
+            return None
+        return (named, "") if self.held(named.type) is None else None
+
+    def held_inside(self, type: Any, depth: int = 3) -> list[tuple[str, str]]:
+        """The messages that a struct holds: their fields, as ".request", and their types."""
+        found: list[tuple[str, str]] = []
+        if depth > 0 and type.get_canonical().kind.name == "RECORD" and not is_value(type, self.types):
+            for field in type.get_canonical().get_fields():
+                held = self.held(field.type)
+                if held is not None:
+                    found.append((f".{field.spelling}", held))
+                else:
+                    found += [
+                        (f".{field.spelling}{rest}", inner) for rest, inner in self.held_inside(field.type, depth - 1)
+                    ]
+        return found
+
+    def parts_of_holder(self, variable: Node) -> list[Root]:
+        """The messages of a local struct that declare() made known."""
+        prefix = self.key(variable) + "."
+        return [root for key, root in self.roots.items() if key.startswith(prefix)]
 
     def _call(self, node: Node) -> Access | None:
         name = node.spelling

@@ -48,7 +48,7 @@ def first_argument(text: str) -> str:
 
 
 class Types:
-    """The message types of one translation unit."""
+    """The message types of one translation unit. `of_ros2`: it includes generated headers of ROS 2."""
 
     def __init__(self, unit: TranslationUnit) -> None:
         self._templates = {
@@ -62,7 +62,7 @@ class Types:
             for reference in trait.get_children()
             if reference.kind.name == "TEMPLATE_REF" and reference.referenced is not None
         }
-        self._rosidl = any(node.spelling == "rosidl_runtime_cpp" for node in unit.cursor.get_children())
+        self.of_ros2 = any(node.spelling == "rosidl_runtime_cpp" for node in unit.cursor.get_children())
         self._spellings: dict[str, tuple[str | None, str | None, str | None]] = {}
         self._contents: dict[str, set[str]] = {}
 
@@ -88,7 +88,7 @@ class Types:
         """ "sensor_msgs::Image" of the canonical spelling of that type."""
         spelling = unqualified(spelling.strip())
         if found := _STOCK.fullmatch(spelling):
-            return found[1] if f"{found[1]}_" in self._templates or (self._rosidl and is_of_ros2(found[1])) else None
+            return found[1] if f"{found[1]}_" in self._templates or (self.of_ros2 and is_of_ros2(found[1])) else None
         return spelling if _OF_BATON.fullmatch(spelling) else None
 
     def message(self, type: Type | Any) -> str | None:

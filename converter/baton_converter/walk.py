@@ -17,7 +17,7 @@ from .access import Names, Node, method_base, parts, strip
 from .candidates import ESCAPE, KEEP, LOOK, READ, WRITE, Candidates
 from .effects import Effects, is_const_for_function
 from .findings import FileReport
-from .messages import Types, is_number, is_value
+from .messages import Types, is_number, is_string, is_value, is_vector, unqualified
 from .state import Origin, State, join
 
 _REFERENCES = ("LVALUEREFERENCE", "RVALUEREFERENCE")
@@ -27,10 +27,24 @@ _OF_CONST = {ESCAPE: KEEP, WRITE: READ}
 # Functions of the standard library that write through a pointer or iterator and keep none.
 WRITERS = {
     "memcpy", "memmove", "memset", "copy", "copy_n", "copy_if", "copy_backward", "fill", "fill_n", "iota", "sort", "reverse",
-    "strncpy", "snprintf", "sprintf", "fread", "read", "transform",
+    "strncpy", "snprintf", "sprintf", "fread", "read", "transform", "generate", "generate_n", "replace", "replace_copy", "partial_sum",
+    "stable_sort", "nth_element", "partial_sort", "rotate", "swap_ranges",
 }  # fmt: skip
+# Functions of the standard library that read through iterators, and give an iterator of them back or none.
+_READERS = {
+    "accumulate", "adjacent_find", "binary_search", "count", "distance", "equal", "find", "inner_product", "is_sorted",
+    "lexicographical_compare", "lower_bound", "max_element", "min_element", "mismatch", "search", "upper_bound",
+}  # fmt: skip
+# Functions of the standard library whose result is a way to their first argument, and that do no more.
+_PASS_ON = {
+    "back_inserter", "begin", "cbegin", "cend", "crbegin", "crend", "data", "end", "front_inserter", "inserter", "next", "prev",
+    "rbegin", "rend",
+}  # fmt: skip
+# Methods of a container of values that copy what their iterators point at, or take them as a place.
+_TAKES_ITERATORS = {"append", "assign", "emplace", "erase", "insert", "replace"}
 _ACCESSORS = {"at", "back", "begin", "data", "end", "front", "rbegin", "rend"}
 _C_LIBRARY = re.compile(r"/(?:bits/)?(?:string|strings|string_fortified|stdio2?|unistd)\.h$")
+_ITERATOR = re.compile(r"__gnu_cxx::__normal_iterator<|std::(?:reverse|back_insert|insert|front_insert)_iterator<")
 _COMPUTES = {
     b"+",
     b"-",
@@ -337,6 +351,7 @@ class Function:
             value = not pointer and not reference and is_value(variable.type, self.types)
             self.visit(init, state, READ if value else ESCAPE)
         if names.held(variable.type) is None:
+            self._own_parts(variable, init, state)
             return
         made = names.made(init) if init is not None else ("none" if pointer else "stack", False)
         if made is None:
@@ -376,6 +391,22 @@ class Function:
             if contents is not None:
                 state.fill(access.path, contents)
 
+    def _own_parts(self, variable: Node, init: Node | None, state: State) -> None:
+        """A local struct with messages inside, as `std_srvs::Empty call;`: its messages are new where it is."""
+        if variable.storage_class.name == "STATIC":
+            return
+        key, line = Names.key(variable), variable.location.line
+        contents = (
+            None
+            if _is_empty(init)
+            else Origin(line, f"set `{variable.spelling}` from something that may have contents")
+        )
+        for chain, type in self.names.held_inside(variable.type):
+            access = self.names.root(key + chain, variable.spelling + chain, "stack", line, type, None)
+            state.renew(access.root.key)
+            if contents is not None:
+                state.fill(access.path, contents)
+
     # Expressions.
 
     def visit(self, node: Node, state: State, use: str) -> None:
@@ -400,14 +431,23 @@ class Function:
                 use = _OF_CONST.get(use, use)
             if access is not None:
                 self.candidates.mentioned(access.root, node, state, use, self.lambdas)
+            elif use in (ESCAPE, WRITE):
+                for root in self.names.parts_of_holder(named):
+                    given = f"gave `{named.spelling}` to something that may have filled it"
+                    state.fill((root.key,), Origin(node.location.line, given))
 
     _visit_variable_ref = _visit_decl_ref_expr
 
     def _visit_member_ref_expr(self, node: Node, state: State, use: str) -> None:
+        known = self.names.resolve(node) if self.names.held(node.type) and use in (ESCAPE, WRITE) else None
+        if known is not None and self.names.holder(node) is not None and known.root.made == "stack":
+            use = READ  # only this message of the struct is used
         for child in parts(node):
             self.visit(child, state, use)
 
-    _visit_paren_expr = _visit_member_ref_expr
+    def _visit_paren_expr(self, node: Node, state: State, use: str) -> None:
+        for child in parts(node):
+            self.visit(child, state, use)
 
     def _visit_cast(self, node: Node, state: State, use: str) -> None:
         """A cast that may take away const, or that makes a number of a pointer, is not followed."""
@@ -535,18 +575,21 @@ class Function:
         if base is None and name.startswith("operator") and arguments:
             changes = name in ("operator++", "operator--", "operator+=")
             passes_on = name in ("operator[]", "operator*", "operator->")
+            moves = name in ("operator+", "operator-") and _is_standard(called) and _is_iterator(arguments[0])
             value = is_value(arguments[0].type, self.types)
             for argument in arguments:
                 looks = _is_standard(called) and is_const_for_function(argument) and is_value(argument.type, self.types)
                 given = READ if looks and not passes_on else ESCAPE
-                if argument is arguments[0]:
+                if moves and _is_iterator(argument):
+                    given = READ if is_number(node.type) else use
+                elif argument is arguments[0]:
                     given = WRITE if changes and value and use != ESCAPE else use if passes_on else given
                 self.visit(argument, state, given)
             if changes:
                 self._wrote(arguments[0], state)
                 self.effects.modified(node, name, arguments[0], arguments[1:], state)
             return
-        writer = name in WRITERS and _is_standard(called)
+        writer = name in WRITERS and _is_standard(called) and not self._give_elements(arguments)
         publishes = name == "publish" and base is not None
         if base is not None:
             self.visit(base, state, self._of_base(node, base, use))
@@ -554,11 +597,16 @@ class Function:
             for child in parts(node)[: -len(arguments) or None]:
                 if child.kind.name not in ("UNEXPOSED_EXPR", "DECL_REF_EXPR", "MEMBER_REF_EXPR"):
                     self.visit(child, state, ESCAPE)
+        through = self._through_iterators(node, base, use)
         gives_value = _gives_value(called, self.types)
         others = [base, *arguments] if base is not None else arguments
         for argument in arguments:
             given = ESCAPE
-            if constructs:
+            if through and (_is_iterator(argument) or through != READ):
+                given = through
+            elif constructs and _is_iterator(node) and _is_iterator(argument):  # of an iterator, one to const
+                given = use
+            elif constructs:
                 given = self._copied(argument, node.type)
             elif gives_value and is_const_for_function(argument):
                 if publishes or (_is_standard(called) and is_value(argument.type, self.types)):
@@ -591,6 +639,45 @@ class Function:
             return WRITE
         return use if use in (LOOK, KEEP) and is_const_for_function(base) else ESCAPE
 
+    def _through_iterators(self, node: Node, base: Node | None, use: str) -> str:
+        """The use that a function of the standard library makes of what its iterators point at, where it keeps none: it is at an end with
+        them, or its result is one of them, and `use` says for what. "" for every other function."""
+        name = node.spelling
+        if not _is_standard(node.referenced):
+            return ""
+        if base is None and name in _PASS_ON:
+            return use if is_value(_of_reference(next(node.get_arguments(), node).type), self.types) else ""
+        if use not in (READ, WRITE):
+            return ""
+        if base is None:
+            return use if name in _READERS and not self._give_elements(list(node.get_arguments())) else ""
+        element = base.type.get_canonical().get_template_argument_type(0)
+        copies_elements = (is_string(base.type) or is_vector(base.type)) and is_value(element, self.types)
+        return READ if name in _TAKES_ITERATORS and copies_elements else ""
+
+    def _give_elements(self, arguments: list[Node]) -> bool:
+        """Is one of the arguments of an algorithm a function that might keep a pointer to an element that it gets?"""
+        return any(self._gets_elements(strip(argument)) for argument in arguments)
+
+    def _gets_elements(self, node: Node) -> bool:
+        type = node.type.get_canonical()
+        named = node.referenced if node.kind.name in ("DECL_REF_EXPR", "UNARY_OPERATOR") else None
+        if node.kind.name == "UNARY_OPERATOR" and type.get_pointee().kind.name == "FUNCTIONPROTO":
+            return self._gets_elements(strip(parts(node)[0]))
+        if named is not None and named.kind.name == "VAR_DECL" and (inside := parts(named)):
+            if strip(inside[-1]).kind.name == "LAMBDA_EXPR":
+                return self._gets_elements(strip(inside[-1]))
+        if node.kind.name != "LAMBDA_EXPR" and (named is None or named.kind.name != "FUNCTION_DECL"):
+            return type.kind.name == "RECORD" and not (
+                is_value(type, self.types) or type.spelling.startswith("std::") or _is_iterator(node)
+            )
+        parameters = [child for child in (named or node).get_children() if child.kind.name == "PARM_DECL"]
+        return any(
+            parameter.type.get_canonical().kind.name in _REFERENCES
+            and (self.types.of_ros2 or not parameter.type.get_canonical().get_pointee().is_const_qualified())
+            for parameter in parameters
+        )
+
     def _ends_here(self, node: Node) -> bool:
         """Does the expression name an object of this function, whose destructor may look at what the object got?"""
         named = node.referenced if node.kind.name == "DECL_REF_EXPR" else None
@@ -606,6 +693,30 @@ class Function:
         if is_value(type, self.types) and is_const_for_function(from_) and is_value(from_.type, self.types):
             return READ
         return ESCAPE
+
+
+def _is_empty(init: Node | None) -> bool:
+    """Is it no initialiser, `{}`, `T()` or `T{}`?"""
+    if init is None:
+        return True
+    node = strip(init)
+    if node.kind.name == "INIT_LIST_EXPR":
+        return not parts(node)
+    if node.kind.name != "CALL_EXPR" or (node.referenced is not None and node.referenced.kind.name != "CONSTRUCTOR"):
+        return False
+    arguments = list(node.get_arguments())
+    return not arguments or (
+        len(arguments) == 1 and strip(arguments[0]).kind.name == "CALL_EXPR" and _is_empty(arguments[0])
+    )
+
+
+def _is_iterator(node: Node) -> bool:
+    text = unqualified(node.type.get_canonical().spelling)
+    return _ITERATOR.match(text) is not None or (node.type.get_canonical().kind.name == "POINTER")
+
+
+def _of_reference(type: Any) -> Any:
+    return type.get_pointee() if type.kind.name in _REFERENCES else type
 
 
 def _become(state: State, other: State | None) -> None:
@@ -649,6 +760,6 @@ def _is_standard(called: Any) -> bool:
     if parent is not None and parent.kind.name == "NAMESPACE":
         while parent.semantic_parent is not None and parent.semantic_parent.kind.name == "NAMESPACE":
             parent = parent.semantic_parent
-        return bool(parent.spelling == "std")
+        return parent.spelling in ("std", "__gnu_cxx")
     file = called.location.file
     return file is not None and _C_LIBRARY.search(file.name) is not None

@@ -87,6 +87,10 @@ void set_any(A&& m) {{ m.height = 51; }}
 struct Holder {{
   T& message;
 }};
+struct Element {{
+  Element(uint8_t& b) : at(&b) {{}}
+  uint8_t* at;
+}};
 struct Guard {{
   explicit Guard(T& m) : m_(m) {{}}
   ~Guard() {{ m_.height += 52; }}
@@ -233,6 +237,33 @@ ESCAPES: dict[str, tuple[str, str]] = {
     "fill": ("m.data.resize(3);", "std::fill(m.data.begin(), m.data.end(), {n});"),
     "iota": ("m.data.resize(3);", "std::iota(m.data.begin(), m.data.end(), {n});"),
     "inserter": ("", "std::fill_n(std::back_inserter(m.data), 2, {n});"),
+    "inserter_kept": ("m.data.reserve(9); auto at = std::back_inserter(m.data);", "*at = {n};"),
+    "iterator_sum": ("m.data.resize(3); auto at = m.data.begin() + 1;", "*at = {n};"),
+    "iterator_difference": ("m.data.resize(3); auto at = m.data.end() - 1;", "*at = {n};"),
+    "iterator_found": ("m.data.assign(3, 1); auto at = std::find(m.data.begin(), m.data.end(), 1);", "*at = {n};"),
+    "iterator_greatest": ("m.data.assign(3, 1); auto at = std::max_element(m.data.begin(), m.data.end());", "*at = {n};"),
+    "iterator_inserted": ("auto at = m.data.insert(m.data.end(), 1);", "*at = {n};"),
+    "iterator_erased": ("m.data.resize(3); auto at = m.data.erase(m.data.begin());", "*at = {n};"),
+    "iterator_next": ("m.data.resize(3); auto at = std::next(m.data.begin());", "*at = {n};"),
+    "iterator_of_free_begin": ("m.data.resize(3); auto at = std::begin(m.data);", "*at = {n};"),
+    "inserted": ("std::vector<uint8_t> some(2);", "m.data.insert(m.data.end(), some.begin(), some.end());"),
+    "erased": ("m.data.resize(3);", "m.data.erase(m.data.begin());"),
+    "generated": ("m.data.resize(3);", "std::generate(m.data.begin(), m.data.begin() + 2, [] {{ return {n}; }});"),
+    "found_and_set": ("m.data.resize(3);", "*std::max_element(m.data.begin(), m.data.end()) = {n};"),
+    "transform_keeps": (
+        "m.data.resize(1); uint8_t* at = nullptr; "
+        "std::transform(m.data.begin(), m.data.end(), m.data.begin(), [&at](uint8_t& b) {{ at = &b; return b; }});",
+        "*at = {n};",
+    ),
+    "sum_keeps": (
+        "m.data.resize(1); uint8_t* at = nullptr; "
+        "std::accumulate(m.data.begin(), m.data.end(), 0, [&at](int sum, uint8_t& b) {{ at = &b; return sum + b; }});",
+        "*at = {n};",
+    ),
+    "pointers_inserted": (
+        "m.data.resize(2); std::vector<Element> all; all.insert(all.end(), m.data.begin(), m.data.end());",
+        "*all[0].at = {n};",
+    ),
     "copied_with_pointer": ("Holder holder{{m}}; Holder second = holder;", "second.message.height = {n};"),
     "local_class": ("struct Local {{ T* at; void set() {{ at->height = {n}; }} }} local{{&m}};", "local.set();"),
     "thrown": ("", "try {{ throw &m; }} catch (T* caught) {{ caught->height = {n}; }}"),
@@ -282,6 +313,19 @@ HARMLESS = [
     "for (auto b : m.data) total += b;",
     "for (size_t i = 0; i < m.data.size(); ++i) m.data[i] = i;",
     "std::fill(m.data.begin(), m.data.end(), {n});",
+    "std::fill(m.data.begin(), m.data.begin() + m.data.size() / 2, {n});",
+    "std::fill_n(std::back_inserter(m.data), {n}, 3);",
+    "m.data.insert(m.data.end(), {n}, 4);",
+    "{{ std::vector<uint8_t> some({n}, 5); m.data.insert(m.data.begin(), some.begin(), some.end()); }}",
+    "{{ std::vector<uint8_t> some; some.insert(some.end(), m.data.begin(), m.data.end()); total += some.size(); }}",
+    "{{ std::vector<uint8_t> some({n}, 6); std::copy(some.begin(), some.end(), std::back_inserter(m.data)); }}",
+    "if (!m.data.empty()) m.data.erase(m.data.begin(), m.data.begin() + 1);",
+    "total += std::accumulate(m.data.begin(), m.data.end(), 0);",
+    "if (!m.data.empty()) total += *std::max_element(m.data.begin(), m.data.end());",
+    "total += m.data.end() - m.data.begin();",
+    "std::generate(m.data.begin(), m.data.end(), [] {{ return {n}; }});",
+    "std::sort(m.data.begin(), m.data.end(), [](uint8_t a, uint8_t b) {{ return a > b; }});",
+    "std::transform(m.data.begin(), m.data.end(), m.data.begin(), [](uint8_t b) {{ return b + {n}; }});",
     "if (m.data.size() > 2) std::memcpy(&m.data[0], 'ab', 2);",
     "{{ T copy = m; copy.height = 1; total += copy.height; }}",
     "{{ auto& head = m.header; head.frame_id = 'part'; }}",
@@ -332,6 +376,8 @@ def case(
     statements = ["T m;"]
     fillers = [pick.choice(HARMLESS) for _ in range(pick.randint(0, 4))]
     at = pick.randint(0, len(fillers))
+    if re.search(r"m\.(data|encoding)", before):  # a pointer to contents is valid until these grow
+        at = len(fillers)
     for filler in [*fillers[:at], before, *fillers[at:]]:
         if filler:
             constructs = filler is before

@@ -280,3 +280,61 @@ class Node {
  private:
   sensor_msgs::Image message_;
 };
+
+struct Service {
+  sensor_msgs::Image request;
+  std_msgs::Header response;
+};
+bool call(Service& service);
+void print(const Service& service);
+
+void messages_of_a_local_service_are_new() {
+  Service service;
+  service.request.encoding = "a";
+  service.request.header.frame_id = "b";
+  service.request.data.resize(3);
+  service.request.encoding = "c";  // string
+}
+
+void a_service_of_each_turn_is_new() {
+  while (choose()) {
+    Service service;
+    service.request.encoding = "a";
+    Service second{};
+    second.request.encoding = "a";
+  }
+}
+
+void a_call_may_fill_a_local_service() {
+  Service service;
+  print(service);
+  service.request.encoding = "a";
+  call(service);
+  service.response.frame_id = "b";  // string
+}
+
+void a_copied_service_has_contents(const Service& other, Service& caller) {
+  Service service = other;
+  service.request.encoding = "a";  // string
+  Service copy = Service();
+  copy.request.encoding = "b";
+  caller.request.encoding = "c";  // string
+}
+
+void a_part_of_a_local_service_is_filled_by_itself() {
+  Service service;
+  fill(service.request);
+  service.response.frame_id = "a";
+  service.request.encoding = "b";  // string
+}
+
+void an_assigned_service_has_contents(const Service& other) {
+  Service service;
+  service = other;
+  service.request.encoding = "a";  // string
+}
+
+void a_service_outside_of_the_function() {
+  static Service service;
+  service.request.encoding = "a";  // string
+}

@@ -194,12 +194,12 @@ def _keep(effects: Effects, call: Node, access: Access, container: str) -> None:
     )
     count = bound[1].decode(errors="replace") if bound else "n"
     text = (
-        f"`{container}` keeps messages of a subscription. One of Baton may keep 8 messages of each publisher, and then gets no more, "
-        f"unless `held` says that `{container}` keeps more"
+        f"`{container}` keeps messages of a subscription. A recompiled program may keep as many as it likes. One of baton::ros1::subscribe() "
+        f"may keep 8 messages of each publisher, and then gets no more, unless `held` says that `{container}` keeps more"
     )
     unknown = "" if bound else f"; n: the most that `{container}` keeps"
     snippet = (
-        "baton::ros1::SubscribeOptions options;\n"
+        "baton::ros1::SubscribeOptions options;  // not in a recompiled program\n"
         f"options.held = {count} + 2;  // the last argument of baton::ros1::subscribe(){unknown}"
     )
     effects.add(Finding(findings.KEPT, at.line, at.column, text, access.types, snippet))

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 STRING = "string-reassignment"
 RESIZE = "vector-multi-resize"
@@ -34,10 +34,17 @@ RULES = {
     PIXELS: "Pixels of a cv::Mat are copied into a message; OpenCV can write them there itself.",
     POINTS: "Points of PCL are copied into a message; they can be moved, or written there at once.",
     CALLBACK: "A callback's parameter makes ROS copy each message for it.",
-    KEPT: "Received messages are kept in a container; a subscription of Baton has to be told how many.",
+    KEPT: "Received messages are kept in a container; baton::ros1::subscribe() has to be told how many, a recompiled program not.",
 }
 # What says how Baton would behave, and needs no change in a program that stays as it is.
 NOTES = {*ASSUMPTIONS, STRINGS, KEPT}
+
+
+LEVELS = ("note", "warning")
+
+
+def level_of(rule: str) -> str:
+    return "note" if rule in NOTES else "warning"
 
 
 @dataclass
@@ -108,6 +115,15 @@ class TreeReport:
     not_analysed: dict[str, str] = field(default_factory=dict)
     not_compiled: list[str] = field(default_factory=list)
     read: dict[str, list[str]] = field(default_factory=dict)
+
+    def at_least(self, level: str) -> list[FileReport]:
+        """The files with the findings of this level and above; of a level above the lowest one, only files that have such findings."""
+        shown = []
+        for file in self.files:
+            kept = [each for each in file.findings if LEVELS.index(level_of(each.rule)) >= LEVELS.index(level)]
+            if level == LEVELS[0] or kept:
+                shown.append(replace(file, findings=kept))
+        return shown
 
     def table(self) -> list[Row]:
         rows: dict[str, Row] = {}

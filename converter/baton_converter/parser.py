@@ -17,7 +17,12 @@ if TYPE_CHECKING:
     from clang.cindex import Cursor, TranslationUnit
 
 _SKIP_BODIES = 0x40  # CXTranslationUnit_SkipFunctionBodies
-INSTALL = "pip install 'baton-ipc[migrate]' (in a checkout: make setup; Debian: apt-get install python3-clang-14)"
+_CHECKOUT = Path(__file__).resolve().parents[2]
+INSTALL = (
+    f"`make setup` in {_CHECKOUT} (`make build` alone does not install it)"
+    if (_CHECKOUT / "scripts/setup.sh").is_file()
+    else "pip install 'baton-ipc[migrate]' (of Debian's package: apt-get install python3-clang-14 libclang-common-14-dev)"
+)
 
 
 class NoClang(Exception):
@@ -36,12 +41,12 @@ class Parser:
             from clang import cindex
         except ImportError:
             raise NoClang(
-                f"baton migrate reads sources by libclang, which this Python does not have. Install it: {INSTALL}"
+                f"baton migrate reads sources by libclang, which this Python does not have. To install it: {INSTALL}"
             ) from None
         try:
             self._index = cindex.Index.create()
         except cindex.LibclangError as error:
-            raise NoClang(f"libclang does not load ({str(error).splitlines()[0]}). Install it: {INSTALL}") from None
+            raise NoClang(f"libclang does not load ({str(error).splitlines()[0]}). To install it: {INSTALL}") from None
         self._errors = (cindex.TranslationUnitLoadError,)
         self._error_level = cindex.Diagnostic.Error
         library = cindex.conf.lib

@@ -6,15 +6,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .findings import NOTES, RULES, FileReport, Finding, TreeReport
+from .findings import LEVELS, RULES, FileReport, Finding, TreeReport, level_of
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def sarif(report: TreeReport, version: str) -> dict[str, Any]:
+def sarif(report: TreeReport, version: str, level: str = LEVELS[0]) -> dict[str, Any]:
+    """With the findings of `level` and above."""
     ids = list(RULES)
     rules = [
-        {"id": rule, "shortDescription": {"text": text}, "defaultConfiguration": {"level": _level(rule)}}
+        {"id": rule, "shortDescription": {"text": text}, "defaultConfiguration": {"level": level_of(rule)}}
         for rule, text in RULES.items()
     ]
     failed = [
@@ -30,13 +31,9 @@ def sarif(report: TreeReport, version: str) -> dict[str, Any]:
         "originalUriBaseIds": {"TREE": {"uri": Path(report.tree).as_uri() + "/"}},
         "columnKind": "unicodeCodePoints",
         "invocations": [{"executionSuccessful": not failed, "toolExecutionNotifications": failed}],
-        "results": [_result(file, finding, ids) for file in report.files for finding in file.findings],
+        "results": [_result(file, finding, ids) for file in report.at_least(level) for finding in file.findings],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-
-
-def _level(rule: str) -> str:
-    return "note" if rule in NOTES else "warning"
 
 
 def _artifact(path: str) -> dict[str, str]:
@@ -52,7 +49,7 @@ def _result(file: FileReport, finding: Finding, ids: list[str]) -> dict[str, Any
     return {
         "ruleId": finding.rule,
         "ruleIndex": ids.index(finding.rule),
-        "level": _level(finding.rule),
+        "level": level_of(finding.rule),
         "message": {"text": text},
         "locations": [{"physicalLocation": where}],
     }

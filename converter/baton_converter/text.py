@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from .findings import ANY, ASSUMPTIONS, FileReport, Row, TreeReport
+from .findings import ANY, ASSUMPTIONS, LEVELS, FileReport, Row, TreeReport
 
 
 def table(rows: list[Row]) -> list[str]:
@@ -53,9 +53,10 @@ def _lines(numbers: set[int]) -> str:
     return f"line{'s' if len(numbers) > 1 else ''} {', '.join(map(str, sorted(numbers)))}"
 
 
-def text(report: TreeReport) -> str:
+def text(report: TreeReport, level: str = LEVELS[0]) -> str:
+    """With the findings of `level` and above. The table is of all."""
     lines: list[str] = []
-    for file in report.files:
+    for file in report.at_least(level):
         if file.messages or file.findings:
             lines += [*_file(file), ""]
     rows = report.table()
@@ -74,8 +75,8 @@ def text(report: TreeReport) -> str:
     return "\n".join(lines)
 
 
-def as_json(report: TreeReport) -> dict[str, Any]:
-    """Keys of this object are API (CHANGELOG.md)."""
+def as_json(report: TreeReport, level: str = LEVELS[0]) -> dict[str, Any]:
+    """With the findings of `level` and above. Keys of this object are API (CHANGELOG.md)."""
     rows = [
         {
             "type": row.type,
@@ -86,7 +87,7 @@ def as_json(report: TreeReport) -> dict[str, Any]:
         for row in report.table()
     ]
     files = []
-    for file in report.files:
+    for file in report.at_least(level):
         entry: dict[str, Any] = {"path": file.path, "types": sorted(file.uses), "messages": [], "findings": []}
         for message in file.messages:
             shown = asdict(message) | {"filled": sorted(message.filled)}

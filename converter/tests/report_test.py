@@ -189,7 +189,39 @@ def test_without_libclang_the_verb_says_how_to_install_it(tmp_path: Path) -> Non
         check=False,
     )
     assert ran.returncode == 1
-    assert "pip install 'baton-ipc[migrate]'" in ran.stderr and "Traceback" not in ran.stderr
+    assert f"`make setup` in {HERE.parents[1]}" in ran.stderr and "Traceback" not in ran.stderr
+
+
+def test_an_installed_verb_without_libclang_names_the_packages() -> None:
+    program = (
+        "import pathlib, sys; sys.modules['clang'] = None; pathlib.Path.is_file = lambda path: False\n"
+        "from baton_converter.parser import INSTALL; print(INSTALL)"
+    )
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+    assert "pip install 'baton-ipc[migrate]'" in ran.stdout and "python3-clang-14" in ran.stdout
+
+
+def test_level_warning_leaves_notes_out_and_the_table_as_it_is(tmp_path: Path) -> None:
+    for header in (HERE / "cases").glob("*.hpp"):
+        (tmp_path / header.name).write_text(header.read_text())
+    (tmp_path / "a.cpp").write_text(
+        '#include "tiny_ros.hpp"\nvoid set(sensor_msgs::Image& img) { img.encoding = "a"; }\n'
+        "void copy(ros::Publisher& to, sensor_msgs::ImagePtr img) { to.publish(*img); }\n"
+    )
+    (tmp_path / "b.cpp").write_text(
+        '#include "tiny_ros.hpp"\nvoid set(sensor_msgs::Image& img) { img.encoding = "b"; }\n'
+    )
+    database(tmp_path, [tmp_path / "a.cpp", tmp_path / "b.cpp"], "-std=c++17")
+    all_of_it, warnings = report(tmp_path).output, report(tmp_path, "--level", "warning").output
+    assert "[string-reassignment]" in all_of_it and "b.cpp:2" in all_of_it
+    assert "[publish-copies]" in warnings and "[string-reassignment]" not in warnings and "b.cpp" not in warnings
+    rows = [line for line in all_of_it.splitlines() if line.startswith(("sensor_msgs::", "any message"))]
+    assert rows == [line for line in warnings.splitlines() if line.startswith(("sensor_msgs::", "any message"))]
+    shown = json.loads(report(tmp_path, "--level", "warning", "--format", "json").output)
+    assert {entry["rule"] for file in shown["files"] for entry in file["findings"]} == {findings.PUBLISH}
+    assert shown["any"]["string_reassignment"] == 2
+    run = json.loads(report(tmp_path, "--level", "warning", "--format", "sarif").output)["runs"][0]
+    assert {result["level"] for result in run["results"]} == {"warning"}
 
 
 def keys(of: dict[str, Any], needed: set[str], allowed: set[str]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from ..compile_commands import Command, NoCompileCommands, find, read
-from ..findings import TreeReport
+from ..findings import LEVELS, TreeReport
 from ..linked import NotRead, in_words, mismatches
 from ..parser import NoClang, NotParsed
 from ..rewrite import diff, rewrite
@@ -20,7 +20,7 @@ from ..text import as_json, text
 from ..tree import report as report_of
 
 _EXAMPLES = "\b\nExamples:\n"
-_REPORT = "  baton migrate report src -p build\n  baton migrate report . --format sarif > migrate.sarif"
+_REPORT = "  baton migrate report src -p build\n  baton migrate report . --level warning\n  baton migrate report . --format sarif > migrate.sarif"
 _APPLY = "  baton migrate apply src -p build --dry-run\n  baton migrate apply src -p build"
 _CHECK = "  baton migrate check build/listener -p build --target listener"
 
@@ -74,9 +74,16 @@ def _is_recompiled(arguments: list[str]) -> bool:
 @_tree
 @_build
 @click.option("--format", "form", type=click.Choice(["text", "json", "sarif"]), default="text", show_default=True)
+@click.option(
+    "--level",
+    type=click.Choice(LEVELS),
+    default=LEVELS[0],
+    show_default=True,
+    help="The least level that is shown. note: all. warning: without notes, which need no change. The table is of all.",
+)
 @_jobs
 @click.pass_context
-def report(ctx: click.Context, tree: Path, build: Path | None, form: str, jobs: int | None) -> None:
+def report(ctx: click.Context, tree: Path, build: Path | None, form: str, level: str, jobs: int | None) -> None:
     """Report what the sources below DIR do with messages.
 
     Shows where each message is made, filled, passed and published, where ROS-SF's three assumptions do not hold (with the paper's
@@ -84,9 +91,10 @@ def report(ctx: click.Context, tree: Path, build: Path | None, form: str, jobs: 
     """
     found, _ = _analysed(tree.resolve(), build, jobs)
     if form == "text":
-        click.echo(text(found))
+        click.echo(text(found, level))
     else:
-        click.echo(json.dumps(as_json(found) if form == "json" else sarif(found, _version()), indent=2))
+        shown = as_json(found, level) if form == "json" else sarif(found, _version(), level)
+        click.echo(json.dumps(shown, indent=2))
     if found.not_analysed:
         ctx.exit(1)
 

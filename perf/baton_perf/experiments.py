@@ -8,8 +8,9 @@ schedule, for a quiet hour. Every round runs all cells of all peers once, in a r
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from .network import PROFILES
 from .runs import Cell
 
 KB, MB = 1 << 10, 1 << 20
@@ -33,6 +34,7 @@ LOT_SIZES = [
 
 # What `--clock` calls the three clocks of every message, and the column of a recording (perf/runner/runner.cpp).
 CLOCKS = {"hand-over": "hand_over_ns", "fill": "fill_ns", "construction": "construct_ns"}
+FULL_HD = 1920 * 1080 * 3  # bytes: the 6 MB image of ROS-SF
 
 
 def clock_of(cell: Cell) -> str:
@@ -51,6 +53,9 @@ class Experiment:
     peers: tuple[str, ...] = ("all",)
     rounds: tuple[int, int] = (1, 10)  # quick, full
     note: str = ""
+    unavailable: dict[str, str] = field(
+        default_factory=dict
+    )  # peers that belong here and cannot be had, with the reason
 
 
 def _tzc_fig7(profile: str) -> list[Cell]:
@@ -137,9 +142,48 @@ def _trosb(profile: str) -> list[Cell]:
 
 def _rossf_fig13(profile: str) -> list[Cell]:
     # The three images of ROS-SF: 256x256, 800x600 and 1920x1080 in RGB.
-    sizes = (256 * 256 * 3, 800 * 600 * 3, 1920 * 1080 * 3)
+    sizes = (256 * 256 * 3, 800 * 600 * 3, FULL_HD)
     messages, rate = (20, 30) if profile == "quick" else (2000, 10)
     return [Cell(bytes=b, message="Image", messages=messages, rate=rate) for b in sizes]
+
+
+# Whatever carries messages between hosts. Baton's own, `baton_link`, belongs in front when its folder in perf/peers is there: nothing
+# else is needed (docs/guides/perf.md, "Two hosts").
+BETWEEN_HOSTS = (
+    "tcp",
+    "roscpp:tcpros",
+    "ros2:default",
+    "ros2:large_data",
+    "cyclonedds:tcp",
+    "cyclonedds:udp",
+    "cyclonedds:default",
+    "zenoh:tcp",
+    "ecal:tcp",
+)
+NOT_BETWEEN_HOSTS = {
+    "rmw_cyclonedds_cpp": "neither PyPI nor Debian 12 has it; cyclonedds:default is the library below it, with the same settings",
+}
+
+
+def _rossf_fig15(profile: str) -> list[Cell]:
+    """The answer is not copied, and no message is filled while the clock runs: what is measured is the transport."""
+    if profile == "quick":
+        networks, sizes, messages, rate = ("veth", "10gbit"), (64, MB, FULL_HD), 20, 50
+    else:
+        networks, sizes, messages, rate = PROFILES, (64, 4 * KB, 64 * KB, MB, FULL_HD, 16 * MB), 60, 30
+    return [
+        Cell(bytes=b, message="Image", messages=messages, rate=rate, network=n, **_PING_PONG, echo=False)
+        for n in networks
+        for b in sizes
+        if not (PROFILES[n].lossy and b > FULL_HD)
+    ]
+
+
+def _rossf_fig16(profile: str) -> list[Cell]:
+    return [replace(cell, network="10gbit", **_PING_PONG) for cell in _rossf_fig13(profile)]
+
+
+_PING_PONG = {"round_trip": True, "answer_s": 10}
 
 
 def _field(profile: str) -> list[Cell]:
@@ -219,6 +263,13 @@ def _ros1_lot_fig7(profile: str) -> list[Cell]:
 def _ros1_lot_fig5(profile: str) -> list[Cell]:
     return [replace(c, publishers=5, subscribers=1) for c in _ros1_lot_fig7(profile) if c.connect_in_order]
 
+
+_TWO_HOSTS = (
+    "Times are round trips, not halved. Two hosts are network namespaces of this machine with a pair of virtual devices between them, and "
+    "each has a /dev/shm of its own: so both hosts' work shares this machine's processors. Profiles: "
+    + "; ".join(f"{name}: {profile.what}" for name, profile in PROFILES.items())
+    + "."
+)
 
 EXPERIMENTS: dict[str, Experiment] = {
     e.id: e
@@ -342,6 +393,33 @@ EXPERIMENTS: dict[str, Experiment] = {
             ("boxes_over_size", "summary_table"),
             clock="construct_ns",
             peers=("baton", "serializers", "baton_serialized"),
+        ),
+        Experiment(
+            "rossf-fig15",
+            "How long does a message take to another host and back?",
+            "ROS-SF, Fig. 15",
+            _rossf_fig15,
+            ("lines_over_size", "ratio_table", "cpu_bars", "summary_table"),
+            clock="round_trip_ns",
+            peers=BETWEEN_HOSTS,
+            rounds=(1, 6),
+            note=f"{_TWO_HOSTS} The clock runs from publish() of the message until the first byte of the answer is seen. The answer is as large as "
+            "the message and has its stamp; no payload is copied for it, so that only transports are compared.",
+            unavailable=NOT_BETWEEN_HOSTS,
+        ),
+        Experiment(
+            "rossf-fig16",
+            "How long does an image take to another host and back, both constructions included?",
+            "ROS-SF, Fig. 16",
+            _rossf_fig16,
+            ("mean_bars", "ping_pong_table", "boxes_over_size", "summary_table"),
+            clock="construct_round_trip_ns",
+            peers=BETWEEN_HOSTS,
+            rounds=(1, 3),
+            note=f"{_TWO_HOSTS} As in the paper the clock runs from before the message is made until the answer is seen, and the other host makes "
+            "a message of its own for the answer and copies the image into it. The paper has pub and sub in two processes of one host, and "
+            "a line of 10 Gbit/s between two machines.",
+            unavailable=NOT_BETWEEN_HOSTS,
         ),
         Experiment(
             "real-time",

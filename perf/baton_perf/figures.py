@@ -78,9 +78,12 @@ def times(end: dict, name: str):
     return numpy.asarray(samples.get(name, []), dtype=float)
 
 
+OF_PUBLISHERS = frozenset(("round_trip_ns", "construct_round_trip_ns", "publish_call_ns"))
+
+
 def column(run: dict, name: str):
     """All subscribers' values of one column; of a round trip the publisher's."""
-    ends = publishers(run) if name in ("round_trip_ns", "publish_call_ns") else subscribers(run)
+    ends = publishers(run) if name in OF_PUBLISHERS else subscribers(run)
     parts = [times(end, name) for end in ends]
     return numpy.concatenate(parts) if parts else numpy.empty(0)
 
@@ -94,7 +97,10 @@ def received(run: dict) -> int:
 
 
 def lost(run: dict) -> int:
-    """Messages that a subscriber did not get, over all subscribers; what came twice counts once."""
+    """Messages that a subscriber did not get, over all subscribers; what came twice counts once. Of a round trip: messages without an
+    answer."""
+    if any("round_trip_ns" in end["samples"] for end in publishers(run)):
+        return max(0, sent(run) - len(column(run, "round_trip_ns")))
     total = 0
     for subscriber in subscribers(run):
         columns = subscriber["samples"]
@@ -129,6 +135,7 @@ METRICS = {
     "construct_mean": lambda run: column(run, "construct_ns").mean(),
     "with_read": lambda run: numpy.median(column(run, "with_read_ns")),
     "round_trip": lambda run: numpy.median(column(run, "round_trip_ns")),
+    "construct_round_trip_mean": lambda run: column(run, "construct_round_trip_ns").mean(),
     "cpu": cpu_us_per_message,
     "loss": lambda run: lost(run) / max(1, sent(run) * len(subscribers(run))),
     "faults": lambda run: (usage(run, "minor_faults") + usage(run, "major_faults")) / max(1, sent(run)),

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -35,6 +36,7 @@ class Peer:
     largest: int
     one_process_variants: tuple[str, ...] = ()
     polling_variants: tuple[str, ...] = ()
+    network_variants: tuple[str, ...] = ()
 
 
 def program_folder() -> Path | None:
@@ -82,6 +84,7 @@ def built() -> dict[str, Peer]:
             largest=said.get("largest", 1 << 62),
             one_process_variants=tuple(said.get("one_process_variants", ())),
             polling_variants=tuple(said.get("polling_variants", ())),
+            network_variants=tuple(said.get("network_variants", ())),
         )
     return dict(sorted(found.items(), key=lambda item: (not item[0].startswith("baton"), item[0])))
 
@@ -92,12 +95,23 @@ def absent() -> dict[str, str]:
     return {file.name: file.read_text().strip() for file in sorted(folder.glob("*"))} if folder.is_dir() else {}
 
 
+def why_absent(names: Sequence[str]) -> dict[str, str]:
+    """Of names like those of choose(), the ones whose peer is not built, with the reason."""
+    return {
+        name: absent().get(name.partition(":")[0], "not built (make peers)")
+        for name in names
+        if name != "all" and name.partition(":")[0] not in built()
+    }
+
+
 # Variants that are measured when asked for by name: Baton's copying one is what a program gets that does not use loans; those with
 # rmw_baton_cpp are Baton's too, and compared with what is below them (criteria `ros2-...`), as ROS 1's are (criteria `ros1-...`, `rossf-...`); the
-# machine's limit for copying.
+# machine's limit for copying; those that are for two hosts.
 BY_NAME = {
     ("baton", "copy"),
     ("bare", "copies"),
+    *(("cyclonedds", variant) for variant in ("default", "tcp")),
+    ("ecal", "tcp"),
     *(("ros2", variant) for variant in ("large_data", "baton", "heap", "loans")),
     *(
         ("roscpp", variant)

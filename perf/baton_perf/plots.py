@@ -114,6 +114,7 @@ VARIED: dict[str, Callable] = {
     "pinned": lambda on: "pinned" if on else "not pinned",
     "connect_in_order": lambda on: "connected in order" if on else "connected in any order",
     "isolation": lambda kind: {"container": "one container", "containers": "separate containers"}.get(kind, kind),
+    "network": lambda name: f"over {name}" if name else "one host",
     "priority": lambda priority: f"FIFO {priority}" if priority else "no real-time priority",
     "load": lambda load: f"load {load:.0%}",
     "varying": lambda on: "varying size" if on else "fixed size",
@@ -457,6 +458,45 @@ def _bars(costs: dict[str, float], title: str) -> str:
     axis.set_xlabel("µs CPU per message, all processes")
     heading(axis, title)
     return svg(figure)
+
+
+def mean_bars(view: View) -> list[str]:
+    """As ROS-SF's Fig. 16: bars are means, black lines standard deviations."""
+    out = []
+    for title, wanted in _variants(view):
+        for size in view.distinct("bytes"):
+            means, spreads = {}, {}
+            for name in view.ranked:
+                if len(v := view.values(name, bytes=size, **wanted)):
+                    means[name], spreads[name] = float(v.mean()) / 1000, float(v.std()) / 1000
+            if not means:
+                continue
+            names = sorted(means, key=means.get)
+            figure, axis = plt.subplots(figsize=(WIDTH - 1.2, 0.24 * len(names) + 1.0))
+            axis.barh(
+                names,
+                [means[name] for name in names],
+                xerr=[spreads[name] for name in names],
+                color=[FIRST_COLOR if name == "baton" else FAINT for name in names],
+                error_kw={"ecolor": INK, "lw": 1.2},
+            )
+            for row, name in enumerate(names):
+                axis.annotate(
+                    f"{means[name]:.3g}",
+                    (means[name] + spreads[name], row),
+                    xytext=(4, 0),
+                    textcoords="offset points",
+                    va="center",
+                    fontsize=9,
+                )
+            axis.set_xlim(0, 1.2 * max(means[name] + spreads[name] for name in names))
+            axis.grid(axis="y", visible=False)
+            axis.invert_yaxis()
+            axis.xaxis.set_major_locator(MaxNLocator(4))
+            axis.set_xlabel(f"ms, {tables.clock_word(view.clock)}; line: standard deviation")
+            heading(axis, _title(size_text(size), title))
+            out.append(svg(figure))
+    return out
 
 
 def timeline(view: View) -> list[str]:

@@ -114,9 +114,10 @@ def append(path: Path, line: dict) -> None:
 
 
 class Writer:
-    """Appends to a new file; one that exists gets a number (``moved_to``), or with `resume` goes on."""
+    """Appends to a new file; one that exists gets a number (``moved_to``), or with `resume` goes on. `absent`: peers that belong into
+    the comparison and are not measured, with the reason."""
 
-    def __init__(self, path: Path, peers: list[Peer], resume: bool = False):
+    def __init__(self, path: Path, peers: list[Peer], resume: bool = False, absent: dict[str, str] | None = None):
         self.path = path
         self.moved_to: Path | None = None
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -135,6 +136,7 @@ class Writer:
                 "machine": machine(),
                 "build": build(),
                 "peers": {p.id: {"name": p.name, "version": p.version, "how": p.how} for p in peers},
+                "absent": absent or {},
             },
         )
 

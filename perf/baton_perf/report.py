@@ -78,7 +78,7 @@ details{margin:.5rem 0} summary{cursor:pointer;color:var(--quiet)}
 # Figures of latency: drawn by each clock that is shown. The others do not depend on one, or say which they use.
 BY_CLOCK = frozenset(
     "ratio_table lines_over_size lines_over_subscribers boxes_over_size boxes_by_isolation boxes_by_end histogram sequence "
-    "summary_table spread".split()
+    "summary_table spread mean_bars ping_pong_table".split()
 )
 ON_EVERY_PAGE = ("usage_table", "spread")  # below an experiment's own figures
 FREE = Experiment(
@@ -108,6 +108,10 @@ def _experiment(id: str) -> Experiment:
 def drawing(name: str) -> Callable[[View], list[str]]:
     """The figure of that name: a function of plots or of report_tables."""
     return getattr(plots, name, None) or getattr(report_tables, name)
+
+
+def _absent(absent: dict[str, str]) -> list[str]:
+    return [f'<p class="note">{escape(name)} was not measured: {escape(why)}</p>' for name, why in absent.items()]
 
 
 def _drawn(experiment: Experiment, runs: list[dict], clocks: Sequence[str]) -> list[str]:
@@ -174,7 +178,7 @@ def _of_recording(recording: Recording, number: int, clocks: Sequence[str]) -> t
             experiment = replace(experiment, clock=clock_of(tables.cell_of(runs[0])))
         clock = (clocks or [experiment.clock])[0]
         medians = headline.medians_of(runs, clock)
-        drawn = _drawn(experiment, runs, clocks)
+        drawn = _absent(recording.header.get("absent", {})) + _drawn(experiment, runs, clocks)
         facts = _facts(recording, runs)
         command, answer = recording.header["command"], _answer(experiment, medians)
         head = (experiment.title, experiment.source, command)

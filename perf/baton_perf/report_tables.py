@@ -9,6 +9,7 @@ from . import figures, headline, tables
 from .verdicts import GROUP_TITLES, Row, group_texts, grouped
 from .view import View
 
+TCPROS = "roscpp:tcpros"
 MOST_OPEN = 30  # failing rows that are shown unfolded
 
 
@@ -109,6 +110,24 @@ def summary_table(view: View) -> list[str]:
         f"<p>Latency in µs, {tables.CLOCK_NAMES[view.clock]}. CPU, faults, switches and RSS: all processes of a run together.</p>"
         + cell_table(head, rows)
         + (f'<p class="source">{note}</p>' if note else "")
+    ]
+
+
+def ping_pong_table(view: View) -> list[str]:
+    """As ROS-SF's Fig. 16: means with their standard deviation, and how far each is below TCPROS."""
+    rows = []
+    for cell, peers in tables.grouped(view.good).items():
+        values = {
+            name: numpy.concatenate([figures.column(run, view.clock) for run in runs]) for name, runs in peers.items()
+        }
+        means = {name: float(its.mean()) / 1e6 for name, its in values.items() if len(its)}
+        stock = means.get(TCPROS)
+        for name, mean in sorted(means.items(), key=lambda item: item[1]):
+            below = f"{100 * (1 - mean / stock):.1f}" if stock and name != TCPROS else ""
+            rows.append([cell, name, f"{mean:.3f}", f"{values[name].std() / 1e6:.3f}", below])
+    return [
+        "<p>Means of single messages. The paper: 69.9 % below TCPROS at 6 MB.</p>"
+        + cell_table(["cell", "peer", "mean, ms", "standard deviation, ms", "below TCPROS, %"], rows)
     ]
 
 
@@ -217,6 +236,8 @@ def gap_table(view: View) -> list[str]:
 
 def ratio_table(view: View) -> list[str]:
     """Baton's median over the peer's, per round of the same recording."""
+    if "baton" not in view.names:
+        return []
     cells = tables.grouped(view.good)
     head = ["peer", *cells]
     rows = []

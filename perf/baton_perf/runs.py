@@ -12,7 +12,9 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Protocol
 
+from .network import ADDRESSES, Network, NetworkFailed
 from .peers import Peer
 
 
@@ -29,6 +31,8 @@ class Cell:
     spin: bool = False
     read_all: bool = False
     round_trip: bool = False
+    echo: bool = True  # of a round trip: the answer has all bytes of the message, not only its stamp
+    answer_s: float = 1  # a round trip that takes longer counts as lost
     one_process: bool = False
     varying: bool = False
     depth: int = 10
@@ -36,6 +40,7 @@ class Cell:
     pinned: bool = False  # publishers on the first CPU, subscribers on the others
     connect_in_order: bool = False  # each subscriber starts when the one before it is ready
     isolation: str = "host"  # host, container (all in one), containers (each its own)
+    network: str = ""  # publishers and subscribers on two hosts: a profile of network.py; "": all on one
     priority: int = 0  # of SCHED_FIFO; above 0 with locked memory, prepared at the start
     load: float = 0  # share of every CPU that busy processes use beside
     count_copies: bool = False
@@ -47,7 +52,7 @@ class Cell:
 
 
 PLAN_FIELDS = (
-    "bytes message publishers subscribers messages rate spin read_all round_trip one_process varying depth reliable priority settings"
+    "bytes message publishers subscribers messages rate spin read_all round_trip echo answer_s one_process varying depth reliable priority settings"
 ).split()
 
 
@@ -70,18 +75,19 @@ def perform(peer: Peer, variant: str, cell: Cell, timeout: float | None = None) 
     """Runs all processes to their end and returns what they reported, or raises RunFailed."""
     with tempfile.TemporaryDirectory(prefix="baton-perf-") as directory:
         plan = {key: value for key, value in asdict(cell).items() if key in PLAN_FIELDS}
-        plan |= {"variant": variant, "directory": directory}
+        plan |= {"variant": variant, "directory": directory, "hosts": list(ADDRESSES) if cell.network else []}
         Path(directory, "plan.json").write_text(json.dumps(plan))
         if timeout is None:
             timeout = 150 + 2 * (cell.messages / cell.rate if cell.rate > 0 else cell.messages * 0.02)
         started = time.time()
         timeline = Timeline() if cell.timeline else None
-        with Load(cell.load), _Isolation(cell.isolation) as isolation:
-            _run_processes(peer, cell, directory, timeout, timeline, isolation)
+        with Load(cell.load), _place(cell) as place:
+            _run_processes(peer, cell, directory, timeout, timeline, place)
+            facts = place.facts()
         processes = [json.loads(file.read_text()) for file in sorted(Path(directory).glob("*_*.json"))]
         if not processes:
             raise RunFailed("no process wrote a result")
-        result = {"started": started, "seconds": time.time() - started, "processes": processes}
+        result = {"started": started, "seconds": time.time() - started, "processes": processes, **facts}
         if timeline is not None:
             result["timeline"] = timeline.rows
         return result
@@ -126,7 +132,7 @@ def copies_library(peer: Peer) -> Path:
 
 
 def _run_processes(
-    peer: Peer, cell: Cell, directory: str, timeout: float, timeline: Timeline | None, isolation: _Isolation
+    peer: Peer, cell: Cell, directory: str, timeout: float, timeline: Timeline | None, place: _Place
 ) -> None:
     environment = os.environ.copy()
     if cell.count_copies:
@@ -141,7 +147,7 @@ def _run_processes(
             command += ["--cpus", ",".join(map(str, where))]
         processes.append(
             subprocess.Popen(
-                isolation.wrap(command),
+                place.wrap(command, role),
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -235,9 +241,49 @@ def _unshare(script: str) -> list[str]:
     return [*command, "sh", "-c", script, "sh"]
 
 
+class _Place(Protocol):
+    """Where the processes of a run live; a context. In all places they share the file system with the run's directory."""
+
+    def __enter__(self) -> _Place: ...
+    def __exit__(self, *_) -> None: ...
+    def wrap(self, command: list[str], role: str) -> list[str]: ...
+    def facts(self) -> dict: ...  # for the recording, after the last process has ended
+
+
+def _place(cell: Cell) -> _Place:
+    if not cell.network:
+        return _Isolation(cell.isolation)
+    if cell.isolation != "host" or cell.one_process:
+        raise RunFailed("on two hosts there are no containers, and the ends are not threads of one process")
+    return _TwoHosts(cell.network)
+
+
+class _TwoHosts:
+    """Publishers on the first host, subscribers on the second."""
+
+    def __init__(self, profile: str):
+        self.network = Network(profile)
+
+    def __enter__(self):
+        try:
+            self.network.__enter__()
+        except NetworkFailed as problem:
+            raise RunFailed(str(problem)) from problem
+        return self
+
+    def __exit__(self, *_):
+        self.network.__exit__()
+
+    def wrap(self, command: list[str], role: str) -> list[str]:
+        host = 1 if role == "subscriber" else 0
+        return self.network.wrap(host, [*command, "--host", str(host)])
+
+    def facts(self) -> dict:
+        return {"line": self.network.line_counts()} if self.network.emulated else {}
+
+
 class _Isolation:
-    """Where the processes of a run live. host: here; container: all in one set of namespaces; containers: each in its own. In
-    all of them they share the file system with the run's directory."""
+    """host: here; container: all in one set of namespaces; containers: each process in its own."""
 
     def __init__(self, kind: str):
         self.kind = kind
@@ -264,7 +310,10 @@ class _Isolation:
             self.holder.kill()  # unshare --kill-child ends what is inside
             self.holder.wait()
 
-    def wrap(self, command: list[str]) -> list[str]:
+    def facts(self) -> dict:
+        return {}
+
+    def wrap(self, command: list[str], role: str) -> list[str]:
         if self.kind == "host":
             return command
         if self.kind == "container":

@@ -35,6 +35,8 @@ def possible(peer: Peer, variant: str, cell: Cell) -> bool:
         return False
     if variant in peer.polling_variants and not cell.spin:
         return False  # beside sleepers it would win latency with a whole CPU
+    if cell.network and variant not in peer.network_variants:
+        return False
     return cell.subscribers <= peer.most_subscribers and cell.bytes <= peer.largest
 
 
@@ -56,10 +58,12 @@ def missing(jobs: list[Job], recording: Recording) -> list[Job]:
     return [job for job in jobs if (job.round, job.peer.id, job.variant, job.cell) not in done]
 
 
-def run(jobs: list[Job], path: Path, console: Console, resume: bool = False) -> bool:
+def run(
+    jobs: list[Job], path: Path, console: Console, resume: bool = False, absent: dict[str, str] | None = None
+) -> bool:
     """Performs the jobs and records them. Ctrl-C ends early and keeps what was measured: then it returns False. With `resume` what the
-    file already holds is not measured again."""
-    writer = Writer(path, list({job.peer.id: job.peer for job in jobs}.values()), resume)
+    file already holds is not measured again. `absent`: peers that cannot be measured, with the reason."""
+    writer = Writer(path, list({job.peer.id: job.peer for job in jobs}.values()), resume, absent)
     if writer.moved_to is not None:
         console.print(
             f"[dim]the recording that was {path} is now {writer.moved_to}[/]", highlight=False, soft_wrap=True

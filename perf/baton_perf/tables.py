@@ -15,8 +15,13 @@ from rich.text import Text
 from . import figures
 from .runs import Cell
 
+# What is shown, marked and compared as "baton": a peer and its variant. Between two hosts Baton is its link.
+OWN = {("baton", "loan"), ("baton_link", "link")}
+
 
 def name_of(run: dict) -> str:
+    if (run["peer"], run["variant"]) in OWN:
+        return "baton"
     return run["peer"] if run["variant"] in ("", "loan", "stream") else f"{run['peer']}:{run['variant']}"
 
 
@@ -34,6 +39,8 @@ def describe(cell: Cell) -> str:
         words.append("in order")
     if cell.isolation != "host":
         words.append(cell.isolation)
+    if cell.network:
+        words.append(f"over {cell.network}")
     if cell.priority:
         words.append(f"FIFO {cell.priority}")
     if cell.load:
@@ -78,6 +85,7 @@ def summary_rows(runs: list[dict], clock: str) -> list[dict]:
                 row["lost"] = sum(figures.lost(run) for run in good)
                 row["expected"] = sum(figures.sent(run) * len(figures.subscribers(run)) for run in good)
                 row["torn"] = sum(s["torn"] for run in good for s in figures.subscribers(run))
+                row["torn"] += sum(p.get("torn_answers", 0) for run in good for p in figures.publishers(run))
                 for key in ("cpu", "faults", "switches"):
                     row[key] = float(numpy.median([figures.METRICS[key](run) for run in good]))
                 row["rss_mb"] = float(numpy.median([figures.usage(run, "rss_kb") for run in good])) / 1024
@@ -92,6 +100,7 @@ CLOCK_NAMES = {
     "construct_ns": "with construction: before the message is made until first byte seen",
     "with_read_ns": "with reading: payload written until every byte was read",
     "round_trip_ns": "round trip: there and back",
+    "construct_round_trip_ns": "round trip with construction: before the message is made until first byte of the answer seen",
 }
 
 
@@ -173,6 +182,12 @@ def print_summary(console: Console, runs: list[dict], clock: str, wide: bool = F
         if note := about_bare(rows):
             notes.append(note)
         console.print("[dim]" + "\n".join(notes) + "[/]", highlight=False)
+
+
+def print_absent(console: Console, absent: dict[str, str]) -> None:
+    """Which peers the tables above lack, and why: silence would look as if there were none."""
+    for name, why in absent.items():
+        console.print(f"[yellow]{name} was not measured:[/] {why}", highlight=False, soft_wrap=True)
 
 
 def copies_rows(runs: list[dict]) -> list[dict]:

@@ -122,11 +122,11 @@ std::set<std::string> in_use() {
   return used;
 }
 
-void sweep(const KeeperTask& task) {
+void sweep(const Plan& plan, const KeeperTask& task) {
   std::error_code ignored;
   for (const std::string& pattern : task.own)
     for (const std::string& path : paths_like(pattern)) std::filesystem::remove_all(path, ignored);
-  if (task.leftovers.empty()) return;
+  if (task.leftovers.empty() || !plan.hosts.empty()) return;  // a host of two has a /dev/shm of its own
   // Files that the next run has just made and not mapped yet are younger.
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME_COARSE, &now);  // the clock of files' times
@@ -180,7 +180,7 @@ void sweep(const KeeperTask& task) {
   while (::poll(&pipe, 1, -1) < 0 || !(pipe.revents & (POLLHUP | POLLERR | POLLNVAL))) {
   }
   if (daemon > 0) end_daemon(daemon);
-  sweep(task);
+  sweep(plan, task);
   ::_exit(0);
 }
 

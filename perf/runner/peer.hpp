@@ -29,6 +29,8 @@ struct Plan {
   bool spin = false;         ///< the subscriber polls instead of sleeping
   bool read_all = false;     ///< the subscriber reads every byte
   bool round_trip = false;   ///< subscriber 0 answers; one publisher, one subscriber
+  bool echo = true;          ///< the answer has all bytes; false: only its stamp and last byte, no copy by the runner
+  double answer_s = 1;       ///< a round trip, or a message of a closed loop, that takes longer counts as lost
   bool one_process = false;  ///< all ends are threads of one process
   unsigned depth = 10;       ///< queue depth, KEEP_LAST; 0: KEEP_ALL
   bool reliable = true;
@@ -44,6 +46,22 @@ struct Plan {
   double matched_timeout = 30;                              ///< seconds
   int domain = 0;
   std::map<std::string, std::string> settings;  ///< peer-specific, from the command line
+  // Two hosts (perf/baton_perf/network.py): publishers run on the first, subscribers on the second. They share the file
+  // system with `directory` and the process ids, and nothing else.
+  std::vector<std::string> hosts;  ///< their IPv4 addresses; empty: all ends are on this host
+  unsigned host = 0;               ///< this process's, an index of `hosts`
+  unsigned publishers_host = 0;    ///< of the topic's publishers; of the way back it is 1
+  unsigned process = 0;            ///< this process's number in the run: publishers, then subscribers
+
+  /// The address at which this process can be reached by the others.
+  std::string address() const { return address_of(host); }
+  /// The address of the topic's publishers.
+  std::string publishers_address() const { return address_of(publishers_host); }
+  /// The address of the run's process with that number, an index as of `process`.
+  std::string process_address(unsigned number) const { return address_of(number < publishers ? 0 : 1); }
+
+ private:
+  std::string address_of(unsigned which) const { return hosts.empty() ? "127.0.0.1" : hosts.at(which); }
 };
 
 /// The first bytes of every payload, written by the runner. Times are CLOCK_MONOTONIC in ns.
@@ -97,6 +115,7 @@ struct PeerInfo {
   std::vector<std::string> one_process_variants{};  ///< of these, the ones that work within one process only
   std::vector<std::string> polling_variants{};  ///< of these, the ones that always poll: compared in runs in which all
                                                 ///< peers poll
+  std::vector<std::string> network_variants{};  ///< of `variants`, the ones whose ends may be on two hosts
   bool can_spin = false;
   bool has_qos = false;            ///< honours reliable, KEEP_ALL and transient
   std::size_t largest = SIZE_MAX;  ///< larger payloads are not tried

@@ -28,6 +28,8 @@ Plan read_plan(const std::string& path) {
     get("spin", plan.spin);
     get("read_all", plan.read_all);
     get("round_trip", plan.round_trip);
+    get("echo", plan.echo);
+    get("answer_s", plan.answer_s);
     get("one_process", plan.one_process);
     get("depth", plan.depth);
     get("reliable", plan.reliable);
@@ -43,6 +45,8 @@ Plan read_plan(const std::string& path) {
     get("matched_timeout", plan.matched_timeout);
     get("domain", plan.domain);
     get("settings", plan.settings);
+    get("hosts", plan.hosts);
+    if (!plan.hosts.empty() && plan.hosts.size() != 2) throw std::runtime_error("a plan has two hosts, or none");
     if (plan.bytes < kSmallestPayload) throw std::runtime_error("a payload has at least 64 bytes, for the time stamps");
     return plan;
   } catch (const nlohmann::json::exception& e) {
@@ -57,6 +61,7 @@ nlohmann::json describe(const PeerInfo& info) {
                         {"variants", info.variants},
                         {"one_process_variants", info.one_process_variants},
                         {"polling_variants", info.polling_variants},
+                        {"network_variants", info.network_variants},
                         {"can_spin", info.can_spin},
                         {"has_qos", info.has_qos},
                         {"most_subscribers", info.most_subscribers}};

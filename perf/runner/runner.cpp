@@ -28,9 +28,8 @@ using nlohmann::json;
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t kWarmUp = std::uint64_t{1} << 63;
-constexpr auto kGiveUp = 60s;                    // for ends that never find each other
-constexpr auto kQuiet = 1000ms;                  // nothing new for this long after the last publish: the rest is lost
-constexpr std::int64_t kAnswer = 1'000'000'000;  // closed loop: after this time the message counts as lost
+constexpr auto kGiveUp = 60s;    // for ends that never find each other
+constexpr auto kQuiet = 1000ms;  // nothing new for this long after the last publish: the rest is lost
 
 void sleep_until(std::int64_t when, bool spin) {
   while (spin && os::monotonic_ns() < when) {
@@ -137,7 +136,9 @@ class Samples : public Receiver {
     if (refused_++ == 0) std::fprintf(stderr, "subscriber %u received something that is %s\n", index_, why);
   }
   void send_back(const std::byte* data, std::size_t bytes) {
-    std::memcpy(back_->begin(bytes), data, bytes);
+    std::byte* const answer = back_->begin(bytes);
+    std::memcpy(answer, data, plan_.echo ? bytes : kSmallestPayload);
+    answer[bytes - 1] = data[bytes - 1];
     back_->publish(bytes);
   }
 
@@ -155,6 +156,7 @@ Plan way_back(const Plan& plan) {
   Plan back = plan;
   back.topic += "_back";
   back.publishers = back.subscribers = 1;
+  back.publishers_host = 1;
   return back;
 }
 
@@ -230,7 +232,11 @@ class PublisherRun : Receiver {
     }
     json out = {{"sent", plan_.messages}, {"unanswered", lost}, {"behind_schedule", late}};
     out["samples"] = {{"fill_ns", fill}, {"publish_call_ns", publish}};
-    if (plan_.round_trip) out["samples"]["round_trip_ns"] = round_trips_;
+    if (plan_.round_trip) {
+      out["samples"]["round_trip_ns"] = round_trips_;
+      out["samples"]["construct_round_trip_ns"] = construct_round_trips_;
+      out["torn_answers"] = torn_;
+    }
     sync_.publishers_done.fetch_add(1, std::memory_order_relaxed);
     wait_for(
         sync_, [&] { return sync_.subscribers_done.load(std::memory_order_relaxed) >= plan_.subscribers; },
@@ -297,7 +303,7 @@ class PublisherRun : Receiver {
 
   /// Closed loop and round trip: waits for the answer to `sequence`.
   bool answered(std::uint64_t sequence) {
-    const std::int64_t end = os::monotonic_ns() + kAnswer;
+    const std::int64_t end = os::monotonic_ns() + static_cast<std::int64_t>(plan_.answer_s * 1e9);
     if (back_) {
       // acquire: pairs with the release in message(), which may run on a thread of the peer's library.
       while (answers_.load(std::memory_order_acquire) <= sequence) {
@@ -323,6 +329,9 @@ class PublisherRun : Receiver {
     std::memcpy(&stamp, data, sizeof stamp);
     if (stamp.magic != Stamp::kMagic || (stamp.sequence & kWarmUp)) return;
     round_trips_.push_back(now - stamp.publish_ns);
+    construct_round_trips_.push_back(now - stamp.construct_ns);
+    torn_ += stamp.payload_bytes > kSmallestPayload &&
+             (bytes < stamp.payload_bytes || data[stamp.payload_bytes - 1] != filling(stamp.sequence));
     answers_.store(stamp.sequence + 1, std::memory_order_release);
   }
 
@@ -330,7 +339,8 @@ class PublisherRun : Receiver {
   SyncPage& sync_;
   const unsigned index_;
   std::unique_ptr<PublisherEnd> end_;
-  std::vector<std::int64_t> round_trips_;
+  std::vector<std::int64_t> round_trips_, construct_round_trips_;
+  std::uint64_t torn_ = 0;  // answers
   std::atomic<std::uint64_t> answers_{0};
   std::unique_ptr<SubscriberEnd> back_;  // destroyed first: it calls message()
 };
@@ -374,13 +384,14 @@ void run_in_one_process(const Plan& plan, SyncPage& sync) {
 int run(int argc, char** argv) {
   CLI::App app("One process of a measurement; started by `baton perf`.");
   std::string plan_path, role;
-  unsigned index = 0;
+  unsigned index = 0, host = 0;
   std::vector<int> cpus;
   bool describe_only = false;
   app.add_flag("--describe", describe_only, "print what this peer is, as JSON");
   app.add_option("--plan", plan_path, "the run's plan, a JSON file");
   app.add_option("--role", role)->check(CLI::IsMember({"publisher", "subscriber", "both"}));
   app.add_option("--index", index)->check(CLI::Range(0u, kMostEnds - 1));
+  app.add_option("--host", host, "of the plan's hosts, the one on which this process is")->check(CLI::Range(0u, 1u));
   app.add_option("--cpus", cpus, "stay on these CPUs")->delimiter(',');
   CLI11_PARSE(app, argc, argv);
   if (describe_only) {
@@ -392,7 +403,9 @@ int run(int argc, char** argv) {
     return 2;
   }
   if (!cpus.empty()) os::stay_on_cpus(cpus).or_throw();
-  const Plan plan = read_plan(plan_path);
+  Plan plan = read_plan(plan_path);
+  plan.host = host;
+  plan.process = role == "subscriber" ? plan.publishers + index : index;
   if (plan.priority > 0) {
     os::lock_memory().or_throw();
     os::run_fifo(plan.priority).or_throw();

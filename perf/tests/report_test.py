@@ -174,7 +174,8 @@ def test_every_page_says_how_far_the_rounds_lie_apart(tmp_path):
         runs = [run_of([10 + 5 * r] * 3, round=r, cell=cell) | {"experiment": id} for r in range(2)]
         for run in runs:
             run["timeline"] = [{"t": t / 10, "cpu_ns": [t * 1000, t * 500]} for t in range(5)]
-            run["processes"][0]["samples"]["round_trip_ns"] = run["processes"][1]["samples"]["hand_over_ns"]
+            for column in ("round_trip_ns", "construct_round_trip_ns"):
+                run["processes"][0]["samples"][column] = run["processes"][1]["samples"]["hand_over_ns"]
         header = {"command": "", "started": 0, "machine": recording.machine(), "build": recording.build(), "peers": {}}
         out = tmp_path / "report.html"
         report.write_report([(tmp_path / "r", recording.Recording(header, runs))], out)
@@ -188,7 +189,8 @@ def test_every_experiments_figures_can_be_drawn(tmp_path, id):
         for name in ("baton", "other"):
             run = run_of([10, 12, 11], peer=name, cell=cell) | {"experiment": id}
             run["timeline"] = [{"t": t / 10, "cpu_ns": [t * 1000, t * 500]} for t in range(5)]
-            run["processes"][0]["samples"]["round_trip_ns"] = [20_000, 21_000]
+            for column in ("round_trip_ns", "construct_round_trip_ns"):
+                run["processes"][0]["samples"][column] = [20_000, 21_000]
             runs.append(run)
     view = report.View(EXPERIMENTS[id], runs)
     assert EXPERIMENTS[id].title.endswith("?")

@@ -16,6 +16,7 @@ from rich.table import Table
 
 from .. import peers as peer_list
 from ..experiments import CLOCKS, EXPERIMENTS, clock_of
+from ..network import PROFILES
 from ..robot import TASKS, WAYS
 from ..runs import Cell, size_text
 from ..slam import CASES
@@ -226,6 +227,17 @@ def limits(out) -> None:
         console.print(f"{words:32} {figures[key] / 1000:8.3f} us", highlight=False)
 
 
+def _check_networks(cells: list[Cell]) -> None:
+    """Before hours of runs, each of which would say the same."""
+    from .. import network
+
+    for name in dict.fromkeys(cell.network for cell in cells if cell.network):
+        try:
+            network.check(name)
+        except network.NetworkFailed as problem:
+            raise click.ClickException(str(problem)) from problem
+
+
 def _clock_option(default: str):
     return click.option(
         "--clock",
@@ -263,6 +275,7 @@ def _out(path: Path | None, name: str) -> Path:
 @click.option("--spin", is_flag=True, help="The subscriber polls.")
 @click.option("--read", "read_all", is_flag=True, help="The subscriber reads every byte.")
 @click.option("--round-trip", is_flag=True)
+@click.option("--network", type=click.Choice(list(PROFILES)), help="Publishers and subscribers on two hosts.")
 @click.option("--pin", "pinned", is_flag=True, help="Publishers on the first CPU, subscribers on the others.")
 @click.option("--one-process", is_flag=True, help="All ends are threads of one process.")
 @click.option("--load", type=click.FloatRange(0, 1), default=0.0, help="Share of every CPU that busy processes take.")
@@ -280,13 +293,17 @@ def run(names, sizes, best_effort, rounds, settings, clocks, wide, out, **cell) 
 
     chosen = peer_list.choose(list(names))
     pairs = dict(item.partition("=")[::2] for item in settings)
+    cell["network"] = cell["network"] or ""
     cells = [Cell(bytes=b, reliable=not best_effort, settings=pairs, **cell) for b in sizes]
+    if cell["network"] and cell["one_process"]:
+        raise click.UsageError("--network has its ends on two hosts, and --one-process in one process")
+    _check_networks(cells)
     path = _out(out, "run")
     console = _console()
     for peer, variant in chosen:
         if not any(session.possible(peer, variant, c) for c in cells) and names:
             console.print(
-                f"[yellow]{peer.id}:{variant} does not do this[/] (see `baton perf peers`; some poll, or need --one-process)"
+                f"[yellow]{peer.id}:{variant} does not do this[/] (see `baton perf peers`; some poll, need --one-process, or stay on one host)"
             )
     whole = session.run(session.schedule("run", cells, chosen, rounds), path, console)
     recording = Recording.load(path)
@@ -326,19 +343,20 @@ def experiment(names, full, peers_, rounds, wide, out) -> None:
             raise click.ClickException(f"there is no experiment '{name}'; there are: {', '.join(EXPERIMENTS)}")
     for name in wanted:
         e = EXPERIMENTS[name]
-        built = peer_list.built()
-        default = [p for p in e.peers if p == "all" or p.partition(":")[0] in built]
-        chosen = peer_list.choose(list(peers_) or default)
+        absent = {} if peers_ else peer_list.why_absent(e.peers) | e.unavailable
+        chosen = peer_list.choose(list(peers_) or [p for p in e.peers if p not in absent])
         cells = e.cells("full" if full else "quick")
+        _check_networks(cells)
         jobs = session.schedule(name, cells, chosen, rounds or e.rounds[1 if full else 0])
         path = (out or DEFAULT_OUT) / f"{name}.jsonl.gz"
         console.print(f"[bold]{e.title}[/] ({e.source})", highlight=False)
-        whole = session.run(jobs, path, console)
+        whole = session.run(jobs, path, console, absent=absent)
         recording = Recording.load(path)
         if "copies_table" in e.figures:
             tables.print_copies(console, recording.runs)
         else:
             tables.print_summary(console, recording.runs, e.clock, wide)
+        tables.print_absent(console, absent)
         if e.note:
             console.print(f"[dim]{e.note}[/]", highlight=False)
         console.print(f"recorded in {path}", highlight=False)

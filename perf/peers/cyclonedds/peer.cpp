@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cyclone DDS through its C API: a sequence of octets over UDP on the loopback, or an array of octets with loans over
-// iceoryx.
+// Cyclone DDS through its C API: a sequence of octets over UDP or TCP, or an array of octets with loans over iceoryx.
 #include <dds/dds.h>
 #include <dds/ddsi/ddsi_serdata.h>
 #include <dds/features.h>
@@ -39,16 +38,38 @@ dds_entity_t checked(dds_entity_t entity, const char* what) {
 
 bool shared(const Plan& plan) { return plan.variant == "iceoryx"; }
 
+/// The port of the process with that number, in a run over TCP: below the range of outgoing connections.
+std::string port_of(const Plan& plan, unsigned process) {
+  return std::to_string(14000 + run_number(plan, 250) * 64 + process % 64);
+}
+
+/// Cyclone's TCP has no multicast: each process is told of all others.
+std::string other_processes(const Plan& plan) {
+  std::string peers;
+  for (unsigned process = 0; process < plan.publishers + plan.subscribers; ++process)
+    if (process != plan.process)
+      peers += "<Peer address='" + plan.process_address(process) + ":" + port_of(plan, process) + "'/>";
+  return peers;
+}
+
 std::string configuration(const Plan& plan) {
-  std::string xml =
-      "<General><Interfaces><NetworkInterface address='127.0.0.1' multicast='true'/></Interfaces>"
-      "<AllowMulticast>true</AllowMulticast><MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65000B</"
-      "FragmentSize></General>"
-      "<Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>120</MaxAutoParticipantIndex></"
-      "Discovery>"
-      "<Internal><SocketReceiveBufferSize min='default' max='64MB'/><SocketSendBufferSize min='default' max='64MB'/>"
-      "<Watermarks><WhcHigh>256MB</WhcHigh></Watermarks></Internal>"
-      "<Tracing><Verbosity>severe</Verbosity><OutputFile>stderr</OutputFile></Tracing>";
+  const bool tcp = plan.variant == "tcp";
+  std::string xml = "<General><Interfaces><NetworkInterface address='" + plan.address() +
+                    "' multicast='true'/></Interfaces><AllowMulticast>" + (tcp ? "false" : "true") +
+                    "</AllowMulticast>";
+  if (tcp) xml += "<Transport>tcp</Transport>";
+  if (plan.variant != "default") xml += "<MaxMessageSize>65500B</MaxMessageSize><FragmentSize>65000B</FragmentSize>";
+  xml +=
+      "</General><Discovery><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>120</"
+      "MaxAutoParticipantIndex>";
+  if (tcp) xml += "<Peers>" + other_processes(plan) + "</Peers>";
+  xml += "</Discovery>";
+  if (tcp) xml += "<TCP><Port>" + port_of(plan, plan.process) + "</Port><NoDelay>true</NoDelay></TCP>";
+  if (plan.variant != "default")
+    xml +=
+        "<Internal><SocketReceiveBufferSize min='default' max='64MB'/><SocketSendBufferSize min='default' "
+        "max='64MB'/><Watermarks><WhcHigh>256MB</WhcHigh></Watermarks></Internal>";
+  xml += "<Tracing><Verbosity>severe</Verbosity><OutputFile>stderr</OutputFile></Tracing>";
   if (shared(plan)) xml += "<SharedMemory><Enable>true</Enable><LogLevel>fatal</LogLevel></SharedMemory>";
   return xml;
 }
@@ -228,10 +249,12 @@ class CycloneSubscriber : public SubscriberEnd {
 PeerInfo peer_info() {
   PeerInfo info{"Cyclone DDS",
                 BATON_CYCLONEDDS_VERSION,
-                "udp: loopback only, datagrams and fragments of 64 KB, high watermark raised, taken with reader loans; "
+                "udp: datagrams and fragments of 64 KB, large socket buffers, high watermark raised, taken with reader "
+                "loans; default: UDP as installed; tcp: as udp, over Cyclone's TCP; "
                 "iceoryx: loans of a "
                 "fixed-size type, taken without a copy (dds_takecdr); listener on the receiving thread, or polling",
-                {"udp"}};
+                {"udp", "default", "tcp"}};
+  info.network_variants = {"udp", "default", "tcp"};
   if (BATON_CYCLONEDDS_SHM) info.variants.emplace_back("iceoryx");
   info.can_spin = true;
   info.largest = std::size_t{1} << 30;

@@ -213,6 +213,7 @@ PeerInfo peer_info() {
                 "from the publisher, too",
                 {"default", "tuned", "large_data"}};
   if (*BATON_RMW_LIBRARY != '\0') info.variants.insert(info.variants.end(), {"baton", "heap", "loans"});
+  info.network_variants = {"default", "large_data"};
   info.can_spin = true;
   info.largest = std::size_t{1} << 30;
   return info;

@@ -60,13 +60,14 @@ bool wait_for(Condition&& condition, std::chrono::milliseconds most) {
 
 }  // namespace
 
-RosMaster::RosMaster(const std::string& directory) {
+RosMaster::RosMaster(const Plan& plan) {
+  const std::string& directory = plan.directory;
   users_ = os::UniqueFd(::open((directory + "/ros_users").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!users_ || ::flock(users_.get(), LOCK_SH) != 0) fail("ros_users");
   const std::string file = directory + "/ros_uri";
   const os::UniqueFd first(::open((directory + "/ros_starter").c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (first) {
-    start(directory);
+    start(plan);
     std::ofstream(file + ".new") << uri_ << '\n';
     if (std::rename((file + ".new").c_str(), file.c_str()) != 0) fail(file);
   } else if (!wait_for([&] { return static_cast<bool>(std::ifstream(file) >> uri_); }, 30s)) {
@@ -74,13 +75,14 @@ RosMaster::RosMaster(const std::string& directory) {
   }
 }
 
-void RosMaster::start(const std::string& directory) {
+void RosMaster::start(const Plan& plan) {
+  const std::string &directory = plan.directory, address = plan.address();
   const std::uint16_t port = free_port();
   const std::string port_text = std::to_string(port);
   const char* const argv[] = {ROSMASTER_PROGRAM, "--core", "-p", port_text.c_str(), nullptr};
   // Make everything before fork() that is not safe between fork and exec.
-  std::vector<std::string> settings = {"ROS_HOME=" + directory, "ROS_LOG_DIR=" + directory, "ROS_IP=127.0.0.1",
-                                       "ROS_MASTER_URI=http://127.0.0.1:" + port_text, "PATH=/usr/bin:/bin"};
+  std::vector<std::string> settings = {"ROS_HOME=" + directory, "ROS_LOG_DIR=" + directory, "ROS_IP=" + address,
+                                       "ROS_MASTER_URI=http://" + address + ":" + port_text, "PATH=/usr/bin:/bin"};
   std::vector<char*> environment;
   for (std::string& setting : settings) environment.push_back(setting.data());
   environment.push_back(nullptr);
@@ -108,7 +110,7 @@ void RosMaster::start(const std::string& directory) {
     stop();
     throw std::runtime_error("rosmaster did not come up; see rosmaster.log in the run's directory");
   }
-  uri_ = "http://127.0.0.1:" + port_text;
+  uri_ = "http://" + address + ":" + port_text;
 }
 
 void RosMaster::stop() {

@@ -11,13 +11,14 @@
 #include <thread>
 
 #include "baton/os/unique_fd.hpp"
+#include "peer.hpp"
 
 namespace baton::perf {
 
 class RosMaster {
  public:
   /// Returns when the master answers. Throws std::runtime_error if it does not come up.
-  explicit RosMaster(const std::string& directory);
+  explicit RosMaster(const Plan& plan);
   ~RosMaster();
   RosMaster(const RosMaster&) = delete;
   RosMaster& operator=(const RosMaster&) = delete;
@@ -25,7 +26,7 @@ class RosMaster {
   const std::string& uri() const noexcept { return uri_; }
 
  private:
-  void start(const std::string& directory);
+  void start(const Plan& plan);
   void stop();
 
   std::string uri_;

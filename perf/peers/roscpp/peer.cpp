@@ -125,14 +125,14 @@ class RosNode {
   }
 
  private:
-  explicit RosNode(const Plan& plan) : master_(plan.directory) {
+  explicit RosNode(const Plan& plan) : master_(plan) {
     // roscpp allocates every message anew: so the C library must not return large blocks to the system each time.
     ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
     ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
     ::setenv("ROS_HOME", plan.directory.c_str(), 1);
     ::setenv("ROS_LOG_DIR", plan.directory.c_str(), 1);
-    ros::init(ros::M_string{{"__master", master_.uri()}, {"__ip", "127.0.0.1"}}, "perf_" + std::to_string(::getpid()),
-              ros::init_options::NoSigintHandler | ros::init_options::NoRosout);
+    ros::init(ros::M_string{{"__master", master_.uri()}, {"__ip", plan.address()}},
+              "perf_" + std::to_string(::getpid()), ros::init_options::NoSigintHandler | ros::init_options::NoRosout);
     handle_ = std::make_unique<ros::NodeHandle>();
   }
   RosMaster master_;  // destroyed last
@@ -334,6 +334,7 @@ PeerInfo peer_info() {
                 variants()};
   info.can_spin = true;
   info.one_process_variants = {"nodelet"};
+  info.network_variants = {"tcpros"};
   return info;
 }
 

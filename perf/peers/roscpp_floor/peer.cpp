@@ -68,12 +68,12 @@ bool is_woken_by_roscpp(const Plan& plan) { return plan.variant.find("roscpp") !
 /// This process as a node of stock roscpp. One per process.
 class WakingNode {
  public:
-  explicit WakingNode(const Plan& plan) : master_(plan.directory) {
+  explicit WakingNode(const Plan& plan) : master_(plan) {
     if (plan.one_process) throw std::runtime_error("roscpp wakes one end per process only");
     ::setenv("ROS_HOME", plan.directory.c_str(), 1);
     ::setenv("ROS_LOG_DIR", plan.directory.c_str(), 1);
-    ros::init(ros::M_string{{"__master", master_.uri()}, {"__ip", "127.0.0.1"}}, "floor_" + std::to_string(::getpid()),
-              ros::init_options::NoSigintHandler | ros::init_options::NoRosout);
+    ros::init(ros::M_string{{"__master", master_.uri()}, {"__ip", plan.address()}},
+              "floor_" + std::to_string(::getpid()), ros::init_options::NoSigintHandler | ros::init_options::NoRosout);
     handle_ = std::make_unique<ros::NodeHandle>();
   }
   ~WakingNode() {

@@ -16,9 +16,9 @@ PyObject* ends(const Plan& plan) {
   static std::once_flag once;
   static PyObject* module = nullptr;
   std::call_once(once, [&] {
-    static const RosMaster master(plan.directory);  // ends after the ends
+    static const RosMaster master(plan);  // ends after the ends
     ::setenv("ROS_MASTER_URI", master.uri().c_str(), 1);
-    ::setenv("ROS_IP", "127.0.0.1", 1);
+    ::setenv("ROS_IP", plan.address().c_str(), 1);
     ::setenv("ROS_HOME", plan.directory.c_str(), 1);
     ::setenv("ROS_LOG_DIR", plan.directory.c_str(), 1);
     ::setenv("BATON_RUNTIME_DIR", plan.directory.c_str(), 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "stream.hpp"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -53,11 +54,12 @@ Address unix_address(const std::string& path) {
   return out;
 }
 
-Address loopback(std::uint16_t port) {
+Address ip_address(const std::string& host, std::uint16_t port) {
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::inet_pton(AF_INET, host.c_str(), &address.sin_addr) != 1)
+    throw std::runtime_error(host + " is no IPv4 address");
   Address out;
   std::memcpy(&out.storage, &address, sizeof address);
   out.size = sizeof address;
@@ -105,7 +107,7 @@ StreamSender::StreamSender(const Plan& plan, unsigned publisher, Family family, 
     if (::listen(listener_.get(), 64) != 0) fail("listen");
     return;
   }
-  const Address any_port = loopback(0);
+  const Address any_port = ip_address(plan.address(), 0);
   if (::bind(listener_.get(), any_port.get(), any_port.size) != 0) fail("bind");
   if (::listen(listener_.get(), 64) != 0) fail("listen");
   sockaddr_in bound{};
@@ -113,7 +115,7 @@ StreamSender::StreamSender(const Plan& plan, unsigned publisher, Family family, 
   if (::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) fail("getsockname");
   // Under another name first: a process that finds the file finds all of it.
   const std::string temporary = file_ + ".new";
-  std::ofstream(temporary) << ntohs(bound.sin_port) << '\n';
+  std::ofstream(temporary) << plan.address() << ' ' << ntohs(bound.sin_port) << '\n';
   if (std::rename(temporary.c_str(), file_.c_str()) != 0) fail(file_);
 }
 
@@ -210,9 +212,10 @@ bool StreamReceiver::connect_to(unsigned publisher) {
   if (family_ == Family::kUnix) {
     address = unix_address(file);
   } else {
+    std::string host;
     std::uint16_t port = 0;
-    if (!(std::ifstream(file) >> port)) return false;
-    address = loopback(port);
+    if (!(std::ifstream(file) >> host >> port)) return false;
+    address = ip_address(host, port);
   }
   os::UniqueFd fd = stream_socket(family_, 0);
   if (::connect(fd.get(), address.get(), address.size) != 0) {

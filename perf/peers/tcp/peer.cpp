@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes over loopback TCP, one connection per subscriber.
+// Bytes over TCP, one connection per subscriber.
 #include "stream.hpp"
 
 namespace baton::perf {
@@ -7,9 +7,10 @@ namespace baton::perf {
 PeerInfo peer_info() {
   PeerInfo info{"TCP",
                 "kernel",
-                "loopback, TCP_NODELAY, 4 MB buffers, one sendmsg() per message; a full buffer blocks the publisher; "
+                "TCP_NODELAY, 4 MB buffers, one sendmsg() per message; a full buffer blocks the publisher; "
                 "sleeps in recv(), poll() for several publishers",
                 {"stream"}};
+  info.network_variants = {"stream"};
   info.can_spin = true;
   return info;
 }

@@ -21,7 +21,7 @@ std::string endpoint(const Plan& plan, unsigned publisher) {
     return "\"unixsock-stream/" + plan.directory + "/" + plan.topic + "_" + std::to_string(publisher) + "\"";
   // Below the range of outgoing connections; a return path has ports of its own.
   const unsigned port = 12000 + run_number(plan, 600) * 32 + (plan.topic == "perf" ? 0 : 16) + publisher % 16;
-  return "\"tcp/127.0.0.1:" + std::to_string(port) + "\"";
+  return "\"tcp/" + plan.publishers_address() + ":" + std::to_string(port) + "\"";
 }
 
 std::string configuration(const Plan& plan, const std::string& listen, const std::string& connect) {
@@ -100,12 +100,15 @@ class ZenohSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  return {"Zenoh",
-          BATON_CRATE_VERSION,
-          "direct sessions, express, real-time priority, blocking when congested, callback on the session's thread; "
-          "shm: loans of its "
-          "shared memory from 3 KB on (its own threshold), low-latency transport over Unix sockets; tcp: loopback",
-          {"shm", "tcp"}};
+  PeerInfo info{
+      "Zenoh",
+      BATON_CRATE_VERSION,
+      "direct sessions, express, real-time priority, blocking when congested, callback on the session's thread; "
+      "shm: loans of its "
+      "shared memory from 3 KB on (its own threshold), low-latency transport over Unix sockets; tcp: no shared memory",
+      {"shm", "tcp"}};
+  info.network_variants = {"tcp"};
+  return info;
 }
 
 std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// eCAL 6 in its zero-copy mode: a publisher writes into the memory file, and a subscriber reads in it, in a callback.
+// eCAL 6. zero_copy: a publisher writes into the memory file, and a subscriber reads in it, in a callback. tcp: eCAL's TCP
+// layer alone.
 #include <ucontext.h>
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 #include <stdexcept>
 
@@ -19,6 +22,21 @@ namespace {
 constexpr unsigned kComponents = 0x1 | 0x2;
 /// Memory files per publisher: one can be written while another is read.
 constexpr unsigned kBuffers = 2;
+
+bool over_tcp(const Plan& plan) { return plan.variant == "tcp"; }
+
+/// Writes the part of eCAL's configuration that publishers' defaults do not contain, and has eCAL read it: the mode (it
+/// leaves the host only in mode "network") and the layers of subscribers.
+void write_configuration(const Plan& plan) {
+  const std::string folder = plan.directory + "/ecal_" + std::to_string(plan.process);
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/ecal.yaml") << "communication_mode: \"" << (plan.hosts.empty() ? "local" : "network")
+                                       << "\"\nsubscriber:\n  layer:\n    shm:\n      enable: "
+                                       << (over_tcp(plan) ? "false" : "true")
+                                       << "\n    udp:\n      enable: false\n    tcp:\n      enable: "
+                                       << (over_tcp(plan) ? "true" : "false") << "\n";
+  ::setenv("ECAL_DATA", folder.c_str(), 1);
+}
 
 /// The process's eCAL session: begins with its first end, ends with its last.
 class Session {
@@ -37,15 +55,17 @@ class Session {
     task.own = {"/dev/shm/*" + run_id(plan) + "*"};
     join_keeper(plan, task);
     ::setenv("ECAL_LOG_DIR", plan.directory.c_str(), 1);
+    write_configuration(plan);
     if (!eCAL::Initialize("baton_perf", kComponents)) throw std::runtime_error("eCAL does not start");
     // The initial configuration of all publishers of the process.
     auto& defaults = const_cast<eCAL::Publisher::Configuration&>(eCAL::GetPublisherConfiguration());
     if (!defaults.shm.enable || defaults.shm.memfile_buffer_count != 1 || defaults.shm.memfile_reserve_percent != 50)
       throw std::runtime_error("this eCAL is not laid out as ecal.hpp says, or a configuration of the user's applies");
-    defaults.shm.zero_copy_mode = true;
+    defaults.shm.enable = defaults.shm.zero_copy_mode = !over_tcp(plan);
     defaults.shm.memfile_buffer_count = kBuffers;
     defaults.shm.memfile_min_size_bytes = static_cast<unsigned>(plan.bytes + 4096);
-    defaults.udp_enable = defaults.tcp_enable = false;
+    defaults.udp_enable = false;
+    defaults.tcp_enable = over_tcp(plan);
   }
   ~Session() { eCAL::Finalize(); }
   Session(const Session&) = delete;
@@ -148,12 +168,15 @@ class EcalSubscriber : public SubscriberEnd {
 }  // namespace
 
 PeerInfo peer_info() {
-  return {"eCAL",
-          "6.1.1",
-          "zero-copy mode over two memory files, written by a payload writer, read in the receive callback; no queue: "
-          "a slow subscriber "
-          "misses messages",
-          {"zero_copy"}};
+  PeerInfo info{
+      "eCAL",
+      "6.1.1",
+      "zero_copy: over two memory files, written by a payload writer, read in the receive callback; no queue: "
+      "a slow subscriber "
+      "misses messages; tcp: the TCP layer alone",
+      {"zero_copy", "tcp"}};
+  info.network_variants = {"tcp"};
+  return info;
 }
 
 std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {

@@ -186,6 +186,10 @@ json run_subscriber(const Plan& plan, SyncPage& sync, unsigned index) {
         throw std::runtime_error("another process of this run failed");
     }
     usage = usage_now();
+    if (plan.round_trip)  // its last answer may still be in this process
+      wait_for(
+          sync, [&] { return sync.publishers_done.load(std::memory_order_relaxed) >= plan.publishers; },
+          "the publisher did not finish");
     sync.subscribers_done.fetch_add(1, std::memory_order_relaxed);
     // No end leaves before all are served: some transports lose messages in flight when an end leaves.
     wait_for(

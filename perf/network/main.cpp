@@ -39,7 +39,7 @@ os::UniqueFd make_device(const std::string& space, const std::string& name) {
   if (!place) fail(space);
   if (::setns(place.get(), CLONE_NEWNET) != 0) fail("setns " + space);
   os::UniqueFd device(::open("/dev/net/tun", O_RDWR | O_CLOEXEC | O_NONBLOCK));
-  if (!device) fail("/dev/net/tun");
+  if (!device) fail("delay and loss without netem need /dev/net/tun, which root, or this user, must be able to open");
   ifreq request{};
   request.ifr_flags = IFF_TUN | IFF_NO_PI;
   if (name.size() >= sizeof request.ifr_name) throw std::runtime_error("the name of a device is too long: " + name);

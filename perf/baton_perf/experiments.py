@@ -161,7 +161,7 @@ BETWEEN_HOSTS = (
     "ecal:tcp",
 )
 NOT_BETWEEN_HOSTS = {
-    "rmw_cyclonedds_cpp": "neither PyPI nor Debian 12 has it; cyclonedds:default is the library below it, with the same settings",
+    "rmw_cyclonedds_cpp": "neither PyPI nor Debian 12 has it; cyclonedds:default is the library below it, as installed",
 }
 
 

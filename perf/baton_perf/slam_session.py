@@ -201,6 +201,25 @@ def trajectory_rows(measured: Measured) -> list[dict[str, str]]:
     return found
 
 
+# The alignment with the truth fits 7 numbers (rotation, translation and scale), so that it hides the error of a few poses.
+FEW_POSES = 20
+
+
+def few_poses(measured: Measured) -> list[str]:
+    """A warning for each case whose runs found so few poses that their trajectory error says little."""
+    warnings = []
+    for case in measured.cases():
+        runs = [run for way in WAYS for run in measured.good(case, way)]
+        fewest = min(runs, key=lambda run: run["located"], default=None)
+        if fewest is not None and fewest["located"] < FEW_POSES:
+            warnings.append(
+                f"{case.label()}: a run found {fewest['located']} poses in {fewest['images']} images. The trajectory error of fewer than "
+                f"{FEW_POSES} says little, and so do the latencies of so few outputs; give more images (--images), as the camera "
+                "has to move before there is a first pose"
+            )
+    return warnings
+
+
 TRAJECTORY_TITLE = (
     "Trajectory against the truth: absolute error (root mean square), median (least..greatest) of the runs"
 )
@@ -233,6 +252,7 @@ def markdown(measured: Measured) -> str:
         if found:
             lines += ["", f"**{title}:**", "", "| " + " | ".join(found[0]) + " |", "|" + " --- |" * len(found[0])]
             lines += ["| " + " | ".join(row.values()) + " |" for row in found]
+    lines += [f"\nWarning: {warning}." for warning in few_poses(measured)]
     return "\n".join(lines) + "\n"
 
 
@@ -245,6 +265,8 @@ def show(path: Path, plot: Path, document: Path | None, console: Console) -> Non
     for title, found in [*tables, (TRAJECTORY_TITLE, trajectory_rows(measured))]:
         if found:
             console.print(_table(found, title))
+    for warning in few_poses(measured):
+        console.print(f"[yellow]{warning}[/]", highlight=False, soft_wrap=True)
     if document is not None:
         document.write_text(markdown(measured))
     console.print(f"recorded in {path}", highlight=False)

@@ -179,6 +179,17 @@ def test_reduction_share_and_equal_outputs_are_those_of_the_recorded_runs():
     assert slam_session.same_outputs(measured, case) == (6 + 5 + 8, 6 + 6 + 8)
 
 
+def test_a_trajectory_of_few_poses_gets_a_warning():
+    case = CASES["paper"]
+    runs = {(case, way): [slam.evaluate(seen_of_nodes()) | {"round": 0}] for way in WAYS}
+    measured = slam_session.Measured({}, runs, {case: curve(20)})
+    (warning,) = slam_session.few_poses(measured)
+    assert "a run found 6 poses in 8 images" in warning and "--images" in warning
+    for way in WAYS:
+        runs[case, way][0]["located"] = slam_session.FEW_POSES
+    assert slam_session.few_poses(measured) == []
+
+
 def test_the_nodes_are_ordinary_programs_of_ros():
     sources = [path for path in SOURCES.iterdir() if path.suffix in (".cpp", ".hpp")]
     assert len(sources) > 5

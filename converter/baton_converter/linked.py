@@ -32,7 +32,10 @@ _ARGUMENT = re.compile(r"_< ?(::)?baton::ros1::recompiled::Allocator>$")  # of m
 _OWN_NAMESPACE = "baton_recompiled"
 _NAME = re.compile(r"[A-Za-z_]\w*(?:::(?:operator(?:\(\)|[^\w\s(]+)|~?[A-Za-z_]\w*))*")
 _RECORDS = {"CLASS_DECL", "STRUCT_DECL", "UNION_DECL", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION"}
+_TEMPLATES = {"CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION"}
 _FUNCTIONS = {"FUNCTION_DECL", "CXX_METHOD", "CONSTRUCTOR", "DESTRUCTOR", "CONVERSION_FUNCTION", "VAR_DECL"}
+# The names of variables inside functions, but for those of the standard library and of Boost.
+_LOCAL = re.compile(r"_ZZ(?!N?K?(?:S[absiodt]|5boost))")
 
 
 class NotRead(Exception):
@@ -109,20 +112,33 @@ class _Declarations:
 
     def __init__(self, unit: Any, names: Iterable[str], mangled: set[str]) -> None:
         self.records: dict[str, list[Cursor]] = {}
-        self.entities: dict[str, Cursor] = {}
+        self.entities: dict[str, Cursor] = {}  # by mangled name
+        self.of_templates: dict[str, list[Cursor]] = {}  # by name: libclang does not mangle the names of instances
         self._mangled = mangled
+        self._locals = any(map(_LOCAL.match, mangled))
         tree: dict[str, Any] = {}
         for name in names:
             at = tree
             for part in name.split("::"):
                 at = at.setdefault(part, {})
-        self._visit(unit.cursor, tree, "")
+        self._visit(unit.cursor, tree, "", False)
 
-    def _visit(self, scope: Any, wanted: dict[str, Any], prefix: str) -> None:
+    def typed(self, name: Shared, messages: _Messages) -> tuple[Cursor | None, str]:
+        """The function or variable of this name if its type has a message inside, and the message."""
+        if (entity := self.entities.get(name.mangled)) and (inside := messages.in_type(entity.type)):
+            return entity, inside
+        if "<" in name.text:
+            for entity in self.of_templates.get(_without_arguments(name.text).partition("(")[0], []):
+                is_function = entity.type.kind.name == "FUNCTIONPROTO"  # whose parameters the name has inside
+                if inside := messages.in_type(entity.type.get_result() if is_function else entity.type):
+                    return entity, inside
+        return None, ""
+
+    def _visit(self, scope: Any, wanted: dict[str, Any], prefix: str, in_template: bool) -> None:
         for cursor in scope.get_children():
             kind = cursor.kind.name
             if kind in ("LINKAGE_SPEC", "UNEXPOSED_DECL", "FRIEND_DECL"):  # the first two: extern "C"
-                self._visit(cursor, wanted, prefix)
+                self._visit(cursor, wanted, prefix, in_template)
                 continue
             elsewhere = scope.kind.name in ("LINKAGE_SPEC", "UNEXPOSED_DECL", "FRIEND_DECL")
             if elsewhere and kind in _FUNCTIONS and cursor.mangled_name in self._mangled:
@@ -133,11 +149,21 @@ class _Declarations:
                 continue
             name = f"{prefix}{cursor.spelling}"
             if kind == "NAMESPACE":
-                self._visit(cursor, inner, f"{name}::")
+                self._visit(cursor, inner, f"{name}::", in_template)
             elif kind in _RECORDS and cursor.is_definition():
                 self.records.setdefault(name, []).append(cursor)
-                self._visit(cursor, inner, f"{name}::")
-            elif kind in _FUNCTIONS and cursor.mangled_name in self._mangled:
+                self._visit(cursor, inner, f"{name}::", in_template or kind in _TEMPLATES)
+            elif kind in _FUNCTIONS and in_template:
+                self.of_templates.setdefault(name, []).append(cursor)
+            elif kind in _FUNCTIONS:
+                if cursor.mangled_name in self._mangled:
+                    self.entities.setdefault(cursor.mangled_name, cursor)
+                if self._locals:
+                    self._visit_body(cursor)
+
+    def _visit_body(self, function: Any) -> None:
+        for cursor in function.walk_preorder():
+            if cursor.kind.name == "VAR_DECL" and cursor.mangled_name in self._mangled:
                 self.entities.setdefault(cursor.mangled_name, cursor)
 
 
@@ -156,7 +182,7 @@ class _Messages:
             return self.in_type(type.element_type)
         if kind == "FUNCTIONPROTO":
             return self.in_type(type.get_result()) or self._first(map(self.in_type, type.argument_types()))
-        if kind != "RECORD":
+        if kind not in ("RECORD", "UNEXPOSED"):  # the latter: of a template, with parameters of a template around
             return ""
         text = type.spelling
         if text not in self._known:
@@ -168,7 +194,7 @@ class _Messages:
         return self._known[text]
 
     def in_record(self, record: Cursor | Any) -> str:
-        definition = record.get_definition() or record
+        definition = _definition(record)
         if _is_message(definition):
             return _ARGUMENT.sub("", definition.type.spelling)
         return self._first(self._in_member(child) for child in definition.get_children())
@@ -185,7 +211,7 @@ class _Messages:
 
     def why(self, record: Cursor | Any) -> str:
         """In words, of a class that is no message itself."""
-        definition = record.get_definition() or record
+        definition = _definition(record)
         if _is_message(definition):
             return ""
         for child in definition.get_children():
@@ -203,6 +229,16 @@ class _Messages:
     @staticmethod
     def _first(found: Iterable[str]) -> str:
         return next(filter(None, found), "")
+
+
+def _definition(record: Any) -> Any:
+    """Of an instance that nothing has needed yet, such as behind a pointer: its template's."""
+    from clang.cindex import conf  # not before Parser() has found the library
+
+    if (definition := record.get_definition()) is None:
+        template = conf.lib.clang_getSpecializedCursorTemplate(record)
+        definition = template.get_definition() if template is not None else None
+    return definition or record
 
 
 def _is_message(record: Any) -> bool:
@@ -223,10 +259,11 @@ def mismatches(program: Path, commands: list[Command], archives: Sequence[Path] 
     names_of = {each.mangled: set(_prefixes(each.text)) for each in shared}
     names = set().union(*names_of.values())
     mangled = {each.mangled for each in shared}
+    has_locals = any(map(_LOCAL.match, mangled))
     parser = Parser()
     found: dict[tuple[str, str], Mismatch] = {}
     for command in commands:
-        unit = parser.parse(command, skip_bodies=True)
+        unit = parser.parse(command, skip_bodies=not has_locals)
         declarations = _Declarations(unit, names, mangled)
         messages = _Messages()
         reasons: dict[str, tuple[str, Any]] = {}
@@ -238,10 +275,11 @@ def mismatches(program: Path, commands: list[Command], archives: Sequence[Path] 
             culprit = next((name for name in sorted(names_of[each.mangled]) if name in reasons), None)
             if culprit is not None:
                 why, cursor = reasons[culprit]
-            elif (entity := declarations.entities.get(each.mangled)) and (inside := messages.in_type(entity.type)):
-                culprit, why, cursor = each.text, f"its type has {inside} inside", entity
             else:
-                continue
+                cursor, inside = declarations.typed(each, messages)
+                if cursor is None:
+                    continue
+                culprit, why = each.text, f"its type has {inside} inside"
             at = cursor.location
             place = f"{at.file.name}:{at.line}" if at.file else ""
             mismatch = found.setdefault((culprit, each.library), Mismatch(culprit, why, place, each.library))
@@ -251,11 +289,22 @@ def mismatches(program: Path, commands: list[Command], archives: Sequence[Path] 
 
 
 def _prefixes(text: str) -> Iterator[str]:
-    """Every name that a demangled name has inside, and what encloses it: of "a::b::f(c::d)" a, a::b, a::b::f, c, c::d."""
-    for name in _NAME.findall(text):
+    """Every name that a demangled name has inside, and what encloses it: of "a::b<e>::f(c::d)" a, a::b, a::b::f, c, c::d, e."""
+    for name in _NAME.findall(text) + (_NAME.findall(_without_arguments(text)) if "<" in text else []):
         parts = name.split("::")
         if parts[0] not in ("std", "boost"):
             yield from ("::".join(parts[:count]) for count in range(1, len(parts) + 1))
+
+
+def _without_arguments(text: str) -> str:
+    """A demangled name without the arguments of its templates."""
+    depth, kept = 0, []
+    for part in re.split(r"(operator(?:<=>|<<=?|>>=?|<=?|>=?|->\*?)|[<>])", text):
+        if part in ("<", ">"):
+            depth += 1 if part == "<" else -1
+        elif depth == 0:
+            kept.append(part)
+    return "".join(kept)
 
 
 def in_words(program: Path, found: list[Mismatch]) -> str:

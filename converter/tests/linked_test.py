@@ -34,6 +34,7 @@ LIBRARY = """\
 #include "msgs.hpp"
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 namespace lib {
 template <class T> struct Box { T content; };
@@ -50,6 +51,18 @@ extern Outer::Inner global;
 extern "C" int plain_name(const Outer::Inner&);
 int count(const Plain&);
 int count(int);
+template <class T> struct Pair { Pair(); std::pair<T, msgs::Image> both; };
+template <class T> struct Derived : Box<std::pair<T, Outer>> { Derived(); std::pair<T, Outer::Inner>* inner; };
+template <class T> struct Enclosing { struct Inner { Inner(); msgs::Image image; }; };
+template <class T> struct Members {
+  static Outer::Inner shared;
+  static int number;
+  Outer::Inner* make();
+  int count(Outer::Inner*);
+  int count();
+};
+struct Pointing { Pointing(); template <class T> struct Behind { T number; msgs::Image image; }; Behind<int>* behind; };
+inline char peek() { static Outer::Inner last; return *reinterpret_cast<char*>(&last); }
 }
 """
 SOURCE = """\
@@ -67,7 +80,20 @@ Outer::Inner operator*(const Plain&, int) { return {}; }
 Outer::Inner global;
 int plain_name(const Outer::Inner&) { return 1; }
 int count(const Plain&) { return 1; }
-int count(int) { return 2; }
+int count(int) { return 2 + peek(); }
+template <class T> Pair<T>::Pair() {}
+template <class T> Derived<T>::Derived() {}
+template <class T> Enclosing<T>::Inner::Inner() {}
+template <class T> Outer::Inner Members<T>::shared;
+template <class T> int Members<T>::number;
+template <class T> Outer::Inner* Members<T>::make() { return nullptr; }
+template <class T> int Members<T>::count(Outer::Inner*) { return 1; }
+template <class T> int Members<T>::count() { return 1; }
+template struct Pair<int>;
+template struct Derived<int>;
+template struct Enclosing<int>;
+template struct Members<int>;
+Pointing::Pointing() {}
 }
 """
 
@@ -112,6 +138,17 @@ def check(folder: Path, name: str, body: str, library: str = "liblib.so") -> Res
         ("lib::Plain a; (void)(a * 2);", "lib::operator*(lib::Plain const&, int)", "its type has msgs::Image inside"),
         ("return lib::global.image.big[0];", "lib::global", "its type has msgs::Image inside"),
         ("return lib::plain_name({});", "plain_name", "its type has msgs::Image inside"),
+        ("lib::Pair<int> a;", "lib::Pair", "its member both has msgs::Image inside"),
+        ("lib::Derived<int> a;", "lib::Derived", "its member inner has msgs::Image inside"),
+        ("lib::Enclosing<int>::Inner a;", "lib::Enclosing::Inner", "its member image has msgs::Image inside"),
+        (
+            "lib::Members<int>::shared = lib::Outer::Inner();",
+            "lib::Members<int>::shared",
+            "its type has msgs::Image inside",
+        ),
+        ("lib::Members<int>().make();", "lib::Members<int>::make()", "its type has msgs::Image inside"),
+        ("lib::Pointing a;", "lib::Pointing", "its member behind has msgs::Image inside"),
+        ("return lib::peek() + lib::count(1);", "lib::peek()::last", "its type has msgs::Image inside"),
     ],
 )
 def test_a_class_with_a_message_somewhere_inside_is_found(folder: Path, body: str, culprit: str, reason: str) -> None:
@@ -124,6 +161,8 @@ def test_a_class_with_a_message_somewhere_inside_is_found(folder: Path, body: st
 
 def test_classes_and_functions_without_messages_are_not_found(folder: Path) -> None:
     result = check(folder, "program", "lib::Plain a; return lib::count(a) + lib::count(1);")
+    assert (result.exit_code, result.output) == (0, "")
+    result = check(folder, "program", "return lib::Members<int>::number + lib::Members<int>().count();")
     assert (result.exit_code, result.output) == (0, "")
 
 

@@ -20,6 +20,10 @@ with_conversions = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_tf2_convert").exists(),
     reason="needs libtf2-sensor-msgs-dev and libtf2-eigen-dev: make setup, then make build",
 )
+with_kdl = pytest.mark.skipif(
+    not (BUILD / "bin" / "ros1_recompiled_tf_kdl").exists(),
+    reason="needs libtf2-kdl-dev and libtf-conversions-dev: make setup, then make build",
+)
 with_nodes = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_tf2_node").exists(),
     reason="needs libtf2-ros-dev, ros-tf2-msgs, libactionlib-dev and libmessage-filters-dev: make setup, then make build",
@@ -50,6 +54,13 @@ def test_messages_and_other_classes_are_transformed_and_converted_as_by_the_stoc
     stock, own = output("ros1_tf2_convert"), output("ros1_recompiled_tf2_convert")
     assert len(own) > 10_000
     assert any("canTransform returned after  timeout was 0.05." in line for line in own)
+    assert [pair for pair in itertools.zip_longest(stock, own) if pair[0] != pair[1]] == []
+
+
+@with_kdl
+def test_the_headers_of_tf2_kdl_and_tf_conversions_do_what_they_do_with_messages_of_ros():
+    stock, own = output("ros1_tf_kdl"), output("ros1_recompiled_tf_kdl")
+    assert len(own) > 5_000
     assert [pair for pair in itertools.zip_longest(stock, own) if pair[0] != pair[1]] == []
 
 

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .compile_commands import NAME as _DATABASE
 from .compile_commands import Command
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Parser:
         self, command: Command, unsaved: list[tuple[str, str]] | None = None, skip_bodies: bool = False
     ) -> TranslationUnit:
         """`skip_bodies`: declarations alone, in less time."""
+        if not command.source.is_file():
+            raise NotParsed(f"{command.source}: there is no such file; {_DATABASE} is of another folder, or old")
         options = [*command.options, f"-working-directory={command.folder}", "-resource-dir", str(self.headers)]
         options += ["-Wno-everything", "-ferror-limit=1"]
         try:

@@ -417,7 +417,9 @@ class Function:
         elif hasattr(self, f"_{kind.lower()}"):  # a statement within an expression
             _become(state, join(state, self.statement(node, state.copy())))
         else:
-            if kind.endswith(("_STMT", "_DIRECTIVE")) and kind != "NULL_STMT":
+            # Assembler without operands, as of ROS_ASSERT, gets no message.
+            harmless = kind == "NULL_STMT" or (kind == "ASM_STMT" and not parts(node))
+            if kind.endswith(("_STMT", "_DIRECTIVE")) and not harmless:
                 self.candidates.distrust(f"line {node.location.line} has a statement that is not followed")
             for child in parts(node):
                 self.visit(child, state, ESCAPE)

@@ -141,6 +141,16 @@ def test_a_source_that_does_not_parse_is_counted_and_changes_the_exit_status(tmp
     assert "use of undeclared identifier" in shown["toolExecutionNotifications"][0]["message"]["text"]
 
 
+def test_a_source_that_is_gone_is_named_with_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "here.cpp").write_text("int here;\n")
+    database(tmp_path, [tmp_path / "here.cpp", tmp_path / "gone.cpp"])
+    said = report(tmp_path)
+    assert said.exit_code == 1
+    assert (
+        f"not analysed: gone.cpp: {tmp_path}/gone.cpp: there is no such file; compile_commands.json is" in said.output
+    )
+
+
 def test_without_compile_commands_the_error_names_the_way_out(tmp_path: Path) -> None:
     said = report(tmp_path)
     assert said.exit_code == 1

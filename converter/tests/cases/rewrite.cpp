@@ -276,6 +276,21 @@ void with_the_type_written_out() {
   publisher.publish<sensor_msgs::Image>(img);  // stays
 }
 
+#define ASSERT(condition) \
+  if (!(condition)) __asm__("int $3")
+void with_an_assertion_of_ros() {
+  sensor_msgs::Image img;
+  ASSERT(img.data.empty());
+  publisher.publish(img);  // rewritten
+}
+
+#define CHANGE(number) __asm__("addl $3, %0" : "+m"(number))
+void changed_by_assembler() {
+  sensor_msgs::Image img;
+  publisher.publish(img);  // stays
+  CHANGE(img.height);
+}
+
 int main() {
   filled_and_published();
   made_in_each_turn();
@@ -311,5 +326,7 @@ int main() {
   made_by_a_macro();
   in_a_template<int>();
   with_the_type_written_out();
+  with_an_assertion_of_ros();
+  changed_by_assembler();
   ros::print_published();
 }

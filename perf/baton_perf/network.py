@@ -16,7 +16,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,9 +60,11 @@ _NO_RIGHT = (
     "(sysctl kernel.unprivileged_userns_clone=1, on Ubuntu kernel.apparmor_restrict_unprivileged_userns=0), "
     "or in a container give it CAP_SYS_ADMIN and CAP_NET_ADMIN (docker run --privileged)"
 )
+_HOSTS = "".join(f"{a} {n}\\n" for a, n in zip(("127.0.0.1", *ADDRESSES), ("localhost", *NAMES), strict=True))
 # The host's own /dev/shm, names and loopback. The last words come when all of it is there; then the init waits for the end of its input.
 _HOST = (
-    "set -e; mount -t tmpfs tmpfs /dev/shm; hostname {name}; mount --bind {hosts} /etc/hosts; ip link set lo up; "
+    "set -e; mount -t tmpfs tmpfs /dev/shm; hostname {name}; printf '{hosts}' >/dev/shm/hosts; "
+    "mount --bind /dev/shm/hosts /etc/hosts; rm /dev/shm/hosts; ip link set lo up; "
     "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6 2>/dev/null || true; echo ready; read -r _ || true"
 )
 
@@ -88,7 +89,6 @@ class Network:
         self._processes: list[subprocess.Popen] = []  # the first is the init's parent
         self._init: list[int] = []  # of each host, a process that lives in it
         self._emulator: subprocess.Popen | None = None
-        self._directory: tempfile.TemporaryDirectory | None = None
         self.emulated = False  # by baton_network_line
 
     def __enter__(self) -> Network:
@@ -121,9 +121,6 @@ class Network:
             for stream in (process.stdout, process.stderr):
                 stream.close()
         self._processes, self._init, self._emulator = [], [], None
-        if self._directory is not None:
-            self._directory.cleanup()
-            self._directory = None
 
     def wrap(self, host: int, command: list[str]) -> list[str]:
         """The command, as a process of that host."""
@@ -150,8 +147,8 @@ class Network:
         user = ["--user", "--preserve-credentials"] if os.geteuid() != 0 else []
         return ["nsenter", "--target", str(self._init[host]), *user, *(f"--{kind}" for kind in kinds)]
 
-    def _start_host(self, command: list[str], name: str, hosts: Path) -> None:
-        script = _HOST.format(name=name, hosts=hosts)
+    def _start_host(self, command: list[str], name: str) -> None:
+        script = _HOST.format(name=name, hosts=_HOSTS)
         process = subprocess.Popen(
             [*command, "sh", "-c", script],
             stdin=subprocess.PIPE,
@@ -167,15 +164,11 @@ class Network:
         self._init.append(_child(process))
 
     def _make_hosts(self) -> None:
-        self._directory = tempfile.TemporaryDirectory(prefix="baton-perf-hosts-")
-        hosts = Path(self._directory.name, "hosts")
-        lines = ["127.0.0.1 localhost", *(f"{a} {n}" for a, n in zip(ADDRESSES, NAMES, strict=True))]
-        hosts.write_text("\n".join(lines) + "\n")
         kinds = ["--mount", "--ipc", "--net", "--uts"]
         user = ["--user", "--map-root-user"] if os.geteuid() != 0 else []
-        self._start_host(["unshare", *user, *kinds, "--pid", "--fork", "--kill-child", "--mount-proc"], NAMES[0], hosts)
+        self._start_host(["unshare", *user, *kinds, "--pid", "--fork", "--kill-child", "--mount-proc"], NAMES[0])
         # The second one has the first one's process ids: what a peer names after its process id stays unique.
-        self._start_host([*self._enter(0, "pid"), "--", "unshare", *kinds, "--mount-proc"], NAMES[1], hosts)
+        self._start_host([*self._enter(0, "pid"), "--", "unshare", *kinds, "--mount-proc"], NAMES[1])
 
     def _connect(self) -> None:
         if not self.profile.lossy:

@@ -76,7 +76,7 @@ def test_a_network_is_gone_with_its_processes_when_it_ends(profile):
 
 
 @needs_network
-def test_a_network_is_gone_when_the_run_that_made_it_is_killed():
+def test_a_network_is_gone_when_the_run_that_made_it_is_killed(tmp_path):
     program = (
         "import subprocess, sys, time\nfrom baton_perf.network import Network\n"
         "with Network('10gbit') as net:\n"
@@ -86,7 +86,10 @@ def test_a_network_is_gone_when_the_run_that_made_it_is_killed():
     )
     path = os.pathsep.join(sys.path)
     run = subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": path}
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(tmp_path)},
     )
     spaces = set(run.stdout.readline().split())
     assert len(spaces) == 2 and processes_in(spaces)
@@ -97,6 +100,7 @@ def test_a_network_is_gone_when_the_run_that_made_it_is_killed():
     while processes_in(spaces):
         assert time.monotonic() < end, "processes are left in the namespaces of a run that is dead"
         time.sleep(0.02)
+    assert list(tmp_path.iterdir()) == []
 
 
 @needs_network

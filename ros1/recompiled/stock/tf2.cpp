@@ -88,5 +88,12 @@ void Tf2Buffer::chain_as_vector(const std::string& target_frame, ros::Time targe
                                 std::vector<std::string>& chain) const {
   core_->_chainAsVector(target_frame, target_time, source_frame, source_time, fixed_frame, chain);
 }
+int Tf2Buffer::walk_to_top_parent(ros::Time time, std::uint32_t target_frame, std::uint32_t source_frame,
+                                  std::string* error, std::vector<std::uint32_t>* chain) {
+  return tf2::TestBufferCore()._walkToTopParent(*core_, time, target_frame, source_frame, error, chain);
+}
+const std::string& Tf2Buffer::lookup_frame_string(std::uint32_t frame) {
+  return tf2::TestBufferCore()._lookupFrameString(*core_, frame);
+}
 
 }  // namespace baton::ros1::recompiled::stock

@@ -183,6 +183,18 @@ class Story {
       std::printf("\n");
     });
     try_to([&] {
+      const tf2::TestBufferCore inside;
+      std::vector<tf2::CompactFrameID> chain;
+      std::string reason;
+      const int result = inside._walkToTopParent(buffer_, time, buffer_._lookupFrameNumber(target),
+                                                 buffer_._lookupFrameNumber(source), &reason, &chain);
+      std::printf("%d '%s'", result, reason.c_str());
+      for (const tf2::CompactFrameID frame : chain) {
+        std::printf(" %s", inside._lookupFrameString(buffer_, frame).c_str());
+      }
+      std::printf("\n");
+    });
+    try_to([&] {
       std::string parent;
       const bool has = buffer_._getParent(target, time, parent);
       std::printf("%d '%s' %d\n", has, parent.c_str(), buffer_._frameExists(target));

@@ -138,8 +138,21 @@ class BufferCore {
     return ::baton::ros1::recompiled::stock::from_bytes<geometry_msgs::TransformStamped>(bytes);
   }
 
+  friend class TestBufferCore;
+
   ::baton::ros1::recompiled::stock::Tf2Buffer stock_;
   bool using_dedicated_thread_ = false;
+};
+
+class TestBufferCore {
+ public:
+  int _walkToTopParent(BufferCore& buffer, ros::Time time, CompactFrameID target_id, CompactFrameID source_id,
+                       std::string* error_string, std::vector<CompactFrameID>* frame_chain) const {
+    return buffer.stock_.walk_to_top_parent(time, target_id, source_id, error_string, frame_chain);
+  }
+  const std::string& _lookupFrameString(BufferCore& buffer, CompactFrameID frame_id_num) const {
+    return buffer.stock_.lookup_frame_string(frame_id_num);
+  }
 };
 
 }  // namespace baton_recompiled

@@ -62,6 +62,10 @@ class Tf2Buffer {
   ros::Duration cache_length() const;
   void chain_as_vector(const std::string& target_frame, ros::Time target_time, const std::string& source_frame,
                        ros::Time source_time, const std::string& fixed_frame, std::vector<std::string>& chain) const;
+  // tf2::TestBufferCore's.
+  int walk_to_top_parent(ros::Time time, std::uint32_t target_frame, std::uint32_t source_frame, std::string* error,
+                         std::vector<std::uint32_t>* chain);
+  const std::string& lookup_frame_string(std::uint32_t frame);
 
  private:
   class Core;

@@ -42,6 +42,18 @@ _PASS_ON = {
 }  # fmt: skip
 # Methods of a container of values that copy what their iterators point at, or take them as a place.
 _TAKES_ITERATORS = {"append", "assign", "emplace", "erase", "insert", "replace"}
+# Functions of ROS's packages that fill a message and keep no way to it, by their namespace.
+_FILLERS = {
+    "pcl": {"moveToROSMsg", "toROSMsg"},
+    "pcl_conversions": {"fromPCL", "moveFromPCL"},
+    "pcl_ros": {"transformPointCloud"},
+    "sensor_msgs": {"clearImage", "convertPointCloud2ToPointCloud", "convertPointCloudToPointCloud2", "fillImage"},
+    "tf": {
+        "pointTFToMsg", "poseStampedTFToMsg", "poseTFToMsg", "quaternionTFToMsg", "transformStampedTFToMsg", "transformTFToMsg",
+        "vector3TFToMsg",
+    },
+    "tf2": {"doTransform"},
+}  # fmt: skip
 _ACCESSORS = {"at", "back", "begin", "data", "end", "front", "rbegin", "rend"}
 _C_LIBRARY = re.compile(r"/(?:bits/)?(?:string|strings|string_fortified|stdio2?|unistd)\.h$")
 _ITERATOR = re.compile(r"__gnu_cxx::__normal_iterator<|std::(?:reverse|back_insert|insert|front_insert)_iterator<")
@@ -592,6 +604,7 @@ class Function:
                 self.effects.modified(node, name, arguments[0], arguments[1:], state)
             return
         writer = name in WRITERS and _is_standard(called) and not self._give_elements(arguments)
+        fills = base is None and name in _FILLERS.get(_namespace(called), ())
         publishes = name == "publish" and base is not None
         if base is not None:
             self.visit(base, state, self._of_base(node, base, use))
@@ -615,6 +628,8 @@ class Function:
                     given = READ
                 else:
                     given = KEEP if any(self._ends_here(other) for other in others if other is not argument) else LOOK
+            if fills and self.types.message(argument.type):
+                given = READ if is_const_for_function(argument) else WRITE
             self.visit(argument, state, WRITE if writer and use != ESCAPE else given)
         copies.subscribed(self.effects, node, arguments)
         copies.copied(self.effects, node)
@@ -750,6 +765,14 @@ def _gives_value(called: Any, types: Types) -> bool:
         return False
     type = called.result_type.get_canonical()
     return type.kind.name == "VOID" or (type.kind.name not in _REFERENCES and is_value(type, types))
+
+
+def _namespace(called: Any) -> str:
+    """Of a function: the name of its namespace, if that is in no other one."""
+    parent = called.semantic_parent if called is not None else None
+    if parent is None or parent.kind.name != "NAMESPACE" or parent.semantic_parent.kind.name != "TRANSLATION_UNIT":
+        return ""
+    return str(parent.spelling)
 
 
 def _is_standard(called: Any) -> bool:

@@ -55,7 +55,7 @@ KNOWN = [
     (
         "rewrite.cpp",
         "+  auto img_ptr = boost::make_shared<sensor_msgs::Image>();\n+  sensor_msgs::Image& img = *img_ptr;\n",
-        7,
+        8,
     ),
     ("ros2.cpp", "+  auto image_ptr = std::make_unique<Image>();\n+  Image& image = *image_ptr;\n", 6),
 ]

@@ -276,6 +276,35 @@ void with_the_type_written_out() {
   publisher.publish<sensor_msgs::Image>(img);  // stays
 }
 
+namespace sensor_msgs {
+void fillImage(Image& img, uint32_t height) { img.height = height; }
+}  // namespace sensor_msgs
+namespace other {
+std::vector<sensor_msgs::Image*> filled;
+void fillImage(sensor_msgs::Image& img, uint32_t height) {
+  img.height = height;
+  filled.push_back(&img);
+}
+}  // namespace other
+void filled_by_a_function_of_ros() {
+  sensor_msgs::Image img;
+  sensor_msgs::fillImage(img, 3);
+  publisher.publish(img);  // rewritten
+}
+
+void filled_by_a_function_of_the_same_name() {
+  sensor_msgs::Image img;
+  other::fillImage(img, 3);
+  publisher.publish(img);  // stays
+  other::filled[0]->height = 4;
+}
+
+void filled_again_by_a_function_of_ros() {
+  sensor_msgs::Image img;
+  publisher.publish(img);  // stays
+  sensor_msgs::fillImage(img, 3);
+}
+
 #define ASSERT(condition) \
   if (!(condition)) __asm__("int $3")
 void with_an_assertion_of_ros() {
@@ -326,6 +355,9 @@ int main() {
   made_by_a_macro();
   in_a_template<int>();
   with_the_type_written_out();
+  filled_by_a_function_of_ros();
+  filled_by_a_function_of_the_same_name();
+  filled_again_by_a_function_of_ros();
   with_an_assertion_of_ros();
   changed_by_assembler();
   ros::print_published();

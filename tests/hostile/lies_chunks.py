@@ -36,7 +36,7 @@ def each(stage, lies, topic="/image", **options) -> None:
 def headers(stage):
     good = image_message(b"x" * 1000)
     lies = [
-        {"magic": 0}, {"magic": 0x4241544E}, {"version": 0}, {"version": 2}, {"order": 0}, {"order": 2}, {"order": 255},
+        {"magic": 0}, {"magic": 0x00014254}, {"version": 0}, {"version": 2}, {"order": 0}, {"order": 2}, {"order": 255},
         {"size": 0}, {"size": 51}, {"size": 53}, {"size": 1 << 20}, {"size": MOST}, {"size": MOST + 1}, {"size": 2**32 - 1},
         {"skeleton": 0}, {"skeleton": 2**32 - 1}, {"at": (1 << 20) - 128, "size": 1},
     ]  # fmt: skip

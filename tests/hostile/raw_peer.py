@@ -461,7 +461,7 @@ class Published:
             [self.event_fd, self.ring_fd] if fds is None else fds,
         )
 
-    def chunk(self, message: bytes, at=None, size=None, magic=0x4E544142, version=1, order=1, skeleton=None) -> int:
+    def chunk(self, message: bytes, at=None, size=None, magic=0x54420100, version=1, order=1, skeleton=None) -> int:
         """Writes a chunk with this message; its handle."""
         if at is None:
             at = self.place

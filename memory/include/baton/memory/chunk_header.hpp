@@ -9,7 +9,13 @@
 
 namespace baton::memory {
 
-inline constexpr std::uint32_t kChunkMagic = 0x4E544142;  // "BATN" in little-endian memory order
+// The bytes 00 01 'B' 'T' in either byte order: so a chunk can be sent as RTPS data as it lies, whose first four bytes are an encoding
+// (00 01 is CDR_LE) and options.
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+inline constexpr std::uint32_t kChunkMagic = 0x00014254;
+#else
+inline constexpr std::uint32_t kChunkMagic = 0x54420100;
+#endif
 inline constexpr std::uint16_t kChunkVersion = 1;
 
 enum class ByteOrder : std::uint8_t { kLittle = 1, kBig = 2 };

@@ -31,6 +31,9 @@ Participant::MemoryAccount Participant::memory_account() const { return impl_->m
 Result<std::vector<Holding>> Participant::holdings(std::chrono::nanoseconds timeout) {
   return impl_->holdings(timeout);
 }
+Result<TypeInfo> Participant::type_of(const Gid& endpoint, std::chrono::nanoseconds timeout) {
+  return impl_->type_of(endpoint, timeout);
+}
 int Participant::domain() const { return impl_->domain(); }
 
 Writer::~Writer() { impl_->close(); }

@@ -300,6 +300,7 @@ bool Participant::Impl::may_ask(PeerId peer) {
 }
 
 void Participant::Impl::on_definition(PeerId peer, const DefinitionFrame& frame) {
+  answer_type_question(peer, frame);
   PeerState* state = state_of(peer);
   if (state == nullptr) return;
   auto& wanted = state->wanted;

@@ -53,6 +53,7 @@ class Participant::Impl final : private HubHandler {
   Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout);
   MemoryAccount memory_account() const;
   Result<std::vector<Holding>> holdings(std::chrono::nanoseconds timeout);
+  Result<TypeInfo> type_of(const Gid& endpoint, std::chrono::nanoseconds timeout);
   int domain() const { return hub_->domain(); }
 
   // --- for endpoints; none of these takes mutex_ unless it says so ---
@@ -176,6 +177,7 @@ class Participant::Impl final : private HubHandler {
   Result<void> on_wake_socket(PeerId peer, const PairFrame& frame, std::vector<os::ReceivedFd>& fds);
   Result<void> on_definition_request(PeerId peer, const Gid& gid);
   void on_definition(PeerId peer, const DefinitionFrame& frame);
+  void answer_type_question(PeerId peer, const DefinitionFrame& frame) noexcept;  // takes questions_mutex_
   void on_holdings_request(PeerId peer, std::uint64_t question);
   void on_holdings(PeerId peer, HoldingsFrame&& frame);
 
@@ -265,6 +267,14 @@ class Participant::Impl final : private HubHandler {
   std::condition_variable answered_;
   std::map<std::uint64_t, Question> questions_;
   std::uint64_t last_question_ = 0;
+  /// A query for one endpoint's definition: its peer, and the answer.
+  struct TypeQuestion {
+    Gid endpoint{};
+    PeerId peer = 0;
+    std::optional<std::string> definition;
+    bool peer_gone = false;
+  };
+  std::map<std::uint64_t, TypeQuestion> type_questions_;
 
   mutable std::mutex version_mutex_;
   std::condition_variable version_changed_;

@@ -85,6 +85,7 @@ void Participant::Impl::on_peer_down(PeerId peer, const Error&) {
     pids_.erase(peer);
   }
   on_holdings(peer, HoldingsFrame{});  // it will not answer
+  answer_type_question(peer, DefinitionFrame{});
   graph_changed();
 }
 

@@ -130,13 +130,19 @@ Error Writer::Impl::not_connected() const {
   return {Errc::not_found, "publisher of '" + options_.topic + "': the subscription is not connected"};
 }
 
+Error Writer::Impl::published_before(std::uint64_t sequence) const {
+  return {Errc::already_exists, "publisher of '" + options_.topic + "': message " + std::to_string(sequence) +
+                                    " of another machine was published before; the last one was " +
+                                    std::to_string(last_sequence_)};
+}
+
 /// Fills the header; returns the time of publication.
 [[gnu::hot]] std::int64_t Writer::Impl::complete(memory::ChunkHeader& header, std::uint64_t sequence,
                                                  const PublishInfo& info) const {
   const std::int64_t now = os::monotonic_ns();
   header.sequence = sequence;
   header.source_monotonic_ns = now;
-  header.source_time_ns = os::realtime_ns();
+  header.source_time_ns = info.origin == nullptr ? os::realtime_ns() : info.origin->source_time_ns;
   std::memcpy(header.publisher_id, gid_.data(), gid_.size());
   std::memcpy(header.type_hash, options_.type.hash.data(), sizeof header.type_hash);
   std::memcpy(header.correlation_client, info.correlation_client.data(), info.correlation_client.size());
@@ -150,6 +156,8 @@ Error Writer::Impl::not_connected() const {
   if (Result<void> ok = usable(); !ok) return ok.error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
+  const std::uint64_t sequence = info.origin == nullptr ? last_sequence_ + 1 : info.origin->sequence;
+  if (sequence <= last_sequence_) return out_of_line([&] { return published_before(sequence); });
   bool broken = false;
   const Gid* only = info.only_client ? &info.correlation_client : info.only_reader;
   if (only != nullptr && find(*only) == nullptr) {
@@ -175,10 +183,10 @@ Error Writer::Impl::not_connected() const {
     });
   }
 
-  const std::int64_t now = complete(*chunk.header, last_sequence_ + 1, info);
+  const std::int64_t now = complete(*chunk.header, sequence, info);
   pool_->publish(chunk);  // its reference is released below
   if (info.keep) pool_->add_reference(chunk.handle);
-  const Kept message{chunk.handle, now, ++last_sequence_};
+  const Kept message{chunk.handle, now, last_sequence_ = sequence};
 
   BATON_CRASH_POINT("publish.before_push");
   for (const auto& connection : live_) {

@@ -116,6 +116,7 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
   void remember(const Kept& message);
   WriterConnection* find(const Gid& reader) const;
   Error not_connected() const;
+  Error published_before(std::uint64_t sequence) const;
   std::int64_t complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo& info) const;
   void replay(WriterConnection& connection, const QoS& requested);
   void expel_broken();

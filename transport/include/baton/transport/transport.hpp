@@ -108,6 +108,8 @@ class Participant : public std::enable_shared_from_this<Participant> {
     QoS qos;
     memory::PoolOptions pool;
     Gid gid{};
+    /// Stands for a publisher of another machine: every publish() is given PublishInfo::origin.
+    bool relayed = false;
   };
   struct ReaderOptions {
     std::string topic, node;
@@ -145,6 +147,9 @@ class Participant : public std::enable_shared_from_this<Participant> {
     std::size_t process_backed_bytes, process_limit_bytes, domain_backed_bytes, domain_limit_bytes;
   };
   MemoryAccount memory_account() const;
+  /// The type of a known endpoint of this domain, with its definition, which its process is asked for. `fixed_size` is not
+  /// known and false. Errors: not_found (no such endpoint, or its process is gone), timed_out, forked.
+  Result<TypeInfo> type_of(const Gid& endpoint, std::chrono::nanoseconds timeout);
   /// Asks every process of the domain which subscriptions hold, and may hold, which of its messages. Answers that do
   /// not come within `timeout` are missing. So are a publisher's connections beyond 512 and its refused subscriptions
   /// beyond 64.
@@ -190,6 +195,12 @@ enum class Event : std::uint8_t {
   kMessageLost
 };
 
+/// Where a message was published first, if that was not here.
+struct Origin {
+  std::uint64_t sequence = 0;       ///< its number there, which it keeps; what is missing between two counts as lost
+  std::int64_t source_time_ns = 0;  ///< CLOCK_REALTIME of that machine
+};
+
 /// Sent beside a message, in its chunk header (docs/format/chunk.md, section 3).
 struct PublishInfo {
   // Services: the client and the request that a response answers.
@@ -201,6 +212,9 @@ struct PublishInfo {
   /// Only this reader gets the message; the other readers count it as lost, and late readers do not get it. Error
   /// not_found if it is not connected: nothing was published. Null: every reader.
   const Gid* only_reader = nullptr;
+  /// Of a message of another machine. Its number must be greater than that of every message before: else error
+  /// already_exists, and the chunk stays a loan. The monotonic source time is that of this publish(). Null: published here.
+  const Origin* origin = nullptr;
   /// The caller goes on using the message, which it does not change any more, until drop().
   bool keep = false;
   memory::Selection selection = memory::Selection::kInPlace;

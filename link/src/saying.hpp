@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The link's diagnostics, with a limited rate: a message of one kind at most once in kPause, with the number of those left out.
+// Thread rules: any thread.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "baton/transport/diagnostic.hpp"
+
+namespace baton::link {
+
+class Saying {
+ public:
+  using Level = transport::Diagnostic::Level;
+  explicit Saying(std::function<void(const transport::Diagnostic&)> call) : call_(std::move(call)) {}
+  void say(Level level, Errc code, std::string text) {
+    if (call_) call_({level, code, std::move(text)});
+  }
+  /// `kind` bounds the rate; few kinds.
+  void say_rarely(const std::string& kind, Level level, Errc code, std::string text) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      Kind& known = kinds_[kind];
+      const auto now = std::chrono::steady_clock::now();
+      if (known.said && now - known.last < kPause) {
+        ++known.left_out;
+        return;
+      }
+      known.said = true;
+      known.last = now;
+      if (known.left_out != 0)
+        text += " (and " + std::to_string(std::exchange(known.left_out, 0)) + " more like it before)";
+      if (kinds_.size() > kMostKinds) kinds_.clear();
+    }
+    say(level, code, std::move(text));
+  }
+
+ private:
+  struct Kind {
+    bool said = false;
+    std::chrono::steady_clock::time_point last{};
+    std::size_t left_out = 0;
+  };
+  static constexpr std::chrono::seconds kPause{5};
+  static constexpr std::size_t kMostKinds = 1000;
+  const std::function<void(const transport::Diagnostic&)> call_;
+  std::mutex mutex_;
+  std::map<std::string, Kind> kinds_;
+};
+
+}  // namespace baton::link

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "words.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace baton::link {
+namespace {
+
+constexpr std::size_t kMaxName = 1024;
+constexpr std::size_t kMaxChannelName = 1100;
+
+class Out {
+ public:
+  void number(std::uint64_t value, unsigned bytes) {
+    for (unsigned i = 0; i < bytes; ++i) bytes_.push_back(static_cast<std::byte>(value >> (8 * i)));
+  }
+  void id(const std::array<std::uint8_t, 16>& value) {
+    for (const std::uint8_t byte : value) bytes_.push_back(static_cast<std::byte>(byte));
+  }
+  void text(const std::string& value) {
+    number(value.size(), 4);
+    for (const char c : value) bytes_.push_back(static_cast<std::byte>(c));
+  }
+  std::vector<std::byte> take() { return std::move(bytes_); }
+
+ private:
+  std::vector<std::byte> bytes_;
+};
+
+/// After the first violation everything reads as 0.
+class In {
+ public:
+  In(const std::byte* bytes, std::size_t size) : at_(bytes), left_(size) {}
+  std::uint64_t number(unsigned bytes) {
+    if (!has(bytes)) return 0;
+    std::uint64_t value = 0;
+    for (unsigned i = 0; i < bytes; ++i) value |= static_cast<std::uint64_t>(at_[i]) << (8 * i);
+    skip(bytes);
+    return value;
+  }
+  std::uint64_t at_most(unsigned bytes, std::uint64_t most) {
+    const std::uint64_t value = number(bytes);
+    ok_ = ok_ && value <= most;
+    return ok_ ? value : 0;
+  }
+  void id(std::array<std::uint8_t, 16>& out) {
+    if (!has(out.size())) return;
+    std::memcpy(out.data(), at_, out.size());
+    skip(out.size());
+  }
+  std::string text(std::size_t most) {
+    const std::size_t size = at_most(4, most);
+    if (!has(size)) return {};
+    std::string out(reinterpret_cast<const char*>(at_), size);
+    skip(size);
+    for (char& c : out) c = c >= ' ' && c <= '~' ? c : '?';  // printed, and names of the local domain
+    return out;
+  }
+  std::chrono::nanoseconds duration() {
+    const std::uint64_t value = number(8);
+    ok_ = ok_ && value <= static_cast<std::uint64_t>(INT64_MAX);
+    return std::chrono::nanoseconds(ok_ ? static_cast<std::int64_t>(value) : 0);
+  }
+  bool ok() const { return ok_; }
+  bool done() const { return ok_ && left_ == 0; }
+
+ private:
+  bool has(std::size_t bytes) { return ok_ = ok_ && bytes <= left_; }
+  void skip(std::size_t bytes) {
+    at_ += bytes;
+    left_ -= bytes;
+  }
+  const std::byte* at_;
+  std::size_t left_;
+  bool ok_ = true;
+};
+
+void put(Out& out, const QoS& qos) {
+  out.number(static_cast<std::uint8_t>(qos.reliability), 1);
+  out.number(static_cast<std::uint8_t>(qos.history), 1);
+  out.number(static_cast<std::uint8_t>(qos.durability), 1);
+  out.number(static_cast<std::uint8_t>(qos.liveliness), 1);
+  out.number(qos.depth, 4);
+  for (const auto time : {qos.deadline, qos.lifespan, qos.lease})
+    out.number(static_cast<std::uint64_t>(time.count()), 8);
+}
+
+QoS get_qos(In& in) {
+  QoS qos;
+  qos.reliability = static_cast<Reliability>(in.at_most(1, 1));
+  qos.history = static_cast<History>(in.at_most(1, 1));
+  qos.durability = static_cast<Durability>(in.at_most(1, 1));
+  qos.liveliness = static_cast<Liveliness>(in.at_most(1, 1));
+  qos.depth = static_cast<std::uint32_t>(std::max<std::uint64_t>(in.at_most(4, 65536), 1));
+  qos.deadline = in.duration();
+  qos.lifespan = in.duration();
+  qos.lease = in.duration();
+  return qos;
+}
+
+}  // namespace
+
+std::vector<std::byte> encode(const Words& words) {
+  Out out;
+  out.id(words.host);
+  out.text(words.host_name);
+  out.number(words.ends.size(), 4);
+  for (const End& end : words.ends) {
+    out.id(end.gid);
+    out.number(end.is_writer ? 1 : 0, 1);
+    out.text(end.topic);
+    out.text(end.type_name);
+    out.text(end.node);
+    out.id(end.hash);
+    put(out, end.qos);
+  }
+  out.number(words.wants.size(), 4);
+  for (const std::string& channel : words.wants) out.text(channel);
+  return out.take();
+}
+
+Result<Words> decode(const std::byte* bytes, std::size_t size) {
+  In in(bytes, size);
+  Words words;
+  in.id(words.host);
+  words.host_name = in.text(kMaxName);
+  for (std::uint64_t i = in.number(4); i > 0 && in.ok(); --i) {
+    End end;
+    in.id(end.gid);
+    end.is_writer = in.at_most(1, 1) == 1;
+    end.topic = in.text(kMaxName);
+    end.type_name = in.text(kMaxName);
+    end.node = in.text(kMaxName);
+    in.id(end.hash);
+    end.qos = get_qos(in);
+    if (in.ok()) words.ends.push_back(std::move(end));
+  }
+  for (std::uint64_t i = in.number(4); i > 0 && in.ok(); --i) words.wants.push_back(in.text(kMaxChannelName));
+  if (!in.done()) return Error{Errc::protocol_violation, "a host's words are cut off, too long or out of range"};
+  return words;
+}
+
+}  // namespace baton::link

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one host says to the others about itself: its endpoints, and the channels that it wants (docs/format/link.md).
+// Thread rules: values, pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "baton/os/result.hpp"
+#include "baton/transport/qos.hpp"
+#include "baton/transport/transport.hpp"
+
+namespace baton::link {
+
+using transport::Gid;
+using TypeHash = std::array<std::uint8_t, 16>;
+
+/// A publisher or subscription of some host.
+struct End {
+  Gid gid{};
+  bool is_writer = false;
+  std::string topic, type_name, node;
+  TypeHash hash{};
+  QoS qos;
+};
+
+struct Words {
+  Gid host{};  ///< chosen anew by each link
+  std::string host_name;
+  std::vector<End> ends;
+  std::vector<std::string> wants;  ///< names of channels
+};
+
+/// The channel on which both ends say their words. Its name has the version of everything that the link sends.
+inline constexpr const char* kWordsChannel = "baton/1/words";
+inline constexpr std::size_t kMaxWordsBytes = std::size_t{16} << 20;
+
+std::vector<std::byte> encode(const Words& words);
+/// Error protocol_violation: the bytes are not the words of a host, whatever they are.
+Result<Words> decode(const std::byte* bytes, std::size_t size);
+
+}  // namespace baton::link

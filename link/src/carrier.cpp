@@ -50,7 +50,7 @@ struct ArrivingWords final : Arriving {
 }  // namespace
 
 /// What the other hosts say.
-class Carrier::Listener final : public Inlet {
+class Carrier::Listener final : public Receiver {
  public:
   Listener(std::shared_ptr<Saying> saying, std::function<void()> changed)
       : saying_(std::move(saying)), changed_(std::move(changed)) {}
@@ -139,7 +139,7 @@ Result<void> Carrier::open(const EngineOptions& options) {
   Result<std::unique_ptr<Outlet>> out = engine_->open_outlet(kWordsChannel, qos);
   if (!out) return out.error();
   words_out_ = std::move(*out);
-  Result<std::shared_ptr<void>> in = engine_->open_inlet(kWordsChannel, qos, listener_);
+  Result<std::shared_ptr<void>> in = engine_->open_receiver(kWordsChannel, qos, listener_);
   if (!in) return in.error();
   words_in_ = std::move(*in);
   return {};
@@ -225,9 +225,9 @@ bool Carrier::receive(const Plan& plan) {
       In& in = in_[channel];
       if (!in.channel) in.channel = std::make_shared<InboundChannel>(wanted.publisher.topic, type, saying_);
       if (!in.open) {
-        Result<std::shared_ptr<void>> open = engine_->open_inlet(channel, plan.channels.at(channel), in.channel);
+        Result<std::shared_ptr<void>> open = engine_->open_receiver(channel, plan.channels.at(channel), in.channel);
         if (!open) {
-          saying_->say_rarely("inlet " + channel, Level::kError, open.error().code, open.error().message);
+          saying_->say_rarely("receiver " + channel, Level::kError, open.error().code, open.error().message);
           again = true;
           continue;
         }

@@ -3,7 +3,7 @@
 // file that knows Cyclone, and its internal headers: they changed their names after 0.10.
 // - On the way out the serialized form is the chunk itself: to_ser_ref() points into it, so no byte is copied in this process. The
 //   first four bytes, the chunk's magic, stand where DDS has its encoding header, which only the two ends read.
-// - On the way in from_ser() gets the fragments of the whole chunk and writes them to where the inlet says: one copy.
+// - On the way in from_ser() gets the fragments of the whole chunk and writes them to where the receiver says: one copy.
 // - A publisher is an instance: depth and history are kept for each.
 #include <dds/dds.h>
 #include <dds/ddsi/ddsi_serdata.h>
@@ -36,7 +36,7 @@ constexpr std::size_t kMostBytes = kHeaderBytes + memory::kMaxMessageBytes;
 /// One end of a channel: its type, whose data is found by it.
 struct ChunkType {
   ddsi_sertype base;
-  std::shared_ptr<Inlet>* inlet;  ///< null: an outlet's
+  std::shared_ptr<Receiver>* receiver;  ///< null: an outlet's
 };
 
 struct ChunkData {
@@ -97,14 +97,14 @@ template <class Pieces>
 ddsi_serdata* receive(const ddsi_sertype* type, ddsi_serdata_kind kind, std::size_t size, Pieces&& pieces) noexcept {
   try {
     const auto* const chunk_type = reinterpret_cast<const ChunkType*>(type);
-    if (kind != SDK_DATA || chunk_type->inlet == nullptr || size < kHeaderBytes || size > kMostBytes) return nullptr;
+    if (kind != SDK_DATA || chunk_type->receiver == nullptr || size < kHeaderBytes || size > kMostBytes) return nullptr;
     ChunkHeader header;
     const auto read_header = [&](std::size_t offset, const std::byte* bytes, std::size_t count) {
       copy_part(reinterpret_cast<std::byte*>(&header), 0, kHeaderBytes, offset, bytes, count);
     };
     if (!pieces(read_header)) return nullptr;
     const std::size_t message_bytes = size - kHeaderBytes;
-    std::unique_ptr<Arriving> arriving = (*chunk_type->inlet)->begin(header, message_bytes);
+    std::unique_ptr<Arriving> arriving = (*chunk_type->receiver)->begin(header, message_bytes);
     if (!arriving || arriving->size_bytes > message_bytes) return nullptr;
     const std::size_t end = kHeaderBytes + arriving->size_bytes;
     arriving->header = header;
@@ -224,13 +224,13 @@ const ddsi_serdata_ops& data_ops() {
 void free_type(ddsi_sertype* base) {
   auto* type = reinterpret_cast<ChunkType*>(base);
   ddsi_sertype_fini(base);
-  delete type->inlet;
+  delete type->receiver;
   delete type;
 }
 void zero_samples(const ddsi_sertype*, void*, std::size_t) {}
 void realloc_samples(void**, const ddsi_sertype*, void*, std::size_t, std::size_t) {}
 void free_samples(const ddsi_sertype*, void**, std::size_t, dds_free_op_t) {}
-bool equal_types(const ddsi_sertype* a, const ddsi_sertype* b) { return a == b; }  // each end has its own inlet
+bool equal_types(const ddsi_sertype* a, const ddsi_sertype* b) { return a == b; }  // each end has its own receiver
 std::uint32_t hash_type(const ddsi_sertype* type) {
   return static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(type) >> 4);
 }
@@ -382,7 +382,7 @@ class CycloneOutlet final : public Outlet {
 
 /// Takes everything that has come. On a thread of Cyclone's.
 void on_data(dds_entity_t reader, void* context) {
-  Inlet& inlet = *static_cast<Inlet*>(context);
+  Receiver& receiver = *static_cast<Receiver*>(context);
   constexpr std::uint32_t kAtOnce = 16;
   for (;;) {
     ddsi_serdata* data[kAtOnce] = {};
@@ -392,8 +392,8 @@ void on_data(dds_entity_t reader, void* context) {
     for (dds_return_t i = 0; i < count; ++i) {
       auto* chunk = reinterpret_cast<ChunkData*>(data[i]);
       try {
-        if (info[i].valid_data && chunk->arriving != nullptr) inlet.deliver(std::move(*chunk->arriving));
-        if (info[i].instance_state != DDS_ALIVE_INSTANCE_STATE) inlet.gone(chunk->key);
+        if (info[i].valid_data && chunk->arriving != nullptr) receiver.deliver(std::move(*chunk->arriving));
+        if (info[i].instance_state != DDS_ALIVE_INSTANCE_STATE) receiver.gone(chunk->key);
       } catch (const std::bad_alloc&) {
         // The chunk is lost; its number is missing at the subscriptions, which count it.
       }
@@ -402,8 +402,8 @@ void on_data(dds_entity_t reader, void* context) {
   }
 }
 
-struct CycloneInlet {
-  std::shared_ptr<Inlet> inlet;  // ends last
+struct CycloneReceiver {
+  std::shared_ptr<Receiver> receiver;  // ends last
   Entity topic, reader;
 };
 
@@ -448,17 +448,17 @@ class CycloneEngine final : public Engine {
     return std::unique_ptr<Outlet>(std::make_unique<CycloneOutlet>(std::move(*topic), std::move(writer), type));
   }
 
-  Result<std::shared_ptr<void>> open_inlet(const std::string& channel, const ChannelQos& qos,
-                                           std::shared_ptr<Inlet> inlet) override {
+  Result<std::shared_ptr<void>> open_receiver(const std::string& channel, const ChannelQos& qos,
+                                              std::shared_ptr<Receiver> receiver) override {
     const ddsi_sertype* type = nullptr;
-    Result<Entity> topic = make_topic(channel, inlet, &type);
+    Result<Entity> topic = make_topic(channel, receiver, &type);
     if (!topic) return topic.error();
-    auto made = std::make_shared<CycloneInlet>();
+    auto made = std::make_shared<CycloneReceiver>();
     const QosHandle handle;
     fill(handle.qos, qos, false);
-    dds_listener_t* listener = dds_create_listener(inlet.get());
+    dds_listener_t* listener = dds_create_listener(receiver.get());
     dds_lset_data_available(listener, on_data);
-    made->inlet = std::move(inlet);
+    made->receiver = std::move(receiver);
     made->topic = std::move(*topic);
     made->reader = Entity(dds_create_reader(participant_.get(), made->topic.get(), handle.qos, listener));
     dds_delete_listener(listener);
@@ -467,10 +467,10 @@ class CycloneEngine final : public Engine {
   }
 
  private:
-  Result<Entity> make_topic(const std::string& channel, std::shared_ptr<Inlet> inlet, const ddsi_sertype** type) {
+  Result<Entity> make_topic(const std::string& channel, std::shared_ptr<Receiver> receiver, const ddsi_sertype** type) {
     auto* made = new ChunkType{};
     ddsi_sertype_init(&made->base, "baton::Chunk1", &type_ops(), &data_ops(), false);
-    if (inlet) made->inlet = new std::shared_ptr<Inlet>(std::move(inlet));
+    if (receiver) made->receiver = new std::shared_ptr<Receiver>(std::move(receiver));
     ddsi_sertype* base = &made->base;
     Entity topic(dds_create_topic_sertype(participant_.get(), channel.c_str(), &base, nullptr, nullptr, nullptr));
     if (topic.get() < 0) {

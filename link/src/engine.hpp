@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The network as the rest of the link sees it: channels, on which chunks travel between hosts. A chunk travels as it lies: its
 // header (docs/format/chunk.md, section 3) and its message. What makes the network is in cyclone.cpp, the only file that knows it.
-// Thread rules: Engine, Outlet and the destruction of an inlet are used by threads of the link, one call at a time for each object; an
-// Inlet is called by threads of the engine, one call at a time. No call of an Outlet may be made by a thread of the engine.
+// Thread rules: Engine, Outlet and the destruction of a receiver are used by threads of the link, one call at a time for each object; an
+// Receiver is called by threads of the engine, one call at a time. No call of an Outlet may be made by a thread of the engine.
 // Invariants: (1) a chunk of one publisher overtakes no other of the same publisher; (2) what this host sends does not come back to it;
 // (3) an Outgoing lives until the engine needs its bytes no more, also after its outlet's end.
 #pragma once
@@ -35,7 +35,7 @@ struct Outgoing {
   Gid publisher{};                   ///< chunks of one publisher are a history of their own
 };
 
-/// A chunk that arrives. The engine writes the message into `message`, once. Destroyed before Inlet::deliver(): it is given up.
+/// A chunk that arrives. The engine writes the message into `message`, once. Destroyed before Receiver::deliver(): it is given up.
 struct Arriving {
   Arriving() = default;
   Arriving(const Arriving&) = delete;
@@ -47,11 +47,11 @@ struct Arriving {
 };
 
 /// The receiving end of a channel.
-class Inlet {
+class Receiver {
  public:
-  virtual ~Inlet() = default;
+  virtual ~Receiver() = default;
   /// A place for a message whose header is `header`; behind it came `arriving_bytes`, up to 3 of which are padding. Null: it is refused
-  /// (the inlet counts it and says why).
+  /// (the receiver counts it and says why).
   virtual std::unique_ptr<Arriving> begin(const memory::ChunkHeader& header, std::size_t arriving_bytes) = 0;
   virtual void deliver(std::unique_ptr<Arriving> arriving) = 0;
   /// The last host that had chunks of this publisher has left the channel.
@@ -65,7 +65,7 @@ class Outlet {
   /// May block while the line is slow or down, at most for some seconds: never called by a thread that others wait for. Errors:
   /// timed_out (the line does not take it: the chunk is lost), system.
   virtual Result<void> write(std::shared_ptr<const Outgoing> chunk) = 0;
-  /// The hosts that have an inlet of this channel and are connected to this outlet.
+  /// The hosts that have a receiver of this channel and are connected to this outlet.
   virtual std::size_t matched() const = 0;
 };
 
@@ -93,9 +93,9 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual Result<std::unique_ptr<Outlet>> open_outlet(const std::string& channel, const ChannelQos& qos) = 0;
-  /// The inlet is called until the result is destroyed.
-  virtual Result<std::shared_ptr<void>> open_inlet(const std::string& channel, const ChannelQos& qos,
-                                                   std::shared_ptr<Inlet> inlet) = 0;
+  /// The receiver is called until the result is destroyed.
+  virtual Result<std::shared_ptr<void>> open_receiver(const std::string& channel, const ChannelQos& qos,
+                                                      std::shared_ptr<Receiver> receiver) = 0;
   /// Called by a thread of the engine when Outlet::matched() of some outlet may have changed. Set before the first outlet.
   virtual void on_change(std::function<void()> callback) = 0;
 };

@@ -34,7 +34,7 @@ struct ArrivedHeader {
 };
 Result<ArrivedHeader> read_header(const memory::ChunkHeader& arrived, std::size_t message_bytes);
 
-class InboundChannel final : public Inlet {
+class InboundChannel final : public Receiver {
  public:
   InboundChannel(std::string topic, std::shared_ptr<const CarriedType> type, std::shared_ptr<Saying> saying);
   ~InboundChannel() override;

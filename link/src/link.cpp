@@ -2,8 +2,6 @@
 // The link's own thread: waits for the role, then works until the end.
 #include "baton/link/link.hpp"
 
-#include <pthread.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>

@@ -4,8 +4,6 @@
 // Thread rules: any thread, but for the thread of this class itself.
 #pragma once
 
-#include <pthread.h>
-
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -14,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "baton/os/process.hpp"
 #include "baton/transport/transport.hpp"
 #include "engine.hpp"
 #include "saying.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one host says to the others about itself: its endpoints, and the channels that it wants (docs/format/link.md).
+// What one host says to the others about itself: its endpoints, and the channels that it wants.
 // Thread rules: values, pure functions.
 #pragma once
 

@@ -136,7 +136,7 @@ void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, bool
   attached.ring_capacity = memory::ring_capacity(requested.depth);
   attached.ring_bytes = ring_bytes;
   attached.held = added.held;
-  attached.first_sequence = last_sequence_ + handed_over_ + 1;  // one of the two is 0
+  attached.first_sequence = last_sequence_ + handed_over_ + 1;               // one of the two is 0
   if (options_.relayed && last_sequence_ == 0) attached.first_sequence = 0;  // not known yet
   if (requested.durability == Durability::kTransientLocal && history_size_ > 0) {
     const std::size_t count = std::min<std::size_t>(history_size_, requested.depth);

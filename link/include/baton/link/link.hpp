@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link to other machines: carries the topics of a domain that subscriptions of other hosts want, and brings theirs here
-// (docs/machines.md). A role: of the links of one domain on one host, one works and the others wait.
+// (docs/guides/machines.md). A role: of the links of one domain on one host, one works and the others wait.
 // Thread rules: one thread makes and destroys a Link; state() from any thread.
 #pragma once
 

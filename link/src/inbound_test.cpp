@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// What another host sends is untrusted: chunks that are cut off, of other types, or malformed reach no subscription.
+#include "inbound.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+namespace baton::link {
+namespace {
+
+constexpr char kDefinition[] = "message a/Text\nstring data\n";
+
+class Inbound : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char path[] = "/tmp/baton-link-XXXXXX";
+    ASSERT_NE(::mkdtemp(path), nullptr);
+    directory_ = path;
+    transport::ParticipantOptions joining;
+    joining.domain = 0;
+    joining.runtime_directory = directory_;
+    participant_ = *transport::Participant::join(joining);
+    TypeHash hash;
+    hash.fill(5);
+    Result<message::Definition> definition = message::Definition::parse(kDefinition, hash);
+    ASSERT_TRUE(definition.ok()) << definition.error().message;
+    transport::TypeInfo info;
+    info.name = "a/Text";
+    info.hash = hash;
+    info.definition = kDefinition;
+    info.skeleton_bytes = definition->type().size;
+    type_ = std::make_shared<const CarriedType>(CarriedType{info, std::move(*definition)});
+    transport::Participant::WriterOptions writing;
+    writing.topic = "/text";
+    writing.type = info;
+    writing.gid.fill(8);
+    writing.relayed = true;
+    writer_ = *participant_->create_writer(writing);
+    transport::Participant::ReaderOptions reading;
+    reading.topic = "/text";
+    reading.type = info;
+    reader_ = *participant_->create_reader(reading);
+    while (writer_->matched() == 0 || reader_->matched() == 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    channel_ = std::make_shared<InboundChannel>(
+        "/text", type_, std::make_shared<Saying>([this](const transport::Diagnostic& said) { said_ += said.text; }));
+  }
+
+  memory::ChunkHeader header(std::uint32_t size, std::uint64_t sequence = 1) const {
+    memory::ChunkHeader out{};
+    out.magic = memory::kChunkMagic;
+    out.version = memory::kChunkVersion;
+    out.byte_order = memory::kNativeByteOrder;
+    out.size_bytes = size;
+    out.skeleton_bytes = 8;
+    out.sequence = sequence;
+    out.source_time_ns = 12345;
+    std::memset(out.publisher_id, 8, sizeof out.publisher_id);
+    std::memset(out.type_hash, 5, sizeof out.type_hash);
+    return out;
+  }
+  /// "abc" as docs/format/sfm.md lays it out.
+  static std::array<std::byte, 12> text() {
+    std::array<std::byte, 12> out{};
+    const std::uint32_t words[2] = {4, 4};
+    std::memcpy(out.data(), words, 8);
+    std::memcpy(out.data() + 8, "abc", 4);
+    return out;
+  }
+  /// Whether the chunk got as far as its end.
+  bool arrive(const memory::ChunkHeader& sent, const void* message, std::size_t bytes) {
+    std::unique_ptr<Arriving> arriving = channel_->begin(sent, bytes);
+    if (!arriving) return false;
+    arriving->header = sent;
+    std::memcpy(arriving->message, message, arriving->size_bytes);
+    channel_->deliver(std::move(arriving));
+    return true;
+  }
+
+  std::string directory_, said_;
+  std::shared_ptr<transport::Participant> participant_;
+  std::shared_ptr<const CarriedType> type_;
+  std::shared_ptr<transport::Writer> writer_;
+  std::shared_ptr<transport::Reader> reader_;
+  std::shared_ptr<InboundChannel> channel_;
+};
+
+TEST_F(Inbound, AChunkIsPublishedWithItsNumberTimeAndPublisher) {
+  channel_->add(writer_);
+  ASSERT_TRUE(arrive(header(12, 42), text().data(), 12));
+  const transport::TakenSample sample = *reader_->take();
+  ASSERT_TRUE(sample);
+  EXPECT_EQ(sample.sequence(), 42U);
+  EXPECT_EQ(sample.header().source_time_ns, 12345);
+  EXPECT_EQ(sample.header().publisher_id[0], 8);
+  ASSERT_EQ(sample.size_bytes(), 12U);
+  EXPECT_EQ(std::memcmp(sample.message(), text().data(), 12), 0);
+  EXPECT_EQ(reader_->statuses().lost_total, 0U);  // what was before its first message is not lost
+}
+
+TEST_F(Inbound, WhatIsMissingBetweenTwoNumbersCountsAsLost) {
+  channel_->add(writer_);
+  ASSERT_TRUE(arrive(header(12, 42), text().data(), 12));
+  ASSERT_TRUE(arrive(header(12, 45), text().data(), 12));
+  while (*reader_->take()) {
+  }
+  EXPECT_EQ(reader_->statuses().lost_total, 2U);
+}
+
+TEST_F(Inbound, AChunkThatCameBeforeIsNotPublishedAgain) {
+  channel_->add(writer_);
+  ASSERT_TRUE(arrive(header(12, 42), text().data(), 12));
+  ASSERT_TRUE(arrive(header(12, 42), text().data(), 12));
+  EXPECT_TRUE(*reader_->take());
+  EXPECT_FALSE(*reader_->take());
+  EXPECT_EQ(channel_->refused(), 0U);
+}
+
+TEST_F(Inbound, AChunkOfAPublisherThatIsNotKnownYetWaits) {
+  ASSERT_TRUE(arrive(header(12, 3), text().data(), 12));
+  EXPECT_FALSE(*reader_->take());
+  channel_->add(writer_);
+  const transport::TakenSample sample = *reader_->take();
+  ASSERT_TRUE(sample);
+  EXPECT_EQ(sample.sequence(), 3U);
+}
+
+TEST_F(Inbound, HeadersThatDoNotFitAreRefused) {
+  channel_->add(writer_);
+  const auto refused = [&](auto&& change, std::size_t bytes) {
+    memory::ChunkHeader sent = header(12);
+    change(sent);
+    return channel_->begin(sent, bytes) == nullptr;
+  };
+  EXPECT_FALSE(refused([](auto&) {}, 12));
+  EXPECT_TRUE(refused([](auto&) {}, 11));
+  EXPECT_TRUE(refused([](auto&) {}, 16));
+  EXPECT_TRUE(refused([](auto& sent) { sent.magic = 0x4E544142; }, 12));
+  EXPECT_TRUE(refused([](auto& sent) { sent.version = 2; }, 12));
+  EXPECT_TRUE(refused([](auto& sent) { sent.byte_order = memory::ByteOrder::kBig; }, 12));
+  EXPECT_TRUE(refused([](auto& sent) { sent.size_bytes = 4; }, 4));
+  EXPECT_TRUE(refused([](auto& sent) { sent.size_bytes = 0xFFFFFFFF; }, 12));
+  EXPECT_TRUE(refused([](auto& sent) { sent.skeleton_bytes = 12; }, 12));
+  EXPECT_TRUE(refused([](auto& sent) { sent.type_hash[0] = 6; }, 12));
+  EXPECT_TRUE(refused([](auto& sent) { sent.sequence = 0; }, 12));
+  EXPECT_NE(said_.find("/text"), std::string::npos);
+}
+
+TEST_F(Inbound, AMalformedMessageReachesNoSubscription) {
+  channel_->add(writer_);
+  for (const std::uint32_t offset : {5U, 8U, 1000U, 0x80000000U, 0xFFFFFFF0U}) {
+    std::array<std::byte, 12> bad = text();
+    std::memcpy(bad.data() + 4, &offset, 4);
+    ASSERT_TRUE(arrive(header(12), bad.data(), 12));
+  }
+  EXPECT_FALSE(*reader_->take());
+  EXPECT_EQ(channel_->refused(), 5U);
+  EXPECT_EQ(reader_->matched(), 1U);
+  EXPECT_EQ(writer_->memory_account().loaned_slots, 0U);
+}
+
+TEST_F(Inbound, AMessageOfTheOtherByteOrderIsRepaired) {
+  channel_->add(writer_);
+  memory::ChunkHeader sent = header(12, 7);
+  sent.byte_order =
+      memory::kNativeByteOrder == memory::ByteOrder::kLittle ? memory::ByteOrder::kBig : memory::ByteOrder::kLittle;
+  sent.version = __builtin_bswap16(sent.version);
+  sent.size_bytes = __builtin_bswap32(sent.size_bytes);
+  sent.skeleton_bytes = __builtin_bswap32(sent.skeleton_bytes);
+  sent.sequence = __builtin_bswap64(sent.sequence);
+  sent.source_time_ns = static_cast<std::int64_t>(__builtin_bswap64(static_cast<std::uint64_t>(sent.source_time_ns)));
+  std::array<std::byte, 12> swapped = text();
+  const std::uint32_t words[2] = {__builtin_bswap32(4), __builtin_bswap32(4)};
+  std::memcpy(swapped.data(), words, 8);
+  ASSERT_TRUE(arrive(sent, swapped.data(), 12));
+  const transport::TakenSample sample = *reader_->take();
+  ASSERT_TRUE(sample);
+  EXPECT_EQ(sample.sequence(), 7U);
+  EXPECT_EQ(sample.header().source_time_ns, 12345);
+  EXPECT_EQ(std::memcmp(sample.message(), text().data(), 12), 0);
+}
+
+TEST_F(Inbound, AnArrivalThatIsGivenUpLeavesNoLoan) {
+  channel_->add(writer_);
+  { const auto arriving = channel_->begin(header(12), 12); }
+  EXPECT_EQ(writer_->memory_account().loaned_slots, 0U);
+}
+
+}  // namespace
+}  // namespace baton::link

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "words.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace baton::link {
+namespace {
+
+Words some() {
+  Words words;
+  words.host.fill(7);
+  words.host_name = "alpha";
+  End end;
+  end.gid.fill(1);
+  end.is_writer = true;
+  end.topic = "/image";
+  end.type_name = "sensor_msgs/Image";
+  end.node = "camera";
+  end.hash.fill(3);
+  end.qos = QoS(5).best_effort().transient_local();
+  end.qos.deadline = std::chrono::milliseconds(20);
+  words.ends.push_back(end);
+  words.wants = {"baton/1/rv/0011223344556677/image"};
+  return words;
+}
+
+TEST(Words, ComeBackAsTheyWereSaid) {
+  const std::vector<std::byte> bytes = encode(some());
+  const Result<Words> back = decode(bytes.data(), bytes.size());
+  ASSERT_TRUE(back.ok());
+  EXPECT_EQ(encode(*back), bytes);
+  ASSERT_EQ(back->ends.size(), 1U);
+  EXPECT_EQ(back->ends[0].topic, "/image");
+  EXPECT_EQ(back->ends[0].qos.deadline, std::chrono::milliseconds(20));
+  EXPECT_EQ(back->ends[0].qos.lifespan, kInfinite);
+  EXPECT_EQ(back->wants, some().wants);
+}
+
+TEST(Words, CutOffAnywhereAreRefused) {
+  const std::vector<std::byte> bytes = encode(some());
+  for (std::size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(decode(bytes.data(), size).ok()) << size;
+}
+
+TEST(Words, WithAnyChangedByteAreRefusedOrOtherWords) {
+  const std::vector<std::byte> bytes = encode(some());
+  std::mt19937 random(1);
+  for (int i = 0; i < 20000; ++i) {
+    std::vector<std::byte> changed = bytes;
+    for (int k = 0; k < 3; ++k) changed[random() % changed.size()] = static_cast<std::byte>(random());
+    const Result<Words> back = decode(changed.data(), changed.size());
+    if (!back) continue;
+    for (const End& end : back->ends) {
+      EXPECT_GE(end.qos.depth, 1U);
+      EXPECT_LE(end.qos.depth, 65536U);
+      EXPECT_GE(end.qos.deadline.count(), 0);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace baton::link

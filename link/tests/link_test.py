@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Two and three hosts with real links and real programs."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+
+LIMIT_S = 60
+
+TALK = """
+import baton, json, sys, time
+from baton.msg.std_msgs import String
+count, durability = int(sys.argv[1]), sys.argv[2]
+node = baton.Node("talker")
+publisher = node.advertise("chatter", String, baton.QoS(int(sys.argv[3]), durability=durability))
+if durability == "volatile":
+    assert publisher.wait_for_subscriptions(1, 40)
+print("begins", flush=True)
+for i in range(count):
+    with publisher.loan() as message:
+        message.data = f"message {i}"
+    time.sleep(0.005)
+print("all", flush=True)
+sys.stdin.read() if durability != "volatile" else time.sleep(3)
+"""
+
+HEAR = """
+import baton, json, sys, time
+from baton.msg.std_msgs import String
+until, durability = sys.argv[1], sys.argv[2]
+node = baton.Node("listener")
+subscription = node.subscribe("chatter", String, qos=baton.QoS(1000, durability=durability))
+print("ready", flush=True)
+got = []
+while (message := subscription.take(30)) is not None:
+    info = baton.info(message)
+    got.append((str(message.data), info.sequence))
+    if message.data == until:
+        break
+time.sleep(0.3)
+while (message := subscription.take(0)) is not None:
+    got.append((str(message.data), baton.info(message).sequence))
+print(json.dumps(got), flush=True)
+"""
+
+IMAGE_TALK = """
+import baton, sys, time
+import numpy as np
+from baton.msg.sensor_msgs import Image
+node = baton.Node("camera")
+publisher = node.advertise("image", Image, baton.QoS(10))
+assert publisher.wait_for_subscriptions(1, 40)
+for i in range(5):
+    with publisher.loan() as image:
+        image.height, image.width, image.encoding = 1080, 1920, "rgb8"
+        image.data.resize(1920 * 1080 * 3 + i)
+        image.data[:] = np.arange(len(image.data), dtype=np.uint32).astype(np.uint8) ^ i
+    time.sleep(0.1)
+time.sleep(3)
+"""
+
+IMAGE_HEAR = """
+import baton, sys
+import numpy as np
+from baton.msg.sensor_msgs import Image
+node = baton.Node("viewer")
+subscription = node.subscribe("image", Image, qos=baton.QoS(10))
+for i in range(5):
+    image = subscription.take(40)
+    assert image is not None, i
+    assert image.encoding == "rgb8" and len(image.data) == 1920 * 1080 * 3 + i
+    assert (image.data == (np.arange(len(image.data), dtype=np.uint32).astype(np.uint8) ^ i)).all()
+print("5 images", flush=True)
+"""
+
+
+def lines_of(process: subprocess.Popen) -> str:
+    out, error = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0, error
+    return out.splitlines()[-1] if out else ""
+
+
+def ready(process: subprocess.Popen) -> None:
+    assert process.stdout.readline(), process.stderr.read()
+
+
+def expected(count: int) -> list[list]:
+    return [[f"message {i}", i + 1] for i in range(count)]
+
+
+def test_messages_reach_another_host_once_in_order_and_with_their_numbers(hosts):
+    a, b = hosts(2)
+    a.link()
+    b.link(a)
+    for here, there in ((a, b), (b, a)):
+        listener = there.python(HEAR, "message 99", "volatile")
+        ready(listener)
+        talker = here.python(TALK, "100", "volatile", "1000")
+        assert json.loads(lines_of(listener)) == expected(100)
+        lines_of(talker)
+
+
+def test_big_messages_arrive_whole(hosts):
+    a, b = hosts(2)
+    a.link(b)
+    b.link()
+    viewer = b.python(IMAGE_HEAR)
+    camera = a.python(IMAGE_TALK)
+    assert lines_of(viewer) == "5 images"
+    lines_of(camera)
+
+
+def test_a_late_subscription_abroad_gets_what_a_transient_local_publisher_keeps(hosts):
+    a, b = hosts(2)
+    a.link()
+    b.link(a)
+    talker = a.python(TALK, "20", "transient_local", "5")
+    ready(talker)
+    assert talker.stdout.readline()  # all are published
+    listener = b.python(HEAR, "message 19", "transient_local")
+    ready(listener)
+    assert json.loads(lines_of(listener)) == expected(20)[-5:]
+
+
+def test_nothing_echoes_between_three_hosts(hosts):
+    a, b, c = hosts(3)
+    a.link()
+    b.link(a)
+    c.link(a, b)
+    listeners = [host.python(HEAR, "message 99", "volatile") for host in (a, b, c)]
+    for listener in listeners:
+        ready(listener)
+    for host in (a, b, c):
+        assert host.says("is connected")
+    time.sleep(2)  # so that all paths are open: the talker waits for one subscription only
+    talker = a.python(TALK, "100", "volatile", "1000")
+    for listener in listeners:
+        got = json.loads(lines_of(listener))
+        assert [number for _, number in got] == sorted({number for _, number in got}), "a message came twice"
+        assert got[-1] == ["message 99", 100]
+    lines_of(talker)
+
+
+def test_another_type_is_refused_in_words(hosts):
+    a, b = hosts(2)
+    a.link()
+    b.link(a)
+    listener = b.python(HEAR.replace("std_msgs import String", "std_msgs import Int32 as String"), "", "volatile")
+    ready(listener)
+    a.python(TALK, "1", "volatile", "10")
+    assert a.says("has type std_msgs/String, the subscription std_msgs/Int32")
+    # The subscription itself says it, too: it meets a publisher of the other type that stands for the far one.
+    said = listener.stderr.readline()
+    assert "std_msgs/Int32" in said and "std_msgs/String" in said, said
+
+
+def test_a_second_link_takes_over_when_the_first_is_killed(hosts):
+    a, b = hosts(2)
+    first = a.link(b)
+    b.link()
+    assert a.says("is connected")
+    a.link(b)
+    assert a.says("waiting to take over")
+    first.send_signal(signal.SIGKILL)
+    first.wait(timeout=LIMIT_S)
+    listener = b.python(HEAR, "message 99", "volatile")
+    ready(listener)
+    talker = a.python(TALK, "100", "volatile", "1000")
+    assert json.loads(lines_of(listener)) == expected(100)
+    lines_of(talker)

@@ -35,7 +35,9 @@ def find_program() -> Path:
 def command(
     peers: tuple[str, ...], interface: str | None, port: int | None, domain: int | None, host_name: str | None
 ) -> None:
-    """Connect this host's topics to those of other hosts, until Ctrl-C. One process of a host does this; a second one waits."""
+    """Connect this host's topics to other hosts.
+
+    It runs until Ctrl-C. One process of a host does this; a second one waits, and takes over."""
     arguments = [word for peer in peers for word in ("--peer", peer)]
     for name, value in (("interface", interface), ("port", port), ("domain", domain), ("host-name", host_name)):
         if value is not None:

@@ -8,7 +8,8 @@ import signal
 import subprocess
 import time
 
-LIMIT_S = 60
+import pytest
+from link_hosts import COPY_COUNTER, LIMIT_S
 
 TALK = """
 import baton, json, sys, time
@@ -111,6 +112,21 @@ def test_big_messages_arrive_whole(hosts):
     camera = a.python(IMAGE_TALK)
     assert lines_of(viewer) == "5 images"
     lines_of(camera)
+
+
+def test_the_sending_host_copies_no_payload_and_the_receiving_host_copies_it_once(hosts):
+    a, b = hosts(2)
+    if not COPY_COUNTER.is_file():
+        pytest.skip("builds with a sanitizer have the sanitizer's memcpy")
+    a.link(counted=True)
+    b.link(a, counted=True)
+    viewer = b.python(IMAGE_HEAR)
+    camera = a.python(IMAGE_TALK)
+    assert lines_of(viewer) == "5 images"
+    lines_of(camera)
+    payload = sum(1920 * 1080 * 3 + i for i in range(5))
+    assert a.end_link() < payload / 100
+    assert payload <= b.end_link() < payload * 1.01
 
 
 def test_a_late_subscription_abroad_gets_what_a_transient_local_publisher_keeps(hosts):

@@ -18,7 +18,7 @@ _STOCK = re.compile(r"((?:\w+::)+\w+)_<std::allocator<void>\s*>")
 _OF_BATON = re.compile(r"baton::msg::\w+::\w+")
 _OF_ROS2 = re.compile(r"(?!baton::)(?:\w+::)+(?:msg|srv|action)::\w+")
 _POINTER = re.compile(
-    r"(?:boost|std)::(?:shared_ptr|unique_ptr|__shared_ptr|intrusive_ptr)<(.*)>|baton::(?:\w+::)*Loan<(.*)>"
+    r"(?:boost|std)::(?:shared_ptr|unique_ptr|__shared_ptr|__shared_ptr_access|intrusive_ptr)<(.*)>|baton::(?:\w+::)*Loan<(.*)>"
     r"|rclcpp::LoanedMessage<(.*)>"
 )
 _ELEMENTS = re.compile(

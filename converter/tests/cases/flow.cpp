@@ -338,3 +338,10 @@ void a_service_outside_of_the_function() {
   static Service service;
   service.request.encoding = "a";  // string
 }
+
+void a_message_of_std_make_shared_is_new() {
+  auto img = std::make_shared<sensor_msgs::Image>();
+  img->encoding = "a";
+  (*img).data.resize(3);
+  img->encoding = "b";  // string
+}

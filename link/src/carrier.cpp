@@ -289,14 +289,15 @@ bool Carrier::open_out(const std::string& channel, const Sending& sending) {
   options.type = type->info;
   options.qos = sending.request;
   options.qos.held = kUnderWay + (sending.qos.transient_local ? sending.qos.depth : 0);
-  options.qos.held = options.qos.held > 8 && !sending.qos.transient_local ? 8 : options.qos.held;
   Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);
   if (!reader) {
     saying_->say_rarely("subscription " + sending.topic, Level::kError, reader.error().code, reader.error().message);
     return false;
   }
   out.reader = *reader;
-  if (Result<void> added = outbound_->add(channel, sending.topic, *reader, out.outlet, sending.publishers); !added) {
+  if (Result<void> added =
+          outbound_->add(channel, sending.topic, *reader, out.outlet, sending.publishers, options.qos.held);
+      !added) {
     saying_->say_rarely("subscription " + sending.topic, Level::kError, added.error().code, added.error().message);
     out.reader.reset();
     return false;

@@ -520,7 +520,9 @@ Result<std::string> configuration_of(const EngineOptions& options) {
          peers +
          "</Peers></Discovery>"
          "<Internal><Watermarks><WhcHigh>256MB</WhcHigh><WhcHighInit>256MB</WhcHighInit><WhcLow>16MB</WhcLow>"
-         "</Watermarks></Internal></Domain></CycloneDDS>";
+         "</Watermarks><HeartbeatInterval min=\"2ms\" minsched=\"2ms\" "
+         "max=\"1s\">5ms</HeartbeatInterval><AckDelay>0s</AckDelay>"
+         "</Internal></Domain></CycloneDDS>";
 }
 
 }  // namespace

@@ -27,9 +27,9 @@ class Outbound {
   Outbound(const Outbound&) = delete;
   Outbound& operator=(const Outbound&) = delete;
 
-  /// `publishers`: whose messages travel. The outlet ends when the topic is removed.
+  /// `publishers`: whose messages travel. `held`: samples that the reader may hold. The outlet ends when the topic is removed.
   Result<void> add(const std::string& channel, const std::string& topic, std::shared_ptr<transport::Reader> reader,
-                   std::shared_ptr<Outlet> outlet, std::set<Gid> publishers);
+                   std::shared_ptr<Outlet> outlet, std::set<Gid> publishers, std::size_t held);
   void set_publishers(const std::string& channel, std::set<Gid> publishers);
   /// Waits for a write of the channel that is under way.
   void remove(const std::string& channel);
@@ -42,12 +42,16 @@ class Outbound {
     std::shared_ptr<transport::Reader> reader;
     std::shared_ptr<Outlet> outlet;
     std::set<Gid> publishers;
+    std::size_t held = 0;
+    std::shared_ptr<std::atomic<std::size_t>> samples;  // under way
   };
   enum class Found : std::uint8_t { kNothing, kSome, kHeld };
   void run();
   Found send_some(Topic& topic);
+  std::shared_ptr<const Outgoing> outgoing(const Topic& topic, transport::TakenSample sample) const;
 
   const std::shared_ptr<Saying> saying_;
+  const std::shared_ptr<std::atomic<std::size_t>> copied_bytes_;  // under way
   transport::WaitSet wait_set_;
   std::mutex mutex_;  // topics; held while one is sent
   std::vector<std::unique_ptr<Topic>> topics_;

@@ -147,9 +147,9 @@ def _rossf_fig13(profile: str) -> list[Cell]:
     return [Cell(bytes=b, message="Image", messages=messages, rate=rate) for b in sizes]
 
 
-# Whatever carries messages between hosts. Baton's own, `baton_link`, belongs in front when its folder in perf/peers is there: nothing
-# else is needed (docs/guides/perf.md, "Two hosts").
+# Whatever carries messages between hosts (docs/guides/perf.md, "Two hosts").
 BETWEEN_HOSTS = (
+    "baton_link",
     "tcp",
     "roscpp:tcpros",
     "ros2:default",

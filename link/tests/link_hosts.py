@@ -69,11 +69,11 @@ class Host:
         assert link.wait(timeout=LIMIT_S) == 0, self.log.read_text()
         return int(self.copies.read_text())
 
-    def says(self, words: str) -> bool:
-        """Whether the link's diagnostics have these words, now or within the limit."""
+    def says(self, words: str, times: int = 1) -> bool:
+        """Whether the link's diagnostics have these words so many times, now or within the limit."""
         end = time.monotonic() + LIMIT_S
         while time.monotonic() < end:
-            if self.log.exists() and words in self.log.read_text():
+            if self.log.exists() and self.log.read_text().count(words) >= times:
                 return True
             time.sleep(0.05)
         return False

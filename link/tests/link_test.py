@@ -187,3 +187,68 @@ def test_a_second_link_takes_over_when_the_first_is_killed(hosts):
     talker = a.python(TALK, "100", "volatile", "1000")
     assert json.loads(lines_of(listener)) == expected(100)
     lines_of(talker)
+
+
+FLOW = """
+import baton, sys, threading, time
+from baton.msg.std_msgs import String
+node = baton.Node("talker")
+publisher = node.advertise("chatter", String, baton.QoS(1000))
+assert publisher.wait_for_subscriptions(1, 40)
+print("begins", flush=True)
+ends = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), ends.set()), daemon=True).start()
+i = 0
+while not ends.is_set():
+    with publisher.loan() as message:
+        message.data = f"message {i}"
+    i += 1
+    time.sleep(0.005)
+print(f"message {i - 1}", flush=True)
+time.sleep(3)
+"""
+
+COUNT = """
+import baton, sys
+from baton.msg.std_msgs import String
+node = baton.Node("listener")
+subscription = node.subscribe("chatter", String, qos=baton.QoS(1000))
+print("ready", flush=True)
+last = 0
+while (message := subscription.take(40)) is not None:
+    number = baton.info(message).sequence
+    assert message.data == f"message {number - 1}", (message.data, number)
+    assert number > last, (number, last)
+    last = number
+    print(number, flush=True)
+"""
+
+
+@pytest.mark.parametrize("end", ["sending", "receiving"])
+def test_messages_flow_again_when_a_killed_link_is_started_again(hosts, end):
+    a, b = hosts(2)
+    a.link(b)
+    b.link(a)
+    listener = b.python(COUNT)
+    ready(listener)
+    talker = a.python(FLOW)
+    ready(talker)
+    for _ in range(50):
+        assert listener.stdout.readline(), listener.stderr.read()
+    killed, other = (a, b) if end == "sending" else (b, a)
+    killed.links[0].kill()
+    killed.links[0].wait(timeout=LIMIT_S)
+    time.sleep(0.5)
+    before = other.log.read_text().count("is connected")
+    killed.link(other)
+    # More than the messages that were on the way at the kill.
+    assert other.says("is connected", before + 1)
+    for _ in range(100):
+        assert (line := listener.stdout.readline()), listener.stderr.read()
+    talker.stdin.close()
+    talker.stdin = None
+    newest = int(talker.stdout.readline().split()[-1]) + 1
+    seen = int(line)
+    while seen < newest and (line := listener.stdout.readline()):
+        seen = int(line)
+    assert seen == newest

@@ -109,6 +109,7 @@ def why_absent(names: Sequence[str]) -> dict[str, str]:
 # machine's limit for copying; those that are for two hosts.
 BY_NAME = {
     ("baton", "copy"),
+    ("baton_link", "link"),
     ("bare", "copies"),
     *(("cyclonedds", variant) for variant in ("default", "tcp")),
     ("ecal", "tcp"),

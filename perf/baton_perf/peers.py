@@ -160,5 +160,7 @@ def choose(names: list[str]) -> list[tuple[Peer, str]]:
                 f"peer '{id}' has no variant '{variant}', but: {', '.join(built()[id].variants)}"
             )
         else:
-            chosen += [(built()[id], v) for v in ([variant] if variant else _by_default(built()[id]))]
+            peer = built()[id]
+            # A peer that has nothing but such variants was asked for by its name.
+            chosen += [(peer, v) for v in ([variant] if variant else _by_default(peer) or peer.variants)]
     return list(dict.fromkeys(chosen))

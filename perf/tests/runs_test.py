@@ -53,6 +53,14 @@ def test_a_wrong_option_is_named_with_the_way_out(arguments, complaint):
     assert result.exit_code != 0 and complaint in result.output
 
 
+def test_a_peer_that_is_named_gets_its_variants_also_if_all_of_them_are_measured_by_name_only(monkeypatch):
+    ends = {each.id: each for each in (peer("baton_link", ("link",)), peer("baton", ("loan", "copy")))}
+    monkeypatch.setattr(peers, "built", lambda: ends)
+    assert [variant for _, variant in peers.choose(["baton_link"])] == ["link"]
+    assert [variant for _, variant in peers.choose(["baton"])] == ["loan"]
+    assert [(each.id, variant) for each, variant in peers.choose(["all"])] == [("baton", "loan")]
+
+
 @needs_programs
 def test_an_unknown_peer_is_an_error_that_lists_the_known():
     result = invoke("run", "-p", "telepathy")

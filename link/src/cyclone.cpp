@@ -13,10 +13,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 
 #include "engine.hpp"
 
@@ -252,47 +250,17 @@ const ddsi_sertype_ops& type_ops() {
 
 // --- Cyclone's log ---
 
-/// Passes at most kMost lines in kWindow on, and says how many it left out.
-class LimitedLog {
- public:
-  explicit LimitedLog(std::function<void(transport::Diagnostic::Level, std::string)> say) : say_(std::move(say)) {}
-  void line(std::uint32_t priority, std::string text) {
-    const auto now = std::chrono::steady_clock::now();
-    std::size_t left_out = 0;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (now - begin_ >= kWindow) {
-        begin_ = now;
-        count_ = 0;
-        left_out = std::exchange(left_out_, 0);
-      }
-      if (++count_ > kMost) {
-        ++left_out_;
-        return;
-      }
-    }
-    if (!say_) return;
-    if (left_out != 0) {
-      say_(transport::Diagnostic::Level::kInfo, std::to_string(left_out) + " lines of Cyclone DDS were left out");
-    }
-    const bool bad = (priority & (DDS_LC_FATAL | DDS_LC_ERROR)) != 0;
-    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-    say_(bad ? transport::Diagnostic::Level::kError : transport::Diagnostic::Level::kWarning, "Cyclone DDS: " + text);
-  }
+using Say = std::function<void(transport::Diagnostic::Level, std::string)>;
 
- private:
-  static constexpr std::size_t kMost = 10;
-  static constexpr std::chrono::seconds kWindow{10};
-  const std::function<void(transport::Diagnostic::Level, std::string)> say_;
-  std::mutex mutex_;
-  std::chrono::steady_clock::time_point begin_{};
-  std::size_t count_ = 0, left_out_ = 0;
-};
-
-void on_log(void* log, const dds_log_data_t* data) {
+void on_log(void* say, const dds_log_data_t* data) {
   if ((data->priority & (DDS_LC_FATAL | DDS_LC_ERROR | DDS_LC_WARNING)) == 0) return;
   try {
-    static_cast<LimitedLog*>(log)->line(data->priority, std::string(data->message, data->size));
+    std::string text(data->message, data->size);
+    while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
+    const bool bad = (data->priority & (DDS_LC_FATAL | DDS_LC_ERROR)) != 0;
+    const auto& call = *static_cast<const Say*>(say);
+    if (call)
+      call(bad ? transport::Diagnostic::Level::kError : transport::Diagnostic::Level::kWarning, "Cyclone DDS: " + text);
   } catch (const std::bad_alloc&) {
     // There is no memory to say it.
   }
@@ -409,7 +377,7 @@ struct CycloneReceiver {
 
 class CycloneEngine final : public Engine {
  public:
-  explicit CycloneEngine(const EngineOptions& options) : log_(options.say) {}
+  explicit CycloneEngine(const EngineOptions& options) : say_(options.say) {}
   ~CycloneEngine() override {
     participant_ = Entity();
     domain_ = Entity();
@@ -418,8 +386,8 @@ class CycloneEngine final : public Engine {
   }
 
   Result<void> start(const EngineOptions& options, const std::string& configuration) {
-    dds_set_log_sink(on_log, &log_);
-    dds_set_trace_sink(on_log, &log_);
+    dds_set_log_sink(on_log, &say_);
+    dds_set_trace_sink(on_log, &say_);
     // A number of DDS's own: it is not on the wire's ports, which are given.
     const auto number = static_cast<dds_domainid_t>(options.domain % 230);
     domain_ = Entity(dds_create_domain(number, configuration.c_str()));
@@ -481,7 +449,7 @@ class CycloneEngine final : public Engine {
     return topic;
   }
 
-  LimitedLog log_;
+  Say say_;
   Entity domain_, participant_;
   std::function<void()> changed_;
 };

@@ -82,7 +82,7 @@ struct EngineOptions {
   std::vector<std::string> peers;  ///< HOST or HOST:PORT
   std::string interface;           ///< name or address; empty: the engine's choice
   std::uint16_t port = 0;          ///< on which this host listens; 0: default_port(domain)
-  /// Called by any thread, with a limited rate.
+  /// Called by any thread, at any rate.
   std::function<void(transport::Diagnostic::Level, std::string)> say;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What other hosts send: a publisher of another host has a publisher in this domain that stands for it, with its id. A chunk that
 // arrives is written into a loan of this publisher, once; then it is checked, and published with its number and time.
-// Thread rules: arrive() and below on the engine's thread of the channel, the rest on any thread.
+// Thread rules: begin() and deliver() on the engine's thread of the channel, the rest on any thread.
 // Invariants: (1) no byte of a message reaches a subscription before the validator has passed it; (2) no chunk is published for a
 // publisher that its header's channel and definition do not fit.
 #pragma once
@@ -64,7 +64,7 @@ class InboundChannel final : public Receiver {
   std::mutex mutex_;
   std::map<Gid, std::shared_ptr<transport::Writer>> writers_;
   std::deque<std::unique_ptr<Parked>> parked_;
-  std::atomic<std::size_t> parked_bytes_{0};
+  std::atomic<std::size_t> parked_bytes_{0};              // a bound that need not be exact: orders nothing
   std::atomic<std::uint64_t> delivered_{0}, refused_{0};  // counters: order nothing
 };
 

@@ -3,11 +3,11 @@
 #include "inbound.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <thread>
+
+#include "endpoint_test_support.hpp"
 
 namespace baton::link {
 namespace {
@@ -17,13 +17,7 @@ constexpr char kDefinition[] = "message a/Text\nstring data\n";
 class Inbound : public ::testing::Test {
  protected:
   void SetUp() override {
-    char path[] = "/tmp/baton-link-XXXXXX";
-    ASSERT_NE(::mkdtemp(path), nullptr);
-    directory_ = path;
-    transport::ParticipantOptions joining;
-    joining.domain = 0;
-    joining.runtime_directory = directory_;
-    participant_ = *transport::Participant::join(joining);
+    participant_ = domain_.join();
     TypeHash hash;
     hash.fill(5);
     Result<message::Definition> definition = message::Definition::parse(kDefinition, hash);
@@ -81,7 +75,8 @@ class Inbound : public ::testing::Test {
     return true;
   }
 
-  std::string directory_, said_;
+  transport::test::TestDomain domain_;
+  std::string said_;
   std::shared_ptr<transport::Participant> participant_;
   std::shared_ptr<const CarriedType> type_;
   std::shared_ptr<transport::Writer> writer_;

@@ -135,7 +135,8 @@ class Link::Impl {
     engine.interface = options_.interface;
     engine.port = options_.port;
     engine.say = [saying = saying_](Saying::Level level, std::string text) {
-      saying->say(level, Errc::system, std::move(text));
+      const bool bad = level == Saying::Level::kError;
+      saying->say_rarely(bad ? "engine's errors" : "engine's warnings", level, Errc::system, std::move(text));
     };
     auto made = std::make_unique<Carrier>(participant_, options_.host_name, saying_, [this] { changed(); });
     Result<void> opened = made->open(engine);

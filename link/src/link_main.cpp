@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // `baton link`: the program that is the link of a domain until a signal ends it.
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
+#include <thread>
 
 #include "baton/link/link.hpp"
 #include "baton/os/termination.hpp"
 
 namespace {
+
+constexpr std::chrono::seconds kEnd{5};
 
 void print(const baton::transport::Diagnostic& diagnostic) {
   using Level = baton::transport::Diagnostic::Level;
@@ -53,5 +58,14 @@ int main(int argc, char** argv) {
   }
   std::unique_lock<std::mutex> lock(mutex);
   changed.wait(lock, [&] { return ends; });
+  lock.unlock();
+  // Cyclone DDS 0.10's TCP may wait for itself forever when a connection closes (docs/guides/machines.md). The kernel gives up the role
+  // and the memory of a process that ends without it.
+  std::thread([] {
+    std::this_thread::sleep_for(kEnd);
+    std::fputs("baton link: error: the network does not end; ended without it\n", stderr);
+    std::_Exit(1);
+  }).detach();
+  link->reset();
   return 0;
 }

@@ -55,9 +55,9 @@ class Outbound {
   transport::WaitSet wait_set_;
   std::mutex mutex_;  // topics; held while one is sent
   std::vector<std::unique_ptr<Topic>> topics_;
-  std::atomic<int> wishes_{0};  // calls that wait for mutex_; the thread lets them first
+  std::atomic<int> wishes_{0};  // calls that wait for mutex_; the thread lets them first. A hint: mutex_ orders
   std::atomic<bool> stop_{false};
-  std::atomic<std::uint64_t> sent_{0};
+  std::atomic<std::uint64_t> sent_{0};  // a counter: orders nothing
   std::optional<pthread_t> thread_;
 };
 

@@ -3,12 +3,11 @@
 #include "outbound.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <thread>
+
+#include "endpoint_test_support.hpp"
 
 namespace baton::link {
 namespace {
@@ -43,13 +42,7 @@ class OutboundOf : public ::testing::Test {
   /// With messages of `bytes`.
   void open(std::size_t bytes) {
     bytes_ = bytes;
-    char path[] = "/tmp/baton-link-XXXXXX";
-    ASSERT_NE(::mkdtemp(path), nullptr);
-    directory_ = path;
-    transport::ParticipantOptions joining;
-    joining.domain = 0;
-    joining.runtime_directory = directory_;
-    participant_ = *transport::Participant::join(joining);
+    participant_ = domain_.join();
     transport::TypeInfo type;
     type.name = "a/Bytes";
     type.skeleton_bytes = static_cast<std::uint32_t>(bytes);
@@ -68,7 +61,6 @@ class OutboundOf : public ::testing::Test {
     ASSERT_TRUE(outbound_.start());
     ASSERT_TRUE(outbound_.add("channel", "/bytes", std::move(reader), line_, {writer_->gid()}, kHeld));
   }
-  void TearDown() override { std::filesystem::remove_all(directory_); }
 
   void publish(std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
@@ -85,7 +77,7 @@ class OutboundOf : public ::testing::Test {
   }
 
   std::size_t bytes_ = 0;
-  std::string directory_;
+  transport::test::TestDomain domain_;
   std::shared_ptr<transport::Participant> participant_;
   std::shared_ptr<transport::Writer> writer_;
   std::shared_ptr<Line> line_ = std::make_shared<Line>();

@@ -79,11 +79,15 @@ class Host:
         return False
 
     def end(self) -> None:
-        for process in (*self.programs, *self.links):
+        processes = (*self.programs, *self.links)
+        for process in processes:
             process.send_signal(signal.SIGTERM)
-        for process in (*self.programs, *self.links):
+        for process in processes:
             try:
-                process.communicate(timeout=10)
+                process.wait(timeout=10)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.communicate()
+                process.wait()
+            for stream in (process.stdin, process.stdout, process.stderr):
+                if stream is not None:
+                    stream.close()

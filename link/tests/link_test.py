@@ -252,3 +252,58 @@ def test_messages_flow_again_when_a_killed_link_is_started_again(hosts, end):
     while seen < newest and (line := listener.stdout.readline()):
         seen = int(line)
     assert seen == newest
+
+
+# Sends garbage to a link's port; with a second argument it then holds connections with half a message, for so many seconds.
+STRANGER = """
+import os, random, socket, struct, sys, time
+random.seed(1)
+link, seconds = (sys.argv[1], 22700), float(sys.argv[2])
+start = b"RTPS" + bytes((2, 1, 1, 16))
+kinds = (0x01, 0x06, 0x07, 0x08, 0x09, 0x0C, 0x0E, 0x12, 0x13, 0x15, 0x16, 0x80)
+
+
+def parts():
+    for _ in range(20):
+        length = struct.pack("<H", random.choice((0, 4, 8, 20, 64, 65535)))
+        yield bytes((random.choice(kinds), random.getrandbits(8))) + length + os.urandom(64)
+
+
+for i in range(100):
+    inside = b"".join(parts())
+    length = len(inside) + 24 if i % 2 else 0xFFFFFFFF
+    message = start + os.urandom(12) + bytes((0x81, 1, 4, 0)) + struct.pack("<I", length) + inside
+    try:
+        with socket.create_connection(link, 5) as connection:
+            connection.sendall((os.urandom(100_000), message, b"GET / HTTP/1.1" + bytes((13, 10, 13, 10)))[i % 3])
+    except OSError:
+        pass  # the link has closed the connection
+held = [socket.create_connection(link, 5) for _ in range(10 if seconds else 0)]
+for connection in held:
+    connection.sendall(start)
+print("held", flush=True)
+time.sleep(seconds)
+"""
+
+
+def test_garbage_on_the_port_stops_no_message_of_honest_hosts(hosts):
+    a, b, c = hosts(3)
+    a.link()
+    b.link(a)
+    assert a.says("is connected")
+    lines_of(c.python(STRANGER, a.address, "0"))
+    listener = b.python(HEAR, "message 99", "volatile")
+    ready(listener)
+    talker = a.python(TALK, "100", "volatile", "1000")
+    assert json.loads(lines_of(listener)) == expected(100)
+    lines_of(talker)
+
+
+def test_a_signal_ends_a_link_although_strangers_hold_connections(hosts):
+    a, b, c = hosts(3)
+    link = a.link()
+    b.link(a)
+    assert a.says("is connected")
+    ready(c.python(STRANGER, a.address, "60"))
+    link.send_signal(signal.SIGTERM)
+    assert link.wait(timeout=LIMIT_S) in (0, 1), a.log.read_text()

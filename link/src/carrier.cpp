@@ -12,6 +12,8 @@ namespace {
 using Level = Saying::Level;
 
 constexpr std::chrono::milliseconds kAnswer{1000};
+constexpr std::chrono::seconds kAskAgain{10};
+constexpr std::size_t kMostSilent = 1000;
 /// How long a subscription of the link waits for all hosts that want its channel: a host that has just died still counts.
 constexpr std::chrono::milliseconds kMatch{1000};
 /// Samples that may be under way, beyond a history that is kept.
@@ -173,8 +175,14 @@ std::shared_ptr<const CarriedType> Carrier::type_of(const Gid& endpoint, const s
                                                     const TypeHash& hash) {
   const auto known = types_.find({name, hash});
   if (known != types_.end()) return known->second;
+  // A process that is stopped does not answer, and must not hold the others up.
+  const auto now = std::chrono::steady_clock::now();
+  const auto silent = silent_.find(endpoint);
+  if (silent != silent_.end() && now - silent->second < kAskAgain) return nullptr;
   Result<transport::TypeInfo> info = participant_->type_of(endpoint, kAnswer);
   if (!info) {
+    if (silent_.size() >= kMostSilent) silent_.clear();
+    silent_[endpoint] = now;
     saying_->say_rarely("type " + name, Level::kWarning, info.error().code, info.error().message + "; trying again");
     return nullptr;
   }
@@ -198,11 +206,25 @@ void Carrier::complain(const std::set<std::string>& complaints) {
   complaints_ = complaints;
 }
 
+/// The publisher that stands for one of another host.
+Result<std::shared_ptr<transport::Writer>> Carrier::make_proxy(const Gid& gid, const Receiving& wanted,
+                                                               transport::TypeInfo type) {
+  transport::Participant::WriterOptions options;
+  options.topic = wanted.publisher.topic;
+  options.node = wanted.publisher.node + "@" + wanted.host_name;
+  options.qos = wanted.publisher.qos;
+  options.gid = gid;
+  options.relayed = true;
+  options.type = std::move(type);
+  return participant_->create_writer(options);
+}
+
 bool Carrier::receive(const Plan& plan) {
   bool again = false;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto at = proxies_.begin(); at != proxies_.end();) {
-    if (plan.receiving.count(at->first) != 0) {
+    // One whose channel closes is made anew: what it did not get meanwhile is not lost to later subscriptions.
+    if (plan.receiving.count(at->first) != 0 && (!at->second.joined || plan.channels.count(at->second.channel) != 0)) {
       ++at;
       continue;
     }
@@ -215,6 +237,7 @@ bool Carrier::receive(const Plan& plan) {
 
   for (const auto& [gid, wanted] : plan.receiving) {
     const std::string channel = channel_of(wanted.publisher);
+    const std::string& topic = wanted.publisher.topic;
     std::shared_ptr<const CarriedType> type;
     if (wanted.fits) {
       type = type_of(wanted.subscription, wanted.publisher.type_name, wanted.publisher.hash);
@@ -223,7 +246,7 @@ bool Carrier::receive(const Plan& plan) {
         continue;
       }
       In& in = in_[channel];
-      if (!in.channel) in.channel = std::make_shared<InboundChannel>(wanted.publisher.topic, type, saying_);
+      if (!in.channel) in.channel = std::make_shared<InboundChannel>(topic, type, saying_);
       if (!in.open) {
         Result<std::shared_ptr<void>> open = engine_->open_receiver(channel, plan.channels.at(channel), in.channel);
         if (!open) {
@@ -234,29 +257,20 @@ bool Carrier::receive(const Plan& plan) {
         in.open = std::move(*open);
       }
     }
-    if (proxies_.count(gid) != 0) continue;
-    transport::Participant::WriterOptions options;
-    options.topic = wanted.publisher.topic;
-    options.node = wanted.publisher.node + "@" + wanted.host_name;
-    options.qos = wanted.publisher.qos;
-    options.gid = gid;
-    options.relayed = true;
-    if (type) {
-      options.type = type->info;
-    } else {
-      // No subscription here has this type: with this publisher each says so, in words.
-      options.type.name = wanted.publisher.type_name;
-      options.type.hash = wanted.publisher.hash;
-      options.type.skeleton_bytes = 1;
+    auto proxy = proxies_.find(gid);
+    if (proxy == proxies_.end()) {
+      if (!type && !wanted.type) continue;  // the other host says its type soon
+      Result<std::shared_ptr<transport::Writer>> writer = make_proxy(gid, wanted, type ? type->info : *wanted.type);
+      if (!writer) {
+        saying_->say_rarely("publisher " + topic, Level::kError, writer.error().code, writer.error().message);
+        again = true;
+        continue;
+      }
+      proxy = proxies_.emplace(gid, Proxy{std::move(*writer), channel, topic, false}).first;
     }
-    Result<std::shared_ptr<transport::Writer>> writer = participant_->create_writer(options);
-    if (!writer) {
-      saying_->say_rarely("publisher " + options.topic, Level::kError, writer.error().code, writer.error().message);
-      again = true;
-      continue;
-    }
-    proxies_[gid] = {*writer, channel, options.topic};
-    if (type) in_[channel].channel->add(*writer);
+    if (!wanted.fits || proxy->second.joined) continue;
+    in_[channel].channel->add(proxy->second.writer);
+    proxy->second.joined = true;
   }
   return again;
 }
@@ -329,11 +343,22 @@ bool Carrier::send(const Plan& plan) {
   return again;
 }
 
-void Carrier::say_words(const std::vector<End>& here) {
+bool Carrier::say_words(const std::vector<End>& here) {
   own_.ends.clear();
+  own_.types.clear();
   own_.wants.clear();
+  bool again = false;
+  const bool alone = listener_->hosts().empty();  // then no process is asked for its types
+  std::set<std::pair<std::string, TypeHash>> known;
   for (const End& end : here) {
-    if (is_carried(end.topic) || !end.is_writer) own_.ends.push_back(end);
+    if (!is_carried(end.topic) && end.is_writer) continue;
+    own_.ends.push_back(end);
+    if (alone || !end.is_writer || !known.insert({end.type_name, end.hash}).second) continue;
+    if (const std::shared_ptr<const CarriedType> type = type_of(end.gid, end.type_name, end.hash)) {
+      own_.types.emplace_back(type, &type->info);
+    } else {
+      again = true;
+    }
   }
   std::set<std::string> wants;
   for (const auto& [gid, proxy] : proxies_) {
@@ -342,10 +367,10 @@ void Carrier::say_words(const std::vector<End>& here) {
   }
   own_.wants.assign(wants.begin(), wants.end());
   std::vector<std::byte> words = encode(own_);
-  if (words == said_) return;
+  if (words == said_) return again;
   if (words.size() > kMaxWordsBytes) {
     saying_->say_rarely("words", Level::kError, Errc::limit_reached, "this host has too many endpoints to tell others");
-    return;
+    return again;
   }
   const Result<void> written = words_out_->write(std::make_shared<WordsChunk>(own_.host, ++words_sequence_, words));
   if (written) {
@@ -354,6 +379,7 @@ void Carrier::say_words(const std::vector<End>& here) {
     saying_->say_rarely("words", Level::kWarning, written.error().code,
                         "other hosts do not hear from this one: " + written.error().message);
   }
+  return again;
 }
 
 bool Carrier::step() {
@@ -362,7 +388,7 @@ bool Carrier::step() {
   complain(now.complaints);
   bool again = receive(now);
   again = send(now) || again;
-  say_words(here);
+  again = say_words(here) || again;
   return again;
 }
 

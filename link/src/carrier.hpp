@@ -52,6 +52,7 @@ class Carrier {
   struct Proxy {
     std::shared_ptr<transport::Writer> writer;
     std::string channel, topic;
+    bool joined = false;  ///< its channel knows it
   };
 
   std::vector<End> ends_here() const;
@@ -60,7 +61,10 @@ class Carrier {
   bool receive(const Plan& plan);
   bool send(const Plan& plan);
   bool open_out(const std::string& channel, const Sending& sending);
-  void say_words(const std::vector<End>& here);
+  Result<std::shared_ptr<transport::Writer>> make_proxy(const Gid& gid, const Receiving& wanted,
+                                                        transport::TypeInfo type);
+  /// True if a type is not known yet.
+  bool say_words(const std::vector<End>& here);
 
   const std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<Saying> saying_;
@@ -74,6 +78,7 @@ class Carrier {
   std::shared_ptr<void> words_in_;
   std::unique_ptr<Outbound> outbound_;
   std::map<std::pair<std::string, TypeHash>, std::shared_ptr<const CarriedType>> types_;
+  std::map<Gid, std::chrono::steady_clock::time_point> silent_;  // endpoints whose processes did not say their types
   std::set<std::string> complaints_;
 
   mutable std::mutex mutex_;  // the tables, which fill() reads

@@ -117,17 +117,20 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others) {
         }
         continue;
       }
-      const auto found = subscriptions.find(end.topic);
       // An id that is known here came back by another way: it is this host's own.
-      if (found == subscriptions.end() || known.count(end.gid) != 0) continue;
+      if (known.count(end.gid) != 0) continue;
       Receiving& receiving = out.receiving[end.gid];
       receiving.publisher = end;
       receiving.host_name = host.host_name;
-      const auto fitting = std::find_if(found->second.begin(), found->second.end(),
-                                        [&](const End* subscription) { return same_type(*subscription, end); });
-      receiving.fits = fitting != found->second.end();
-      receiving.subscription = (receiving.fits ? *fitting : found->second.front())->gid;
-      if (receiving.fits) out.channels[channel_of(end)] = qos_of(end);
+      for (const auto& type : host.types)
+        if (type->hash == end.hash && type->name == end.type_name) receiving.type = type;
+      const std::vector<const End*>& mine = subscriptions[end.topic];
+      const auto fitting =
+          std::find_if(mine.begin(), mine.end(), [&](const End* each) { return same_type(*each, end); });
+      receiving.fits = fitting != mine.end();
+      if (!receiving.fits) continue;
+      receiving.subscription = (*fitting)->gid;
+      out.channels[channel_of(end)] = qos_of(end);
     }
   }
   for (auto& [channel, sending] : out.sending) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,13 +32,14 @@ struct Sending {
 struct Receiving {
   End publisher;
   std::string host_name;
-  bool fits = false;   ///< a subscription of this host has its type and definition
-  Gid subscription{};  ///< such a one, or any of the topic
+  std::shared_ptr<const transport::TypeInfo> type;  ///< as the other host says it; null: not yet
+  bool fits = false;                                ///< a subscription of this host has its type and definition
+  Gid subscription{};                               ///< such a one
 };
 struct Plan {
   std::map<std::string, Sending> sending;      ///< by channel
-  std::map<Gid, Receiving> receiving;          ///< publishers of other hosts that have subscriptions here, by their ids
-  std::map<std::string, ChannelQos> channels;  ///< on which they send
+  std::map<Gid, Receiving> receiving;          ///< publishers of other hosts, by their ids
+  std::map<std::string, ChannelQos> channels;  ///< of those that fit
   std::set<std::string> complaints;            ///< for people: what does not fit, and what is not carried
 };
 

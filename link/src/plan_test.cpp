@@ -45,9 +45,17 @@ TEST(Plan, AWantedTopicTravelsOnceForAllHosts) {
   EXPECT_EQ(sending.request.depth, 10U);
 }
 
-TEST(Plan, APublisherAbroadIsReceivedOnlyForASubscriptionHere) {
-  const Plan none = plan({}, {host({end(true, 3)})});
-  EXPECT_TRUE(none.receiving.empty());
+TEST(Plan, APublisherAbroadIsKnownHereAndItsChannelOpenOnlyForASubscription) {
+  Words far = host({end(true, 3)});
+  transport::TypeInfo type;
+  type.name = "a/B";
+  type.hash.fill(9);
+  far.types.push_back(std::make_shared<const transport::TypeInfo>(type));
+  const Plan none = plan({}, {far});
+  ASSERT_EQ(none.receiving.size(), 1U);
+  EXPECT_FALSE(none.receiving.begin()->second.fits);
+  EXPECT_EQ(none.receiving.begin()->second.type, far.types[0]);
+  EXPECT_TRUE(none.channels.empty());
   const Plan one = plan({end(false, 1)}, {host({end(true, 3)})});
   ASSERT_EQ(one.receiving.size(), 1U);
   EXPECT_TRUE(one.receiving.begin()->second.fits);

@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxName = 1024;
 constexpr std::size_t kMaxChannelName = 1100;
+constexpr std::size_t kMaxDefinition = std::size_t{1} << 20;
 
 class Out {
  public:
@@ -49,11 +50,15 @@ class In {
     std::memcpy(out.data(), at_, out.size());
     skip(out.size());
   }
-  std::string text(std::size_t most) {
+  std::string raw(std::size_t most) {
     const std::size_t size = at_most(4, most);
     if (!has(size)) return {};
     std::string out(reinterpret_cast<const char*>(at_), size);
     skip(size);
+    return out;
+  }
+  std::string text(std::size_t most) {
+    std::string out = raw(most);
     for (char& c : out) c = c >= ' ' && c <= '~' ? c : '?';  // printed, and names of the local domain
     return out;
   }
@@ -115,6 +120,13 @@ std::vector<std::byte> encode(const Words& words) {
     out.id(end.hash);
     put(out, end.qos);
   }
+  out.number(words.types.size(), 4);
+  for (const auto& type : words.types) {
+    out.text(type->name);
+    out.id(type->hash);
+    out.number(type->skeleton_bytes, 4);
+    out.text(type->definition);
+  }
   out.number(words.wants.size(), 4);
   for (const std::string& channel : words.wants) out.text(channel);
   return out.take();
@@ -135,6 +147,14 @@ Result<Words> decode(const std::byte* bytes, std::size_t size) {
     in.id(end.hash);
     end.qos = get_qos(in);
     if (in.ok()) words.ends.push_back(std::move(end));
+  }
+  for (std::uint64_t i = in.number(4); i > 0 && in.ok(); --i) {
+    transport::TypeInfo type;
+    type.name = in.text(kMaxName);
+    in.id(type.hash);
+    type.skeleton_bytes = static_cast<std::uint32_t>(in.number(4));
+    type.definition = in.raw(kMaxDefinition);
+    if (in.ok()) words.types.push_back(std::make_shared<const transport::TypeInfo>(std::move(type)));
   }
   for (std::uint64_t i = in.number(4); i > 0 && in.ok(); --i) words.wants.push_back(in.text(kMaxChannelName));
   if (!in.done()) return Error{Errc::protocol_violation, "a host's words are cut off, too long or out of range"};

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one host says to the others about itself: its endpoints, and the channels that it wants.
+// What one host says to the others about itself: its endpoints, the types of its publishers, and the channels that it wants.
 // Thread rules: values, pure functions.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,8 @@ struct Words {
   Gid host{};  ///< chosen anew by each link
   std::string host_name;
   std::vector<End> ends;
+  /// Of its publishers, as far as their processes have said them. `fixed_size` does not travel.
+  std::vector<std::shared_ptr<const transport::TypeInfo>> types;
   std::vector<std::string> wants;  ///< names of channels
 };
 

@@ -22,6 +22,12 @@ Words some() {
   end.qos = QoS(5).best_effort().transient_local();
   end.qos.deadline = std::chrono::milliseconds(20);
   words.ends.push_back(end);
+  transport::TypeInfo type;
+  type.name = "sensor_msgs/Image";
+  type.hash.fill(3);
+  type.skeleton_bytes = 64;
+  type.definition = "message sensor_msgs/Image\nuint8[] data\n";
+  words.types.push_back(std::make_shared<const transport::TypeInfo>(type));
   words.wants = {"baton/1/rv/0011223344556677/image"};
   return words;
 }
@@ -35,6 +41,9 @@ TEST(Words, ComeBackAsTheyWereSaid) {
   EXPECT_EQ(back->ends[0].topic, "/image");
   EXPECT_EQ(back->ends[0].qos.deadline, std::chrono::milliseconds(20));
   EXPECT_EQ(back->ends[0].qos.lifespan, kInfinite);
+  ASSERT_EQ(back->types.size(), 1U);
+  EXPECT_EQ(back->types[0]->definition, some().types[0]->definition);
+  EXPECT_EQ(back->types[0]->skeleton_bytes, 64U);
   EXPECT_EQ(back->wants, some().wants);
 }
 

@@ -54,8 +54,15 @@ class Host:
         return started
 
     def python(self, program: str, *arguments: str) -> subprocess.Popen[str]:
+        return self._program(sys.executable, "-c", program, *arguments)
+
+    def command(self, *words: str) -> subprocess.Popen[str]:
+        """The command `baton` with these words."""
+        return self._program(str(Path(sys.executable).parent / "baton"), *words)
+
+    def _program(self, *words: str) -> subprocess.Popen[str]:
         started = self._start(
-            [sys.executable, "-c", program, *arguments],
+            list(words),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

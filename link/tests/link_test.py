@@ -307,3 +307,16 @@ def test_a_signal_ends_a_link_although_strangers_hold_connections(hosts):
     ready(c.python(STRANGER, a.address, "60"))
     link.send_signal(signal.SIGTERM)
     assert link.wait(timeout=LIMIT_S) in (0, 1), a.log.read_text()
+
+
+def test_the_command_lists_and_prints_a_topic_of_another_host(hosts):
+    a, b = hosts(2)
+    a.link()
+    b.link(a)
+    assert a.says("is connected")
+    a.command("topic", "pub", "/chatter", "std_msgs/String", "{data: hello}", "-r", "10")
+    echo = b.command("topic", "echo", "/chatter", "--once")
+    out, error = echo.communicate(timeout=LIMIT_S)
+    assert "data: hello" in out, error
+    listed = b.command("topic", "list").communicate(timeout=LIMIT_S)[0]
+    assert "/chatter" in listed

@@ -28,7 +28,7 @@ prefix=$(mktemp -d)
 trap 'rm -rf "$prefix"' EXIT
 log=$prefix/log
 run() { "$@" >"$log" 2>&1 || { cat "$log" >&2; echo "test_aarch64: failed: $*" >&2; exit 1; }; }
-run cmake --build build/aarch64 --target baton_library baton_real_time_check baton_standard_sets
+run cmake --build build/aarch64 --target baton_library baton_link_program baton_real_time_check baton_standard_sets
 run cmake --install build/aarch64 --prefix "$prefix/baton"
 run cmake -G Ninja -S examples/external -B "$prefix/build" --toolchain "$PWD/cmake/toolchains/aarch64-linux-gnu.cmake" \
   -DCMAKE_SYSROOT="$root" \

@@ -141,6 +141,48 @@ Result<UniqueFd> open_file_at(int directory, const std::string& name, std::uint3
   return Result<UniqueFd>(std::move(fd));
 }
 
+Result<void> replace_file_at(int directory, const std::string& name, const std::string& text, std::uint32_t mode,
+                             std::uint32_t gid) {
+  const std::string fresh = name + ".new";
+  (void)::unlinkat(directory, fresh.c_str(), 0);  // of a writer that died
+  const UniqueFd fd(::openat(directory, fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd) return system_error("open of '" + fresh + "'", errno);
+  if (gid != ~0U) (void)!::fchown(fd.get(), static_cast<uid_t>(-1), gid);
+  ::fchmod(fd.get(), mode);
+  int failed = 0;
+  for (std::size_t done = 0; done < text.size() && failed == 0;) {
+    const ssize_t written = ::write(fd.get(), text.data() + done, text.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) failed = errno;
+    if (written > 0) done += static_cast<std::size_t>(written);
+  }
+  if (failed == 0) failed = rename_name(directory, fresh, name);
+  if (failed == 0) return {};
+  (void)::unlinkat(directory, fresh.c_str(), 0);
+  return system_error("write of '" + name + "'", failed);
+}
+
+Result<std::optional<std::string>> read_file_at(int directory, const std::string& name, std::size_t most_bytes) {
+  // O_NONBLOCK: a FIFO of that name does not stop this process.
+  const UniqueFd fd(::openat(directory, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd && errno == ENOENT) return std::optional<std::string>();
+  if (!fd) return system_error("open of '" + name + "'", errno);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return system_error("fstat of '" + name + "'", errno);
+  if (!S_ISREG(status.st_mode)) return Error{Errc::system, "'" + name + "' is no ordinary file"};
+  std::string text;
+  char part[4096];
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), part, sizeof part);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error("read of '" + name + "'", errno);
+    if (got == 0) return std::optional<std::string>(std::move(text));
+    text.append(part, static_cast<std::size_t>(got));
+    if (text.size() > most_bytes)
+      return Error{Errc::limit_reached, "'" + name + "' has more than " + std::to_string(most_bytes) + " bytes"};
+  }
+}
+
 bool is_file_at(int directory, const std::string& name, int fd) {
   struct stat named {
   }, opened{};

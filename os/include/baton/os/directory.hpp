@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,6 +50,14 @@ bool is_socket(int directory, const std::string& name);
 /// Opens the ordinary file `name` for reading and writing, without following a symbolic link. Makes an empty file if
 /// none exists. If this process owns the file, its mode and group are set as asked.
 Result<UniqueFd> open_file_at(int directory, const std::string& name, std::uint32_t mode, std::uint32_t gid);
+/// Writes a whole file in place of the file `name`: readers see the old text or the new one, never a part. Meanwhile the new text is
+/// in `name` + ".new". Not for two writers at a time. Nothing is synced: after a crash of the machine either text, or none, is there.
+/// Errors: system, out_of_descriptors.
+Result<void> replace_file_at(int directory, const std::string& name, const std::string& text, std::uint32_t mode,
+                             std::uint32_t gid);
+/// The text of the ordinary file `name`, without following a symbolic link; nothing if there is no such file. Errors: limit_reached
+/// (it has more than `most_bytes`), system, out_of_descriptors.
+Result<std::optional<std::string>> read_file_at(int directory, const std::string& name, std::size_t most_bytes);
 /// True if the name is the very file behind `fd`.
 bool is_file_at(int directory, const std::string& name, int fd);
 /// 0 or errno.

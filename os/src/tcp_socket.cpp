@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/os/tcp_socket.hpp"
+
+#include <arpa/inet.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "baton/os/process.hpp"
+
+namespace baton::os {
+namespace {
+
+constexpr std::chrono::milliseconds kAsk{100};
+
+void set(int fd, int level, int name, int value) noexcept { ::setsockopt(fd, level, name, &value, sizeof value); }
+
+/// As text, without the port; an IPv4 address in its own form, also over an IPv6 socket.
+std::string text_of(const sockaddr* of, socklen_t size) {
+  char text[INET6_ADDRSTRLEN + IF_NAMESIZE + 1] = {};
+  if (::getnameinfo(of, size, text, sizeof text, nullptr, 0, NI_NUMERICHOST) != 0) return {};
+  const std::string address = text;
+  return address.rfind("::ffff:", 0) == 0 && address.find('.') != std::string::npos ? address.substr(7) : address;
+}
+
+/// The address of the other end.
+std::string peer_address(int fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return {};
+  return text_of(reinterpret_cast<const sockaddr*>(&storage), size);
+}
+
+/// An address of `text`, for any port; size 0: it is none.
+struct Address {
+  sockaddr_storage storage{};
+  socklen_t size = 0;
+};
+Address parse(const std::string& text, std::uint16_t port) {
+  Address out;
+  addrinfo hints{};
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* found = nullptr;
+  if (::getaddrinfo(text.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) return out;
+  std::memcpy(&out.storage, found->ai_addr, found->ai_addrlen);
+  out.size = found->ai_addrlen;
+  ::freeaddrinfo(found);
+  return out;
+}
+
+Result<void> bind_to_device(int fd, const std::string& name) {
+  if (::setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name.c_str(), static_cast<socklen_t>(name.size())) == 0) return {};
+  if (errno == ENODEV || errno == EINVAL)
+    return Error{Errc::invalid_argument, "'" + name + "' is no network interface and no address of this machine"};
+  return system_error("cannot use the network interface '" + name + "'", errno);
+}
+
+}  // namespace
+
+TcpSocket::TcpSocket(UniqueFd fd, std::size_t unsent_bytes) : fd_(std::move(fd)), address_(peer_address(fd_.get())) {
+  set(fd_.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+  if (unsent_bytes != 0) keep_unsent(unsent_bytes);
+}
+
+TcpSocket::~TcpSocket() = default;
+
+bool TcpSocket::wait_readable(std::chrono::milliseconds timeout) const noexcept {
+  pollfd waiting{fd_.get(), POLLIN, 0};
+  return ::poll(&waiting, 1, static_cast<int>(timeout.count())) != 0;
+}
+
+Result<std::size_t> TcpSocket::read(const IoPart* parts, std::size_t count) noexcept {
+  std::array<iovec, kMaxParts> vector;
+  const std::size_t used = std::min(count, kMaxParts);
+  for (std::size_t i = 0; i < used; ++i) vector[i] = {parts[i].bytes, parts[i].size};
+  for (;;) {
+    const ssize_t got = ::readv(fd_.get(), vector.data(), static_cast<int>(used));
+    if (got >= 0) return static_cast<std::size_t>(got);
+    if (errno != EINTR) return system_error("read", errno);
+  }
+}
+
+Result<void> TcpSocket::write(const IoPart* parts, std::size_t count) noexcept {
+  std::array<iovec, kMaxParts> vector;
+  const std::size_t used = std::min(count, kMaxParts);
+  for (std::size_t i = 0; i < used; ++i) vector[i] = {parts[i].bytes, parts[i].size};
+  iovec* at = vector.data();
+  std::size_t left = used;
+  while (left > 0) {
+    msghdr message{};
+    message.msg_iov = at;
+    message.msg_iovlen = left;
+    const ssize_t sent = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      return system_error("write", errno);
+    }
+    auto bytes = static_cast<std::size_t>(sent);
+    while (left > 0 && bytes >= at->iov_len) {
+      bytes -= at->iov_len;
+      ++at;
+      --left;
+    }
+    if (left > 0) {
+      at->iov_base = static_cast<char*>(at->iov_base) + bytes;
+      at->iov_len -= bytes;
+    }
+  }
+  return {};
+}
+
+void TcpSocket::keep_unsent(std::size_t bytes) noexcept {
+  set(fd_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(bytes));
+}
+
+void TcpSocket::shut_down() noexcept { ::shutdown(fd_.get(), SHUT_RDWR); }
+
+TcpSocket::Measured TcpSocket::measured() const noexcept {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return {};
+  return {info.tcpi_total_retrans};
+}
+
+Result<TcpListener> TcpListener::open(const TcpPlace& place) {
+  Address address = place.interface.empty() ? Address{} : parse(place.interface, place.port);
+  const bool device = !place.interface.empty() && address.size == 0;
+  // One socket for both kinds of addresses, or an IPv4 one where the machine has no IPv6.
+  if (address.size == 0) address = parse("::", place.port);
+  UniqueFd fd(::socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd && address.storage.ss_family == AF_INET6 && (place.interface.empty() || device)) {
+    address = parse("0.0.0.0", place.port);
+    fd.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  }
+  if (!fd) return system_error("socket", errno);
+  if (address.storage.ss_family == AF_INET6 && (place.interface.empty() || device))
+    set(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+  set(fd.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+  if (device) {
+    if (Result<void> bound = bind_to_device(fd.get(), place.interface); !bound) return bound.error();
+  }
+  const std::string port = std::to_string(place.port);
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address.storage), address.size) != 0 ||
+      ::listen(fd.get(), SOMAXCONN) != 0) {
+    const int reason = errno;
+    if (reason == EADDRINUSE) {
+      return Error{Errc::already_exists,
+                   "TCP port " + port + " is in use by another program; choose another one, or end that program"};
+    }
+    if (reason == EADDRNOTAVAIL)
+      return Error{Errc::invalid_argument, "'" + place.interface + "' is no address of this machine"};
+    return system_error("cannot listen on TCP port " + port, reason);
+  }
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  TcpListener listener;
+  if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size) == 0) {
+    listener.port_ = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
+                                                       : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
+  }
+  listener.fd_ = std::make_unique<ParentOnlyFd>(std::move(fd));
+  return listener;
+}
+
+Result<std::unique_ptr<TcpSocket>> TcpListener::accept(std::chrono::milliseconds timeout, std::size_t unsent_bytes) {
+  pollfd waiting{fd_->get(), POLLIN, 0};
+  if (::poll(&waiting, 1, static_cast<int>(timeout.count())) <= 0) return std::unique_ptr<TcpSocket>();
+  UniqueFd fd(::accept4(fd_->get(), nullptr, nullptr, SOCK_CLOEXEC));
+  if (!fd) {
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) return system_error("accept", errno);
+    return std::unique_ptr<TcpSocket>();  // the other end has gone already (accept(2), "Error handling")
+  }
+  return std::make_unique<TcpSocket>(std::move(fd), unsent_bytes);
+}
+
+namespace {
+
+Result<void> connect_within(int fd, const sockaddr* address, socklen_t size, std::chrono::milliseconds timeout,
+                            bool (*stop)(void*), void* context) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  ::fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+  if (::connect(fd, address, size) != 0) {
+    if (errno != EINPROGRESS) return system_error("connect", errno);
+    const auto end = std::chrono::steady_clock::now() + timeout;
+    pollfd waiting{fd, POLLOUT, 0};
+    while (::poll(&waiting, 1, static_cast<int>(kAsk.count())) <= 0) {
+      if (std::chrono::steady_clock::now() >= end || stop(context)) return Error{Errc::timed_out, "it does not answer"};
+    }
+    int error = 0;
+    socklen_t error_size = sizeof error;
+    ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &error_size);
+    if (error != 0) return system_error("connect", error);
+  }
+  ::fcntl(fd, F_SETFL, flags);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<TcpSocket>> tcp_connect(const std::string& host, std::uint16_t port, const TcpPlace& from,
+                                               std::chrono::milliseconds timeout, std::size_t unsent_bytes,
+                                               bool (*stop)(void*), void* context,
+                                               std::vector<std::string>* addresses) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  const int failed = ::getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (failed != 0) return Error{Errc::not_found, "host '" + host + "': " + ::gai_strerror(failed)};
+  const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, ::freeaddrinfo);
+  for (const addrinfo* each = found; addresses != nullptr && each != nullptr; each = each->ai_next)
+    addresses->push_back(text_of(each->ai_addr, each->ai_addrlen));
+  Error last{Errc::not_found, "host '" + host + "' has no address"};
+  for (const addrinfo* each = all.get(); each != nullptr && !stop(context); each = each->ai_next) {
+    UniqueFd fd(::socket(each->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd) {
+      last = system_error("socket", errno);
+      continue;
+    }
+    if (!from.interface.empty()) {
+      const Address own = parse(from.interface, 0);
+      Result<void> bound;
+      if (own.size == 0) {
+        bound = bind_to_device(fd.get(), from.interface);
+      } else if (own.storage.ss_family != each->ai_family) {
+        continue;
+      } else if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&own.storage), own.size) != 0) {
+        bound = system_error("bind to " + from.interface, errno);
+      }
+      if (!bound) {
+        last = bound.error();
+        continue;
+      }
+    }
+    if (Result<void> connected = connect_within(fd.get(), each->ai_addr, each->ai_addrlen, timeout, stop, context);
+        !connected) {
+      last = Error{connected.error().code, host + ": " + connected.error().message};
+      continue;
+    }
+    return std::make_unique<TcpSocket>(std::move(fd), unsent_bytes);
+  }
+  return last;
+}
+
+}  // namespace baton::os

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/os/tcp_socket.hpp"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+#include <vector>
+
+namespace baton::os {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kUnsent = 65536;
+bool goes_on(void*) { return false; }
+
+class Tcp : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    Result<TcpListener> opened = TcpListener::open({"127.0.0.1", 0});
+    ASSERT_TRUE(opened) << opened.error().message;
+    listener_.emplace(std::move(*opened));
+    Result<std::unique_ptr<TcpSocket>> connected =
+        tcp_connect("127.0.0.1", listener_->port(), {"127.0.0.1", 0}, 1000ms, kUnsent, goes_on, nullptr);
+    ASSERT_TRUE(connected) << connected.error().message;
+    one_ = std::move(*connected);
+    Result<std::unique_ptr<TcpSocket>> accepted = listener_->accept(1000ms, kUnsent);
+    ASSERT_TRUE(accepted && *accepted);
+    other_ = std::move(*accepted);
+  }
+  std::optional<TcpListener> listener_;
+  std::unique_ptr<TcpSocket> one_, other_;
+};
+
+TEST_F(Tcp, PartsArriveAsOneStreamInOrder) {
+  std::vector<char> sent(3'000'000);
+  for (std::size_t i = 0; i < sent.size(); ++i) sent[i] = static_cast<char>(i * 31 >> 3);
+  std::thread writer([&] {
+    IoPart parts[] = {{sent.data(), 5}, {sent.data() + 5, 0}, {sent.data() + 5, sent.size() - 5}};
+    EXPECT_TRUE(one_->write(parts, 3));
+  });
+  std::vector<char> got(sent.size());
+  std::size_t have = 0;
+  while (have < got.size()) {
+    const std::size_t half = (got.size() - have) / 2;
+    IoPart parts[] = {{got.data() + have, half}, {got.data() + have + half, got.size() - have - half}};
+    const Result<std::size_t> now = other_->read(parts, 2);
+    ASSERT_TRUE(now && *now > 0);
+    have += *now;
+  }
+  writer.join();
+  EXPECT_EQ(got, sent);
+  EXPECT_EQ(other_->address(), "127.0.0.1");
+}
+
+TEST_F(Tcp, AShutDownEndsCallsThatWait) {
+  std::thread reader([&] {
+    char byte = 0;
+    const IoPart part{&byte, 1};
+    const Result<std::size_t> got = one_->read(&part, 1);
+    EXPECT_TRUE(!got || *got == 0);
+  });
+  std::thread writer([&] {
+    std::vector<char> much(1 << 20);
+    const IoPart part{much.data(), much.size()};
+    while (one_->write(&part, 1)) {
+    }
+  });
+  std::this_thread::sleep_for(50ms);
+  one_->shut_down();
+  reader.join();
+  writer.join();
+}
+
+TEST_F(Tcp, TheEndOfTheOtherSideIsReadAsNothing) {
+  other_.reset();
+  char byte = 0;
+  const IoPart part{&byte, 1};
+  EXPECT_TRUE(one_->wait_readable(1000ms));
+  const Result<std::size_t> got = one_->read(&part, 1);
+  EXPECT_TRUE(!got || *got == 0);
+}
+
+TEST_F(Tcp, NothingIsReadableBeforeSomethingCame) {
+  EXPECT_FALSE(one_->wait_readable(1ms));
+  char byte = 7;
+  const IoPart part{&byte, 1};
+  ASSERT_TRUE(other_->write(&part, 1));
+  EXPECT_TRUE(one_->wait_readable(1000ms));
+}
+
+TEST_F(Tcp, APortInUseAndPlacesThatAreNoneAreNamed) {
+  const auto second = TcpListener::open({"127.0.0.1", listener_->port()});
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error().code, Errc::already_exists);
+  EXPECT_NE(second.error().message.find(std::to_string(listener_->port())), std::string::npos);
+  for (const char* const place : {"nonet0", "203.0.113.7"}) {
+    const auto opened = TcpListener::open({place, 0});
+    ASSERT_FALSE(opened) << place;
+    EXPECT_EQ(opened.error().code, Errc::invalid_argument) << opened.error().message;
+    EXPECT_NE(opened.error().message.find(place), std::string::npos);
+  }
+}
+
+TEST_F(Tcp, AHostThatIsNotThereIsAnError) {
+  const std::uint16_t port = listener_->port();
+  listener_.reset();
+  std::vector<std::string> addresses;
+  const auto refused = tcp_connect("127.0.0.1", port, {}, 1000ms, kUnsent, goes_on, nullptr, &addresses);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(addresses, std::vector<std::string>{"127.0.0.1"});
+  EXPECT_NE(refused.error().message.find("127.0.0.1"), std::string::npos);
+}
+
+TEST(TcpListener, WithoutAPlaceItTakesConnectionsOfAllAddresses) {
+  Result<TcpListener> listener = TcpListener::open({});
+  ASSERT_TRUE(listener) << listener.error().message;
+  const auto connected = tcp_connect("127.0.0.1", listener->port(), {}, 1000ms, kUnsent, goes_on, nullptr);
+  ASSERT_TRUE(connected) << connected.error().message;
+  const auto accepted = listener->accept(1000ms, kUnsent);
+  ASSERT_TRUE(accepted && *accepted);
+  EXPECT_EQ((*accepted)->address(), "127.0.0.1");
+}
+
+}  // namespace
+}  // namespace baton::os

@@ -70,9 +70,11 @@ Reader::~Reader() { impl_->close(); }
 void Reader::expel(const Gid& publisher, const std::string& what) noexcept { impl_->expel(publisher, what); }
 [[gnu::hot]] bool Reader::has_data() const { return impl_->has_data(); }
 [[gnu::hot]] std::size_t Reader::unread() const { return impl_->unread(); }
+bool Reader::awaits_memory(const Gid& publisher) const { return impl_->awaits_memory(publisher); }
 [[gnu::hot]] std::uint32_t Reader::matched() const { return impl_->matched(); }
 [[gnu::hot]] Statuses Reader::statuses() const { return impl_->statuses(); }
 [[gnu::hot]] std::int64_t Reader::newest_ns() const { return impl_->newest_ns(); }
+std::int64_t Reader::sign_of_life_ns(const Gid& publisher) const { return impl_->sign_of_life_ns(publisher); }
 void Reader::on_event(std::function<void(Event)> callback) { impl_->on_event(std::move(callback)); }
 const Gid& Reader::gid() const { return impl_->gid(); }
 Result<int> Reader::pollable_fd() { return impl_->pollable_fd(); }

@@ -333,8 +333,10 @@ void be_hostile_writer(const std::string& directory, const Lie& lie) {
   }));
 }
 
-/// A publisher of messages that are right but for their segments, one each, of `segment_bytes` of mostly holes.
-void be_greedy_writer(Child& self, const std::string& directory, std::uint32_t segments, std::size_t segment_bytes) {
+/// A publisher of messages that are right but for their segments, one each, of `segment_bytes` of mostly holes. `late`: the
+/// segments come when it is told.
+void be_greedy_writer(Child& self, const std::string& directory, std::uint32_t segments, std::size_t segment_bytes,
+                      bool late = false) {
   RawPeer peer(directory);
   BATON_CHECK(peer.await_peers(2));
   const Gid own = peer.announce(true);
@@ -356,13 +358,16 @@ void be_greedy_writer(Child& self, const std::string& directory, std::uint32_t s
   chunk.header.byte_order = memory::kNativeByteOrder;
   chunk.header.size_bytes = 8;
   std::fill(std::begin(chunk.header.publisher_id), std::end(chunk.header.publisher_id), std::uint8_t{0xEE});  // a lie
-  for (std::uint32_t i = 0; i < segments; ++i) {
-    SegmentFrame frame;
-    frame.writer = own;
-    frame.index = i;
-    frame.size_bytes = segment_bytes;
-    peer.send(victim, FrameType::kSegment, encode(frame), {part(segment_bytes, 4096, &chunk, sizeof chunk)});
-  }
+  const auto send_segments = [&, victim = victim] {
+    for (std::uint32_t i = 0; i < segments; ++i) {
+      SegmentFrame frame;
+      frame.writer = own;
+      frame.index = i;
+      frame.size_bytes = segment_bytes;
+      peer.send(victim, FrameType::kSegment, encode(frame), {part(segment_bytes, 4096, &chunk, sizeof chunk)});
+    }
+  };
+  if (!late) send_segments();
   std::array<std::byte, 4096> ring{};
   const Ring view = Ring::at(ring.data(), kCapacity);
   for (std::uint32_t i = 0; i < segments; ++i) {
@@ -382,6 +387,10 @@ void be_greedy_writer(Child& self, const std::string& directory, std::uint32_t s
   peer.send(victim, FrameType::kAttached, encode(attached),
             {part(4096, 0, events.data(), events.size()), part(4096, 0, ring.data(), ring.size())});
   self.say();
+  if (late) {
+    self.hear();
+    send_segments();
+  }
   self.hear();
 }
 
@@ -431,6 +440,45 @@ TEST(HostileWriters, HugeSparseSegmentsTakeNoRoomFromOurPublishersOrFromOthers) 
   EXPECT_EQ(reader->statuses().copied_total, copied) << "the honest publisher's segment is mapped";
   held.clear();
   for (Child* child : {&honest, &greedy}) {
+    child->say('q');
+    EXPECT_EQ(child->wait(), 0);
+  }
+}
+
+TEST(HostileWriters, MessagesWhoseSegmentIsLateArePassedOverAndDoNotCountUntilItHasCome) {
+  TestDomain domain;
+  Child late([&](Child& self) {
+    self.hear();
+    be_greedy_writer(self, domain.path(), 1, std::size_t{1} << 20, true);
+  });
+  Child second([&](Child& self) {  // be_greedy_writer() waits for two
+    const auto participant = domain.join();
+    self.say();
+    self.hear();
+  });
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t", QoS(10));
+  ASSERT_EQ(second.hear(), '.');
+  late.say();
+  ASSERT_EQ(late.hear(), '.');
+  ASSERT_TRUE(matched(*reader, 1));
+  const Result<TakenSample> none = reader->take();
+  ASSERT_TRUE(none) << none.error().message;
+  EXPECT_FALSE(*none);
+  Gid publisher{};
+  for (const EndpointInfo& endpoint : participant->endpoints()) {
+    if (endpoint.is_writer && endpoint.topic == "t") publisher = endpoint.gid;
+  }
+  EXPECT_TRUE(reader->awaits_memory(publisher));
+  EXPECT_FALSE(reader->awaits_memory(reader->gid()));
+  EXPECT_FALSE(reader->has_data());
+  EXPECT_EQ(reader->unread(), 0U);
+  late.say();
+  EXPECT_TRUE(eventually([&] { return reader->has_data(); }));
+  EXPECT_FALSE(reader->awaits_memory(publisher));
+  EXPECT_EQ(reader->unread(), 1U);
+  EXPECT_EQ(value_of(take_sample(*reader)), 55U);
+  for (Child* child : {&late, &second}) {
     child->say('q');
     EXPECT_EQ(child->wait(), 0);
   }

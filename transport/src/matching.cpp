@@ -54,6 +54,13 @@ void Participant::Impl::match_known(const Gid& own, std::uint64_t from, std::uin
 }
 
 void Participant::Impl::match_pair(const EndpointRecord& own, const EndpointRecord& other) {
+  if (own.peer() == kSelf && other.peer() == kSelf) {
+    const auto writer = writers_.find(own.is_writer ? own.gid : other.gid);
+    const auto reader = readers_.find(own.is_writer ? other.gid : own.gid);
+    if (writer != writers_.end() && reader != readers_.end() && writer->second->options().relayed &&
+        reader->second->options().not_relayed)
+      return;
+  }
   if (own.is_writer) {
     const auto writer = writers_.find(own.gid);
     if (writer != writers_.end()) match(writer->second, other);

@@ -337,9 +337,16 @@ ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
   std::size_t count = 0;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   for (const ConnectionRef& ref : connections_) {
-    if (ref->channel) count += ref->channel->queue().size();
+    if (ref->channel && !ref->blocked.load(std::memory_order_relaxed)) count += ref->channel->queue().size();
   }
   return count;
+}
+
+bool Reader::Impl::awaits_memory(const Gid& publisher) const {
+  if (forked()) return false;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const ReaderConnection* const connection = find(publisher);
+  return connection != nullptr && connection->blocked.load(std::memory_order_relaxed);
 }
 
 // A polled reader announces its sleep when take() finds nothing, and revokes it when take() finds a message. The

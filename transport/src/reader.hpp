@@ -33,10 +33,12 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   Result<TakenSample> take(const Gid* only = nullptr);
   bool has_data() const;
   std::size_t unread() const;
+  bool awaits_memory(const Gid& publisher) const;
   std::uint32_t matched() const;
   void expel(const Gid& publisher, const std::string& what) noexcept;
   Statuses statuses() const;
   std::int64_t newest_ns() const;
+  std::int64_t sign_of_life_ns(const Gid& publisher) const;
   void on_event(std::function<void(Event)> callback);
   const Gid& gid() const { return gid_; }
   Result<int> pollable_fd();

@@ -120,6 +120,16 @@ void Reader::Impl::check_deadline() {
   notify(Event::kDeadlineMissed);
 }
 
+std::int64_t Reader::Impl::sign_of_life_ns(const Gid& publisher) const {
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const ReaderConnection* const connection = find(publisher);
+  if (connection == nullptr || connection->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive ||
+      connection->offered.liveliness != Liveliness::kManualByTopic)
+    return 0;
+  // relaxed: a sign of life orders nothing.
+  return std::min(connection->line->asserted_ns.load(std::memory_order_relaxed), os::monotonic_ns());
+}
+
 /// Manual liveliness: the publisher's last sign of life is in its control line. (The kernel provides automatic
 /// liveliness: the connection ends when the process does.)
 void Reader::Impl::check_liveliness() {

@@ -136,8 +136,9 @@ void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, bool
   attached.ring_capacity = memory::ring_capacity(requested.depth);
   attached.ring_bytes = ring_bytes;
   attached.held = added.held;
-  attached.first_sequence = last_sequence_ + handed_over_ + 1;               // one of the two is 0
-  if (options_.relayed && last_sequence_ == 0) attached.first_sequence = 0;  // not known yet
+  attached.first_sequence = last_sequence_ + handed_over_ + 1;  // one of the two is 0
+  // Not known yet; or nobody has wanted its messages for a while, so that numbers are missing which are not lost.
+  if (options_.relayed && (last_sequence_ == 0 || live_.size() == 1)) attached.first_sequence = 0;
   if (requested.durability == Durability::kTransientLocal && history_size_ > 0) {
     const std::size_t count = std::min<std::size_t>(history_size_, requested.depth);
     attached.first_sequence = history_[(history_begin_ + history_size_ - count) % history_.size()].sequence;

@@ -121,6 +121,8 @@ class Participant : public std::enable_shared_from_this<Participant> {
     Gid gid{};
     /// take() also returns expired samples; the caller checks TakenSample::expires_ns().
     bool take_expired = false;
+    /// Does not connect to this participant's relayed publishers (WriterOptions::relayed): for a process that relays in both directions.
+    bool not_relayed = false;
   };
   /// create_writer(), create_reader() and join() leave nothing behind after out_of_memory: an announcement that was
   /// sent is withdrawn.
@@ -334,12 +336,19 @@ class Reader {
   /// a malformed message; `what` says how it shows. Nothing happens if there is no such connection. Thread-safe.
   void expel(const Gid& publisher, const std::string& what) noexcept;
   bool has_data() const;
-  /// Unread messages of all publishers; with several publishers possibly more than KEEP_LAST keeps.
+  /// Unread messages of all publishers; with several publishers possibly more than KEEP_LAST keeps. Without those that
+  /// a take() has passed over because their memory has not arrived yet: awaits_memory().
   std::size_t unread() const;
+  /// True if a take() has passed over messages of this publisher: they lie in a segment that is still on its way. A wait
+  /// set wakes when it has arrived. Thread-safe.
+  bool awaits_memory(const Gid& publisher) const;
   std::uint32_t matched() const;
   Statuses statuses() const;
   /// When the newest message that reached this reader was published, CLOCK_MONOTONIC, taken or not; 0: no message yet.
   std::int64_t newest_ns() const;
+  /// When a publisher with manual_by_topic liveliness gave its last sign of life, CLOCK_MONOTONIC: a publish or assert_liveliness().
+  /// 0: it is not connected, or its liveliness is automatic.
+  std::int64_t sign_of_life_ns(const Gid& publisher) const;
   /// Called on the background thread; an empty function removes it. Waiting events of one kind become one call: the
   /// statuses have the counts.
   void on_event(std::function<void(Event)> callback);

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every type of the installed interface packages, filled with values that every end makes for itself (as every_type_values.hpp):
 every_type.py list <file> | send <file> <readers> | hear <file> <sender> ...
-The file has a type a line. Every sender publishes a message as an object and one serialized; every reader takes each both ways."""
+The file has a type a line, which is also its topic, below EVERY_TYPE_NAMESPACE. Every sender publishes a message as an object and
+one serialized; every reader takes each both ways."""
 
 import importlib
+import os
 import sys
 import time
 from pathlib import Path
@@ -161,7 +163,7 @@ def main():
         types = [(name, type_of(name)) for name in lines.read().split()]
     rclpy.init()
     set_logger_level("rmw_baton_cpp", LoggingSeverity.DEBUG)
-    node = rclpy.create_node(role)
+    node = rclpy.create_node(role, namespace=os.environ.get("EVERY_TYPE_NAMESPACE", ""))
     report = globals()[role](node, types, *arguments)
     report_and_end(report, node)
 

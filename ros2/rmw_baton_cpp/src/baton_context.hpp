@@ -13,6 +13,7 @@
 #include "callback_thread.hpp"
 #include "context_announcement.hpp"
 #include "deadlines.hpp"
+#include "link_writers.hpp"
 #include "rmw/init.h"
 
 namespace baton::rmw {
@@ -36,6 +37,7 @@ class BatonContext {
   CallbackThread& callback_thread() noexcept { return callback_thread_; }
   ContextAnnouncement& announcement() noexcept { return *announcement_; }
   Deadlines& deadlines() noexcept { return deadlines_; }
+  LinkWriters& link_writers() noexcept { return link_writers_; }
 
  private:
   std::shared_ptr<transport::Participant> participant_;
@@ -43,6 +45,7 @@ class BatonContext {
   bool both_ = false;
   CallbackThread callback_thread_;
   Deadlines deadlines_;
+  LinkWriters link_writers_;
 };
 
 /// The thread lives as long as the context.

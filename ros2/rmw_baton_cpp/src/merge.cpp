@@ -31,6 +31,7 @@ template <class Queue>
     }
     if (message.expired) continue;
     baton_.push_back(std::move(message));
+    for (FromUnderlying& other : underlying_) move_mark(other);
     return true;
   }
   return false;
@@ -156,7 +157,8 @@ bool Merge::choose_underlying(bool baton_is_seen, std::size_t* index) {
     const FromUnderlying& message = underlying_[i];
     const bool blocked = std::any_of(underlying_.begin(), underlying_.begin() + static_cast<std::ptrdiff_t>(i),
                                      [&](const FromUnderlying& older) { return older.publisher == message.publisher; });
-    const bool decidable = !blocked && (baton_is_seen || oldest_of(message.publisher) != nullptr);
+    const bool decidable =
+        !blocked && (baton_is_seen || oldest_of(message.publisher) != nullptr) && !may_be_copy(message);
     const Verdict verdict = decidable ? verdict_of(message) : Verdict::kNotYet;
     if (verdict == Verdict::kNow) {
       *index = i;
@@ -170,8 +172,28 @@ bool Merge::choose_underlying(bool baton_is_seen, std::size_t* index) {
   return false;
 }
 
+/// True if the publisher's oldest message in Baton's queue cannot be taken yet: nothing is known of what it copies.
+bool Merge::may_be_copy(const FromUnderlying& message) const {
+  return sources_.baton_awaits(message.publisher) && oldest_of(message.publisher) == nullptr;
+}
+
+FromBaton* Merge::copy_of(const FromUnderlying& message) {
+  const auto copy = std::find_if(baton_.begin(), baton_.end(), [&](const FromBaton& other) {
+    return other.position && other.publisher == message.publisher && other.position->header.also_underlying &&
+           other.position->header.underlying_count == message.number;
+  });
+  return copy == baton_.end() ? nullptr : &*copy;
+}
+
+/// A callback that was notified of a message takes its copy instead.
+void Merge::move_mark(FromUnderlying& message) {
+  if (!message.notified) return;
+  if (FromBaton* const copy = copy_of(message)) copy->notified = std::exchange(message.notified, false);
+}
+
 void Merge::drop_underlying(std::size_t index) {
   ++duplicates_;
+  move_mark(underlying_[index]);
   sources_.release(take_out(underlying_, index));
 }
 
@@ -179,12 +201,7 @@ void Merge::drop_underlying(std::size_t index) {
 void Merge::drop_duplicates() {
   for (std::size_t i = 0; i < underlying_.size();) {
     const FromUnderlying& message = underlying_[i];
-    const auto copy = std::find_if(baton_.begin(), baton_.end(), [&](const FromBaton& other) {
-      return other.position && other.publisher == message.publisher && other.position->header.also_underlying &&
-             other.position->header.underlying_count == message.number;
-    });
-    if (copy != baton_.end()) copy->notified = copy->notified || message.notified;
-    if (copy != baton_.end() || verdict_of(message) == Verdict::kNever)
+    if (copy_of(message) != nullptr || verdict_of(message) == Verdict::kNever)
       drop_underlying(i);
     else
       ++i;
@@ -231,11 +248,12 @@ bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
   const std::uint64_t evicted_before = evicted_;
   drop_duplicates();
   for (;;) {
-    const std::size_t unread = sources_.baton_unread();
-    if (unread != 0 && !underlying_.empty() && fetch_baton()) {
+    if (sources_.baton_unread() != 0 && !underlying_.empty() && fetch_baton()) {
       drop_duplicates();  // of a publisher whose first Baton message came just now
       continue;
     }
+    // After the fetch, which finds out what it must pass over: such a message may be a copy, and evicts nothing.
+    const std::size_t unread = sources_.baton_unread();
     std::size_t count = baton_.size() + unread;
     std::size_t oldest = underlying_.size();  // the oldest that counts
     for (std::size_t i = 0; i < underlying_.size(); ++i) {
@@ -313,7 +331,7 @@ std::size_t Merge::mark_notified() {
   std::size_t marked = 0;
   for (FromBaton& message : baton_) marked += std::exchange(message.notified, true) ? 0 : 1;
   for (FromUnderlying& message : underlying_) {
-    if (message.notified || !counts(message, unread)) continue;
+    if (message.notified || !counts(message, unread) || may_be_copy(message)) continue;
     message.notified = true;
     ++marked;
   }

@@ -46,8 +46,10 @@ class MergeSources {
   /// False: Baton's queue is empty, or no more samples may be held.
   virtual bool take_baton(FromBaton* message) = 0;
   virtual bool baton_has_data() const = 0;
-  /// Messages in Baton's queue.
+  /// Messages in Baton's queue, without those of baton_awaits().
   virtual std::size_t baton_unread() const = 0;
+  /// True if a take has passed over messages of this publisher, because their memory has not arrived yet.
+  virtual bool baton_awaits(const transport::Gid& publisher) const = 0;
   /// False: nothing has come.
   virtual bool take_underlying(FromUnderlying* message) = 0;
   virtual bool underlying_has_data() const = 0;
@@ -143,6 +145,9 @@ class Merge {
   PathOrder::Verdict verdict_of(const FromUnderlying& message);
   bool older_waits(const FromBaton& message, const PathOrder& order) const;
   bool counts(const FromUnderlying& message, std::size_t unread);
+  bool may_be_copy(const FromUnderlying& message) const;
+  FromBaton* copy_of(const FromUnderlying& message);
+  void move_mark(FromUnderlying& message);
 
   friend struct Simulation;  // counts the samples in baton_, in tests
 

@@ -20,15 +20,16 @@ struct Simulation final : MergeSources {
   struct Options {
     Merge::Options merge;
     std::size_t publishers = 1;
-    std::size_t queue = 8;          // of Baton's reader, per publisher, if it keeps all
-    std::size_t held = 8;           // samples that the merge may hold, per publisher
-    bool announces_older = true;    // publishers state which older messages newcomers get
-    unsigned lost_one_in = 0;       // of the underlying path; 0: none
-    unsigned ends_one_in = 0;       // of the publishers, at each step
-    unsigned takes_one_in = 2;      // steps in which the application takes; 0: none
-    std::int64_t step_ns = 1;       // of the clock
-    bool keeps_samples = true;      // the application keeps samples for a while
-    bool matched_at_start = false;  // by the underlying RMW
+    std::size_t queue = 8;               // of Baton's reader, per publisher, if it keeps all
+    std::size_t held = 8;                // samples that the merge may hold, per publisher
+    bool announces_older = true;         // publishers state which older messages newcomers get
+    unsigned lost_one_in = 0;            // of the underlying path; 0: none
+    unsigned ends_one_in = 0;            // of the publishers, at each step
+    unsigned without_memory_one_in = 5;  // of the messages in an empty queue of Baton's
+    unsigned takes_one_in = 2;           // steps in which the application takes; 0: none
+    std::int64_t step_ns = 1;            // of the clock
+    bool keeps_samples = true;           // the application keeps samples for a while
+    bool matched_at_start = false;       // by the underlying RMW
   };
   struct Sent {
     std::size_t publisher;
@@ -42,6 +43,8 @@ struct Simulation final : MergeSources {
     OrderHeader last;
     std::uint64_t sequence = 0;
     bool attached = false, matched = false, other_reader = false, newcomer = false, ended = false;
+    bool without_memory = false;  // what is in the queue lies in memory that has not arrived yet
+    bool passed_over = false;     // and a take has seen that
     std::deque<FromBaton> queue;
     std::deque<FromUnderlying> in_flight;
     std::uint64_t delivered_number = 0;
@@ -69,7 +72,9 @@ struct Simulation final : MergeSources {
     meanwhile();
     Publisher* oldest = nullptr;
     for (Publisher& each : publishers) {
-      if (each.queue.empty() || held_of(each) >= options.held) continue;
+      if (each.queue.empty()) continue;
+      each.passed_over = each.without_memory;
+      if (each.passed_over || held_of(each) >= options.held) continue;
       if (oldest == nullptr || each.queue.front().source_time_ns < oldest->queue.front().source_time_ns) oldest = &each;
     }
     if (oldest == nullptr) return false;
@@ -86,8 +91,12 @@ struct Simulation final : MergeSources {
   bool baton_has_data() const override { return baton_unread() != 0; }
   std::size_t baton_unread() const override {
     std::size_t unread = 0;
-    for (const Publisher& each : publishers) unread += each.queue.size();
+    for (const Publisher& each : publishers) unread += each.passed_over ? 0 : each.queue.size();
     return unread;
+  }
+  bool baton_awaits(const transport::Gid& publisher) const override {
+    return std::any_of(publishers.begin(), publishers.end(),
+                       [&](const Publisher& each) { return each.gid == publisher && each.passed_over; });
   }
   bool take_underlying(FromUnderlying* message) override {
     meanwhile();
@@ -125,6 +134,7 @@ struct Simulation final : MergeSources {
     const bool also =
         publisher.other_reader || (!publisher.attached && publisher.matched) || (announces && publisher.matched);
     const bool lives_long = options.merge.lifespan_ns == INT64_MAX;
+    if (publisher.queue.empty() && one_in(options.without_memory_one_in)) publisher.without_memory = true;
     if (publisher.attached && (options.merge.keep_last || publisher.queue.size() < options.queue)) {
       OrderHeader header = publisher.last;
       header.also_underlying = also;
@@ -159,7 +169,9 @@ struct Simulation final : MergeSources {
       return one.source_time_ns < other.source_time_ns;
     }));
   }
+  static void memory_arrives(Publisher& publisher) { publisher.without_memory = publisher.passed_over = false; }
   void end(Publisher& publisher) {
+    memory_arrives(publisher);
     publisher.ended = true;
     publisher.in_flight.clear();
     add_publisher();
@@ -214,16 +226,23 @@ struct Simulation final : MergeSources {
       if (options.keeps_samples && one_in(20)) publisher.kept = random() % (options.held + 1);
       if (one_in(2)) publish(publisher);
       if (one_in(4)) arrive(publisher);
+      if (one_in(8)) memory_arrives(publisher);
       if (one_in(options.ends_one_in)) end(publisher);
     }
     if (one_in(options.takes_one_in)) take();
+  }
+  void arrive_all_underlying() {
+    for (Publisher& each : publishers) {
+      while (!each.in_flight.empty()) arrive(each);
+    }
   }
   void arrive_all() {
     running = false;
     for (Publisher& each : publishers) {
       each.kept = 0;
-      while (!each.in_flight.empty()) arrive(each);
+      memory_arrives(each);
     }
+    arrive_all_underlying();
   }
   /// Takes all remaining messages. `waits`: also those that must wait for a time.
   std::size_t drain(bool waits) {

@@ -138,6 +138,7 @@ Simulation::Options still(Merge::Options merge) {
   options.merge = merge;
   options.publishers = 2;
   options.matched_at_start = true;
+  options.without_memory_one_in = 0;
   return options;
 }
 
@@ -228,6 +229,20 @@ TEST_F(KeepLastTest, evicted_messages_are_counted_over_both_sources) {
   EXPECT_EQ(simulation.drain(false), 3U);
   EXPECT_TRUE(simulation.merge.exchange_lost());
   EXPECT_EQ(simulation.merge.evicted(), 3U);  // one more of each in its own history
+}
+
+TEST_F(KeepLastTest, a_message_whose_memory_has_not_arrived_does_not_evict_its_copy) {
+  for (int i = 0; i < 3; ++i) {
+    both.other_reader = true;
+    simulation.publish(both);
+  }
+  both.without_memory = true;
+  simulation.arrive_all_underlying();
+  EXPECT_FALSE(simulation.take()) << "it is not known which of Baton's messages are older";
+  EXPECT_EQ(simulation.merge.evicted(), 0U);
+  simulation.memory_arrives(both);
+  EXPECT_EQ(simulation.drain(false), 3U);
+  EXPECT_FALSE(simulation.merge.exchange_lost());
 }
 
 }  // namespace

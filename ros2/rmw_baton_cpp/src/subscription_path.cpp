@@ -126,6 +126,16 @@ void SubscriptionPath::stop() {
 }
 
 [[gnu::hot]] bool SubscriptionPath::take_underlying(FromUnderlying* message) {
+  while (fetch_underlying(message)) {
+    const bool repeated = reader_->matched() != 0 &&
+                          baton_context_->link_writers().repeats(baton_context_->participant(), message->publisher);
+    if (!repeated) return true;
+    release(*message);
+  }
+  return false;
+}
+
+[[gnu::hot]] bool SubscriptionPath::fetch_underlying(FromUnderlying* message) {
   if (signal_.dirty() && spare_.empty()) {
     SerializedMessage& added = buffers_.emplace_back();
     const rcutils_allocator_t allocator = rcutils_get_default_allocator();

@@ -107,12 +107,14 @@ class SubscriptionPath final : public WaitSetMember, private MergeSources {
   bool take_baton(FromBaton* message) override;
   bool baton_has_data() const override { return reader_->has_data(); }
   std::size_t baton_unread() const override { return reader_->unread(); }
+  bool baton_awaits(const transport::Gid& publisher) const override { return reader_->awaits_memory(publisher); }
   bool take_underlying(FromUnderlying* message) override;
   bool underlying_has_data() const override { return signal_.dirty(); }
   void release(const FromUnderlying& message) override { spare_.push_back(message.buffer); }
   bool underlying_matched() override;
 
   // With mutex_
+  bool fetch_underlying(FromUnderlying* message);
   bool direct() const;
   void forget_ended_publishers();
   Merge::Now now(std::int64_t monotonic_ns) const;

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The DDS writers that `baton link --ros2` has made for publishers of Baton's own programs. A subscription of this RMW gets the
+// messages of such a publisher through Baton, so those of its DDS writer are duplicates (docs/format/ros2-two-paths.md, section 6).
+//
+// Thread rules: all functions from any thread.
+#pragma once
+
+#include <mutex>
+#include <optional>
+#include <set>
+
+#include "baton/transport/transport.hpp"
+
+namespace baton::rmw {
+
+/// A publisher of this topic announces a DDS writer, whose gid it has; its node is the gid of Baton's publisher, in hexadecimal.
+inline constexpr const char* kLinkWriterTopic = "/_baton/ros2_writer";
+
+class LinkWriters {
+ public:
+  /// Whether a publisher of the underlying RMW is such a writer, and Baton's publisher is in the domain.
+  bool repeats(transport::Participant& participant, const transport::Gid& publisher);
+
+ private:
+  std::mutex mutex_;
+  std::set<transport::Gid> writers_;
+  std::optional<std::uint64_t> version_;  // of the graph at the last look
+};
+
+}  // namespace baton::rmw

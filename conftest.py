@@ -16,6 +16,7 @@ WAY_OUT = re.compile(r"make (setup|build|test)|apt-get install")
 LONG = (
     "python/tests/wheel_test.py",
     "tests/house/consumption_test.py",
+    "link/tests/bad_days_test.py",
     "ros2/tests/two_paths_test.py",
     "ros1/tests/debian_programs_test.py",
     "ros1/tests/every_type_test.py",

@@ -27,7 +27,7 @@ FOUND = re.search(r"^project\(baton VERSION ((\d+\.\d+)\.\d+)", (ROOT / "CMakeLi
 assert FOUND
 VERSION, ABI = FOUND[1], FOUND[2]  # the soname has major and minor version
 SYMBOLS = ROOT / f"debian/libbaton{ABI}.symbols"
-ROOMS = ("os", "memory", "message", "transport", "shared", "node")
+ROOMS = ("os", "memory", "message", "transport", "shared", "node", "link")
 # The objects of each library. The second replaces malloc, so what it defines is not in its header alone.
 LIBRARIES = {"libbaton": "baton_*_objects.dir", "libbaton_real_time_check": "baton_real_time_check.dir"}
 OF_CLASS = re.compile(r"(?:vtable|VTT|typeinfo|typeinfo name) for (.*)")

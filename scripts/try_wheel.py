@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs a wheel into a fresh environment outside of the checkout and uses it as somebody would on the first day.
 
-The import and its version; messages between two processes; `baton --version`, `generate`, `perf` and `demo`; and whether stubs, generator and
+The import and its version; messages between two processes; `baton --version`, `generate`, `perf`, `link` and `demo`; and whether stubs, generator and
 licence came along. `--packages DIR` takes what the wheel depends on from there instead of from the package index.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -132,8 +133,48 @@ def use(wheel: Path, version: str, python: Path, packages: Path | None, folder: 
     expect(run(baton, "perf", "peers"), "unix_socket", "baton perf peers")
     measured = run(baton, "perf", "run", "-p", "baton", "-p", "unix_socket", "-b", "64K", "-n", "20", "--rounds", "1")
     expect(measured, "unix_socket", "baton perf run")
+    run_link(environment, expect, folder, inside)
     run_demo(run, expect, wheel, folder, packages)
-    print("used: import, two processes, version, generate, perf, demo")
+    print("used: import, two processes, version, generate, perf, link, demo")
+
+
+LINKED = """
+import os, sys, baton
+from baton.msg.std_msgs import String
+
+node = baton.Node("far", runtime_directory=sys.argv[1])
+with baton.Link([f"127.0.0.1:{sys.argv[2]}"], port=int(sys.argv[3]), interface="lo", host_name="far", runtime_directory=sys.argv[1]):
+    publisher = node.advertise("linked", String)
+    assert publisher.wait_for_subscriptions(1, 60), "no subscription of the other host came"
+    publisher.publish({"data": "hello"})
+    input()  # until the other host has it
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+def run_link(environment: dict[str, str], expect, folder: Path, inside: Path) -> None:
+    """Two hosts on this machine: `baton link` of the wheel, and a Link of its package."""
+    here, there = free_port(), free_port()
+    (folder / "far").mkdir(mode=0o700)
+    ends = {"cwd": folder, "env": environment, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    link = [folder / "venv/bin/baton", "link", "--interface", "lo", "--port", str(here), "--host-name", "near"]
+    with subprocess.Popen(link, cwd=folder, env=environment) as near:
+        try:
+            words = [inside, "-c", LINKED, folder / "far", str(here), str(there)]
+            with subprocess.Popen(words, **ends) as far:
+                echo = [folder / "venv/bin/baton", "topic", "echo", "/linked", "--once", "--timeout", "60"]
+                done = subprocess.run(echo, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+                expect(done.stdout + done.stderr, "data: hello", "a topic of another host")
+                far.communicate("\n", timeout=60)
+        finally:
+            near.terminate()
+    if near.returncode or far.returncode:
+        sys.exit(f"try_wheel: the links ended with {near.returncode} and {far.returncode}")
 
 
 def run_demo(run, expect, wheel: Path, folder: Path, packages: Path | None) -> None:

@@ -2,7 +2,10 @@
 #include "carrier.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <optional>
+#include <thread>
 
 #include "baton/os/process.hpp"
 
@@ -14,16 +17,24 @@ using Level = Saying::Level;
 constexpr std::chrono::milliseconds kAnswer{1000};
 constexpr std::chrono::seconds kAskAgain{10};
 constexpr std::size_t kMostSilent = 1000;
-/// How long a subscription of the link waits for all hosts that want its channel: a host that has just died still counts.
-constexpr std::chrono::milliseconds kMatch{1000};
-/// Samples that may be under way, beyond a history that is kept.
+constexpr const char* kRos2Topic = "/_baton/ros2";  // docs/format/ros2-two-paths.md
+/// Messages under way that the link holds in their publisher's memory, for each host.
 constexpr std::uint32_t kUnderWay = 8;
+/// A process may have 1024 publishers of a topic (transport/src/graph.hpp): one with more would be ended by all others.
+constexpr std::size_t kMostProxiesOfTopic = 1000, kMostProxies = 32768;
+constexpr std::size_t kMostComplaints = 1000;
+/// How long the last messages of a publisher that is gone may take: longer than a host may be away.
+constexpr std::chrono::seconds kDeparture{30};
+/// Signs of life of publishers with manual liveliness are looked for 20 times in their lease, and not more or less often than this.
+constexpr std::chrono::milliseconds kSoonestSign{1}, kLatestSign{200};
+/// Why a message that the link's subscription should have sent was lost before.
+constexpr const char* kOverwritten = "the host, or the network to it, takes less than is published";
 constexpr std::uint8_t kWordsTag[8] = {'b', 't', 'n', 'w', 'o', 'r', 'd', '1'};
 
 /// This host's words, as a chunk.
 struct WordsChunk final : Outgoing {
   WordsChunk(const Gid& host, std::uint64_t sequence, const std::vector<std::byte>& words)
-      : memory(new std::byte[sizeof(memory::ChunkHeader) + words.size() + 3]) {
+      : memory(new std::byte[sizeof(memory::ChunkHeader) + words.size()]) {
     memory::ChunkHeader header{};
     header.magic = memory::kChunkMagic;
     header.version = memory::kChunkVersion;
@@ -36,7 +47,6 @@ struct WordsChunk final : Outgoing {
     std::memcpy(memory.get() + sizeof header, words.data(), words.size());
     bytes = memory.get();
     size_bytes = sizeof header + words.size();
-    publisher = host;
   }
   const std::unique_ptr<std::byte[]> memory;
 };
@@ -51,36 +61,56 @@ struct ArrivingWords final : Arriving {
 
 }  // namespace
 
-/// What the other hosts say.
-class Carrier::Listener final : public Receiver {
+/// Gives the newest words.
+class Carrier::WordsSource final : public Source {
  public:
-  Listener(std::shared_ptr<Saying> saying, std::function<void()> changed)
-      : saying_(std::move(saying)), changed_(std::move(changed)) {}
-  std::unique_ptr<Arriving> begin(const memory::ChunkHeader& header, std::size_t arriving_bytes) override {
-    const Result<ArrivedHeader> arrived = read_header(header, arriving_bytes);
-    if (!arrived || arriving_bytes > kMaxWordsBytes ||
-        std::memcmp(header.type_hash, kWordsTag, sizeof kWordsTag) != 0) {
-      saying_->say_rarely("words", Level::kError, Errc::protocol_violation, "another host says words that are none");
-      return nullptr;
-    }
-    return std::make_unique<ArrivingWords>(arrived->header.size_bytes);
+  void set(std::shared_ptr<const Outgoing> words) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    words_ = std::move(words);
   }
-  void deliver(std::unique_ptr<Arriving> arriving) override {
-    Result<Words> words = decode(arriving->message, arriving->size_bytes);
-    if (!words || std::memcmp(words->host.data(), arriving->header.publisher_id, words->host.size()) != 0) {
-      saying_->say_rarely("words", Level::kError, Errc::protocol_violation, "another host says words that are none");
-      return;
-    }
-    bool first = false;
-    const std::string name = words->host_name;
+  Found next(std::shared_ptr<const Outgoing>& chunk) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!words_) return Found::kNothing;
+    chunk = std::move(words_);
+    return Found::kChunk;
+  }
+  bool empty() const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return !words_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const Outgoing> words_;
+};
+
+/// The other hosts, and what they say.
+class Carrier::Hosts final : public Listener, public Receiver {
+ public:
+  Hosts(std::shared_ptr<Saying> saying, std::function<void()> changed)
+      : saying_(std::move(saying)), changed_(std::move(changed)) {}
+
+  void joined(const Gid& host) override {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      const Gid host = words->host;
-      if (hosts_.size() >= kMostHosts && hosts_.count(host) == 0) return;
-      first = hosts_.insert_or_assign(host, std::move(*words)).second;
+      hosts_.emplace(host, std::nullopt);
     }
-    if (first) saying_->say(Level::kInfo, Errc{}, "host " + name + " is connected");
     changed_();
+  }
+  void connected(const Gid& host, bool connected) override {
+    std::string name;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto found = hosts_.find(host);
+      if (found == hosts_.end() || !found->second) return;
+      name = found->second->host_name;
+    }
+    if (connected) {
+      saying_->say(Level::kInfo, Errc{}, "host " + name + " is connected again");
+    } else {
+      saying_->say(Level::kWarning, Errc{},
+                   "host " + name + " is not reached any more; it is forgotten if that lasts for 20 s");
+    }
   }
   void gone(const Gid& host) override {
     std::string name;
@@ -88,75 +118,130 @@ class Carrier::Listener final : public Receiver {
       const std::lock_guard<std::mutex> lock(mutex_);
       const auto found = hosts_.find(host);
       if (found == hosts_.end()) return;
-      name = found->second.host_name;
+      if (found->second) name = found->second->host_name;
       hosts_.erase(found);
     }
-    saying_->say(Level::kWarning, Errc{}, "host " + name + " has left, or is not reached any more");
+    if (!name.empty()) saying_->say(Level::kWarning, Errc{}, "host " + name + " has left");
     changed_();
   }
-  std::vector<Words> hosts() const {
+
+  std::unique_ptr<Arriving> begin(const Gid&, const memory::ChunkHeader& header, std::size_t message_bytes) override {
+    const Result<ArrivedHeader> arrived = read_header(header, message_bytes);
+    if (!arrived || message_bytes > kMaxWordsBytes || std::memcmp(header.type_hash, kWordsTag, sizeof kWordsTag) != 0) {
+      no_words();
+      return nullptr;
+    }
+    return std::make_unique<ArrivingWords>(message_bytes);
+  }
+  bool deliver(const Gid& host, Arriving& arriving) override {
+    Result<Words> words = decode(arriving.message, arriving.size_bytes);
+    if (!words || words->host != host) {
+      no_words();
+      return true;
+    }
+    bool first = false;
+    const std::string name = words->host_name;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto found = hosts_.find(host);
+      if (found == hosts_.end()) return true;
+      first = !found->second;
+      found->second = std::move(*words);
+    }
+    if (first) saying_->say(Level::kInfo, Errc{}, "host " + name + " is connected");
+    changed_();
+    return true;
+  }
+
+  std::set<Gid> all() const {
+    std::set<Gid> out;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [host, words] : hosts_) out.insert(host);
+    return out;
+  }
+  std::vector<Words> words() const {
     std::vector<Words> out;
     const std::lock_guard<std::mutex> lock(mutex_);
-    for (const auto& [id, words] : hosts_) out.push_back(words);
+    for (const auto& [host, words] : hosts_) {
+      if (words) out.push_back(*words);
+    }
     return out;
   }
 
  private:
-  static constexpr std::size_t kMostHosts = 256;
+  void no_words() {
+    saying_->say_rarely("words", Level::kError, Errc::protocol_violation, "another host says words that are none");
+  }
   const std::shared_ptr<Saying> saying_;
   const std::function<void()> changed_;
   mutable std::mutex mutex_;
-  std::map<Gid, Words> hosts_;
+  std::map<Gid, std::optional<Words>> hosts_;
 };
 
 Carrier::Carrier(std::shared_ptr<transport::Participant> participant, std::string host_name,
                  std::shared_ptr<Saying> saying, std::function<void()> changed)
-    : participant_(std::move(participant)), saying_(std::move(saying)), changed_(std::move(changed)) {
+    : participant_(std::move(participant)),
+      saying_(std::move(saying)),
+      changed_(std::move(changed)),
+      copied_(std::make_shared<std::atomic<std::size_t>>(0)) {
   own_.host_name = std::move(host_name);
 }
 
 Carrier::~Carrier() {
-  outbound_.reset();
-  in_.clear();
+  ros2_.reset();
+  words_out_.clear();
   out_.clear();
-  words_in_.reset();
-  words_out_.reset();
+  in_.clear();
   engine_.reset();
   proxies_.clear();
 }
 
-Result<void> Carrier::open(const EngineOptions& options) {
+Result<void> Carrier::open(EngineOptions options, const Ros2Options* ros2) {
   Result<std::array<std::uint8_t, 16>> id = os::random_id();
   if (!id) return id.error();
   own_.host = *id;
-  Result<std::unique_ptr<Engine>> engine = make_engine(options);
+  options.host = *id;
+  options.host_name = own_.host_name;
+  known_hosts_ = std::make_shared<Hosts>(saying_, changed_);
+  // Words are said once: those of the first connection must not come before their receiver.
+  Result<std::unique_ptr<Engine>> engine = make_engine(options, known_hosts_, {{kWordsChannel, known_hosts_}});
   if (!engine) return engine.error();
   engine_ = std::move(*engine);
-  engine_->on_change(changed_);
-  outbound_ = std::make_unique<Outbound>(saying_);
-  if (Result<void> started = outbound_->start(); !started) return started;
-  listener_ = std::make_shared<Listener>(saying_, changed_);
-  ChannelQos qos;
-  qos.transient_local = true;
-  Result<std::unique_ptr<Outlet>> out = engine_->open_outlet(kWordsChannel, qos);
-  if (!out) return out.error();
-  words_out_ = std::move(*out);
-  Result<std::shared_ptr<void>> in = engine_->open_receiver(kWordsChannel, qos, listener_);
-  if (!in) return in.error();
-  words_in_ = std::move(*in);
+  if (ros2 == nullptr) return {};
+  Ros2Options side = *ros2;
+  side.host = own_.host;
+  side.changed = changed_;
+  Result<std::unique_ptr<Ros2Side>> made = make_ros2_side(participant_, saying_, side);
+  if (!made) return made.error();
+  ros2_ = std::move(*made);
+  own_.ros2_domain = side.domain;
   return {};
 }
 
+std::uint16_t Carrier::port() const { return engine_->port(); }
+
 /// The endpoints of the domain but for those that the link has made itself.
-std::vector<End> Carrier::ends_here() const {
+std::vector<End> Carrier::ends_here() {
   std::set<Gid> own;
-  for (const auto& [channel, out] : out_) {
-    if (out.reader) own.insert(out.reader->gid());
-  }
+  for (const auto& [key, out] : out_) own.merge(out.source->readers());
   for (const auto& [gid, proxy] : proxies_) own.insert(gid);
+  // Another host that knew them would leave their DDS writers to this one, which does not send on what it relays.
+  if (ros2_) own.insert(ros2_->publishers().begin(), ros2_->publishers().end());
   std::vector<End> ends;
-  for (const transport::EndpointInfo& info : participant_->endpoints()) {
+  const std::vector<transport::EndpointInfo> all = participant_->endpoints();
+  // Processes of rmw_baton_cpp, whose services travel by the DDS below.
+  std::set<std::uint64_t> ros2;
+  connections_.clear();
+  auto writers = std::make_shared<std::set<Gid>>();
+  for (const transport::EndpointInfo& info : all) {
+    connections_[info.gid] = info.connection;
+    if (info.is_writer) writers->insert(info.gid);
+    if (info.topic == kRos2Topic) ros2.insert(info.connection);
+  }
+  writers_ = std::move(writers);
+  for (const transport::EndpointInfo& info : all) {
     if (own.count(info.gid) != 0) continue;
+    if (!is_topic(info.topic) && ros2.count(info.connection) != 0) continue;
     End end;
     end.gid = info.gid;
     end.is_writer = info.is_writer;
@@ -170,6 +255,32 @@ std::vector<End> Carrier::ends_here() const {
   return ends;
 }
 
+bool Carrier::add_departing(std::vector<End>& here) {
+  const auto now = std::chrono::steady_clock::now();
+  std::map<Gid, End> publishers;
+  for (const End& end : here) {
+    if (end.is_writer) publishers.emplace(end.gid, end);
+  }
+  for (const auto& [gid, end] : publishers_) {
+    if (publishers.count(gid) == 0) departing_.emplace(gid, Departing{end, now});
+  }
+  publishers_ = publishers;
+  for (auto at = departing_.begin(); at != departing_.end();) {
+    const bool under_way =
+        publishers.count(at->first) == 0 && now - at->second.since < kDeparture &&
+        std::any_of(out_.begin(), out_.end(), [&](const auto& out) {
+          return out.second.publishers.count(at->first) != 0 && !out.second.flow->idle() && !out.second.flow->ended();
+        });
+    if (under_way) {
+      here.push_back(at->second.end);
+      ++at;
+    } else {
+      at = departing_.erase(at);
+    }
+  }
+  return !departing_.empty();
+}
+
 /// Null if no process says it, or if what it says is no definition.
 std::shared_ptr<const CarriedType> Carrier::type_of(const Gid& endpoint, const std::string& name,
                                                     const TypeHash& hash) {
@@ -177,12 +288,14 @@ std::shared_ptr<const CarriedType> Carrier::type_of(const Gid& endpoint, const s
   if (known != types_.end()) return known->second;
   // A process that is stopped does not answer, and must not hold the others up.
   const auto now = std::chrono::steady_clock::now();
-  const auto silent = silent_.find(endpoint);
+  const auto connection = connections_.find(endpoint);
+  const std::uint64_t process = connection == connections_.end() ? 0 : connection->second;
+  const auto silent = silent_.find(process);
   if (silent != silent_.end() && now - silent->second < kAskAgain) return nullptr;
   Result<transport::TypeInfo> info = participant_->type_of(endpoint, kAnswer);
   if (!info) {
     if (silent_.size() >= kMostSilent) silent_.clear();
-    silent_[endpoint] = now;
+    if (info.error().code == Errc::timed_out) silent_[process] = std::chrono::steady_clock::now();
     saying_->say_rarely("type " + name, Level::kWarning, info.error().code, info.error().message + "; trying again");
     return nullptr;
   }
@@ -199,10 +312,13 @@ std::shared_ptr<const CarriedType> Carrier::type_of(const Gid& endpoint, const s
   return type;
 }
 
-void Carrier::complain(const std::set<std::string>& complaints) {
-  for (const std::string& complaint : complaints) {
+void Carrier::complain(std::set<std::string> complaints) {
+  if (complaints.size() > kMostComplaints)
+    complaints.erase(std::next(complaints.begin(), kMostComplaints), complaints.end());
+  for (const std::string& complaint : complaints) {  // only this thread writes complaints_
     if (complaints_.count(complaint) == 0) saying_->say(Level::kWarning, Errc::unsupported, complaint);
   }
+  const std::lock_guard<std::mutex> lock(mutex_);
   complaints_ = complaints;
 }
 
@@ -223,8 +339,8 @@ bool Carrier::receive(const Plan& plan) {
   bool again = false;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto at = proxies_.begin(); at != proxies_.end();) {
-    // One whose channel closes is made anew: what it did not get meanwhile is not lost to later subscriptions.
-    if (plan.receiving.count(at->first) != 0 && (!at->second.joined || plan.channels.count(at->second.channel) != 0)) {
+    if (plan.receiving.count(at->first) != 0) {
+      at->second.joined = at->second.joined && plan.channels.count(at->second.channel) != 0;
       ++at;
       continue;
     }
@@ -232,9 +348,21 @@ bool Carrier::receive(const Plan& plan) {
     if (channel != in_.end()) channel->second.channel->remove(at->first);
     at = proxies_.erase(at);
   }
-  for (auto at = in_.begin(); at != in_.end();)
-    at = plan.channels.count(at->first) != 0 ? std::next(at) : in_.erase(at);
+  for (auto at = in_.begin(); at != in_.end();) {
+    if (plan.channels.count(at->first) != 0) {
+      ++at;
+      continue;
+    }
+    at->second.open.reset();
+    if (at->second.channel) {
+      received_before_ += at->second.channel->delivered();
+      refused_before_ += at->second.channel->refused();
+    }
+    at = in_.erase(at);
+  }
 
+  std::map<std::string, std::size_t> of_topic;
+  for (const auto& [gid, proxy] : proxies_) ++of_topic[proxy.topic];
   for (const auto& [gid, wanted] : plan.receiving) {
     const std::string channel = channel_of(wanted.publisher);
     const std::string& topic = wanted.publisher.topic;
@@ -246,9 +374,12 @@ bool Carrier::receive(const Plan& plan) {
         continue;
       }
       In& in = in_[channel];
-      if (!in.channel) in.channel = std::make_shared<InboundChannel>(topic, type, saying_);
+      if (!in.channel) {
+        in.name = numbered(channel, ++last_channel_);
+        in.channel = std::make_shared<InboundChannel>(topic, type, saying_, is_request(topic) ? answerable_ : nullptr);
+      }
       if (!in.open) {
-        Result<std::shared_ptr<void>> open = engine_->open_receiver(channel, plan.channels.at(channel), in.channel);
+        Result<std::shared_ptr<void>> open = engine_->open_receiver(in.name, in.channel);
         if (!open) {
           saying_->say_rarely("receiver " + channel, Level::kError, open.error().code, open.error().message);
           again = true;
@@ -260,62 +391,77 @@ bool Carrier::receive(const Plan& plan) {
     auto proxy = proxies_.find(gid);
     if (proxy == proxies_.end()) {
       if (!type && !wanted.type) continue;  // the other host says its type soon
+      if (of_topic[topic] >= kMostProxiesOfTopic || proxies_.size() >= kMostProxies) {
+        saying_->say_rarely("publishers", Level::kWarning, Errc::limit_reached,
+                            "publishers of other hosts are left out, for example one of '" + topic + "' of host " +
+                                wanted.host_name + ": there are " + std::to_string(kMostProxiesOfTopic) +
+                                " of a topic, or " + std::to_string(kMostProxies) + " in all");
+        continue;
+      }
+      ++of_topic[topic];
       Result<std::shared_ptr<transport::Writer>> writer = make_proxy(gid, wanted, type ? type->info : *wanted.type);
       if (!writer) {
         saying_->say_rarely("publisher " + topic, Level::kError, writer.error().code, writer.error().message);
         again = true;
         continue;
       }
-      proxy = proxies_.emplace(gid, Proxy{std::move(*writer), channel, topic, false}).first;
+      proxy = proxies_.emplace(gid, Proxy{std::move(*writer), channel, topic, wanted.host_name, false}).first;
     }
     if (!wanted.fits || proxy->second.joined) continue;
-    in_[channel].channel->add(proxy->second.writer);
+    in_[channel].channel->add(proxy->second.writer, wanted.publisher.qos.durability == Durability::kVolatile);
     proxy->second.joined = true;
   }
   return again;
 }
 
-bool Carrier::open_out(const std::string& channel, const Sending& sending) {
+/// Null: it cannot be made, which was said.
+std::shared_ptr<transport::Reader> Carrier::subscribe(const CarriedType& type, const Sending& sending) {
+  transport::Participant::ReaderOptions options;
+  options.topic = sending.topic;
+  options.node = "link";
+  options.type = type.info;
+  options.qos = sending.request;
+  options.qos.held = kUnderWay;
+  options.not_relayed = true;
+  Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);
+  if (reader) return *reader;
+  saying_->say_rarely("subscription " + sending.topic, Level::kError, reader.error().code, reader.error().message);
+  return nullptr;
+}
+
+/// The subscription with the quality of service that is wanted now. What the one before has is sent first: others want it.
+bool Carrier::resubscribe(Out& out, const Sending& sending) {
+  const std::shared_ptr<transport::Reader> reader = subscribe(*out.type, sending);
+  if (!reader || !out.source->replace(reader)) return false;
+  out.reader = reader;
+  out.request = sending.request;
+  out.flow->wake();
+  return true;
+}
+
+bool Carrier::open_out(const std::pair<Gid, std::string>& key, const Sending& sending) {
   std::shared_ptr<const CarriedType> type;
   for (const transport::EndpointInfo& info : participant_->endpoints()) {
     if (sending.publishers.count(info.gid) != 0) type = type_of(info.gid, info.type_name, info.type_hash);
     if (type) break;
   }
   if (!type) return false;
-  Out& out = out_[channel];
-  const auto now = std::chrono::steady_clock::now();
-  if (!out.outlet) {
-    Result<std::unique_ptr<Outlet>> outlet = engine_->open_outlet(channel, sending.qos);
-    if (!outlet) {
-      saying_->say_rarely("outlet " + channel, Level::kError, outlet.error().code, outlet.error().message);
-      return false;
-    }
-    out.outlet = std::move(*outlet);
-    out.since = now;
-    out.topic = sending.topic;
-    out.request = sending.request;
-  }
-  const std::size_t matched = out.outlet->matched();
-  if (matched == 0 || (matched < sending.hosts && now - out.since < kMatch)) return false;
-  transport::Participant::ReaderOptions options;
-  options.topic = sending.topic;
-  options.node = "link";
-  options.type = type->info;
-  options.qos = sending.request;
-  options.qos.held = kUnderWay + (sending.qos.transient_local ? sending.qos.depth : 0);
-  Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);
-  if (!reader) {
-    saying_->say_rarely("subscription " + sending.topic, Level::kError, reader.error().code, reader.error().message);
-    return false;
-  }
-  out.reader = *reader;
-  if (Result<void> added =
-          outbound_->add(channel, sending.topic, *reader, out.outlet, sending.publishers, options.qos.held);
-      !added) {
-    saying_->say_rarely("subscription " + sending.topic, Level::kError, added.error().code, added.error().message);
-    out.reader.reset();
-    return false;
-  }
+  const std::shared_ptr<transport::Reader> reader = subscribe(*type, sending);
+  if (!reader) return false;
+  Out out;
+  out.topic = sending.topic;
+  out.type = type;
+  out.request = sending.request;
+  out.lease = sending.lease;
+  out.publishers = sending.publishers;
+  out.clients = sending.clients;
+  out.reader = reader;
+  out.source = std::make_shared<TopicSource>(sending.topic, reader, kUnderWay, copied_, saying_);
+  out.source->set_publishers(sending.publishers, writers_);
+  if (is_response(sending.topic)) out.source->set_clients(sending.clients);
+  out.flow = engine_->open_flow(key.first, key.second, out.source);
+  if (!out.flow) return false;
+  out_.emplace(key, std::move(out));
   return true;
 }
 
@@ -323,23 +469,36 @@ bool Carrier::send(const Plan& plan) {
   bool again = false;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto at = out_.begin(); at != out_.end();) {
+    Out& out = at->second;
     const auto wanted = plan.sending.find(at->first);
-    const QoS& request = at->second.request;
-    const bool same = wanted != plan.sending.end() && wanted->second.request.depth <= request.depth &&
-                      wanted->second.request.history == request.history;
-    if (same) {
-      if (at->second.reader) outbound_->set_publishers(at->first, wanted->second.publishers);
+    if (!out.flow->ended() && wanted != plan.sending.end()) {
+      if (wanted->second.request.depth > out.request.depth || wanted->second.request.history != out.request.history)
+        again = !resubscribe(out, wanted->second) || again;
+      out.lease = wanted->second.lease;
+      out.publishers = wanted->second.publishers;
+      const bool waited = out.source->waits();
+      out.source->set_publishers(out.publishers, writers_);
+      if (waited) out.flow->wake();
+      again = again || out.source->waits();
+      if (wanted->second.clients != out.clients) {
+        out.clients = wanted->second.clients;
+        out.source->set_clients(out.clients);
+      }
       ++at;
       continue;
     }
-    outbound_->remove(at->first);
+    sent_before_ += out.flow->sent();
     at = out_.erase(at);
   }
-  for (const auto& [channel, sending] : plan.sending) {
-    const auto known = out_.find(channel);
-    if (known != out_.end() && known->second.reader) continue;
-    again = !open_out(channel, sending) || again;
+  for (const auto& [key, sending] : plan.sending) {
+    if (out_.count(key) == 0) again = !open_out(key, sending) || again;
   }
+  Answerable::Clients answerable;
+  for (const auto& [key, out] : out_) {
+    if (out.reader->matched() == 0) continue;
+    for (const Gid& client : out.clients) answerable.emplace(key.first, client);
+  }
+  answerable_->set(std::move(answerable));
   return again;
 }
 
@@ -348,13 +507,15 @@ bool Carrier::say_words(const std::vector<End>& here) {
   own_.types.clear();
   own_.wants.clear();
   bool again = false;
-  const bool alone = listener_->hosts().empty();  // then no process is asked for its types
+  const std::set<Gid> hosts = known_hosts_->all();
+  const bool alone = hosts.empty();  // then no process is asked for its types
   std::set<std::pair<std::string, TypeHash>> known;
   for (const End& end : here) {
     if (!is_carried(end.topic) && end.is_writer) continue;
     own_.ends.push_back(end);
-    if (alone || !end.is_writer || !known.insert({end.type_name, end.hash}).second) continue;
+    if (alone || !end.is_writer || known.count({end.type_name, end.hash}) != 0) continue;
     if (const std::shared_ptr<const CarriedType> type = type_of(end.gid, end.type_name, end.hash)) {
+      known.insert({end.type_name, end.hash});
       own_.types.emplace_back(type, &type->info);
     } else {
       again = true;
@@ -363,53 +524,141 @@ bool Carrier::say_words(const std::vector<End>& here) {
   std::set<std::string> wants;
   for (const auto& [gid, proxy] : proxies_) {
     const auto in = in_.find(proxy.channel);
-    if (in != in_.end() && in->second.open && proxy.writer->matched() > 0) wants.insert(proxy.channel);
+    if (in != in_.end() && in->second.open && proxy.writer->matched() > 0) wants.insert(in->second.name);
   }
   own_.wants.assign(wants.begin(), wants.end());
+  for (auto at = words_out_.begin(); at != words_out_.end();)
+    at = hosts.count(at->first) != 0 ? std::next(at) : words_out_.erase(at);
   std::vector<std::byte> words = encode(own_);
-  if (words == said_) return again;
   if (words.size() > kMaxWordsBytes) {
     saying_->say_rarely("words", Level::kError, Errc::limit_reached, "this host has too many endpoints to tell others");
     return again;
   }
-  const Result<void> written = words_out_->write(std::make_shared<WordsChunk>(own_.host, ++words_sequence_, words));
-  if (written) {
-    said_ = std::move(words);
-  } else {
-    saying_->say_rarely("words", Level::kWarning, written.error().code,
-                        "other hosts do not hear from this one: " + written.error().message);
+  const bool news = words != said_;
+  std::shared_ptr<const Outgoing> chunk;
+  const auto say_to = [&](Said& said) {
+    if (!chunk) chunk = std::make_shared<WordsChunk>(own_.host, ++words_sequence_, words);
+    said.source->set(chunk);
+    if (said.flow) said.flow->wake();
+  };
+  for (const Gid& host : hosts) {
+    Said& said = words_out_[host];
+    if (said.flow && said.flow->ended()) said = {};  // it has left and joined again
+    if (said.flow) {
+      if (news) say_to(said);
+      continue;
+    }
+    said.source = std::make_shared<WordsSource>();
+    say_to(said);
+    said.flow = engine_->open_flow(host, kWordsChannel, said.source);
   }
+  said_ = std::move(words);
   return again;
+}
+
+void Carrier::drain(std::chrono::nanoseconds most) const {
+  const auto end = std::chrono::steady_clock::now() + most;
+  for (;;) {
+    std::set<Gid> connected;
+    for (const HostState& host : engine_->hosts()) {
+      if (host.connected) connected.insert(host.id);
+    }
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const bool under_way = std::any_of(out_.begin(), out_.end(), [&](const auto& out) {
+        return connected.count(out.first.first) != 0 && !out.second.flow->ended() && !out.second.flow->idle();
+      });
+      if (!under_way || std::chrono::steady_clock::now() >= end) return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+std::vector<LinkedHost> Carrier::linked_hosts() const {
+  std::vector<LinkedHost> out;
+  for (const Words& words : known_hosts_->words()) {
+    LinkedHost host;
+    host.host = words.host;
+    host.ros2_domain = words.ros2_domain;
+    for (const End& end : words.ends) {
+      if (end.is_writer) host.publishers.insert(end.gid);
+    }
+    out.push_back(std::move(host));
+  }
+  return out;
 }
 
 bool Carrier::step() {
-  const std::vector<End> here = ends_here();
-  const Plan now = plan(here, listener_->hosts());
+  std::vector<End> here = ends_here();
+  bool again = add_departing(here);
+  const Plan now = plan(here, known_hosts_->words());
   complain(now.complaints);
-  bool again = receive(now);
+  again = receive(now) || again;
   again = send(now) || again;
   again = say_words(here) || again;
+  if (ros2_) again = ros2_->step(linked_hosts()) || again;
   return again;
 }
 
+std::chrono::nanoseconds Carrier::send_signs() {
+  std::chrono::nanoseconds soon = std::chrono::hours(1);
+  for (const auto& [key, out] : out_) {  // only this thread changes out_
+    if (out.lease == kInfinite) continue;
+    soon = std::min(soon, std::clamp<std::chrono::nanoseconds>(out.lease / 20, kSoonestSign, kLatestSign));
+    if (out.source->look_for_signs()) out.flow->wake();
+  }
+  return soon;
+}
+
+void Carrier::fill_topics(Link::State& state) const {
+  for (const auto& [key, out] : out_) {
+    const Gid& id = key.first;
+    const auto host =
+        std::find_if(state.hosts.begin(), state.hosts.end(), [&](const HostState& each) { return each.id == id; });
+    TopicState& topic = state.topics.emplace_back();
+    topic.topic = out.topic;
+    topic.type_name = out.type->info.name;
+    topic.sending = true;
+    topic.messages = out.source->tally().messages();
+    topic.bytes = out.source->tally().bytes();
+    topic.dropped = out.source->lost();
+    if (topic.dropped > 0) topic.dropped_why = kOverwritten;
+    if (host == state.hosts.end()) continue;  // it has just gone
+    topic.hosts = {host->name};
+    host->dropped += topic.dropped;
+    if (topic.dropped > 0) host->dropped_why = kOverwritten;
+  }
+  for (const auto& [channel, in] : in_) {
+    if (!in.open) continue;
+    TopicState& topic = state.topics.emplace_back();
+    topic.topic = in.channel->topic();
+    topic.type_name = in.channel->type_name();
+    std::set<std::string> hosts;
+    for (const auto& [gid, proxy] : proxies_)
+      if (proxy.channel == channel) hosts.insert(proxy.host_name);
+    topic.hosts.assign(hosts.begin(), hosts.end());
+    topic.messages = in.channel->tally().messages();
+    topic.bytes = in.channel->tally().bytes();
+    topic.dropped = in.channel->tally().dropped();
+    topic.dropped_why = in.channel->tally().why();
+  }
+}
+
 void Carrier::fill(Link::State& state) const {
-  if (listener_) {
-    for (const Words& host : listener_->hosts()) state.hosts.push_back(host.host_name);
-  }
+  state.id = own_.host;
+  state.hosts = engine_->hosts();
+  state.peers = engine_->peers();
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& [channel, out] : out_) {
-    if (out.reader) state.sending.push_back(out.topic);
-  }
-  std::set<std::string> topics;
-  for (const auto& [gid, proxy] : proxies_) {
-    if (in_.count(proxy.channel) != 0) topics.insert(proxy.topic);
-  }
-  state.receiving.assign(topics.begin(), topics.end());
+  state.sent = sent_before_;
+  for (const auto& [key, out] : out_) state.sent += out.flow->sent();
+  state.received = received_before_;
+  state.refused = refused_before_;
   for (const auto& [name, in] : in_) {
     state.received += in.channel->delivered();
     state.refused += in.channel->refused();
   }
-  if (outbound_) state.sent = outbound_->sent();
+  fill_topics(state);
+  state.notes.assign(complaints_.begin(), complaints_.end());
 }
 
 }  // namespace baton::link

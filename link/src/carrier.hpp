@@ -2,8 +2,8 @@
 // The working link: applies the plan. Each change of the domain, or of what another host says, makes a new plan; the difference is
 // opened and closed.
 // A message gets through from the moment at which its publisher sees the link's subscription, because the path is made from its far
-// end: (1) the far link has a publisher that stands for this one, (2) its subscription there is connected, (3) the far link wants the
-// channel, (4) this link's outlet is connected, (5) this link subscribes.
+// end: (1) the far link has a publisher that stands for this one, (2) a subscription there is connected to it, (3) the far link wants
+// the channel, (4) this link subscribes, and opens a flow.
 // Thread rules: step() by one thread; the rest by any.
 #pragma once
 
@@ -21,6 +21,7 @@
 #include "inbound.hpp"
 #include "outbound.hpp"
 #include "plan.hpp"
+#include "ros2/ros2.hpp"
 #include "saying.hpp"
 
 namespace baton::link {
@@ -31,60 +32,95 @@ class Carrier {
   Carrier(std::shared_ptr<transport::Participant> participant, std::string host_name, std::shared_ptr<Saying> saying,
           std::function<void()> changed);
   ~Carrier();
-  Result<void> open(const EngineOptions& options);
+  /// `ros2`: null: without a side towards ROS 2 nodes. Its host and callback are set here.
+  Result<void> open(EngineOptions options, const Ros2Options* ros2);
   /// True if something is still being connected: call again soon.
   bool step();
+  /// Sends on signs of life of publishers with manual liveliness (QoS::lease). Returns how soon it is to be called again. By the thread of
+  /// step().
+  std::chrono::nanoseconds send_signs();
+  /// Waits, `most` at most, until the connected hosts have what is under way.
+  void drain(std::chrono::nanoseconds most) const;
   void fill(Link::State& state) const;
+  std::uint16_t port() const;  ///< on which the link listens
 
  private:
-  class Listener;
+  class Hosts;
+  class WordsSource;
+  /// What travels to one host.
   struct Out {
-    std::shared_ptr<Outlet> outlet;
-    std::shared_ptr<transport::Reader> reader;
-    std::chrono::steady_clock::time_point since;
     std::string topic;
+    std::shared_ptr<const CarriedType> type;
     QoS request;
+    std::chrono::nanoseconds lease{};  // Sending::lease
+    std::set<Gid> publishers, clients;
+    std::shared_ptr<transport::Reader> reader;
+    std::shared_ptr<TopicSource> source;
+    std::unique_ptr<Flow> flow;
   };
   struct In {
+    std::string name;  ///< numbered(), for the flows of the other hosts
     std::shared_ptr<InboundChannel> channel;
     std::shared_ptr<void> open;
   };
   struct Proxy {
     std::shared_ptr<transport::Writer> writer;
-    std::string channel, topic;
+    std::string channel, topic, host_name;
     bool joined = false;  ///< its channel knows it
   };
+  struct Said {
+    std::shared_ptr<WordsSource> source;
+    std::unique_ptr<Flow> flow;
+  };
+  /// A publisher that is gone, while its last messages are under way.
+  struct Departing {
+    End end;
+    std::chrono::steady_clock::time_point since;
+  };
 
-  std::vector<End> ends_here() const;
+  std::vector<End> ends_here();
+  /// Adds those that have gone with messages under way. True if there are any.
+  bool add_departing(std::vector<End>& here);
   std::shared_ptr<const CarriedType> type_of(const Gid& endpoint, const std::string& name, const TypeHash& hash);
-  void complain(const std::set<std::string>& complaints);
+  void complain(std::set<std::string> complaints);
   bool receive(const Plan& plan);
   bool send(const Plan& plan);
-  bool open_out(const std::string& channel, const Sending& sending);
+  std::shared_ptr<transport::Reader> subscribe(const CarriedType& type, const Sending& sending);
+  bool resubscribe(Out& out, const Sending& sending);
+  bool open_out(const std::pair<Gid, std::string>& key, const Sending& sending);
   Result<std::shared_ptr<transport::Writer>> make_proxy(const Gid& gid, const Receiving& wanted,
                                                         transport::TypeInfo type);
+  void fill_topics(Link::State& state) const;
   /// True if a type is not known yet.
   bool say_words(const std::vector<End>& here);
+  std::vector<LinkedHost> linked_hosts() const;
 
   const std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<Saying> saying_;
   const std::function<void()> changed_;
   Words own_;
   std::vector<std::byte> said_;
-  std::uint64_t words_sequence_ = 0;
+  std::uint64_t words_sequence_ = 0, last_channel_ = 0;
+  CopiedBytes copied_;
+  const std::shared_ptr<Answerable> answerable_ = std::make_shared<Answerable>();
+  std::shared_ptr<Hosts> known_hosts_;
   std::unique_ptr<Engine> engine_;
-  std::shared_ptr<Listener> listener_;
-  std::unique_ptr<Outlet> words_out_;
-  std::shared_ptr<void> words_in_;
-  std::unique_ptr<Outbound> outbound_;
+  std::map<Gid, Said> words_out_;
+  std::unique_ptr<Ros2Side> ros2_;  // null: none
   std::map<std::pair<std::string, TypeHash>, std::shared_ptr<const CarriedType>> types_;
-  std::map<Gid, std::chrono::steady_clock::time_point> silent_;  // endpoints whose processes did not say their types
-  std::set<std::string> complaints_;
+  std::map<Gid, std::uint64_t> connections_;      // of endpoints to their processes, as the last step saw them
+  std::shared_ptr<const std::set<Gid>> writers_;  // of this host, the same
+  std::map<std::uint64_t, std::chrono::steady_clock::time_point>
+      silent_;                     // processes that did not answer, by connection
+  std::map<Gid, End> publishers_;  // of this host, as the last step saw them
+  std::map<Gid, Departing> departing_;
 
-  mutable std::mutex mutex_;  // the tables, which fill() reads
-  std::map<std::string, Out> out_;
+  mutable std::mutex mutex_;                        // the tables, which fill() reads
+  std::map<std::pair<Gid, std::string>, Out> out_;  // by host and channel
   std::map<std::string, In> in_;
+  std::set<std::string> complaints_;
   std::map<Gid, Proxy> proxies_;
+  std::uint64_t sent_before_ = 0, received_before_ = 0, refused_before_ = 0;  // of what is closed
 };
 
 }  // namespace baton::link

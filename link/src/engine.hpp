@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network as the rest of the link sees it: channels, on which chunks travel between hosts. A chunk travels as it lies: its
-// header (docs/format/chunk.md, section 3) and its message. What makes the network is in cyclone.cpp, the only file that knows it.
-// Thread rules: Engine, Outlet and the destruction of a receiver are used by threads of the link, one call at a time for each object; an
-// Receiver is called by threads of the engine, one call at a time. No call of an Outlet may be made by a thread of the engine.
-// Invariants: (1) a chunk of one publisher overtakes no other of the same publisher; (2) what this host sends does not come back to it;
-// (3) an Outgoing lives until the engine needs its bytes no more, also after its outlet's end.
+// The network as the rest of the link sees it: flows of chunks from this host to another. A chunk travels as it lies: its header
+// (docs/format/chunk.md, section 3) and its message. stream/ makes the network; no other file knows it.
+// A host is what one link says of itself, from its start or the loss of its memory of this host to its end: a link that is started
+// again is another host, with an id of its own.
+// Thread rules: Engine and the ends of Flow and of a receiver are used by any thread; a Source and a Receiver are called by threads of the
+// engine, one call at a time for each flow.
+// Invariants: (1) chunks of a flow arrive once and in order, also over several connections; (2) what is not acknowledged by the far
+// receiver is not given up while the host is known; (3) an Outgoing lives until the engine needs its bytes no more.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "baton/link/link.hpp"
 #include "baton/memory/chunk_header.hpp"
 #include "baton/os/result.hpp"
 #include "baton/transport/diagnostic.hpp"
@@ -31,11 +35,28 @@ struct Outgoing {
   Outgoing& operator=(const Outgoing&) = delete;
   virtual ~Outgoing() = default;
   const std::byte* bytes = nullptr;  ///< the header, and the message behind it
-  std::size_t size_bytes = 0;        ///< of both
-  Gid publisher{};                   ///< chunks of one publisher are a history of their own
+  std::size_t size_bytes = 0;        ///< of both, at least sizeof(ChunkHeader)
 };
 
-/// A chunk that arrives. The engine writes the message into `message`, once. Destroyed before Receiver::deliver(): it is given up.
+/// Gives the chunks of one flow.
+class Source {
+ public:
+  virtual ~Source() = default;
+  enum class Found : std::uint8_t {
+    kChunk,
+    kNothing,  ///< now
+    kHeld,     ///< nothing before a chunk is acknowledged
+  };
+  /// The next chunk. Never blocks.
+  virtual Found next(std::shared_ptr<const Outgoing>& chunk) = 0;
+  /// Adds to the wait set what wakes it when next() has a chunk. Nothing, where Flow::wake() is called instead.
+  virtual void attach(transport::WaitSet& wait_set) { static_cast<void>(wait_set); }
+  virtual void detach(transport::WaitSet& wait_set) { static_cast<void>(wait_set); }
+  /// Whether next() would have nothing.
+  virtual bool empty() const = 0;
+};
+
+/// A chunk that arrives. The engine writes the message into `message`, once.
 struct Arriving {
   Arriving() = default;
   Arriving(const Arriving&) = delete;
@@ -43,47 +64,56 @@ struct Arriving {
   virtual ~Arriving() = default;
   memory::ChunkHeader header{};  ///< as it came: untrusted
   std::byte* message = nullptr;
-  std::size_t size_bytes = 0;  ///< of the message, at most `arriving_bytes`
+  std::size_t size_bytes = 0;  ///< of the message
 };
 
 /// The receiving end of a channel.
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  /// A place for a message whose header is `header`; behind it came `arriving_bytes`, up to 3 of which are padding. Null: it is refused
-  /// (the receiver counts it and says why).
-  virtual std::unique_ptr<Arriving> begin(const memory::ChunkHeader& header, std::size_t arriving_bytes) = 0;
-  virtual void deliver(std::unique_ptr<Arriving> arriving) = 0;
-  /// The last host that had chunks of this publisher has left the channel.
-  virtual void gone(const Gid& publisher) { static_cast<void>(publisher); }
+  /// A place for a message of `message_bytes` whose header is `header`. Null: it is refused (the receiver counts it and says why).
+  virtual std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader& header,
+                                          std::size_t message_bytes) = 0;
+  /// True: it is done with, delivered or not. False: it cannot be delivered yet, and is offered again soon; later chunks of the flow wait.
+  virtual bool deliver(const Gid& host, Arriving& arriving) = 0;
 };
 
-/// The sending end of a channel. Its destruction takes back what no host has got yet.
-class Outlet {
+/// A flow to one host. Its destruction closes it: what the host has not got is given up.
+class Flow {
  public:
-  virtual ~Outlet() = default;
-  /// May block while the line is slow or down, at most for some seconds: never called by a thread that others wait for. Errors:
-  /// timed_out (the line does not take it: the chunk is lost), system.
-  virtual Result<void> write(std::shared_ptr<const Outgoing> chunk) = 0;
-  /// The hosts that have a receiver of this channel and are connected to this outlet.
-  virtual std::size_t matched() const = 0;
+  virtual ~Flow() = default;
+  /// The source has something.
+  virtual void wake() = 0;
+  /// Nothing is in the source, and the far receiver has got everything.
+  virtual bool idle() const = 0;
+  virtual std::uint64_t sent() const = 0;  ///< chunks acknowledged
+  /// Its host was gone() once: it carries nothing any more, also if the host has joined again.
+  virtual bool ended() const = 0;
 };
 
-/// How a channel keeps and repeats chunks. Both ends of a channel have the same.
-struct ChannelQos {
-  bool reliable = true;
-  bool transient_local = false;
-  std::uint32_t depth = 1;  ///< of each publisher: chunks kept for hosts that join late or have not got them yet
-  bool keep_all = false;    ///< nothing is overwritten; the link counts what is under way
+/// What the other hosts do, by threads of the engine. Must not block.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  /// A host is known: flows to it may be opened.
+  virtual void joined(const Gid& host) = 0;
+  /// Its connection has broken, or is there again; its flows go on where they were.
+  virtual void connected(const Gid& host, bool connected) = 0;
+  /// It is known no more: its flows are useless.
+  virtual void gone(const Gid& host) = 0;
 };
 
 struct EngineOptions {
   int domain = 0;
   std::vector<std::string> peers;  ///< HOST or HOST:PORT
-  std::string interface;           ///< name or address; empty: the engine's choice
+  std::string interface;           ///< name or address; empty: all
   std::uint16_t port = 0;          ///< on which this host listens; 0: default_port(domain)
-  /// Called by any thread, at any rate.
-  std::function<void(transport::Diagnostic::Level, std::string)> say;
+  bool multicast = true;           ///< hosts of one network find each other
+  std::string security;            ///< folder with the files of Options::security; empty: none
+  std::string host_name;
+  Gid host{};  ///< this host's id
+  /// Called by any thread, at any rate; `kind` is one of few.
+  std::function<void(const char* kind, transport::Diagnostic::Level, Errc, std::string)> say;
 };
 
 /// The port of a domain, where no other is given.
@@ -92,15 +122,21 @@ constexpr std::uint16_t default_port(int domain) noexcept { return static_cast<s
 class Engine {
  public:
   virtual ~Engine() = default;
-  virtual Result<std::unique_ptr<Outlet>> open_outlet(const std::string& channel, const ChannelQos& qos) = 0;
-  /// The receiver is called until the result is destroyed.
-  virtual Result<std::shared_ptr<void>> open_receiver(const std::string& channel, const ChannelQos& qos,
+  /// A flow of `channel` to `host`. Null: the host is not known (any
+  /// more), or has as many flows as it may have.
+  virtual std::unique_ptr<Flow> open_flow(const Gid& host, const std::string& channel,
+                                          std::shared_ptr<Source> source) = 0;
+  /// The receiver is called until the result is destroyed, for the chunks of every host. Error already_exists: the channel has one.
+  virtual Result<std::shared_ptr<void>> open_receiver(const std::string& channel,
                                                       std::shared_ptr<Receiver> receiver) = 0;
-  /// Called by a thread of the engine when Outlet::matched() of some outlet may have changed. Set before the first outlet.
-  virtual void on_change(std::function<void()> callback) = 0;
+  virtual std::vector<HostState> hosts() const = 0;
+  virtual std::vector<PeerState> peers() const = 0;
+  virtual std::uint16_t port() const = 0;  ///< on which it listens
 };
 
-/// Errors: invalid_argument (an option, named), already_exists (the port), system.
-Result<std::unique_ptr<Engine>> make_engine(const EngineOptions& options);
+/// `receivers`, by channel: those that must miss nothing. They are there before the first connection, as long as the engine. Errors:
+/// invalid_argument (an option, named), unsupported (security), already_exists (the port), system.
+Result<std::unique_ptr<Engine>> make_engine(const EngineOptions& options, std::shared_ptr<Listener> listener,
+                                            const std::map<std::string, std::shared_ptr<Receiver>>& receivers = {});
 
 }  // namespace baton::link

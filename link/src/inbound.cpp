@@ -46,9 +46,7 @@ Result<ArrivedHeader> read_header(const ChunkHeader& arrived, std::size_t messag
   if ((header.byte_order == memory::kNativeByteOrder) == out.foreign_order) {
     return Error{Errc::protocol_violation, "its header says another byte order than it has"};
   }
-  // On the way a message is padded to a multiple of 4.
-  if (header.size_bytes > message_bytes || message_bytes - header.size_bytes > 3 ||
-      header.size_bytes > memory::kMaxMessageBytes) {
+  if (header.size_bytes != message_bytes || header.size_bytes > memory::kMaxMessageBytes) {
     return Error{Errc::protocol_violation, "its header says " + std::to_string(header.size_bytes) + " bytes, and " +
                                                std::to_string(message_bytes) + " came"};
   }
@@ -58,152 +56,194 @@ Result<ArrivedHeader> read_header(const ChunkHeader& arrived, std::size_t messag
 
 /// A chunk in the memory of the publisher that stands for its own.
 struct InboundChannel::InLoan final : Arriving {
-  InLoan(std::shared_ptr<transport::Writer> to, const memory::Chunk& loan) : writer(std::move(to)), chunk(loan) {
+  InLoan(Known to, const memory::Chunk& loan, const ArrivedHeader& from)
+      : known(std::move(to)), chunk(loan), arrived(from) {
     message = static_cast<std::byte*>(loan.message());
+    size_bytes = arrived.header.size_bytes;
   }
   ~InLoan() override {
-    if (chunk.header != nullptr) writer->abandon(chunk);
+    if (chunk.header != nullptr) known.writer->abandon(chunk);
   }
-  std::shared_ptr<transport::Writer> writer;
+  const Known known;
   memory::Chunk chunk;  ///< null once published
-  ArrivedHeader arrived{};
+  const ArrivedHeader arrived;
+  const std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
+  bool checked = false;
 };
 
-/// A chunk whose publisher is not known yet.
+/// A chunk whose publisher is not known yet, or has no memory for it now.
 struct InboundChannel::Parked final : Arriving {
-  Parked(std::size_t size, std::atomic<std::size_t>& counted)
-      : bytes(new std::byte[size]), total(counted), size_(size) {
+  Parked(const ArrivedHeader& from, std::shared_ptr<std::atomic<std::size_t>> counted)
+      : bytes(new std::byte[from.header.size_bytes]),
+        total(std::move(counted)),
+        arrived(from),
+        since(std::chrono::steady_clock::now()) {
     message = bytes.get();
-    size_bytes = size;
-    total.fetch_add(size_, std::memory_order_relaxed);
+    size_bytes = arrived.header.size_bytes;
+    total->fetch_add(size_bytes, std::memory_order_relaxed);
   }
-  ~Parked() override { total.fetch_sub(size_, std::memory_order_relaxed); }
+  ~Parked() override { total->fetch_sub(size_bytes, std::memory_order_relaxed); }
   const std::unique_ptr<std::byte[]> bytes;
-  std::atomic<std::size_t>& total;
-  ArrivedHeader arrived{};
-
- private:
-  const std::size_t size_;
+  const std::shared_ptr<std::atomic<std::size_t>> total;
+  const ArrivedHeader arrived;
+  const std::chrono::steady_clock::time_point since;
+  std::unique_ptr<InLoan> loan;  ///< once there is one
 };
+
+/// No message, but a sign that its publisher is alive.
+struct InboundChannel::Sign final : Arriving {
+  explicit Sign(const ArrivedHeader& from) : arrived(from) { message = &nothing; }
+  const ArrivedHeader arrived;
+  std::byte nothing{};
+};
+
+namespace {
+/// How long a chunk waits for its publisher, and a new publisher for its first subscription.
+constexpr std::chrono::seconds kUnknown{10}, kFirstReaders{1};
+/// How long a request waits until its response can travel.
+constexpr std::chrono::seconds kAnswerable{10};
+}  // namespace
 
 InboundChannel::InboundChannel(std::string topic, std::shared_ptr<const CarriedType> type,
-                               std::shared_ptr<Saying> saying)
-    : topic_(std::move(topic)), type_(std::move(type)), saying_(std::move(saying)) {}
+                               std::shared_ptr<Saying> saying, std::shared_ptr<const Answerable> answerable)
+    : topic_(std::move(topic)),
+      type_(std::move(type)),
+      saying_(std::move(saying)),
+      answerable_(std::move(answerable)),
+      parked_bytes_(std::make_shared<std::atomic<std::size_t>>(0)) {}
 
 InboundChannel::~InboundChannel() = default;
 
 void InboundChannel::refuse(Errc code, const std::string& why) {
-  refused_.fetch_add(1, std::memory_order_relaxed);
+  tally_.dropped(why);
   saying_->say_rarely("refused " + topic_, Saying::Level::kError, code,
                       "a message of another host for '" + topic_ + "' is lost: " + why);
 }
 
-std::unique_ptr<Arriving> InboundChannel::begin(const ChunkHeader& header, std::size_t arriving_bytes) {
-  const Result<ArrivedHeader> arrived = read_header(header, arriving_bytes);
+std::optional<InboundChannel::Known> InboundChannel::find(const ChunkHeader& header) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = writers_.find(publisher_of(header));
+  return found == writers_.end() ? std::nullopt : std::optional(found->second);
+}
+
+Result<std::unique_ptr<InboundChannel::InLoan>> InboundChannel::make_loan(const Known& known,
+                                                                          const ArrivedHeader& arrived) {
+  const std::size_t size_bytes = arrived.header.size_bytes;
+  Result<memory::Chunk> loan = known.writer->loan_sized(size_bytes);
+  if (!loan) return loan.error();
+  auto out = std::make_unique<InLoan>(known, *loan, arrived);
+  // All contents are one block behind the skeleton, so that the chunk's size is that of the message.
+  if (size_bytes > type_->info.skeleton_bytes) {
+    try {
+      static_cast<void>(memory::content_allocate(out->message, size_bytes - type_->info.skeleton_bytes, 1));
+    } catch (const Exception& error) {
+      return Error{error.code(), error.what()};
+    }
+  }
+  return out;
+}
+
+std::unique_ptr<Arriving> InboundChannel::begin(const Gid&, const ChunkHeader& header, std::size_t message_bytes) {
+  const Result<ArrivedHeader> arrived = read_header(header, message_bytes);
   if (!arrived) {
     refuse(arrived.error().code, arrived.error().message);
     return nullptr;
   }
-  const std::size_t size_bytes = arrived->header.size_bytes;
+  if (message_bytes == 0 && std::memcmp(arrived->header.type_hash, kSignTag, sizeof kSignTag) == 0)
+    return std::make_unique<Sign>(*arrived);
   const transport::TypeInfo& type = type_->info;
   if (std::memcmp(arrived->header.type_hash, type.hash.data(), sizeof header.type_hash) != 0 ||
-      arrived->header.skeleton_bytes != type.skeleton_bytes || size_bytes < type.skeleton_bytes) {
+      arrived->header.skeleton_bytes != type.skeleton_bytes || message_bytes < type.skeleton_bytes) {
     refuse(Errc::type_mismatch, "it is not of the type " + type.name + " as this host defines it");
     return nullptr;
   }
-  std::shared_ptr<transport::Writer> writer;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = writers_.find(publisher_of(header));
-    if (found != writers_.end()) writer = found->second;
+  std::string why = "its publisher is not known here (yet)";
+  if (const std::optional<Known> known = find(header)) {
+    Result<std::unique_ptr<InLoan>> loan = make_loan(*known, *arrived);
+    if (loan) return std::move(*loan);
+    why = loan.error().message;
   }
-  if (!writer) {
-    if (size_bytes + parked_bytes_.load(std::memory_order_relaxed) > kMostParkedBytes) {
-      refuse(Errc::limit_reached, "its publisher is not known here (yet)");
-      return nullptr;
-    }
-    auto parked = std::make_unique<Parked>(size_bytes, parked_bytes_);
-    parked->arrived = *arrived;
-    return parked;
-  }
-  Result<memory::Chunk> loan = writer->loan_sized(size_bytes);
-  if (!loan) {
-    refuse(loan.error().code, loan.error().message);
+  if (message_bytes + parked_bytes_->load(std::memory_order_relaxed) > kMostParkedBytes) {
+    refuse(Errc::limit_reached, why);
     return nullptr;
   }
-  auto out = std::make_unique<InLoan>(std::move(writer), *loan);
-  // All contents are one block behind the skeleton, so that the chunk's size is that of the message.
-  if (size_bytes > type.skeleton_bytes) {
-    try {
-      static_cast<void>(memory::content_allocate(out->message, size_bytes - type.skeleton_bytes, 1));
-    } catch (const Exception& error) {
-      refuse(error.code(), error.what());
-      return nullptr;
-    }
-  }
-  out->size_bytes = size_bytes;
-  out->arrived = *arrived;
-  return out;
+  return std::make_unique<Parked>(*arrived, parked_bytes_);
 }
 
-void InboundChannel::publish(InLoan& arriving) {
+/// False: a subscription that keeps all has no room, or it is too early.
+bool InboundChannel::publish(const Gid& host, InLoan& arriving) {
   const ArrivedHeader& arrived = arriving.arrived;
-  const message::Type& type = type_->definition.type();
-  const Result<void> valid =
-      arrived.foreign_order
-          ? message::repair_byte_order(type, message::MutableBytes{arriving.message, arriving.size_bytes})
-          : message::validate(type, arriving.message, static_cast<std::uint32_t>(arriving.size_bytes));
-  if (!valid) return refuse(valid.error().code, valid.error().message);
+  if (!std::exchange(arriving.checked, true)) {
+    const message::Type& type = type_->definition.type();
+    const Result<void> valid =
+        arrived.foreign_order
+            ? message::repair_byte_order(type, message::MutableBytes{arriving.message, arriving.size_bytes})
+            : message::validate(type, arriving.message, static_cast<std::uint32_t>(arriving.size_bytes));
+    if (!valid) {
+      refuse(valid.error().code, valid.error().message);
+      return true;
+    }
+  }
+  if (arriving.known.writer->matched() == 0 && std::chrono::steady_clock::now() < arriving.known.waits_until)
+    return false;
+  Gid client;
+  std::memcpy(client.data(), arrived.header.correlation_client, client.size());
+  if (answerable_ && !answerable_->has(host, client) && std::chrono::steady_clock::now() - arriving.since < kAnswerable)
+    return false;
   const transport::Origin origin{arrived.header.sequence, arrived.header.source_time_ns};
   transport::PublishInfo info;
   info.origin = &origin;
   info.selection = arrived.header.selection;
-  std::memcpy(info.correlation_client.data(), arrived.header.correlation_client, info.correlation_client.size());
+  info.correlation_client = client;
+  info.only_client = client != Gid{};  // of a response; a request's client subscribes no requests, so it reaches all
   info.correlation_sequence = arrived.header.correlation_sequence;
   std::memcpy(info.attachment.data(), arrived.header.attachment, info.attachment.size());
-  const Result<std::uint64_t> published = arriving.writer->publish(arriving.chunk, info);
+  const Result<std::uint64_t> published = arriving.known.writer->publish(arriving.chunk, info);
   if (published) {
     arriving.chunk = {};
-    delivered_.fetch_add(1, std::memory_order_relaxed);
-  } else if (published.error().code != Errc::already_exists) {  // sent again by a link that was started again: not lost
-    refuse(published.error().code, published.error().message);
+    tally_.carried(arriving.size_bytes);
+    return true;
   }
+  if (published.error().code == Errc::queue_full) return false;
+  // One that came before, by a link that was started again, is not lost.
+  if (published.error().code != Errc::already_exists) refuse(published.error().code, published.error().message);
+  return true;
 }
 
-void InboundChannel::deliver(std::unique_ptr<Arriving> arriving) {
-  if (auto* loan = dynamic_cast<InLoan*>(arriving.get())) return publish(*loan);
-  std::unique_ptr<Parked> parked(dynamic_cast<Parked*>(arriving.release()));
-  if (!parked) return;
-  std::unique_ptr<InLoan> now;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = writers_.find(publisher_of(parked->header));
-    if (found == writers_.end()) {
-      parked_.push_back(std::move(parked));
-      if (parked_.size() <= kMostParked) return;
-      parked_.pop_front();
-      refuse(Errc::limit_reached, "its publisher is not known here (yet)");
-      return;
+bool InboundChannel::deliver_parked(const Gid& host, Parked& parked) {
+  if (!parked.loan) {
+    Error why{Errc::limit_reached, "its publisher is not known here"};
+    if (const std::optional<Known> known = find(parked.header)) {
+      Result<std::unique_ptr<InLoan>> loan = make_loan(*known, parked.arrived);
+      if (loan) {
+        parked.loan = std::move(*loan);
+      } else {
+        why = loan.error();
+      }
     }
+    if (!parked.loan) {
+      if (std::chrono::steady_clock::now() - parked.since < kUnknown) return false;
+      refuse(why.code, why.message);
+      return true;
+    }
+    std::memcpy(parked.loan->message, parked.message, parked.size_bytes);
   }
-  if (std::unique_ptr<Arriving> again = begin(parked->header, parked->size_bytes)) {
-    std::memcpy(again->message, parked->message, parked->size_bytes);
-    again->header = parked->header;
-    deliver(std::move(again));
-  }
+  return publish(host, *parked.loan);
 }
 
-void InboundChannel::add(const std::shared_ptr<transport::Writer>& writer) {
-  std::deque<std::unique_ptr<Parked>> mine;
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    writers_[writer->gid()] = writer;
-    std::deque<std::unique_ptr<Parked>> others;
-    for (auto& parked : parked_)
-      (publisher_of(parked->header) == writer->gid() ? mine : others).push_back(std::move(parked));
-    parked_ = std::move(others);
+bool InboundChannel::deliver(const Gid& host, Arriving& arriving) {
+  if (auto* loan = dynamic_cast<InLoan*>(&arriving)) return publish(host, *loan);
+  if (const auto* sign = dynamic_cast<Sign*>(&arriving)) {
+    if (const std::optional<Known> known = find(sign->arrived.header)) known->writer->assert_liveliness();
+    return true;
   }
-  for (auto& parked : mine) deliver(std::move(parked));
+  return deliver_parked(host, dynamic_cast<Parked&>(arriving));
+}
+
+void InboundChannel::add(const std::shared_ptr<transport::Writer>& writer, bool first_readers) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto now = std::chrono::steady_clock::now();
+  writers_[writer->gid()] = {writer, first_readers ? now + kFirstReaders : now};
 }
 
 void InboundChannel::remove(const Gid& publisher) {

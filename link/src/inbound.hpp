@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // What other hosts send: a publisher of another host has a publisher in this domain that stands for it, with its id. A chunk that
 // arrives is written into a loan of this publisher, once; then it is checked, and published with its number and time.
-// Thread rules: begin() and deliver() on the engine's thread of the channel, the rest on any thread.
+// Thread rules: begin() and deliver() one call at a time, the rest on any thread.
 // Invariants: (1) no byte of a message reaches a subscription before the validator has passed it; (2) no chunk is published for a
 // publisher that its header's channel and definition do not fit.
 #pragma once
 
 #include <atomic>
-#include <deque>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
+#include <utility>
 
 #include "baton/message/definition.hpp"
 #include "engine.hpp"
 #include "saying.hpp"
+#include "tally.hpp"
 #include "words.hpp"
 
 namespace baton::link {
@@ -34,38 +38,70 @@ struct ArrivedHeader {
 };
 Result<ArrivedHeader> read_header(const memory::ChunkHeader& arrived, std::size_t message_bytes);
 
+/// The clients of other hosts whose responses can travel: the link's subscription to the responses is connected.
+/// Thread rules: any thread.
+class Answerable {
+ public:
+  using Clients = std::set<std::pair<Gid, Gid>>;  ///< by host
+  void set(Clients clients) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    clients_ = std::move(clients);
+  }
+  bool has(const Gid& host, const Gid& client) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return clients_.count({host, client}) != 0;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  Clients clients_;
+};
+
 class InboundChannel final : public Receiver {
  public:
-  InboundChannel(std::string topic, std::shared_ptr<const CarriedType> type, std::shared_ptr<Saying> saying);
+  /// `answerable`: of requests; each waits until its response can travel. Null: any message is delivered at once.
+  InboundChannel(std::string topic, std::shared_ptr<const CarriedType> type, std::shared_ptr<Saying> saying,
+                 std::shared_ptr<const Answerable> answerable = nullptr);
   ~InboundChannel() override;
-  /// Chunks of this publisher that came before are published now.
-  void add(const std::shared_ptr<transport::Writer>& writer);
+  /// `first_readers`: its first chunks wait until it has a subscription, or has had the time for one.
+  void add(const std::shared_ptr<transport::Writer>& writer, bool first_readers);
   void remove(const Gid& publisher);
 
-  std::unique_ptr<Arriving> begin(const memory::ChunkHeader& header, std::size_t arriving_bytes) override;
-  void deliver(std::unique_ptr<Arriving> arriving) override;
+  std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader& header,
+                                  std::size_t message_bytes) override;
+  bool deliver(const Gid& host, Arriving& arriving) override;
 
-  std::uint64_t delivered() const noexcept { return delivered_.load(std::memory_order_relaxed); }
-  std::uint64_t refused() const noexcept { return refused_.load(std::memory_order_relaxed); }
+  const std::string& topic() const noexcept { return topic_; }
+  const std::string& type_name() const noexcept { return type_->info.name; }
+  const Tally& tally() const noexcept { return tally_; }
+  std::uint64_t delivered() const noexcept { return tally_.messages(); }
+  std::uint64_t refused() const noexcept { return tally_.dropped(); }
 
  private:
   struct InLoan;
   struct Parked;
+  struct Sign;
+  struct Known {
+    std::shared_ptr<transport::Writer> writer;
+    std::chrono::steady_clock::time_point waits_until;  ///< for its first subscription
+  };
   void refuse(Errc code, const std::string& why);
-  void publish(InLoan& arriving);
+  std::optional<Known> find(const memory::ChunkHeader& header) const;
+  Result<std::unique_ptr<InLoan>> make_loan(const Known& known, const ArrivedHeader& arrived);
+  bool publish(const Gid& host, InLoan& arriving);
+  bool deliver_parked(const Gid& host, Parked& parked);
 
-  /// Chunks whose publisher the other host has not announced yet.
-  static constexpr std::size_t kMostParked = 256;
+  /// Messages in no publisher's memory yet.
   static constexpr std::size_t kMostParkedBytes = std::size_t{64} << 20;
 
   const std::string topic_;
   const std::shared_ptr<const CarriedType> type_;
   const std::shared_ptr<Saying> saying_;
-  std::mutex mutex_;
-  std::map<Gid, std::shared_ptr<transport::Writer>> writers_;
-  std::deque<std::unique_ptr<Parked>> parked_;
-  std::atomic<std::size_t> parked_bytes_{0};              // a bound that need not be exact: orders nothing
-  std::atomic<std::uint64_t> delivered_{0}, refused_{0};  // counters: order nothing
+  const std::shared_ptr<const Answerable> answerable_;
+  mutable std::mutex mutex_;
+  std::map<Gid, Known> writers_;
+  const std::shared_ptr<std::atomic<std::size_t>> parked_bytes_;  // a bound that need not be exact: orders nothing
+  Tally tally_;
 };
 
 }  // namespace baton::link

@@ -12,6 +12,7 @@
 namespace baton::link {
 namespace {
 
+constexpr Gid kFar{1};
 constexpr char kDefinition[] = "message a/Text\nstring data\n";
 
 class Inbound : public ::testing::Test {
@@ -33,6 +34,7 @@ class Inbound : public ::testing::Test {
     writing.type = info;
     writing.gid.fill(8);
     writing.relayed = true;
+    writing.qos.liveliness = Liveliness::kManualByTopic;
     writer_ = *participant_->create_writer(writing);
     transport::Participant::ReaderOptions reading;
     reading.topic = "/text";
@@ -65,14 +67,18 @@ class Inbound : public ::testing::Test {
     std::memcpy(out.data() + 8, "abc", 4);
     return out;
   }
-  /// Whether the chunk got as far as its end.
-  bool arrive(const memory::ChunkHeader& sent, const void* message, std::size_t bytes) {
-    std::unique_ptr<Arriving> arriving = channel_->begin(sent, bytes);
-    if (!arriving) return false;
+  /// Null: it was refused at its header.
+  std::unique_ptr<Arriving> begin(const memory::ChunkHeader& sent, const void* message, std::size_t bytes) {
+    std::unique_ptr<Arriving> arriving = channel_->begin(kFar, sent, bytes);
+    if (!arriving) return nullptr;
     arriving->header = sent;
     std::memcpy(arriving->message, message, arriving->size_bytes);
-    channel_->deliver(std::move(arriving));
-    return true;
+    return arriving;
+  }
+  /// Whether the chunk got as far as its end, and is done with.
+  bool arrive(const memory::ChunkHeader& sent, const void* message, std::size_t bytes) {
+    const std::unique_ptr<Arriving> arriving = begin(sent, message, bytes);
+    return arriving && channel_->deliver(kFar, *arriving);
   }
 
   transport::test::TestDomain domain_;
@@ -85,7 +91,7 @@ class Inbound : public ::testing::Test {
 };
 
 TEST_F(Inbound, AChunkIsPublishedWithItsNumberTimeAndPublisher) {
-  channel_->add(writer_);
+  channel_->add(writer_, false);
   ASSERT_TRUE(arrive(header(12, 42), text().data(), 12));
   const transport::TakenSample sample = *reader_->take();
   ASSERT_TRUE(sample);
@@ -97,8 +103,23 @@ TEST_F(Inbound, AChunkIsPublishedWithItsNumberTimeAndPublisher) {
   EXPECT_EQ(reader_->statuses().lost_total, 0U);  // what was before its first message is not lost
 }
 
+TEST_F(Inbound, ASignOfLifeIsNoMessageAndAssertsThatItsPublisherIsAlive) {
+  memory::ChunkHeader sign = header(0);
+  std::memcpy(sign.type_hash, kSignTag, sizeof kSignTag);
+  ASSERT_TRUE(arrive(sign, "", 0));  // of a publisher that is not known: nothing happens
+  channel_->add(writer_, false);
+  const std::int64_t before = reader_->sign_of_life_ns(writer_->gid());
+  EXPECT_GT(before, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(arrive(sign, "", 0));
+  EXPECT_GT(reader_->sign_of_life_ns(writer_->gid()), before);
+  EXPECT_FALSE(*reader_->take());
+  EXPECT_EQ(channel_->delivered(), 0U);
+  EXPECT_EQ(channel_->refused(), 0U);
+}
+
 TEST_F(Inbound, WhatIsMissingBetweenTwoNumbersCountsAsLost) {
-  channel_->add(writer_);
+  channel_->add(writer_, false);
   ASSERT_TRUE(arrive(header(12, 42), text().data(), 12));
   ASSERT_TRUE(arrive(header(12, 45), text().data(), 12));
   while (*reader_->take()) {
@@ -107,7 +128,7 @@ TEST_F(Inbound, WhatIsMissingBetweenTwoNumbersCountsAsLost) {
 }
 
 TEST_F(Inbound, AChunkThatCameBeforeIsNotPublishedAgain) {
-  channel_->add(writer_);
+  channel_->add(writer_, false);
   ASSERT_TRUE(arrive(header(12, 42), text().data(), 12));
   ASSERT_TRUE(arrive(header(12, 42), text().data(), 12));
   EXPECT_TRUE(*reader_->take());
@@ -116,20 +137,76 @@ TEST_F(Inbound, AChunkThatCameBeforeIsNotPublishedAgain) {
 }
 
 TEST_F(Inbound, AChunkOfAPublisherThatIsNotKnownYetWaits) {
-  ASSERT_TRUE(arrive(header(12, 3), text().data(), 12));
+  const std::unique_ptr<Arriving> arriving = begin(header(12, 3), text().data(), 12);
+  ASSERT_TRUE(arriving);
+  EXPECT_FALSE(channel_->deliver(kFar, *arriving));
   EXPECT_FALSE(*reader_->take());
-  channel_->add(writer_);
+  channel_->add(writer_, false);
+  EXPECT_TRUE(channel_->deliver(kFar, *arriving));
   const transport::TakenSample sample = *reader_->take();
   ASSERT_TRUE(sample);
   EXPECT_EQ(sample.sequence(), 3U);
 }
 
+TEST_F(Inbound, TheFirstChunksOfANewPublisherWaitForItsSubscription) {
+  transport::Participant::WriterOptions writing;
+  writing.topic = "/other";
+  writing.type = type_->info;
+  writing.gid.fill(9);
+  writing.relayed = true;
+  const auto writer = *participant_->create_writer(writing);
+  channel_->add(writer, true);
+  memory::ChunkHeader sent = header(12);
+  std::memset(sent.publisher_id, 9, sizeof sent.publisher_id);
+  const std::unique_ptr<Arriving> arriving = begin(sent, text().data(), 12);
+  ASSERT_TRUE(arriving);
+  EXPECT_FALSE(channel_->deliver(kFar, *arriving));
+  transport::Participant::ReaderOptions reading;
+  reading.topic = "/other";
+  reading.type = type_->info;
+  const auto reader = *participant_->create_reader(reading);
+  while (writer->matched() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(channel_->deliver(kFar, *arriving));
+}
+
+TEST_F(Inbound, AChunkWaitsWhileASubscriptionThatKeepsAllHasNoRoom) {
+  transport::Participant::WriterOptions writing;
+  writing.topic = "/all";
+  writing.type = type_->info;
+  writing.gid.fill(9);
+  writing.relayed = true;
+  writing.qos = QoS().reliable().keep_all(1);
+  const auto writer = *participant_->create_writer(writing);
+  transport::Participant::ReaderOptions reading;
+  reading.topic = "/all";
+  reading.type = type_->info;
+  reading.qos = QoS().reliable().keep_all(1);
+  const auto reader = *participant_->create_reader(reading);
+  while (writer->matched() == 0 || reader->matched() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  channel_->add(writer, false);
+  std::vector<std::unique_ptr<Arriving>> arriving;
+  std::uint64_t delivered = 0;
+  for (std::uint64_t number = 1; number <= 100; ++number) {
+    memory::ChunkHeader sent = header(12, number);
+    std::memset(sent.publisher_id, 9, sizeof sent.publisher_id);
+    arriving.push_back(begin(sent, text().data(), 12));
+    ASSERT_TRUE(arriving.back());
+    if (!channel_->deliver(kFar, *arriving.back())) break;
+    ++delivered;
+  }
+  ASSERT_LT(delivered, 100U) << "nothing was refused";
+  const transport::TakenSample first = *reader->take();
+  EXPECT_EQ(first.sequence(), 1U);
+  EXPECT_TRUE(channel_->deliver(kFar, *arriving.back()));
+  EXPECT_EQ(channel_->refused(), 0U);
+}
+
 TEST_F(Inbound, HeadersThatDoNotFitAreRefused) {
-  channel_->add(writer_);
+  channel_->add(writer_, false);
   const auto refused = [&](auto&& change, std::size_t bytes) {
     memory::ChunkHeader sent = header(12);
     change(sent);
-    return channel_->begin(sent, bytes) == nullptr;
+    return channel_->begin(kFar, sent, bytes) == nullptr;
   };
   EXPECT_FALSE(refused([](auto&) {}, 12));
   EXPECT_TRUE(refused([](auto&) {}, 11));
@@ -146,7 +223,7 @@ TEST_F(Inbound, HeadersThatDoNotFitAreRefused) {
 }
 
 TEST_F(Inbound, AMalformedMessageReachesNoSubscription) {
-  channel_->add(writer_);
+  channel_->add(writer_, false);
   for (const std::uint32_t offset : {5U, 8U, 1000U, 0x80000000U, 0xFFFFFFF0U}) {
     std::array<std::byte, 12> bad = text();
     std::memcpy(bad.data() + 4, &offset, 4);
@@ -159,7 +236,7 @@ TEST_F(Inbound, AMalformedMessageReachesNoSubscription) {
 }
 
 TEST_F(Inbound, AMessageOfTheOtherByteOrderIsRepaired) {
-  channel_->add(writer_);
+  channel_->add(writer_, false);
   memory::ChunkHeader sent = header(12, 7);
   sent.byte_order =
       memory::kNativeByteOrder == memory::ByteOrder::kLittle ? memory::ByteOrder::kBig : memory::ByteOrder::kLittle;
@@ -180,8 +257,8 @@ TEST_F(Inbound, AMessageOfTheOtherByteOrderIsRepaired) {
 }
 
 TEST_F(Inbound, AnArrivalThatIsGivenUpLeavesNoLoan) {
-  channel_->add(writer_);
-  { const auto arriving = channel_->begin(header(12), 12); }
+  channel_->add(writer_, false);
+  { const auto arriving = channel_->begin(kFar, header(12), 12); }
   EXPECT_EQ(writer_->memory_account().loaned_slots, 0U);
 }
 

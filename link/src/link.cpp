@@ -5,14 +5,21 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
+#include <optional>
 
+#include "baton/os/clock.hpp"
+#include "baton/os/fork.hpp"
 #include "baton/os/process.hpp"
 #include "baton/transport/runtime_directory.hpp"
 #include "baton/transport/transport.hpp"
 #include "carrier.hpp"
 #include "role.hpp"
+#include "ros2/ros2.hpp"
 #include "saying.hpp"
+#include "stream/security.hpp"
 
 namespace baton::link {
 namespace {
@@ -20,6 +27,9 @@ namespace {
 constexpr std::chrono::milliseconds kRolePoll{100};  // a lock that another process gives up wakes nobody
 constexpr std::chrono::milliseconds kSoon{10};
 constexpr std::chrono::seconds kRetry{2};
+/// How long what was published may go on to the hosts that are connected when the link ends.
+constexpr std::chrono::milliseconds kLastWords{500};
+constexpr std::chrono::seconds kStateEvery{1};
 constexpr std::size_t kStackBytes = std::size_t{512} << 10;
 const std::string kNode = "link";
 
@@ -27,11 +37,9 @@ const std::string kNode = "link";
 
 class Link::Impl {
  public:
-  Impl(const Options& options, std::shared_ptr<transport::Participant> participant, Role role)
-      : options_(options),
-        participant_(std::move(participant)),
-        role_(std::move(role)),
-        saying_(std::make_shared<Saying>(options.on_diagnostic)) {
+  Impl(const Options& options, std::shared_ptr<transport::Participant> participant, Role role,
+       std::shared_ptr<Saying> saying)
+      : options_(options), participant_(std::move(participant)), role_(std::move(role)), saying_(std::move(saying)) {
     if (options_.host_name.empty()) options_.host_name = os::host_name();
     if (options_.host_name.empty()) options_.host_name = "unnamed";
   }
@@ -47,6 +55,18 @@ class Link::Impl {
       return worker.error();
     }
     worker_ = *worker;
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [this] { return first_.has_value(); });
+    const Result<void> first = *first_;
+    lock.unlock();
+    // Another error may pass: an interface appears, an address is assigned.
+    if (!first && (first.error().code == Errc::invalid_argument || first.error().code == Errc::already_exists)) {
+      end();
+      if (first.error().code != Errc::already_exists) return first;
+      return Error{
+          Errc::already_exists,
+          first.error().message + ". With another port (--port, port=) the other hosts name this one HOST:PORT"};
+    }
     return {};
   }
 
@@ -60,7 +80,13 @@ class Link::Impl {
     State out;
     const std::lock_guard<std::mutex> lock(carrier_mutex_);
     out.phase = phase_;
-    if (carrier_) carrier_->fill(out);
+    out.why = why_;
+    out.host_name = options_.host_name;
+    out.domain = participant_->domain();
+    if (carrier_) {
+      out.port = carrier_->port();
+      carrier_->fill(out);
+    }
     return out;
   }
 
@@ -102,15 +128,44 @@ class Link::Impl {
     }
   }
 
-  void set_phase(Phase phase) {
+  void set_failed(const std::string& why) {
     const std::lock_guard<std::mutex> lock(carrier_mutex_);
-    phase_ = phase;
+    phase_ = Phase::kFailed;
+    why_ = why;
+  }
+  /// What the first attempt to take the role and to open the network gave.
+  void settle(const Result<void>& first) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (first_) return;
+      first_ = first;
+    }
+    changed_.notify_all();
+  }
+  void write_state() {
+    const Result<void> written =
+        role_.write_state(format_state(state(), os::process_id(), os::monotonic_ns(), os::realtime_ns()));
+    if (written) return;
+    saying_->say_rarely("state", Saying::Level::kWarning, written.error().code,
+                        "other processes cannot see what the link does: " + written.error().message);
   }
 
   void work() {
-    bool said = false;
-    while (!role_.try_take()) {
-      if (!std::exchange(said, true)) {
+    bool said = false, refused = false;
+    for (;;) {
+      const bool unsecured = options_.security.empty() && role_.is_marked_secured();
+      if (!unsecured && role_.try_take()) break;
+      settle({});
+      if (unsecured) {
+        if (!std::exchange(refused, true)) {
+          const std::string why =
+              "the link of this domain has --security, and this one has not: start `baton link --security DIR`, or "
+              "remove " +
+              role_.directory() + "/" + kSecuredFile + " to do without";
+          set_failed(why);
+          saying_->say(Saying::Level::kWarning, Errc::unsupported, why);
+        }
+      } else if (!std::exchange(said, true)) {
         saying_->say(Saying::Level::kInfo, Errc{},
                      "another process is the link of this domain (" + role_.directory() + "); waiting to take over");
       }
@@ -119,49 +174,72 @@ class Link::Impl {
     participant_->add_node(kNode);
     while (!stopped()) {
       if (const Result<void> worked = carry(); !worked) {
-        set_phase(Phase::kFailed);
+        set_failed(worked.error().message);
+        settle(worked);
+        write_state();
         saying_->say_rarely("network", Saying::Level::kError, worked.error().code,
                             worked.error().message + "; trying again");
         if (!pause(kRetry)) break;
       }
     }
     participant_->remove_node(kNode);
+    role_.remove_state();
+  }
+
+  /// Until there is news, or `end`; meanwhile sends signs of life on. False: the link ends.
+  bool wait(Carrier& carrier, std::chrono::steady_clock::time_point end) {
+    for (;;) {
+      const auto look = std::chrono::steady_clock::now() + carrier.send_signs();
+      std::unique_lock<std::mutex> lock(mutex_);
+      const bool news = changed_.wait_until(lock, std::min(end, look), [this] { return stop_ || news_; });
+      if (stop_) return false;
+      if (!news && std::chrono::steady_clock::now() < end) continue;
+      news_ = false;
+      return true;
+    }
   }
 
   Result<void> carry() {
+    if (!options_.security.empty()) {
+      if (const Result<void> marked = role_.mark_secured(); !marked) return marked;
+    }
     EngineOptions engine;
     engine.domain = participant_->domain();
     engine.peers = options_.peers;
     engine.interface = options_.interface;
     engine.port = options_.port;
-    engine.say = [saying = saying_](Saying::Level level, std::string text) {
-      const bool bad = level == Saying::Level::kError;
-      saying->say_rarely(bad ? "engine's errors" : "engine's warnings", level, Errc::system, std::move(text));
+    engine.multicast = options_.multicast;
+    engine.security = options_.security;
+    engine.say = [saying = saying_](const char* kind, Saying::Level level, Errc code, std::string text) {
+      saying->say_rarely(kind, level, code, std::move(text));
     };
     auto made = std::make_unique<Carrier>(participant_, options_.host_name, saying_, [this] { changed(); });
-    Result<void> opened = made->open(engine);
+    Ros2Options ros2;
+    ros2.domain = options_.ros2_domain;
+    ros2.peers = options_.peers;
+    ros2.interface = options_.interface;
+    Result<void> opened = made->open(std::move(engine), options_.ros2 ? &ros2 : nullptr);
     if (!opened) return opened;
     Carrier* carrier = made.get();
     {
       const std::lock_guard<std::mutex> lock(carrier_mutex_);
       carrier_ = std::move(made);
       phase_ = Phase::kWorking;
+      why_.clear();
     }
+    settle({});
     saying_->say(Saying::Level::kInfo, Errc{},
-                 "this host is '" + options_.host_name + "' and listens on port " +
-                     std::to_string(engine.port != 0 ? engine.port : default_port(engine.domain)));
-    for (;;) {
+                 "this host is '" + options_.host_name + "' and listens on port " + std::to_string(carrier->port()) +
+                     (options_.security.empty() ? "" : ", with TLS"));
+    for (auto next_state = std::chrono::steady_clock::now();;) {
       const bool again = carrier->step();
-      std::unique_lock<std::mutex> lock(mutex_);
-      const auto ready = [this] { return stop_ || news_; };
-      if (again) {
-        changed_.wait_for(lock, kSoon, ready);
-      } else {
-        changed_.wait(lock, ready);
+      if (const auto now = std::chrono::steady_clock::now(); now >= next_state) {
+        write_state();
+        next_state = now + kStateEvery;
       }
-      if (stop_) break;
-      news_ = false;
+      if (!wait(*carrier, again ? std::chrono::steady_clock::now() + kSoon : next_state)) break;
     }
+    carrier->drain(kLastWords);
     std::unique_ptr<Carrier> ended;  // destroyed without the lock: its writes may take a while
     {
       const std::lock_guard<std::mutex> lock(carrier_mutex_);
@@ -177,28 +255,71 @@ class Link::Impl {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false, news_ = false;
+  std::optional<Result<void>> first_;
   mutable std::mutex carrier_mutex_;
   std::unique_ptr<Carrier> carrier_;
   Phase phase_ = Phase::kWaiting;
+  std::string why_;  // of kFailed
   pthread_t watcher_{}, worker_{};
 };
 
-Result<std::unique_ptr<Link>> Link::start(const Options& options) {
+namespace {
+
+constexpr int kMaxRos2Domain = 232;  // the ports of the next one are above 65535
+
+Result<int> ros2_domain_of(const Options& options) {
+  transport::DirectoryOptions without_baton;
+  without_baton.environment = [](const char* name) -> const char* {
+    return std::strcmp(name, "ROS_DOMAIN_ID") == 0 ? std::getenv(name) : nullptr;
+  };
+  Result<int> domain = transport::resolve_domain(options.ros2_domain, without_baton);
+  if (domain && *domain > kMaxRos2Domain) {
+    return Error{Errc::invalid_argument, "domain " + std::to_string(*domain) +
+                                             " of ROS 2 (--ros2-domain, ROS_DOMAIN_ID) is not in 0.." +
+                                             std::to_string(kMaxRos2Domain)};
+  }
+  return domain;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Link>> Link::start(const Options& given) {
+  Options options = given;
+  if (options.ros2) {
+    if (Result<void> available = ros2_side_available(); !available) return available.error();
+    const Result<int> domain = ros2_domain_of(options);
+    if (!domain) return domain.error();
+    options.ros2_domain = *domain;
+  }
+  if (!options.security.empty()) {  // a link that waits for the role says now what is wrong
+    const auto readable = stream::make_security(options.security, [](const std::string&) {});
+    if (!readable) return readable.error();
+  }
+  auto saying = std::make_shared<Saying>(options.on_diagnostic);
   transport::ParticipantOptions joining;
   joining.domain = options.domain;
   joining.runtime_directory = options.runtime_directory;
-  joining.on_diagnostic = options.on_diagnostic;
+  if (options.domain_diagnostics) {
+    joining.on_diagnostic = options.on_diagnostic;
+    joining.diagnostic_owner = saying;
+  }
   Result<std::shared_ptr<transport::Participant>> participant = transport::Participant::join(joining);
   if (!participant) return participant.error();
   Result<Role> role = Role::open((*participant)->domain(), options.runtime_directory);
   if (!role) return role.error();
-  auto impl = std::make_unique<Impl>(options, *participant, std::move(*role));
+  auto impl = std::make_unique<Impl>(options, *participant, std::move(*role), std::move(saying));
   if (Result<void> started = impl->start(); !started) return started.error();
   return std::unique_ptr<Link>(new Link(std::move(impl)));
 }
 
-Link::Link(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Link::~Link() { impl_->end(); }
-Link::State Link::state() const { return impl_->state(); }
+Link::Link(std::unique_ptr<Impl> impl) : impl_(std::move(impl)), generation_(os::fork_generation()) {}
+Link::~Link() {
+  if (generation_ == os::fork_generation()) {
+    impl_->end();
+  } else {
+    static_cast<void>(impl_.release());  // its threads are the parent's, and its locks may be taken for ever
+  }
+}
+Link::State Link::state() const { return generation_ == os::fork_generation() ? impl_->state() : State{}; }
 
 }  // namespace baton::link

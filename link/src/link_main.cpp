@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `baton link`: the program that is the link of a domain until a signal ends it.
-#include <CLI/CLI.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
@@ -10,6 +9,7 @@
 
 #include "baton/link/link.hpp"
 #include "baton/os/termination.hpp"
+#include "link_arguments.hpp"
 
 namespace {
 
@@ -27,16 +27,16 @@ void print(const baton::transport::Diagnostic& diagnostic) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{"Connects the topics of this host's domain to those of other hosts."};
-  baton::link::Options options;
-  app.add_option("--peer", options.peers,
-                 "Another host, HOST or HOST:PORT; may be repeated. One of two hosts is enough.");
-  app.add_option("--interface", options.interface, "Network interface to use, its name or address. Default: chosen.");
-  app.add_option("--port", options.port, "TCP port on which this host listens. Default: 22700 + domain.");
-  app.add_option("--domain", options.domain, "Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")->check(CLI::Range(0, 9999));
-  app.add_option("--host-name", options.host_name,
-                 "By which the other hosts know this one. Default: the machine's name.");
-  CLI11_PARSE(app, argc, argv);
+  baton::Result<baton::link::Arguments> arguments = baton::link::read_arguments(argc, argv);
+  if (!arguments) {
+    std::fprintf(stderr, "baton link: %s\n", arguments.error().message.c_str());
+    return 2;
+  }
+  if (arguments->help) {
+    std::fputs(baton::link::kUsage, stdout);
+    return 0;
+  }
+  baton::link::Options& options = arguments->options;
   options.on_diagnostic = print;
 
   std::mutex mutex;
@@ -59,11 +59,11 @@ int main(int argc, char** argv) {
   std::unique_lock<std::mutex> lock(mutex);
   changed.wait(lock, [&] { return ends; });
   lock.unlock();
-  // Cyclone DDS 0.10's TCP may wait for itself forever when a connection closes (docs/guides/machines.md). The kernel gives up the role
-  // and the memory of a process that ends without it.
+  // The name of a peer is looked up by the C library, which may wait long for a server of names and cannot be interrupted. The kernel
+  // gives up the role and the memory of a process that ends without it.
   std::thread([] {
     std::this_thread::sleep_for(kEnd);
-    std::fputs("baton link: error: the network does not end; ended without it\n", stderr);
+    std::fputs("baton link: error: a name server does not answer; ended without it\n", stderr);
     std::_Exit(1);
   }).detach();
   link->reset();

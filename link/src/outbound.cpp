@@ -2,11 +2,10 @@
 #include "outbound.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <thread>
 
-#include "baton/os/process.hpp"
+#include "baton/os/clock.hpp"
+#include "words.hpp"
 
 namespace baton::link {
 namespace {
@@ -19,7 +18,6 @@ struct SentSample final : Outgoing {
     count->fetch_add(1, std::memory_order_relaxed);  // a count: orders nothing
     bytes = reinterpret_cast<const std::byte*>(&sample.header());
     size_bytes = sizeof(memory::ChunkHeader) + sample.size_bytes();
-    publisher = sample.publisher();
   }
   ~SentSample() override { count->fetch_sub(1, std::memory_order_relaxed); }
   const transport::TakenSample sample;
@@ -29,96 +27,148 @@ struct SentSample final : Outgoing {
 /// A message that is under way, in memory of its own.
 struct SentCopy final : Outgoing {
   SentCopy(const SentSample& sample, Count counted)
-      : memory(new std::byte[sample.size_bytes + kPadding]), count(std::move(counted)) {
+      : memory(new std::byte[sample.size_bytes]), count(std::move(counted)) {
     size_bytes = sample.size_bytes;
-    publisher = sample.publisher;
     bytes = memory.get();
     std::memcpy(memory.get(), sample.bytes, size_bytes);
     count->fetch_add(size_bytes, std::memory_order_relaxed);
   }
   ~SentCopy() override { count->fetch_sub(size_bytes, std::memory_order_relaxed); }
-  static constexpr std::size_t kPadding = 3;  // the engine may read a multiple of 4
   const std::unique_ptr<std::byte[]> memory;
   const Count count;
 };
 
-/// The far end says only every few milliseconds what has arrived, and until then a message is kept, to be sent again. So that a burst of
-/// small messages need not wait, they are copied where the samples that may be held are used up, and up to so many bytes.
-constexpr std::size_t kSmallBytes = std::size_t{64} << 10, kMostCopiedBytes = std::size_t{16} << 20;
-/// Messages of one topic before the others get their turn.
-constexpr int kAtOnce = 8;
-/// How long the thread waits while all messages that it may hold are under way.
-constexpr std::chrono::microseconds kHeldPause{500};
-constexpr std::size_t kStackBytes = std::size_t{1} << 20;  // Cyclone writes on it
-
-}  // namespace
-
-Outbound::Outbound(std::shared_ptr<Saying> saying)
-    : saying_(std::move(saying)), copied_bytes_(std::make_shared<std::atomic<std::size_t>>(0)) {}
-
-Result<void> Outbound::start() {
-  Result<pthread_t> thread = os::start_thread("baton-link", kStackBytes, [this] { run(); });
-  if (!thread) return thread.error();
-  thread_ = *thread;
-  return {};
-}
-
-Outbound::~Outbound() {
-  stop_.store(true, std::memory_order_release);  // pairs with the acquire in run()
-  wait_set_.wake();
-  if (thread_) pthread_join(*thread_, nullptr);
-}
-
-namespace {
-struct Wish {
-  explicit Wish(std::atomic<int>& to) : wishes(to) { wishes.fetch_add(1, std::memory_order_relaxed); }
-  ~Wish() { wishes.fetch_sub(1, std::memory_order_relaxed); }
-  std::atomic<int>& wishes;
+/// A sign of life: a header without a message.
+struct SentSign final : Outgoing {
+  explicit SentSign(const Gid& publisher) {
+    header.magic = memory::kChunkMagic;
+    header.version = memory::kChunkVersion;
+    header.byte_order = memory::kNativeByteOrder;
+    header.sequence = 1;
+    std::memcpy(header.publisher_id, publisher.data(), publisher.size());
+    std::memcpy(header.type_hash, kSignTag, sizeof kSignTag);
+    bytes = reinterpret_cast<const std::byte*>(&header);
+    size_bytes = sizeof header;
+  }
+  memory::ChunkHeader header{};
 };
+
+/// Until the far end says that it has delivered a message, it is kept, to be sent again. So that a burst of small messages need not
+/// wait, they are copied where the samples that may be held are used up, and up to so many bytes.
+constexpr std::size_t kSmallBytes = std::size_t{64} << 10, kMostCopiedBytes = std::size_t{16} << 20;
+/// What the first call knows may be older than the message.
+constexpr int kCallsToDecide = 2;
+/// How long a publisher may take to connect to a reader that replaces another.
+constexpr std::chrono::seconds kReplaced{1};
+
 }  // namespace
 
-Result<void> Outbound::add(const std::string& channel, const std::string& topic,
-                           std::shared_ptr<transport::Reader> reader, std::shared_ptr<Outlet> outlet,
-                           std::set<Gid> publishers, std::size_t held) {
-  auto added = std::make_unique<Topic>();
-  added->channel = channel;
-  added->topic = topic;
-  added->reader = std::move(reader);
-  added->outlet = std::move(outlet);
-  added->publishers = std::move(publishers);
-  added->held = held;
-  added->samples = std::make_shared<std::atomic<std::size_t>>(0);
-  const Wish wish(wishes_);
+TopicSource::TopicSource(std::string topic, std::shared_ptr<transport::Reader> reader, std::size_t held,
+                         CopiedBytes copied, std::shared_ptr<Saying> saying)
+    : topic_(std::move(topic)),
+      held_(held),
+      copied_bytes_(std::move(copied)),
+      saying_(std::move(saying)),
+      samples_(std::make_shared<std::atomic<std::size_t>>(0)),
+      reader_(std::move(reader)) {}
+
+bool TopicSource::replace(std::shared_ptr<transport::Reader> reader) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (Result<void> ok = wait_set_.add(added->reader); !ok) return ok;
-  topics_.push_back(std::move(added));
-  wait_set_.wake();
-  return {};
+  if (before_) return false;
+  before_ = std::move(reader_);
+  reader_ = std::move(reader);
+  replaced_ = std::chrono::steady_clock::now();
+  if (wait_set_ != nullptr) wait_for(reader_);
+  return true;
 }
 
-void Outbound::set_publishers(const std::string& channel, std::set<Gid> publishers) {
-  const Wish wish(wishes_);
+std::set<Gid> TopicSource::readers() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& topic : topics_) {
-    if (topic->channel == channel) topic->publishers = std::move(publishers);
+  std::set<Gid> out{reader_->gid()};
+  if (before_) out.insert(before_->gid());
+  return out;
+}
+
+std::uint64_t TopicSource::lost() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return lost_before_ + reader_->statuses().lost_total + (before_ ? before_->statuses().lost_total : 0);
+}
+
+void TopicSource::set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  publishers_ = std::move(publishers);
+  known_ = std::move(known);
+  for (auto at = signs_.begin(); at != signs_.end();)
+    at = publishers_.count(at->first) != 0 ? std::next(at) : signs_.erase(at);
+  if (calls_left_ > 0) calls_left_ = is_decided(undecided_publisher_) ? 0 : calls_left_ - 1;
+}
+
+bool TopicSource::waits() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return calls_left_ > 0;
+}
+
+/// With mutex_.
+bool TopicSource::is_decided(const Gid& publisher) const {
+  return publishers_.count(publisher) != 0 || known_->count(publisher) != 0;
+}
+
+bool TopicSource::look_for_signs() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  bool some = false;
+  for (const Gid& publisher : publishers_) {
+    const std::int64_t sign_ns = reader_->sign_of_life_ns(publisher);
+    if (sign_ns == 0) continue;
+    const auto known = signs_.emplace(publisher, sign_ns);  // its first one: it is connected
+    if (known.second || sign_ns <= known.first->second) continue;
+    known.first->second = sign_ns;
+    some = unsent_signs_.insert(publisher).second || some;
+  }
+  return some;
+}
+
+std::shared_ptr<const Outgoing> TopicSource::next_sign() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (unsent_signs_.empty()) return nullptr;
+  return std::make_shared<SentSign>(unsent_signs_.extract(unsent_signs_.begin()).value());
+}
+
+bool TopicSource::empty() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (reader_->has_data() || (before_ && before_->has_data())) return false;
+  return unsent_signs_.empty() && !undecided_;
+}
+
+void TopicSource::set_clients(std::set<Gid> clients) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  clients_ = std::move(clients);
+}
+
+void TopicSource::attach(transport::WaitSet& wait_set) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  wait_set_ = &wait_set;
+  wait_for(reader_);
+  if (before_) wait_for(before_);
+}
+
+/// With mutex_.
+void TopicSource::wait_for(const std::shared_ptr<transport::Reader>& reader) {
+  if (const Result<void> added = wait_set_->add(reader); !added) {
+    saying_->say_rarely("wait " + topic_, Saying::Level::kError, added.error().code,
+                        "messages of '" + topic_ + "' reach other hosts late: " + added.error().message);
   }
 }
 
-void Outbound::remove(const std::string& channel) {
-  std::unique_ptr<Topic> removed;  // destroyed without the lock
-  const Wish wish(wishes_);
+void TopicSource::detach(transport::WaitSet& wait_set) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto found =
-      std::find_if(topics_.begin(), topics_.end(), [&](const auto& topic) { return topic->channel == channel; });
-  if (found == topics_.end()) return;
-  removed = std::move(*found);
-  topics_.erase(found);
-  wait_set_.remove(removed->reader);
+  wait_set_ = nullptr;
+  wait_set.remove(reader_);
+  if (before_) wait_set.remove(before_);
 }
 
-std::shared_ptr<const Outgoing> Outbound::outgoing(const Topic& topic, transport::TakenSample sample) const {
-  auto sent = std::make_shared<SentSample>(std::move(sample), topic.samples);
-  const bool is_last = topic.samples->load(std::memory_order_relaxed) >= topic.held;
+std::shared_ptr<const Outgoing> TopicSource::outgoing(transport::TakenSample sample) const {
+  auto sent = std::make_shared<SentSample>(std::move(sample), samples_);
+  const bool is_last = samples_->load(std::memory_order_relaxed) >= held_;
   if (!is_last || sent->size_bytes > kSmallBytes ||
       copied_bytes_->load(std::memory_order_relaxed) + sent->size_bytes > kMostCopiedBytes) {
     return sent;
@@ -126,52 +176,79 @@ std::shared_ptr<const Outgoing> Outbound::outgoing(const Topic& topic, transport
   return std::make_shared<SentCopy>(*sent, copied_bytes_);
 }
 
-Outbound::Found Outbound::send_some(Topic& topic) {
-  Found found = Found::kNothing;
-  for (int i = 0; i < kAtOnce; ++i) {
-    Result<transport::TakenSample> taken = topic.reader->take();
-    if (!taken) {
-      if (taken.error().code == Errc::held_limit) return found == Found::kSome ? found : Found::kHeld;
-      saying_->say_rarely("take " + topic.topic, Saying::Level::kError, taken.error().code, taken.error().message);
-      return Found::kSome;
-    }
-    if (!*taken) return found;
-    found = Found::kSome;
-    // What came from abroad, or travels on another channel, is not sent here.
-    if (topic.publishers.count(taken->publisher()) == 0) continue;
-    if (std::memcmp(taken->header().publisher_id, taken->publisher().data(), taken->publisher().size()) != 0) continue;
-    const Result<void> written = topic.outlet->write(outgoing(topic, std::move(*taken)));
-    if (written) {
-      sent_.fetch_add(1, std::memory_order_relaxed);
-    } else {
-      saying_->say_rarely("write " + topic.topic, Saying::Level::kWarning, written.error().code,
-                          "a message of '" + topic.topic + "' is not sent to other hosts: " + written.error().message);
+/// With mutex_. The next message of the readers, in the order of each publisher.
+Result<transport::TakenSample> TopicSource::take_next() {
+  if (before_) {
+    // First whether the new one gets everything that is published from now on, then whether this one has more.
+    const bool is_replaced =
+        reader_->matched() >= before_->matched() || std::chrono::steady_clock::now() - replaced_ >= kReplaced;
+    Result<transport::TakenSample> taken = before_->take();
+    if (taken && *taken) taken_[taken->publisher()] = taken->sequence();
+    if (!taken || *taken || !is_replaced) return taken;
+    if (wait_set_ != nullptr) wait_set_->remove(before_);
+    lost_before_ += before_->statuses().lost_total;
+    before_.reset();
+  }
+  for (;;) {
+    Result<transport::TakenSample> taken = reader_->take();
+    if (!taken || !*taken || taken_.empty()) return taken;
+    const auto before = taken_.find(taken->publisher());
+    if (before == taken_.end()) return taken;
+    if (taken->sequence() > before->second) {
+      taken_.erase(before);
+      return taken;
     }
   }
-  return found;
 }
 
-void Outbound::run() {
-  while (!stop_.load(std::memory_order_acquire)) {
-    bool some = false, held = false;
-    while (wishes_.load(std::memory_order_relaxed) > 0) std::this_thread::sleep_for(kHeldPause);
+/// The oldest message whose publisher is decided about. An empty sample: there is none now; `waits`: because it must wait.
+Result<transport::TakenSample> TopicSource::take(bool& waits) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (undecided_) {
+    waits = calls_left_ > 0;
+    return waits ? transport::TakenSample() : std::move(undecided_);
+  }
+  Result<transport::TakenSample> taken = take_next();
+  if (!taken || !*taken || is_decided(taken->publisher())) return taken;
+  undecided_ = std::move(*taken);
+  undecided_publisher_ = undecided_.publisher();
+  calls_left_ = kCallsToDecide;
+  waits = true;
+  return transport::TakenSample();
+}
+
+Source::Found TopicSource::next(std::shared_ptr<const Outgoing>& chunk) {
+  for (;;) {
+    bool waits = false;
+    Result<transport::TakenSample> taken = take(waits);
+    if (waits) return Found::kHeld;
+    if (!taken) {
+      if (taken.error().code == Errc::held_limit) return Found::kHeld;
+      saying_->say_rarely("take " + topic_, Saying::Level::kError, taken.error().code, taken.error().message);
+      if (taken.error().code == Errc::malformed_message) continue;  // of one publisher
+      return Found::kNothing;
+    }
+    if (!*taken) {
+      chunk = next_sign();
+      return chunk ? Found::kChunk : Found::kNothing;
+    }
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      for (const auto& topic : topics_) {
-        const Found found = send_some(*topic);
-        some = some || found == Found::kSome;
-        held = held || found == Found::kHeld;
-        if (wishes_.load(std::memory_order_relaxed) > 0) break;
+      if (const auto sign = signs_.find(taken->publisher()); sign != signs_.end()) {
+        sign->second = std::max(sign->second, std::min(taken->header().source_monotonic_ns, os::monotonic_ns()));
+        unsent_signs_.erase(sign->first);
+      }
+      if (publishers_.count(taken->publisher()) == 0) continue;
+      if (clients_) {
+        Gid client;
+        std::memcpy(client.data(), taken->header().correlation_client, client.size());
+        if (clients_->count(client) == 0) continue;
       }
     }
-    if (some) continue;
-    // A reader whose samples are all under way looks readable: waiting for it would return at once.
-    if (held) {
-      std::this_thread::sleep_for(kHeldPause);
-    } else if (const Result<bool> waited = wait_set_.wait(std::chrono::hours(1)); !waited) {
-      saying_->say_rarely("wait", Saying::Level::kError, waited.error().code, waited.error().message);
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    }
+    if (std::memcmp(taken->header().publisher_id, taken->publisher().data(), taken->publisher().size()) != 0) continue;
+    tally_.carried(taken->size_bytes());
+    chunk = outgoing(std::move(*taken));
+    return Found::kChunk;
   }
 }
 

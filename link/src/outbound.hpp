@@ -1,64 +1,85 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this host sends: one thread takes the messages of the topics that others want, as an ordinary subscription, and hands their
-// chunks to the engine as they lie. It is the only thread that writes to the network, so no other waits for it.
-// Thread rules: any thread, but for the thread of this class itself.
+// What this host sends to one other of one channel: the messages that an ordinary subscription of the link takes, as they lie. Each host
+// has a subscription of its own, so a slow one holds up no other, and its queue drops or refuses as its QoS says.
+// Thread rules: the members of Source by the engine, the rest by any thread.
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
-#include "baton/os/process.hpp"
-#include "baton/transport/transport.hpp"
 #include "engine.hpp"
 #include "saying.hpp"
+#include "tally.hpp"
 
 namespace baton::link {
 
-class Outbound {
+/// Bytes of small messages that are copied because they are under way, of all channels.
+using CopiedBytes = std::shared_ptr<std::atomic<std::size_t>>;
+
+class TopicSource final : public Source {
  public:
-  explicit Outbound(std::shared_ptr<Saying> saying);
-  Result<void> start();
-  ~Outbound();  ///< waits for a write that is under way
-  Outbound(const Outbound&) = delete;
-  Outbound& operator=(const Outbound&) = delete;
+  /// `held`: samples that the reader may hold.
+  TopicSource(std::string topic, std::shared_ptr<transport::Reader> reader, std::size_t held, CopiedBytes copied,
+              std::shared_ptr<Saying> saying);
+  /// Whose messages travel; those of others on the topic came from abroad, or travel on another channel. `known`: all publishers of the
+  /// host at that time. A message of one that is not among them came before it was known, and waits for the next calls.
+  void set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known);
+  /// Whether a message waits for set_publishers(), and then for Flow::wake().
+  bool waits() const;
+  /// Sends on the signs of life of publishers with manual liveliness that came by no message. True: the flow is to be woken.
+  bool look_for_signs();
+  /// Of responses of a service: whose travel.
+  void set_clients(std::set<Gid> clients);
 
-  /// `publishers`: whose messages travel. `held`: samples that the reader may hold. The outlet ends when the topic is removed.
-  Result<void> add(const std::string& channel, const std::string& topic, std::shared_ptr<transport::Reader> reader,
-                   std::shared_ptr<Outlet> outlet, std::set<Gid> publishers, std::size_t held);
-  void set_publishers(const std::string& channel, std::set<Gid> publishers);
-  /// Waits for a write of the channel that is under way.
-  void remove(const std::string& channel);
+  /// From now on takes from this reader, which was just made with another quality of service, after all that the one before has. False:
+  /// the one before that is not done with yet.
+  bool replace(std::shared_ptr<transport::Reader> reader);
+  std::set<Gid> readers() const;
+  std::uint64_t lost() const;  ///< messages that the readers have lost
 
-  std::uint64_t sent() const noexcept { return sent_.load(std::memory_order_relaxed); }
+  Found next(std::shared_ptr<const Outgoing>& chunk) override;
+  void attach(transport::WaitSet& wait_set) override;
+  void detach(transport::WaitSet& wait_set) override;
+  bool empty() const override;
+  const Tally& tally() const noexcept { return tally_; }
 
  private:
-  struct Topic {
-    std::string channel, topic;
-    std::shared_ptr<transport::Reader> reader;
-    std::shared_ptr<Outlet> outlet;
-    std::set<Gid> publishers;
-    std::size_t held = 0;
-    std::shared_ptr<std::atomic<std::size_t>> samples;  // under way
-  };
-  enum class Found : std::uint8_t { kNothing, kSome, kHeld };
-  void run();
-  Found send_some(Topic& topic);
-  std::shared_ptr<const Outgoing> outgoing(const Topic& topic, transport::TakenSample sample) const;
+  std::shared_ptr<const Outgoing> outgoing(transport::TakenSample sample) const;
+  std::shared_ptr<const Outgoing> next_sign();
+  bool is_decided(const Gid& publisher) const;
+  Result<transport::TakenSample> take(bool& waits);
+  Result<transport::TakenSample> take_next();
+  void wait_for(const std::shared_ptr<transport::Reader>& reader);
 
+  const std::string topic_;
+  const std::size_t held_;
+  const CopiedBytes copied_bytes_;
   const std::shared_ptr<Saying> saying_;
-  const std::shared_ptr<std::atomic<std::size_t>> copied_bytes_;  // under way
-  transport::WaitSet wait_set_;
-  std::mutex mutex_;  // topics; held while one is sent
-  std::vector<std::unique_ptr<Topic>> topics_;
-  std::atomic<int> wishes_{0};  // calls that wait for mutex_; the thread lets them first. A hint: mutex_ orders
-  std::atomic<bool> stop_{false};
-  std::atomic<std::uint64_t> sent_{0};  // a counter: orders nothing
-  std::optional<pthread_t> thread_;
+  const std::shared_ptr<std::atomic<std::size_t>> samples_;  // under way
+  Tally tally_;
+  mutable std::mutex mutex_;
+  std::shared_ptr<transport::Reader> reader_;
+  // Until reader_ is connected to as many publishers, and this one is empty. Messages that come to both are sent once.
+  std::shared_ptr<transport::Reader> before_;
+  std::chrono::steady_clock::time_point replaced_;
+  std::map<Gid, std::uint64_t> taken_;  // while there was another reader: the last number of each publisher
+  std::uint64_t lost_before_ = 0;
+  transport::WaitSet* wait_set_ = nullptr;  // that waits for the readers
+  transport::TakenSample undecided_;
+  std::set<Gid> publishers_;
+  std::shared_ptr<const std::set<Gid>> known_ = std::make_shared<const std::set<Gid>>();
+  Gid undecided_publisher_{};
+  int calls_left_ = 0;  // of set_publishers() until undecided_ waits no more; 0: it does not
+  std::map<Gid, std::int64_t>
+      signs_;                   // CLOCK_MONOTONIC of the last sign of life that was sent, by a message or without
+  std::set<Gid> unsent_signs_;  // publishers
+
+  std::optional<std::set<Gid>> clients_;
 };
 
 }  // namespace baton::link

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leaves a host, with a line that keeps all that is written.
+// What leaves a host, where no host says what it has got.
 #include "outbound.hpp"
 
 #include <gtest/gtest.h>
@@ -8,39 +8,17 @@
 #include <thread>
 
 #include "endpoint_test_support.hpp"
+#include "words.hpp"
 
 namespace baton::link {
 namespace {
 
 constexpr std::size_t kHeld = 4;
 
-/// Keeps everything, as if no host said what it has got.
-class Line final : public Outlet {
- public:
-  Result<void> write(std::shared_ptr<const Outgoing> chunk) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    chunks_.push_back(std::move(chunk));
-    return {};
-  }
-  std::size_t matched() const override { return 1; }
-  std::vector<std::shared_ptr<const Outgoing>> chunks() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return chunks_;
-  }
-  void acknowledge_all() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    chunks_.clear();
-  }
-
- private:
-  mutable std::mutex mutex_;
-  std::vector<std::shared_ptr<const Outgoing>> chunks_;
-};
-
 class OutboundOf : public ::testing::Test {
  protected:
   /// With messages of `bytes`.
-  void open(std::size_t bytes) {
+  void open(std::size_t bytes, Liveliness liveliness = Liveliness::kAutomatic) {
     bytes_ = bytes;
     participant_ = domain_.join();
     transport::TypeInfo type;
@@ -50,6 +28,7 @@ class OutboundOf : public ::testing::Test {
     writing.topic = "/bytes";
     writing.type = type;
     writing.qos.depth = 1000;
+    writing.qos.liveliness = liveliness;
     writer_ = *participant_->create_writer(writing);
     transport::Participant::ReaderOptions reading;
     reading.topic = "/bytes";
@@ -58,8 +37,10 @@ class OutboundOf : public ::testing::Test {
     reading.qos.held = kHeld;
     auto reader = *participant_->create_reader(reading);
     while (writer_->matched() == 0 || reader->matched() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    ASSERT_TRUE(outbound_.start());
-    ASSERT_TRUE(outbound_.add("channel", "/bytes", std::move(reader), line_, {writer_->gid()}, kHeld));
+    source_ =
+        std::make_shared<TopicSource>("/bytes", std::move(reader), kHeld, std::make_shared<std::atomic<std::size_t>>(0),
+                                      std::make_shared<Saying>([](const transport::Diagnostic&) {}));
+    source_->set_publishers({writer_->gid()}, set_of({writer_->gid()}));
   }
 
   void publish(std::size_t count) {
@@ -70,53 +51,160 @@ class OutboundOf : public ::testing::Test {
       ASSERT_TRUE(writer_->publish(*chunk, {}));
     }
   }
-  std::vector<std::shared_ptr<const Outgoing>> wait_for(std::size_t count) const {
-    for (int i = 0; i < 20'000 && line_->chunks().size() < count; ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return line_->chunks();
+  static std::shared_ptr<const std::set<Gid>> set_of(std::set<Gid> gids) {
+    return std::make_shared<const std::set<Gid>>(std::move(gids));
+  }
+  /// All that can leave now; the answer to the last question.
+  Source::Found take_all() {
+    for (;;) {
+      std::shared_ptr<const Outgoing> chunk;
+      const Source::Found found = source_->next(chunk);
+      if (found != Source::Found::kChunk) return found;
+      chunks_.push_back(std::move(chunk));
+    }
   }
 
   std::size_t bytes_ = 0;
   transport::test::TestDomain domain_;
   std::shared_ptr<transport::Participant> participant_;
   std::shared_ptr<transport::Writer> writer_;
-  std::shared_ptr<Line> line_ = std::make_shared<Line>();
-  Outbound outbound_{std::make_shared<Saying>([](const transport::Diagnostic&) {})};
+  std::shared_ptr<TopicSource> source_;
+  std::vector<std::shared_ptr<const Outgoing>> chunks_;
 };
 
 TEST_F(OutboundOf, ABurstOfSmallMessagesDoesNotWaitForTheFarEnd) {
   open(64);
+  EXPECT_TRUE(source_->empty());
   publish(100);
-  const auto chunks = wait_for(100);
-  ASSERT_EQ(chunks.size(), 100U);
-  for (std::size_t i = 0; i < chunks.size(); ++i) {
+  EXPECT_FALSE(source_->empty());
+  EXPECT_EQ(take_all(), Source::Found::kNothing);
+  ASSERT_EQ(chunks_.size(), 100U);
+  for (std::size_t i = 0; i < chunks_.size(); ++i) {
     memory::ChunkHeader header;
-    std::memcpy(&header, chunks[i]->bytes, sizeof header);
+    std::memcpy(&header, chunks_[i]->bytes, sizeof header);
     EXPECT_EQ(header.sequence, i + 1);
-    EXPECT_EQ(static_cast<std::size_t>(chunks[i]->bytes[sizeof header]), i);
-    EXPECT_EQ(chunks[i]->size_bytes, sizeof header + 64);
+    EXPECT_EQ(static_cast<std::size_t>(chunks_[i]->bytes[sizeof header]), i);
+    EXPECT_EQ(chunks_[i]->size_bytes, sizeof header + 64);
   }
 }
 
 TEST_F(OutboundOf, BigMessagesAreNeverCopiedAndWaitForTheFarEnd) {
   open(100'000);
   publish(10);
-  ASSERT_EQ(wait_for(kHeld).size(), kHeld);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // a further one would come now
-  EXPECT_EQ(line_->chunks().size(), kHeld);
-  line_->acknowledge_all();
-  EXPECT_EQ(wait_for(kHeld).size(), kHeld);
+  EXPECT_EQ(take_all(), Source::Found::kHeld);
+  EXPECT_EQ(chunks_.size(), kHeld);
+  chunks_.clear();
+  EXPECT_EQ(take_all(), Source::Found::kHeld);
+  EXPECT_EQ(chunks_.size(), kHeld);
 }
 
 TEST_F(OutboundOf, CopiesAreBoundedInBytes) {
   open(32 << 10);
   publish(1000);  // 32 MB
-  wait_for(500);
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(take_all(), Source::Found::kHeld);
   std::size_t bytes = 0;
-  for (const auto& chunk : line_->chunks()) bytes += chunk->size_bytes;
+  for (const auto& chunk : chunks_) bytes += chunk->size_bytes;
   EXPECT_GT(bytes, std::size_t{15} << 20);
   EXPECT_LT(bytes, std::size_t{17} << 20);
+}
+
+TEST_F(OutboundOf, AnAssertionOfLifeLeavesBehindTheMessagesAndNotWhereAMessageSaysIt) {
+  open(64, Liveliness::kManualByTopic);
+  EXPECT_FALSE(source_->look_for_signs());  // what was before the connection
+  publish(2);
+  source_->look_for_signs();
+  EXPECT_EQ(take_all(), Source::Found::kNothing);
+  EXPECT_EQ(chunks_.size(), 2U);
+  EXPECT_TRUE(source_->empty());
+  EXPECT_FALSE(source_->look_for_signs());
+  writer_->assert_liveliness();
+  EXPECT_TRUE(source_->look_for_signs());
+  EXPECT_FALSE(source_->look_for_signs());
+  EXPECT_FALSE(source_->empty());
+  EXPECT_EQ(take_all(), Source::Found::kNothing);
+  ASSERT_EQ(chunks_.size(), 3U);
+  ASSERT_EQ(chunks_[2]->size_bytes, sizeof(memory::ChunkHeader));
+  memory::ChunkHeader header;
+  std::memcpy(&header, chunks_[2]->bytes, sizeof header);
+  EXPECT_EQ(std::memcmp(header.type_hash, kSignTag, sizeof kSignTag), 0);
+  EXPECT_EQ(std::memcmp(header.publisher_id, writer_->gid().data(), writer_->gid().size()), 0);
+}
+
+TEST_F(OutboundOf, APublisherWithAutomaticLivelinessGivesNoSigns) {
+  open(64);
+  source_->look_for_signs();
+  writer_->assert_liveliness();
+  EXPECT_FALSE(source_->look_for_signs());
+  EXPECT_TRUE(source_->empty());
+}
+
+TEST_F(OutboundOf, MessagesOfKnownPublishersThatAreNotNamedStayHere) {
+  open(64);
+  publish(3);
+  source_->set_publishers({}, set_of({writer_->gid()}));
+  EXPECT_EQ(take_all(), Source::Found::kNothing);
+  EXPECT_TRUE(chunks_.empty());
+  EXPECT_FALSE(source_->waits());
+}
+
+TEST_F(OutboundOf, MessagesThatComeBeforeTheirPublisherIsKnownWaitAndTravel) {
+  open(64);
+  source_->set_publishers({}, set_of({}));
+  publish(3);
+  EXPECT_EQ(take_all(), Source::Found::kHeld);
+  EXPECT_TRUE(source_->waits());
+  EXPECT_FALSE(source_->empty());
+  source_->set_publishers({}, set_of({}));  // of a moment before it came
+  EXPECT_EQ(take_all(), Source::Found::kHeld);
+  source_->set_publishers({writer_->gid()}, set_of({writer_->gid()}));
+  EXPECT_FALSE(source_->waits());
+  EXPECT_EQ(take_all(), Source::Found::kNothing);
+  EXPECT_EQ(chunks_.size(), 3U);
+  EXPECT_TRUE(source_->empty());
+}
+
+TEST_F(OutboundOf, MessagesOfAPublisherThatNeverBecomesKnownHoldNobodyUp) {
+  open(64);
+  source_->set_publishers({}, set_of({}));
+  publish(1);
+  EXPECT_EQ(take_all(), Source::Found::kHeld);
+  source_->set_publishers({}, set_of({}));
+  source_->set_publishers({}, set_of({}));
+  EXPECT_FALSE(source_->waits());
+  EXPECT_EQ(take_all(), Source::Found::kNothing);
+  EXPECT_TRUE(chunks_.empty());
+}
+
+TEST_F(OutboundOf, AReaderThatReplacesAnotherOneLosesAndDoublesNothing) {
+  open(64);
+  publish(20);
+  const auto deeper = [&] {
+    transport::Participant::ReaderOptions reading;
+    reading.topic = "/bytes";
+    reading.type.name = "a/Bytes";
+    reading.type.skeleton_bytes = 64;
+    reading.qos.depth = 2000;
+    reading.qos.held = kHeld;
+    return *participant_->create_reader(reading);
+  };
+  const auto second = deeper();
+  ASSERT_TRUE(source_->replace(second));
+  EXPECT_EQ(source_->readers().size(), 2U);
+  EXPECT_FALSE(source_->replace(deeper())) << "the first is not done with yet";
+  while (second->matched() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  publish(20);  // both have these
+  EXPECT_EQ(take_all(), Source::Found::kNothing);
+  publish(20);
+  EXPECT_EQ(take_all(), Source::Found::kNothing);
+  ASSERT_EQ(chunks_.size(), 60U);
+  for (std::size_t i = 0; i < chunks_.size(); ++i) {
+    memory::ChunkHeader header;
+    std::memcpy(&header, chunks_[i]->bytes, sizeof header);
+    EXPECT_EQ(header.sequence, i + 1);
+  }
+  EXPECT_EQ(source_->readers(), std::set<Gid>{second->gid()});
+  EXPECT_EQ(source_->lost(), 0U);
+  EXPECT_TRUE(source_->empty());
 }
 
 }  // namespace

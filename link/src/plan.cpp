@@ -7,7 +7,8 @@ namespace baton::link {
 namespace {
 
 constexpr char kDigits[] = "0123456789abcdef";
-const std::string kRequest = "/_request";
+constexpr char kNumberMark = '#';  // in no name of a topic
+const std::string kRequest = "/_request", kResponse = "/_response";
 
 bool ends_with(const std::string& text, const std::string& end) {
   return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
@@ -40,7 +41,10 @@ void raise(Sending& sending, const End& subscription) {
 
 }  // namespace
 
-bool is_carried(const std::string& topic) { return topic.find("/_") == std::string::npos; }
+bool is_request(const std::string& topic) { return ends_with(topic, kRequest); }
+bool is_response(const std::string& topic) { return ends_with(topic, kResponse); }
+bool is_topic(const std::string& topic) { return topic.find("/_") == std::string::npos; }
+bool is_carried(const std::string& topic) { return is_topic(topic) || is_request(topic) || is_response(topic); }
 
 std::string channel_of(const End& publisher) {
   std::string name = "baton/1/";
@@ -54,11 +58,8 @@ std::string channel_of(const End& publisher) {
   return name + publisher.topic;
 }
 
-ChannelQos qos_of(const End& publisher) {
-  ChannelQos qos;
-  qos.reliable = reliable(publisher);
-  qos.transient_local = kept(publisher);
-  return qos;
+std::string numbered(const std::string& channel, std::uint64_t number) {
+  return channel + kNumberMark + std::to_string(number);
 }
 
 Plan plan(const std::vector<End>& here, const std::vector<Words>& others) {
@@ -70,45 +71,41 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others) {
     known.insert(end.gid);
   }
   for (const Words& host : others) {
-    const std::set<std::string> wants(host.wants.begin(), host.wants.end());
-    std::set<std::string> counted;
-    for (const std::string& channel : wants) {
+    std::map<std::string, std::string> wants;  // channels, as they are and numbered
+    for (const std::string& channel : host.wants) wants[channel.substr(0, channel.rfind(kNumberMark))] = channel;
+    for (const auto& [base, channel] : wants) {
       for (const auto& [topic, ends] : publishers) {
-        if (!is_carried(topic) || !ends_with(channel, topic)) continue;
+        if (!is_carried(topic) || !ends_with(base, topic)) continue;
         for (const End* publisher : ends) {
-          if (channel_of(*publisher) != channel) continue;
-          Sending& sending = out.sending[channel];
+          if (channel_of(*publisher) != base) continue;
+          Sending& sending = out.sending[{host.host, channel}];
           if (sending.publishers.empty()) {
             sending.topic = topic;
             sending.request = QoS(1);
             sending.request.reliability = publisher->qos.reliability;
             sending.request.durability = publisher->qos.durability;
-            sending.qos = qos_of(*publisher);
           }
           sending.publishers.insert(publisher->gid);
+          if (publisher->qos.liveliness == Liveliness::kManualByTopic)
+            sending.lease = std::min(sending.lease, publisher->qos.lease);
           // A transient_local publisher's history is kept in full for whoever comes late.
           if (kept(*publisher)) sending.request.depth = std::max(sending.request.depth, publisher->qos.depth);
-          if (counted.insert(channel).second) ++sending.hosts;
         }
       }
     }
     for (const End& end : host.ends) {
-      const std::string service =
-          ends_with(end.topic, kRequest) ? end.topic.substr(0, end.topic.size() - kRequest.size()) : std::string();
-      if (!service.empty() && !end.is_writer && publishers.count(end.topic) != 0 &&
-          subscriptions.count(end.topic) == 0) {
-        out.complaints.insert("service '" + service + "' of host " + host.host_name +
-                              " has a client here: the link does not carry services yet");
-      }
       if (!is_carried(end.topic)) continue;
       if (!end.is_writer) {
         const auto found = publishers.find(end.topic);
         if (found == publishers.end()) continue;
         for (const End* publisher : found->second) {
           const std::string differs = difference(*publisher, end);
-          const auto sending = out.sending.find(channel_of(*publisher));
+          const auto name = wants.find(channel_of(*publisher));
+          const auto sending = name == wants.end() ? out.sending.end() : out.sending.find({host.host, name->second});
           if (differs.empty()) {
-            if (sending != out.sending.end()) raise(sending->second, end);
+            if (sending == out.sending.end()) continue;
+            raise(sending->second, end);
+            if (is_response(end.topic)) sending->second.clients.insert(end.gid);
             continue;
           }
           out.complaints.insert("publisher of '" + end.topic + "' (node '" + publisher->node +
@@ -119,26 +116,29 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others) {
       }
       // An id that is known here came back by another way: it is this host's own.
       if (known.count(end.gid) != 0) continue;
+      const std::vector<const End*>& mine = subscriptions[end.topic];
+      const auto fitting =
+          std::find_if(mine.begin(), mine.end(), [&](const End* each) { return same_type(*each, end); });
+      // Every node has services; most are never called from abroad.
+      if (!is_topic(end.topic) && mine.empty()) continue;
       Receiving& receiving = out.receiving[end.gid];
       receiving.publisher = end;
       receiving.host_name = host.host_name;
       for (const auto& type : host.types)
         if (type->hash == end.hash && type->name == end.type_name) receiving.type = type;
-      const std::vector<const End*>& mine = subscriptions[end.topic];
-      const auto fitting =
-          std::find_if(mine.begin(), mine.end(), [&](const End* each) { return same_type(*each, end); });
       receiving.fits = fitting != mine.end();
       if (!receiving.fits) continue;
       receiving.subscription = (*fitting)->gid;
-      out.channels[channel_of(end)] = qos_of(end);
+      out.channels.insert(channel_of(end));
     }
   }
-  for (auto& [channel, sending] : out.sending) {
+  for (auto& [key, sending] : out.sending) {
     // KEEP_LAST is over all publishers of a subscription; here each publisher is to have its own history.
-    const std::size_t depth = sending.request.depth;
-    sending.qos.depth = static_cast<std::uint32_t>(depth);
-    sending.qos.keep_all = sending.request.history == History::kKeepAll;
-    sending.request.depth = static_cast<std::uint32_t>(std::min<std::size_t>(depth * sending.publishers.size(), 65536));
+    // In powers of two, because another depth needs another subscription.
+    std::size_t histories = 1;
+    while (histories < sending.publishers.size()) histories *= 2;
+    const std::size_t depth = sending.request.depth * histories;
+    sending.request.depth = static_cast<std::uint32_t>(std::min<std::size_t>(depth, 65536));
   }
   return out;
 }

@@ -4,10 +4,12 @@
 // Thread rules: values, pure functions.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine.hpp"
@@ -17,17 +19,24 @@ namespace baton::link {
 
 /// The publishers of one topic, definition, reliability and durability travel on one channel.
 std::string channel_of(const End& publisher);
-ChannelQos qos_of(const End& publisher);
+/// The channel as its receiver calls it this time. A receiver that comes again, before the other host has heard that it had gone, must not
+/// be taken for the one before: that host's flow is open into nothing, and what it has sent does not come again.
+std::string numbered(const std::string& channel, std::uint64_t number);
 
-/// Topics of services and those that only Baton's own parts use are not carried.
+/// A topic of users, none of a service and none that only Baton's own parts use.
+bool is_topic(const std::string& topic);
+/// The topics of a service: NAME/_request and NAME/_response.
+bool is_request(const std::string& topic);
+bool is_response(const std::string& topic);
+/// Topics of users and of services are.
 bool is_carried(const std::string& topic);
 
 struct Sending {
   std::string topic;
-  std::set<Gid> publishers;  ///< of this host
-  QoS request;               ///< of the link's subscription
-  ChannelQos qos;
-  std::size_t hosts = 0;  ///< that want it
+  std::set<Gid> publishers;                    ///< of this host
+  QoS request;                                 ///< of the link's subscription
+  std::chrono::nanoseconds lease = kInfinite;  ///< the least of publishers whose liveliness is manual
+  std::set<Gid> clients;                       ///< of responses: the host's clients, whose they are
 };
 struct Receiving {
   End publisher;
@@ -37,10 +46,10 @@ struct Receiving {
   Gid subscription{};                               ///< such a one
 };
 struct Plan {
-  std::map<std::string, Sending> sending;      ///< by channel
-  std::map<Gid, Receiving> receiving;          ///< publishers of other hosts, by their ids
-  std::map<std::string, ChannelQos> channels;  ///< of those that fit
-  std::set<std::string> complaints;            ///< for people: what does not fit, and what is not carried
+  std::map<std::pair<Gid, std::string>, Sending> sending;  ///< by host and numbered channel
+  std::map<Gid, Receiving> receiving;                      ///< publishers of other hosts, by their ids
+  std::set<std::string> channels;                          ///< of those that fit
+  std::set<std::string> complaints;                        ///< for people: what does not fit, and what is not carried
 };
 
 /// `here`: the endpoints of this host, without the link's own.

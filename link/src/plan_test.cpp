@@ -33,16 +33,26 @@ TEST(Plan, ATopicThatNobodyAbroadWantsDoesNotTravel) {
   EXPECT_TRUE(made.complaints.empty());
 }
 
-TEST(Plan, AWantedTopicTravelsOnceForAllHosts) {
+TEST(Plan, AWantedTopicTravelsOnceToEachHostAsItsFarthestReaderWants) {
   const End publisher = end(true, 1);
   const std::string channel = channel_of(publisher);
-  const Plan made = plan(
-      {publisher}, {host({end(false, 3, QoS(4))}, {channel}), host({end(false, 4, QoS(7)), end(false, 5)}, {channel})});
+  const Words one = host({end(false, 3, QoS(4))}, {channel});
+  const Words two = host({end(false, 4, QoS(7)), end(false, 5, QoS(20))}, {channel});
+  const Plan made = plan({publisher}, {one, two});
+  ASSERT_EQ(made.sending.size(), 2U);
+  EXPECT_EQ(made.sending.at({one.host, channel}).request.depth, 4U);
+  EXPECT_EQ(made.sending.at({two.host, channel}).request.depth, 20U);
+  EXPECT_EQ(made.sending.at({two.host, channel}).publishers.size(), 1U);
+}
+
+TEST(Plan, AReceiverThatComesAgainHasAFlowOfItsOwn) {
+  const End publisher = end(true, 1);
+  const std::string first = numbered(channel_of(publisher), 1), again = numbered(channel_of(publisher), 12);
+  const Words before = host({end(false, 3, QoS(4))}, {first}), after = host({end(false, 3, QoS(4))}, {again});
+  EXPECT_EQ(plan({publisher}, {before}).sending.count({before.host, first}), 1U);
+  const Plan made = plan({publisher}, {after});
   ASSERT_EQ(made.sending.size(), 1U);
-  const Sending& sending = made.sending.at(channel);
-  EXPECT_EQ(sending.hosts, 2U);
-  EXPECT_EQ(sending.publishers.size(), 1U);
-  EXPECT_EQ(sending.request.depth, 10U);
+  EXPECT_EQ(made.sending.at({after.host, again}).request.depth, 4U);
 }
 
 TEST(Plan, APublisherAbroadIsKnownHereAndItsChannelOpenOnlyForASubscription) {
@@ -76,19 +86,55 @@ TEST(Plan, DifferencesOfTypeAndQosAreComplaints) {
   EXPECT_NE(qos.complaints.begin()->find("reliability: offered best_effort, requested reliable"), std::string::npos);
 }
 
-TEST(Plan, AServiceOfAnotherHostThatHasAClientHereIsAComplaint) {
-  const Plan made = plan({end(true, 1, QoS(1), "/add/_request")}, {host({end(false, 3, QoS(1), "/add/_request")})});
-  ASSERT_EQ(made.complaints.size(), 1U);
-  EXPECT_NE(made.complaints.begin()->find("service '/add'"), std::string::npos);
-  EXPECT_TRUE(made.sending.empty());
+TEST(Plan, RequestsTravelToTheServerAndResponsesToTheHostsOfTheirClients) {
+  const End request = end(true, 1, QoS(1), "/add/_request"), response = end(true, 2, QoS(1), "/add/_response");
+  const End server = end(false, 3, QoS(1), "/add/_request"), client = end(false, 4, QoS(1), "/add/_response");
+  const Words far = host({response, server}, {channel_of(request)});
+  const Plan of_client = plan({request, client}, {far});
+  EXPECT_EQ(of_client.sending.at({far.host, channel_of(request)}).publishers, std::set<Gid>{request.gid});
+  EXPECT_TRUE(of_client.receiving.at(response.gid).fits);
+  const Words near = host({request, client}, {channel_of(response)});
+  const Plan of_server = plan({response, server}, {near});
+  EXPECT_EQ(of_server.sending.at({near.host, channel_of(response)}).clients, std::set<Gid>{client.gid});
+  EXPECT_TRUE(of_server.receiving.at(request.gid).fits);
+}
+
+TEST(Plan, AServiceThatNobodyHereCallsIsNotKnownHere) {
+  EXPECT_TRUE(plan({}, {host({end(true, 2, QoS(1), "/add/_response")})}).receiving.empty());
+  EXPECT_TRUE(
+      plan({end(true, 1, QoS(1), "/a/_baton")}, {host({end(false, 2, QoS(1), "/a/_baton")})}).complaints.empty());
 }
 
 TEST(Plan, KeepAllTravelsAsKeepAllBetweenReliableEnds) {
   const End publisher = end(true, 1, QoS().reliable().keep_all(50));
   const std::string channel = channel_of(publisher);
-  const Plan made = plan({publisher}, {host({end(false, 3, QoS().reliable().keep_all(30))}, {channel})});
-  EXPECT_EQ(made.sending.at(channel).request.history, History::kKeepAll);
-  EXPECT_TRUE(made.sending.at(channel).qos.keep_all);
+  const Words far = host({end(false, 3, QoS().reliable().keep_all(30))}, {channel});
+  const Plan made = plan({publisher}, {far});
+  EXPECT_EQ(made.sending.at({far.host, channel}).request.history, History::kKeepAll);
+}
+
+TEST(Plan, TheLeastLeaseOfPublishersWithManualLivelinessIsKnown) {
+  const auto leased = [](int milliseconds, Liveliness liveliness) {
+    QoS qos;
+    qos.liveliness = liveliness;
+    qos.lease = std::chrono::milliseconds(milliseconds);
+    return qos;
+  };
+  const End fast = end(true, 1, leased(20, Liveliness::kAutomatic));
+  const Words far = host({end(false, 3)}, {channel_of(fast)});
+  const std::pair<Gid, std::string> key{far.host, channel_of(fast)};
+  EXPECT_EQ(plan({fast}, {far}).sending.at(key).lease, kInfinite);
+  const Plan made = plan({fast, end(true, 4, leased(50, Liveliness::kManualByTopic)),
+                          end(true, 5, leased(90, Liveliness::kManualByTopic))},
+                         {far});
+  EXPECT_EQ(made.sending.at(key).lease, std::chrono::milliseconds(50));
+}
+
+TEST(Plan, AllThatATransientLocalPublisherKeepsTravels) {
+  const End publisher = end(true, 1, QoS(50).transient_local());
+  const std::string channel = channel_of(publisher);
+  const Words far = host({end(false, 3, QoS(1).transient_local())}, {channel});
+  EXPECT_EQ(plan({publisher}, {far}).sending.at({far.host, channel}).request.depth, 50U);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link's diagnostics, with a limited rate: a message of one kind at most once in kPause, with the number of those left out.
+// Names in them come from other hosts and other DDS: what could steer a terminal or forge a line of a log becomes '?'.
 // Thread rules: any thread.
 #pragma once
 
@@ -19,7 +20,13 @@ class Saying {
   using Level = transport::Diagnostic::Level;
   explicit Saying(std::function<void(const transport::Diagnostic&)> call) : call_(std::move(call)) {}
   void say(Level level, Errc code, std::string text) {
-    if (call_) call_({level, code, std::move(text)});
+    if (!call_) return;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const auto byte = static_cast<unsigned char>(text[i]);
+      const bool is_c1 = i > 0 && text[i - 1] == '\xC2' && byte >= 0x80 && byte <= 0x9F;  // U+0080 to U+009F in UTF-8
+      if (byte < 0x20 || byte == 0x7F || is_c1) text[i] = '?';
+    }
+    call_({level, code, std::move(text)});
   }
   /// `kind` bounds the rate; few kinds.
   void say_rarely(const std::string& kind, Level level, Errc code, std::string text) {

@@ -10,6 +10,7 @@ namespace {
 constexpr std::size_t kMaxName = 1024;
 constexpr std::size_t kMaxChannelName = 1100;
 constexpr std::size_t kMaxDefinition = std::size_t{1} << 20;
+constexpr int kMaxRos2Domain = 232;
 
 class Out {
  public:
@@ -110,6 +111,7 @@ std::vector<std::byte> encode(const Words& words) {
   Out out;
   out.id(words.host);
   out.text(words.host_name);
+  out.number(static_cast<std::uint64_t>(words.ros2_domain + 1), 2);
   out.number(words.ends.size(), 4);
   for (const End& end : words.ends) {
     out.id(end.gid);
@@ -137,6 +139,7 @@ Result<Words> decode(const std::byte* bytes, std::size_t size) {
   Words words;
   in.id(words.host);
   words.host_name = in.text(kMaxName);
+  words.ros2_domain = static_cast<int>(in.at_most(2, kMaxRos2Domain + 1)) - 1;
   for (std::uint64_t i = in.number(4); i > 0 && in.ok(); --i) {
     End end;
     in.id(end.gid);

@@ -30,11 +30,15 @@ struct End {
 struct Words {
   Gid host{};  ///< chosen anew by each link
   std::string host_name;
+  int ros2_domain = -1;  ///< of its side towards ROS 2 nodes; -1: it has none
   std::vector<End> ends;
   /// Of its publishers, as far as their processes have said them. `fixed_size` does not travel.
   std::vector<std::shared_ptr<const transport::TypeInfo>> types;
   std::vector<std::string> wants;  ///< names of channels
 };
+
+/// In the place of a type's hash: the chunk is no message, but says that its publisher is alive (docs/format/link.md, "Channels").
+inline constexpr std::uint8_t kSignTag[8] = {'b', 't', 'n', 'a', 'l', 'i', 'v', 'e'};
 
 /// The channel on which both ends say their words. Its name has the version of everything that the link sends.
 inline constexpr const char* kWordsChannel = "baton/1/words";

@@ -12,6 +12,7 @@ Words some() {
   Words words;
   words.host.fill(7);
   words.host_name = "alpha";
+  words.ros2_domain = 232;
   End end;
   end.gid.fill(1);
   end.is_writer = true;

@@ -9,7 +9,7 @@ import subprocess
 import time
 
 import pytest
-from link_hosts import COPY_COUNTER, LIMIT_S
+from link_hosts import COPY_COUNTER, LIMIT_S, ip
 
 TALK = """
 import baton, json, sys, time
@@ -18,7 +18,7 @@ count, durability = int(sys.argv[1]), sys.argv[2]
 node = baton.Node("talker")
 publisher = node.advertise("chatter", String, baton.QoS(int(sys.argv[3]), durability=durability))
 if durability == "volatile":
-    assert publisher.wait_for_subscriptions(1, 40)
+    assert publisher.wait_for_subscriptions(1, 90)
 print("begins", flush=True)
 for i in range(count):
     with publisher.loan() as message:
@@ -36,7 +36,7 @@ node = baton.Node("listener")
 subscription = node.subscribe("chatter", String, qos=baton.QoS(1000, durability=durability))
 print("ready", flush=True)
 got = []
-while (message := subscription.take(30)) is not None:
+while (message := subscription.take(90)) is not None:
     info = baton.info(message)
     got.append((str(message.data), info.sequence))
     if message.data == until:
@@ -53,7 +53,7 @@ import numpy as np
 from baton.msg.sensor_msgs import Image
 node = baton.Node("camera")
 publisher = node.advertise("image", Image, baton.QoS(10))
-assert publisher.wait_for_subscriptions(1, 40)
+assert publisher.wait_for_subscriptions(1, 90)
 for i in range(5):
     with publisher.loan() as image:
         image.height, image.width, image.encoding = 1080, 1920, "rgb8"
@@ -70,7 +70,7 @@ from baton.msg.sensor_msgs import Image
 node = baton.Node("viewer")
 subscription = node.subscribe("image", Image, qos=baton.QoS(10))
 for i in range(5):
-    image = subscription.take(40)
+    image = subscription.take(90)
     assert image is not None, i
     assert image.encoding == "rgb8" and len(image.data) == 1920 * 1080 * 3 + i
     assert (image.data == (np.arange(len(image.data), dtype=np.uint32).astype(np.uint8) ^ i)).all()
@@ -114,7 +114,7 @@ def test_big_messages_arrive_whole(hosts):
     lines_of(camera)
 
 
-def test_the_sending_host_copies_no_payload_and_the_receiving_host_copies_it_once(hosts):
+def test_neither_host_copies_a_payload(hosts):
     a, b = hosts(2)
     if not COPY_COUNTER.is_file():
         pytest.skip("builds with a sanitizer have the sanitizer's memcpy")
@@ -126,7 +126,8 @@ def test_the_sending_host_copies_no_payload_and_the_receiving_host_copies_it_onc
     lines_of(camera)
     payload = sum(1920 * 1080 * 3 + i for i in range(5))
     assert a.end_link() < payload / 100
-    assert payload <= b.end_link() < payload * 1.01
+    # Its kernel writes the payload to its place, but for what came with a frame: less than 4 KiB in 256 KiB.
+    assert b.end_link() < payload / 50
 
 
 def test_a_late_subscription_abroad_gets_what_a_transient_local_publisher_keeps(hosts):
@@ -194,7 +195,7 @@ import baton, sys, threading, time
 from baton.msg.std_msgs import String
 node = baton.Node("talker")
 publisher = node.advertise("chatter", String, baton.QoS(1000))
-assert publisher.wait_for_subscriptions(1, 40)
+assert publisher.wait_for_subscriptions(1, 90)
 print("begins", flush=True)
 ends = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), ends.set()), daemon=True).start()
@@ -215,7 +216,7 @@ node = baton.Node("listener")
 subscription = node.subscribe("chatter", String, qos=baton.QoS(1000))
 print("ready", flush=True)
 last = 0
-while (message := subscription.take(40)) is not None:
+while (message := subscription.take(90)) is not None:
     number = baton.info(message).sequence
     assert message.data == f"message {number - 1}", (message.data, number)
     assert number > last, (number, last)
@@ -254,33 +255,42 @@ def test_messages_flow_again_when_a_killed_link_is_started_again(hosts, end):
     assert seen == newest
 
 
-# Sends garbage to a link's port; with a second argument it then holds connections with half a message, for so many seconds.
+# Sends garbage to a link's port; with a second argument it then holds connections with half a hello, for so many seconds.
 STRANGER = """
 import os, random, socket, struct, sys, time
 random.seed(1)
 link, seconds = (sys.argv[1], 22700), float(sys.argv[2])
-start = b"RTPS" + bytes((2, 1, 1, 16))
-kinds = (0x01, 0x06, 0x07, 0x08, 0x09, 0x0C, 0x0E, 0x12, 0x13, 0x15, 0x16, 0x80)
+start = b"btnlink" + bytes((10,)) + struct.pack("<II", 1, 0)
 
 
-def parts():
+def hello(session):
+    return start + bytes(range(16)) + struct.pack("<QHxxxxxx", session, 1) + bytes(80)
+
+
+def frames():
     for _ in range(20):
-        length = struct.pack("<H", random.choice((0, 4, 8, 20, 64, 65535)))
-        yield bytes((random.choice(kinds), random.getrandbits(8))) + length + os.urandom(64)
+        kind, flow, number = random.randrange(9), random.randrange(3), random.choice((0, 1, 2, 2**64 - 1))
+        size = random.choice((0, 1, 200, 2**32 - 1))
+        yield struct.pack("<IIQQII", kind, flow, number, random.choice((0, 128, 2**63)), size, 328) + os.urandom(200)
 
 
 for i in range(100):
-    inside = b"".join(parts())
-    length = len(inside) + 24 if i % 2 else 0xFFFFFFFF
-    message = start + os.urandom(12) + bytes((0x81, 1, 4, 0)) + struct.pack("<I", length) + inside
+    inside = b"".join(frames())
+    kinds = (os.urandom(100_000), hello(0) + hello(7) + inside, b"GET / HTTP/1.1" + bytes((13, 10, 13, 10)), start)
     try:
         with socket.create_connection(link, 5) as connection:
-            connection.sendall((os.urandom(100_000), message, b"GET / HTTP/1.1" + bytes((13, 10, 13, 10)))[i % 3])
+            connection.sendall(kinds[i % 4])
+            if i % 4 == 1:
+                connection.settimeout(1)
+                connection.recv(100)
     except OSError:
         pass  # the link has closed the connection
-held = [socket.create_connection(link, 5) for _ in range(10 if seconds else 0)]
+held = [socket.create_connection(link, 5) for _ in range(100 if seconds else 0)]
 for connection in held:
-    connection.sendall(start)
+    try:
+        connection.sendall(start)
+    except OSError:
+        pass
 print("held", flush=True)
 time.sleep(seconds)
 """
@@ -320,3 +330,30 @@ def test_the_command_lists_and_prints_a_topic_of_another_host(hosts):
     assert "data: hello" in out, error
     listed = b.command("topic", "list").communicate(timeout=LIMIT_S)[0]
     assert "/chatter" in listed
+
+
+def test_a_peer_that_was_never_reached_is_shown_with_the_reason_until_it_is(hosts):
+    a, b = hosts(2)
+    # It cannot call the other host, and is called by it later.
+    ip("-n", a.namespace, "rule", "add", "to", b.address, "ipproto", "tcp", "dport", "22700", "unreachable")
+    a.link(b)
+
+    def state():
+        out, error = a.command("link", "status", "--json", "-i", "0").communicate(timeout=LIMIT_S)
+        assert out, error
+        return json.loads(out)["state"] or {"peers": [], "hosts": []}
+
+    def until(look):
+        end = time.monotonic() + LIMIT_S
+        while not (found := look(state())):
+            assert time.monotonic() < end, a.log_text()
+        return found
+
+    (peer,) = until(lambda now: now["peers"])
+    assert peer["peer"] == b.address and peer["not_reached_s"] >= 0
+    assert peer["why"].startswith(f"{b.address}: "), peer
+    said = a.command("link", "status", "-i", "0").communicate(timeout=LIMIT_S)[0]
+    assert f"peer {b.address}: not reached for " in said and peer["why"] in said
+    b.link(a)
+    assert a.says("is connected")
+    until(lambda now: now["hosts"] and not now["peers"])

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
-from . import _core, _hints, _logging, _messages, _news, _parameters
+from . import _core, _hints, _link, _logging, _messages, _news, _parameters
 from ._core import QoS
 from ._parameters import ListParametersResult, Parameter, ParameterDescriptor, SetParametersResult
 
@@ -97,6 +97,12 @@ def _checked_callback(callback: Any, call: str) -> None:
         )
 
 
+def _link_peers(link: Any) -> list[str]:
+    if isinstance(link, str):
+        raise TypeError(f"Node(): link is True or a list of hosts; write link=[{link!r}]")
+    return list(link)
+
+
 def _checked_topic(topic: Any, call: str) -> None:
     if not isinstance(topic, str):
         what = "topic" if call in ("advertise", "subscribe") else "name"
@@ -158,12 +164,15 @@ class Node(_core.Node):
         use_global_arguments: bool = True,
         parameter_overrides: Iterable[Parameter] = (),
         enable_rosout: bool = True,
+        link: bool | Iterable[str] = False,
         **other: NoReturn,
     ) -> None:
         """Joins the domain: `domain`, else BATON_DOMAIN, else ROS_DOMAIN_ID, else 0. `on_diagnostic` is called, in a thread of
         its own, with what no call can return; without one, each is a line of the logger "baton" on stderr.
         `cli_args` are rules for names and parameters of this node alone, as on a command line; they stand before those of
-        init(), which `use_global_arguments` switches off. `enable_rosout=False`: lines of get_logger() do not go to /rosout."""
+        init(), which `use_global_arguments` switches off. `enable_rosout=False`: lines of get_logger() do not go to /rosout.
+        `link=True` connects the domain to other hosts while the node is there, and `link=["hostb"]` names other hosts for it: a Link
+        (docs/guides/machines.md), which close() ends."""
         _hints.refuse_keywords("Node", other)
         super().__init__(
             name,
@@ -176,9 +185,15 @@ class Node(_core.Node):
             _parameters.pairs(parameter_overrides or ()),
             enable_rosout,
         )
+        self._link: _link.Link | None = None
         self._kept: list[Any] = []
         self._on_set: list[tuple[Any, Any]] = []
         self._post_set: list[tuple[Any, Any]] = []
+        if link is not False:
+            peers = () if link is True else _link_peers(link)
+            self._link = _link.Link(
+                peers, domain=self.domain, runtime_directory=runtime_directory, on_diagnostic=on_diagnostic
+            )
 
     if not TYPE_CHECKING:  # type checkers would take every name
 
@@ -415,7 +430,10 @@ class Node(_core.Node):
         self._kept = [kept for kept in self._kept if kept is not made]
 
     def close(self) -> None:
-        """Ends everything that the node keeps."""
+        """Ends everything that the node keeps, its link too."""
+        if self._link is not None:
+            self._link.close()
+            self._link = None
         self._kept.clear()
         self._on_set.clear()
         self._post_set.clear()

@@ -151,5 +151,6 @@ void add_logging(nb::module_& module, nb::class_<Node>& node_class);
 void add_services(nb::module_& module, nb::class_<Node>& node_class);
 void add_executor(nb::module_& module);
 void add_heaps(nb::module_& module);
+void add_links(nb::module_& module);
 
 }  // namespace baton::python

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""systemd has nothing to say against the units of examples/systemd, each with its drop-ins."""
+"""systemd has nothing to say against the units of examples/systemd, each with its drop-ins, and against those of the packages."""
 
 import os
 import re
@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-UNITS = Path(__file__).resolve().parents[2] / "examples/systemd"
+ROOT = Path(__file__).resolve().parents[2]
+UNITS = ROOT / "examples/systemd"
+DEBIAN = ROOT / "debian"
 PROGRAMS = "/opt/robot/bin/"
 
 pytestmark = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze: make test")
@@ -61,6 +63,32 @@ def test_systemd_would_name_a_mistake(units, file, line, wrong):
     assert line in text
     (units / file).write_text(text.replace(line, wrong))
     assert re.search(rf"{file}:\d+: .*{wrong.strip('=').split('=')[-1]}", said(units, "baton-node@controller.service"))
+
+
+LINK_PROGRAM = "/usr/bin/baton_link"
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("baton-link@.service", "baton-link@robot.service"), ("baton-link.user.service", "baton-link.service")],
+)
+def test_systemd_accepts_the_units_of_the_link(tmp_path, file, name):
+    program = tmp_path / "baton_link"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    text = (DEBIAN / file).read_text()
+    assert f"ExecStart={LINK_PROGRAM} $BATON_LINK_OPTIONS\n" in text
+    # A manual page that is not installed would be a complaint.
+    text = re.sub("^Documentation=.*\n", "", text, flags=re.MULTILINE)
+    unit = file.replace(".user", "")
+    (tmp_path / unit).write_text(text.replace(LINK_PROGRAM, str(program)))
+    assert said(tmp_path, name) == "0"
+
+
+def test_the_units_of_the_link_give_it_the_options_of_its_settings_file():
+    assert "\nBATON_LINK_OPTIONS=\n" in (DEBIAN / "baton-link.default").read_text()
+    for file in ("baton-link@.service", "baton-link.user.service"):
+        assert "EnvironmentFile=-/etc/default/baton-link\n" in (DEBIAN / file).read_text()
 
 
 def test_the_directory_of_the_units_is_the_one_that_the_nodes_get():

@@ -5,6 +5,8 @@ Not among the tests of `make test`: it needs the packages, root, and Debian's ar
 by mmdebstrap from the archive that this machine's apt uses. With BATON_LONG_TEST ROS 1 is installed in it, too.
 """
 
+import contextlib
+import json
 import os
 import re
 import shutil
@@ -263,6 +265,53 @@ def test_two_processes_of_python_exchange_a_message(installed):
     finally:
         end(talker)
         end(listener)
+
+
+def free_ports(count):
+    with contextlib.ExitStack() as open_ones:
+        sockets = [open_ones.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def test_the_installed_link_brings_a_topic_of_another_host_and_says_so(installed):
+    near_port, far_port = free_ports(2)
+    link = ("baton_link", "--interface", "lo")
+    near, far = {"BATON_RUNTIME_DIR": "/tmp/near"}, {"BATON_RUNTIME_DIR": "/tmp/far"}
+    programs = [
+        installed.start(*link, "--host-name", "near", "--port", near_port, **near),
+        installed.start(*link, "--host-name", "far", "--port", far_port, "--peer", f"127.0.0.1:{near_port}", **far),
+    ]
+    try:
+        programs.append(listener := installed.start("python3", "-c", LISTENER, **near))
+        assert listener.stdout.readline() == "ready\n"
+        programs.append(installed.start("python3", "-c", TALKER, **far))
+        assert listener.stdout.readline() == "hello\n"
+        # The link writes its state once a second, and may have written it last before the hosts met.
+        for _ in range(20):
+            status = json.loads(installed.run("baton", "link", "status", "--json", "-i", "0", **near))
+            if status["state"]["hosts"]:
+                break
+        assert [host["name"] for host in status["state"]["hosts"] if host["connected"]] == ["far"]
+        assert "/talker@far" in installed.run("baton", "node", "list", **near)
+        assert "there is no file '/none/cert.pem'" in installed.run(
+            "sh", "-c", "baton_link --security /none 2>&1 || true"
+        )
+    finally:
+        for program in reversed(programs):
+            end(program)
+
+
+def test_the_link_does_not_listen_because_it_is_installed(installed):
+    assert installed.run(
+        "sh",
+        "-c",
+        "ls /usr/lib/systemd/system/baton-link@.service /lib/systemd/system/baton-link@.service 2>/dev/null || true",
+    )
+    wanted = installed.run("sh", "-c", "find /etc -path '*systemd*' -name '*baton*'")
+    assert wanted == "", wanted
+    assert "BATON_LINK_OPTIONS=\n" in (installed.folder / "etc/default/baton-link").read_text()
 
 
 def test_rclpy_loads_the_installed_rmw_and_its_messages_travel_through_baton(installed):

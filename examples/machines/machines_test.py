@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of this folder, on two hosts: two runtime directories of this machine, which nothing but the links joins. And what the
+compose file says."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
+TALKER = BUILD / "bin/baton_machines_talker"
+LINK = BUILD / "bin/baton_link"
+COMPOSE = YAML(typ="safe").load(HERE / "compose.yaml")
+SERVICES = COMPOSE["services"]
+LIMIT_S = 60
+
+
+@pytest.fixture
+def ports():
+    with socket.socket() as one, socket.socket() as other:
+        for each in (one, other):
+            each.bind(("127.0.0.1", 0))
+        return str(one.getsockname()[1]), str(other.getsockname()[1])
+
+
+@pytest.fixture
+def start(tmp_path):
+    """start(host, *command): on that host."""
+    running = []
+
+    def run(host, *command):
+        (tmp_path / host).mkdir(mode=0o700, exist_ok=True)
+        environment = {**os.environ, "BATON_RUNTIME_DIR": str(tmp_path / host), "PYTHONPATH": str(BUILD / "python")}
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+        running.append(process)
+        return process
+
+    yield run
+    for process in running:
+        process.kill()
+        process.communicate()
+
+
+def test_the_listener_prints_what_the_other_host_says(start, ports):
+    if not TALKER.is_file() or not any((BUILD / "python/baton").glob("_core*.so")):
+        pytest.skip("not built: make build")
+    listener = start("b", sys.executable, HERE / "listener.py", ports[1], f"127.0.0.1:{ports[0]}")
+    talker = start("a", TALKER, ports[0])
+    line = listener.stdout.readline()
+    assert line.startswith("hello ") and "(from " in line, line
+    talker.send_signal(signal.SIGINT)
+    out, _ = talker.communicate(timeout=LIMIT_S)
+    assert talker.returncode == 0
+    name, _, count = out.strip().partition(": ")
+    assert name == "/chatter" and int(count.split()[0]) > 0, out
+
+
+@pytest.mark.parametrize("host", ["camera-host", "base-station"])
+def test_the_link_of_a_host_shares_the_directory_of_its_programs_and_alone_has_the_network(host):
+    mine = {name: service for name, service in SERVICES.items() if service["volumes"] == [f"{host}:/run/baton"]}
+    assert len(mine) == 2
+    (link,) = [service for service in mine.values() if service["command"][0].endswith("/baton_link")]
+    assert link["networks"] == ["wire"] and link["command"][1:3] == ["--host-name", host]
+    (program,) = [service for service in mine.values() if service is not link]
+    assert program["network_mode"] == "none"
+    assert {service["user"] for service in mine.values()} == {"1000:1000"}
+    assert host in COMPOSE["volumes"]
+
+
+def test_the_links_of_the_compose_file_know_their_options_and_each_other():
+    if not LINK.is_file():
+        pytest.skip("baton_link is not built: make build")
+    commands = [service["command"] for service in SERVICES.values() if service["command"][0].endswith("/baton_link")]
+    for words in commands:
+        done = subprocess.run([LINK, *words[1:], "--help"], capture_output=True, text=True, timeout=LIMIT_S)
+        assert done.returncode == 0, done.stderr
+    peers = [words[words.index("--peer") + 1] for words in commands if "--peer" in words]
+    assert len(peers) == 1 and peers[0] in SERVICES
+    dockerfile = (ROOT / "examples/containers/Dockerfile").read_text()
+    assert "COPY --from=build /opt/baton/bin/baton_link /opt/baton/bin/" in dockerfile

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads bytes as the words of another host. Seeds lie in seeds/words; replay_test.cpp runs them.
+//
+// Checked besides memory safety: words that were read are within the bounds of what is said of them, have nothing that cannot be
+// printed, and are the same when they are said and read again.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "plan.hpp"
+#include "words.hpp"
+
+namespace {
+
+using namespace baton;
+using namespace baton::link;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void require_printable(const std::string& text) {
+  require(text.size() <= 1100);
+  for (const char c : text) require(c >= ' ' && c <= '~');
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::vector<std::uint8_t> bytes(data, data + size);  // of exactly this size
+  const Result<Words> words = decode(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
+  if (!words) {
+    require(words.error().code == Errc::protocol_violation);
+    return 0;
+  }
+  require_printable(words->host_name);
+  require(words->ros2_domain >= -1 && words->ros2_domain <= 232);
+  for (const End& end : words->ends) {
+    for (const std::string* each : {&end.topic, &end.type_name, &end.node}) require_printable(*each);
+    require(end.qos.depth >= 1 && end.qos.depth <= 65536);
+    for (const auto time : {end.qos.deadline, end.qos.lifespan, end.qos.lease}) require(time.count() >= 0);
+  }
+  for (const std::string& channel : words->wants) require_printable(channel);
+  const std::vector<std::byte> said = encode(*words);
+  const Result<Words> back = decode(said.data(), said.size());
+  require(back.ok() && encode(*back) == said);
+  // This host has the same ends under other ids: so all of them meet.
+  std::vector<End> here = words->ends;
+  for (End& end : here) end.gid[0] ^= 0x80;
+  const Plan made = plan(here, {*words});
+  for (const auto& [gid, receiving] : made.receiving) require(receiving.publisher.gid == gid);
+  for (const auto& [key, sending] : made.sending) require(key.first == words->host && !sending.publishers.empty());
+  return 0;
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "link_arguments.hpp"
+
+#include <getopt.h>
+
+#include <charconv>
+#include <cstring>
+#include <string>
+
+#include "baton/transport/runtime_directory.hpp"
+
+namespace baton::link {
+namespace {
+
+constexpr int kMostPort = 65535, kMostRos2Domain = 232;
+
+enum Name : int {
+  kPeer = 256,
+  kInterface,
+  kPort,
+  kDomain,
+  kHostName,
+  kNoMulticast,
+  kSecurity,
+  kRos2,
+  kRos2Domain,
+  kHelp
+};
+
+const option kOptions[] = {
+    {"peer", required_argument, nullptr, kPeer},
+    {"interface", required_argument, nullptr, kInterface},
+    {"port", required_argument, nullptr, kPort},
+    {"domain", required_argument, nullptr, kDomain},
+    {"host-name", required_argument, nullptr, kHostName},
+    {"no-multicast", no_argument, nullptr, kNoMulticast},
+    {"security", required_argument, nullptr, kSecurity},
+    {"ros2", no_argument, nullptr, kRos2},
+    {"ros2-domain", required_argument, nullptr, kRos2Domain},
+    {"help", no_argument, nullptr, kHelp},
+    {nullptr, 0, nullptr, 0},
+};
+
+Result<int> number(const char* name, const std::string& text, int least, int most) {
+  int value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc{} || end != text.data() + text.size() || value < least || value > most) {
+    return Error{Errc::invalid_argument, std::string(name) + " is a number from " + std::to_string(least) + " to " +
+                                             std::to_string(most) + ", not '" + text + "'"};
+  }
+  return value;
+}
+
+Result<std::string> word(const char* name, const std::string& text) {
+  if (text.empty()) return Error{Errc::invalid_argument, std::string(name) + " has an empty value"};
+  return text;
+}
+
+/// One option with its value.
+Result<void> take(int name, const std::string& value, Arguments& out) {
+  switch (name) {
+    case kPeer: {
+      Result<std::string> peer = word("--peer", value);
+      if (!peer) return peer.error();
+      out.options.peers.push_back(std::move(*peer));
+      return {};
+    }
+    case kInterface: {
+      Result<std::string> interface = word("--interface", value);
+      if (!interface) return interface.error();
+      out.options.interface = std::move(*interface);
+      return {};
+    }
+    case kHostName: {
+      Result<std::string> host = word("--host-name", value);
+      if (!host) return host.error();
+      out.options.host_name = std::move(*host);
+      return {};
+    }
+    case kSecurity: {
+      Result<std::string> directory = word("--security", value);
+      if (!directory) return directory.error();
+      out.options.security = std::move(*directory);
+      return {};
+    }
+    case kPort: {
+      const Result<int> port = number("--port", value, 1, kMostPort);
+      if (!port) return port.error();
+      out.options.port = static_cast<std::uint16_t>(*port);
+      return {};
+    }
+    case kDomain: {
+      const Result<int> domain = number("--domain", value, 0, transport::kMaxDomain);
+      if (!domain) return domain.error();
+      out.options.domain = *domain;
+      return {};
+    }
+    case kRos2:
+      out.options.ros2 = true;
+      return {};
+    case kRos2Domain: {
+      const Result<int> domain = number("--ros2-domain", value, 0, kMostRos2Domain);
+      if (!domain) return domain.error();
+      out.options.ros2_domain = *domain;
+      return {};
+    }
+    case kNoMulticast:
+      out.options.multicast = false;
+      return {};
+    default:
+      out.help = true;
+      return {};
+  }
+}
+
+}  // namespace
+
+const char* const kUsage =
+    "Usage: baton_link [OPTION]...\n"
+    "Connects the topics of this host's domain to those of other hosts, until a signal ends it.\n"
+    "\n"
+    "  --peer HOST[:PORT]  another host, where multicast does not find it; may be repeated. One of two is enough\n"
+    "  --no-multicast      do not look for the hosts of the network, and do not say that this one is there\n"
+    "  --interface NAME    network interface to use, its name or address; default: all\n"
+    "  --port N            TCP port on which this host listens; default: 22700 + domain\n"
+    "  --domain N          default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0\n"
+    "  --host-name NAME    by which the other hosts know this one; default: the machine's name\n"
+    "  --security DIR      encrypt, and connect only to hosts with a certificate of one CA: an enclave of SROS 2, "
+    "with\n"
+    "                      cert.pem, key.pem and identity_ca.cert.pem\n"
+    "  --ros2              join ROS 2 nodes that have no Baton, too\n"
+    "  --ros2-domain N     of these nodes; default: ROS_DOMAIN_ID or 0\n"
+    "  --help              print this\n";
+
+Result<Arguments> read_arguments(int argc, char** argv) {
+  Arguments out;
+  optind = 0;  // getopt(3): begin anew
+  for (;;) {
+    const int at = optind == 0 ? 1 : optind;
+    // "+": words that are no options end the search. ":": nothing is printed, and a missing value differs from an unknown option.
+    const int name = getopt_long(argc, argv, "+:", kOptions, nullptr);
+    if (name == -1) break;
+    const std::string given = at < argc ? argv[at] : "";
+    if (name == ':') return Error{Errc::invalid_argument, given + " needs a value; see --help"};
+    if (name == '?') return Error{Errc::invalid_argument, "unknown option '" + given + "'; see --help"};
+    if (Result<void> taken = take(name, optarg == nullptr ? "" : optarg, out); !taken) return taken.error();
+  }
+  if (optind < argc) {
+    return Error{Errc::invalid_argument,
+                 "'" + std::string(argv[optind]) + "' is no option; another host is named by --peer HOST; see --help"};
+  }
+  if (out.options.ros2_domain >= 0 && !out.options.ros2)
+    return Error{Errc::invalid_argument, "--ros2-domain is for --ros2; see --help"};
+  return out;
+}
+
+}  // namespace baton::link

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ros2/arrivals.hpp"
+
+#include <cstring>
+
+#include "baton/message/builder.hpp"
+
+namespace baton::link::ros2 {
+namespace {
+
+/// The words by which rmw_baton_cpp recognizes a message that its underlying RMW brings, too (docs/format/ros2-two-paths.md).
+struct OrderWords {
+  char mark[8] = {'r', 'm', 'w', 'B', 'a', 't', 'o', 'n'};
+  std::uint64_t number = 0;
+  std::uint64_t underlying_older_also = 0;
+};
+static_assert(sizeof(OrderWords) == sizeof(transport::PublishInfo::attachment));
+
+}  // namespace
+
+Arrivals::Arrivals(std::string topic, std::shared_ptr<const RosType> type, std::shared_ptr<Saying> saying)
+    : topic_(std::move(topic)), type_(std::move(type)), saying_(std::move(saying)) {}
+
+void Arrivals::lose(Errc code, const std::string& why) {
+  saying_->say_rarely("ROS 2 lost " + topic_, Saying::Level::kError, code,
+                      "a message of a ROS 2 node for '" + topic_ + "' is lost: " + why);
+}
+
+void Arrivals::publish(transport::Writer& publisher, const DdsMessage& message) {
+  Result<memory::Chunk> loan = publisher.loan_growing();
+  if (!loan) return lose(loan.error().code, loan.error().message);
+  message::LoanBuilder builder(loan->message());
+  const Result<std::size_t> decoded =
+      type_->codec.decode({message.serialized.bytes.get(), message.serialized.size_bytes}, builder);
+  if (!decoded) {
+    publisher.abandon(*loan);
+    return lose(decoded.error().code, decoded.error().message);
+  }
+  const transport::Origin origin{message.sequence, message.source_time_ns};
+  OrderWords words;
+  words.number = message.sequence;
+  words.underlying_older_also = message.sequence << 3 | 1;
+  transport::PublishInfo info;
+  info.origin = &origin;
+  std::memcpy(info.attachment.data(), &words, sizeof words);
+  const Result<std::uint64_t> published = publisher.publish(*loan, info);
+  if (published) return;
+  publisher.abandon(*loan);
+  // already_exists: sent again, to a DDS reader that was opened again.
+  if (published.error().code != Errc::already_exists) lose(published.error().code, published.error().message);
+}
+
+void Arrivals::arrived(DdsMessage message) {
+  // Locked while publishing, so that messages that waited come first.
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = publishers_.find(message.publisher);
+  if (found != publishers_.end()) return publish(*found->second, message);
+  if (ignored_.count(message.publisher) != 0) return;
+  waiting_bytes_ += message.serialized.size_bytes;
+  waiting_.push_back(std::move(message));
+  while (waiting_.size() > kMostWaiting || waiting_bytes_ > kMostWaitingBytes) {
+    waiting_bytes_ -= waiting_.front().serialized.size_bytes;
+    waiting_.pop_front();
+    lose(Errc::limit_reached, "its publisher is not known (yet)");
+  }
+}
+
+void Arrivals::add(const Gid& from, std::shared_ptr<transport::Writer> publisher) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  transport::Writer& writer = *(publishers_[from] = std::move(publisher));
+  std::deque<DdsMessage> others;
+  for (DdsMessage& message : waiting_) {
+    if (message.publisher == from) {
+      waiting_bytes_ -= message.serialized.size_bytes;
+      publish(writer, message);
+    } else {
+      others.push_back(std::move(message));
+    }
+  }
+  waiting_ = std::move(others);
+}
+
+void Arrivals::remove(const Gid& from) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  publishers_.erase(from);
+}
+
+void Arrivals::set_ignored(std::set<Gid> ignored) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ignored_ = std::move(ignored);
+  std::deque<DdsMessage> others;
+  for (DdsMessage& message : waiting_) {
+    if (ignored_.count(message.publisher) != 0) {
+      waiting_bytes_ -= message.serialized.size_bytes;
+    } else {
+      others.push_back(std::move(message));
+    }
+  }
+  waiting_ = std::move(others);
+}
+
+}  // namespace baton::link::ros2

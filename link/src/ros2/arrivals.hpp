@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What DDS writers of ROS 2 nodes send on one topic: each message is decoded into a loan of the publisher that stands for its writer,
+// and published with the writer's number and time.
+// Thread rules: arrived() on a thread of the DDS, the rest on any thread.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "ros2/dds.hpp"
+#include "ros2/types.hpp"
+#include "saying.hpp"
+
+namespace baton::link::ros2 {
+
+class Arrivals {
+ public:
+  Arrivals(std::string topic, std::shared_ptr<const RosType> type, std::shared_ptr<Saying> saying);
+  /// Messages of this DDS writer that came before are published now.
+  void add(const Gid& from, std::shared_ptr<transport::Writer> publisher);
+  void remove(const Gid& from);
+  /// DDS writers whose messages are dropped; those of all others wait for add().
+  void set_ignored(std::set<Gid> ignored);
+  void arrived(DdsMessage message);
+
+ private:
+  static constexpr std::size_t kMostWaiting = 256;
+  static constexpr std::size_t kMostWaitingBytes = std::size_t{64} << 20;
+  void publish(transport::Writer& publisher, const DdsMessage& message);
+  void lose(Errc code, const std::string& why);
+
+  const std::string topic_;
+  const std::shared_ptr<const RosType> type_;
+  const std::shared_ptr<Saying> saying_;
+  std::mutex mutex_;
+  std::map<Gid, std::shared_ptr<transport::Writer>> publishers_;
+  std::set<Gid> ignored_;
+  std::deque<DdsMessage> waiting_;
+  std::size_t waiting_bytes_ = 0;
+};
+
+}  // namespace baton::link::ros2

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// DDS as the side towards ROS 2 sees it: endpoints by their names, and messages as CDR. cyclone.cpp makes it, the only file here that
+// knows Cyclone DDS.
+// Thread rules: Dds and its endpoints are used by threads of the link, a writer by one at a time; what is called back is called by
+// threads of the DDS, one call at a time for each reader, and must not call back into the DDS.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "baton/os/result.hpp"
+#include "baton/transport/diagnostic.hpp"
+#include "baton/transport/transport.hpp"
+
+namespace baton::link::ros2 {
+
+using transport::Gid;
+
+/// A message as it travels: CDR behind its four bytes of encoding. The memory has 3 bytes more, which are zero.
+struct Serialized {
+  Serialized() = default;
+  explicit Serialized(std::size_t size) : bytes(new std::byte[size + kMore]), size_bytes(size) {
+    for (std::size_t i = 0; i < kMore; ++i) bytes[size + i] = std::byte{0};
+  }
+  static constexpr std::size_t kMore = 3;
+  std::unique_ptr<std::byte[]> bytes;
+  std::size_t size_bytes = 0;
+};
+
+struct DdsEnd {
+  Gid gid{}, participant{};
+  bool is_writer = false;
+  std::string topic, type, user_data;  ///< names of the DDS
+  QoS qos;
+};
+
+struct DdsMessage {
+  Gid publisher{};
+  std::uint64_t sequence = 0;  ///< of this publisher, from 1
+  std::int64_t source_time_ns = 0;
+  Serialized serialized;
+};
+
+class DdsWriter {
+ public:
+  virtual ~DdsWriter() = default;
+  virtual const Gid& gid() const = 0;
+  /// May block as long as readers are slow, 100 ms at most. Errors: timed_out (the message is lost), out_of_memory, system.
+  virtual Result<void> write(Serialized message, std::int64_t source_time_ns) = 0;
+  virtual std::vector<Gid> matched() const = 0;
+  /// The policy for which the newest reader that wants another quality of service was refused; empty: none since the last call.
+  virtual std::string refused() = 0;
+};
+
+class DdsReader {
+ public:
+  virtual ~DdsReader() = default;
+  virtual const Gid& gid() const = 0;
+};
+
+class Dds {
+ public:
+  virtual ~Dds() = default;
+  virtual const Gid& participant() const = 0;
+  /// Those of others.
+  virtual std::vector<DdsEnd> ends() = 0;
+  /// User data of the other participants.
+  virtual std::map<Gid, std::string> participants() = 0;
+  virtual Result<std::unique_ptr<DdsWriter>> open_writer(const DdsEnd& end) = 0;
+  /// `arrived` is called until the reader is destroyed. A reader keeps everything that it has not handed on yet.
+  virtual Result<std::unique_ptr<DdsReader>> open_reader(const DdsEnd& end,
+                                                         std::function<void(DdsMessage)> arrived) = 0;
+};
+
+struct DdsOptions {
+  int domain = 0;
+  std::vector<std::string> peers;
+  std::string interface;
+  std::string user_data;  ///< of the participant
+  /// Called by any thread: other endpoints or participants, or matches, have changed.
+  std::function<void()> changed;
+  /// Called by any thread, at any rate.
+  std::function<void(transport::Diagnostic::Level, std::string)> say;
+};
+
+/// Errors: invalid_argument (an option, named), system.
+Result<std::unique_ptr<Dds>> make_dds(const DdsOptions& options);
+
+}  // namespace baton::link::ros2

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ros2/sender.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace baton::link::ros2 {
+namespace {
+
+constexpr std::size_t kStackBytes = std::size_t{1} << 20;  // DDS writes on it
+/// Messages of one subscription before the others get their turn.
+constexpr int kAtOnce = 8;
+constexpr std::chrono::microseconds kPause{500};
+
+struct Wish {
+  explicit Wish(std::atomic<int>& to) : wishes(to) { wishes.fetch_add(1, std::memory_order_relaxed); }
+  ~Wish() { wishes.fetch_sub(1, std::memory_order_relaxed); }
+  Wish(const Wish&) = delete;
+  Wish& operator=(const Wish&) = delete;
+  std::atomic<int>& wishes;
+};
+
+}  // namespace
+
+Result<void> Sender::start() {
+  Result<pthread_t> thread = os::start_thread("baton-link-ros2", kStackBytes, [this] { run(); });
+  if (!thread) return thread.error();
+  thread_ = *thread;
+  return {};
+}
+
+Sender::~Sender() {
+  stop_.store(true, std::memory_order_release);  // pairs with the acquire in run()
+  wait_set_.wake();
+  if (thread_) pthread_join(*thread_, nullptr);
+}
+
+void Sender::add(const Gid& publisher, std::string topic, std::shared_ptr<DdsWriter> writer,
+                 std::shared_ptr<const RosType> type, std::size_t depth) {
+  const Wish wish(wishes_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  Target& target = targets_[publisher];
+  target = Target{};
+  target.topic = std::move(topic);
+  target.writer = std::move(writer);
+  target.type = std::move(type);
+  target.depth = std::max<std::size_t>(depth, 1);
+}
+
+void Sender::remove(const Gid& publisher) {
+  const Wish wish(wishes_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  targets_.erase(publisher);
+}
+
+void Sender::set_ready(const Gid& publisher) {
+  const Wish wish(wishes_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = targets_.find(publisher);
+  if (found == targets_.end() || std::exchange(found->second.ready, true)) return;
+  for (Waiting& each : found->second.waiting) write(found->second, std::move(each.message), each.source_time_ns);
+  found->second.waiting.clear();
+}
+
+Result<void> Sender::subscribe(const std::shared_ptr<transport::Reader>& reader) {
+  const Wish wish(wishes_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (Result<void> added = wait_set_.add(reader); !added) return added;
+  readers_.push_back(reader);
+  wait_set_.wake();
+  return {};
+}
+
+void Sender::unsubscribe(const std::shared_ptr<transport::Reader>& reader) {
+  const Wish wish(wishes_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  readers_.erase(std::remove(readers_.begin(), readers_.end(), reader), readers_.end());
+  wait_set_.remove(reader);
+}
+
+void Sender::write(Target& target, Serialized message, std::int64_t source_time_ns) {
+  if (const Result<void> written = target.writer->write(std::move(message), source_time_ns); !written) {
+    saying_->say_rarely("ROS 2 write " + target.topic, Saying::Level::kWarning, written.error().code,
+                        "a message of '" + target.topic + "' is not sent to ROS 2 nodes: " + written.error().message);
+  }
+}
+
+void Sender::send(Target& target, const transport::TakenSample& sample) {
+  if (sample.sequence() <= target.last) return;
+  target.last = sample.sequence();
+  const message::Bytes bytes(sample.message(), sample.size_bytes());
+  Result<std::size_t> size = target.type->codec.encoded_size(bytes);
+  Serialized message;
+  if (size) {
+    message = Serialized(*size);
+    size = target.type->codec.encode(bytes, {message.bytes.get(), message.size_bytes});
+  }
+  if (!size) {
+    saying_->say_rarely("ROS 2 encode " + target.topic, Saying::Level::kError, size.error().code,
+                        "a message of '" + target.topic + "' is not sent to ROS 2 nodes: " + size.error().message);
+    return;
+  }
+  const std::int64_t time = sample.header().source_time_ns;
+  if (target.ready) return write(target, std::move(message), time);
+  target.waiting.push_back({std::move(message), time});
+  if (target.waiting.size() > target.depth) target.waiting.pop_front();
+}
+
+/// True if there may be more.
+bool Sender::send_some(transport::Reader& reader) {
+  for (int i = 0; i < kAtOnce; ++i) {
+    const Result<transport::TakenSample> taken = reader.take();
+    if (!taken) {
+      saying_->say_rarely("ROS 2 take", Saying::Level::kError, taken.error().code, taken.error().message);
+      return true;
+    }
+    if (!*taken) return i != 0;
+    // Messages of publishers that ROS 2 has by another way have no target.
+    const auto target = targets_.find(taken->publisher());
+    if (target != targets_.end()) send(target->second, *taken);
+  }
+  return true;
+}
+
+void Sender::run() {
+  while (!stop_.load(std::memory_order_acquire)) {
+    bool some = false;
+    while (wishes_.load(std::memory_order_relaxed) > 0) std::this_thread::sleep_for(kPause);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      for (const auto& reader : readers_) {
+        some = send_some(*reader) || some;
+        if (wishes_.load(std::memory_order_relaxed) > 0) break;
+      }
+    }
+    if (some) continue;
+    if (const Result<bool> waited = wait_set_.wait(std::chrono::hours(1)); !waited) {
+      saying_->say_rarely("ROS 2 wait", Saying::Level::kError, waited.error().code, waited.error().message);
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+  }
+}
+
+}  // namespace baton::link::ros2

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// What local publishers send to ROS 2: one thread takes their messages, as an ordinary subscription, serializes each, and writes it to
+// the DDS writer of its publisher. No other thread writes to DDS, so no other waits for it.
+// Thread rules: any thread, but for the thread of this class itself.
+// Invariants: (1) of one publisher each message is written once, in order, also if it is taken again: a subscription that is opened
+// anew gets what a transient_local publisher keeps, and the DDS writer still has it.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "baton/os/process.hpp"
+#include "baton/transport/transport.hpp"
+#include "ros2/dds.hpp"
+#include "ros2/types.hpp"
+#include "saying.hpp"
+
+namespace baton::link::ros2 {
+
+class Sender {
+ public:
+  explicit Sender(std::shared_ptr<Saying> saying) : saying_(std::move(saying)) {}
+  Result<void> start();
+  ~Sender();  ///< waits for a write that is under way
+  Sender(const Sender&) = delete;
+  Sender& operator=(const Sender&) = delete;
+
+  /// The writer that gets the messages of `publisher`. Until it is `ready`, messages wait, as many as `depth`.
+  void add(const Gid& publisher, std::string topic, std::shared_ptr<DdsWriter> writer,
+           std::shared_ptr<const RosType> type, std::size_t depth);
+  void remove(const Gid& publisher);
+  /// The writer's readers have been found, or are not waited for any longer.
+  void set_ready(const Gid& publisher);
+  Result<void> subscribe(const std::shared_ptr<transport::Reader>& reader);
+  void unsubscribe(const std::shared_ptr<transport::Reader>& reader);
+
+ private:
+  struct Waiting {
+    Serialized message;
+    std::int64_t source_time_ns = 0;
+  };
+  struct Target {
+    std::string topic;
+    std::shared_ptr<DdsWriter> writer;
+    std::shared_ptr<const RosType> type;
+    std::size_t depth = 1;
+    std::uint64_t last = 0;  ///< number of the last message written
+    bool ready = false;
+    std::deque<Waiting> waiting;
+  };
+  void run();
+  bool send_some(transport::Reader& reader);
+  void send(Target& target, const transport::TakenSample& sample);
+  void write(Target& target, Serialized message, std::int64_t source_time_ns);
+
+  const std::shared_ptr<Saying> saying_;
+  transport::WaitSet wait_set_;
+  std::mutex mutex_;  // the tables; held while messages are written
+  std::vector<std::shared_ptr<transport::Reader>> readers_;
+  std::map<Gid, Target> targets_;
+  std::atomic<int> wishes_{0};  // calls that wait for mutex_; the thread lets them first. A hint: mutex_ orders
+  std::atomic<bool> stop_{false};
+  std::optional<pthread_t> thread_;
+};
+
+}  // namespace baton::link::ros2

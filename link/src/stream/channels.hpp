@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The receivers of this host, by the names of their channels. Shared by the sessions with all hosts.
+// Thread rules: any thread. A receiver is not called any more once its registration has ended.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "engine.hpp"
+
+namespace baton::link::stream {
+
+/// One receiver, as long as it is registered.
+struct Registered {
+  std::mutex mutex;                    // held in its calls, one at a time
+  std::shared_ptr<Receiver> receiver;  ///< null: it has ended
+};
+
+class Channels : public std::enable_shared_from_this<Channels> {
+ public:
+  /// Error already_exists.
+  Result<std::shared_ptr<void>> add(const std::string& channel, std::shared_ptr<Receiver> receiver);
+  /// Null: there is none.
+  std::shared_ptr<Registered> find(const std::string& channel) const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<Registered>> by_name_;
+};
+
+}  // namespace baton::link::stream

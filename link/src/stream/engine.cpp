@@ -1,0 +1,633 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine: listens, calls the peers that were named and those that multicast finds, and keeps the sessions. One thread accepts and
+// forgets, one seeks, one per peer calls it, one per connection reads it.
+#include "engine.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstring>
+#include <list>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "baton/os/clock.hpp"
+#include "baton/os/multicast.hpp"
+#include "baton/os/process.hpp"
+#include "channels.hpp"
+#include "security.hpp"
+#include "session.hpp"
+
+namespace baton::link::stream {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using Level = transport::Diagnostic::Level;
+
+constexpr milliseconds kTurn{200};         // of the accepting thread
+constexpr milliseconds kCallPause{500};    // between two calls of a peer
+constexpr milliseconds kAnswer{1000};      // a line that was down may have lost the call's first packet
+constexpr milliseconds kLongAnswer{5000};  // every fourth call, for lines with a long delay
+constexpr milliseconds kSelfPause{10000};
+constexpr milliseconds kHelloLimit{3000};
+/// A host without a connection is known so long: its publishers, and what it has not got.
+constexpr std::chrono::seconds kForgotten{20};
+constexpr std::size_t kMostHosts = 256;
+/// Connections that have not said hello. One more ends the oldest.
+constexpr std::size_t kMostStrangers = 64;
+constexpr std::size_t kStackBytes = std::size_t{256} << 10;
+/// An administratively scoped address (RFC 2365): routers keep it inside a site. Hosts say that they are there so often.
+constexpr const char* kGroup = "239.255.66.84";
+constexpr milliseconds kPresence{1000};
+constexpr int kRefreshEvery = 5;  // of these
+/// Hosts that are called at the same time because they said that they are there.
+constexpr std::size_t kMostCalls = 32;
+/// First bytes of a host with security (RFC 8446, section 5.1).
+constexpr std::byte kTlsAlert{21}, kTlsHandshake{22};
+
+struct Peer {
+  std::string text;  // as it was named
+  std::string host;
+  std::uint16_t port = 0;
+};
+
+/// How the calls of a peer go.
+struct Calls {
+  Peer peer;
+  bool reached = false;
+  PeerState state;
+  Gid host{};                          // that answered last
+  std::vector<std::string> addresses;  // of the peer
+};
+
+/// HOST, HOST:PORT, [IPv6] or [IPv6]:PORT.
+Result<Peer> parse_peer(const std::string& text, std::uint16_t port) {
+  const Error wrong{Errc::invalid_argument, "peer '" + text + "' is no HOST or HOST:PORT ([ADDRESS]:PORT for IPv6)"};
+  Peer out{text, text, port};
+  std::string tail;
+  if (!text.empty() && text.front() == '[') {
+    const std::size_t end = text.find(']');
+    if (end == std::string::npos) return wrong;
+    out.host = text.substr(1, end - 1);
+    tail = text.substr(end + 1);
+  } else if (std::count(text.begin(), text.end(), ':') == 1) {
+    out.host = text.substr(0, text.find(':'));
+    tail = text.substr(text.find(':'));
+  }
+  if (!tail.empty()) {
+    const std::string digits = tail.substr(1);
+    if (tail[0] != ':' || digits.empty() || digits.size() > 5 ||
+        digits.find_first_not_of("0123456789") != std::string::npos || std::stoul(digits) == 0 ||
+        std::stoul(digits) > 65535)
+      return wrong;
+    out.port = static_cast<std::uint16_t>(std::stoul(digits));
+  }
+  if (out.host.empty() || out.host.find_first_of(" /\t\n") != std::string::npos) return wrong;
+  return out;
+}
+
+Result<void> write_hello(Wire& wire, const Hello& hello) {
+  std::array<std::byte, kHelloBytes> bytes = encode(hello);
+  const os::IoPart part{bytes.data(), bytes.size()};
+  return wire.write(&part, 1);
+}
+
+Result<Hello> read_hello(Wire& wire) {
+  std::array<std::byte, kHelloBytes> bytes;
+  const auto end = steady_clock::now() + kHelloLimit;
+  for (std::size_t have = 0; have < bytes.size();) {
+    const auto left = std::chrono::duration_cast<milliseconds>(end - steady_clock::now());
+    if (left.count() <= 0 || !wire.wait_readable(left)) return Error{Errc::timed_out, "it says no hello"};
+    const os::IoPart part{bytes.data() + have, bytes.size() - have};
+    const Result<std::size_t> got = wire.read(&part, 1);
+    if (!got) return got.error();
+    have += *got;
+    if (bytes[0] == kTlsHandshake || bytes[0] == kTlsAlert)
+      return Error{Errc::protocol_violation, "it wants TLS; this host needs --security, too"};
+  }
+  return decode_hello(bytes.data());
+}
+
+class StreamEngine final : public Engine {
+ public:
+  StreamEngine(const EngineOptions& options, std::shared_ptr<Listener> listener)
+      : options_(options), listener_(std::move(listener)) {
+    own_.domain = static_cast<std::uint32_t>(options.domain);
+    own_.host = options.host;
+    own_.name = options.host_name;
+  }
+
+  Result<void> start() {
+    os::TcpPlace place;
+    place.interface = options_.interface;
+    place.port = options_.port != 0 ? options_.port : default_port(options_.domain);
+    std::vector<Peer> peers;
+    for (const std::string& text : options_.peers) {
+      Result<Peer> peer = parse_peer(text, default_port(options_.domain));
+      if (!peer) return peer.error();
+      peers.push_back(std::move(*peer));
+    }
+    if (!options_.security.empty()) {
+      Result<std::unique_ptr<Security>> security = make_security(
+          options_.security, [this](std::string text) { say("key", Level::kWarning, Errc{}, std::move(text)); });
+      if (!security) return security.error();
+      security_ = std::move(*security);
+    }
+    Result<os::TcpListener> listening = os::TcpListener::open(place);
+    if (!listening) return listening.error();
+    tcp_ = std::make_unique<os::TcpListener>(std::move(*listening));
+    own_.port = tcp_->port();
+    Result<pthread_t> accepting = os::start_thread("baton-link-acc", kStackBytes, [this] { accept(); });
+    if (!accepting) return accepting.error();
+    threads_.push_back(*accepting);
+    if (options_.multicast) {
+      Result<os::Multicast> multicast = os::Multicast::open(kGroup, default_port(options_.domain), options_.interface);
+      if (!multicast) return multicast.error();
+      multicast_ = std::make_unique<os::Multicast>(std::move(*multicast));
+      Result<pthread_t> seeking = os::start_thread("baton-link-seek", kStackBytes, [this] { seek(); });
+      if (!seeking) return seeking.error();
+      threads_.push_back(*seeking);
+    }
+    for (const Peer& peer : peers) {
+      Calls& calls = calls_.emplace_back();
+      calls.peer = peer;
+      calls.state = {peer.text, os::monotonic_ns(), {}};
+    }
+    for (Calls& calls : calls_) {
+      Result<pthread_t> calling = os::start_thread("baton-link-call", kStackBytes, [this, &calls] { call(calls); });
+      if (!calling) return calling.error();
+      threads_.push_back(*calling);
+    }
+    return {};
+  }
+
+  ~StreamEngine() override {
+    std::map<Gid, std::shared_ptr<Session>> sessions;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      stop_ = true;
+      sessions.swap(sessions_);
+      for (const auto& each : connections_) each->wire->shut_down();
+    }
+    stopped_.notify_all();
+    for (const auto& [host, session] : sessions) session->end();
+    for (const pthread_t thread : threads_) pthread_join(thread, nullptr);
+    for (const Reading& each : reading_) pthread_join(each.thread, nullptr);
+    for (const Reading& each : calling_) pthread_join(each.thread, nullptr);
+  }
+
+  std::unique_ptr<Flow> open_flow(const Gid& host, const std::string& channel,
+                                  std::shared_ptr<Source> source) override {
+    const std::shared_ptr<Session> session = find(host);
+    return session ? session->open_flow(channel, std::move(source)) : nullptr;
+  }
+  Result<std::shared_ptr<void>> open_receiver(const std::string& channel, std::shared_ptr<Receiver> receiver) override {
+    return channels_->add(channel, std::move(receiver));
+  }
+  /// Before start(): one that is there as long as the engine.
+  Result<void> keep_receiver(const std::string& channel, std::shared_ptr<Receiver> receiver) {
+    Result<std::shared_ptr<void>> added = channels_->add(channel, std::move(receiver));
+    if (!added) return added.error();
+    kept_receivers_.push_back(std::move(*added));
+    return {};
+  }
+  std::vector<HostState> hosts() const override {
+    std::vector<std::shared_ptr<Session>> sessions;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      for (const auto& [host, session] : sessions_) sessions.push_back(session);
+    }
+    std::vector<HostState> out;
+    for (const auto& session : sessions) out.push_back(session->state());
+    return out;
+  }
+  std::vector<PeerState> peers() const override {
+    std::vector<PeerState> out;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const Calls& calls : calls_) {
+      if (calls.reached || calls.state.why.empty() || sessions_.count(calls.host) != 0) continue;
+      // It may be connected although this host cannot call it, because it has called this one.
+      const bool has_called = std::any_of(sessions_.begin(), sessions_.end(), [&](const auto& each) {
+        return each.second->hello().port == calls.peer.port &&
+               std::count(calls.addresses.begin(), calls.addresses.end(), each.second->address()) != 0;
+      });
+      if (!has_called) out.push_back(calls.state);
+    }
+    return out;
+  }
+  std::uint16_t port() const override { return own_.port; }
+
+ private:
+  /// A thread that reads a connection, one that another host has made or one to a host that multicast has found.
+  struct Reading {
+    pthread_t thread{};
+    std::shared_ptr<std::atomic<bool>> done;
+    Gid host{};                                  ///< of a call
+    std::shared_ptr<std::atomic<bool>> greeted;  ///< the same: the other end is a link. A count: orders nothing
+  };
+
+  std::shared_ptr<Session> find(const Gid& host) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = sessions_.find(host);
+    return found == sessions_.end() ? nullptr : found->second;
+  }
+  bool stopped() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return stop_;
+  }
+  void pause(milliseconds duration) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    stopped_.wait_for(lock, duration, [this] { return stop_; });
+  }
+  void say(const char* kind, Level level, Errc code, std::string text) const {
+    if (options_.say) options_.say(kind, level, code, std::move(text));
+  }
+
+  /// The number of the session with this host, or of the next one: the same for all connections that are being made at the same time.
+  Result<std::uint64_t> number_for(const Gid& host) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto session = sessions_.find(host);
+    if (session != sessions_.end()) return session->second->number();
+    if (numbers_.size() >= 4 * kMostHosts) numbers_.clear();  // of hosts that did not come
+    std::uint64_t& number = numbers_[host];
+    while (number == 0) {
+      const Result<std::array<std::uint8_t, 16>> id = os::random_id();
+      if (!id) return id.error();
+      std::memcpy(&number, id->data(), sizeof number);
+    }
+    return number;
+  }
+
+  /// The session of number `number` with this host, made if there is none. Null: there is one of another number, or there are too many.
+  std::shared_ptr<Session> session_of(const Hello& hello, std::uint64_t number) {
+    std::shared_ptr<Session> made;
+    const std::lock_guard<std::mutex> telling(telling_);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (stop_) return nullptr;
+      const auto found = sessions_.find(hello.host);
+      if (found != sessions_.end()) return found->second->number() == number ? found->second : nullptr;
+      // The number may be that of a session which has been forgotten since it was said: to the other host it is that session still.
+      const auto next = numbers_.find(hello.host);
+      if (next == numbers_.end() || next->second != number) return nullptr;
+      if (sessions_.size() >= kMostHosts) {
+        say("hosts", Level::kError, Errc::limit_reached,
+            "host '" + hello.name + "' is left out: there are " + std::to_string(kMostHosts) + " others");
+        return nullptr;
+      }
+      made = std::make_shared<Session>(
+          hello, number, channels_,
+          [listener = listener_, host = hello.host](bool connected) { listener->connected(host, connected); });
+      if (const Result<void> started = made->start(); !started) {
+        say("session", Level::kError, started.error().code, started.error().message);
+        return nullptr;
+      }
+      sessions_[hello.host] = made;
+      numbers_.erase(hello.host);
+    }
+    listener_->joined(hello.host);
+    return made;
+  }
+
+  void forget(const std::shared_ptr<Session>& session) {
+    {
+      const std::lock_guard<std::mutex> telling(telling_);
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        const auto found = sessions_.find(session->hello().host);
+        if (found == sessions_.end() || found->second != session) return;
+        sessions_.erase(found);
+      }
+      session->leave();
+      listener_->gone(session->hello().host);
+    }
+    session->end();
+  }
+
+  void forget_some() {
+    std::vector<std::shared_ptr<Session>> sessions;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      for (const auto& [host, session] : sessions_) sessions.push_back(session);
+    }
+    for (const auto& session : sessions) {
+      const auto since = session->disconnected_since();
+      if (!since) continue;
+      // A link that was started again, on the same port of the same machine: the one before has ended.
+      const bool replaced = std::any_of(sessions.begin(), sessions.end(), [&](const auto& other) {
+        return other != session && !other->disconnected_since() && other->hello().name == session->hello().name &&
+               other->hello().port == session->hello().port && other->address() == session->address();
+      });
+      if (replaced || steady_clock::now() - *since > kForgotten) forget(session);
+    }
+  }
+
+  /// Why not to speak with the other end; empty: nothing is wrong.
+  std::string objection(const Hello& hello) const {
+    if (hello.version != kLinkVersion) {
+      return "it speaks version " + std::to_string(hello.version) + " of the link, this host " +
+             std::to_string(kLinkVersion) + "; install the same Baton on both";
+    }
+    if (hello.domain != own_.domain) {
+      return "it is the link of domain " + std::to_string(hello.domain) + ", this one of domain " +
+             std::to_string(own_.domain) + "; give both the same --domain";
+    }
+    return {};
+  }
+
+  Hello hello_with(std::uint64_t session) const {
+    Hello out = own_;
+    out.session = session;
+    return out;
+  }
+
+  std::unique_ptr<Wire> wire(std::shared_ptr<os::TcpSocket> socket, bool called) const {
+    if (security_) return security_->wire(std::move(socket), called);
+    return std::make_unique<PlainWire>(std::move(socket));
+  }
+
+  /// Says hello, then reads the connection to its end. Returns the other host's id, as far as that came. `why`: what is wrong with it.
+  Gid serve(std::unique_ptr<Wire> wire, bool called, const std::string& whom, const std::function<void()>& greeted,
+            std::string& why) {
+    auto connection = std::make_shared<Connection>();
+    connection->wire = std::move(wire);
+    Wire& line = *connection->wire;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (stop_) return {};
+      connections_.push_back(connection);
+    }
+    const Gid host = [&]() -> Gid {
+      const Result<void> opened = line.open(kHelloLimit);
+      // That the other end refuses this host comes as late as the hello would: so a failed write is not the last word.
+      if (opened && called) static_cast<void>(write_hello(line, hello_with(0)));
+      const Result<Hello> hello = opened ? read_hello(line) : Result<Hello>(opened.error());
+      if (!hello) {
+        why = hello.error().message;
+        if (called || hello.error().code == Errc::protocol_violation)
+          say("strangers", Level::kWarning, hello.error().code, whom + " is not connected: " + why);
+        return {};
+      }
+      if (why = objection(*hello); !why.empty()) {
+        if (!called) static_cast<void>(write_hello(line, hello_with(0)));  // so that it can say the same
+        say("versions", Level::kError, Errc::unsupported, whom + " is not connected: " + why);
+        return {};
+      }
+      if (hello->host == own_.host) {
+        if (!called)
+          static_cast<void>(write_hello(line, hello_with(0)));  // so that the calling end sees whom it has called
+        return hello->host;
+      }
+      std::shared_ptr<Session> session = find(hello->host);
+      connection->far_session = hello->session;
+      if (called && hello->session == 0) {  // it objects
+        why = "it refuses this host; its log says why";
+        return hello->host;
+      }
+      if (called && session && session->partner() != 0 && session->partner() != hello->session) {
+        if (!session->disconnected_since()) return hello->host;  // a stranger that says its id, or it begins anew soon
+        forget(session);
+      }
+      const Result<std::uint64_t> number = number_for(hello->host);
+      if (!number) return hello->host;
+      if (!write_hello(line, hello_with(*number))) return hello->host;
+      if (!called) {
+        const Result<Hello> second = read_hello(line);
+        if (!second || second->host != hello->host || second->session == 0) return hello->host;
+        connection->far_session = second->session;
+      }
+      greeted();
+      session = session_of(*hello, *number);
+      if (!session) return hello->host;
+      connection->dialed_by_smaller = called == (own_.host < hello->host);
+      switch (session->attach(connection)) {
+        case Session::Attached::kNo:
+          break;
+        case Session::Attached::kAnew:
+          forget(session);
+          break;
+        case Session::Attached::kYes: {
+          const Error reason = session->read(connection);
+          if (reason.code == Errc::protocol_violation) {
+            say("violations", Level::kError, reason.code,
+                "the connection to host '" + hello->name + "' is ended: " + reason.message);
+          }
+          break;
+        }
+      }
+      return hello->host;
+    }();
+    line.shut_down();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    connections_.remove(connection);
+    return host;
+  }
+
+  void call(Calls& calls) {
+    const Peer& peer = calls.peer;
+    Gid known{};
+    const auto note = [&](bool reached, const std::string& why) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (calls.reached && !reached) calls.state.since_ns = os::monotonic_ns();
+      calls.reached = reached;
+      calls.state.why = why;
+      calls.host = known;
+    };
+    const auto stop = [](void* self) { return static_cast<StreamEngine*>(self)->stopped(); };
+    os::TcpPlace from;
+    from.interface = options_.interface;
+    for (int tries = 0; !stopped();) {
+      if (known == own_.host) {
+        pause(kSelfPause);  // a name of this host, which may become another's
+        known = {};
+        continue;
+      }
+      const std::shared_ptr<Session> session = find(known);
+      if (session && !session->disconnected_since()) {
+        note(true, {});
+        pause(kCallPause);
+        continue;
+      }
+      std::vector<std::string> addresses;
+      Result<std::unique_ptr<os::TcpSocket>> socket = os::tcp_connect(
+          peer.host, peer.port, from, ++tries % 4 == 0 ? kLongAnswer : kAnswer, kUnsentBytes, stop, this, &addresses);
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        calls.addresses = std::move(addresses);
+      }
+      if (socket) {
+        std::string why;
+        known = serve(
+            wire(std::move(*socket), true), true, "peer '" + peer.host + "'", [&] { note(true, {}); }, why);
+        note(known == own_.host, why.empty() ? "the connection has ended" : why);
+      } else if (!stopped()) {
+        note(false, socket.error().message);
+        say("calls", Level::kInfo, socket.error().code,
+            "peer '" + peer.host + "' is not reached: " + socket.error().message + "; trying again");
+      }
+      pause(kCallPause);
+    }
+  }
+
+  static void reap(std::list<Reading>& threads) {
+    for (auto at = threads.begin(); at != threads.end();) {
+      if (at->done->load(std::memory_order_acquire)) {  // pairs with the thread's release: it touches nothing any more
+        pthread_join(at->thread, nullptr);
+        at = threads.erase(at);
+      } else {
+        ++at;
+      }
+    }
+  }
+
+  /// Says to the network that this host is there, and calls those that say so and are not connected.
+  void seek() {
+    const std::array<std::byte, kHelloBytes> presence = encode(own_);
+    auto next = steady_clock::now();
+    std::size_t before = 1;
+    for (int said = 0; !stopped();) {
+      if (steady_clock::now() >= next) {
+        const std::size_t interfaces = said++ % kRefreshEvery == 0 ? multicast_->refresh() : before;
+        if (std::exchange(before, interfaces) != 0 && interfaces == 0) {
+          say("multicast", Level::kInfo, Errc{},
+              "no network interface can multicast now: other hosts are found by --peer alone");
+        }
+        multicast_->send(presence.data(), presence.size());
+        next = steady_clock::now() + kPresence;
+      }
+      reap(calling_);
+      std::array<std::byte, kHelloBytes> bytes;
+      const std::optional<os::Multicast::Packet> packet = multicast_->receive(bytes.data(), bytes.size(), kTurn);
+      if (!packet || packet->size != bytes.size()) continue;
+      const Result<Hello> hello = decode_hello(bytes.data());
+      // One of another version or domain is not meant.
+      if (!hello || !objection(*hello).empty() || hello->host == own_.host || hello->port == 0) continue;
+      const std::shared_ptr<Session> session = find(hello->host);
+      if (session && !session->disconnected_since()) continue;
+      const bool called =
+          std::any_of(calling_.begin(), calling_.end(), [&](const Reading& each) { return each.host == hello->host; });
+      // One that has greeted serves its connection.
+      const auto strangers = std::count_if(calling_.begin(), calling_.end(), [](const Reading& each) {
+        return !each.greeted->load(std::memory_order_relaxed);
+      });
+      if (!called && static_cast<std::size_t>(strangers) < kMostCalls && calling_.size() < kMostHosts)
+        call_once(*hello, packet->address);
+    }
+  }
+
+  void call_once(const Hello& hello, const std::string& address) {
+    auto done = std::make_shared<std::atomic<bool>>(false), greeted = std::make_shared<std::atomic<bool>>(false);
+    Result<pthread_t> thread = os::start_thread(
+        "baton-link-call", kStackBytes, [this, done, greeted, address, port = hello.port, name = hello.name] {
+          os::TcpPlace from;
+          from.interface = options_.interface;
+          const auto stop = [](void* self) { return static_cast<StreamEngine*>(self)->stopped(); };
+          Result<std::unique_ptr<os::TcpSocket>> socket =
+              os::tcp_connect(address, port, from, kAnswer, kUnsentBytes, stop, this);
+          if (socket) {
+            std::string why;
+            serve(
+                wire(std::move(*socket), true), true, "host '" + name + "'",
+                [&] { greeted->store(true, std::memory_order_relaxed); }, why);
+          } else if (!stopped()) {
+            say("found", Level::kWarning, socket.error().code,
+                "host '" + name + "' says that it is there, and is not reached: " + socket.error().message +
+                    "; trying again (is its TCP port " + std::to_string(port) + " open?)");
+          }
+          done->store(true, std::memory_order_release);
+        });
+    if (thread) calling_.push_back({*thread, std::move(done), hello.host, std::move(greeted)});
+  }
+
+  void accept() {
+    auto next = steady_clock::now();
+    while (!stopped()) {
+      if (steady_clock::now() >= next) {
+        forget_some();
+        next = steady_clock::now() + kTurn;
+      }
+      reap(reading_);
+      Result<std::unique_ptr<os::TcpSocket>> socket = tcp_->accept(kTurn, kUnsentBytes);
+      if (!socket) {
+        say("accept", Level::kError, socket.error().code, "no host can connect now: " + socket.error().message);
+        pause(kTurn);
+        continue;
+      }
+      if (*socket) receive(std::move(*socket));
+    }
+  }
+
+  void receive(std::unique_ptr<os::TcpSocket> socket) {
+    const std::shared_ptr<os::TcpSocket> watched(std::move(socket));
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      strangers_.push_back(watched);
+      if (strangers_.size() > kMostStrangers) {
+        strangers_.front()->shut_down();
+        strangers_.pop_front();
+      }
+    }
+    auto done = std::make_shared<std::atomic<bool>>(false);
+    const std::string whom = "a program at " + watched->address();
+    Result<pthread_t> thread = os::start_thread("baton-link-in", kStackBytes, [this, watched, whom, done] {
+      const auto known = [&] {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        strangers_.remove(watched);
+      };
+      std::string why;
+      serve(wire(watched, false), false, whom, known, why);
+      known();
+      done->store(true, std::memory_order_release);
+    });
+    if (thread) {
+      reading_.push_back({*thread, std::move(done), {}, {}});
+      return;
+    }
+    say("accept", Level::kError, thread.error().code, "no host can connect now: " + thread.error().message);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    strangers_.remove(watched);
+  }
+
+  const EngineOptions options_;
+  const std::shared_ptr<Listener> listener_;
+  const std::shared_ptr<Channels> channels_ = std::make_shared<Channels>();
+  std::vector<std::shared_ptr<void>> kept_receivers_;
+  Hello own_;
+  std::unique_ptr<const Security> security_;  // null: bytes as they are
+  std::unique_ptr<os::TcpListener> tcp_;
+  std::list<Calls> calls_;  // of the peers; its length does not change once threads run
+  std::vector<pthread_t> threads_;
+  std::unique_ptr<os::Multicast> multicast_;
+  // Of the accepting and of the seeking thread, and of the destructor when those have ended.
+  std::list<Reading> reading_, calling_;
+
+  /// Held, before mutex_, while a session comes or goes and the listener hears of it. Else a host could leave after it has come again, or its
+  /// words could come before it.
+  std::mutex telling_;
+  mutable std::mutex mutex_;
+  std::condition_variable stopped_;
+  bool stop_ = false;
+  std::map<Gid, std::shared_ptr<Session>> sessions_;
+  std::map<Gid, std::uint64_t> numbers_;  // of sessions to come
+  std::list<std::shared_ptr<Connection>> connections_;
+  std::list<std::shared_ptr<os::TcpSocket>> strangers_;
+};
+
+}  // namespace
+}  // namespace baton::link::stream
+
+namespace baton::link {
+
+Result<std::unique_ptr<Engine>> make_engine(const EngineOptions& options, std::shared_ptr<Listener> listener,
+                                            const std::map<std::string, std::shared_ptr<Receiver>>& receivers) {
+  auto engine = std::make_unique<stream::StreamEngine>(options, std::move(listener));
+  for (const auto& [channel, receiver] : receivers) {
+    if (Result<void> kept = engine->keep_receiver(channel, receiver); !kept) return kept.error();
+  }
+  if (Result<void> started = engine->start(); !started) return started.error();
+  return std::unique_ptr<Engine>(std::move(engine));
+}
+
+}  // namespace baton::link

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+// Engines for tests, with real sockets on the loopback interface, and a line between them that can be cut. With BATON_LINK_TLS all engines
+// have certificates of one CA.
+#pragma once
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine.hpp"
+#ifdef BATON_LINK_TLS
+#include "certificates_test_support.hpp"
+#endif
+
+namespace baton::link {
+
+using namespace std::chrono_literals;
+
+inline constexpr std::size_t kHeader = sizeof(memory::ChunkHeader);
+inline constexpr int kDomain = 77;
+
+inline bool wait_until(const std::function<bool()>& condition) {
+  for (int i = 0; i < 6000; ++i) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(10ms);
+  }
+  return condition();
+}
+
+inline int listen_on_loopback(std::uint16_t port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int one = 1;
+  ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || ::listen(fd, 64) != 0) {
+    ::close(fd);
+    return -1;
+  }
+  return fd;
+}
+inline std::uint16_t port_of(int fd) {
+  sockaddr_in address{};
+  socklen_t size = sizeof address;
+  ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
+  return ntohs(address.sin_port);
+}
+inline std::uint16_t free_port() {
+  const int fd = listen_on_loopback(0);
+  const std::uint16_t port = port_of(fd);
+  ::close(fd);
+  return port;
+}
+inline int connect_to(std::uint16_t port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port);
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) return fd;
+  ::close(fd);
+  return -1;
+}
+
+/// Forwards bytes between its port and another, until it is cut.
+class Line {
+ public:
+  explicit Line(std::uint16_t to) : to_(to), listening_(listen_on_loopback(0)), port_(port_of(listening_)) {
+    thread_ = std::thread([this] { run(); });
+  }
+  ~Line() {
+    stop_ = true;
+    thread_.join();
+    ::close(listening_);
+  }
+  std::uint16_t port() const { return port_; }
+  /// Ends the connections that there are `times` times, each time after it has forwarded `bytes` more.
+  void cut_each(std::size_t bytes, int times) {
+    each_ = bytes;
+    cuts_ = times;
+  }
+  int cuts_left() const { return cuts_; }
+
+ private:
+  void run() {
+    std::vector<std::pair<int, int>> pairs;
+    std::vector<char> buffer(65536);
+    std::size_t forwarded = 0;
+    while (!stop_) {
+      if (cuts_ > 0 && forwarded >= each_) {
+        --cuts_;
+        forwarded = 0;
+        for (const auto& [a, b] : pairs) ::close(a), ::close(b);
+        pairs.clear();
+      }
+      std::vector<pollfd> waiting{{listening_, POLLIN, 0}};
+      for (const auto& [a, b] : pairs) {
+        waiting.push_back({a, POLLIN, 0});
+        waiting.push_back({b, POLLIN, 0});
+      }
+      if (::poll(waiting.data(), waiting.size(), 5) <= 0) continue;
+      for (std::size_t i = 1; i < waiting.size(); ++i) {
+        if (waiting[i].revents == 0) continue;
+        const auto& [a, b] = pairs[(i - 1) / 2];
+        const int to = waiting[i].fd == a ? b : a;
+        const ssize_t got = ::recv(waiting[i].fd, buffer.data(), buffer.size(), 0);
+        for (ssize_t sent = 0; sent < got;) {
+          const ssize_t now = ::send(to, buffer.data() + sent, static_cast<std::size_t>(got - sent), MSG_NOSIGNAL);
+          if (now <= 0) break;
+          sent += now;
+        }
+        if (got > 0) forwarded += static_cast<std::size_t>(got);
+        if (got <= 0) {
+          ::close(a), ::close(b);
+          pairs.erase(pairs.begin() + static_cast<std::ptrdiff_t>((i - 1) / 2));
+          break;
+        }
+      }
+      if (waiting[0].revents != 0) {
+        const int from = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
+        const int other = connect_to(to_);
+        if (other >= 0) {
+          pairs.emplace_back(from, other);
+        } else {
+          ::close(from);
+        }
+      }
+    }
+    for (const auto& [a, b] : pairs) ::close(a), ::close(b);
+  }
+  const std::uint16_t to_;
+  const int listening_;
+  const std::uint16_t port_;
+  std::atomic<bool> stop_{false};
+  std::atomic<std::size_t> each_{0};
+  std::atomic<int> cuts_{0};
+  std::thread thread_;
+};
+
+struct Bytes final : Outgoing {
+  Bytes(std::uint64_t number, std::size_t size) : memory(kHeader + size) {
+    memory::ChunkHeader header{};
+    header.sequence = number;
+    header.size_bytes = static_cast<std::uint32_t>(size);
+    std::memcpy(memory.data(), &header, sizeof header);
+    for (std::size_t i = 0; i < size; ++i) memory[kHeader + i] = static_cast<std::byte>(number + i * 7);
+    bytes = memory.data();
+    size_bytes = memory.size();
+  }
+  std::vector<std::byte> memory;
+};
+
+class Queue final : public Source {
+ public:
+  Found next(std::shared_ptr<const Outgoing>& chunk) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (chunks_.empty()) return Found::kNothing;
+    chunk = std::move(chunks_.front());
+    chunks_.pop_front();
+    return Found::kChunk;
+  }
+  bool empty() const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return chunks_.empty();
+  }
+  void add(std::uint64_t number, std::size_t size) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    chunks_.push_back(std::make_shared<Bytes>(number, size));
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::deque<std::shared_ptr<const Outgoing>> chunks_;
+};
+
+struct Buffer final : Arriving {
+  explicit Buffer(std::size_t size) : bytes(size + 1) {
+    message = bytes.data();
+    size_bytes = size;
+  }
+  std::vector<std::byte> bytes;
+};
+
+/// Keeps the numbers of the chunks that came, and whether all their bytes were right.
+class Shelf final : public Receiver {
+ public:
+  std::unique_ptr<Arriving> begin(const Gid&, const memory::ChunkHeader&, std::size_t bytes) override {
+    return std::make_unique<Buffer>(bytes);
+  }
+  bool deliver(const Gid&, Arriving& arriving) override {
+    if (full) return false;
+    for (std::size_t i = 0; i < arriving.size_bytes; ++i) {
+      if (arriving.message[i] != static_cast<std::byte>(arriving.header.sequence + i * 7)) damaged = true;
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    numbers_.push_back(arriving.header.sequence);
+    return true;
+  }
+  std::vector<std::uint64_t> numbers() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return numbers_;
+  }
+  std::atomic<bool> full{false}, damaged{false};
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::uint64_t> numbers_;
+};
+
+class Ears final : public Listener {
+ public:
+  void joined(const Gid&) override { ++joins; }
+  void connected(const Gid&, bool connected) override { ++(connected ? connections : breaks); }
+  void gone(const Gid&) override { ++departures; }
+  std::atomic<int> joins{0}, connections{0}, breaks{0}, departures{0};
+};
+
+/// An engine with its listener.
+struct Host {
+  explicit Host(std::uint8_t number, std::vector<std::string> peers = {}, int domain = kDomain,
+                const std::function<void(EngineOptions&)>& change = {}) {
+    options.domain = domain;
+    options.interface = "127.0.0.1";
+    options.port = free_port();
+    options.host.fill(number);
+    options.multicast = false;
+    options.host_name = "host" + std::to_string(number);
+    options.peers = std::move(peers);
+#ifdef BATON_LINK_TLS
+    static const stream::Authority authority("CA of tests");
+    static const stream::Enclave enclave(authority, "tests");
+    options.security = enclave.directory();
+#endif
+    if (change) change(options);
+    options.say = [this](const char*, transport::Diagnostic::Level, Errc, std::string text) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      said += text + "\n";
+    };
+    start();
+  }
+  void start() {
+    Result<std::unique_ptr<Engine>> made = make_engine(options, ears);
+    ASSERT_TRUE(made) << made.error().message;
+    engine = std::move(*made);
+  }
+  std::string address() const { return "127.0.0.1:" + std::to_string(options.port); }
+  bool connected_to(std::size_t count) const {
+    const std::vector<HostState> hosts = engine->hosts();
+    return static_cast<std::size_t>(std::count_if(hosts.begin(), hosts.end(),
+                                                  [](const HostState& each) { return each.connected; })) == count;
+  }
+  bool says(const std::string& words) {
+    return wait_until([&] {
+      const std::lock_guard<std::mutex> lock(mutex);
+      return said.find(words) != std::string::npos;
+    });
+  }
+  EngineOptions options;
+  std::mutex mutex;
+  std::string said;
+  std::shared_ptr<Ears> ears = std::make_shared<Ears>();
+  std::unique_ptr<Engine> engine;
+};
+
+inline std::vector<std::uint64_t> up_to(std::uint64_t last) {
+  std::vector<std::uint64_t> out;
+  for (std::uint64_t i = 1; i <= last; ++i) out.push_back(i);
+  return out;
+}
+
+}  // namespace baton::link

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a connection between two hosts (docs/format/link.md): hellos, then frames. All numbers are little-endian, but for the
+// chunks, which travel as they lie.
+// Thread rules: values, pure functions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "baton/os/result.hpp"
+#include "baton/transport/transport.hpp"
+
+namespace baton::link::stream {
+
+using transport::Gid;
+
+/// Of everything that hosts say to each other: these frames, their words (words.hpp) and the chunks.
+inline constexpr std::uint32_t kLinkVersion = 1;
+
+/// The first bytes of both ends.
+struct Hello {
+  std::uint32_t version = kLinkVersion;
+  std::uint32_t domain = 0;
+  Gid host{};
+  /// The sender's memory of flows with the other host: another number says that it begins anew. 0: not said yet.
+  std::uint64_t session = 0;
+  std::uint16_t port = 0;  ///< on which the sender listens
+  std::string name;        ///< at most kMaxHelloName bytes travel
+};
+inline constexpr std::size_t kHelloBytes = 128;
+inline constexpr std::size_t kMaxHelloName = 80;
+
+std::array<std::byte, kHelloBytes> encode(const Hello& hello);
+/// Error protocol_violation: it is no hello. One of another version is read as far as all versions agree: `version`.
+Result<Hello> decode_hello(const std::byte* bytes);
+
+enum class Kind : std::uint8_t {
+  kResume =
+      1,  ///< of a flow that the sender receives: chunk `number` has come in full, and `offset` bytes of the next one
+  kOpen = 2,   ///< the sender's flow `flow` carries the channel whose name follows
+  kReady = 3,  ///< all kResume and kOpen of this connection have been sent; a flow that no kOpen named is closed
+  kClose = 4,  ///< the sender's flow `flow` ends
+  kPart = 5,   ///< `size` bytes of chunk `number` of `total` bytes, from `offset` on
+  kAck = 6,    ///< of a flow that the sender receives: the chunks up to `number` are delivered
+  kAlive = 7,  ///< nothing; sent when there is nothing else to send
+};
+struct Frame {
+  Kind kind = Kind::kAlive;
+  std::uint32_t flow = 0;
+  std::uint64_t number = 0;  ///< of a chunk; a flow's first has 1
+  std::uint64_t offset = 0;
+  std::uint32_t size = 0;   ///< bytes behind the frame
+  std::uint32_t total = 0;  ///< of the chunk
+};
+inline constexpr std::size_t kFrameBytes = 32;
+inline constexpr std::size_t kPartBytes = std::size_t{256}
+                                          << 10;  ///< a part's most: chunks of other flows wait no longer
+inline constexpr std::size_t kMaxChannelBytes = 1100;
+/// Chunks of a flow that were sent and are not acknowledged.
+inline constexpr std::size_t kMostUnderWay = 256;
+inline constexpr std::size_t kMostFlows = 16384;  ///< of a host
+
+std::array<std::byte, kFrameBytes> encode(const Frame& frame);
+/// Error protocol_violation: a kind that is none, or numbers that no frame of this kind has.
+Result<Frame> decode_frame(const std::byte* bytes);
+
+}  // namespace baton::link::stream

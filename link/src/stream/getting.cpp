@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "getting.hpp"
+
+#include <algorithm>
+
+namespace baton::link::stream {
+namespace {
+
+Error violation(const std::string& what) {
+  return {Errc::protocol_violation, "the other end does not speak as a link of Baton: " + what};
+}
+
+}  // namespace
+
+void Getting::connected(std::vector<Frame>& frames) {
+  flow_ = nullptr;
+  for (auto& [id, flow] : flows_) {
+    flow.named = false;
+    Frame resume;
+    resume.kind = Kind::kResume;
+    resume.flow = id;
+    resume.number = flow.come;
+    resume.offset = flow.offset;
+    frames.push_back(resume);
+    unsaid(id, flow);  // an acknowledgement may have been lost with the connection
+  }
+}
+
+Result<void> Getting::open(const Frame& frame, const std::string& channel) {
+  const auto known = flows_.find(frame.flow);
+  if (known != flows_.end()) {
+    if (known->second.named || known->second.channel != channel) return violation("a flow is opened twice");
+    known->second.named = true;
+    return {};
+  }
+  if (flows_.size() >= kMostFlows) return violation("more than " + std::to_string(kMostFlows) + " flows");
+  Flow& flow = flows_[frame.flow];
+  flow.channel = channel;
+  flow.registered = channels_->find(channel);
+  return {};
+}
+
+void Getting::drop(Flow& flow) {
+  for (const auto& each : flow.waiting) waiting_bytes_ -= each->size_bytes;
+  flow.waiting.clear();
+}
+
+void Getting::close(std::uint32_t id) {
+  const auto found = flows_.find(id);
+  if (found == flows_.end()) return;
+  if (flow_ == &found->second) flow_ = nullptr;
+  drop(found->second);
+  flows_.erase(found);
+}
+
+void Getting::ready() {
+  for (auto at = flows_.begin(); at != flows_.end();) {
+    if (at->second.named) {
+      ++at;
+    } else {
+      drop(at->second);
+      at = flows_.erase(at);
+    }
+  }
+}
+
+Result<void> Getting::begin_part(const Frame& frame) {
+  part_ = frame;
+  header_bytes_ = 0;
+  const auto found = flows_.find(frame.flow);
+  if (found == flows_.end() || !found->second.named) return violation("a part of a flow that is not open");
+  Flow& flow = found->second;
+  const bool goes_on =
+      frame.number == flow.come + 1 && frame.offset == flow.offset && (frame.offset == 0 || frame.total == flow.total);
+  if (!goes_on) return violation("a part is missing, or comes twice");
+  if (frame.number - flow.delivered > kMostUnderWay) return violation("more chunks under way than may be");
+  flow_ = &flow;
+  if (frame.offset == 0) header_bytes_ = sizeof(memory::ChunkHeader);
+  return {};
+}
+
+std::byte* Getting::place() {
+  Flow& flow = *flow_;
+  if (part_.offset == 0) {
+    flow.total = part_.total;
+    flow.arriving.reset();
+    if (flow.registered) {
+      const std::lock_guard<std::mutex> lock(flow.registered->mutex);
+      if (flow.registered->receiver)
+        flow.arriving = flow.registered->receiver->begin(host_, header_, part_.total - sizeof(memory::ChunkHeader));
+    }
+    if (flow.arriving) flow.arriving->header = header_;
+  }
+  if (!flow.arriving) return nullptr;
+  return flow.arriving->message + (part_.offset + header_bytes_ - sizeof(memory::ChunkHeader));
+}
+
+bool Getting::deliver(Flow& flow, Arriving& arriving) {
+  const std::lock_guard<std::mutex> lock(flow.registered->mutex);
+  return !flow.registered->receiver || flow.registered->receiver->deliver(host_, arriving);
+}
+
+void Getting::end_part() {
+  Flow& flow = *std::exchange(flow_, nullptr);
+  flow.offset = part_.offset + part_.size;
+  if (flow.offset < flow.total) return;
+  flow.offset = 0;
+  ++flow.come;
+  ++messages_;
+  bytes_ += flow.total;
+  std::unique_ptr<Arriving> arriving = std::move(flow.arriving);
+  if (flow.waiting.empty() && (!arriving || deliver(flow, *arriving))) {
+    flow.delivered = flow.come;
+    unsaid(part_.flow, flow);
+    return;
+  }
+  // One that was refused keeps its place among those that wait, so that numbers are acknowledged in order.
+  if (!arriving) arriving = std::make_unique<Arriving>();
+  waiting_bytes_ += arriving->size_bytes;
+  flow.waiting.push_back(std::move(arriving));
+}
+
+bool Getting::offer_again() {
+  bool some = false;
+  for (auto& [id, flow] : flows_) {
+    while (!flow.waiting.empty()) {
+      Arriving& arriving = *flow.waiting.front();
+      if (arriving.message != nullptr && !deliver(flow, arriving)) break;
+      waiting_bytes_ -= arriving.size_bytes;
+      flow.waiting.pop_front();
+      ++flow.delivered;
+      unsaid(id, flow);
+    }
+    some = some || !flow.waiting.empty();
+  }
+  return some;
+}
+
+void Getting::unsaid(std::uint32_t id, Flow& flow) {
+  if (flow.unsaid || flow.delivered == 0) return;
+  flow.unsaid = true;
+  unsaid_.push_back(id);
+}
+
+void Getting::acknowledgements(std::vector<Frame>& frames) {
+  for (const std::uint32_t id : unsaid_) {
+    const auto found = flows_.find(id);
+    if (found == flows_.end()) continue;  // closed
+    found->second.unsaid = false;
+    Frame ack;
+    ack.kind = Kind::kAck;
+    ack.flow = id;
+    ack.number = found->second.delivered;
+    frames.push_back(ack);
+  }
+  unsaid_.clear();
+}
+
+}  // namespace baton::link::stream

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sending.hpp"
+
+#include <algorithm>
+
+namespace baton::link::stream {
+
+Sending::~Sending() {
+  for (auto& [id, flow] : flows_) set_attached(flow, false);
+}
+
+void Sending::set_attached(Flow& flow, bool attached) {
+  if (flow.attached == attached) return;
+  flow.attached = attached;
+  if (attached) {
+    flow.source->attach(wait_set_);
+  } else {
+    flow.source->detach(wait_set_);
+  }
+}
+
+void Sending::say_open(std::uint32_t id, const std::string& channel) {
+  Send open;
+  open.frame.kind = Kind::kOpen;
+  open.frame.flow = id;
+  open.frame.size = static_cast<std::uint32_t>(channel.size());
+  open.name = channel;
+  control_.push_back(std::move(open));
+}
+
+std::uint32_t Sending::open(const std::string& channel, std::shared_ptr<Source> source) {
+  if (flows_.size() >= kMostFlows) return 0;
+  Flow& flow = flows_[++last_];
+  flow.channel = channel;
+  flow.source = std::move(source);
+  if (connected_) say_open(last_, channel);
+  return last_;
+}
+
+void Sending::close(std::uint32_t id) {
+  const auto found = flows_.find(id);
+  if (found == flows_.end()) return;
+  set_attached(found->second, false);
+  flows_.erase(found);
+  if (!connected_) return;
+  Send close;
+  close.frame.kind = Kind::kClose;
+  close.frame.flow = id;
+  control_.push_back(std::move(close));
+}
+
+void Sending::connected() {
+  connected_ = true;
+  ready_ = false;
+  control_.clear();
+  for (const auto& [id, flow] : flows_) say_open(id, flow.channel);
+  Send ready;
+  ready.frame.kind = Kind::kReady;
+  control_.push_back(std::move(ready));
+}
+
+void Sending::disconnected() {
+  connected_ = ready_ = false;
+  control_.clear();
+  for (auto& [id, flow] : flows_) {
+    set_attached(flow, false);
+    flow.at = 0;
+    for (Chunk& chunk : flow.chunks) chunk.sent = 0;
+  }
+}
+
+void Sending::ready() { ready_ = true; }
+
+Result<void> Sending::resume(const Frame& frame) {
+  const auto found = flows_.find(frame.flow);
+  if (found == flows_.end()) return {};  // closed meanwhile
+  Flow& flow = found->second;
+  const Error wrong{Errc::protocol_violation, "the other end goes on where this one has never been"};
+  if (ready_ || frame.number + 1 < flow.first || frame.number - (flow.first - 1) > flow.chunks.size()) return wrong;
+  const std::size_t come = frame.number - (flow.first - 1);
+  flow.at = come;
+  for (std::size_t i = 0; i < flow.chunks.size(); ++i)
+    flow.chunks[i].sent = i < come ? flow.chunks[i].outgoing->size_bytes : 0;
+  if (frame.offset == 0) return {};
+  // A chunk's first part has its header.
+  if (come == flow.chunks.size() || frame.offset < sizeof(memory::ChunkHeader) ||
+      frame.offset >= flow.chunks[come].outgoing->size_bytes)
+    return wrong;
+  flow.chunks[come].sent = frame.offset;
+  return {};
+}
+
+Result<void> Sending::acknowledge(const Frame& frame) {
+  const auto found = flows_.find(frame.flow);
+  if (found == flows_.end() || frame.number < found->second.first) return {};
+  Flow& flow = found->second;
+  const std::uint64_t count = frame.number - flow.first + 1;
+  if (count > flow.at) return Error{Errc::protocol_violation, "the other end acknowledges what was not sent"};
+  for (std::uint64_t i = 0; i < count; ++i) {
+    const std::size_t bytes = flow.chunks.front().outgoing->size_bytes;
+    flow.bytes -= bytes;
+    totals_.bytes += bytes;
+    flow.chunks.pop_front();
+  }
+  totals_.messages += count;
+  flow.first += count;
+  flow.at -= count;
+  return {};
+}
+
+/// True if something was added.
+bool Sending::next_of(std::uint32_t id, Flow& flow, std::size_t most, std::vector<Send>& frames) {
+  if (flow.at == flow.chunks.size()) {
+    if (flow.chunks.size() >= kMostUnderWay || (flow.bytes >= kMostBytes && !flow.chunks.empty())) {
+      set_attached(flow, false);
+      return false;
+    }
+    std::shared_ptr<const Outgoing> chunk;
+    const Source::Found found = flow.source->next(chunk);
+    if (found != Source::Found::kChunk) {
+      set_attached(flow, found == Source::Found::kNothing);
+      return false;
+    }
+    flow.bytes += chunk->size_bytes;
+    flow.chunks.push_back({std::move(chunk), 0});
+  }
+  Chunk& chunk = flow.chunks[flow.at];
+  const std::size_t size = std::min(most, chunk.outgoing->size_bytes - chunk.sent);
+  Send part;
+  part.frame.kind = Kind::kPart;
+  part.frame.flow = id;
+  part.frame.number = flow.first + flow.at;
+  part.frame.offset = chunk.sent;
+  part.frame.size = static_cast<std::uint32_t>(size);
+  part.frame.total = static_cast<std::uint32_t>(chunk.outgoing->size_bytes);
+  part.chunk = chunk.outgoing;
+  chunk.sent += size;
+  if (chunk.sent == chunk.outgoing->size_bytes) ++flow.at;
+  frames.push_back(std::move(part));
+  return true;
+}
+
+void Sending::next(std::size_t bytes, std::size_t count, std::vector<Send>& frames) {
+  for (Send& each : control_) frames.push_back(std::move(each));
+  control_.clear();
+  if (!ready_) return;
+  const std::size_t most = std::clamp(bytes, sizeof(memory::ChunkHeader), kPartBytes);
+  std::size_t added = 0;
+  for (bool some = true; some;) {
+    some = false;
+    // From the flow behind the one that was served last, once around.
+    auto at = flows_.upper_bound(turn_);
+    for (std::size_t i = flows_.size(); i > 0; --i, ++at) {
+      if (at == flows_.end()) at = flows_.begin();
+      // As many bytes for each flow, not as many chunks: small ones would fall behind beside big ones.
+      for (std::size_t used = 0; used < most && next_of(at->first, at->second, most, frames);) {
+        some = true;
+        turn_ = at->first;
+        const std::size_t size = frames.back().frame.size + kFrameBytes;
+        used += size;
+        added += size;
+        if (added >= bytes || frames.size() >= count) return;
+      }
+    }
+  }
+}
+
+bool Sending::idle(std::uint32_t id) const {
+  const auto found = flows_.find(id);
+  return found == flows_.end() || (found->second.chunks.empty() && found->second.source->empty());
+}
+
+std::uint64_t Sending::acknowledged(std::uint32_t id) const {
+  const auto found = flows_.find(id);
+  return found == flows_.end() ? 0 : found->second.first - 1;
+}
+
+Sending::Totals Sending::totals() const {
+  Totals out = totals_;
+  for (const auto& [id, flow] : flows_) {
+    out.waiting_messages += flow.chunks.size();
+    out.waiting_bytes += flow.bytes;
+  }
+  return out;
+}
+
+}  // namespace baton::link::stream

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flows of this host to one other: what is sent next, what is under way, what has arrived. No sockets and no threads.
+// Flows take turns, as many bytes each, so that no big chunk holds up another flow, and no flow that must wait holds up any.
+// Thread rules: externally synchronised.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine.hpp"
+#include "frames.hpp"
+
+namespace baton::link::stream {
+
+/// A frame to send, and what follows it.
+struct Send {
+  Frame frame;
+  std::string name;                       // of a kOpen
+  std::shared_ptr<const Outgoing> chunk;  // of a kPart
+};
+
+class Sending {
+ public:
+  explicit Sending(transport::WaitSet& wait_set) : wait_set_(wait_set) {}
+  ~Sending();
+  Sending(const Sending&) = delete;
+  Sending& operator=(const Sending&) = delete;
+
+  /// 0: there are kMostFlows.
+  std::uint32_t open(const std::string& channel, std::shared_ptr<Source> source);
+  void close(std::uint32_t flow);
+
+  /// A new connection: the next frames are the kOpen of all flows, and kReady. Until ready(), no part is sent.
+  void connected();
+  void disconnected();
+  void ready();
+
+  /// Errors: protocol_violation, numbers that cannot be.
+  Result<void> resume(const Frame& frame);
+  Result<void> acknowledge(const Frame& frame);
+
+  /// Adds frames, with parts of up to `bytes`, until they have `bytes` or there is nothing to send now. What is in a source that can give no chunk now is waited for by
+  /// the wait set.
+  void next(std::size_t bytes, std::size_t count, std::vector<Send>& frames);
+
+  bool idle(std::uint32_t flow) const;
+  std::uint64_t acknowledged(std::uint32_t flow) const;
+  struct Totals {
+    std::uint64_t messages = 0, bytes = 0;  ///< acknowledged, ever
+    std::size_t waiting_messages = 0, waiting_bytes = 0;
+  };
+  Totals totals() const;
+
+ private:
+  struct Chunk {
+    std::shared_ptr<const Outgoing> outgoing;
+    std::size_t sent = 0;  ///< bytes, over this connection or one before
+  };
+  struct Flow {
+    std::string channel;
+    std::shared_ptr<Source> source;
+    std::uint64_t first = 1;   ///< number of chunks.front()
+    std::deque<Chunk> chunks;  ///< not acknowledged
+    std::size_t bytes = 0;     ///< of chunks
+    std::size_t at = 0;        ///< in chunks: the first that is not sent in full
+    bool attached = false;     ///< its source is in the wait set
+  };
+  void set_attached(Flow& flow, bool attached);
+  void say_open(std::uint32_t id, const std::string& channel);
+  bool next_of(std::uint32_t id, Flow& flow, std::size_t most, std::vector<Send>& frames);
+
+  /// Of one flow under way, beyond one chunk: enough for 10 Gbit/s over 25 ms.
+  static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
+
+  transport::WaitSet& wait_set_;
+  std::map<std::uint32_t, Flow> flows_;
+  std::uint32_t last_ = 0;  // id
+  std::uint32_t turn_ = 0;  // id of the flow that was served last
+  bool connected_ = false, ready_ = false;
+  std::vector<Send> control_;  // kOpen, kClose
+  Totals totals_;
+};
+
+}  // namespace baton::link::stream

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "baton/os/clock.hpp"
+
+namespace baton::link::stream {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// A host that says nothing for so long is not reached. One that has nothing to send says so more often.
+constexpr std::chrono::milliseconds kSilence{3000}, kAlive{500};
+/// Between two offers of a chunk that cannot be delivered yet.
+constexpr std::chrono::milliseconds kOfferAgain{2};
+/// Messages that wait for delivery: beyond this no more is read.
+constexpr std::size_t kMostWaitingBytes = std::size_t{256} << 20;
+/// One call of the kernel takes so much, in so many parts: more on a fast line, and on a slow one so little that what comes next is not late.
+/// Half of the frames have bytes behind them.
+constexpr std::size_t kLeastBatch = std::size_t{8} << 10, kMostBatch = kPartBytes;
+constexpr std::chrono::milliseconds kSlow{50}, kFast{10};
+constexpr std::size_t kBatchFrames = os::TcpSocket::kMaxParts / 2;
+constexpr std::size_t kStackBytes = std::size_t{256} << 10;
+/// While more frames are here already, acknowledgements are said after so many.
+constexpr std::size_t kSayEvery = 32;
+/// Acknowledgements that a host leaves unread.
+constexpr std::size_t kMostToSay = 65536;
+
+}  // namespace
+
+/// Bytes that came, and have not been looked at. Whoever wants many gets what is left here, and then the rest from the kernel directly.
+class Session::Input {
+ public:
+  explicit Input(Wire& wire) : wire_(wire), heard_(steady_clock::now()) {}
+  /// `size` bytes to `to`; null: they are dropped.
+  Result<void> read(std::byte* to, std::size_t size) {
+    while (size > 0) {
+      if (begin_ < end_) {
+        const std::size_t now = std::min(size, end_ - begin_);
+        if (to != nullptr) {
+          std::memcpy(to, buffer_ + begin_, now);
+          to += now;
+        }
+        begin_ += now;
+        size -= now;
+        continue;
+      }
+      begin_ = end_ = 0;
+      if (Result<void> come = wait(kSilence); !come) return come;
+      os::IoPart parts[2] = {{to, size}, {buffer_, sizeof buffer_}};
+      const bool direct = to != nullptr;
+      const Result<std::size_t> got = wire_.read(direct ? parts : parts + 1, direct ? 2 : 1);
+      if (!got) return got.error();
+      heard_ = steady_clock::now();
+      const std::size_t here = direct ? std::min(*got, size) : 0;
+      if (direct) to += here;
+      size -= here;
+      end_ = *got - here;
+    }
+    return {};
+  }
+  bool buffered() const { return begin_ < end_; }
+  /// Whether bytes came within `timeout`. Error timed_out: nothing came for too long.
+  Result<bool> ready(std::chrono::milliseconds timeout) {
+    if (buffered() || wire_.wait_readable(timeout)) return true;
+    if (steady_clock::now() - heard_ >= kSilence) return silent();
+    return false;
+  }
+  void heard() { heard_ = steady_clock::now(); }
+
+ private:
+  static Error silent() { return {Errc::timed_out, "it has said nothing for 3 s"}; }
+  Result<void> wait(std::chrono::milliseconds timeout) {
+    if (!wire_.wait_readable(timeout)) return silent();
+    return {};
+  }
+  Wire& wire_;
+  steady_clock::time_point heard_;
+  std::byte buffer_[4096];
+  std::size_t begin_ = 0, end_ = 0;
+};
+
+class Session::FlowEnd final : public Flow {
+ public:
+  FlowEnd(std::shared_ptr<Session> session, std::uint32_t id) : session_(std::move(session)), id_(id) {}
+  ~FlowEnd() override {
+    {
+      const std::lock_guard<std::mutex> lock(session_->mutex_);
+      session_->sending_.close(id_);
+    }
+    session_->wait_set_.wake();
+  }
+  void wake() override { session_->wait_set_.wake(); }
+  bool idle() const override {
+    const std::lock_guard<std::mutex> lock(session_->mutex_);
+    return session_->sending_.idle(id_);
+  }
+  std::uint64_t sent() const override {
+    const std::lock_guard<std::mutex> lock(session_->mutex_);
+    return session_->sending_.acknowledged(id_);
+  }
+  bool ended() const override {
+    return session_->stop_.load(std::memory_order_acquire);  // pairs with the release in leave()
+  }
+
+ private:
+  const std::shared_ptr<Session> session_;
+  const std::uint32_t id_;
+};
+
+Session::Session(Hello hello, std::uint64_t number, std::shared_ptr<const Channels> channels,
+                 std::function<void(bool)> changed)
+    : hello_(std::move(hello)),
+      number_(number),
+      changed_(std::move(changed)),
+      getting_(hello_.host, std::move(channels)),
+      sending_(wait_set_),
+      since_(steady_clock::now()) {}
+
+Session::~Session() = default;
+
+Result<void> Session::start() {
+  Result<pthread_t> thread = os::start_thread("baton-link-out", kStackBytes, [this] { write(); });
+  if (!thread) return thread.error();
+  writer_ = *thread;
+  return {};
+}
+
+void Session::leave() {
+  stop_.store(true, std::memory_order_release);  // pairs with the acquires in write() and FlowEnd::ended()
+}
+
+void Session::end() {
+  leave();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (connection_) connection_->end();
+  }
+  wait_set_.wake();
+  if (writer_) pthread_join(*writer_, nullptr);
+  writer_.reset();
+}
+
+std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared_ptr<Source> source) {
+  std::uint32_t id = 0;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    id = sending_.open(channel, std::move(source));
+  }
+  if (id == 0) return nullptr;
+  wait_set_.wake();
+  return std::make_unique<FlowEnd>(shared_from_this(), id);
+}
+
+Session::Attached Session::attach(const std::shared_ptr<Connection>& connection) {
+  std::shared_ptr<Connection> before;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (stop_.load(std::memory_order_relaxed)) return Attached::kNo;
+    // Whoever knows the number is the other host. Another may be a host that has begun anew, or a stranger that says its id.
+    if (far_session_ != 0 && far_session_ != connection->far_session)
+      return connection_ ? Attached::kNo : Attached::kAnew;
+    if (connection_ && connection_->dialed_by_smaller && !connection->dialed_by_smaller) return Attached::kNo;
+    before = connection_;
+    if (before) before->end();
+  }
+  // The thread that reads the connection before this one ends now.
+  const std::lock_guard<std::mutex> reading(reading_);
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (stop_.load(std::memory_order_relaxed) || (connection_ && connection_ != before)) return Attached::kNo;
+    far_session_ = connection->far_session;
+    if (connection_) sending_.disconnected();
+    connection_ = connection;
+    address_ = connection->wire->address();
+    since_ = steady_clock::now();
+    connected_since_ns_ = os::monotonic_ns();
+    to_say_.clear();
+    answer_ = 0;
+    round_trip_ = {};
+    getting_.connected(to_say_);
+    sending_.connected();
+  }
+  wait_set_.wake();
+  changed_(true);
+  return Attached::kYes;
+}
+
+void Session::detach(const std::shared_ptr<Connection>& connection) {
+  connection->end();
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (!current(connection)) return;
+    sent_again_ += connection->wire->measured().sent_again;
+    connection_.reset();
+    sending_.disconnected();
+    since_ = steady_clock::now();
+  }
+  wait_set_.wake();
+  changed_(false);
+}
+
+// --- writing ---
+
+void Session::collect(std::vector<Send>& frames, std::shared_ptr<Connection>& connection) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  connection = connection_;
+  if (!connection) return;
+  for (const Frame& each : to_say_) frames.push_back({each, {}, {}});
+  to_say_.clear();
+  Frame alive;
+  alive.number = round_trip_.ask(os::monotonic_ns());
+  alive.offset = std::exchange(answer_, 0);
+  if (alive.number != 0 || alive.offset != 0) frames.push_back({alive, {}, {}});
+  sending_.next(batch_bytes_, kBatchFrames, frames);
+}
+
+Result<void> Session::send(Wire& wire, const std::vector<Send>& frames) {
+  std::array<std::array<std::byte, kFrameBytes>, kBatchFrames> heads;
+  std::array<os::IoPart, os::TcpSocket::kMaxParts> parts;
+  for (std::size_t begin = 0; begin < frames.size(); begin += kBatchFrames) {
+    std::size_t count = 0;
+    const std::size_t end = std::min(frames.size(), begin + kBatchFrames);
+    for (std::size_t i = begin; i < end; ++i) {
+      const Send& each = frames[i];
+      heads[i - begin] = encode(each.frame);
+      parts[count++] = {heads[i - begin].data(), kFrameBytes};
+      if (each.chunk) {
+        parts[count++] = {const_cast<std::byte*>(each.chunk->bytes) + each.frame.offset, each.frame.size};
+      } else if (!each.name.empty()) {
+        parts[count++] = {const_cast<char*>(each.name.data()), each.name.size()};
+      }
+    }
+    if (Result<void> written = wire.write(parts.data(), count); !written) return written;
+  }
+  return {};
+}
+
+void Session::adapt(Wire& wire, std::chrono::nanoseconds taken) {
+  const std::size_t before = batch_bytes_;
+  if (taken > kSlow) batch_bytes_ = std::max(kLeastBatch, before / 2);
+  if (taken < kFast) batch_bytes_ = std::min(kMostBatch, before * 2);
+  if (batch_bytes_ != before) wire.keep_unsent(batch_bytes_);
+}
+
+void Session::write() {
+  std::vector<Send> frames;
+  auto said = steady_clock::now();
+  std::shared_ptr<Connection> last;
+  while (!stop_.load(std::memory_order_acquire)) {
+    frames.clear();
+    std::shared_ptr<Connection> connection;
+    collect(frames, connection);
+    if (connection && connection != last) connection->wire->keep_unsent(batch_bytes_);
+    last = connection;
+    const auto now = steady_clock::now();
+    if (connection && frames.empty() && now - said >= kAlive) frames.emplace_back();
+    if (connection && !frames.empty()) {
+      if (!send(*connection->wire, frames)) connection->end();  // the thread that reads it sees that, too
+      said = steady_clock::now();
+      adapt(*connection->wire, said - now);
+      continue;
+    }
+    frames.clear();  // chunks that have arrived are not kept while nothing is sent
+    static_cast<void>(wait_set_.wait(connection ? said + kAlive - now : std::chrono::nanoseconds(kAlive)));
+  }
+}
+
+// --- reading ---
+
+Result<void> Session::take_frame(Input& input, const std::shared_ptr<Connection>& connection) {
+  std::array<std::byte, kFrameBytes> bytes;
+  if (Result<void> come = input.read(bytes.data(), bytes.size()); !come) return come;
+  const Result<Frame> frame = decode_frame(bytes.data());
+  if (!frame) return frame.error();
+  switch (frame->kind) {
+    case Kind::kPart: {
+      if (Result<void> begun = getting_.begin_part(*frame); !begun) return begun;
+      if (getting_.header_bytes() != 0) {
+        Result<void> come = input.read(reinterpret_cast<std::byte*>(&getting_.header()), getting_.header_bytes());
+        if (!come) return come;
+      }
+      std::byte* const place = getting_.place();
+      if (Result<void> come = input.read(place, getting_.place_bytes()); !come) return come;
+      getting_.end_part();
+      got_messages_.store(getting_.messages(), std::memory_order_relaxed);
+      got_bytes_.store(getting_.bytes(), std::memory_order_relaxed);
+      return {};
+    }
+    case Kind::kOpen: {
+      std::string channel(frame->size, '\0');
+      if (Result<void> come = input.read(reinterpret_cast<std::byte*>(channel.data()), channel.size()); !come)
+        return come;
+      return getting_.open(*frame, channel);
+    }
+    case Kind::kClose:
+      getting_.close(frame->flow);
+      return {};
+    case Kind::kReady: {
+      getting_.ready();
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (current(connection)) sending_.ready();
+      wait_set_.wake();
+      return {};
+    }
+    case Kind::kResume:
+    case Kind::kAck: {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!current(connection)) return {};
+      Result<void> taken = frame->kind == Kind::kAck ? sending_.acknowledge(*frame) : sending_.resume(*frame);
+      wait_set_.wake();
+      return taken;
+    }
+    case Kind::kAlive: {
+      if (frame->number == 0 && frame->offset == 0) return {};
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!current(connection)) return {};
+      round_trip_.answer(frame->offset, os::monotonic_ns());
+      if (frame->number == 0) return {};
+      answer_ = frame->number;
+      wait_set_.wake();
+      return {};
+    }
+  }
+  return {};
+}
+
+Error Session::read(const std::shared_ptr<Connection>& connection) {
+  Error reason{Errc::system, "another connection to it is used"};
+  {
+    const std::lock_guard<std::mutex> reading(reading_);
+    Input input(*connection->wire);
+    bool waiting = true;  // of the connection before
+    std::vector<Frame> acks;
+    for (std::size_t taken_frames = 0;; ++taken_frames) {
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (!current(connection)) break;
+      }
+      waiting = waiting && getting_.offer_again();
+      acks.clear();
+      if (!input.buffered() || taken_frames % kSayEvery == 0) getting_.acknowledgements(acks);
+      if (!acks.empty()) {
+        {
+          const std::lock_guard<std::mutex> lock(mutex_);
+          if (!current(connection)) break;
+          if (to_say_.size() > kMostToSay) {
+            reason = {Errc::protocol_violation, "it sends and does not read"};
+            break;
+          }
+          to_say_.insert(to_say_.end(), acks.begin(), acks.end());
+        }
+        wait_set_.wake();
+      }
+      if (getting_.waiting_bytes() > kMostWaitingBytes) {
+        if (connection->ended()) {
+          reason = {Errc::system, "the connection has ended"};
+          break;
+        }
+        std::this_thread::sleep_for(kOfferAgain);
+        input.heard();
+        continue;
+      }
+      const Result<bool> ready = input.ready(waiting ? kOfferAgain : kAlive);
+      if (!ready) {
+        reason = ready.error();
+        break;
+      }
+      if (!*ready) continue;
+      if (Result<void> taken = take_frame(input, connection); !taken) {
+        reason = taken.error();
+        break;
+      }
+      waiting = true;
+    }
+  }
+  detach(connection);
+  return reason;
+}
+
+std::optional<steady_clock::time_point> Session::disconnected_since() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return connection_ ? std::nullopt : std::optional(since_);
+}
+
+std::uint64_t Session::partner() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return far_session_;
+}
+
+std::string Session::address() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return address_;
+}
+
+HostState Session::state() const {
+  HostState out;
+  out.name = hello_.name;
+  out.id = hello_.host;
+  out.received_messages = got_messages_.load(std::memory_order_relaxed);
+  out.received_bytes = got_bytes_.load(std::memory_order_relaxed);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  out.address = address_;
+  out.sent_again = sent_again_;
+  if (connection_) {
+    const os::TcpSocket::Measured measured = connection_->wire->measured();
+    out.connected = true;
+    out.connected_since_ns = connected_since_ns_;
+    out.round_trip_ns = round_trip_.least_ns();
+    out.sent_again += measured.sent_again;
+  }
+  const Sending::Totals totals = sending_.totals();
+  out.sent_messages = totals.messages;
+  out.sent_bytes = totals.bytes;
+  out.waiting_messages = totals.waiting_messages;
+  out.waiting_bytes = totals.waiting_bytes;
+  return out;
+}
+
+}  // namespace baton::link::stream

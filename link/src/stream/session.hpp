@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this host and one other have to say to each other, over one connection after the other. One thread, the session's own, writes;
+// the thread that made a connection reads it. The reading thread never waits for the writing one, so two hosts cannot wait for each other.
+// Thread rules: any thread.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "baton/os/process.hpp"
+#include "channels.hpp"
+#include "engine.hpp"
+#include "getting.hpp"
+#include "round_trip.hpp"
+#include "sending.hpp"
+#include "wire.hpp"
+
+namespace baton::link::stream {
+
+/// One connection, after its hellos.
+struct Connection {
+  /// Any thread; whoever reads or writes the wire notices.
+  void end() {
+    ended_.store(true, std::memory_order_relaxed);  // orders nothing: shut_down() reaches those that touch the wire
+    wire->shut_down();
+  }
+  bool ended() const { return ended_.load(std::memory_order_relaxed); }
+  std::unique_ptr<Wire> wire;
+  bool dialed_by_smaller = false;  ///< by the host whose id is the smaller one
+  std::uint64_t far_session = 0;   ///< what the other end's hello says
+
+ private:
+  std::atomic<bool> ended_{false};
+};
+
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  /// `hello`: the other host's first. `changed` is called when the connection breaks or is there again, by any thread.
+  Session(Hello hello, std::uint64_t number, std::shared_ptr<const Channels> channels,
+          std::function<void(bool)> changed);
+  ~Session();  ///< REQUIRES: ended
+  Result<void> start();
+  /// Flows are useless from now on: Flow::ended().
+  void leave();
+  /// Breaks the connection and ends the writing thread, too.
+  void end();
+
+  /// Takes this connection, unless the one that it has is the better one (docs/format/link.md, "Two connections"). `far_session` must be
+  /// this session's partner, or the first.
+  enum class Attached : std::uint8_t {
+    kYes,
+    kNo,    ///< the other connection goes on
+    kAnew,  ///< the other host has begun anew: so must this one, with another session
+  };
+  Attached attach(const std::shared_ptr<Connection>& connection);
+  /// Reads until the connection ends, on the calling thread; the reason.
+  Error read(const std::shared_ptr<Connection>& connection);
+
+  std::unique_ptr<Flow> open_flow(const std::string& channel, std::shared_ptr<Source> source);
+  const Hello& hello() const noexcept { return hello_; }
+  std::uint64_t number() const noexcept { return number_; }
+  /// The other host's number of this session; 0: not known yet.
+  std::uint64_t partner() const;
+  /// Since when it has no connection; empty: it has one.
+  std::optional<std::chrono::steady_clock::time_point> disconnected_since() const;
+  std::string address() const;
+  HostState state() const;
+
+ private:
+  class FlowEnd;
+  class Input;
+  void write();
+  void collect(std::vector<Send>& frames, std::shared_ptr<Connection>& connection);
+  Result<void> send(Wire& wire, const std::vector<Send>& frames);
+  void adapt(Wire& wire, std::chrono::nanoseconds taken);
+  Result<void> take_frame(Input& input, const std::shared_ptr<Connection>& connection);
+  void detach(const std::shared_ptr<Connection>& connection);
+  bool current(const std::shared_ptr<Connection>& connection) const { return connection_ == connection; }
+
+  const Hello hello_;
+  const std::uint64_t number_;
+  const std::function<void(bool)> changed_;
+  transport::WaitSet wait_set_;
+  std::atomic<bool> stop_{false};
+  std::optional<pthread_t> writer_;
+  std::size_t batch_bytes_ = kPartBytes;  // of the writing thread
+
+  std::mutex reading_;  // getting_: held by the thread that reads while it has its connection
+  Getting getting_;
+
+  mutable std::mutex mutex_;  // the rest
+  Sending sending_;
+  std::shared_ptr<Connection> connection_;
+  std::uint64_t far_session_ = 0;
+  std::vector<Frame> to_say_;  // kResume and kAck
+  std::uint64_t answer_ = 0;   // the other host's question, to be answered; 0: none
+  RoundTrip round_trip_;       // of connection_
+  std::string address_;
+  std::chrono::steady_clock::time_point since_;  // connected or not
+  std::int64_t connected_since_ns_ = 0;
+  std::uint64_t sent_again_ = 0;                               // of connections before
+  std::atomic<std::uint64_t> got_messages_{0}, got_bytes_{0};  // counters: order nothing
+};
+
+}  // namespace baton::link::stream

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// A connection as bytes: what reads and writes them is the socket itself, or what encrypts above it (security.hpp).
+// Thread rules: open() comes first, by one thread. Then one thread reads and one writes at the same time; shut_down() and measured() from
+// any thread.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "baton/os/tcp_socket.hpp"
+
+namespace baton::link::stream {
+
+class Wire {
+ public:
+  virtual ~Wire() = default;
+  /// What both ends do before their first byte. Errors: timed_out, system (the other end has left), protocol_violation (why the other end
+  /// is not spoken with, in words that follow "it is not connected:").
+  virtual Result<void> open(std::chrono::milliseconds timeout) = 0;
+  /// True once read() would return at once.
+  virtual bool wait_readable(std::chrono::milliseconds timeout) = 0;
+  /// Bytes that came, into the parts in their order; at least one. Error system: the connection is broken or closed.
+  virtual Result<std::size_t> read(const os::IoPart* parts, std::size_t count) = 0;
+  /// All parts, at most os::TcpSocket::kMaxParts. Waits while the other end takes none.
+  virtual Result<void> write(const os::IoPart* parts, std::size_t count) = 0;
+  /// How much of what was written the kernel keeps unsent at most. By the writing thread.
+  virtual void keep_unsent(std::size_t bytes) = 0;
+  /// Ends the connection, and the calls that wait in it.
+  virtual void shut_down() = 0;
+  virtual const std::string& address() const = 0;
+  virtual os::TcpSocket::Measured measured() const = 0;
+};
+
+/// Bytes as they are.
+class PlainWire : public Wire {
+ public:
+  explicit PlainWire(std::shared_ptr<os::TcpSocket> socket) : socket_(std::move(socket)) {}
+  Result<void> open(std::chrono::milliseconds) override { return {}; }
+  bool wait_readable(std::chrono::milliseconds timeout) override { return socket_->wait_readable(timeout); }
+  Result<std::size_t> read(const os::IoPart* parts, std::size_t count) override {
+    Result<std::size_t> got = socket_->read(parts, count);
+    if (got && *got == 0) return Error{Errc::system, "the other end has closed the connection"};
+    return got;
+  }
+  Result<void> write(const os::IoPart* parts, std::size_t count) override { return socket_->write(parts, count); }
+  void keep_unsent(std::size_t bytes) override { socket_->keep_unsent(bytes); }
+  void shut_down() override { socket_->shut_down(); }
+  const std::string& address() const override { return socket_->address(); }
+  os::TcpSocket::Measured measured() const override { return socket_->measured(); }
+
+ private:
+  const std::shared_ptr<os::TcpSocket> socket_;
+};
+
+/// Unsent bytes that the kernel keeps of a connection at most: a part, so that a small chunk waits for one part of a big one.
+inline constexpr std::size_t kUnsentBytes = std::size_t{256} << 10;
+
+}  // namespace baton::link::stream

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one topic has carried in one direction, for Link::state().
+// Thread rules: any thread. The numbers are not a snapshot: each is true by itself.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+namespace baton::link {
+
+class Tally {
+ public:
+  void carried(std::size_t bytes) noexcept {
+    messages_.fetch_add(1, std::memory_order_relaxed);
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);
+  }
+  void dropped(const std::string& why) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    why_ = why;
+  }
+  std::uint64_t messages() const noexcept { return messages_.load(std::memory_order_relaxed); }
+  std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
+  std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+  /// Of the last that was dropped.
+  std::string why() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return why_;
+  }
+
+ private:
+  std::atomic<std::uint64_t> messages_{0}, bytes_{0}, dropped_{0};  // counters: order nothing
+  mutable std::mutex mutex_;
+  std::string why_;
+};
+
+}  // namespace baton::link

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stock ROS 2 nodes, over Fast DDS and without Baton, beside programs of Baton that `baton link --ros2` joins with them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+
+import pytest
+from link_hosts import LIMIT_S, PYTHON, ROOT
+from link_test import FLOW, HEAR, IMAGE_HEAR, IMAGE_TALK, TALK, lines_of, ready
+from ros2_hosts import RMW_BATON, ROS2_PYTHON, every_type, program, ros2_link, stock
+
+pytestmark = pytest.mark.skipif(not ROS2_PYTHON.exists(), reason="needs ROS 2's Python packages: make setup")
+
+CPP = ROOT / "build/release/bin"
+
+
+def result(process):
+    return json.loads(lines_of(process))
+
+
+def texts(count, begin=0):
+    return [f"message {i}" for i in range(begin, count)]
+
+
+def words(**wanted):
+    return json.dumps({"topic": "/chatter", **wanted})
+
+
+def heard(process):
+    """The texts that HEAR of link_test.py has got."""
+    return [text for text, _ in result(process)]
+
+
+def talk_when_heard_by(subscriptions):
+    """TALK of link_test.py, for several subscriptions of Baton, that of the link among them, and several of ROS 2."""
+    waits = f"wait_for_subscriptions({subscriptions}, 90); time.sleep(3)"
+    return TALK.replace("wait_for_subscriptions(1, 90)", waits)
+
+
+def test_a_stock_node_hears_a_publisher_of_baton(hosts):
+    (a,) = hosts(1)
+    ros2_link(a)
+    listener = stock(a, "hear", words(until="message 99"))
+    ready(listener)
+    talker = a.python(TALK, "100", "volatile", "1000")
+    assert result(listener) == texts(100)
+    lines_of(talker)
+
+
+def test_a_subscription_of_baton_hears_a_stock_node_with_the_numbers_of_its_messages(hosts):
+    (a,) = hosts(1)
+    ros2_link(a)
+    listener = a.python(HEAR, "message 99", "volatile")
+    ready(listener)
+    stock(a, "talk", words(count=100))
+    assert result(listener) == [[f"message {i}", i + 1] for i in range(100)]
+
+
+def test_each_side_sees_the_others_nodes_topics_and_types(hosts):
+    (a,) = hosts(1)
+    ros2_link(a)
+    talker = a.python(TALK, "1", "transient_local", "1")
+    ready(talker)
+    seen = result(stock(a, "look", words(node="talker")))
+    assert {"talker", "baton_link"} <= set(seen["nodes"])
+    assert seen["types"] == ["std_msgs/msg/String"]
+    package = ROS2_PYTHON.parents[1] / "share/std_msgs/msg/String.json"
+    right = json.loads(package.read_text())["type_hashes"][0]["hash_string"]
+    assert seen["publishers"] == [["std_msgs/msg/String", right]]
+    assert seen["of_node"] == [["/chatter", ["std_msgs/msg/String"]]]
+
+    listener = a.python(HEAR.replace("chatter", "answer"), "message 0", "volatile")
+    ready(listener)
+    stock(a, "talk", words(topic="/answer", count=1))
+    assert heard(listener) == texts(1)
+    listener = a.python(COUNT_PUBLISHERS)
+    assert lines_of(listener) == "['stock_talker']"
+
+
+COUNT_PUBLISHERS = """
+import baton
+from baton.msg.std_msgs import String
+node = baton.Node("looker")
+subscription = node.subscribe("answer", String)
+assert subscription.wait_for_publishers(1, 90)
+print(sorted(each.node for each in node.endpoints() if each.is_publisher and each.topic == "/answer"))
+"""
+
+
+# Sends every message of /stock back on /echo. Subscribes when all of /echo is wanted, so that nothing is lost.
+ECHO = """
+import baton, sys, time
+node = baton.Node("echo")
+names = open(sys.argv[1]).read().split()
+types = [name.replace("/msg/", "/") for name in names]
+publishers = [node.advertise(f"/echo/{name}", kind, baton.QoS(10)) for name, kind in zip(names, types)]
+wanted = node.wait_for(lambda: all(each.matched for each in publishers), 60)
+assert wanted, [name for name, each in zip(names, publishers) if not each.matched]
+subscriptions = [node.subscribe(f"/stock/{name}", kind, qos=baton.QoS(10)) for name, kind in zip(names, types)]
+print("ready", flush=True)
+ends = time.monotonic() + 100
+while time.monotonic() < ends:
+    for publisher, subscription in zip(publishers, subscriptions):
+        while (message := subscription.take(0)) is not None:
+            publisher.publish(message)
+    time.sleep(0.01)
+"""
+
+
+def test_every_standard_type_goes_in_and_out_with_each_field_and_the_hash_of_ros2(hosts, tmp_path):
+    (a,) = hosts(1)
+    ros2_link(a)
+    file = tmp_path / "types"
+    lines_of(every_type(a, "", "list", str(file)))
+    share = ROS2_PYTHON.parents[1] / "share"
+    # Those that are defined in the language of messages, which Baton reads.
+    names = [name for name in file.read_text().split() if (share / f"{name}.msg").exists()]
+    assert len(names) > 120
+    file.write_text("".join(f"{name}\n" for name in names))
+    hearer = every_type(a, "/echo", "hear", str(file), "python")
+    echo = program(
+        a,
+        [sys.executable, "-c", ECHO, str(file)],
+        {"AMENT_PREFIX_PATH": str(ROS2_PYTHON.parents[1]), "PYTHONPATH": str(PYTHON)},
+    )
+    hashes = stock(a, "hashes", json.dumps({"file": str(file), "prefix": "/echo/"}))
+    ready(echo)
+    sender = every_type(a, "/stock", "send", str(file), "1")
+    got = result(hearer)
+    assert got["wrong"] == [] and got["types"] == len(names)
+
+    found = result(hashes)
+    right = {name: json.loads((share / f"{name}.json").read_text())["type_hashes"][0]["hash_string"] for name in names}
+    wrong = [name for name in names if found[f"/echo/{name}"] != [right[name]]]
+    # Types of one's own with `byte`, which Baton's definitions write as uint8: that the echo is complete shows that they are accepted.
+    assert all(name.startswith("test_msgs/") for name in wrong), wrong
+    lines_of(sender)
+
+
+def test_images_of_6_mb_arrive_whole(hosts):
+    (a,) = hosts(1)
+    ros2_link(a)
+    wanted = words(topic="/image", count=5, depth=10)
+    viewer = a.python(IMAGE_HEAR)
+    stock(a, "show", wanted)
+    assert lines_of(viewer) == "5 images"
+    stock_viewer = stock(a, "view", wanted)
+    ready(stock_viewer)
+    camera = a.python(IMAGE_TALK)
+    whole, sizes = result(stock_viewer)
+    assert whole == 5, sizes
+    lines_of(camera)
+
+
+def test_programs_in_cpp_are_joined_like_those_in_python(hosts):
+    (a,) = hosts(1)
+    if not (CPP / "baton_readme_camera").exists():
+        pytest.skip("the example baton_readme_camera is not built")
+    ros2_link(a)
+    viewer = stock(a, "view", words(topic="/image", count=3, depth=10))
+    ready(viewer)
+    camera = program(a, [str(CPP / "baton_readme_camera")], {})
+    _, sizes = result(viewer)
+    assert sizes[:3] == [[480, 640, 640 * 480 * 3]] * 3
+    camera.send_signal(signal.SIGTERM)
+    camera.wait(timeout=LIMIT_S)
+    viewer = program(a, [str(CPP / "baton_readme_viewer")], {})
+    stock(a, "show", words(topic="/image", depth=10))
+    assert viewer.stdout.readline() == f"1920x1080 {1920 * 1080 * 3} bytes\n"
+
+
+def test_latched_messages_reach_those_that_come_late(hosts):
+    (a,) = hosts(1)
+    ros2_link(a)
+    talker = a.python(TALK, "20", "transient_local", "5")
+    ready(talker)
+    assert talker.stdout.readline()  # all are published
+    for _ in range(2):  # the second one gets what the first one's DDS writer keeps
+        listener = stock(a, "hear", words(until="message 19", latched=True))
+        ready(listener)
+        assert result(listener) == texts(20, 15)
+
+    stock_talker = stock(a, "talk", words(topic="/map", count=20, latched=True, depth=5))
+    ready(stock_talker)
+    assert stock_talker.stdout.readline()
+    for _ in range(2):
+        listener = a.python(HEAR.replace("chatter", "map"), "message 19", "transient_local")
+        ready(listener)
+        assert heard(listener) == texts(20, 15)
+
+
+def test_best_effort_ends_meet(hosts):
+    (a,) = hosts(1)
+    ros2_link(a)
+    listener = stock(a, "hear", words(until="message 99", best_effort=True))
+    ready(listener)
+    talker = a.python(TALK, "100", "volatile", "1000")
+    got = result(listener)
+    assert got and got == sorted(set(got), key=texts(100).index)
+    lines_of(talker)
+
+    best_effort = HEAR.replace("durability=durability)", "durability=durability, reliability='best_effort')").replace(
+        "chatter", "other"
+    )
+    listener = a.python(best_effort, "message 99", "volatile")
+    ready(listener)
+    stock(a, "talk", words(topic="/other", count=100, best_effort=True))
+    got = heard(listener)
+    assert got and got == sorted(set(got), key=texts(100).index)
+
+
+def test_ends_that_differ_in_type_or_quality_are_refused_in_words(hosts):
+    (a,) = hosts(1)
+    ros2_link(a)
+    other = "import Int32 as String"
+    listener = a.python(HEAR.replace("import String", other), "", "volatile")
+    ready(listener)
+    stock(a, "talk", words(count=1, subscriptions=0))
+    assert a.says(
+        "subscription of '/chatter' (node 'listener') is not connected to the publisher of ROS 2 node 'stock_talker': "
+        "the subscription has type std_msgs/Int32, the other std_msgs/String"
+    )
+    talker = a.python(TALK.replace("import String", other).replace("chatter", "news"), "0", "transient_local", "1")
+    stock(a, "hear", words(topic="/news", until="x"))
+    assert a.says(
+        "publisher of '/news' (node 'talker') is not connected to the subscription of ROS 2 node 'stock_listener': "
+        "the publisher has type std_msgs/Int32, the other std_msgs/String"
+    )
+    talker = a.python(TALK.replace("chatter", "map"), "1", "volatile", "1")
+    stock(a, "hear", words(topic="/map", until="x", latched=True))
+    assert a.says("publisher of '/map' (node 'talker') is not connected to a ROS 2 subscription: durability")
+    assert talker.poll() is None
+
+
+def test_another_definition_of_the_same_name_is_refused_in_words(hosts, tmp_path):
+    (a,) = hosts(1)
+    ros2_link(a)
+    package = tmp_path / "search/std_msgs"
+    (package / "msg").mkdir(parents=True)
+    (package / "package.xml").write_text("<package><name>std_msgs</name></package>")
+    (package / "msg/String.msg").write_text("string text\n")
+    listener = program(
+        a,
+        [sys.executable, "-c", HEAR, "", "volatile"],
+        {"BATON_MSG_PATH": str(tmp_path / "search"), "PYTHONPATH": str(PYTHON)},
+    )
+    ready(listener)
+    stock(a, "talk", words(count=1, subscriptions=0))
+    assert a.says("the subscription has type std_msgs/String in another definition (RIHS01_")
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_two_hosts_in_one_ros_domain_bring_each_message_once(hosts, linked):
+    a, b = hosts(2)
+    ros2_link(a)
+    ros2_link(b, *([a] if linked else []))
+    if linked:
+        assert a.says("is connected")
+    listeners = [stock(a, "hear", words(until="message 99")), stock(b, "hear", words(until="message 99"))]
+    listeners += [a.python(HEAR, "message 99", "volatile"), b.python(HEAR, "message 99", "volatile")]
+    for listener in listeners:
+        ready(listener)
+    talker = a.python(talk_when_heard_by(3 if linked else 2), "100", "volatile", "1000")
+    assert [result(listener) for listener in listeners[:2]] == [texts(100)] * 2
+    assert [heard(listener) for listener in listeners[2:]] == [texts(100)] * 2
+    lines_of(talker)
+
+    # Latched, because nobody knows when both are ready: each host subscribes itself, or gets them from the other host's link.
+    listeners = [host.python(HEAR.replace("chatter", "news"), "message 99", "transient_local") for host in (a, b)]
+    for listener in listeners:
+        ready(listener)
+    stock(b, "talk", words(topic="/news", count=100, latched=True, depth=100))
+    assert [heard(listener) for listener in listeners] == [texts(100)] * 2
+
+
+def test_a_host_without_a_side_of_its_own_is_joined_by_the_one_that_has_it(hosts):
+    a, b = hosts(2)
+    ros2_link(a)
+    b.link(a)
+    assert a.says("is connected")
+    listener = stock(a, "hear", words(until="message 99"))
+    ready(listener)
+    talker = b.python(TALK, "100", "volatile", "1000")
+    assert result(listener) == texts(100)
+    lines_of(talker)
+
+
+def test_a_link_that_is_killed_and_started_again_joins_the_ends_again(hosts):
+    (a,) = hosts(1)
+    link = ros2_link(a)
+    listener = stock(a, "hear", words(until="message 9"))
+    ready(listener)
+    talker = a.python(FLOW)
+    assert texts(10)[-1] in result(listener)
+    link.kill()
+    link.wait(timeout=LIMIT_S)
+    ros2_link(a)
+    assert a.says("joins ROS 2 nodes", 2)
+    listener = stock(a, "hear", words(count=50))
+    ready(listener)
+    got = result(listener)
+    numbers = [int(text.split()[1]) for text in got]
+    assert len(numbers) >= 50 and numbers == sorted(set(numbers))
+    talker.stdin.close()
+    talker.stdin = None
+
+
+@pytest.mark.skipif(
+    not RMW_BATON.exists(), reason="needs librmw_baton_cpp.so: build the preset release after make setup"
+)
+def test_nodes_with_rmw_baton_get_each_message_once(hosts):
+    (a,) = hosts(1)
+    ros2_link(a)
+    listeners = [
+        stock(a, "hear", words(until="message 99", node="with_baton"), rmw_baton=True),
+        stock(a, "hear", words(until="message 99", node="without_baton")),
+        a.python(HEAR, "message 99", "volatile"),
+    ]
+    for listener in listeners:
+        ready(listener)
+    # Both ROS 2 nodes hear the DDS writer of this publisher; the first has its messages from Baton.
+    talker = a.python(talk_when_heard_by(3), "100", "volatile", "1000")
+    assert [result(listener) for listener in listeners[:2]] == [texts(100)] * 2
+    assert heard(listeners[2]) == texts(100)
+    lines_of(talker)
+
+    listeners = [
+        stock(a, "hear", words(topic="/news", until="message 99", node="with_baton"), rmw_baton=True),
+        stock(a, "hear", words(topic="/news", until="message 99", node="without_baton")),
+        a.python(HEAR.replace("chatter", "news"), "message 99", "volatile"),
+    ]
+    for listener in listeners:
+        ready(listener)
+    stock(
+        a, "talk", words(topic="/news", count=100, subscriptions=3, settle=2)
+    )  # the link subscribes for Baton's program
+    assert [result(listener) for listener in listeners[:2]] == [texts(100)] * 2
+    assert heard(listeners[2]) == texts(100)

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is on the line between two hosts, with and without --security. The certificates are made by the commands of the guide."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from link_hosts import LIMIT_S, PORT, PROGRAM, ROOT
+from link_test import HEAR, TALK, expected, lines_of, ready
+
+# Forwards TCP connections to another host, and writes all bytes of both directions to a file.
+RELAY = f"""
+import socket, sys, threading
+to, path = sys.argv[1:]
+listening = socket.create_server(("", {PORT}))
+print("ready", flush=True)
+def forward(one, other, log):
+    while got := one.recv(65536):
+        log.write(got)
+        other.sendall(got)
+    other.shutdown(socket.SHUT_WR)
+with open(path, "wb", buffering=0) as log:
+    while True:
+        near, _ = listening.accept()
+        far = socket.create_connection((to, {PORT}))
+        for pair in ((near, far), (far, near)):
+            threading.Thread(target=forward, args=(*pair, log), daemon=True).start()
+"""
+
+
+@pytest.fixture
+def enclaves(tmp_path: Path) -> Path:
+    """A folder with the enclaves robot and viewer."""
+    if b"--security" not in subprocess.run([PROGRAM, "--security", "/nowhere"], capture_output=True).stderr:
+        pytest.skip("baton_link is built without OpenSSL (make setup, make build)")
+    guide = (ROOT / "docs/guides/machines.md").read_text()
+    commands = re.search(r"```sh\n(openssl .*?)```", guide, re.DOTALL)
+    folder = tmp_path / "keys"
+    folder.mkdir()
+    subprocess.run(["sh", "-ec", commands[1]], cwd=folder, check=True, capture_output=True, text=True, timeout=LIMIT_S)
+    return folder
+
+
+@pytest.mark.parametrize("secured", [False, True])
+def test_words_of_a_message_are_on_the_line_only_without_security(hosts, enclaves, tmp_path, secured):
+    a, b, c = hosts(3)
+    recorded = tmp_path / "recorded"
+    ready(c.python(RELAY, a.address, str(recorded)))
+    a.link(more=("--security", str(enclaves / "robot")) if secured else ())
+    b.link(c, more=("--security", str(enclaves / "viewer")) if secured else ())
+    listener = b.python(HEAR, "message 99", "transient_local")
+    ready(listener)
+    talker = a.python(TALK, "100", "transient_local", "1000")
+    assert json.loads(lines_of(listener)) == expected(100)
+    lines_of(talker)
+    line = recorded.read_bytes()
+    assert len(line) > 100 * 128
+    for words in (b"message 50", b"std_msgs", b"chatter", b"btnlink"):
+        assert (words in line) != secured, words
+    assert a.says("listens on port 22700" + (", with TLS" if secured else ""))
+    assert "warning" not in a.log_text() + b.log_text()
+
+
+def test_a_link_without_security_does_not_take_over_from_one_that_has_it(hosts, enclaves):
+    (a,) = hosts(1)
+    secured = a.link(more=("--security", str(enclaves / "robot")))
+    assert a.says("with TLS")
+    waiting = a.link()
+    assert a.says("the link of this domain has --security, and this one has not")
+    secured.terminate()
+    secured.wait(timeout=LIMIT_S)
+    late = a.link()
+    assert a.says("the link of this domain has --security, and this one has not", 2)
+    assert a.log_text().count("listens on port") == 1
+    waiting.terminate()
+    waiting.wait(timeout=LIMIT_S)
+    mark = re.search(r"remove (/\S+/link\.secured)", a.log_text())
+    Path(mark[1]).unlink()
+    assert a.says("listens on port 22700", 2)
+    assert late.poll() is None

@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The link to other machines, and what it says of itself (docs/guides/machines.md, docs/format/link-state.md)."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import time
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from . import _core, _logging, _news
+
+
+@dataclass(frozen=True)
+class LinkHost:
+    """Another host, as this host's link knows it. None: not known. The counts begin when the link begins to work."""
+
+    name: str  # as the host says it; empty: not yet
+    address: str
+    id: str
+    connected: bool
+    connected_since_ns: int | None = None  # time.monotonic_ns() of this host
+    round_trip_ns: int | None = None
+    sent_messages: int | None = None
+    sent_bytes: int | None = None
+    received_messages: int | None = None
+    received_bytes: int | None = None
+    sent_again: int | None = None  # segments that TCP has retransmitted
+    dropped: int | None = None
+    dropped_why: str = ""
+    waiting_messages: int | None = None  # to be sent
+    waiting_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class LinkPeer:
+    """A host that was named and is not reached: never yet, or forgotten since."""
+
+    peer: str  # as it was named
+    since_ns: int | None  # time.monotonic_ns() of this host: since when it is not reached
+    why: str  # the last try did not succeed
+
+
+@dataclass(frozen=True)
+class LinkTopic:
+    """A topic that travels, in one direction."""
+
+    topic: str
+    type_name: str
+    sending: bool  # False: receiving
+    hosts: tuple[str, ...]  # sending: that want it; receiving: that publish it
+    messages: int
+    bytes: int
+    dropped: int
+    dropped_why: str = ""
+
+
+@dataclass(frozen=True)
+class LinkState:
+    """What a link says of itself."""
+
+    phase: str  # "waiting": another process is the link; "working"; "failed": see why, it tries again
+    why: str
+    host_name: str  # of this host
+    id: str
+    domain: int
+    pid: int
+    port: int | None  # on which this host listens
+    sent: int  # messages
+    received: int
+    refused: int  # of the messages that came
+    monotonic_ns: int  # when this was so, time.monotonic_ns()
+    realtime_ns: int  # and time.time_ns()
+    hosts: tuple[LinkHost, ...] = ()
+    topics: tuple[LinkTopic, ...] = ()
+    peers: tuple[LinkPeer, ...] = ()  # that are not reached
+    notes: tuple[str, ...] = ()  # what does not travel although a subscription wants it, and why
+
+
+@dataclass
+class _Record:
+    """A line of the format: its fields, the first of each name, and all values of the field `host`."""
+
+    fields: dict[str, str] = field(default_factory=dict)
+    hosts: list[str] = field(default_factory=list)
+
+    def text(self, name: str) -> str:
+        return self.fields.get(name, "")
+
+    def known(self, name: str) -> int | None:
+        value = self.fields.get(name, "")
+        return int(value) if value.isascii() and value.isdigit() and len(value) < 20 else None
+
+    def number(self, name: str) -> int:
+        return self.known(name) or 0
+
+
+def _record(words: list[str]) -> _Record:
+    record = _Record()
+    for word in words:
+        name, equals, value = word.partition("=")
+        if name == "host":
+            record.hosts.append(value)
+        if equals:
+            record.fields.setdefault(name, value)
+    return record
+
+
+_OF_HOST = (
+    "connected_since_ns",
+    "round_trip_ns",
+    "sent_messages",
+    "sent_bytes",
+    "received_messages",
+    "received_bytes",
+    "sent_again",
+    "dropped",
+    "waiting_messages",
+    "waiting_bytes",
+)
+
+
+def parse(text: str) -> LinkState:
+    """The text of a link.state. Lines and fields that are not known are left out. ValueError: it has another version."""
+    lines = text.split("\n")
+    if lines[0] != "baton-link-state 1":
+        raise ValueError(f"link.state begins with {lines[0][:40]!r}, not with 'baton-link-state 1'")
+    link = _Record()
+    hosts, peers, topics, notes = [], [], [], []
+    for line in lines[1:]:
+        kind, *words = line.split("\t")
+        record = _record(words)
+        if kind == "link":
+            link = record
+        elif kind == "host":
+            numbers = {name: record.known(name) for name in _OF_HOST}
+            hosts.append(
+                LinkHost(
+                    record.text("name"),
+                    record.text("address"),
+                    record.text("id"),
+                    record.text("connected") == "1",
+                    dropped_why=record.text("dropped_why"),
+                    **numbers,
+                )
+            )
+        elif kind == "peer":
+            peers.append(LinkPeer(record.text("name"), record.known("since_ns"), record.text("why")))
+        elif kind == "topic":
+            topics.append(
+                LinkTopic(
+                    record.text("name"),
+                    record.text("type"),
+                    record.text("direction") == "send",
+                    tuple(record.hosts),
+                    record.number("messages"),
+                    record.number("bytes"),
+                    record.number("dropped"),
+                    record.text("dropped_why"),
+                )
+            )
+        elif kind == "note":
+            notes.append(record.text("text"))
+    return LinkState(
+        link.text("phase"),
+        link.text("why"),
+        link.text("host"),
+        link.text("id"),
+        link.number("domain"),
+        link.number("pid"),
+        link.known("port"),
+        link.number("sent"),
+        link.number("received"),
+        link.number("refused"),
+        link.number("monotonic_ns"),
+        link.number("realtime_ns"),
+        tuple(hosts),
+        tuple(topics),
+        tuple(peers),
+        tuple(notes),
+    )
+
+
+STALE_S = 5.0  # a link that works writes its state every second
+
+
+@dataclass(frozen=True)
+class SavedLink:
+    """What the link of a domain of this host, in whatever process, has written last."""
+
+    alive: bool  # a process has the role now
+    state: LinkState | None  # None: nothing is written
+    path: str
+    problem: str = ""  # why the file cannot be read
+
+    @property
+    def age_s(self) -> float | None:
+        """How old the state is; None without one."""
+        return None if self.state is None else max(0.0, (time.monotonic_ns() - self.state.monotonic_ns) / 1e9)
+
+    @property
+    def current(self) -> LinkState | None:
+        """The state if it is of now: its link lives and goes on writing."""
+        return self.state if self.alive and self.age_s is not None and self.age_s < STALE_S else None
+
+
+def saved(domain: int | None = None, runtime_directory: str | os.PathLike[str] | None = None) -> SavedLink:
+    """Reads link.state of a domain. Raises what joining the domain would raise."""
+    alive, text, path = _core._saved_link_state(-1 if domain is None else domain, os.fspath(runtime_directory or ""))
+    try:
+        return SavedLink(alive, None if text is None else parse(text), path)
+    except ValueError as error:
+        return SavedLink(alive, None, path, str(error))
+
+
+def _log(diagnostic: _news.Diagnostic) -> None:
+    log = _logging.get_logger("baton.link")
+    {"info": log.info, "warning": log.warning}.get(diagnostic.level, log.error)(diagnostic.text)
+
+
+_open: weakref.WeakSet[Link] = weakref.WeakSet()
+
+
+class Link(_core._Link):
+    """The link of this host's domain to other hosts, in this process, until close() or the end of `with`: what the program
+    `baton link` is. Of several links of one domain on one host, one works and the others wait."""
+
+    def __init__(
+        self,
+        peers: Iterable[str] = (),
+        *,
+        interface: str | None = None,
+        port: int | None = None,
+        domain: int | None = None,
+        host_name: str | None = None,
+        multicast: bool = True,
+        security: str | os.PathLike[str] | None = None,
+        runtime_directory: str | os.PathLike[str] | None = None,
+        on_diagnostic: Callable[[_news.Diagnostic], object] | None = None,
+    ) -> None:
+        """`peers`: other hosts, "HOST" or "HOST:PORT", where `multicast` does not find them; of two hosts one names the other.
+        `interface`: name or address of the only one to use. `port`: on which this host listens, 22700 + domain without it. `host_name`: by which the others know
+        this host, the machine's name without it. `security`: folder of an SROS 2 enclave; only the program `baton link` has TLS, so here it
+        raises Unsupported. `on_diagnostic` is called, in a thread of its own, with what no call can return;
+        without one, each is a line of the logger "baton.link". Raises AlreadyExists if the port is in use, InvalidArgument for an
+        argument. Returns when the network is open, or another process is the link."""
+        if isinstance(peers, str):
+            raise TypeError(f"Link(): peers is a list of hosts; write peers=[{peers!r}]")
+        if port is not None and not 1 <= port <= 65535:
+            raise _core.InvalidArgument(f"Link(): port is a number from 1 to 65535, not {port}")
+        if security is not None and not os.fspath(security):
+            raise _core.InvalidArgument("Link(): security is a folder, not ''")
+        super().__init__(
+            list(peers),
+            interface or "",
+            port or 0,
+            -1 if domain is None else domain,
+            os.fspath(runtime_directory or ""),
+            host_name or "",
+            multicast,
+            os.fspath(security or ""),
+            on_diagnostic or _log,
+        )
+        _open.add(self)
+
+    def state(self) -> LinkState:
+        """What this link does now. Raises RuntimeError after close()."""
+        text = self._state()
+        if text is None:
+            raise RuntimeError("this link is closed")
+        return parse(text)
+
+    def close(self) -> None:
+        """Ends the link; another one of this host that waits takes over. May take some seconds while a write to the network is
+        under way. Does nothing the second time."""
+        _open.discard(self)
+        self._close()
+
+    def __enter__(self) -> Link:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        text = self._state()
+        if text is None:
+            return "<baton.Link, closed>"
+        state = parse(text)
+        return f"<baton.Link of '{state.host_name}', domain {state.domain}, {state.phase}>"
+
+
+def _close_all() -> None:
+    for link in list(_open):
+        link.close()
+
+
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_open.clear)

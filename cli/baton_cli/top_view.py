@@ -215,6 +215,40 @@ def _links(rows: list[dict[str, Any]], width: int) -> Table:
     return table
 
 
+def _hosts(rows: list[dict[str, Any]], width: int) -> Table:
+    """Other hosts. Why messages were dropped is left out: `baton link status` says it."""
+    wide = width >= NARROW
+    table = _columns(
+        ("other host", "left"),
+        *([("address", "left")] if wide else []),
+        ("latency us", "right"),
+        *([("sent Hz", "right"), ("MB/s", "right"), ("received Hz", "right"), ("MB/s", "right")] if wide else []),
+        *([] if wide else [("MB/s out", "right"), ("MB/s in", "right")]),
+        *([("waiting", "right")] if wide else []),
+        ("sent again", "right"),
+        ("dropped", "right"),
+    )
+
+    def shown(value: float | None, form: str = "{:.0f}", unit: float = 1) -> str:
+        return "" if value is None else form.format(value / unit)
+
+    for r in rows:
+        name = (r["name"] or r["address"] or "?") + ("" if r["connected"] else " (not connected)")
+        table.add_row(
+            _Topic(name),
+            *([r["address"]] if wide else []),
+            shown(r["latency_s"], unit=1e-6),
+            *([shown(r["sent_hz"], "{:.1f}")] if wide else []),
+            shown(r["sent_bytes_per_s"], "{:.2f}", 1e6),
+            *([shown(r["received_hz"], "{:.1f}")] if wide else []),
+            shown(r["received_bytes_per_s"], "{:.2f}", 1e6),
+            *([shown(r["waiting_messages"])] if wide else []),
+            shown(r["sent_again"]),
+            shown(r["dropped"]),
+        )
+    return table
+
+
 def _head(memory: dict[str, int], nodes: list[tuple[str, int]], domain: int) -> str:
     processes = len({pid for _, pid in nodes})
     limit = memory["domain_limit_bytes"]
@@ -234,12 +268,15 @@ def picture(
     view: View | None = None,
     height: int | None = None,
     ros1: list[dict[str, Any]] | None = None,
+    link: dict[str, Any] | None = None,
 ) -> Group:
     """Everything; with a height only what has room there, and a line that says how much is left out."""
     view = view or View()
     links = [r for r in ros1 or [] if view.shows(r["topic"], r["publisher"], r["subscriber"], r["way"])]
     links.sort(key=lambda r: (-(r["bytes_per_s"] or 0), r["topic"], r["subscriber"]))
     links_shown = links
+    hosts = link["hosts"] if link else []
+    hosts_shown = hosts
     wide = width >= NARROW
     mark = "↑" if view.reverse else "↓"
     title = {name: name + (f" {mark}" if name == view.sort else "") for name in SORTS}
@@ -257,6 +294,8 @@ def picture(
     held = [r for r in holders if view.shows(r["topic"], r["publisher"], r["subscription"])]
     held_shown = held
     notes = [Text(f"{r['topic']} is not watched: {r['note']}", overflow="ellipsis") for r in found if r["note"]]
+    if link and link["trouble"]:
+        notes.insert(0, Text(f"other hosts: {link['trouble']}", overflow="ellipsis"))
     room = 1 << 30
     if height is not None:
         notes = notes[: 2 if height >= SMALL else 0]
@@ -270,6 +309,7 @@ def picture(
             room -= count + 4 + (count < len(of)) if count > 0 else 0
             return of[: max(0, count)]
 
+        hosts_shown = fitting(hosts, height // 4)
         links_shown = fitting(links, height // 3)
         held_shown = fitting(held, min(HOLDERS, height // 4))
     lines = ENDS if height is not None else 1 << 30
@@ -300,9 +340,14 @@ def picture(
         left_out = [f"{below} more"] if below else []
         left_out += [f"{view.offset} above"] if view.offset else []
         left_out += [f"{len(rows) - len(found)} of other names"] if len(found) < len(rows) else []
+        left_out += [f"{len(hosts)} other hosts (no room)"] if hosts and not hosts_shown else []
         left_out += [f"{len(links)} links of ROS 1 (no room)"] if links and not links_shown else []
         parts.append(Text(", ".join(left_out), style="bold"))
     parts += notes
+    if hosts_shown:
+        parts.append(_hosts(hosts_shown, width))
+        if len(hosts_shown) < len(hosts):
+            parts.append(Text(f"{len(hosts) - len(hosts_shown)} more", style="bold"))
     if held_shown:
         parts.append(_holders(held_shown, width))
         if len(held_shown) < len(held):

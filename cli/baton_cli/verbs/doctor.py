@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .. import live, ros1, ros2
+from .. import links, live, ros1, ros2
 from ..examples import examples
 from ..near import did_you_mean
 
@@ -130,6 +130,8 @@ def judge_topics(endpoints: list[Any], graph: ros1.Graph | None = None) -> list[
         for e in alone:
             if graph is not None and graph.has_end(topic, e.node):
                 continue
+            if links.host_of(e.node):
+                continue  # that nobody here wants a topic of another host is no finding
             hint = did_you_mean(topic, met)
             findings.append(Finding(f"{topic}: {kind} of {e.node} ({e.pid})", None, f"no {missing}", hint))
     return findings
@@ -197,7 +199,9 @@ def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Fi
         if info.selection != "in place":
             converting[info.publisher] = info.selection
 
-    publishers = {(e.topic, e.type_name): e for e in endpoints if e.is_publisher and "/_" not in e.topic}
+    # Not those of other hosts: their messages would travel because somebody looks.
+    own = [e for e in endpoints if e.is_publisher and not links.host_of(e.node)]
+    publishers = {(e.topic, e.type_name): e for e in own if "/_" not in e.topic}
     for (topic, _), publisher in sorted(publishers.items()):
         try:
             qos = baton.QoS(10, reliability="best_effort", held=1)
@@ -307,6 +311,90 @@ def judge_machine() -> list[Finding]:
     return findings
 
 
+# What 30 images of 16 MB a second over 10 Gbit/s want: 3 ms of the line, which is twice a round trip with queues on the way.
+BUFFER_BYTES = 4 << 20
+SYSTEM = Path("/proc/sys/net")
+_BUFFERS = {
+    "net.core.rmem_max": "core/rmem_max",
+    "net.core.wmem_max": "core/wmem_max",
+    "net.ipv4.tcp_rmem": "ipv4/tcp_rmem",
+    "net.ipv4.tcp_wmem": "ipv4/tcp_wmem",
+}
+
+# TCP's own limits serve the link; the general ones do where a program asks for a buffer, as those of DDS do for UDP.
+_BUFFERS_FOR = {
+    "ipv4": "16 MB images at 30 Hz over 10 Gbit/s",
+    "core": "large messages over UDP, such as those of ROS 2; the link itself does not need it",
+}
+
+
+def judge_buffers(system: Path = SYSTEM) -> list[Finding]:
+    """Whether the kernel lets a connection have as much in flight as a fast line wants. What cannot be read (in a container's network)
+    is left out."""
+    findings = []
+    for name, file in _BUFFERS.items():
+        try:
+            numbers = (system / file).read_text().split()
+            most = int(numbers[-1])
+        except (OSError, ValueError, IndexError):
+            continue
+        if most >= BUFFER_BYTES:
+            findings.append(Finding(name, True, f"at most {most} bytes"))
+            continue
+        wanted = " ".join([*numbers[:-1], str(BUFFER_BYTES)])
+        setting = f"{name}={wanted}" if len(numbers) == 1 else f"{name}='{wanted}'"
+        findings.append(
+            Finding(
+                name,
+                None,
+                f"at most {most} bytes: too few for {_BUFFERS_FOR[name.split('.')[1]]}",
+                f"sudo sysctl -w {setting}",
+            )
+        )
+    return findings
+
+
+_REACH = "start `baton link` there, open its port in the firewall, or correct --peer"
+
+
+def judge_link(link: Any) -> list[Finding]:
+    """The link of this host: whether one works, which hosts it reaches, what it loses. Nothing if there is none."""
+    if link is None or (link.state is None and not link.alive and not link.problem):
+        return []
+    if trouble := links.trouble(link):
+        return [Finding("link to other hosts", False, trouble)]
+    state = link.state
+    here = f"process {state.pid} is the link, as host '{state.host_name}'"
+    findings = [
+        Finding("link to other hosts", True, f"{here}, on port {state.port}")
+        if state.phase == "working"
+        else Finding("link to other hosts", False, f"{here}: {state.why or state.phase}", "baton link --help")
+    ]
+    for row in links.host_rows(state, links.Rates(None, None)):
+        name = f"host {row['name'] or row['address'] or '?'}"
+        if not row["connected"]:
+            findings.append(Finding(name, None, "not connected", _REACH))
+            continue
+        why = "connected" + (f" for {links.duration(row['connected_s'])}" if row["connected_s"] is not None else "")
+        if row["latency_s"] is not None:
+            why += f", latency {row['latency_s'] * 1e6:.0f} us (half of a round trip)"
+        if row["sent_again"]:
+            why += f", {row['sent_again']} segments sent again"
+        if row["dropped"]:
+            why += f"; {row['dropped']} messages dropped: {row['dropped_why']}"
+        findings.append(Finding(name, None if row["dropped"] else True, why))
+    for row in links.peer_rows(state):
+        findings.append(Finding(f"peer {row['peer']}", None, links.not_reached(row), _REACH))
+    for row in links.topic_rows(state, links.Rates(None, None)):
+        if row["dropped"]:
+            way = "sent to" if row["direction"] == "send" else "received from"
+            what = f"{row['topic']}: {way} {', '.join(row['hosts']) or 'other hosts'}"
+            why = f"{row['dropped']} of {row['messages'] + row['dropped']} messages dropped: {row['dropped_why']}"
+            findings.append(Finding(what, None, why, "publish less, or see the tuning in docs/guides/machines.md"))
+    findings += [Finding("not connected across hosts", None, note) for note in state.notes]
+    return findings
+
+
 def show(
     sections: dict[str, list[Finding]],
     memory: dict[str, int] | None,
@@ -330,7 +418,13 @@ def show(
         console.print(f"message memory of the domain: {memory['domain_backed_bytes'] / 1e6:.1f} MB", highlight=False)
 
 
-HEADINGS = {"machine": "Machine", "topics": "Topics", "ros1": "Links of ROS 1", "slots": "Slots of publishers"}
+HEADINGS = {
+    "machine": "Machine",
+    "topics": "Topics",
+    "link": "Other hosts",
+    "ros1": "Links of ROS 1",
+    "slots": "Slots of publishers",
+}
 NARROW = 110  # columns below which a finding is a paragraph, not a row
 _MARKS = {True: Text("ok", "green"), False: Text("no", "red"), None: Text("- ", "yellow")}
 
@@ -374,7 +468,7 @@ def join_or_say(domain: int | None, search: tuple[Path, ...], machine: list[Find
         what = "runtime directory" if "runtime_directory" in why else "joining the domain"
         rest = [f for f in machine if f.what != what]
         machine = [*rest, Finding(what, False, why, way_out)]
-        show({"machine": machine, "topics": [], "ros1": [], "slots": []}, None, as_json)
+        show({"machine": machine, "topics": [], "link": [], "ros1": [], "slots": []}, None, as_json)
         raise SystemExit(1) from None
 
 
@@ -388,7 +482,7 @@ def join_or_say(domain: int | None, search: tuple[Path, ...], machine: list[Find
 def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: bool) -> None:
     """Say which pairs are zero-copy, which not and why.
 
-    It names the way out, how publishers' slots are granted, and what the machine lacks. Exit status 1 if something is wrong. For a moment it subscribes every
+    It names the way out, the state of the link to other hosts, how publishers' slots are granted, and what the machine lacks. Exit status 1 if something is wrong. For a moment it subscribes every
     topic with best effort, to see whose messages are converted. Copies of whole messages (of a loan whose arrays are in use)
     are in a publisher's own counters only.
     """
@@ -410,7 +504,10 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
         recent = ros1.since(graph, live.ros1_graph(node, quiet=True) or graph)
         of_ros1 = judge_ros1(ros1.judged(recent, everything, node.holdings(ANSWER_S), node.domain))
     memory = asdict(node.memory)
-    sections = {"machine": machine, "topics": pairs, "ros1": of_ros1, "slots": slots}
+    of_link = judge_link(links.saved(node.domain))
+    if of_link:
+        of_link += judge_buffers()
+    sections = {"machine": machine, "topics": pairs, "link": of_link, "ros1": of_ros1, "slots": slots}
     empty = "" if of_ros1 else live.nobody_there(node)
     show(sections, memory, as_json, empty)
-    raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs, *of_ros1]) else 0)
+    raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs, *of_link, *of_ros1]) else 0)

@@ -1,46 +1,239 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton link`: the program that connects this host's topics to those of other hosts (docs/guides/machines.md)."""
+"""`baton link`: the program that connects this host's topics to those of other hosts, and what it does (docs/guides/machines.md)."""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
+from .. import links, live
 from ..examples import examples
+from ..groups import Group
 
 
 def find_program() -> Path:
-    """baton_link of this checkout's release build, or on the PATH."""
-    checkout = Path(__file__).resolve().parents[3]
+    """baton_link of this wheel, of this checkout's release build, or on the PATH."""
+    package = Path(__file__).resolve().parents[1]
+    checkout = package.parents[1]
     on_path = shutil.which("baton_link")
-    for folder in (checkout / "build/release/bin", *([Path(on_path).parent] if on_path else [])):
+    for folder in (package / "programs", checkout / "build/release/bin", *([Path(on_path).parent] if on_path else [])):
         if (folder / "baton_link").is_file():
             return folder / "baton_link"
     raise click.ClickException(
-        "there is no baton_link: in a checkout install Cyclone DDS (Debian: cyclonedds-dev) and run `make build`. Packages and wheels do "
-        "not have it yet"
+        "there is no baton_link: run `make build` in a checkout, or install the package baton-link (docs/guides/install.md)"
     )
 
 
-@examples("baton link --peer 192.168.1.20", "baton link --interface eth0 --domain 3")
-@click.command()
-@click.option("--peer", "peers", multiple=True, metavar="HOST[:PORT]", help="Another host. One of two hosts is enough.")
-@click.option("--interface", metavar="NAME", help="Network interface, its name or address. Default: chosen.")
+@examples("baton link --peer 192.168.1.20", "baton link --interface eth0 --domain 3", "baton link status")
+@click.group(cls=Group, invoke_without_command=True, subcommand_metavar="[status]")
+@click.option(
+    "--peer", "peers", multiple=True, metavar="HOST[:PORT]", help="Another host, where multicast does not find it."
+)
+@click.option("--no-multicast", is_flag=True, help="Do not look for the hosts of the network.")
+@click.option("--interface", metavar="NAME", help="Network interface, its name or address. Default: all.")
 @click.option("--port", type=click.IntRange(1, 65535), help="TCP port of this host. Default: 22700 + domain.")
 @click.option("--domain", type=click.IntRange(0, 9999), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")
 @click.option("--host-name", metavar="NAME", help="By which the others know this host. Default: the machine's name.")
+@click.option("--security", metavar="DIR", help="Encrypt, and connect only to hosts of one CA: an enclave of SROS 2.")
+@click.option("--ros2", is_flag=True, help="Join ROS 2 nodes that have no Baton, too.")
+@click.option("--ros2-domain", type=click.IntRange(0, 232), help="Of these nodes. Default: ROS_DOMAIN_ID or 0.")
+@click.pass_context
 def command(
-    peers: tuple[str, ...], interface: str | None, port: int | None, domain: int | None, host_name: str | None
+    ctx: click.Context,
+    peers: tuple[str, ...],
+    no_multicast: bool,
+    security: str | None,
+    ros2: bool,
+    ros2_domain: int | None,
+    interface: str | None,
+    port: int | None,
+    domain: int | None,
+    host_name: str | None,
 ) -> None:
     """Connect this host's topics to other hosts.
 
-    It runs until Ctrl-C. One process of a host does this; a second one waits, and takes over."""
-    arguments = [word for peer in peers for word in ("--peer", peer)]
-    for name, value in (("interface", interface), ("port", port), ("domain", domain), ("host-name", host_name)):
+    It runs until Ctrl-C. One process of a host does this; a second one waits, and takes over. `baton link status` shows what the link
+    does."""
+    arguments = [word for peer in peers for word in ("--peer", peer)] + ["--no-multicast"] * no_multicast
+    arguments += ["--ros2"] * ros2 + ([] if ros2_domain is None else ["--ros2-domain", str(ros2_domain)])
+    for name, value in (
+        ("interface", interface),
+        ("port", port),
+        ("domain", domain),
+        ("host-name", host_name),
+        ("security", security),
+    ):
         if value is not None:
             arguments += [f"--{name}", str(value)]
+    if ctx.invoked_subcommand is not None:
+        if arguments:
+            raise click.UsageError(f"{arguments[0]} stands behind the verb: baton link {ctx.invoked_subcommand} ...")
+        return
     program = find_program()
     os.execv(program, [str(program), *arguments])
+
+
+@examples("baton link status", "baton link status --json", "baton link status -i 5")
+@command.command()
+@live.domain_option
+@click.option(
+    "-i",
+    "--interval",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    show_default=True,
+    help="Seconds, for rates; 0: none.",
+)
+@click.option("--json", "as_json", is_flag=True)
+def status(domain: int | None, interval: float, as_json: bool) -> None:
+    """Show other hosts, and which topics travel.
+
+    Exit status 1 if no link works here. Latency is half of the time of a round trip: the clocks of two hosts differ."""
+    baton = live.load()
+    try:
+        link, rates = links.read_twice(live.chosen_domain(domain), interval)
+    except baton.BatonError as error:
+        raise click.ClickException(str(error)) from None
+    state = link.state
+    works = link.current is not None and link.current.phase == "working"
+    if as_json:
+        found = {
+            "alive": link.alive,
+            "current": link.current is not None,
+            "age_s": link.age_s,
+            "trouble": links.trouble(link),
+            "state": None
+            if state is None
+            else {
+                **asdict(state),
+                "hosts": links.host_rows(state, rates),
+                "peers": links.peer_rows(state),
+                "topics": links.topic_rows(state, rates),
+            },
+        }
+        click.echo(json.dumps(found))
+    elif state is None and not link.alive and not link.problem:
+        click.echo("this host has no link in this domain: start one with `baton link`")
+    else:
+        _show(link, rates)
+    raise SystemExit(0 if works else 1)
+
+
+def _show(link: Any, rates: links.Rates) -> None:
+    state = link.state
+    if trouble := links.trouble(link):
+        click.echo(trouble)
+    if state is None:
+        return
+    head = f"host '{state.host_name}', domain {state.domain}: {state.phase}"
+    if state.port is not None:
+        head += f", port {state.port}"
+    click.echo(live.harmless(f"{head} (process {state.pid})"))
+    if state.why:
+        click.echo(live.harmless(f"why: {state.why}"))
+    console = Console()
+    if state.hosts:
+        console.print(host_table(links.host_rows(state, rates)))
+    elif state.phase == "working" and not state.peers:
+        click.echo(
+            "no other host is known yet: start `baton link` there; if multicast does not reach it, name it with --peer, here or there"
+        )
+    for row in links.peer_rows(state):
+        click.echo(live.harmless(f"peer {row['peer']}: {links.not_reached(row)}; trying again"))
+    if state.topics:
+        console.print(topic_table(links.topic_rows(state, rates)))
+    elif any(h.connected for h in state.hosts):
+        click.echo("no topic travels: no subscription wants a topic of another host")
+    for note in state.notes:
+        click.echo(live.harmless(f"note: {note}"))
+
+
+def _table(*columns: tuple[str, str]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, justify in columns:
+        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+    return table
+
+
+def _number(value: float | None, form: str = "{:.0f}", unit: float = 1) -> str:
+    """Nothing for what is not known."""
+    return "" if value is None else form.format(value / unit)
+
+
+def _text(words: str) -> Text:
+    return Text(live.harmless(words))
+
+
+def _dropped(row: dict[str, Any]) -> Text:
+    count = row["dropped"]
+    return Text("") if count is None else _text(f"{count} ({row['dropped_why']})" if count else "0")
+
+
+def _waiting(row: dict[str, Any]) -> str:
+    if row["waiting_messages"] is None:
+        return ""
+    return f"{row['waiting_messages']}" + (f" ({row['waiting_bytes'] / 1e6:.1f} MB)" if row["waiting_bytes"] else "")
+
+
+def host_table(rows: list[dict[str, Any]]) -> Table:
+    table = _table(
+        ("host", "left"),
+        ("address", "left"),
+        ("connected", "left"),
+        ("latency us", "right"),
+        ("sent", "right"),
+        ("MB/s", "right"),
+        ("received", "right"),
+        ("MB/s", "right"),
+        ("waiting", "right"),
+        ("sent again", "right"),
+        ("dropped", "left"),
+    )
+    for r in rows:
+        table.add_row(
+            _text(r["name"] or "?"),
+            _text(r["address"]),
+            links.duration(r["connected_s"]) or "yes" if r["connected"] else "no",
+            _number(r["latency_s"], unit=1e-6),
+            _number(r["sent_messages"]),
+            _number(r["sent_bytes_per_s"], "{:.2f}", 1e6),
+            _number(r["received_messages"]),
+            _number(r["received_bytes_per_s"], "{:.2f}", 1e6),
+            _waiting(r),
+            _number(r["sent_again"]),
+            _dropped(r),
+        )
+    return table
+
+
+def topic_table(rows: list[dict[str, Any]]) -> Table:
+    table = _table(
+        ("topic", "left"),
+        ("type", "left"),
+        ("way", "left"),
+        ("messages", "right"),
+        ("Hz", "right"),
+        ("MB/s", "right"),
+        ("dropped", "left"),
+    )
+    for r in rows:
+        table.add_row(
+            _text(r["topic"]),
+            _text(r["type"]),
+            _text(("to " if r["direction"] == "send" else "from ") + ", ".join(r["hosts"])),
+            str(r["messages"]),
+            _number(r["rate_hz"], "{:.1f}"),
+            _number(r["bytes_per_s"], "{:.2f}", 1e6),
+            _dropped(r),
+        )
+    return table

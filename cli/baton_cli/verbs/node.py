@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from .. import live
+from .. import links, live
 from ..examples import examples
 from ..groups import Group
 
@@ -24,15 +24,21 @@ def command() -> None:
 @live.domain_options
 @click.option("--json", "as_json", is_flag=True)
 def list_(domain: int | None, search: tuple[Path, ...], as_json: bool) -> None:
-    """List the nodes that are known, with their processes."""
+    """List the nodes that are known, with their processes.
+
+    Nodes of other hosts that publish are there as NODE@HOST (baton link)."""
     node = live.join(domain, search)
-    found = sorted((live.node_name(n), pid) for n, pid in node.nodes() if not n.startswith("_baton_"))
+    found = sorted((live.node_name(n), pid, "") for n, pid in node.nodes() if not n.startswith("_baton_"))
+    found += sorted((live.node_name(n), pid, host) for n, (pid, host) in links.far_nodes(live.others(node)).items())
     if as_json:
-        click.echo(json.dumps([{"node": name, "pid": pid} for name, pid in found]))
+        rows = [{"node": name, "pid": pid} | ({"host": host} if host else {}) for name, pid, host in found]
+        click.echo(json.dumps(rows))
     else:
         live.say_if_empty(node, found, "nodes")
-        for name, pid in found:
-            click.echo(f"{name}  (process {pid})")
+        for name, pid, host in found:
+            click.echo(
+                f"{name}  (process {pid})" if not host else f"{name}  (of host {host}, brought by process {pid})"
+            )
 
 
 @examples("baton node info /camera")
@@ -44,6 +50,7 @@ def info(domain: int | None, search: tuple[Path, ...], name: str) -> None:
     node = live.join(domain, search)
     name = live.node_name(name)
     nodes = {live.node_name(n) for n, _ in node.nodes() if not n.startswith("_baton_")}
+    nodes |= {live.node_name(n) for n in links.far_nodes(live.others(node))}
     if name not in nodes:
         known = ", ".join(sorted(nodes))
         raise click.ClickException(f"there is no node '{name}'" + (f"; there are: {known}" if known else ""))
@@ -58,6 +65,8 @@ def info(domain: int | None, search: tuple[Path, ...], name: str) -> None:
         elif not e.topic.endswith("/_response"):
             sections["Publishers" if e.is_publisher else "Subscribers"].add(f"{e.topic}: {e.type_name}")
     click.echo(name)
+    if host := links.host_of(name):
+        click.echo(f"  Host: {host} (only its publishers are known here)")
     for title, lines in sections.items():
         click.echo(f"  {title}:")
         for line in sorted(lines):

@@ -19,7 +19,7 @@ import click
 from rich.console import Console, Group
 from rich.live import Live
 
-from .. import live, ros1
+from .. import links, live, ros1
 from ..examples import examples
 from ..top_view import SORTS, View, keys, picture
 
@@ -30,6 +30,7 @@ class Watched:
 
     topic: str
     type_name: str
+    far: bool = False  # published by other hosts only
     subscription: Any = None
     why_not: str = ""
     sizes: list[int] = field(default_factory=list)
@@ -72,13 +73,18 @@ def _end(endpoint: Any) -> str:
 
 
 def watch(node: Any, known: dict[tuple[str, str], Watched], endpoints: list[Any]) -> None:
-    """Subscribes what is new, forgets what is gone. A topic with two types is two: no message passes between them."""
+    """Subscribes what is new, forgets what is gone. A topic with two types is two: no message passes between them. A topic that only
+    other hosts publish is not subscribed: it would travel because somebody looks. The link knows its rate if it travels."""
     baton = live.load()
     topics = {(e.topic, e.type_name): e for e in endpoints if e.is_publisher and "/_" not in e.topic}
-    for gone in set(known) - set(topics):
-        node.destroy(known.pop(gone).subscription)
+    here = {(e.topic, e.type_name) for e in endpoints if e.is_publisher and not links.host_of(e.node)}
+    for gone in {key for key, watched in known.items() if key not in topics or watched.far == (key in here)}:
+        if (subscription := known.pop(gone).subscription) is not None:
+            node.destroy(subscription)
     for topic, type_name in sorted(set(topics) - set(known)):
-        watched = known[topic, type_name] = Watched(topic, type_name)
+        watched = known[topic, type_name] = Watched(topic, type_name, far=(topic, type_name) not in here)
+        if watched.far:
+            continue
         try:
             # Best effort, so that looking never holds a publisher up.
             qos = baton.QoS(100, reliability="best_effort", held=1)
@@ -111,6 +117,46 @@ def held_chunks(node: Any, endpoints: list[Any], seconds: float) -> list[dict[st
             }
         )
     return sorted(rows, key=lambda r: (-r["held_bytes"], -r["unread"], r["topic"]))
+
+
+class _Link:
+    """What this host's link says, read once an interval."""
+
+    def __init__(self, domain: int) -> None:
+        self._domain = domain
+        self._before = self._read()
+
+    def _read(self) -> Any:
+        try:
+            return links.saved(self._domain)
+        except live.load().BatonError:
+            return None
+
+    def rows(self) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
+        """The link with its hosts, None without a link; and the topics that travel."""
+        before, now = self._before, self._read()
+        if now is None or (now.state is None and not now.alive and not now.problem):
+            return None, []
+        state = now.current
+        if state is None:
+            return {"trouble": links.trouble(now), "hosts": []}, []
+        first = before.state if before is not None else None
+        rates = links.Rates(first, state)
+        # The link writes once a second: a shorter interval keeps the older reading.
+        if first is None or state.monotonic_ns - first.monotonic_ns > 9e8:
+            self._before = now
+        of_link = {"trouble": state.why, "host": state.host_name, "phase": state.phase, "port": state.port}
+        return {**of_link, "hosts": links.host_rows(state, rates)}, links.topic_rows(state, rates)
+
+
+def from_afar(rows: list[dict[str, Any]], travelling: list[dict[str, Any]], far: set[tuple[str, str]]) -> None:
+    """Rates of topics that are not watched, because other hosts publish them, from what the link has brought."""
+    brought = {(t["topic"], t["type"]): t for t in travelling if t["direction"] == "receive"}
+    for row in rows:
+        if (key := (row["topic"], row["type"])) in far:
+            found = brought.get(key, {})
+            row["rate_hz"] = found.get("rate_hz") or 0.0
+            row["bytes_per_s"] = found.get("bytes_per_s") or 0.0
 
 
 class _Keys:
@@ -205,7 +251,8 @@ def command(
     """Show rates, bandwidth, latency and memory, live.
 
     Latency is from publish to a subscription here; also shown is who holds which messages. It subscribes every topic with best
-    effort, so it is one more reader, and never holds a publisher up.
+    effort, so it is one more reader, and never holds a publisher up. A topic of another host is not subscribed: it does not travel
+    because of a look, and its rate is what this host's link brings.
 
     In a domain of ROS 1's nodes it also shows their links, and which way the messages of each take.
 
@@ -217,6 +264,7 @@ def command(
     executor = baton.Executor(node)
     known: dict[tuple[str, str], Watched] = {}
     of_ros1 = _Ros1(node)
+    of_link = _Link(node.domain)
     console = Console()
     view = View(sort=sort, pattern=pattern)
     screen = console.is_terminal and not as_json
@@ -229,7 +277,13 @@ def command(
         at = (node.domain, console.width, view, console.height if screen else None)
         output.update(
             picture(
-                figures["topics"], figures["holders"], figures["memory"], figures["nodes"], *at, ros1=figures["ros1"]
+                figures["topics"],
+                figures["holders"],
+                figures["memory"],
+                figures["nodes"],
+                *at,
+                ros1=figures["ros1"],
+                link=figures["link"],
             ),
             refresh=True,
         )
@@ -255,11 +309,15 @@ def command(
                     break
                 endpoints = live.others(node)
                 seconds = time.monotonic() - begin
+                link, travelling = of_link.rows()
+                topics = [w.figures(seconds, endpoints) for w in known.values()]
+                from_afar(topics, travelling, {key for key, watched in known.items() if watched.far})
                 figures = {
-                    "topics": [w.figures(seconds, endpoints) for w in known.values()],
+                    "topics": topics,
                     "holders": held_chunks(node, endpoints, min(interval, 1.0)),
                     "memory": asdict(node.memory),
                     "ros1": of_ros1.rows(),
+                    "link": None if link is None else {**link, "topics": travelling},
                     "nodes": [n for n in node.nodes() if not n[0].startswith("_baton_")],
                 }
                 if as_json:

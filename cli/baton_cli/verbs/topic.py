@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from .. import live, rates, ros1
+from .. import links, live, rates, ros1
 from ..examples import examples
 from ..groups import Group
 from ..yaml_text import text_of
@@ -33,11 +33,22 @@ def command() -> None:
 @click.option("-t", "--show-types", is_flag=True)
 @click.option("-c", "--count-topics", is_flag=True, help="Only how many there are.")
 @click.option("--include-hidden-topics", "hidden", is_flag=True, help="Also those that carry services.")
+@click.option("--hosts", "show_hosts", is_flag=True, help="Also which other hosts publish each (baton link).")
 @click.option("--json", "as_json", is_flag=True)
 def list_(
-    domain: int | None, search: tuple[Path, ...], show_types: bool, count_topics: bool, hidden: bool, as_json: bool
+    domain: int | None,
+    search: tuple[Path, ...],
+    show_types: bool,
+    count_topics: bool,
+    hidden: bool,
+    show_hosts: bool,
+    as_json: bool,
 ) -> None:
-    """List the topics that are known."""
+    """List the topics that are known, those of other hosts among them."""
+    if show_hosts and (as_json or count_topics):
+        raise click.UsageError(
+            "--hosts is for people; for programs: baton topic info TOPIC --json, baton link status --json"
+        )
     node = live.join(domain, search)
     topics: dict[str, set[str]] = {}
     for e in live.others(node):
@@ -46,7 +57,19 @@ def list_(
     if graph := live.ros1_graph(node):
         for topic in graph.topics - set(topics):
             topics[topic] = {graph.type_of(topic)}
-    live.show_names(node, topics, "topics", show_types, count_topics, as_json)
+    if show_hosts:
+        _show_hosts(node, topics, show_types)
+    else:
+        live.show_names(node, topics, "topics", show_types, count_topics, as_json)
+
+
+def _show_hosts(node: Any, topics: dict[str, set[str]], show_types: bool) -> None:
+    live.say_if_empty(node, topics, "topics")
+    ends = live.others(node)
+    for name in sorted(topics):
+        hosts = sorted({h for e in ends if e.topic == name and (h := links.host_of(e.node))})
+        line = f"{name} [{', '.join(sorted(topics[name]))}]" if show_types else name
+        click.echo(line + (f"  (of {', '.join(hosts)})" if hosts else ""))
 
 
 @examples("baton topic type /camera/image")
@@ -89,7 +112,8 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
     name = live.absolute(topic)
     here = [e for e in live.others(node) if e.topic == name]
     graph = live.ros1_graph(node)
-    links = ros1.judged(graph.of(name), live.others(node), node.holdings(), node.domain) if graph else []
+    of_ros1 = ros1.judged(graph.of(name), live.others(node), node.holdings(), node.domain) if graph else []
+    travels = _travels(node, name)
     if as_json:
         keys = ("reliability", "history", "depth", "durability", "deadline", "lifespan", "liveliness", "lease", "held")
         ends = [
@@ -97,6 +121,7 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
                 "kind": "publisher" if e.is_publisher else "subscription",
                 "node": e.node,
                 "pid": e.pid,
+                "host": links.host_of(e.node) or None,
                 "gid": e.gid.hex(),
                 "type": e.type_name,
                 "type_hash": e.type_hash.hex(),
@@ -104,8 +129,8 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
             }
             for e in here
         ]
-        of_ros1 = {"ros1": ros1.as_json(graph.of(name), links)} if graph else {}
-        click.echo(json.dumps({"type": types[0], "types": types, "endpoints": ends, **of_ros1}))
+        more = {"ros1": ros1.as_json(graph.of(name), of_ros1)} if graph else {}
+        click.echo(json.dumps({"type": types[0], "types": types, "endpoints": ends, "link": travels, **more}))
         return
     click.echo("\n".join(f"Type: {t}" for t in types))
     for kind, publishers in (("Publisher", True), ("Subscription", False)):
@@ -113,6 +138,8 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
         click.echo(("\n" if verbose else "") + f"{kind} count: {len(ends)}")
         for number, e in enumerate(ends if verbose else []):
             click.echo(("\n" if number else "") + f"  Node name: {live.node_name(e.node)}\n  Process: {e.pid}")
+            if host := links.host_of(e.node):
+                click.echo(f"  Host: {host}")
             if len(types) > 1:
                 click.echo(f"  Type: {e.type_name}")
             click.echo(f"  GID: {e.gid.hex()}\n  Type hash: {e.type_hash.hex()}")
@@ -120,17 +147,34 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
                 f"  QoS: {e.qos.reliability}, {e.qos.history} {e.qos.depth}, {e.qos.durability}"
                 + (f", holds {e.qos.held}" if not publishers else "")
             )
+    for row in travels:
+        click.echo(("\n" if verbose else "") + _travels_line(row))
     if graph and name in graph.topics:
-        _show_ros1(graph, name, links, verbose)
+        _show_ros1(graph, name, of_ros1, verbose)
 
 
-def _show_ros1(graph: ros1.Graph, topic: str, links: list[tuple[ros1.Link, ros1.Way]], verbose: bool) -> None:
+def _travels(node: Any, topic: str) -> list[dict[str, Any]]:
+    """What this host's link does with a topic, without rates; nothing without a link."""
+    try:
+        link = links.saved(node.domain)
+    except live.load().BatonError:
+        return []
+    return links.topic_rows(link.current, links.Rates(None, None), topic) if link.current else []
+
+
+def _travels_line(row: dict[str, Any]) -> str:
+    way = "Sent to" if row["direction"] == "send" else "Received from"
+    line = f"{way} {', '.join(row['hosts']) or 'other hosts'}: {row['messages']} messages, {row['bytes'] / 1e6:.1f} MB"
+    return live.harmless(line + (f"; {row['dropped']} dropped ({row['dropped_why']})" if row["dropped"] else ""))
+
+
+def _show_ros1(graph: ros1.Graph, topic: str, found: list[tuple[ros1.Link, ros1.Way]], verbose: bool) -> None:
     for kind, nodes in (("publisher", graph.publishers), ("subscriber", graph.subscribers)):
         click.echo(("\n" if verbose else "") + f"ROS 1 {kind} count: {len(nodes.get(topic, []))}")
         for name in nodes.get(topic, []) if verbose else []:
             click.echo(f"  {name}")
-    click.echo(("\n" if verbose else "") + f"ROS 1 link count: {len(links)}")
-    for number, (link, way) in enumerate(links if verbose else []):
+    click.echo(("\n" if verbose else "") + f"ROS 1 link count: {len(found)}")
+    for number, (link, way) in enumerate(found if verbose else []):
         click.echo(("\n" if number else "") + f"  {link.publisher} -> {link.subscriber}")
         click.echo(f"  Way: {way.text}")
         click.echo(textwrap.fill(f"Why: {way.why}", _width(), initial_indent="  ", subsequent_indent="    "))

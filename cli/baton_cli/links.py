@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the link to other hosts says, for the verbs that show it: the file link.state (docs/format/link-state.md), read twice for rates."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from . import live
+
+
+def saved(domain: int | None) -> Any:
+    """baton._link.SavedLink of a domain of this host."""
+    live.load()
+    from baton import _link
+
+    return _link.saved(domain)
+
+
+def host_of(node: str) -> str:
+    """The host of a node's name, "talker@base"; empty: this host."""
+    return node.partition("@")[2]
+
+
+def trouble(link: Any) -> str:
+    """Why the state of a saved link is not one of now; empty: it is, or there is no link at all."""
+    if link.problem:
+        return link.problem
+    if link.state is None:
+        return "a process is the link, and has written nothing yet" if link.alive else ""
+    age = f"{link.age_s:.0f} s" if link.age_s < 120 else f"{link.age_s / 60:.0f} min"
+    if not link.alive:
+        return f"the link (process {link.state.pid}) is dead since at most {age}; start it again: baton link"
+    if link.current is None:
+        return (
+            f"the link (process {link.state.pid}) has written nothing for {age}: it is stopped, or waits for a process"
+        )
+    return ""
+
+
+def rate(before: int | None, now: int | None, seconds: float) -> float | None:
+    """A second's share of a count. None: not known, or the count has begun anew."""
+    return None if before is None or now is None or now < before or seconds <= 0 else (now - before) / seconds
+
+
+class Rates:
+    """Two readings of one link's state: what happened between them, per second. Everything is None until the link has written twice."""
+
+    def __init__(self, before: Any, now: Any) -> None:
+        same = before is not None and now is not None and before.id == now.id and before.pid == now.pid
+        self._hosts = {h.id: h for h in before.hosts} if same else {}
+        self._topics = {(t.topic, t.type_name, t.sending): t for t in before.topics} if same else {}
+        self._seconds = (now.monotonic_ns - before.monotonic_ns) / 1e9 if same else 0.0
+
+    def of_host(self, host: Any, name: str) -> float | None:
+        return rate(getattr(self._hosts.get(host.id), name, None), getattr(host, name), self._seconds)
+
+    def of_topic(self, topic: Any, name: str) -> float | None:
+        key = topic.topic, topic.type_name, topic.sending
+        return rate(getattr(self._topics.get(key), name, None), getattr(topic, name), self._seconds)
+
+
+def latency_s(host: Any) -> float | None:
+    """The way of a few bytes: half of the round trip, since the clocks of two hosts differ."""
+    return None if host.round_trip_ns is None else host.round_trip_ns / 2e9
+
+
+def host_rows(state: Any, rates: Rates) -> list[dict[str, Any]]:
+    """Each host, with rates."""
+    rows = []
+    for host in state.hosts:
+        since = host.connected_since_ns
+        rows.append(
+            {
+                **asdict(host),
+                "connected_s": None if since is None else max(0.0, (state.monotonic_ns - since) / 1e9),
+                "latency_s": latency_s(host),
+                "sent_hz": rates.of_host(host, "sent_messages"),
+                "sent_bytes_per_s": rates.of_host(host, "sent_bytes"),
+                "received_hz": rates.of_host(host, "received_messages"),
+                "received_bytes_per_s": rates.of_host(host, "received_bytes"),
+            }
+        )
+    return sorted(rows, key=lambda r: (not r["connected"], r["name"], r["address"]))
+
+
+def peer_rows(state: Any) -> list[dict[str, Any]]:
+    """Each host that was named and is not reached."""
+    return [
+        {
+            **asdict(p),
+            "not_reached_s": None if p.since_ns is None else max(0.0, (state.monotonic_ns - p.since_ns) / 1e9),
+        }
+        for p in state.peers
+    ]
+
+
+def not_reached(row: dict[str, Any]) -> str:
+    """For people: since when a row of peer_rows() is not reached, and why."""
+    lasts = duration(row["not_reached_s"])
+    return "not reached" + (f" for {lasts}" if lasts else "") + (f": {row['why']}" if row["why"] else "")
+
+
+def topic_rows(state: Any, rates: Rates, only: str | None = None) -> list[dict[str, Any]]:
+    """Each topic that travels, with rates. `only`: of this name."""
+    rows = [
+        {
+            "topic": topic.topic,
+            "type": topic.type_name,
+            "direction": "send" if topic.sending else "receive",
+            "hosts": list(topic.hosts),
+            "messages": topic.messages,
+            "bytes": topic.bytes,
+            "rate_hz": rates.of_topic(topic, "messages"),
+            "bytes_per_s": rates.of_topic(topic, "bytes"),
+            "dropped": topic.dropped,
+            "dropped_why": topic.dropped_why,
+        }
+        for topic in state.topics
+        if only is None or topic.topic == only
+    ]
+    return sorted(rows, key=lambda r: (r["topic"], r["direction"], r["type"]))
+
+
+def read_twice(domain: int | None, seconds: float) -> tuple[Any, Rates]:
+    """A saved link, and rates over at least `seconds` if it goes on writing; waits no longer than that and two seconds."""
+    first = saved(domain)
+    if first.current is None or seconds <= 0:
+        return first, Rates(None, first.state)
+    end = time.monotonic() + seconds + 2
+    while time.monotonic() < end:
+        time.sleep(0.05)
+        now = saved(domain)
+        if now.current is None or now.current.monotonic_ns - first.state.monotonic_ns >= seconds * 1e9:
+            return now, Rates(first.state, now.state)
+    return now, Rates(first.state, now.state)
+
+
+def duration(seconds: float | None) -> str:
+    """For people: 12 s, 5 min, 3 h, 2 d."""
+    if seconds is None:
+        return ""
+    for limit, unit, name in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
+        if seconds < limit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{seconds / 86400:.0f} d"
+
+
+def far_nodes(endpoints: Iterable[Any]) -> dict[str, tuple[int, str]]:
+    """Nodes of other hosts, of which publishers are known here: by their name the link's process and their host."""
+    return {e.node: (e.pid, host_of(e.node)) for e in endpoints if host_of(e.node)}

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What verbs show of other hosts. The other host is a process with a runtime directory of its own, on the loopback device."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from baton_cli import links, live, top_view
+from baton_cli.verbs import doctor, link, top
+from rich.console import Console
+
+LIMIT_S = 60
+FAR = """
+import sys, baton
+from baton.msg.std_msgs import String
+near, far = sys.argv[1:]
+node = baton.Node("talker")
+publisher = node.advertise("chatter", String)
+node.create_timer(0.02, lambda: publisher.publish({"data": "hello"}))
+with baton.Link([f"127.0.0.1:{near}"], interface="lo", port=int(far), host_name="far"):
+    print("ready", flush=True)
+    baton.spin(node)
+"""
+
+
+@pytest.fixture
+def near_link(build, environment, tmp_path):
+    """The link of this host, which is connected to the host `far`, whose node publishes /chatter."""
+    with socket.socket() as one, socket.socket() as other:
+        for each in (one, other):
+            each.bind(("127.0.0.1", 0))
+        near_port, far_port = one.getsockname()[1], other.getsockname()[1]
+    directory = tmp_path / "far"
+    directory.mkdir(mode=0o700)
+    words = [build / "bin/baton_link", "--interface", "lo", "--port", str(near_port), "--host-name", "near"]
+    near = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
+    far = subprocess.Popen(
+        [sys.executable, "-c", FAR, str(near_port), str(far_port)],
+        env={**environment, "BATON_RUNTIME_DIR": str(directory)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert far.stdout.readline() == "ready\n"
+        while "host far is connected" not in (line := near.stderr.readline()):
+            assert line, "the link has ended"
+        yield near
+    finally:
+        for process in (far, near):
+            process.kill()
+            process.communicate()
+
+
+def until(look):
+    end = time.monotonic() + LIMIT_S
+    while not (found := look()):
+        assert time.monotonic() < end, "it did not come"
+    return found
+
+
+def status(baton, *words, code=0):
+    return json.loads(baton("link", "status", "--json", *words, code=code).splitlines()[0])
+
+
+def test_without_a_link_the_status_says_how_to_start_one(baton):
+    assert "this host has no link in this domain: start one with `baton link`" in baton("link", "status", code=1)
+    assert status(baton, code=1) == {"alive": False, "current": False, "age_s": None, "trouble": "", "state": None}
+    assert json.loads(baton("doctor", "--json", "--look", "0"))["link"] == []
+
+
+def test_the_status_shows_hosts_and_what_travels(baton, near_link, program):
+    idle = until(lambda: (now := status(baton, "-i", "0"))["state"]["hosts"] and now["state"])
+    assert idle["topics"] == [], "no subscription wants a topic"
+    program('baton.Node("listener").subscribe("/chatter", "std_msgs/String")')
+    state = until(lambda: (now := status(baton)["state"])["topics"] and now["topics"][0]["rate_hz"] and now)
+    assert (state["host_name"], state["phase"], state["pid"]) == ("near", "working", near_link.pid)
+    (host,) = state["hosts"]
+    assert (host["name"], host["connected"]) == ("far", True) and host["connected_s"] >= 0
+    (topic,) = state["topics"]
+    assert (topic["topic"], topic["direction"], topic["hosts"]) == ("/chatter", "receive", ["far"])
+    assert topic["messages"] > 0 and topic["bytes_per_s"] > 0
+    text = baton("link", "status", "-i", "0")
+    assert f"host 'near', domain 0: working, port {state['port']} (process {near_link.pid})" in text
+    assert "from far" in text and "/chatter" in text
+
+
+def test_a_killed_link_is_said_to_be_dead(baton, near_link):
+    until(lambda: status(baton, "-i", "0")["state"]["hosts"])
+    near_link.kill()
+    near_link.wait()
+    dead = status(baton, code=1)
+    assert not dead["alive"] and dead["state"]["host_name"] == "near"
+    assert f"the link (process {near_link.pid}) is dead" in baton("link", "status", code=1)
+    findings = json.loads(baton("doctor", "--json", "--look", "0", code=1).splitlines()[0])["link"]
+    assert findings[0]["good"] is False and "is dead" in findings[0]["why"]
+
+
+def test_a_link_that_is_stopped_is_not_taken_for_working(baton, near_link):
+    until(lambda: status(baton, "-i", "0")["state"]["hosts"])
+    near_link.send_signal(signal.SIGSTOP)
+    try:
+        until(lambda: subprocess_status(baton))
+    finally:
+        near_link.send_signal(signal.SIGCONT)
+
+
+def subprocess_status(baton):
+    """True once the status is of long ago, and the link still lives."""
+    try:
+        now = status(baton, "-i", "0", code=1)
+    except AssertionError:
+        return False
+    assert now["alive"] and "has written nothing for" in now["trouble"]
+    return True
+
+
+def test_topics_and_nodes_of_another_host_are_listed_with_it(baton, near_link):
+    assert until(lambda: "/chatter  (of far)" in baton("topic", "list", "--hosts"))
+    assert baton("topic", "list") == "/chatter\n"
+    nodes = {row["node"]: row for row in json.loads(baton("node", "list", "--json"))}
+    assert nodes["/talker@far"]["host"] == "far" and nodes["/talker@far"]["pid"] == near_link.pid
+    assert "host" not in nodes["/link"]
+    assert f"/talker@far  (of host far, brought by process {near_link.pid})" in baton("node", "list")
+    assert "/chatter: std_msgs/String" in baton("node", "info", "/talker@far")
+    assert "Host: far" in baton("topic", "info", "-v", "/chatter")
+
+
+def test_the_info_of_a_topic_says_which_hosts_it_comes_from(baton, near_link, program):
+    program('baton.Node("listener").subscribe("/chatter", "std_msgs/String")')
+    shown = until(lambda: (now := json.loads(baton("topic", "info", "/chatter", "--json")))["link"] and now)
+    (row,) = shown["link"]
+    assert (row["direction"], row["hosts"]) == ("receive", ["far"])
+    assert {e["host"] for e in shown["endpoints"] if e["kind"] == "publisher"} == {"far"}
+    assert "Received from far: " in baton("topic", "info", "/chatter")
+
+
+def test_top_and_doctor_look_without_making_a_topic_travel(baton, near_link):
+    until(lambda: "/chatter" in baton("topic", "list"))
+    shown = json.loads(baton("top", "-n", "2", "-i", "1.5", "--json").splitlines()[-1])
+    (row,) = shown["topics"]
+    assert (row["topic"], row["rate_hz"], row["subscriptions"]) == ("/chatter", 0.0, [])
+    assert [h["name"] for h in shown["link"]["hosts"]] == ["far"] and shown["link"]["topics"] == []
+    found = json.loads(baton("doctor", "--json", "--look", "1"))
+    assert [f["what"] for f in found["link"] if f["good"]][:2] == ["link to other hosts", "host far"]
+    assert status(baton)["state"]["topics"] == []
+
+
+def test_top_shows_the_rate_of_a_topic_that_the_link_brings(baton, near_link, program):
+    program('baton.Node("listener").subscribe("/chatter", "std_msgs/String")')
+    until(lambda: status(baton)["state"]["topics"])
+    lines = baton("top", "-n", "3", "-i", "1.5", "--json").splitlines()
+    (row,) = json.loads(lines[-1])["topics"]
+    assert row["rate_hz"] > 0 and row["bytes_per_s"] > 0
+    assert "other host" in baton("top", "-n", "1", "-i", "0.2")
+
+
+def test_options_stand_in_front_of_no_verb(baton):
+    assert "stands behind the verb: baton link status" in baton("link", "--domain", "3", "status", code=2)
+
+
+# --- the parts that need no process
+
+
+pytestmark = pytest.mark.usefixtures("build")
+
+
+def a_link(**more):
+    live_baton = live.load()
+    from baton import _link
+
+    host = live_baton.LinkHost("base", "10.0.0.2:22700", "2b" * 16, True, **more.pop("host", {}))
+    topics = more.pop("topics", ())
+    now = time.monotonic_ns()
+    fields = {
+        "phase": "working",
+        "why": "",
+        "host_name": "robot",
+        "id": "1a" * 16,
+        "domain": 0,
+        "pid": os.getpid(),
+        "port": 22700,
+    }
+    fields |= {
+        "sent": 0,
+        "received": 0,
+        "refused": 0,
+        "monotonic_ns": now,
+        "realtime_ns": 0,
+        "hosts": (host,),
+        "topics": topics,
+    }
+    return _link.SavedLink(True, live_baton.LinkState(**{**fields, **more}), "/run/link.state")
+
+
+def test_the_latency_is_half_of_a_round_trip_and_what_is_not_known_is_not_shown():
+    known = a_link(host={"round_trip_ns": 400_000, "sent_again": 3})
+    (row,) = links.host_rows(known.state, links.Rates(None, None))
+    assert row["latency_s"] == 200e-6 and row["sent_hz"] is None and row["dropped"] is None
+    found = doctor.judge_link(known)
+    assert found[1].good is True and "latency 200 us (half of a round trip), 3 segments sent again" in found[1].why
+    assert "latency" not in doctor.judge_link(a_link())[1].why
+
+
+def test_a_peer_that_is_not_reached_is_shown_with_the_reason_and_since_when(capsys):
+    since = time.monotonic_ns() - 12_000_000_000
+    lonely = a_link(hosts=(), peers=(live.load().LinkPeer("base:22750", since, "base: it does not answer"),))
+    (row,) = links.peer_rows(lonely.state)
+    assert 12 <= row["not_reached_s"] < 60
+    link._show(lonely, links.Rates(None, None))
+    said = capsys.readouterr().out
+    assert "peer base:22750: not reached for " in said and " s: base: it does not answer; trying again" in said
+    assert "no other host is known yet" not in said
+    found = doctor.judge_link(lonely)[1]
+    assert found.what == "peer base:22750" and found.good is None and "it does not answer" in found.why
+    assert "--peer" in found.way_out
+
+
+def test_rates_are_of_two_readings_of_one_link():
+    old = a_link(host={"sent_messages": 100}, monotonic_ns=1_000_000_000).state
+    new = a_link(host={"sent_messages": 160}, monotonic_ns=3_000_000_000).state
+    assert links.host_rows(new, links.Rates(old, new))[0]["sent_hz"] == 30
+    again = a_link(host={"sent_messages": 5}, monotonic_ns=3_000_000_000).state
+    assert links.host_rows(again, links.Rates(old, again))[0]["sent_hz"] is None, "the count has begun anew"
+    other = a_link(host={"sent_messages": 160}, monotonic_ns=3_000_000_000, id="3c" * 16).state
+    assert links.host_rows(other, links.Rates(old, other))[0]["sent_hz"] is None, "it is another link's"
+
+
+def test_doctor_says_what_is_lost_and_why():
+    baton_package = live.load()
+    lossy = baton_package.LinkTopic("/image", "sensor_msgs/Image", True, ("base",), 90, 9000, 10, "the line is slow")
+    found = doctor.judge_link(
+        a_link(host={"dropped": 7, "dropped_why": "timed out"}, topics=(lossy,), notes=("a type differs",))
+    )
+    by_name = {f.what: f for f in found}
+    assert by_name["host base"].good is None and "7 messages dropped: timed out" in by_name["host base"].why
+    assert by_name["/image: sent to base"].why == "10 of 100 messages dropped: the line is slow"
+    assert by_name["not connected across hosts"].why == "a type differs"
+    failed = doctor.judge_link(a_link(phase="failed", why="port 22700 is in use"))[0]
+    assert failed.good is False and "port 22700 is in use" in failed.why
+
+
+@pytest.fixture
+def system(tmp_path):
+    """/proc/sys/net with the defaults of a kernel."""
+    for name, text in {
+        "core/rmem_max": "212992\n",
+        "core/wmem_max": "8388608\n",
+        "ipv4/tcp_rmem": "4096\t131072\t6291456\n",
+        "ipv4/tcp_wmem": "4096\t16384\t1048576\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_doctor_names_the_command_that_raises_a_limit_of_buffers(system):
+    found = {f.what: f for f in doctor.judge_buffers(system)}
+    assert found["net.core.wmem_max"].good is True and found["net.ipv4.tcp_rmem"].good is True
+    assert found["net.core.rmem_max"].way_out == "sudo sysctl -w net.core.rmem_max=4194304"
+    assert found["net.ipv4.tcp_wmem"].way_out == "sudo sysctl -w net.ipv4.tcp_wmem='4096 16384 4194304'"
+    (system / "core/rmem_max").unlink()  # as in a container's network
+    assert "net.core.rmem_max" not in {f.what for f in doctor.judge_buffers(system)}
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_the_picture_has_a_line_for_each_other_host(width):
+    rows = links.host_rows(a_link(host={"round_trip_ns": 90_000}).state, links.Rates(None, None))
+    link = {"trouble": "", "hosts": rows}
+    memory = {"domain_backed_bytes": 0, "domain_limit_bytes": 1 << 63}
+    console = Console(width=width, record=True, file=open(os.devnull, "w"))
+    console.print(top_view.picture([], [], memory, [], 0, width, link=link))
+    text = console.export_text()
+    assert "base" in text and "45" in text and "other host" in text
+    console.print(top_view.picture([], [], memory, [], 0, width, link={"trouble": "it is dead", "hosts": []}))
+    assert "other hosts: it is dead" in console.export_text()
+
+
+def test_a_topic_of_another_host_has_the_rate_that_the_link_says():
+    rows = [
+        {"topic": "/a", "type": "t/T", "rate_hz": 0.0, "bytes_per_s": 0.0},
+        {"topic": "/b", "type": "t/T", "rate_hz": 7.0, "bytes_per_s": 1.0},
+    ]
+    brought = [{"topic": "/a", "type": "t/T", "direction": "receive", "rate_hz": 5.0, "bytes_per_s": 50.0}]
+    top.from_afar(rows, brought, {("/a", "t/T")})
+    assert [(r["rate_hz"], r["bytes_per_s"]) for r in rows] == [(5.0, 50.0), (7.0, 1.0)]

@@ -183,6 +183,22 @@ def _rossf_fig16(profile: str) -> list[Cell]:
     return [replace(cell, network="10gbit", **_PING_PONG) for cell in _rossf_fig13(profile)]
 
 
+def _link_fanout(profile: str) -> list[Cell]:
+    sizes, messages = ((FULL_HD,), 20) if profile == "quick" else ((64, MB, FULL_HD), 60)
+    subscribers = (1, 8) if profile == "quick" else (1, 2, 4, 8)
+    return [
+        Cell(bytes=b, message="Image", subscribers=s, messages=messages, rate=20, network="10gbit")
+        for b in sizes
+        for s in subscribers
+    ]
+
+
+def _link_rate(profile: str) -> list[Cell]:
+    flows = ((16 * MB, 30),) if profile == "quick" else ((FULL_HD, 30), (FULL_HD, 60), (16 * MB, 10), (16 * MB, 30))
+    seconds = 2 if profile == "quick" else 10
+    return [Cell(bytes=b, message="Image", messages=seconds * rate, rate=rate, network="10gbit") for b, rate in flows]
+
+
 _PING_PONG = {"round_trip": True, "answer_s": 10}
 
 
@@ -264,8 +280,9 @@ def _ros1_lot_fig5(profile: str) -> list[Cell]:
     return [replace(c, publishers=5, subscribers=1) for c in _ros1_lot_fig7(profile) if c.connect_in_order]
 
 
+_ROUND_TRIPS = "Times are round trips, not halved. "
 _TWO_HOSTS = (
-    "Times are round trips, not halved. Two hosts are network namespaces of this machine with a pair of virtual devices between them, and "
+    "Two hosts are network namespaces of this machine with a pair of virtual devices between them, and "
     "each has a /dev/shm of its own: so both hosts' work shares this machine's processors. Profiles: "
     + "; ".join(f"{name}: {profile.what}" for name, profile in PROFILES.items())
     + "."
@@ -403,7 +420,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             clock="round_trip_ns",
             peers=BETWEEN_HOSTS,
             rounds=(1, 6),
-            note=f"{_TWO_HOSTS} The clock runs from publish() of the message until the first byte of the answer is seen. The answer is as large as "
+            note=f"{_ROUND_TRIPS}{_TWO_HOSTS} The clock runs from publish() of the message until the first byte of the answer is seen. The answer is as large as "
             "the message and has its stamp; no payload is copied for it, so that only transports are compared.",
             unavailable=NOT_BETWEEN_HOSTS,
         ),
@@ -416,9 +433,31 @@ EXPERIMENTS: dict[str, Experiment] = {
             clock="construct_round_trip_ns",
             peers=BETWEEN_HOSTS,
             rounds=(1, 3),
-            note=f"{_TWO_HOSTS} As in the paper the clock runs from before the message is made until the answer is seen, and the other host makes "
+            note=f"{_ROUND_TRIPS}{_TWO_HOSTS} As in the paper the clock runs from before the message is made until the answer is seen, and the other host makes "
             "a message of its own for the answer and copies the image into it. The paper has pub and sub in two processes of one host, and "
             "a line of 10 Gbit/s between two machines.",
+            unavailable=NOT_BETWEEN_HOSTS,
+        ),
+        Experiment(
+            "link-fanout",
+            "What do more subscriptions on the other host cost?",
+            "the link",
+            _link_fanout,
+            ("lines_over_subscribers", "wire_table", "cpu_bars", "summary_table"),
+            peers=BETWEEN_HOSTS,
+            rounds=(1, 6),
+            note=f"{_TWO_HOSTS} Times are one way: both hosts have this machine's clock.",
+            unavailable=NOT_BETWEEN_HOSTS,
+        ),
+        Experiment(
+            "link-rate",
+            "How many images arrive on the other host at a high rate?",
+            "the link",
+            _link_rate,
+            ("summary_table", "wire_table", "cpu_bars"),
+            peers=BETWEEN_HOSTS,
+            rounds=(1, 6),
+            note="16 MB at 30 Hz are 4 Gbit/s. A message that does not arrive within a second after the last one is lost.",
             unavailable=NOT_BETWEEN_HOSTS,
         ),
         Experiment(

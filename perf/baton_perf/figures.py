@@ -126,6 +126,13 @@ def copies_per_message(run: dict) -> tuple[float, float]:
     return there, here
 
 
+def wire_per_message(run: dict) -> float | None:
+    """Bytes that the publishers' host sent to the other host, headers included, per message; in units of the payload. None: on one host.
+    The publishers share the host, so each has counted for all."""
+    counted = [p["wire_bytes"] for p in publishers(run) if "wire_bytes" in p]
+    return max(counted) / max(1, sent(run)) / run["cell"]["bytes"] if counted else None
+
+
 METRICS = {
     "hand_over": lambda run: numpy.median(column(run, "hand_over_ns")),
     "hand_over_p99": lambda run: numpy.quantile(column(run, "hand_over_ns"), 0.99),
@@ -142,6 +149,7 @@ METRICS = {
     "switches": lambda run: (usage(run, "voluntary_switches") + usage(run, "involuntary_switches")) / max(1, sent(run)),
     "rss_kb": lambda run: usage(run, "rss_kb"),
     "gap": lambda run: subscriber_gap(run),
+    "wire": wire_per_message,
 }
 
 
@@ -160,7 +168,8 @@ def subscriber_gap(run: dict) -> float:
 
 
 def metric(run: dict, name: str) -> float | None:
-    """None for a run that failed or received nothing."""
+    """None for a run that failed or received nothing, or has no such figure."""
     if "processes" not in run or received(run) == 0:
         return None
-    return float(METRICS[name](run))
+    value = METRICS[name](run)
+    return None if value is None else float(value)

@@ -74,7 +74,7 @@ def _needed(tool: str, package: str) -> None:
         raise NetworkFailed(f"two hosts need the command {tool}: install {package}")
 
 
-def _child(process: subprocess.Popen) -> int:
+def child_of(process: subprocess.Popen) -> int:
     """The process that unshare(1) or nsenter(1) has forked, by its number on this side."""
     return int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0])
 
@@ -137,7 +137,7 @@ class Network:
         """Ends the emulator and returns its counts for the way from each host, as it prints them."""
         assert self._emulator is not None, "only with a profile that is emulated"
         # Its own process, not that of nsenter(1).
-        os.kill(_child(self._emulator), signal.SIGTERM)
+        os.kill(child_of(self._emulator), signal.SIGTERM)
         out, err = self._emulator.communicate(timeout=30)
         if self._emulator.returncode != 0:
             raise NetworkFailed(f"{EMULATOR}: {err.strip()}")
@@ -161,7 +161,7 @@ class Network:
         if process.stdout.readline().strip() != "ready":
             process.wait()
             raise NetworkFailed(_NO_RIGHT.format(process.stderr.read().strip() or "unshare(1) says nothing"))
-        self._init.append(_child(process))
+        self._init.append(child_of(process))
 
     def _make_hosts(self) -> None:
         kinds = ["--mount", "--ipc", "--net", "--uts"]

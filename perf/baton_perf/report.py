@@ -94,7 +94,7 @@ LIMITS = Experiment(
 )
 
 
-NOT_ANSWERED_BY_LATENCY = frozenset(("copies_table", "success", "period", "gap_table"))
+NOT_ANSWERED_BY_LATENCY = frozenset(("copies_table", "success", "period", "gap_table", "wire_table"))
 
 
 def _experiment(id: str) -> Experiment:

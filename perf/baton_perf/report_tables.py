@@ -234,6 +234,19 @@ def gap_table(view: View) -> list[str]:
     ]
 
 
+def wire_table(view: View) -> list[str]:
+    rows = []
+    for cell, peers in tables.grouped(view.good).items():
+        for peer, runs in peers.items():
+            payloads = [value for run in runs if (value := figures.metric(run, "wire")) is not None]
+            if payloads:
+                rows.append([cell, peer, f"{numpy.median(payloads):.3f}"])
+    return [
+        "<p>Bytes that the publisher's host sent to the other host for each message, headers included, in units of the payload.</p>"
+        + html_table(["cell", "peer", "payloads"], rows)
+    ]
+
+
 def ratio_table(view: View) -> list[str]:
     """Baton's median over the peer's, per round of the same recording."""
     if "baton" not in view.names:

@@ -7,7 +7,11 @@
 namespace baton::perf {
 
 Line::Line(const LineSettings& settings)
-    : settings_(settings), random_(settings.seed), loses_(settings.loss), ring_(settings.packets) {
+    : settings_(settings),
+      random_(settings.seed),
+      loses_(settings.loss),
+      overtakes_(settings.overtaking),
+      ring_(settings.packets) {
   if (settings.packets == 0) throw std::invalid_argument("a line has room for at least one packet");
 }
 
@@ -18,13 +22,20 @@ void Line::push(const std::byte* data, std::size_t bytes, std::int64_t now_ns) {
   } else if (inside_ == ring_.size()) {
     ++counts_.refused;
   } else {
-    Packet& packet = ring_[(first_ + inside_++) % ring_.size()];
+    const bool overtakes = settings_.overtaking > 0 && inside_ > 0 && overtakes_(random_);
+    if (overtakes) {
+      ++counts_.overtook;
+      first_ = (first_ + ring_.size() - 1) % ring_.size();
+    }
+    Packet& packet = ring_[overtakes ? first_ : (first_ + inside_) % ring_.size()];
+    ++inside_;
     packet.data.assign(data, data + bytes);
     packet.entered_ns = now_ns;
+    packet.due_ns = now_ns + (overtakes ? 0 : settings_.delay_ns);
   }
 }
 
-std::int64_t Line::next_ns() const { return inside_ == 0 ? kNever : ring_[first_].entered_ns + settings_.delay_ns; }
+std::int64_t Line::next_ns() const { return inside_ == 0 ? kNever : ring_[first_].due_ns; }
 
 const Line::Packet* Line::front(std::int64_t now_ns) const { return next_ns() <= now_ns ? &ring_[first_] : nullptr; }
 

@@ -2,9 +2,9 @@
 // One direction of an emulated line: packets go in, and each comes out after the delay, unless it is lost. In place of
 // the kernel's netem where there is none (main.cpp).
 // Thread rules: one thread. No clock: the caller says the time, which never goes back.
-// Invariants: (1) packets come out in the order in which they went in; (2) none comes out before its delay is over;
-// (3) at most `packets` are inside, and a further one is refused; (4) the same packets with the same seed have the same
-// fate.
+// Invariants: (1) packets come out in the order in which they went in, but for those that overtake: such a packet comes
+// out at once, before all that are inside; (2) no other comes out before its delay is over; (3) at most `packets` are
+// inside, and a further one is refused; (4) the same packets with the same seed have the same fate.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,13 @@ struct LineSettings {
   double loss = 0;             ///< probability of each packet's loss, 0 to 1
   std::size_t packets = 1000;  ///< that fit, at least 1
   std::uint64_t seed = 1;
+  double overtaking = 0;  ///< probability that a packet that is not lost overtakes those inside, 0 to 1
 };
 
 struct LineCounts {
   std::uint64_t entered = 0;  ///< each of these is lost, refused, inside, or passed
   std::uint64_t lost = 0, refused = 0, passed = 0;
+  std::uint64_t overtook = 0;  ///< of those that entered and fitted
   std::uint64_t passed_bytes = 0;
   std::int64_t least_held_ns = INT64_MAX, most_held_ns = 0;  ///< of those that passed
 };
@@ -39,13 +41,13 @@ class Line {
 
   struct Packet {
     std::vector<std::byte> data;
-    std::int64_t entered_ns;
+    std::int64_t entered_ns, due_ns;
   };
-  /// The first packet if its delay is over, else null. It is valid until pop().
+  /// The packet that comes out next if it is due, else null. It is valid until pop().
   const Packet* front(std::int64_t now_ns) const;
   /// Removes the packet that front() returned, which has passed at that time.
   void pop(std::int64_t now_ns);
-  /// When the first packet comes out; kNever if none is inside.
+  /// When the next packet comes out; kNever if none is inside.
   std::int64_t next_ns() const;
 
   const LineCounts& counts() const noexcept { return counts_; }
@@ -53,7 +55,7 @@ class Line {
  private:
   const LineSettings settings_;
   std::mt19937_64 random_;
-  std::bernoulli_distribution loses_;
+  std::bernoulli_distribution loses_, overtakes_;
   std::vector<Packet> ring_;  // grows up to the limit; the packets' memory is used again
   std::size_t first_ = 0, inside_ = 0;
   LineCounts counts_;

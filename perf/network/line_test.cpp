@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 
@@ -92,6 +93,25 @@ TEST(Line, loses_the_same_packets_with_the_same_seed_and_others_with_another) {
   };
   EXPECT_EQ(fate(1), fate(1));
   EXPECT_NE(fate(1), fate(2));
+}
+
+TEST(Line, lets_its_share_of_the_packets_overtake_and_keeps_the_order_of_the_others) {
+  constexpr std::uint32_t kPackets = 10'000;
+  LineSettings settings = with(100, 0, 1000);
+  settings.overtaking = 0.1;
+  Line line(settings);
+  std::vector<std::uint32_t> ahead, in_order;
+  for (std::uint32_t i = 0; i < kPackets; ++i) {
+    push(line, i, i);
+    for (const std::uint32_t number : take(line, i)) (number == i ? ahead : in_order).push_back(number);
+  }
+  for (const std::uint32_t number : take(line, kPackets + 100)) in_order.push_back(number);
+  EXPECT_EQ(ahead.size(), line.counts().overtook);
+  // 1000 expected; the standard deviation of the binomial distribution is 30.
+  EXPECT_GT(ahead.size(), 1000u - 200);
+  EXPECT_LT(ahead.size(), 1000u + 200);
+  EXPECT_TRUE(std::is_sorted(in_order.begin(), in_order.end()));
+  EXPECT_EQ(ahead.size() + in_order.size(), kPackets);
 }
 
 TEST(Line, without_room_is_an_error) { EXPECT_THROW(Line(with(0, 0, 0)), std::invalid_argument); }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line between two hosts with delay and loss, for kernels without netem: a TUN device in each of two network
-// namespaces, and this process between them. Prints "ready" when both devices exist; at SIGTERM or SIGINT it prints the
-// counts of both directions as JSON and ends. The devices end with it. perf/baton_perf/network.py starts it.
+// A line between two hosts with delay, loss and packets out of order, for kernels without netem: a TUN device in each of
+// two network namespaces, and this process between them. Prints "ready" when both devices exist; at SIGTERM or SIGINT it
+// prints the counts of both directions as JSON and ends. The devices end with it. perf/baton_perf/network.py and
+// link/tests/link_hosts.py start it.
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
@@ -78,7 +79,7 @@ nlohmann::json described(const LineCounts& counts) {
   return {{"entered", counts.entered},           {"lost", counts.lost},
           {"refused", counts.refused},           {"passed", counts.passed},
           {"passed_bytes", counts.passed_bytes}, {"least_held_ns", counts.passed == 0 ? 0 : counts.least_held_ns},
-          {"most_held_ns", counts.most_held_ns}};
+          {"most_held_ns", counts.most_held_ns}, {"overtook", counts.overtook}};
 }
 
 int run(int argc, char** argv) {
@@ -90,6 +91,8 @@ int run(int argc, char** argv) {
   app.add_option("--device", name, "name of the device in both namespaces");
   app.add_option("--delay-us", delay_us, "of each packet, each way")->check(CLI::Range(0, 10'000'000));
   app.add_option("--loss", settings.loss, "probability, each way")->check(CLI::Range(0.0, 1.0));
+  app.add_option("--overtaking", settings.overtaking, "probability that a packet overtakes those under way, each way")
+      ->check(CLI::Range(0.0, 1.0));
   app.add_option("--packets", settings.packets, "that are under way at most, each way")
       ->check(CLI::Range(1, 1'000'000));
   app.add_option("--seed", settings.seed, "of the losses");

@@ -9,7 +9,9 @@
 #include <fstream>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "baton/os/clock.hpp"
@@ -48,6 +50,21 @@ void wait_for(SyncPage& sync, Condition&& condition, const char* what) {
     if (os::monotonic_ns() > end) throw std::runtime_error(what);
     std::this_thread::sleep_for(500us);
   }
+}
+
+/// Bytes that this host has sent to the other one, headers included: those of all devices but the loopback (proc_pid_net(5)). 0: unknown.
+std::uint64_t wire_bytes() {
+  std::ifstream file("/proc/self/net/dev");
+  std::uint64_t sum = 0;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(':');
+    if (colon == std::string::npos || line.find("lo:") != std::string::npos) continue;
+    std::istringstream fields(line.substr(colon + 1));
+    std::uint64_t value = 0;
+    for (int i = 0; i < 9; ++i) fields >> value;  // eight of reception, then the bytes that were sent
+    sum += value;
+  }
+  return sum;
 }
 
 std::byte filling(std::uint64_t sequence) { return static_cast<std::byte>(sequence * 7 + 1); }
@@ -215,6 +232,7 @@ class PublisherRun : Receiver {
         sync_, [&] { return sync_.publishers_ready.load(std::memory_order_relaxed) >= plan_.publishers; },
         "not all publishers started");
 
+    const std::uint64_t wire = wire_bytes();
     const Usage begin = usage_now();
     std::vector<std::int64_t> fill, publish;
     fill.reserve(plan_.messages);
@@ -246,6 +264,7 @@ class PublisherRun : Receiver {
         sync_, [&] { return sync_.subscribers_done.load(std::memory_order_relaxed) >= plan_.subscribers; },
         "the subscribers did not finish");
     out["usage"] = usage_between(begin, usage_now());
+    if (!plan_.hosts.empty()) out["wire_bytes"] = wire_bytes() - wire;
     return out;
   }
 

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # The long version of the tests: every fuzzer for ten CPU-minutes (FUZZ_SECONDS), every multi-process test ROUNDS times with
 # crash points compiled in, 10,000 random kills of processes that share objects, an hour of rclpy processes with libbaton_heap.so among plain
-# ones that are killed (MIX_SECONDS), and all of it once more under the address sanitizer; every attack of the hostile peer at length, and
-# 1,000 kills of roscpp nodes and their master (ROS1_KILLS), and of nodes with types of Baton, 200 programs that `baton migrate` rewrites (MIGRATE_SEEDS), a million kills and disconnections in the swarm (SWARM_KILLS). The swarm says every minute how far it is; what it began with (--seed)
-# stands in the first line of a failure.
+# ones that are killed (MIX_SECONDS), and all of it once more under the address sanitizer; every attack of the hostile peer at length, the bad
+# days of hosts behind a link with longer cuts and more kills, and 1,000 kills of roscpp nodes and their master (ROS1_KILLS), and of nodes with
+# types of Baton, 200 programs that `baton migrate` rewrites (MIGRATE_SEEDS), a million kills and disconnections in the swarm (SWARM_KILLS). The
+# swarm says every minute how far it is; what it began with (--seed) stands in the first line of a failure.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 rounds=${ROUNDS:-10}
@@ -24,6 +25,7 @@ if [ -x .venv-ros2/bin/python ] && [ -e build/dev/lib/libbaton_heap.so ]; then
 fi
 step scripts/build.sh release
 step env BATON_HOSTILE=long .venv/bin/python -m pytest -q tests/hostile
+step env BATON_LONG_TEST=1 .venv/bin/python -m pytest -q -rA link/tests/bad_days_test.py
 if [ -x /usr/bin/rosmaster ] && [ -e build/release/lib/libbaton_roscpp.so ]; then
   step .venv/bin/python ros1/tests/kill_run.py --kills "${ROS1_KILLS:-1000}"
   step .venv/bin/python ros1/tests/kill_run.py --kills "${ROS1_KILLS:-1000}" --kind tzc

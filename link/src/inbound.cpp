@@ -100,7 +100,7 @@ struct InboundChannel::Sign final : Arriving {
 namespace {
 /// How long a chunk waits for its publisher, and a new publisher for its first subscription.
 constexpr std::chrono::seconds kUnknown{10}, kFirstReaders{1};
-/// How long a request waits until its response can travel.
+/// How long a request waits until a server here has it, and until its response can travel.
 constexpr std::chrono::seconds kAnswerable{10};
 }  // namespace
 
@@ -243,7 +243,8 @@ bool InboundChannel::deliver(const Gid& host, Arriving& arriving) {
 void InboundChannel::add(const std::shared_ptr<transport::Writer>& writer, bool first_readers) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto now = std::chrono::steady_clock::now();
-  writers_[writer->gid()] = {writer, first_readers ? now + kFirstReaders : now};
+  const std::chrono::seconds wait = answerable_ ? kAnswerable : kFirstReaders;
+  writers_[writer->gid()] = {writer, first_readers ? now + wait : now};
 }
 
 void InboundChannel::remove(const Gid& publisher) {

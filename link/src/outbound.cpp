@@ -58,8 +58,8 @@ struct SentSign final : Outgoing {
 constexpr std::size_t kSmallBytes = std::size_t{64} << 10, kMostCopiedBytes = std::size_t{16} << 20;
 /// What the first call knows may be older than the message.
 constexpr int kCallsToDecide = 2;
-/// How long a publisher may take to connect to a reader that replaces another.
-constexpr std::chrono::seconds kReplaced{1};
+/// How long a publisher may take to connect to a reader that replaces another: one that takes longer is stopped.
+constexpr std::chrono::seconds kReplaced{30};
 
 }  // namespace
 
@@ -75,6 +75,7 @@ TopicSource::TopicSource(std::string topic, std::shared_ptr<transport::Reader> r
 bool TopicSource::replace(std::shared_ptr<transport::Reader> reader) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (before_) return false;
+  reader_->stop_matching();
   before_ = std::move(reader_);
   reader_ = std::move(reader);
   replaced_ = std::chrono::steady_clock::now();
@@ -136,7 +137,7 @@ std::shared_ptr<const Outgoing> TopicSource::next_sign() {
 bool TopicSource::empty() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (reader_->has_data() || (before_ && before_->has_data())) return false;
-  return unsent_signs_.empty() && !undecided_;
+  return unsent_signs_.empty() && !undecided_ && !newer_;
 }
 
 void TopicSource::set_clients(std::set<Gid> clients) {
@@ -176,29 +177,63 @@ std::shared_ptr<const Outgoing> TopicSource::outgoing(transport::TakenSample sam
   return std::make_shared<SentCopy>(*sent, copied_bytes_);
 }
 
+/// With mutex_. Whether the new reader has every publisher that the one before has: nothing comes to that one alone any more.
+bool TopicSource::is_replaced() const {
+  const std::map<Gid, bool> now = reader_->publishers();
+  const auto connected = [&](const auto& publisher) {
+    const auto found = now.find(publisher.first);
+    return found != now.end() && found->second;
+  };
+  const std::map<Gid, bool> before = before_->publishers();
+  return std::all_of(before.begin(), before.end(), connected) ||
+         std::chrono::steady_clock::now() - replaced_ >= kReplaced;
+}
+
 /// With mutex_. The next message of the readers, in the order of each publisher.
 Result<transport::TakenSample> TopicSource::take_next() {
-  if (before_) {
-    // First whether the new one gets everything that is published from now on, then whether this one has more.
-    const bool is_replaced =
-        reader_->matched() >= before_->matched() || std::chrono::steady_clock::now() - replaced_ >= kReplaced;
-    Result<transport::TakenSample> taken = before_->take();
-    if (taken && *taken) taken_[taken->publisher()] = taken->sequence();
-    if (!taken || *taken || !is_replaced) return taken;
-    if (wait_set_ != nullptr) wait_set_->remove(before_);
-    lost_before_ += before_->statuses().lost_total;
-    before_.reset();
-  }
   for (;;) {
+    if (before_) {
+      // First whether the new one gets everything that is published from now on, then whether this one has more.
+      const bool replaced = is_replaced();
+      Result<transport::TakenSample> taken = before_->take();
+      if (!taken) return taken;
+      if (*taken) {
+        if (is_new(*taken)) return taken;
+        continue;
+      }
+      if (replaced) {
+        if (wait_set_ != nullptr) wait_set_->remove(before_);
+        lost_before_ += before_->statuses().lost_total;
+        before_.reset();
+      }
+    }
+    if (newer_) {
+      transport::TakenSample taken = std::move(newer_);
+      if (is_new(taken)) return taken;
+    }
     Result<transport::TakenSample> taken = reader_->take();
-    if (!taken || !*taken || taken_.empty()) return taken;
-    const auto before = taken_.find(taken->publisher());
-    if (before == taken_.end()) return taken;
-    if (taken->sequence() > before->second) {
-      taken_.erase(before);
+    if (!taken || !*taken) return taken;
+    if (before_) {
+      newer_ = std::move(*taken);  // what its publisher published before it lies in the reader before by now
+    } else if (is_new(*taken)) {
       return taken;
     }
   }
+}
+
+/// With mutex_. Whether no other reader had this message.
+bool TopicSource::is_new(const transport::TakenSample& sample) {
+  if (before_) {
+    std::uint64_t& last = taken_[sample.publisher()];
+    if (sample.sequence() <= last) return false;
+    last = sample.sequence();
+    return true;
+  }
+  const auto before = taken_.find(sample.publisher());
+  if (before == taken_.end()) return true;
+  if (sample.sequence() <= before->second) return false;
+  taken_.erase(before);  // all that follow are new, too
+  return true;
 }
 
 /// The oldest message whose publisher is decided about. An empty sample: there is none now; `waits`: because it must wait.

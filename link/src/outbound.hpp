@@ -53,6 +53,8 @@ class TopicSource final : public Source {
   std::shared_ptr<const Outgoing> next_sign();
   bool is_decided(const Gid& publisher) const;
   Result<transport::TakenSample> take(bool& waits);
+  bool is_replaced() const;
+  bool is_new(const transport::TakenSample& sample);
   Result<transport::TakenSample> take_next();
   void wait_for(const std::shared_ptr<transport::Reader>& reader);
 
@@ -64,10 +66,11 @@ class TopicSource final : public Source {
   Tally tally_;
   mutable std::mutex mutex_;
   std::shared_ptr<transport::Reader> reader_;
-  // Until reader_ is connected to as many publishers, and this one is empty. Messages that come to both are sent once.
+  // Until reader_ is connected to all its publishers, and this one is empty. Messages that come to both are sent once.
   std::shared_ptr<transport::Reader> before_;
   std::chrono::steady_clock::time_point replaced_;
-  std::map<Gid, std::uint64_t> taken_;  // while there was another reader: the last number of each publisher
+  transport::TakenSample newer_;        // of reader_; waits until before_ is empty once more
+  std::map<Gid, std::uint64_t> taken_;  // since there was another reader: the last number of each publisher
   std::uint64_t lost_before_ = 0;
   transport::WaitSet* wait_set_ = nullptr;  // that waits for the readers
   transport::TakenSample undecided_;

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
+#include <numeric>
 #include <thread>
 
 #include "endpoint_test_support.hpp"
@@ -205,6 +207,56 @@ TEST_F(OutboundOf, AReaderThatReplacesAnotherOneLosesAndDoublesNothing) {
   EXPECT_EQ(source_->readers(), std::set<Gid>{second->gid()});
   EXPECT_EQ(source_->lost(), 0U);
   EXPECT_TRUE(source_->empty());
+}
+
+TEST_F(OutboundOf, AReaderThatReplacesAnotherOneWaitsForEachOfItsPublishers) {
+  open(64);
+  transport::Participant::ReaderOptions reading;
+  reading.topic = "/bytes";
+  reading.type.name = "a/Bytes";
+  reading.type.skeleton_bytes = 64;
+  reading.qos.depth = 2000;
+  reading.qos.held = kHeld;
+  reading.qos.reliability = Reliability::kBestEffort;
+  const std::shared_ptr<transport::Reader> second = *participant_->create_reader(reading);
+  transport::Participant::WriterOptions writing;
+  writing.topic = "/bytes";
+  writing.type = reading.type;
+  writing.qos.depth = 1000;
+  writing.qos.reliability = Reliability::kBestEffort;
+  const auto of_second = *participant_->create_writer(writing);
+  ASSERT_TRUE(transport::test::eventually([&] { return second->matched() == 2; }));
+  second->stop_matching();  // as if the next publisher were slow to connect to it
+  writing.qos.reliability = Reliability::kReliable;
+  std::shared_ptr<transport::Writer> slow = *participant_->create_writer(writing);
+  ASSERT_TRUE(transport::test::eventually([&] { return slow->matched() == 1; }));
+  source_->set_publishers({writer_->gid(), slow->gid()}, set_of({writer_->gid(), slow->gid()}));
+  // Both readers have two publishers now, and not the same.
+  ASSERT_TRUE(source_->replace(second));
+  for (int i = 0; i < 5; ++i) {
+    publish(2);
+    EXPECT_EQ(take_all(), Source::Found::kNothing);
+    publish(1);
+    std::swap(writer_, slow);
+    publish(3);
+    std::swap(writer_, slow);
+    EXPECT_EQ(take_all(), Source::Found::kNothing);
+  }
+  EXPECT_EQ(source_->readers().size(), 2U);
+  std::map<Gid, std::vector<std::uint64_t>> got;
+  for (const auto& chunk : chunks_) {
+    memory::ChunkHeader header;
+    std::memcpy(&header, chunk->bytes, sizeof header);
+    Gid publisher;
+    std::memcpy(publisher.data(), header.publisher_id, publisher.size());
+    got[publisher].push_back(header.sequence);
+  }
+  std::vector<std::uint64_t> all(15);
+  std::iota(all.begin(), all.end(), 1);
+  EXPECT_EQ(got, (std::map<Gid, std::vector<std::uint64_t>>{{writer_->gid(), all}, {slow->gid(), all}}));
+  slow.reset();
+  EXPECT_EQ(take_all(), Source::Found::kNothing);
+  EXPECT_EQ(source_->readers(), std::set<Gid>{second->gid()});
 }
 
 }  // namespace

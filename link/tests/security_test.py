@@ -51,6 +51,7 @@ def test_words_of_a_message_are_on_the_line_only_without_security(hosts, enclave
     recorded = tmp_path / "recorded"
     ready(c.python(RELAY, a.address, str(recorded)))
     a.link(more=("--security", str(enclaves / "robot")) if secured else ())
+    assert a.says("listens on port 22700" + (", with TLS" if secured else ""))  # the relay connects once, at once
     b.link(c, more=("--security", str(enclaves / "viewer")) if secured else ())
     listener = b.python(HEAR, "message 99", "transient_local")
     ready(listener)
@@ -61,7 +62,6 @@ def test_words_of_a_message_are_on_the_line_only_without_security(hosts, enclave
     assert len(line) > 100 * 128
     for words in (b"message 50", b"std_msgs", b"chatter", b"btnlink"):
         assert (words in line) != secured, words
-    assert a.says("listens on port 22700" + (", with TLS" if secured else ""))
     assert "warning" not in a.log_text() + b.log_text()
 
 

@@ -112,6 +112,26 @@ TEST(Endpoints, SeveralWritersAreMergedBySourceTime) {
   EXPECT_EQ(take(*reader), kNothing);
 }
 
+TEST(Endpoints, AReaderThatMatchesNoMoreKeepsItsPublishersAndGetsNoOthers) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  auto early = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*reader, 1));
+  EXPECT_EQ(reader->publishers(), (std::map<Gid, bool>{{early->gid(), true}}));
+  reader->stop_matching();
+  const auto late = make_writer(*participant, "t");
+  const auto other = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*other, 2));
+  EXPECT_EQ(other->publishers(), (std::map<Gid, bool>{{early->gid(), true}, {late->gid(), true}}));
+  EXPECT_EQ(late->matched_readers(), std::vector<Gid>{other->gid()});
+  publish(*late, 1).or_throw();
+  publish(*early, 2).or_throw();
+  EXPECT_EQ(take(*reader), 2U);
+  early.reset();
+  EXPECT_TRUE(eventually([&] { return reader->publishers().empty(); }));
+}
+
 TEST(Endpoints, WhoTakesFromOneWriterLeavesTheMessagesOfTheOthers) {
   TestDomain domain;
   const auto participant = domain.join();

@@ -398,6 +398,24 @@ Result<int> Reader::Impl::pollable_fd() {
       }));
 }
 
+std::map<Gid, bool> Reader::Impl::publishers() const {
+  std::map<Gid, bool> out;
+  if (forked()) return out;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  for (const ConnectionRef& ref : connections_) {
+    const ReaderConnection::State state = ref->state.load(std::memory_order_relaxed);
+    if (state == ReaderConnection::State::kLive || state == ReaderConnection::State::kAttaching)
+      out.emplace(ref->writer, state == ReaderConnection::State::kLive);
+  }
+  return out;
+}
+
+void Reader::Impl::stop_matching() noexcept {
+  if (forked()) return;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  matches_ = false;
+}
+
 [[gnu::hot]] Statuses Reader::Impl::statuses() const {
   if (forked()) return {};
   const std::lock_guard<os::PiMutex> lock(mutex_);

@@ -35,6 +35,8 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   std::size_t unread() const;
   bool awaits_memory(const Gid& publisher) const;
   std::uint32_t matched() const;
+  std::map<Gid, bool> publishers() const;
+  void stop_matching() noexcept;
   void expel(const Gid& publisher, const std::string& what) noexcept;
   Statuses statuses() const;
   std::int64_t newest_ns() const;
@@ -140,6 +142,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
 
   mutable os::PiMutex mutex_;
   bool closed_ = false;
+  bool matches_ = true;
   std::vector<ConnectionRef> connections_;
   std::map<Gid, ReaderConnection*> by_writer_;  // connections that are attaching or live
   std::uint64_t discarded_ =

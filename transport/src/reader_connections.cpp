@@ -36,7 +36,7 @@ std::size_t Reader::Impl::connection_bytes() const noexcept {
 Result<void> Reader::Impl::begin_attach(PeerId peer, const Gid& writer, const QoS& offered, Charge charge) {
   {
     const std::lock_guard<os::PiMutex> lock(mutex_);
-    if (closed_ || find(writer) != nullptr) return {};
+    if (closed_ || !matches_ || find(writer) != nullptr) return {};
   }
   // Made without the lock, which take() needs. No other thread attaches this pair: the participant's lock is held.
   const std::uint32_t entries = Layout::entries_for(options_.qos.depth, options_.qos.held);
@@ -60,7 +60,7 @@ Result<void> Reader::Impl::begin_attach(PeerId peer, const Gid& writer, const Qo
   Payload payload = encode(frame);
   std::vector<os::SharedFd> fds{std::make_shared<const os::UniqueFd>(std::move(segment->fd))};
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (closed_) return {};
+  if (closed_ || !matches_) return {};
   if (connections_.size() == connections_.capacity()) connections_.reserve(2 * connections_.size() + 4);
   // So that ending a connection never needs memory: orphan().
   if (const std::size_t most = std::min(kMostInterrupted, interrupted_.size() + connections_.size() + 1);

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -343,6 +344,11 @@ class Reader {
   /// set wakes when it has arrived. Thread-safe.
   bool awaits_memory(const Gid& publisher) const;
   std::uint32_t matched() const;
+  /// Its publishers; false: of these, it is still connecting to this one. Thread-safe.
+  std::map<Gid, bool> publishers() const;
+  /// From now on connects to no further publisher, and to none of its own again. For a caller that replaces this reader by
+  /// another one and must know when it has all publishers of this one. Thread-safe.
+  void stop_matching() noexcept;
   Statuses statuses() const;
   /// When the newest message that reached this reader was published, CLOCK_MONOTONIC, taken or not; 0: no message yet.
   std::int64_t newest_ns() const;

@@ -53,7 +53,7 @@ def hosts(tmp_path: Path) -> Iterator[Callable[..., list[Host]]]:
                 ip("-n", bridge, "link", "set", "br0", "up")
             for i in range(count):
                 spaces.append(f"{prefix}h{i}")
-                made.append(Host(i, "abc"[i] * 3, spaces[-1], f"10.98.0.{i + 1}", tmp_path / "abc"[i], bridge))
+                made.append(Host(i, "abcd"[i] * 3, spaces[-1], f"10.98.0.{i + 1}", tmp_path / "abcd"[i], bridge))
                 made[-1].appear()
         except (OSError, subprocess.CalledProcessError) as error:
             pytest.skip(f"this machine permits no new network namespaces: {getattr(error, 'stderr', error)}")

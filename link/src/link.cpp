@@ -218,6 +218,7 @@ class Link::Impl {
     ros2.domain = options_.ros2_domain;
     ros2.peers = options_.peers;
     ros2.interface = options_.interface;
+    ros2.security = options_.security;
     Result<void> opened = made->open(std::move(engine), options_.ros2 ? &ros2 : nullptr);
     if (!opened) return opened;
     Carrier* carrier = made.get();
@@ -286,7 +287,7 @@ Result<int> ros2_domain_of(const Options& options) {
 Result<std::unique_ptr<Link>> Link::start(const Options& given) {
   Options options = given;
   if (options.ros2) {
-    if (Result<void> available = ros2_side_available(); !available) return available.error();
+    if (Result<void> available = ros2_side_available(options.security); !available) return available.error();
     const Result<int> domain = ros2_domain_of(options);
     if (!domain) return domain.error();
     options.ros2_domain = *domain;

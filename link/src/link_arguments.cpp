@@ -127,7 +127,8 @@ const char* const kUsage =
     "  --host-name NAME    by which the other hosts know this one; default: the machine's name\n"
     "  --security DIR      encrypt, and connect only to hosts with a certificate of one CA: an enclave of SROS 2, "
     "with\n"
-    "                      cert.pem, key.pem and identity_ca.cert.pem\n"
+    "                      cert.pem, key.pem and identity_ca.cert.pem; with --ros2 also permissions_ca.cert.pem,\n"
+    "                      governance.p7s and permissions.p7s\n"
     "  --ros2              join ROS 2 nodes that have no Baton, too\n"
     "  --ros2-domain N     of these nodes; default: ROS_DOMAIN_ID or 0\n"
     "  --help              print this\n";

@@ -13,7 +13,8 @@
 
 namespace {
 
-constexpr std::chrono::seconds kEnd{5};
+/// Longer than a DDS writer waits for the acknowledgement of its last messages (5 s).
+constexpr std::chrono::seconds kEnd{10};
 
 void print(const baton::transport::Diagnostic& diagnostic) {
   using Level = baton::transport::Diagnostic::Level;
@@ -63,7 +64,9 @@ int main(int argc, char** argv) {
   // gives up the role and the memory of a process that ends without it.
   std::thread([] {
     std::this_thread::sleep_for(kEnd);
-    std::fputs("baton link: error: a name server does not answer; ended without it\n", stderr);
+    std::fputs(
+        "baton link: error: does not end in time, perhaps because a name server does not answer; ended at once\n",
+        stderr);
     std::_Exit(1);
   }).detach();
   link->reset();

@@ -4,7 +4,7 @@
 
 namespace baton::link {
 
-Result<void> ros2_side_available() {
+Result<void> ros2_side_available(const std::string&) {
   return Error{Errc::unsupported,
                "this link has no side towards ROS 2 nodes without Baton: run `baton link --ros2` of a build that found "
                "Cyclone DDS "
@@ -13,7 +13,7 @@ Result<void> ros2_side_available() {
 
 Result<std::unique_ptr<Ros2Side>> make_ros2_side(std::shared_ptr<transport::Participant>, std::shared_ptr<Saying>,
                                                  const Ros2Options&) {
-  return ros2_side_available().error();
+  return ros2_side_available({}).error();
 }
 
 }  // namespace baton::link

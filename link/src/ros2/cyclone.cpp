@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 
 #include "ros2/dds.hpp"
@@ -28,8 +29,6 @@ namespace {
 using Level = transport::Diagnostic::Level;
 
 constexpr dds_duration_t kMaxBlocking = DDS_MSECS(100);
-/// Of Cyclone, for which number is free in this process; the network sees ExternalDomainId.
-constexpr dds_domainid_t kDomainHere = 230;
 constexpr std::size_t kEncodingBytes = 4;
 
 struct Data {
@@ -205,7 +204,10 @@ void on_log(void* say, const dds_log_data_t* data) {
 
 Error failed(const std::string& what, dds_return_t code) {
   return {code == DDS_RETCODE_OUT_OF_RESOURCES ? Errc::out_of_memory : Errc::system,
-          what + ": Cyclone DDS: " + dds_strretcode(code)};
+          what + ": Cyclone DDS: " + dds_strretcode(code) +
+              (code == DDS_RETCODE_NOT_ALLOWED_BY_SECURITY
+                   ? "; the enclave's permissions.p7s and governance.p7s say what is (ros2 security create_permission)"
+                   : "")};
 }
 
 class Entity {
@@ -449,6 +451,42 @@ class CycloneReader final : public DdsReader {
   Gid gid_{};
 };
 
+// --- security ---
+
+/// A file of an enclave, and the property of the participant that names it (DDS Security 1.1, sections 8.3 to 8.5).
+struct SecurityFile {
+  const char *name, *property;
+};
+constexpr SecurityFile kSecurityFiles[] = {{"identity_ca.cert.pem", "dds.sec.auth.identity_ca"},
+                                           {"cert.pem", "dds.sec.auth.identity_certificate"},
+                                           {"key.pem", "dds.sec.auth.private_key"},
+                                           {"permissions_ca.cert.pem", "dds.sec.access.permissions_ca"},
+                                           {"governance.p7s", "dds.sec.access.governance"},
+                                           {"permissions.p7s", "dds.sec.access.permissions"}};
+
+/// Cyclone's plug-ins: their name in properties, their library, and the end of the names of its functions.
+struct SecurityPlugin {
+  const char *property, *library, *functions;
+};
+constexpr SecurityPlugin kSecurityPlugins[] = {{"dds.sec.auth", "libdds_security_auth.so", "authentication"},
+                                               {"dds.sec.access", "libdds_security_ac.so", "access_control"},
+                                               {"dds.sec.crypto", "libdds_security_crypto.so", "crypto"}};
+
+std::filesystem::path plugin_file(const SecurityPlugin& plugin) {
+  return std::filesystem::path(BATON_DDS_PLUGINS) / plugin.library;
+}
+
+void secure(dds_qos_t* qos, const std::string& directory) {
+  for (const SecurityFile& file : kSecurityFiles)
+    dds_qset_prop(qos, file.property, ("file:" + std::string(std::filesystem::path(directory) / file.name)).c_str());
+  for (const SecurityPlugin& plugin : kSecurityPlugins) {
+    const std::string library = std::string(plugin.property) + ".library";
+    dds_qset_prop(qos, (library + ".path").c_str(), plugin_file(plugin).c_str());
+    dds_qset_prop(qos, (library + ".init").c_str(), ("init_" + std::string(plugin.functions)).c_str());
+    dds_qset_prop(qos, (library + ".finalize").c_str(), ("finalize_" + std::string(plugin.functions)).c_str());
+  }
+}
+
 // --- the participant ---
 
 class CycloneDds final : public Dds {
@@ -463,13 +501,18 @@ class CycloneDds final : public Dds {
   Result<void> start(const DdsOptions& options, const std::string& configuration) {
     dds_set_log_sink(on_log, &say_);
     dds_set_trace_sink(on_log, &say_);
-    domain_ = Entity(dds_create_domain(kDomainHere, configuration.c_str()));
+    // The permissions of an enclave are for domains by this number.
+    const auto domain = static_cast<dds_domainid_t>(options.domain);
+    domain_ = Entity(dds_create_domain(domain, configuration.c_str()));
     if (domain_.get() < 0) return failed("cannot start DDS for ROS 2 (peers, interface)", domain_.get());
     const QosHandle handle;
     dds_qset_userdata(handle.qos, options.user_data.data(), options.user_data.size());
-    participant_ = Entity(dds_create_participant(kDomainHere, handle.qos, nullptr));
+    if (!options.security.empty()) secure(handle.qos, options.security);
+    participant_ = Entity(dds_create_participant(domain, handle.qos, nullptr));
     if (participant_.get() < 0) {
-      return failed("cannot join the domain " + std::to_string(options.domain) + " of ROS 2", participant_.get());
+      return failed("cannot join the domain " + std::to_string(options.domain) + " of ROS 2" +
+                        (options.security.empty() ? "" : " with the files of '" + options.security + "'"),
+                    participant_.get());
     }
     gid_ = gid_of(participant_.get());
     for (const auto& [entity, topic] : {std::pair(&writers_, DDS_BUILTIN_TOPIC_DCPSPUBLICATION),
@@ -637,6 +680,22 @@ Result<std::string> configuration_of(const DdsOptions& options) {
 }
 
 }  // namespace
+
+Result<void> check_security(const std::string& directory) {
+  std::error_code ignored;
+  for (const SecurityFile& file : kSecurityFiles) {
+    const std::filesystem::path path = std::filesystem::path(directory) / file.name;
+    if (std::filesystem::is_regular_file(path, ignored)) continue;
+    return Error{Errc::invalid_argument, "--security with --ros2: there is no file '" + path.string() +
+                                             "'; `ros2 security create_enclave` makes it"};
+  }
+  for (const SecurityPlugin& plugin : kSecurityPlugins) {
+    if (std::filesystem::is_regular_file(plugin_file(plugin), ignored)) continue;
+    return Error{Errc::unsupported, "--security with --ros2: Cyclone DDS has no plug-in '" +
+                                        plugin_file(plugin).string() + "'; start the link without --ros2"};
+  }
+  return {};
+}
 
 Result<std::unique_ptr<Dds>> make_dds(const DdsOptions& options) {
   const Result<std::string> configuration = configuration_of(options);

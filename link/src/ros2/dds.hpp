@@ -82,12 +82,17 @@ struct DdsOptions {
   std::vector<std::string> peers;
   std::string interface;
   std::string user_data;  ///< of the participant
+  std::string
+      security;  ///< folder of an enclave of SROS 2 (DDS Security), checked by check_security(); empty: in the clear
   /// Called by any thread: other endpoints or participants, or matches, have changed.
   std::function<void()> changed;
   /// Called by any thread, at any rate.
   std::function<void(transport::Diagnostic::Level, std::string)> say;
 };
 
+/// Whether the folder has the files of an enclave, by their names alone. Errors: invalid_argument (names the file), unsupported (Cyclone's
+/// plug-ins are missing).
+Result<void> check_security(const std::string& directory);
 /// Errors: invalid_argument (an option, named), system.
 Result<std::unique_ptr<Dds>> make_dds(const DdsOptions& options);
 

@@ -22,6 +22,7 @@ struct Ros2Options {
   int domain = 0;                  ///< of ROS
   std::vector<std::string> peers;  ///< hosts that are asked beside multicast, HOST or HOST:PORT; the port is not used
   std::string interface;           ///< name or address; empty: the DDS's choice
+  std::string security;            ///< folder of an enclave of SROS 2 (DDS Security); empty: in the clear
   transport::Gid host{};           ///< this host's id in the link
   std::function<void()> changed;   ///< called by any thread when step() has something to do
 };
@@ -42,8 +43,9 @@ class Ros2Side {
   virtual const std::set<transport::Gid>& publishers() const = 0;
 };
 
-/// Error unsupported: this library is built without Cyclone DDS; the text names the program that has it.
-Result<void> ros2_side_available();
+/// Errors: unsupported (this library is built without Cyclone DDS; the text names the program that has it), and with `security`
+/// invalid_argument (a file is missing, named).
+Result<void> ros2_side_available(const std::string& security);
 /// Errors: those of ros2_side_available(), invalid_argument (an option, named), system.
 Result<std::unique_ptr<Ros2Side>> make_ros2_side(std::shared_ptr<transport::Participant> participant,
                                                  std::shared_ptr<Saying> saying, const Ros2Options& options);

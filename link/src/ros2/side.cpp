@@ -134,6 +134,7 @@ class Side final : public Ros2Side {
     dds.domain = options_.domain;
     dds.peers = options_.peers;
     dds.interface = options_.interface;
+    dds.security = options_.security;
     dds.user_data = kRosKey + "=/;" + kHostKey + "=" + hexadecimal(options_.host) + ";";
     dds.changed = [this] {
       dirty_.store(true, std::memory_order_release);  // pairs with the exchange in step()
@@ -159,7 +160,9 @@ class Side final : public Ros2Side {
     Result<std::unique_ptr<DdsWriter>> out = dds_->open_writer(end);
     if (!out) return out.error();
     nodes_out_ = std::move(*out);
-    saying_->say(Level::kInfo, Errc{}, "joins ROS 2 nodes of domain " + std::to_string(options_.domain));
+    saying_->say(Level::kInfo, Errc{},
+                 "joins ROS 2 nodes of domain " + std::to_string(options_.domain) +
+                     (options_.security.empty() ? "" : ", with DDS Security"));
     return {};
   }
 
@@ -308,7 +311,7 @@ class Side final : public Ros2Side {
     Result<std::unique_ptr<DdsWriter>> writer = dds_->open_writer(opened);
     if (!writer) {
       saying_->say_rarely("ROS 2 writer " + end.topic, Level::kError, writer.error().code, writer.error().message);
-      return true;
+      return false;  // at the next step it is tried again, which need not be soon
     }
     Out& out = outs_[end.gid];
     out.writer = std::move(*writer);
@@ -606,7 +609,8 @@ class Side final : public Ros2Side {
     ins_.erase(in);
   }
 
-  bool open_reader(const Group& group, InTopic& topic) {
+  /// If it fails, it is tried again at the next step, which need not be soon.
+  void open_reader(const Group& group, InTopic& topic) {
     DdsEnd end;
     end.topic = dds_topic(group.topic);
     end.type = dds_type(group.type);
@@ -617,10 +621,9 @@ class Side final : public Ros2Side {
         keep_all(end), [arrivals = topic.arrivals](DdsMessage message) { arrivals->arrived(std::move(message)); });
     if (!reader) {
       saying_->say_rarely("ROS 2 reader " + group.topic, Level::kError, reader.error().code, reader.error().message);
-      return false;
+      return;
     }
     topic.reader = std::move(*reader);
-    return true;
   }
 
   bool inward(const View& view) {
@@ -660,7 +663,7 @@ class Side final : public Ros2Side {
         continue;
       }
       if (!std::exchange(in.joined, true)) topic.arrivals->add(gid, in.publisher);
-      if (!topic.reader) again = !open_reader(each.group, topic) || again;
+      if (!topic.reader) open_reader(each.group, topic);
     }
     for (auto& [group, topic] : in_topics_) {
       const std::string name = dds_topic(group.topic);
@@ -742,7 +745,9 @@ class Side final : public Ros2Side {
 }  // namespace
 }  // namespace ros2
 
-Result<void> ros2_side_available() { return {}; }
+Result<void> ros2_side_available(const std::string& security) {
+  return security.empty() ? Result<void>() : ros2::check_security(security);
+}
 
 Result<std::unique_ptr<Ros2Side>> make_ros2_side(std::shared_ptr<transport::Participant> participant,
                                                  std::shared_ptr<Saying> saying, const Ros2Options& options) {

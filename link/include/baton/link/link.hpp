@@ -34,8 +34,9 @@ struct Options {
   bool multicast = true;
   std::string host_name;  ///< by which the others know this host; empty: the machine's name
   /// Folder of an SROS 2 enclave: cert.pem, key.pem, identity_ca.cert.pem. Connections between hosts are encrypted (TLS 1.3), and both ends
-  /// show a certificate that the identity CA has signed; others are refused. Empty: neither. Only the program baton_link of a build
-  /// with OpenSSL can: elsewhere start() returns the error unsupported.
+  /// show a certificate that the identity CA has signed; others are refused. With `ros2` DDS is secured as well (DDS Security 1.1), which
+  /// needs permissions_ca.cert.pem, governance.p7s and permissions.p7s, too. Empty: neither. Only the program baton_link of a build with
+  /// OpenSSL can: elsewhere start() returns the error unsupported.
   std::string security;
   /// Joins ROS 2 nodes that have no Baton, too, by DDS over UDP. Only the program baton_link of a build with Cyclone DDS can:
   /// elsewhere start() returns the error unsupported.

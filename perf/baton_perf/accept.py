@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 import subprocess
 import tomllib
 from dataclasses import fields, replace
@@ -16,7 +17,7 @@ from . import figures, peers, session, tables
 from .experiments import EXPERIMENTS
 from .peers import Peer
 from .recording import Recording
-from .runs import Cell
+from .runs import Cell, RunFailed
 from .verdicts import Row
 
 CRITERIA = Path(__file__).with_name("criteria.toml")
@@ -27,6 +28,7 @@ KINDS = {
     "value": {"metric", "cell", "a", "bar"},
     "peers": {"metric", "experiment"},
     "program": {"program"},
+    "touch": {"peer", "bytes", "role", "pages", "lines", "today"},
 }
 OPTIONAL = {"id", "source", "kind", "bar", "smallest", "not_worse", "own", "peers", "without", "arguments"}
 
@@ -230,6 +232,27 @@ def printed_row(criterion: str, line: str) -> Row | None:
     if line.startswith(("PASS", "FAIL")):
         return Row(criterion, line[4:].strip(), None, "", "", line.startswith("PASS"))
     return None
+
+
+def count_touches(c: dict, console: Console) -> list[Row]:
+    """Judges a criterion of kind touch."""
+    from . import stepping, touch
+
+    found = _find(c["peer"])
+    if found is None:
+        return [Row(c["id"], c["source"], None, "", "", None, f"peer {c['peer']} is not built here: make peers")]
+    console.print(f"[dim]baton perf touch -p {c['peer']} -b {c['bytes']} ...[/]")
+    try:
+        stepping.check()
+        result = touch.touch(*found, c["bytes"])
+    except (RunFailed, stepping.CannotStep) as problem:
+        return [Row(c["id"], c["source"], None, "", "", None, str(problem))]
+    rows = []
+    for what, counts in (("pages", result.pages[c["role"]]), ("lines", result.lines[c["role"]])):
+        interval = figures.Interval(statistics.median_low(counts), counts[0], counts[-1], len(counts))
+        text = f"{c['source']}: {what}"
+        rows.append(Row(c["id"], text, interval, "", str(c[what]), interval.middle <= c[what]))
+    return rows
 
 
 def run_program(c: dict, console: Console) -> list[Row]:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
@@ -71,8 +72,11 @@ def cpus() -> list[int]:
     return sorted(os.sched_getaffinity(0))
 
 
-def perform(peer: Peer, variant: str, cell: Cell, timeout: float | None = None) -> dict:
-    """Runs all processes to their end and returns what they reported, or raises RunFailed."""
+Watch = Callable[[list[subprocess.Popen], str], None]  # called with the processes of a run, and its directory
+
+
+def perform(peer: Peer, variant: str, cell: Cell, timeout: float | None = None, watch: Watch | None = None) -> dict:
+    """Runs all processes to their end and returns what they reported, or raises RunFailed. `watch` is called once all have been started."""
     with tempfile.TemporaryDirectory(prefix="baton-perf-") as directory:
         plan = {key: value for key, value in asdict(cell).items() if key in PLAN_FIELDS}
         plan |= {"variant": variant, "directory": directory, "hosts": list(ADDRESSES) if cell.network else []}
@@ -82,7 +86,7 @@ def perform(peer: Peer, variant: str, cell: Cell, timeout: float | None = None) 
         started = time.time()
         timeline = Timeline() if cell.timeline else None
         with Load(cell.load), _place(cell) as place:
-            _run_processes(peer, cell, directory, timeout, timeline, place)
+            _run_processes(peer, cell, directory, timeout, timeline, place, watch)
             facts = place.facts()
         processes = [json.loads(file.read_text()) for file in sorted(Path(directory).glob("*_*.json"))]
         if not processes:
@@ -132,7 +136,13 @@ def copies_library(peer: Peer) -> Path:
 
 
 def _run_processes(
-    peer: Peer, cell: Cell, directory: str, timeout: float, timeline: Timeline | None, place: _Place
+    peer: Peer,
+    cell: Cell,
+    directory: str,
+    timeout: float,
+    timeline: Timeline | None,
+    place: _Place,
+    watch: Watch | None = None,
 ) -> None:
     environment = os.environ.copy()
     if cell.count_copies:
@@ -172,6 +182,8 @@ def _run_processes(
                     _wait_ready(Path(directory, "sync"), index + 1, end, processes)
             for index in range(0 if cell.connect_in_order else cell.publishers):
                 start("publisher", index, first)
+        if watch is not None:
+            watch(processes, directory)
         waiting = list(processes)
         while waiting:
             if timeline is not None:

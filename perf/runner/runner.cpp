@@ -18,6 +18,7 @@
 #include "baton/os/process.hpp"
 #include "baton/os/real_time.hpp"
 #include "live.hpp"
+#include "marks.hpp"
 #include "peer.hpp"
 #include "plan.hpp"
 #include "sync.hpp"
@@ -85,6 +86,7 @@ class Samples : public Receiver {
   }
 
   void message(const std::byte* data, std::size_t bytes) override {
+    baton_perf_mark(kMarkReceived, data);
     const std::int64_t received = os::monotonic_ns();
     Stamp stamp;
     if (bytes < kSmallestPayload) return refuse("shorter than a stamp");
@@ -277,12 +279,16 @@ class PublisherRun : Receiver {
     stamp.sequence = sequence;
     stamp.payload_bytes = size_of(plan_, sequence & ~kWarmUp);
     stamp.construct_ns = os::monotonic_ns();
+    baton_perf_mark(kMarkBegin, nullptr);
     std::byte* payload = end_->begin(stamp.payload_bytes);
+    baton_perf_mark(kMarkBegun, payload);
     stamp.fill_ns = os::monotonic_ns();
     std::memset(payload + sizeof stamp, static_cast<int>(filling(sequence)), stamp.payload_bytes - sizeof stamp);
     stamp.publish_ns = os::monotonic_ns();
     std::memcpy(payload, &stamp, sizeof stamp);
+    baton_perf_mark(kMarkPublish, payload);
     end_->publish(stamp.payload_bytes);
+    baton_perf_mark(kMarkPublished, payload);
     return {stamp.publish_ns - stamp.fill_ns, os::monotonic_ns() - stamp.publish_ns};
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the fuzzers' seeds, and cheap mutations of them, in the ordinary tests.
+// Runs a fuzzer's seeds, and cheap mutations of them, in the ordinary tests; of this room, and of link/.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -11,10 +11,10 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
-TEST(HandshakeFuzzer, SurvivesItsSeedsAndTheirMutations) {
+TEST(Fuzzer, SurvivesItsSeedsAndTheirMutations) {
   std::mt19937 random(20260101);
   std::size_t seeds = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(BATON_FUZZ_SEEDS "/handshake")) {
+  for (const auto& entry : std::filesystem::directory_iterator(BATON_FUZZ_SEEDS)) {
     std::ifstream file(entry.path(), std::ios::binary);
     const std::vector<std::uint8_t> seed{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
     SCOPED_TRACE(entry.path().filename().string());
@@ -29,5 +29,5 @@ TEST(HandshakeFuzzer, SurvivesItsSeedsAndTheirMutations) {
       LLVMFuzzerTestOneInput(mutated.data(), mutated.size());
     }
   }
-  EXPECT_GE(seeds, 10U);
+  EXPECT_GE(seeds, 3U);
 }

@@ -41,7 +41,8 @@ Examples:
   baton perf accept                # every performance criterion, PASS or FAIL
   baton perf limits                # what this machine can do at best
   baton perf robot                 # a TurtleBot brakes for a red light
-  baton perf slam                  # visual SLAM, stock and recompiled"""
+  baton perf slam                  # visual SLAM, stock and recompiled
+  baton perf touch                 # pages and cache lines of one message"""
 
 
 class Size(click.ParamType):
@@ -521,6 +522,64 @@ def report(recordings, clocks, out) -> None:
     click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB, self-contained")
 
 
+@command.command(epilog="\b\nExamples:\n  baton perf touch\n  baton perf touch -p baton -p serialized_shm -b 64K -v")
+@click.option(
+    "-p",
+    "--peer",
+    "names",
+    multiple=True,
+    default=("baton", "bare", "serialized_shm", "iceoryx", "iceoryx2"),
+    help="Peer or peer:variant; several times; default: Baton, a bare futex, the ring, iceoryx and iceoryx2, as far as they are built.",
+)
+@click.option("-b", "--bytes", "size", type=Size(), default="64", show_default=True)
+@click.option("-n", "--messages", type=click.IntRange(1), default=5, show_default=True)
+@click.option("-v", "--verbose", is_flag=True, help="Also by function, the first so many: -v. All: in the JSON file.")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="The picture; default out/perf/touch.svg")
+@click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="All counts, for a program.")
+@click.pass_context
+def touch(ctx, names, size, messages, verbose, plot, json_file) -> None:
+    """Count the pages and cache lines that one message touches, by single-stepping publisher and subscriber.
+
+    The counts do not depend on the machine's load. Pages of the kernel do not count, nor does the writing of the payload.
+    """
+    import json
+
+    from .. import stepping
+    from .. import touch as counting
+    from ..runs import RunFailed
+
+    console = _console()
+    try:
+        stepping.check()
+    except stepping.CannotStep as problem:
+        raise click.ClickException(str(problem)) from problem
+    given = ctx.get_parameter_source("names") != click.core.ParameterSource.DEFAULT
+    absent = {} if given else peer_list.why_absent(names)
+    for peer, why in absent.items():
+        console.print(f"[dim]{peer} is not counted: {why}[/]", highlight=False)
+    results = {}
+    for peer, variant in peer_list.choose([name for name in names if name not in absent]):
+        name = peer.id if len(peer.variants) == 1 else f"{peer.id}:{variant}"
+        try:
+            results[name] = counting.touch(peer, variant, size, messages)
+        except (RunFailed, stepping.CannotStep) as problem:
+            console.print(f"[yellow]{name}: {problem}[/]", highlight=False)
+    if not results:
+        raise click.ClickException("nothing was counted")
+    for role in counting.ROLES:
+        for what in ("pages", "lines"):
+            console.print(counting.table(results, role, what))
+        if verbose:
+            for name, result in results.items():
+                console.print(counting.functions_table(f"{role} of {name}", result.counts[role], 25))
+    if json_file is not None:
+        json_file.write_text(json.dumps({name: asdict(result) for name, result in results.items()}, indent=1))
+    picture = plot or DEFAULT_OUT / "touch.svg"
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    counting.draw(results, picture)
+    console.print(f"drawn in {picture}", highlight=False)
+
+
 class _WithCriteria(click.Command):
     """Its help lists the criteria."""
 
@@ -562,6 +621,7 @@ def accept(ids, rounds, quick, every, resume, markdown, out) -> None:
     console = _console()
     profile = "quick" if quick else "full"
     rows = [row for c in criteria if c["kind"] == "program" for row in judge.run_program(c, console)]
+    rows += [row for c in criteria if c["kind"] == "touch" for row in judge.count_touches(c, console)]
     jobs = judge.plan(criteria, rounds, profile)
     path = _out(out, "accept")
     session.run(jobs, path, console, resume)

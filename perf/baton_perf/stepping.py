@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Single-steps one thread of another process, and notes each cache line that its instructions read, write or lie in (ptrace(2)). Each
+instruction is decoded by Capstone, whose operands and the registers give the addresses. x86-64 alone."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+LINE, PAGE = 64, 4096
+_SINGLESTEP, _CONT, _SYSCALL, _GETREGS, _SETREGS, _SETOPTIONS, _SEIZE, _INTERRUPT, _DETACH = (
+    9,
+    7,
+    24,
+    12,
+    13,
+    0x4200,
+    0x4206,
+    0x4207,
+    17,
+)
+_SYSGOOD = 1  # PTRACE_O_TRACESYSGOOD: stops at system calls are SIGTRAP | 0x80
+_WALL = 0x40000000
+_BLOCKED_S = 0.002  # a system call that took longer has waited
+_PATIENCE_S = 30
+
+
+class _Registers(ctypes.Structure):
+    """user_regs_struct of <sys/user.h>."""
+
+    _fields_ = [
+        (name, ctypes.c_ulonglong)
+        for name in (
+            "r15 r14 r13 r12 rbp rbx r11 r10 r9 r8 rax rcx rdx rsi rdi orig_rax rip cs eflags rsp ss fs_base gs_base ds es fs gs"
+        ).split()
+    ]
+
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+_libc.ptrace.restype = ctypes.c_long
+
+
+class CannotStep(Exception):
+    """Says why, and the way out."""
+
+
+def check() -> None:
+    """Raises CannotStep where this machine cannot."""
+    if platform.machine() != "x86_64":
+        raise CannotStep(f"instructions of {platform.machine()} are not decoded: this needs x86-64")
+    try:
+        import capstone  # noqa: F401
+    except ImportError as problem:
+        raise CannotStep("the Python package capstone is missing: pip install capstone") from problem
+
+
+@dataclass
+class Touched:
+    """What one window has touched: numbers of cache lines (address / 64) of code and of data, with what lies in a line."""
+
+    code: dict[int, int] = field(default_factory=dict)  # line -> the first address that was executed in it
+    data: dict[int, int] = field(default_factory=dict)  # line -> the first address that was read or written
+    instructions: int = 0
+    system_calls: list[int] = field(default_factory=list)
+
+    def lines(self) -> set[int]:
+        return {*self.code, *self.data}
+
+    def pages(self) -> set[int]:
+        return {line * LINE // PAGE for line in self.lines()}
+
+    def note(self, address: int, size: int) -> None:
+        for line in range(address // LINE, (address + max(size, 1) - 1) // LINE + 1):
+            self.data.setdefault(line, address)
+
+
+class Thread:
+    """A thread that is stopped and stepped by this one. A context: at its end the thread goes on by itself."""
+
+    def __init__(self, pid: int) -> None:
+        import capstone
+
+        self.pid = pid
+        self.registers = _Registers()
+        self._memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
+        self._decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
+        self._decoder.detail = True
+        self._decoded: dict[int, tuple] = {}
+        self._x86 = capstone.x86
+
+    def __enter__(self) -> Thread:
+        self._ptrace(_SEIZE, 0, _SYSGOOD)
+        self._ptrace(_INTERRUPT, 0, 0)
+        self._wait()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        _libc.ptrace(_DETACH, self.pid, None, None)
+        os.close(self._memory)
+
+    def _ptrace(self, request: int, address: int, data: object) -> None:
+        if _libc.ptrace(request, self.pid, address, data) < 0:
+            error = ctypes.get_errno()
+            raise CannotStep(
+                f"ptrace of process {self.pid}: {os.strerror(error)} (ptrace(2), kernel.yama.ptrace_scope)"
+            )
+
+    def _wait(self) -> int:
+        """Until it stops; the signal, with 0x80 at a system call."""
+        _, status = os.waitpid(self.pid, _WALL)
+        if not os.WIFSTOPPED(status):
+            raise CannotStep(f"process {self.pid} has ended")
+        self._ptrace(_GETREGS, 0, ctypes.addressof(self.registers))
+        return os.WSTOPSIG(status)
+
+    def _go(self, request: int) -> int:
+        """Goes on until the next stop that is this tracer's; signals for the program are handed on."""
+        self._ptrace(request, 0, 0)
+        while True:
+            got = self._wait()
+            if got in (signal.SIGTRAP, signal.SIGTRAP | 0x80):
+                return got
+            self._ptrace(request, 0, got if got != signal.SIGSTOP else 0)
+
+    def run_to(self, address: int) -> None:
+        """Runs at full speed to this instruction. Only this thread may come there."""
+        before = os.pread(self._memory, 1, address)
+        os.pwrite(self._memory, b"\xcc", address)
+        try:
+            self._go(_CONT)
+        finally:
+            os.pwrite(self._memory, before, address)
+        self.registers.rip -= 1
+        self._ptrace(_SETREGS, 0, ctypes.addressof(self.registers))
+        if self.registers.rip != address:
+            raise CannotStep(f"process {self.pid} has stopped elsewhere")
+
+    def run_to_end_of_a_wait(self) -> None:
+        """Runs at full speed to the end of a system call in which it has waited."""
+        end = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < end:
+            if self._go(_SYSCALL) != signal.SIGTRAP | 0x80:
+                continue
+            begin = time.monotonic()
+            self._go(_SYSCALL)
+            if time.monotonic() - begin > _BLOCKED_S:
+                return
+        raise CannotStep(f"process {self.pid} does not sleep")
+
+    def step(self, touched: Touched | None) -> bool:
+        """One instruction; notes it. True: it was a system call that has waited."""
+        registers = self.registers
+        if registers.rip not in self._decoded:
+            self._decoded[registers.rip] = self._decode(registers.rip)
+        size, operands, is_call = self._decoded[registers.rip]
+        if touched is not None:
+            touched.instructions += 1
+            for line in range(registers.rip // LINE, (registers.rip + size - 1) // LINE + 1):
+                touched.code.setdefault(line, registers.rip)
+            for operand in operands:
+                touched.note(*operand(registers))
+            if is_call:
+                touched.system_calls.append(registers.rax)
+        begin = time.monotonic() if is_call else 0.0
+        self._go(_SINGLESTEP)
+        return is_call and time.monotonic() - begin > _BLOCKED_S
+
+    def _decode(self, address: int) -> tuple[int, list[Callable[[_Registers], tuple[int, int]]], bool]:
+        """Size, a function per operand in memory (its address and size), whether it is a system call."""
+        x86 = self._x86
+        code = os.pread(self._memory, 15, address)
+        instruction = next(self._decoder.disasm(code, address, 1), None)
+        if instruction is None:
+            raise CannotStep(f"the instruction {code.hex()} is not known to Capstone")
+        operands: list[Callable[[_Registers], tuple[int, int]]] = []
+        after = address + instruction.size
+        idle = (x86.X86_INS_LEA, x86.X86_INS_NOP, x86.X86_INS_ENDBR64)
+        if instruction.id not in idle:
+            for operand in instruction.operands:
+                if operand.type == x86.X86_OP_MEM:
+                    operands.append(self._address_of(instruction, operand, after))
+            if instruction.id in (x86.X86_INS_PUSH, x86.X86_INS_PUSHFQ) or x86.X86_GRP_CALL in instruction.groups:
+                operands.append(lambda registers: (registers.rsp - 8, 8))
+            elif instruction.id in (x86.X86_INS_POP, x86.X86_INS_POPFQ) or x86.X86_GRP_RET in instruction.groups:
+                operands.append(lambda registers: (registers.rsp, 8))
+            elif instruction.id == x86.X86_INS_LEAVE:
+                operands.append(lambda registers: (registers.rbp, 8))
+        return instruction.size, operands, instruction.id == x86.X86_INS_SYSCALL
+
+    def _address_of(self, instruction, operand, after: int) -> Callable[[_Registers], tuple[int, int]]:
+        memory, size = operand.mem, operand.size
+        segment = {self._x86.X86_REG_FS: "fs_base", self._x86.X86_REG_GS: "gs_base"}.get(memory.segment, "")
+        base, index = (
+            _WHOLE.get(instruction.reg_name(register) or "", instruction.reg_name(register) or "")
+            for register in (memory.base, memory.index)
+        )
+        scale, displacement = memory.scale, memory.disp
+
+        def address(registers: _Registers) -> tuple[int, int]:
+            at = displacement
+            if segment:
+                at += getattr(registers, segment)
+            if base:
+                at += after if base == "rip" else getattr(registers, base)
+            if index:
+                at += getattr(registers, index) * scale
+            return at & 0xFFFFFFFFFFFFFFFF, size
+
+        return address
+
+
+# 32-bit registers as addresses do not occur in 64-bit code but for "lea"; string instructions name these.
+_WHOLE = {"edi": "rdi", "esi": "rsi", "riz": "", "eiz": ""}

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton perf touch`: the cache lines and pages that one message touches, counted by single-stepping (stepping.py). A count does not depend
+on the machine's load; what a cold cache costs grows with it.
+
+The subscriber's window begins when the system call in which it slept returns, and ends with the first read of the payload. The
+publisher's are begin() and publish() of its end (perf/runner/peer.hpp), without the writing of the payload between them. What the kernel
+touches does not count."""
+
+from __future__ import annotations
+
+import bisect
+import re
+import statistics
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from .peers import Peer
+from .runs import Cell, RunFailed, perform
+from .stepping import LINE, PAGE, Thread, Touched
+
+MARK = "baton_perf_mark"
+BEGIN, BEGUN, PUBLISH, PUBLISHED, RECEIVED = range(5)  # perf/runner/marks.hpp
+ROLES = ("publisher", "subscriber")
+_MOST_STEPS = 2_000_000
+_READY_S = 90
+
+
+@dataclass(frozen=True)
+class Mapping:
+    """A line of /proc/<pid>/maps."""
+
+    begin: int
+    end: int
+    executable: bool
+    name: str
+
+
+def mappings(pid: int) -> list[Mapping]:
+    out = []
+    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+        extent, access, _, _, _, *name = line.split(maxsplit=5)
+        begin, end = (int(word, 16) for word in extent.split("-"))
+        before = out[-1] if out else None
+        if not name and before and before.end == begin and before.name.startswith("/") and "/memfd:" not in before.name:
+            name = [before.name]  # the zeros behind a program's or library's data
+        out.append(Mapping(begin, end, "x" in access, name[0] if name else ""))
+    return out
+
+
+class Places:
+    """What lies where in a process."""
+
+    def __init__(self, pid: int) -> None:
+        self.all = mappings(pid)
+        self.begins = [each.begin for each in self.all]
+
+    def _at(self, address: int) -> Mapping | None:
+        at = bisect.bisect_right(self.begins, address) - 1
+        return self.all[at] if at >= 0 and address < self.all[at].end else None
+
+    def base(self, file: str) -> int:
+        return min(each.begin for each in self.all if each.name == file)
+
+    def region(self, address: int) -> str:
+        found = self._at(address)
+        if found is None or not found.name:
+            return "anonymous memory"
+        name = found.name.removesuffix(" (deleted)")
+        if name.startswith("["):
+            return {"[vdso]": "vdso", "[vvar]": "vdso"}.get(name, name.strip("[]"))
+        if name.startswith(("/memfd:", "/dev/shm/", "/dev/zero")):
+            return "shared: " + re.sub(r"[0-9a-f]{6,}|\d+", "#", name.rsplit("/", 1)[1].removeprefix("memfd:"))
+        library = re.sub(r"\.so.*", "", Path(name).name)
+        return ("code: " if found.executable else "data: ") + library
+
+    def function(self, address: int) -> str:
+        found = self._at(address)
+        if found is None or not found.name.startswith("/") or found.name.startswith("/memfd:"):
+            return ""
+        return symbol(found.name, address - self.base(found.name))
+
+
+@lru_cache(maxsize=64)
+def _symbols(file: str) -> tuple[list[int], list[str]]:
+    """Of an ELF file, by address. A library without a symbol table has those that it exports."""
+    found: dict[int, str] = {}
+    for words in (["-D"], []):
+        listed = subprocess.run(
+            ["nm", "-C", "--defined-only", *words, file], capture_output=True, text=True, check=False
+        )
+        for line in listed.stdout.splitlines():
+            address, kind, name = line.split(maxsplit=2)
+            if kind.lower() in ("t", "w", "i", "d", "b", "r", "v", "u"):
+                found[int(address, 16)] = name
+    ordered = sorted(found.items())
+    return [address for address, _ in ordered], [name for _, name in ordered]
+
+
+def symbol(file: str, offset: int) -> str:
+    addresses, names = _symbols(file)
+    at = bisect.bisect_right(addresses, offset) - 1
+    return names[at] if at >= 0 else ""
+
+
+@dataclass
+class Counts:
+    """One window, in words."""
+
+    pages: dict[str, int]  # region -> how many
+    lines: dict[str, int]
+    functions: dict[str, int]  # -> lines of code, or of a library's data
+    instructions: int
+    system_calls: int
+
+    @property
+    def total_pages(self) -> int:
+        return sum(self.pages.values())
+
+    @property
+    def total_lines(self) -> int:
+        return sum(self.lines.values())
+
+
+def counted(touched: Touched, places: Places) -> Counts:
+    lines = {**touched.data, **touched.code}  # a line that has both counts as code
+    regions = {line: places.region(address) for line, address in lines.items()}
+    pages: dict[int, str] = {}
+    for line in sorted(lines, key=lambda line: line not in touched.code):
+        pages.setdefault(line * LINE // PAGE, regions[line])
+    functions = Counter(
+        f"{regions[line]}: {places.function(address) or '?'}"
+        for line, address in lines.items()
+        if regions[line].startswith(("code: ", "data: "))
+    )
+    return Counts(
+        dict(Counter(pages.values())),
+        dict(Counter(regions.values())),
+        dict(functions),
+        touched.instructions,
+        len(touched.system_calls),
+    )
+
+
+@dataclass
+class Result:
+    """Of one transport: by role, the message with the median number of lines, and all numbers."""
+
+    counts: dict[str, Counts] = field(default_factory=dict)
+    pages: dict[str, list[int]] = field(default_factory=dict)
+    lines: dict[str, list[int]] = field(default_factory=dict)
+
+    def add(self, role: str, messages: list[Counts]) -> None:
+        self.pages[role] = sorted(each.total_pages for each in messages)
+        self.lines[role] = sorted(each.total_lines for each in messages)
+        middle = statistics.median_low(self.lines[role])
+        self.counts[role] = next(each for each in messages if each.total_lines == middle)
+
+
+class _Watch:
+    """Traces a run's two processes while it goes on."""
+
+    def __init__(self, messages: int) -> None:
+        self.messages = messages
+        self.result = Result()
+
+    def __call__(self, processes: list[subprocess.Popen], directory: str) -> None:
+        sync = Path(directory, "sync")
+        end = time.monotonic() + _READY_S
+        while not (sync.exists() and int.from_bytes(sync.read_bytes()[4:8], "little") >= 1):  # publishers_ready
+            if time.monotonic() > end or any(process.poll() is not None for process in processes):
+                return  # the run says why
+            time.sleep(0.01)
+        time.sleep(0.5)
+        subscriber, publisher = processes
+        for role, process, trace in (
+            ("subscriber", subscriber, self._subscriber),
+            ("publisher", publisher, self._publisher),
+        ):
+            places = Places(process.pid)
+            program = str(Path(f"/proc/{process.pid}/exe").resolve())
+            mark = places.base(program) + mark_of(program)
+            with Thread(process.pid) as thread:
+                touched = list(trace(thread, mark))
+            places = Places(process.pid)
+            self.result.add(role, [counted(each, places) for each in touched[1:]])  # the first one was disturbed
+
+    def _subscriber(self, thread: Thread, mark: int) -> Iterator[Touched]:
+        for _ in range(self.messages + 1):
+            thread.run_to_end_of_a_wait()
+            touched = Touched()
+            while not _is_at(thread, mark, RECEIVED):
+                if thread.step(touched):
+                    touched = Touched()  # it has slept again
+                if touched.instructions > _MOST_STEPS:
+                    raise RunFailed(
+                        "no message arrives on the main thread: one that is delivered on another is not seen"
+                    )
+            touched.note(thread.registers.rsi, LINE)
+            yield touched
+
+    def _publisher(self, thread: Thread, mark: int) -> Iterator[Touched]:
+        for _ in range(self.messages + 1):
+            touched = Touched()
+            for begin, end in ((BEGIN, BEGUN), (PUBLISH, PUBLISHED)):
+                thread.run_to(mark)
+                while not _is_at(thread, mark, begin):
+                    thread.step(None)
+                    thread.run_to(mark)
+                self._leave(thread)
+                while not _is_at(thread, mark, end):
+                    thread.step(touched)
+                    if touched.instructions > _MOST_STEPS:
+                        raise RunFailed("the publisher needs more than two million instructions for a message")
+                if end == BEGUN:
+                    thread.step(None)
+            thread.step(None)
+            yield touched
+
+    @staticmethod
+    def _leave(thread: Thread) -> None:
+        """Out of the mark's function, which has no calls."""
+        stack = thread.registers.rsp
+        while thread.registers.rsp <= stack:
+            thread.step(None)
+
+
+def _is_at(thread: Thread, mark: int, which: int) -> bool:
+    return thread.registers.rip == mark and thread.registers.rdi & 0xFFFFFFFF == which
+
+
+@lru_cache(maxsize=64)
+def mark_of(program: str) -> int:
+    listed = subprocess.run(["nm", program], capture_output=True, text=True, check=False).stdout
+    found = re.search(rf"^([0-9a-f]+) T {MARK}$", listed, re.MULTILINE)
+    if not found:
+        raise RunFailed(f"{program} has no symbol {MARK}: it is stripped, or no program of `baton perf`")
+    return int(found[1], 16)
+
+
+def touch(peer: Peer, variant: str, bytes: int, messages: int = 5) -> Result:
+    """Raises RunFailed and CannotStep."""
+    watch = _Watch(messages)
+    cell = Cell(bytes=bytes, messages=40 + 20 * messages, rate=20)
+    perform(peer, variant, cell, timeout=300, watch=watch)
+    if set(watch.result.counts) != set(ROLES):
+        raise RunFailed("the run ended before its messages were counted")
+    return watch.result
+
+
+def table(results: dict[str, Result], role: str, what: str) -> Table:
+    """One column per transport, one row per region; `what`: pages or lines."""
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=f"{role}: {what} of one message", title_justify="left")
+    shown.add_column("region")
+    for name in results:
+        shown.add_column(name, justify="right")
+    of = {name: getattr(result.counts[role], what) for name, result in results.items()}
+    regions = Counter()
+    for counts in of.values():
+        regions.update(counts)
+    for region, _ in regions.most_common():
+        shown.add_row(region, *(str(counts.get(region, "")) for counts in of.values()))
+    shown.add_section()
+    totals = {name: getattr(result, what)[role] for name, result in results.items()}
+    shown.add_row(
+        "all",
+        *(
+            f"{statistics.median_low(each)}" + (f" ({each[0]}–{each[-1]})" if each[0] != each[-1] else "")
+            for each in totals.values()
+        ),
+    )
+    return shown
+
+
+def functions_table(name: str, counts: Counts, most: int) -> Table:
+    """Whose the lines of code and of libraries' data are."""
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=name, title_justify="left")
+    shown.add_column("lines", justify="right")
+    shown.add_column("whose", overflow="ellipsis", no_wrap=True)
+    for function, lines in sorted(counts.functions.items(), key=lambda each: (-each[1], each[0]))[:most]:
+        shown.add_row(str(lines), Text(function))
+    return shown
+
+
+def draw(results: dict[str, Result], path: Path) -> None:
+    """Writes the picture (as its ending says): a bar for each transport and role, split by what lies in the pages."""
+    from matplotlib import pyplot
+
+    from . import plots, view
+
+    kinds = {  # of regions
+        "code": lambda region: region.startswith("code: ") or region == "vdso",
+        "data of libraries": lambda region: region.startswith("data: "),
+        "stack": lambda region: region == "stack",
+        "heap": lambda region: region in ("heap", "anonymous memory"),
+        "shared memory": lambda region: region.startswith("shared: "),
+    }
+    colors = (view.FIRST_COLOR, *view.COLORS)
+    figure, axes = pyplot.subplots(
+        len(ROLES), 1, figsize=(plots.WIDTH * 1.4, 0.6 + 0.42 * len(results) * len(ROLES) + 0.8), sharex=True
+    )
+    for axis, role in zip(axes, ROLES, strict=True):
+        left = [0] * len(results)
+        for (kind, belongs), color in zip(kinds.items(), colors, strict=False):
+            widths = [
+                sum(count for region, count in result.counts[role].pages.items() if belongs(region))
+                for result in results.values()
+            ]
+            axis.barh(list(results), widths, left=left, color=color, label=kind, height=0.7)
+            left = [a + b for a, b in zip(left, widths, strict=True)]
+        for row, total in enumerate(left):
+            axis.text(total + 0.5, row, str(total), va="center", fontsize=9)
+        axis.invert_yaxis()
+        axis.grid(False, axis="y")
+        plots.heading(axis, f"{role}: pages that one message touches")
+    axes[-1].legend(loc="upper left", bbox_to_anchor=(0, -0.35 if len(results) > 2 else -0.6), ncols=5, fontsize=9)
+    figure.tight_layout()
+    figure.savefig(path, transparent=False, facecolor="white", bbox_inches="tight")
+    pyplot.close(figure)

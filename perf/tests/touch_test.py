@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one message touches: the same in every run, whatever its size, and not more than yesterday."""
+
+from __future__ import annotations
+
+import json
+import statistics
+
+import pytest
+from baton_cli.main import baton
+from baton_perf import accept, peers, stepping, touch
+from baton_perf.runs import RunFailed
+from click.testing import CliRunner
+
+if peers.program_folder() is None:
+    pytest.skip("the release build is not there: make build", allow_module_level=True)
+try:
+    stepping.check()
+except stepping.CannotStep as problem:
+    pytest.skip(f"{problem} (make setup)", allow_module_level=True)
+
+CRITERIA = [c for c in accept.load() if c["kind"] == "touch"]
+
+
+@pytest.fixture(scope="module")
+def small() -> touch.Result:
+    return touch.touch(peers.built()["baton"], "loan", 64)
+
+
+@pytest.mark.parametrize("criterion", CRITERIA, ids=lambda c: c["id"])
+def test_a_message_touches_no_more_than_it_did(criterion, small):
+    assert (criterion["peer"], criterion["bytes"]) == ("baton:loan", 64)
+    role = criterion["role"]
+    found = {"pages": statistics.median_low(small.pages[role]), "lines": statistics.median_low(small.lines[role])}
+    for what, count in found.items():
+        assert count <= criterion["today"][what], (
+            f"one message touches {count} {what}, and {criterion['today'][what]} are permitted (perf/baton_perf/criteria.toml): "
+            f"`baton perf touch -v` says whose: {small.counts[role]}"
+        )
+
+
+def test_the_counts_do_not_depend_on_the_size_of_the_payload(small):
+    big = touch.touch(peers.built()["baton"], "loan", 1 << 20, messages=3)
+    for role in touch.ROLES:
+        assert abs(statistics.median_low(big.pages[role]) - statistics.median_low(small.pages[role])) <= 3
+        assert abs(statistics.median_low(big.lines[role]) - statistics.median_low(small.lines[role])) <= 25
+
+
+def test_what_a_message_touches_is_named_by_region_and_function(small):
+    subscriber = small.counts["subscriber"]
+    assert {"stack", "heap", "code: libbaton", "shared: baton-ring", "shared: baton-data"} <= subscriber.pages.keys()
+    assert subscriber.total_lines == sum(subscriber.lines.values()) > subscriber.total_pages
+    assert any("Reader::Impl::take_next" in name for name in subscriber.functions)
+    assert any("Writer::Impl::publish" in name for name in small.counts["publisher"].functions)
+
+
+def test_a_bare_futex_touches_few_pages_and_one_line_of_shared_memory():
+    if "bare" not in peers.built():
+        pytest.skip("the peer bare is not built (make build)")
+    bare = touch.touch(peers.built()["bare"], "futex", 64, messages=3)
+    for role in touch.ROLES:
+        assert statistics.median_low(bare.pages[role]) < 20
+    assert bare.counts["publisher"].lines["shared: baton-perf-bare"] <= 2
+
+
+def test_a_transport_that_delivers_on_another_thread_is_refused_in_words(monkeypatch):
+    monkeypatch.setattr(touch, "_MOST_STEPS", 20)
+    with pytest.raises(RunFailed, match="main thread"):
+        touch.touch(peers.built()["baton"], "loan", 64, messages=1)
+
+
+def test_the_command_prints_tables_and_writes_the_picture_and_all_counts(tmp_path):
+    picture, counts = tmp_path / "touch.png", tmp_path / "touch.json"
+    words = ["perf", "touch", "-p", "baton:loan", "-n", "2", "-v", "--plot", str(picture), "--json", str(counts)]
+    done = CliRunner().invoke(baton, words)
+    assert done.exit_code == 0, done.output
+    for text in ("publisher: pages of one message", "subscriber: lines of one message", "code: libbaton", "whose"):
+        assert text in done.output
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert json.loads(counts.read_text())["baton:loan"]["pages"].keys() == {"publisher", "subscriber"}

@@ -93,6 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const memory::WindowRange before = memory::g_window_range;
   memory::g_window_range = {reinterpret_cast<std::uintptr_t>(message), bytes};
   const Result<void> result = validate(entry.type(), message, static_cast<std::uint32_t>(bytes));
+  if (Validation(entry.type())(message, static_cast<std::uint32_t>(bytes)).ok() != result.ok()) std::abort();
   if (result.ok()) {
     walk(entry.type(), message);
     entry.use(message);

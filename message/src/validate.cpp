@@ -168,4 +168,71 @@ class Validator {
   return {};
 }
 
+Validation::Validation(const Type& type) : type_(type), flat_(add(type, 0, 1)) { cells_.shrink_to_fit(); }
+
+/// False: the type has contents with contents of their own, or too many.
+bool Validation::add(const Type& type, std::uint32_t at, int depth) {
+  if (type.fixed) return true;
+  if (depth > kMaxNesting) return false;
+  for (std::uint32_t i = 0; i < type.field_count; ++i) {
+    const Field& field = type.fields[i];
+    const std::uint32_t stride = element_size(field), here = at + field.offset;
+    if (field.shape == Shape::kSequence) {
+      if (element_has_contents(field)) return false;
+      cells_.push_back({here, stride, field.count, static_cast<std::uint8_t>(element_alignment(field)), Text::kNone});
+    } else if (element_has_contents(field)) {
+      const std::uint32_t count = inline_count(field);
+      if (count > kMostCells) return false;
+      for (std::uint32_t k = 0; k < count; ++k) {
+        if (field.kind == Kind::kMessage) {
+          if (!add(*field.type, here + k * stride, depth + 1)) return false;
+        } else if (field.kind == Kind::kString) {
+          cells_.push_back({here + k * stride, 1, field.string_bound, 4, Text::kString});
+        } else {
+          cells_.push_back({here + k * stride, 2, field.string_bound, 2, Text::kNone});
+        }
+      }
+    }
+    if (cells_.size() > kMostCells) return false;
+  }
+  return true;
+}
+
+/// The same conditions as those of Validator, without words. Each word is fetched once.
+[[gnu::hot]] bool Validation::is_valid(const std::byte* message, std::uint32_t size_bytes) const noexcept {
+  if (size_bytes < type_.size) return false;
+  std::uint64_t left = size_bytes - type_.size;
+  for (const Cell& cell : cells_) {
+    const std::uint64_t length = fetch(message + cell.at);
+    if (length == 0) continue;
+    const auto offset = static_cast<std::int32_t>(fetch(message + cell.at + 4));
+    const std::int64_t start = static_cast<std::int64_t>(cell.at) + 4 + offset;
+    const std::uint64_t bytes = length * cell.stride;  // < 2^64: both factors are 32-bit
+    if (offset == 0 || start < 0 || start > size_bytes || bytes > size_bytes - static_cast<std::uint64_t>(start) ||
+        static_cast<std::uint64_t>(start) % cell.alignment != 0 || bytes > left)
+      return false;
+    left -= bytes;
+    if (cell.text == Text::kNone) {
+      if (cell.bound != 0 && length > cell.bound) return false;
+      continue;
+    }
+    if (length % 4 != 0) return false;
+    const std::uint32_t last = fetch(message + start + length - 4);
+    unsigned char tail[4];
+    __builtin_memcpy(tail, &last, 4);
+    const std::uint32_t padding = tail[3];
+    if (padding > 3) return false;
+    for (std::uint32_t i = 3 - padding; i < 3; ++i)
+      if (tail[i] != 0) return false;
+    const std::uint64_t characters = length - 1 - padding;
+    if (characters == 0 || (cell.bound != 0 && characters > cell.bound)) return false;
+  }
+  return true;
+}
+
+[[gnu::hot]] Result<void> Validation::operator()(const std::byte* message, std::uint32_t size_bytes) const {
+  if (flat_ && reinterpret_cast<std::uintptr_t>(message) % 8 == 0 && is_valid(message, size_bytes)) return {};
+  return validate(type_, message, size_bytes);
+}
+
 }  // namespace baton::message

@@ -150,6 +150,9 @@ TEST_P(Vectors, AreAcceptedOrRefusedAsTheySay) {
   const ByteVector& vector = GetParam();
   const Exact exact(vector.bytes);
   const Result<void> result = validate(*vector.type, exact.data, exact.size);
+  const Result<void> prepared = Validation(*vector.type)(exact.data, exact.size);
+  EXPECT_EQ(prepared.ok(), result.ok());
+  if (!result) EXPECT_EQ(prepared.error().message, result.error().message);
   if (vector.expect == "valid") {
     EXPECT_TRUE(result.ok()) << result.error().message;
     if (memory::kNativeByteOrder == memory::ByteOrder::kLittle) {
@@ -169,6 +172,28 @@ TEST_P(Vectors, AreAcceptedOrRefusedAsTheySay) {
 INSTANTIATE_TEST_SUITE_P(Sfm, Vectors, ::testing::ValuesIn(read_byte_vectors()),
                          [](const auto& test) { return test.param.name; });
 
+TEST_P(Vectors, AreJudgedTheSameByThePreparedValidationWhateverIsDamaged) {
+  const ByteVector& vector = GetParam();
+  const Validation prepared(*vector.type);
+  std::mt19937 random(7);
+  std::size_t refused = 0;
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<unsigned char> bytes = vector.bytes;
+    for (int changes = 1 + round % 3; changes > 0; --changes) {
+      // Mostly small numbers and single bits: they get past the first conditions.
+      unsigned char& byte = bytes[random() % bytes.size()];
+      byte = static_cast<unsigned char>(random() % 2 == 0 ? random() % 9 * 4 : byte ^ (1U << random() % 8));
+    }
+    if (round % 7 == 0) bytes.resize(random() % (bytes.size() + 1));
+    if (bytes.empty()) continue;
+    const Exact exact(bytes);
+    const Result<void> result = validate(*vector.type, exact.data, exact.size);
+    ASSERT_EQ(prepared(exact.data, exact.size).ok(), result.ok()) << (result ? "" : result.error().message);
+    refused += !result.ok();
+  }
+  if (vector.bytes.size() > 8) EXPECT_GT(refused, 100U);
+}
+
 TEST(Validate, TellsTheWholeStory) {
   Loaned<PointCloud> loan;
   loan->channels.resize(3);
@@ -186,6 +211,7 @@ TEST(Validate, TellsTheWholeStory) {
 TEST(Validate, RefusesAMessageThatIsNotAligned) {
   alignas(8) std::byte bytes[64] = {};
   EXPECT_EQ(validate(type_of<Image>(), bytes + 4, 24).error().code, Errc::invalid_argument);
+  EXPECT_EQ(Validation(type_of<Image>())(bytes + 4, 24).error().code, Errc::invalid_argument);
 }
 
 TEST(Validate, AcceptsEveryCopyOfARandomMessageInExactlyItsSize) {
@@ -236,6 +262,8 @@ TEST(Validate, LimitsTheNesting) {
   alignas(8) std::byte bytes[8] = {};
   EXPECT_FALSE(validate(types[0], bytes, 8).ok());
   EXPECT_TRUE(validate(types[kDepth - kMaxNesting], bytes, 8).ok());
+  EXPECT_FALSE(Validation(types[0])(bytes, 8).ok());
+  EXPECT_TRUE(Validation(types[kDepth - kMaxNesting])(bytes, 8).ok());
 }
 
 }  // namespace

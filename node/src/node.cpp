@@ -230,7 +230,7 @@ std::shared_ptr<transport::Reader> Node::reader_at(const std::string& name, cons
   options.type = detail::type_info(type);
   options.qos = qos;
   options.validate = detail::validate_sample;
-  options.validate_context = &type;
+  options.validate_context = std::make_shared<const message::Validation>(type);
   return core_->participant->create_reader(options).or_throw();
 }
 

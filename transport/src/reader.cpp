@@ -215,7 +215,7 @@ void Reader::Impl::drop_useless() noexcept {
   }
   if (options_.validate != nullptr) {
     const auto* bytes = reinterpret_cast<const std::byte*>(*header + 1);
-    if (Result<void> valid = options_.validate(options_.validate_context, bytes, size_bytes); !valid) {
+    if (Result<void> valid = options_.validate(options_.validate_context.get(), bytes, size_bytes); !valid) {
       return out_of_line([&] { return expel(connection, Errc::malformed_message, valid.error().message); });
     }
   }

@@ -74,8 +74,9 @@ class Subscription : public detail::RefusedOfSubscription, public detail::Refuse
 
 namespace detail {
 
-inline Result<void> validate_sample(const void* type, const std::byte* message, std::uint32_t size_bytes) {
-  return message::validate(*static_cast<const message::Type*>(type), message, size_bytes);
+[[gnu::hot]] inline Result<void> validate_sample(const void* validation, const std::byte* message,
+                                                 std::uint32_t size_bytes) {
+  return (*static_cast<const message::Validation*>(validation))(message, size_bytes);
 }
 
 /// Calls `callback` with the supported signature that it has.

@@ -118,7 +118,7 @@ class Participant : public std::enable_shared_from_this<Participant> {
     QoS qos;
     /// Checks a chunk's content once, at take; an error ends that publisher's connection. Null: any bytes are accepted.
     Result<void> (*validate)(const void* context, const std::byte* message, std::uint32_t size_bytes) = nullptr;
-    const void* validate_context = nullptr;
+    std::shared_ptr<const void> validate_context;
     Gid gid{};
     /// take() also returns expired samples; the caller checks TakenSample::expires_ns().
     bool take_expired = false;

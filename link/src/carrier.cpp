@@ -25,6 +25,8 @@ constexpr std::size_t kMostProxiesOfTopic = 1000, kMostProxies = 32768;
 constexpr std::size_t kMostComplaints = 1000;
 /// How long the last messages of a publisher that is gone may take: longer than a host may be away.
 constexpr std::chrono::seconds kDeparture{30};
+/// How long a subscription of the link may be deeper than the other hosts want: one that comes and goes makes it no work.
+constexpr std::chrono::seconds kShallower{3};
 /// Signs of life of publishers with manual liveliness are looked for 20 times in their lease, and not more or less often than this.
 constexpr std::chrono::milliseconds kSoonestSign{1}, kLatestSign{200};
 /// Why a message that the link's subscription should have sent was lost before.
@@ -430,13 +432,25 @@ std::shared_ptr<transport::Reader> Carrier::subscribe(const CarriedType& type, c
 }
 
 /// The subscription with the quality of service that is wanted now. What the one before has is sent first: others want it.
-bool Carrier::resubscribe(Out& out, const Sending& sending) {
+void Carrier::resubscribe(Out& out, const Sending& sending) {
+  const auto now = std::chrono::steady_clock::now();
+  const bool deeper = sending.request.depth > out.request.depth || sending.request.history != out.request.history;
+  // Not of a topic whose history is kept: the new subscription would get all of it once more.
+  const bool shallower =
+      !deeper && sending.request.depth < out.request.depth && out.request.durability == Durability::kVolatile;
+  if (!shallower) out.right_since = now;
+  if (!deeper && !(shallower && now - out.right_since >= kShallower)) return;
+  if (out.source->is_replacing()) {  // the one before that is not done with yet; at the next step
+    out.flow->wake();
+    return;
+  }
   const std::shared_ptr<transport::Reader> reader = subscribe(*out.type, sending);
-  if (!reader || !out.source->replace(reader)) return false;
+  if (!reader) return;
+  out.source->replace(reader);
   out.reader = reader;
   out.request = sending.request;
+  out.right_since = now;
   out.flow->wake();
-  return true;
 }
 
 bool Carrier::open_out(const std::pair<Gid, std::string>& key, const Sending& sending) {
@@ -452,6 +466,7 @@ bool Carrier::open_out(const std::pair<Gid, std::string>& key, const Sending& se
   out.topic = sending.topic;
   out.type = type;
   out.request = sending.request;
+  out.right_since = std::chrono::steady_clock::now();
   out.lease = sending.lease;
   out.publishers = sending.publishers;
   out.clients = sending.clients;
@@ -472,8 +487,7 @@ bool Carrier::send(const Plan& plan) {
     Out& out = at->second;
     const auto wanted = plan.sending.find(at->first);
     if (!out.flow->ended() && wanted != plan.sending.end()) {
-      if (wanted->second.request.depth > out.request.depth || wanted->second.request.history != out.request.history)
-        again = !resubscribe(out, wanted->second) || again;
+      resubscribe(out, wanted->second);
       out.lease = wanted->second.lease;
       out.publishers = wanted->second.publishers;
       const bool waited = out.source->waits();
@@ -499,6 +513,9 @@ bool Carrier::send(const Plan& plan) {
     for (const Gid& client : out.clients) answerable.emplace(key.first, client);
   }
   answerable_->set(std::move(answerable));
+  for (const auto& [channel, in] : in_) {
+    if (in.channel) again = in.channel->offer_aside() || again;
+  }
   return again;
 }
 

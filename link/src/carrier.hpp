@@ -52,7 +52,8 @@ class Carrier {
     std::string topic;
     std::shared_ptr<const CarriedType> type;
     QoS request;
-    std::chrono::nanoseconds lease{};  // Sending::lease
+    std::chrono::steady_clock::time_point right_since;  // its depth is not above what is wanted
+    std::chrono::nanoseconds lease{};                   // Sending::lease
     std::set<Gid> publishers, clients;
     std::shared_ptr<transport::Reader> reader;
     std::shared_ptr<TopicSource> source;
@@ -86,7 +87,7 @@ class Carrier {
   bool receive(const Plan& plan);
   bool send(const Plan& plan);
   std::shared_ptr<transport::Reader> subscribe(const CarriedType& type, const Sending& sending);
-  bool resubscribe(Out& out, const Sending& sending);
+  void resubscribe(Out& out, const Sending& sending);
   bool open_out(const std::pair<Gid, std::string>& key, const Sending& sending);
   Result<std::shared_ptr<transport::Writer>> make_proxy(const Gid& gid, const Receiving& wanted,
                                                         transport::TypeInfo type);

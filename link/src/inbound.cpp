@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "inbound.hpp"
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "baton/memory/arena.hpp"
 #include "baton/message/byte_order.hpp"
@@ -67,7 +69,7 @@ struct InboundChannel::InLoan final : Arriving {
   const Known known;
   memory::Chunk chunk;  ///< null once published
   const ArrivedHeader arrived;
-  const std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
   bool checked = false;
 };
 
@@ -186,10 +188,50 @@ bool InboundChannel::publish(const Gid& host, InLoan& arriving) {
   }
   if (arriving.known.writer->matched() == 0 && std::chrono::steady_clock::now() < arriving.known.waits_until)
     return false;
+  if (!answerable_) return publish_now(arriving);
+  const std::lock_guard<std::mutex> lock(aside_mutex_);
+  const Gid publisher = arriving.known.writer->gid();
+  const bool is_behind = std::any_of(aside_.begin(), aside_.end(),
+                                     [&](const Aside& each) { return each.request->known.writer->gid() == publisher; });
+  if (!is_behind && is_answerable(host, arriving)) return publish_now(arriving);
+  if (aside_.size() >= kMostAside) return false;
+  auto request = std::make_unique<InLoan>(arriving.known, std::exchange(arriving.chunk, {}), arrived);
+  request->since = arriving.since;
+  aside_.push_back({host, std::move(request)});
+  return true;
+}
+
+/// Or it has waited long enough.
+bool InboundChannel::is_answerable(const Gid& host, const InLoan& request) const {
+  Gid client;
+  std::memcpy(client.data(), request.arrived.header.correlation_client, client.size());
+  return answerable_->has(host, client) || std::chrono::steady_clock::now() - request.since >= kAnswerable;
+}
+
+bool InboundChannel::offer_aside() {
+  bool full = false;
+  std::set<Gid> waiting;  // the requests of a client keep their order
+  const std::lock_guard<std::mutex> lock(aside_mutex_);
+  for (auto at = aside_.begin(); at != aside_.end();) {
+    const Gid publisher = at->request->known.writer->gid();
+    if (waiting.count(publisher) == 0 && is_answerable(at->host, *at->request)) {
+      if (publish_now(*at->request)) {
+        at = aside_.erase(at);
+        continue;
+      }
+      full = true;
+    }
+    waiting.insert(publisher);
+    ++at;
+  }
+  return full;
+}
+
+/// False: a subscription that keeps all has no room.
+bool InboundChannel::publish_now(InLoan& arriving) {
+  const ArrivedHeader& arrived = arriving.arrived;
   Gid client;
   std::memcpy(client.data(), arrived.header.correlation_client, client.size());
-  if (answerable_ && !answerable_->has(host, client) && std::chrono::steady_clock::now() - arriving.since < kAnswerable)
-    return false;
   const transport::Origin origin{arrived.header.sequence, arrived.header.source_time_ns};
   transport::PublishInfo info;
   info.origin = &origin;
@@ -248,6 +290,9 @@ void InboundChannel::add(const std::shared_ptr<transport::Writer>& writer, bool 
 }
 
 void InboundChannel::remove(const Gid& publisher) {
+  const std::lock_guard<std::mutex> aside(aside_mutex_);
+  const auto of_it = [&](const Aside& each) { return each.request->known.writer->gid() == publisher; };
+  aside_.erase(std::remove_if(aside_.begin(), aside_.end(), of_it), aside_.end());
   const std::lock_guard<std::mutex> lock(mutex_);
   writers_.erase(publisher);
 }

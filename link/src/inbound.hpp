@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -59,13 +60,17 @@ class Answerable {
 
 class InboundChannel final : public Receiver {
  public:
-  /// `answerable`: of requests; each waits until its response can travel. Null: any message is delivered at once.
+  /// `answerable`: of requests; each waits aside until its response can travel, and holds no other client's up. Null: any message is
+  /// delivered at once.
   InboundChannel(std::string topic, std::shared_ptr<const CarriedType> type, std::shared_ptr<Saying> saying,
                  std::shared_ptr<const Answerable> answerable = nullptr);
   ~InboundChannel() override;
   /// `first_readers`: its first chunks wait until it has a subscription, or has had the time for one.
   void add(const std::shared_ptr<transport::Writer>& writer, bool first_readers);
   void remove(const Gid& publisher);
+  /// Delivers the requests that waited aside and need not any more. Call it when `answerable` has changed, and every second. True: a server
+  /// has no room; call again soon.
+  bool offer_aside();
 
   std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader& header,
                                   std::size_t message_bytes) override;
@@ -89,10 +94,18 @@ class InboundChannel final : public Receiver {
   std::optional<Known> find(const memory::ChunkHeader& header) const;
   Result<std::unique_ptr<InLoan>> make_loan(const Known& known, const ArrivedHeader& arrived);
   bool publish(const Gid& host, InLoan& arriving);
+  bool publish_now(InLoan& arriving);
+  bool is_answerable(const Gid& host, const InLoan& request) const;
   bool deliver_parked(const Gid& host, Parked& parked);
 
   /// Messages in no publisher's memory yet.
   static constexpr std::size_t kMostParkedBytes = std::size_t{64} << 20;
+  /// Requests of clients whose responses cannot travel: beyond this number the next one waits in front of all that follow.
+  static constexpr std::size_t kMostAside = 256;
+  struct Aside {
+    Gid host;
+    std::unique_ptr<InLoan> request;
+  };
 
   const std::string topic_;
   const std::shared_ptr<const CarriedType> type_;
@@ -100,6 +113,8 @@ class InboundChannel final : public Receiver {
   const std::shared_ptr<const Answerable> answerable_;
   mutable std::mutex mutex_;
   std::map<Gid, Known> writers_;
+  std::mutex aside_mutex_;  // taken before mutex_
+  std::deque<Aside> aside_;
   const std::shared_ptr<std::atomic<std::size_t>> parked_bytes_;  // a bound that need not be exact: orders nothing
   Tally tally_;
 };

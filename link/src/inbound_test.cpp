@@ -262,5 +262,56 @@ TEST_F(Inbound, AnArrivalThatIsGivenUpLeavesNoLoan) {
   EXPECT_EQ(writer_->memory_account().loaned_slots, 0U);
 }
 
+TEST_F(Inbound, ARequestWhoseResponseCannotTravelWaitsAsideAndHoldsNoOtherClientUp) {
+  const auto answerable = std::make_shared<Answerable>();
+  channel_ = std::make_shared<InboundChannel>(
+      "/text", type_, std::make_shared<Saying>([](const transport::Diagnostic&) {}), answerable);
+  transport::Participant::WriterOptions writing;
+  writing.topic = "/text";
+  writing.type = type_->info;
+  writing.gid.fill(9);
+  writing.relayed = true;
+  const auto other = *participant_->create_writer(writing);
+  ASSERT_TRUE(transport::test::eventually([&] { return other->matched() == 1; }));
+  channel_->add(writer_, false);
+  channel_->add(other, false);
+  const Gid deaf{1}, steady{2};
+  answerable->set({{kFar, steady}});
+  const auto request = [&](const Gid& client, std::uint8_t publisher, std::uint64_t sequence) {
+    memory::ChunkHeader sent = header(12, sequence);
+    std::memset(sent.publisher_id, publisher, sizeof sent.publisher_id);
+    std::memcpy(sent.correlation_client, client.data(), client.size());
+    return arrive(sent, text().data(), 12);
+  };
+  const auto taken = [&] {
+    std::vector<std::pair<std::uint8_t, std::uint64_t>> out;
+    for (Result<transport::TakenSample> sample = reader_->take(); sample && *sample; sample = reader_->take())
+      out.emplace_back(sample->publisher()[0], sample->sequence());
+    return out;
+  };
+  using Taken = std::vector<std::pair<std::uint8_t, std::uint64_t>>;
+  EXPECT_TRUE(request(deaf, 8, 1));
+  EXPECT_TRUE(request(steady, 9, 1));
+  EXPECT_TRUE(request(deaf, 8, 2));
+  EXPECT_TRUE(request(steady, 9, 2));
+  EXPECT_FALSE(channel_->offer_aside());
+  EXPECT_EQ(taken(), (Taken{{9, 1}, {9, 2}}));
+  answerable->set({{kFar, steady}, {kFar, deaf}});
+  EXPECT_TRUE(request(deaf, 8, 3));  // behind the others
+  EXPECT_EQ(taken(), Taken{});
+  EXPECT_FALSE(channel_->offer_aside());
+  EXPECT_EQ(taken(), (Taken{{8, 1}, {8, 2}, {8, 3}}));
+  EXPECT_TRUE(request(deaf, 8, 4));
+  EXPECT_EQ(taken(), (Taken{{8, 4}}));
+
+  answerable->set({});
+  for (std::uint64_t sequence = 5; sequence < 5 + 256; ++sequence) EXPECT_TRUE(request(deaf, 8, sequence));
+  EXPECT_FALSE(request(deaf, 8, 261)) << "not more than so many";
+  channel_->remove(writer_->gid());
+  answerable->set({{kFar, deaf}});
+  EXPECT_FALSE(channel_->offer_aside());
+  EXPECT_EQ(taken(), Taken{}) << "the client is gone";
+}
+
 }  // namespace
 }  // namespace baton::link

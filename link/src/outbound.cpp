@@ -58,8 +58,6 @@ struct SentSign final : Outgoing {
 constexpr std::size_t kSmallBytes = std::size_t{64} << 10, kMostCopiedBytes = std::size_t{16} << 20;
 /// What the first call knows may be older than the message.
 constexpr int kCallsToDecide = 2;
-/// How long a publisher may take to connect to a reader that replaces another: one that takes longer is stopped.
-constexpr std::chrono::seconds kReplaced{30};
 
 }  // namespace
 
@@ -72,15 +70,17 @@ TopicSource::TopicSource(std::string topic, std::shared_ptr<transport::Reader> r
       samples_(std::make_shared<std::atomic<std::size_t>>(0)),
       reader_(std::move(reader)) {}
 
-bool TopicSource::replace(std::shared_ptr<transport::Reader> reader) {
+bool TopicSource::is_replacing() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (before_) return false;
+  return before_ != nullptr;
+}
+
+void TopicSource::replace(std::shared_ptr<transport::Reader> reader) {
+  const std::lock_guard<std::mutex> lock(mutex_);
   reader_->stop_matching();
   before_ = std::move(reader_);
   reader_ = std::move(reader);
-  replaced_ = std::chrono::steady_clock::now();
   if (wait_set_ != nullptr) wait_for(reader_);
-  return true;
 }
 
 std::set<Gid> TopicSource::readers() const {
@@ -185,8 +185,7 @@ bool TopicSource::is_replaced() const {
     return found != now.end() && found->second;
   };
   const std::map<Gid, bool> before = before_->publishers();
-  return std::all_of(before.begin(), before.end(), connected) ||
-         std::chrono::steady_clock::now() - replaced_ >= kReplaced;
+  return std::all_of(before.begin(), before.end(), connected);
 }
 
 /// With mutex_. The next message of the readers, in the order of each publisher.

@@ -36,9 +36,11 @@ class TopicSource final : public Source {
   /// Of responses of a service: whose travel.
   void set_clients(std::set<Gid> clients);
 
-  /// From now on takes from this reader, which was just made with another quality of service, after all that the one before has. False:
-  /// the one before that is not done with yet.
-  bool replace(std::shared_ptr<transport::Reader> reader);
+  /// From now on takes from this reader, which was just made with another quality of service, and until it has all publishers also from
+  /// the one before. REQUIRES: !is_replacing().
+  void replace(std::shared_ptr<transport::Reader> reader);
+  /// The reader before the newest one is not done with yet.
+  bool is_replacing() const;
   std::set<Gid> readers() const;
   std::uint64_t lost() const;  ///< messages that the readers have lost
 
@@ -68,7 +70,6 @@ class TopicSource final : public Source {
   std::shared_ptr<transport::Reader> reader_;
   // Until reader_ is connected to all its publishers, and this one is empty. Messages that come to both are sent once.
   std::shared_ptr<transport::Reader> before_;
-  std::chrono::steady_clock::time_point replaced_;
   transport::TakenSample newer_;        // of reader_; waits until before_ is empty once more
   std::map<Gid, std::uint64_t> taken_;  // since there was another reader: the last number of each publisher
   std::uint64_t lost_before_ = 0;

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import json
+import time
 
+from link_hosts import LIMIT_S
 from link_test import HEAR, TALK, lines_of, ready
 
 # Publishes "message 0" ... with the QoS of its first argument, `count` of them, one more for the line "publish" of its input, and 30
@@ -183,3 +185,35 @@ for line in sys.stdin:
         if wanted == "alive":
             tell(talker, "assert")
         assert answer(listener) == [True], wanted
+
+
+def test_a_deep_subscription_that_has_left_leaves_no_depth_behind(hosts):
+    a, b = linked(hosts)
+    listener = b.python(
+        LISTENER
+        + """
+kept, deep = subscribe(depth=1), subscribe(depth=500)
+say("ready")
+say(deep.take(40) is not None)
+del deep
+say("closed")
+sys.stdin.read()
+"""
+    )
+    ready(listener)
+    talker = talk(a, 1, depth=1000)
+    assert answer(listener) == [True]
+    assert answer(listener) == ["closed"]
+
+    def depths():
+        shown, error = a.command("topic", "info", "chatter", "-v", "--json").communicate(timeout=LIMIT_S)
+        assert shown, error
+        ends = json.loads(shown)["endpoints"]
+        return [end["qos"]["depth"] for end in ends if end["kind"] == "subscription"]
+
+    end = time.monotonic() + LIMIT_S
+    while depths() != [1]:
+        assert time.monotonic() < end, depths()
+        time.sleep(0.3)
+    tell(talker, "publish")
+    assert a.log_text().count("warning") == 0

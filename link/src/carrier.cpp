@@ -446,7 +446,11 @@ void Carrier::resubscribe(Out& out, const Sending& sending) {
   }
   const std::shared_ptr<transport::Reader> reader = subscribe(*out.type, sending);
   if (!reader) return;
-  out.source->replace(reader);
+  if (const Result<void> replaced = out.source->replace(reader); !replaced) {
+    saying_->say_rarely("subscription " + sending.topic, Level::kError, replaced.error().code,
+                        replaced.error().message);
+    return;
+  }
   out.reader = reader;
   out.request = sending.request;
   out.right_since = now;

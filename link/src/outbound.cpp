@@ -68,31 +68,26 @@ TopicSource::TopicSource(std::string topic, std::shared_ptr<transport::Reader> r
       copied_bytes_(std::move(copied)),
       saying_(std::move(saying)),
       samples_(std::make_shared<std::atomic<std::size_t>>(0)),
-      reader_(std::move(reader)) {}
+      readers_(std::move(reader)) {}
 
 bool TopicSource::is_replacing() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return before_ != nullptr;
+  return readers_.is_replacing();
 }
 
-void TopicSource::replace(std::shared_ptr<transport::Reader> reader) {
+Result<void> TopicSource::replace(std::shared_ptr<transport::Reader> reader) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  reader_->stop_matching();
-  before_ = std::move(reader_);
-  reader_ = std::move(reader);
-  if (wait_set_ != nullptr) wait_for(reader_);
+  return readers_.replace(std::move(reader));
 }
 
 std::set<Gid> TopicSource::readers() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  std::set<Gid> out{reader_->gid()};
-  if (before_) out.insert(before_->gid());
-  return out;
+  return readers_.readers();
 }
 
 std::uint64_t TopicSource::lost() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return lost_before_ + reader_->statuses().lost_total + (before_ ? before_->statuses().lost_total : 0);
+  return readers_.lost();
 }
 
 void TopicSource::set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known) {
@@ -101,6 +96,7 @@ void TopicSource::set_publishers(std::set<Gid> publishers, std::shared_ptr<const
   known_ = std::move(known);
   for (auto at = signs_.begin(); at != signs_.end();)
     at = publishers_.count(at->first) != 0 ? std::next(at) : signs_.erase(at);
+  readers_.forget([this](const Gid& publisher) { return !is_decided(publisher); });
   if (calls_left_ > 0) calls_left_ = is_decided(undecided_publisher_) ? 0 : calls_left_ - 1;
 }
 
@@ -118,7 +114,7 @@ bool TopicSource::look_for_signs() {
   const std::lock_guard<std::mutex> lock(mutex_);
   bool some = false;
   for (const Gid& publisher : publishers_) {
-    const std::int64_t sign_ns = reader_->sign_of_life_ns(publisher);
+    const std::int64_t sign_ns = readers_.newest().sign_of_life_ns(publisher);
     if (sign_ns == 0) continue;
     const auto known = signs_.emplace(publisher, sign_ns);  // its first one: it is connected
     if (known.second || sign_ns <= known.first->second) continue;
@@ -136,8 +132,7 @@ std::shared_ptr<const Outgoing> TopicSource::next_sign() {
 
 bool TopicSource::empty() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (reader_->has_data() || (before_ && before_->has_data())) return false;
-  return unsent_signs_.empty() && !undecided_ && !newer_;
+  return !readers_.has_data() && unsent_signs_.empty() && !undecided_;
 }
 
 void TopicSource::set_clients(std::set<Gid> clients) {
@@ -147,24 +142,15 @@ void TopicSource::set_clients(std::set<Gid> clients) {
 
 void TopicSource::attach(transport::WaitSet& wait_set) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  wait_set_ = &wait_set;
-  wait_for(reader_);
-  if (before_) wait_for(before_);
-}
-
-/// With mutex_.
-void TopicSource::wait_for(const std::shared_ptr<transport::Reader>& reader) {
-  if (const Result<void> added = wait_set_->add(reader); !added) {
+  if (const Result<void> added = readers_.attach(wait_set); !added) {
     saying_->say_rarely("wait " + topic_, Saying::Level::kError, added.error().code,
                         "messages of '" + topic_ + "' reach other hosts late: " + added.error().message);
   }
 }
 
-void TopicSource::detach(transport::WaitSet& wait_set) {
+void TopicSource::detach(transport::WaitSet&) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  wait_set_ = nullptr;
-  wait_set.remove(reader_);
-  if (before_) wait_set.remove(before_);
+  readers_.detach();
 }
 
 std::shared_ptr<const Outgoing> TopicSource::outgoing(transport::TakenSample sample) const {
@@ -177,64 +163,6 @@ std::shared_ptr<const Outgoing> TopicSource::outgoing(transport::TakenSample sam
   return std::make_shared<SentCopy>(*sent, copied_bytes_);
 }
 
-/// With mutex_. Whether the new reader has every publisher that the one before has: nothing comes to that one alone any more.
-bool TopicSource::is_replaced() const {
-  const std::map<Gid, bool> now = reader_->publishers();
-  const auto connected = [&](const auto& publisher) {
-    const auto found = now.find(publisher.first);
-    return found != now.end() && found->second;
-  };
-  const std::map<Gid, bool> before = before_->publishers();
-  return std::all_of(before.begin(), before.end(), connected);
-}
-
-/// With mutex_. The next message of the readers, in the order of each publisher.
-Result<transport::TakenSample> TopicSource::take_next() {
-  for (;;) {
-    if (before_) {
-      // First whether the new one gets everything that is published from now on, then whether this one has more.
-      const bool replaced = is_replaced();
-      Result<transport::TakenSample> taken = before_->take();
-      if (!taken) return taken;
-      if (*taken) {
-        if (is_new(*taken)) return taken;
-        continue;
-      }
-      if (replaced) {
-        if (wait_set_ != nullptr) wait_set_->remove(before_);
-        lost_before_ += before_->statuses().lost_total;
-        before_.reset();
-      }
-    }
-    if (newer_) {
-      transport::TakenSample taken = std::move(newer_);
-      if (is_new(taken)) return taken;
-    }
-    Result<transport::TakenSample> taken = reader_->take();
-    if (!taken || !*taken) return taken;
-    if (before_) {
-      newer_ = std::move(*taken);  // what its publisher published before it lies in the reader before by now
-    } else if (is_new(*taken)) {
-      return taken;
-    }
-  }
-}
-
-/// With mutex_. Whether no other reader had this message.
-bool TopicSource::is_new(const transport::TakenSample& sample) {
-  if (before_) {
-    std::uint64_t& last = taken_[sample.publisher()];
-    if (sample.sequence() <= last) return false;
-    last = sample.sequence();
-    return true;
-  }
-  const auto before = taken_.find(sample.publisher());
-  if (before == taken_.end()) return true;
-  if (sample.sequence() <= before->second) return false;
-  taken_.erase(before);  // all that follow are new, too
-  return true;
-}
-
 /// The oldest message whose publisher is decided about. An empty sample: there is none now; `waits`: because it must wait.
 Result<transport::TakenSample> TopicSource::take(bool& waits) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -242,7 +170,7 @@ Result<transport::TakenSample> TopicSource::take(bool& waits) {
     waits = calls_left_ > 0;
     return waits ? transport::TakenSample() : std::move(undecided_);
   }
-  Result<transport::TakenSample> taken = take_next();
+  Result<transport::TakenSample> taken = readers_.take();
   if (!taken || !*taken || is_decided(taken->publisher())) return taken;
   undecided_ = std::move(*taken);
   undecided_publisher_ = undecided_.publisher();

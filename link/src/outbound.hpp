@@ -14,6 +14,7 @@
 
 #include "engine.hpp"
 #include "saying.hpp"
+#include "succession.hpp"
 #include "tally.hpp"
 
 namespace baton::link {
@@ -36,10 +37,8 @@ class TopicSource final : public Source {
   /// Of responses of a service: whose travel.
   void set_clients(std::set<Gid> clients);
 
-  /// From now on takes from this reader, which was just made with another quality of service, and until it has all publishers also from
-  /// the one before. REQUIRES: !is_replacing().
-  void replace(std::shared_ptr<transport::Reader> reader);
-  /// The reader before the newest one is not done with yet.
+  /// As Succession's.
+  Result<void> replace(std::shared_ptr<transport::Reader> reader);
   bool is_replacing() const;
   std::set<Gid> readers() const;
   std::uint64_t lost() const;  ///< messages that the readers have lost
@@ -55,10 +54,6 @@ class TopicSource final : public Source {
   std::shared_ptr<const Outgoing> next_sign();
   bool is_decided(const Gid& publisher) const;
   Result<transport::TakenSample> take(bool& waits);
-  bool is_replaced() const;
-  bool is_new(const transport::TakenSample& sample);
-  Result<transport::TakenSample> take_next();
-  void wait_for(const std::shared_ptr<transport::Reader>& reader);
 
   const std::string topic_;
   const std::size_t held_;
@@ -67,13 +62,7 @@ class TopicSource final : public Source {
   const std::shared_ptr<std::atomic<std::size_t>> samples_;  // under way
   Tally tally_;
   mutable std::mutex mutex_;
-  std::shared_ptr<transport::Reader> reader_;
-  // Until reader_ is connected to all its publishers, and this one is empty. Messages that come to both are sent once.
-  std::shared_ptr<transport::Reader> before_;
-  transport::TakenSample newer_;        // of reader_; waits until before_ is empty once more
-  std::map<Gid, std::uint64_t> taken_;  // since there was another reader: the last number of each publisher
-  std::uint64_t lost_before_ = 0;
-  transport::WaitSet* wait_set_ = nullptr;  // that waits for the readers
+  Succession readers_;
   transport::TakenSample undecided_;
   std::set<Gid> publishers_;
   std::shared_ptr<const std::set<Gid>> known_ = std::make_shared<const std::set<Gid>>();

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import time
 
 import pytest
 from link_hosts import LIMIT_S, PYTHON, ROOT
@@ -339,3 +340,92 @@ def test_nodes_with_rmw_baton_get_each_message_once(hosts):
     )  # the link subscribes for Baton's program
     assert [result(listener) for listener in listeners[:2]] == [texts(100)] * 2
     assert heard(listeners[2]) == texts(100)
+
+
+# Publishes "<name> <number>" 500 times a second until its input ends.
+STEADY = """
+import baton, sys, threading, time
+node = baton.Node("steady" + sys.argv[1])
+publisher = node.advertise("many", "std_msgs/String", baton.QoS(100))
+ended = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+assert publisher.wait_for_subscriptions(1, 90)
+print("ready", flush=True)
+number = 0
+while not ended.wait(0.002):
+    number += 1
+    with publisher.loan() as message:
+        message.data = f"{sys.argv[1]} {number}"
+"""
+
+# Says which numbers of which publisher were missing, for the line of its input; then how many publishers it heard.
+GAPS = """
+import baton, sys, threading
+node = baton.Node("listener")
+subscription = node.subscribe("many", "std_msgs/String", qos=baton.QoS(5000))
+ended = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.readline(), ended.set()), daemon=True).start()
+print("ready", flush=True)
+last, gaps = {}, []
+while not ended.is_set():
+    if (message := subscription.take(0.2)) is None:
+        continue
+    name, number = str(message.data).split()
+    if name in last and int(number) != last[name] + 1:
+        gaps.append([name, last[name], int(number)])
+    last[name] = int(number)
+print(gaps, len(last), flush=True)
+"""
+
+
+def test_no_message_of_a_publisher_is_lost_when_others_of_its_topic_start(hosts):
+    a, b = hosts(2)
+    ros2_link(a)
+    ros2_link(b)  # not connected to the other link: all goes by DDS
+    listener = b.python(GAPS)
+    ready(listener)
+    for name in "0123":
+        ready(a.python(STEADY, name))
+        time.sleep(1)
+    listener.stdin.write("enough\n")
+    listener.stdin.flush()
+    assert lines_of(listener) == "[] 4"
+
+
+# Ends at once behind its last message.
+BURST = """
+import baton, os, time
+node = baton.Node("burst")
+publisher = node.advertise("burst", "std_msgs/String", baton.QoS(1000))
+assert publisher.wait_for_subscriptions(1, 90)
+time.sleep(1)
+for number in range(500):
+    with publisher.loan() as message:
+        message.data = f"message {number}" + " " * 20000
+os._exit(0)
+"""
+
+
+# Says how many different messages of BURST came, once the last has.
+COUNT_BURST = """
+import baton
+node = baton.Node("listener")
+subscription = node.subscribe("burst", "std_msgs/String", qos=baton.QoS(1000))
+print("ready", flush=True)
+got = []
+while (message := subscription.take(10 if got else 90)) is not None:
+    got.append(str(message.data).split()[1])
+    if got[-1] == "499":
+        break
+print(len(set(got)), got[-1], flush=True)
+"""
+
+
+def test_the_last_messages_of_a_publisher_that_ends_reach_ros2(hosts):
+    a, b = hosts(2)
+    ros2_link(a)
+    ros2_link(b)
+    listener = b.python(COUNT_BURST)
+    ready(listener)
+    assert a.python(BURST).wait(timeout=LIMIT_S) == 0
+    assert lines_of(listener) == "500 499"

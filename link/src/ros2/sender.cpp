@@ -52,6 +52,7 @@ void Sender::remove(const Gid& publisher) {
   const Wish wish(wishes_);
   const std::lock_guard<std::mutex> lock(mutex_);
   targets_.erase(publisher);
+  for (const Subscription& each : subscriptions_) each->forget([&](const Gid& gone) { return gone == publisher; });
 }
 
 void Sender::set_ready(const Gid& publisher) {
@@ -63,20 +64,43 @@ void Sender::set_ready(const Gid& publisher) {
   found->second.waiting.clear();
 }
 
-Result<void> Sender::subscribe(const std::shared_ptr<transport::Reader>& reader) {
+Sender::Subscription Sender::subscribe(std::shared_ptr<transport::Reader> reader) {
   const Wish wish(wishes_);
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (Result<void> added = wait_set_.add(reader); !added) return added;
-  readers_.push_back(reader);
+  auto subscription = std::make_shared<Succession>(std::move(reader));
+  if (!subscription->attach(wait_set_)) return nullptr;
+  subscriptions_.push_back(subscription);
   wait_set_.wake();
-  return {};
+  return subscription;
 }
 
-void Sender::unsubscribe(const std::shared_ptr<transport::Reader>& reader) {
+void Sender::unsubscribe(const Subscription& subscription) {
   const Wish wish(wishes_);
   const std::lock_guard<std::mutex> lock(mutex_);
-  readers_.erase(std::remove(readers_.begin(), readers_.end(), reader), readers_.end());
-  wait_set_.remove(reader);
+  subscriptions_.erase(std::remove(subscriptions_.begin(), subscriptions_.end(), subscription), subscriptions_.end());
+  subscription->detach();
+}
+
+bool Sender::replace(const Subscription& subscription, std::shared_ptr<transport::Reader> reader) {
+  const Wish wish(wishes_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const bool replaced = !subscription->is_replacing() && subscription->replace(std::move(reader));
+  wait_set_.wake();
+  return replaced;
+}
+
+bool Sender::is_replacing(const Subscription& subscription) {
+  const Wish wish(wishes_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (subscription->is_replacing()) wait_set_.wake();  // takes, and so looks whether it still is
+  return subscription->is_replacing();
+}
+
+std::uint64_t Sender::times_empty(const Subscription& subscription) {
+  const Wish wish(wishes_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  wait_set_.wake();
+  return subscription->times_empty();
 }
 
 void Sender::write(Target& target, Serialized message, std::int64_t source_time_ns) {
@@ -108,9 +132,9 @@ void Sender::send(Target& target, const transport::TakenSample& sample) {
 }
 
 /// True if there may be more.
-bool Sender::send_some(transport::Reader& reader) {
+bool Sender::send_some(Succession& subscription) {
   for (int i = 0; i < kAtOnce; ++i) {
-    const Result<transport::TakenSample> taken = reader.take();
+    const Result<transport::TakenSample> taken = subscription.take();
     if (!taken) {
       saying_->say_rarely("ROS 2 take", Saying::Level::kError, taken.error().code, taken.error().message);
       return true;
@@ -129,8 +153,8 @@ void Sender::run() {
     while (wishes_.load(std::memory_order_relaxed) > 0) std::this_thread::sleep_for(kPause);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      for (const auto& reader : readers_) {
-        some = send_some(*reader) || some;
+      for (const Subscription& subscription : subscriptions_) {
+        some = send_some(*subscription) || some;
         if (wishes_.load(std::memory_order_relaxed) > 0) break;
       }
     }

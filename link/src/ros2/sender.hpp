@@ -3,7 +3,8 @@
 // the DDS writer of its publisher. No other thread writes to DDS, so no other waits for it.
 // Thread rules: any thread, but for the thread of this class itself.
 // Invariants: (1) of one publisher each message is written once, in order, also if it is taken again: a subscription that is opened
-// anew gets what a transient_local publisher keeps, and the DDS writer still has it.
+// anew gets what a transient_local publisher keeps, and the DDS writer still has it. (2) What a subscription has when another takes its
+// place, or when its publisher ends, is written first.
 #pragma once
 
 #include <atomic>
@@ -19,6 +20,7 @@
 #include "ros2/dds.hpp"
 #include "ros2/types.hpp"
 #include "saying.hpp"
+#include "succession.hpp"
 
 namespace baton::link::ros2 {
 
@@ -36,8 +38,16 @@ class Sender {
   void remove(const Gid& publisher);
   /// The writer's readers have been found, or are not waited for any longer.
   void set_ready(const Gid& publisher);
-  Result<void> subscribe(const std::shared_ptr<transport::Reader>& reader);
-  void unsubscribe(const std::shared_ptr<transport::Reader>& reader);
+  /// One subscription of Baton, by its readers.
+  using Subscription = std::shared_ptr<Succession>;
+  /// Null: there is no memory or descriptor to wait for it.
+  Subscription subscribe(std::shared_ptr<transport::Reader> reader);
+  void unsubscribe(const Subscription& subscription);
+  /// The subscription goes on with this reader. False: it goes on as it is, since the reader before is not done with yet.
+  bool replace(const Subscription& subscription, std::shared_ptr<transport::Reader> reader);
+  bool is_replacing(const Subscription& subscription);
+  /// If this grows, everything that had come by the subscription before has been written.
+  std::uint64_t times_empty(const Subscription& subscription);
 
  private:
   struct Waiting {
@@ -54,14 +64,14 @@ class Sender {
     std::deque<Waiting> waiting;
   };
   void run();
-  bool send_some(transport::Reader& reader);
+  bool send_some(Succession& subscription);
   void send(Target& target, const transport::TakenSample& sample);
   void write(Target& target, Serialized message, std::int64_t source_time_ns);
 
   const std::shared_ptr<Saying> saying_;
   transport::WaitSet wait_set_;
   std::mutex mutex_;  // the tables; held while messages are written
-  std::vector<std::shared_ptr<transport::Reader>> readers_;
+  std::vector<Subscription> subscriptions_;
   std::map<Gid, Target> targets_;
   std::atomic<int> wishes_{0};  // calls that wait for mutex_; the thread lets them first. A hint: mutex_ orders
   std::atomic<bool> stop_{false};

@@ -30,6 +30,8 @@ using transport::EndpointInfo;
 
 /// How long a message waits for the readers of a new writer, or the subscriptions of a new publisher.
 constexpr std::chrono::milliseconds kMatch{1000};
+/// How long the last messages of a publisher that has ended may take.
+constexpr std::chrono::seconds kDeparture{30};
 /// How long a new DDS writer is left alone: rmw_baton_cpp gives its id to a publisher of its own.
 constexpr std::chrono::milliseconds kSettle{100};
 /// How long the name of its node may take, which comes apart: of a node of ROS 2 it comes for sure, of other programs it may not.
@@ -82,10 +84,13 @@ struct Out {
   std::uint32_t depth = 1;
   Clock::time_point since;
   bool ready = false;
+  std::optional<Clock::time_point> gone;  ///< when its publisher ended; its last messages are still to be sent
+  std::uint64_t empty_before = 0;         ///< Sender::times_empty() then
 };
 struct OutTopic {
-  std::shared_ptr<transport::Reader> reader;
+  Sender::Subscription subscription;
   std::uint32_t depth = 0;
+  std::set<Gid> readers;  ///< all that it has had
 };
 struct In {
   std::shared_ptr<transport::Writer> publisher;
@@ -124,7 +129,7 @@ class Side final : public Ros2Side {
     nodes_in_.reset();
     for (auto& [group, topic] : in_topics_) topic.reader.reset();  // no more calls of Arrivals
     for (auto& [group, topic] : out_topics_) {
-      if (topic.reader) sender_.unsubscribe(topic.reader);
+      sender_.unsubscribe(topic.subscription);
     }
     for (auto& [gid, out] : outs_) sender_.remove(gid);
   }
@@ -370,11 +375,15 @@ class Side final : public Ros2Side {
     }
     for (auto at = outs_.begin(); at != outs_.end();) {
       if (wanted.count(at->first) != 0) {
+        at->second.gone.reset();
         ++at;
-        continue;
+      } else if (view.known.count(at->first) == 0 && !is_done(at->second, view.now)) {
+        again = true;
+        ++at;
+      } else {
+        sender_.remove(at->first);
+        at = outs_.erase(at);
       }
-      sender_.remove(at->first);
-      at = outs_.erase(at);
     }
     for (const EndpointInfo& end : view.here) {
       if (wanted.count(end.gid) != 0 && outs_.count(end.gid) == 0) again = open_out(end, view.now) || again;
@@ -407,11 +416,12 @@ class Side final : public Ros2Side {
     }
     for (auto at = out_topics_.begin(); at != out_topics_.end();) {
       const auto topic = topics.find(at->first);
-      if (topic != topics.end() && topic->second.matched && depth_of(topic->second) <= at->second.depth) {
+      if (topic != topics.end() && topic->second.matched) {
+        again = !deepen(at->first, *topic->second.out, at->second, depth_of(topic->second)) || again;
         ++at;
         continue;
       }
-      sender_.unsubscribe(at->second.reader);
+      sender_.unsubscribe(at->second.subscription);
       at = out_topics_.erase(at);
     }
     for (const auto& [group, topic] : topics) {
@@ -422,10 +432,25 @@ class Side final : public Ros2Side {
     return again;
   }
 
-  /// KEEP_LAST is over all publishers of a subscription; here each publisher is to have its own history.
+  /// Whether the last messages of a publisher that has ended have been sent.
+  bool is_done(Out& out, Clock::time_point now) {
+    const auto topic = out_topics_.find(out.group);
+    if (topic == out_topics_.end()) return true;
+    const std::uint64_t empty = sender_.times_empty(topic->second.subscription);
+    if (!out.gone) {
+      out.gone = now;
+      out.empty_before = empty;
+    }
+    return (out.ready && empty > out.empty_before) || now - *out.gone >= kDeparture;
+  }
+
+  /// KEEP_LAST is over all publishers of a subscription; here each publisher is to have its own history. In powers of two, because another
+  /// depth needs another reader.
   template <class Topic>
   static std::uint32_t depth_of(const Topic& topic) {
-    return std::min<std::uint32_t>(topic.depth, 65536U / topic.publishers) * topic.publishers;
+    std::uint32_t histories = 1;
+    while (histories < topic.publishers) histories *= 2;
+    return std::min<std::uint32_t>(topic.depth, 65536U / histories) * histories;
   }
 
   /// Whether a reader of ROS 2 is matched that gets the messages by no other way.
@@ -437,7 +462,8 @@ class Side final : public Ros2Side {
     });
   }
 
-  bool subscribe(const Group& group, const Out& out, std::uint32_t depth) {
+  /// Null: it failed, and was said.
+  std::shared_ptr<transport::Reader> make_reader(const Group& group, const Out& out, std::uint32_t depth) {
     transport::Participant::ReaderOptions options;
     options.topic = group.topic;
     options.node = kOwnNode;
@@ -446,13 +472,28 @@ class Side final : public Ros2Side {
     options.qos.reliability = group.reliability;
     options.qos.durability = group.durability;
     Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);
-    Result<void> added = reader ? sender_.subscribe(*reader) : Result<void>(reader.error());
-    if (!added) {
-      saying_->say_rarely("ROS 2 subscription " + group.topic, Level::kError, added.error().code,
-                          added.error().message);
-      return false;
-    }
-    out_topics_[group] = {*reader, depth};
+    if (reader) return std::move(*reader);
+    saying_->say_rarely("ROS 2 subscription " + group.topic, Level::kError, reader.error().code,
+                        reader.error().message);
+    return nullptr;
+  }
+
+  bool subscribe(const Group& group, const Out& out, std::uint32_t depth) {
+    const std::shared_ptr<transport::Reader> reader = make_reader(group, out, depth);
+    Sender::Subscription subscription = reader ? sender_.subscribe(reader) : nullptr;
+    if (!subscription) return false;
+    out_topics_[group] = {std::move(subscription), depth, {reader->gid()}};
+    return true;
+  }
+
+  /// False: not yet; the reader before must be done with first.
+  bool deepen(const Group& group, const Out& out, OutTopic& topic, std::uint32_t depth) {
+    if (depth <= topic.depth) return true;
+    if (sender_.is_replacing(topic.subscription)) return false;
+    const std::shared_ptr<transport::Reader> reader = make_reader(group, out, depth);
+    if (!reader || !sender_.replace(topic.subscription, reader)) return false;
+    topic.readers.insert(reader->gid());
+    topic.depth = depth;
     return true;
   }
 
@@ -504,7 +545,7 @@ class Side final : public Ros2Side {
 
   std::map<std::string, std::vector<const EndpointInfo*>> subscriptions(const View& view) const {
     std::set<Gid> own;
-    for (const auto& [group, topic] : out_topics_) own.insert(topic.reader->gid());
+    for (const auto& [group, topic] : out_topics_) own.insert(topic.readers.begin(), topic.readers.end());
     std::map<std::string, std::vector<const EndpointInfo*>> found;
     for (const EndpointInfo& end : view.here) {
       if (end.is_writer || !is_topic(end.topic) || own.count(end.gid) != 0) continue;

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// A reader that replaces another one: nothing is lost, doubled or out of order. With the link's flows: outbound_test.cpp.
+#include "succession.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "endpoint_test_support.hpp"
+
+namespace baton::link {
+namespace {
+
+class SuccessionOf : public ::testing::Test {
+ protected:
+  void open(const QoS& qos) {
+    participant_ = domain_.join();
+    type_.name = "a/Bytes";
+    type_.skeleton_bytes = 8;
+    qos_ = qos;
+    writer_ = make_writer();
+    readers_.emplace(make_reader(qos.depth));
+    ASSERT_TRUE(transport::test::eventually([&] { return readers_->newest().matched() == 1; }));
+  }
+  std::shared_ptr<transport::Writer> make_writer() {
+    transport::Participant::WriterOptions writing;
+    writing.topic = "/bytes";
+    writing.type = type_;
+    writing.qos = qos_;
+    return *participant_->create_writer(writing);
+  }
+  std::shared_ptr<transport::Reader> make_reader(std::uint32_t depth) {
+    transport::Participant::ReaderOptions reading;
+    reading.topic = "/bytes";
+    reading.type = type_;
+    reading.qos = qos_;
+    reading.qos.depth = depth;
+    reading.qos.held = 1;
+    return *participant_->create_reader(reading);
+  }
+  static void publish(transport::Writer& writer, std::size_t count) {
+    for (; count > 0; --count) {
+      Result<memory::Chunk> chunk = writer.loan_sized(8);
+      ASSERT_TRUE(chunk) << chunk.error().message;
+      std::memset(chunk->message(), 0, 8);
+      ASSERT_TRUE(writer.publish(*chunk, {}));
+    }
+  }
+  std::vector<std::uint64_t> take_all() {
+    std::vector<std::uint64_t> out;
+    for (;;) {
+      const Result<transport::TakenSample> taken = readers_->take();
+      EXPECT_TRUE(taken) << taken.error().message;
+      if (!taken || !*taken) return out;
+      out.push_back(taken->sequence());
+    }
+  }
+  static std::vector<std::uint64_t> numbers(std::uint64_t from, std::uint64_t to) {
+    std::vector<std::uint64_t> out(to - from + 1);
+    std::iota(out.begin(), out.end(), from);
+    return out;
+  }
+
+  transport::test::TestDomain domain_;
+  std::shared_ptr<transport::Participant> participant_;
+  transport::TypeInfo type_;
+  QoS qos_;
+  std::shared_ptr<transport::Writer> writer_;
+  std::optional<Succession> readers_;
+};
+
+TEST_F(SuccessionOf, WhatTheReaderBeforeHasComesFirstAndNothingTwice) {
+  open(QoS(50));
+  publish(*writer_, 10);
+  const auto second = make_reader(100);
+  ASSERT_TRUE(transport::test::eventually([&] { return second->matched() == 1; }));
+  publish(*writer_, 5);  // both have these
+  ASSERT_TRUE(readers_->replace(second));
+  EXPECT_TRUE(readers_->is_replacing());
+  publish(*writer_, 5);
+  EXPECT_EQ(take_all(), numbers(1, 20));
+  EXPECT_FALSE(readers_->is_replacing());
+  EXPECT_EQ(readers_->readers(), std::set<transport::Gid>{second->gid()});
+  publish(*writer_, 3);
+  EXPECT_EQ(take_all(), numbers(21, 23));
+}
+
+TEST_F(SuccessionOf, WhatAPublisherKeepsIsNotTakenAgainByTheNewReader) {
+  open(QoS(20).transient_local());
+  publish(*writer_, 20);
+  EXPECT_EQ(take_all(), numbers(1, 20));
+  for (const std::uint32_t depth : {40U, 80U}) {
+    const auto next = make_reader(depth);
+    ASSERT_TRUE(transport::test::eventually([&] { return next->matched() == 1; }));
+    ASSERT_TRUE(readers_->replace(next));
+    EXPECT_EQ(take_all(), numbers(1, 0));
+  }
+  publish(*writer_, 1);
+  EXPECT_EQ(take_all(), numbers(21, 21));
+  readers_->forget([](const transport::Gid&) { return true; });
+  const auto late = make_reader(20);
+  ASSERT_TRUE(transport::test::eventually([&] { return late->matched() == 1; }));
+  ASSERT_TRUE(readers_->replace(late));
+  EXPECT_EQ(take_all(), numbers(2, 21)) << "of a publisher that was forgotten";
+}
+
+TEST_F(SuccessionOf, ItsBeingEmptyIsCountedWhenEverythingHasBeenTaken) {
+  open(QoS(20));
+  publish(*writer_, 3);
+  writer_.reset();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(readers_->times_empty(), 0U);
+    EXPECT_TRUE(readers_->has_data());
+    EXPECT_TRUE(*readers_->take());
+  }
+  EXPECT_FALSE(readers_->has_data());
+  EXPECT_EQ(take_all(), numbers(1, 0));
+  EXPECT_EQ(readers_->times_empty(), 1U);
+}
+
+TEST_F(SuccessionOf, AWaitSetWakesForBothReaders) {
+  open(QoS(20));
+  transport::WaitSet wait_set;
+  ASSERT_TRUE(readers_->attach(wait_set));
+  const auto second = make_reader(40);
+  second->stop_matching();
+  ASSERT_TRUE(readers_->replace(second));
+  publish(*writer_, 1);
+  EXPECT_TRUE(*wait_set.wait(std::chrono::seconds(60)));
+  EXPECT_EQ(take_all().size(), 1U);
+  writer_.reset();
+  ASSERT_TRUE(transport::test::eventually([&] { return take_all().empty() && !readers_->is_replacing(); }));
+  readers_->detach();
+  ASSERT_TRUE(wait_set.add(second)) << "the readers have left the wait set";
+}
+
+}  // namespace
+}  // namespace baton::link

@@ -131,6 +131,21 @@ def view(wanted):
     say([sum(map(bool, whole)), [[image.height, image.width, len(image.data)] for image in got]])
 
 
+def drown(wanted):
+    """Takes images until the text `until` comes; says how many."""
+    node = rclpy.create_node("stock_drowning")
+    images, texts = [0], []
+
+    def count(_):
+        images[0] += 1
+
+    node.create_subscription(kind("sensor_msgs/Image"), wanted["topic"], count, 10)
+    node.create_subscription(kind("std_msgs/String"), wanted["texts"], lambda text: texts.append(text.data), 10)
+    say("ready")
+    assert spin_until(node, lambda: wanted["until"] in texts), f"{images[0]} images, texts: {texts}"
+    say(images[0])
+
+
 def hashes(wanted):
     """Says the hash that the publisher of each topic announces; the topics stand in a file."""
     node = rclpy.create_node("stock_reader_of_hashes")

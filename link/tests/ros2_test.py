@@ -429,3 +429,33 @@ def test_the_last_messages_of_a_publisher_that_ends_reach_ros2(hosts):
     ready(listener)
     assert a.python(BURST).wait(timeout=LIMIT_S) == 0
     assert lines_of(listener) == "500 499"
+
+
+# 1080p images, more than a Python node takes; then a text, until the end of its input.
+FLOOD = """
+import baton, sys, threading, time
+from baton.msg.sensor_msgs import Image
+from baton.msg.std_msgs import String
+node = baton.Node("flood")
+images, texts = node.advertise("image", Image, baton.QoS(10)), node.advertise("chatter", String, baton.QoS(10))
+assert images.wait_for_subscriptions(1, 90) and texts.wait_for_subscriptions(1, 90)
+for _ in range(200):
+    with images.loan() as image:
+        image.height, image.width, image.encoding = 1080, 1920, "rgb8"
+        image.data.resize(1920 * 1080 * 3)
+    time.sleep(0.05)
+ended = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
+while not ended.wait(0.1):
+    with texts.loan() as message:
+        message.data = "after the flood"
+"""
+
+
+def test_a_stock_node_that_does_not_keep_up_with_images_reads_on(hosts):
+    a, b = hosts(2)
+    ros2_link(a)
+    viewer = stock(b, "drown", words(topic="/image", texts="/chatter", until="after the flood"))
+    ready(viewer)
+    a.python(FLOOD)
+    assert result(viewer) > 0

@@ -28,7 +28,7 @@ namespace {
 
 using Level = transport::Diagnostic::Level;
 
-constexpr dds_duration_t kMaxBlocking = DDS_MSECS(100);
+constexpr dds_duration_t kMaxBlocking = DDS_MSECS(10);
 constexpr std::size_t kEncodingBytes = 4;
 
 struct Data {
@@ -263,7 +263,9 @@ void fill(dds_qos_t* out, const DdsEnd& end) {
   const bool kept = qos.durability == Durability::kTransientLocal;
   dds_qset_durability(out, kept ? DDS_DURABILITY_TRANSIENT_LOCAL : DDS_DURABILITY_VOLATILE);
   const auto depth = static_cast<std::int32_t>(std::min<std::uint32_t>(std::max(qos.depth, 1U), 65536U));
-  const bool all = qos.history == History::kKeepAll;
+  // A writer that keeps the last ones takes back messages of which parts have arrived. Fast DDS 3.2's readers then take a message that is
+  // none again and again, for ever. So what was once written stays until it is acknowledged, up to WhcHigh bytes of a writer.
+  const bool all = qos.history == History::kKeepAll || (end.is_writer && qos.reliability == Reliability::kReliable);
   dds_qset_history(out, all ? DDS_HISTORY_KEEP_ALL : DDS_HISTORY_KEEP_LAST, all ? 0 : depth);
   dds_qset_deadline(out, duration(qos.deadline));
   dds_qset_liveliness(
@@ -673,7 +675,7 @@ Result<std::string> configuration_of(const DdsOptions& options) {
          "</ExternalDomainId><ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32"
          "</MaxAutoParticipantIndex><SPDPInterval>2s</SPDPInterval>" +
          peers +
-         "</Discovery><Internal><Watermarks><WhcHigh>64MB</WhcHigh><WhcHighInit>64MB</WhcHighInit><WhcLow>4MB</WhcLow>"
+         "</Discovery><Internal><Watermarks><WhcHigh>32MB</WhcHigh><WhcHighInit>32MB</WhcHighInit><WhcLow>4MB</WhcLow>"
          "</Watermarks><HeartbeatInterval min=\"5ms\" minsched=\"10ms\" max=\"2s\">20ms</HeartbeatInterval>"
          "<WriterLingerDuration>5s</WriterLingerDuration><SocketReceiveBufferSize "
          "max=\"32MB\"/></Internal></Domain></CycloneDDS>";

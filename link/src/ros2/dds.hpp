@@ -50,7 +50,8 @@ class DdsWriter {
  public:
   virtual ~DdsWriter() = default;
   virtual const Gid& gid() const = 0;
-  /// May block as long as readers are slow, 100 ms at most. Errors: timed_out (the message is lost), out_of_memory, system.
+  /// If reliable readers have not acknowledged 32 MB, blocks for 10 ms at most. Errors: timed_out (they still have not; the message is
+  /// lost), out_of_memory, system.
   virtual Result<void> write(Serialized message, std::int64_t source_time_ns) = 0;
   virtual std::vector<Gid> matched() const = 0;
   /// The policy for which the newest reader that wants another quality of service was refused; empty: none since the last call.

@@ -12,6 +12,9 @@ constexpr std::size_t kStackBytes = std::size_t{1} << 20;  // DDS writes on it
 /// Messages of one subscription before the others get their turn.
 constexpr int kAtOnce = 8;
 constexpr std::chrono::microseconds kPause{500};
+/// After a write that readers have blocked, how long further messages of its publisher are lost at once: so slow readers of some topics
+/// take at most a sixth of the time from the others.
+constexpr std::chrono::milliseconds kRest{50};
 
 struct Wish {
   explicit Wish(std::atomic<int>& to) : wishes(to) { wishes.fetch_add(1, std::memory_order_relaxed); }
@@ -104,10 +107,14 @@ std::uint64_t Sender::times_empty(const Subscription& subscription) {
 }
 
 void Sender::write(Target& target, Serialized message, std::int64_t source_time_ns) {
-  if (const Result<void> written = target.writer->write(std::move(message), source_time_ns); !written) {
-    saying_->say_rarely("ROS 2 write " + target.topic, Saying::Level::kWarning, written.error().code,
-                        "a message of '" + target.topic + "' is not sent to ROS 2 nodes: " + written.error().message);
-  }
+  const auto now = std::chrono::steady_clock::now();
+  Result<void> written = now < target.rests_until ? Result<void>(Error{Errc::timed_out, "a subscription is slow"})
+                                                  : target.writer->write(std::move(message), source_time_ns);
+  if (written) return;
+  if (written.error().code == Errc::timed_out && now >= target.rests_until)
+    target.rests_until = std::chrono::steady_clock::now() + kRest;
+  saying_->say_rarely("ROS 2 write " + target.topic, Saying::Level::kWarning, written.error().code,
+                      "a message of '" + target.topic + "' is not sent to ROS 2 nodes: " + written.error().message);
 }
 
 void Sender::send(Target& target, const transport::TakenSample& sample) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <map>
 #include <memory>
@@ -61,6 +62,7 @@ class Sender {
     std::size_t depth = 1;
     std::uint64_t last = 0;  ///< number of the last message written
     bool ready = false;
+    std::chrono::steady_clock::time_point rests_until;  ///< readers have not kept up
     std::deque<Waiting> waiting;
   };
   void run();

@@ -89,8 +89,11 @@ class Carrier::WordsSource final : public Source {
 /// The other hosts, and what they say.
 class Carrier::Hosts final : public Listener, public Receiver {
  public:
-  Hosts(std::shared_ptr<Saying> saying, std::function<void()> changed)
-      : saying_(std::move(saying)), changed_(std::move(changed)) {}
+  Hosts(std::string own_name, std::shared_ptr<Saying> saying, std::function<void()> changed)
+      : own_name_(std::move(own_name)), saying_(std::move(saying)), changed_(std::move(changed)) {}
+
+  /// This link ends: the other hosts have not.
+  void end() { ends_.store(true, std::memory_order_relaxed); }  // a hint for words: orders nothing
 
   void joined(const Gid& host) override {
     {
@@ -106,12 +109,15 @@ class Carrier::Hosts final : public Listener, public Receiver {
       const auto found = hosts_.find(host);
       if (found == hosts_.end() || !found->second) return;
       name = found->second->host_name;
+      // A second connection may take the place of the first.
+      if (connected ? lost_.erase(host) == 0 : !lost_.insert(host).second) return;
     }
+    if (ends_.load(std::memory_order_relaxed)) return;
     if (connected) {
       saying_->say(Level::kInfo, Errc{}, "host " + name + " is connected again");
     } else {
       saying_->say(Level::kWarning, Errc{},
-                   "host " + name + " is not reached any more; it is forgotten if that lasts for 20 s");
+                   "host " + name + " has ended its link, or is not reached; it is forgotten if that lasts for 20 s");
     }
   }
   void gone(const Gid& host) override {
@@ -122,8 +128,10 @@ class Carrier::Hosts final : public Listener, public Receiver {
       if (found == hosts_.end()) return;
       if (found->second) name = found->second->host_name;
       hosts_.erase(found);
+      lost_.erase(host);
     }
-    if (!name.empty()) saying_->say(Level::kWarning, Errc{}, "host " + name + " has left");
+    if (!name.empty() && !ends_.load(std::memory_order_relaxed))
+      saying_->say(Level::kWarning, Errc{}, "host " + name + " has left");
     changed_();
   }
 
@@ -151,6 +159,10 @@ class Carrier::Hosts final : public Listener, public Receiver {
       found->second = std::move(*words);
     }
     if (first) saying_->say(Level::kInfo, Errc{}, "host " + name + " is connected");
+    if (first && name == own_name_) {
+      saying_->say_rarely("names", Level::kWarning, Errc::already_exists,
+                          "another host has the name of this one, " + name + "; give one of them another: --host-name");
+    }
     changed_();
     return true;
   }
@@ -174,10 +186,13 @@ class Carrier::Hosts final : public Listener, public Receiver {
   void no_words() {
     saying_->say_rarely("words", Level::kError, Errc::protocol_violation, "another host says words that are none");
   }
+  const std::string own_name_;
   const std::shared_ptr<Saying> saying_;
   const std::function<void()> changed_;
+  std::atomic<bool> ends_{false};
   mutable std::mutex mutex_;
   std::map<Gid, std::optional<Words>> hosts_;
+  std::set<Gid> lost_;  // was said to be not reached
 };
 
 Carrier::Carrier(std::shared_ptr<transport::Participant> participant, std::string host_name,
@@ -190,6 +205,7 @@ Carrier::Carrier(std::shared_ptr<transport::Participant> participant, std::strin
 }
 
 Carrier::~Carrier() {
+  if (known_hosts_) known_hosts_->end();
   ros2_.reset();
   words_out_.clear();
   out_.clear();
@@ -204,7 +220,7 @@ Result<void> Carrier::open(EngineOptions options, const Ros2Options* ros2) {
   own_.host = *id;
   options.host = *id;
   options.host_name = own_.host_name;
-  known_hosts_ = std::make_shared<Hosts>(saying_, changed_);
+  known_hosts_ = std::make_shared<Hosts>(own_.host_name, saying_, changed_);
   // Words are said once: those of the first connection must not come before their receiver.
   Result<std::unique_ptr<Engine>> engine = make_engine(options, known_hosts_, {{kWordsChannel, known_hosts_}});
   if (!engine) return engine.error();
@@ -494,9 +510,7 @@ bool Carrier::send(const Plan& plan) {
       resubscribe(out, wanted->second);
       out.lease = wanted->second.lease;
       out.publishers = wanted->second.publishers;
-      const bool waited = out.source->waits();
-      out.source->set_publishers(out.publishers, writers_);
-      if (waited) out.flow->wake();
+      if (out.source->set_publishers(out.publishers, writers_)) out.flow->wake();
       again = again || out.source->waits();
       if (wanted->second.clients != out.clients) {
         out.clients = wanted->second.clients;

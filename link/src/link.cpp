@@ -60,7 +60,7 @@ class Link::Impl {
     const Result<void> first = *first_;
     lock.unlock();
     // Another error may pass: an interface appears, an address is assigned.
-    if (!first && (first.error().code == Errc::invalid_argument || first.error().code == Errc::already_exists)) {
+    if (!first && ends_it(first.error())) {
       end();
       if (first.error().code != Errc::already_exists) return first;
       return Error{
@@ -133,14 +133,19 @@ class Link::Impl {
     phase_ = Phase::kFailed;
     why_ = why;
   }
-  /// What the first attempt to take the role and to open the network gave.
-  void settle(const Result<void>& first) {
+  /// Whether start() returns this error; others may pass.
+  static bool ends_it(const Error& error) {
+    return error.code == Errc::invalid_argument || error.code == Errc::already_exists;
+  }
+  /// What the first attempt to take the role and to open the network gave. False: there was one before.
+  bool settle(const Result<void>& first) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (first_) return;
+      if (first_) return false;
       first_ = first;
     }
     changed_.notify_all();
+    return true;
   }
   void write_state() {
     const Result<void> written =
@@ -175,7 +180,7 @@ class Link::Impl {
     while (!stopped()) {
       if (const Result<void> worked = carry(); !worked) {
         set_failed(worked.error().message);
-        settle(worked);
+        if (settle(worked) && ends_it(worked.error())) break;  // start() says it
         write_state();
         saying_->say_rarely("network", Saying::Level::kError, worked.error().code,
                             worked.error().message + "; trying again");

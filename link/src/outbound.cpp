@@ -90,14 +90,16 @@ std::uint64_t TopicSource::lost() const {
   return readers_.lost();
 }
 
-void TopicSource::set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known) {
+bool TopicSource::set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known) {
   const std::lock_guard<std::mutex> lock(mutex_);
   publishers_ = std::move(publishers);
   known_ = std::move(known);
   for (auto at = signs_.begin(); at != signs_.end();)
     at = publishers_.count(at->first) != 0 ? std::next(at) : signs_.erase(at);
   readers_.forget([this](const Gid& publisher) { return !is_decided(publisher); });
-  if (calls_left_ > 0) calls_left_ = is_decided(undecided_publisher_) ? 0 : calls_left_ - 1;
+  const bool waited = calls_left_ > 0;
+  if (waited) calls_left_ = is_decided(undecided_publisher_) ? 0 : calls_left_ - 1;
+  return waited;
 }
 
 bool TopicSource::waits() const {

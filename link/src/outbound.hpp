@@ -28,8 +28,9 @@ class TopicSource final : public Source {
   TopicSource(std::string topic, std::shared_ptr<transport::Reader> reader, std::size_t held, CopiedBytes copied,
               std::shared_ptr<Saying> saying);
   /// Whose messages travel; those of others on the topic came from abroad, or travel on another channel. `known`: all publishers of the
-  /// host at that time. A message of one that is not among them came before it was known, and waits for the next calls.
-  void set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known);
+  /// host at that time. A message of one that is not among them came before it was known, and waits for the next calls. True: one has
+  /// waited; the flow is to be woken.
+  bool set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known);
   /// Whether a message waits for set_publishers(), and then for Flow::wake().
   bool waits() const;
   /// Sends on the signs of life of publishers with manual liveliness that came by no message. True: the flow is to be woken.

@@ -26,7 +26,8 @@ std::string difference(const End& publisher, const End& subscription) {
   if (publisher.hash != subscription.hash) {
     return "and the subscription define " + publisher.type_name + " differently; build both from the same .msg files";
   }
-  return incompatibility(publisher.qos, subscription.qos);
+  const std::string differs = incompatibility(publisher.qos, subscription.qos);
+  return differs.empty() ? differs : "has another quality of service: " + differs;
 }
 
 /// What the link asks of the publishers of a channel: what they offer, and as much history as the farthest reader wants.

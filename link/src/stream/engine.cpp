@@ -465,7 +465,8 @@ class StreamEngine final : public Engine {
       } else if (!stopped()) {
         note(false, socket.error().message);
         say("calls", Level::kInfo, socket.error().code,
-            "peer '" + peer.host + "' is not reached: " + socket.error().message + "; trying again");
+            "peer '" + peer.host + ":" + std::to_string(peer.port) + "' is not reached: " + socket.error().message +
+                "; trying again");
       }
       pause(kCallPause);
     }

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
+import click
+
 from . import live
 
 
@@ -151,3 +153,43 @@ def duration(seconds: float | None) -> str:
 def far_nodes(endpoints: Iterable[Any]) -> dict[str, tuple[int, str]]:
     """Nodes of other hosts, of which publishers are known here: by their name the link's process and their host."""
     return {e.node: (e.pid, host_of(e.node)) for e in endpoints if host_of(e.node)}
+
+
+def nodes_of(node: Any) -> set[str]:
+    """The names of all nodes, as `baton node list` prints them."""
+    names = {live.node_name(n) for n, _ in node.nodes() if not n.startswith("_baton_")}
+    return names | {live.node_name(n) for n in far_nodes(live.others(node))}
+
+
+def of_name(name: str, nodes: Iterable[str]) -> list[str]:
+    """Those of `nodes` that have this name on any host: of "/talker" also "/talker@base"."""
+    return sorted(n for n in nodes if n.partition("@")[0] == name)
+
+
+def own_host(domain: int | None) -> str:
+    """The name under which other hosts know this one; empty without a link."""
+    try:
+        state = saved(domain).current
+    except live.load().BatonError:
+        return ""
+    return state.host_name if state else ""
+
+
+def find_node(node: Any, name: str) -> str:
+    """The node that the user names, as `baton node list` prints it: "talker" and "/talker" mean the node of this host, or the only one
+    of that name; "talker@base" means the one of the host base."""
+    nodes = nodes_of(node)
+    full = live.node_name(name)
+    base, at, host = full.partition("@")
+    if full in nodes:
+        return full
+    if host and base in nodes and host == own_host(node.domain):
+        return base
+    found = of_name(base, nodes)
+    if not at and len(found) == 1:
+        return found[0]
+    if found:
+        instead = f"nodes of that name: {', '.join(found)}"
+    else:
+        instead = f"there are: {', '.join(sorted(nodes))}" if nodes else ""
+    raise click.ClickException(f"there is no node '{full}'" + (f"; {instead}" if instead else ""))

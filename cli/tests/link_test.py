@@ -56,6 +56,34 @@ def near_link(build, environment, tmp_path):
             process.communicate()
 
 
+LAMP = """
+import baton
+node = baton.Node("lamp")
+node.declare_parameter("rate", 10)
+node.serve("switch", "std_srvs/SetBool", lambda request, response: None)
+print("ready", flush=True)
+baton.spin(node)
+"""
+
+
+@pytest.fixture
+def far_lamp(baton, near_link, environment, tmp_path):
+    """A node of the host `far` with parameters and a service, once this host knows it."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", LAMP],
+        env={**environment, "BATON_RUNTIME_DIR": str(tmp_path / "far")},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout.readline() == "ready\n"
+        until(lambda: "/lamp@far" in baton("node", "list"))
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
 def until(look):
     end = time.monotonic() + LIMIT_S
     while not (found := look()):
@@ -128,6 +156,30 @@ def test_topics_and_nodes_of_another_host_are_listed_with_it(baton, near_link):
     assert f"/talker@far  (of host far, brought by process {near_link.pid})" in baton("node", "list")
     assert "/chatter: std_msgs/String" in baton("node", "info", "/talker@far")
     assert "Host: far" in baton("topic", "info", "-v", "/chatter")
+
+
+def test_a_node_of_another_host_is_found_by_its_name_with_and_without_the_host(baton, near_link, program):
+    until(lambda: "/talker@far" in baton("node", "list"))
+    assert baton("node", "info", "talker").startswith("/talker@far\n  Host: far")
+    assert baton("node", "info", "link@near").startswith("/link\n")
+    assert "there is no node '/talker@base'; nodes of that name: /talker@far" in baton(
+        "node", "info", "talker@base", code=1
+    )
+    program('baton.Node("talker")')
+    assert baton("node", "info", "talker").startswith("/talker\n"), "the node of this host comes first"
+
+
+def test_the_parameters_of_a_node_of_another_host_are_those_of_the_name_that_node_list_prints(baton, far_lamp, program):
+    assert baton("param", "get", "lamp@far", "rate") == "10\n"
+    assert json.loads(baton("param", "list", "/lamp@far", "--json")) == {"/lamp@far": ["rate"]}
+    baton("param", "set", "lamp@far", "rate", "20")
+    assert baton("param", "dump", "lamp@far") == "/lamp:\n  ros__parameters:\n    rate: 20\n"
+    for wrong in ("lamp@base", "lamp@"):
+        assert "nodes of that name: /lamp@far" in baton("param", "get", wrong, "rate", "--timeout", "0.3", code=1)
+    assert "'la mp' is no name of a node; `baton node list`" in baton("param", "get", "la mp", "rate", code=1)
+    program('baton.Node("lamp")')
+    said = baton("param", "set", "lamp@far", "rate", "30", code=1)
+    assert "a request to /lamp@far reaches /lamp, too" in said, "no host can be chosen for a request"
 
 
 def test_the_info_of_a_topic_says_which_hosts_it_comes_from(baton, near_link, program):

@@ -46,14 +46,11 @@ def list_(domain: int | None, search: tuple[Path, ...], as_json: bool) -> None:
 @live.domain_options
 @click.argument("name", metavar="NODE", shell_complete=live.complete_nodes)
 def info(domain: int | None, search: tuple[Path, ...], name: str) -> None:
-    """Print what NODE publishes, subscribes, serves and calls."""
+    """Print what NODE publishes, subscribes, serves and calls.
+
+    NODE@HOST is a node of another host; @HOST may be left out where only one host has a node of the name."""
     node = live.join(domain, search)
-    name = live.node_name(name)
-    nodes = {live.node_name(n) for n, _ in node.nodes() if not n.startswith("_baton_")}
-    nodes |= {live.node_name(n) for n in links.far_nodes(live.others(node))}
-    if name not in nodes:
-        known = ", ".join(sorted(nodes))
-        raise click.ClickException(f"there is no node '{name}'" + (f"; there are: {known}" if known else ""))
+    name = links.find_node(node, name)
     mine = [e for e in live.others(node) if live.node_name(e.node) == name]
     sections: dict[str, set[str]] = {
         k: set() for k in ("Subscribers", "Publishers", "Service Servers", "Service Clients")

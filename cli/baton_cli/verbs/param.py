@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from .. import live
+from .. import links, live
 from ..examples import examples
 from ..groups import Group
 from .service import services_of
@@ -32,7 +34,9 @@ TYPES = (
 @examples("baton param list", "baton param set camera rate 30", "baton param dump camera > camera.yaml")
 @click.group(cls=Group)
 def command() -> None:
-    """Look at the parameters of running nodes, and set them."""
+    """Look at the parameters of running nodes, and set them.
+
+    NODE is a name as `baton node list` prints it: camera, /left/camera, or camera@base for the camera of the host base."""
 
 
 def _node_options(function: Any) -> Any:
@@ -59,11 +63,30 @@ NODE = click.argument("name", metavar="NODE", shell_complete=live.complete_nodes
 
 
 class Remote:
-    """The parameters of one node."""
+    """The parameters of one node. Of NODE@HOST, the host is checked: a request has the name of the node only, and reaches each node of
+    that name on every host."""
 
     def __init__(self, looker: Any, name: str, timeout: float) -> None:
         self.looker, self.timeout = looker, timeout
-        self.name = live.node_name(name)
+        full = live.node_name(name)
+        self.name, at, _ = full.partition("@")
+        if not re.fullmatch(r"(/[A-Za-z0-9_]+)+", self.name):
+            raise click.ClickException(f"{name!r} is no name of a node; `baton node list` shows them")
+        if at:
+            self._check_host(full)
+
+    def _check_host(self, full: str) -> None:
+        def known() -> bool:
+            with contextlib.suppress(click.ClickException):
+                return bool(links.find_node(self.looker, full))
+            return False
+
+        self.looker.wait_for(known, self.timeout)
+        found = links.find_node(self.looker, full)
+        if others := [n for n in links.of_name(self.name, links.nodes_of(self.looker)) if n != found]:
+            raise click.ClickException(
+                f"a request to {found} reaches {', '.join(others)}, too: start one of them with another name (-r __node:=NAME)"
+            )
 
     def call(self, service: str, request: dict[str, Any]) -> Any:
         name = f"{self.name}/{service}_parameters"
@@ -82,10 +105,9 @@ class Remote:
         return response
 
     def _absent(self) -> str:
-        nodes = {live.node_name(n) for n, _ in self.looker.nodes() if not n.startswith("_baton_")}
         others = _with_parameters(self.looker)
         known = f"; nodes with parameters: {', '.join(others)}" if others else "; no node has parameters"
-        if self.name in nodes:
+        if links.of_name(self.name, links.nodes_of(self.looker)):
             return f"{self.name} has no parameters{known}"
         return f"there is no node {self.name}{known}"
 
@@ -148,7 +170,7 @@ def list_(domain: int | None, timeout: float, name: str | None, as_json: bool) -
         for node, names in found.items():
             click.echo(live.harmless("\n".join([f"{node}:", *(f"  {n}" for n in names)])))
     else:
-        for parameter in found[live.node_name(name)]:
+        for parameter in found[nodes[0]]:
             click.echo(live.harmless(parameter))
 
 

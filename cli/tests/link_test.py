@@ -10,7 +10,7 @@ import sys
 import time
 
 import pytest
-from baton_cli import links, live, top_view
+from baton_cli import fitting, links, live, top_view
 from baton_cli.verbs import doctor, link, top
 from rich.console import Console
 
@@ -270,6 +270,16 @@ def test_a_peer_that_is_not_reached_is_shown_with_the_reason_and_since_when(caps
     found = doctor.judge_link(lonely)[1]
     assert found.what == "peer base:22750" and found.good is None and "it does not answer" in found.why
     assert "--peer" in found.way_out
+
+
+def test_the_tables_of_the_status_leave_out_what_counts_least_on_a_narrow_terminal():
+    topic = live.load().LinkTopic("/camera/image", "sensor_msgs/Image", True, ("base",), 90, 9000, 10, "a slow line")
+    state = a_link(host={"round_trip_ns": 90_000, "dropped": 7, "dropped_why": "timed out"}, topics=(topic,)).state
+    none = links.Rates(None, None)
+    hosts = [column.title for column, _ in fitting.fitted(link.host_columns(links.host_rows(state, none)), 80)]
+    assert hosts == ["host", "address", "connected", "latency us", "MB/s out", "MB/s in", "dropped"]
+    topics = [column.title for column, _ in fitting.fitted(link.topic_columns(links.topic_rows(state, none)), 70)]
+    assert topics == ["topic", "way", "messages", "Hz", "MB/s", "dropped"]
 
 
 def test_rates_are_of_two_readings_of_one_link():

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich import box
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from .. import links, live
+from .. import fitting, links, live
 from ..examples import examples
+from ..fitting import Column
 from ..groups import Group
 
 
@@ -98,7 +96,8 @@ def command(
 def status(domain: int | None, interval: float, as_json: bool) -> None:
     """Show other hosts, and which topics travel.
 
-    Exit status 1 if no link works here. Latency is half of the time of a round trip: the clocks of two hosts differ."""
+    Exit status 1 if no link works here. Latency is half of the time of a round trip: the clocks of two hosts differ. A terminal that is
+    too narrow for all columns is not shown the least important ones; --json has everything."""
     baton = live.load()
     try:
         link, rates = links.read_twice(live.chosen_domain(domain), interval)
@@ -141,9 +140,8 @@ def _show(link: Any, rates: links.Rates) -> None:
     click.echo(live.harmless(f"{head} (process {state.pid})"))
     if state.why:
         click.echo(live.harmless(f"why: {state.why}"))
-    console = Console()
     if state.hosts:
-        console.print(host_table(links.host_rows(state, rates)))
+        fitting.show(host_columns(links.host_rows(state, rates)), Console())
     elif state.phase == "working" and not state.peers:
         click.echo(
             "no other host is known yet: start `baton link` there; if multicast does not reach it, name it with --peer, here or there"
@@ -151,18 +149,11 @@ def _show(link: Any, rates: links.Rates) -> None:
     for row in links.peer_rows(state):
         click.echo(live.harmless(f"peer {row['peer']}: {links.not_reached(row)}; trying again"))
     if state.topics:
-        console.print(topic_table(links.topic_rows(state, rates)))
+        fitting.show(topic_columns(links.topic_rows(state, rates)), Console())
     elif any(h.connected for h in state.hosts):
         click.echo("no topic travels: no subscription wants a topic of another host")
     for note in state.notes:
         click.echo(live.harmless(f"note: {note}"))
-
-
-def _table(*columns: tuple[str, str]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, justify in columns:
-        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    return table
 
 
 def _number(value: float | None, form: str = "{:.0f}", unit: float = 1) -> str:
@@ -170,13 +161,9 @@ def _number(value: float | None, form: str = "{:.0f}", unit: float = 1) -> str:
     return "" if value is None else form.format(value / unit)
 
 
-def _text(words: str) -> Text:
-    return Text(live.harmless(words))
-
-
-def _dropped(row: dict[str, Any]) -> Text:
+def _dropped(row: dict[str, Any]) -> str:
     count = row["dropped"]
-    return Text("") if count is None else _text(f"{count} ({row['dropped_why']})" if count else "0")
+    return "" if count is None else live.harmless(f"{count} ({row['dropped_why']})" if count else "0")
 
 
 def _waiting(row: dict[str, Any]) -> str:
@@ -185,24 +172,29 @@ def _waiting(row: dict[str, Any]) -> str:
     return f"{row['waiting_messages']}" + (f" ({row['waiting_bytes'] / 1e6:.1f} MB)" if row["waiting_bytes"] else "")
 
 
-def host_table(rows: list[dict[str, Any]]) -> Table:
-    table = _table(
-        ("host", "left"),
-        ("address", "left"),
-        ("connected", "left"),
-        ("latency us", "right"),
-        ("sent", "right"),
-        ("MB/s", "right"),
-        ("received", "right"),
-        ("MB/s", "right"),
-        ("waiting", "right"),
-        ("sent again", "right"),
-        ("dropped", "left"),
-    )
+def _dropped_column(rank: int, rows: list[dict[str, Any]]) -> Column:
+    """The number is whole, the reason behind it may be cut."""
+    number = max((len(_number(r["dropped"])) for r in rows), default=0)
+    return Column("dropped", rank, least=number + 4, cells=[_dropped(r) for r in rows])
+
+
+def host_columns(rows: list[dict[str, Any]]) -> list[Column]:
+    columns = [
+        Column("host", least=16),
+        Column("address", 3),
+        Column("connected"),
+        Column("latency us", 4, right=True),
+        Column("sent", 6, right=True),
+        Column("MB/s out", 1, right=True),
+        Column("received", 5, right=True),
+        Column("MB/s in", 2, right=True),
+        Column("waiting", 7, right=True),
+        Column("sent again", 8, right=True),
+    ]
     for r in rows:
-        table.add_row(
-            _text(r["name"] or "?"),
-            _text(r["address"]),
+        cells = (
+            live.harmless(r["name"] or "?"),
+            live.harmless(r["address"]),
             links.duration(r["connected_s"]) or "yes" if r["connected"] else "no",
             _number(r["latency_s"], unit=1e-6),
             _number(r["sent_messages"]),
@@ -211,29 +203,30 @@ def host_table(rows: list[dict[str, Any]]) -> Table:
             _number(r["received_bytes_per_s"], "{:.2f}", 1e6),
             _waiting(r),
             _number(r["sent_again"]),
-            _dropped(r),
         )
-    return table
+        for column, cell in zip(columns, cells, strict=True):
+            column.cells.append(cell)
+    return [*columns, _dropped_column(0, rows)]
 
 
-def topic_table(rows: list[dict[str, Any]]) -> Table:
-    table = _table(
-        ("topic", "left"),
-        ("type", "left"),
-        ("way", "left"),
-        ("messages", "right"),
-        ("Hz", "right"),
-        ("MB/s", "right"),
-        ("dropped", "left"),
-    )
+def topic_columns(rows: list[dict[str, Any]]) -> list[Column]:
+    columns = [
+        Column("topic", least=24),
+        Column("type", 3, least=24),
+        Column("way", least=16),
+        Column("messages", 2, right=True),
+        Column("Hz", right=True),
+        Column("MB/s", 1, right=True),
+    ]
     for r in rows:
-        table.add_row(
-            _text(r["topic"]),
-            _text(r["type"]),
-            _text(("to " if r["direction"] == "send" else "from ") + ", ".join(r["hosts"])),
+        cells = (
+            live.harmless(r["topic"]),
+            live.harmless(r["type"]),
+            live.harmless(("to " if r["direction"] == "send" else "from ") + ", ".join(r["hosts"])),
             str(r["messages"]),
             _number(r["rate_hz"], "{:.1f}"),
             _number(r["bytes_per_s"], "{:.2f}", 1e6),
-            _dropped(r),
         )
-    return table
+        for column, cell in zip(columns, cells, strict=True):
+            column.cells.append(cell)
+    return [*columns, _dropped_column(0, rows)]

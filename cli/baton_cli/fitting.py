@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of which nothing is broken: on a narrow terminal the least important columns are left out, then names and reasons are cut. What is
+written into a pipe or a file has its full width."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+
+@dataclass
+class Column:
+    """`least`: columns that remain of a text that is cut; None: it is never cut. `rank`: the column with the highest one is left out
+    first; 0: it stays."""
+
+    title: str
+    rank: int = 0
+    right: bool = False
+    least: int | None = None
+    cells: list[str] = field(default_factory=list)
+
+    @property
+    def whole(self) -> int:
+        return max(cell_len(text) for text in (self.title, *self.cells))
+
+    @property
+    def needed(self) -> int:
+        return self.whole if self.least is None else min(self.whole, max(self.least, cell_len(self.title)))
+
+
+_EDGES = 2
+_BETWEEN = 3
+
+
+def _width(widths: Sequence[int]) -> int:
+    return _EDGES + sum(widths) + _BETWEEN * (len(widths) - 1)
+
+
+def fitted(columns: Sequence[Column], width: int | None) -> list[tuple[Column, int]]:
+    """The columns that have room in `width` (None: as much as they want), each with its own width."""
+    shown = list(columns)
+    if width is None:
+        return [(column, column.whole) for column in shown]
+    while _width([column.needed for column in shown]) > width and (left_out := max(shown, key=lambda c: c.rank)).rank:
+        shown.remove(left_out)
+    widths = [column.needed for column in shown]
+    spare = width - _width(widths)
+    for at, column in enumerate(shown):  # what is left makes cut texts longer
+        more = max(0, min(spare, column.whole - widths[at]))
+        widths[at] += more
+        spare -= more
+    return list(zip(shown, widths, strict=True))
+
+
+def show(columns: Sequence[Column], console: Console) -> None:
+    """Prints a table, to which the console's width is set. If not even the columns that stay have room, the terminal breaks the lines."""
+    chosen = fitted(columns, console.width if console.is_terminal else None)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column, width in chosen:
+        table.add_column(
+            column.title, justify="right" if column.right else "left", no_wrap=True, overflow="ellipsis", width=width
+        )
+    for row in zip(*(column.cells for column, _ in chosen), strict=True):
+        table.add_row(*map(Text, row))
+    console.width = _width([width for _, width in chosen])  # the table's, also where the terminal is narrower
+    console.print(table)

@@ -15,10 +15,7 @@ from . import live
 
 def saved(domain: int | None) -> Any:
     """baton._link.SavedLink of a domain of this host."""
-    live.load()
-    from baton import _link
-
-    return _link.saved(domain)
+    return live.saved_link(domain)
 
 
 def host_of(node: str) -> str:
@@ -34,7 +31,7 @@ def trouble(link: Any) -> str:
         return "a process is the link, and has written nothing yet" if link.alive else ""
     age = f"{link.age_s:.0f} s" if link.age_s < 120 else f"{link.age_s / 60:.0f} min"
     if not link.alive:
-        return f"the link (process {link.state.pid}) is dead since at most {age}; start it again: baton link"
+        return f"the link (process {link.state.pid}) has been dead for at most {age}; start it again: baton link"
     if link.current is None:
         return (
             f"the link (process {link.state.pid}) has written nothing for {age}: it is stopped, or waits for a process"

@@ -139,6 +139,26 @@ def others(node: Any) -> list[Any]:
     return [e for e in node.endpoints() if not e.node.startswith("_baton_")]
 
 
+def saved_link(domain: int | None) -> Any:
+    """baton._link.SavedLink of a domain of this host."""
+    load()
+    from baton import _link
+
+    return _link.saved(domain)
+
+
+def say_if_link_is_dead(node: Any) -> bool:
+    """On stderr, where something of other hosts may be missed: this host's link was killed. True: it was."""
+    try:
+        link = saved_link(node.domain)
+    except load().BatonError:
+        return False
+    dead = link.state is not None and not link.alive
+    if dead:
+        click.echo(f"the link (process {link.state.pid}) is dead; start it again: baton link", err=True)
+    return dead
+
+
 def absolute(topic: str) -> str:
     full = topic if topic.startswith("/") else "/" + topic
     if not re.fullmatch(r"(/[A-Za-z0-9_]+)+", full):
@@ -183,6 +203,7 @@ def instead_of(node: Any, topic: str) -> str:
 def wait_for_topic(node: Any, topic: str, there: Callable[[], object], timeout: float | None = None) -> None:
     """Waits until there() is true, at most `timeout` seconds; says so, and after a moment what the user may have meant."""
     click.echo(f"waiting for {topic} ...", err=True)
+    say_if_link_is_dead(node)
     moment = HINT_S if timeout is None else min(HINT_S, timeout)
     node.wait_for(there, moment)
     if not there() and (timeout is None or moment < timeout):

@@ -123,9 +123,59 @@ def test_a_killed_link_is_said_to_be_dead(baton, near_link):
     near_link.wait()
     dead = status(baton, code=1)
     assert not dead["alive"] and dead["state"]["host_name"] == "near"
-    assert f"the link (process {near_link.pid}) is dead" in baton("link", "status", code=1)
+    said = baton("link", "status", code=1)
+    assert f"the link (process {near_link.pid}) has been dead for at most " in said
+    assert "it was host 'near' of domain 0, connected to far" in said
+    assert "working" not in said and "latency us" not in said, "nothing is said as if it were so now"
     findings = json.loads(baton("doctor", "--json", "--look", "0", code=1).splitlines()[0])["link"]
-    assert findings[0]["good"] is False and "is dead" in findings[0]["why"]
+    assert findings[0]["good"] is False and "dead for at most" in findings[0]["why"]
+
+
+def test_verbs_that_list_or_wait_say_that_the_link_is_dead(baton, near_link, environment):
+    until(lambda: status(baton, "-i", "0")["state"]["hosts"])
+    verbs = [
+        ("node", "list"),
+        ("topic", "list"),
+        ("service", "list"),
+        ("param", "list"),
+        ("node", "info", "talker"),
+        ("topic", "info", "/chatter"),
+        ("topic", "echo", "/chatter", "--timeout", "0.2"),
+        ("service", "info", "/switch"),
+        ("service", "call", "/switch", "std_srvs/SetBool", "--timeout", "0.2"),
+        ("param", "get", "talker", "rate", "--timeout", "0.2"),
+        ("param", "get", "talker@far", "rate", "--timeout", "0.2"),
+    ]
+
+    def stderr(*words):
+        command = [sys.executable, "-m", "baton_cli", *words]
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240).stderr
+
+    assert "is dead" not in stderr(*verbs[0])
+    near_link.kill()
+    near_link.wait()
+    line = f"the link (process {near_link.pid}) is dead; start it again: baton link\n"
+    for words in verbs:
+        assert stderr(*words).count(line) == 1, words
+
+
+def test_echo_says_that_the_link_is_dead_while_it_waits_for_the_next_message(baton, near_link, environment):
+    until(lambda: "/chatter" in baton("topic", "list"))
+    echo = subprocess.Popen(
+        [sys.executable, "-u", "-m", "baton_cli", "topic", "echo", "/chatter"],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert echo.stdout.readline() == "data: hello\n"
+        near_link.kill()
+        near_link.wait()
+        assert echo.stderr.readline() == f"the link (process {near_link.pid}) is dead; start it again: baton link\n"
+    finally:
+        echo.kill()
+        echo.communicate()
 
 
 def test_a_link_that_is_stopped_is_not_taken_for_working(baton, near_link):
@@ -144,6 +194,7 @@ def subprocess_status(baton):
     except AssertionError:
         return False
     assert now["alive"] and "has written nothing for" in now["trouble"]
+    assert "what it wrote last:\nhost 'near'" in baton("link", "status", "-i", "0", code=1)
     return True
 
 

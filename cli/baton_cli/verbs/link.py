@@ -134,6 +134,13 @@ def _show(link: Any, rates: links.Rates) -> None:
         click.echo(trouble)
     if state is None:
         return
+    if not link.alive:
+        met = sorted(h.name or h.address or "?" for h in state.hosts if h.connected)
+        before = f"it was host '{state.host_name}' of domain {state.domain}"
+        click.echo(live.harmless(before + (f", connected to {', '.join(met)}" if met else "")))
+        return
+    if link.current is None:
+        click.echo("what it wrote last:")
     head = f"host '{state.host_name}', domain {state.domain}: {state.phase}"
     if state.port is not None:
         head += f", port {state.port}"

@@ -28,6 +28,7 @@ def list_(domain: int | None, search: tuple[Path, ...], as_json: bool) -> None:
 
     Nodes of other hosts that publish are there as NODE@HOST (baton link)."""
     node = live.join(domain, search)
+    live.say_if_link_is_dead(node)
     found = sorted((live.node_name(n), pid, "") for n, pid in node.nodes() if not n.startswith("_baton_"))
     found += sorted((live.node_name(n), pid, host) for n, (pid, host) in links.far_nodes(live.others(node)).items())
     if as_json:
@@ -50,6 +51,7 @@ def info(domain: int | None, search: tuple[Path, ...], name: str) -> None:
 
     NODE@HOST is a node of another host; @HOST may be left out where only one host has a node of the name."""
     node = live.join(domain, search)
+    live.say_if_link_is_dead(node)
     name = links.find_node(node, name)
     mine = [e for e in live.others(node) if live.node_name(e.node) == name]
     sections: dict[str, set[str]] = {

@@ -81,6 +81,8 @@ class Remote:
                 return bool(links.find_node(self.looker, full))
             return False
 
+        if not known():
+            live.say_if_link_is_dead(self.looker)
         self.looker.wait_for(known, self.timeout)
         found = links.find_node(self.looker, full)
         if others := [n for n in links.of_name(self.name, links.nodes_of(self.looker)) if n != found]:
@@ -96,6 +98,7 @@ class Remote:
         type_name = f"rcl_interfaces/{kind}Parameters" if kind else "rcl_interfaces/SetParametersAtomically"
         client = self.looker.client(name, live.service_class(type_name))
         if not client.wait_for_service(self.timeout):
+            live.say_if_link_is_dead(self.looker)
             raise click.ClickException(self._absent())
         response = client.call(request, self.timeout)
         if response is None:
@@ -154,6 +157,8 @@ def _message(baton: Any, name: str, value: Any) -> dict[str, Any]:
 def list_(domain: int | None, timeout: float, name: str | None, as_json: bool) -> None:
     """List the parameters of NODE, or of every node that has some."""
     looker = live.join(domain)
+    if not name:
+        live.say_if_link_is_dead(looker)
     nodes = [live.node_name(name)] if name else _with_parameters(looker)
     found: dict[str, list[str]] = {}
     for node in nodes:

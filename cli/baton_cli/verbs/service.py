@@ -50,6 +50,7 @@ def _one(node: Any, name: str) -> Service:
     services = services_of(node)
     service = services.get(name)
     if service is None:
+        live.say_if_link_is_dead(node)
         there = did_you_mean(name, services) or (
             f"there {live.is_are(len(services), 'other service')}: baton service list"
             if services
@@ -68,6 +69,7 @@ def _one(node: Any, name: str) -> Service:
 def list_(domain: int | None, search: tuple[Path, ...], show_types: bool, count_services: bool, as_json: bool) -> None:
     """List the services that somebody serves or calls."""
     node = live.join(domain, search)
+    live.say_if_link_is_dead(node)
     types = {name: service.types for name, service in services_of(node).items()}
     live.show_names(node, types, "services", show_types, count_services, as_json)
 
@@ -151,6 +153,7 @@ def call(
     request = live.message_from_yaml(service.Request, values, type_name)
     client = node.client(name, service)
     if not client.wait_for_service(timeout):
+        live.say_if_link_is_dead(node)
         served = {n: s.served_as() for n, s in services_of(node).items() if s.servers}
         if name in served:
             hint = f"it is served as {', '.join(served[name])}"

@@ -50,6 +50,7 @@ def list_(
             "--hosts is for people; for programs: baton topic info TOPIC --json, baton link status --json"
         )
     node = live.join(domain, search)
+    live.say_if_link_is_dead(node)
     topics: dict[str, set[str]] = {}
     for e in live.others(node):
         if hidden or "/_" not in e.topic:
@@ -108,6 +109,7 @@ def find(domain: int | None, search: tuple[Path, ...], type_name: str) -> None:
 def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool, as_json: bool) -> None:
     """Print who publishes and subscribes TOPIC."""
     node = live.join(domain, search)
+    live.say_if_link_is_dead(node)
     types = live.types_of(node, topic, wait=False)
     name = live.absolute(topic)
     here = [e for e in live.others(node) if e.topic == name]
@@ -234,8 +236,13 @@ def echo(
     limit = 0 if full_length else truncate_length
     left = 1 if once else count
     writer = csv.writer(sys.stdout)
+    explained = False
     while left is None or left > 0:
-        message = subscription.take(timeout)
+        first = PATIENCE_S if timeout is None else min(timeout, PATIENCE_S)
+        message = subscription.take(first)
+        if message is None and (timeout is None or timeout > first):
+            explained = explained or live.say_if_link_is_dead(node)
+            message = subscription.take(None if timeout is None else timeout - first)
         if message is None:
             raise click.ClickException(f"no message on {live.absolute(topic)} for {timeout} s")
         if not wanted(message):
@@ -255,6 +262,9 @@ def echo(
             click.echo(text + "---")
         del message, value
         left = None if left is None else left - 1
+
+
+PATIENCE_S = 2.0  # without a message before echo looks whether the link is dead
 
 
 def _lengths(value: Any) -> Any:

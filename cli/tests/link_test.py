@@ -98,7 +98,10 @@ def status(baton, *words, code=0):
 def test_without_a_link_the_status_says_how_to_start_one(baton):
     assert "this host has no link in this domain: start one with `baton link`" in baton("link", "status", code=1)
     assert status(baton, code=1) == {"alive": False, "current": False, "age_s": None, "trouble": "", "state": None}
-    assert json.loads(baton("doctor", "--json", "--look", "0"))["link"] == []
+    assert json.loads(baton("doctor", "--json", "--look", "0"))["link"] == [], "no fault"
+    assert "Other hosts\nno link runs in this domain: topics of other hosts need `baton link`" in baton(
+        "doctor", "--look", "0"
+    )
 
 
 def test_the_status_shows_hosts_and_what_travels(baton, near_link, program):

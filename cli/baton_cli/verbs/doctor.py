@@ -10,9 +10,10 @@ import stat
 import textwrap
 import time
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -354,6 +355,7 @@ def judge_buffers(system: Path = SYSTEM) -> list[Finding]:
     return findings
 
 
+NO_LINK = "no link runs in this domain: topics of other hosts need `baton link` on each host (docs/guides/machines.md)"
 _REACH = "start `baton link` there, open its port in the firewall, or correct --peer"
 
 
@@ -399,9 +401,9 @@ def show(
     sections: dict[str, list[Finding]],
     memory: dict[str, int] | None,
     as_json: bool,
-    empty: str = "",
+    empty: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
-    """`memory` None: nobody could be looked for. `empty`: what is said of topics where there are none."""
+    """`memory` None: nobody could be looked for. `empty`: for people, the text of sections without a finding."""
     if as_json:
         found = {title: [asdict(f) for f in findings] for title, findings in sections.items()}
         click.echo(json.dumps({**found, "memory": memory}))
@@ -412,8 +414,9 @@ def show(
             console.print(HEADINGS[title], style="bold", highlight=False)
             console.print(_table(findings) if console.width >= NARROW else _lines(findings, console.width))
             console.print()
-        elif memory is not None and title == "topics" and empty:
-            console.print(f"{HEADINGS[title]}\n{empty}\n", highlight=False)
+        elif memory is not None and (text := empty.get(title)):
+            console.print(HEADINGS[title], style="bold", highlight=False)
+            console.print(f"{textwrap.fill(text, console.width - 1, **_WHOLE)}\n", highlight=False, markup=False)
     if memory is not None:
         console.print(f"message memory of the domain: {memory['domain_backed_bytes'] / 1e6:.1f} MB", highlight=False)
 
@@ -508,6 +511,6 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     if of_link:
         of_link += judge_buffers()
     sections = {"machine": machine, "topics": pairs, "link": of_link, "ros1": of_ros1, "slots": slots}
-    empty = "" if of_ros1 else live.nobody_there(node)
+    empty = {"link": NO_LINK} if of_ros1 else {"topics": live.nobody_there(node), "link": NO_LINK}
     show(sections, memory, as_json, empty)
     raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs, *of_link, *of_ros1]) else 0)

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 from baton_cli import fitting, links, live, top_view
@@ -265,6 +266,20 @@ def test_top_shows_the_rate_of_a_topic_that_the_link_brings(baton, near_link, pr
     assert "other host" in baton("top", "-n", "1", "-i", "0.2")
 
 
+def test_doctor_says_which_messages_come_over_the_network(baton, near_link, program):
+    listener = program('baton.Node("listener").subscribe("/chatter", "std_msgs/String")')
+
+    def pairs():
+        found = json.loads(baton("doctor", "--json", "--look", "0"))["topics"]
+        return [f for f in found if f["what"].endswith(f"-> listener ({listener.pid})")]
+
+    (pair,) = until(pairs)
+    assert pair["good"] is True
+    assert (
+        pair["why"] == "comes from host far over the network, then zero-copy: the subscription reads the link's memory"
+    )
+
+
 def test_options_stand_in_front_of_no_verb(baton):
     assert "stands behind the verb: baton link status" in baton("link", "--domain", "3", "status", code=2)
 
@@ -344,6 +359,18 @@ def test_rates_are_of_two_readings_of_one_link():
     assert links.host_rows(again, links.Rates(old, again))[0]["sent_hz"] is None, "the count has begun anew"
     other = a_link(host={"sent_messages": 160}, monotonic_ns=3_000_000_000, id="3c" * 16).state
     assert links.host_rows(other, links.Rates(old, other))[0]["sent_hz"] is None, "it is another link's"
+
+
+@pytest.mark.parametrize("node, pid, by_link", [("link", 7, True), ("link", 8, False), ("viewer", 7, False)])
+def test_the_way_out_of_a_link_that_holds_all_samples_is_on_the_far_side(node, pid, by_link):
+    publisher = SimpleNamespace(gid=b"p", topic="/image", node="camera", pid=1, is_publisher=True)
+    end = SimpleNamespace(gid=b"s", topic="/image", node=node, pid=pid, is_publisher=False)
+    holding = SimpleNamespace(publisher=b"p", subscription=b"s", standing="connected", held=8, unread=5, granted=8)
+    holding.wished, holding.reason, holding.slots, holding.shared, holding.promised = 8, "", 64, 52, 8
+    (found,) = doctor.judge_slots([publisher, end], [holding], link_pid=7)[1]
+    assert "holds all 8 samples that it may, and 5 messages wait" in found.why
+    assert ("does not take the messages" in found.why) == ("baton link status" in found.way_out) == by_link
+    assert ("raise QoS 'held'" in found.way_out) == (not by_link)
 
 
 def test_doctor_says_what_is_lost_and_why():

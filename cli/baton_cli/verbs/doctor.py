@@ -25,6 +25,7 @@ from .. import links, live, ros1, ros2
 from ..examples import examples
 from ..near import did_you_mean
 
+LINK_NODE = "link"  # of the link's subscriptions, which stand for those of other hosts and of ROS 2 nodes
 ANSWER_S = 1.0  # that ROS 2's processes have to say which way their messages go
 
 
@@ -71,19 +72,22 @@ def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) 
         )
     if differing := live.load().incompatibility(publisher.qos, subscription.qos):
         return Finding(what, False, f"quality of service: {differing}", "offer at least what the subscription requests")
+    host = links.host_of(publisher.node)
+    way = f"comes from host {host} over the network, then " if host else ""
     if subscription.pid not in of_rmw:
-        return Finding(what, True, "zero-copy: the subscription reads the publisher's memory")
+        whose = "link" if host else "publisher"
+        return Finding(what, True, f"{way}zero-copy: the subscription reads the {whose}'s memory")
     heap = has_heap(subscription.pid)
     if heap:
         return Finding(
             what,
             True,
-            "shared memory; arrays are not copied out (libbaton_heap.so is loaded), if the RMW's line at start says so",
+            f"{way}shared memory; arrays are not copied out (libbaton_heap.so is loaded), if the RMW's line at start says so",
         )
     return Finding(
         what,
         True if heap is None else None,
-        "shared memory; arrays are copied out once, into the ROS 2 message"
+        f"{way}shared memory; arrays are copied out once, into the ROS 2 message"
         + (", unless libbaton_heap.so is loaded there" if heap is None else ""),
         "LD_PRELOAD=libbaton_heap.so for the subscribing program" if heap is False else "",
     )
@@ -146,8 +150,24 @@ def _granted(holdings: list[Any]) -> str:
     return (f"granted: {each}" if each else "nothing granted") + (f"; {gone} held by those that left" if gone else "")
 
 
-def judge_slots(endpoints: list[Any], holdings: list[Any]) -> tuple[list[Finding], list[Finding]]:
-    """How each publisher's slots are granted, a line each; and the pairs of which a subscription was refused or got less."""
+def judge_held(pair: str, holding: Any, by_link: bool) -> Finding:
+    """A subscription that gets nothing more until it gives samples up. The link holds what was not taken from it."""
+    why = f"holds all {holding.granted} samples that it may, and {holding.unread} messages wait"
+    if by_link:
+        return Finding(
+            pair,
+            None,
+            f"the link {why}: another host, or a ROS 2 node, does not take the messages",
+            "see `baton link status` for the host and the line; a ROS 2 node that does not read has to read, or to end",
+        )
+    return Finding(pair, None, f"it {why}", "release samples, or raise QoS 'held' above the number that it keeps")
+
+
+def judge_slots(
+    endpoints: list[Any], holdings: list[Any], link_pid: int | None = None
+) -> tuple[list[Finding], list[Finding]]:
+    """How each publisher's slots are granted, a line each; and the pairs of which a subscription was refused or got less. `link_pid`: the
+    process that is the link."""
     known = {e.gid: e for e in endpoints}
     ros2_pids = ros2_processes(endpoints)
     publishers, pairs = [], []
@@ -159,14 +179,8 @@ def judge_slots(endpoints: list[Any], holdings: list[Any]) -> tuple[list[Finding
                 continue
             pair = _pair(publisher, known[h.subscription])
             if h.standing == "connected" and h.unread and h.held >= h.granted:
-                pairs.append(
-                    Finding(
-                        pair,
-                        None,
-                        f"it holds all {h.granted} samples that it may, and {h.unread} messages wait",
-                        "release samples, or raise QoS 'held' above the number that it keeps",
-                    )
-                )
+                end = known[h.subscription]
+                pairs.append(judge_held(pair, h, end.pid == link_pid and end.node == LINK_NODE))
             if not h.reason:
                 continue
             why, _, way_out = h.reason.partition("; raise ")
@@ -497,7 +511,8 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     # A preloaded publisher's channel is a link of ROS 1, and ROS 1's rows say what becomes of it.
     everything = endpoints
     endpoints = [e for e in endpoints if e.type_name != ros1.SERIALIZED]
-    slots, lacking = judge_slots(endpoints, holdings)
+    link = links.saved(node.domain)
+    slots, lacking = judge_slots(endpoints, holdings, link.current.pid if link.current else None)
     of_baton = [f for f in judge_topics(endpoints, graph) if f.what not in {g.what for g in lacking}]
     topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
     pairs = [*topics, *judge_past(endpoints, graph), *judge_publishing(node, endpoints, look)]
@@ -507,7 +522,7 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
         recent = ros1.since(graph, live.ros1_graph(node, quiet=True) or graph)
         of_ros1 = judge_ros1(ros1.judged(recent, everything, node.holdings(ANSWER_S), node.domain))
     memory = asdict(node.memory)
-    of_link = judge_link(links.saved(node.domain))
+    of_link = judge_link(link)
     if of_link:
         of_link += judge_buffers()
     sections = {"machine": machine, "topics": pairs, "link": of_link, "ros1": of_ros1, "slots": slots}

@@ -159,6 +159,26 @@ def say_if_link_is_dead(node: Any) -> bool:
     return dead
 
 
+def far_services(node: Any) -> str:
+    """That services of other hosts are missing in a list, of a host whose link has met others; empty: there are no others."""
+    try:
+        state = saved_link(node.domain).current
+    except load().BatonError:
+        return ""
+    hosts = sorted(h.name or h.address or "?" for h in state.hosts if h.connected) if state else []
+    if not hosts:
+        return ""
+    return harmless(
+        f"services of other hosts ({', '.join(hosts)}) are known only while a client of this host has named them; calls work"
+    )
+
+
+def say_far_services(node: Any) -> None:
+    """far_services() on stderr, below a list."""
+    if text := far_services(node):
+        click.echo(text, err=True)
+
+
 def absolute(topic: str) -> str:
     full = topic if topic.startswith("/") else "/" + topic
     if not re.fullmatch(r"(/[A-Za-z0-9_]+)+", full):
@@ -386,6 +406,7 @@ def is_are(count: int, thing: str) -> str:
 def nobody_there(node: Any) -> str:
     """That a domain is empty, or has nodes without topics; and where its name comes from."""
     nodes = [name for name, pid in node.nodes() if not name.startswith("_baton_") and pid != os.getpid()]
+    nodes += {e.node for e in others(node) if "@" in e.node}  # of other hosts, as in `baton node list`
     there = f"there {is_are(len(nodes), 'node')}" if nodes else "nobody is there"
     return f"domain {node.domain} (BATON_DOMAIN, --domain): {there}{'' if nodes else _ros1_elsewhere(node)}"
 

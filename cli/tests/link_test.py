@@ -237,6 +237,23 @@ def test_the_parameters_of_a_node_of_another_host_are_those_of_the_name_that_nod
     assert "a request to /lamp@far reaches /lamp, too" in said, "no host can be chosen for a request"
 
 
+def test_lists_say_that_services_of_other_hosts_are_missing_until_a_client_names_them(baton, far_lamp, environment):
+    def said(*words):
+        command = [sys.executable, "-m", "baton_cli", *words]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+        assert done.stdout == ""
+        return done.stderr
+
+    nodes = len(baton("node", "list").splitlines())
+    hint = "services of other hosts (far) are known only while a client of this host has named them; calls work"
+    for words, what in ((("service", "list"), "services"), (("param", "list"), "parameters")):
+        assert said(*words) == f"no {what} in domain 0 (BATON_DOMAIN, --domain): there are {nodes} nodes\n{hint}\n"
+    assert hint in said("service", "info", "/switch") and hint in said("service", "find", "std_srvs/SetBool")
+    unknown = baton("param", "get", "lam", "rate", "--timeout", "0.3", code=1)
+    assert "there is no node /lam; there are: /lamp@far, /link, /talker@far" in unknown
+    assert "success" in baton("service", "call", "/switch", "std_srvs/SetBool")
+
+
 def test_the_info_of_a_topic_says_which_hosts_it_comes_from(baton, near_link, program):
     program('baton.Node("listener").subscribe("/chatter", "std_msgs/String")')
     shown = until(lambda: (now := json.loads(baton("topic", "info", "/chatter", "--json")))["link"] and now)

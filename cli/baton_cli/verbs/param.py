@@ -108,11 +108,16 @@ class Remote:
         return response
 
     def _absent(self) -> str:
-        others = _with_parameters(self.looker)
-        known = f"; nodes with parameters: {', '.join(others)}" if others else "; no node has parameters"
-        if links.of_name(self.name, links.nodes_of(self.looker)):
-            return f"{self.name} has no parameters{known}"
-        return f"there is no node {self.name}{known}"
+        nodes = links.nodes_of(self.looker)
+        if others := _with_parameters(self.looker):
+            known = f"nodes with parameters: {', '.join(others)}"
+        elif any("@" in n for n in nodes):  # of those of other hosts it is not known
+            known = f"there are: {', '.join(sorted(nodes))}"
+        else:
+            known = "no node has parameters"
+        if links.of_name(self.name, nodes):
+            return f"{self.name} has no parameters; {known}"
+        return f"there is no node {self.name}; {known}"
 
     def names(self) -> list[str]:
         return [str(n) for n in self.call("list", {}).result.names]
@@ -174,6 +179,7 @@ def list_(domain: int | None, timeout: float, name: str | None, as_json: bool) -
         live.say_if_empty(looker, found, "parameters")
         for node, names in found.items():
             click.echo(live.harmless("\n".join([f"{node}:", *(f"  {n}" for n in names)])))
+        live.say_far_services(looker)
     else:
         for parameter in found[nodes[0]]:
             click.echo(live.harmless(parameter))

@@ -56,7 +56,8 @@ def _one(node: Any, name: str) -> Service:
             if services
             else live.nobody_there(node)
         )
-        raise click.ClickException(f"nobody serves or calls {name}; {there}")
+        far = live.far_services(node)
+        raise click.ClickException(f"nobody serves or calls {name}; {there}" + (f"; {far}" if far else ""))
     return service
 
 
@@ -72,6 +73,7 @@ def list_(domain: int | None, search: tuple[Path, ...], show_types: bool, count_
     live.say_if_link_is_dead(node)
     types = {name: service.types for name, service in services_of(node).items()}
     live.show_names(node, types, "services", show_types, count_services, as_json)
+    live.say_far_services(node)
 
 
 @examples("baton service type /switch")
@@ -97,6 +99,7 @@ def find(domain: int | None, search: tuple[Path, ...], type_name: str) -> None:
         click.echo(name)
     if not found:
         live.say_no_type(node, wanted, "srv", {t for service in services.values() for t in service.types})
+    live.say_far_services(node)
 
 
 @examples("baton service info /switch")

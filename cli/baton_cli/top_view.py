@@ -124,8 +124,23 @@ class _Topic:
         return Measurement(1, len(self._name))
 
 
+def cut_end(end: str, width: int) -> str:
+    """A node with its process, "camera@host(12)", in so many columns. What does not fit is cut out of the node's own name, so that its host
+    and its process stay; if there is no room for the host, its end stays."""
+    if len(end) <= width:
+        return end
+    name, _, process = end.rpartition("(")
+    process = f"({process}"
+    own, at, host = name.partition("@")
+    room = width - len(process) - len(at + host) - 1
+    if room > 0 or not at:
+        return f"{own[: max(0, room)]}…{at}{host}{process}"
+    room = max(0, width - len(process) - 1)
+    return f"…{name[len(name) - room :]}{process}"
+
+
 class _Ends:
-    """Names with their process, a line each. What does not fit is cut out of the name, so that the process stays."""
+    """Names with their process, a line each. What does not fit is cut out of the name, so that host and process stay."""
 
     def __init__(self, ends: list[str], lines: int = 1 << 30) -> None:
         self._ends = ends if len(ends) <= lines else ends[: lines - 1]
@@ -137,10 +152,7 @@ class _Ends:
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> Iterator[Text]:
         for end in self._ends:
-            name, _, process = end.rpartition("(")
-            if (room := options.max_width - len(process) - 1) < len(name):
-                name = name[: max(0, room - 1)] + "…"
-            yield Text(f"{name}({process}", no_wrap=True, overflow="crop")
+            yield Text(cut_end(end, options.max_width), no_wrap=True, overflow="crop")
         if self._more:
             yield Text(f"{self._more} more", style="dim", no_wrap=True)
 

@@ -147,6 +147,16 @@ def test_top_breaks_no_words_on_a_terminal_of_80_columns():
     assert "1 node, 1 process;" in " ".join(words)
 
 
+def test_a_node_of_another_host_is_cut_in_its_own_name_and_keeps_its_host():
+    assert top_view.cut_end("camera@pc-b(24350)", 18) == "camera@pc-b(24350)"
+    assert top_view.cut_end("camera@pc-b(24350)", 16) == "cam…@pc-b(24350)"
+    assert top_view.cut_end("a_long_name(24350)", 12) == "a_lo…(24350)"
+    assert top_view.cut_end("camera@robot-17(24350)", 13) == "…ot-17(24350)", "the end of a host says more"
+    for width in range(8, 30):
+        shown = top_view.cut_end("camera@robot-17(24350)", width)
+        assert len(shown) <= width and shown.endswith("(24350)")
+
+
 def _topic_row(number):
     return {
         "topic": f"/t{number:03}",

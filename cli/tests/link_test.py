@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from baton_cli import fitting, links, live, top_view
 from baton_cli.verbs import doctor, link, top
+from click.testing import CliRunner
 from rich.console import Console
 
 LIMIT_S = 60
@@ -299,6 +300,18 @@ def test_doctor_says_which_messages_come_over_the_network(baton, near_link, prog
 
 def test_options_stand_in_front_of_no_verb(baton):
     assert "stands behind the verb: baton link status" in baton("link", "--domain", "3", "status", code=2)
+
+
+@pytest.mark.parametrize("host", ["10.77.0.1", "10.77.0.1:22750", "pc-b", "robot.local", "fe80::1", "[fe80::1]:22700"])
+def test_a_host_without_its_option_is_answered_with_the_option(host):
+    done = CliRunner().invoke(link.command, [host])
+    assert done.exit_code == 2 and f"write `baton link --peer {host}` for another host" in done.output
+
+
+def test_a_word_that_is_no_host_is_not_taken_for_one():
+    for word, said in (("statu", "Did you mean 'status'?"), ("a b", "No such command 'a b'")):
+        done = CliRunner().invoke(link.command, [word])
+        assert done.exit_code == 2 and said in done.output and "--peer" not in done.output
 
 
 # --- the parts that need no process

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from dataclasses import asdict
 from pathlib import Path
@@ -32,8 +33,24 @@ def find_program() -> Path:
     )
 
 
+class _Link(Group):
+    """Its verbs are few, so another word that could be a host is taken for one."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        word = args[0]
+        if self.get_command(ctx, word) is None and not self.instead_of(ctx, word) and _HOST.fullmatch(word):
+            ctx.fail(f"No such command '{word}'; write `baton link --peer {word}` for another host.")
+        return super().resolve_command(ctx, args)
+
+
+# A name or an address of IPv4 or IPv6, with a port or without.
+_HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
+
+
 @examples("baton link --peer 192.168.1.20", "baton link --interface eth0 --domain 3", "baton link status")
-@click.group(cls=Group, invoke_without_command=True, subcommand_metavar="[status]")
+@click.group(cls=_Link, invoke_without_command=True, subcommand_metavar="[status]")
 @click.option(
     "--peer", "peers", multiple=True, metavar="HOST[:PORT]", help="Another host, where multicast does not find it."
 )

@@ -101,6 +101,24 @@ def test_ctrl_c_ends_a_whole_series_and_keeps_what_was_measured(tmp_path, monkey
     assert len(Recording.load(recorded).runs) == 1
 
 
+@pytest.mark.parametrize(
+    "command", [["run", "-p", "baton", "--network", "10gbit"], ["experiment", "rossf-fig15", "-p", "baton"]]
+)
+def test_peers_that_cannot_do_what_is_asked_are_an_error_and_move_no_recording(tmp_path, one_peer, command):
+    place = tmp_path / "run.jsonl.gz" if command[0] == "run" else tmp_path
+    (tmp_path / "run.jsonl.gz").write_text("an old recording")
+    done = CliRunner().invoke(baton, ["perf", *command, "-o", str(place)])
+    assert done.exit_code == 1, done.output
+    assert "nothing to measure: none of baton:loan can do this" in done.output
+    assert "between hosts Baton's peer is baton_link" in done.output
+    assert [file.read_text() for file in tmp_path.iterdir()] == ["an old recording"]
+
+
+def test_the_help_says_what_a_round_trip_measures():
+    shown = CliRunner().invoke(baton, ["perf", "run", "--help"]).output
+    assert "the way there and back" in " ".join(shown.split())
+
+
 @needs_programs
 @pytest.mark.skipif(not (BUILD / "CMakeCache.txt").is_file(), reason="the release build is not there: make build")
 def test_an_installed_perf_test_measures_with_the_programs_installed_beside_it(tmp_path):

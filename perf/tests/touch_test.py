@@ -74,7 +74,12 @@ def test_the_command_prints_tables_and_writes_the_picture_and_all_counts(tmp_pat
     words = ["perf", "touch", "-p", "baton:loan", "-n", "2", "-v", "--plot", str(picture), "--json", str(counts)]
     done = CliRunner().invoke(baton, words)
     assert done.exit_code == 0, done.output
-    for text in ("publisher: pages of one message", "subscriber: lines of one message", "code: libbaton", "whose"):
+    for text in (
+        "publisher: pages of one message of 64 B",
+        "subscriber: lines of one message of 64 B",
+        "code: libbaton",
+        "whose",
+    ):
         assert text in done.output
     assert picture.read_bytes().startswith(b"\x89PNG")
     assert json.loads(counts.read_text())["baton:loan"]["pages"].keys() == {"publisher", "subscriber"}

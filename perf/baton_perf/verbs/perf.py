@@ -228,6 +228,22 @@ def limits(out) -> None:
         console.print(f"{words:32} {figures[key] / 1000:8.3f} us", highlight=False)
 
 
+def _scheduled(experiment: str, cells: list[Cell], chosen: list, rounds: int, named: bool, console: Console) -> list:
+    """The jobs. An error without any, before a recording is begun and an older one is moved. `named`: the user has chosen the peers."""
+    from .. import session
+
+    idle = [(peer, variant) for peer, variant in chosen if not any(session.possible(peer, variant, c) for c in cells)]
+    hint = "see `baton perf peers`; some poll, need --one-process, or stay on one host"
+    if any(peer.id == "baton" for peer, _ in idle) and any(cell.network for cell in cells):
+        hint += "; between hosts Baton's peer is baton_link: -p baton_link"
+    if len(idle) == len(chosen):
+        names = f"none of {', '.join(f'{peer.id}:{variant}' for peer, variant in idle)}" if named else "no peer"
+        raise click.ClickException(f"nothing to measure: {names} can do this ({hint})")
+    for peer, variant in idle if named else []:
+        console.print(f"[yellow]{peer.id}:{variant} does not do this[/] ({hint})", highlight=False)
+    return session.schedule(experiment, cells, chosen, rounds)
+
+
 def _check_networks(cells: list[Cell]) -> None:
     """Before hours of runs, each of which would say the same."""
     from .. import network
@@ -275,7 +291,11 @@ def _out(path: Path | None, name: str) -> Path:
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True)
 @click.option("--spin", is_flag=True, help="The subscriber polls.")
 @click.option("--read", "read_all", is_flag=True, help="The subscriber reads every byte.")
-@click.option("--round-trip", is_flag=True)
+@click.option(
+    "--round-trip",
+    is_flag=True,
+    help="The subscriber answers with a message of the same size; measured is the way there and back.",
+)
 @click.option("--network", type=click.Choice(list(PROFILES)), help="Publishers and subscribers on two hosts.")
 @click.option("--pin", "pinned", is_flag=True, help="Publishers on the first CPU, subscribers on the others.")
 @click.option("--one-process", is_flag=True, help="All ends are threads of one process.")
@@ -298,15 +318,11 @@ def run(names, sizes, best_effort, rounds, settings, clocks, wide, out, **cell) 
     cells = [Cell(bytes=b, reliable=not best_effort, settings=pairs, **cell) for b in sizes]
     if cell["network"] and cell["one_process"]:
         raise click.UsageError("--network has its ends on two hosts, and --one-process in one process")
-    _check_networks(cells)
     path = _out(out, "run")
     console = _console()
-    for peer, variant in chosen:
-        if not any(session.possible(peer, variant, c) for c in cells) and names:
-            console.print(
-                f"[yellow]{peer.id}:{variant} does not do this[/] (see `baton perf peers`; some poll, need --one-process, or stay on one host)"
-            )
-    whole = session.run(session.schedule("run", cells, chosen, rounds), path, console)
+    jobs = _scheduled("run", cells, chosen, rounds, bool(names), console)
+    _check_networks(cells)
+    whole = session.run(jobs, path, console)
     recording = Recording.load(path)
     for clock in [CLOCKS[name] for name in dict.fromkeys(clocks)] or [clock_of(cells[0])]:
         tables.print_summary(console, recording.runs, clock, wide)
@@ -347,8 +363,14 @@ def experiment(names, full, peers_, rounds, wide, out) -> None:
         absent = {} if peers_ else peer_list.why_absent(e.peers) | e.unavailable
         chosen = peer_list.choose(list(peers_) or [p for p in e.peers if p not in absent])
         cells = e.cells("full" if full else "quick")
+        try:
+            jobs = _scheduled(name, cells, chosen, rounds or e.rounds[1 if full else 0], bool(peers_), console)
+        except click.ClickException as problem:
+            if len(wanted) == 1:
+                raise
+            console.print(f"[yellow]{name}: {problem.message}[/]", highlight=False)
+            continue
         _check_networks(cells)
-        jobs = session.schedule(name, cells, chosen, rounds or e.rounds[1 if full else 0])
         path = (out or DEFAULT_OUT) / f"{name}.jsonl.gz"
         console.print(f"[bold]{e.title}[/] ({e.source})", highlight=False)
         whole = session.run(jobs, path, console, absent=absent)
@@ -568,7 +590,10 @@ def touch(ctx, names, size, messages, verbose, plot, json_file) -> None:
         raise click.ClickException("nothing was counted")
     for role in counting.ROLES:
         for what in ("pages", "lines"):
-            console.print(counting.table(results, role, what))
+            table = counting.table(results, role, what)
+            table.title = None  # it would be broken at the width of a narrow table
+            console.print(f"{role}: {what} of one message of {size_text(size)}", style="italic", highlight=False)
+            console.print(table)
         if verbose:
             for name, result in results.items():
                 console.print(counting.functions_table(f"{role} of {name}", result.counts[role], 25))

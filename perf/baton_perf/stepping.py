@@ -5,6 +5,7 @@ instruction is decoded by Capstone, whose operands and the registers give the ad
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import signal
@@ -25,6 +26,7 @@ _SINGLESTEP, _CONT, _SYSCALL, _GETREGS, _SETREGS, _SETOPTIONS, _SEIZE, _INTERRUP
     17,
 )
 _SYSGOOD = 1  # PTRACE_O_TRACESYSGOOD: stops at system calls are SIGTRAP | 0x80
+_EXITKILL = 0x100000  # PTRACE_O_EXITKILL: a program with a breakpoint in it does not outlive this process
 _WALL = 0x40000000
 _BLOCKED_S = 0.002  # a system call that took longer has waited
 _PATIENCE_S = 30
@@ -48,6 +50,14 @@ _libc.ptrace.restype = ctypes.c_long
 
 class CannotStep(Exception):
     """Says why, and the way out."""
+
+
+class Ended(CannotStep):
+    """The process has ended. It is not reaped: who started it asks for its status as ever."""
+
+    def __init__(self, message: str, by: int = 0) -> None:
+        super().__init__(message)
+        self.signal = by  # 0: it has exited
 
 
 def check() -> None:
@@ -81,7 +91,8 @@ class Touched:
 
 
 class Thread:
-    """A thread that is stopped and stepped by this one. A context: at its end the thread goes on by itself."""
+    """A process's first thread, stopped and stepped by this one. A context: at its end the thread goes on by itself. If this process
+    is killed, the other dies too."""
 
     def __init__(self, pid: int) -> None:
         import capstone
@@ -95,7 +106,7 @@ class Thread:
         self._x86 = capstone.x86
 
     def __enter__(self) -> Thread:
-        self._ptrace(_SEIZE, 0, _SYSGOOD)
+        self._ptrace(_SEIZE, 0, _SYSGOOD | _EXITKILL)
         self._ptrace(_INTERRUPT, 0, 0)
         self._wait()
         return self
@@ -107,17 +118,30 @@ class Thread:
     def _ptrace(self, request: int, address: int, data: object) -> None:
         if _libc.ptrace(request, self.pid, address, data) < 0:
             error = ctypes.get_errno()
+            if error == errno.ESRCH and request != _SEIZE:  # it was killed while it was stopped
+                raise self._ended(os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | _WALL))
             raise CannotStep(
                 f"ptrace of process {self.pid}: {os.strerror(error)} (ptrace(2), kernel.yama.ptrace_scope)"
             )
 
+    def _ended(self, found: os.waitid_result) -> Ended:
+        if found.si_code == os.CLD_EXITED:
+            return Ended(f"process {self.pid} has ended with status {found.si_status}")
+        name = next((each.name for each in signal.Signals if each == found.si_status), f"signal {found.si_status}")
+        return Ended(f"process {self.pid} was ended by {name}", found.si_status)
+
     def _wait(self) -> int:
-        """Until it stops; the signal, with 0x80 at a system call."""
-        _, status = os.waitpid(self.pid, _WALL)
-        if not os.WIFSTOPPED(status):
-            raise CannotStep(f"process {self.pid} has ended")
+        """Until it stops; the signal, with 0x80 at a system call, and above these eight bits the event."""
+        while True:
+            # WNOWAIT: an end is told once, and it is for who started the process (Popen), who would take it for status 0 otherwise.
+            found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT | _WALL)
+            if found.si_code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED):
+                raise self._ended(found)
+            found = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | _WALL)
+            if found is not None:  # else it was killed just now
+                break
         self._ptrace(_GETREGS, 0, ctypes.addressof(self.registers))
-        return os.WSTOPSIG(status)
+        return found.si_status
 
     def _go(self, request: int) -> int:
         """Goes on until the next stop that is this tracer's; signals for the program are handed on."""
@@ -126,20 +150,29 @@ class Thread:
             got = self._wait()
             if got in (signal.SIGTRAP, signal.SIGTRAP | 0x80):
                 return got
-            self._ptrace(request, 0, got if got != signal.SIGSTOP else 0)
+            self._ptrace(request, 0, got if got != signal.SIGSTOP and not got >> 8 else 0)
+
+    def _jump(self, address: int) -> None:
+        self.registers.rip = address
+        self._ptrace(_SETREGS, 0, ctypes.addressof(self.registers))
 
     def run_to(self, address: int) -> None:
-        """Runs at full speed to this instruction. Only this thread may come there."""
+        """Runs at full speed to this instruction. Another thread that comes there ends the process."""
         before = os.pread(self._memory, 1, address)
         os.pwrite(self._memory, b"\xcc", address)
         try:
             self._go(_CONT)
+        except Ended as end:
+            if end.signal == signal.SIGTRAP:
+                raise CannotStep(
+                    f"another thread came to the breakpoint at {address:#x}, which is for the first one of process {self.pid}: the process has died of it"
+                ) from end
+            raise
         finally:
             os.pwrite(self._memory, before, address)
-        self.registers.rip -= 1
-        self._ptrace(_SETREGS, 0, ctypes.addressof(self.registers))
-        if self.registers.rip != address:
-            raise CannotStep(f"process {self.pid} has stopped elsewhere")
+        if self.registers.rip != address + 1:
+            raise CannotStep(f"process {self.pid} has stopped at {self.registers.rip:#x} by itself (SIGTRAP)")
+        self._jump(address)
 
     def run_to_end_of_a_wait(self) -> None:
         """Runs at full speed to the end of a system call in which it has waited."""

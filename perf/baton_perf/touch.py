@@ -25,7 +25,7 @@ from rich.text import Text
 
 from .peers import Peer
 from .runs import Cell, RunFailed, perform
-from .stepping import LINE, PAGE, Thread, Touched
+from .stepping import LINE, PAGE, Ended, Thread, Touched
 
 MARK = "baton_perf_mark"
 BEGIN, BEGUN, PUBLISH, PUBLISHED, RECEIVED = range(5)  # perf/runner/marks.hpp
@@ -188,8 +188,11 @@ class _Watch:
             places = Places(process.pid)
             program = str(Path(f"/proc/{process.pid}/exe").resolve())
             mark = places.base(program) + mark_of(program)
-            with Thread(process.pid) as thread:
-                touched = list(trace(thread, mark))
+            try:
+                with Thread(process.pid) as thread:
+                    touched = list(trace(thread, mark))
+            except Ended:
+                return  # the run says why
             places = Places(process.pid)
             self.result.add(role, [counted(each, places) for each in touched[1:]])  # the first one was disturbed
 

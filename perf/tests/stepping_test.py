@@ -3,7 +3,11 @@
 
 from __future__ import annotations
 
+import os
+import select
+import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +20,11 @@ except stepping.CannotStep as problem:
     pytest.skip(f"{problem} (make setup)", allow_module_level=True)
 
 PROGRAM = r"""
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -35,12 +43,37 @@ __attribute__((noinline)) void work(void) {
   for (int i = 0; i < 5; ++i) page[2 * 4096 + 64 * i] += 1;
   (void)page[9 * 4096 + 100];
 }
-int main(void) {
-  printf("%p %p %p %p %p\n", (void*)page, (void*)marked, (void*)from, (void*)to, (void*)work);
+static void nap(long ns) {
+  struct timespec t = {0, ns};
+  nanosleep(&t, 0);
+}
+static void say(void* a, void* b, void* c, void* d, void* e) {
+  printf("%p %p %p %p %p\n", a, b, c, d, e);
   fflush(stdout);
+}
+static void* comes_to_the_mark(void* nothing) {
+  for (;; nap(20000000)) marked();
+  return nothing;
+}
+static void nothing(int number) { (void)number; }
+extern char behind_trap[];
+static void traps(void) {
+  signal(SIGTRAP, nothing);
   for (;;) {
-    struct timespec t = {0, 20000000};
-    nanosleep(&t, 0);
+    nap(20000000);
+    __asm__ volatile("int3\nbehind_trap:");
+  }
+}
+int main(int count, char** words) {
+  char what = count > 1 ? words[1][0] : ' ';
+  say((void*)page, marked, from, to, what == 't' ? behind_trap : (void*)work);
+  pthread_t thread;
+  if (what == 't') traps();
+  if (what == 'm') pthread_create(&thread, 0, comes_to_the_mark, 0);
+  if (what == 'e') exit(read(0, to, 1) == 0 ? 3 : 0);
+  for (;;) {
+    nap(20000000);
+    if (what == 'm') continue;
     work();
     strings();
     getppid();
@@ -54,17 +87,30 @@ int main(void) {
 def program(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("stepped")
     (folder / "stepped.c").write_text(PROGRAM)
-    subprocess.run(["cc", "-O1", "-o", "stepped", "stepped.c"], cwd=folder, check=True)
+    subprocess.run(["cc", "-O1", "-pthread", "-o", "stepped", "stepped.c"], cwd=folder, check=True)
     return folder / "stepped"
 
 
 @pytest.fixture
-def stepped(program):
-    """A process, and the addresses that it says: the pages, the mark, both ends of the copy, the function."""
-    process = subprocess.Popen([program], stdout=subprocess.PIPE, text=True)
-    yield process, [int(word, 16) for word in process.stdout.readline().split()]
-    process.kill()
-    process.wait()
+def start(program):
+    """Starts a process with this word; the process, and the five addresses that it says."""
+    started = []
+
+    def starts(word: str) -> tuple[subprocess.Popen, list[int]]:
+        process = subprocess.Popen([program, word], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        started.append(process)
+        return process, [int(word, 16) for word in process.stdout.readline().split()]
+
+    yield starts
+    for process in started:
+        process.kill()
+        process.communicate()
+
+
+@pytest.fixture
+def stepped(start):
+    """The pages, the mark, both ends of the copy, the function."""
+    return start(" ")
 
 
 def window(thread: stepping.Thread, mark: int) -> stepping.Touched:
@@ -124,3 +170,67 @@ def test_a_process_that_has_ended_is_an_error_that_names_it(program):
     process.wait()
     with pytest.raises((stepping.CannotStep, FileNotFoundError)):
         stepping.Thread(process.pid).__enter__()
+
+
+def test_a_program_whose_tracer_is_killed_dies_too_and_no_breakpoint_is_left_in_it(program):
+    script = (
+        "import subprocess, sys, time\n"
+        "from baton_perf import stepping\n"
+        "process = subprocess.Popen([sys.argv[1], ' '], stdout=subprocess.PIPE, pass_fds=[int(sys.argv[2])])\n"
+        "process.stdout.readline()\n"
+        "with stepping.Thread(process.pid) as thread:\n"
+        "    print(process.pid, flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    lives, held = os.pipe()  # readable when nobody holds the other end: the tracer and the program have ended
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    command = [sys.executable, "-c", script, str(program), str(held)]
+    tracer = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, pass_fds=[held], env=environment)
+    os.close(held)
+    traced = int(tracer.stdout.readline())
+    tracer.kill()
+    tracer.communicate()
+    ended, _, _ = select.select([lives], [], [], 30)
+    os.close(lives)
+    if not ended:
+        os.kill(traced, signal.SIGKILL)
+    assert ended, "the program lives on"
+
+
+def test_who_started_the_program_learns_how_it_ended(start):
+    process, (_, mark, *_) = start("exits with 3 at the end of its input")
+    with stepping.Thread(process.pid) as thread:
+        process.stdin.close()
+        process.stdin = None
+        with pytest.raises(stepping.CannotStep, match=f"process {process.pid} has ended with status 3"):
+            thread.run_to(mark)
+    assert process.wait() == 3
+
+
+def test_a_program_that_is_killed_between_two_steps_is_an_error_that_names_the_signal(stepped):
+    process, _ = stepped
+    with stepping.Thread(process.pid) as thread:
+        thread.run_to_end_of_a_wait()
+        process.kill()
+        with pytest.raises(stepping.CannotStep, match="was ended by SIGKILL"):
+            while True:
+                thread.step(None)
+    assert process.wait() == -signal.SIGKILL
+
+
+def test_another_thread_at_the_breakpoint_is_an_error_that_says_so(start):
+    process, (_, mark, *_) = start("meets the mark on another thread")
+    with stepping.Thread(process.pid) as thread:
+        with pytest.raises(stepping.CannotStep, match="another thread came to the breakpoint"):
+            thread.run_to(mark)
+    assert process.wait() == -signal.SIGTRAP
+
+
+def test_a_trap_of_the_program_itself_is_not_taken_for_the_breakpoint(start):
+    process, (_, mark, _, _, behind_trap) = start("traps")
+    with stepping.Thread(process.pid) as thread:
+        with pytest.raises(stepping.CannotStep, match="has stopped at .* by itself"):
+            thread.run_to(mark)
+        *_, at = Path(f"/proc/{process.pid}/syscall").read_text().split()
+        assert int(at, 16) == behind_trap
+    assert process.poll() is None

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import statistics
 
 import pytest
@@ -66,6 +68,16 @@ def test_a_bare_futex_touches_few_pages_and_one_line_of_shared_memory():
 def test_a_transport_that_delivers_on_another_thread_is_refused_in_words(monkeypatch):
     monkeypatch.setattr(touch, "_MOST_STEPS", 20)
     with pytest.raises(RunFailed, match="main thread"):
+        touch.touch(peers.built()["baton"], "loan", 64, messages=1)
+
+
+def test_a_process_that_dies_while_it_is_traced_is_an_error_of_the_run_that_says_how(monkeypatch):
+    def dies(self, thread, mark):
+        os.kill(thread.pid, signal.SIGKILL)
+        thread.run_to(mark)
+
+    monkeypatch.setattr(touch._Watch, "_publisher", dies)
+    with pytest.raises(RunFailed, match="ended by SIGKILL"):
         touch.touch(peers.built()["baton"], "loan", 64, messages=1)
 
 

@@ -12,6 +12,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 LINE, PAGE = 64, 4096
 _SINGLESTEP, _CONT, _SYSCALL, _GETREGS, _SETREGS, _SETOPTIONS, _SEIZE, _INTERRUPT, _DETACH = (
@@ -28,7 +29,6 @@ _SINGLESTEP, _CONT, _SYSCALL, _GETREGS, _SETREGS, _SETOPTIONS, _SEIZE, _INTERRUP
 _SYSGOOD = 1  # PTRACE_O_TRACESYSGOOD: stops at system calls are SIGTRAP | 0x80
 _EXITKILL = 0x100000  # PTRACE_O_EXITKILL: a program with a breakpoint in it does not outlive this process
 _WALL = 0x40000000
-_BLOCKED_S = 0.002  # a system call that took longer has waited
 _PATIENCE_S = 30
 
 
@@ -104,6 +104,7 @@ class Thread:
         self._decoder.detail = True
         self._decoded: dict[int, tuple] = {}
         self._x86 = capstone.x86
+        self._stops = 0
 
     def __enter__(self) -> Thread:
         self._ptrace(_SEIZE, 0, _SYSGOOD | _EXITKILL)
@@ -140,6 +141,7 @@ class Thread:
             found = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG | _WALL)
             if found is not None:  # else it was killed just now
                 break
+        self._stops += 1
         self._ptrace(_GETREGS, 0, ctypes.addressof(self.registers))
         return found.si_status
 
@@ -174,15 +176,22 @@ class Thread:
             raise CannotStep(f"process {self.pid} has stopped at {self.registers.rip:#x} by itself (SIGTRAP)")
         self._jump(address)
 
+    def _sleeps(self) -> int:
+        """How often it has slept, as the kernel counts: it left its CPU because it had to wait (also for a lock inside the kernel, which is
+        rare). Being preempted does not count, however long it takes, nor does a call's own work. A stop for the tracer is such a switch too,
+        exactly one, and is taken off. It has been counted once _wait() has the registers: ptrace(2) waits until the thread has left its CPU."""
+        status = Path(f"/proc/{self.pid}/task/{self.pid}/status").read_bytes()
+        return int(status.rsplit(b"\nvoluntary_ctxt_switches:", 1)[1].split(maxsplit=1)[0]) - self._stops
+
     def run_to_end_of_a_wait(self) -> None:
         """Runs at full speed to the end of a system call in which it has waited."""
         end = time.monotonic() + _PATIENCE_S
         while time.monotonic() < end:
             if self._go(_SYSCALL) != signal.SIGTRAP | 0x80:
                 continue
-            begin = time.monotonic()
+            before = self._sleeps()
             self._go(_SYSCALL)
-            if time.monotonic() - begin > _BLOCKED_S:
+            if self._sleeps() > before:
                 return
         raise CannotStep(f"process {self.pid} does not sleep")
 
@@ -200,9 +209,9 @@ class Thread:
                 touched.note(*operand(registers))
             if is_call:
                 touched.system_calls.append(registers.rax)
-        begin = time.monotonic() if is_call else 0.0
+        before = self._sleeps() if is_call else 0
         self._go(_SINGLESTEP)
-        return is_call and time.monotonic() - begin > _BLOCKED_S
+        return is_call and self._sleeps() > before
 
     def _decode(self, address: int) -> tuple[int, list[Callable[[_Registers], tuple[int, int]]], bool]:
         """Size, a function per operand in memory (its address and size), whether it is a system call."""

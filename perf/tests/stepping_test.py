@@ -26,11 +26,13 @@ PROGRAM = r"""
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
 #include <stdio.h>
 static _Alignas(4096) volatile unsigned char page[16 * 4096];
 static _Alignas(64) unsigned char from[1024], to[1024];
+static _Alignas(4096) unsigned char big[2][4 << 20];
 __attribute__((noinline)) void marked(void) { __asm__ volatile(""); }
 __attribute__((noinline)) void strings(void) {
   void *d = to, *s = from;
@@ -55,6 +57,13 @@ static void* comes_to_the_mark(void* nothing) {
   for (;; nap(20000000)) marked();
   return nothing;
 }
+static void calls(void) {
+  for (;;) {
+    nap(20000);
+    getrandom(big, sizeof big, 0);
+    marked();
+  }
+}
 static void nothing(int number) { (void)number; }
 extern char behind_trap[];
 static void traps(void) {
@@ -68,6 +77,7 @@ int main(int count, char** words) {
   char what = count > 1 ? words[1][0] : ' ';
   say((void*)page, marked, from, to, what == 't' ? behind_trap : (void*)work);
   pthread_t thread;
+  if (what == 'c') calls();
   if (what == 't') traps();
   if (what == 'm') pthread_create(&thread, 0, comes_to_the_mark, 0);
   if (what == 'e') exit(read(0, to, 1) == 0 ? 3 : 0);
@@ -170,6 +180,26 @@ def test_a_process_that_has_ended_is_an_error_that_names_it(program):
     process.wait()
     with pytest.raises((stepping.CannotStep, FileNotFoundError)):
         stepping.Thread(process.pid).__enter__()
+
+
+def test_a_wait_counts_however_short_and_a_long_call_without_one_does_not(start):
+    process, (_, mark, *_) = start("calls")
+    waits: dict[int, set[bool]] = {}
+    with stepping.Thread(process.pid) as thread:
+        for _ in range(3):
+            thread.run_to(mark)
+            while True:
+                touched = stepping.Touched()
+                waited = thread.step(touched)
+                for call in touched.system_calls:
+                    waits.setdefault(call, set()).add(waited)
+                if thread.registers.rip == mark:
+                    break
+        clock_nanosleep, getrandom = 230, 318
+        assert waits == {clock_nanosleep: {True}, getrandom: {False}}
+        thread.run_to_end_of_a_wait()
+        assert os.pread(thread._memory, 2, thread.registers.rip - 2) == b"\x0f\x05"
+        window(thread, mark)
 
 
 def test_a_program_whose_tracer_is_killed_dies_too_and_no_breakpoint_is_left_in_it(program):

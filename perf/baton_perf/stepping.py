@@ -15,19 +15,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 LINE, PAGE = 64, 4096
-_SINGLESTEP, _CONT, _SYSCALL, _GETREGS, _SETREGS, _SETOPTIONS, _SEIZE, _INTERRUPT, _DETACH = (
+_SINGLESTEP, _CONT, _SYSCALL, _GETREGS, _SETREGS, _GETREGSET, _SEIZE, _INTERRUPT, _DETACH = (
     9,
     7,
     24,
     12,
     13,
-    0x4200,
+    0x4204,
     0x4206,
     0x4207,
     17,
 )
 _SYSGOOD = 1  # PTRACE_O_TRACESYSGOOD: stops at system calls are SIGTRAP | 0x80
 _EXITKILL = 0x100000  # PTRACE_O_EXITKILL: a program with a breakpoint in it does not outlive this process
+_XSTATE = 0x202  # NT_X86_XSTATE
 _WALL = 0x40000000
 _PATIENCE_S = 30
 
@@ -90,6 +91,16 @@ class Touched:
             self.data.setdefault(line, address)
 
 
+Operand = Callable[[_Registers], tuple[int, int]]  # -> address and size
+
+
+@dataclass(frozen=True)
+class _Instruction:
+    size: int
+    operands: list[Operand]  # in memory
+    is_call: bool  # of the system
+
+
 class Thread:
     """A process's first thread, stopped and stepped by this one. A context: at its end the thread goes on by itself. If this process
     is killed, the other dies too."""
@@ -102,7 +113,7 @@ class Thread:
         self._memory = os.open(f"/proc/{pid}/mem", os.O_RDWR)
         self._decoder = capstone.Cs(capstone.CS_ARCH_X86, capstone.CS_MODE_64)
         self._decoder.detail = True
-        self._decoded: dict[int, tuple] = {}
+        self._decoded: dict[int, _Instruction] = {}
         self._x86 = capstone.x86
         self._stops = 0
 
@@ -200,62 +211,128 @@ class Thread:
         registers = self.registers
         if registers.rip not in self._decoded:
             self._decoded[registers.rip] = self._decode(registers.rip)
-        size, operands, is_call = self._decoded[registers.rip]
+        instruction = self._decoded[registers.rip]
         if touched is not None:
             touched.instructions += 1
-            for line in range(registers.rip // LINE, (registers.rip + size - 1) // LINE + 1):
+            for line in range(registers.rip // LINE, (registers.rip + instruction.size - 1) // LINE + 1):
                 touched.code.setdefault(line, registers.rip)
-            for operand in operands:
+            for operand in instruction.operands:
                 touched.note(*operand(registers))
-            if is_call:
+            if instruction.is_call:
                 touched.system_calls.append(registers.rax)
-        before = self._sleeps() if is_call else 0
+        before = self._sleeps() if instruction.is_call else 0
         self._go(_SINGLESTEP)
-        return is_call and self._sleeps() > before
+        return instruction.is_call and self._sleeps() > before
 
-    def _decode(self, address: int) -> tuple[int, list[Callable[[_Registers], tuple[int, int]]], bool]:
-        """Size, a function per operand in memory (its address and size), whether it is a system call."""
+    def _decode(self, address: int) -> _Instruction:
         x86 = self._x86
         code = os.pread(self._memory, 15, address)
         instruction = next(self._decoder.disasm(code, address, 1), None)
         if instruction is None:
             raise CannotStep(f"the instruction {code.hex()} is not known to Capstone")
-        operands: list[Callable[[_Registers], tuple[int, int]]] = []
+        name = instruction.mnemonic.split()[-1]  # without prefixes
+        if name in _NOT_COUNTED or (
+            name in _BITS and [each.type for each in instruction.operands] == [x86.X86_OP_MEM, x86.X86_OP_REG]
+        ):
+            raise _unknown(instruction)
+        operands: list[Operand] = []
         after = address + instruction.size
         idle = (x86.X86_INS_LEA, x86.X86_INS_NOP, x86.X86_INS_ENDBR64)
         if instruction.id not in idle:
             for operand in instruction.operands:
                 if operand.type == x86.X86_OP_MEM:
-                    operands.append(self._address_of(instruction, operand, after))
-            if instruction.id in (x86.X86_INS_PUSH, x86.X86_INS_PUSHFQ) or x86.X86_GRP_CALL in instruction.groups:
+                    operands.append(self._address_of(instruction, operand, after, _SIZES.get(name, operand.size)))
+            if name in _STATES:
+                operands = [self._state(name, operands[0])]
+            elif name in _IMPLIED:
+                operands.append(_IMPLIED[name])
+            elif instruction.id == x86.X86_INS_ENTER and instruction.operands[1].imm != 0:
+                raise _unknown(instruction)  # it copies frame pointers
+            elif (
+                instruction.id in (x86.X86_INS_PUSH, x86.X86_INS_PUSHFQ, x86.X86_INS_ENTER)
+                or x86.X86_GRP_CALL in instruction.groups
+            ):
                 operands.append(lambda registers: (registers.rsp - 8, 8))
             elif instruction.id in (x86.X86_INS_POP, x86.X86_INS_POPFQ) or x86.X86_GRP_RET in instruction.groups:
                 operands.append(lambda registers: (registers.rsp, 8))
-            elif instruction.id == x86.X86_INS_LEAVE:
-                operands.append(lambda registers: (registers.rbp, 8))
-        return instruction.size, operands, instruction.id == x86.X86_INS_SYSCALL
+        return _Instruction(instruction.size, operands, instruction.id == x86.X86_INS_SYSCALL)
 
-    def _address_of(self, instruction, operand, after: int) -> Callable[[_Registers], tuple[int, int]]:
-        memory, size = operand.mem, operand.size
+    def _address_of(self, instruction, operand, after: int, size: int) -> Operand:
+        memory = operand.mem
         segment = {self._x86.X86_REG_FS: "fs_base", self._x86.X86_REG_GS: "gs_base"}.get(memory.segment, "")
-        base, index = (
-            _WHOLE.get(instruction.reg_name(register) or "", instruction.reg_name(register) or "")
-            for register in (memory.base, memory.index)
-        )
+        names = [instruction.reg_name(register) or "" for register in (memory.base, memory.index)]
+        base, index = ("" if name in ("riz", "eiz") else _WHOLE.get(name, name) for name in names)
+        if base not in _GENERAL or index not in _GENERAL:
+            raise _unknown(instruction)  # the index is a vector: a gather or scatter
+        mask = (1 << 8 * instruction.addr_size) - 1
         scale, displacement = memory.scale, memory.disp
 
         def address(registers: _Registers) -> tuple[int, int]:
             at = displacement
-            if segment:
-                at += getattr(registers, segment)
             if base:
                 at += after if base == "rip" else getattr(registers, base)
             if index:
                 at += getattr(registers, index) * scale
+            at &= mask
+            if segment:
+                at += getattr(registers, segment)
             return at & 0xFFFFFFFFFFFFFFFF, size
 
         return address
 
+    def _state(self, name: str, where: Operand) -> Operand:
+        """Of XSAVE and its kin. What they touch depends on the parts asked for (edx:eax), and but for XSAVE itself on those in use. The
+        parts behind AVX lie where the CPU says; with one of these it is the whole area, which is the most that it can be."""
 
-# 32-bit registers as addresses do not occur in 64-bit code but for "lea"; string instructions name these.
-_WHOLE = {"edi": "rdi", "esi": "rsi", "riz": "", "eiz": ""}
+        def operand(registers: _Registers) -> tuple[int, int]:
+            address, _ = where(registers)
+            area = self._extended_state()
+            enabled, in_use = (int.from_bytes(area[at : at + 8], "little") for at in (464, 512))
+            parts = ((registers.rdx & 0xFFFFFFFF) << 32 | registers.rax & 0xFFFFFFFF) & enabled
+            if name.startswith("xrstor"):
+                parts &= int.from_bytes(os.pread(self._memory, 8, address + 512), "little")
+            elif name.removesuffix("64") != "xsave":
+                parts &= in_use
+            size = 512 + 64  # x87 and SSE, and the header
+            if parts >> 2:
+                size = size + 256 if parts >> 2 == 1 else len(area)
+            return address, size
+
+        return operand
+
+    def _extended_state(self) -> bytes:
+        """As XSAVE writes it, with the enabled parts in byte 464."""
+        area = ctypes.create_string_buffer(1 << 16)
+        vector = (ctypes.c_size_t * 2)(ctypes.addressof(area), len(area))  # struct iovec
+        self._ptrace(_GETREGSET, _XSTATE, ctypes.addressof(vector))
+        return area.raw[: vector[1]]
+
+
+def _unknown(instruction) -> CannotStep:
+    return CannotStep(
+        f"it is not known what the instruction {instruction.mnemonic} {instruction.op_str} at {instruction.address:#x} touches"
+    )
+
+
+_GENERAL = {"", "rip", *"rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15".split()}
+# Parts of registers, which addresses of 32 bits are made of (prefix 0x67).
+_WHOLE = {f"e{name}": f"r{name}" for name in "ax bx cx dx si di bp sp ip".split()} | {
+    f"r{number}d": f"r{number}" for number in range(8, 16)
+}
+
+# What Capstone does not say, or says wrongly (it gives 4 or 8 bytes for the first):
+_SIZES = {"fxsave": 512, "fxsave64": 512, "fxrstor": 512, "fxrstor64": 512, "fnsave": 108, "frstor": 108}
+_STATES = {
+    name + size for name in "xsave xsavec xsaveopt xsaves xrstor xrstors".split() for size in ("", "64")
+}  # _state()
+_IMPLIED: dict[str, Operand] = {  # memory that is no operand
+    "leave": lambda registers: (registers.rbp, 8),
+    "xlatb": lambda registers: ((registers.rbx + (registers.rax & 0xFF)) & 0xFFFFFFFFFFFFFFFF, 1),
+    "maskmovq": lambda registers: (registers.rdi, 8),
+    "maskmovdqu": lambda registers: (registers.rdi, 16),
+    "vmaskmovdqu": lambda registers: (registers.rdi, 16),
+    "clzero": lambda registers: (registers.rax // LINE * LINE, LINE),
+}
+# These have an address in a register that is no operand in memory.
+_NOT_COUNTED = {"movdir64b", "enqcmd", "enqcmds", "monitorx", "umonitor"}
+_BITS = {"bt", "bts", "btr", "btc"}  # in memory, with the number of the bit in a register: that may be anywhere

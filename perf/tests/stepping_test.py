@@ -26,6 +26,7 @@ PROGRAM = r"""
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -73,8 +74,39 @@ static void traps(void) {
     __asm__ volatile("int3\nbehind_trap:");
   }
 }
+void odd(void*, void*, void*, void*); /* fxsave, xsave of AVX, xlatb, loads with addresses of 32 bits */
+void nested(void);
+void never(void);
+extern char never_end[];
+__asm__(
+    ".globl odd, nested, never, never_end\n"
+    "odd: push %rbx; push %rdx\n"
+    "fxsave64 (%rdi); fxrstor64 (%rdi)\n"
+    "mov $7, %eax; xor %edx, %edx; xsave64 (%rsi); xrstor64 (%rsi)\n"
+    "pop %rdx; mov %rdx, %rbx; mov $130, %eax; xlatb\n"
+    "lea -1(%rcx), %r8; movabs $0x7700000000, %rax; or %rax, %rcx; mov $1, %r9d\n"
+    "addr32 mov 64(%ecx), %eax; addr32 mov 125(%r8d,%r9d,4), %eax\n"
+    "mov %rsp, %r8; mov %rbp, %r9; sub $8192, %rsp; enter $0, $0; mov %r9, %rbp; mov %r8, %rsp\n"
+    "pop %rbx; ret\n"
+    "never:\n"
+    "vpgatherdd %ymm1, (%rax,%ymm2,4), %ymm3\n"
+    "bts %rax, (%rdi)\n"
+    "enter $16, $2\n"
+    "movdir64b (%rdi), %rax\n"
+    "never_end: ret\n");
+static void odds(void) {
+  unsigned char* low = mmap(0, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+  if (low == MAP_FAILED) abort();
+  say((void*)page, low, never, never_end, marked);
+  for (;;) {
+    nap(20000000);
+    odd((void*)page, (void*)(page + 4096), (void*)(page + 2 * 4096), low);
+    marked();
+  }
+}
 int main(int count, char** words) {
   char what = count > 1 ? words[1][0] : ' ';
+  if (what == 'o') odds();
   say((void*)page, marked, from, to, what == 't' ? behind_trap : (void*)work);
   pthread_t thread;
   if (what == 'c') calls();
@@ -264,3 +296,36 @@ def test_a_trap_of_the_program_itself_is_not_taken_for_the_breakpoint(start):
         *_, at = Path(f"/proc/{process.pid}/syscall").read_text().split()
         assert int(at, 16) == behind_trap
     assert process.poll() is None
+
+
+def test_instructions_touch_all_that_they_save_or_load(start):
+    process, (page, low, _, _, mark) = start("odd instructions")
+    avx = 256 if " avx " in Path("/proc/cpuinfo").read_text() else 0
+    with stepping.Thread(process.pid) as thread:
+        thread.run_to(mark)
+        counted = window(thread, mark)
+
+    def lines(begin: int) -> list[int]:
+        return sorted(line - begin // 64 for line in counted.data if begin <= line * 64 < begin + 4096)
+
+    assert lines(page) == list(range(512 // 64))  # fxsave
+    assert lines(page + 4096) == list(range((512 + 64 + avx) // 64))  # xsave
+    assert lines(page + 2 * 4096) == [2]  # xlatb
+    assert lines(low) == [1, 2]  # addresses of 32 bits
+    places = Places(process.pid)
+    stack = sorted(line for line in counted.data if places.region(line * 64) == "stack")
+    assert 126 <= stack[1] - stack[0] <= 128  # enter pushes 8 KiB below the others
+
+
+def test_an_instruction_whose_touches_are_not_known_is_named(start):
+    process, (_, _, never, never_end, _) = start("odd instructions")
+    with stepping.Thread(process.pid) as thread:
+        at, named = never, []
+        while at < never_end:
+            code = os.pread(thread._memory, 15, at)
+            instruction = next(thread._decoder.disasm(code, at, 1))
+            with pytest.raises(stepping.CannotStep, match=f"not known what the instruction {instruction.mnemonic} "):
+                thread._decode(at)
+            named.append(instruction.mnemonic)
+            at += instruction.size
+    assert named == ["vpgatherdd", "bts", "enter", "movdir64b"]

@@ -9,6 +9,7 @@ import errno
 import os
 import platform
 import signal
+import struct
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -30,7 +31,9 @@ _SYSGOOD = 1  # PTRACE_O_TRACESYSGOOD: stops at system calls are SIGTRAP | 0x80
 _EXITKILL = 0x100000  # PTRACE_O_EXITKILL: a program with a breakpoint in it does not outlive this process
 _XSTATE = 0x202  # NT_X86_XSTATE
 _WALL = 0x40000000
+_AT_ENTRY = 9
 _PATIENCE_S = 30
+_BACKWARDS = 0x400  # the direction flag
 
 
 class _Registers(ctypes.Structure):
@@ -99,6 +102,7 @@ class _Instruction:
     size: int
     operands: list[Operand]  # in memory
     is_call: bool  # of the system
+    counter: int = 0  # of a string instruction that is repeated: the bits of rcx that count
 
 
 class Thread:
@@ -216,13 +220,44 @@ class Thread:
             touched.instructions += 1
             for line in range(registers.rip // LINE, (registers.rip + instruction.size - 1) // LINE + 1):
                 touched.code.setdefault(line, registers.rip)
-            for operand in instruction.operands:
-                touched.note(*operand(registers))
             if instruction.is_call:
                 touched.system_calls.append(registers.rax)
+        if instruction.counter:
+            self._repeat(instruction, touched)
+            return False
+        if touched is not None:
+            for operand in instruction.operands:
+                touched.note(*operand(registers))
         before = self._sleeps() if instruction.is_call else 0
         self._go(_SINGLESTEP)
         return instruction.is_call and self._sleeps() > before
+
+    def _repeat(self, instruction: _Instruction, touched: Touched | None) -> None:
+        """All iterations of a repeated string instruction, as one. Stepped, it would stop after each. So a copy runs at full speed up to a
+        breakpoint, where no other thread can come: at the program's entry, which has been run once and for all."""
+        registers = self.registers
+        here, count, backwards = registers.rip, registers.rcx & instruction.counter, registers.eflags & _BACKWARDS
+        if not count:
+            self._go(_SINGLESTEP)
+            return
+        firsts = [operand(registers) for operand in instruction.operands]
+        entry = self._entry()
+        before = os.pread(self._memory, instruction.size, entry)
+        os.pwrite(self._memory, os.pread(self._memory, instruction.size, here), entry)
+        try:
+            self._jump(entry)
+            self.run_to(entry + instruction.size)
+        finally:
+            os.pwrite(self._memory, before, entry)
+        self._jump(here + instruction.size)
+        if touched is not None:
+            count -= registers.rcx & instruction.counter  # a comparison may have ended it
+            for address, size in firsts:
+                touched.note(address - (count - 1) * size if backwards else address, count * size)
+
+    def _entry(self) -> int:
+        words = Path(f"/proc/{self.pid}/auxv").read_bytes()
+        return dict(struct.iter_unpack("QQ", words))[_AT_ENTRY]
 
     def _decode(self, address: int) -> _Instruction:
         x86 = self._x86
@@ -255,7 +290,9 @@ class Thread:
                 operands.append(lambda registers: (registers.rsp - 8, 8))
             elif instruction.id in (x86.X86_INS_POP, x86.X86_INS_POPFQ) or x86.X86_GRP_RET in instruction.groups:
                 operands.append(lambda registers: (registers.rsp, 8))
-        return _Instruction(instruction.size, operands, instruction.id == x86.X86_INS_SYSCALL)
+        repeated = instruction.prefix[0] in (0xF2, 0xF3) and instruction.opcode[0] in _STRINGS
+        counter = (1 << 8 * instruction.addr_size) - 1 if repeated else 0
+        return _Instruction(instruction.size, operands, instruction.id == x86.X86_INS_SYSCALL, counter)
 
     def _address_of(self, instruction, operand, after: int, size: int) -> Operand:
         memory = operand.mem
@@ -319,6 +356,7 @@ _GENERAL = {"", "rip", *"rax rbx rcx rdx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r
 _WHOLE = {f"e{name}": f"r{name}" for name in "ax bx cx dx si di bp sp ip".split()} | {
     f"r{number}d": f"r{number}" for number in range(8, 16)
 }
+_STRINGS = {0xA4, 0xA5, 0xA6, 0xA7, 0xAA, 0xAB, 0xAC, 0xAD, 0xAE, 0xAF}  # opcodes of movs, cmps, stos, lods and scas
 
 # What Capstone does not say, or says wrongly (it gives 4 or 8 bytes for the first):
 _SIZES = {"fxsave": 512, "fxsave64": 512, "fxrstor": 512, "fxrstor64": 512, "fnsave": 108, "frstor": 108}

@@ -74,6 +74,24 @@ static void traps(void) {
     __asm__ volatile("int3\nbehind_trap:");
   }
 }
+static void copies(void) {
+  for (;;) {
+    nap(20000000);
+    void *d = big[1], *s = big[0];
+    uint64_t n = sizeof big[0];
+    __asm__ volatile("rep movsb" : "+D"(d), "+S"(s), "+c"(n) : : "memory");
+    if (d != big[2] || n) abort();
+    d = page, n = 0;
+    __asm__ volatile("rep stosb; repne scasb; repe cmpsb" : "+D"(d), "+S"(s), "+c"(n) : "a"(0) : "memory", "cc");
+    d = to, n = sizeof to; /* stops in the second line, of 16 */
+    to[100] = 7;
+    __asm__ volatile("repne scasb" : "+D"(d), "+c"(n) : "a"(7) : "memory", "cc");
+    if (d != to + 101) abort();
+    d = (void*)(page + 4096 + 3 * 64 - 8), n = 16; /* backwards through lines 1 and 2 */
+    __asm__ volatile("std; rep stosq; cld" : "+D"(d), "+c"(n) : "a"(0) : "memory", "cc");
+    marked();
+  }
+}
 void odd(void*, void*, void*, void*); /* fxsave, xsave of AVX, xlatb, loads with addresses of 32 bits */
 void nested(void);
 void never(void);
@@ -107,10 +125,11 @@ static void odds(void) {
 int main(int count, char** words) {
   char what = count > 1 ? words[1][0] : ' ';
   if (what == 'o') odds();
-  say((void*)page, marked, from, to, what == 't' ? behind_trap : (void*)work);
+  say((void*)page, marked, from, to, what == 'b' ? (void*)big : what == 't' ? behind_trap : (void*)work);
   pthread_t thread;
   if (what == 'c') calls();
   if (what == 't') traps();
+  if (what == 'b') copies();
   if (what == 'm') pthread_create(&thread, 0, comes_to_the_mark, 0);
   if (what == 'e') exit(read(0, to, 1) == 0 ? 3 : 0);
   for (;;) {
@@ -296,6 +315,18 @@ def test_a_trap_of_the_program_itself_is_not_taken_for_the_breakpoint(start):
         *_, at = Path(f"/proc/{process.pid}/syscall").read_text().split()
         assert int(at, 16) == behind_trap
     assert process.poll() is None
+
+
+def test_a_repeated_instruction_counts_once_with_all_that_it_touches(start):
+    process, (page, mark, _, to, big) = start("big copy")
+    with stepping.Thread(process.pid) as thread:
+        thread.run_to(mark)
+        counted = window(thread, mark)
+    assert counted.instructions < 100
+    assert sum(big <= line * 64 < big + (8 << 20) for line in counted.data) == (8 << 20) // 64
+    assert [line - to // 64 for line in sorted(counted.data) if to <= line * 64 < to + 1024] == [0, 1]
+    # rcx = 0 touches nothing of the first page
+    assert [line - page // 64 for line in sorted(counted.data) if page <= line * 64 < page + 8192] == [65, 66]
 
 
 def test_instructions_touch_all_that_they_save_or_load(start):

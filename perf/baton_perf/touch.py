@@ -207,7 +207,7 @@ class _Watch:
                     raise RunFailed(
                         "no message arrives on the main thread: one that is delivered on another is not seen"
                     )
-            touched.note(thread.registers.rsi, LINE)
+            touched.note(thread.registers.rsi, 1)
             yield touched
 
     def _publisher(self, thread: Thread, mark: int) -> Iterator[Touched]:

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from baton_perf import stepping
+from baton_perf import stepping, touch
 from baton_perf.touch import Places
 
 try:
@@ -360,3 +360,16 @@ def test_an_instruction_whose_touches_are_not_known_is_named(start):
             named.append(instruction.mnemonic)
             at += instruction.size
     assert named == ["vpgatherdd", "bts", "enter", "movdir64b"]
+
+
+def test_of_the_payload_the_line_of_its_first_byte_counts():
+    class AtTheMark:
+        """A thread that has just slept and is at the mark."""
+
+        registers = stepping._Registers(rip=0x1000, rdi=touch.RECEIVED, rsi=5 * stepping.LINE + 8)
+
+        def run_to_end_of_a_wait(self) -> None:
+            pass
+
+    first, _ = touch._Watch(messages=1)._subscriber(AtTheMark(), 0x1000)
+    assert list(first.data) == [5]

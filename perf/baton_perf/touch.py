@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton perf touch`: the cache lines and pages that one message touches, counted by single-stepping (stepping.py). A count does not depend
-on the machine's load; what a cold cache costs grows with it.
+"""`baton perf touch`: the cache lines and pages that one message touches, counted by single-stepping (stepping.py). No time
+enters into a count, but the state does in which a message finds its two ends (docs/guides/perf.md): Baton's publisher takes back what readers
+have returned when it has no free chunk, so one message in so many touches about 20 lines more.
 
 The subscriber's window begins when the system call in which it slept returns, and ends with the first read of the payload. The
 publisher's are begin() and publish() of its end (perf/runner/peer.hpp), without the writing of the payload between them. What the kernel

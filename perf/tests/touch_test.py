@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one message touches: the same in every run, whatever its size, and not more than yesterday."""
+"""What one message touches: the same whatever its size, and not more than yesterday."""
 
 from __future__ import annotations
 

@@ -562,7 +562,7 @@ def report(recordings, clocks, out) -> None:
 def touch(ctx, names, size, messages, verbose, plot, json_file) -> None:
     """Count the pages and cache lines that one message touches, by single-stepping publisher and subscriber.
 
-    The counts do not depend on the machine's load. Pages of the kernel do not count, nor does the writing of the payload.
+    No time enters into the counts. Pages of the kernel do not count, nor does the writing of the payload.
     """
     import json
 

@@ -120,6 +120,8 @@ class Thread:
         self._decoded: dict[int, _Instruction] = {}
         self._x86 = capstone.x86
         self._stops = 0
+        auxiliary = Path(f"/proc/{pid}/auxv").read_bytes()  # empty of a process that has ended
+        self._entry = dict(struct.iter_unpack("QQ", auxiliary)).get(_AT_ENTRY, 0)
 
     def __enter__(self) -> Thread:
         self._ptrace(_SEIZE, 0, _SYSGOOD | _EXITKILL)
@@ -241,27 +243,24 @@ class Thread:
             self._go(_SINGLESTEP)
             return
         firsts = [operand(registers) for operand in instruction.operands]
-        entry = self._entry()
-        before = os.pread(self._memory, instruction.size, entry)
-        os.pwrite(self._memory, os.pread(self._memory, instruction.size, here), entry)
+        before = os.pread(self._memory, instruction.size, self._entry)
+        os.pwrite(self._memory, os.pread(self._memory, instruction.size, here), self._entry)
         try:
-            self._jump(entry)
-            self.run_to(entry + instruction.size)
+            self._jump(self._entry)
+            self.run_to(self._entry + instruction.size)
         finally:
-            os.pwrite(self._memory, before, entry)
+            os.pwrite(self._memory, before, self._entry)
         self._jump(here + instruction.size)
         if touched is not None:
             count -= registers.rcx & instruction.counter  # a comparison may have ended it
             for address, size in firsts:
                 touched.note(address - (count - 1) * size if backwards else address, count * size)
 
-    def _entry(self) -> int:
-        words = Path(f"/proc/{self.pid}/auxv").read_bytes()
-        return dict(struct.iter_unpack("QQ", words))[_AT_ENTRY]
-
     def _decode(self, address: int) -> _Instruction:
         x86 = self._x86
         code = os.pread(self._memory, 15, address)
+        if not code:  # no memory: it was killed, which this says
+            self._ptrace(_GETREGS, 0, ctypes.addressof(self.registers))
         instruction = next(self._decoder.disasm(code, address, 1), None)
         if instruction is None:
             raise CannotStep(f"the instruction {code.hex()} is not known to Capstone")

@@ -186,6 +186,8 @@ class _Watch:
             ("subscriber", subscriber, self._subscriber),
             ("publisher", publisher, self._publisher),
         ):
+            if process.poll() is not None:
+                return  # the run says why
             places = Places(process.pid)
             program = str(Path(f"/proc/{process.pid}/exe").resolve())
             mark = places.base(program) + mark_of(program)

@@ -73,7 +73,8 @@ def list_(domain: int | None, search: tuple[Path, ...], show_types: bool, count_
     live.say_if_link_is_dead(node)
     types = {name: service.types for name, service in services_of(node).items()}
     live.show_names(node, types, "services", show_types, count_services, as_json)
-    live.say_far_services(node)
+    if not (as_json or count_services):
+        live.say_far_services(node)
 
 
 @examples("baton service type /switch")

@@ -57,7 +57,7 @@ class CannotStep(Exception):
 
 
 class Ended(CannotStep):
-    """The process has ended. It is not reaped: who started it asks for its status as ever."""
+    """The process has ended. It is not reaped: the Popen object that started it gets its status as ever."""
 
     def __init__(self, message: str, by: int = 0) -> None:
         super().__init__(message)
@@ -151,7 +151,7 @@ class Thread:
     def _wait(self) -> int:
         """Until it stops; the signal, with 0x80 at a system call, and above these eight bits the event."""
         while True:
-            # WNOWAIT: an end is told once, and it is for who started the process (Popen), who would take it for status 0 otherwise.
+            # WNOWAIT leaves the end to the Popen object: the kernel reports an end once, and Popen takes a missing report for status 0.
             found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WSTOPPED | os.WNOWAIT | _WALL)
             if found.si_code in (os.CLD_EXITED, os.CLD_KILLED, os.CLD_DUMPED):
                 raise self._ended(found)

@@ -360,7 +360,7 @@ def test_an_ended_subscription_and_an_ended_publisher_are_seen_at_the_other_end(
         other.tell("publishers")
         return int(other.line().split()[1])
 
-    assert publishers() == 1
+    wait_until(lambda: publishers() == 1)  # the talker may see the subscription first
     talker.do("drop")
     wait_until(lambda: publishers() == 0)
 

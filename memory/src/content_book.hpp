@@ -11,11 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <vector>
+
+#include "baton/os/hot_memory.hpp"
 
 namespace baton::memory {
 
-class ContentBook {
+class ContentBook : public os::Hot {
  public:
   /// Offsets count from the message's first byte; contents start at `first` (the skeleton's end). Keeps its capacity.
   void reset(std::uint32_t first) noexcept;
@@ -43,15 +44,15 @@ class ContentBook {
   struct Entry {
     std::uint32_t offset, bytes;
   };
-  using Iterator = std::vector<Entry>::const_iterator;
+  using Iterator = os::HotVector<Entry>::const_iterator;
   Iterator find(std::uint32_t offset) const noexcept;
   std::optional<std::uint32_t> reuse(std::uint32_t bytes, std::uint32_t alignment) noexcept;
   void drop_doubled_marks() noexcept;
 
-  std::vector<Entry> entries_;  // the last one is a block
-  std::size_t dead_ = 0;        // marks in entries_
-  std::size_t first_dead_ = 0;  // entries before this one have no mark
-  std::uint32_t largest_ = 0;   // no freed hole is larger
+  os::HotVector<Entry> entries_;  // the last one is a block
+  std::size_t dead_ = 0;          // marks in entries_
+  std::size_t first_dead_ = 0;    // entries before this one have no mark
+  std::uint32_t largest_ = 0;     // no freed hole is larger
   std::uint32_t first_ = 0, end_ = 0;
 };
 

@@ -55,24 +55,24 @@ struct AgeList {
 
 }  // namespace
 
-struct Pool::State {
+struct Pool::State : os::Hot {
   PoolOptions options;
   Evict evict;
   std::function<void(std::uint32_t, int, std::uint64_t)> on_segment;
   std::function<void()> collect;
   std::function<void(std::uint32_t)> retired;
   Budget budget;
-  std::vector<std::unique_ptr<PoolSegment>> segments;  // by index; null once retired and unmapped
+  os::HotVector<std::unique_ptr<PoolSegment>> segments;  // by index; null once retired and unmapped
   // The segments that loans come from, in the order in which they were made; the others are retired. The first gets its
   // addresses when the pool is made, so that a full window is an error of create().
-  std::vector<PoolSegment*> active;
+  os::HotVector<PoolSegment*> active;
   SegmentShape first;
   std::byte* reserved = nullptr;  // addresses of the first segment, until that segment exists
   std::size_t active_slots = 0, active_packed_bytes = 0;
-  std::array<std::vector<Slot*>, kClasses + 1> free;    // last in, first out; of active segments
+  std::array<os::HotVector<Slot*>, kClasses + 1> free;  // last in, first out; of active segments
   std::array<std::size_t, kClasses> class_slots{};      // slots ever carved in active segments
   std::vector<std::unique_ptr<ContentBook>> all_books;  // as many as there were loans at the same time
-  std::vector<ContentBook*> books;                      // those that no loan uses; last in, first out, so that they are
+  os::HotVector<ContentBook*> books;                    // those that no loan uses; last in, first out, so that they are
                                                         // warm
   AgeList published;
   std::size_t loaned = 0, published_slots = 0;
@@ -215,7 +215,7 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
 // The warmest free slot that has memory for `wanted_bytes`; else the slot that needs least more, if the budget allows
 // that.
 [[gnu::hot]] Slot* Pool::State::pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept {
-  std::vector<Slot*>& list = free[size_class];
+  os::HotVector<Slot*>& list = free[size_class];
   std::size_t best = list.size();
   for (std::size_t i = list.size(); i-- > 0;) {
     if (best == list.size() || list[i]->backed > list[best]->backed) best = i;
@@ -255,7 +255,7 @@ Result<Slot*> Pool::State::fresh(unsigned size_class, std::size_t wanted_bytes) 
     Result<Run*> run = segment->carve_run(size_class);
     if (!run.ok()) return run.error();
     if (!*run) continue;
-    std::vector<Slot>& slots = (*run)->slots;
+    os::HotVector<Slot>& slots = (*run)->slots;
     class_slots[size_class] += slots.size();
     free[size_class].reserve(class_slots[size_class]);  // so that giving a slot back never allocates
     for (std::size_t i = slots.size(); i-- > 1;) free[size_class].push_back(&slots[i]);
@@ -471,9 +471,9 @@ void Pool::set_collect(std::function<void()> collect) { state_->collect = std::m
 void Pool::set_retired(std::function<void(std::uint32_t)> on_retired) { state_->retired = std::move(on_retired); }
 
 void Pool::State::retire(std::function<void(std::uint32_t)> on_retired) {
-  const std::vector<PoolSegment*> old = std::exchange(active, {});
+  const os::HotVector<PoolSegment*> old = std::exchange(active, {});
   active_slots = active_packed_bytes = 0;
-  for (std::vector<Slot*>& list : free) list.clear();
+  for (os::HotVector<Slot*>& list : free) list.clear();
   class_slots = {};
   for (PoolSegment* segment : old) {
     segment->retired = true;

@@ -15,6 +15,7 @@
 #include "baton/memory/chunk_header.hpp"
 #include "baton/memory/pool.hpp"
 #include "baton/memory/window.hpp"
+#include "baton/os/hot_memory.hpp"
 #include "baton/os/unique_fd.hpp"
 #include "content_book.hpp"
 
@@ -47,9 +48,9 @@ struct Slot {
 };
 
 /// A run of one size class.
-struct Run {
+struct Run : os::Hot {
   unsigned size_class;
-  std::vector<Slot> slots;
+  os::HotVector<Slot> slots;
 };
 
 /// The layout of a segment; pool.cpp chooses it.
@@ -74,7 +75,7 @@ struct Budget {
   }
 };
 
-struct PoolSegment {
+struct PoolSegment : os::Hot {
   SegmentRecord record;
   os::UniqueFd fd;
   std::uint32_t index = 0;
@@ -83,7 +84,7 @@ struct PoolSegment {
   std::uint32_t generation = 0;  ///< os::fork_generation() of its process
   std::unique_ptr<std::atomic<Run*>[], void (*)(void*)> runs { nullptr, nullptr };  ///< release/acquire: made once
   std::size_t runs_used = 0, run_count = 0;
-  std::vector<Slot> large;
+  os::HotVector<Slot> large;
   std::size_t large_used = 0;
   std::size_t live = 0;  ///< loaned and published slots
   bool retired = false;

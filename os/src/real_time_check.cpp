@@ -17,6 +17,7 @@
 #include <cstring>
 #include <vector>
 
+#include "baton/os/hot_memory.hpp"
 #include "baton/os/process.hpp"
 #include "baton/os/result.hpp"
 
@@ -29,6 +30,9 @@ struct Counts {
   long first_calls[8];
 };
 __attribute__((tls_model("initial-exec"))) thread_local Counts t_counts{};
+
+// So that taking hot memory is a call of the heap like any other.
+[[maybe_unused]] const bool g_plain = (baton::os::keep_hot_memory_plain(), true);
 
 inline void count_heap_call() noexcept {
   if (t_counts.active) ++t_counts.heap_calls;

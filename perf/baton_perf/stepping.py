@@ -80,6 +80,8 @@ class Touched:
 
     code: dict[int, int] = field(default_factory=dict)  # line -> the first address that was executed in it
     data: dict[int, int] = field(default_factory=dict)  # line -> the first address that was read or written
+    first_by: dict[int, int] = field(default_factory=dict)  # line -> the instruction that did so
+    instruction: int = 0  # the present one's address
     instructions: int = 0
     system_calls: list[int] = field(default_factory=list)
 
@@ -92,6 +94,7 @@ class Touched:
     def note(self, address: int, size: int) -> None:
         for line in range(address // LINE, (address + max(size, 1) - 1) // LINE + 1):
             self.data.setdefault(line, address)
+            self.first_by.setdefault(line, self.instruction)
 
 
 Operand = Callable[[_Registers], tuple[int, int]]  # -> address and size
@@ -220,6 +223,7 @@ class Thread:
         instruction = self._decoded[registers.rip]
         if touched is not None:
             touched.instructions += 1
+            touched.instruction = registers.rip
             for line in range(registers.rip // LINE, (registers.rip + instruction.size - 1) // LINE + 1):
                 touched.code.setdefault(line, registers.rip)
             if instruction.is_call:

@@ -118,7 +118,7 @@ class Counts:
 
     pages: dict[str, int]  # region -> how many
     lines: dict[str, int]
-    functions: dict[str, int]  # -> lines of code, or of a library's data
+    functions: dict[str, int]  # lines by function or variable; of other memory by the function that touched them first
     instructions: int
     system_calls: int
 
@@ -137,11 +137,12 @@ def counted(touched: Touched, places: Places) -> Counts:
     pages: dict[int, str] = {}
     for line in sorted(lines, key=lambda line: line not in touched.code):
         pages.setdefault(line * LINE // PAGE, regions[line])
-    functions = Counter(
-        f"{regions[line]}: {places.function(address) or '?'}"
-        for line, address in lines.items()
-        if regions[line].startswith(("code: ", "data: "))
-    )
+    functions = Counter()
+    for line, address in lines.items():
+        if regions[line].startswith(("code: ", "data: ")):
+            functions[f"{regions[line]}: {places.function(address) or '?'}"] += 1
+        else:
+            functions[f"{regions[line]}: first by {places.function(touched.first_by.get(line, address)) or '?'}"] += 1
     return Counts(
         dict(Counter(pages.values())),
         dict(Counter(regions.values())),
@@ -287,7 +288,7 @@ def table(results: dict[str, Result], role: str, what: str) -> Table:
 
 
 def functions_table(name: str, counts: Counts, most: int) -> Table:
-    """Whose the lines of code and of libraries' data are."""
+    """Whose the lines are."""
     shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=name, title_justify="left")
     shown.add_column("lines", justify="right")
     shown.add_column("whose", overflow="ellipsis", no_wrap=True)

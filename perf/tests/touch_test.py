@@ -52,7 +52,9 @@ def test_what_a_message_touches_is_named_by_region_and_function(small):
     subscriber = small.counts["subscriber"]
     assert {"stack", "heap", "code: libbaton", "shared: baton-ring", "shared: baton-data"} <= subscriber.pages.keys()
     assert subscriber.total_lines == sum(subscriber.lines.values()) > subscriber.total_pages
-    assert any("Reader::Impl::take_next" in name for name in subscriber.functions)
+    assert any(name.startswith("code: ") and "Reader::Impl::take_next" in name for name in subscriber.functions)
+    assert any(name.startswith("shared: baton-ring: first by ") for name in subscriber.functions)
+    assert sum(subscriber.functions.values()) == subscriber.total_lines
     assert any("Writer::Impl::publish" in name for name in small.counts["publisher"].functions)
 
 

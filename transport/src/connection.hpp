@@ -23,6 +23,7 @@
 #include "baton/memory/pool.hpp"
 #include "baton/os/disposal.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/hot_memory.hpp"
 #include "baton/os/shared_memory.hpp"
 #include "baton/os/unique_fd.hpp"
 #include "baton/transport/transport.hpp"
@@ -92,7 +93,7 @@ class EventPages : public std::enable_shared_from_this<EventPages> {
 };
 
 /// The writer's end.
-struct WriterConnection {
+struct WriterConnection : os::Hot {
   WriterConnection(os::SharedMapping ring_mapping, os::SharedMapping segment_mapping, const Ring& ring_view,
                    const Layout& layout, std::uint32_t depth)
       : ring(std::move(ring_mapping)),
@@ -122,7 +123,7 @@ struct WriterConnection {
 };
 
 /// A foreign data segment as used by one connection.
-struct SegmentUse {
+struct SegmentUse : os::Hot {
   static constexpr std::uint32_t kCopy = UINT32_MAX;  ///< index of a copy of one message; no publisher's index
 
   std::uint32_t index = 0;
@@ -133,7 +134,7 @@ struct SegmentUse {
 };
 
 /// The reader's end.
-struct ReaderConnection {
+struct ReaderConnection : os::Hot {
   enum class State : std::uint8_t {
     kAttaching,  ///< ATTACH sent
     kLive,
@@ -168,7 +169,7 @@ struct ReaderConnection {
   mutable std::atomic<std::int64_t> waiting_since_ns{
       0};                                             ///< message_waits() was first called since the last take; 0: not
   mutable std::atomic<bool> waiting_reported{false};  ///< since the last take
-  std::vector<std::unique_ptr<SegmentUse>> segments;
+  os::HotVector<std::unique_ptr<SegmentUse>> segments;
   Charge charge;  ///< the connection's cost for this process, on the peer's account
 
   SegmentUse* find_segment(std::uint32_t index) noexcept {

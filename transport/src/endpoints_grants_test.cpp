@@ -296,7 +296,7 @@ TEST(EndpointsGrants, AllProcessesOfAnotherUserTogetherHaveOneShare) {
 
 /// Advances the cursor of a connection over everything that was published, as a reader that takes it and gives nothing back.
 void take_all_and_keep_it(Reader& reader) {
-  std::vector<ConnectionRef> connections;
+  os::HotVector<ConnectionRef> connections;
   reader.impl().append_connections(&connections);
   BATON_CHECK(connections.size() == 1);
   ReaderConnection& connection = *connections[0];

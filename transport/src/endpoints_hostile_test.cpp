@@ -80,7 +80,7 @@ TEST_P(HostileReader, SpoilsItsOwnConnectionOnly) {
     const auto participant = domain.join();
     const auto reader = make_reader(*participant, "t", QoS(8).hold(4));
     BATON_CHECK(matched(*reader, 1));
-    std::vector<ConnectionRef> connections;
+    os::HotVector<ConnectionRef> connections;
     reader->impl().append_connections(&connections);
     BATON_CHECK(connections.size() == 1);
     self.say();

@@ -16,6 +16,8 @@ std::atomic<long> g_count{0};       // allocations of watched threads
 std::atomic<long> g_fail_from{-1};  // the number of the first one that fails; -1: none
 std::atomic<long> g_fail_count{1};
 
+[[maybe_unused]] const bool g_plain = (baton::os::keep_hot_memory_plain(), true);  // hot memory fails, too
+
 void* allocate(std::size_t size) noexcept {
   if (t_watched) {
     const long number = g_count.fetch_add(1);

@@ -50,7 +50,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   Result<void> join_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set);
   /// False if it is not in this wait set.
   bool leave_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set);
-  void append_connections(std::vector<ConnectionRef>* out) const;
+  void append_connections(os::HotVector<ConnectionRef>* out) const;
   /// Publishers that have no socket to wake this reader's poll().
   std::size_t publishers_without_socket() const;
   /// The processes to whose publishers it is connected.
@@ -143,7 +143,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   mutable os::PiMutex mutex_;
   bool closed_ = false;
   bool matches_ = true;
-  std::vector<ConnectionRef> connections_;
+  os::HotVector<ConnectionRef> connections_;
   std::map<Gid, ReaderConnection*> by_writer_;  // connections that are attaching or live
   std::uint64_t discarded_ =
       0;  // lost by merging, by connections that are gone, or between two connections to one writer

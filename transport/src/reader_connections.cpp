@@ -109,7 +109,7 @@ Result<void> Reader::Impl::attached(
   if (!events) return events.error();
   Result<os::SharedMapping> ring_memory = os::map_segment(fds[1].fd(), frame.ring_bytes, os::Writers::kOnlyCreator);
   if (!ring_memory) return ring_memory.error();
-  std::vector<std::unique_ptr<SegmentUse>> uses;
+  os::HotVector<std::unique_ptr<SegmentUse>> uses;
   for (const auto& [index, segment] : segments) {
     auto use = std::make_unique<SegmentUse>();
     use->index = index;
@@ -292,7 +292,7 @@ bool Reader::Impl::leave_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set
   return true;
 }
 
-void Reader::Impl::append_connections(std::vector<ConnectionRef>* out) const {
+void Reader::Impl::append_connections(os::HotVector<ConnectionRef>* out) const {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   for (const ConnectionRef& ref : connections_) {
     if (ref->state.load(std::memory_order_relaxed) != State::kAttaching) out->push_back(ref);
@@ -382,7 +382,7 @@ void Reader::Impl::connections_changed() {
 void Reader::Impl::close() {
   if (forked()) return;
   participant_->withdraw_reader(gid_);
-  std::vector<ConnectionRef> connections;
+  os::HotVector<ConnectionRef> connections;
   std::shared_ptr<WaitSet::Impl> wait_set;
   {
     const std::lock_guard<os::PiMutex> lock(mutex_);

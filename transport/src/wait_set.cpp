@@ -74,7 +74,7 @@ void WaitSet::Impl::remove(const Reader::Impl* reader) {
 /// Applies the changes since the last call. Allocates; not part of the steady state.
 Result<void> WaitSet::Impl::rebuild() {
   std::vector<std::shared_ptr<Reader::Impl>> members;
-  std::vector<ConnectionRef> before;
+  os::HotVector<ConnectionRef> before;
   before.swap(connections);
   {
     const std::lock_guard<std::mutex> lock(mutex);
@@ -188,7 +188,7 @@ Result<void> WaitSet::Impl::rebuild() {
   }
 }
 
-WaitSet::WaitSet() : impl_(std::make_shared<Impl>()) {}
+WaitSet::WaitSet() : impl_(std::allocate_shared<Impl>(os::HotAllocator<Impl>())) {}
 
 WaitSet::~WaitSet() {
   if (impl_->generation != os::fork_generation()) return;

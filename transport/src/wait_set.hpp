@@ -72,9 +72,9 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
 
   // used by the waiting thread only
   std::uint64_t built_version = 0;
-  std::vector<ConnectionRef> connections;
-  std::vector<os::FutexWait> waits;
-  std::vector<GuardCondition::Impl*> watched;  // kept alive by watched_owners
+  os::HotVector<ConnectionRef> connections;
+  os::HotVector<os::FutexWait> waits;
+  os::HotVector<GuardCondition::Impl*> watched;  // kept alive by watched_owners
   std::vector<std::shared_ptr<GuardCondition::Impl>> watched_owners;
   memory::Sleeping how = memory::Sleeping::kFutex;
   std::int64_t deadline_ns = 0;

@@ -24,7 +24,7 @@
 
 namespace baton::transport {
 
-class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
+class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, public os::Hot {
  public:
   static Result<std::shared_ptr<Writer::Impl>> create(std::shared_ptr<Participant::Impl> participant,
                                                       const Participant::WriterOptions& options, const Gid& gid);
@@ -95,7 +95,7 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
     Party party;
     std::uint32_t wished;
   };
-  using Connections = std::vector<std::unique_ptr<WriterConnection>>;
+  using Connections = os::HotVector<std::unique_ptr<WriterConnection>>;
 
   Impl(std::shared_ptr<Participant::Impl> participant, const Participant::WriterOptions& options, const Gid& gid);
   Result<void> usable() const;
@@ -146,7 +146,7 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl> {
   std::map<std::pair<PeerId, Gid>, Refusal> refused_;
   bool expel_ = false;                 // a connection was found broken outside publish()
   std::vector<Frame> frames_to_self_;  // made during a loan: handled when mutex_ is free, before the loan returns
-  std::vector<Kept> history_;          // transient local: a ring of the last `depth` messages
+  os::HotVector<Kept> history_;        // transient local: a ring of the last `depth` messages
   std::size_t history_begin_ = 0, history_size_ = 0;
   std::uint64_t last_sequence_ = 0;  // of publish()
   std::uint64_t last_kept_ = 0;      // of keep()

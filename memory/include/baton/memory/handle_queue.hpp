@@ -33,11 +33,11 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 
 #include "baton/memory/platform.hpp"
 #include "baton/os/crash_point.hpp"
+#include "baton/os/hot_memory.hpp"
 
 namespace baton::memory {
 
@@ -96,7 +96,7 @@ class QueueProducer {
   /// Both views stay valid while the object lives. 1 <= depth <= ring.capacity. Starts at position 0 (fresh, zeroed
   /// memory). Allocates the private copy of the ring; throws std::bad_alloc.
   QueueProducer(const RingLayout<Platform>& ring, Cursor* cursor, std::uint32_t depth)
-      : ring_(ring), cursor_(cursor), depth_(depth), mask_(ring.capacity - 1), items_(new Item[ring.capacity]()) {}
+      : ring_(ring), cursor_(cursor), depth_(depth), mask_(ring.capacity - 1), items_(ring.capacity) {}
 
   /// The position that the next append() gets = messages pushed so far.
   std::uint64_t head() const noexcept { return head_; }
@@ -229,7 +229,7 @@ class QueueProducer {
   std::uint64_t head_ = 0;       // private copy of *ring_.head
   std::uint64_t last_seen_ = 0;  // cursor as last loaded or set
   bool corrupted_ = false;
-  std::unique_ptr<Item[]> items_;  // private copy of the slots
+  os::HotVector<Item> items_;  // private copy of the slots
 };
 
 /// A message as peek() saw it. Only a successful try_take() proves that the values belong together and to this reader.

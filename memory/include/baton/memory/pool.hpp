@@ -20,6 +20,7 @@
 #include "baton/memory/backed_ranges.hpp"
 #include "baton/memory/chunk_header.hpp"
 #include "baton/memory/window_share.hpp"
+#include "baton/os/hot_memory.hpp"
 #include "baton/os/result.hpp"
 
 namespace baton::memory {
@@ -65,7 +66,7 @@ struct Chunk {
 /// it. Returns true if the dropped references were released via Pool::release.
 using Evict = std::function<bool(Handle oldest)>;
 
-class Pool {
+class Pool : public os::Hot {
  public:
   /// `on_segment(index, fd, size)` is called once per new data segment, inside loan(), before a chunk of the segment is
   /// returned. The fd stays owned by the pool. The first loan creates the first segment; with `prefault`, create()
@@ -124,7 +125,7 @@ class Pool {
 
 /// A foreign data segment. It is checked when it is announced, and mapped read-only inside the window when its first
 /// message is taken. The descriptor is kept, because chunk() asks the kernel about its pages.
-class ForeignSegment {
+class ForeignSegment : public os::Hot {
  public:
   /// open() and map().
   static Result<std::shared_ptr<ForeignSegment>> map(int fd, std::uint64_t announced_size,

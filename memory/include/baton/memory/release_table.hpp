@@ -22,10 +22,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "baton/memory/platform.hpp"
 #include "baton/os/crash_point.hpp"
+#include "baton/os/hot_memory.hpp"
 
 namespace baton::memory {
 
@@ -47,8 +47,7 @@ class ReleaseTable {
   /// `words`: `entries` words of the connection segment, zero, valid while the object lives. entries <= kMaxEntries;
   /// depth + held entries suffice when make_room() precedes acquire(). Allocates private records; throws
   /// std::bad_alloc.
-  ReleaseTable(const Word* words, std::uint32_t entries)
-      : words_(words), entries_(entries), records_(new Record[entries + 1]()) {
+  ReleaseTable(const Word* words, std::uint32_t entries) : words_(words), entries_(entries), records_(entries + 1) {
     for (std::uint32_t i = entries; i > 0; --i) push_free(i - 1);
     records_[entries_].next = records_[entries_].previous = entries_;
   }
@@ -158,7 +157,7 @@ class ReleaseTable {
   std::uint32_t free_ = kNone;
   std::uint64_t generation_ = 0;
   bool corrupted_ = false;
-  std::unique_ptr<Record[]> records_;
+  os::HotVector<Record> records_;
 };
 
 /// The subscriber's side. A plain view on `entries` words; copyable; valid while the connection segment is mapped.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "baton/message/type.hpp"
+#include "baton/os/hot_memory.hpp"
 #include "baton/os/result.hpp"
 
 namespace baton::message {
@@ -48,7 +49,7 @@ class Validation {
   bool is_valid(const std::byte* message, std::uint32_t size_bytes) const noexcept;
 
   const Type& type_;
-  std::vector<Cell> cells_;
+  os::HotVector<Cell> cells_;
   bool flat_;
 };
 

@@ -1,37 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mutex inside one process. In a real-time process (after lock_memory()) the owner inherits the priority of a thread
 // that waits for the mutex (pthread_mutexattr_setprotocol(3p)). So the background thread, which has ordinary priority,
-// cannot delay a real-time thread by being preempted. In other processes it is an ordinary mutex, which takes a third
-// of the instructions.
+// cannot delay a real-time thread by being preempted. In other processes it is a futex_lock.hpp.
 // Thread rules: as std::mutex, a BasicLockable and Lockable.
 #pragma once
 
 #include <pthread.h>
 
+#include <atomic>
+#include <cstdint>
+
+#include "baton/os/futex_lock.hpp"
 #include "baton/os/real_time.hpp"
 
 namespace baton::os {
 
 class PiMutex {
  public:
-  PiMutex() noexcept {
+  PiMutex() noexcept : inherits_(memory_is_locked()) {
+    if (!inherits_) return;
     pthread_mutexattr_t attributes;
     ::pthread_mutexattr_init(&attributes);
     // Fails where the kernel has no FUTEX_LOCK_PI (in no Linux of the last decade): then it is an ordinary mutex.
-    if (memory_is_locked()) (void)::pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
-    if (::pthread_mutex_init(&mutex_, &attributes) != 0) ::pthread_mutex_init(&mutex_, nullptr);
+    (void)::pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+    if (::pthread_mutex_init(&inheriting_, &attributes) != 0) ::pthread_mutex_init(&inheriting_, nullptr);
     ::pthread_mutexattr_destroy(&attributes);
   }
-  ~PiMutex() { ::pthread_mutex_destroy(&mutex_); }
+  ~PiMutex() {
+    if (inherits_) ::pthread_mutex_destroy(&inheriting_);
+  }
   PiMutex(const PiMutex&) = delete;
   PiMutex& operator=(const PiMutex&) = delete;
 
-  void lock() noexcept { ::pthread_mutex_lock(&mutex_); }
-  bool try_lock() noexcept { return ::pthread_mutex_trylock(&mutex_) == 0; }
-  void unlock() noexcept { ::pthread_mutex_unlock(&mutex_); }
+  void lock() noexcept {
+    if (inherits_ || !futex_lock::try_lock(word_)) lock_slowly();
+  }
+  bool try_lock() noexcept {
+    return inherits_ ? ::pthread_mutex_trylock(&inheriting_) == 0 : futex_lock::try_lock(word_);
+  }
+  void unlock() noexcept {
+    if (inherits_) {
+      ::pthread_mutex_unlock(&inheriting_);
+    } else {
+      futex_lock::unlock(word_, [this] { wake(); });
+    }
+  }
 
  private:
-  pthread_mutex_t mutex_;
+  void lock_slowly() noexcept;
+  void wake() noexcept;
+
+  std::atomic<std::uint32_t> word_{futex_lock::kFree};
+  const bool inherits_;
+  pthread_mutex_t inheriting_;  ///< made if `inherits_`
 };
 
 }  // namespace baton::os

@@ -18,6 +18,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -63,11 +64,19 @@ inline std::uint16_t port_of(int fd) {
   ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size);
   return ntohs(address.sin_port);
 }
+/// A port that nobody listens on. The kernel gives it to no other program either, for which any port would do: it is below those
+/// (net.ipv4.ip_local_port_range). Test programs that run at once begin at different ones.
 inline std::uint16_t free_port() {
-  const int fd = listen_on_loopback(0);
-  const std::uint16_t port = port_of(fd);
-  ::close(fd);
-  return port;
+  constexpr int kFirst = 12000, kCount = 20000;
+  static std::atomic<int> next{::getpid() * 97 % kCount};
+  for (int tries = 0; tries < kCount; ++tries) {
+    const int fd = listen_on_loopback(static_cast<std::uint16_t>(kFirst + next++ % kCount));
+    if (fd < 0) continue;
+    const std::uint16_t port = port_of(fd);
+    ::close(fd);
+    return port;
+  }
+  throw std::runtime_error("no port is free");
 }
 inline int connect_to(std::uint16_t port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -39,6 +39,7 @@ class OutboundOf : public ::testing::Test {
     reading.qos.held = kHeld;
     auto reader = *participant_->create_reader(reading);
     while (writer_->matched() == 0 || reader->matched() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    reader_ = reader;
     source_ =
         std::make_shared<TopicSource>("/bytes", std::move(reader), kHeld, std::make_shared<std::atomic<std::size_t>>(0),
                                       std::make_shared<Saying>([](const transport::Diagnostic&) {}));
@@ -70,6 +71,7 @@ class OutboundOf : public ::testing::Test {
   transport::test::TestDomain domain_;
   std::shared_ptr<transport::Participant> participant_;
   std::shared_ptr<transport::Writer> writer_;
+  std::weak_ptr<transport::Reader> reader_;  // of the source
   std::shared_ptr<TopicSource> source_;
   std::vector<std::shared_ptr<const Outgoing>> chunks_;
 };
@@ -191,7 +193,7 @@ TEST_F(OutboundOf, AReaderThatReplacesAnotherOneLosesAndDoublesNothing) {
   };
   const auto second = deeper();
   EXPECT_FALSE(source_->is_replacing());
-  source_->replace(second);
+  ASSERT_TRUE(source_->replace(second));
   EXPECT_EQ(source_->readers().size(), 2U);
   EXPECT_TRUE(source_->is_replacing());
   while (second->matched() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -231,10 +233,11 @@ TEST_F(OutboundOf, AReaderThatReplacesAnotherOneWaitsForEachOfItsPublishers) {
   second->stop_matching();  // as if the next publisher were slow to connect to it
   writing.qos.reliability = Reliability::kReliable;
   std::shared_ptr<transport::Writer> slow = *participant_->create_writer(writing);
-  ASSERT_TRUE(transport::test::eventually([&] { return slow->matched() == 1; }));
+  ASSERT_TRUE(transport::test::matched(*reader_.lock(), 2));  // the publisher counts it a little earlier
+  EXPECT_EQ(slow->matched(), 1U);
   source_->set_publishers({writer_->gid(), slow->gid()}, set_of({writer_->gid(), slow->gid()}));
   // Both readers have two publishers now, and not the same.
-  source_->replace(second);
+  ASSERT_TRUE(source_->replace(second));
   for (int i = 0; i < 5; ++i) {
     publish(2);
     EXPECT_EQ(take_all(), Source::Found::kNothing);

@@ -11,18 +11,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "baton/transport/transport.hpp"
+#include "participant.hpp"
 
 namespace baton::transport::test {
 
@@ -198,6 +201,16 @@ inline bool matched(const Reader& reader, std::uint32_t count) {
   return eventually([&] { return reader.matched() == count; });
 }
 
+/// Returns when the background thread has done what it had to do: also the frames of this process to itself, which it may have begun
+/// to read before.
+inline void settle(Participant& participant) {
+  for (int i = 0; i < 2; ++i) {
+    const auto done = std::make_shared<std::atomic<bool>>(false);
+    participant.impl().post([done] { *done = true; });
+    if (!eventually([&] { return done->load(); })) throw std::runtime_error("the background thread does not answer");
+  }
+}
+
 /// Leaves this process `spare` descriptors until release(): lowers RLIMIT_NOFILE, and takes the others. Also takes those that
 /// the background thread has in use at the moment and closes soon.
 class NoDescriptors {
@@ -242,7 +255,7 @@ class Child {
  public:
   explicit Child(const std::function<void(Child&)>& body) {
     // A thread that was joined is gone from /proc a moment later.
-    if (!eventually([] { return !background_thread(); }, std::chrono::seconds(5))) {
+    if (!eventually([] { return !background_thread(); })) {
       throw std::logic_error("this test forks while it has a participant");
     }
     if (::pipe(to_child_) != 0 || ::pipe(to_parent_) != 0) throw std::runtime_error("pipe");
@@ -292,7 +305,7 @@ class Child {
   /// Exit status, or -signal; -1000 if it does not end.
   int wait() {
     int status = 0;
-    const bool ended = eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; }, std::chrono::seconds(30));
+    const bool ended = eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; });
     if (!ended) return -1000;
     reaped_ = true;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);

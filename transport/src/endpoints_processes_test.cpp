@@ -466,21 +466,25 @@ void for_wake_sockets(F&& act) {
 void a_publisher_that_shuts_its_wake_socket_down(bool in_wait_set) {
   TestDomain domain;
   constexpr int kOthers = 130;
+  const auto socket_comes = [] {
+    int count = 0;
+    for_wake_sockets([&](int) { ++count; });
+    return count == 1;
+  };
   Child honest([&](Child& self) {
     const auto participant = domain.join();
     const auto writer = make_writer(*participant, "t");
     BATON_CHECK(matched(*writer, 1));
+    BATON_CHECK(eventually(socket_comes));
+    settle(
+        *participant);  // a writer notifies once when it gets the socket: not later, when nothing is to wake the reader
+    self.say();
     for (std::uint64_t i = 1; self.hear() == '.'; ++i) publish(*writer, i).or_throw();
   });
   Child hostile([&](Child& self) {
     const auto participant = domain.join();
     const auto writer = make_writer(*participant, "t");
     BATON_CHECK(matched(*writer, 1));
-    const auto socket_comes = [] {
-      int count = 0;
-      for_wake_sockets([&](int) { ++count; });
-      return count == 1;
-    };
     BATON_CHECK(eventually(socket_comes));
     self.say();
     BATON_CHECK(self.hear() == '.');
@@ -512,6 +516,7 @@ void a_publisher_that_shuts_its_wake_socket_down(bool in_wait_set) {
   };
   EXPECT_FALSE(woken(1ms) && take(*reader) != kNothing);
   ASSERT_EQ(hostile.hear(), '.');
+  ASSERT_EQ(honest.hear(), '.');
   honest.say();
   EXPECT_EQ(next(), 1U);
   hostile.say();

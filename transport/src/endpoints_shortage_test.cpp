@@ -68,23 +68,11 @@ TEST(EndpointsInShortage, AWriterForWhichTheWindowHasNoRoomIsRefusedWhenItIsMade
 TEST(EndpointsInShortage, AShortageOfDescriptorsForSharingSegmentsIsReportedOnceInTenSeconds) {
   TestDomain domain;
   const auto participant = domain.join();
-  const auto drained = [&] {
-    bool done = false;
-    std::mutex mutex;
-    participant->impl().post([&] {
-      const std::lock_guard<std::mutex> lock(mutex);
-      done = true;
-    });
-    return eventually([&] {
-      const std::lock_guard<std::mutex> lock(mutex);
-      return done;
-    });
-  };
   {
     const NoDescriptors shortage;
     for (int i = 0; i < 10; ++i) EXPECT_EQ(participant->impl().duplicate(2), nullptr);
   }
-  EXPECT_TRUE(drained());
+  settle(*participant);
   std::size_t said = 0;
   {
     const std::lock_guard<std::mutex> lock(domain.diagnostics().mutex);

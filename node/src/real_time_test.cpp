@@ -101,7 +101,7 @@ class RealTimeTest : public baton::test::DomainTest {
     const pid_t publisher = child(*publisher_, [&] {
       baton::Node node("publisher");
       auto pub = node.advertise<T>("t", baton::QoS(8), options);
-      if (!node.wait_for([&] { return pub.matched() == 1; }, 20s)) throw std::runtime_error("no subscriber came");
+      if (!node.wait_for([&] { return pub.matched() == 1; }, 60s)) throw std::runtime_error("no subscriber came");
       const auto send = [&](std::uint64_t from, std::uint64_t to) {
         for (std::uint64_t i = from; i < to; ++i) {
           auto loan = pub.loan();

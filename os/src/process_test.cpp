@@ -78,7 +78,7 @@ TEST(Thread, ReceivesNoSignalsAndCarriesItsName) {
     blocked.set_value(::sigismember(&mask, SIGTERM) == 1 && ::sigismember(&mask, SIGUSR1) == 1);
     std::array<char, 16> text{};
     // The name is set by the starter, perhaps a moment later.
-    for (int i = 0; i < 2000 && std::string(text.data()) != "a-name"; ++i) {
+    for (int i = 0; i < 20000 && std::string(text.data()) != "a-name"; ++i) {
       ::pthread_getname_np(::pthread_self(), text.data(), text.size());
       ::usleep(1000);
     }

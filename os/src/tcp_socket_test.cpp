@@ -13,6 +13,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kUnsent = 65536;
+constexpr std::chrono::milliseconds kPatience = 60s;  // what is waited for with it is there already
 bool goes_on(void*) { return false; }
 
 class Tcp : public ::testing::Test {
@@ -22,10 +23,10 @@ class Tcp : public ::testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     listener_.emplace(std::move(*opened));
     Result<std::unique_ptr<TcpSocket>> connected =
-        tcp_connect("127.0.0.1", listener_->port(), {"127.0.0.1", 0}, 1000ms, kUnsent, goes_on, nullptr);
+        tcp_connect("127.0.0.1", listener_->port(), {"127.0.0.1", 0}, kPatience, kUnsent, goes_on, nullptr);
     ASSERT_TRUE(connected) << connected.error().message;
     one_ = std::move(*connected);
-    Result<std::unique_ptr<TcpSocket>> accepted = listener_->accept(1000ms, kUnsent);
+    Result<std::unique_ptr<TcpSocket>> accepted = listener_->accept(kPatience, kUnsent);
     ASSERT_TRUE(accepted && *accepted);
     other_ = std::move(*accepted);
   }
@@ -77,7 +78,7 @@ TEST_F(Tcp, TheEndOfTheOtherSideIsReadAsNothing) {
   other_.reset();
   char byte = 0;
   const IoPart part{&byte, 1};
-  EXPECT_TRUE(one_->wait_readable(1000ms));
+  EXPECT_TRUE(one_->wait_readable(kPatience));
   const Result<std::size_t> got = one_->read(&part, 1);
   EXPECT_TRUE(!got || *got == 0);
 }
@@ -87,7 +88,7 @@ TEST_F(Tcp, NothingIsReadableBeforeSomethingCame) {
   char byte = 7;
   const IoPart part{&byte, 1};
   ASSERT_TRUE(other_->write(&part, 1));
-  EXPECT_TRUE(one_->wait_readable(1000ms));
+  EXPECT_TRUE(one_->wait_readable(kPatience));
 }
 
 TEST_F(Tcp, APortInUseAndPlacesThatAreNoneAreNamed) {
@@ -107,7 +108,7 @@ TEST_F(Tcp, AHostThatIsNotThereIsAnError) {
   const std::uint16_t port = listener_->port();
   listener_.reset();
   std::vector<std::string> addresses;
-  const auto refused = tcp_connect("127.0.0.1", port, {}, 1000ms, kUnsent, goes_on, nullptr, &addresses);
+  const auto refused = tcp_connect("127.0.0.1", port, {}, kPatience, kUnsent, goes_on, nullptr, &addresses);
   ASSERT_FALSE(refused);
   EXPECT_EQ(addresses, std::vector<std::string>{"127.0.0.1"});
   EXPECT_NE(refused.error().message.find("127.0.0.1"), std::string::npos);
@@ -116,9 +117,9 @@ TEST_F(Tcp, AHostThatIsNotThereIsAnError) {
 TEST(TcpListener, WithoutAPlaceItTakesConnectionsOfAllAddresses) {
   Result<TcpListener> listener = TcpListener::open({});
   ASSERT_TRUE(listener) << listener.error().message;
-  const auto connected = tcp_connect("127.0.0.1", listener->port(), {}, 1000ms, kUnsent, goes_on, nullptr);
+  const auto connected = tcp_connect("127.0.0.1", listener->port(), {}, kPatience, kUnsent, goes_on, nullptr);
   ASSERT_TRUE(connected) << connected.error().message;
-  const auto accepted = listener->accept(1000ms, kUnsent);
+  const auto accepted = listener->accept(kPatience, kUnsent);
   ASSERT_TRUE(accepted && *accepted);
   EXPECT_EQ((*accepted)->address(), "127.0.0.1");
 }

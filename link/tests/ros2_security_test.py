@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -58,12 +59,18 @@ PERMISSIONS = """<?xml version="1.0" encoding="UTF-8"?>
 RECORD = """
 import socket, sys
 card = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-card.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 25)
+card.setsockopt(socket.SOL_SOCKET, 33, 1 << 25)  # SO_RCVBUFFORCE: above the limit of the system, too
 card.bind(("eth0", 0))
 print("ready", flush=True)
 with open(sys.argv[1], "wb", buffering=0) as log:
     while True:
         log.write(card.recv(65536))
+"""
+
+# Sends a packet.
+SEND = """
+import socket, sys
+socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(), (sys.argv[1], 9))
 """
 
 
@@ -134,7 +141,11 @@ def test_what_goes_by_dds_arrives_and_is_readable_on_the_line_only_without_secur
     talker = a.python(TALK, "100", "transient_local", "1000")
     assert json.loads(lines_of(listener)) == expected(100)
     lines_of(talker)
-    line = recorded.read_bytes()
+    # What was on the line before a packet of ours has been written to the file when that packet is there.
+    end = time.monotonic() + LIMIT_S
+    while b"the end of the recording" not in (line := recorded.read_bytes()):
+        assert time.monotonic() < end
+        lines_of(a.python(SEND, b.address, "the end of the recording"))
     assert len(line) > 100 * 128
     for words in (b"message 50", b"std_msgs", b"chatter"):
         assert (words in line) != secured, words

@@ -61,12 +61,17 @@ def talk(wanted):
 
 
 def hear(wanted):
-    """Says the texts that came, up to `until` or `count` of them, and what follows in the next half second."""
+    """Says the texts that came, up to `until` or `count` of them, and what follows in the next half second. With `tells` it says before
+    that the first one came."""
     node = rclpy.create_node(wanted.get("node", "stock_listener"))
     got = []
-    node.create_subscription(
-        kind("std_msgs/String"), wanted["topic"], lambda message: got.append(message.data), quality(wanted)
-    )
+
+    def on_text(message):
+        if wanted.get("tells") and not got:
+            say("heard")
+        got.append(message.data)
+
+    node.create_subscription(kind("std_msgs/String"), wanted["topic"], on_text, quality(wanted))
     say("ready")
     spin_until(node, lambda: wanted.get("until") in got or len(got) >= wanted.get("count", 1 << 30))
     spin_until(node, lambda: False, 0.5)

@@ -35,10 +35,48 @@ def heard(process):
     return [text for text, _ in result(process)]
 
 
-def talk_when_heard_by(subscriptions):
-    """TALK of link_test.py, for several subscriptions of Baton, that of the link among them, and several of ROS 2."""
-    waits = f"wait_for_subscriptions({subscriptions}, 90); time.sleep(3)"
-    return TALK.replace("wait_for_subscriptions(1, 90)", waits)
+# Publishes numbered messages: some until the line of its input, and 100 more. A publisher cannot see that all of several ROS 2 nodes
+# are connected to the DDS writer that stands for it.
+TALK_ON = """
+import baton, sys, threading, time
+from baton.msg.std_msgs import String
+node = baton.Node("talker")
+publisher = node.advertise("chatter", String, baton.QoS(1000))
+def publish(text):
+    with publisher.loan() as message:
+        message.data = text
+told = threading.Event()
+threading.Thread(target=lambda: (sys.stdin.readline(), told.set()), daemon=True).start()
+number = 0
+while not told.wait(0.02):
+    publish(f"message {number}")
+    number += 1
+for _ in range(100):
+    publish(f"message {number}")
+    number += 1
+    time.sleep(0.005)
+publish("the end")
+time.sleep(3)
+"""
+
+HEAR_ON = HEAR.replace("    if message.data", "    if len(got) == 1: print('heard', flush=True)\n    if message.data")
+
+
+def talk_to_all(host, listeners):
+    """Each of the listeners gets all messages from its first one on, once and in order."""
+    for listener in listeners:
+        ready(listener)
+    talker = host.python(TALK_ON)
+    for listener in listeners:
+        ready(listener)  # has heard
+    talker.stdin.write("on\n")
+    talker.stdin.flush()
+    for listener in listeners:
+        got = [each if isinstance(each, str) else each[0] for each in result(listener)]
+        numbers = [int(text.split()[1]) for text in got[:-1]]
+        assert got[-1] == "the end" and len(numbers) >= 100
+        assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    lines_of(talker)
 
 
 def test_a_stock_node_hears_a_publisher_of_baton(hosts):
@@ -260,14 +298,8 @@ def test_two_hosts_in_one_ros_domain_bring_each_message_once(hosts, linked):
     ros2_link(b, *([a] if linked else []))
     if linked:
         assert a.says("is connected")
-    listeners = [stock(a, "hear", words(until="message 99")), stock(b, "hear", words(until="message 99"))]
-    listeners += [a.python(HEAR, "message 99", "volatile"), b.python(HEAR, "message 99", "volatile")]
-    for listener in listeners:
-        ready(listener)
-    talker = a.python(talk_when_heard_by(3 if linked else 2), "100", "volatile", "1000")
-    assert [result(listener) for listener in listeners[:2]] == [texts(100)] * 2
-    assert [heard(listener) for listener in listeners[2:]] == [texts(100)] * 2
-    lines_of(talker)
+    listeners = [stock(host, "hear", words(until="the end", tells=True)) for host in (a, b)]
+    talk_to_all(a, listeners + [host.python(HEAR_ON, "the end", "volatile") for host in (a, b)])
 
     # Latched, because nobody knows when both are ready: each host subscribes itself, or gets them from the other host's link.
     listeners = [host.python(HEAR.replace("chatter", "news"), "message 99", "transient_local") for host in (a, b)]
@@ -315,18 +347,13 @@ def test_a_link_that_is_killed_and_started_again_joins_the_ends_again(hosts):
 def test_nodes_with_rmw_baton_get_each_message_once(hosts):
     (a,) = hosts(1)
     ros2_link(a)
+    # Both ROS 2 nodes hear the DDS writer of the talker; the first has its messages from Baton.
     listeners = [
-        stock(a, "hear", words(until="message 99", node="with_baton"), rmw_baton=True),
-        stock(a, "hear", words(until="message 99", node="without_baton")),
-        a.python(HEAR, "message 99", "volatile"),
+        stock(a, "hear", words(until="the end", node="with_baton", tells=True), rmw_baton=True),
+        stock(a, "hear", words(until="the end", node="without_baton", tells=True)),
+        a.python(HEAR_ON, "the end", "volatile"),
     ]
-    for listener in listeners:
-        ready(listener)
-    # Both ROS 2 nodes hear the DDS writer of this publisher; the first has its messages from Baton.
-    talker = a.python(talk_when_heard_by(3), "100", "volatile", "1000")
-    assert [result(listener) for listener in listeners[:2]] == [texts(100)] * 2
-    assert heard(listeners[2]) == texts(100)
-    lines_of(talker)
+    talk_to_all(a, listeners)
 
     listeners = [
         stock(a, "hear", words(topic="/news", until="message 99", node="with_baton"), rmw_baton=True),
@@ -342,11 +369,11 @@ def test_nodes_with_rmw_baton_get_each_message_once(hosts):
     assert heard(listeners[2]) == texts(100)
 
 
-# Publishes "<name> <number>" 500 times a second until its input ends.
+# Publishes "<name> <number>" 500 times a second until its input ends; its queue is good for ten seconds.
 STEADY = """
 import baton, sys, threading, time
 node = baton.Node("steady" + sys.argv[1])
-publisher = node.advertise("many", "std_msgs/String", baton.QoS(100))
+publisher = node.advertise("many", "std_msgs/String", baton.QoS(5000))
 ended = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).start()
 assert publisher.wait_for_subscriptions(1, 90)
@@ -362,7 +389,7 @@ while not ended.wait(0.002):
 GAPS = """
 import baton, sys, threading
 node = baton.Node("listener")
-subscription = node.subscribe("many", "std_msgs/String", qos=baton.QoS(5000))
+subscription = node.subscribe("many", "std_msgs/String", qos=baton.QoS(20000))
 ended = threading.Event()
 threading.Thread(target=lambda: (sys.stdin.readline(), ended.set()), daemon=True).start()
 print("ready", flush=True)

@@ -123,15 +123,26 @@ def ros1_graph(node: Any, quiet: bool = False) -> ros1.Graph | None:
     return graph if graph.answers or graph.links or wants_ros1() else None
 
 
+LOOK_S = 0.03  # between two looks at the graph
+ANSWER_S = 1.0  # that each process has to answer
+
+
 def settle(node: Any, limit: float = 2.0) -> None:
-    """Waits until everybody who has a name in the domain has been met, and the graph has been the same for a moment."""
-    end = time.monotonic() + limit
-    before, same = None, 0
-    while time.monotonic() < end and same < 4:
+    """Waits until everybody who has a name in the domain has been met and heard, and the graph has been the same for a moment. At most
+    so many looks as `limit` seconds have: a machine that stands still gives the others no time either."""
+    before, same, heard = None, 0, None
+    for _ in range(round(limit / LOOK_S)):
         now = sorted((e.gid, e.topic) for e in node.endpoints()), sorted(node.nodes())
         same = same + 1 if now == before and node._unmet() == 0 else 0
+        if same >= 4:
+            if now == heard:
+                return
+            # A process that has been met may not have had its turn to say what it has. Its answer comes behind that.
+            node.holdings(ANSWER_S)
+            heard = now
+            continue
         before = now
-        time.sleep(0.03)
+        time.sleep(LOOK_S)
 
 
 def others(node: Any) -> list[Any]:

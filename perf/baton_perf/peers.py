@@ -16,6 +16,7 @@ import click
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 BUILD = CHECKOUT / "build" / "release"
+DESCRIBES_IN_S = 240  # programs in Python import much, and a busy machine must not make a peer disappear
 PACKAGED = Path(__file__).parent / "programs"  # a wheel's
 PREFIX = "baton_perf_"
 
@@ -66,7 +67,9 @@ def built() -> dict[str, Peer]:
             continue
         id = program.name.removeprefix(PREFIX)
         try:
-            done = subprocess.run([program, "--describe"], capture_output=True, text=True, timeout=20, check=True)
+            done = subprocess.run(
+                [program, "--describe"], capture_output=True, text=True, timeout=DESCRIBES_IN_S, check=True
+            )
             said = json.loads(done.stdout)
         except (OSError, subprocess.SubprocessError, ValueError) as problem:
             click.echo(f"{program.name} does not say what it is ({problem}); left out", err=True)

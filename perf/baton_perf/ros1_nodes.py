@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .runs import RunFailed
+from .runs import RunFailed, cpu_ns
 
 MASTER = Path("/usr/bin/rosmaster")
 PATIENCE_S = 60
@@ -120,6 +120,16 @@ class Nodes(dict[str, Node]):
                     late = [name for name in names if not self[name].has(word)]
                     raise RunFailed(f"no '{word}' from {', '.join(late)} in {patience_s:.0f} s")
                 self._on_line.wait(0.1)  # no line says that a process has ended
+
+    def wait_until_idle(self) -> None:
+        """Until none of them has computed for half a second: what was on its way has arrived, however busy the machine is."""
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            before = {name: cpu_ns(node.process.pid) for name, node in self.items()}
+            time.sleep(0.5)
+            # A node that waits uses less than 1 % of a CPU, for roscpp's own threads.
+            if all(cpu_ns(node.process.pid) - before[name] < 15_000_000 for name, node in self.items()):
+                return
 
     def finish(self) -> None:
         """Ends all of them as `rosnode kill` does; they print what they have seen."""

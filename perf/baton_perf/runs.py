@@ -110,10 +110,10 @@ class Timeline:
         now = time.monotonic() - self.begin
         if self.rows and now - self.rows[-1]["t"] < self.PERIOD:
             return
-        self.rows.append({"t": round(now, 4), "cpu_ns": [_cpu_ns(process.pid) for process in processes]})
+        self.rows.append({"t": round(now, 4), "cpu_ns": [cpu_ns(process.pid) for process in processes]})
 
 
-def _cpu_ns(pid: int) -> int:
+def cpu_ns(pid: int) -> int:
     """Of all threads of a process that runs (/proc/<pid>/task/*/schedstat); 0 when it has ended."""
     total = 0
     for task in Path(f"/proc/{pid}/task").glob("*/schedstat"):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-import time
 import xmlrpc.client
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,7 +119,7 @@ def perform(way: str, case: Case, sequence: Path, camera: dict[str, float]) -> d
             nodes.wait_for("ready", ["slam"])
             start("pub_tum", "pub_tum", sequence=sequence.resolve(), rate=case.rate, images=case.images)
             nodes.wait_for("end", ["pub_tum"], PATIENCE_S + 2 * case.images / case.rate)
-            time.sleep(0.5)  # the last outputs arrive
+            nodes.wait_until_idle()  # the last outputs have arrived
             _check_way(way, nodes, surroundings["ROS_MASTER_URI"])
             nodes.finish()
             seen = {name: {int(row[0]): row[1:] for row in node.words()} for name, node in nodes.items()}

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -52,6 +54,18 @@ def spaces_of(net: Network) -> set[str]:
     return {net.run(host, "readlink", "/proc/self/ns/net").strip() for host in (0, 1)}
 
 
+@contextmanager
+def kept(spaces: set[str]) -> Iterator[None]:
+    """Keeps the namespaces from ending, so that the kernel gives their numbers to no namespace that another test makes meanwhile."""
+    with ExitStack() as held:
+        for space in spaces:
+            pid = next(pid for pid in processes_in({space}))
+            descriptor = os.open(f"/proc/{pid}/ns/net", os.O_RDONLY)
+            held.callback(os.close, descriptor)
+            assert os.readlink(f"/proc/self/fd/{descriptor}") == space
+        yield
+
+
 @needs_network
 def test_two_hosts_have_a_network_shared_memory_and_a_name_of_their_own_each():
     with Network("veth") as net:
@@ -67,12 +81,14 @@ def test_two_hosts_have_a_network_shared_memory_and_a_name_of_their_own_each():
 @needs_network
 @pytest.mark.parametrize("profile", PROFILES)
 def test_a_network_is_gone_with_its_processes_when_it_ends(profile):
-    with Network(profile) as net:
-        spaces = spaces_of(net)
-        left = subprocess.Popen(net.wrap(1, ["sleep", "600"]), stdin=subprocess.DEVNULL, start_new_session=True)
-        assert processes_in(spaces)
-    assert processes_in(spaces) == []
-    assert left.wait(timeout=60) != 0
+    with ExitStack() as held:
+        with Network(profile) as net:
+            spaces = spaces_of(net)
+            held.enter_context(kept(spaces))
+            left = subprocess.Popen(net.wrap(1, ["sleep", "600"]), stdin=subprocess.DEVNULL, start_new_session=True)
+            assert processes_in(spaces)
+        assert left.wait(timeout=60) != 0  # nsenter(1), which ends after what it started
+        assert processes_in(spaces) == []
 
 
 @needs_network
@@ -93,13 +109,14 @@ def test_a_network_is_gone_when_the_run_that_made_it_is_killed(tmp_path):
     )
     spaces = set(run.stdout.readline().split())
     assert len(spaces) == 2 and processes_in(spaces)
-    run.send_signal(signal.SIGKILL)
-    run.wait()
-    run.stdout.close()
-    end = time.monotonic() + 60
-    while processes_in(spaces):
-        assert time.monotonic() < end, "processes are left in the namespaces of a run that is dead"
-        time.sleep(0.02)
+    with kept(spaces):
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        run.stdout.close()
+        end = time.monotonic() + 60
+        while processes_in(spaces):
+            assert time.monotonic() < end, "processes are left in the namespaces of a run that is dead"
+            time.sleep(0.02)
     assert list(tmp_path.iterdir()) == []
 
 

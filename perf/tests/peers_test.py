@@ -130,7 +130,7 @@ def test_at_a_rate_at_which_tcpros_loses_messages_batons_ways_lose_none(way):
     # stands still for 0.1 s on a busy machine loses messages whatever carries them.
     cell = Cell(bytes=6220800, subscribers=8, messages=60, rate=100)
     lost = []
-    for _ in range(5):
+    for _ in range(15):
         lost.append(tuple(figures.lost(perform(BUILT["roscpp"], v, cell, timeout=240)) for v in ("tcpros", way)))
         if lost[-1][0] > 0 and lost[-1][1] == 0:
             return

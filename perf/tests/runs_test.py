@@ -70,8 +70,8 @@ def test_an_unknown_peer_is_an_error_that_lists_the_known():
 @needs_programs
 @pytest.mark.parametrize("changes", [{}, {"subscribers": 3}, {"publishers": 3}, {"round_trip": True}, {"read_all": True}, {"one_process": True}, {"varying": True}, {"rate": 0}])  # fmt: skip
 def test_a_run_over_baton_loses_and_tears_nothing(changes):
-    # Deep enough for all of them: a busy machine may let the subscriber sleep for longer than ten messages take.
-    cell = replace(Cell(bytes=65536, message="Image", messages=30, rate=200, depth=64), **changes)
+    # Deep enough for all messages of all publishers: a busy machine may let the subscriber sleep for longer than any number takes.
+    cell = replace(Cell(bytes=65536, message="Image", messages=30, rate=200, depth=160), **changes)
     own = peers.built()["baton"]
     run = perform(own, "loan", cell) | {"cell": asdict(cell)}
     assert figures.sent(run) == 30 * cell.publishers
@@ -160,11 +160,13 @@ def test_perf_test_prints_a_block_per_second_and_writes_the_originals_log(tmp_pa
     line = "--zero-copy --reliable --keep-last --history-depth 200 -s 1 -m Array64k -r 100 --max-runtime 2".split()
     result = invoke(*line, "-t", "perf_test_of_the_tests", "-l", str(log), "--json-logfile", str(data))
     assert result.exit_code == 0, result.output
-    assert result.output.count("T_experiment") == 2 and "Maximum runtime reached. Exiting." in result.output
+    assert "Maximum runtime reached. Exiting." in result.output
     head, rows = log.read_text().split("---EXPERIMENT-START---\n")
     assert "zero_copy: True" in head and rows.startswith("T_experiment,T_loop,received,sent,lost")
-    assert len(rows.splitlines()) == 3
     seconds = json.loads(data.read_text())["seconds"]
+    # Two, unless the machine stood still for one of them.
+    assert 1 <= len(seconds) == result.output.count("T_experiment") == len(rows.splitlines()) - 1 <= 2
+    assert seconds[-1]["T_experiment"] >= 2
     assert sum(s["recv"] for s in seconds) > 100 and sum(s["lost"] for s in seconds) == 0
 
 

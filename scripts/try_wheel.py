@@ -11,11 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+from tcp_ports import Ports
 
 PUBLISHER = """
 import baton
@@ -151,15 +152,10 @@ with baton.Link([f"127.0.0.1:{sys.argv[2]}"], port=int(sys.argv[3]), interface="
 """
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 def run_link(environment: dict[str, str], expect, folder: Path, inside: Path) -> None:
     """Two hosts on this machine: `baton link` of the wheel, and a Link of its package."""
-    here, there = free_port(), free_port()
+    ports = Ports(2)  # claimed until this program ends
+    here, there = ports.numbers
     (folder / "far").mkdir(mode=0o700)
     ends = {"cwd": folder, "env": environment, "stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     link = [folder / "venv/bin/baton", "link", "--interface", "lo", "--port", str(here), "--host-name", "near"]

@@ -2,15 +2,16 @@
 """The programs of this folder, on two hosts: two runtime directories of this machine, which nothing but the links joins. And what the
 compose file says."""
 
+import contextlib
 import os
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
+from tcp_ports import Ports
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -24,10 +25,8 @@ LIMIT_S = 60
 
 @pytest.fixture
 def ports():
-    with socket.socket() as one, socket.socket() as other:
-        for each in (one, other):
-            each.bind(("127.0.0.1", 0))
-        return str(one.getsockname()[1]), str(other.getsockname()[1])
+    with contextlib.closing(Ports(2)) as claimed:
+        yield [str(port) for port in claimed.numbers]
 
 
 @pytest.fixture

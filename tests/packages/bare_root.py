@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from ros_domain import claim_domain
+from tcp_ports import Ports
 
 ROOT = Path(__file__).resolve().parents[2]
 DEBS = sorted(path for path in (ROOT / "out/packages").glob("*.deb") if "-dbgsym_" not in path.name)
@@ -267,16 +268,15 @@ def test_two_processes_of_python_exchange_a_message(installed):
         end(listener)
 
 
-def free_ports(count):
-    with contextlib.ExitStack() as open_ones:
-        sockets = [open_ones.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]
+@pytest.fixture
+def ports():
+    """Two ports that nobody has."""
+    with contextlib.closing(Ports(2)) as claimed:
+        yield claimed.numbers
 
 
-def test_the_installed_link_brings_a_topic_of_another_host_and_says_so(installed):
-    near_port, far_port = free_ports(2)
+def test_the_installed_link_brings_a_topic_of_another_host_and_says_so(installed, ports):
+    near_port, far_port = ports
     link = ("baton_link", "--interface", "lo")
     near, far = {"BATON_RUNTIME_DIR": "/tmp/near"}, {"BATON_RUNTIME_DIR": "/tmp/far"}
     programs = [
@@ -342,7 +342,7 @@ def test_rclpy_loads_the_installed_rmw_and_its_messages_travel_through_baton(ins
 
 
 @pytest.mark.skipif(not LONG, reason="ROS 1 is installed by the long version (make packages-test ARGS=--long)")
-def test_stock_programs_of_ros1_use_shared_memory_and_copy_no_array_under_the_installed_command(installed):
+def test_stock_programs_of_ros1_use_shared_memory_and_copy_no_array_under_the_installed_command(installed, ports):
     for name in ("talker.cpp", "listener.cpp", "arrays.cpp", "pattern.hpp", "tcp_bytes.hpp"):
         installed.write(f"/root/ros1/{name}", page(f"ros1/tests/programs/{name}"))
     for name in ("talker", "listener", "arrays"):
@@ -351,9 +351,7 @@ def test_stock_programs_of_ros1_use_shared_memory_and_copy_no_array_under_the_in
             "-euc",
             f"cd /root/ros1 && c++ -std=c++17 -O2 {name}.cpp -o {name} $(pkg-config --cflags --libs roscpp sensor_msgs) -pthread -ldl",
         )
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = ports[0]
     variables = {
         "ROS_MASTER_URI": f"http://127.0.0.1:{port}",
         "ROS_IP": "127.0.0.1",

@@ -135,7 +135,7 @@ def run():
     baton.spin(node)
     publisher.publish({{"data": "still works"}})
     print(subscription.take(0).data, flush=True)
-publisher.wait_for_subscriptions(1, {LIMIT_S})
+subscription.wait_for_publishers(1, {LIMIT_S})  # its side comes after the publisher's
 threading.Thread(target=run).start()
 begun.wait()
 """)
@@ -149,7 +149,7 @@ import atexit
 @atexit.register
 def last():
     publisher.publish({{"data": "last words"}})
-    print(subscription.take(1).data, publisher.wait_for_all_acked(1), flush=True)
+    print(subscription.take({LIMIT_S}).data, publisher.wait_for_all_acked({LIMIT_S}), flush=True)
 publisher.wait_for_subscriptions(1, {LIMIT_S})
 threading.Thread(target=baton.spin, args=(node,)).start()
 """)

@@ -48,10 +48,10 @@ def test_messages_in_messages_are_compared_too():
 
 def test_a_received_message_equals_the_one_that_was_published(node):
     publisher, subscription = node.advertise("image", Image), node.subscribe("image", Image)
-    assert publisher.wait_for_subscriptions(1, 10)
+    assert publisher.wait_for_subscriptions(1, 120)
     sent = Image(width=2, data=[1, 2])
     publisher.publish(sent)
-    assert subscription.take(10) == sent
+    assert subscription.take(120) == sent
 
 
 def test_statuses_memory_and_counters_are_dataclasses(node):

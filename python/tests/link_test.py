@@ -2,6 +2,7 @@
 """The link to other machines as an object. The other machine is a process with a runtime directory of its own: nothing but the link
 joins the two."""
 
+import contextlib
 import os
 import random
 import signal
@@ -13,6 +14,7 @@ import baton
 import pytest
 from baton import _link
 from baton.msg.std_msgs import String
+from tcp_ports import Ports
 
 LIMIT_S = 60
 FAR = """
@@ -32,10 +34,8 @@ with baton.Link([f"127.0.0.1:{near}"], interface="lo", port=int(far), host_name=
 @pytest.fixture
 def ports():
     """Two ports that nobody has."""
-    with socket.socket() as one, socket.socket() as other:
-        for each in (one, other):
-            each.bind(("127.0.0.1", 0))
-        return one.getsockname()[1], other.getsockname()[1]
+    with contextlib.closing(Ports(2)) as claimed:
+        yield claimed.numbers
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_a_second_link_waits_and_takes_over(start, ports):
     assert first.stdout.readline() == "ready\n"
     with baton.Link(interface="lo", port=ports[1], host_name="second") as link:
         assert link.state().phase == "waiting"
-        assert _link.saved().state.host_name == "first"
+        until(lambda: (now := _link.saved().state) and now.host_name == "first")  # written after "ready"
         first.send_signal(signal.SIGKILL)
         first.wait(LIMIT_S)
         until(lambda: link.state().phase == "working")

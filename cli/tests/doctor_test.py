@@ -46,6 +46,8 @@ def test_doctor_shows_how_slots_are_granted_and_which_subscription_was_refused_o
     program(
         'baton.Node("plain").subscribe("image", "sensor_msgs/Image")',
         'baton.Node("greedy").subscribe("image", "sensor_msgs/Image", qos=baton.QoS(10, held=300))',
+        "kept[0].wait_for_publishers(1, 120)",
+        '(node := baton.Node("waits")).wait_for(lambda: kept[1].statuses.refused_now == 1, 120)',
     )
     found = json.loads(baton("doctor", "--json", "--look", "0", code=1).splitlines()[0])
     topics = {f["what"].split("-> ")[1].split(" ")[0]: f for f in found["topics"]}
@@ -60,7 +62,10 @@ def test_doctor_shows_how_slots_are_granted_and_which_subscription_was_refused_o
     assert slots["why"] == "64 slots, of which 52 can be held: granted: 1 x 8 of 8; 44 left; 1 refused"
     shown = baton("doctor", "--look", "0", code=1)
     assert "44 left; 1 refused" in " ".join(shown.split())
-    program(*[f'baton.Node("n{i}").subscribe("image", "sensor_msgs/Image")' for i in range(5)])
+    program(
+        *[f'baton.Node("n{i}").subscribe("image", "sensor_msgs/Image")' for i in range(5)],
+        *[f"kept[{i}].wait_for_publishers(1, 120)" for i in range(5)],
+    )
     found = json.loads(baton("doctor", "--json", "--look", "0", code=1).splitlines()[0])
     (less,) = (f for f in found["topics"] if f["good"] is None)
     assert "asks to hold 8 samples and got 7" in less["why"]

@@ -56,8 +56,10 @@ def param(environment):
     """param(*arguments, code=0): what the command printed, on both outputs if it failed."""
 
     def run(*arguments, code=0):
-        command = [sys.executable, "-m", "baton_cli", "param", *map(str, arguments)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+        verb, *rest = map(str, arguments)
+        patient = [] if "--timeout" in rest else ["--timeout", "120"]  # the machine may be busy
+        command = [sys.executable, "-m", "baton_cli", "param", verb, *patient, *rest]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout if code == 0 else done.stdout + done.stderr
 

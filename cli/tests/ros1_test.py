@@ -55,15 +55,26 @@ def links(baton, topic="/images"):
     return {int(f["what"].rpartition("(")[2][:-1]): f for f in found if f["what"].startswith(topic + ":")}
 
 
+def row_that_begins(baton, listener, words):
+    """The row of this listener's link, once it begins so: the ends of a link learn of each other, and count, one after the other."""
+    end = time.monotonic() + 120
+    while not (row := links(baton)[listener.process.pid])["why"].startswith(words):
+        assert time.monotonic() < end, row
+    return row
+
+
 def test_each_link_of_ros_1_has_its_way_and_why(network, baton):
     preloaded, stock, own = network.listener(), network.listener(False), network.api_listener()
     copying = network.listener(BATON_HEAP="0")
     off, talker = network.listener(BATON_ROS1="0"), network.talker()
     talker.do("subscribers 5")
+    for listener in (preloaded, copying):
+        row_that_begins(baton, listener, "shared memory")  # messages before that go by TCP
     talker.do(f"publish {LARGE} 5 5")
     for listener in (preloaded, copying):
         for _ in range(5):
             listener.line()
+    row_that_begins(baton, preloaded, "shared memory, 1 copy")
     rows = links(baton)
     assert {pid: row["good"] for pid, row in rows.items()} == {
         preloaded.process.pid: True,
@@ -98,9 +109,8 @@ def test_small_messages_of_a_preloaded_pair_are_said_to_go_by_tcp(network, baton
     listener, talker = network.listener(), network.talker()
     talker.do("subscribers 1")
     talker.do(f"publish {SMALL} 5 1")
-    row = links(baton)[listener.process.pid]
-    assert row["good"] is True
-    assert row["why"].startswith("TCP, 4 copies: messages have 1.0 KiB on average; those below 64 KiB go by TCP")
+    words = "TCP, 4 copies: messages have 1.0 KiB on average; those below 64 KiB go by TCP"
+    assert row_that_begins(baton, listener, words)["good"] is True
 
 
 def test_types_of_baton_have_their_own_queue_and_stock_subscribers_do_not(network, baton):
@@ -132,6 +142,7 @@ def test_types_that_ros_2_has_with_other_fields_are_looked_at_with_those_of_ros_
 def test_top_measures_what_ros_1_s_nodes_count(network, baton):
     listener, talker = network.listener(), network.talker()
     talker.do("subscribers 1")
+    row_that_begins(baton, listener, "shared memory")
     stop = threading.Event()
 
     def publish():
@@ -157,6 +168,7 @@ def test_top_measures_what_ros_1_s_nodes_count(network, baton):
 def test_without_a_master_the_links_with_shared_memory_are_left(network, baton):
     listener, stock, talker = network.listener(), network.listener(False), network.talker()
     talker.do("subscribers 2")
+    row_that_begins(baton, listener, "shared memory")
     assert set(links(baton)) == {listener.process.pid, stock.process.pid}
     network.master.kill()
     network.master.wait()
@@ -167,8 +179,9 @@ def test_without_a_master_the_links_with_shared_memory_are_left(network, baton):
 
 
 def test_an_empty_domain_names_that_of_ros_1_and_its_topics_are_not_looked_for_elsewhere(network, baton):
-    network.listener(), (talker := network.talker())
+    listener, talker = network.listener(), network.talker()
     talker.do("subscribers 1")
+    row_that_begins(baton, listener, "shared memory")  # both processes are in the domain
     asked = "from baton_cli import ros1; print(ros1.domain())"
     environment = network.environment
     domain = int(subprocess.run([sys.executable, "-c", asked], env=environment, capture_output=True, check=True).stdout)
@@ -195,8 +208,9 @@ def test_an_empty_domain_names_that_of_ros_1_and_its_topics_are_not_looked_for_e
 
 
 def test_messages_that_find_no_memory_are_seen_to_go_by_tcp(network, baton):
-    network.listener(), (talker := network.talker(BATON_PROCESS_MEMORY_LIMIT="2M"))
+    listener, talker = network.listener(), network.talker(BATON_PROCESS_MEMORY_LIMIT="2M")
     talker.do("subscribers 1")
+    row_that_begins(baton, listener, "shared memory")
     stop = threading.Event()
 
     def publish():

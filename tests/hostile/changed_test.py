@@ -15,7 +15,7 @@ sys.path.insert(0, str(scene.PACKAGE))
 import baton
 
 IMAGE_DATA = 44  # where the length of sensor_msgs/Image.data stands in the message
-LIMIT_S = 20
+LIMIT_S = 120
 
 
 @pytest.fixture
@@ -91,6 +91,7 @@ def test_a_request_that_changes_under_its_handler_ends_that_clients_connection_a
     liar.push(handle)
     spin_until(executor, lambda: said)
     assert "changed a message after it was checked" in said[0] and service.name in said[0], said
+    assert client.wait_for_service(LIMIT_S)
     thread = threading.Thread(target=executor.spin)
     thread.start()
     try:

@@ -34,7 +34,7 @@ def block(language, word):
 PROJECT = block("cmake", "find_package(baton 0.1 REQUIRED)")
 
 
-def run(*command, timeout=120, **kwargs):
+def run(*command, timeout=600, **kwargs):
     done = subprocess.run(
         [str(part) for part in command],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True, timeout=timeout, **kwargs,

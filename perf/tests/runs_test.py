@@ -103,8 +103,9 @@ def test_copies_are_not_counted_as_none_where_the_library_that_counts_them_is_mi
 )
 def test_a_run_that_failed_says_why_and_not_how_the_others_ended(tmp_path, ends, reason):
     program = tmp_path / "baton_perf_baton"
-    others = "sleep 0.5; echo 'it: another process of this run failed'; exit 1"
-    program.write_text(f'#!/bin/bash\nif [ "$4" = publisher ]; then {ends}; fi\n{others}\n')
+    # The others end long after the publisher, however late its turn came; the run ends them before.
+    others = f"until [ -e {tmp_path}/went ]; do sleep 0.05; done; sleep 5; echo 'it: another process of this run failed'; exit 1"
+    program.write_text(f'#!/bin/bash\nif [ "$4" = publisher ]; then touch {tmp_path}/went; {ends}; fi\n{others}\n')
     program.chmod(0o755)
     with pytest.raises(RunFailed, match=reason):
         perform(replace(peer(), program=program), "loan", Cell(subscribers=4))

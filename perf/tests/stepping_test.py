@@ -271,7 +271,7 @@ def test_a_program_whose_tracer_is_killed_dies_too_and_no_breakpoint_is_left_in_
     traced = int(tracer.stdout.readline())
     tracer.kill()
     tracer.communicate()
-    ended, _, _ = select.select([lives], [], [], 30)
+    ended, _, _ = select.select([lives], [], [], 120)
     os.close(lives)
     if not ended:
         os.kill(traced, signal.SIGKILL)

@@ -6,8 +6,10 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from baton_cli import live
 
 
 def test_an_empty_domain_is_empty(baton):
@@ -15,6 +17,42 @@ def test_an_empty_domain_is_empty(baton):
     assert baton("node", "list") == ""
     assert "nobody publishes or subscribes /image; domain 0" in baton("topic", "info", "image", code=1)
     assert "there is no node '/x'" in baton("node", "info", "x", code=1)
+
+
+class Slow:
+    """A node's view of a domain in which a process has been met that says what it has only before its first answer."""
+
+    def __init__(self):
+        self.said = False
+        self.looks_behind_it = 0
+
+    def endpoints(self):
+        self.looks_behind_it += self.said
+        return [SimpleNamespace(gid=b"g", topic="/late")] if self.said else []
+
+    def nodes(self):
+        return []
+
+    def _unmet(self):
+        return 0
+
+    def holdings(self, timeout):
+        assert timeout > 0
+        self.said = True
+        return []
+
+
+def test_a_process_that_has_been_met_is_heard_before_anything_is_listed():
+    node = Slow()
+    live.settle(node)
+    assert node.said and node.looks_behind_it > 1, "what it said is looked at like everything else"
+
+
+def test_a_process_that_cannot_be_met_is_not_waited_for():
+    node = Slow()
+    node._unmet = lambda: 1
+    live.settle(node, limit=0.1)
+    assert not node.said
 
 
 def test_a_node_is_found_by_its_name_with_and_without_a_slash(baton, program):

@@ -97,7 +97,14 @@ class Program:
     def end(self):
         """Ends it in an orderly way; its exit status."""
         self.process.stdin.close()
-        return self.process.wait(PATIENCE_S)
+        return self.status()
+
+    def status(self):
+        """Of a program that ends: its exit status, when all that it wrote has been read."""
+        status = self.process.wait(PATIENCE_S)
+        for thread in self.threads:
+            thread.join(PATIENCE_S)
+        return status
 
     def close(self):
         self.process.kill()

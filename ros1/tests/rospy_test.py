@@ -136,11 +136,13 @@ def test_messages_that_callbacks_keep_stay_as_they_are(ros):
 
 
 def test_a_slow_callback_loses_the_oldest_messages_of_its_queue(ros):
-    subscriber, sender = listener(ros, queue_size=2, pause_ms=300), talker(ros)
+    subscriber, sender = listener(ros, queue_size=2), talker(ros)
     meet(sender, 1)
+    subscriber.do("hold")
     sender.do(f"publish {SMALL} 1 0")
     assert subscriber.line() == image(1, SMALL)
     sender.do(f"publish {SMALL} 20 0")
+    subscriber.tell("release")
     assert [subscriber.line(), subscriber.line()] == [image(20, SMALL), image(21, SMALL)]
     assert subscriber.more(0.5) == []
 
@@ -177,7 +179,9 @@ def test_a_stock_subscription_in_a_process_that_baton_serves_gets_messages_too(r
         lines += subscriber.more(0.05)
     begin = int(next(line for line in lines if line.startswith("stock")).split()[1])
     sender.do(f"publish {SMALL} 10 5")
-    lines += subscriber.more(0.5)
+    while not {image(published + 10, SMALL), f"stock {published + 10}"} <= set(lines):
+        lines.append(subscriber.line())
+    lines += subscriber.more(0.3)
     own = [line for line in lines if not line.startswith("stock")]
     assert own == [image(i, SMALL) for i in range(2, published + 11)], "none is lost or doubled"
     stock = [line for line in lines if line.startswith("stock")]
@@ -246,12 +250,16 @@ def test_an_accelerated_publisher_serves_stock_and_own_subscribers_at_once(ros):
     own, stock, views = plain(ros, True, "listener", "images"), ros.listener(False), listener(ros)
     sender = plain(ros, True, "talker", "images", "volatile")
     sender.do("connections 3")
-    for _ in range(2):
-        sender.do(f"publish {LARGE} 10 20")
+    for number in range(1, 200):
+        sender.do(f"publish {LARGE} 1 20")
+        assert [each.line() for each in (own, stock, views)] == [from_rospy(number)] * 3
+        if (before := shared(views)) != "shared 0":
+            break
+    sender.do(f"publish {LARGE} 10 20")
     for each in (own, stock, views):
-        assert [each.line() for _ in range(20)] == [from_rospy(i + 1) for i in range(20)]
+        assert [each.line() for _ in range(10)] == [from_rospy(number + i + 1) for i in range(10)]
         assert each.more(0.2) == []
-    assert int(shared(views).split()[1]) >= 10
+    assert int(shared(views).split()[1]) == int(before.split()[1]) + 10
 
 
 @pytest.mark.parametrize("mode", ["lotros", "tzc"])
@@ -310,7 +318,7 @@ rospy.init_node("probe", disable_signals=True)
 )
 def test_what_is_wrong_is_named(ros, body, words):
     program = ros.run([PYTHON, "-c", PROBE.format(body=body)], False)
-    assert program.process.wait(60) != 0
+    assert program.status() != 0
     assert any(words in line for line in program.more(0.1) + program.errors), program.errors
 
 
@@ -389,14 +397,16 @@ def made_and_ended():
 def now():
     gc.collect()  # rospy's ends are cycles
     return len(os.listdir("/proc/self/fd")), threading.active_count(), len(rospy.core._client_shutdown_hooks)
+def is_left():
+    return any(each > earlier for each, earlier in zip(now(), before))
 made_and_ended()
-before = now()
-for _ in range(10):
+before = now()  # of what the first one had some may be on its way out
+for _ in range(20):
     made_and_ended()
-deadline = time.monotonic() + 30
-while now() != before and time.monotonic() < deadline:
+deadline = time.monotonic() + 60
+while is_left() and time.monotonic() < deadline:
     time.sleep(0.01)
-say(publisher.matched, now() == before or (before, now()))
+say(publisher.matched, not is_left() or (before, now()))
 """,
     )
     assert program.line() == "0 True"

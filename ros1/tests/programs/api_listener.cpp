@@ -2,11 +2,13 @@
 // listener.cpp with types of Baton: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: topic, queue size, how many messages
 // to keep for ever, milliseconds that each callback takes; with LISTENER_UDP set it asks stock publishers for UDPROS. With
 // LISTENER_OWN_THREAD set callbacks run in the subscription's own thread, and nothing spins but the line "spin" of its input. The
-// callback of the image with the number LISTENER_LAST ends the subscription. On the line "tcp" it prints the bytes that its TCP
+// callback of the image with the number LISTENER_LAST ends the subscription. From the line "hold" on a callback that has printed goes on
+// only after the line "release". On the line "tcp" it prints the bytes that its TCP
 // connections received, on "handles" its HandleCounters; "shutdown" ends ROS, its input's end ends it.
 #include <ros/ros.h>
 #include <sensor_msgs/Image.h>
 
+#include <atomic>
 #include <baton/ros1/ros1.hpp>
 #include <baton/ros1/sensor_msgs/image.hpp>
 #include <chrono>
@@ -29,6 +31,7 @@ int main(int argc, char** argv) {
   const auto pause = std::chrono::milliseconds(std::stoul(argv[4]));
   std::mutex mutex;
   std::vector<Image::ConstPtr> kept;
+  std::atomic<bool> holds{false};
   const bool own_thread = std::getenv("LISTENER_OWN_THREAD") != nullptr;
   const char* const last = std::getenv("LISTENER_LAST");
   baton::ros1::Subscriber<Image> subscriber;
@@ -40,6 +43,7 @@ int main(int argc, char** argv) {
     if (kept.size() < keep) kept.push_back(image);
     if (last != nullptr && image->width == std::stoul(last)) subscriber.shutdown();
     std::this_thread::sleep_for(pause);
+    while (holds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
   ros::NodeHandle node;
   baton::ros1::SubscribeOptions options;
@@ -51,6 +55,8 @@ int main(int argc, char** argv) {
   ros::AsyncSpinner spinner(1);
   if (!own_thread) spinner.start();
   for (std::string line; std::getline(std::cin, line);) {
+    if (line == "hold") holds = true;
+    if (line == "release") holds = false;
     if (line == "spin") ros::spinOnce();
     if (line == "shutdown") ros::shutdown();
     const std::lock_guard<std::mutex> lock(mutex);
@@ -66,7 +72,7 @@ int main(int argc, char** argv) {
                 << " held_limit " << of.held_limit << " refused " << of.refused << std::endl;
     }
     if (line == "tcp") std::cout << "tcp " << tcp_bytes() << std::endl;
-    if (line == "spin" || line == "shutdown") std::cout << "done " << line << std::endl;
+    if (line == "spin" || line == "shutdown" || line == "hold") std::cout << "done " << line << std::endl;
   }
   const std::lock_guard<std::mutex> lock(mutex);
   for (const auto& image : kept) {

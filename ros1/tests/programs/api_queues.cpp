@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several subscriptions of one topic with types of Baton, in callback queues of their own: "slow" with a queue of 2 messages that
 // nothing runs until the line "slow" of the input, and "fast", "other" in the global queue with several threads. Prints "NAME
-// NUMBER" for each image, and "overlap" if two callbacks of one subscription run at the same time. Argument: topic.
+// NUMBER" for each image, and "overlap" if two callbacks of one subscription run at the same time; "ready" when all subscriptions are there.
+// Argument: topic.
 #include <ros/callback_queue.h>
 #include <ros/ros.h>
 
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
   const auto third = baton::ros1::subscribe<Image>(node, argv[1], 1000, &Printer::on_image, &other);
   ros::AsyncSpinner spinner(4);
   spinner.start();
+  print("ready");
   for (std::string line; std::getline(std::cin, line);) {
     if (line == "slow") queue.callAvailable(ros::WallDuration(1));
     print("done " + line);

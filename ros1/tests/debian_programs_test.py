@@ -62,6 +62,7 @@ class Stage:
     def sink(self, topic, name="out"):
         sink = self.run([RAW, "sink", topic, self.directory / name])
         sink.file = self.directory / name
+        sink.contents = lambda: contents(sink.file)
         return sink
 
     def warm(self, source):
@@ -71,25 +72,25 @@ class Stage:
             wait_until(lambda: source.maps("baton-ring") > 0)
             time.sleep(0.1)  # the subscriber's part; without it, the first message would only take the other way
 
-    def pump(self, source, sink, count=COUNT):
-        self.warm(source)
-        for _ in range(count):
-            source.do("publish 1")
-            sink.line()
-        return sink.file.read_bytes()
-
-    def prime(self, source, sink):
-        """For programs that advertise, or are connected to, late: publishes until messages come out."""
+    def pump(self, source, sink):
+        """For programs that advertise, or are connected to, late: publishes the first message until it comes out, and the last one until
+        that does, so that no other one is on its way any more; then each one once. What came out of these."""
         source.do("subscribers 1")
-        lines = []
-        while not lines:
+        while not sink.contents():
             source.do("try")
-            lines = sink.more(0.2)
-        sink.skip = sink.file.stat().st_size
-
-    def pump_late(self, source, sink):
-        self.prime(source, sink)
-        return self.pump(source, sink)[sink.skip :]
+            sink.more(0.2)
+        first = sink.contents()[0][1]
+        while sink.contents()[-1][1] == first:
+            source.do("try_last")
+            sink.more(0.2)
+        self.warm(source)
+        source.do("publish 1")
+        wait_until(lambda: sink.contents()[-1][1] == first)
+        before, begin = len(sink.contents()) - 1, sink.contents()[-1][0]
+        for count in range(2, COUNT + 1):
+            source.do("publish 1")
+            wait_until(lambda so_far=count: len(sink.contents()) == before + so_far)
+        return sink.file.read_bytes()[begin:]
 
     def end(self, program):
         program.close()
@@ -109,22 +110,31 @@ def wait_until(condition):
         time.sleep(0.02)
 
 
+def contents(file):
+    """Of a file of a sink: where each message begins, and what it has after the header's number, which counts the attempts, too."""
+    data, place, found = file.read_bytes() if file.exists() else b"", 0, []
+    while place + 4 + (size := int.from_bytes(data[place : place + 4], "little")) <= len(data):
+        found.append((place, data[place + 8 : place + 4 + size]))
+        place += 4 + size
+    return found
+
+
 def relay(stage):
     stage.run(["/usr/lib/topic_tools/relay", "/in", "/out"])
     sink = stage.sink("/out")
-    return stage.pump_late(stage.source(**{"in": "left_color"}), sink)
+    return stage.pump(stage.source(**{"in": "left_color"}), sink)
 
 
 def throttle(stage):
     stage.run(["/usr/lib/topic_tools/throttle", "messages", "/in", "1000000", "/out"])
     sink = stage.sink("/out")
-    return stage.pump_late(stage.source(**{"in": "left_color"}), sink)
+    return stage.pump(stage.source(**{"in": "left_color"}), sink)
 
 
 def mux(stage):
     stage.run(["/usr/lib/topic_tools/mux", "/out", "/in", "/other"])
     sink = stage.sink("/out")
-    return stage.pump_late(stage.source(**{"in": "left_color"}), sink)
+    return stage.pump(stage.source(**{"in": "left_color"}), sink)
 
 
 def record(stage):
@@ -168,7 +178,7 @@ def image_saver(stage):
 def republish(stage):
     stage.run(["/usr/lib/image_transport/republish", "raw", "in:=/in", "raw", "out:=/out"])
     sink = stage.sink("/out")
-    return without_numbers(stage.pump_late(stage.source(**{"in": "left_color"}), sink))
+    return without_numbers(stage.pump(stage.source(**{"in": "left_color"}), sink))
 
 
 def without_numbers(messages):
@@ -184,8 +194,7 @@ def image_proc(stage):
     results = {}
     for topic in ("image_rect", "image_rect_color"):
         sink = stage.sink(f"/camera/{topic}", topic)  # image_proc subscribes when its callbacks see this subscriber
-        stage.prime(source, sink)
-        results[topic] = without_numbers(stage.pump(source, sink)[sink.skip :])
+        results[topic] = without_numbers(stage.pump(source, sink))
         stage.end(sink)
         source.do("rewind")
     assert all(len(set(images)) == COUNT for images in results.values())
@@ -201,8 +210,7 @@ def stereo_image_proc(stage):
     results = {}
     for topic in ("disparity", "points2"):
         sink = stage.sink(f"/stereo/{topic}", topic)
-        stage.prime(source, sink)
-        results[topic] = without_numbers(stage.pump(source, sink)[sink.skip :])
+        results[topic] = without_numbers(stage.pump(source, sink))
         stage.end(sink)
         source.do("rewind")
     return results
@@ -227,8 +235,8 @@ def dynamic_reconfigure(stage):
 
     def dynparam(*words):
         client = stage.run([PYTHON, "/usr/lib/dynamic_reconfigure/dynparam", *words])
-        assert client.process.wait(PATIENCE_S) == 0, client.errors
-        return client.more(0.2)
+        assert client.status() == 0, client.errors
+        return client.more(0)
 
     first = last_update()
     dynparam("set", node, "debayer", "3")
@@ -276,8 +284,8 @@ def rostopic_echo(stage):
     source = stage.source(**{"in": "left_info"})
     source.do("subscribers 1")
     source.do("publish 2")
-    echo.process.wait(PATIENCE_S)
-    return echo.more(0.5)
+    echo.status()
+    return echo.more(0)
 
 
 def rostopic_hz(stage):

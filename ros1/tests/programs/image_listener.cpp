@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // listener.cpp with image_transport: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: base topic, transport, queue size, how
 // many images to keep for ever, milliseconds that each callback takes. Lines of its input: "tcp" prints the bytes that its TCP connections
-// received; "publishers" prints how many it has; "drop" ends its subscription.
+// received; "publishers" prints how many it has; "drop" ends its subscription; from "hold" on a callback that has printed goes on only after
+// "release".
 #include <image_transport/image_transport.h>
 #include <ros/ros.h>
 
+#include <atomic>
 #include <chrono>
 #include <iostream>
 #include <mutex>
@@ -22,6 +24,7 @@ int main(int argc, char** argv) {
   const auto pause = std::chrono::milliseconds(std::stoul(argv[5]));
   std::mutex mutex;
   std::vector<sensor_msgs::ImageConstPtr> kept;
+  std::atomic<bool> holds{false};
   const boost::function<void(const sensor_msgs::ImageConstPtr&)> callback =
       [&](const sensor_msgs::ImageConstPtr& image) {
         const std::lock_guard<std::mutex> lock(mutex);
@@ -31,6 +34,7 @@ int main(int argc, char** argv) {
                   << std::endl;
         if (kept.size() < keep) kept.push_back(image);
         std::this_thread::sleep_for(pause);
+        while (holds) std::this_thread::sleep_for(std::chrono::milliseconds(1));
       };
   ros::NodeHandle node;
   image_transport::ImageTransport transport(node);
@@ -40,9 +44,12 @@ int main(int argc, char** argv) {
   ros::AsyncSpinner spinner(1);
   spinner.start();
   for (std::string line; std::getline(std::cin, line);) {
+    if (line == "hold") holds = true;
+    if (line == "release") holds = false;
     if (line == "drop") subscriber.shutdown();
     const std::lock_guard<std::mutex> lock(mutex);
     if (line == "tcp") std::cout << "tcp " << tcp_bytes() << std::endl;
+    if (line == "hold") std::cout << "done " << line << std::endl;
     if (line == "publishers") std::cout << "publishers " << subscriber.getNumPublishers() << std::endl;
   }
   spinner.stop();

@@ -23,8 +23,11 @@ int main(int argc, char** argv) {
   std::mutex output;
   // Every ordering is sequentially consistent: the numbers are looked at together.
   std::atomic<unsigned> came{0}, went{0}, seen{0};
-  const auto counting = [&seen](std::atomic<unsigned>& count) -> image_transport::SubscriberStatusCallback {
-    return [&seen, &count](const image_transport::SingleSubscriberPublisher& subscriber) {
+  std::mutex one_callback;  // with it what is seen last is the newest
+  const auto counting = [&seen,
+                         &one_callback](std::atomic<unsigned>& count) -> image_transport::SubscriberStatusCallback {
+    return [&seen, &one_callback, &count](const image_transport::SingleSubscriberPublisher& subscriber) {
+      const std::lock_guard<std::mutex> lock(one_callback);
       seen = subscriber.getNumSubscribers();
       ++count;
     };

@@ -3,7 +3,8 @@
 //   source [TOPIC FILE]...   Publishes the messages of FILE: a line each with type, MD5 sum, bytes of the definition, and number of
 //                       messages; the definition; then length and bytes of each message. Lines of its input: "subscribers N"
 //                       waits for so many on each topic, "publish N" publishes the next N of each;
-//                       "try" publishes the next one without counting it; "rewind" makes the first one the next.
+//                       "try" publishes the next one without counting it, "try_last" the last one; "rewind" makes the first one the
+//                       next.
 //   sink [TOPIC FILE]...     Writes length and bytes of each message to FILE, and prints a line for each.
 #include <chrono>
 #include <deque>
@@ -21,7 +22,7 @@ struct Source {
   std::ifstream file;
   RawMessage message;
   ros::Publisher publisher;
-  std::istream::pos_type first;
+  std::istream::pos_type first, last;
 
   Source(ros::NodeHandle& node, const std::string& topic, const char* path) : file(path, std::ios::binary) {
     std::size_t definition_bytes = 0, count = 0;
@@ -31,7 +32,13 @@ struct Source {
     file.ignore(1);
     message.definition.resize(definition_bytes);
     file.read(message.definition.data(), static_cast<std::streamsize>(definition_bytes));
-    first = file.tellg();
+    first = last = file.tellg();
+    for (std::uint32_t bytes = 0; count > 1; --count) {
+      file.read(reinterpret_cast<char*>(&bytes), sizeof bytes);
+      file.ignore(bytes);
+      last = file.tellg();
+    }
+    file.seekg(first);
     ros::AdvertiseOptions options(topic, 1000, message.md5, message.type, message.definition);
     publisher = node.advertise(options);
   }
@@ -61,10 +68,11 @@ int source(int pairs, char** words) {
         while (source.publisher.getNumSubscribers() < number) std::this_thread::sleep_for(std::chrono::milliseconds(2));
       }
       if (word == "rewind") source.file.seekg(source.first);
-      if (word == "try") {
-        const auto first = source.file.tellg();
+      if (word == "try" || word == "try_last") {
+        const auto next = source.file.tellg();
+        if (word == "try_last") source.file.seekg(source.last);
         if (!source.publish()) return 4;
-        source.file.seekg(first);
+        source.file.seekg(next);
       }
       for (std::size_t i = 0; word == "publish" && i < number; ++i) {
         if (!source.publish()) return 4;

@@ -126,6 +126,7 @@ def test_a_killed_subscriber_costs_the_others_nothing(ros):
     killed.process.send_signal(signal.SIGKILL)
     talker.do(f"publish {LARGE} 20 5")
     assert [stays.line() for _ in range(30)] == [image(first + i + 1) for i in range(30)]
+    talker.do("subscribers 1")  # before it could count the newcomer in the place of the killed one
     newcomer = ros.listener()
     talker.do("subscribers 2")
     talker.do(f"publish {LARGE} 1 0")
@@ -222,6 +223,7 @@ def test_an_orderly_end_leaves_nothing_and_a_newcomer_removes_what_killed_nodes_
     listener, talker = ros.listener(), ros.talker()
     warm(talker, listener)
     talker.process.send_signal(signal.SIGKILL)
+    talker.process.wait()
     assert listener.end() == 0
     assert len(ros.sockets()) <= 1
     listener, talker = ros.listener(), ros.talker()

@@ -21,7 +21,7 @@ void print(const char* word, const sensor_msgs::Image& image) {
 class Source : public nodelet::Nodelet {
   void onInit() override {
     const int wanted = getPrivateNodeHandle().param("subscribers", 2);
-    publisher_ = getNodeHandle().advertise<sensor_msgs::Image>("images", 10);
+    publisher_ = getNodeHandle().advertise<sensor_msgs::Image>("images", 100);
     timer_ = getNodeHandle().createWallTimer(ros::WallDuration(0.01), [this, wanted](const ros::WallTimerEvent&) {
       if (number_ == 20 || static_cast<int>(publisher_.getNumSubscribers()) < wanted) return;
       const auto image = boost::make_shared<sensor_msgs::Image>();
@@ -39,7 +39,7 @@ class Source : public nodelet::Nodelet {
 class Sink : public nodelet::Nodelet {
   void onInit() override {
     subscriber_ = getNodeHandle().subscribe<sensor_msgs::Image>(
-        "images", 10,
+        "images", 100,
         boost::function<void(const sensor_msgs::ImageConstPtr&)>(
             [](const sensor_msgs::ImageConstPtr& image) { print("got", *image); }));
   }

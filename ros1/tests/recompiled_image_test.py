@@ -118,6 +118,18 @@ def test_a_publisher_is_told_of_subscribers_of_all_transports(ros):
     assert [program.more(0.1) for program in listeners] == [[], [], []]
 
 
+def meet_as_cameras(sends, receives):
+    """Publishes until images and calibrations both have their subscriber, and the last one came; how many it took."""
+    first, lines = 0, []
+    while not lines:
+        first += 1
+        sends.do("publish 10 1")
+        lines = receives.more(0.05)
+    while lines[-1] != f"{first} 10 good":
+        lines.append(receives.line())
+    return first
+
+
 @pytest.mark.parametrize("publisher, subscriber", PAIRS)
 def test_cameras_of_every_pair_hand_over_images_with_their_calibrations(ros, publisher, subscriber):
     receives, sends = (
@@ -125,10 +137,7 @@ def test_cameras_of_every_pair_hand_over_images_with_their_calibrations(ros, pub
         start(ros, publisher, "camera_talker", "camera"),
     )
     sends.do("subscribers 1")
-    first = 0
-    while not receives.more(0.05):  # until images and calibrations both have their subscriber
-        first += 1
-        sends.do("publish 10 1")
+    first = meet_as_cameras(sends, receives)
     for size in (LARGE, 10, 0, 6_220_800):
         sends.do(f"publish {size} 1")
     expected = [f"{first + i} {size} good" for i, size in enumerate((LARGE, 10, 0, 6_220_800), 1)]
@@ -141,10 +150,7 @@ def test_images_published_by_pointer_are_neither_serialized_nor_copied(ros):
     receives = start(ros, "recompiled", "camera_listener", "camera")
     sends = start(ros, "recompiled", "camera_talker", "camera")
     sends.do("subscribers 1")
-    first = 0
-    while not receives.more(0.05):
-        first += 1
-        sends.do("publish 10 1")
+    first = meet_as_cameras(sends, receives)
     before, tcp_before = [counts(program) for program in (sends, receives)], tcp_bytes(receives)
     for number, size in enumerate([LARGE, 200_000, 6_220_800] * 5, first + 1):
         sends.do(f"publish {size} 1")

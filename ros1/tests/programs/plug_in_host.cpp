@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stock program that loads two libraries of plug_in.cpp, its arguments. The first one publishes five images; both subscribe, and print
-// them. Each line of its input lets it wait for more.
+// A stock program that loads two libraries of plug_in.cpp, its arguments. Both subscribe, and print the images that come. On the lines
+// "publish NUMBER" of its input the first one publishes an image, and "spin" lets it wait for more.
 #include <dlfcn.h>
 #include <ros/callback_queue.h>
 #include <ros/ros.h>
@@ -36,14 +36,10 @@ int main(int argc, char** argv) {
     const ros::WallTime end = ros::WallTime::now() + ros::WallDuration(seconds);
     while (ros::WallTime::now() < end) ros::getGlobalCallbackQueue()->callAvailable(ros::WallDuration(0.01));
   };
-  // roscpp counts both as one subscriber, so nothing says when the second one is there.
-  spin(1);
-  for (unsigned i = 1; i <= 5; ++i) {
-    call(libraries[0], "publish", i);
-    spin(0.05);
-  }
   for (std::string line; std::getline(std::cin, line);) {
-    spin(0.5);
+    const std::string verb = line.substr(0, line.find(' '));
+    if (verb == "publish") call(libraries[0], "publish", static_cast<unsigned>(std::stoul(line.substr(verb.size()))));
+    spin(0.05);
     std::cout << "done " << line << std::endl;
   }
   for (void* library : libraries) call(library, "stop");

@@ -184,7 +184,7 @@ constexpr std::uint64_t kEnd = 999999;
 
 /// Three messages; and more when a line comes.
 void talk(Ros& ros) {
-  Publisher publisher(ros);
+  Publisher publisher(ros, false, "/called", 100);  // nothing gives way while its reader is slow
   until([&] { return publisher.matched() == 1; }, "no match");
   for (std::uint64_t i = 0; i < 3; ++i) publisher.publish(i);
   std::getchar();
@@ -208,7 +208,7 @@ void polled(Ros& ros) {
   Ros other("other");
   Publisher publisher(other);
   until([&] { return publisher.matched() == 1; }, "no match");
-  std::this_thread::sleep_for(500ms);  // they have met in Baton, too
+  meet_in_baton(500ms);
   while (executor.run_once(subscription)) {
   }
   std::printf("going\n");

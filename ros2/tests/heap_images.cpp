@@ -24,6 +24,7 @@ namespace {
 
 using sensor_msgs::msg::Image;
 using namespace std::chrono_literals;
+constexpr std::size_t kDepth = 50;  // nothing gives way while the reader is slow
 
 template <class Done>
 void wait_until(Done done, const char* what) {
@@ -54,7 +55,8 @@ void wait_for_a_line(const char* said) {
 
 void publish(rcl_node_t& node, int messages, std::size_t bytes, bool loan, bool hold, int more = 0) {
   rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
-  const rcl_publisher_options_t options = rcl_publisher_get_default_options();
+  rcl_publisher_options_t options = rcl_publisher_get_default_options();
+  options.qos.depth = kDepth;
   check(rcl_publisher_init(&publisher, &node, type(), "image", &options), "publisher");
   std::size_t subscriptions = 0;
   wait_until(
@@ -62,7 +64,7 @@ void publish(rcl_node_t& node, int messages, std::size_t bytes, bool loan, bool 
         return rcl_publisher_get_subscription_count(&publisher, &subscriptions) == RCL_RET_OK && subscriptions > 0;
       },
       "a subscription");
-  std::this_thread::sleep_for(2s);  // the ends have met in Baton, too
+  meet_in_baton(2s);
   int lent = 0;
   for (int i = 0; i < messages + more; ++i) {
     if (more != 0 && i == messages) wait_for_a_line("published");
@@ -102,7 +104,8 @@ void publish(rcl_node_t& node, int messages, std::size_t bytes, bool loan, bool 
 
 void subscribe(rcl_node_t& node, int messages, std::size_t bytes, std::size_t most) {
   rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();
-  const rcl_subscription_options_t options = rcl_subscription_get_default_options();
+  rcl_subscription_options_t options = rcl_subscription_get_default_options();
+  options.qos.depth = kDepth;
   check(rcl_subscription_init(&subscription, &node, type(), "image", &options), "subscription");
   int got = 0, wrong = 0, aliased = 0;
   {

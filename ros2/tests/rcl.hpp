@@ -4,9 +4,12 @@
 
 #include <sys/time.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include "rcl/rcl.h"
 #include "rcutils/error_handling.h"
@@ -18,6 +21,13 @@
 }
 inline void check(rcl_ret_t result, const std::string& what) {
   if (result != RCL_RET_OK) fail(what);
+}
+
+/// What has met in the underlying RMW meets in Baton, too, in this time, or in less than this process has needed until now: a busy
+/// machine needs longer.
+inline const auto process_began = std::chrono::steady_clock::now();
+inline void meet_in_baton(std::chrono::steady_clock::duration at_least) {
+  std::this_thread::sleep_for(std::max(at_least, std::chrono::steady_clock::now() - process_began));
 }
 
 struct Ros {

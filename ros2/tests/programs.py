@@ -445,6 +445,7 @@ def see_baton(node, name):
     spin_until(node, lambda: any(n == name for n, _ in node.get_node_names_and_namespaces()))
     spin_until(node, lambda: node.count_publishers("/image") and node.count_services("/switch"))
     spin_until(node, lambda: node.count_publishers("/rosout") >= 2)  # its own, and that of another node of ROS 2
+    spin_until(node, lambda: len(node.get_node_names()) >= 3)
     info = node.get_publishers_info_by_topic("/image")[0]
     images = node.create_subscription(Image, "/image", lambda _: None, 1)
     late = node.create_subscription(Image, "/image", lambda _: None, profile("durable"))  # not offered
@@ -472,7 +473,12 @@ def see_baton(node, name):
     print(json.dumps(seen), flush=True)
     sys.stdin.readline()  # that node has ended
     spin_until(node, lambda: not any(n == name for n, _ in node.get_node_names_and_namespaces()))
-    return {"left": [node.count_publishers("/image"), node.count_services("/switch"), images.get_publisher_count()]}
+
+    def left():
+        return [node.count_publishers("/image"), node.count_services("/switch"), images.get_publisher_count()]
+
+    spin_until(node, lambda: not any(left()))  # its ends go one after the other
+    return {"left": left()}
 
 
 def graph(node):

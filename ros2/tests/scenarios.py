@@ -405,6 +405,8 @@ def lifecycle(node):
         done = answer(node, change.call_async(request)).success
         seen.append([label, done, answer(node, state.call_async(GetState.Request())).current_state.label])
 
+    # Who answers this knows the reader of the events, which was there first.
+    answer(node, state.call_async(GetState.Request()))
     to("configure")
     silent = len(heard)
     to("activate")

@@ -6,7 +6,6 @@
 #include <ros/console.h>
 #include <class_loader/class_loader.hpp>
 
-#include <atomic>
 #include <boost/enable_shared_from_this.hpp>
 #include <boost/make_shared.hpp>
 #include <boost/weak_ptr.hpp>
@@ -19,7 +18,7 @@
 
 namespace baton::image_transport_plugin {
 
-/// Calls `changed` from the callback queue when Baton's count of subscribers has changed. Thread-safe.
+/// Calls `changed` from the callback queue when Baton's count of subscribers has changed, one call at a time. Thread-safe.
 class Watch final : public ros::CallbackInterface, public boost::enable_shared_from_this<Watch> {
  public:
   using Memory = baton::Publisher<msg::sensor_msgs::Image>;
@@ -38,7 +37,7 @@ class Watch final : public ros::CallbackInterface, public boost::enable_shared_f
     });
     enqueue();
   }
-  /// `changed` is not called afterwards. Waits for a call in another thread.
+  /// `changed` is not called afterwards. Waits for a call in another thread, unless it is called by `changed`.
   void end() {
     memory_.on_event({});
     {
@@ -46,17 +45,25 @@ class Watch final : public ros::CallbackInterface, public boost::enable_shared_f
       ended_ = true;
     }
     queue_.removeByID(id());
+    // removeByID() of Debian's roscpp does not wait for a call in another thread.
+    const std::lock_guard<std::recursive_mutex> wait(calling_);
   }
   CallResult call() override {
+    // A count that is older than that of a call in another thread must not be taken for a change. Recursive: `changed` may run the queue.
+    const std::lock_guard<std::recursive_mutex> lock(calling_);
     const boost::shared_ptr<void> alive = tracked_.lock();
-    if (tracks_ && !alive) return Invalid;
+    if (has_ended() || (tracks_ && !alive)) return Invalid;
     const std::uint32_t now = memory_.matched();
-    const std::uint32_t before = known_.exchange(now);  // sequentially consistent: only this word matters
+    const std::uint32_t before = std::exchange(known_, now);
     if (now != before) changed_(now > before);
     return Success;
   }
 
  private:
+  bool has_ended() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return ended_;
+  }
   void enqueue() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!ended_) queue_.addCallback(shared_from_this(), id());
@@ -68,9 +75,10 @@ class Watch final : public ros::CallbackInterface, public boost::enable_shared_f
   const Changed changed_;
   const bool tracks_;
   const boost::weak_ptr<void> tracked_;
-  std::atomic<std::uint32_t> known_{0};
   std::mutex mutex_;
   bool ended_ = false;
+  std::recursive_mutex calling_;
+  std::uint32_t known_ = 0;
 };
 
 /// image_transport calls publish() only while getNumSubscribers() is not 0. Thread-safe.

@@ -16,7 +16,7 @@ from rclpy.serialization import deserialize_message, serialize_message
 from rclpy_program import report_and_end
 from rosidl_parser import definition as idl
 
-LIMIT_S = 200
+LIMIT_S = 280
 MASK = (1 << 64) - 1
 PARTS = ("Request", "Response", "Goal", "Result", "Feedback")
 

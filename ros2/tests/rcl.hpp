@@ -27,7 +27,9 @@ inline void check(rcl_ret_t result, const std::string& what) {
 /// machine needs longer.
 inline const auto process_began = std::chrono::steady_clock::now();
 inline void meet_in_baton(std::chrono::steady_clock::duration at_least) {
-  std::this_thread::sleep_for(std::max(at_least, std::chrono::steady_clock::now() - process_began));
+  const std::chrono::steady_clock::duration until_now = std::chrono::steady_clock::now() - process_began;
+  std::this_thread::sleep_for(
+      std::max(at_least, std::min(until_now, std::chrono::steady_clock::duration(std::chrono::seconds(20)))));
 }
 
 struct Ros {

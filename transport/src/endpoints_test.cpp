@@ -654,6 +654,23 @@ TEST(Endpoints, ArgumentsOutsideTheirRangeAreNamed) {
   EXPECT_EQ(participant->create_writer(options).error().code, Errc::invalid_argument);
 }
 
+TEST(Endpoints, ANodeNameThatOtherProcessesCannotReadIsAnErrorAndNotTheEndOfTheirConnection) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  Participant::WriterOptions writing;
+  writing.topic = "t";
+  writing.type = number_type();
+  writing.node = std::string(1025, 'x');
+  EXPECT_EQ(participant->create_writer(writing).error().code, Errc::invalid_argument);
+  Participant::ReaderOptions reading;
+  reading.topic = "t";
+  reading.type = number_type();
+  reading.node = writing.node;
+  EXPECT_EQ(participant->create_reader(reading).error().code, Errc::invalid_argument);
+  writing.node.pop_back();
+  EXPECT_TRUE(participant->create_writer(writing));
+}
+
 TEST(Endpoints, ManyThreadsMayPublishTakeAndRelease) {
   TestDomain domain;
   const auto participant = domain.join();

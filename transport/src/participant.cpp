@@ -29,11 +29,13 @@ struct Registry {
 
 Registry& registry() { return os::of_this_process<Registry>(); }
 
-Result<void> check(const std::string& topic, const TypeInfo& type, const QoS& qos) {
+Result<void> check(const std::string& topic, const std::string& node, const TypeInfo& type, const QoS& qos) {
   const auto invalid = [&topic](const std::string& what) {
     return Error{Errc::invalid_argument, "endpoint on '" + topic + "': " + what};
   };
   if (topic.empty() || topic.size() > kMaxNameBytes) return invalid("the topic name must have 1 to 1024 bytes");
+  // The announcement would be a violation to every other process.
+  if (node.size() > kMaxNameBytes) return invalid("the node name is longer than 1024 bytes");
   if (type.name.size() > kMaxNameBytes) return invalid("the type name is longer than 1024 bytes");
   if (qos.depth == 0 || qos.depth > kMaxDepth)
     return invalid(
@@ -307,7 +309,7 @@ Result<void> Participant::Impl::announce_own(Endpoints<Endpoint>& endpoints, con
 Result<std::shared_ptr<Writer>> Participant::Impl::create_writer(std::shared_ptr<Impl> self,
                                                                  const WriterOptions& options) {
   if (Result<void> ok = usable(); !ok) return ok.error();
-  if (Result<void> ok = check(options.topic, options.type, options.qos); !ok) return ok.error();
+  if (Result<void> ok = check(options.topic, options.node, options.type, options.qos); !ok) return ok.error();
   try {
     Gid gid;
     {
@@ -335,7 +337,7 @@ Result<std::shared_ptr<Writer>> Participant::Impl::create_writer(std::shared_ptr
 Result<std::shared_ptr<Reader>> Participant::Impl::create_reader(std::shared_ptr<Impl> self,
                                                                  const ReaderOptions& options) {
   if (Result<void> ok = usable(); !ok) return ok.error();
-  if (Result<void> ok = check(options.topic, options.type, options.qos); !ok) return ok.error();
+  if (Result<void> ok = check(options.topic, options.node, options.type, options.qos); !ok) return ok.error();
   try {
     std::shared_ptr<Reader> handle;
     std::shared_ptr<Reader::Impl> impl;

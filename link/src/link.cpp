@@ -16,6 +16,7 @@
 #include "baton/transport/runtime_directory.hpp"
 #include "baton/transport/transport.hpp"
 #include "carrier.hpp"
+#include "diagnostic_queue.hpp"
 #include "role.hpp"
 #include "ros2/ros2.hpp"
 #include "saying.hpp"
@@ -38,8 +39,12 @@ const std::string kNode = "link";
 class Link::Impl {
  public:
   Impl(const Options& options, std::shared_ptr<transport::Participant> participant, Role role,
-       std::shared_ptr<Saying> saying)
-      : options_(options), participant_(std::move(participant)), role_(std::move(role)), saying_(std::move(saying)) {
+       std::shared_ptr<DiagnosticQueue> diagnostics, std::shared_ptr<Saying> saying)
+      : options_(options),
+        participant_(std::move(participant)),
+        role_(std::move(role)),
+        diagnostics_(std::move(diagnostics)),
+        saying_(std::move(saying)) {
     if (options_.host_name.empty()) options_.host_name = os::host_name();
     if (options_.host_name.empty()) options_.host_name = "unnamed";
   }
@@ -74,6 +79,7 @@ class Link::Impl {
     stop();
     pthread_join(worker_, nullptr);
     pthread_join(watcher_, nullptr);
+    if (diagnostics_) diagnostics_->end();
   }
 
   State state() const {
@@ -257,6 +263,7 @@ class Link::Impl {
   Options options_;
   const std::shared_ptr<transport::Participant> participant_;
   Role role_;
+  const std::shared_ptr<DiagnosticQueue> diagnostics_;  // null: they are dropped
   const std::shared_ptr<Saying> saying_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
@@ -301,19 +308,30 @@ Result<std::unique_ptr<Link>> Link::start(const Options& given) {
     const auto readable = stream::make_security(options.security, [](const std::string&) {});
     if (!readable) return readable.error();
   }
-  auto saying = std::make_shared<Saying>(options.on_diagnostic);
+  std::shared_ptr<DiagnosticQueue> diagnostics;
+  DiagnosticQueue::Call say;
+  if (options.on_diagnostic) {
+    diagnostics = std::make_shared<DiagnosticQueue>(std::exchange(options.on_diagnostic, {}));
+    if (Result<void> started = diagnostics->start(); !started) return started.error();
+    // The participant, which may outlive the link, keeps the function for a while.
+    say = [to = std::weak_ptr<DiagnosticQueue>(diagnostics)](const transport::Diagnostic& diagnostic) {
+      if (const auto queue = to.lock()) queue->push(diagnostic);
+    };
+  }
+  auto saying = std::make_shared<Saying>(say);
   transport::ParticipantOptions joining;
   joining.domain = options.domain;
   joining.runtime_directory = options.runtime_directory;
   if (options.domain_diagnostics) {
-    joining.on_diagnostic = options.on_diagnostic;
+    joining.on_diagnostic = say;
     joining.diagnostic_owner = saying;
   }
   Result<std::shared_ptr<transport::Participant>> participant = transport::Participant::join(joining);
   if (!participant) return participant.error();
   Result<Role> role = Role::open((*participant)->domain(), options.runtime_directory);
   if (!role) return role.error();
-  auto impl = std::make_unique<Impl>(options, *participant, std::move(*role), std::move(saying));
+  auto impl =
+      std::make_unique<Impl>(options, *participant, std::move(*role), std::move(diagnostics), std::move(saying));
   if (Result<void> started = impl->start(); !started) return started.error();
   return std::unique_ptr<Link>(new Link(std::move(impl)));
 }

@@ -42,7 +42,8 @@ struct Options {
   /// elsewhere start() returns the error unsupported.
   bool ros2 = false;
   int ros2_domain = -1;  ///< of ROS, 0 to 232; -1: ROS_DOMAIN_ID, else 0
-  /// Called by threads of the link, at times with its locks held: must neither block nor call the link. Empty: dropped.
+  /// Called by a thread of the link's own, one call at a time, also before start() returns and until the Link's destructor has: it may
+  /// block for a while and call state(), but must not destroy the Link. Of more than 1000 that wait the newest are left out. Empty: dropped.
   std::function<void(const transport::Diagnostic&)> on_diagnostic;
   /// Also the diagnostics of the domain go to `on_diagnostic`. False: only the link's own, for programs whose nodes say the others.
   bool domain_diagnostics = true;

@@ -102,6 +102,26 @@ def not_reached(row: dict[str, Any]) -> str:
     return "not reached" + (f" for {lasts}" if lasts else "") + (f": {row['why']}" if row["why"] else "")
 
 
+def refused_rows(state: Any) -> list[dict[str, Any]]:
+    """Each host that is refused, or refuses this one; `last_s`: how long ago."""
+    return [
+        {**asdict(r), "last_s": None if r.last_ns is None else max(0.0, (state.monotonic_ns - r.last_ns) / 1e9)}
+        for r in state.refused_hosts
+    ]
+
+
+def refused_name(row: dict[str, Any]) -> str:
+    if row["participant"]:
+        return f"DDS participant {row['participant']}"
+    return f"{row['name']} ({row['address']})" if row["name"] else row["address"]
+
+
+def refused_why(row: dict[str, Any]) -> str:
+    """For people: why a row of refused_rows() is not connected, and when that was so."""
+    often = f"{row['times']} times, the last time " if row["times"] > 1 else ""
+    return f"{row['why'] or 'refused'} ({often}{duration(row['last_s']) or 'some time'} ago)"
+
+
 def topic_rows(state: Any, rates: Rates, only: str | None = None) -> list[dict[str, Any]]:
     """Each topic that travels, with rates. `only`: of this name."""
     rows = [

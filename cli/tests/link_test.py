@@ -380,6 +380,32 @@ def test_a_peer_that_is_not_reached_is_shown_with_the_reason_and_since_when(caps
     assert "--peer" in found.way_out
 
 
+def test_the_status_says_which_line_is_encrypted_and_which_hosts_are_refused_and_why(capsys):
+    baton_package = live.load()
+    ago = time.monotonic_ns() - 12_000_000_000
+    refused = (
+        baton_package.LinkRefused("10.0.0.3", "", "toaster", "it is the link of domain 4", 9, ago),
+        baton_package.LinkRefused("10.0.0.4", "", "", "it speaks \x1b[31mno TLS", 1, ago),
+        baton_package.LinkRefused("", "01" * 16, "", "the handshake has failed", 1, None),
+    )
+    secured = a_link(host={"encrypted": True}, secured=True, refused_hosts=refused)
+    link._show(secured, links.Rates(None, None))
+    head, _, heads, _, row, *rest = capsys.readouterr().out.splitlines()
+    assert head.endswith(f"port 22700, encrypted (process {os.getpid()})")
+    assert row[heads.index("encrypted") :].startswith("yes ")
+    said = [line for line in rest if line.startswith("refused: ")]
+    assert said[0].startswith("refused: toaster (10.0.0.3): it is the link of domain 4 (9 times, the last time ")
+    assert said[1].startswith(r"refused: 10.0.0.4: it speaks \x1b[31mno TLS (") and said[1].endswith(" s ago)")
+    assert said[2] == f"refused: DDS participant {'01' * 16}: the handshake has failed (some time ago)"
+    found = {f.what: f for f in doctor.judge_link(secured)}
+    assert "connected, encrypted" in found["host base"].why
+    toaster = found["refused toaster (10.0.0.3)"]
+    assert toaster.good is None and "domain 4" in toaster.why and "--security" in toaster.way_out
+    link._show(a_link(host={"encrypted": False}, secured=False), links.Rates(None, None))
+    head, _, heads, _, row, *_ = capsys.readouterr().out.splitlines()
+    assert "encrypted" not in head and row[heads.index("encrypted") :].startswith("no ")
+
+
 def test_the_tables_of_the_status_leave_out_what_counts_least_on_a_narrow_terminal():
     topic = live.load().LinkTopic("/camera/image", "sensor_msgs/Image", True, ("base",), 90, 9000, 10, "a slow line")
     state = a_link(host={"round_trip_ns": 90_000, "dropped": 7, "dropped_why": "timed out"}, topics=(topic,)).state

@@ -683,6 +683,7 @@ void Carrier::fill(Link::State& state) const {
   state.id = own_.host;
   state.hosts = engine_->hosts();
   state.peers = engine_->peers();
+  state.refused_hosts = engine_->refused();
   const std::lock_guard<std::mutex> lock(mutex_);
   state.sent = sent_before_;
   for (const auto& [key, out] : out_) state.sent += out.flow->sent();

@@ -131,6 +131,7 @@ class Engine {
                                                       std::shared_ptr<Receiver> receiver) = 0;
   virtual std::vector<HostState> hosts() const = 0;
   virtual std::vector<PeerState> peers() const = 0;
+  virtual std::vector<RefusedState> refused() const = 0;
   virtual std::uint16_t port() const = 0;  ///< on which it listens
 };
 

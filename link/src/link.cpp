@@ -89,6 +89,7 @@ class Link::Impl {
     out.why = why_;
     out.host_name = options_.host_name;
     out.domain = participant_->domain();
+    out.secured = !options_.security.empty();
     if (carrier_) {
       out.port = carrier_->port();
       carrier_->fill(out);

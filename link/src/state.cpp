@@ -66,6 +66,7 @@ std::string line_of(const HostState& host) {
       .id("id", host.id)
       .number("connected", host.connected ? 1 : 0);
   if (host.connected_since_ns != 0) line.number("connected_since_ns", host.connected_since_ns);
+  if (host.connected) line.number("encrypted", host.encrypted ? 1 : 0);
   if (host.round_trip_ns != 0) line.number("round_trip_ns", host.round_trip_ns);
   return line.number("sent_messages", host.sent_messages)
       .number("sent_bytes", host.sent_bytes)
@@ -81,6 +82,17 @@ std::string line_of(const HostState& host) {
 
 std::string line_of(const PeerState& peer) {
   return Line("peer").text("name", peer.peer).number("since_ns", peer.since_ns).text("why", peer.why).end();
+}
+
+std::string line_of(const RefusedState& refused) {
+  return Line("refused")
+      .text("address", refused.address)
+      .text("participant", refused.participant)
+      .text("name", refused.name)
+      .number("times", refused.times)
+      .number("last_ns", refused.last_ns)
+      .text("why", refused.why)
+      .end();
 }
 
 std::string line_of(const TopicState& topic) {
@@ -103,6 +115,7 @@ std::string format_state(const Link::State& state, std::int32_t pid, std::int64_
   link.text("phase", name_of(state.phase)).text("why", state.why).text("host", state.host_name).id("id", state.id);
   link.number("domain", state.domain).number("pid", pid);
   if (state.port != 0) link.number("port", state.port);
+  link.number("secured", state.secured ? 1 : 0);
   out += link.number("sent", state.sent)
              .number("received", state.received)
              .number("refused", state.refused)
@@ -111,6 +124,7 @@ std::string format_state(const Link::State& state, std::int32_t pid, std::int64_
              .end();
   for (const HostState& host : state.hosts) out += line_of(host);
   for (const PeerState& peer : state.peers) out += line_of(peer);
+  for (const RefusedState& refused : state.refused_hosts) out += line_of(refused);
   for (const TopicState& topic : state.topics) out += line_of(topic);
   for (const std::string& note : state.notes) out += Line("note").text("text", note).end();
   return out;

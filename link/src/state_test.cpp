@@ -19,6 +19,7 @@ Link::State whole_state() {
   state.id.fill(0x1a);
   state.domain = 3;
   state.port = 22703;
+  state.secured = true;
   state.sent = 120;
   state.received = 7;
   state.refused = 1;
@@ -28,6 +29,7 @@ Link::State whole_state() {
   near.id.fill(0x2b);
   near.connected = true;
   near.connected_since_ns = 5'000'000'000;
+  near.encrypted = true;
   near.round_trip_ns = 420'000;
   near.sent_messages = 120;
   near.sent_bytes = 737'280'000;
@@ -42,6 +44,17 @@ Link::State whole_state() {
   far.name = "laptop";
   far.address = "10.0.0.3:22703";
   state.peers.push_back({"192.168.1.11:22750", 6'000'000'000, "192.168.1.11: it does not answer"});
+  RefusedState& foreign = state.refused_hosts.emplace_back();
+  foreign.address = "192.168.1.12";
+  foreign.name = "toaster";
+  foreign.why = "it is the link of domain 4";
+  foreign.times = 9;
+  foreign.last_ns = 64'000'000'000;
+  RefusedState& participant = state.refused_hosts.emplace_back();
+  participant.participant = "0110a1b2c3d4e5f60718293a000001c1";
+  participant.why = "the handshake has failed";
+  participant.times = 1;
+  participant.last_ns = 63'000'000'000;
   TopicState& image = state.topics.emplace_back();
   image.topic = "/image";
   image.type_name = "sensor_msgs/Image";
@@ -75,6 +88,7 @@ TEST(State, WhatIsNotKnownHasNoField) {
   EXPECT_NE(text.find("host\tconnected=0\tsent_messages=0\t"), std::string::npos) << text;
   EXPECT_EQ(text.find("round_trip_ns"), std::string::npos);
   EXPECT_EQ(text.find("port="), std::string::npos);
+  EXPECT_EQ(text.find("encrypted="), std::string::npos) << "a host without a connection";
 }
 
 class SavedStates : public ::testing::Test {

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -63,6 +64,30 @@ def test_words_of_a_message_are_on_the_line_only_without_security(hosts, enclave
     for words in (b"message 50", b"std_msgs", b"chatter", b"btnlink"):
         assert (words in line) != secured, words
     assert "warning" not in a.log_text() + b.log_text()
+
+
+def state_of(host):
+    said = host.command("link", "status", "--json", "-i", "0").communicate(timeout=LIMIT_S)[0]
+    return (json.loads(said)["state"] if said else None) or {"hosts": [], "refused_hosts": []}
+
+
+def test_the_status_says_that_a_line_is_encrypted_and_which_host_is_refused_and_why(hosts, enclaves):
+    a, b, c = hosts(3)
+    a.link(more=("--security", str(enclaves / "robot")))
+    b.link(a, more=("--security", str(enclaves / "viewer")))
+    c.link(a)
+    end = time.monotonic() + LIMIT_S
+    while not ((state := state_of(a))["hosts"] and state["refused_hosts"] and state_of(c)["refused_hosts"]):
+        assert time.monotonic() < end, state
+    assert state["secured"] is True
+    assert [(host["name"], host["encrypted"]) for host in state["hosts"]] == [(b.name, True)]
+    (refused,) = state["refused_hosts"]
+    assert (refused["address"], refused["name"]) == (c.address, "")
+    assert "it speaks no TLS; a link needs --security" in refused["why"]
+    assert refused["last_ns"] > 0
+    state = state_of(c)
+    assert state["secured"] is False and state["hosts"] == []
+    assert "this host needs --security, too" in state["refused_hosts"][0]["why"]
 
 
 def test_a_link_without_security_does_not_take_over_from_one_that_has_it(hosts, enclaves):

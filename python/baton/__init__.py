@@ -53,7 +53,7 @@ from ._core import (
 )
 from ._errors import *  # noqa: F403
 from ._import_hook import install_hints as _install_hints
-from ._link import Link, LinkHost, LinkPeer, LinkState, LinkTopic
+from ._link import Link, LinkHost, LinkPeer, LinkRefused, LinkState, LinkTopic
 from ._logging import Logger, LoggingSeverity, LogHandler, get_logger
 from ._messages import TypeSource, convert, copy, message, message_from_text, search, service, to_dict
 from ._news import Diagnostic
@@ -84,6 +84,7 @@ __all__ = [
     "Link",
     "LinkHost",
     "LinkPeer",
+    "LinkRefused",
     "LinkState",
     "LinkTopic",
     "ListParametersResult",

@@ -32,6 +32,7 @@ class LinkHost:
     dropped_why: str = ""
     waiting_messages: int | None = None  # to be sent
     waiting_bytes: int | None = None
+    encrypted: bool | None = None  # the connection that it has; None also without one
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,18 @@ class LinkPeer:
     peer: str  # as it was named
     since_ns: int | None  # time.monotonic_ns() of this host: since when it is not reached
     why: str  # the last try did not succeed
+
+
+@dataclass(frozen=True)
+class LinkRefused:
+    """A host, or another program at its address, that this host refuses or that refuses this host; or a participant of DDS."""
+
+    address: str  # of the host; empty: a participant of DDS
+    participant: str  # its GUID, 32 hexadecimal digits; empty: a host
+    name: str  # as the host says it; empty: it has said none
+    why: str  # the last time
+    times: int
+    last_ns: int | None  # time.monotonic_ns() of this host
 
 
 @dataclass(frozen=True)
@@ -77,6 +90,8 @@ class LinkState:
     topics: tuple[LinkTopic, ...] = ()
     peers: tuple[LinkPeer, ...] = ()  # that are not reached
     notes: tuple[str, ...] = ()  # what does not travel although a subscription wants it, and why
+    secured: bool | None = None  # only encrypted connections (`security`)
+    refused_hosts: tuple[LinkRefused, ...] = ()  # the newest first
 
 
 @dataclass
@@ -95,6 +110,9 @@ class _Record:
 
     def number(self, name: str) -> int:
         return self.known(name) or 0
+
+    def flag(self, name: str) -> bool | None:
+        return {"0": False, "1": True}.get(self.text(name))
 
 
 def _record(words: list[str]) -> _Record:
@@ -128,7 +146,7 @@ def parse(text: str) -> LinkState:
     if lines[0] != "baton-link-state 1":
         raise ValueError(f"link.state begins with {lines[0][:40]!r}, not with 'baton-link-state 1'")
     link = _Record()
-    hosts, peers, topics, notes = [], [], [], []
+    hosts, peers, refused, topics, notes = [], [], [], [], []
     for line in lines[1:]:
         kind, *words = line.split("\t")
         record = _record(words)
@@ -143,11 +161,23 @@ def parse(text: str) -> LinkState:
                     record.text("id"),
                     record.text("connected") == "1",
                     dropped_why=record.text("dropped_why"),
+                    encrypted=record.flag("encrypted"),
                     **numbers,
                 )
             )
         elif kind == "peer":
             peers.append(LinkPeer(record.text("name"), record.known("since_ns"), record.text("why")))
+        elif kind == "refused":
+            refused.append(
+                LinkRefused(
+                    record.text("address"),
+                    record.text("participant"),
+                    record.text("name"),
+                    record.text("why"),
+                    record.number("times"),
+                    record.known("last_ns"),
+                )
+            )
         elif kind == "topic":
             topics.append(
                 LinkTopic(
@@ -180,6 +210,8 @@ def parse(text: str) -> LinkState:
         tuple(topics),
         tuple(peers),
         tuple(notes),
+        link.flag("secured"),
+        tuple(refused),
     )
 
 

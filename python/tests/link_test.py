@@ -206,6 +206,7 @@ def test_the_text_of_a_state_may_have_what_this_version_does_not_know():
         "baton-link-state 1\nlink\tphase=working\tcolour=red\nplanet\tname=mars\nhost\tname=a=b\tconnected=2\n"
     )
     assert (state.phase, state.port, state.hosts[0].name, state.hosts[0].connected) == ("working", None, "a=b", False)
+    assert (state.secured, state.hosts[0].encrypted) == (None, None)
     for text in ("", "baton-link-state 2\n", "{}"):
         with pytest.raises(ValueError, match="baton-link-state 1"):
             _link.parse(text)
@@ -227,8 +228,13 @@ def test_the_example_of_the_format_is_read_as_the_page_says():
     assert (state.sent, state.received, state.refused, state.monotonic_ns) == (120, 7, 1, 65_000_000_000)
     near, far = state.hosts
     assert near == baton.LinkHost(
-        "base station", "192.168.1.10:22703", "2b" * 16, True, 5_000_000_000, 420_000, 120, 737_280_000, 8, 4096, 2, 3, "it is slow", 1, 6_144_000
+        "base station", "192.168.1.10:22703", "2b" * 16, True, 5_000_000_000, 420_000, 120, 737_280_000, 8, 4096, 2, 3, "it is slow", 1, 6_144_000, True
     )  # fmt: skip
+    assert state.secured is True and far.encrypted is None
+    assert state.refused_hosts == (
+        baton.LinkRefused("192.168.1.12", "", "toaster", "it is the link of domain 4", 9, 64_000_000_000),
+        baton.LinkRefused("", "0110a1b2c3d4e5f60718293a000001c1", "", "the handshake has failed", 1, 63_000_000_000),
+    )
     assert (far.connected_since_ns, far.round_trip_ns, far.sent_messages) == (None, None, 0)
     assert (far.name, far.address, far.id, far.connected) == ("laptop", "10.0.0.3:22703", "", False)
     assert state.peers == (baton.LinkPeer("192.168.1.11:22750", 6_000_000_000, "192.168.1.11: it does not answer"),)

@@ -372,6 +372,8 @@ def judge_buffers(system: Path = SYSTEM) -> list[Finding]:
 NO_LINK = "no link runs in this domain: topics of other hosts need `baton link` on each host (docs/guides/machines.md)"
 _REACH = "start `baton link` there, open its port in the firewall, or correct --peer"
 
+_ADMIT = "if it belongs here: --security with certificates of one CA on all hosts, one domain, and one version of Baton"
+
 
 def judge_link(link: Any) -> list[Finding]:
     """The link of this host: whether one works, which hosts it reaches, what it loses. Nothing if there is none."""
@@ -392,6 +394,8 @@ def judge_link(link: Any) -> list[Finding]:
             findings.append(Finding(name, None, "not connected", _REACH))
             continue
         why = "connected" + (f" for {links.duration(row['connected_s'])}" if row["connected_s"] is not None else "")
+        if row["encrypted"]:
+            why += ", encrypted"
         if row["latency_s"] is not None:
             why += f", latency {row['latency_s'] * 1e6:.0f} us (half of a round trip)"
         if row["sent_again"]:
@@ -401,6 +405,8 @@ def judge_link(link: Any) -> list[Finding]:
         findings.append(Finding(name, None if row["dropped"] else True, why))
     for row in links.peer_rows(state):
         findings.append(Finding(f"peer {row['peer']}", None, links.not_reached(row), _REACH))
+    for row in links.refused_rows(state):
+        findings.append(Finding(f"refused {links.refused_name(row)}", None, links.refused_why(row), _ADMIT))
     for row in links.topic_rows(state, links.Rates(None, None)):
         if row["dropped"]:
             way = "sent to" if row["direction"] == "send" else "received from"

@@ -134,6 +134,7 @@ def status(domain: int | None, interval: float, as_json: bool) -> None:
                 **asdict(state),
                 "hosts": links.host_rows(state, rates),
                 "peers": links.peer_rows(state),
+                "refused_hosts": links.refused_rows(state),
                 "topics": links.topic_rows(state, rates),
             },
         }
@@ -161,17 +162,21 @@ def _show(link: Any, rates: links.Rates) -> None:
     head = f"host '{state.host_name}', domain {state.domain}: {state.phase}"
     if state.port is not None:
         head += f", port {state.port}"
+    if state.secured:
+        head += ", encrypted"
     click.echo(live.harmless(f"{head} (process {state.pid})"))
     if state.why:
         click.echo(live.harmless(f"why: {state.why}"))
     if state.hosts:
         fitting.show(host_columns(links.host_rows(state, rates)), Console())
-    elif state.phase == "working" and not state.peers:
+    elif state.phase == "working" and not state.peers and not state.refused_hosts:
         click.echo(
             "no other host is known yet: start `baton link` there; if multicast does not reach it, name it with --peer, here or there"
         )
     for row in links.peer_rows(state):
         click.echo(live.harmless(f"peer {row['peer']}: {links.not_reached(row)}; trying again"))
+    for row in links.refused_rows(state):
+        click.echo(live.harmless(f"refused: {links.refused_name(row)}: {links.refused_why(row)}"))
     if state.topics:
         fitting.show(topic_columns(links.topic_rows(state, rates)), Console())
     elif any(h.connected for h in state.hosts):
@@ -207,19 +212,21 @@ def host_columns(rows: list[dict[str, Any]]) -> list[Column]:
         Column("host", least=16),
         Column("address", 3),
         Column("connected"),
+        Column("encrypted", 5),
         Column("latency us", 4, right=True),
-        Column("sent", 6, right=True),
+        Column("sent", 7, right=True),
         Column("MB/s out", 1, right=True),
-        Column("received", 5, right=True),
+        Column("received", 6, right=True),
         Column("MB/s in", 2, right=True),
-        Column("waiting", 7, right=True),
-        Column("sent again", 8, right=True),
+        Column("waiting", 8, right=True),
+        Column("sent again", 9, right=True),
     ]
     for r in rows:
         cells = (
             live.harmless(r["name"] or "?"),
             live.harmless(r["address"]),
             links.duration(r["connected_s"]) or "yes" if r["connected"] else "no",
+            {True: "yes", False: "no"}.get(r["encrypted"], ""),
             _number(r["latency_s"], unit=1e-6),
             _number(r["sent_messages"]),
             _number(r["sent_bytes_per_s"], "{:.2f}", 1e6),

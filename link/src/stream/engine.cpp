@@ -16,6 +16,7 @@
 #include "baton/os/multicast.hpp"
 #include "baton/os/process.hpp"
 #include "channels.hpp"
+#include "refusals.hpp"
 #include "security.hpp"
 #include "session.hpp"
 
@@ -217,6 +218,7 @@ class StreamEngine final : public Engine {
     }
     return out;
   }
+  std::vector<RefusedState> refused() const override { return refusals_.all(os::monotonic_ns()); }
   std::uint16_t port() const override { return own_.port; }
 
  private:
@@ -243,6 +245,16 @@ class StreamEngine final : public Engine {
   }
   void say(const char* kind, Level level, Errc code, std::string text) const {
     if (options_.say) options_.say(kind, level, code, std::move(text));
+  }
+
+  /// `name`: as the other end says it, if it does.
+  void refuse(const Wire& line, const std::string& name, const std::string& why) {
+    RefusedState refused;
+    refused.address = line.address();
+    refused.name = name;
+    refused.why = why;
+    refused.last_ns = os::monotonic_ns();
+    refusals_.add(std::move(refused));
   }
 
   /// The number of the session with this host, or of the next one: the same for all connections that are being made at the same time.
@@ -368,11 +380,14 @@ class StreamEngine final : public Engine {
         why = hello.error().message;
         if (called || hello.error().code == Errc::protocol_violation)
           say("strangers", Level::kWarning, hello.error().code, whom + " is not connected: " + why);
+        // A connection that merely ends is no refusal, but a host without security ends the TLS handshake so.
+        if (hello.error().code == Errc::protocol_violation || (called && !opened)) refuse(line, {}, why);
         return {};
       }
       if (why = objection(*hello); !why.empty()) {
         if (!called) static_cast<void>(write_hello(line, hello_with(0)));  // so that it can say the same
         say("versions", Level::kError, Errc::unsupported, whom + " is not connected: " + why);
+        refuse(line, hello->name, why);
         return {};
       }
       if (hello->host == own_.host) {
@@ -384,6 +399,7 @@ class StreamEngine final : public Engine {
       connection->far_session = hello->session;
       if (called && hello->session == 0) {  // it objects
         why = "it refuses this host; its log says why";
+        refuse(line, hello->name, why);
         return hello->host;
       }
       if (called && session && session->partner() != 0 && session->partner() != hello->session) {
@@ -409,6 +425,7 @@ class StreamEngine final : public Engine {
           forget(session);
           break;
         case Session::Attached::kYes: {
+          refusals_.remove(line.address());
           const Error reason = session->read(connection);
           if (reason.code == Errc::protocol_violation) {
             say("violations", Level::kError, reason.code,
@@ -598,6 +615,7 @@ class StreamEngine final : public Engine {
   Hello own_;
   std::unique_ptr<const Security> security_;  // null: bytes as they are
   std::unique_ptr<os::TcpListener> tcp_;
+  Refusals refusals_;
   std::list<Calls> calls_;  // of the peers; its length does not change once threads run
   std::vector<pthread_t> threads_;
   std::unique_ptr<os::Multicast> multicast_;

@@ -26,6 +26,11 @@ TEST(StreamEngine, ChunksOfAllSizesArriveOnceInOrderAndWhole) {
   const HostState far = b.engine->hosts().at(0), near = a.engine->hosts().at(0);
   EXPECT_EQ(far.name, "host1");
   EXPECT_EQ(far.address, "127.0.0.1");
+#ifdef BATON_LINK_TLS
+  EXPECT_TRUE(far.encrypted && near.encrypted);
+#else
+  EXPECT_FALSE(far.encrypted || near.encrypted);
+#endif
   EXPECT_EQ(far.sent_messages, number);
   EXPECT_EQ(far.waiting_bytes, 0U);
   EXPECT_GT(far.round_trip_ns, 0);
@@ -188,6 +193,35 @@ TEST(StreamEngine, AnotherDomainIsRefusedInWordsOnBothSides) {
   EXPECT_TRUE(a.says("it is the link of domain 78, this one of domain 77"));
   EXPECT_TRUE(b.says("it is the link of domain 77, this one of domain 78"));
   EXPECT_TRUE(a.engine->hosts().empty());
+  ASSERT_TRUE(wait_until([&] { return !a.engine->refused().empty() && !b.engine->refused().empty(); }));
+  const RefusedState refused = a.engine->refused()[0];
+  EXPECT_EQ(refused.address, "127.0.0.1");
+  EXPECT_EQ(refused.name, "host2");
+  EXPECT_NE(refused.why.find("it is the link of domain 78"), std::string::npos) << refused.why;
+  EXPECT_GT(refused.times, 0U);
+  EXPECT_GT(refused.last_ns, 0);
+  EXPECT_NE(b.engine->refused()[0].why.find("it is the link of domain 77"), std::string::npos);
+}
+
+TEST(StreamEngine, AHostThatIsConnectedIsNotAmongTheRefusedOnesAnyMore) {
+  Host a(1);
+  {
+    const Host other(2, {a.address()}, kDomain + 1);
+    ASSERT_TRUE(wait_until([&] { return !a.engine->refused().empty(); }));
+  }
+  Host b(3, {a.address()});
+  ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
+  EXPECT_TRUE(wait_until([&] { return a.engine->refused().empty(); }));
+}
+
+TEST(StreamEngine, AHostThatEndsIsNotRefused) {
+  Host a(1);
+  Line line(a.options.port);
+  Host b(2, {"127.0.0.1:" + std::to_string(line.port())});
+  ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
+  a.engine.reset();
+  ASSERT_TRUE(wait_until([&] { return !b.connected_to(1); }));
+  EXPECT_TRUE(b.engine->refused().empty());
 }
 
 TEST(StreamEngine, AnAddressOfItsOwnAmongThePeersIsNoOtherHost) {

@@ -410,6 +410,7 @@ HostState Session::state() const {
     const os::TcpSocket::Measured measured = connection_->wire->measured();
     out.connected = true;
     out.connected_since_ns = connected_since_ns_;
+    out.encrypted = connection_->wire->encrypted();
     out.round_trip_ns = round_trip_.least_ns();
     out.sent_again += measured.sent_again;
   }

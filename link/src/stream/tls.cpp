@@ -128,6 +128,8 @@ class TlsWire final : public PlainWire {
     return gathered == 0 ? Result<void>() : encrypt(gathered_.data(), gathered);
   }
 
+  bool encrypted() const override { return true; }
+
  private:
   /// Bytes from the socket to ssl_. False: none came within `timeout`.
   Result<bool> feed(std::chrono::nanoseconds timeout) {

@@ -66,6 +66,10 @@ TEST(Security, AHostWithoutItAndOneWithItRefuseEachOtherInWords) {
   EXPECT_TRUE(b.says("a program at 127.0.0.1 is not connected: it wants TLS; this host needs --security, too"));
   EXPECT_TRUE(c.says("it ends the connection during the TLS handshake; has it --security, too?"));
   for (const Host* host : {&a, &b, &c}) EXPECT_TRUE(host->engine->hosts().empty());
+  for (const Host* host : {&a, &b, &c}) {
+    ASSERT_TRUE(wait_until([&] { return !host->engine->refused().empty(); }));
+    EXPECT_NE(host->engine->refused()[0].why.find("--security"), std::string::npos);
+  }
 }
 
 TEST(Security, AHostOfAnotherCaIsRefusedInWordsOnBothSides) {
@@ -76,6 +80,10 @@ TEST(Security, AHostOfAnotherCaIsRefusedInWordsOnBothSides) {
   EXPECT_TRUE(b.says("this host's identity CA has not signed its certificate"));
   EXPECT_TRUE(a.engine->hosts().empty());
   EXPECT_TRUE(b.engine->hosts().empty());
+  ASSERT_TRUE(wait_until([&] { return !a.engine->refused().empty() && !b.engine->refused().empty(); }));
+  EXPECT_EQ(a.engine->refused()[0].why, "it refuses this host with the TLS alert 'unknown CA'");
+  EXPECT_NE(b.engine->refused()[0].why.find("this host's identity CA has not signed"), std::string::npos);
+  EXPECT_EQ(b.engine->refused()[0].name, "") << "a name that no certificate has proved";
 }
 
 TEST(Security, AClientMustShowACertificateThatIsValidAndSignedByTheCa) {

@@ -30,6 +30,7 @@ class Wire {
   /// Ends the connection, and the calls that wait in it.
   virtual void shut_down() = 0;
   virtual const std::string& address() const = 0;
+  virtual bool encrypted() const = 0;
   virtual os::TcpSocket::Measured measured() const = 0;
 };
 
@@ -48,6 +49,7 @@ class PlainWire : public Wire {
   void keep_unsent(std::size_t bytes) override { socket_->keep_unsent(bytes); }
   void shut_down() override { socket_->shut_down(); }
   const std::string& address() const override { return socket_->address(); }
+  bool encrypted() const override { return false; }
   os::TcpSocket::Measured measured() const override { return socket_->measured(); }
 
  private:

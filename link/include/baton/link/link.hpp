@@ -56,6 +56,7 @@ struct HostState {
   Gid id{};                             ///< chosen anew by each link
   bool connected = false;               ///< false: not reached; it is forgotten after 20 s
   std::int64_t connected_since_ns = 0;  ///< CLOCK_MONOTONIC; 0: not connected
+  bool encrypted = false;               ///< the connection that it has (Options::security)
   /// Of a frame there and back, the least of the last eight, which are asked for every 500 ms; 0: not known. Half of it stands for the
   /// way of a message, because the clocks of two hosts differ.
   std::int64_t round_trip_ns = 0;
@@ -73,6 +74,17 @@ struct PeerState {
   std::string peer;           ///< as it was named
   std::int64_t since_ns = 0;  ///< CLOCK_MONOTONIC: since when it is not reached
   std::string why;            ///< the last try did not succeed
+};
+
+/// Another host, or another program at its address, that this host refuses or that refuses this host. Or a participant of DDS
+/// (Options::ros2) that DDS Security refuses. The link has at most 32, of the last hour, each address once.
+struct RefusedState {
+  std::string address;      ///< of the host; empty: a participant of DDS
+  std::string participant;  ///< its GUID, 32 hexadecimal digits; empty: a host
+  std::string name;         ///< as the host says it; empty: it has said none
+  std::string why;          ///< the last time
+  std::uint64_t times = 0;
+  std::int64_t last_ns = 0;  ///< CLOCK_MONOTONIC
 };
 
 /// One topic that travels to one host, or comes from any. The counts begin when the topic begins to travel, and begin anew when it
@@ -113,10 +125,12 @@ class Link {
     Gid id{};               ///< of this host; zeros unless kWorking
     int domain = 0;
     std::uint16_t port = 0;  ///< on which this host listens; 0 unless kWorking
+    bool secured = false;    ///< Options::security: only encrypted connections
     std::vector<HostState> hosts;
-    std::vector<PeerState> peers;    ///< that are not reached
-    std::vector<TopicState> topics;  ///< that travel now
-    std::vector<std::string> notes;  ///< what does not travel although a subscription wants it, and why
+    std::vector<PeerState> peers;             ///< that are not reached
+    std::vector<RefusedState> refused_hosts;  ///< the newest first
+    std::vector<TopicState> topics;           ///< that travel now
+    std::vector<std::string> notes;           ///< what does not travel although a subscription wants it, and why
     std::uint64_t sent = 0, received = 0, refused = 0;  ///< messages; refused: of those that came
   };
   State state() const;

@@ -387,6 +387,7 @@ def test_the_status_says_which_line_is_encrypted_and_which_hosts_are_refused_and
         baton_package.LinkRefused("10.0.0.3", "", "toaster", "it is the link of domain 4", 9, ago),
         baton_package.LinkRefused("10.0.0.4", "", "", "it speaks \x1b[31mno TLS", 1, ago),
         baton_package.LinkRefused("", "01" * 16, "", "the handshake has failed", 1, None),
+        baton_package.LinkRefused("", "", "/CN=/viewer", "another CA", 1, None),
     )
     secured = a_link(host={"encrypted": True}, secured=True, refused_hosts=refused)
     link._show(secured, links.Rates(None, None))
@@ -397,6 +398,7 @@ def test_the_status_says_which_line_is_encrypted_and_which_hosts_are_refused_and
     assert said[0].startswith("refused: toaster (10.0.0.3): it is the link of domain 4 (9 times, the last time ")
     assert said[1].startswith(r"refused: 10.0.0.4: it speaks \x1b[31mno TLS (") and said[1].endswith(" s ago)")
     assert said[2] == f"refused: DDS participant {'01' * 16}: the handshake has failed (some time ago)"
+    assert said[3] == "refused: DDS participant /CN=/viewer: another CA (some time ago)"
     found = {f.what: f for f in doctor.judge_link(secured)}
     assert "connected, encrypted" in found["host base"].why
     toaster = found["refused toaster (10.0.0.3)"]

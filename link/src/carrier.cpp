@@ -684,6 +684,10 @@ void Carrier::fill(Link::State& state) const {
   state.hosts = engine_->hosts();
   state.peers = engine_->peers();
   state.refused_hosts = engine_->refused();
+  if (ros2_) {
+    std::vector<RefusedState> participants = ros2_->refused();
+    std::move(participants.begin(), participants.end(), std::back_inserter(state.refused_hosts));
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   state.sent = sent_before_;
   for (const auto& [key, out] : out_) state.sent += out.flow->sent();

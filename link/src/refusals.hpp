@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hosts, and participants of DDS, that are refused or refuse this host: the newest of each, and not too many. Each address has one entry,
-// since a stranger that connects again and again may say another name and give another reason each time.
+// and so has each name of participants without a GUID, since a stranger that connects again and again may say another name and give another reason each time.
 // Thread rules: any thread.
 #pragma once
 
@@ -26,7 +26,7 @@ class Refusals {
   /// `refused` without `times`. Of too many the one that was refused longest ago goes.
   void add(RefusedState refused) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto known = find(refused.address, refused.participant);
+    const auto known = find(refused);
     refused.times = 1;
     if (known != all_.end()) {
       refused.times += known->times;
@@ -39,7 +39,9 @@ class Refusals {
   /// A host of this address is connected.
   void remove(const std::string& address) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (const auto known = find(address, {}); known != all_.end()) all_.erase(known);
+    RefusedState host;
+    host.address = address;
+    if (const auto known = find(host); known != all_.end()) all_.erase(known);
   }
   /// The newest first.
   std::vector<RefusedState> all(std::int64_t now_ns) const {
@@ -51,9 +53,10 @@ class Refusals {
   }
 
  private:
-  std::vector<RefusedState>::iterator find(const std::string& address, const std::string& participant) {
+  std::vector<RefusedState>::iterator find(const RefusedState& one) {
+    const bool by_name = one.address.empty() && one.participant.empty();
     return std::find_if(all_.begin(), all_.end(), [&](const RefusedState& each) {
-      return each.address == address && each.participant == participant;
+      return each.address == one.address && each.participant == one.participant && (!by_name || each.name == one.name);
     });
   }
   mutable std::mutex mutex_;

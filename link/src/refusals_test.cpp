@@ -41,6 +41,18 @@ TEST(Refusals, AHostThatIsConnectedIsRefusedNoMoreAndAParticipantOfDdsIsNoHost) 
   EXPECT_EQ(refusals.all(3)[0].participant, "0110a1b2");
 }
 
+TEST(Refusals, AParticipantOfWhichOnlyTheCertificateIsKnownIsThatOfItsName) {
+  Refusals refusals;
+  for (const char* const name : {"/CN=a", "/CN=b", "/CN=a"}) {
+    RefusedState participant = of("", "another CA", 1);
+    participant.name = name;
+    refusals.add(participant);
+  }
+  ASSERT_EQ(refusals.all(2).size(), 2U);
+  EXPECT_EQ(refusals.all(2)[0].name, "/CN=a");
+  EXPECT_EQ(refusals.all(2)[0].times, 2U);
+}
+
 TEST(Refusals, StrangersPushOutTheOldestOnesAndAnHourLaterNoneIsLeft) {
   Refusals refusals;
   for (std::size_t i = 0; i <= Refusals::kMost; ++i)

@@ -13,6 +13,7 @@ import pytest
 from link_hosts import LIMIT_S, PROGRAM, Host
 from link_test import HEAR, TALK, expected, lines_of, ready
 from ros2_hosts import ROS2_PYTHON, stock
+from security_test import state_of
 
 if (
     b"no side towards ROS 2"
@@ -167,6 +168,13 @@ def test_participants_of_another_ca_and_without_security_hear_nothing_and_are_no
     for stranger in strangers:
         assert stranger.poll() is None
         stranger.kill()
+    # One end of each handshake refuses the other's certificate, and says which.
+    end = time.monotonic() + LIMIT_S
+    while not (refused := [each for host in (a, b, c) for each in state_of(host)["refused_hosts"]]):
+        assert time.monotonic() < end
+    assert {(each["address"], each["participant"]) for each in refused} == {("", "")}
+    assert {each["name"] for each in refused} <= {"/CN=/robot", "/CN=/viewer"}
+    assert "Certificate not valid" in refused[0]["why"]
     strangers = [host.python(TALK, "1", "transient_local", "1000") for host in (c, d)]
     strangers.append(stock(d, "talk", json.dumps(words)))
     for stranger in strangers:

@@ -49,8 +49,8 @@ class LinkRefused:
     """A host, or another program at its address, that this host refuses or that refuses this host; or a participant of DDS."""
 
     address: str  # of the host; empty: a participant of DDS
-    participant: str  # its GUID, 32 hexadecimal digits; empty: a host
-    name: str  # as the host says it; empty: it has said none
+    participant: str  # its GUID, 32 hexadecimal digits; empty: a host, or not known
+    name: str  # as the host says it, or the subject of a participant's certificate; empty: not known
     why: str  # the last time
     times: int
     last_ns: int | None  # time.monotonic_ns() of this host

@@ -15,7 +15,9 @@
 #include <cstring>
 #include <filesystem>
 #include <mutex>
+#include <optional>
 
+#include "ros2/cyclone_log.hpp"
 #include "ros2/dds.hpp"
 
 #if DDS_VERSION_MAJOR != 0 || DDS_VERSION_MINOR != 10
@@ -187,16 +189,22 @@ const ddsi_sertype_ops& type_ops() {
 
 // --- log, errors, handles ---
 
-using Say = std::function<void(Level, std::string)>;
+/// Where the lines go.
+struct Log {
+  std::function<void(Level, std::string)> say;
+  std::function<void(RefusedState)> refused;
+};
 
-void on_log(void* say, const dds_log_data_t* data) {
+void on_log(void* to, const dds_log_data_t* data) {
   if ((data->priority & (DDS_LC_FATAL | DDS_LC_ERROR | DDS_LC_WARNING)) == 0) return;
   try {
     std::string text(data->message, data->size);
     while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
     const bool bad = (data->priority & (DDS_LC_FATAL | DDS_LC_ERROR)) != 0;
-    const auto& call = *static_cast<const Say*>(say);
-    if (call) call(bad ? Level::kError : Level::kWarning, "Cyclone DDS: " + text);
+    const Log& log = *static_cast<const Log*>(to);
+    if (std::optional<RefusedState> refused = refused_participant(text, bad); refused && log.refused)
+      log.refused(std::move(*refused));
+    if (log.say) log.say(bad ? Level::kError : Level::kWarning, "Cyclone DDS: " + text);
   } catch (const std::bad_alloc&) {
     // There is no memory to say it.
   }
@@ -493,7 +501,7 @@ void secure(dds_qos_t* qos, const std::string& directory) {
 
 class CycloneDds final : public Dds {
  public:
-  explicit CycloneDds(const DdsOptions& options) : changed_(options.changed), say_(options.say) {}
+  explicit CycloneDds(const DdsOptions& options) : changed_(options.changed), log_{options.say, options.refused} {}
   ~CycloneDds() override {
     for (Entity* each : {&writers_, &readers_, &participants_, &participant_, &domain_}) each->reset();
     dds_set_log_sink(nullptr, nullptr);
@@ -501,8 +509,8 @@ class CycloneDds final : public Dds {
   }
 
   Result<void> start(const DdsOptions& options, const std::string& configuration) {
-    dds_set_log_sink(on_log, &say_);
-    dds_set_trace_sink(on_log, &say_);
+    dds_set_log_sink(on_log, &log_);
+    dds_set_trace_sink(on_log, &log_);
     // The permissions of an enclave are for domains by this number.
     const auto domain = static_cast<dds_domainid_t>(options.domain);
     domain_ = Entity(dds_create_domain(domain, configuration.c_str()));
@@ -633,7 +641,7 @@ class CycloneDds final : public Dds {
   }
 
   const std::function<void()> changed_;
-  Say say_;
+  Log log_;
   Entity domain_, participant_, writers_, readers_, participants_;
   Gid gid_{};
   std::map<dds_instance_handle_t, DdsEnd> ends_;

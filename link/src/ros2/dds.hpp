@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "baton/link/link.hpp"
 #include "baton/os/result.hpp"
 #include "baton/transport/diagnostic.hpp"
 #include "baton/transport/transport.hpp"
@@ -89,6 +90,8 @@ struct DdsOptions {
   std::function<void()> changed;
   /// Called by any thread, at any rate.
   std::function<void(transport::Diagnostic::Level, std::string)> say;
+  /// The same: a participant is refused (DDS Security). Without a time, and mostly several times.
+  std::function<void(RefusedState)> refused;
 };
 
 /// Whether the folder has the files of an enclave, by their names alone. Errors: invalid_argument (names the file), unsupported (Cyclone's

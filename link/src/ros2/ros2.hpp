@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "baton/link/link.hpp"
 #include "baton/os/result.hpp"
 #include "baton/transport/transport.hpp"
 #include "saying.hpp"
@@ -41,6 +42,8 @@ class Ros2Side {
   virtual bool step(const std::vector<LinkedHost>& hosts) = 0;
   /// Its publishers in Baton, which stand for DDS writers. The thread of step().
   virtual const std::set<transport::Gid>& publishers() const = 0;
+  /// Participants that DDS Security refuses, as far as the DDS says them. Any thread.
+  virtual std::vector<RefusedState> refused() const = 0;
 };
 
 /// Errors: unsupported (this library is built without Cyclone DDS; the text names the program that has it), and with `security`

@@ -12,7 +12,9 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "baton/os/clock.hpp"
 #include "plan.hpp"
+#include "refusals.hpp"
 #include "ros2/arrivals.hpp"
 #include "ros2/names.hpp"
 #include "ros2/nodes.hpp"
@@ -149,6 +151,10 @@ class Side final : public Ros2Side {
       saying->say_rarely(level == Level::kError ? "ROS 2 errors" : "ROS 2 warnings", level, Errc::system,
                          std::move(text));
     };
+    dds.refused = [this](RefusedState refused) {
+      refused.last_ns = os::monotonic_ns();
+      refusals_.add(std::move(refused));
+    };
     Result<std::unique_ptr<Dds>> made = make_dds(dds);
     if (!made) return made.error();
     dds_ = std::move(*made);
@@ -196,6 +202,7 @@ class Side final : public Ros2Side {
   }
 
   const std::set<Gid>& publishers() const override { return publishers_; }
+  std::vector<RefusedState> refused() const override { return refusals_.all(os::monotonic_ns()); }
 
  private:
   static DdsEnd keep_all(DdsEnd end) {
@@ -762,7 +769,8 @@ class Side final : public Ros2Side {
   std::atomic<bool> dirty_{true};
   mutable std::mutex names_mutex_;
   std::map<Prefix, std::map<Gid, std::string>> names_;  // nodes of endpoints, by participant
-  std::unique_ptr<Dds> dds_;                            // ends after all its endpoints
+  Refusals refusals_;
+  std::unique_ptr<Dds> dds_;  // ends after all its endpoints
   Types types_;
   std::vector<DdsEnd> ends_;
   std::map<Gid, std::string> participants_;

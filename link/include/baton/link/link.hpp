@@ -77,11 +77,11 @@ struct PeerState {
 };
 
 /// Another host, or another program at its address, that this host refuses or that refuses this host. Or a participant of DDS
-/// (Options::ros2) that DDS Security refuses. The link has at most 32, of the last hour, each address once.
+/// (Options::ros2) that DDS Security refuses. At most 32 of each, of the last hour, each address once.
 struct RefusedState {
   std::string address;      ///< of the host; empty: a participant of DDS
-  std::string participant;  ///< its GUID, 32 hexadecimal digits; empty: a host
-  std::string name;         ///< as the host says it; empty: it has said none
+  std::string participant;  ///< its GUID, 32 hexadecimal digits; empty: a host, or the DDS has not said it
+  std::string name;         ///< as the host says it, or the subject of a participant's certificate; empty: not known
   std::string why;          ///< the last time
   std::uint64_t times = 0;
   std::int64_t last_ns = 0;  ///< CLOCK_MONOTONIC

@@ -253,6 +253,7 @@ void Participant::Impl::endpoint_gone(const EndpointRecord& record, bool with_it
       if (writer != writers_.end()) writer->second->reader_gone(record.peer(), gid);
     });
   }
+  forget_type_question(gid);
   PeerState* state = state_of(record.peer());
   if (state == nullptr) return;
   auto& wanted = state->wanted;

@@ -178,6 +178,7 @@ class Participant::Impl final : private HubHandler {
   Result<void> on_definition_request(PeerId peer, const Gid& gid);
   void on_definition(PeerId peer, const DefinitionFrame& frame);
   void answer_type_question(PeerId peer, const DefinitionFrame& frame) noexcept;  // takes questions_mutex_
+  void forget_type_question(const Gid& endpoint) noexcept;                        // the same
   void on_holdings_request(PeerId peer, std::uint64_t question);
   void on_holdings(PeerId peer, HoldingsFrame&& frame);
 
@@ -267,14 +268,17 @@ class Participant::Impl final : private HubHandler {
   std::condition_variable answered_;
   std::map<std::uint64_t, Question> questions_;
   std::uint64_t last_question_ = 0;
-  /// A query for one endpoint's definition: its peer, and the answer.
+  /// A query for one endpoint's definition: its peer, and the answer until a call of type_of() fetches it.
   struct TypeQuestion {
-    Gid endpoint{};
+    std::uint64_t number = 0;
     PeerId peer = 0;
+    std::optional<std::chrono::steady_clock::time_point> asked;
     std::optional<std::string> definition;
-    bool peer_gone = false;
+    int waiting = 0;  // calls
   };
-  std::map<std::uint64_t, TypeQuestion> type_questions_;
+  void forget_type_question(std::map<Gid, TypeQuestion>::iterator question) noexcept;  // with questions_mutex_
+  std::map<Gid, TypeQuestion> type_questions_;                                         // by endpoint
+  std::size_t definition_bytes_ = 0;                                                   // of all definitions in it
 
   mutable std::mutex version_mutex_;
   std::condition_variable version_changed_;

@@ -151,7 +151,9 @@ class Participant : public std::enable_shared_from_this<Participant> {
   };
   MemoryAccount memory_account() const;
   /// The type of a known endpoint of this domain, with its definition, which its process is asked for. `fixed_size` is not
-  /// known and false. Errors: not_found (no such endpoint, or its process is gone), timed_out, forked.
+  /// known and false. A call with a timeout of 0 asks and does not wait: the answer changes graph_version(), and the next call
+  /// returns it. A process that does not answer is asked again after 10 s, however many calls there are. Errors: not_found
+  /// (no such endpoint, or its process is gone), timed_out, forked.
   Result<TypeInfo> type_of(const Gid& endpoint, std::chrono::nanoseconds timeout);
   /// Asks every process of the domain which subscriptions hold, and may hold, which of its messages. Answers that do
   /// not come within `timeout` are missing. So are a publisher's connections beyond 512 and its refused subscriptions

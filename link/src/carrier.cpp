@@ -14,9 +14,6 @@ namespace {
 
 using Level = Saying::Level;
 
-constexpr std::chrono::milliseconds kAnswer{1000};
-constexpr std::chrono::seconds kAskAgain{10};
-constexpr std::size_t kMostSilent = 1000;
 constexpr const char* kRos2Topic = "/_baton/ros2";  // docs/format/ros2-two-paths.md
 /// Messages under way that the link holds in their publisher's memory, for each host.
 constexpr std::uint32_t kUnderWay = 8;
@@ -200,6 +197,7 @@ Carrier::Carrier(std::shared_ptr<transport::Participant> participant, std::strin
     : participant_(std::move(participant)),
       saying_(std::move(saying)),
       changed_(std::move(changed)),
+      types_(std::make_shared<Types>(participant_, saying_)),
       copied_(std::make_shared<std::atomic<std::size_t>>(0)) {
   own_.host_name = std::move(host_name);
 }
@@ -229,7 +227,7 @@ Result<void> Carrier::open(EngineOptions options, const Ros2Options* ros2) {
   Ros2Options side = *ros2;
   side.host = own_.host;
   side.changed = changed_;
-  Result<std::unique_ptr<Ros2Side>> made = make_ros2_side(participant_, saying_, side);
+  Result<std::unique_ptr<Ros2Side>> made = make_ros2_side(participant_, saying_, types_, side);
   if (!made) return made.error();
   ros2_ = std::move(*made);
   own_.ros2_domain = side.domain;
@@ -299,35 +297,11 @@ bool Carrier::add_departing(std::vector<End>& here) {
   return !departing_.empty();
 }
 
-/// Null if no process says it, or if what it says is no definition.
+/// Null: not known yet.
 std::shared_ptr<const CarriedType> Carrier::type_of(const Gid& endpoint, const std::string& name,
                                                     const TypeHash& hash) {
-  const auto known = types_.find({name, hash});
-  if (known != types_.end()) return known->second;
-  // A process that is stopped does not answer, and must not hold the others up.
-  const auto now = std::chrono::steady_clock::now();
   const auto connection = connections_.find(endpoint);
-  const std::uint64_t process = connection == connections_.end() ? 0 : connection->second;
-  const auto silent = silent_.find(process);
-  if (silent != silent_.end() && now - silent->second < kAskAgain) return nullptr;
-  Result<transport::TypeInfo> info = participant_->type_of(endpoint, kAnswer);
-  if (!info) {
-    if (silent_.size() >= kMostSilent) silent_.clear();
-    if (info.error().code == Errc::timed_out) silent_[process] = std::chrono::steady_clock::now();
-    saying_->say_rarely("type " + name, Level::kWarning, info.error().code, info.error().message + "; trying again");
-    return nullptr;
-  }
-  Result<message::Definition> definition = message::Definition::parse(info->definition, hash);
-  if (!definition || definition->type().size != info->skeleton_bytes) {
-    saying_->say_rarely("type " + name, Level::kError, Errc::malformed_message,
-                        "messages of " + name + " are not carried: its process does not say how it is defined" +
-                            (definition ? std::string() : " (" + definition.error().message + ")"));
-    return nullptr;
-  }
-  info->fixed_size = definition->type().fixed;
-  auto type = std::make_shared<const CarriedType>(CarriedType{std::move(*info), std::move(*definition)});
-  types_[{name, hash}] = type;
-  return type;
+  return types_->of(endpoint, connection == connections_.end() ? 0 : connection->second, name, hash);
 }
 
 void Carrier::complain(std::set<std::string> complaints) {
@@ -387,10 +361,7 @@ bool Carrier::receive(const Plan& plan) {
     std::shared_ptr<const CarriedType> type;
     if (wanted.fits) {
       type = type_of(wanted.subscription, wanted.publisher.type_name, wanted.publisher.hash);
-      if (!type) {
-        again = true;
-        continue;
-      }
+      if (!type) continue;
       In& in = in_[channel];
       if (!in.channel) {
         in.name = numbered(channel, ++last_channel_);
@@ -479,7 +450,7 @@ bool Carrier::open_out(const std::pair<Gid, std::string>& key, const Sending& se
     if (sending.publishers.count(info.gid) != 0) type = type_of(info.gid, info.type_name, info.type_hash);
     if (type) break;
   }
-  if (!type) return false;
+  if (!type) return true;
   const std::shared_ptr<transport::Reader> reader = subscribe(*type, sending);
   if (!reader) return false;
   Out out;
@@ -537,11 +508,10 @@ bool Carrier::send(const Plan& plan) {
   return again;
 }
 
-bool Carrier::say_words(const std::vector<End>& here) {
+void Carrier::say_words(const std::vector<End>& here) {
   own_.ends.clear();
   own_.types.clear();
   own_.wants.clear();
-  bool again = false;
   const std::set<Gid> hosts = known_hosts_->all();
   const bool alone = hosts.empty();  // then no process is asked for its types
   std::set<std::pair<std::string, TypeHash>> known;
@@ -552,8 +522,6 @@ bool Carrier::say_words(const std::vector<End>& here) {
     if (const std::shared_ptr<const CarriedType> type = type_of(end.gid, end.type_name, end.hash)) {
       known.insert({end.type_name, end.hash});
       own_.types.emplace_back(type, &type->info);
-    } else {
-      again = true;
     }
   }
   std::set<std::string> wants;
@@ -567,7 +535,7 @@ bool Carrier::say_words(const std::vector<End>& here) {
   std::vector<std::byte> words = encode(own_);
   if (words.size() > kMaxWordsBytes) {
     saying_->say_rarely("words", Level::kError, Errc::limit_reached, "this host has too many endpoints to tell others");
-    return again;
+    return;
   }
   const bool news = words != said_;
   std::shared_ptr<const Outgoing> chunk;
@@ -588,7 +556,6 @@ bool Carrier::say_words(const std::vector<End>& here) {
     said.flow = engine_->open_flow(host, kWordsChannel, said.source);
   }
   said_ = std::move(words);
-  return again;
 }
 
 void Carrier::drain(std::chrono::nanoseconds most) const {
@@ -624,15 +591,16 @@ std::vector<LinkedHost> Carrier::linked_hosts() const {
 }
 
 bool Carrier::step() {
+  types_->read_answers();
   std::vector<End> here = ends_here();
   bool again = add_departing(here);
   const Plan now = plan(here, known_hosts_->words());
   complain(now.complaints);
   again = receive(now) || again;
   again = send(now) || again;
-  again = say_words(here) || again;
+  say_words(here);
   if (ros2_) again = ros2_->step(linked_hosts()) || again;
-  return again;
+  return again || types_->is_pressing();
 }
 
 std::chrono::nanoseconds Carrier::send_signs() {

@@ -23,6 +23,7 @@
 #include "plan.hpp"
 #include "ros2/ros2.hpp"
 #include "saying.hpp"
+#include "types.hpp"
 
 namespace baton::link {
 
@@ -34,7 +35,7 @@ class Carrier {
   ~Carrier();
   /// `ros2`: null: without a side towards ROS 2 nodes. Its host and callback are set here.
   Result<void> open(EngineOptions options, const Ros2Options* ros2);
-  /// True if something is still being connected: call again soon.
+  /// True if something is still being connected: call again soon. Never waits for another process.
   bool step();
   /// Sends on signs of life of publishers with manual liveliness (QoS::lease). Returns how soon it is to be called again. By the thread of
   /// step().
@@ -92,13 +93,13 @@ class Carrier {
   Result<std::shared_ptr<transport::Writer>> make_proxy(const Gid& gid, const Receiving& wanted,
                                                         transport::TypeInfo type);
   void fill_topics(Link::State& state) const;
-  /// True if a type is not known yet.
-  bool say_words(const std::vector<End>& here);
+  void say_words(const std::vector<End>& here);
   std::vector<LinkedHost> linked_hosts() const;
 
   const std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<Saying> saying_;
   const std::function<void()> changed_;
+  const std::shared_ptr<Types> types_;
   Words own_;
   std::vector<std::byte> said_;
   std::uint64_t words_sequence_ = 0, last_channel_ = 0;
@@ -107,13 +108,10 @@ class Carrier {
   std::shared_ptr<Hosts> known_hosts_;
   std::unique_ptr<Engine> engine_;
   std::map<Gid, Said> words_out_;
-  std::unique_ptr<Ros2Side> ros2_;  // null: none
-  std::map<std::pair<std::string, TypeHash>, std::shared_ptr<const CarriedType>> types_;
+  std::unique_ptr<Ros2Side> ros2_;                // null: none
   std::map<Gid, std::uint64_t> connections_;      // of endpoints to their processes, as the last step saw them
   std::shared_ptr<const std::set<Gid>> writers_;  // of this host, the same
-  std::map<std::uint64_t, std::chrono::steady_clock::time_point>
-      silent_;                     // processes that did not answer, by connection
-  std::map<Gid, End> publishers_;  // of this host, as the last step saw them
+  std::map<Gid, End> publishers_;                 // of this host, as the last step saw them
   std::map<Gid, Departing> departing_;
 
   mutable std::mutex mutex_;                        // the tables, which fill() reads

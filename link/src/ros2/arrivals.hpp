@@ -13,7 +13,7 @@
 #include <string>
 
 #include "ros2/dds.hpp"
-#include "ros2/types.hpp"
+#include "ros2/ros_types.hpp"
 #include "saying.hpp"
 
 namespace baton::link::ros2 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link's side towards ROS 2 nodes that have no Baton (`baton link --ros2`): local publishers get a DDS writer each, and DDS
 // writers that a local subscription wants get a publisher that stands for them. Only the program baton_link has it, since only it
-// needs Cyclone DDS: everywhere else make_ros2_side() is no_ros2.cpp's, which refuses. Reading order: names.hpp, types.hpp, dds.hpp,
+// needs Cyclone DDS: everywhere else make_ros2_side() is no_ros2.cpp's, which refuses. Reading order: names.hpp, ros_types.hpp, dds.hpp,
 // then side.cpp.
 // Thread rules: one thread, the one that makes the link's plan.
 #pragma once
@@ -16,6 +16,7 @@
 #include "baton/os/result.hpp"
 #include "baton/transport/transport.hpp"
 #include "saying.hpp"
+#include "types.hpp"
 
 namespace baton::link {
 
@@ -49,8 +50,10 @@ class Ros2Side {
 /// Errors: unsupported (this library is built without Cyclone DDS; the text names the program that has it), and with `security`
 /// invalid_argument (a file is missing, named).
 Result<void> ros2_side_available(const std::string& security);
-/// Errors: those of ros2_side_available(), invalid_argument (an option, named), system.
+/// Errors: those of ros2_side_available(), invalid_argument (an option, named), system. `types`: the link's own; after its
+/// read_answers() comes step().
 Result<std::unique_ptr<Ros2Side>> make_ros2_side(std::shared_ptr<transport::Participant> participant,
-                                                 std::shared_ptr<Saying> saying, const Ros2Options& options);
+                                                 std::shared_ptr<Saying> saying, std::shared_ptr<Types> types,
+                                                 const Ros2Options& options);
 
 }  // namespace baton::link

@@ -19,7 +19,7 @@
 #include "baton/os/process.hpp"
 #include "baton/transport/transport.hpp"
 #include "ros2/dds.hpp"
-#include "ros2/types.hpp"
+#include "ros2/ros_types.hpp"
 #include "saying.hpp"
 #include "succession.hpp"
 

@@ -20,7 +20,7 @@
 #include "ros2/nodes.hpp"
 #include "ros2/ros2.hpp"
 #include "ros2/sender.hpp"
-#include "ros2/types.hpp"
+#include "ros2/ros_types.hpp"
 
 namespace baton::link {
 namespace ros2 {
@@ -120,11 +120,12 @@ struct View {
 
 class Side final : public Ros2Side {
  public:
-  Side(std::shared_ptr<transport::Participant> participant, std::shared_ptr<Saying> saying, const Ros2Options& options)
+  Side(std::shared_ptr<transport::Participant> participant, std::shared_ptr<Saying> saying,
+       std::shared_ptr<Types> types, const Ros2Options& options)
       : participant_(std::move(participant)),
         saying_(std::move(saying)),
         options_(options),
-        types_(participant_, saying_),
+        types_(std::move(types), saying_),
         sender_(saying_) {}
 
   ~Side() override {
@@ -190,7 +191,7 @@ class Side final : public Ros2Side {
     bool again = false;
     const View view = look(hosts, again);
     complaints_now_.clear();
-    again = announce_far(view) || again;
+    announce_far(view);
     again = outward(view) || again;
     again = inward(view) || again;
     for (const std::string& complaint : complaints_now_) {
@@ -308,10 +309,9 @@ class Side final : public Ros2Side {
            view.contexts.count(prefix_of(end.gid)) == 0 && view.abroad.count(end.gid) == 0;
   }
 
-  bool open_out(const EndpointInfo& end, Clock::time_point now) {
-    bool again = false;
-    std::shared_ptr<const RosType> type = types_.of(end, &again);
-    if (!type) return again;
+  void open_out(const EndpointInfo& end, Clock::time_point now) {
+    std::shared_ptr<const RosType> type = types_.of(end);
+    if (!type) return;
     DdsEnd opened;
     opened.is_writer = true;
     opened.topic = dds_topic(end.topic);
@@ -323,7 +323,7 @@ class Side final : public Ros2Side {
     Result<std::unique_ptr<DdsWriter>> writer = dds_->open_writer(opened);
     if (!writer) {
       saying_->say_rarely("ROS 2 writer " + end.topic, Level::kError, writer.error().code, writer.error().message);
-      return false;  // at the next step it is tried again, which need not be soon
+      return;  // at the next step it is tried again, which need not be soon
     }
     Out& out = outs_[end.gid];
     out.writer = std::move(*writer);
@@ -333,7 +333,6 @@ class Side final : public Ros2Side {
     out.depth = std::max(end.qos.depth, 1U);
     out.since = now;
     sender_.add(end.gid, end.topic, out.writer, type, out.depth);
-    return true;
   }
 
   /// Null: it failed, and was said.
@@ -350,9 +349,8 @@ class Side final : public Ros2Side {
     return nullptr;
   }
 
-  /// The DDS writers of linked hosts, whose publishers the link has brought here. True: a type is not known yet.
-  bool announce_far(const View& view) {
-    bool again = false;
+  /// The DDS writers of linked hosts, whose publishers the link has brought here.
+  void announce_far(const View& view) {
     std::map<Gid, const EndpointInfo*> publishers;
     for (const EndpointInfo& end : view.here) {
       if (end.is_writer && end.topic != kWriterTopic) publishers[end.gid] = &end;
@@ -365,13 +363,12 @@ class Side final : public Ros2Side {
       if (here == publishers.end()) continue;
       wanted.insert(end.gid);
       if (far_announced_.count(end.gid) != 0) continue;
-      const std::shared_ptr<const RosType> type = types_.of(*here->second, &again);
+      const std::shared_ptr<const RosType> type = types_.of(*here->second);
       std::shared_ptr<transport::Writer> announced = type ? announce(*publisher, end.gid, *type) : nullptr;
       if (announced) far_announced_[end.gid] = std::move(announced);
     }
     for (auto at = far_announced_.begin(); at != far_announced_.end();)
       at = wanted.count(at->first) != 0 ? std::next(at) : far_announced_.erase(at);
-    return again;
   }
 
   bool outward(const View& view) {
@@ -393,7 +390,7 @@ class Side final : public Ros2Side {
       }
     }
     for (const EndpointInfo& end : view.here) {
-      if (wanted.count(end.gid) != 0 && outs_.count(end.gid) == 0) again = open_out(end, view.now) || again;
+      if (wanted.count(end.gid) != 0 && outs_.count(end.gid) == 0) open_out(end, view.now);
     }
 
     struct Topic {
@@ -591,20 +588,19 @@ class Side final : public Ros2Side {
         again = true;
         continue;
       }
-      add_wanted(end, mine->second, wanted, again);
+      add_wanted(end, mine->second, wanted);
     }
     return wanted;
   }
 
-  void add_wanted(const DdsEnd& end, const std::vector<const EndpointInfo*>& mine, std::map<Gid, Wanted>& wanted,
-                  bool& again) {
+  void add_wanted(const DdsEnd& end, const std::vector<const EndpointInfo*>& mine, std::map<Gid, Wanted>& wanted) {
     std::set<std::string> differences;
     for (const EndpointInfo* subscription : mine) {
       std::string why;
       if (dds_type(subscription->type_name) != end.type) {
         why = subscription->type_name + ", the other " + type_of(end.type);
       } else {
-        const std::shared_ptr<const RosType> type = types_.of(*subscription, &again);
+        const std::shared_ptr<const RosType> type = types_.of(*subscription);
         if (!type) continue;
         why = difference(*type, end);
         if (why.empty()) {
@@ -771,7 +767,7 @@ class Side final : public Ros2Side {
   std::map<Prefix, std::map<Gid, std::string>> names_;  // nodes of endpoints, by participant
   Refusals refusals_;
   std::unique_ptr<Dds> dds_;  // ends after all its endpoints
-  Types types_;
+  RosTypes types_;
   std::vector<DdsEnd> ends_;
   std::map<Gid, std::string> participants_;
   std::set<Prefix> ros_participants_;
@@ -799,8 +795,9 @@ Result<void> ros2_side_available(const std::string& security) {
 }
 
 Result<std::unique_ptr<Ros2Side>> make_ros2_side(std::shared_ptr<transport::Participant> participant,
-                                                 std::shared_ptr<Saying> saying, const Ros2Options& options) {
-  auto side = std::make_unique<ros2::Side>(std::move(participant), std::move(saying), options);
+                                                 std::shared_ptr<Saying> saying, std::shared_ptr<Types> types,
+                                                 const Ros2Options& options) {
+  auto side = std::make_unique<ros2::Side>(std::move(participant), std::move(saying), std::move(types), options);
   if (Result<void> started = side->start(); !started) return started.error();
   return std::unique_ptr<Ros2Side>(std::move(side));
 }

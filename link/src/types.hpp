@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The types of this domain's endpoints, as their processes define them. Nothing here waits: a process that is stopped does not answer, and must
+// not hold up the others. A process that has not answered yet is asked one thing at a time, so that little lies before a stopped one.
+// Thread rules: one thread.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "baton/transport/transport.hpp"
+#include "inbound.hpp"
+#include "saying.hpp"
+#include "words.hpp"
+
+namespace baton::link {
+
+class Types {
+ public:
+  using Clock = std::chrono::steady_clock;
+  Types(std::shared_ptr<transport::Participant> participant, std::shared_ptr<Saying> saying)
+      : participant_(std::move(participant)), saying_(std::move(saying)) {}
+  /// The type `name` with this hash, which `endpoint` has; its process is asked unless the type is known. `connection`:
+  /// EndpointInfo::connection. Null: not known yet. An answer changes the participant's graph_version(): then call read_answers(), and this
+  /// again.
+  std::shared_ptr<const CarriedType> of(const Gid& endpoint, std::uint64_t connection, const std::string& name,
+                                        const TypeHash& hash);
+  void read_answers();
+  /// Whether of() is to be called again soon, because another process may answer in place of one that does not.
+  bool is_pressing() const { return is_pressing_; }
+
+ private:
+  using Key = std::pair<std::string, TypeHash>;
+  struct Question {
+    Key type;
+    std::uint64_t connection = 0;
+    Clock::time_point since;
+    bool is_said = false;  ///< that it is late
+  };
+  void read(const Gid& endpoint, const Question& question);
+  bool may_ask(const Gid& endpoint, const Key& type, std::uint64_t connection);
+
+  const std::shared_ptr<transport::Participant> participant_;
+  const std::shared_ptr<Saying> saying_;
+  std::map<Key, std::shared_ptr<const CarriedType>> known_;
+  std::map<Gid, Question> questions_;                  // by endpoint: not answered yet
+  std::map<Key, Clock::time_point> asked_;             // the oldest of these for a type
+  std::map<std::uint64_t, Clock::time_point> oldest_;  // and to a process, by its connection
+  std::set<std::uint64_t> answering_;                  // processes that have answered once
+  std::map<Gid, Clock::time_point> not_defined_;       // endpoints whose answer was no definition
+  bool is_pressing_ = false;
+};
+
+}  // namespace baton::link

@@ -4,6 +4,8 @@ compose file says."""
 
 import contextlib
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -21,6 +23,12 @@ LINK = BUILD / "bin/baton_link"
 COMPOSE = YAML(typ="safe").load(HERE / "compose.yaml")
 SERVICES = COMPOSE["services"]
 LIMIT_S = 60
+HEAR = """
+import baton
+node = baton.Node("ear")
+node.subscribe("chatter", "std_msgs/String", lambda message: print(message.data, flush=True))
+baton.spin(node)
+"""
 
 
 @pytest.fixture
@@ -45,6 +53,25 @@ def start(tmp_path):
     for process in running:
         process.kill()
         process.communicate()
+
+
+def test_the_talker_is_compiled_against_the_build_folder_by_the_guides_own_lines(start, ports, tmp_path):
+    if not (BUILD / "lib/libbaton.so").is_file():
+        pytest.skip("not built: make build")
+    guide = (ROOT / "docs/guides/machines.md").read_text()
+    (lines,) = [block for block in re.findall(r"```sh\n(.*?)```", guide, re.DOTALL) if "-o talker" in block]
+    for printed, here in (("~/src/baton", str(ROOT)), ("$baton/build/release", str(BUILD))):
+        assert printed in lines
+        lines = lines.replace(printed, here)
+    shutil.copy(HERE / "talker.cpp", tmp_path)
+    done = subprocess.run(["bash", "-euc", lines], cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    talker = start("a", tmp_path / "talker", ports[0])
+    node = start("a", sys.executable, "-c", HEAR)
+    assert node.stdout.readline().startswith("hello ")
+    talker.send_signal(signal.SIGINT)
+    talker.communicate(timeout=LIMIT_S)
+    assert talker.returncode == 0
 
 
 def test_the_listener_prints_what_the_other_host_says(start, ports):

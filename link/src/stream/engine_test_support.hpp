@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "arriving_test_support.hpp"
 #include "engine.hpp"
 #include "loopback_test_support.hpp"
 #ifdef BATON_LINK_TLS
@@ -153,14 +154,6 @@ class Queue final : public Source {
  private:
   mutable std::mutex mutex_;
   std::deque<std::shared_ptr<const Outgoing>> chunks_;
-};
-
-struct Buffer final : Arriving {
-  explicit Buffer(std::size_t size) : bytes(size + 1) {
-    message = bytes.data();
-    size_bytes = size;
-  }
-  std::vector<std::byte> bytes;
 };
 
 /// Keeps the numbers of the chunks that came, and whether all their bytes were right.

@@ -6,19 +6,13 @@
 #include <cstring>
 #include <random>
 
+#include "arriving_test_support.hpp"
+
 namespace baton::link::stream {
 namespace {
 
 constexpr std::size_t kHeader = sizeof(memory::ChunkHeader);
 constexpr Gid kFar{1};
-
-struct Buffer final : Arriving {
-  explicit Buffer(std::size_t size) : bytes(size + 1) {
-    message = bytes.data();
-    size_bytes = size;
-  }
-  std::vector<std::byte> bytes;
-};
 
 class Shelf final : public Receiver {
  public:

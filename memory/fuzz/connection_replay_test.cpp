@@ -3,11 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <vector>
+
+#include "seeds_test_support.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -15,11 +14,8 @@ namespace {
 
 TEST(ConnectionFuzz, SeedsRunCleanly) {
   int seeds = 0;
-  for (const auto& file : std::filesystem::directory_iterator(BATON_FUZZ_SEEDS)) {
-    std::ifstream in(file.path(), std::ios::binary);
-    const std::vector<char> bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-    EXPECT_EQ(LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()), 0)
-        << file.path();
+  for (const auto& [name, seed] : baton::test::fuzz_seeds(BATON_FUZZ_SEEDS)) {
+    EXPECT_EQ(LLVMFuzzerTestOneInput(seed.data(), seed.size()), 0) << name;
     ++seeds;
   }
   EXPECT_GT(seeds, 0);

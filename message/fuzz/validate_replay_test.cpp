@@ -4,21 +4,18 @@
 
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <vector>
+
+#include "seeds_test_support.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 TEST(ValidateFuzzer, SurvivesItsSeedsAndTheirMutations) {
   std::mt19937 random(20260101);
   std::size_t seeds = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(BATON_FUZZ_SEEDS)) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::vector<std::uint8_t> seed{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    SCOPED_TRACE(entry.path().filename().string());
+  for (const auto& [name, seed] : baton::test::fuzz_seeds(BATON_FUZZ_SEEDS)) {
+    SCOPED_TRACE(name);
     LLVMFuzzerTestOneInput(seed.data(), seed.size());
     ++seeds;
     for (int i = 0; i < 1000; ++i) {

@@ -18,6 +18,7 @@
 #include "baton/link/link.hpp"
 #include "baton/transport/transport.hpp"
 #include "engine.hpp"
+#include "hosts.hpp"
 #include "inbound.hpp"
 #include "outbound.hpp"
 #include "plan.hpp"
@@ -46,8 +47,6 @@ class Carrier {
   std::uint16_t port() const;  ///< on which the link listens
 
  private:
-  class Hosts;
-  class WordsSource;
   /// What travels to one host.
   struct Out {
     std::string topic;

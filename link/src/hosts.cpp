@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hosts.hpp"
+
+#include <cstring>
+
+#include "inbound.hpp"
+
+namespace baton::link {
+namespace {
+
+using Level = Saying::Level;
+
+constexpr std::uint8_t kWordsTag[8] = {'b', 't', 'n', 'w', 'o', 'r', 'd', '1'};
+
+struct ArrivingWords final : Arriving {
+  explicit ArrivingWords(std::size_t size) : bytes(size) {
+    message = bytes.data();
+    size_bytes = size;
+  }
+  std::vector<std::byte> bytes;
+};
+
+}  // namespace
+
+WordsChunk::WordsChunk(const Gid& host, std::uint64_t sequence, const std::vector<std::byte>& words)
+    : memory(new std::byte[sizeof(memory::ChunkHeader) + words.size()]) {
+  memory::ChunkHeader header{};
+  header.magic = memory::kChunkMagic;
+  header.version = memory::kChunkVersion;
+  header.byte_order = memory::kNativeByteOrder;
+  header.size_bytes = static_cast<std::uint32_t>(words.size());
+  header.sequence = sequence;
+  std::memcpy(header.publisher_id, host.data(), host.size());
+  std::memcpy(header.type_hash, kWordsTag, sizeof kWordsTag);
+  std::memcpy(memory.get(), &header, sizeof header);
+  std::memcpy(memory.get() + sizeof header, words.data(), words.size());
+  bytes = memory.get();
+  size_bytes = sizeof header + words.size();
+}
+
+void Hosts::joined(const Gid& host) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    hosts_.emplace(host, std::nullopt);
+  }
+  changed_();
+}
+
+void Hosts::connected(const Gid& host, bool connected) {
+  std::string name;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = hosts_.find(host);
+    if (found == hosts_.end() || !found->second) return;
+    name = found->second->host_name;
+    // A second connection may take the place of the first.
+    if (connected ? lost_.erase(host) == 0 : !lost_.insert(host).second) return;
+  }
+  if (ends_.load(std::memory_order_relaxed)) return;
+  if (connected) {
+    saying_->say(Level::kInfo, Errc{}, "host " + name + " is connected again");
+  } else {
+    saying_->say(Level::kWarning, Errc{},
+                 "host " + name + " has ended its link, or is not reached; it is forgotten if that lasts for 20 s");
+  }
+}
+
+void Hosts::gone(const Gid& host) {
+  std::string name;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = hosts_.find(host);
+    if (found == hosts_.end()) return;
+    if (found->second) name = found->second->host_name;
+    hosts_.erase(found);
+    lost_.erase(host);
+  }
+  if (!name.empty() && !ends_.load(std::memory_order_relaxed))
+    saying_->say(Level::kWarning, Errc{}, "host " + name + " has left");
+  changed_();
+}
+
+std::unique_ptr<Arriving> Hosts::begin(const Gid&, const memory::ChunkHeader& header, std::size_t message_bytes) {
+  const Result<ArrivedHeader> arrived = read_header(header, message_bytes);
+  if (!arrived || message_bytes > kMaxWordsBytes || std::memcmp(header.type_hash, kWordsTag, sizeof kWordsTag) != 0) {
+    no_words();
+    return nullptr;
+  }
+  return std::make_unique<ArrivingWords>(message_bytes);
+}
+
+bool Hosts::deliver(const Gid& host, Arriving& arriving) {
+  Result<Words> words = decode(arriving.message, arriving.size_bytes);
+  if (!words || words->host != host) {
+    no_words();
+    return true;
+  }
+  bool first = false;
+  const std::string name = words->host_name;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = hosts_.find(host);
+    if (found == hosts_.end()) return true;
+    first = !found->second;
+    found->second = std::move(*words);
+  }
+  if (first) saying_->say(Level::kInfo, Errc{}, "host " + name + " is connected");
+  if (first && name == own_name_) {
+    saying_->say_rarely("names", Level::kWarning, Errc::already_exists,
+                        "another host has the name of this one, " + name + "; give one of them another: --host-name");
+  }
+  changed_();
+  return true;
+}
+
+std::set<Gid> Hosts::all() const {
+  std::set<Gid> out;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [host, words] : hosts_) out.insert(host);
+  return out;
+}
+
+std::vector<Words> Hosts::words() const {
+  std::vector<Words> out;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [host, words] : hosts_) {
+    if (words) out.push_back(*words);
+  }
+  return out;
+}
+
+void Hosts::no_words() {
+  saying_->say_rarely("words", Level::kError, Errc::protocol_violation, "another host says words that are none");
+}
+
+}  // namespace baton::link

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words come from other hosts: untrusted.
+#include "hosts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace baton::link {
+namespace {
+
+constexpr Gid kFar{1}, kOther{2};
+
+Words words_of(const Gid& host, const std::string& name) {
+  Words out;
+  out.host = host;
+  out.host_name = name;
+  return out;
+}
+
+class HostsOf : public ::testing::Test {
+ protected:
+  /// As the engine does: a place for what stands behind the header, then the whole.
+  bool arrives(const Gid& host, const Outgoing& chunk) {
+    memory::ChunkHeader header{};
+    std::memcpy(&header, chunk.bytes, sizeof header);
+    const std::size_t size = chunk.size_bytes - sizeof header;
+    std::unique_ptr<Arriving> arriving = hosts_.begin(host, header, size);
+    if (!arriving) return false;
+    std::memcpy(arriving->message, chunk.bytes + sizeof header, size);
+    return hosts_.deliver(host, *arriving);
+  }
+  bool arrives(const Gid& host, const Words& words) { return arrives(host, WordsChunk(words.host, 1, encode(words))); }
+  bool is_said(const std::string& text) const { return said_.find(text) != std::string::npos; }
+
+  std::string said_;
+  int changes_ = 0;
+  Hosts hosts_{"near", std::make_shared<Saying>([this](const transport::Diagnostic& said) { said_ += said.text; }),
+               [this] { ++changes_; }};
+};
+
+TEST_F(HostsOf, AHostIsKnownWhenItJoinsAndNamedWhenItsWordsCome) {
+  hosts_.joined(kFar);
+  EXPECT_EQ(hosts_.all(), std::set<Gid>{kFar});
+  EXPECT_TRUE(hosts_.words().empty());
+  EXPECT_TRUE(arrives(kFar, words_of(kFar, "far")));
+  ASSERT_EQ(hosts_.words().size(), 1U);
+  EXPECT_EQ(hosts_.words()[0].host_name, "far");
+  EXPECT_EQ(changes_, 2);
+  EXPECT_EQ(said_, "host far is connected");
+  EXPECT_TRUE(arrives(kFar, words_of(kFar, "far"))) << "said once";
+  hosts_.gone(kFar);
+  EXPECT_TRUE(hosts_.all().empty());
+  EXPECT_EQ(said_, "host far is connectedhost far has left");
+}
+
+TEST_F(HostsOf, WordsOfAnotherHostAndWhatIsNoWordsAreRefused) {
+  hosts_.joined(kFar);
+  EXPECT_TRUE(arrives(kFar, words_of(kOther, "other")));
+  EXPECT_TRUE(hosts_.words().empty());
+  EXPECT_TRUE(is_said("words that are none"));
+  struct NoWords : Outgoing {
+    explicit NoWords(const WordsChunk& chunk) : copy(chunk.bytes, chunk.bytes + chunk.size_bytes) {
+      bytes = copy.data();
+      size_bytes = copy.size();
+    }
+    std::vector<std::byte> copy;
+  };
+  const WordsChunk chunk(kFar, 1, encode(words_of(kFar, "far")));
+  NoWords another(chunk);
+  another.copy[offsetof(memory::ChunkHeader, type_hash)] = std::byte{0};
+  EXPECT_FALSE(arrives(kFar, another)) << "a message of a type";
+  NoWords cut(chunk);
+  --cut.size_bytes;
+  EXPECT_FALSE(arrives(kFar, cut));
+  EXPECT_TRUE(arrives(kOther, words_of(kOther, "other"))) << "it has left meanwhile";
+  EXPECT_TRUE(hosts_.words().empty());
+}
+
+TEST_F(HostsOf, ABrokenConnectionIsSaidOnceAndSoIsTheNextOne) {
+  hosts_.joined(kFar);
+  hosts_.connected(kFar, false);
+  EXPECT_EQ(said_, "") << "it has no name yet";
+  EXPECT_TRUE(arrives(kFar, words_of(kFar, "far")));
+  said_.clear();
+  hosts_.connected(kFar, true);  // a second connection beside the first
+  EXPECT_EQ(said_, "");
+  hosts_.connected(kFar, false);
+  hosts_.connected(kFar, false);
+  hosts_.connected(kFar, true);
+  EXPECT_EQ(said_,
+            "host far has ended its link, or is not reached; it is forgotten if that lasts for 20 shost far is "
+            "connected again");
+  said_.clear();
+  hosts_.end();
+  hosts_.connected(kFar, false);
+  hosts_.gone(kFar);
+  EXPECT_EQ(said_, "") << "this link ends, the other hosts have not";
+}
+
+TEST_F(HostsOf, AHostOfThisHostsNameIsSaid) {
+  hosts_.joined(kFar);
+  EXPECT_TRUE(arrives(kFar, words_of(kFar, "near")));
+  EXPECT_TRUE(is_said("another host has the name of this one, near"));
+}
+
+TEST(WordsSource, GivesTheNewestWordsOnce) {
+  WordsSource source;
+  std::shared_ptr<const Outgoing> chunk;
+  EXPECT_EQ(source.next(chunk), Source::Found::kNothing);
+  source.set(std::make_shared<WordsChunk>(kFar, 1, encode(words_of(kFar, "one"))));
+  const auto newest = std::make_shared<WordsChunk>(kFar, 2, encode(words_of(kFar, "two")));
+  source.set(newest);
+  EXPECT_FALSE(source.empty());
+  EXPECT_EQ(source.next(chunk), Source::Found::kChunk);
+  EXPECT_EQ(chunk, newest);
+  EXPECT_TRUE(source.empty());
+  EXPECT_EQ(source.next(chunk), Source::Found::kNothing);
+}
+
+}  // namespace
+}  // namespace baton::link

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ros2/outward.hpp"
+
+#include <algorithm>
+
+#include "plan.hpp"
+
+namespace baton::link::ros2 {
+namespace {
+
+using Level = Saying::Level;
+using transport::EndpointInfo;
+
+/// How long the last messages of a publisher that has ended may take.
+constexpr std::chrono::seconds kDeparture{30};
+/// A publisher of this topic tells them which DDS writer repeats the messages of which publisher (ros2-two-paths.md, section 6).
+constexpr const char* kWriterTopic = "/_baton/ros2_writer";
+
+}  // namespace
+
+Outward::~Outward() {
+  for (auto& [group, topic] : out_topics_) {
+    sender_.unsubscribe(topic.subscription);
+  }
+  for (auto& [gid, out] : outs_) sender_.remove(gid);
+}
+
+std::set<Gid> Outward::readers() const {
+  std::set<Gid> own;
+  for (const auto& [group, topic] : out_topics_) own.insert(topic.readers.begin(), topic.readers.end());
+  return own;
+}
+
+void Outward::add_writers(Nodes& nodes) const {
+  for (const auto& [gid, out] : outs_) nodes[node_name(out.node)].writers.push_back(out.writer->gid());
+}
+
+bool Outward::goes_out(const View& view, const EndpointInfo& end) const {
+  return end.is_writer && is_topic(end.topic) && view.relayed.count(end.gid) == 0 &&
+         view.contexts.count(prefix_of(end.gid)) == 0 && view.abroad.count(end.gid) == 0;
+}
+
+void Outward::open_out(const EndpointInfo& end, Clock::time_point now) {
+  std::shared_ptr<const RosType> type = types_.of(end);
+  if (!type) return;
+  DdsEnd opened;
+  opened.is_writer = true;
+  opened.topic = dds_topic(end.topic);
+  opened.type = dds_type(end.type_name);
+  opened.user_data = kHashKey + "=" + type->hash + ";" + kPublisherKey + "=" + hexadecimal(end.gid) + ";";
+  opened.qos = end.qos;
+  // A publisher in Baton never waits for a node of ROS 2.
+  opened.qos.history = History::kKeepLast;
+  Result<std::unique_ptr<DdsWriter>> writer = dds_.open_writer(opened);
+  if (!writer) {
+    saying_->say_rarely("ROS 2 writer " + end.topic, Level::kError, writer.error().code, writer.error().message);
+    return;  // at the next step it is tried again, which need not be soon
+  }
+  Out& out = outs_[end.gid];
+  out.writer = std::move(*writer);
+  out.type = type;
+  out.group = group_of(end.topic, *type, end.qos);
+  out.node = end.node;
+  out.depth = std::max(end.qos.depth, 1U);
+  out.since = now;
+  sender_.add(end.gid, end.topic, out.writer, type, out.depth);
+}
+
+/// Null: it failed, and was said.
+std::shared_ptr<transport::Writer> Outward::announce(const Gid& publisher, const Gid& dds_writer, const RosType& type) {
+  transport::Participant::WriterOptions options;
+  options.topic = kWriterTopic;
+  options.node = hexadecimal(publisher);
+  options.type = type.info;
+  options.qos = QoS(1);
+  options.gid = dds_writer;
+  Result<std::shared_ptr<transport::Writer>> announced = participant_->create_writer(options);
+  if (announced) return std::move(*announced);
+  saying_->say_rarely("ROS 2 announcement", Level::kError, announced.error().code, announced.error().message);
+  return nullptr;
+}
+
+/// The DDS writers of linked hosts, whose publishers the link has brought here.
+void Outward::announce_far(const View& view) {
+  std::map<Gid, const EndpointInfo*> publishers;
+  for (const EndpointInfo& end : view.here) {
+    if (end.is_writer && end.topic != kWriterTopic) publishers[end.gid] = &end;
+  }
+  std::set<Gid> wanted;
+  for (const DdsEnd& end : view.ends) {
+    if (!end.is_writer || view.linked.count(prefix_of(end.gid)) == 0 || view.contexts.empty()) continue;
+    const std::optional<Gid> publisher = gid_of(value(end.user_data, kPublisherKey));
+    const auto here = publisher ? publishers.find(*publisher) : publishers.end();
+    if (here == publishers.end()) continue;
+    wanted.insert(end.gid);
+    if (far_announced_.count(end.gid) != 0) continue;
+    const std::shared_ptr<const RosType> type = types_.of(*here->second);
+    std::shared_ptr<transport::Writer> announced = type ? announce(*publisher, end.gid, *type) : nullptr;
+    if (announced) far_announced_[end.gid] = std::move(announced);
+  }
+  for (auto at = far_announced_.begin(); at != far_announced_.end();)
+    at = wanted.count(at->first) != 0 ? std::next(at) : far_announced_.erase(at);
+}
+
+bool Outward::step(const View& view) {
+  bool again = false;
+  std::set<Gid> wanted;
+  for (const EndpointInfo& end : view.here) {
+    if (goes_out(view, end)) wanted.insert(end.gid);
+  }
+  for (auto at = outs_.begin(); at != outs_.end();) {
+    if (wanted.count(at->first) != 0) {
+      at->second.gone.reset();
+      ++at;
+    } else if (view.known.count(at->first) == 0 && !is_done(at->second, view.now)) {
+      again = true;
+      ++at;
+    } else {
+      sender_.remove(at->first);
+      at = outs_.erase(at);
+    }
+  }
+  for (const EndpointInfo& end : view.here) {
+    if (wanted.count(end.gid) != 0 && outs_.count(end.gid) == 0) open_out(end, view.now);
+  }
+
+  std::map<Group, Topic> topics;
+  for (auto& [gid, out] : outs_) {
+    const bool matched = is_wanted(view, out);
+    Topic& topic = topics[out.group];
+    topic.depth = std::max(topic.depth, out.depth);
+    ++topic.publishers;
+    topic.matched = topic.matched || matched;
+    topic.out = &out;
+    if (!out.ready && (matched || view.now - out.since >= kMatch)) {
+      sender_.set_ready(gid);
+      out.ready = true;
+    }
+    again = again || !out.ready;
+    if (!out.announced && !view.contexts.empty()) out.announced = announce(gid, out.writer->gid(), *out.type);
+    if (const std::string policy = out.writer->refused(); !policy.empty()) {
+      saying_->say_rarely("ROS 2 refused " + out.group.topic, Level::kWarning, Errc::incompatible_qos,
+                          "publisher of '" + out.group.topic + "' (node '" + out.node +
+                              "') is not connected to a ROS 2 subscription: " + policy + " is not compatible");
+    }
+  }
+  for (auto at = out_topics_.begin(); at != out_topics_.end();) {
+    const auto topic = topics.find(at->first);
+    if (topic != topics.end() && topic->second.matched) {
+      again = !deepen(at->first, *topic->second.out, at->second, depth_of(topic->second)) || again;
+      ++at;
+      continue;
+    }
+    sender_.unsubscribe(at->second.subscription);
+    at = out_topics_.erase(at);
+  }
+  for (const auto& [group, topic] : topics) {
+    if (topic.matched && out_topics_.count(group) == 0) again = !subscribe(group, *topic.out, depth_of(topic)) || again;
+  }
+  complain_of_readers(view, topics);
+  return again;
+}
+
+/// Whether the last messages of a publisher that has ended have been sent.
+bool Outward::is_done(Out& out, Clock::time_point now) {
+  const auto topic = out_topics_.find(out.group);
+  if (topic == out_topics_.end()) return true;
+  const std::uint64_t empty = sender_.times_empty(topic->second.subscription);
+  if (!out.gone) {
+    out.gone = now;
+    out.empty_before = empty;
+  }
+  return (out.ready && empty > out.empty_before) || now - *out.gone >= kDeparture;
+}
+
+/// KEEP_LAST is over all publishers of a subscription; here each publisher is to have its own history. In powers of two, because another
+/// depth needs another reader.
+std::uint32_t Outward::depth_of(const Topic& topic) {
+  std::uint32_t histories = 1;
+  while (histories < topic.publishers) histories *= 2;
+  return std::min<std::uint32_t>(topic.depth, 65536U / histories) * histories;
+}
+
+/// Whether a reader of ROS 2 is matched that gets the messages by no other way.
+bool Outward::is_wanted(const View& view, const Out& out) const {
+  const std::vector<Gid> matched = out.writer->matched();
+  return std::any_of(matched.begin(), matched.end(), [&](const Gid& reader) {
+    return view.known.count(reader) == 0 && view.linked.count(prefix_of(reader)) == 0 &&
+           misfits_.count({out.group, reader}) == 0;
+  });
+}
+
+/// Null: it failed, and was said.
+std::shared_ptr<transport::Reader> Outward::make_reader(const Group& group, const Out& out, std::uint32_t depth) {
+  transport::Participant::ReaderOptions options;
+  options.topic = group.topic;
+  options.node = kOwnNode;
+  options.type = out.type->info;
+  options.qos = QoS(depth).hold(1);
+  options.qos.reliability = group.reliability;
+  options.qos.durability = group.durability;
+  Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);
+  if (reader) return std::move(*reader);
+  saying_->say_rarely("ROS 2 subscription " + group.topic, Level::kError, reader.error().code, reader.error().message);
+  return nullptr;
+}
+
+bool Outward::subscribe(const Group& group, const Out& out, std::uint32_t depth) {
+  const std::shared_ptr<transport::Reader> reader = make_reader(group, out, depth);
+  Sender::Subscription subscription = reader ? sender_.subscribe(reader) : nullptr;
+  if (!subscription) return false;
+  out_topics_[group] = {std::move(subscription), depth, {reader->gid()}};
+  return true;
+}
+
+/// False: not yet; the reader before must be done with first.
+bool Outward::deepen(const Group& group, const Out& out, OutTopic& topic, std::uint32_t depth) {
+  if (depth <= topic.depth) return true;
+  if (sender_.is_replacing(topic.subscription)) return false;
+  const std::shared_ptr<transport::Reader> reader = make_reader(group, out, depth);
+  if (!reader || !sender_.replace(topic.subscription, reader)) return false;
+  topic.readers.insert(reader->gid());
+  topic.depth = depth;
+  return true;
+}
+
+/// Of readers whose types differ. DDS does not match other names; it matches other definitions of one name, as all of ROS 2 does.
+void Outward::complain_of_readers(const View& view, const std::map<Group, Topic>& topics) {
+  std::set<std::pair<Group, Gid>> misfits;
+  std::map<std::string, std::vector<const Out*>> by_topic;
+  for (const auto& [group, topic] : topics) by_topic[dds_topic(group.topic)].push_back(topic.out);
+  for (const DdsEnd& end : view.ends) {
+    if (end.is_writer) continue;
+    const auto found = by_topic.find(end.topic);
+    if (found == by_topic.end()) continue;
+    for (const Out* out : found->second) {
+      const std::string why = difference(*out->type, end);
+      if (why.empty()) continue;
+      if (end.type == dds_type(out->type->info.name)) misfits.insert({out->group, end.gid});
+      view.complaints.insert("publisher of '" + out->group.topic + "' (node '" + out->node +
+                             "') is not connected to the subscription of ROS 2 node '" + view.node_of(end.gid) +
+                             "': the publisher has type " + why);
+    }
+  }
+  misfits_ = std::move(misfits);
+}
+
+}  // namespace baton::link::ros2

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// From Baton to ROS 2: a local publisher has a DDS writer of its own, so that ROS 2 sees its node, its quality of service and its history.
+// The topic is subscribed in Baton while a reader is matched that Baton does not serve itself.
+// Thread rules: one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "ros2/dds.hpp"
+#include "ros2/nodes.hpp"
+#include "ros2/ros_types.hpp"
+#include "ros2/sender.hpp"
+#include "ros2/view.hpp"
+
+namespace baton::link::ros2 {
+
+class Outward {
+ public:
+  Outward(std::shared_ptr<transport::Participant> participant, std::shared_ptr<Saying> saying, RosTypes& types,
+          Dds& dds)
+      : participant_(std::move(participant)), saying_(std::move(saying)), types_(types), dds_(dds), sender_(saying_) {}
+  ~Outward();
+  Result<void> start() { return sender_.start(); }
+  /// The DDS writers of linked hosts, whose publishers the link has brought here.
+  void announce_far(const View& view);
+  /// True if something is still being connected: call again soon.
+  bool step(const View& view);
+  /// The link's own subscriptions in Baton.
+  std::set<Gid> readers() const;
+  /// Adds the DDS writers to the nodes that they stand for.
+  void add_writers(Nodes& nodes) const;
+
+ private:
+  struct Out {
+    std::shared_ptr<DdsWriter> writer;
+    std::shared_ptr<transport::Writer> announced;  ///< to rmw_baton_cpp, where there is any
+    std::shared_ptr<const RosType> type;
+    Group group;
+    std::string node;
+    std::uint32_t depth = 1;
+    Clock::time_point since;
+    bool ready = false;
+    std::optional<Clock::time_point> gone;  ///< when its publisher ended; its last messages are still to be sent
+    std::uint64_t empty_before = 0;         ///< Sender::times_empty() then
+  };
+  struct OutTopic {
+    Sender::Subscription subscription;
+    std::uint32_t depth = 0;
+    std::set<Gid> readers;  ///< all that it has had
+  };
+  /// The publishers of one group.
+  struct Topic {
+    std::uint32_t depth = 0, publishers = 0;
+    bool matched = false;
+    const Out* out = nullptr;
+  };
+  bool goes_out(const View& view, const transport::EndpointInfo& end) const;
+  void open_out(const transport::EndpointInfo& end, Clock::time_point now);
+  std::shared_ptr<transport::Writer> announce(const Gid& publisher, const Gid& dds_writer, const RosType& type);
+  bool is_done(Out& out, Clock::time_point now);
+  static std::uint32_t depth_of(const Topic& topic);
+  bool is_wanted(const View& view, const Out& out) const;
+  std::shared_ptr<transport::Reader> make_reader(const Group& group, const Out& out, std::uint32_t depth);
+  bool subscribe(const Group& group, const Out& out, std::uint32_t depth);
+  bool deepen(const Group& group, const Out& out, OutTopic& topic, std::uint32_t depth);
+  void complain_of_readers(const View& view, const std::map<Group, Topic>& topics);
+
+  const std::shared_ptr<transport::Participant> participant_;
+  const std::shared_ptr<Saying> saying_;
+  RosTypes& types_;
+  Dds& dds_;
+  std::set<std::pair<Group, Gid>> misfits_;                          // readers with another definition of a type
+  std::map<Gid, Out> outs_;                                          // by publisher
+  std::map<Gid, std::shared_ptr<transport::Writer>> far_announced_;  // by DDS writer, of linked hosts
+  std::map<Group, OutTopic> out_topics_;
+  Sender sender_;  // ends before the writers
+};
+
+}  // namespace baton::link::ros2

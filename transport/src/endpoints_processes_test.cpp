@@ -52,6 +52,36 @@ TEST(EndpointsProcesses, OneWriterOneReader) {
   EXPECT_TRUE(matched(*reader, 0));
 }
 
+TEST(EndpointsProcesses, ATypeThatWasAskedForIsThereOnceTheGraphHasChanged) {
+  TestDomain domain;
+  Child stopped([&](Child& self) {
+    const auto participant = domain.join();
+    const auto writer = make_writer(*participant, "t");
+    self.hear();
+  });
+  const auto participant = domain.join();
+  ASSERT_TRUE(eventually([&] { return participant->endpoints().size() == 1; }));
+  stopped.stop();
+  const Gid writer = participant->endpoints()[0].gid;
+  EXPECT_EQ(participant->type_of(writer, 0ns).error().code, Errc::timed_out);
+  EXPECT_EQ(participant->type_of(writer, 1ms).error().code, Errc::timed_out);
+  std::uint64_t version = participant->graph_version();
+  stopped.kill(SIGCONT);
+  for (Result<TypeInfo> type = participant->type_of(writer, 0ns);; type = participant->type_of(writer, 0ns)) {
+    if (type) {
+      EXPECT_EQ(type->definition, number_type().definition);
+      break;
+    }
+    ASSERT_EQ(type.error().code, Errc::timed_out);
+    version = participant->wait_graph_change(version, kPatience).or_throw();
+  }
+  EXPECT_TRUE(participant->type_of(writer, kPatience)) << "asked anew";
+  stopped.kill();
+  stopped.wait();
+  EXPECT_TRUE(eventually([&] { return participant->endpoints().empty(); }));
+  EXPECT_EQ(participant->type_of(writer, 0ns).error().code, Errc::not_found);
+}
+
 TEST(EndpointsProcesses, AHundredThousandPingPongsLoseNoWakeUp) {
   TestDomain domain;
   constexpr std::uint64_t kRounds = 100000;

@@ -9,36 +9,19 @@
 #include <string>
 #include <vector>
 
-#include "endpoint_test_support.hpp"
-#include "stream/loopback_test_support.hpp"
+#include "host_test_support.hpp"
 
 namespace baton::link {
 namespace {
 
 using transport::test::eventually;
 
-transport::TypeInfo text_type() {
-  transport::TypeInfo type;
-  type.name = "a/Text";
-  type.hash.fill(5);
-  type.definition = "message a/Text\nstring data\n";
-  type.skeleton_bytes = 8;
-  return type;
-}
-
 /// A host whose program reads the link's state whenever the link says something.
 class Host {
  public:
   explicit Host(const std::string& name, std::vector<std::string> peers = {})
       : port(free_port()), participant(domain_.join()) {
-    Options options;
-    options.domain = 0;
-    options.runtime_directory = domain_.path();
-    options.peers = std::move(peers);
-    options.interface = "127.0.0.1";
-    options.port = port;
-    options.multicast = false;
-    options.host_name = name;
+    Options options = options_of(domain_, name, port, std::move(peers));
     options.on_diagnostic = [this](const transport::Diagnostic& diagnostic) { answer(diagnostic.text); };
     link_ = std::move(Link::start(options)).or_throw();
     started_ = link_.get();
@@ -90,12 +73,7 @@ TEST(Link, ACallbackForDiagnosticsMayReadTheState) {
 TEST(Link, DiagnosticsThatComeBeforeTheEndAreSaidBeforeIt) {
   std::atomic<int> said{0};
   transport::test::TestDomain domain;
-  Options options;
-  options.domain = 0;
-  options.runtime_directory = domain.path();
-  options.interface = "127.0.0.1";
-  options.port = free_port();
-  options.multicast = false;
+  Options options = options_of(domain, "alone", free_port());
   options.on_diagnostic = [&](const transport::Diagnostic&) { ++said; };
   ASSERT_TRUE(Link::start(options));  // ends at once
   EXPECT_GT(said, 0) << "it says on which port it listens";

@@ -128,18 +128,18 @@ ANSWER_S = 1.0  # that each process has to answer
 
 
 def settle(node: Any, limit: float = 2.0) -> None:
-    """Waits until everybody who has a name in the domain has been met and heard, and the graph has been the same for a moment. At most
-    so many looks as `limit` seconds have: a machine that stands still gives the others no time either."""
-    before, same, heard = None, 0, None
+    """Waits until each process with a name in the domain has been met and has answered, and the graph has stayed the same for four looks.
+    It counts looks, as many as fit into `limit` seconds: while the machine stands still, the other processes have no time either."""
+    before, same, heard = None, 0, []
     for _ in range(round(limit / LOOK_S)):
         now = sorted((e.gid, e.topic) for e in node.endpoints()), sorted(node.nodes())
         same = same + 1 if now == before and node._unmet() == 0 else 0
         if same >= 4:
-            if now == heard:
+            if now in heard or len(heard) == 2:  # where the graph never rests, and a process never answers
                 return
             # A process that has been met may not have had its turn to say what it has. Its answer comes behind that.
             node.holdings(ANSWER_S)
-            heard = now
+            heard.append(now)
             continue
         before = now
         time.sleep(LOOK_S)

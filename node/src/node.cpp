@@ -221,8 +221,7 @@ std::shared_ptr<detail::PublisherCore> Node::publisher_at(const std::string& nam
   auto writer =
       core_->participant->create_writer({name, core_->names.in_graph(), detail::type_info(type), qos, options})
           .or_throw();
-  return std::allocate_shared<detail::PublisherCore>(os::HotAllocator<detail::PublisherCore>(), std::move(writer),
-                                                     name);
+  return os::make_hot_shared<detail::PublisherCore>(std::move(writer), name);
 }
 
 std::shared_ptr<transport::Reader> Node::reader_at(const std::string& name, const message::Type& type, const QoS& qos) {
@@ -232,7 +231,7 @@ std::shared_ptr<transport::Reader> Node::reader_at(const std::string& name, cons
   options.type = detail::type_info(type);
   options.qos = qos;
   options.validate = detail::validate_sample;
-  options.validate_context = std::allocate_shared<message::Validation>(os::HotAllocator<message::Validation>(), type);
+  options.validate_context = os::make_hot_shared<message::Validation>(type);
   return core_->participant->create_reader(options).or_throw();
 }
 

@@ -76,7 +76,7 @@ int Small::g_destroyed = 0;
 TEST(HotMemory, ObjectsArraysAndContainersComeFromIt) {
   {
     auto object = std::make_unique<Small>(7);
-    auto shared = std::allocate_shared<Small>(baton::os::HotAllocator<Small>(), 8);
+    auto shared = baton::os::make_hot_shared<Small>(8);
     baton::os::HotVector<int> numbers;
     for (int i = 0; i < 5000; ++i) numbers.push_back(i);  // grows beyond a page
     EXPECT_EQ(object->value + shared->value, 15);

@@ -38,7 +38,7 @@ Result<EventLine> EventPages::allocate() {
   if (!out.page_) {
     Result<os::CreatedSegment> created = os::create_segment("baton-events", kEventPageBytes, os::Writers::kOnlyCreator);
     if (!created) return created.error();
-    auto page = std::allocate_shared<EventPage>(os::HotAllocator<EventPage>());
+    auto page = os::make_hot_shared<EventPage>();
     page->mapping = std::move(created->mapping);
     page->fd = std::make_shared<const os::UniqueFd>(os::move_high(std::move(created->fd)));
     pages_.push_back(page);

@@ -321,7 +321,7 @@ Result<std::shared_ptr<Writer>> Participant::Impl::create_writer(std::shared_ptr
     Result<std::shared_ptr<Writer::Impl>> writer = Writer::Impl::create(std::move(self), options, gid);
     if (!writer) return writer.error();
     const std::shared_ptr<Writer::Impl> impl = *writer;
-    auto handle = std::allocate_shared<Writer>(os::HotAllocator<Writer>(), impl);
+    auto handle = os::make_hot_shared<Writer>(impl);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (Result<void> known = announce_own(writers_, impl); !known) return known.error();
@@ -346,8 +346,8 @@ Result<std::shared_ptr<Reader>> Participant::Impl::create_reader(std::shared_ptr
       Result<Gid> gid = gid_for(options.gid);
       if (!gid) return gid.error();
       lock.unlock();
-      impl = std::allocate_shared<Reader::Impl>(os::HotAllocator<Reader::Impl>(), std::move(self), options, *gid);
-      handle = std::allocate_shared<Reader>(os::HotAllocator<Reader>(), impl);
+      impl = os::make_hot_shared<Reader::Impl>(std::move(self), options, *gid);
+      handle = os::make_hot_shared<Reader>(impl);
       lock.lock();
       Result<void> known = announce_own(readers_, impl);
       lock.unlock();  // the handle is destroyed without the lock

@@ -188,7 +188,7 @@ Result<void> WaitSet::Impl::rebuild() {
   }
 }
 
-WaitSet::WaitSet() : impl_(std::allocate_shared<Impl>(os::HotAllocator<Impl>())) {}
+WaitSet::WaitSet() : impl_(os::make_hot_shared<Impl>()) {}
 
 WaitSet::~WaitSet() {
   if (impl_->generation != os::fork_generation()) return;

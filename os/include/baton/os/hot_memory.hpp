@@ -9,7 +9,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace baton::os {
@@ -21,7 +23,7 @@ void hot_free(void* block, std::size_t bytes) noexcept;
 /// From now on every block comes from operator new, which tests replace. Before the first block; with AddressSanitizer it is so.
 void keep_hot_memory_plain() noexcept;
 
-/// Base of a class whose objects lie in hot memory, however they are made but by std::make_shared (HotAllocator).
+/// Base of a class whose objects lie in hot memory, however they are made, but for std::make_shared: make_hot_shared().
 struct Hot {
   static void* operator new(std::size_t bytes) { return hot_allocate(bytes); }
   static void* operator new[](std::size_t bytes) { return hot_allocate(bytes); }
@@ -56,5 +58,11 @@ struct HotAllocator {
 
 template <class T>
 using HotVector = std::vector<T, HotAllocator<T>>;
+
+/// As std::make_shared, with the object and its counts in hot memory.
+template <class T, class... Arguments>
+std::shared_ptr<T> make_hot_shared(Arguments&&... arguments) {
+  return std::allocate_shared<T>(HotAllocator<T>(), std::forward<Arguments>(arguments)...);
+}
 
 }  // namespace baton::os

@@ -170,7 +170,8 @@ struct ReaderConnection : os::Hot {
       0};                                             ///< message_waits() was first called since the last take; 0: not
   mutable std::atomic<bool> waiting_reported{false};  ///< since the last take
   os::HotVector<std::unique_ptr<SegmentUse>> segments;
-  Charge charge;  ///< the connection's cost for this process, on the peer's account
+  Charge charge;                             ///< the connection's cost for this process, on the peer's account
+  std::unique_ptr<const EndpointInfo> info;  ///< the writer as the graph knew it
 
   SegmentUse* find_segment(std::uint32_t index) noexcept {
     for (const auto& use : segments) {

@@ -73,6 +73,7 @@ void Reader::expel(const Gid& publisher, const std::string& what) noexcept { imp
 bool Reader::awaits_memory(const Gid& publisher) const { return impl_->awaits_memory(publisher); }
 [[gnu::hot]] std::uint32_t Reader::matched() const { return impl_->matched(); }
 std::map<Gid, bool> Reader::publishers() const { return impl_->publishers(); }
+std::vector<EndpointInfo> Reader::gone_publishers() const { return impl_->gone_publishers(); }
 void Reader::stop_matching() noexcept { impl_->stop_matching(); }
 [[gnu::hot]] Statuses Reader::statuses() const { return impl_->statuses(); }
 [[gnu::hot]] std::int64_t Reader::newest_ns() const { return impl_->newest_ns(); }

@@ -132,6 +132,30 @@ TEST(Endpoints, AReaderThatMatchesNoMoreKeepsItsPublishersAndGetsNoOthers) {
   EXPECT_TRUE(eventually([&] { return reader->publishers().empty(); }));
 }
 
+TEST(Endpoints, AReaderNamesThePublishersThatAreGoneUntilTheirMessagesAreTaken) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  auto silent = make_writer(*participant, "t"), first = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*reader, 2));
+  const Gid gid = first->gid();
+  publish(*first, 1).or_throw();
+  ASSERT_TRUE(eventually([&] { return static_cast<bool>(reader->take_from(gid).or_throw()); })) << "with its segment";
+  publish(*first, 2).or_throw();
+  EXPECT_TRUE(reader->gone_publishers().empty());
+  silent.reset();
+  first.reset();
+  ASSERT_TRUE(matched(*reader, 0));
+  const std::vector<EndpointInfo> gone = reader->gone_publishers();
+  ASSERT_EQ(gone.size(), 1U);
+  EXPECT_EQ(gone[0].gid, gid);
+  EXPECT_EQ(gone[0].topic, "t");
+  EXPECT_TRUE(gone[0].is_writer);
+  EXPECT_EQ(gone[0].local_pid, ::getpid());
+  EXPECT_EQ(value_of(reader->take_from(gid).or_throw()), 2U);
+  EXPECT_TRUE(reader->gone_publishers().empty());
+}
+
 TEST(Endpoints, WhoTakesFromOneWriterLeavesTheMessagesOfTheOthers) {
   TestDomain domain;
   const auto participant = domain.join();

@@ -167,7 +167,7 @@ void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader
   try {
     Result<Charge> charge = budgets_.charge(writer.peer(), Keep::kConnections, reader->connection_bytes());
     if (charge) {
-      begun = reader->begin_attach(writer.peer(), writer.gid, *writer.qos, std::move(*charge));
+      begun = reader->begin_attach(info_of(writer, pids_of(writer.peer())), std::move(*charge));
     } else {
       // Waiting does not raise the limit on memory kept for one process.
       later = false;

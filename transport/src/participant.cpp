@@ -427,6 +427,21 @@ void Participant::Impl::remove_node(const std::string& name) {
   graph_changed();
 }
 
+EndpointInfo Participant::Impl::info_of(const EndpointRecord& record, const Pids& pids) {
+  EndpointInfo info;
+  info.gid = record.gid;
+  info.is_writer = record.is_writer;
+  info.topic = *record.topic->name;
+  info.type_name = record.type->name;
+  info.type_hash = record.type->hash;
+  info.node = *record.node;
+  info.qos = *record.qos;
+  info.pid = pids.shown;
+  info.local_pid = pids.local;
+  info.connection = record.peer();
+  return info;
+}
+
 std::vector<EndpointInfo> Participant::Impl::endpoints() const {
   std::vector<EndpointInfo> out;
   if (!usable()) return out;
@@ -437,19 +452,8 @@ std::vector<EndpointInfo> Participant::Impl::endpoints() const {
     // In portions: the background thread must not wait until all are copied.
     const std::lock_guard<std::mutex> lock(mutex_);
     more = graph_.visit_endpoints(last, kCopiedAtOnce, [&](const EndpointRecord& record) {
-      EndpointInfo info;
-      info.gid = record.gid;
-      info.is_writer = record.is_writer;
-      info.topic = *record.topic->name;
-      info.type_name = record.type->name;
-      info.type_hash = record.type->hash;
-      info.node = *record.node;
-      info.qos = *record.qos;
       if (record.peer() != peer) pids = pids_of(peer = record.peer());
-      info.pid = pids.shown;
-      info.local_pid = pids.local;
-      info.connection = record.peer();
-      out.push_back(std::move(info));
+      out.push_back(info_of(record, pids));
     });
   }
   return out;

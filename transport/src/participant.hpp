@@ -138,6 +138,7 @@ class Participant::Impl final : private HubHandler {
   enum class Reporting : std::uint8_t { kNo, kYes, kLast };
   Reporting may_report(PeerId peer) noexcept;
   Pids pids_of(PeerId peer) const;
+  static EndpointInfo info_of(const EndpointRecord& record, const Pids& pids);
   template <class Endpoint>
   using Endpoints = std::map<Gid, std::shared_ptr<Endpoint>>;
 

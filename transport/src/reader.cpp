@@ -410,6 +410,19 @@ std::map<Gid, bool> Reader::Impl::publishers() const {
   return out;
 }
 
+std::vector<EndpointInfo> Reader::Impl::gone_publishers() const {
+  std::vector<EndpointInfo> out;
+  if (forked()) return out;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  for (const ConnectionRef& ref : connections_) {
+    if (ref->state.load(std::memory_order_relaxed) == ReaderConnection::State::kOrphaned &&
+        ref->channel->queue().ready()) {
+      out.push_back(*ref->info);
+    }
+  }
+  return out;
+}
+
 void Reader::Impl::stop_matching() noexcept {
   if (forked()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);

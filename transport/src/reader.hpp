@@ -36,6 +36,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool awaits_memory(const Gid& publisher) const;
   std::uint32_t matched() const;
   std::map<Gid, bool> publishers() const;
+  std::vector<EndpointInfo> gone_publishers() const;
   void stop_matching() noexcept;
   void expel(const Gid& publisher, const std::string& what) noexcept;
   Statuses statuses() const;
@@ -66,7 +67,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool forked() const noexcept { return generation_ != os::fork_generation(); }
   AnnounceFrame announcement() const;
   /// If it throws std::bad_alloc, there is no connection.
-  Result<void> begin_attach(PeerId peer, const Gid& writer, const QoS& offered, Charge charge = {});
+  Result<void> begin_attach(EndpointInfo writer, Charge charge = {});
   /// The cost of a connection for this process.
   std::size_t connection_bytes() const noexcept;
   /// Errors are the publisher's fault.

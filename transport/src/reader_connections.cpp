@@ -33,7 +33,9 @@ std::size_t Reader::Impl::connection_bytes() const noexcept {
   return kOverhead + os::round_to_pages(Layout::bytes(Layout::entries_for(options_.qos.depth, options_.qos.held)));
 }
 
-Result<void> Reader::Impl::begin_attach(PeerId peer, const Gid& writer, const QoS& offered, Charge charge) {
+Result<void> Reader::Impl::begin_attach(EndpointInfo info, Charge charge) {
+  const PeerId peer = info.connection;
+  const Gid writer = info.gid;
   {
     const std::lock_guard<os::PiMutex> lock(mutex_);
     if (closed_ || !matches_ || find(writer) != nullptr) return {};
@@ -46,11 +48,12 @@ Result<void> Reader::Impl::begin_attach(PeerId peer, const Gid& writer, const Qo
   ConnectionRef connection = ConnectionRef::adopt(new ReaderConnection);
   connection->peer = peer;
   connection->writer = writer;
-  connection->offered = offered;
+  connection->offered = info.qos;
   connection->owner = weak_from_this();
   connection->claim = participant_->claim(peer);
   connection->process = participant_->process_of(peer);
   connection->charge = std::move(charge);
+  connection->info = std::make_unique<const EndpointInfo>(std::move(info));
   AttachFrame frame;
   frame.writer = writer;
   frame.reader = gid_;

@@ -12,7 +12,7 @@ namespace baton::ros1::detail {
 using transport::Gid;
 using transport::TakenSample;
 
-void Arrivals::set_writers(const std::map<Gid, Process>& alive) {
+void Arrivals::set_writers(const std::map<Gid, Process>& alive, const std::map<Gid, Process>& gone) {
   for (auto each = writers_.begin(); writers_.size() > kMostWriters && each != writers_.end();) {
     each = alive.count(each->first) != 0 ? std::next(each) : writers_.erase(each);
   }
@@ -24,6 +24,11 @@ void Arrivals::set_writers(const std::map<Gid, Process>& alive) {
     writer.process = process;
     writer.standing = Writer::Standing::kThere;
     writer.unlinked.reset();
+  }
+  for (const auto& [gid, process] : gone) {
+    const auto [found, is_new] = writers_.try_emplace(gid);
+    if (is_new) found->second.process = process;
+    if (is_new || found->second.standing == Writer::Standing::kEmpty) found->second.standing = Writer::Standing::kGone;
   }
 }
 

@@ -48,8 +48,9 @@ class Arrivals {
   Arrivals(std::shared_ptr<transport::Reader> reader, const Md5& type, std::size_t most_waiting)
       : reader_(std::move(reader)), type_(type), most_waiting_(most_waiting) {}
 
-  /// The process of each publisher of the topic in Baton's graph.
-  void set_writers(const std::map<transport::Gid, Process>& alive);
+  /// The process of each publisher of the topic in Baton's graph, and of those that are gone and have left messages: some came and
+  /// went between two calls.
+  void set_writers(const std::map<transport::Gid, Process>& alive, const std::map<transport::Gid, Process>& gone = {});
 
   void arrive(const ArrivedHandlePtr& handle);
 

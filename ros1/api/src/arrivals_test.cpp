@@ -325,6 +325,32 @@ TEST_F(ArrivalsTest, MessagesWhoseHandlesADeadPublisherDidNotSendAreDeliveredAnd
   EXPECT_FALSE(arrivals_->may_be_left());
 }
 
+TEST_F(ArrivalsTest, MessagesOfAPublisherThatCameAndWentUnseenAreDeliveredAndPinNothing) {
+  auto unseen = add_writer();
+  ASSERT_TRUE(eventually([&] { return reader_->matched() == 3; }));
+  publish(*unseen, 3);
+  ASSERT_TRUE(eventually([&] { return static_cast<bool>(reader_->take_from(unseen->gid()).or_throw()); }));
+  publish(*unseen, 1);
+  publish(*unseen, 2);
+  unseen.reset();
+  ASSERT_TRUE(eventually([&] { return reader_->matched() == 2; }));
+  const auto look = [&] {
+    std::map<Gid, Process> gone;
+    for (const transport::EndpointInfo& each : reader_->gone_publishers()) gone[each.gid] = process_of(each);
+    arrivals_->set_writers({{first_->gid(), {"/one", 0}}, {second_->gid(), {"/two", 0}}}, gone);
+    return gone.size();
+  };
+  EXPECT_EQ(look(), 1U);
+  EXPECT_TRUE(arrivals_->may_be_left());
+  std::vector<TakenSample> left;
+  EXPECT_TRUE(eventually([&] { return !(left = arrivals_->left_behind()).empty(); }));
+  ASSERT_EQ(left.size(), 2U);
+  EXPECT_EQ(value_of(left[0]), 1U);
+  EXPECT_EQ(value_of(left[1]), 2U);
+  EXPECT_FALSE(arrivals_->may_be_left());
+  EXPECT_EQ(look(), 0U);
+}
+
 TEST_F(ArrivalsTest, AMessageThatWasTakenBeforeItsHandleIsReleasedWhenTheConnectionIsGone) {
   arrive(first_->gid(), "/one", 1);
   for (std::uint64_t i = 1; i <= 6; ++i) publish(*first_, i);  // 1 and 2 are overwritten

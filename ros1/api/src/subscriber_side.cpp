@@ -191,11 +191,12 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     const std::uint64_t now = node->participant()->graph_version();
     if (now == writers_seen) return;
     writers_seen = now;
-    std::map<Gid, Process> alive;
+    std::map<Gid, Process> alive, gone;
     for (const transport::EndpointInfo& end : node->endpoints()) {
       if (end.is_writer && end.topic == topic) alive[end.gid] = process_of(end);
     }
-    arrivals.set_writers(alive);
+    for (const transport::EndpointInfo& end : reader->gone_publishers()) gone[end.gid] = process_of(end);
+    arrivals.set_writers(alive, gone);
   }
   /// Whether a publisher that Baton knows sends no handles.
   bool some_send_no_handles() const {
@@ -289,9 +290,10 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     std::unique_lock<std::mutex> lock(mutex);
     while (!ended) {
       lock.unlock();
+      const bool looks = mode == Mode::kTzc && graph_changed.exchange(false);  // a turn finds out what has come or gone
       if (mode == Mode::kLotros) {
         pulls = true;
-      } else if (graph_changed.exchange(false) || some_are_left) {
+      } else if (looks || some_are_left) {
         const bool needed = some_send_no_handles();
         some_are_left = !needed && pulls && reader->has_data();
         pulls = needed || some_are_left;
@@ -301,14 +303,14 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       if (!pulls && added) waits.remove(reader);
       added = pulls;
       // A late message has nobody to wait for it while the reader is not pulled, nor has what a dead publisher left.
-      const std::chrono::nanoseconds patience(look_again_ns.load());
+      const std::chrono::nanoseconds patience(looks ? 0 : look_again_ns.load());
       const Result<bool> ready = joined ? waits.wait(patience) : joined.error();
       lock.lock();
       if (!ready) {
         ROS_ERROR("baton: %s gets no messages any more: %s", topic.c_str(), ready.error().message.c_str());
         return;
       }
-      if (ended || (look_again_ns == kInfinite.count() && !(pulls && reader->has_data()))) continue;
+      if (ended || (!looks && look_again_ns == kInfinite.count() && !(pulls && reader->has_data()))) continue;
       turn_given = true;
       lock.unlock();
       BATON_CRASH_POINT("ros1.api.turn");
@@ -438,7 +440,6 @@ SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic
       const auto alive = weak.lock();
       if (!alive || event != transport::Event::kMatched) return;
       alive->graph_changed = true;
-      alive->look_again_ns = 0;
       alive->waits.wake();
     });
   }

@@ -348,6 +348,9 @@ class Reader {
   std::uint32_t matched() const;
   /// Its publishers; false: of these, it is still connecting to this one. Thread-safe.
   std::map<Gid, bool> publishers() const;
+  /// Publishers that are gone, or whose process was disconnected, and of which messages wait here, as the graph knew them: for a caller
+  /// of take_from(), which has to know whom to ask. Thread-safe.
+  std::vector<EndpointInfo> gone_publishers() const;
   /// From now on connects to no further publisher, and to none of its own again. For a caller that replaces this reader by
   /// another one and must know when it has all publishers of this one. Thread-safe.
   void stop_matching() noexcept;

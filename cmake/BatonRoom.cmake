@@ -18,7 +18,8 @@
 #
 # makes one more gtest executable (slow or multi-process tests are kept apart so that the unit tests stay quick);
 # LABELS default to "unit". Tests labelled "unit" also run under TSan and under qemu-user: a test that forks and
-# execs, counts system calls or measures anything wears another label ("process", "count", "measure"). "pure" says that
+# execs, counts system calls or measures anything wears another label ("process", "count", "measure"); "house" is
+# where no code of the build runs: what the compiler refuses, the order of the rooms. "pure" says that
 # everything happens in one thread: under qemu-user, but not under TSan. The targets unit_tests and pure_tests build them.
 #
 #   baton_fuzzer(<name> SOURCES <file>... [DEPENDS <x>...] [SEEDS <dir>])
@@ -72,9 +73,9 @@ function(baton_exports target name)
 endfunction()
 
 # Calls inside a library are direct, others go without a stub, and each function can be placed: fewer cache lines for a process that
-# wakes up cold.
+# wakes up cold. Static libraries are compiled alike: the compiler cache has them already, and a program can drop what it does not use.
 function(baton_few_pages target)
-  if(BUILD_SHARED_LIBS AND NOT BATON_SANITIZE AND NOT BATON_FUZZ AND NOT BATON_COVERAGE)
+  if(NOT BATON_SANITIZE AND NOT BATON_FUZZ AND NOT BATON_COVERAGE)
     target_compile_options(${target} PRIVATE -fno-semantic-interposition -fno-plt -ffunction-sections)
   endif()
 endfunction()

@@ -31,6 +31,8 @@ _SYSGOOD = 1  # PTRACE_O_TRACESYSGOOD: stops at system calls are SIGTRAP | 0x80
 _EXITKILL = 0x100000  # PTRACE_O_EXITKILL: a program with a breakpoint in it does not outlive this process
 _XSTATE = 0x202  # NT_X86_XSTATE
 _WALL = 0x40000000
+_NO_CALL = 2**64 - 1  # orig_rax outside of a system call
+_CALL_BYTES = 2  # of the instruction syscall
 _AT_ENTRY = 9
 _PATIENCE_S = 30
 _BACKWARDS = 0x400  # the direction flag
@@ -130,6 +132,11 @@ class Thread:
         self._ptrace(_SEIZE, 0, _SYSGOOD | _EXITKILL)
         self._ptrace(_INTERRUPT, 0, 0)
         self._wait()
+        # Some calls end with EINTR even when no signal is delivered (signal(7), "by stop signals"). The program, which may take this for
+        # its end, makes the call again instead.
+        if self.registers.orig_rax != _NO_CALL and ctypes.c_longlong(self.registers.rax).value == -errno.EINTR:
+            self.registers.rax, self.registers.orig_rax = self.registers.orig_rax, _NO_CALL
+            self._jump(self.registers.rip - _CALL_BYTES)
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -8,6 +8,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,7 @@ PROGRAM = r"""
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <time.h>
@@ -73,6 +75,12 @@ static void traps(void) {
     nap(20000000);
     __asm__ volatile("int3\nbehind_trap:");
   }
+}
+static void waits(void) {
+  struct epoll_event event = {.events = EPOLLIN};
+  int set = epoll_create1(0);
+  epoll_ctl(set, EPOLL_CTL_ADD, 0, &event);
+  exit(epoll_wait(set, &event, 1, 600000) == 1 ? 0 : 4);
 }
 static void copies(void) {
   for (;;) {
@@ -131,6 +139,7 @@ int main(int count, char** words) {
   if (what == 't') traps();
   if (what == 'b') copies();
   if (what == 'm') pthread_create(&thread, 0, comes_to_the_mark, 0);
+  if (what == 'w') waits();
   if (what == 'e') exit(read(0, to, 1) == 0 ? 3 : 0);
   for (;;) {
     nap(20000000);
@@ -222,6 +231,18 @@ def test_a_stepped_process_goes_on_by_itself(stepped):
     assert process.poll() is None
     with stepping.Thread(process.pid) as thread:
         assert window(thread, mark).instructions > 10
+
+
+def test_a_call_that_would_end_because_of_the_tracer_goes_on(start):
+    process, _ = start("waits")
+    for _ in range(20):
+        call = Path(f"/proc/{process.pid}/syscall")
+        while process.poll() is None and not call.read_text().startswith("232 "):  # epoll_wait
+            time.sleep(0.001)
+        with stepping.Thread(process.pid):
+            pass
+    process.communicate("x")
+    assert process.returncode == 0, "4: the call ended with EINTR"
 
 
 def test_a_process_that_has_ended_is_an_error_that_names_it(program):
@@ -372,5 +393,5 @@ def test_of_the_payload_the_line_of_its_first_byte_counts():
         def run_to_end_of_a_wait(self) -> None:
             pass
 
-    first, _ = touch._Watch(messages=1)._subscriber(AtTheMark(), 0x1000)
+    first, _ = touch._Watch(messages=1, spin=False)._subscriber(AtTheMark(), 0x1000, [])
     assert list(first.data) == [5]

@@ -11,11 +11,14 @@
 #include <thread>
 
 #include "baton/os/fork.hpp"
+#include "baton/os/hot_memory.hpp"
 #include "baton/os/termination.hpp"
 #include "node_core.hpp"
 
 namespace baton {
 namespace detail {
+
+[[gnu::hot]] bool ReaderExecutable::ready() const { return reader_->has_data(); }
 
 [[gnu::hot]] bool ReaderExecutable::execute() {
   Result<transport::TakenSample> taken = reader_->take();
@@ -43,7 +46,7 @@ const std::shared_ptr<transport::Reader>& Executable::reader() const noexcept { 
 
 }  // namespace detail
 
-bool CallbackGroup::free_or_wait_locked(const std::shared_ptr<detail::Wakeable>& waiter) {
+[[gnu::hot]] bool CallbackGroup::free_or_wait_locked(const std::shared_ptr<detail::Wakeable>& waiter) {
   if (!running_) return true;
   const bool known = std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& other) {
     return !other.owner_before(waiter) && !waiter.owner_before(other);
@@ -54,13 +57,13 @@ bool CallbackGroup::free_or_wait_locked(const std::shared_ptr<detail::Wakeable>&
 
 bool CallbackGroup::free_or_wait(const std::shared_ptr<detail::Wakeable>& waiter) {
   if (kind_ == Kind::kReentrant) return true;
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<os::PiMutex> lock(mutex_);
   return free_or_wait_locked(waiter);
 }
 
 [[gnu::hot]] bool CallbackGroup::enter(const std::shared_ptr<detail::Wakeable>& waiter) {
   if (kind_ == Kind::kReentrant) return true;
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<os::PiMutex> lock(mutex_);
   if (!free_or_wait_locked(waiter)) return false;
   running_ = true;
   return true;
@@ -70,7 +73,7 @@ bool CallbackGroup::free_or_wait(const std::shared_ptr<detail::Wakeable>& waiter
   if (kind_ == Kind::kReentrant) return;
   std::vector<std::weak_ptr<detail::Wakeable>> waiting;
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    std::lock_guard<os::PiMutex> lock(mutex_);
     running_ = false;
     waiting.swap(waiting_);
   }
@@ -79,7 +82,7 @@ bool CallbackGroup::free_or_wait(const std::shared_ptr<detail::Wakeable>& waiter
     if (const auto waiter = weak.lock()) waiter->wake();
   if (waiting.capacity() == 0) return;
   waiting.clear();
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::lock_guard<os::PiMutex> lock(mutex_);
   if (waiting_.capacity() == 0) waiting_.swap(waiting);  // so that a busy group does not allocate for ever
 }
 
@@ -103,10 +106,10 @@ struct Executor::State final : detail::Wakeable, std::enable_shared_from_this<Ex
   unsigned threads = 1;
   transport::WaitSet wait_set;
 
-  std::mutex mutex;
-  std::condition_variable leadership;
+  os::PiMutex mutex;
+  std::condition_variable_any leadership;
   std::vector<std::shared_ptr<detail::NodeCore>> nodes;
-  std::vector<Entry> entries;
+  os::HotVector<Entry> entries;
   std::size_t next = 0;  // round robin, so that no executable starves another
   bool spinning = false;
   bool leader = false;
@@ -118,7 +121,7 @@ struct Executor::State final : detail::Wakeable, std::enable_shared_from_this<Ex
 
   void wake() override {
     wait_set.wake();
-    { std::lock_guard<std::mutex> lock(mutex); }  // a follower between its check and its sleep holds the mutex
+    { std::lock_guard<os::PiMutex> lock(mutex); }  // a follower between its check and its sleep holds the mutex
     leadership.notify_all();
   }
 
@@ -148,9 +151,9 @@ Executors& living_executors() { return os::of_this_process<Executors>(); }
 }  // namespace
 
 void Executor::State::refresh(const std::shared_ptr<detail::NodeCore>& added) {
-  std::vector<Entry> gone, now;  // destroyed after the lock is released: destructors may call back
+  os::HotVector<Entry> gone, now;  // destroyed after the lock is released: destructors may call back
   {
-    std::lock_guard<std::mutex> lock(mutex);
+    std::lock_guard<os::PiMutex> lock(mutex);
     const auto collect = [&now](detail::NodeCore& node) {
       std::lock_guard<std::mutex> node_lock(node.mutex);
       for (const auto& executable : node.executables) now.push_back({executable, false});
@@ -201,7 +204,7 @@ void Executor::State::leave(const Entry& entry) {
 }
 
 void Executor::State::begin_spin() {
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<os::PiMutex> lock(mutex);
   if (spinning)
     throw Exception(
         {Errc::already_exists,
@@ -213,7 +216,7 @@ void Executor::State::begin_spin() {
 void Executor::State::end_spin() {
   std::exception_ptr thrown;
   {
-    std::lock_guard<std::mutex> lock(mutex);
+    std::lock_guard<os::PiMutex> lock(mutex);
     spinning = false;
     cancelled.store(false, std::memory_order_relaxed);
     thrown = std::exchange(failure, nullptr);
@@ -222,7 +225,7 @@ void Executor::State::end_spin() {
 }
 
 void Executor::State::fail(std::exception_ptr thrown) {
-  std::lock_guard<std::mutex> lock(mutex);
+  std::lock_guard<os::PiMutex> lock(mutex);
   if (!failure) failure = std::move(thrown);
 }
 
@@ -263,7 +266,7 @@ void Executor::State::mute_busy() {
 }
 
 [[gnu::hot]] bool Executor::State::run_one(SteadyTime deadline, bool wait) {
-  std::unique_lock<std::mutex> lock(mutex);
+  std::unique_lock<os::PiMutex> lock(mutex);
   for (;;) {
     if (ended() || failure) return false;
     Nanoseconds ready_in;
@@ -305,7 +308,7 @@ void Executor::State::mute_busy() {
   }
 }
 
-Executor::Executor(unsigned threads) : state_(std::make_shared<State>()) {
+Executor::Executor(unsigned threads) : state_(os::make_hot_shared<State>()) {
   if (threads == 0) throw Exception({Errc::invalid_argument, "an executor needs at least one thread; got 0"});
   state_->threads = threads;
   std::lock_guard<std::mutex> lock(living_executors().mutex);
@@ -320,7 +323,7 @@ Executor::~Executor() {
   }
   std::vector<std::shared_ptr<detail::NodeCore>> nodes;
   {
-    std::lock_guard<std::mutex> lock(state_->mutex);
+    std::lock_guard<os::PiMutex> lock(state_->mutex);
     nodes.swap(state_->nodes);
   }
   state_->refresh();
@@ -351,7 +354,7 @@ void Executor::add(Node& node) {
 
 void Executor::remove(Node& node) {
   {
-    std::lock_guard<std::mutex> lock(state_->mutex);
+    std::lock_guard<os::PiMutex> lock(state_->mutex);
     auto it = std::find(state_->nodes.begin(), state_->nodes.end(), node.core_);
     if (it == state_->nodes.end())
       throw Exception({Errc::not_found, "node '" + node.name() + "' does not belong to this executor"});
@@ -404,7 +407,7 @@ std::size_t Executor::spin_some() {
   std::size_t count = 0;
   std::size_t limit;
   {
-    std::lock_guard<std::mutex> lock(state_->mutex);
+    std::lock_guard<os::PiMutex> lock(state_->mutex);
     limit = state_->entries.size();  // one round: work that arrives meanwhile waits for the next call
   }
   while (count < limit && state_->run_one(SteadyTime::min(), false)) ++count;

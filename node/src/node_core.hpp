@@ -24,7 +24,7 @@ struct NodeCore : std::enable_shared_from_this<NodeCore> {
   std::shared_ptr<transport::Participant> participant;
   NodeNames names;
   std::shared_ptr<const void> diagnostic_owner;  // on_diagnostic is not called after the node's end
-  std::shared_ptr<CallbackGroup> default_group = std::make_shared<CallbackGroup>();
+  std::shared_ptr<CallbackGroup> default_group = os::make_hot_shared<CallbackGroup>();
   std::shared_ptr<ParameterStore> parameters;
   std::shared_ptr<void> parameter_services;  // null before the first declaration
   std::shared_ptr<LogSink> rosout;           // null if it is switched off

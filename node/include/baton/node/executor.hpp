@@ -12,11 +12,11 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "baton/node/not_empty.hpp"
 #include "baton/node/ros_names.hpp"
+#include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton {
@@ -53,7 +53,7 @@ class CallbackGroup {
   bool free_or_wait_locked(const std::shared_ptr<detail::Wakeable>& waiter);
 
   const Kind kind_;
-  std::mutex mutex_;  // innermost
+  os::PiMutex mutex_;  // innermost
   bool running_ = false;
   std::vector<std::weak_ptr<detail::Wakeable>> waiting_;
 };
@@ -87,7 +87,7 @@ class ReaderExecutable : public Executable {
   ReaderExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> reader)
       : Executable(std::move(group)), reader_(std::move(reader)) {}
   const std::shared_ptr<transport::Reader>& reader() const noexcept override { return reader_; }
-  bool ready() const override { return reader_->has_data(); }
+  bool ready() const override;
   bool execute() final;
 
  protected:

@@ -28,6 +28,7 @@
 #include "baton/node/subscription.hpp"
 #include "baton/node/time.hpp"
 #include "baton/node/wait_set.hpp"
+#include "baton/os/hot_memory.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton {
@@ -221,8 +222,8 @@ class Node : public detail::RefusedOfNode {
   [[nodiscard]] Subscription<T> subscribe(const std::string& topic, const QoS& qos, F callback,
                                           std::shared_ptr<CallbackGroup> group = nullptr) {
     auto reader = make_reader(topic, message::type_of<T>(), qos);
-    auto executable = std::make_shared<detail::SubscriptionExecutable<T, F>>(group ? std::move(group) : default_group(),
-                                                                             reader, std::move(callback));
+    auto executable = os::make_hot_shared<detail::SubscriptionExecutable<T, F>>(
+        group ? std::move(group) : default_group(), reader, std::move(callback));
     return Subscription<T>(std::move(reader), add(executable), resolve_topic_name(topic));
   }
   /// The same with a queue length, as in ROS 1 and TZC Fig. 6. Only integers, because `{}` is a default QoS.

@@ -59,10 +59,14 @@ struct HotAllocator {
 template <class T>
 using HotVector = std::vector<T, HotAllocator<T>>;
 
-/// As std::make_shared, with the object and its counts in hot memory.
+/// As std::make_shared, with the object and its counts in hot memory, if the type needs no alignment beyond that of hot memory.
 template <class T, class... Arguments>
 std::shared_ptr<T> make_hot_shared(Arguments&&... arguments) {
-  return std::allocate_shared<T>(HotAllocator<T>(), std::forward<Arguments>(arguments)...);
+  if constexpr (alignof(T) > 16) {
+    return std::make_shared<T>(std::forward<Arguments>(arguments)...);
+  } else {
+    return std::allocate_shared<T>(HotAllocator<T>(), std::forward<Arguments>(arguments)...);
+  }
 }
 
 }  // namespace baton::os

@@ -107,11 +107,12 @@ def why_absent(names: Sequence[str]) -> dict[str, str]:
     }
 
 
-# Variants that are measured when asked for by name: Baton's copying one is what a program gets that does not use loans; those with
-# rmw_baton_cpp are Baton's too, and compared with what is below them (criteria `ros2-...`), as ROS 1's are (criteria `ros1-...`, `rossf-...`); the
-# machine's limit for copying; those that are for two hosts.
+# Variants that are measured when asked for by name: Baton's copying one is what a program gets that does not use loans, the executor's what
+# one with callbacks gets; those with rmw_baton_cpp are Baton's too, and compared with what is below them (criteria `ros2-...`), as ROS 1's
+# are (criteria `ros1-...`, `rossf-...`); the machine's limit for copying; those that are for two hosts.
 BY_NAME = {
     ("baton", "copy"),
+    ("baton", "executor"),
     ("baton_link", "link"),
     ("bare", "copies"),
     *(("cyclonedds", variant) for variant in ("default", "tcp")),
@@ -136,8 +137,9 @@ NO_TRANSPORTS = (
     "shared_objects",
     "rclpy",
     "rospy",
+    "baton_python",
     "roscpp_floor",
-)  # the tool's own test; no transport; as ros2 and roscpp; no transport
+)  # the tool's own test; no transport; as ros2, roscpp and baton; no transport
 
 
 def _by_default(peer: Peer) -> list[str]:

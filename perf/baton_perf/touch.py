@@ -3,7 +3,8 @@
 enters into a count, but the state does in which a message finds its two ends (docs/guides/perf.md): Baton's publisher takes back what readers
 have returned when it has no free chunk, so one message in so many touches about 20 lines more.
 
-The subscriber's window begins when the system call in which it slept returns, and ends with the first read of the payload. The
+The subscriber's window begins when the system call in which it slept returns, or of one that polls with the call of receive() that finds
+the message, and ends with the first read of the payload. The
 publisher's are begin() and publish() of its end (perf/runner/peer.hpp), without the writing of the payload between them. What the kernel
 touches does not count."""
 
@@ -170,8 +171,9 @@ class Result:
 class _Watch:
     """Traces a run's two processes while it goes on."""
 
-    def __init__(self, messages: int) -> None:
+    def __init__(self, messages: int, spin: bool) -> None:
         self.messages = messages
+        self.spin = spin
         self.result = Result()
 
     def __call__(self, processes: list[subprocess.Popen], directory: str) -> None:
@@ -191,30 +193,38 @@ class _Watch:
                 return  # the run says why
             places = Places(process.pid)
             program = str(Path(f"/proc/{process.pid}/exe").resolve())
-            mark = places.base(program) + mark_of(program)
+            base = places.base(program)
+            polls = [base + each for each in receives_of(program)] if self.spin and role == "subscriber" else []
             try:
                 with Thread(process.pid) as thread:
-                    touched = list(trace(thread, mark))
+                    touched = list(trace(thread, base + mark_of(program), polls))
             except Ended:
                 return  # the run says why
             places = Places(process.pid)
             self.result.add(role, [counted(each, places) for each in touched[1:]])  # the first one was disturbed
 
-    def _subscriber(self, thread: Thread, mark: int) -> Iterator[Touched]:
+    def _subscriber(self, thread: Thread, mark: int, polls: list[int]) -> Iterator[Touched]:
         for _ in range(self.messages + 1):
-            thread.run_to_end_of_a_wait()
-            touched = Touched()
+            if polls:
+                thread.run_to(mark)
+                thread.step(None)
+            else:
+                thread.run_to_end_of_a_wait()
+            touched, steps = Touched(), 0
             while not _is_at(thread, mark, RECEIVED):
-                if thread.step(touched):
+                if thread.registers.rip in polls:
+                    touched = Touched()  # the poll before found nothing
+                if thread.step(touched) and not polls:
                     touched = Touched()  # it has slept again
-                if touched.instructions > _MOST_STEPS:
+                steps += 1
+                if steps > _MOST_STEPS:
                     raise RunFailed(
                         "no message arrives on the main thread: one that is delivered on another is not seen"
                     )
             touched.note(thread.registers.rsi, 1)
             yield touched
 
-    def _publisher(self, thread: Thread, mark: int) -> Iterator[Touched]:
+    def _publisher(self, thread: Thread, mark: int, _: list[int]) -> Iterator[Touched]:
         for _ in range(self.messages + 1):
             touched = Touched()
             for begin, end in ((BEGIN, BEGUN), (PUBLISH, PUBLISHED)):
@@ -253,10 +263,23 @@ def mark_of(program: str) -> int:
     return int(found[1], 16)
 
 
-def touch(peer: Peer, variant: str, bytes: int, messages: int = 5) -> Result:
-    """Raises RunFailed and CannotStep."""
-    watch = _Watch(messages)
-    cell = Cell(bytes=bytes, messages=40 + 20 * messages, rate=20)
+@lru_cache(maxsize=64)
+def receives_of(program: str) -> list[int]:
+    """Where SubscriberEnd::receive() of each kind of subscriber begins (perf/runner/peer.hpp)."""
+    listed = subprocess.run(["nm", "-C", program], capture_output=True, text=True, check=False).stdout
+    found = re.findall(r"^([0-9a-f]+) [TtWw] .*::receive\(std::chrono::", listed, re.MULTILINE)
+    if not found:
+        raise RunFailed(f"{program} has no symbol of receive(): it is stripped, or no program of `baton perf`")
+    return [int(each, 16) for each in found]
+
+
+def touch(peer: Peer, variant: str, bytes: int, messages: int = 5, spin: bool = False) -> Result:
+    """`spin`: the subscriber polls. Raises RunFailed and CannotStep."""
+    spin = spin or variant in peer.polling_variants
+    if spin and not peer.can_spin:
+        raise RunFailed(f"{peer.id} cannot poll")
+    watch = _Watch(messages, spin)
+    cell = Cell(bytes=bytes, messages=40 + 20 * messages, rate=20, spin=spin)
     perform(peer, variant, cell, timeout=300, watch=watch)
     if set(watch.result.counts) != set(ROLES):
         raise RunFailed("the run ended before its messages were counted")

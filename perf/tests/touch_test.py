@@ -7,6 +7,8 @@ import json
 import os
 import signal
 import statistics
+from dataclasses import replace
+from functools import lru_cache
 
 import pytest
 from baton_cli.main import baton
@@ -24,20 +26,26 @@ except stepping.CannotStep as problem:
 CRITERIA = [c for c in accept.load() if c["kind"] == "touch"]
 
 
+@lru_cache(maxsize=8)
+def counted(peer: str, size: int) -> touch.Result:
+    name, _, variant = peer.partition(":")
+    return touch.touch(peers.built()[name], variant, size)
+
+
 @pytest.fixture(scope="module")
 def small() -> touch.Result:
-    return touch.touch(peers.built()["baton"], "loan", 64)
+    return counted("baton:loan", 64)
 
 
 @pytest.mark.parametrize("criterion", CRITERIA, ids=lambda c: c["id"])
-def test_a_message_touches_no_more_than_it_did(criterion, small):
-    assert (criterion["peer"], criterion["bytes"]) == ("baton:loan", 64)
+def test_a_message_touches_no_more_than_it_did(criterion):
+    result = counted(criterion["peer"], criterion["bytes"])
     role = criterion["role"]
-    found = {"pages": statistics.median_low(small.pages[role]), "lines": statistics.median_low(small.lines[role])}
+    found = {"pages": statistics.median_low(result.pages[role]), "lines": statistics.median_low(result.lines[role])}
     for what, count in found.items():
         assert count <= criterion["today"][what], (
             f"one message touches {count} {what}, and {criterion['today'][what]} are permitted (perf/baton_perf/criteria.toml): "
-            f"`baton perf touch -v` says whose: {small.counts[role]}"
+            f"`baton perf touch -p {criterion['peer']} -v` says whose: {result.counts[role]}"
         )
 
 
@@ -67,6 +75,31 @@ def test_a_bare_futex_touches_few_pages_and_one_line_of_shared_memory():
     assert bare.counts["publisher"].lines["shared: baton-perf-bare"] <= 2
 
 
+def test_a_subscriber_that_polls_is_counted_from_the_poll_that_finds_the_message():
+    result = touch.touch(peers.built()["baton"], "loan", 64, messages=3, spin=True)
+    functions = result.counts["subscriber"].functions
+    assert any("Reader::Impl::take_next" in name for name in functions)
+    assert not any("WaitSet" in name for name in functions), "it has not slept"
+
+
+def test_a_transport_that_cannot_poll_is_refused_in_words():
+    peer = replace(peers.built()["baton"], can_spin=False)
+    with pytest.raises(RunFailed, match="baton cannot poll"):
+        touch.touch(peer, "loan", 64, spin=True)
+
+
+def test_pythons_ends_are_counted_with_the_interpreter():
+    if "baton_python" not in peers.built():
+        pytest.skip(f"the peer baton_python is not built: {peers.absent().get('baton_python', 'make build')}")
+    for variant in peers.built()["baton_python"].variants:
+        result = touch.touch(peers.built()["baton_python"], variant, 64, messages=2)
+        for role in touch.ROLES:
+            regions = result.counts[role].pages.keys()
+            assert any(name.startswith("code: libpython") for name in regions)
+            assert any(name.startswith("code: _core") for name in regions)
+            assert result.counts[role].system_calls <= 1
+
+
 def test_a_transport_that_delivers_on_another_thread_is_refused_in_words(monkeypatch):
     monkeypatch.setattr(touch, "_MOST_STEPS", 20)
     with pytest.raises(RunFailed, match="main thread"):
@@ -74,7 +107,7 @@ def test_a_transport_that_delivers_on_another_thread_is_refused_in_words(monkeyp
 
 
 def test_a_process_that_dies_while_it_is_traced_is_an_error_of_the_run_that_says_how(monkeypatch):
-    def dies(self, thread, mark):
+    def dies(self, thread, mark, _):
         os.kill(thread.pid, signal.SIGKILL)
         thread.run_to(mark)
 

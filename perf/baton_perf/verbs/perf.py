@@ -544,7 +544,9 @@ def report(recordings, clocks, out) -> None:
     click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB, self-contained")
 
 
-@command.command(epilog="\b\nExamples:\n  baton perf touch\n  baton perf touch -p baton -p serialized_shm -b 64K -v")
+@command.command(
+    epilog="\b\nExamples:\n  baton perf touch\n  baton perf touch -p baton -p serialized_shm -b 64K -v\n  baton perf touch -p baton:executor -p baton_python:take"
+)
 @click.option(
     "-p",
     "--peer",
@@ -555,11 +557,12 @@ def report(recordings, clocks, out) -> None:
 )
 @click.option("-b", "--bytes", "size", type=Size(), default="64", show_default=True)
 @click.option("-n", "--messages", type=click.IntRange(1), default=5, show_default=True)
+@click.option("--spin", is_flag=True, help="The subscriber polls: counted from the poll that finds the message.")
 @click.option("-v", "--verbose", is_flag=True, help="Also by function, the first so many: -v. All: in the JSON file.")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="The picture; default out/perf/touch.svg")
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path), help="All counts, for a program.")
 @click.pass_context
-def touch(ctx, names, size, messages, verbose, plot, json_file) -> None:
+def touch(ctx, names, size, messages, spin, verbose, plot, json_file) -> None:
     """Count the pages and cache lines that one message touches, by single-stepping publisher and subscriber.
 
     No time enters into the counts. Pages of the kernel do not count, nor does the writing of the payload.
@@ -583,7 +586,7 @@ def touch(ctx, names, size, messages, verbose, plot, json_file) -> None:
     for peer, variant in peer_list.choose([name for name in names if name not in absent]):
         name = peer.id if len(peer.variants) == 1 else f"{peer.id}:{variant}"
         try:
-            results[name] = counting.touch(peer, variant, size, messages)
+            results[name] = counting.touch(peer, variant, size, messages, spin)
         except (RunFailed, stepping.CannotStep) as problem:
             console.print(f"[yellow]{name}: {problem}[/]", highlight=False)
     if not results:

@@ -195,6 +195,27 @@ class BatonSubscriber : public SubscriberEnd {
   transport::WaitSet wait_set_;
 };
 
+/// As a program whose executor calls it back.
+template <class T>
+class CalledSubscriber : public SubscriberEnd {
+ public:
+  CalledSubscriber(const Plan& plan, unsigned index, Receiver& receiver, const NodeOptions& options)
+      : node_("perf_subscriber_" + std::to_string(index), options),
+        subscription_(node_.subscribe<T>(plan.topic, qos_of(plan), [&receiver](const T& message) {
+          const Bytes bytes = payload(message);
+          receiver.message(bytes.data, bytes.size);
+        })) {
+    executor_.add(node_);
+  }
+  void receive(std::chrono::nanoseconds timeout) override { (void)executor_.spin_once(timeout); }
+  int matched() override { return static_cast<int>(subscription_.matched()); }
+
+ private:
+  Node node_;
+  Executor executor_;
+  Subscription<T> subscription_;
+};
+
 /// Calls `with` with a value of the type that the plan names.
 template <class With>
 auto for_type(const std::string& name, With&& with) {

@@ -14,8 +14,8 @@ NodeOptions options_of(const Plan& plan) {
 PeerInfo peer_info() {
   PeerInfo info{"Baton",
                 BATON_VERSION_STRING,
-                "loans of real message types, wait set (futex) or polling take()",
-                {"loan", "copy"}};
+                "loans of real message types, wait set (futex) or polling take(); executor: a callback, by spin_once()",
+                {"loan", "copy", "executor"}};
   info.has_qos = true;
   info.can_spin = true;
   return info;
@@ -30,8 +30,10 @@ std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
 }
 std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver) {
   return for_type(plan.message, [&](auto* type) -> std::unique_ptr<SubscriberEnd> {
-    return std::make_unique<BatonSubscriber<std::remove_pointer_t<decltype(type)>>>(plan, index, receiver,
-                                                                                    options_of(plan));
+    using T = std::remove_pointer_t<decltype(type)>;
+    if (plan.variant == "executor")
+      return std::make_unique<CalledSubscriber<T>>(plan, index, receiver, options_of(plan));
+    return std::make_unique<BatonSubscriber<T>>(plan, index, receiver, options_of(plan));
   });
 }
 

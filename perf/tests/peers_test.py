@@ -27,7 +27,7 @@ def cell_for(peer: peers.Peer, variant: str, **changes) -> Cell:
 
 
 # What is written here, and loses nothing by its design. Others may, on a busy machine: that is for the tables to say.
-OURS = {"baton", "baton_serialized", "serialized_shm", "serializers", "shared_objects", "tcp", "tzc", "unix_socket"}
+OURS = {"baton", "baton_python", "baton_serialized", "serialized_shm", "serializers", "shared_objects", "tcp", "tzc", "unix_socket"}
 
 
 @pytest.mark.parametrize(("peer", "variant"), [(p, v) for p, v in ALL if p.id not in OURS], ids=identify)
@@ -62,6 +62,9 @@ def test_a_short_run_loses_and_tears_nothing(peer, variant):
 # Copies of the payload: by the publisher's process per message, by a subscriber's per message. With two subscribers.
 COPIES = {
     ("baton", "loan"): (0, 0),
+    ("baton", "executor"): (0, 0),
+    ("baton_python", "take"): (0, 0),
+    ("baton_python", "executor"): (0, 0),
     ("shared_objects", "queue"): (0, 0),
     ("tzc", "unix"): (0, 0),
     ("serialized_shm", "ring"): (1, 1),

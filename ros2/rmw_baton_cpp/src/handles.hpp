@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "baton/os/clock.hpp"
+#include "baton/os/hot_memory.hpp"
 #include "baton_context.hpp"
 #include "event.hpp"
 #include "failure.hpp"
@@ -60,7 +61,7 @@ struct Node {
   Guard graph;
 };
 
-struct Publisher {
+struct Publisher : os::Hot {
   rmw_publisher_t outer{};
   rmw_publisher_t* inner = nullptr;
   bool watched = false;  // the underlying RMW uses our signals, since our wait sets do not sleep there
@@ -68,7 +69,7 @@ struct Publisher {
   std::unique_ptr<PublisherPath> path;  // null: not served by Baton
 };
 
-struct Subscription {
+struct Subscription : os::Hot {
   rmw_subscription_t outer{};
   rmw_subscription_t* inner = nullptr;
   bool watched = false;

@@ -16,6 +16,7 @@
 #include <string>
 
 #include "baton/message/builder.hpp"
+#include "baton/os/hot_memory.hpp"
 #include "baton_context.hpp"
 #include "event.hpp"
 #include "loan_table.hpp"
@@ -25,7 +26,7 @@
 
 namespace baton::rmw {
 
-class PublisherPath {
+class PublisherPath : public os::Hot {
  public:
   /// `inner`, `inner_node` and `events` outlive this. Null if Baton does not serve this publisher.
   static std::unique_ptr<PublisherPath> make(const std::shared_ptr<BatonContext>& baton_context,

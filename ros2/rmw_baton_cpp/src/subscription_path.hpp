@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "baton/heap/received.hpp"
+#include "baton/os/hot_memory.hpp"
 #include "baton_context.hpp"
 #include "event.hpp"
 #include "loan_table.hpp"
@@ -39,7 +40,7 @@ struct Taking {
   void** lent = nullptr;  // only if lends()
 };
 
-class SubscriptionPath final : public WaitSetMember, private MergeSources {
+class SubscriptionPath final : public os::Hot, public WaitSetMember, private MergeSources {
  public:
   /// `inner_node`, `inner`, `signal` and `events` must live until stop(). Null if Baton does not serve this
   /// subscription.

@@ -9,6 +9,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "baton/os/hot_memory.hpp"
 #include "baton/os/huge_pages.hpp"
 #include "baton/rosidl/introspection.hpp"
 #include "rcutils/allocator.h"
@@ -110,7 +111,7 @@ struct NativePlan::Step {
 /// The fields of one type, and of the types nested in it.
 struct NativePlan::Steps {
   std::size_t native_bytes = 0;
-  std::vector<Step> steps;
+  os::HotVector<Step> steps;
   std::vector<std::shared_ptr<const Steps>> owned;
 };
 
@@ -122,7 +123,7 @@ using message::Kind;
 using message::Shape;
 
 std::shared_ptr<const Steps> steps_of(const Introspection& source, const message::Type& type) {
-  auto made = std::make_shared<Steps>();
+  auto made = os::make_hot_shared<Steps>();
   made->native_bytes = source.members->size_of_;
   if (is_placeholder(*source.members)) return made;
   const std::uint32_t first = type.field_count - source.members->member_count_;  // 1 for Header's seq, else 0

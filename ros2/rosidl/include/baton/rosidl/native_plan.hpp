@@ -15,6 +15,7 @@
 
 #include "baton/message/builder.hpp"
 #include "baton/message/definition.hpp"
+#include "baton/os/hot_memory.hpp"
 #include "rosidl_runtime_c/message_type_support_struct.h"
 
 namespace baton::rosidl {
@@ -46,7 +47,7 @@ class ArrayCopier final : public ArrayTaker {
 /// The hash of a canonical definition (docs/format/type-hash.md).
 message::TypeHash hash_of_definition(const std::string& text);
 
-class NativePlan {
+class NativePlan : public os::Hot {
  public:
   /// `handle` is any type support of a message that leads to introspection for C++ or C. Errors: unsupported for a type
   /// without introspection or with a kind of field that SFM does not have (long double, wchar); limit_reached.

@@ -27,7 +27,17 @@ def cell_for(peer: peers.Peer, variant: str, **changes) -> Cell:
 
 
 # What is written here, and loses nothing by its design. Others may, on a busy machine: that is for the tables to say.
-OURS = {"baton", "baton_python", "baton_serialized", "serialized_shm", "serializers", "shared_objects", "tcp", "tzc", "unix_socket"}
+OURS = {
+    "baton",
+    "baton_python",
+    "baton_serialized",
+    "serialized_shm",
+    "serializers",
+    "shared_objects",
+    "tcp",
+    "tzc",
+    "unix_socket",
+}
 
 
 @pytest.mark.parametrize(("peer", "variant"), [(p, v) for p, v in ALL if p.id not in OURS], ids=identify)

@@ -276,5 +276,6 @@ def test_nothing_that_is_installed_names_the_build_folder(home):
     named = {
         path.name for path in (home / "baton").rglob("*") if path.is_file() and str(BUILD).encode() in path.read_bytes()
     }
-    # The message packages of ROS 2's peers, and what roscpp's preloads and rospy imports, are those of the build.
-    assert named <= {"baton_perf_ros2", "baton_perf_rclpy", "baton_perf_roscpp", "baton_perf_rospy"}
+    # The message packages of ROS 2's peers, and what roscpp's preloads, and rospy and baton_python import, are those of the build.
+    peers = ("ros2", "rclpy", "roscpp", "rospy", "baton_python")
+    assert named <= {f"baton_perf_{peer}" for peer in peers}

@@ -170,8 +170,10 @@ struct ReaderConnection : os::Hot {
       0};                                             ///< message_waits() was first called since the last take; 0: not
   mutable std::atomic<bool> waiting_reported{false};  ///< since the last take
   os::HotVector<std::unique_ptr<SegmentUse>> segments;
-  Charge charge;                             ///< the connection's cost for this process, on the peer's account
-  std::unique_ptr<const EndpointInfo> info;  ///< the writer as the graph knew it
+  Charge charge;  ///< the connection's cost for this process, on the peer's account
+  // Of the writer, as the graph knew it; the rest is the reader's own.
+  std::string node;
+  std::int32_t pid = 0, local_pid = 0;
 
   SegmentUse* find_segment(std::uint32_t index) noexcept {
     for (const auto& use : segments) {

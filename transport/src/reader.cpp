@@ -417,7 +417,8 @@ std::vector<EndpointInfo> Reader::Impl::gone_publishers() const {
   for (const ConnectionRef& ref : connections_) {
     if (ref->state.load(std::memory_order_relaxed) == ReaderConnection::State::kOrphaned &&
         ref->channel->queue().ready()) {
-      out.push_back(*ref->info);
+      out.push_back({ref->writer, true, options_.topic, options_.type.name, ref->node, options_.type.hash, ref->offered,
+                     ref->pid, ref->local_pid, ref->peer});
     }
   }
   return out;

@@ -67,7 +67,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool forked() const noexcept { return generation_ != os::fork_generation(); }
   AnnounceFrame announcement() const;
   /// If it throws std::bad_alloc, there is no connection.
-  Result<void> begin_attach(EndpointInfo writer, Charge charge = {});
+  Result<void> begin_attach(const EndpointInfo& writer, Charge charge = {});
   /// The cost of a connection for this process.
   std::size_t connection_bytes() const noexcept;
   /// Errors are the publisher's fault.

@@ -29,11 +29,11 @@ ReaderConnection* Reader::Impl::find(const Gid& writer) const {
 }
 
 std::size_t Reader::Impl::connection_bytes() const noexcept {
-  constexpr std::size_t kOverhead = 4096;  // objects, descriptors' files, mappings
+  constexpr std::size_t kOverhead = 4096;  // objects with a name of 1024 bytes, descriptors' files, mappings
   return kOverhead + os::round_to_pages(Layout::bytes(Layout::entries_for(options_.qos.depth, options_.qos.held)));
 }
 
-Result<void> Reader::Impl::begin_attach(EndpointInfo info, Charge charge) {
+Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge) {
   const PeerId peer = info.connection;
   const Gid writer = info.gid;
   {
@@ -53,7 +53,9 @@ Result<void> Reader::Impl::begin_attach(EndpointInfo info, Charge charge) {
   connection->claim = participant_->claim(peer);
   connection->process = participant_->process_of(peer);
   connection->charge = std::move(charge);
-  connection->info = std::make_unique<const EndpointInfo>(std::move(info));
+  connection->node = info.node;
+  connection->pid = info.pid;
+  connection->local_pid = info.local_pid;
   AttachFrame frame;
   frame.writer = writer;
   frame.reader = gid_;

@@ -13,8 +13,10 @@ using transport::Gid;
 using transport::TakenSample;
 
 void Arrivals::set_writers(const std::map<Gid, Process>& alive, const std::map<Gid, Process>& gone) {
+  // Whoever has messages stays: their publishers are as many as the reader's queue, or its QoS `held`, permits.
   for (auto each = writers_.begin(); writers_.size() > kMostWriters && each != writers_.end();) {
-    each = alive.count(each->first) != 0 ? std::next(each) : writers_.erase(each);
+    const bool stays = each->second.early || alive.count(each->first) != 0 || gone.count(each->first) != 0;
+    each = stays ? std::next(each) : writers_.erase(each);
   }
   for (auto& [gid, writer] : writers_) {
     if (writer.standing == Writer::Standing::kThere) writer.standing = Writer::Standing::kGone;

@@ -351,6 +351,27 @@ TEST_F(ArrivalsTest, MessagesOfAPublisherThatCameAndWentUnseenAreDeliveredAndPin
   EXPECT_EQ(look(), 0U);
 }
 
+TEST_F(ArrivalsTest, AFloodOfPublishersMakesNobodyForgetThoseWhoseMessagesWait) {
+  const Gid gid = first_->gid();
+  publish(*first_, 1);
+  first_.reset();
+  ASSERT_TRUE(eventually([&] { return reader_->matched() == 1; }));
+  std::map<Gid, Process> alive;
+  for (std::uint32_t i = 0; i < 1100; ++i) {
+    Gid each{9};
+    std::memcpy(each.data() + 8, &i, 4);
+    alive[each] = {"/flood", 0};
+  }
+  link_.reset();
+  std::vector<TakenSample> left;
+  EXPECT_TRUE(eventually([&] {
+    arrivals_->set_writers(alive, {{gid, {"/one", 0}}});
+    return !(left = arrivals_->left_behind()).empty();
+  }));
+  ASSERT_EQ(left.size(), 1U);
+  EXPECT_EQ(value_of(left[0]), 1U);
+}
+
 TEST_F(ArrivalsTest, AMessageThatWasTakenBeforeItsHandleIsReleasedWhenTheConnectionIsGone) {
   arrive(first_->gid(), "/one", 1);
   for (std::uint64_t i = 1; i <= 6; ++i) publish(*first_, i);  // 1 and 2 are overwritten

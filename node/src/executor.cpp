@@ -5,13 +5,14 @@
 #include "baton/node/executor.hpp"
 
 #include <algorithm>
-#include <condition_variable>
+#include <climits>
 #include <exception>
 #include <mutex>
 #include <thread>
 
 #include "baton/os/fork.hpp"
 #include "baton/os/hot_memory.hpp"
+#include "baton/os/pi_condition.hpp"
 #include "baton/os/termination.hpp"
 #include "node_core.hpp"
 
@@ -106,8 +107,9 @@ struct Executor::State final : detail::Wakeable, std::enable_shared_from_this<Ex
   unsigned threads = 1;
   transport::WaitSet wait_set;
 
+  const std::uint32_t generation = os::fork_generation();
   os::PiMutex mutex;
-  std::condition_variable_any leadership;
+  os::PiCondition leadership;
   std::vector<std::shared_ptr<detail::NodeCore>> nodes;
   os::HotVector<Entry> entries;
   std::size_t next = 0;  // round robin, so that no executable starves another
@@ -121,8 +123,8 @@ struct Executor::State final : detail::Wakeable, std::enable_shared_from_this<Ex
 
   void wake() override {
     wait_set.wake();
-    { std::lock_guard<os::PiMutex> lock(mutex); }  // a follower between its check and its sleep holds the mutex
-    leadership.notify_all();
+    const std::lock_guard<os::PiMutex> lock(mutex);
+    leadership.notify(INT_MAX);
   }
 
   /// Makes `entries` and the wait set match `nodes` and, from now on, `added`. Changes nothing if that throws.
@@ -144,6 +146,7 @@ namespace {
 struct Executors {
   std::mutex mutex;
   std::vector<Executor*> all;
+  std::vector<std::shared_ptr<void>> of_parent;  // what threads of the parent may have locked is never destroyed
 };
 
 Executors& living_executors() { return os::of_this_process<Executors>(); }
@@ -273,7 +276,7 @@ void Executor::State::mute_busy() {
     bool skipped_busy;
     std::shared_ptr<detail::Executable> executable = pick(&ready_in, &skipped_busy);
     if (executable) {
-      if (threads > 1) leadership.notify_one();
+      leadership.notify(1);
       lock.unlock();
       std::exception_ptr thrown;
       bool ran = true;
@@ -294,7 +297,8 @@ void Executor::State::mute_busy() {
     const SteadyTime now = std::chrono::steady_clock::now();
     if (!wait || now >= deadline) return false;
     if (leader) {
-      leadership.wait_until(lock, std::min(deadline, now + std::chrono::hours(1)));
+      const SteadyTime until = std::min(deadline, now + std::chrono::hours(1));
+      leadership.wait_until(lock, Nanoseconds(until.time_since_epoch()).count());
       continue;
     }
     if (skipped_busy || muted) mute_busy();
@@ -303,7 +307,7 @@ void Executor::State::mute_busy() {
     const Result<bool> woken = wait_set.wait(std::min<Nanoseconds>(ready_in, deadline - now));
     lock.lock();
     leader = false;
-    if (threads > 1) leadership.notify_one();
+    leadership.notify(1);
     if (!woken.ok()) throw Exception(woken.error());
   }
 }
@@ -316,6 +320,11 @@ Executor::Executor(unsigned threads) : state_(os::make_hot_shared<State>()) {
 }
 
 Executor::~Executor() {
+  if (state_->generation != os::fork_generation()) {
+    std::lock_guard<std::mutex> lock(living_executors().mutex);
+    living_executors().of_parent.push_back(std::move(state_));
+    return;
+  }
   {
     std::lock_guard<std::mutex> lock(living_executors().mutex);
     auto& all = living_executors().all;

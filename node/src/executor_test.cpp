@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <mutex>
@@ -51,6 +53,23 @@ TEST_F(ExecutorTest, ANodeBelongsToOneExecutorAtATime) {
   a.remove(node);
   EXPECT_NO_THROW(b.add(node));
   EXPECT_THROW(a.remove(node), baton::Exception);
+}
+
+TEST_F(ExecutorTest, AForkedChildMayDestroyTheExecutorOfItsParentWhileThatSpins) {
+  baton::Node node("n");
+  auto executor = std::make_unique<baton::Executor>(3);
+  executor->add(node);
+  std::thread spinner([&] { executor->spin(); });
+  const pid_t child = ::fork();
+  if (child == 0) {
+    executor.reset();
+    ::_exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  executor->cancel();
+  spinner.join();
 }
 
 TEST_F(ExecutorTest, AnExceptionOfACallbackComesOutOfSpin) {

@@ -45,6 +45,10 @@ Slabs& slabs() {
   return *made;
 }
 
+// Made when the library is loaded: a child forked while another thread makes it would wait for that thread for ever. And before the handlers of
+// fork(2) whose locks are held while blocks are freed.
+[[maybe_unused]] const Slabs& g_made_early = slabs();
+
 std::size_t rounded(std::size_t bytes) noexcept {
   const std::size_t unit = bytes >= kLine ? kLine : kUnit;
   return bytes == 0 ? kUnit : (bytes + unit - 1) / unit * unit;

@@ -34,9 +34,9 @@ install(FILES
 file(RELATIVE_PATH BATON_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 # What programs link that link libbaton as a static library.
 get_target_property(libraries baton_library LINK_LIBRARIES)
-set(BATON_PC_LIBS_PRIVATE "")
+set(BATON_PC_LIBS_PRIVATE " -ldl")
 if("yaml" IN_LIST libraries)
-  set(BATON_PC_LIBS_PRIVATE " -lyaml")
+  string(APPEND BATON_PC_LIBS_PRIVATE " -lyaml")
 endif()
 configure_file("${CMAKE_CURRENT_LIST_DIR}/baton.pc.in" "${PROJECT_BINARY_DIR}/cmake/baton.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/cmake/baton.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -267,7 +267,7 @@ def mark_of(program: str) -> int:
 def receives_of(program: str) -> list[int]:
     """Where SubscriberEnd::receive() of each kind of subscriber begins (perf/runner/peer.hpp)."""
     listed = subprocess.run(["nm", "-C", program], capture_output=True, text=True, check=False).stdout
-    found = re.findall(r"^([0-9a-f]+) [TtWw] .*::receive\(std::chrono::", listed, re.MULTILINE)
+    found = re.findall(r"^([0-9a-f]+) [TtWw] .*::receive\(std::chrono::duration<[^()]*>\)$", listed, re.MULTILINE)
     if not found:
         raise RunFailed(f"{program} has no symbol of receive(): it is stripped, or no program of `baton perf`")
     return [int(each, 16) for each in found]

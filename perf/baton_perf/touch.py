@@ -273,15 +273,15 @@ def receives_of(program: str) -> list[int]:
     return [int(each, 16) for each in found]
 
 
-def touch(peer: Peer, variant: str, bytes: int, messages: int = 5, spin: bool = False) -> Result:
-    """`spin`: the subscriber polls. Raises RunFailed and CannotStep."""
+def touch(peer: Peer, variant: str, bytes: int, messages: int = 5, spin: bool = False, **fields) -> Result:
+    """`spin`: the subscriber polls. `fields`: others of the run's cell. Raises RunFailed and CannotStep."""
     spin = spin or variant in peer.polling_variants
     if spin and not peer.can_spin:
         raise RunFailed(f"{peer.id} cannot poll")
     watch = _Watch(messages, spin)
     # A subscriber that polls is stepped all the time, and has to keep up: a backlog takes the publisher new chunks.
     count, rate = (40 + 4 * messages, 5) if spin else (40 + 20 * messages, 20)
-    cell = Cell(bytes=bytes, messages=count, rate=rate, spin=spin)
+    cell = Cell(bytes=bytes, messages=count, rate=rate, spin=spin, **fields)
     perform(peer, variant, cell, timeout=300, watch=watch)
     if set(watch.result.counts) != set(ROLES):
         raise RunFailed("the run ended before its messages were counted")

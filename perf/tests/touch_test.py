@@ -56,6 +56,21 @@ def test_the_counts_do_not_depend_on_the_size_of_the_payload(small):
         assert abs(statistics.median_low(big.lines[role]) - statistics.median_low(small.lines[role])) <= 25
 
 
+@pytest.mark.parametrize(
+    ("size", "fields"),
+    [
+        # The same lines. The objects of one endpoint lie on a few pages more when those of others were made between them.
+        pytest.param(64, {"settings": {"idle_topics": "99"}}, id="a hundred topics"),
+        pytest.param(1024, {"message": "Array1k"}, id="a type of fixed size"),
+    ],
+)
+def test_the_counts_do_not_depend_on_the_other_topics_of_a_process_nor_grow_with_a_flat_type(small, size, fields):
+    other = touch.touch(peers.built()["baton"], "loan", size, messages=3, **fields)
+    for role in touch.ROLES:
+        assert statistics.median_low(other.pages[role]) <= statistics.median_low(small.pages[role]) + 6
+        assert statistics.median_low(other.lines[role]) <= statistics.median_low(small.lines[role]) + 25
+
+
 def test_what_a_message_touches_is_named_by_region_and_function(small):
     subscriber = small.counts["subscriber"]
     assert {"stack", "heap", "code: libbaton", "shared: baton-ring", "shared: baton-data"} <= subscriber.pages.keys()

@@ -4,7 +4,9 @@
 
 #include <cstring>
 #include <stdexcept>
+#include <string>
 #include <type_traits>
+#include <vector>
 
 #include "baton/baton.hpp"
 #include "baton/msg/perf_msgs/array16k.hpp"
@@ -124,11 +126,29 @@ inline PublisherOptions memory_of(const Plan& plan) {
   return real_time::pool(plan.bytes + 4096, (plan.depth + 2) * plan.subscribers + 2);
 }
 
+/// The other topics of a robot's process, as many as the setting idle_topics says: publishers and subscriptions that no message uses.
+class IdleTopics {
+ public:
+  IdleTopics(Node& node, const Plan& plan) {
+    const auto set = plan.settings.find("idle_topics");
+    const unsigned count = set == plan.settings.end() ? 0 : static_cast<unsigned>(std::stoul(set->second));
+    for (unsigned i = 0; i < count; ++i) {
+      publishers_.push_back(node.advertise<Image>("idle_" + std::to_string(i)));
+      subscriptions_.push_back(node.subscribe<Image>("idle_" + std::to_string(i)));
+    }
+  }
+
+ private:
+  std::vector<Publisher<Image>> publishers_;
+  std::vector<Subscription<Image>> subscriptions_;
+};
+
 template <class T>
 class BatonPublisher : public PublisherEnd {
  public:
   BatonPublisher(const Plan& plan, unsigned index, const NodeOptions& options)
       : node_("perf_publisher_" + std::to_string(index), options),
+        idle_(node_, plan),
         publisher_(node_.advertise<T>(plan.topic, qos_of(plan), memory_of(plan))) {}
   std::byte* begin(std::size_t bytes) override {
     loan_ = publisher_.loan();
@@ -140,6 +160,7 @@ class BatonPublisher : public PublisherEnd {
 
  private:
   Node node_;
+  IdleTopics idle_;
   Publisher<T> publisher_;
   Loan<T> loan_;
 };
@@ -171,6 +192,7 @@ class BatonSubscriber : public SubscriberEnd {
   BatonSubscriber(const Plan& plan, unsigned index, Receiver& receiver, const NodeOptions& options)
       : receiver_(receiver),
         node_("perf_subscriber_" + std::to_string(index), options),
+        idle_(node_, plan),
         subscription_(node_.subscribe<T>(plan.topic, qos_of(plan))) {
     wait_set_.add(subscription_.reader()).or_throw();
   }
@@ -191,6 +213,7 @@ class BatonSubscriber : public SubscriberEnd {
  private:
   Receiver& receiver_;
   Node node_;
+  IdleTopics idle_;
   Subscription<T> subscription_;
   transport::WaitSet wait_set_;
 };

@@ -111,6 +111,13 @@ Arrivals::Found Arrivals::find(Source& source, Writer* writer, std::uint64_t num
   }
 }
 
+/// Whether the connection to it, or the memory of a message that came, is on its way: on a busy machine for seconds.
+bool Arrivals::is_connecting(const Gid& writer) const {
+  const std::map<Gid, bool> publishers = reader_->publishers();
+  const auto found = publishers.find(writer);
+  return (found != publishers.end() && !found->second) || reader_->awaits_memory(writer);
+}
+
 /// Looks at the first waiting handle. False: it goes on waiting, or there is none.
 bool Arrivals::step(Source& source, Delivery* out) {
   if (source.waiting.empty()) return false;
@@ -148,7 +155,8 @@ bool Arrivals::step(Source& source, Delivery* out) {
     case Found::kNotYet:
       break;
   }
-  if (Clock::now() - source.waiting.front().since < kPatience) return false;
+  const auto waited = Clock::now() - source.waiting.front().since;
+  if (waited < kPatience || (waited < kConnecting && is_connecting(source.writer))) return false;
   count_lost(source);
   return done();
 }

@@ -43,6 +43,8 @@ class Arrivals {
   /// A message that is not in the queue within this time does not come. It is in the queue before its handle is sent, so it
   /// is late only while the first connection, or a new segment, is on its way.
   static constexpr std::chrono::seconds kPatience{1};
+  /// While the reader knows that they are on their way it waits longer; not for ever, for a publisher that never answers.
+  static constexpr std::chrono::seconds kConnecting{30};
 
   /// `most_waiting`: handles of each publisher; as many as the reader's queue has messages.
   Arrivals(std::shared_ptr<transport::Reader> reader, const Md5& type, std::size_t most_waiting)
@@ -101,6 +103,7 @@ class Arrivals {
   };
   enum class Found : std::uint8_t { kMessage, kNotYet, kGone, kHeld, kRefused };
 
+  bool is_connecting(const transport::Gid& writer) const;
   Writer* writer_of(Source& source);
   Source& source_of(const ArrivedHandle& handle);
   Found find(Source& source, Writer* writer, std::uint64_t number, transport::TakenSample* sample);

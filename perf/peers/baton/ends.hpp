@@ -171,6 +171,7 @@ class CopyingPublisher : public PublisherEnd {
  public:
   CopyingPublisher(const Plan& plan, unsigned index, const NodeOptions& options)
       : node_("perf_publisher_" + std::to_string(index), options),
+        idle_(node_, plan),
         publisher_(node_.advertise<T>(plan.topic, qos_of(plan), memory_of(plan))) {}
   std::byte* begin(std::size_t bytes) override {
     message_ = std::make_unique<T>();
@@ -182,6 +183,7 @@ class CopyingPublisher : public PublisherEnd {
 
  private:
   Node node_;
+  IdleTopics idle_;
   Publisher<T> publisher_;
   std::unique_ptr<T> message_;
 };
@@ -224,6 +226,7 @@ class CalledSubscriber : public SubscriberEnd {
  public:
   CalledSubscriber(const Plan& plan, unsigned index, Receiver& receiver, const NodeOptions& options)
       : node_("perf_subscriber_" + std::to_string(index), options),
+        idle_(node_, plan),
         subscription_(node_.subscribe<T>(plan.topic, qos_of(plan), [&receiver](const T& message) {
           const Bytes bytes = payload(message);
           receiver.message(bytes.data, bytes.size);
@@ -236,6 +239,7 @@ class CalledSubscriber : public SubscriberEnd {
  private:
   Node node_;
   Executor executor_;
+  IdleTopics idle_;
   Subscription<T> subscription_;
 };
 

@@ -74,6 +74,7 @@ class TemporaryDirectory {
     out.domain = 0;
     out.runtime_directory = path_;
     out.limit_bytes = limit_bytes;
+    out.timeout = std::chrono::seconds(60);  // an emulator on a busy machine needs more than the default
     return out;
   }
   std::vector<std::string> names() const {

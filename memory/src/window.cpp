@@ -41,6 +41,9 @@ struct State {
 };
 
 State* g_state = nullptr;  // set once, by instance()
+// What find() needs of it, beside it: the state itself lies on a page that no message needs otherwise.
+std::atomic<const SegmentRecord*>* g_table = nullptr;
+unsigned g_granule_shift = 0;
 
 // Guards the making of the window and free_ranges. Held during a fork, so that the child finds both consistent and
 // unlocked.
@@ -110,6 +113,8 @@ Result<Window*> Window::instance() {
   if (!window) {
     auto state = std::make_unique<State>();
     if (Result<void> reserved = reserve(*state); !reserved.ok()) return reserved.error();
+    g_table = state->table;
+    g_granule_shift = state->granule_shift;
     g_window_range = {reinterpret_cast<std::uintptr_t>(state->base), state->size};
     g_state = state.release();
     window = new Window();
@@ -180,9 +185,8 @@ void Window::free(std::byte* base, std::size_t bytes) noexcept {
 
 [[gnu::hot]] const SegmentRecord* Window::find(const void* p) noexcept {
   if (!in_window(p)) return nullptr;
-  const State& s = *g_state;
-  const std::size_t index = static_cast<std::size_t>(static_cast<const std::byte*>(p) - s.base) >> s.granule_shift;
-  return s.table[index].load(std::memory_order_acquire);  // pairs with the release in publish()
+  const std::size_t index = (reinterpret_cast<std::uintptr_t>(p) - g_window_range.base) >> g_granule_shift;
+  return g_table[index].load(std::memory_order_acquire);  // pairs with the release in publish()
 }
 
 std::size_t Window::size() const noexcept { return g_state->size; }

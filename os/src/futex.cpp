@@ -11,12 +11,17 @@
 #include <cstring>
 #include <ctime>
 
+#include "system_call.hpp"
+
 #ifndef SYS_futex_waitv
 #define SYS_futex_waitv 449
 #endif
 
 namespace baton::os {
 namespace {
+
+using detail::system_call;
+using detail::word_of;
 
 // struct futex_waitv of <linux/futex.h> 5.16, repeated so that older headers work (futex_waitv(2)).
 struct WaitvEntry {
@@ -36,13 +41,13 @@ constexpr std::uint32_t kFutex32 = 2;  // FUTEX_32 / FUTEX2_SIZE_U32; shared bet
   return out;
 }
 
-[[gnu::hot]] WaitOutcome outcome_of(long rc) noexcept {
-  if (rc >= 0) return WaitOutcome::kWoken;
-  switch (errno) {
-    case EAGAIN:
-    case EINTR:
+[[gnu::hot]] WaitOutcome outcome_of(long result) noexcept {
+  if (result >= 0) return WaitOutcome::kWoken;
+  switch (result) {
+    case -EAGAIN:
+    case -EINTR:
       return WaitOutcome::kWoken;
-    case ETIMEDOUT:
+    case -ETIMEDOUT:
       return WaitOutcome::kTimedOut;
     default:
       return WaitOutcome::kUnsupported;
@@ -78,15 +83,16 @@ bool probe_waitv() noexcept {
   timespec* limit = deadline_ns == INT64_MAX ? nullptr : &deadline;
   if (count == 1) {
     // FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time.
-    return outcome_of(
-        ::syscall(SYS_futex, waits[0].word, FUTEX_WAIT_BITSET, waits[0].seen, limit, nullptr, FUTEX_BITSET_MATCH_ANY));
+    return outcome_of(system_call(SYS_futex, word_of(waits[0].word), FUTEX_WAIT_BITSET, waits[0].seen, word_of(limit),
+                                  0, FUTEX_BITSET_MATCH_ANY));
   }
   if (count == 0 || count > kFutexWaitMax || !futex_waits_available()) return WaitOutcome::kUnsupported;
   WaitvEntry entries[kFutexWaitMax];
   for (std::size_t i = 0; i < count; ++i) {
     entries[i] = {waits[i].seen, reinterpret_cast<std::uintptr_t>(waits[i].word), kFutex32, 0};
   }
-  return outcome_of(::syscall(SYS_futex_waitv, entries, static_cast<unsigned>(count), 0U, limit, CLOCK_MONOTONIC));
+  return outcome_of(
+      system_call(SYS_futex_waitv, word_of(entries), static_cast<long>(count), 0, word_of(limit), CLOCK_MONOTONIC, 0));
 }
 
 bool futex_wait_counted(const FutexWait& wait, std::int64_t deadline_ns) noexcept {
@@ -96,7 +102,7 @@ bool futex_wait_counted(const FutexWait& wait, std::int64_t deadline_ns) noexcep
 }
 
 [[gnu::hot]] int futex_wake(const std::atomic<std::uint32_t>* word, int count) noexcept {
-  return static_cast<int>(::syscall(SYS_futex, word, FUTEX_WAKE, count, nullptr, nullptr, 0));
+  return static_cast<int>(system_call(SYS_futex, word_of(word), FUTEX_WAKE, count, 0, 0, 0));
 }
 
 }  // namespace baton::os

@@ -50,8 +50,6 @@ Result<EventLine> EventPages::allocate() {
   return out;
 }
 
-[[gnu::hot]] TakenSample::TakenSample(TakenSample&& other) noexcept { *this = std::move(other); }
-
 [[gnu::hot]] TakenSample& TakenSample::operator=(TakenSample&& other) noexcept {
   if (this == &other) return *this;
   release();
@@ -66,7 +64,6 @@ Result<EventLine> EventPages::allocate() {
   return *this;
 }
 
-[[gnu::hot]] TakenSample::~TakenSample() { release(); }
 [[gnu::hot]] const Gid& TakenSample::publisher() const noexcept { return connection_->writer; }
 
 [[gnu::hot]] void TakenSample::release() noexcept {

@@ -20,18 +20,15 @@ Reader::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Partici
 
 Reader::Impl::~Impl() = default;
 
-[[gnu::hot]] Result<void> Reader::Impl::usable() const {
-  if (!forked()) return {};
-  return out_of_line([&] {
-    return Error{Errc::forked, "subscription to '" + options_.topic +
-                                   "' belongs to the parent process; make a new node in the child"};
-  });
+Error Reader::Impl::forked_error() const {
+  return {Errc::forked,
+          "subscription to '" + options_.topic + "' belongs to the parent process; make a new node in the child"};
 }
 
 /// The connection whose oldest message is the oldest of all, and the number of unread messages (`holdable`: of those
 /// connections whose held limit leaves room; `only`: of connections to this publisher).
 [[gnu::hot]] Reader::Impl::Pick Reader::Impl::pick(ReaderConnection** best, memory::QueuedMessage* message,
-                                                   std::uint64_t* unread, Error* error, bool holdable,
+                                                   std::uint64_t* unread, std::optional<Error>* error, bool holdable,
                                                    const Gid* only) {
   *best = nullptr;
   *unread = 0;
@@ -102,7 +99,7 @@ void Reader::Impl::drop_useless() noexcept {
   ReaderConnection* connection = nullptr;
   memory::QueuedMessage message{};
   std::uint64_t unread = 0;
-  Error error{};
+  std::optional<Error> error;
   for (const bool holdable : {false, true}) {
     while (pick(&connection, &message, &unread, &error, holdable) == Pick::kFound &&
            merged_away(*connection, message, unread)) {
@@ -111,32 +108,38 @@ void Reader::Impl::drop_useless() noexcept {
 }
 
 [[gnu::hot]] Result<TakenSample> Reader::Impl::take(const Gid* only) {
-  if (Result<void> ok = usable(); !ok) return ok.error();
+  Result<TakenSample> out(std::in_place);
+  if (forked()) {
+    out = out_of_line([&] { return forked_error(); });
+    return out;
+  }
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (closed_) return TakenSample();
+  if (closed_) return out;
   ReaderConnection* taken = nullptr;
   memory::QueuedMessage message{};
   try {
-    return take_next(&taken, message, only);
+    take_next(&taken, message, only, &out);
   } catch (const std::bad_alloc&) {
     // Only failures allocate: the text of an error, a copy for lack of room.
     if (taken != nullptr) discard(*taken, message);
-    return no_memory();
+    out = no_memory();
   }
+  return out;
 }
 
 /// `taken`: the connection whose queue `message` was taken from.
-[[gnu::hot]] Result<TakenSample> Reader::Impl::take_next(ReaderConnection** taken, memory::QueuedMessage& message,
-                                                         const Gid* only) {
+[[gnu::hot]] void Reader::Impl::take_next(ReaderConnection** taken, memory::QueuedMessage& message, const Gid* only,
+                                          Result<TakenSample>* out) {
   for (;;) {
     ReaderConnection* connection = nullptr;
     std::uint64_t unread = 0;
-    Error error{};
+    std::optional<Error> error;
     switch (pick(&connection, &message, &unread, &error, false, only)) {
       case Pick::kFailed:
-        return error;
+        *out = *std::move(error);
+        return;
       case Pick::kNone:
-        if (only != nullptr || !wake_ || !rearm()) return TakenSample();
+        if (only != nullptr || !wake_ || !rearm()) return;
         continue;
       case Pick::kFound:
         break;
@@ -147,18 +150,22 @@ void Reader::Impl::drop_useless() noexcept {
       // Samples held of one publisher delay only that publisher's messages.
       const std::uint32_t limit = connection->limit.load(std::memory_order_relaxed);
       const Pick other = pick(&connection, &message, &unread, &error, true, only);
-      if (other == Pick::kFailed) return error;
+      if (other == Pick::kFailed) {
+        *out = *std::move(error);
+        return;
+      }
       if (other == Pick::kFound && only == nullptr && merged_away(*connection, message, unread)) continue;
       if (other == Pick::kNone) {
         // The descriptor must not stay readable until a sample is released or a message comes; otherwise its event loop
         // would spin.
         if (wake_ && rearm()) continue;
-        return out_of_line([&] {
+        *out = out_of_line([&] {
           return Error{Errc::held_limit,
                        "subscription to '" + options_.topic + "' holds " + std::to_string(limit) +
                            " samples of one publisher, as many as its QoS 'held' allows; release some or " +
                            "raise it"};
         });
+        return;
       }
     }
     BATON_CRASH_POINT("take.before_cursor");
@@ -189,37 +196,46 @@ void Reader::Impl::drop_useless() noexcept {
       if (lifespan < kEndless) expires_ns = message.source_monotonic_ns + lifespan.count();
     }
     SegmentUse* segment = connection->find_segment(memory::handle_segment(message.handle));
-    Result<TakenSample> sample = segment->segment->mapped()
-                                     ? accept(*connection, *segment, message, memory::handle_offset(message.handle))
-                                     : out_of_line([&] { return accept_unmapped(*connection, *segment, message); });
-    if (sample) sample->expires_ns_ = expires_ns;
-    return sample;
+    if (segment->segment->mapped()) {
+      accept(*connection, *segment, message, memory::handle_offset(message.handle), out);
+    } else {
+      out_of_line([&] { accept_unmapped(*connection, *segment, message, out); });
+    }
+    if (*out) (*out)->expires_ns_ = expires_ns;
+    return;
   }
 }
 
-[[gnu::hot]] Result<TakenSample> Reader::Impl::accept(ReaderConnection& connection, SegmentUse& segment,
-                                                      const memory::QueuedMessage& message, std::uint64_t offset) {
+[[gnu::hot]] void Reader::Impl::accept(ReaderConnection& connection, SegmentUse& segment,
+                                       const memory::QueuedMessage& message, std::uint64_t offset,
+                                       Result<TakenSample>* out) {
   if (!connection.channel->releases().valid(message.entry)) {
-    return out_of_line(
+    *out = out_of_line(
         [&] { return expel(connection, Errc::protocol_violation, "it lent a release entry that does not exist"); });
+    return;
   }
   std::uint32_t size_bytes = 0;
   Result<const memory::ChunkHeader*> header = segment.segment->chunk(offset, &size_bytes);
-  if (!header) return out_of_line([&] { return expel(connection, header.error().code, header.error().message); });
+  if (!header) {
+    *out = out_of_line([&] { return expel(connection, header.error().code, header.error().message); });
+    return;
+  }
   if (size_bytes < options_.type.skeleton_bytes) {
-    return out_of_line([&] {
+    *out = out_of_line([&] {
       return expel(connection, Errc::malformed_message,
                    "it sent a message of " + std::to_string(size_bytes) + " bytes; the type has at least " +
                        std::to_string(options_.type.skeleton_bytes));
     });
+    return;
   }
   if (options_.validate != nullptr) {
     const auto* bytes = reinterpret_cast<const std::byte*>(*header + 1);
     if (Result<void> valid = options_.validate(options_.validate_context.get(), bytes, size_bytes); !valid) {
-      return out_of_line([&] { return expel(connection, Errc::malformed_message, valid.error().message); });
+      *out = out_of_line([&] { return expel(connection, Errc::malformed_message, valid.error().message); });
+      return;
     }
   }
-  TakenSample sample;
+  TakenSample& sample = **out;
   sample.header_ = *header;
   sample.size_bytes_ = size_bytes;
   sample.token_ = message.entry;
@@ -234,20 +250,19 @@ void Reader::Impl::drop_useless() noexcept {
   segment.held.fetch_add(1, std::memory_order_relaxed);
   BATON_CRASH_POINT("take.end");
   BATON_TRACE3(take, message.handle, message.sequence, size_bytes);
-  return sample;
 }
 
 /// The first message of a segment maps the segment. If there is no room for it (the window is full, or the publisher's
 /// process has used up its share), the message is copied. A message without room for a copy either is lost, and the
 /// error says so.
-Result<TakenSample> Reader::Impl::accept_unmapped(ReaderConnection& connection, SegmentUse& segment,
-                                                  const memory::QueuedMessage& message) {
+void Reader::Impl::accept_unmapped(ReaderConnection& connection, SegmentUse& segment,
+                                   const memory::QueuedMessage& message, Result<TakenSample>* out) {
   const std::uint64_t offset = memory::handle_offset(message.handle);
   segment.held.fetch_add(1, std::memory_order_relaxed);  // a hostile publisher may have retired it
   drop_retired(connection);                              // frees copies that are no longer held
   segment.held.fetch_sub(1, std::memory_order_relaxed);
   const Result<void> mapped = segment.segment->map();
-  if (mapped) return accept(connection, segment, message, offset);
+  if (mapped) return accept(connection, segment, message, offset, out);
   if (!std::exchange(segment.reported, true)) {
     participant_->diagnose(
         Diagnostic::Level::kError, mapped.error().code,
@@ -256,14 +271,17 @@ Result<TakenSample> Reader::Impl::accept_unmapped(ReaderConnection& connection, 
             mapped.error().message);
   }
   Result<std::shared_ptr<memory::ForeignSegment>> copy = segment.segment->copy_of(offset);
-  if (!copy && segment.segment->mapped()) return accept(connection, segment, message, offset);  // by another reader
+  if (!copy && segment.segment->mapped())  // by another reader
+    return accept(connection, segment, message, offset, out);
   if (!copy && copy.error().code == Errc::protocol_violation) {
-    return expel(connection, copy.error().code, copy.error().message);
+    *out = expel(connection, copy.error().code, copy.error().message);
+    return;
   }
   if (!copy) {
     discard(connection, message);
     notify(Event::kMessageLost);
-    return Error{copy.error().code, "subscription to '" + options_.topic + "' lost a message: " + copy.error().message};
+    *out = Error{copy.error().code, "subscription to '" + options_.topic + "' lost a message: " + copy.error().message};
+    return;
   }
   ++statuses_.copied_total;
   auto use = std::make_unique<SegmentUse>();
@@ -271,7 +289,7 @@ Result<TakenSample> Reader::Impl::accept_unmapped(ReaderConnection& connection, 
   use->segment = std::move(*copy);
   use->retired = true;
   connection.segments.push_back(std::move(use));
-  return accept(connection, *connection.segments.back(), message, 0);
+  accept(connection, *connection.segments.back(), message, 0, out);
 }
 
 /// Gives back a message that was just taken, without delivering it.
@@ -372,7 +390,7 @@ bool Reader::Impl::awaits_memory(const Gid& publisher) const {
 }
 
 Result<int> Reader::Impl::pollable_fd() {
-  if (Result<void> ok = usable(); !ok) return ok.error();
+  if (forked()) return forked_error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (!wake_) {
     const std::lock_guard<std::mutex> wake_lock(wake_mutex_);

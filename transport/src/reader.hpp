@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -103,14 +104,15 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   };
   static constexpr std::size_t kMostInterrupted = 256;
 
-  Result<void> usable() const;
-  Result<TakenSample> take_next(ReaderConnection** taken, memory::QueuedMessage& message, const Gid* only);
-  Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, Error* error, bool holdable,
-            const Gid* only = nullptr);
-  Result<TakenSample> accept(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message,
-                             std::uint64_t offset);
-  Result<TakenSample> accept_unmapped(ReaderConnection& connection, SegmentUse& segment,
-                                      const memory::QueuedMessage& message);
+  Error forked_error() const;
+  // These fill `out`, an empty sample, and return nothing: a sample that is built where it stays is not moved from call to call.
+  void take_next(ReaderConnection** taken, memory::QueuedMessage& message, const Gid* only, Result<TakenSample>* out);
+  Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, std::optional<Error>* error,
+            bool holdable, const Gid* only = nullptr);
+  void accept(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message,
+              std::uint64_t offset, Result<TakenSample>* out);
+  void accept_unmapped(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message,
+                       Result<TakenSample>* out);
   void discard(ReaderConnection& connection, const memory::QueuedMessage& message);
   /// If there is no memory to end the connection, it stays until the next check.
   Error expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept;

@@ -274,7 +274,7 @@ void Reader::Impl::report_incompatible(Event event, const std::string* text) {
 }
 
 Result<void> Reader::Impl::join_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set) {
-  if (Result<void> ok = usable(); !ok) return ok;
+  if (forked()) return forked_error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
   if (wait_set_ == wait_set) return {};

@@ -56,12 +56,9 @@ Writer::Impl::~Impl() {
   if (generation_ != os::fork_generation()) static_cast<void>(pool_.release());
 }
 
-[[gnu::hot]] Result<void> Writer::Impl::usable() const {
-  if (generation_ == os::fork_generation()) return {};
-  return out_of_line([&] {
-    return Error{Errc::forked,
-                 "publisher of '" + options_.topic + "' belongs to the parent process; make a new node in the child"};
-  });
+Error Writer::Impl::forked_error() const {
+  return {Errc::forked,
+          "publisher of '" + options_.topic + "' belongs to the parent process; make a new node in the child"};
 }
 
 [[gnu::hot]] Result<memory::Chunk> Writer::Impl::loan_sized(std::size_t message_bytes) {
@@ -70,7 +67,7 @@ Writer::Impl::~Impl() {
 [[gnu::hot]] Result<memory::Chunk> Writer::Impl::loan_growing() { return loan(0, true); }
 
 [[gnu::hot]] Result<memory::Chunk> Writer::Impl::loan(std::size_t message_bytes, bool growing) {
-  if (Result<void> ok = usable(); !ok) return ok.error();
+  if (forked()) return out_of_line([&] { return forked_error(); });
   std::unique_lock<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("loan.begin");
   const std::uint32_t skeleton_bytes = options_.type.skeleton_bytes;
@@ -91,7 +88,7 @@ Writer::Impl::~Impl() {
 }
 
 [[gnu::hot]] void Writer::Impl::abandon(const memory::Chunk& chunk) noexcept {
-  if (generation_ != os::fork_generation()) return;
+  if (forked()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   pool_->abandon(chunk);
 }
@@ -153,7 +150,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 }
 
 [[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk, const PublishInfo& info) {
-  if (Result<void> ok = usable(); !ok) return ok.error();
+  if (forked()) return out_of_line([&] { return forked_error(); });
   const std::lock_guard<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
   const std::uint64_t sequence = info.origin == nullptr ? last_sequence_ + 1 : info.origin->sequence;
@@ -227,7 +224,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 }
 
 bool Writer::Impl::hand_newest_to(const Gid& reader) {
-  if (!usable()) return false;
+  if (forked()) return false;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   WriterConnection* const connection = find(reader);
   if (connection == nullptr || history_size_ == 0) return false;
@@ -244,7 +241,7 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
 }
 
 [[gnu::hot]] Result<void> Writer::Impl::keep(const memory::Chunk& chunk) {
-  if (Result<void> ok = usable(); !ok) return ok;
+  if (forked()) return forked_error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   last_publish_ns_ = complete(*chunk.header, ++last_kept_, {});
   pool_->publish(chunk);  // the reference that this leaves is the caller's, until drop()
@@ -252,7 +249,7 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
 }
 
 [[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish_to(const memory::Chunk& kept, const Gid& reader) {
-  if (Result<void> ok = usable(); !ok) return ok.error();
+  if (forked()) return out_of_line([&] { return forked_error(); });
   const std::lock_guard<os::PiMutex> lock(mutex_);
   WriterConnection* const found = find(reader);
   if (found == nullptr) return out_of_line([&] { return not_connected(); });
@@ -288,14 +285,14 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
 }
 
 [[gnu::hot]] Writer::Unread Writer::Impl::unread(const Gid& reader) {
-  if (generation_ != os::fork_generation()) return {};
+  if (forked()) return {};
   const std::lock_guard<os::PiMutex> lock(mutex_);
   WriterConnection* const connection = find(reader);
   return connection == nullptr ? Writer::Unread{} : Writer::Unread{connection->number, connection->channel.unread()};
 }
 
 [[gnu::hot]] void Writer::Impl::drop(const memory::Chunk& kept) noexcept {
-  if (generation_ != os::fork_generation()) return;
+  if (forked()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (pool_) pool_->release(kept.handle);
 }
@@ -335,14 +332,14 @@ bool Writer::Impl::evict(memory::Handle oldest) {
 }
 
 [[gnu::hot]] std::uint32_t Writer::Impl::matched() const {
-  if (!usable()) return 0;
+  if (forked()) return 0;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   return static_cast<std::uint32_t>(live_.size());
 }
 
 std::vector<Gid> Writer::Impl::readers_of(std::uint64_t sequence) const {
   std::vector<Gid> readers;
-  if (!usable()) return readers;
+  if (forked()) return readers;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   for (const auto& connection : live_) {
     if (connection->first_sequence <= sequence) readers.push_back(connection->reader);
@@ -351,7 +348,7 @@ std::vector<Gid> Writer::Impl::readers_of(std::uint64_t sequence) const {
 }
 
 Statuses Writer::Impl::statuses() const {
-  if (!usable()) return {};
+  if (forked()) return {};
   const std::lock_guard<os::PiMutex> lock(mutex_);
   Statuses out = statuses_;
   out.matched_now = live_.size();
@@ -360,7 +357,7 @@ Statuses Writer::Impl::statuses() const {
 }
 
 void Writer::Impl::on_event(std::function<void(Event)> callback) {
-  if (!usable()) return;
+  if (forked()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   pending_.set_callback(std::move(callback));
 }
@@ -371,7 +368,7 @@ void Writer::Impl::notify(Event event) noexcept {  // with mutex_
 }
 
 Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) {
-  if (Result<void> ok = usable(); !ok) return ok;
+  if (forked()) return forked_error();
   const std::int64_t begin = os::monotonic_ns();
   std::vector<std::pair<Gid, std::uint64_t>> wanted;
   {
@@ -401,7 +398,7 @@ Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) 
 }
 
 memory::Pool::Account Writer::Impl::memory_account() const {
-  if (!usable()) return {};
+  if (forked()) return {};
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (!pool_) return {};
   auto& self = const_cast<Writer::Impl&>(*this);
@@ -411,7 +408,7 @@ memory::Pool::Account Writer::Impl::memory_account() const {
 }
 
 void Writer::Impl::trim() {
-  if (!usable()) return;
+  if (forked()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   pool_->retire_segment([this](std::uint32_t index) { send_retired(index); });
 }

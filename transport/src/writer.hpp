@@ -15,6 +15,7 @@
 #include <set>
 #include <vector>
 
+#include "baton/os/fork.hpp"
 #include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
@@ -98,7 +99,8 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   using Connections = os::HotVector<std::unique_ptr<WriterConnection>>;
 
   Impl(std::shared_ptr<Participant::Impl> participant, const Participant::WriterOptions& options, const Gid& gid);
-  Result<void> usable() const;
+  bool forked() const noexcept { return generation_ != os::fork_generation(); }
+  Error forked_error() const;
   bool evict(memory::Handle oldest);
   void collect();
   void send_segment(std::uint32_t index, int fd, std::uint64_t size);

@@ -46,11 +46,7 @@ class PublisherCore {
     return type.fixed ? writer_->loan_sized(type.size) : writer_->loan_growing();
   }
   /// Publishes the chunk. On success the writer owns the chunk again.
-  Result<std::uint64_t> publish(const memory::Chunk& chunk, const transport::PublishInfo& info) {
-    Result<std::uint64_t> sequence = writer_->publish(chunk, info);
-    if (sequence.ok()) published_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
-    return sequence;
-  }
+  Result<std::uint64_t> publish(const memory::Chunk& chunk, const transport::PublishInfo& info);
   /// Counts a message that was built elsewhere and copied into a chunk.
   void count_copy(std::size_t bytes) noexcept {
     copied_messages_.fetch_add(1, std::memory_order_relaxed);  // statistics: order nothing

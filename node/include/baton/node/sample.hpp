@@ -37,7 +37,7 @@ template <class T>
 class Sample {
  public:
   Sample() = default;
-  explicit Sample(transport::TakenSample taken) : taken_(std::move(taken)) {}
+  explicit Sample(transport::TakenSample&& taken) noexcept : taken_(std::move(taken)) {}
   explicit operator bool() const noexcept { return static_cast<bool>(taken_); }
   /// Both throw invalid_argument if the sample is empty.
   const T& operator*() const { return detail::not_empty(get(), "sample"); }

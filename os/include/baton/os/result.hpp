@@ -4,11 +4,12 @@
 #pragma once
 
 #include <cassert>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
-#include <variant>
 
 namespace baton {
 
@@ -71,25 +72,96 @@ class Exception : public std::runtime_error {
   Errc code_;
 };
 
-/// Either a T or an Error. value() requires ok(), error() requires !ok().
+namespace detail {
+
+/// What Result<T> stores. Not a std::variant: that is moved and destroyed by calls out of line, in every function of the
+/// hot path and of the program, and here one branch tells which member lives.
 template <class T>
-class [[nodiscard]] Result {
+class ResultState {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
-  bool ok() const noexcept { return state_.index() == 0; }
+  template <class... Arguments>
+  explicit ResultState(std::in_place_t, Arguments&&... arguments)
+      : value_(std::forward<Arguments>(arguments)...), ok_(true) {}
+  explicit ResultState(Error&& error) noexcept : error_(std::move(error)), ok_(false) {}
+  ResultState(ResultState&& other) noexcept(std::is_nothrow_move_constructible_v<T>) : ok_(other.ok_) {
+    take(std::move(other));
+  }
+  ResultState(const ResultState& other) : ok_(other.ok_) { take(other); }
+  ResultState& operator=(ResultState&& other) noexcept(std::is_nothrow_move_constructible_v<T>) {
+    if (this == &other) return *this;
+    end();
+    ok_ = other.ok_;
+    take(std::move(other));
+    return *this;
+  }
+  ResultState& operator=(const ResultState& other) {
+    if (this != &other) *this = ResultState(other);
+    return *this;
+  }
+  ~ResultState() { end(); }
+
+  union {
+    T value_;
+    Error error_;
+  };
+  bool ok_;
+
+ private:
+  template <class Other>
+  void take(Other&& other) {
+    if (__builtin_expect(ok_, 1)) {
+      new (static_cast<void*>(std::addressof(value_))) T(std::forward<Other>(other).value_);
+    } else {
+      new (static_cast<void*>(std::addressof(error_))) Error(std::forward<Other>(other).error_);
+    }
+  }
+  void end() noexcept {
+    if (__builtin_expect(ok_, 1)) {
+      value_.~T();
+    } else {
+      error_.~Error();
+    }
+  }
+};
+
+/// A base that lets a class be copied or not.
+template <bool kCopyable>
+struct CopiedIf {};
+template <>
+struct CopiedIf<false> {
+  CopiedIf() = default;
+  CopiedIf(CopiedIf&&) = default;
+  CopiedIf& operator=(CopiedIf&&) = default;
+};
+
+}  // namespace detail
+
+/// Either a T or an Error. value() requires ok(), error() requires !ok(). Copied and moved as T is.
+template <class T>
+class [[nodiscard]] Result : private detail::CopiedIf<std::is_copy_constructible_v<T>> {
+  static_assert(std::is_nothrow_move_constructible_v<T>,
+                "an assignment that throws would leave neither value nor error");
+
+ public:
+  Result(T value) : state_(std::in_place, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error) : state_(std::move(error)) {}             // NOLINT(google-explicit-constructor)
+  /// A T made of `arguments` where it stays.
+  template <class... Arguments>
+  explicit Result(std::in_place_t, Arguments&&... arguments)
+      : state_(std::in_place, std::forward<Arguments>(arguments)...) {}
+  bool ok() const noexcept { return state_.ok_; }
   explicit operator bool() const noexcept { return ok(); }
   T& value() & {
     assert(ok());
-    return *std::get_if<0>(&state_);
+    return state_.value_;
   }
   const T& value() const& {
     assert(ok());
-    return *std::get_if<0>(&state_);
+    return state_.value_;
   }
   T&& value() && {
     assert(ok());
-    return std::move(*std::get_if<0>(&state_));
+    return std::move(state_.value_);
   }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
@@ -98,37 +170,37 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
   const Error& error() const {
     assert(!ok());
-    return *std::get_if<1>(&state_);
+    return state_.error_;
   }
   /// The value, or throws baton::Exception.
   T&& or_throw() && {
     if (!ok()) throw Exception(error());
-    return std::move(*std::get_if<0>(&state_));
+    return std::move(state_.value_);
   }
 
  private:
-  std::variant<T, Error> state_;
+  detail::ResultState<T> state_;
 };
 
 /// Success without a value, or an Error.
 template <>
 class [[nodiscard]] Result<void> {
  public:
-  Result() = default;
-  Result(Error error) : error_(std::move(error)), ok_(false) {}  // NOLINT(google-explicit-constructor)
-  bool ok() const noexcept { return ok_; }
-  explicit operator bool() const noexcept { return ok_; }
+  Result() noexcept : state_(std::in_place) {}
+  Result(Error error) : state_(std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  bool ok() const noexcept { return state_.ok_; }
+  explicit operator bool() const noexcept { return ok(); }
   const Error& error() const {
-    assert(!ok_);
-    return error_;
+    assert(!ok());
+    return state_.error_;
   }
   void or_throw() const {
-    if (!ok_) throw Exception(error_);
+    if (!ok()) throw Exception(error());
   }
 
  private:
-  Error error_{};
-  bool ok_ = true;
+  struct Nothing {};
+  detail::ResultState<Nothing> state_;
 };
 
 }  // namespace baton

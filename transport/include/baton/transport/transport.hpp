@@ -296,9 +296,20 @@ class Writer {
 class TakenSample {
  public:
   TakenSample() = default;
-  TakenSample(TakenSample&& other) noexcept;
+  // Moves and the end of an empty one are a few instructions where they are: a call for each made up a tenth of a take.
+  TakenSample(TakenSample&& other) noexcept
+      : header_(std::exchange(other.header_, nullptr)),
+        size_bytes_(other.size_bytes_),
+        token_(other.token_),
+        sequence_(other.sequence_),
+        reception_time_ns_(other.reception_time_ns_),
+        expires_ns_(other.expires_ns_),
+        connection_(other.connection_),
+        segment_(other.segment_) {}
   TakenSample& operator=(TakenSample&& other) noexcept;
-  ~TakenSample();
+  ~TakenSample() {
+    if (header_ != nullptr) release();
+  }
   explicit operator bool() const noexcept { return header_ != nullptr; }
   const memory::ChunkHeader& header() const noexcept { return *header_; }  ///< untrusted bytes of the publisher
   /// The publisher over whose connection the message came; the header may name another publisher. REQUIRES: not empty.

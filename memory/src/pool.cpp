@@ -62,21 +62,22 @@ struct Pool::State : os::Hot {
   std::function<void()> collect;
   std::function<void(std::uint32_t)> retired;
   Budget budget;
+  SegmentShape first;
+  std::byte* reserved = nullptr;  // addresses of the first segment, until that segment exists
+  std::size_t active_slots = 0, active_packed_bytes = 0;
+  std::array<std::size_t, kClasses> class_slots{};      // slots ever carved in active segments
+  std::vector<std::unique_ptr<ContentBook>> all_books;  // as many as there were loans at the same time
+  std::array<os::HotVector<Slot*>, kClasses + 1> free;  // last in, first out; of active segments
+
+  // What every message touches, side by side, behind the list of large slots.
   os::HotVector<std::unique_ptr<PoolSegment>> segments;  // by index; null once retired and unmapped
   // The segments that loans come from, in the order in which they were made; the others are retired. The first gets its
   // addresses when the pool is made, so that a full window is an error of create().
   os::HotVector<PoolSegment*> active;
-  SegmentShape first;
-  std::byte* reserved = nullptr;  // addresses of the first segment, until that segment exists
-  std::size_t active_slots = 0, active_packed_bytes = 0;
-  std::array<os::HotVector<Slot*>, kClasses + 1> free;  // last in, first out; of active segments
-  std::array<std::size_t, kClasses> class_slots{};      // slots ever carved in active segments
-  std::vector<std::unique_ptr<ContentBook>> all_books;  // as many as there were loans at the same time
-  os::HotVector<ContentBook*> books;                    // those that no loan uses; last in, first out, so that they are
-                                                        // warm
-  AgeList published;
+  os::HotVector<ContentBook*> books;  // those that no loan uses; last in, first out, so that they are warm
+  std::size_t expected_bytes = 0;     // the largest unsized message so far: the likely size of the next one
   std::size_t loaned = 0, published_slots = 0;
-  std::size_t expected_bytes = 0;  // the largest unsized message so far: the likely size of the next one
+  AgeList published;
 
   ~State() {
     if (reserved) Window::instance().value()->free(reserved, first.bytes());

@@ -76,18 +76,20 @@ struct Budget {
 };
 
 struct PoolSegment : os::Hot {
+  // What every message touches, side by side.
   SegmentRecord record;
-  os::UniqueFd fd;
   std::uint32_t index = 0;
-  Budget* budget = nullptr;
-  SegmentShape shape;
   std::uint32_t generation = 0;  ///< os::fork_generation() of its process
+  SegmentShape shape;
+  os::HotVector<Slot> large;
+  std::size_t live = 0;  ///< loaned and published slots
+
+  std::size_t large_used = 0;
+  bool retired = false;
+  os::UniqueFd fd;
+  Budget* budget = nullptr;
   std::unique_ptr<std::atomic<Run*>[], void (*)(void*)> runs { nullptr, nullptr };  ///< release/acquire: made once
   std::size_t runs_used = 0, run_count = 0;
-  os::HotVector<Slot> large;
-  std::size_t large_used = 0;
-  std::size_t live = 0;  ///< loaned and published slots
-  bool retired = false;
   std::function<void(std::uint32_t)> on_retired;
 
   /// Makes a segment at `base`, which must be addresses of the window for shape.bytes(). The segment owns them from

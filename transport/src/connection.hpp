@@ -98,28 +98,30 @@ struct WriterConnection : os::Hot {
                    const Layout& layout, std::uint32_t depth)
       : ring(std::move(ring_mapping)),
         segment(std::move(segment_mapping)),
-        channel(ring_view, layout, depth),
-        sleeping(layout.sleeping) {}
+        sleeping(layout.sleeping),
+        channel(ring_view, layout, depth) {}
 
   os::SharedMapping ring, segment;
-  memory::ChannelWriter<Platform> channel;
+  // What every message touches, side by side.
   WakeWord* sleeping;
-  Gid reader{};
-  PeerId peer = 0;
-  WakeSocketRef notify_end;  ///< of a reader that waits in poll(); empty: the reader gave none
   bool reliable = false;
   bool keep_all = false;
-  bool draining = false;             ///< detached: nothing is pushed, held samples come back
-  bool broken = false;               ///< corrupted: ended at the next opportunity
-  bool holds_too_much = false;       ///< with `broken`: more than `held`
+  bool draining = false;        ///< detached: nothing is pushed, held samples come back
+  bool broken = false;          ///< corrupted: ended at the next opportunity
+  bool holds_too_much = false;  ///< with `broken`: more than `held`
+  std::uint64_t pushed = 0;
+  memory::ChannelWriter<Platform> channel;
+
+  Gid reader{};
+  PeerId peer = 0;
+  WakeSocketRef notify_end;          ///< of a reader that waits in poll(); empty: the reader gave none
   Party party;                       ///< the party whose share `held` uses
   std::uint32_t wished = 0;          ///< the subscription's requested QoS held
   std::uint32_t held = 0;            ///< granted
   std::uint64_t first_sequence = 0;  ///< of the oldest message that it was given, or will be
-  std::uint64_t pushed = 0;
-  std::uint64_t handed_before = 0;  ///< by publish_to(), on all connections of the writer before this one began
-  std::uint64_t number = 0;         ///< of this writer's connections, from 1
-  Charge charge;                    ///< the connection's cost for this process, on the peer's account
+  std::uint64_t handed_before = 0;   ///< by publish_to(), on all connections of the writer before this one began
+  std::uint64_t number = 0;          ///< of this writer's connections, from 1
+  Charge charge;                     ///< the connection's cost for this process, on the peer's account
 };
 
 /// A foreign data segment as used by one connection.
@@ -144,33 +146,34 @@ struct ReaderConnection : os::Hot {
 
   os::SharedMapping segment, event_page, ring;
   Layout layout;
-  std::optional<memory::ChannelReader<Platform>> channel;
+  // What every message touches, side by side.
   const ControlLine* line = nullptr;
+  std::optional<memory::ChannelReader<Platform>> channel;
+  const std::uint32_t generation = os::fork_generation();
+  std::atomic<std::uint32_t> references{1};
+  std::atomic<State> state{State::kAttaching};
+  std::atomic<bool> blocked{false};           ///< the oldest message lies in a segment that has not arrived yet
+  bool socket_given = false;                  ///< the writer has the wake socket of its process
+  bool interrupted = false;                   ///< the reader has had, or may get, another connection to this writer
+  std::atomic<std::uint32_t> outstanding{0};  ///< samples held
+  std::atomic<std::uint32_t> limit{0};        ///< the most samples that may be held
+  // Relaxed: they order nothing, and a report that comes a moment too early or too late harms nobody.
+  mutable std::atomic<bool> waiting_reported{false};  ///< since the last take
+  mutable std::atomic<std::int64_t> waiting_since_ns{
+      0};  ///< message_waits() was first called since the last take; 0: not
+  std::uint64_t next_sequence = 0;
+  os::HotVector<std::unique_ptr<SegmentUse>> segments;
+  QoS offered;
+
   Gid writer{};
   PeerId peer = 0;
   std::uint64_t process = 0;  ///< Participant::Impl::process_of(peer)
   /// Keeps the memory that this connection may read from being reused, also after its peer was disconnected
   /// (Hub::claim).
   std::shared_ptr<const void> claim;
-  QoS offered;
   std::weak_ptr<Reader::Impl> owner;
-  const std::uint32_t generation = os::fork_generation();
-
-  std::atomic<std::uint32_t> references{1};
-  std::atomic<State> state{State::kAttaching};
-  std::atomic<std::uint32_t> outstanding{0};  ///< samples held
-  std::atomic<std::uint32_t> limit{0};        ///< the most samples that may be held
-  std::atomic<bool> blocked{false};           ///< the oldest message lies in a segment that has not arrived yet
-  bool socket_given = false;                  ///< the writer has the wake socket of its process
-  bool interrupted = false;                   ///< the reader has had, or may get, another connection to this writer
-  bool alive = true;                          ///< liveliness
-  std::uint64_t next_sequence = 0;
-  // Relaxed: they order nothing, and a report that comes a moment too early or too late harms nobody.
-  mutable std::atomic<std::int64_t> waiting_since_ns{
-      0};                                             ///< message_waits() was first called since the last take; 0: not
-  mutable std::atomic<bool> waiting_reported{false};  ///< since the last take
-  os::HotVector<std::unique_ptr<SegmentUse>> segments;
-  Charge charge;  ///< the connection's cost for this process, on the peer's account
+  bool alive = true;  ///< liveliness
+  Charge charge;      ///< the connection's cost for this process, on the peer's account
   // Of the writer, as the graph knew it; the rest is the reader's own.
   std::string node;
   std::int32_t pid = 0, local_pid = 0;

@@ -146,6 +146,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   mutable os::PiMutex mutex_;
   bool closed_ = false;
   bool matches_ = true;
+  bool armed_ = false;  // if polled
   os::HotVector<ConnectionRef> connections_;
   std::map<Gid, ReaderConnection*> by_writer_;  // connections that are attaching or live
   std::uint64_t discarded_ =
@@ -154,7 +155,6 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   std::set<Gid> refused_by_;
   Statuses statuses_;
   PendingEvents pending_;
-  bool armed_ = false;                // if polled
   bool gives_sockets_again_ = false;  // a retry is scheduled
   bool lack_of_sockets_reported_ = false;
   bool held_limit_reported_ = false;

@@ -60,25 +60,25 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   Result<void> rebuild();
   bool look();
 
+  // What every wait touches, side by side. From built_version on it is used by the waiting thread only.
   const std::uint32_t generation = os::fork_generation();
+  std::atomic<bool> woken{false};
   os::SharedMapping words_memory;
+  std::atomic<std::uint64_t> version{1};
+  std::atomic<std::int64_t> spin_ns{0};
+  std::uint64_t built_version = 0;
+  std::int64_t deadline_ns = 0;
+  memory::Sleeping how = memory::Sleeping::kFutex;
+  bool timed_out = false;
+  os::HotVector<ConnectionRef> connections;
+  os::HotVector<os::FutexWait> waits;
+  os::HotVector<GuardCondition::Impl*> watched;  // kept alive by watched_owners
+
+  std::vector<std::shared_ptr<GuardCondition::Impl>> watched_owners;
   Error failure{};  // the reason why words_memory is missing
   std::mutex mutex;
   std::vector<std::shared_ptr<Reader::Impl>> readers;
   std::vector<std::shared_ptr<GuardCondition::Impl>> guards;
-  std::atomic<std::uint64_t> version{1};
-  std::atomic<bool> woken{false};
-  std::atomic<std::int64_t> spin_ns{0};
-
-  // used by the waiting thread only
-  std::uint64_t built_version = 0;
-  os::HotVector<ConnectionRef> connections;
-  os::HotVector<os::FutexWait> waits;
-  os::HotVector<GuardCondition::Impl*> watched;  // kept alive by watched_owners
-  std::vector<std::shared_ptr<GuardCondition::Impl>> watched_owners;
-  memory::Sleeping how = memory::Sleeping::kFutex;
-  std::int64_t deadline_ns = 0;
-  bool timed_out = false;
   bool lacks_sockets = false;            // for a publisher: the waiter checks periodically, and tries again to make the
                                          // sockets
   std::mutex wake_mutex;                 // used by threads other than the waiting thread

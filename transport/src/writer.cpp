@@ -45,8 +45,8 @@ Writer::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Partici
                    const Gid& gid)
     : participant_(std::move(participant)),
       options_(options),
-      gid_(gid),
       generation_(os::fork_generation()),
+      gid_(gid),
       shares_(shares_of(memory::Pool::capacity(options.pool, options.type.fixed_size ? options.type.skeleton_bytes : 0),
                         options.qos.depth)) {}
 

@@ -134,29 +134,32 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
 
   const std::shared_ptr<Participant::Impl> participant_;
   const Participant::WriterOptions options_;
-  const Gid gid_;
-  const std::uint32_t generation_;
-  const Shares shares_;
-  EventLine line_;
 
+  // What every message touches, side by side.
+  const std::uint32_t generation_;
   mutable os::PiMutex mutex_;
   bool closed_ = false;
+  bool expel_ = false;  // a connection was found broken outside publish()
+  const Gid gid_;
   std::unique_ptr<memory::Pool> pool_;
-  Connections live_, draining_;
+  Connections live_;
+  std::vector<Frame> frames_to_self_;  // made during a loan: handled when mutex_ is free, before the loan returns
+  std::uint64_t last_sequence_ = 0;    // of publish()
+  std::int64_t last_publish_ns_ = 0;   // deadline
+  os::HotVector<Kept> history_;        // transient local: a ring of the last `depth` messages
+  std::size_t history_begin_ = 0, history_size_ = 0;
+  EventLine line_;
+
+  const Shares shares_;
+  Connections draining_;
   std::vector<std::pair<PeerId, std::uint32_t>>
       owed_segments_;  // whose descriptors could not be sent, because no descriptor was free
   std::map<std::pair<PeerId, Gid>, Refusal> refused_;
-  bool expel_ = false;                 // a connection was found broken outside publish()
-  std::vector<Frame> frames_to_self_;  // made during a loan: handled when mutex_ is free, before the loan returns
-  os::HotVector<Kept> history_;        // transient local: a ring of the last `depth` messages
-  std::size_t history_begin_ = 0, history_size_ = 0;
-  std::uint64_t last_sequence_ = 0;  // of publish()
-  std::uint64_t last_kept_ = 0;      // of keep()
+  std::uint64_t last_kept_ = 0;  // of keep()
   std::uint64_t last_connection_ = 0;
   std::uint64_t handed_over_ = 0;  // by publish_to(), on all connections
   Statuses statuses_;
   PendingEvents pending_;
-  std::int64_t last_publish_ns_ = 0;  // deadline
   std::int64_t deadline_due_ns_ = 0;
   std::int64_t lease_due_ns_ = 0;
   bool lease_lost_ = false;

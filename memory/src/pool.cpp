@@ -76,8 +76,10 @@ struct Pool::State : os::Hot {
   os::HotVector<PoolSegment*> active;
   os::HotVector<ContentBook*> books;  // those that no loan uses; last in, first out, so that they are warm
   std::size_t expected_bytes = 0;     // the largest unsized message so far: the likely size of the next one
-  std::size_t loaned = 0, published_slots = 0;
+  std::size_t loaned = 0;
   AgeList published;
+  std::size_t published_slots =
+      0;  // not beside `loaned`: two counters in one register take a constant from a page of its own
 
   ~State() {
     if (reserved) Window::instance().value()->free(reserved, first.bytes());

@@ -3,10 +3,25 @@
 
 namespace baton::detail {
 
+[[gnu::hot]] Result<memory::Chunk> PublisherCore::loan(const message::Type& type,
+                                                       std::shared_ptr<transport::Writer>* share) {
+  Result<memory::Chunk> chunk = loan(type);
+  if (chunk.ok()) *share = writer_;
+  return chunk;
+}
+
 [[gnu::hot]] Result<std::uint64_t> PublisherCore::publish(const memory::Chunk& chunk,
                                                           const transport::PublishInfo& info) {
   Result<std::uint64_t> sequence = writer_->publish(chunk, info);
   if (sequence.ok()) published_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
+  return sequence;
+}
+
+[[gnu::hot]] Result<std::uint64_t> PublisherCore::publish(const memory::Chunk& chunk,
+                                                          const transport::PublishInfo& info,
+                                                          std::shared_ptr<transport::Writer>* share) {
+  Result<std::uint64_t> sequence = publish(chunk, info);
+  if (sequence.ok()) share->reset();  // this publisher has one, too
   return sequence;
 }
 

@@ -38,12 +38,23 @@ Reading function_of(const char* library, const char* name) {
 
 }  // namespace
 
-[[gnu::hot]] std::int64_t clock_ns(clockid_t id) noexcept {
+namespace {
+
+[[gnu::hot, gnu::always_inline]] inline std::int64_t read(clockid_t id) noexcept {
   timespec now{};
   const Reading vdso = g_vdso.load(std::memory_order_relaxed);
   // The vDSO makes the system call itself for a clock that it cannot read, and returns what the call returns.
   if (vdso == nullptr || vdso(id, &now) != 0) ::clock_gettime(id, &now);
   return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace
+
+[[gnu::hot]] std::int64_t clock_ns(clockid_t id) noexcept { return read(id); }
+
+[[gnu::hot]] Times read_both_clocks() noexcept {
+  const std::int64_t monotonic_ns = read(CLOCK_MONOTONIC);
+  return {monotonic_ns, read(CLOCK_REALTIME)};
 }
 
 }  // namespace baton::os

@@ -136,17 +136,17 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 /// Fills the header; returns the time of publication.
 [[gnu::hot]] std::int64_t Writer::Impl::complete(memory::ChunkHeader& header, std::uint64_t sequence,
                                                  const PublishInfo& info) const {
-  const std::int64_t now = os::monotonic_ns();
+  const os::Times now = os::read_both_clocks();
   header.sequence = sequence;
-  header.source_monotonic_ns = now;
-  header.source_time_ns = info.origin == nullptr ? os::realtime_ns() : info.origin->source_time_ns;
+  header.source_monotonic_ns = now.monotonic_ns;
+  header.source_time_ns = info.origin == nullptr ? now.realtime_ns : info.origin->source_time_ns;
   std::memcpy(header.publisher_id, gid_.data(), gid_.size());
   std::memcpy(header.type_hash, options_.type.hash.data(), sizeof header.type_hash);
   std::memcpy(header.correlation_client, info.correlation_client.data(), info.correlation_client.size());
   header.correlation_sequence = info.correlation_sequence;
   std::memcpy(header.attachment, info.attachment.data(), info.attachment.size());
   header.selection = info.selection;
-  return now;
+  return now.monotonic_ns;
 }
 
 [[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk, const PublishInfo& info) {

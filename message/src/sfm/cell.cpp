@@ -98,6 +98,13 @@ std::size_t Cell::chunk_capacity_bytes() const noexcept {
   }
 }
 
+/// The first content of a cell in a chunk. REQUIRES: needed <= kMaxContentBytes.
+[[gnu::hot]] inline std::byte* Cell::first_content(std::size_t needed, std::size_t alignment, bool append) {
+  const std::size_t bytes =
+      append ? std::max(needed, std::max(needed, std::size_t{16}) / alignment * alignment) : needed;
+  return static_cast<std::byte*>(memory::content_allocate(this, bytes, content_alignment(alignment, bytes)));
+}
+
 [[gnu::hot]] Cell::Room Cell::make_room(std::size_t needed, std::size_t alignment, bool append) {
   check_bytes(needed);
   if (!in_chunk()) {
@@ -105,12 +112,7 @@ std::size_t Cell::chunk_capacity_bytes() const noexcept {
     PrivateBlock* fresh = make_block(old == nullptr ? needed : grown(old->capacity, needed));
     return {fresh->data, fresh, true};
   }
-  if (offset_ == 0) {
-    const std::size_t first = append ? std::max(needed, std::size_t{16}) / alignment * alignment : needed;
-    const std::size_t bytes = std::max(needed, first);
-    auto* fresh = memory::content_allocate(this, bytes, content_alignment(alignment, bytes));
-    return {static_cast<std::byte*>(fresh), nullptr, true};
-  }
+  if (offset_ == 0) return {first_content(needed, alignment, append), nullptr, true};
   const std::size_t capacity = memory::content_capacity(this, content());
   if (grow_in_place(this, content(), capacity, needed, alignment, append)) return {content(), nullptr, false};
   const std::size_t wanted = grown(capacity, needed);
@@ -151,7 +153,15 @@ void Cell::cancel(const Room& room) noexcept {
 
 [[gnu::hot]] std::byte* Cell::reserve_trivial(std::size_t used, std::size_t needed, std::size_t alignment,
                                               bool append) {
-  if (!in_chunk()) {
+  if (in_chunk()) {
+    // The ordinary case of a message that is being built: nothing to move, nothing to free.
+    if (offset_ == 0) {
+      check_bytes(needed);
+      std::byte* const content = first_content(needed, alignment, append);
+      set_chunk_content(content);
+      return content;
+    }
+  } else {
     PrivateBlock* old = block();
     if (old != nullptr && old->owner == nullptr && needed <= kMaxContentBytes) {
       const std::size_t bytes = grown(old->capacity, needed);

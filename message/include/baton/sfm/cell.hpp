@@ -163,6 +163,7 @@ class Cell {
 
  private:
   std::size_t chunk_capacity_bytes() const noexcept;
+  std::byte* first_content(std::size_t needed, std::size_t alignment, bool append);
 
   std::uint32_t length_ = 0;
   std::int32_t offset_ = 0;

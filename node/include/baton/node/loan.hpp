@@ -53,10 +53,6 @@ class Loan {
   friend class Publisher<T>;
   Loan(std::shared_ptr<transport::Writer> writer, const memory::Chunk& chunk)
       : writer_(std::move(writer)), chunk_(chunk) {}
-  void forget() noexcept {
-    chunk_ = {};
-    writer_.reset();
-  }
 
   std::shared_ptr<transport::Writer> writer_;
   memory::Chunk chunk_;

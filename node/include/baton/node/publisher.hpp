@@ -45,8 +45,14 @@ class PublisherCore {
   Result<memory::Chunk> loan(const message::Type& type) {
     return type.fixed ? writer_->loan_sized(type.size) : writer_->loan_growing();
   }
+  /// The same, with a share of the writer for the loan. Out of line, as publish(), so that counting shares is code of the
+  /// library, beside what the message runs through.
+  Result<memory::Chunk> loan(const message::Type& type, std::shared_ptr<transport::Writer>* share);
   /// Publishes the chunk. On success the writer owns the chunk again.
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const transport::PublishInfo& info);
+  /// The same, and drops the loan's share on success.
+  Result<std::uint64_t> publish(const memory::Chunk& chunk, const transport::PublishInfo& info,
+                                std::shared_ptr<transport::Writer>* share);
   /// Counts a message that was built elsewhere and copied into a chunk.
   void count_copy(std::size_t bytes) noexcept {
     copied_messages_.fetch_add(1, std::memory_order_relaxed);  // statistics: order nothing
@@ -91,9 +97,10 @@ class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHan
   Loan<T> loan() { return std::move(try_loan()).or_throw(); }
   Result<Loan<T>> try_loan() {
     if (!core_) return detail::empty_error("publisher");
-    Result<memory::Chunk> chunk = core().loan(message::type_of<T>());
+    Loan<T> loan;
+    Result<memory::Chunk> chunk = core().loan(message::type_of<T>(), &loan.writer_);
     if (!chunk.ok()) return chunk.error();
-    Loan<T> loan(core().writer(), *chunk);
+    loan.chunk_ = *chunk;
     new (chunk->message()) T();
     return Result<Loan<T>>(std::move(loan));
   }
@@ -111,8 +118,8 @@ class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHan
       return Error{
           Errc::invalid_argument,
           "publish on '" + core().topic() + "': the loan is empty or of another publisher; publish(*loan) copies it"};
-    Result<std::uint64_t> sequence = core().publish(loan.chunk_, info);
-    if (sequence.ok()) loan.forget();
+    Result<std::uint64_t> sequence = core().publish(loan.chunk_, info, &loan.writer_);
+    if (sequence.ok()) loan.chunk_ = {};
     return sequence;
   }
 

@@ -16,4 +16,11 @@ inline std::int64_t monotonic_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); 
 /// CLOCK_REALTIME: the source and reception times that users see.
 inline std::int64_t realtime_ns() noexcept { return clock_ns(CLOCK_REALTIME); }
 
+/// Both clocks, one right after the other. A publisher reads them so: this code lies beside the publisher's, that of clock_ns() beside the
+/// subscriber's.
+struct Times {
+  std::int64_t monotonic_ns, realtime_ns;
+};
+Times read_both_clocks() noexcept;
+
 }  // namespace baton::os

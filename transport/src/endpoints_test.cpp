@@ -3,6 +3,7 @@
 // only that the frames do not leave the process. Real processes: endpoints_processes_test.cpp.
 #include <algorithm>
 #include <atomic>
+#include <future>
 
 #include <poll.h>
 
@@ -582,6 +583,32 @@ TEST(Endpoints, UnreadMessagesOfAWriterThatLeftStayReadable) {
   for (std::uint64_t i = 1; i <= 5; ++i) EXPECT_EQ(take(*reader), i);
   EXPECT_EQ(take(*reader), kNothing);
   EXPECT_FALSE(reader->has_data());
+}
+
+TEST(Endpoints, AReaderGetsWhatAWriterPublishedThatEndedBeforeTheReaderKnewOfTheirConnection) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  const auto hold = [&](std::future<void> until) {
+    participant->impl().post([until = std::make_shared<std::future<void>>(std::move(until))] { until->wait(); });
+  };
+  // The background thread answers ATTACH, and handles the answer only after the writer has ended.
+  std::promise<void> writer_exists, writer_ended;
+  hold(writer_exists.get_future());
+  auto writer = make_writer(*participant, "t");
+  hold(writer_ended.get_future());
+  writer_exists.set_value();
+  ASSERT_TRUE(matched(*writer, 1));
+  EXPECT_EQ(reader->matched(), 0U);
+  publish(*writer, 42).or_throw();
+  publish(*writer, 43).or_throw();
+  writer.reset();
+  EXPECT_EQ(take(*reader), 42U);
+  writer_ended.set_value();
+  settle(*participant);
+  EXPECT_EQ(take(*reader), 43U);
+  EXPECT_EQ(reader->matched(), 0U);
+  EXPECT_EQ(reader->statuses().lost_total, 0U);
 }
 
 TEST(Endpoints, AReaderThatIsNeverAskedKeepsNothingOfWritersThatLeftButItsNewestMessages) {

@@ -156,7 +156,7 @@ void Participant::Impl::send(PeerId peer, FrameType type, Payload payload, std::
     return;
   }
   const std::lock_guard<std::mutex> lock(to_self_mutex_);
-  to_self_.push_back({static_cast<std::uint16_t>(type), std::move(payload), std::move(fds)});
+  to_self_.push_back({static_cast<std::uint16_t>(type), std::move(payload), std::move(fds), false});
   if (to_self_posted_) return;
   try {
     hub_->post([this] { deliver_to_self_from_queue(); });
@@ -178,13 +178,16 @@ void Participant::Impl::deliver_to_self_from_queue() {
   // Only this thread removes frames, so the first frame stays in place meanwhile.
   for (; most > 0; --most) {
     Frame frame;
+    bool over = false;
     {
       const std::lock_guard<std::mutex> lock(to_self_mutex_);
       const FrameToSelf& next = to_self_.front();
+      over = next.over;
       frame.fds.reserve(next.fds.size());
       frame.payload = next.payload;
       frame.type = next.type;
       for (const os::SharedFd& fd : next.fds) {
+        if (over) break;
         frame.fds.push_back(os::duplicate(fd->get()));
         if (frame.fds.back()) continue;
         if (!std::exchange(to_self_told_, true)) {
@@ -195,7 +198,7 @@ void Participant::Impl::deliver_to_self_from_queue() {
         return;
       }
     }
-    deliver_to_self(std::move(frame));
+    if (!over) deliver_to_self(std::move(frame));
     FrameToSelf done;  // its descriptors are closed without the lock
     const std::lock_guard<std::mutex> lock(to_self_mutex_);
     done = std::move(to_self_.front());
@@ -204,6 +207,43 @@ void Participant::Impl::deliver_to_self_from_queue() {
   const std::lock_guard<std::mutex> lock(to_self_mutex_);
   if (!to_self_.empty()) hub_->post([this] { deliver_to_self_from_queue(); });
   to_self_posted_ = !to_self_.empty();
+}
+
+/// With mutex_: handles what this writer, which ends, has sent to readers of this process. Another process gets its SEGMENT and ATTACHED
+/// before the WITHDRAW. In this process the end is a call, which overtakes the queue: a reader that still waited for ATTACHED would
+/// forget the connection, and with it every message that the writer has published to it.
+void Participant::Impl::deliver_last_to_self(const Gid& writer) noexcept {
+  const auto is_of = [&](const auto& decoded) { return decoded && decoded->writer == writer; };
+  try {
+    std::vector<Frame> last;
+    {
+      const std::lock_guard<std::mutex> lock(to_self_mutex_);
+      for (FrameToSelf& sent : to_self_) {
+        const auto type = static_cast<FrameType>(sent.type);
+        const bool asks = type == FrameType::kAttach && is_of(decode_attach(sent.payload));
+        const bool answers = (type == FrameType::kSegment && is_of(decode_segment(sent.payload))) ||
+                             (type == FrameType::kAttached && is_of(decode_attached(sent.payload)));
+        if (sent.over || (!asks && !answers)) continue;
+        sent.over = true;
+        if (asks) continue;  // nothing was published to this reader, and a later writer with this id must not answer it
+        Frame& frame = last.emplace_back();
+        frame.type = sent.type;
+        frame.payload = sent.payload;
+        // Without descriptors the frame breaks the protocol, which its handler reports.
+        for (const os::SharedFd& fd : sent.fds) {
+          if (os::ReceivedFd copy = os::duplicate(fd->get())) frame.fds.push_back(std::move(copy));
+        }
+      }
+    }
+    for (Frame& frame : last) {
+      const Result<void> handled = static_cast<FrameType>(frame.type) == FrameType::kSegment
+                                       ? on_segment(kSelf, *decode_segment(frame.payload), frame.fds)
+                                       : on_attached(kSelf, *decode_attached(frame.payload), frame.fds);
+      if (!handled) diagnose(Diagnostic::Level::kError, handled.error().code, handled.error().message);
+    }
+  } catch (const std::bad_alloc&) {
+    // These readers lose what they have not got.
+  }
 }
 
 void Participant::Impl::deliver_to_self(Frame&& frame) {
@@ -367,6 +407,7 @@ void Participant::Impl::withdraw_writer(const Gid& gid) noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = writers_.find(gid);
     if (found == writers_.end()) return;
+    deliver_last_to_self(gid);
     kept = std::move(found->second);
     writers_.erase(found);
     withdraw_own(gid);

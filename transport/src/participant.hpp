@@ -156,6 +156,7 @@ class Participant::Impl final : private HubHandler {
   void end_peer(PeerId peer, const Error& error);
   void report_account();
   void deliver_to_self_from_queue();
+  void deliver_last_to_self(const Gid& writer) noexcept;
   void add_diagnostic_callback(const ParticipantOptions& options);
   void call_diagnostic_callbacks(const Diagnostic& diagnostic) noexcept;
 
@@ -242,6 +243,7 @@ class Participant::Impl final : private HubHandler {
     std::uint16_t type;
     Payload payload;
     std::vector<os::SharedFd> fds;
+    bool over = false;  // handled before its turn, or of a writer that has ended
   };
   std::mutex to_self_mutex_;  // innermost but for the hub's locks
   std::deque<FrameToSelf> to_self_;

@@ -3,9 +3,9 @@
 
 namespace baton::detail {
 
-[[gnu::hot]] Result<memory::Chunk> PublisherCore::loan(const message::Type& type,
+[[gnu::hot]] Result<memory::Chunk> PublisherCore::loan(bool fixed, std::size_t bytes,
                                                        std::shared_ptr<transport::Writer>* share) {
-  Result<memory::Chunk> chunk = loan(type);
+  Result<memory::Chunk> chunk = fixed ? writer_->loan_sized(bytes) : writer_->loan_growing();
   if (chunk.ok()) *share = writer_;
   return chunk;
 }

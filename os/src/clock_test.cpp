@@ -35,6 +35,14 @@ TEST_P(Clocks, AForkedChildReadsOn) {
   EXPECT_EQ(status, 0);
 }
 
+TEST(Clocks, BothAreReadOneRightAfterTheOther) {
+  const std::int64_t before = clock_ns(CLOCK_MONOTONIC);
+  const Times both = read_both_clocks();
+  EXPECT_LE(before, both.monotonic_ns);
+  EXPECT_LE(both.monotonic_ns, clock_ns(CLOCK_MONOTONIC));
+  EXPECT_NEAR(static_cast<double>(both.realtime_ns), static_cast<double>(clock_ns(CLOCK_REALTIME)), 60e9);
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, Clocks, testing::Values(CLOCK_MONOTONIC, CLOCK_REALTIME));
 
 }  // namespace

@@ -127,9 +127,14 @@ def test_memory_stays_the_same(ends, what):
     run = what(ends)
     for _ in range(200):
         run()
-    before = in_use()
-    for _ in range(1000):
-        run()
-    after = in_use()
-    assert after[0] - before[0] < 200  # less than one block in five rounds
-    assert after[1] - before[1] < 100_000  # less than 100 bytes a round
+    # A leak grows in every window. What the rest of the process, which has run other tests, takes or gives back meanwhile does not.
+    for window in range(3):
+        before = in_use()
+        for _ in range(1000):
+            run()
+        after = in_use()
+        blocks, size = after[0] - before[0], after[1] - before[1]
+        if blocks < 200 and size < 100_000:  # less than one block in five rounds, and less than 100 bytes a round
+            return
+        print(f"window {window}: {blocks} blocks and {size} bytes more")
+    pytest.fail("memory grows with every 1000 rounds")

@@ -45,9 +45,9 @@ class PublisherCore {
   Result<memory::Chunk> loan(const message::Type& type) {
     return type.fixed ? writer_->loan_sized(type.size) : writer_->loan_growing();
   }
-  /// The same, with a share of the writer for the loan. Out of line, as publish(), so that counting shares is code of the
-  /// library, beside what the message runs through.
-  Result<memory::Chunk> loan(const message::Type& type, std::shared_ptr<transport::Writer>* share);
+  /// The same for a type that the compiler knows (`fixed` and `bytes`: Type::fixed and Type::size), with a share of the writer for the
+  /// loan. Out of line, as publish(), so that counting shares is code of the library, beside what the message runs through.
+  Result<memory::Chunk> loan(bool fixed, std::size_t bytes, std::shared_ptr<transport::Writer>* share);
   /// Publishes the chunk. On success the writer owns the chunk again.
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const transport::PublishInfo& info);
   /// The same, and drops the loan's share on success.
@@ -98,7 +98,8 @@ class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHan
   Result<Loan<T>> try_loan() {
     if (!core_) return detail::empty_error("publisher");
     Loan<T> loan;
-    Result<memory::Chunk> chunk = core().loan(message::type_of<T>(), &loan.writer_);
+    const message::Type& type = message::type_of<T>();
+    Result<memory::Chunk> chunk = core().loan(type.fixed, type.size, &loan.writer_);
     if (!chunk.ok()) return chunk.error();
     loan.chunk_ = *chunk;
     new (chunk->message()) T();

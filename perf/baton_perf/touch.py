@@ -283,7 +283,7 @@ def touch(peer: Peer, variant: str, bytes: int, messages: int = 5, spin: bool = 
     for longer in (1, 4, 16):  # on a busy machine the run is over before its messages are stepped through
         watch = _Watch(messages, spin)
         cell = Cell(bytes=bytes, messages=count * longer, rate=rate, spin=spin, **fields)
-        perform(peer, variant, cell, timeout=300, watch=watch)
+        perform(peer, variant, cell, timeout=max(300, 150 + 2 * count * longer / rate), watch=watch)
         if set(watch.result.counts) == set(ROLES):
             return watch.result
     raise RunFailed("the run ended before its messages were counted")

@@ -611,6 +611,47 @@ TEST(Endpoints, AReaderGetsWhatAWriterPublishedThatEndedBeforeTheReaderKnewOfThe
   EXPECT_EQ(reader->statuses().lost_total, 0U);
 }
 
+TEST(Endpoints, AReaderGetsTheMessageOfEveryWriterThatEndsAtOnce) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    auto writer = make_writer(*participant, "t");
+    while (writer->matched() == 0) std::this_thread::yield();
+    publish(*writer, i).or_throw();
+    writer.reset();
+    ASSERT_EQ(value_of(take_sample(*reader)), i);
+  }
+  settle(*participant);
+  EXPECT_EQ(domain.diagnostics().count(Errc::protocol_violation), 0U);
+}
+
+TEST(Endpoints, WhatWasMeantForAWriterThatEndedIsNotTakenForALaterOneWithItsGid) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  Participant::WriterOptions options;
+  options.topic = "t";
+  options.type = number_type();
+  options.pool = small_pool();
+  options.gid = {7, 7};
+  auto writer = participant->create_writer(options).or_throw();
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  settle(*participant);
+  std::promise<void> began;
+  participant->impl().post([&] { began.get_future().wait(); });
+  // CLOSED of the first waits in the queue; behind it comes ATTACH to the second, which CLOSED must not end.
+  writer->impl().end_connection(kSelf, reader->gid(), Error{Errc::limit_reached, "no room"});
+  writer.reset();
+  writer = participant->create_writer(options).or_throw();
+  began.set_value();
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  publish(*writer, 5).or_throw();
+  EXPECT_EQ(value_of(take_sample(*reader)), 5U);
+  settle(*participant);
+  EXPECT_EQ(domain.diagnostics().count(Errc::protocol_violation), 0U);
+}
+
 TEST(Endpoints, AReaderThatIsNeverAskedKeepsNothingOfWritersThatLeftButItsNewestMessages) {
   TestDomain domain;
   const auto participant = domain.join();

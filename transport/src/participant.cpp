@@ -198,7 +198,8 @@ void Participant::Impl::deliver_to_self_from_queue() {
         return;
       }
     }
-    if (!over) deliver_to_self(std::move(frame));
+    if (Result<void> handled = over ? Result<void>() : handle_next_to_self(std::move(frame)); !handled)
+      diagnose(Diagnostic::Level::kError, handled.error().code, handled.error().message);
     FrameToSelf done;  // its descriptors are closed without the lock
     const std::lock_guard<std::mutex> lock(to_self_mutex_);
     done = std::move(to_self_.front());
@@ -209,40 +210,102 @@ void Participant::Impl::deliver_to_self_from_queue() {
   to_self_posted_ = !to_self_.empty();
 }
 
+/// Handles the first frame of the queue, unless deliver_last_to_self() or drop_to_self() came before. What is over is known with mutex_
+/// only: without it an endpoint may end, and a later one with its id begin, between the look and the handling.
+Result<void> Participant::Impl::handle_next_to_self(Frame&& frame) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto over = [this]() -> bool& { return to_self_.front().over; };
+  {
+    const std::lock_guard<std::mutex> queue_lock(to_self_mutex_);
+    if (over()) return {};
+  }
+  Result<void> handled = handle(kSelf, std::move(frame));  // repeatable: if it throws, it is called again
+  const std::lock_guard<std::mutex> queue_lock(to_self_mutex_);
+  over() = true;
+  return handled;
+}
+
+namespace {
+
+/// The pair that a frame of this process to itself is about; no reader: all readers of the writer.
+struct Pair {
+  Gid writer{}, reader{};
+};
+Pair pair_of(FrameType type, const Payload& payload) {
+  const auto both = [](const auto& decoded) { return decoded ? Pair{decoded->writer, decoded->reader} : Pair{}; };
+  switch (type) {
+    case FrameType::kAttach:
+      return both(decode_attach(payload));
+    case FrameType::kAttached:
+      return both(decode_attached(payload));
+    case FrameType::kRefused:
+    case FrameType::kClosed:
+      return both(decode_refused(payload));
+    case FrameType::kDetach:
+    case FrameType::kWakeSocket:
+      return both(decode_pair(payload));
+    case FrameType::kSegment:
+    case FrameType::kRetired: {
+      const Result<SegmentFrame> decoded = decode_segment(payload);
+      return decoded ? Pair{decoded->writer, {}} : Pair{};
+    }
+    default:
+      return {};
+  }
+}
+
+}  // namespace
+
 /// With mutex_: handles what this writer, which ends, has sent to readers of this process. Another process gets its SEGMENT and ATTACHED
 /// before the WITHDRAW. In this process the end is a call, which overtakes the queue: a reader that still waited for ATTACHED would
 /// forget the connection, and with it every message that the writer has published to it.
 void Participant::Impl::deliver_last_to_self(const Gid& writer) noexcept {
-  const auto is_of = [&](const auto& decoded) { return decoded && decoded->writer == writer; };
   try {
     std::vector<Frame> last;
+    bool lacking = false;
     {
       const std::lock_guard<std::mutex> lock(to_self_mutex_);
       for (FrameToSelf& sent : to_self_) {
         const auto type = static_cast<FrameType>(sent.type);
-        const bool asks = type == FrameType::kAttach && is_of(decode_attach(sent.payload));
-        const bool answers = (type == FrameType::kSegment && is_of(decode_segment(sent.payload))) ||
-                             (type == FrameType::kAttached && is_of(decode_attached(sent.payload)));
-        if (sent.over || (!asks && !answers)) continue;
+        if (sent.over || pair_of(type, sent.payload).writer != writer) continue;
         sent.over = true;
-        if (asks) continue;  // nothing was published to this reader, and a later writer with this id must not answer it
-        Frame& frame = last.emplace_back();
+        // To the writer: nothing was published to this reader, and a later writer with this id must not answer.
+        if (type == FrameType::kAttach || type == FrameType::kDetach || type == FrameType::kWakeSocket) continue;
+        Frame frame;
         frame.type = sent.type;
         frame.payload = sent.payload;
-        // Without descriptors the frame breaks the protocol, which its handler reports.
-        for (const os::SharedFd& fd : sent.fds) {
-          if (os::ReceivedFd copy = os::duplicate(fd->get())) frame.fds.push_back(std::move(copy));
+        for (const os::SharedFd& fd : sent.fds) frame.fds.emplace_back(os::duplicate(fd->get()));
+        if (std::all_of(frame.fds.begin(), frame.fds.end(), [](const auto& fd) { return static_cast<bool>(fd); })) {
+          last.push_back(std::move(frame));
+        } else {
+          lacking = true;
         }
       }
     }
+    if (lacking) {
+      diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
+               "no file descriptor left to give a subscription of this process the last messages of a publisher that "
+               "has ended; "
+               "raise RLIMIT_NOFILE");
+    }
     for (Frame& frame : last) {
-      const Result<void> handled = static_cast<FrameType>(frame.type) == FrameType::kSegment
-                                       ? on_segment(kSelf, *decode_segment(frame.payload), frame.fds)
-                                       : on_attached(kSelf, *decode_attached(frame.payload), frame.fds);
-      if (!handled) diagnose(Diagnostic::Level::kError, handled.error().code, handled.error().message);
+      if (Result<void> handled = handle(kSelf, std::move(frame)); !handled)
+        diagnose(Diagnostic::Level::kError, handled.error().code, handled.error().message);
     }
   } catch (const std::bad_alloc&) {
     // These readers lose what they have not got.
+  }
+}
+
+/// With mutex_: a later reader with the id of this one, which has ended, gets nothing that was meant for this one.
+void Participant::Impl::drop_to_self(const Gid& reader) noexcept {
+  try {
+    const std::lock_guard<std::mutex> lock(to_self_mutex_);
+    for (FrameToSelf& sent : to_self_) {
+      if (!sent.over && pair_of(static_cast<FrameType>(sent.type), sent.payload).reader == reader) sent.over = true;
+    }
+  } catch (const std::bad_alloc&) {
+    // Of a frame with a text. Ids are hardly ever used again.
   }
 }
 
@@ -421,6 +484,7 @@ void Participant::Impl::withdraw_reader(const Gid& gid) noexcept {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = readers_.find(gid);
     if (found == readers_.end()) return;
+    drop_to_self(gid);
     kept = std::move(found->second);
     readers_.erase(found);
     if (const EndpointRecord* record = graph_.find(gid)) {

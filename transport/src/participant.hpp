@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This process in one domain: handles the hub's callbacks, keeps the graph, connects matching endpoints.
-// Thread rules: mutex_ guards graph, endpoints and peers; it comes before the locks of endpoints and of the hub. User
+// Thread rules: mutex_ guards graph, endpoints and peers; it comes before the locks of endpoints and of the hub. Frames are
+// handled under it. User
 // callbacks run on the background thread without any lock.
 // Shortage of memory: a handler of a peer's frame may throw std::bad_alloc and leave the state of that peer incomplete,
 // because the hub then ends its connection. A posted or scheduled function may throw and is called again; so is
@@ -156,7 +157,9 @@ class Participant::Impl final : private HubHandler {
   void end_peer(PeerId peer, const Error& error);
   void report_account();
   void deliver_to_self_from_queue();
+  Result<void> handle_next_to_self(Frame&& frame);
   void deliver_last_to_self(const Gid& writer) noexcept;
+  void drop_to_self(const Gid& reader) noexcept;
   void add_diagnostic_callback(const ParticipantOptions& options);
   void call_diagnostic_callbacks(const Diagnostic& diagnostic) noexcept;
 
@@ -168,6 +171,7 @@ class Participant::Impl final : private HubHandler {
   Result<void> on_frame(PeerId peer, Frame&& frame) override;
 
   // frames, with mutex_
+  Result<void> handle(PeerId peer, Frame&& frame);
   Result<void> on_announce(PeerId peer, const AnnounceFrame& frame);
   Result<void> on_withdraw(PeerId peer, const Gid& gid);
   Result<void> on_attach(PeerId peer, const AttachFrame& frame, const std::vector<os::ReceivedFd>& fds);
@@ -243,7 +247,8 @@ class Participant::Impl final : private HubHandler {
     std::uint16_t type;
     Payload payload;
     std::vector<os::SharedFd> fds;
-    bool over = false;  // handled before its turn, or of a writer that has ended
+    bool over =
+        false;  // handled, or of an endpoint that has ended: set with mutex_, too, under which frames are handled
   };
   std::mutex to_self_mutex_;  // innermost but for the hub's locks
   std::deque<FrameToSelf> to_self_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handlers of other processes' frames. Every handler runs on the background thread; an error ends that peer's
-// connection.
+// Handlers of frames, with mutex_. Those of other processes' frames run on the background thread, and an error ends that peer's
+// connection. Some of this process to itself run on the thread that loans, or that ends a publisher.
 #include <algorithm>
 #include <new>
 
@@ -102,8 +102,18 @@ void Participant::Impl::on_peer_gone(PeerId peer) {
 
 Result<void> Participant::Impl::on_frame(PeerId peer, Frame&& frame) {
   const auto type = static_cast<FrameType>(frame.type);
-  std::unique_lock<std::mutex> lock(mutex_);
-  if (peer != kSelf && peers_.count(peer) == 0) return {};
+  Result<void> result;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (peer != kSelf && peers_.count(peer) == 0) return {};
+    result = handle(peer, std::move(frame));
+  }
+  if (changes_graph(type)) graph_changed();
+  return result;
+}
+
+Result<void> Participant::Impl::handle(PeerId peer, Frame&& frame) {
+  const auto type = static_cast<FrameType>(frame.type);
   Result<void> result;
   const auto handle = [&](auto decoded, auto&& handler) {
     if (!decoded) {
@@ -187,8 +197,6 @@ Result<void> Participant::Impl::on_frame(PeerId peer, Frame&& frame) {
     default:
       return violation("unknown frame type " + std::to_string(frame.type));
   }
-  lock.unlock();
-  if (changes_graph(type)) graph_changed();
   return result;
 }
 

@@ -60,7 +60,7 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   Result<void> rebuild();
   bool look();
 
-  // What every wait touches, side by side. From built_version on it is used by the waiting thread only.
+  // What every wait touches, side by side. From built_version to watched_owners it is used by the waiting thread only.
   const std::uint32_t generation = os::fork_generation();
   std::atomic<bool> woken{false};
   os::SharedMapping words_memory;
@@ -73,8 +73,8 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   os::HotVector<ConnectionRef> connections;
   os::HotVector<os::FutexWait> waits;
   os::HotVector<GuardCondition::Impl*> watched;  // kept alive by watched_owners
-
   std::vector<std::shared_ptr<GuardCondition::Impl>> watched_owners;
+
   Error failure{};  // the reason why words_memory is missing
   std::mutex mutex;
   std::vector<std::shared_ptr<Reader::Impl>> readers;

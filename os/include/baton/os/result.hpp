@@ -136,7 +136,7 @@ struct CopiedIf<false> {
 
 }  // namespace detail
 
-/// Either a T or an Error. value() requires ok(), error() requires !ok(). Copied and moved as T is.
+/// Either a T, which moves without throwing, or an Error. value() requires ok(), error() !ok(). Copied as T is.
 template <class T>
 class [[nodiscard]] Result : private detail::CopiedIf<std::is_copy_constructible_v<T>> {
   static_assert(std::is_nothrow_move_constructible_v<T>,

@@ -24,7 +24,8 @@ std::shared_ptr<const CarriedType> Types::of(const Gid& endpoint, std::uint64_t 
   const Key type{name, hash};
   if (const auto known = known_.find(type); known != known_.end()) return known->second;
   if (questions_.count(endpoint) != 0 || !may_ask(endpoint, type, connection)) return nullptr;
-  read(endpoint, {type, connection, Clock::now()});
+  const auto now = Clock::now();
+  read(endpoint, {type, connection, now}, now);
   const auto known = known_.find(type);
   return known == known_.end() ? nullptr : known->second;
 }
@@ -41,14 +42,14 @@ bool Types::may_ask(const Gid& endpoint, const Key& type, std::uint64_t connecti
   return oldest == oldest_.end() || (answering_.count(connection) != 0 && now - oldest->second < kAnswer);
 }
 
-void Types::read(const Gid& endpoint, const Question& question) {
+void Types::read(const Gid& endpoint, const Question& question, Clock::time_point now) {
   const auto& [name, hash] = question.type;
   Result<transport::TypeInfo> info = participant_->type_of(endpoint, std::chrono::nanoseconds(0));
   if (!info && info.error().code == Errc::timed_out) {
     Question& open = questions_.emplace(endpoint, question).first->second;
     asked_.emplace(question.type, question.since);
     oldest_.emplace(question.connection, question.since);
-    const bool is_late = Clock::now() - question.since >= kAnswer;
+    const bool is_late = now - question.since >= kAnswer;
     is_pressing_ = is_pressing_ || !is_late;
     if (is_late && !std::exchange(open.is_said, true))
       saying_->say_rarely("type " + name, Level::kWarning, info.error().code,
@@ -83,7 +84,8 @@ void Types::read_answers() {
   std::vector<std::pair<Gid, Question>> questions(questions_.begin(), questions_.end());
   std::sort(questions.begin(), questions.end(),
             [](const auto& one, const auto& other) { return one.second.since < other.second.since; });
-  for (const auto& [endpoint, question] : questions) read(endpoint, question);
+  for (const auto& [endpoint, question] : questions)
+    read(endpoint, question, now);  // one `now` for all: none is late before an earlier one
 }
 
 }  // namespace baton::link

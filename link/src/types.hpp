@@ -41,7 +41,7 @@ class Types {
     Clock::time_point since;
     bool is_said = false;  ///< that it is late
   };
-  void read(const Gid& endpoint, const Question& question);
+  void read(const Gid& endpoint, const Question& question, Clock::time_point now);
   bool may_ask(const Gid& endpoint, const Key& type, std::uint64_t connection);
 
   const std::shared_ptr<transport::Participant> participant_;

@@ -70,6 +70,7 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   std::int64_t deadline_ns = 0;
   memory::Sleeping how = memory::Sleeping::kFutex;
   bool timed_out = false;
+  bool lacks_sockets = false;  // for a publisher: the waiter checks periodically, and tries again to make the sockets
   os::HotVector<ConnectionRef> connections;
   os::HotVector<os::FutexWait> waits;
   os::HotVector<GuardCondition::Impl*> watched;  // kept alive by watched_owners
@@ -79,8 +80,6 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   std::mutex mutex;
   std::vector<std::shared_ptr<Reader::Impl>> readers;
   std::vector<std::shared_ptr<GuardCondition::Impl>> guards;
-  bool lacks_sockets = false;            // for a publisher: the waiter checks periodically, and tries again to make the
-                                         // sockets
   std::mutex wake_mutex;                 // used by threads other than the waiting thread
   std::unique_ptr<WakeDescriptor> wake;  // made when first needed
 };

@@ -3,6 +3,7 @@
 
 import random
 import socket
+import time
 
 
 class Ports:
@@ -30,3 +31,16 @@ class Ports:
     def close(self):
         for claim in self._claims:
             claim.close()
+
+
+def wait_for_server(process, port, patience_s=120):
+    """Returns when `process`, which serves this port of 127.0.0.1 and is alone in that, listens."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise RuntimeError(f"the server of TCP port {port} ended with status {process.returncode}")
+        with socket.socket() as tried:
+            if tried.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise TimeoutError(f"nobody listens to TCP port {port}")

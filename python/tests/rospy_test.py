@@ -2,15 +2,14 @@
 """Real rospy (Debian: python3-rospy, python3-rosmaster), an unmodified program: stock and accelerated ends understand each other."""
 
 import os
-import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy
 import pytest
 from build_tree import PACKAGE
+from tcp_ports import Ports, wait_for_server
 
 PYTHON = "/usr/bin/python3"
 MASTER = Path("/usr/bin/rosmaster")
@@ -55,26 +54,6 @@ else:
 """
 
 
-def started_master(environment):
-    """rosmaster on a port that was free a moment ago, and on another one if somebody took it meanwhile; its URI goes into `environment`."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        environment["ROS_MASTER_URI"] = f"http://127.0.0.1:{port}"
-        command = [PYTHON, MASTER, "--core", "-p", str(port)]
-        master = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while master.poll() is None and time.monotonic() < deadline:
-            with socket.socket() as tried:
-                if tried.connect_ex(("127.0.0.1", port)) == 0:
-                    return master
-            time.sleep(0.05)
-        master.kill()
-        master.wait()
-    raise TimeoutError("rosmaster does not listen")
-
-
 @pytest.fixture
 def ros(tmp_path):
     """run(role, accelerate) starts a process of a ROS 1 network of its own."""
@@ -92,7 +71,12 @@ def ros(tmp_path):
     if subprocess.run([PYTHON, "-c", PROBE], env=environment, capture_output=True).returncode:
         pytest.skip("needs rospy for this Python: apt-get install python3-rospy python3-rosmaster")
     (tmp_path / "talk.py").write_text(TALK)
-    running = [started_master(environment)]
+    ports = Ports(1)
+    (port,) = ports.numbers
+    environment["ROS_MASTER_URI"] = f"http://127.0.0.1:{port}"
+    command = [PYTHON, MASTER, "--core", "-p", str(port)]
+    running = [subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)]
+    wait_for_server(running[0], port)
 
     def run(role, accelerate):
         program = ["-m", "baton_accelerate", "rospy"] if accelerate else []
@@ -111,6 +95,7 @@ def ros(tmp_path):
     for process in running:
         process.kill()
         process.communicate()
+    ports.close()
 
 
 @pytest.mark.skipif(not MASTER.exists(), reason="needs rospy: apt-get install python3-rospy python3-rosmaster")

@@ -22,8 +22,22 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.skip(reason=missing))
 
 
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
+
+
 @pytest.fixture
-def ros(tmp_path):
+def ros(tmp_path, request):
     network = Ros(tmp_path)
-    yield network
-    network.close()
+    try:
+        yield network
+        if request.node.stash.get(FAILED, False):
+            print(network.description())
+    finally:
+        network.close()

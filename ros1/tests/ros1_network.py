@@ -9,13 +9,18 @@ import queue
 import signal
 import socket
 import subprocess
+import sys
 import threading
-import time
+import urllib.parse
+import xmlrpc.client
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "scripts"))  # kill_run.py is a command, too
+from tcp_ports import Ports, wait_for_server  # noqa: E402
+
 BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "release"))
 PRELOAD = BUILD / "lib" / "libbaton_roscpp.so"
 HANG_UP = BUILD / "lib" / "libros1_hang_up.so"
@@ -117,6 +122,17 @@ class Program:
             stream.close()
 
 
+@contextlib.contextmanager
+def xmlrpc_timeout(seconds):
+    """Nodes that hang answer no call."""
+    before = socket.getdefaulttimeout()
+    socket.setdefaulttimeout(seconds)
+    try:
+        yield
+    finally:
+        socket.setdefaulttimeout(before)
+
+
 def tcp_bytes(listener):
     """What the TCP connections of a listener have received."""
     listener.tell("tcp")
@@ -189,31 +205,40 @@ class Ros:
         }
         self.environment.pop("BATON_DOMAIN", None)
         self.environment.pop("ROS_DOMAIN_ID", None)
-        self.master = self._start_master()
-
-    def _start_master(self):
-        # On a port that was free a moment ago, and on another one if somebody took it meanwhile.
-        deadline = time.monotonic() + 2 * PATIENCE_S
-        while time.monotonic() < deadline:
-            with socket.socket() as free:
-                free.bind(("127.0.0.1", 0))
-                self.port = free.getsockname()[1]
-            self.environment["ROS_MASTER_URI"] = f"http://127.0.0.1:{self.port}"
-            master = self.start_master()
-            while master.poll() is None and time.monotonic() < deadline:
-                with socket.socket() as tried:
-                    if tried.connect_ex(("127.0.0.1", self.port)) == 0:
-                        return master
-                time.sleep(0.05)
-            master.kill()
-            master.wait()
-        raise TimeoutError("rosmaster does not listen")
+        self.held = []
+        self.ports = Ports(1)
+        self.port = self.ports.numbers[0]
+        self.environment["ROS_MASTER_URI"] = f"http://127.0.0.1:{self.port}"
+        self.master = self.start_master()
+        wait_for_server(self.master, self.port)
 
     def start_master(self):
         command = ["/usr/bin/python3", MASTER, "--core", "-p", str(self.port)]
         return subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
+    def nodes(self):
+        """The nodes that the master knows, also dead ones, and their addresses."""
+        master = xmlrpc.client.ServerProxy(self.environment["ROS_MASTER_URI"])
+        state = master.getSystemState("/test")[2]
+        names = sorted({node for part in state for _, nodes in part for node in nodes})
+        found = {name: master.lookupNode("/test", name) for name in names}
+        return {name: uri for name, (code, _, uri) in found.items() if code == 1}  # some may end meanwhile
+
+    def hold_addresses_of_the_dead(self):
+        """No later node gets one of these: roscpp would never meet it, since it keeps its links to an address, with the dead node's TCP port, and
+        asks there for no new ones. The kernel gave one in 1100 successors its predecessor's port."""
+        for address in self.nodes().values():
+            held = socket.socket()
+            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections may be in TIME_WAIT
+            try:
+                held.bind(("127.0.0.1", urllib.parse.urlparse(address).port))
+                self.held.append(held)
+            except OSError:  # it lives
+                held.close()
+
     def run(self, command, preload=True, **settings):
+        with contextlib.suppress(OSError):  # the master may be dead, too
+            self.hold_addresses_of_the_dead()
         environment = {**self.environment, **settings}
         if preload:
             if not PRELOAD.exists():
@@ -249,8 +274,30 @@ class Ros:
         """The names that processes left, or have, in the runtime directory."""
         return [path for path in self.runtime.rglob("*") if path.is_socket()]
 
+    def description(self):
+        """What a failed test leaves: the programs, and whom each node at the master is connected to."""
+        lines = [
+            f"{each.process.args}: pid {each.process.pid}, status {each.process.poll()}, errors {each.errors}"
+            for each in self.programs
+        ]
+        try:
+            with xmlrpc_timeout(5):
+                for node, uri in self.nodes().items():
+                    lines.append(f"{node} at {uri}")
+                    try:
+                        links = xmlrpc.client.ServerProxy(uri).getBusInfo("/test")[2]
+                        lines += [f"    {link}" for link in links]
+                    except (OSError, xmlrpc.client.Error) as error:
+                        lines.append(f"    {error}")
+        except (OSError, xmlrpc.client.Error) as error:
+            lines.append(f"the master: {error}")
+        return "\n".join(lines)
+
     def close(self):
         for program in self.programs:
             program.close()
         self.master.kill()
         self.master.wait()
+        self.ports.close()
+        for each in self.held:
+            each.close()

@@ -11,14 +11,13 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 from ros_domain import claim_domain
-from tcp_ports import Ports
+from tcp_ports import Ports, wait_for_server
 
 ROOT = Path(__file__).resolve().parents[2]
 DEBS = sorted(path for path in (ROOT / "out/packages").glob("*.deb") if "-dbgsym_" not in path.name)
@@ -361,11 +360,7 @@ def test_stock_programs_of_ros1_use_shared_memory_and_copy_no_array_under_the_in
     run = ("baton", "ros1", "run")
     programs = [installed.start("python3", "/usr/bin/rosmaster", "--core", "-p", port, **variables)]
 
-    for _ in range(1200):  # the master listens; a node that does not reach it at once prints lines about that
-        with socket.socket() as tried:
-            if tried.connect_ex(("127.0.0.1", port)) == 0:
-                break
-        time.sleep(0.1)
+    wait_for_server(programs[0], port)  # a node that does not reach it at once prints lines about that
 
     def tell(program, line):
         program.stdin.write(f"{line}\n")

@@ -33,7 +33,16 @@ int main(int argc, char** argv) {
     if (word == "subscribers") {  // waits for so many
       unsigned wanted = 0;
       words >> wanted;
-      while (publisher.getNumSubscribers() != wanted) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+      bool is_late = false;
+      while (publisher.getNumSubscribers() != wanted) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        if (is_late || std::chrono::steady_clock::now() < late) continue;
+        is_late = true;
+        const auto all = publisher.subscribers();
+        std::cerr << "subscribers: " << all.own << " own, " << all.handles << " by handle, " << all.serialized
+                  << " serialized" << std::endl;
+      }
     } else if (word == "publish") {
       std::size_t bytes = 0, count = 0, period_ms = 0;
       words >> bytes >> count >> period_ms;

@@ -55,9 +55,11 @@ std::optional<Address> address_of(const sockaddr_storage& socket) {
   return out;
 }
 
-/// The inode of the socket with these two addresses; 0: there is none.
-std::uint64_t find_socket(const char* table, const std::string& local, const std::string& remote) {
+/// The inode of the socket with these two addresses; 0: there is none. Empty: the table cannot be read.
+std::optional<std::uint64_t> find_socket(const char* table, const std::string& local, const std::string& remote) {
+  errno = 0;
   std::ifstream file(table);
+  if (!file) return errno == ENOENT ? std::optional<std::uint64_t>(0) : std::nullopt;  // a kernel without IPv6
   const std::string wanted = " " + local + " " + remote + " ";
   for (std::string line; std::getline(file, line);) {
     const std::size_t at = line.find(wanted);
@@ -66,6 +68,7 @@ std::uint64_t find_socket(const char* table, const std::string& local, const std
     unsigned long long inode = 0;
     if (std::sscanf(line.c_str() + at + wanted.size(), "%*s %*s %*s %*s %*s %*s %llu", &inode) == 1) return inode;
   }
+  if (!file.eof()) return std::nullopt;
   return 0;
 }
 
@@ -88,14 +91,20 @@ TcpPeer::TcpPeer(int fd) {
   if (!here || !there) return;
   connected_ = true;
   // The kernel's tables may leave a line out while others are removed: look twice.
-  for (int i = 0; i < 2 && socket_ == 0; ++i) {
-    if (here->is_v4()) socket_ = find_socket("/proc/net/tcp", there->text(true), here->text(true));
-    if (socket_ == 0) socket_ = find_socket("/proc/net/tcp6", there->text(false), here->text(false));
+  for (int i = 0; i < 2 && known_ && socket_ == 0; ++i) {
+    for (const bool v4 : {true, false}) {
+      if (socket_ != 0 || (v4 && !here->is_v4())) continue;
+      const std::optional<std::uint64_t> found =
+          find_socket(v4 ? "/proc/net/tcp" : "/proc/net/tcp6", there->text(v4), here->text(v4));
+      known_ = known_ && found.has_value();
+      socket_ = found.value_or(0);
+    }
   }
 }
 
 std::optional<bool> TcpPeer::is(std::int32_t pid) const {
   if (!connected_ || pid <= 0) return std::nullopt;
+  if (socket_ == 0 && !known_) return std::nullopt;
   const std::string process = "/proc/" + std::to_string(pid);
   if (socket_ == 0) {
     const std::string theirs = link_target(process + "/ns/net");

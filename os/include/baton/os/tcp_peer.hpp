@@ -21,11 +21,13 @@ class TcpPeer {
   bool was_connected() const { return connected_; }
   /// Whether process `pid` of this PID namespace has the socket at the other end: no process can pretend it. Takes time
   /// with the number of the process's descriptors. Empty if it is not known: the process may not be looked into (it is
-  /// of another user), or it has a network of its own and the connection comes from outside of this one.
+  /// of another user), or it has a network of its own and the connection comes from outside of this one, or /proc could not be
+  /// read (no descriptors are left).
   std::optional<bool> is(std::int32_t pid) const;
 
  private:
   bool connected_ = false;
+  bool known_ = true;         // the kernel's tables were read
   std::uint64_t socket_ = 0;  // its inode; 0: no socket of this network namespace
 };
 

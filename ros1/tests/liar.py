@@ -70,14 +70,14 @@ class Liar:
         self.listening.close()
 
 
-def subscribe(ros, topic, **fields):
+def subscribe(environment, topic, datatype="*", md5="*", **fields):
     """A subscriber's connection to the topic's only publisher, with these fields in its header, and the publisher's answer."""
-    master = xmlrpc.client.ServerProxy(ros.environment["ROS_MASTER_URI"])
+    master = xmlrpc.client.ServerProxy(environment["ROS_MASTER_URI"])
     (publisher,) = dict(master.getSystemState("/liar")[2][0])[topic]
     node = xmlrpc.client.ServerProxy(master.lookupNode("/liar", publisher)[2])
     _, host, port = node.requestTopic("/liar", topic, [["TCPROS"]])[2]
     connection = socket.create_connection((host, port))
-    connection.sendall(header(callerid="/liar", topic=topic, type="*", md5sum="*", tcp_nodelay="0", **fields))
+    connection.sendall(header(callerid="/liar", topic=topic, type=datatype, md5sum=md5, tcp_nodelay="0", **fields))
     return connection, receive(connection)
 
 

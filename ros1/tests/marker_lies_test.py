@@ -44,7 +44,7 @@ def test_subscribers_that_name_the_id_of_another_one_take_no_room_of_it(ros):
     fields = {"baton_tcpros": "3", "baton_reader": gid.hex(), "baton_secret": bytes(16).hex()}
     with contextlib.ExitStack() as liars:
         for _ in range(IN_FLIGHT):
-            lying, answer = subscribe(ros, "/images", **fields)
+            lying, answer = subscribe(ros.environment, "/images", **fields)
             liars.enter_context(lying)
             assert b"md5sum=" in answer, "a subscriber like any stock one"
             assert b"baton" not in answer

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """baton::ros1 in mode tzc: handles over TCPROS, messages in shared memory. api_test.py runs in this mode, too."""
 
+import os
 import re
 import struct
 import subprocess
+import sys
 
 import pytest
 from api_test import LARGE, SMALL, image, meet, wait_until
@@ -107,6 +109,85 @@ def raw_file(path, kind, md5, definition, messages):
 
 def handle(number, writer, kind=bytes(16), place=0, content=b""):
     return bytes(16) + kind + writer + struct.pack("<QBI", number, place, len(content)) + content
+
+
+# A subscriber's process whose links and whose ends in Baton's graph come when its input says so: "graph" and the topics of its ends, "side".
+LATE = f"""
+import os, socket, struct, sys, threading, baton, liar
+from baton._ros1_domain import domain_of_master
+from baton.msg.std_msgs import String
+
+def read(link, show):
+    while True:
+        print(*show(liar.receive(link)), flush=True)
+
+def handle(data):
+    frame_id = struct.unpack_from("<I", data, 12)[0]
+    return ["handle", *struct.unpack_from("<QB", data, 16 + frame_id + 32)]
+
+def connect(show, *words):
+    link, _ = liar.subscribe(os.environ, *words)
+    threading.Thread(target=read, args=(link, show), daemon=True).start()
+
+connect(lambda data: ["bytes"], "/images")
+node = baton.Node("liar", domain=domain_of_master(os.environ["ROS_MASTER_URI"], socket.gethostname()))
+ends = []
+for line in sys.stdin:
+    word, *topics = line.split()
+    if word == "graph":
+        ends.clear()
+        ends += [node.subscribe(topic, String) for topic in topics]
+    else:
+        connect(handle, "/images/_baton", "baton_ros1/Handle", "{HANDLE_MD5}")
+"""
+WANTS_HANDLES = "graph /images/_baton /images"
+
+
+@pytest.fixture
+def late(ros):
+    """A talker, and such a process with its link of the topic, which the talker knows as one that wants handles."""
+    talker = ros.api_talker(**TZC)
+    paths = os.pathsep.join([str(BUILD / "python"), str(ROOT / "ros1/tests")])
+    program = ros.run([sys.executable, "-c", LATE], preload=False, PYTHONPATH=paths)
+    talker.do("subscribers 1")  # a stock one, as far as is known
+    program.tell(WANTS_HANDLES)
+    talker.do("subscribers 0")
+    return talker, program
+
+
+def test_a_process_without_its_link_of_the_side_topic_gets_the_handles_when_it_comes(late):
+    talker, program = late
+    talker.do(f"publish {SMALL} 2 0")
+    program.tell("side")
+    talker.do("subscribers 1")
+    talker.do(f"publish {SMALL} 1 0")
+    # With the bytes: Baton has no message of the type that the process's end has.
+    assert [program.line() for _ in range(3)] == ["handle 1 1", "handle 2 1", "handle 3 1"]
+
+
+def test_a_process_that_gets_the_bytes_gets_no_handles_afterwards(late):
+    talker, program = late
+    program.tell(f"{WANTS_HANDLES} /images/_stock")
+    talker.do("subscribers 1")
+    talker.do(f"publish {SMALL} 2 0")
+    assert [program.line() for _ in range(2)] == ["bytes"] * 2
+    program.tell("side")
+    talker.do("subscribers 2")
+    talker.do(f"publish {SMALL} 1 0")
+    assert sorted(program.line() for _ in range(2)) == ["bytes", "handle 3 1"]
+
+
+def test_handles_for_a_subscription_that_has_ended_do_not_come_to_the_next_one(late):
+    talker, program = late
+    talker.do(f"publish {SMALL} 2 0")
+    program.tell("graph")
+    talker.do("subscribers 1")
+    program.tell(WANTS_HANDLES)
+    talker.do("subscribers 0")
+    program.tell("side")
+    talker.do("subscribers 1")
+    talker.do(f"publish {SMALL} 1 0")
+    assert program.line() == "handle 3 1"
 
 
 def test_forged_handles_hurt_nobody(ros, tmp_path):

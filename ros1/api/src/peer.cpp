@@ -20,9 +20,12 @@ namespace {
 std::optional<os::TcpPeer> socket_of(const ros::ConnectionPtr& connection) {
   const auto tcp = boost::dynamic_pointer_cast<ros::TransportTCP>(connection->getTransport());
   if (!tcp) return os::TcpPeer();
-  const boost::recursive_mutex::scoped_lock lock((*tcp).*
-                                                 member_of(CloseMutexOfTransport()));  // the number stays its own
-  const os::TcpPeer peer((*tcp).*member_of(SocketOfTransport()));
+  // Without TransportTCP's mutex, which roscpp's poll thread may hold while it waits for a mutex that our caller holds (a publisher is
+  // added while a subscriber of the topic hangs up). A socket that is closed meanwhile is one of a link that ends.
+  const auto number = [&tcp] { return __atomic_load_n(&((*tcp).*member_of(SocketOfTransport())), __ATOMIC_RELAXED); };
+  const int before = number();
+  const os::TcpPeer peer(before);
+  if (number() != before) return std::nullopt;  // it has another one's number
   return peer.was_connected() ? std::optional(peer) : std::nullopt;
 }
 

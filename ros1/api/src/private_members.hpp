@@ -76,10 +76,4 @@ struct SocketOfTransport {
 };
 template struct Reveal<SocketOfTransport, &ros::TransportTCP::sock_>;
 
-struct CloseMutexOfTransport {
-  using Type = boost::recursive_mutex ros::TransportTCP::*;
-  friend constexpr Type member_of(CloseMutexOfTransport);
-};
-template struct Reveal<CloseMutexOfTransport, &ros::TransportTCP::close_mutex_>;
-
 }  // namespace baton::ros1::detail

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/make_shared.hpp>
 #include <chrono>
+#include <deque>
 #include <iterator>
 #include <map>
 #include <mutex>
@@ -17,6 +18,7 @@
 #include "baton/message/ros1_codec.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/ros1/endpoints.hpp"
+#include "baton/ros1/ros1.hpp"
 #include "graph_names.hpp"
 #include "handle.hpp"
 #include "peer.hpp"
@@ -79,10 +81,11 @@ bool is_onlooker(const ros::SubscriberLinkPtr& link) {
 
 struct PublisherSide::State {
   State(std::string topic_name, const StockType& stock, const message::Type& type,
-        std::shared_ptr<baton::Node> own_node, std::shared_ptr<transport::Writer> own_writer, bool latched,
-        Mode own_mode, bool numbers_messages)
+        std::shared_ptr<baton::Node> own_node, std::shared_ptr<transport::Writer> own_writer, std::uint32_t queue_size,
+        bool latched, Mode own_mode, bool numbers_messages)
       : topic(std::move(topic_name)),
         mode(own_mode),
+        most_early(depth_of(queue_size)),
         latch(latched),
         codec(message::Ros1Codec::compile(type).or_throw()),
         md5(md5_of(stock.md5sum)),
@@ -100,6 +103,7 @@ struct PublisherSide::State {
       const std::lock_guard<std::mutex> lock(mutex);
       look();
       identify(added);
+      if (known(links, added.link) != nullptr) return;  // roscpp may report a link twice while a publisher is added
       links.push_back(added);
     }
     send_last(added);
@@ -115,8 +119,11 @@ struct PublisherSide::State {
       const std::lock_guard<std::mutex> lock(mutex);
       look();
       identify(added);
-      (is_onlooker(added.link) ? onlookers : sides).push_back(added);
+      std::vector<Link>& own = is_onlooker(added.link) ? onlookers : sides;
+      if (known(own, added.link) != nullptr) return;
+      own.push_back(added);
     }
+    send_early();
     send_last(added);
   }
   void side_disconnected(const ros::SingleSubscriberPublisher& subscriber) {
@@ -155,6 +162,27 @@ struct PublisherSide::State {
     if (watch) watch->look();
   }
 
+  /// Gives the processes that have a link of the side topic now the handles that were published before it came.
+  void send_early() {  // with `order`
+    std::vector<std::pair<ros::SubscriberLinkPtr, std::deque<ros::SerializedMessage>>> wanted;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      for (auto each = early.begin(); each != early.end();) {
+        const Link* const side = side_of(each->first);
+        if (side != nullptr) wanted.emplace_back(side->link, std::move(each->second));
+        each = side != nullptr ? early.erase(each) : std::next(each);
+      }
+    }
+    for (const auto& [link, handles] : wanted) {
+      for (const ros::SerializedMessage& each : handles) link->enqueueMessage(each, true, true);
+    }
+  }
+  void keep_early(const Process& process, const ros::SerializedMessage& handle) {  // with `mutex`
+    std::deque<ros::SerializedMessage>& kept = early[process];
+    if (kept.size() == most_early) kept.pop_front();  // as roscpp's queues do
+    kept.push_back(handle);
+  }
+
   /// Gives the latched message to a process that has connected, once and by the way that it gets messages.
   void send_last(const Link& added) {  // with `order`
     std::vector<std::pair<ros::SubscriberLinkPtr, ros::SerializedMessage>> wanted;
@@ -185,9 +213,9 @@ struct PublisherSide::State {
     for (const auto& each : wanted) each.first->enqueueMessage(each.second, true, true);
   }
 
-  const Link* known(const ros::SubscriberLinkPtr& link) const {
-    const auto found = std::find_if(links.begin(), links.end(), [&](const Link& each) { return each.link == link; });
-    return found == links.end() ? nullptr : &*found;
+  static const Link* known(const std::vector<Link>& among, const ros::SubscriberLinkPtr& link) {
+    const auto found = std::find_if(among.begin(), among.end(), [&](const Link& each) { return each.link == link; });
+    return found == among.end() ? nullptr : &*found;
   }
   /// Waits for Baton to serve a process that has just connected, if Baton will: a subscription takes no message by TCP any
   /// more once one of Baton's has come. Not for long: a process that is stopped is never met.
@@ -198,7 +226,7 @@ struct PublisherSide::State {
       {
         const std::lock_guard<std::mutex> lock(mutex);
         look();
-        const Link* const found = known(link);
+        const Link* const found = known(links, link);
         if (found == nullptr) return;
         const Subscriptions* const subscriptions = of(*found);
         if (subscriptions == nullptr || subscriptions->readers.empty()) {
@@ -225,6 +253,11 @@ struct PublisherSide::State {
     }
     for (Link& each : links) identify(each);
     for (Link& each : sides) identify(each);
+    for (auto each = early.begin(); each != early.end();) {
+      const auto found = processes.find(each->first);
+      const bool stays = found != processes.end() && found->second.by_handle > 0;
+      each = stays ? std::next(each) : early.erase(each);  // for the subscriptions that it has now, not for later ones
+    }
   }
   void identify(Link& link) const {
     link.process.reset();
@@ -242,6 +275,12 @@ struct PublisherSide::State {
   bool gets_handles(const Link& link) const {
     const Subscriptions* const found = of(link);
     return mode == Mode::kTzc && found != nullptr && found->by_handle > 0;
+  }
+  /// The process's link of the side topic; null: it has not come yet.
+  const Link* side_of(const Process& process) const {
+    const auto found =
+        std::find_if(sides.begin(), sides.end(), [&](const Link& each) { return each.process == process; });
+    return found == sides.end() ? nullptr : &*found;
   }
   /// Whether all subscriptions of the process are such, so its link of the ordinary topic stays unused.
   bool handles_alone(const Link& link) const {
@@ -271,19 +310,33 @@ struct PublisherSide::State {
     }
     return found;
   }
-  /// The side topic's links that get this message; `here`: with its bytes, because Baton does not serve their processes.
-  struct Receiver {
-    ros::SubscriberLinkPtr link;
-    bool here;
+  /// How a message gets to the processes with links. Each gets it by one way.
+  struct Ways {
+    std::vector<ros::SubscriberLinkPtr> there, here;  // of the side topic: a handle, without or with the bytes
+    std::vector<Process> early_there, early_here;     // the same, but the link has not come yet
+    std::vector<ros::SubscriberLinkPtr> bytes;        // of the ordinary topic
   };
-  std::vector<Receiver> receivers(const std::vector<Gid>& matched) const {
-    std::vector<Receiver> found;
+  /// `served`: the readers that Baton gives it.
+  Ways ways(const std::vector<Gid>& served) const {
+    Ways out;
+    // A latched message stays with roscpp, for subscriptions that come later: its bytes, not a place in a queue.
+    const auto wants_bytes = [&](const Link& each) { return latch || !all_among(each, served); };
     for (const Link& each : sides) {
-      // A latched message stays with roscpp, for subscriptions that come later: its bytes, not a place in a queue.
-      if (gets_handles(each)) found.push_back({each.link, latch || !all_among(each, matched)});
+      if (gets_handles(each)) (wants_bytes(each) ? out.here : out.there).push_back(each.link);
     }
-    for (const Link& each : onlookers) found.push_back({each.link, false});
-    return found;
+    for (const Link& each : onlookers) out.there.push_back(each.link);
+    out.bytes = unserved(served);
+    for (const Link& each : links) {
+      const bool has_bytes = std::find(out.bytes.begin(), out.bytes.end(), each.link) != out.bytes.end();
+      if (has_bytes || !gets_handles(each) || side_of(*each.process) != nullptr) continue;
+      (wants_bytes(each) ? out.early_here : out.early_there).push_back(*each.process);
+    }
+    return out;
+  }
+  /// Whether Baton serves all who have links, so nobody needs the bytes.
+  bool serves_all(const std::vector<Gid>& matched) const {
+    const auto serves = [&](const Link& each) { return is_served(each, matched); };
+    return std::all_of(links.begin(), links.end(), serves) && std::all_of(sides.begin(), sides.end(), serves);
   }
   ros::SerializedMessage encode(message::Bytes bytes) const {
     const std::size_t size = codec.encoded_size(bytes).or_throw();
@@ -304,6 +357,7 @@ struct PublisherSide::State {
 
   const std::string topic;
   const Mode mode;
+  const std::size_t most_early;  // handles that wait for a link
   const bool latch;
   const message::Ros1Codec codec;
   std::optional<message::Ros1Codec> header;  // of a type that begins with one
@@ -320,6 +374,8 @@ struct PublisherSide::State {
   std::map<Process, Subscriptions> processes;
   ros::SerializedMessage last, last_handle;  // latched
   std::vector<Gid> last_handed;
+  /// Handles of messages that were published while a process had its link of the ordinary topic, and none of the side topic yet.
+  std::map<Process, std::deque<ros::SerializedMessage>> early;
   boost::shared_ptr<StatusCallback> status;  // if the program watches its subscribers
   ros::Publisher publisher, side;
 };
@@ -327,7 +383,8 @@ struct PublisherSide::State {
 PublisherSide::PublisherSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, bool latch,
                              Mode mode, const StockType& stock, const message::Type& type,
                              std::shared_ptr<baton::Node> node, std::shared_ptr<transport::Writer> writer, bool numbers)
-    : state_(std::make_shared<State>(topic, stock, type, std::move(node), std::move(writer), latch, mode, numbers)),
+    : state_(std::make_shared<State>(topic, stock, type, std::move(node), std::move(writer), queue_size, latch, mode,
+                                     numbers)),
       queue_(handle.getCallbackQueue()) {
   const std::weak_ptr<State> weak = state_;
   const auto run = [&weak](void (State::*member)(const ros::SingleSubscriberPublisher&)) {
@@ -384,18 +441,20 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
   const std::lock_guard<std::mutex> order(state.order);
   // Header is {seq, stamp, frame_id}.
   if (state.numbers) *static_cast<std::uint32_t*>(message) = state.next_number;
-  std::vector<Gid> matched;
-  std::vector<State::Receiver> receivers;
+  State::Ways ways;
   std::vector<std::uint8_t> header;
   ros::SerializedMessage encoded;
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
     state.look();
-    if (!state.links.empty() || !state.sides.empty() || state.latch) matched = state.writer->matched_readers();
-    receivers = state.receivers(matched);
-    const bool here = std::any_of(receivers.begin(), receivers.end(), [](const auto& each) { return each.here; });
-    if (here || state.latch || !state.unserved(matched).empty()) encoded = state.encode({message, capacity_bytes});
-    if (!receivers.empty() || (state.latch && state.side)) header = state.header_of({message, capacity_bytes});
+    std::vector<Gid> matched;
+    if (!state.links.empty() || !state.sides.empty()) matched = state.writer->matched_readers();
+    if (state.latch || !state.serves_all(matched)) {
+      encoded = state.encode({message, capacity_bytes});
+    } else {
+      ways = state.ways(matched);
+    }
+    if (state.mode == Mode::kTzc) header = state.header_of({message, capacity_bytes});
   }
   BATON_CRASH_POINT("ros1.api.serialized");
   const std::uint64_t number = hand_over();
@@ -403,43 +462,46 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
   ++state.next_number;
   Handle handle{state.md5, state.writer->gid(), number, Handle::Place::kSharedMemory, {}};
   ros::SerializedMessage there, here;
-  if (!receivers.empty()) there = encode(header, handle);
-  if (encoded.buf) {
-    handle.place = Handle::Place::kHere;
-    handle.content = {encoded.message_start, encoded.num_bytes - 4};
-    if ((state.latch && state.side) ||
-        std::any_of(receivers.begin(), receivers.end(), [](const auto& each) { return each.here; })) {
-      here = encode(header, handle);
-    }
+  if (state.mode == Mode::kTzc) {
+    state.send_early();
+    there = encode(header, handle);
   }
-  // Without `mutex`: roscpp may drop a link here, which calls disconnected().
-  for (const State::Receiver& each : receivers) each.link->enqueueMessage(each.here ? here : there, true, true);
-  BATON_CRASH_POINT("ros1.api.handles_given");
-  if (!encoded.buf) return;
-  std::vector<ros::SubscriberLinkPtr> links;
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
-    // Readers may have come meanwhile, before or after the message was handed over.
-    state.look();
-    if (state.latch) {
-      for (const Gid& reader : state.writer->matched_readers()) state.writer->hand_newest_to(reader);
-    }
-    matched = state.writer->readers_of(number);
-    links = state.unserved(matched);
-    if (state.latch) {
-      state.last = encoded;
-      state.last_handle = here;
-      state.last_handed = std::move(matched);
-      for (Link& each : state.links) {
-        each.got_last = std::find(links.begin(), links.end(), each.link) != links.end();
+    if (encoded.buf) {
+      // Readers may have come meanwhile, before or after the message was handed over. Their links were there before: `order` keeps others out.
+      state.look();
+      if (state.latch) {
+        for (const Gid& reader : state.writer->matched_readers()) state.writer->hand_newest_to(reader);
       }
-      for (Link& each : state.sides) {
-        each.got_last = std::any_of(receivers.begin(), receivers.end(),
-                                    [&](const State::Receiver& receiver) { return receiver.link == each.link; });
+      std::vector<Gid> served = state.writer->readers_of(number);
+      ways = state.ways(served);
+      const bool some_here = !ways.here.empty() || !ways.early_here.empty();
+      if (some_here || (state.latch && state.side)) {
+        handle.place = Handle::Place::kHere;
+        handle.content = {encoded.message_start, encoded.num_bytes - 4};
+        here = encode(header, handle);
+      }
+      if (state.latch) {
+        state.last = encoded;
+        state.last_handle = here;
+        state.last_handed = std::move(served);
+        const auto is_among = [](const std::vector<ros::SubscriberLinkPtr>& links, const Link& link) {
+          return std::find(links.begin(), links.end(), link.link) != links.end();
+        };
+        for (Link& each : state.links) each.got_last = is_among(ways.bytes, each);
+        for (Link& each : state.sides) each.got_last = is_among(ways.here, each);
       }
     }
+    for (const Process& each : ways.early_there) state.keep_early(each, there);
+    for (const Process& each : ways.early_here) state.keep_early(each, here);
   }
-  for (const ros::SubscriberLinkPtr& link : links) link->enqueueMessage(encoded, true, true);
+  // Without `mutex`: roscpp may drop a link here, which calls disconnected().
+  for (const ros::SubscriberLinkPtr& each : ways.there) each->enqueueMessage(there, true, true);
+  for (const ros::SubscriberLinkPtr& each : ways.here) each->enqueueMessage(here, true, true);
+  BATON_CRASH_POINT("ros1.api.handles_given");
+  if (!encoded.buf) return;
+  for (const ros::SubscriberLinkPtr& each : ways.bytes) each->enqueueMessage(encoded, true, true);
   BATON_CRASH_POINT("ros1.api.bytes_given");
 }
 
@@ -454,7 +516,7 @@ void PublisherSide::publish_to(const ros::SingleSubscriberPublisher& subscriber,
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
     state.look();
-    const Link* const found = state.known(link);
+    const Link* const found = State::known(state.links, link);
     if (found == nullptr) return;                 // it has gone
     if (state.last.buf) state.hand_last(*found);  // before this one
     const std::vector<Gid> matched = state.writer->matched_readers();
@@ -472,21 +534,20 @@ void PublisherSide::publish_to(const ros::SingleSubscriberPublisher& subscriber,
 PublisherSide::Subscribers PublisherSide::subscribers() const {
   State& state = *state_;
   const std::lock_guard<std::mutex> lock(state.mutex);
-  state.look();
   const std::vector<Gid> matched = state.writer->matched_readers();
+  state.look();  // after that: it knows which of them are in mode tzc
   Subscribers out;
-  out.own = static_cast<std::uint32_t>(matched.size());
-  out.serialized = static_cast<std::uint32_t>(state.unserved(matched).size());
-  for (const Link& each : state.sides) out.handles += state.gets_handles(each);
-  if (state.mode != Mode::kTzc) return out;
-  // Which of a process's readers are in mode tzc is not known, but how many.
   for (const auto& [process, subscriptions] : state.processes) {
     std::size_t own = 0;
     for (const Gid& reader : subscriptions.readers) {
       own += std::find(matched.begin(), matched.end(), reader) != matched.end();
     }
-    out.own -= static_cast<std::uint32_t>(std::min(own, subscriptions.by_handle));
+    // Which of a process's readers are in mode tzc is not known, but how many.
+    if (state.mode == Mode::kTzc) own -= std::min(own, subscriptions.by_handle);
+    out.own += static_cast<std::uint32_t>(own);
   }
+  out.serialized = static_cast<std::uint32_t>(state.unserved(matched).size());
+  for (const Link& each : state.sides) out.handles += state.gets_handles(each);
   return out;
 }
 

@@ -449,8 +449,13 @@ SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic
   options.helper = helper;
   options.transport_hints = hints;
   options.callback_queue = &helper->queue;
-  state.subscriber = handle.subscribe(options);  // throws if the type conflicts; nothing is counted then
-  State::count_own(topic, 1);
+  State::count_own(topic, 1);  // before a message of it can come and look for stock subscriptions
+  try {
+    state.subscriber = handle.subscribe(options);
+  } catch (...) {  // the type conflicts
+    State::count_own(topic, static_cast<std::size_t>(-1));
+    throw;
+  }
   state.puller = std::thread([alive = state_] { alive->pull(); });
 }
 

@@ -310,7 +310,7 @@ struct PublisherSide::State {
     }
     return found;
   }
-  /// How a message gets to the processes with links. Each gets it by one way.
+  /// How a message gets to the processes with links.
   struct Ways {
     std::vector<ros::SubscriberLinkPtr> there, here;  // of the side topic: a handle, without or with the bytes
     std::vector<Process> early_there, early_here;     // the same, but the link has not come yet
@@ -454,37 +454,29 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
     } else {
       ways = state.ways(matched);
     }
-    if (state.mode == Mode::kTzc) header = state.header_of({message, capacity_bytes});
+    if (state.mode == Mode::kTzc &&
+        (state.latch || !state.links.empty() || !state.sides.empty() || !state.onlookers.empty())) {
+      header = state.header_of({message, capacity_bytes});
+    }
   }
   BATON_CRASH_POINT("ros1.api.serialized");
   const std::uint64_t number = hand_over();
   BATON_CRASH_POINT("ros1.api.published");
   ++state.next_number;
-  Handle handle{state.md5, state.writer->gid(), number, Handle::Place::kSharedMemory, {}};
+  if (state.mode == Mode::kTzc) state.send_early();
   ros::SerializedMessage there, here;
-  if (state.mode == Mode::kTzc) {
-    state.send_early();
-    there = encode(header, handle);
-  }
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
     if (encoded.buf) {
-      // Readers may have come meanwhile, before or after the message was handed over. Their links were there before: `order` keeps others out.
+      // Readers may have come meanwhile, before or after the message was handed over; links have not, `order` keeps them out.
       state.look();
       if (state.latch) {
         for (const Gid& reader : state.writer->matched_readers()) state.writer->hand_newest_to(reader);
       }
       std::vector<Gid> served = state.writer->readers_of(number);
       ways = state.ways(served);
-      const bool some_here = !ways.here.empty() || !ways.early_here.empty();
-      if (some_here || (state.latch && state.side)) {
-        handle.place = Handle::Place::kHere;
-        handle.content = {encoded.message_start, encoded.num_bytes - 4};
-        here = encode(header, handle);
-      }
       if (state.latch) {
         state.last = encoded;
-        state.last_handle = here;
         state.last_handed = std::move(served);
         const auto is_among = [](const std::vector<ros::SubscriberLinkPtr>& links, const Link& link) {
           return std::find(links.begin(), links.end(), link.link) != links.end();
@@ -493,6 +485,15 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
         for (Link& each : state.sides) each.got_last = is_among(ways.here, each);
       }
     }
+    Handle handle{state.md5, state.writer->gid(), number, Handle::Place::kSharedMemory, {}};
+    if (!ways.there.empty() || !ways.early_there.empty()) there = encode(header, handle);
+    const bool latches = state.latch && state.side;
+    if (latches || !ways.here.empty() || !ways.early_here.empty()) {
+      handle.place = Handle::Place::kHere;
+      handle.content = {encoded.message_start, encoded.num_bytes - 4};
+      here = encode(header, handle);
+    }
+    if (latches) state.last_handle = here;
     for (const Process& each : ways.early_there) state.keep_early(each, there);
     for (const Process& each : ways.early_here) state.keep_early(each, here);
   }

@@ -20,12 +20,11 @@ namespace {
 std::optional<os::TcpPeer> socket_of(const ros::ConnectionPtr& connection) {
   const auto tcp = boost::dynamic_pointer_cast<ros::TransportTCP>(connection->getTransport());
   if (!tcp) return os::TcpPeer();
-  // Without TransportTCP's mutex, which roscpp's poll thread may hold while it waits for a mutex that our caller holds (a publisher is
-  // added while a subscriber of the topic hangs up). A socket that is closed meanwhile is one of a link that ends.
-  const auto number = [&tcp] { return __atomic_load_n(&((*tcp).*member_of(SocketOfTransport())), __ATOMIC_RELAXED); };
-  const int before = number();
-  const os::TcpPeer peer(before);
-  if (number() != before) return std::nullopt;  // it has another one's number
+  // Without TransportTCP's mutex, which roscpp's poll thread may hold while it waits for a mutex that our caller holds: a publisher is
+  // added while a subscriber of the topic hangs up. roscpp says that it closes the socket before it does.
+  const os::TcpPeer peer(__atomic_load_n(&((*tcp).*member_of(SocketOfTransport())), __ATOMIC_RELAXED));
+  // Relaxed: the system calls of TcpPeer lie between the two loads.
+  if (__atomic_load_n(&((*tcp).*member_of(ClosedOfTransport())), __ATOMIC_RELAXED)) return std::nullopt;
   return peer.was_connected() ? std::optional(peer) : std::nullopt;
 }
 
@@ -71,9 +70,11 @@ std::optional<bool> Peer::surely(const Process& process) const {
   if (process.pid == 0) return std::nullopt;
   if (is_own_) return process.pid == os::process_id();
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto [known, is_new] = answers_.try_emplace(process.pid);
-  if (is_new) known->second = socket_->is(process.pid);
-  return known->second;
+  const auto known = answers_.find(process.pid);
+  if (known != answers_.end()) return known->second;
+  const std::optional<bool> answer = socket_->is(process.pid);
+  if (answer) answers_.emplace(process.pid, *answer);
+  return answer;
 }
 
 bool Peer::is_connected() const {

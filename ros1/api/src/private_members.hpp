@@ -76,4 +76,10 @@ struct SocketOfTransport {
 };
 template struct Reveal<SocketOfTransport, &ros::TransportTCP::sock_>;
 
+struct ClosedOfTransport {
+  using Type = bool ros::TransportTCP::*;
+  friend constexpr Type member_of(ClosedOfTransport);
+};
+template struct Reveal<ClosedOfTransport, &ros::TransportTCP::closed_>;
+
 }  // namespace baton::ros1::detail

@@ -205,7 +205,7 @@ class Ros:
         }
         self.environment.pop("BATON_DOMAIN", None)
         self.environment.pop("ROS_DOMAIN_ID", None)
-        self.held = []
+        self.held = {}
         self.ports = Ports(1)
         self.port = self.ports.numbers[0]
         self.environment["ROS_MASTER_URI"] = f"http://127.0.0.1:{self.port}"
@@ -218,21 +218,25 @@ class Ros:
 
     def nodes(self):
         """The nodes that the master knows, also dead ones, and their addresses."""
-        master = xmlrpc.client.ServerProxy(self.environment["ROS_MASTER_URI"])
-        state = master.getSystemState("/test")[2]
-        names = sorted({node for part in state for _, nodes in part for node in nodes})
-        found = {name: master.lookupNode("/test", name) for name in names}
+        with xmlrpc_timeout(PATIENCE_S):
+            master = xmlrpc.client.ServerProxy(self.environment["ROS_MASTER_URI"])
+            state = master.getSystemState("/test")[2]
+            names = sorted({node for part in state for _, nodes in part for node in nodes})
+            found = {name: master.lookupNode("/test", name) for name in names}
         return {name: uri for name, (code, _, uri) in found.items() if code == 1}  # some may end meanwhile
 
     def hold_addresses_of_the_dead(self):
         """No later node gets one of these: roscpp would never meet it, since it keeps its links to an address, with the dead node's TCP port, and
         asks there for no new ones. The kernel gave one in 1100 successors its predecessor's port."""
         for address in self.nodes().values():
+            port = urllib.parse.urlparse(address).port
+            if port in self.held:
+                continue
             held = socket.socket()
             held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections may be in TIME_WAIT
             try:
-                held.bind(("127.0.0.1", urllib.parse.urlparse(address).port))
-                self.held.append(held)
+                held.bind(("127.0.0.1", port))
+                self.held[port] = held
             except OSError:  # it lives
                 held.close()
 
@@ -299,5 +303,5 @@ class Ros:
         self.master.kill()
         self.master.wait()
         self.ports.close()
-        for each in self.held:
+        for each in self.held.values():
             each.close()

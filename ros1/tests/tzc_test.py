@@ -111,78 +111,109 @@ def handle(number, writer, kind=bytes(16), place=0, content=b""):
     return bytes(16) + kind + writer + struct.pack("<QBI", number, place, len(content)) + content
 
 
-# A subscriber's process whose links and whose ends in Baton's graph come when its input says so: "graph" and the topics of its ends, "side".
+# A subscriber's process whose links and whose ends in Baton's graph come when its input says so: "end" and a topic, "image" for an end that
+# Baton serves, "withdraw" for all of them, "side" for the link of the side topic.
 LATE = f"""
-import os, socket, struct, sys, threading, baton, liar
+import os, socket, struct, sys, threading, time, baton, liar
+from baton._messages import TypeSource
 from baton._ros1_domain import domain_of_master
 from baton.msg.std_msgs import String
 
 def read(link, show):
     while True:
-        print(*show(liar.receive(link)), flush=True)
+        sys.stdout.write(show(liar.receive(link)) + "\\n")
+        sys.stdout.flush()
 
 def handle(data):
     frame_id = struct.unpack_from("<I", data, 12)[0]
-    return ["handle", *struct.unpack_from("<QB", data, 16 + frame_id + 32)]
+    number, place = struct.unpack_from("<QB", data, 16 + frame_id + 32)
+    return f"handle {{number}} {{place}}"
 
 def connect(show, *words):
     link, _ = liar.subscribe(os.environ, *words)
     threading.Thread(target=read, args=(link, show), daemon=True).start()
 
-connect(lambda data: ["bytes"], "/images")
+connect(lambda data: "bytes", "/images")
 node = baton.Node("liar", domain=domain_of_master(os.environ["ROS_MASTER_URI"], socket.gethostname()))
 ends = []
 for line in sys.stdin:
-    word, *topics = line.split()
-    if word == "graph":
+    word, *topic = line.split()
+    if word == "end":
+        ends.append(node.subscribe(*topic, String))
+    elif word == "image":
+        ends.append(node.subscribe("/images", TypeSource(standard="ros1_noetic").message("sensor_msgs/Image")))
+        while not ends[-1].matched:
+            time.sleep(0.01)
+        print("matched", flush=True)
+    elif word == "withdraw":
         ends.clear()
-        ends += [node.subscribe(topic, String) for topic in topics]
     else:
         connect(handle, "/images/_baton", "baton_ros1/Handle", "{HANDLE_MD5}")
 """
-WANTS_HANDLES = "graph /images/_baton /images"
 
 
 @pytest.fixture
 def late(ros):
     """A talker, and such a process with its link of the topic, which the talker knows as one that wants handles."""
     talker = ros.api_talker(**TZC)
+    talker.do("subscribers 0")  # it publishes now
     paths = os.pathsep.join([str(BUILD / "python"), str(ROOT / "ros1/tests")])
     program = ros.run([sys.executable, "-c", LATE], preload=False, PYTHONPATH=paths)
     talker.do("subscribers 1")  # a stock one, as far as is known
-    program.tell(WANTS_HANDLES)
-    talker.do("subscribers 0")
+    program.tell("end /images/_baton")
     return talker, program
 
 
-def test_a_process_without_its_link_of_the_side_topic_gets_the_handles_when_it_comes(late):
+@pytest.mark.parametrize("served", [False, True], ids=["with the bytes", "served by Baton"])
+def test_a_process_without_its_link_of_the_side_topic_gets_the_handles_when_it_comes(late, served):
     talker, program = late
+    if served:
+        program.tell("image")
+        assert program.line() == "matched"
+    else:
+        program.tell("end /images")  # of another type
+    talker.do("subscribers 0")
     talker.do(f"publish {SMALL} 2 0")
     program.tell("side")
     talker.do("subscribers 1")
     talker.do(f"publish {SMALL} 1 0")
-    # With the bytes: Baton has no message of the type that the process's end has.
-    assert [program.line() for _ in range(3)] == ["handle 1 1", "handle 2 1", "handle 3 1"]
+    assert [program.line() for _ in range(3)] == [f"handle {number} {int(not served)}" for number in (1, 2, 3)]
+
+
+def test_no_more_handles_wait_than_the_queue_has_places(late):
+    talker, program = late
+    program.tell("end /images")
+    talker.do("subscribers 0")
+    talker.do(f"publish {SMALL} 103 0")
+    program.tell("side")
+    assert [program.line() for _ in range(100)] == [f"handle {number} 1" for number in range(4, 104)]
 
 
 def test_a_process_that_gets_the_bytes_gets_no_handles_afterwards(late):
     talker, program = late
-    program.tell(f"{WANTS_HANDLES} /images/_stock")
+    program.tell("end /images")
+    talker.do("subscribers 0")
+    talker.do(f"publish {SMALL} 1 0")
+    program.tell("end /images/_stock")
     talker.do("subscribers 1")
     talker.do(f"publish {SMALL} 2 0")
     assert [program.line() for _ in range(2)] == ["bytes"] * 2
     program.tell("side")
     talker.do("subscribers 2")
     talker.do(f"publish {SMALL} 1 0")
-    assert sorted(program.line() for _ in range(2)) == ["bytes", "handle 3 1"]
+    # Not the first one's: it would come after messages that are newer.
+    assert sorted(program.line() for _ in range(2)) == ["bytes", "handle 4 1"]
 
 
 def test_handles_for_a_subscription_that_has_ended_do_not_come_to_the_next_one(late):
     talker, program = late
+    program.tell("end /images")
+    talker.do("subscribers 0")
     talker.do(f"publish {SMALL} 2 0")
-    program.tell("graph")
+    program.tell("withdraw")
     talker.do("subscribers 1")
-    program.tell(WANTS_HANDLES)
+    program.tell("end /images/_baton")
+    program.tell("end /images")
     talker.do("subscribers 0")
     program.tell("side")
     talker.do("subscribers 1")

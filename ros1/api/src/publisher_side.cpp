@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -63,6 +64,14 @@ struct Subscriptions {
   bool stock = false;         // its process has stock ones, too
 };
 
+/// The process's link; null: it has none of these.
+template <class Links>
+auto link_of(Links& among, const Process& process) {
+  const auto found =
+      std::find_if(among.begin(), among.end(), [&](const Link& each) { return each.process == process; });
+  return found == among.end() ? nullptr : &*found;
+}
+
 void remove(std::vector<Link>& links, const ros::SubscriberLinkPtr& gone) {
   links.erase(std::remove_if(links.begin(), links.end(), [&](const Link& each) { return each.link == gone; }),
               links.end());
@@ -111,6 +120,7 @@ struct PublisherSide::State {
   void disconnected(const ros::SingleSubscriberPublisher& subscriber) {
     const std::lock_guard<std::mutex> lock(mutex);
     remove(links, subscriber.*member_of(LinkOfPublisher()));
+    drop_early([this](const Process& process) { return link_of(links, process) == nullptr; });
   }
   void side_connected(const ros::SingleSubscriberPublisher& subscriber) {
     Link added(subscriber);
@@ -168,8 +178,11 @@ struct PublisherSide::State {
     {
       const std::lock_guard<std::mutex> lock(mutex);
       for (auto each = early.begin(); each != early.end();) {
-        const Link* const side = side_of(each->first);
-        if (side != nullptr) wanted.emplace_back(side->link, std::move(each->second));
+        Link* const side = link_of(sides, each->first);
+        if (side != nullptr) {
+          side->got_last = latch && each->second.back().buf == last_handle.buf;
+          wanted.emplace_back(side->link, std::move(each->second));
+        }
         each = side != nullptr ? early.erase(each) : std::next(each);
       }
     }
@@ -181,6 +194,12 @@ struct PublisherSide::State {
     std::deque<ros::SerializedMessage>& kept = early[process];
     if (kept.size() == most_early) kept.pop_front();  // as roscpp's queues do
     kept.push_back(handle);
+  }
+  template <class Which>
+  void drop_early(const Which& which) {  // with `mutex`
+    for (auto each = early.begin(); each != early.end();) {
+      each = which(each->first) ? early.erase(each) : std::next(each);
+    }
   }
 
   /// Gives the latched message to a process that has connected, once and by the way that it gets messages.
@@ -253,11 +272,11 @@ struct PublisherSide::State {
     }
     for (Link& each : links) identify(each);
     for (Link& each : sides) identify(each);
-    for (auto each = early.begin(); each != early.end();) {
-      const auto found = processes.find(each->first);
-      const bool stays = found != processes.end() && found->second.by_handle > 0;
-      each = stays ? std::next(each) : early.erase(each);  // for the subscriptions that it has now, not for later ones
-    }
+    // For the subscriptions that it has now, not for later ones.
+    drop_early([this](const Process& process) {
+      const auto found = processes.find(process);
+      return found == processes.end() || found->second.by_handle == 0;
+    });
   }
   void identify(Link& link) const {
     link.process.reset();
@@ -275,12 +294,6 @@ struct PublisherSide::State {
   bool gets_handles(const Link& link) const {
     const Subscriptions* const found = of(link);
     return mode == Mode::kTzc && found != nullptr && found->by_handle > 0;
-  }
-  /// The process's link of the side topic; null: it has not come yet.
-  const Link* side_of(const Process& process) const {
-    const auto found =
-        std::find_if(sides.begin(), sides.end(), [&](const Link& each) { return each.process == process; });
-    return found == sides.end() ? nullptr : &*found;
   }
   /// Whether all subscriptions of the process are such, so its link of the ordinary topic stays unused.
   bool handles_alone(const Link& link) const {
@@ -313,7 +326,7 @@ struct PublisherSide::State {
   /// How a message gets to the processes with links.
   struct Ways {
     std::vector<ros::SubscriberLinkPtr> there, here;  // of the side topic: a handle, without or with the bytes
-    std::vector<Process> early_there, early_here;     // the same, but the link has not come yet
+    std::set<Process> early_there, early_here;        // the same, but the link has not come yet
     std::vector<ros::SubscriberLinkPtr> bytes;        // of the ordinary topic
   };
   /// `served`: the readers that Baton gives it.
@@ -328,15 +341,16 @@ struct PublisherSide::State {
     out.bytes = unserved(served);
     for (const Link& each : links) {
       const bool has_bytes = std::find(out.bytes.begin(), out.bytes.end(), each.link) != out.bytes.end();
-      if (has_bytes || !gets_handles(each) || side_of(*each.process) != nullptr) continue;
-      (wants_bytes(each) ? out.early_here : out.early_there).push_back(*each.process);
+      if (has_bytes || !gets_handles(each) || link_of(sides, *each.process) != nullptr) continue;
+      (wants_bytes(each) ? out.early_here : out.early_there).insert(*each.process);
     }
     return out;
   }
   /// Whether Baton serves all who have links, so nobody needs the bytes.
   bool serves_all(const std::vector<Gid>& matched) const {
-    const auto serves = [&](const Link& each) { return is_served(each, matched); };
-    return std::all_of(links.begin(), links.end(), serves) && std::all_of(sides.begin(), sides.end(), serves);
+    return std::all_of(links.begin(), links.end(), [&](const Link& each) { return is_served(each, matched); }) &&
+           std::all_of(sides.begin(), sides.end(),
+                       [&](const Link& each) { return !gets_handles(each) || all_among(each, matched); });
   }
   ros::SerializedMessage encode(message::Bytes bytes) const {
     const std::size_t size = codec.encoded_size(bytes).or_throw();
@@ -467,33 +481,37 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
   ros::SerializedMessage there, here;
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
+    std::vector<Gid> served;
     if (encoded.buf) {
       // Readers may have come meanwhile, before or after the message was handed over; links have not, `order` keeps them out.
       state.look();
       if (state.latch) {
         for (const Gid& reader : state.writer->matched_readers()) state.writer->hand_newest_to(reader);
       }
-      std::vector<Gid> served = state.writer->readers_of(number);
+      served = state.writer->readers_of(number);
       ways = state.ways(served);
-      if (state.latch) {
-        state.last = encoded;
-        state.last_handed = std::move(served);
-        const auto is_among = [](const std::vector<ros::SubscriberLinkPtr>& links, const Link& link) {
-          return std::find(links.begin(), links.end(), link.link) != links.end();
-        };
-        for (Link& each : state.links) each.got_last = is_among(ways.bytes, each);
-        for (Link& each : state.sides) each.got_last = is_among(ways.here, each);
-      }
     }
     Handle handle{state.md5, state.writer->gid(), number, Handle::Place::kSharedMemory, {}};
     if (!ways.there.empty() || !ways.early_there.empty()) there = encode(header, handle);
-    const bool latches = state.latch && state.side;
-    if (latches || !ways.here.empty() || !ways.early_here.empty()) {
+    if ((state.latch && state.side) || !ways.here.empty() || !ways.early_here.empty()) {
       handle.place = Handle::Place::kHere;
       handle.content = {encoded.message_start, encoded.num_bytes - 4};
       here = encode(header, handle);
     }
-    if (latches) state.last_handle = here;
+    const auto is_among = [](const std::vector<ros::SubscriberLinkPtr>& links, const Link& link) {
+      return std::find(links.begin(), links.end(), link.link) != links.end();
+    };
+    if (state.latch) {
+      state.last = encoded;
+      state.last_handle = here;
+      state.last_handed = std::move(served);
+      for (Link& each : state.links) each.got_last = is_among(ways.bytes, each);
+      for (Link& each : state.sides) each.got_last = is_among(ways.here, each);
+    }
+    // What waits for a process that gets the bytes would come after messages that are newer.
+    for (const Link& each : state.links) {
+      if (each.process && is_among(ways.bytes, each)) state.early.erase(*each.process);
+    }
     for (const Process& each : ways.early_there) state.keep_early(each, there);
     for (const Process& each : ways.early_here) state.keep_early(each, here);
   }

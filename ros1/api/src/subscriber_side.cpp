@@ -449,13 +449,9 @@ SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic
   options.helper = helper;
   options.transport_hints = hints;
   options.callback_queue = &helper->queue;
-  State::count_own(topic, 1);  // before a message of it can come and look for stock subscriptions
-  try {
-    state.subscriber = handle.subscribe(options);
-  } catch (...) {  // the type conflicts
-    State::count_own(topic, static_cast<std::size_t>(-1));
-    throw;
-  }
+  state.subscriber = handle.subscribe(options);  // throws if the type conflicts; nothing is counted then
+  // Never counted while roscpp does not have it: a stock subscription beside it would seem to be none.
+  State::count_own(topic, 1);
   state.puller = std::thread([alive = state_] { alive->pull(); });
 }
 
@@ -464,8 +460,8 @@ SubscriberSide::~SubscriberSide() {
   state.end();
   state.reader->on_event({});
   state.side.shutdown();
-  state.subscriber.shutdown();
   State::count_own(state.topic, static_cast<std::size_t>(-1));
+  state.subscriber.shutdown();
 }
 
 ros::Subscriber SubscriberSide::give_to_roscpp(std::unique_ptr<SubscriberSide> side) {

@@ -49,16 +49,22 @@ def baton(network):
     return run
 
 
-def links(baton, topic="/images"):
-    """The links of a topic by the process of their subscriber."""
-    found = json.loads(baton("doctor", "--ros1", "--look", "0", "--json"))["ros1"]
-    return {int(f["what"].rpartition("(")[2][:-1]): f for f in found if f["what"].startswith(topic + ":")}
+def links(baton, *listeners, topic="/images"):
+    """The links of a topic by the process of their subscriber, once these listeners are among them: on a busy machine a node answers the
+    command too late."""
+    end = time.monotonic() + 120
+    while True:
+        found = json.loads(baton("doctor", "--ros1", "--look", "0", "--json"))["ros1"]
+        rows = {int(f["what"].rpartition("(")[2][:-1]): f for f in found if f["what"].startswith(topic + ":")}
+        if {each.process.pid for each in listeners} <= set(rows):
+            return rows
+        assert time.monotonic() < end, found
 
 
 def row_that_begins(baton, listener, words):
     """The row of this listener's link, once it begins so: the ends of a link learn of each other, and count, one after the other."""
     end = time.monotonic() + 120
-    while not (row := links(baton)[listener.process.pid])["why"].startswith(words):
+    while not (row := links(baton, listener)[listener.process.pid])["why"].startswith(words):
         assert time.monotonic() < end, row
     return row
 
@@ -75,7 +81,7 @@ def test_each_link_of_ros_1_has_its_way_and_why(network, baton):
         for _ in range(5):
             listener.line()
     row_that_begins(baton, preloaded, "shared memory, 1 copy")
-    rows = links(baton)
+    rows = links(baton, preloaded, copying, stock, own, off)
     assert {pid: row["good"] for pid, row in rows.items()} == {
         preloaded.process.pid: True,
         copying.process.pid: True,
@@ -116,7 +122,7 @@ def test_small_messages_of_a_preloaded_pair_are_said_to_go_by_tcp(network, baton
 def test_types_of_baton_have_their_own_queue_and_stock_subscribers_do_not(network, baton):
     own, stock, talker = network.api_listener(), network.listener(), network.api_talker()
     talker.do("subscribers 2")
-    rows = links(baton)
+    rows = links(baton, own, stock)
     assert rows[own.process.pid]["why"] == "Baton's queue, no copy: types of Baton at both ends"
     assert rows[stock.process.pid]["why"] == "TCP, 4 copies: only the publisher has types of Baton"
     assert rows[stock.process.pid]["way_out"] == (
@@ -169,7 +175,7 @@ def test_without_a_master_the_links_with_shared_memory_are_left(network, baton):
     listener, stock, talker = network.listener(), network.listener(False), network.talker()
     talker.do("subscribers 2")
     row_that_begins(baton, listener, "shared memory")
-    assert set(links(baton)) == {listener.process.pid, stock.process.pid}
+    assert set(links(baton, listener, stock)) == {listener.process.pid, stock.process.pid}
     network.master.kill()
     network.master.wait()
     said = baton("doctor", "--ros1", "--look", "0", "--json")
@@ -250,7 +256,7 @@ def test_handles_of_mode_tzc_are_their_own_way(network, baton):
     other = network.api_listener()
     talker = network.api_talker(BATON_ROS1_MODE="tzc")
     talker.do("subscribers 2")
-    rows = links(baton)
+    rows = links(baton, own, other)
     assert set(rows) == {own.process.pid, other.process.pid}
     assert rows[own.process.pid]["why"].startswith("shared memory, handles by TCP, no copy: ")
     assert rows[other.process.pid]["why"] == "Baton's queue, no copy: types of Baton at both ends"

@@ -128,6 +128,7 @@ int main(int argc, char** argv) {
     bs::HeapOptions options;
     options.name = "lot-example";
     options.limit_bytes = 256U << 20;
+    options.timeout = std::chrono::seconds(60);  // six processes may open it at once
     bs::Heap heap = bs::Heap::open(options).or_throw();
     const bs::shared_ptr<lot::Topic> topic = bs::find_or_make<lot::Topic>(heap, "frames");
     if (argc == 4 && std::strcmp(argv[1], "push") == 0) {

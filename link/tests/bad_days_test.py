@@ -405,7 +405,7 @@ def test_a_latched_message_arrives_once_from_each_receiving_link(hosts, what):
 def test_a_subscription_that_comes_again_before_the_other_link_hears_that_it_had_left_gets_all(hosts, durability):
     a, b = hosts(2)
     joined(a, b)
-    first, talker = Listener(b, durability=durability), Talker(a, rate=50, durability=durability)
+    first, talker = Listener(b, durability=durability), Talker(a, rate=10, durability=durability)
     if durability == "volatile":
         first.heard()
     talker.go()
@@ -429,7 +429,7 @@ def test_a_subscription_that_comes_again_before_the_other_link_hears_that_it_had
 def test_a_far_subscription_that_wants_more_takes_nothing_from_the_others(hosts, late):
     a, b = hosts(2)
     joined(a, b)
-    talker, listener = Talker(a, rate=100, depth=2000), Listener(b, depth=2000)
+    talker, listener = Talker(a, rate=20, depth=2000), Listener(b, depth=2000)
     flow(talker, listener)
     listener.reaches(20)
     b.links[0].send_signal(signal.SIGSTOP)  # messages wait on the way

@@ -15,6 +15,7 @@ from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPo
 from rclpy.signals import SignalHandlerOptions
 
 LIMIT_S = 100
+BEGIN = time.monotonic()
 
 
 def quality(wanted):
@@ -38,6 +39,11 @@ def spin_until(node, done, limit=LIMIT_S):
     return done()
 
 
+def settle(least):
+    """The peer's other half may come as much later as the peer's start took on this machine."""
+    time.sleep(max(least, time.monotonic() - BEGIN))
+
+
 def say(what):
     print(json.dumps(what), flush=True)
 
@@ -51,7 +57,7 @@ def talk(wanted):
         assert spin_until(node, lambda: publisher.get_subscription_count() >= wanted.get("subscriptions", 1)), (
             "nobody subscribes"
         )
-        time.sleep(wanted.get("settle", 0.5))
+        settle(wanted.get("settle", 0.5))
     say("begins")
     for i in range(wanted["count"]):
         publisher.publish(String(data=f"message {i}"))
@@ -110,7 +116,7 @@ def show(wanted):
     Image = kind("sensor_msgs/Image")
     publisher = node.create_publisher(Image, wanted["topic"], quality(wanted))
     assert spin_until(node, lambda: publisher.get_subscription_count() >= 1), "nobody subscribes"
-    time.sleep(0.5)
+    settle(0.5)
     for i in range(5):
         image = Image(height=1080, width=1920, encoding="rgb8")
         image.data = array.array("B", pixels(i).tobytes())

@@ -379,7 +379,7 @@ threading.Thread(target=lambda: (sys.stdin.read(), ended.set()), daemon=True).st
 assert publisher.wait_for_subscriptions(1, 90)
 print("ready", flush=True)
 number = 0
-while not ended.wait(0.002):
+while not ended.wait(0.02):  # queues are good for 100 s
     number += 1
     with publisher.loan() as message:
         message.data = f"{sys.argv[1]} {number}"

@@ -151,7 +151,8 @@ def test_a_slow_callback_loses_the_oldest_messages_of_its_queue(ros):
     talker.do(f"publish {SMALL} 1 0")
     assert listener.line() == image(1, SMALL)
     talker.do(f"publish {SMALL} 20 0")
-    time.sleep(0.5)  # the handles of mode tzc have to arrive, and nothing says when
+    if ros.environment["BATON_ROS1_MODE"] == "tzc":
+        time.sleep(5)  # the handles have to arrive, and nothing says when
     listener.tell("release")
     assert [listener.line(), listener.line()] == [image(20, SMALL), image(21, SMALL)]
     assert listener.more(0.5) == []
@@ -270,7 +271,7 @@ def test_a_stock_subscription_in_a_process_that_baton_serves_gets_messages_too(r
     # Its process finds it with the next message of Baton, and the publisher then writes for both.
     published, lines = 1, []
     while not any(line.startswith("stock") for line in lines):
-        assert published < 200
+        assert published < 2000
         published += 1
         talker.do(f"publish {SMALL} 1 20")
         lines += listener.more(0.05)

@@ -173,7 +173,7 @@ def test_a_stock_subscription_in_a_process_that_baton_serves_gets_messages_too(r
     subscriber.tell("stock")
     published, lines = 1, []
     while not any(line.startswith("stock") for line in lines):
-        assert published < 200
+        assert published < 2000
         published += 1
         sender.do(f"publish {SMALL} 1 20")
         lines += subscriber.more(0.05)
@@ -212,7 +212,7 @@ def wait_for_shared_memory(sender, subscribers, sizes=SMALL):
     """Publishes until a message reaches all subscribers by Baton; how many it took."""
     sender.do(f"connections {len(subscribers)}")
     before = [tcp_bytes(each) for each in subscribers]
-    for number in range(1, 200):
+    for number in range(1, 2000):
         sender.do(f"publish {sizes} 1 20")
         assert [each.line() for each in subscribers] == [from_rospy(number, sizes)] * len(subscribers)
         after = [tcp_bytes(each) for each in subscribers]
@@ -250,7 +250,7 @@ def test_an_accelerated_publisher_serves_stock_and_own_subscribers_at_once(ros):
     own, stock, views = plain(ros, True, "listener", "images"), ros.listener(False), listener(ros)
     sender = plain(ros, True, "talker", "images", "volatile")
     sender.do("connections 3")
-    for number in range(1, 200):
+    for number in range(1, 2000):
         sender.do(f"publish {LARGE} 1 20")
         assert [each.line() for each in (own, stock, views)] == [from_rospy(number)] * 3
         if (before := shared(views)) != "shared 0":

@@ -255,13 +255,14 @@ def say_lines(node, number):
 
 
 def hear_lines(node, number):
-    """The lines of other nodes, until there are `number`, and those that still come within a second."""
+    """As soon as somebody asks for it: the lines of other nodes, until there are `number`, and those that still come within a second."""
+    print("going", flush=True)
+    sys.stdin.readline()
     got = []
     lines = QoSProfile(depth=1000, durability=DurabilityPolicy.TRANSIENT_LOCAL)
     node.create_subscription(
         Log, "/rosout", lambda m: m.name != node.get_name() and got.append([m.name, m.level, m.msg]), lines
     )
-    print("going", flush=True)
     spin_until(node, lambda: len(got) >= int(number))
     end = time.monotonic() + 1
     while time.monotonic() < end:

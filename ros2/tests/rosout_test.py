@@ -27,8 +27,9 @@ def expected(name):
 @pytest.mark.parametrize("kind", ["standalone", "baton", "plain"])
 def test_a_ros_node_hears_each_line_once(processes, kind):
     talker = start(processes, kind)
-    go_on(talker)  # lines that are older than their reader
     hearer = going(processes.start("baton", "hear_lines", str(2 * LINES)))
+    go_on(talker)  # lines that are older than their reader; they live ten seconds
+    go_on(hearer)
     go_on(talker)
     heard = processes.result(hearer)
     assert heard["got"] == expected("say_lines")
@@ -44,8 +45,9 @@ def test_a_ros_node_hears_each_line_once(processes, kind):
 
 def test_a_plain_ros_node_still_hears_the_lines_of_one_over_baton(processes):
     talker = start(processes, "baton")
-    go_on(talker)
     hearer = going(processes.start("plain", "hear_lines", str(2 * LINES)))
+    go_on(talker)
+    go_on(hearer)
     go_on(talker)
     assert processes.result(hearer)["got"] == expected("say_lines")
     go_on(talker)

@@ -349,7 +349,7 @@ TEST(SharedEnds, AMemberWithoutDescriptorsLetsNewcomersInWhenItHasSome) {
   options.timeout = 500ms;
   EXPECT_EQ(Heap::open(options).error().code, Errc::timed_out);
   (void)!::write(go[1], &c, 1);
-  options.timeout = 15s;
+  options.timeout = 60s;
   EXPECT_TRUE(Heap::open(options));
   (void)!::write(go[1], &c, 1);
   EXPECT_EQ(status_of(member), 0);

@@ -340,6 +340,7 @@ TEST(SharedHeapVictim, DISABLED_DoesEverythingUntilItIsKilled) {
   options.name = "h";
   options.domain = 0;
   options.runtime_directory = directory == nullptr ? "" : directory;
+  options.timeout = 60s;
   {
     Heap heap = fd != nullptr ? Heap::attach(os::UniqueFd(std::atoi(fd))).or_throw() : Heap::open(options).or_throw();
     const shared_ptr<Common> common = find_or_make<Common>(heap, "common", heap);

@@ -86,7 +86,7 @@ TEST(EndpointsProcesses, AHundredThousandPingPongsLoseNoWakeUp) {
   TestDomain domain;
   constexpr std::uint64_t kRounds = 100000;
   Child echo([&](Child&) {
-    ::alarm(100);
+    ::alarm(280);
     const auto participant = domain.join();
     const auto reader = make_reader(*participant, "ping");
     const auto writer = make_writer(*participant, "pong");

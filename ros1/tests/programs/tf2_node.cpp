@@ -107,7 +107,7 @@ class TfNode {
       bool there = false;
       for (int i = 0; i < 4 && !there;
            ++i) {  // on a busy machine stock actionlib may miss that its server has connected
-        client_ = std::make_unique<tf2_ros::BufferClient>("tf2_buffer_server");
+        client_ = std::make_unique<tf2_ros::BufferClient>("tf2_buffer_server", 10, ros::Duration(60));
         there = client_->waitForServer(ros::Duration(30));
       }
       print(there ? "there" : "not there");

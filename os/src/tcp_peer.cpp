@@ -18,22 +18,24 @@
 namespace baton::os {
 namespace {
 
-using Address = TcpPeer::Address;
+/// An address as IPv6 has it, also one of IPv4 (RFC 4291, 2.5.5.2): the two ends may have sockets of different families.
+struct Address {
+  std::array<std::uint32_t, 4> words{};
+  std::uint16_t port = 0;
 
-bool is_v4(const Address& address) {
-  return address.words[0] == 0 && address.words[1] == 0 && address.words[2] == htonl(0xffff);
-}
-/// As /proc/net/tcp and tcp6 write it: words of 32 bits in the machine's byte order.
-std::string text_of(const Address& address, bool v4) {
-  std::string out;
-  std::array<char, 9> digits{};
-  for (std::size_t i = v4 ? 3 : 0; i < address.words.size(); ++i) {
-    std::snprintf(digits.data(), digits.size(), "%08X", address.words[i]);
-    out += digits.data();
+  bool is_v4() const { return words[0] == 0 && words[1] == 0 && words[2] == htonl(0xffff); }
+  /// As /proc/net/tcp and tcp6 write it: words of 32 bits in the machine's byte order.
+  std::string text(bool v4) const {
+    std::string out;
+    std::array<char, 9> digits{};
+    for (std::size_t i = v4 ? 3 : 0; i < words.size(); ++i) {
+      std::snprintf(digits.data(), digits.size(), "%08X", words[i]);
+      out += digits.data();
+    }
+    std::snprintf(digits.data(), digits.size(), ":%04X", port);
+    return out + digits.data();
   }
-  std::snprintf(digits.data(), digits.size(), ":%04X", address.port);
-  return out + digits.data();
-}
+};
 
 std::optional<Address> address_of(const sockaddr_storage& socket) {
   Address out;
@@ -53,11 +55,9 @@ std::optional<Address> address_of(const sockaddr_storage& socket) {
   return out;
 }
 
-/// The inode of the socket with these two addresses; 0: there is none. Empty: the table cannot be read.
-std::optional<std::uint64_t> find_socket(const char* table, const std::string& local, const std::string& remote) {
-  errno = 0;
+/// The inode of the socket with these two addresses; 0: there is none.
+std::uint64_t find_socket(const char* table, const std::string& local, const std::string& remote) {
   std::ifstream file(table);
-  if (!file) return errno == ENOENT ? std::optional<std::uint64_t>(0) : std::nullopt;  // a kernel without IPv6
   const std::string wanted = " " + local + " " + remote + " ";
   for (std::string line; std::getline(file, line);) {
     const std::size_t at = line.find(wanted);
@@ -65,20 +65,6 @@ std::optional<std::uint64_t> find_socket(const char* table, const std::string& l
     // st, tx_queue:rx_queue, tr:tm->when, retrnsmt, uid, timeout, inode
     unsigned long long inode = 0;
     if (std::sscanf(line.c_str() + at + wanted.size(), "%*s %*s %*s %*s %*s %*s %llu", &inode) == 1) return inode;
-  }
-  if (!file.eof()) return std::nullopt;
-  return 0;
-}
-
-/// In both tables. They may leave a line out while others are removed: looks twice.
-std::optional<std::uint64_t> find_socket(const Address& local, const Address& remote) {
-  for (int i = 0; i < 2; ++i) {
-    for (const bool v4 : {true, false}) {
-      if (v4 && !is_v4(local)) continue;
-      const char* const table = v4 ? "/proc/net/tcp" : "/proc/net/tcp6";
-      const std::optional<std::uint64_t> found = find_socket(table, text_of(local, v4), text_of(remote, v4));
-      if (found != 0) return found;
-    }
   }
   return 0;
 }
@@ -101,17 +87,17 @@ TcpPeer::TcpPeer(int fd) {
   const std::optional<Address> here = address_of(own), there = address_of(other);
   if (!here || !there) return;
   connected_ = true;
-  own_ = *here;
-  other_ = *there;
-  socket_ = find_socket(other_, own_);
+  // The kernel's tables may leave a line out while others are removed: look twice.
+  for (int i = 0; i < 2 && socket_ == 0; ++i) {
+    if (here->is_v4()) socket_ = find_socket("/proc/net/tcp", there->text(true), here->text(true));
+    if (socket_ == 0) socket_ = find_socket("/proc/net/tcp6", there->text(false), here->text(false));
+  }
 }
 
 std::optional<bool> TcpPeer::is(std::int32_t pid) const {
   if (!connected_ || pid <= 0) return std::nullopt;
-  const std::optional<std::uint64_t> socket = socket_ ? socket_ : find_socket(other_, own_);
-  if (!socket) return std::nullopt;
   const std::string process = "/proc/" + std::to_string(pid);
-  if (*socket == 0) {
+  if (socket_ == 0) {
     const std::string theirs = link_target(process + "/ns/net");
     if (theirs.empty() || theirs != link_target("/proc/self/ns/net")) return std::nullopt;
     return false;
@@ -121,7 +107,7 @@ std::optional<bool> TcpPeer::is(std::int32_t pid) const {
     if (errno == ENOENT) return false;  // it has ended, and its sockets with it
     return std::nullopt;
   }
-  const std::string wanted = "socket:[" + std::to_string(*socket) + "]";
+  const std::string wanted = "socket:[" + std::to_string(socket_) + "]";
   while (const dirent* entry = ::readdir(folder.get())) {
     if (entry->d_name[0] == '.') continue;
     if (link_target(process + "/fd/" + entry->d_name) == wanted) return true;

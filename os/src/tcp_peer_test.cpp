@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -90,24 +89,6 @@ TEST_P(TcpPeerTest, TheEndThatConnectedFindsTheOneThatAccepted) {
   ASSERT_TRUE(connected && accepted);
   EXPECT_EQ(TcpPeer(connected.get()).is(process_id()), true);
   EXPECT_EQ(TcpPeer(connected.get()).is(::getppid()), false);
-}
-
-TEST_P(TcpPeerTest, WithoutADescriptorForTheKernelsTablesNothingIsKnown) {
-  const Listener listener(GetParam());
-  if (!listener.good) GTEST_SKIP() << "this machine has no such sockets";
-  const UniqueFd connected = Listener::connect_to(listener.port);
-  const UniqueFd accepted = listener.accept();
-  ASSERT_TRUE(connected && accepted);
-  rlimit before{};
-  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-  const rlimit none{0, before.rlim_max};
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
-  const TcpPeer peer(accepted.get());
-  const std::optional<bool> without = peer.is(process_id());
-  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_TRUE(peer.was_connected());
-  EXPECT_EQ(without, std::nullopt) << "not false: nobody has looked";
-  EXPECT_EQ(peer.is(process_id()), true) << "it looks again";
 }
 
 TEST(TcpPeerOfOtherDescriptorsTest, NothingIsKnown) {

@@ -70,11 +70,9 @@ std::optional<bool> Peer::surely(const Process& process) const {
   if (process.pid == 0) return std::nullopt;
   if (is_own_) return process.pid == os::process_id();
   const std::lock_guard<std::mutex> lock(mutex_);
-  const auto known = answers_.find(process.pid);
-  if (known != answers_.end()) return known->second;
-  const std::optional<bool> answer = socket_->is(process.pid);
-  if (answer) answers_.emplace(process.pid, *answer);
-  return answer;
+  const auto [known, is_new] = answers_.try_emplace(process.pid);
+  if (is_new) known->second = socket_->is(process.pid);
+  return known->second;
 }
 
 bool Peer::is_connected() const {

@@ -4,7 +4,7 @@
 //
 // Thread rules: any thread. What the kernel said is kept.
 // Invariant: only where the kernel says nothing of a connection that lives (another user's process, another network namespace,
-// UDPROS, and as long as this process has no descriptor left to ask) does a name decide.
+// UDPROS) does a name decide.
 #pragma once
 
 #include <ros/forwards.h>
@@ -62,7 +62,7 @@ class Peer {
   const bool had_connection_ = false;
   const bool is_own_ = false;
   mutable std::mutex mutex_;
-  mutable std::map<std::int32_t, bool> answers_;  // to surely(), by pid
+  mutable std::map<std::int32_t, std::optional<bool>> answers_;  // to surely(), by pid
 };
 using PeerPtr = std::shared_ptr<const Peer>;
 

@@ -191,9 +191,11 @@ struct PublisherSide::State {
     }
   }
   void keep_early(const Process& process, const ros::SerializedMessage& handle) {  // with `mutex`
+    const Link* const link = link_of(links, process);
+    if (link == nullptr || !gets_handles(*link)) return;  // it has gone since the ways were chosen
     std::deque<ros::SerializedMessage>& kept = early[process];
-    if (kept.size() == most_early) kept.pop_front();  // as roscpp's queues do
     kept.push_back(handle);
+    if (kept.size() > most_early) kept.pop_front();  // as roscpp's queues do
   }
   template <class Which>
   void drop_early(const Which& which) {  // with `mutex`

@@ -450,7 +450,7 @@ SubscriberSide::SubscriberSide(ros::NodeHandle& handle, const std::string& topic
   options.transport_hints = hints;
   options.callback_queue = &helper->queue;
   state.subscriber = handle.subscribe(options);  // throws if the type conflicts; nothing is counted then
-  // Never counted while roscpp does not have it: a stock subscription beside it would seem to be none.
+  // Not before roscpp has it: a stock subscription beside it would seem to be none.
   State::count_own(topic, 1);
   state.puller = std::thread([alive = state_] { alive->pull(); });
 }

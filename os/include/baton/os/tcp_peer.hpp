@@ -5,7 +5,6 @@
 // Thread rules: an object is constant; any thread.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 
@@ -22,21 +21,12 @@ class TcpPeer {
   bool was_connected() const { return connected_; }
   /// Whether process `pid` of this PID namespace has the socket at the other end: no process can pretend it. Takes time
   /// with the number of the process's descriptors. Empty if it is not known: the process may not be looked into (it is
-  /// of another user), or it has a network of its own and the connection comes from outside of this one; or this process has no
-  /// descriptor left to ask with, and a later call may know it.
+  /// of another user), or it has a network of its own and the connection comes from outside of this one.
   std::optional<bool> is(std::int32_t pid) const;
-
-  /// As IPv6 has it, also one of IPv4 (RFC 4291, 2.5.5.2): the two ends may have sockets of different families.
-  struct Address {
-    std::array<std::uint32_t, 4> words{};
-    std::uint16_t port = 0;
-  };
 
  private:
   bool connected_ = false;
-  Address own_, other_;
-  std::optional<std::uint64_t>
-      socket_;  // the other end's inode; 0: no socket of this network namespace. Empty: nobody could look
+  std::uint64_t socket_ = 0;  // its inode; 0: no socket of this network namespace
 };
 
 }  // namespace baton::os

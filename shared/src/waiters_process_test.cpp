@@ -319,7 +319,7 @@ TEST(SharedWaitersVictim, DISABLED_NotifiesUntilItIsKilled) {
   options.name = "h";
   options.domain = 0;
   options.runtime_directory = path;
-  options.timeout = 40s;  // within the alarm
+  options.timeout = std::chrono::seconds(40);  // within the alarm
   Heap heap = Heap::open(options).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
   if (std::getenv("BATON_SHARED_SLEEPS") != nullptr) {

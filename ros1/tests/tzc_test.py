@@ -158,7 +158,10 @@ def late(ros):
     talker = ros.api_talker(**TZC)
     talker.do("subscribers 0")  # it publishes now
     paths = os.pathsep.join([str(BUILD / "python"), str(ROOT / "ros1/tests")])
-    program = ros.run([sys.executable, "-c", LATE], preload=False, PYTHONPATH=paths)
+    settings = {"PYTHONPATH": paths}
+    if runtimes := os.environ.get("BATON_SANITIZER_RUNTIMES"):  # the interpreter is not instrumented
+        settings["LD_PRELOAD"] = runtimes
+    program = ros.run([sys.executable, "-c", LATE], preload=False, **settings)
     talker.do("subscribers 1")  # a stock one, as far as is known
     program.tell("end /images/_baton")
     return talker, program

@@ -31,7 +31,12 @@ struct WaitvEntry {
   std::uint32_t reserved;
 };
 static_assert(sizeof(WaitvEntry) == 24);
-constexpr std::uint32_t kFutex32 = 2;  // FUTEX_32 / FUTEX2_SIZE_U32; shared between processes (no FUTEX2_PRIVATE)
+constexpr std::uint32_t kFutex32 = 2;  // FUTEX_32 / FUTEX2_SIZE_U32
+
+/// FUTEX_PRIVATE_FLAG has the value of FUTEX2_PRIVATE.
+constexpr std::uint32_t flag_of(FutexScope scope) noexcept {
+  return scope == FutexScope::kProcess ? FUTEX_PRIVATE_FLAG : 0;
+}
 
 [[gnu::hot]] timespec to_timespec(std::int64_t ns) noexcept {
   if (ns < 0) ns = 0;
@@ -83,13 +88,14 @@ bool probe_waitv() noexcept {
   timespec* limit = deadline_ns == INT64_MAX ? nullptr : &deadline;
   if (count == 1) {
     // FUTEX_WAIT_BITSET takes an absolute CLOCK_MONOTONIC time.
-    return outcome_of(system_call(SYS_futex, word_of(waits[0].word), FUTEX_WAIT_BITSET, waits[0].seen, word_of(limit),
-                                  0, FUTEX_BITSET_MATCH_ANY));
+    return outcome_of(system_call(SYS_futex, word_of(waits[0].word), FUTEX_WAIT_BITSET | flag_of(waits[0].scope),
+                                  waits[0].seen, word_of(limit), 0, FUTEX_BITSET_MATCH_ANY));
   }
   if (count == 0 || count > kFutexWaitMax || !futex_waits_available()) return WaitOutcome::kUnsupported;
   WaitvEntry entries[kFutexWaitMax];
   for (std::size_t i = 0; i < count; ++i) {
-    entries[i] = {waits[i].seen, reinterpret_cast<std::uintptr_t>(waits[i].word), kFutex32, 0};
+    entries[i] = {waits[i].seen, reinterpret_cast<std::uintptr_t>(waits[i].word), kFutex32 | flag_of(waits[i].scope),
+                  0};
   }
   return outcome_of(
       system_call(SYS_futex_waitv, word_of(entries), static_cast<long>(count), 0, word_of(limit), CLOCK_MONOTONIC, 0));
@@ -97,12 +103,12 @@ bool probe_waitv() noexcept {
 
 bool futex_wait_counted(const FutexWait& wait, std::int64_t deadline_ns) noexcept {
   const timespec deadline = to_timespec(deadline_ns);
-  return ::syscall(SYS_futex, wait.word, FUTEX_WAIT_BITSET, wait.seen, deadline_ns == INT64_MAX ? nullptr : &deadline,
-                   nullptr, FUTEX_BITSET_MATCH_ANY) == 0;
+  return ::syscall(SYS_futex, wait.word, FUTEX_WAIT_BITSET | flag_of(wait.scope), wait.seen,
+                   deadline_ns == INT64_MAX ? nullptr : &deadline, nullptr, FUTEX_BITSET_MATCH_ANY) == 0;
 }
 
-[[gnu::hot]] int futex_wake(const std::atomic<std::uint32_t>* word, int count) noexcept {
-  return static_cast<int>(system_call(SYS_futex, word_of(word), FUTEX_WAKE, count, 0, 0, 0));
+[[gnu::hot]] int futex_wake(const std::atomic<std::uint32_t>* word, int count, FutexScope scope) noexcept {
+  return static_cast<int>(system_call(SYS_futex, word_of(word), FUTEX_WAKE | flag_of(scope), count, 0, 0, 0));
 }
 
 }  // namespace baton::os

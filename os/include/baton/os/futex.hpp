@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sleeping on words in shared memory (futex(2), futex_waitv from Linux 5.16).
-// Thread rules: all functions are thread-safe. Every word must be reached through a *shared* mapping (a read-only one
-// will do for waiting): a futex on a private writable page loses wake-ups.
+// Thread rules: all functions are thread-safe. A word of other processes must be reached through a *shared* mapping (a read-only one
+// will do for waiting): to the kernel a private copy of its page is another word.
 #pragma once
 
 #include <atomic>
@@ -10,10 +10,14 @@
 
 namespace baton::os {
 
+/// Whose threads sleep on a word. A word of this process alone may lie in any memory of it.
+enum class FutexScope : std::uint8_t { kEveryone, kProcess };
+
 /// A word to sleep on, and the value that the caller read from the word before the caller last checked for work.
 struct FutexWait {
   const std::atomic<std::uint32_t>* word;
   std::uint32_t seen;
+  FutexScope scope = FutexScope::kEveryone;
 };
 
 enum class WaitOutcome : std::uint8_t {
@@ -37,7 +41,7 @@ WaitOutcome futex_waits(const FutexWait* waits, std::size_t count, std::int64_t 
 /// futex_wake() counted this sleeper as woken.
 bool futex_wait_counted(const FutexWait& wait, std::int64_t deadline_ns) noexcept;
 
-/// Wakes up to `count` sleepers on `word` of all processes; returns how many.
-int futex_wake(const std::atomic<std::uint32_t>* word, int count) noexcept;
+/// Wakes up to `count` sleepers on `word`, which wait with the same scope; returns how many.
+int futex_wake(const std::atomic<std::uint32_t>* word, int count, FutexScope scope = FutexScope::kEveryone) noexcept;
 
 }  // namespace baton::os

@@ -215,29 +215,27 @@ Result<bool> ForeignSegment::look_up(std::uint64_t page, std::uint32_t count) co
   return true;
 }
 
-[[gnu::hot]] Result<const ChunkHeader*> ForeignSegment::chunk(std::uint64_t offset, std::uint32_t* size_bytes) const {
-  const auto refused = [](auto&& text) { return out_of_line([&] { return Error{Errc::protocol_violation, text()}; }); };
+Result<const ChunkHeader*> ForeignSegment::chunk(std::uint64_t offset, std::uint32_t* size_bytes) const {
+  const auto refused = [](const std::string& text) { return Error{Errc::protocol_violation, text}; };
   if (offset % 64 != 0 || size_ < sizeof(ChunkHeader) || offset > size_ - sizeof(ChunkHeader)) {
-    return refused([&] {
-      return "a handle names offset " + std::to_string(offset) + " in a segment of " + std::to_string(size_) + " bytes";
-    });
+    return refused("a handle names offset " + std::to_string(offset) + " in a segment of " + std::to_string(size_) +
+                   " bytes");
   }
   // Reading a hole would allocate a page at this process's cost: so ask the kernel first, once for each range.
   const std::uint64_t page = offset >> page_shift_;
-  const std::uint64_t before = offset & ((std::uint64_t{1} << page_shift_) - 1);
-  const auto pages = [&](std::uint64_t bytes) {
-    return static_cast<std::uint32_t>((before + bytes + (std::uint64_t{1} << page_shift_) - 1) >> page_shift_);
-  };
-  const auto hole = [&](const Result<bool>& backed) {
+  const std::uint64_t end =
+      offset - (page << page_shift_) + sizeof(ChunkHeader);  // of the header, in that page and those behind it
+  const std::uint64_t known = copied_ ? UINT64_MAX : std::uint64_t{backed_.known(page)} << page_shift_;
+  const auto check_backed = [&](std::uint64_t bytes) -> Result<void> {
+    const Result<bool> backed =
+        look_up(page, static_cast<std::uint32_t>((bytes + (std::uint64_t{1} << page_shift_) - 1) >> page_shift_));
     if (!backed.ok()) return backed.error();
-    return Error{Errc::protocol_violation,
-                 "the message at offset " + std::to_string(offset) +
-                     " has holes: a publisher must back every page that it publishes (docs/format/chunk.md)"};
+    if (*backed) return {};
+    return refused("the message at offset " + std::to_string(offset) +
+                   " has holes: a publisher must back every page that it publishes (docs/format/chunk.md)");
   };
-  const std::uint32_t known = copied_ ? UINT32_MAX : backed_.known(page);
-  if (known < pages(sizeof(ChunkHeader))) {
-    const Result<bool> backed = look_up(page, pages(sizeof(ChunkHeader)));
-    if (!backed.ok() || !*backed) return out_of_line([&] { return hole(backed); });
+  if (known < end) {
+    if (const Result<void> backed = check_backed(end); !backed.ok()) return backed.error();
   }
   const auto* header = reinterpret_cast<const ChunkHeader*>(base() + offset);
   // Fetch each word once: the checked value is the used value.
@@ -245,20 +243,15 @@ Result<bool> ForeignSegment::look_up(std::uint64_t page, std::uint32_t count) co
   const std::uint16_t version = *static_cast<const volatile std::uint16_t*>(&header->version);
   const std::uint32_t size = *static_cast<const volatile std::uint32_t*>(&header->size_bytes);
   if (magic != kChunkMagic || version != kChunkVersion) {
-    return refused([&] {
-      return "no message at offset " + std::to_string(offset) + ": magic " + std::to_string(magic) + ", version " +
-             std::to_string(version);
-    });
+    return refused("no message at offset " + std::to_string(offset) + ": magic " + std::to_string(magic) +
+                   ", version " + std::to_string(version));
   }
   if (size > kMaxMessageBytes || size > size_ - sizeof(ChunkHeader) - offset) {
-    return refused([&] {
-      return "a message at offset " + std::to_string(offset) + " claims " + std::to_string(size) +
-             " bytes, beyond its segment of " + std::to_string(size_) + " bytes";
-    });
+    return refused("a message at offset " + std::to_string(offset) + " claims " + std::to_string(size) +
+                   " bytes, beyond its segment of " + std::to_string(size_) + " bytes");
   }
-  if (known < pages(sizeof(ChunkHeader) + std::uint64_t{size})) {
-    const Result<bool> backed = look_up(page, pages(sizeof(ChunkHeader) + std::uint64_t{size}));
-    if (!backed.ok() || !*backed) return out_of_line([&] { return hole(backed); });
+  if (known < end + size) {
+    if (const Result<void> backed = check_backed(end + size); !backed.ok()) return backed.error();
   }
   *size_bytes = size;
   return header;

@@ -11,6 +11,10 @@ std::uint32_t fetch(const std::byte* at) noexcept {
   return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(at), __ATOMIC_RELAXED);
 }
 
+constexpr std::uint32_t as_little_endian(std::uint32_t word) noexcept {
+  return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? word : __builtin_bswap32(word);
+}
+
 class Validator {
  public:
   Validator(const std::byte* message, std::uint64_t size) noexcept : base_(message), size_(size), left_(size) {}
@@ -168,7 +172,9 @@ class Validator {
   return {};
 }
 
-Validation::Validation(const Type& type) : type_(type), flat_(add(type, 0, 1)) { cells_.shrink_to_fit(); }
+Validation::Validation(const Type& type) : skeleton_bytes_(type.size), flat_(add(type, 0, 1)), type_(type) {
+  cells_.shrink_to_fit();
+}
 
 /// False: the type has contents with contents of their own, or too many.
 bool Validation::add(const Type& type, std::uint32_t at, int depth) {
@@ -179,7 +185,8 @@ bool Validation::add(const Type& type, std::uint32_t at, int depth) {
     const std::uint32_t stride = element_size(field), here = at + field.offset;
     if (field.shape == Shape::kSequence) {
       if (element_has_contents(field)) return false;
-      cells_.push_back({here, stride, field.count, static_cast<std::uint8_t>(element_alignment(field)), Text::kNone});
+      cells_.push_back(
+          {here, stride, field.count, static_cast<std::uint8_t>(element_alignment(field) - 1), Text::kNone});
     } else if (element_has_contents(field)) {
       const std::uint32_t count = inline_count(field);
       if (count > kMostCells) return false;
@@ -187,9 +194,9 @@ bool Validation::add(const Type& type, std::uint32_t at, int depth) {
         if (field.kind == Kind::kMessage) {
           if (!add(*field.type, here + k * stride, depth + 1)) return false;
         } else if (field.kind == Kind::kString) {
-          cells_.push_back({here + k * stride, 1, field.string_bound, 4, Text::kString});
+          cells_.push_back({here + k * stride, 1, field.string_bound, 3, Text::kString});
         } else {
-          cells_.push_back({here + k * stride, 2, field.string_bound, 2, Text::kNone});
+          cells_.push_back({here + k * stride, 2, field.string_bound, 1, Text::kNone});
         }
       }
     }
@@ -198,40 +205,52 @@ bool Validation::add(const Type& type, std::uint32_t at, int depth) {
   return true;
 }
 
-/// The same conditions as those of Validator, without words. Each word is fetched once.
-[[gnu::hot]] bool Validation::is_valid(const std::byte* message, std::uint32_t size_bytes) const noexcept {
-  if (size_bytes < type_.size) return false;
-  std::uint64_t left = size_bytes - type_.size;
+/// The same conditions as those of Validator. Each word is fetched once.
+[[gnu::hot]] inline bool Validation::is_valid(const std::byte* message, std::uint32_t size_bytes) const {
+  if (!flat_ || reinterpret_cast<std::uintptr_t>(message) % 8 != 0) {
+    return out_of_line([&] { return validate(type_, message, size_bytes).ok(); });
+  }
+  if (size_bytes < skeleton_bytes_) return false;
+  std::uint64_t left = size_bytes - skeleton_bytes_;
   for (const Cell& cell : cells_) {
     const std::uint64_t length = fetch(message + cell.at);
     if (length == 0) continue;
     const auto offset = static_cast<std::int32_t>(fetch(message + cell.at + 4));
-    const std::int64_t start = static_cast<std::int64_t>(cell.at) + 4 + offset;
+    // A place before the message is one far behind it.
+    const auto start = static_cast<std::uint64_t>(static_cast<std::int64_t>(cell.at) + 4 + offset);
     const std::uint64_t bytes = length * cell.stride;  // < 2^64: both factors are 32-bit
-    if (offset == 0 || start < 0 || start > size_bytes || bytes > size_bytes - static_cast<std::uint64_t>(start) ||
-        static_cast<std::uint64_t>(start) % cell.alignment != 0 || bytes > left)
+    if (offset == 0 || start > size_bytes || bytes > size_bytes - start || (start & cell.misalignment) != 0 ||
+        bytes > left)
       return false;
     left -= bytes;
-    if (cell.text == Text::kNone) {
-      if (cell.bound != 0 && length > cell.bound) return false;
-      continue;
+    std::uint64_t count = length;
+    if (cell.text == Text::kString) {
+      if (length % 4 != 0) return false;
+      // Terminator and padding are zero, up to the byte with the padding's length.
+      const std::uint32_t last = as_little_endian(fetch(message + start + length - 4));
+      const std::uint32_t padding = last >> 24;
+      if (padding > 3 || (last & 0xffffffU) >> (24 - 8 * padding) != 0) return false;
+      count = length - 1 - padding;
+      if (count == 0) return false;
     }
-    if (length % 4 != 0) return false;
-    const std::uint32_t last = fetch(message + start + length - 4);
-    unsigned char tail[4];
-    __builtin_memcpy(tail, &last, 4);
-    const std::uint32_t padding = tail[3];
-    if (padding > 3) return false;
-    for (std::uint32_t i = 3 - padding; i < 3; ++i)
-      if (tail[i] != 0) return false;
-    const std::uint64_t characters = length - 1 - padding;
-    if (characters == 0 || (cell.bound != 0 && characters > cell.bound)) return false;
+    if (cell.bound != 0 && count > cell.bound) return false;
   }
   return true;
 }
 
+[[gnu::hot]] bool Validation::check(const void* validation, const std::byte* message, std::uint32_t size_bytes,
+                                    Error* why) {
+  const auto& self = *static_cast<const Validation*>(validation);
+  if (why == nullptr) return self.is_valid(message, size_bytes);
+  return out_of_line([&] {
+    const Result<void> valid = self(message, size_bytes);
+    if (!valid) *why = valid.error();
+    return valid.ok();
+  });
+}
+
 [[gnu::hot]] Result<void> Validation::operator()(const std::byte* message, std::uint32_t size_bytes) const {
-  if (flat_ && reinterpret_cast<std::uintptr_t>(message) % 8 == 0 && is_valid(message, size_bytes)) return {};
+  if (flat_ && is_valid(message, size_bytes)) return {};
   return validate(type_, message, size_bytes);
 }
 

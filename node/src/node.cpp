@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "baton/message/validate.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/hot_memory.hpp"
 #include "node_core.hpp"
@@ -230,7 +231,7 @@ std::shared_ptr<transport::Reader> Node::reader_at(const std::string& name, cons
   options.node = core_->names.in_graph();
   options.type = detail::type_info(type);
   options.qos = qos;
-  options.validate = detail::validate_sample;
+  options.validate = message::Validation::check;
   options.validate_context = os::make_hot_shared<message::Validation>(type);
   return core_->participant->create_reader(options).or_throw();
 }

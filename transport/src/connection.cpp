@@ -50,20 +50,6 @@ Result<EventLine> EventPages::allocate() {
   return out;
 }
 
-[[gnu::hot]] TakenSample& TakenSample::operator=(TakenSample&& other) noexcept {
-  if (this == &other) return *this;
-  release();
-  header_ = std::exchange(other.header_, nullptr);
-  size_bytes_ = other.size_bytes_;
-  token_ = other.token_;
-  sequence_ = other.sequence_;
-  reception_time_ns_ = other.reception_time_ns_;
-  expires_ns_ = other.expires_ns_;
-  connection_ = other.connection_;
-  segment_ = other.segment_;
-  return *this;
-}
-
 [[gnu::hot]] const Gid& TakenSample::publisher() const noexcept { return connection_->writer; }
 
 [[gnu::hot]] void TakenSample::release() noexcept {

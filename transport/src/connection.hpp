@@ -144,27 +144,29 @@ struct ReaderConnection : os::Hot {
     kEnded,     ///< nothing is read any more
   };
 
-  os::SharedMapping segment, event_page, ring;
-  Layout layout;
-  // What every message touches, side by side.
+  // What every message touches, side by side: three cache lines.
+  WakeWord* sleeping = nullptr;  ///< layout.sleeping
   const ControlLine* line = nullptr;
   std::optional<memory::ChannelReader<Platform>> channel;
   const std::uint32_t generation = os::fork_generation();
   std::atomic<std::uint32_t> references{1};
   std::atomic<State> state{State::kAttaching};
-  std::atomic<bool> blocked{false};           ///< the oldest message lies in a segment that has not arrived yet
-  bool socket_given = false;                  ///< the writer has the wake socket of its process
-  bool interrupted = false;                   ///< the reader has had, or may get, another connection to this writer
-  std::atomic<std::uint32_t> outstanding{0};  ///< samples held
-  std::atomic<std::uint32_t> limit{0};        ///< the most samples that may be held
+  std::atomic<bool> blocked{false};  ///< the oldest message lies in a segment that has not arrived yet
+  bool socket_given = false;         ///< the writer has the wake socket of its process
+  bool interrupted = false;          ///< the reader has had, or may get, another connection to this writer
   // Relaxed: they order nothing, and a report that comes a moment too early or too late harms nobody.
   mutable std::atomic<bool> waiting_reported{false};  ///< since the last take
+  std::atomic<std::uint32_t> outstanding{0};          ///< samples held
+  std::atomic<std::uint32_t> limit{0};                ///< the most samples that may be held
   mutable std::atomic<std::int64_t> waiting_since_ns{
       0};  ///< message_waits() was first called since the last take; 0: not
   std::uint64_t next_sequence = 0;
+  std::int64_t lifespan_ns = kInfinite.count();  ///< of its messages: the shorter one of both ends
   os::HotVector<std::unique_ptr<SegmentUse>> segments;
-  QoS offered;
 
+  os::SharedMapping segment, event_page, ring;
+  Layout layout;
+  QoS offered;
   Gid writer{};
   PeerId peer = 0;
   std::uint64_t process = 0;  ///< Participant::Impl::process_of(peer)

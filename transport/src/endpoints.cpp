@@ -65,8 +65,6 @@ memory::Pool::Account Writer::memory_account() const { return impl_->memory_acco
 void Writer::trim() { impl_->trim(); }
 
 Reader::~Reader() { impl_->close(); }
-[[gnu::hot]] Result<TakenSample> Reader::take() { return impl_->take(); }
-[[gnu::hot]] Result<TakenSample> Reader::take_from(const Gid& publisher) { return impl_->take(&publisher); }
 void Reader::expel(const Gid& publisher, const std::string& what) noexcept { impl_->expel(publisher, what); }
 [[gnu::hot]] bool Reader::has_data() const { return impl_->has_data(); }
 [[gnu::hot]] std::size_t Reader::unread() const { return impl_->unread(); }

@@ -14,9 +14,22 @@ namespace baton::transport {
 
 using memory::QueueStatus;
 
+namespace {
+
+/// Moves the code of the other case out of the way: the usual one then lies on few cache lines.
+inline bool unlikely(bool condition) noexcept { return __builtin_expect(static_cast<long>(condition), 0) != 0; }
+
+}  // namespace
+
 Reader::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Participant::ReaderOptions& options,
                    const Gid& gid)
-    : participant_(std::move(participant)), options_(options), gid_(gid), generation_(os::fork_generation()) {}
+    : generation_(os::fork_generation()),
+      skeleton_bytes_(options.type.skeleton_bytes),
+      validate_(options.validate),
+      validate_context_(options.validate_context.get()),
+      participant_(std::move(participant)),
+      options_(options),
+      gid_(gid) {}
 
 Reader::Impl::~Impl() = default;
 
@@ -107,162 +120,206 @@ void Reader::Impl::drop_useless() noexcept {
   }
 }
 
-[[gnu::hot]] Result<TakenSample> Reader::Impl::take(const Gid* only) {
+/// The usual case, in as few instructions as it needs: there is one publisher, and its oldest message can be delivered. kUnclear: choose()
+/// decides.
+[[gnu::hot, gnu::always_inline]] inline Reader::Impl::Pick Reader::Impl::look_at_only_one(Candidate* found) {
+  if (connections_.size() != 1) return Pick::kUnclear;
+  ReaderConnection& connection = *connections_.front();
+  if (connection.state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) return Pick::kUnclear;
+  const QueueStatus status = connection.channel->queue().peek_once(&found->message);
+  if (status != QueueStatus::kOk) return status == QueueStatus::kEmpty ? Pick::kNone : Pick::kUnclear;
+  SegmentUse* const segment = connection.find_segment(memory::handle_segment(found->message.handle));
+  if (segment == nullptr) return Pick::kUnclear;
+  // The publisher's CPU has these lines: fetch them together, while the queue's words are still on their way.
+  segment->segment->prefetch(memory::handle_offset(found->message.handle));
+  if (connection.full()) return Pick::kUnclear;
+  found->connection = &connection;
+  found->segment = segment;
+  return Pick::kFound;
+}
+
+/// The message that take() delivers, of all connections. kFailed: `out` has the error.
+[[gnu::hot, gnu::noinline]] Reader::Impl::Pick Reader::Impl::choose(Candidate* found, const Gid* only,
+                                                                    Result<TakenSample>* out) {
+  for (;;) {
+    std::uint64_t unread = 0;
+    std::optional<Error> error;
+    Pick picked = pick(&found->connection, &found->message, &unread, &error, false, only);
+    if (picked == Pick::kFound) {
+      if (only == nullptr && merged_away(*found->connection, found->message, unread)) continue;
+      if (found->connection->full()) {
+        // Samples held of one publisher delay only that publisher's messages.
+        const std::uint32_t limit = found->connection->limit.load(std::memory_order_relaxed);
+        picked = pick(&found->connection, &found->message, &unread, &error, true, only);
+        if (picked == Pick::kFound && only == nullptr && merged_away(*found->connection, found->message, unread))
+          continue;
+        if (picked == Pick::kNone) {
+          // The descriptor must not stay readable until a sample is released or a message comes; otherwise its event
+          // loop would spin.
+          if (wake_ && rearm()) continue;
+          error = out_of_line([&] {
+            return Error{Errc::held_limit,
+                         "subscription to '" + options_.topic + "' holds " + std::to_string(limit) +
+                             " samples of one publisher, as many as its QoS 'held' allows; release some or raise it"};
+          });
+          picked = Pick::kFailed;
+        }
+      }
+    }
+    if (picked == Pick::kFailed) *out = *std::move(error);
+    if (picked == Pick::kFound)
+      found->segment = found->connection->find_segment(memory::handle_segment(found->message.handle));
+    return picked;
+  }
+}
+
+[[gnu::hot, gnu::always_inline]] inline Result<TakenSample> Reader::Impl::take(const Gid* only) {
   Result<TakenSample> out(std::in_place);
-  if (forked()) {
+  if (unlikely(forked())) {
     out = out_of_line([&] { return forked_error(); });
     return out;
   }
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (closed_) return out;
-  ReaderConnection* taken = nullptr;
-  memory::QueuedMessage message{};
+  if (unlikely(closed_)) return out;
+  Candidate found;
+  bool taken = false;
   try {
-    take_next(&taken, message, only, &out);
+    take_next(&found, &taken, only, &out);
   } catch (const std::bad_alloc&) {
     // Only failures allocate: the text of an error, a copy for lack of room.
-    if (taken != nullptr) discard(*taken, message);
+    if (taken) discard(*found.connection, found.message);
     out = no_memory();
   }
   return out;
 }
 
-/// `taken`: the connection whose queue `message` was taken from.
-[[gnu::hot]] void Reader::Impl::take_next(ReaderConnection** taken, memory::QueuedMessage& message, const Gid* only,
-                                          Result<TakenSample>* out) {
+/// `taken`: the message of `found` was taken from its queue, and is not given back.
+[[gnu::hot, gnu::always_inline]] inline void Reader::Impl::take_next(Candidate* found, bool* taken, const Gid* only,
+                                                                     Result<TakenSample>* out) {
   for (;;) {
-    ReaderConnection* connection = nullptr;
-    std::uint64_t unread = 0;
-    std::optional<Error> error;
-    switch (pick(&connection, &message, &unread, &error, false, only)) {
-      case Pick::kFailed:
-        *out = *std::move(error);
-        return;
-      case Pick::kNone:
-        if (only != nullptr || !wake_ || !rearm()) return;
-        continue;
-      case Pick::kFound:
-        break;
+    Pick picked = Pick::kUnclear;
+    if (!unlikely(only != nullptr)) picked = look_at_only_one(found);
+    if (unlikely(picked == Pick::kUnclear)) picked = choose(found, only, out);
+    if (unlikely(picked != Pick::kFound)) {
+      if (picked == Pick::kNone && only == nullptr && wake_ && rearm()) continue;
+      return;
     }
-    if (armed_) disarm();
-    if (only == nullptr && merged_away(*connection, message, unread)) continue;
-    if (connection->full()) {
-      // Samples held of one publisher delay only that publisher's messages.
-      const std::uint32_t limit = connection->limit.load(std::memory_order_relaxed);
-      const Pick other = pick(&connection, &message, &unread, &error, true, only);
-      if (other == Pick::kFailed) {
-        *out = *std::move(error);
-        return;
-      }
-      if (other == Pick::kFound && only == nullptr && merged_away(*connection, message, unread)) continue;
-      if (other == Pick::kNone) {
-        // The descriptor must not stay readable until a sample is released or a message comes; otherwise its event loop
-        // would spin.
-        if (wake_ && rearm()) continue;
-        *out = out_of_line([&] {
-          return Error{Errc::held_limit,
-                       "subscription to '" + options_.topic + "' holds " + std::to_string(limit) +
-                           " samples of one publisher, as many as its QoS 'held' allows; release some or " +
-                           "raise it"};
-        });
-        return;
-      }
-    }
+    if (unlikely(armed_)) disarm();
+    ReaderConnection& connection = *found->connection;
+    const memory::QueuedMessage& message = found->message;
     BATON_CRASH_POINT("take.before_cursor");
-    if (!connection->channel->queue().try_take(message)) continue;  // evicted meanwhile: try again
+    if (!connection.channel->queue().try_take(message)) continue;  // evicted meanwhile: try again
     BATON_CRASH_POINT("take.after_cursor");
-    *taken = connection;
-    if (connection->interrupted &&
-        out_of_line([&] { return seen_before_interruption(*connection, message.sequence); })) {
-      discard(*connection, message);
+    *taken = true;
+    if (unlikely(connection.interrupted) && seen_before_interruption(connection, message.sequence)) {
+      discard(connection, message);
       --discarded_;  // delivered before, not lost
-      connection->next_sequence = message.sequence + 1;
-      *taken = nullptr;
+      connection.next_sequence = message.sequence + 1;
+      *taken = false;
       continue;
     }
     // A smaller number is of a message from before the connection: Writer::hand_newest_to().
-    if (connection->next_sequence != 0 && message.sequence > connection->next_sequence) notify(Event::kMessageLost);
-    connection->next_sequence = message.sequence + 1;
-
-    const std::chrono::nanoseconds lifespan = std::min(connection->offered.lifespan, options_.qos.lifespan);
-    std::int64_t expires_ns = INT64_MAX;
-    if (lifespan != kInfinite) {
-      if (!options_.take_expired && os::monotonic_ns() - message.source_monotonic_ns > lifespan.count()) {
-        discard(*connection, message);
-        --discarded_;  // expired, not lost
-        *taken = nullptr;
-        continue;
-      }
-      if (lifespan < kEndless) expires_ns = message.source_monotonic_ns + lifespan.count();
+    if (unlikely(message.sequence > connection.next_sequence) && connection.next_sequence != 0)
+      notify(Event::kMessageLost);
+    connection.next_sequence = message.sequence + 1;
+    if (unlikely(connection.lifespan_ns != kInfinite.count()) && expired(connection, message, out)) {
+      discard(connection, message);
+      --discarded_;  // expired, not lost
+      *taken = false;
+      continue;
     }
-    SegmentUse* segment = connection->find_segment(memory::handle_segment(message.handle));
-    if (segment->segment->mapped()) {
-      accept(*connection, *segment, message, memory::handle_offset(message.handle), out);
-    } else {
-      out_of_line([&] { accept_unmapped(*connection, *segment, message, out); });
-    }
-    if (*out) (*out)->expires_ns_ = expires_ns;
+    accept(*found, out);
     return;
   }
 }
 
-[[gnu::hot]] void Reader::Impl::accept(ReaderConnection& connection, SegmentUse& segment,
-                                       const memory::QueuedMessage& message, std::uint64_t offset,
-                                       Result<TakenSample>* out) {
+/// True if take() drops the message; else `out` gets the time at which its lifespan ends.
+[[gnu::noinline]] bool Reader::Impl::expired(const ReaderConnection& connection, const memory::QueuedMessage& message,
+                                             Result<TakenSample>* out) const noexcept {
+  if (!options_.take_expired && os::monotonic_ns() - message.source_monotonic_ns > connection.lifespan_ns) return true;
+  if (connection.lifespan_ns < kEndless.count())
+    (*out)->expires_ns_ = message.source_monotonic_ns + connection.lifespan_ns;
+  return false;
+}
+
+/// Checks a message that was taken, and makes it a sample.
+[[gnu::hot, gnu::always_inline]] inline void Reader::Impl::accept(const Candidate& found, Result<TakenSample>* out) {
+  ReaderConnection& connection = *found.connection;
+  const memory::QueuedMessage& message = found.message;
   if (!connection.channel->releases().valid(message.entry)) {
     *out = out_of_line(
         [&] { return expel(connection, Errc::protocol_violation, "it lent a release entry that does not exist"); });
     return;
   }
+  SegmentUse* segment = found.segment;
   std::uint32_t size_bytes = 0;
-  Result<const memory::ChunkHeader*> header = segment.segment->chunk(offset, &size_bytes);
-  if (!header) {
-    *out = out_of_line([&] { return expel(connection, header.error().code, header.error().message); });
-    return;
+  const memory::ChunkHeader* header = segment->segment->known_chunk(memory::handle_offset(message.handle), &size_bytes);
+  if (unlikely(header == nullptr)) {
+    header = look_closer(connection, &segment, message, &size_bytes, out);
+    if (header == nullptr) return;
   }
-  if (size_bytes < options_.type.skeleton_bytes) {
+  if (size_bytes < skeleton_bytes_) {
     *out = out_of_line([&] {
       return expel(connection, Errc::malformed_message,
                    "it sent a message of " + std::to_string(size_bytes) + " bytes; the type has at least " +
-                       std::to_string(options_.type.skeleton_bytes));
+                       std::to_string(skeleton_bytes_));
     });
     return;
   }
-  if (options_.validate != nullptr) {
-    const auto* bytes = reinterpret_cast<const std::byte*>(*header + 1);
-    if (Result<void> valid = options_.validate(options_.validate_context.get(), bytes, size_bytes); !valid) {
-      *out = out_of_line([&] { return expel(connection, Errc::malformed_message, valid.error().message); });
-      return;
-    }
+  const auto* const bytes = reinterpret_cast<const std::byte*>(header + 1);
+  if (validate_ != nullptr && !validate_(validate_context_, bytes, size_bytes, nullptr)) {
+    *out = out_of_line([&] {
+      Error why{Errc::malformed_message, "it changed a message while that was checked"};  // unless it is still wrong
+      validate_(validate_context_, bytes, size_bytes, &why);
+      return expel(connection, Errc::malformed_message, why.message);
+    });
+    return;
   }
   TakenSample& sample = **out;
-  sample.header_ = *header;
+  sample.header_ = header;
   sample.size_bytes_ = size_bytes;
   sample.token_ = message.entry;
   sample.sequence_ = message.sequence;
-  sample.reception_time_ns_ = os::realtime_ns();
   sample.connection_ = &connection;
-  sample.segment_ = &segment;
+  sample.segment_ = segment;
   connection.add_reference();
   connection.outstanding.fetch_add(1, std::memory_order_relaxed);
   connection.waiting_since_ns.store(0, std::memory_order_relaxed);
   connection.waiting_reported.store(false, std::memory_order_relaxed);
-  segment.held.fetch_add(1, std::memory_order_relaxed);
+  segment->held.fetch_add(1, std::memory_order_relaxed);
+  sample.reception_time_ns_ = os::realtime_ns();
   BATON_CRASH_POINT("take.end");
   BATON_TRACE3(take, message.handle, message.sequence, size_bytes);
 }
 
+/// The message's header, where more has to be done than to look at it. Null: `out` has the error.
+[[gnu::noinline]] const memory::ChunkHeader* Reader::Impl::look_closer(ReaderConnection& connection,
+                                                                       SegmentUse** segment,
+                                                                       const memory::QueuedMessage& message,
+                                                                       std::uint32_t* size_bytes,
+                                                                       Result<TakenSample>* out) {
+  std::uint64_t offset = memory::handle_offset(message.handle);
+  if (!(*segment)->segment->mapped()) {
+    *segment = map_or_copy(connection, **segment, message, &offset, out);
+    if (*segment == nullptr) return nullptr;
+  }
+  const Result<const memory::ChunkHeader*> header = (*segment)->segment->chunk(offset, size_bytes);
+  if (header) return *header;
+  *out = expel(connection, header.error().code, header.error().message);
+  return nullptr;
+}
+
 /// The first message of a segment maps the segment. If there is no room for it (the window is full, or the publisher's
-/// process has used up its share), the message is copied. A message without room for a copy either is lost, and the
-/// error says so.
-void Reader::Impl::accept_unmapped(ReaderConnection& connection, SegmentUse& segment,
-                                   const memory::QueuedMessage& message, Result<TakenSample>* out) {
-  const std::uint64_t offset = memory::handle_offset(message.handle);
+/// process has used up its share), the message is copied: then the segment is the copy, and `offset` 0. Null: `out` has
+/// the error. A message without room for a copy either is lost, and the error says so.
+SegmentUse* Reader::Impl::map_or_copy(ReaderConnection& connection, SegmentUse& segment,
+                                      const memory::QueuedMessage& message, std::uint64_t* offset,
+                                      Result<TakenSample>* out) {
   segment.held.fetch_add(1, std::memory_order_relaxed);  // a hostile publisher may have retired it
   drop_retired(connection);                              // frees copies that are no longer held
   segment.held.fetch_sub(1, std::memory_order_relaxed);
   const Result<void> mapped = segment.segment->map();
-  if (mapped) return accept(connection, segment, message, offset, out);
+  if (mapped) return &segment;
   if (!std::exchange(segment.reported, true)) {
     participant_->diagnose(
         Diagnostic::Level::kError, mapped.error().code,
@@ -270,18 +327,17 @@ void Reader::Impl::accept_unmapped(ReaderConnection& connection, SegmentUse& seg
             "' cannot map a publisher's data segment, its messages are copied until there is room: " +
             mapped.error().message);
   }
-  Result<std::shared_ptr<memory::ForeignSegment>> copy = segment.segment->copy_of(offset);
-  if (!copy && segment.segment->mapped())  // by another reader
-    return accept(connection, segment, message, offset, out);
+  Result<std::shared_ptr<memory::ForeignSegment>> copy = segment.segment->copy_of(*offset);
+  if (!copy && segment.segment->mapped()) return &segment;  // by another reader
   if (!copy && copy.error().code == Errc::protocol_violation) {
     *out = expel(connection, copy.error().code, copy.error().message);
-    return;
+    return nullptr;
   }
   if (!copy) {
     discard(connection, message);
     notify(Event::kMessageLost);
     *out = Error{copy.error().code, "subscription to '" + options_.topic + "' lost a message: " + copy.error().message};
-    return;
+    return nullptr;
   }
   ++statuses_.copied_total;
   auto use = std::make_unique<SegmentUse>();
@@ -289,8 +345,12 @@ void Reader::Impl::accept_unmapped(ReaderConnection& connection, SegmentUse& seg
   use->segment = std::move(*copy);
   use->retired = true;
   connection.segments.push_back(std::move(use));
-  accept(connection, *connection.segments.back(), message, 0, out);
+  *offset = 0;
+  return connection.segments.back().get();
 }
+
+[[gnu::hot]] Result<TakenSample> Reader::take() { return impl_->take(nullptr); }
+[[gnu::hot]] Result<TakenSample> Reader::take_from(const Gid& publisher) { return impl_->take(&publisher); }
 
 /// Gives back a message that was just taken, without delivering it.
 void Reader::Impl::discard(ReaderConnection& connection, const memory::QueuedMessage& message) {
@@ -344,10 +404,12 @@ ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
 }
 
 [[gnu::hot]] bool Reader::Impl::has_data() const {
-  if (forked()) return false;
+  if (unlikely(forked())) return false;
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  return std::any_of(connections_.begin(), connections_.end(),
-                     [](const ConnectionRef& ref) { return ref->readable(); });
+  for (const ConnectionRef& ref : connections_) {
+    if (ref->readable()) return true;
+  }
+  return false;
 }
 
 [[gnu::hot]] std::size_t Reader::Impl::unread() const {
@@ -375,7 +437,7 @@ bool Reader::Impl::awaits_memory(const Gid& publisher) const {
   wake_->drain([](const Notifier& notifier) { Participant::Impl::broke_wake_socket(notifier); });
   // Repeats earlier announcements: a wait set that the reader left may have revoked them, and woken this one.
   for (const ConnectionRef& ref : connections_) {
-    memory::announce_sleep<Platform>(*ref->layout.sleeping, memory::Sleeping::kDescriptor);
+    memory::announce_sleep<Platform>(*ref->sleeping, memory::Sleeping::kDescriptor);
   }
   armed_ = true;
   memory::announced_sleep<Platform>();
@@ -384,7 +446,7 @@ bool Reader::Impl::awaits_memory(const Gid& publisher) const {
 }
 
 [[gnu::hot]] void Reader::Impl::disarm() {
-  for (const ConnectionRef& ref : connections_) memory::announce_awake<Platform>(*ref->layout.sleeping);
+  for (const ConnectionRef& ref : connections_) memory::announce_awake<Platform>(*ref->sleeping);
   armed_ = false;
   wake_->notify();  // stays readable until the queues are empty
 }
@@ -472,7 +534,7 @@ void Reader::Impl::on_event(std::function<void(Event)> callback) {
   pending_.set_callback(std::move(callback));
 }
 
-void Reader::Impl::notify(Event event) noexcept {  // with mutex_
+[[gnu::cold, gnu::noinline]] void Reader::Impl::notify(Event event) noexcept {  // with mutex_
   if (event == Event::kMatched) participant_->graph_changed();
   pending_.add(event, weak_from_this(), mutex_, [this](auto call) { participant_->post(std::move(call)); });
 }

@@ -31,7 +31,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   ~Impl();
 
   /// `only`: of this publisher; null: of all.
-  Result<TakenSample> take(const Gid* only = nullptr);
+  Result<TakenSample> take(const Gid* only);
   bool has_data() const;
   std::size_t unread() const;
   bool awaits_memory(const Gid& publisher) const;
@@ -94,7 +94,13 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   void report_held_limit_later(const ReaderConnection& connection);
 
  private:
-  enum class Pick : std::uint8_t { kNone, kFound, kFailed };
+  enum class Pick : std::uint8_t { kNone, kFound, kFailed, kUnclear };
+  /// A message in its queue, and later the same message taken.
+  struct Candidate {
+    ReaderConnection* connection;
+    SegmentUse* segment;
+    memory::QueuedMessage message;
+  };
   /// The next sequence number of each writer whose connection ended: a writer that was only disconnected comes back,
   /// and replays messages. A writer with this id in another process is another writer, and begins anew.
   struct Interrupted {
@@ -105,14 +111,20 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   static constexpr std::size_t kMostInterrupted = 256;
 
   Error forked_error() const;
-  // These fill `out`, an empty sample, and return nothing: a sample that is built where it stays is not moved from call to call.
-  void take_next(ReaderConnection** taken, memory::QueuedMessage& message, const Gid* only, Result<TakenSample>* out);
+  // These fill `out`, an empty sample, and return no sample: one that is built where it stays is not moved from call to call.
+  void take_next(Candidate* found, bool* taken, const Gid* only, Result<TakenSample>* out);
+  Pick look_at_only_one(Candidate* found);
+  Pick choose(Candidate* found, const Gid* only, Result<TakenSample>* out);
+  void accept(const Candidate& found, Result<TakenSample>* out);
+  bool expired(const ReaderConnection& connection, const memory::QueuedMessage& message,
+               Result<TakenSample>* out) const noexcept;
+  const memory::ChunkHeader* look_closer(ReaderConnection& connection, SegmentUse** segment,
+                                         const memory::QueuedMessage& message, std::uint32_t* size_bytes,
+                                         Result<TakenSample>* out);
+  SegmentUse* map_or_copy(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message,
+                          std::uint64_t* offset, Result<TakenSample>* out);
   Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, std::optional<Error>* error,
             bool holdable, const Gid* only = nullptr);
-  void accept(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message,
-              std::uint64_t offset, Result<TakenSample>* out);
-  void accept_unmapped(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message,
-                       Result<TakenSample>* out);
   void discard(ReaderConnection& connection, const memory::QueuedMessage& message);
   /// If there is no memory to end the connection, it stays until the next check.
   Error expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept;
@@ -138,16 +150,21 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   std::int64_t last_arrival_ns() const;
   std::int64_t last_arrival_ns(const ReaderConnection& connection) const;
 
+  // What every take() touches, side by side; the three after generation_ are of options_.
+  const std::uint32_t generation_;
+  const std::uint32_t skeleton_bytes_;
+  const decltype(Participant::ReaderOptions::validate) validate_;
+  const void* const validate_context_;
+  os::HotVector<ConnectionRef> connections_;
+  bool closed_ = false;
+  bool matches_ = true;
+  bool armed_ = false;                    // if polled
+  std::unique_ptr<WakeDescriptor> wake_;  // if polled; set once, also with wake_mutex_, which is enough for notify()
+  mutable os::PiMutex mutex_;
+
   const std::shared_ptr<Participant::Impl> participant_;
   const Participant::ReaderOptions options_;
   const Gid gid_;
-  const std::uint32_t generation_;
-
-  mutable os::PiMutex mutex_;
-  bool closed_ = false;
-  bool matches_ = true;
-  bool armed_ = false;  // if polled
-  os::HotVector<ConnectionRef> connections_;
   std::map<Gid, ReaderConnection*> by_writer_;  // connections that are attaching or live
   std::uint64_t discarded_ =
       0;  // lost by merging, by connections that are gone, or between two connections to one writer
@@ -162,7 +179,6 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
 
   mutable std::mutex wake_mutex_;
   std::shared_ptr<WaitSet::Impl> wait_set_;
-  std::unique_ptr<WakeDescriptor> wake_;  // if polled; set once, also with mutex_, which guards everything but notify()
 };
 
 }  // namespace baton::transport

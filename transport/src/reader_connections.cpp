@@ -49,6 +49,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   connection->peer = peer;
   connection->writer = writer;
   connection->offered = info.qos;
+  connection->lifespan_ns = std::min(info.qos.lifespan, options_.qos.lifespan).count();
   connection->owner = weak_from_this();
   connection->claim = participant_->claim(peer);
   connection->process = participant_->process_of(peer);
@@ -62,6 +63,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   frame.connection_bytes = segment->mapping.size();
   connection->segment = std::move(segment->mapping);
   connection->layout = Layout::at(connection->segment.base(), entries);
+  connection->sleeping = connection->layout.sleeping;
   Payload payload = encode(frame);
   std::vector<os::SharedFd> fds{std::make_shared<const os::UniqueFd>(std::move(segment->fd))};
   const std::lock_guard<os::PiMutex> lock(mutex_);
@@ -150,7 +152,7 @@ Result<void> Reader::Impl::attached(
   if (options_.qos.lease != kInfinite || connection->offered.liveliness == Liveliness::kManualByTopic) {
     notify(Event::kLivelinessChanged);
   }
-  if (wake_ && armed_) memory::announce_sleep<Platform>(*connection->layout.sleeping, memory::Sleeping::kDescriptor);
+  if (wake_ && armed_) memory::announce_sleep<Platform>(*connection->sleeping, memory::Sleeping::kDescriptor);
   connections_changed();
   if (wake_) give_own_sockets();
   return {};

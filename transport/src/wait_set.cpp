@@ -31,23 +31,14 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
 
 }  // namespace
 
-WaitSet::Impl::Impl() {
-  Result<os::CreatedSegment> created = os::create_segment("baton-wait-set", sizeof(Words), os::Writers::kBothEnds);
-  if (created) {
-    words_memory = std::move(created->mapping);
-  } else {
-    failure = created.error();
-  }
-}
-
 [[gnu::hot]] void WaitSet::Impl::look_again() {
-  if (!words_memory || generation != os::fork_generation()) return;
-  memory::announce_event<Platform>(words().local);
-  switch (memory::who_sleeps<Platform>(words().sleeping)) {
+  if (generation != os::fork_generation()) return;
+  memory::announce_event<Platform>(local);
+  switch (memory::who_sleeps<Platform>(sleeping)) {
     case memory::Sleeping::kAwake:
       break;
     case memory::Sleeping::kFutex:
-      os::futex_wake(&words().local, INT_MAX);
+      os::futex_wake(&local, INT_MAX, os::FutexScope::kProcess);
       break;
     case memory::Sleeping::kDescriptor: {
       const std::lock_guard<std::mutex> lock(wake_mutex);
@@ -91,7 +82,7 @@ Result<void> WaitSet::Impl::rebuild() {
     if (owner && std::find(members.begin(), members.end(), owner) == members.end()) owner->look_again();
   }
   waits.assign(connections.size() + 1, os::FutexWait{});
-  waits[0].word = &words().local;
+  waits[0] = {&local, 0, os::FutexScope::kProcess};
   for (std::size_t i = 0; i < connections.size(); ++i) waits[i + 1].word = &connections[i]->line->event;
 
   const bool futex = waits.size() == 1 || (waits.size() <= os::kFutexWaitMax && os::futex_waits_available());
@@ -114,25 +105,41 @@ Result<void> WaitSet::Impl::rebuild() {
   return {};
 }
 
-/// True if there is work for the caller. Clears the flag that wake() set.
-[[gnu::hot]] bool WaitSet::Impl::look() {
-  if (woken.load(std::memory_order_relaxed) && woken.exchange(false, std::memory_order_acquire)) return true;
+// Plain loops: std::any_of is unrolled to four times the code, and most wait sets have one publisher.
+[[gnu::hot]] inline bool WaitSet::Impl::has_work() const {
   for (const GuardCondition::Impl* guard : watched) {
     if (guard->triggered.load(std::memory_order_acquire)) return true;  // pairs with the release in trigger()
   }
-  return std::any_of(connections.begin(), connections.end(), [](const ConnectionRef& ref) { return ref->readable(); });
+  for (const ConnectionRef& ref : connections) {
+    if (ref->readable()) return true;
+  }
+  return false;
 }
 
-[[gnu::hot]] bool WaitSet::Impl::ready() {
+/// True if there is work for the caller. Clears the flag that wake() set.
+[[gnu::hot]] inline bool WaitSet::Impl::look() {
+  if (woken.load(std::memory_order_relaxed) && woken.exchange(false, std::memory_order_acquire)) return true;
+  return has_work();
+}
+
+[[gnu::hot, gnu::noinline]] bool WaitSet::Impl::ready() {
   // Only tests the flag (look() clears it). The waiter must not sleep past a changed membership either.
   if (woken.load(std::memory_order_relaxed) || version.load(std::memory_order_acquire) != built_version) return true;
-  for (const GuardCondition::Impl* guard : watched) {
-    if (guard->triggered.load(std::memory_order_acquire)) return true;
-  }
-  return std::any_of(connections.begin(), connections.end(), [](const ConnectionRef& ref) { return ref->readable(); });
+  return has_work();
 }
 
-[[gnu::hot]] void WaitSet::Impl::sleep() {
+/// True if there is work. False: the time is over, or the membership has changed.
+[[gnu::hot, gnu::noinline]] bool WaitSet::Impl::spin_until(std::int64_t end_ns) {
+  // The clock is read only now and then: reading it takes as long as a dozen looks.
+  for (unsigned round = 1;; ++round) {
+    if (look()) return true;
+    if (version.load(std::memory_order_relaxed) != built_version) return false;
+    if (round % 32 == 0 && os::monotonic_ns() >= end_ns) return false;
+    pause_cpu();
+  }
+}
+
+[[gnu::hot, gnu::noinline]] void WaitSet::Impl::sleep() {
   BATON_CRASH_POINT("wait.before_sleep");
   if (how == memory::Sleeping::kDescriptor) {
     const std::int64_t pause_ns = std::chrono::nanoseconds(kWakeSocketPause).count();
@@ -145,13 +152,12 @@ Result<void> WaitSet::Impl::rebuild() {
   BATON_CRASH_POINT("wait.after_sleep");
 }
 
-[[gnu::hot]] Result<bool> WaitSet::Impl::wait(std::chrono::nanoseconds timeout) {
+[[gnu::hot, gnu::always_inline]] inline Result<bool> WaitSet::Impl::wait(std::chrono::nanoseconds timeout) {
   if (generation != os::fork_generation()) {
     return out_of_line([] {
       return Error{Errc::forked, "this wait set belongs to the parent process; make a new node in the child"};
     });
   }
-  if (!words_memory) return failure;
   deadline_ns = deadline_after(timeout);
   timed_out = false;
   const std::int64_t spin = spin_ns.load(std::memory_order_relaxed);
@@ -165,17 +171,9 @@ Result<void> WaitSet::Impl::rebuild() {
     if (look()) return true;
     if (timed_out || timeout.count() <= 0) return false;
     if (spin_end != 0) {
-      // The clock is read only now and then: reading it takes as long as a dozen looks.
-      for (unsigned round = 1;; ++round) {
-        if (look()) return true;
-        if (version.load(std::memory_order_relaxed) != built_version) break;
-        if (round % 32 == 0 && os::monotonic_ns() >= spin_end) {
-          spin_end = 0;
-          break;
-        }
-        pause_cpu();
-      }
+      if (spin_until(spin_end)) return true;
       if (version.load(std::memory_order_relaxed) != built_version) continue;
+      spin_end = 0;
     }
     if (how == memory::Sleeping::kDescriptor) {
       wake->drain([](const Notifier& notifier) { Participant::Impl::broke_wake_socket(notifier); });

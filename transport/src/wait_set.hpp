@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "baton/os/futex.hpp"
-#include "baton/os/shared_memory.hpp"
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
 #include "wake_descriptor.hpp"
@@ -28,13 +27,6 @@ struct GuardCondition::Impl {
 };
 
 struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
-  /// Two cache lines of shared memory: the local word and its sleeping flag.
-  struct Words {
-    alignas(64) WakeWord local;
-    alignas(64) WakeWord sleeping;
-  };
-
-  Impl();
   Result<bool> wait(std::chrono::nanoseconds timeout);
   /// Makes the waiter check again; a system call only if it sleeps.
   void look_again();
@@ -45,25 +37,27 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   // The Sources of wait_round (memory/wake.hpp).
   template <class F>
   void for_each_event(F&& f) {
-    f(words().local, waits[0].seen);
+    f(local, waits[0].seen);
     for (std::size_t i = 0; i < connections.size(); ++i) f(connections[i]->line->event, waits[i + 1].seen);
   }
   template <class F>
   void for_each_sleeping(F&& f) {
-    f(words().sleeping, how);
-    for (const ConnectionRef& ref : connections) f(*ref->layout.sleeping, how);
+    f(sleeping, how);
+    for (const ConnectionRef& ref : connections) f(*ref->sleeping, how);
   }
   bool ready();
   void sleep();
 
-  Words& words() noexcept { return *reinterpret_cast<Words*>(words_memory.base()); }
   Result<void> rebuild();
+  bool has_work() const;
   bool look();
+  bool spin_until(std::int64_t end_ns);
 
   // What every wait touches, side by side. From built_version to watched_owners it is used by the waiting thread only.
   const std::uint32_t generation = os::fork_generation();
   std::atomic<bool> woken{false};
-  os::SharedMapping words_memory;
+  WakeWord local{0};     ///< incremented by threads of this process
+  WakeWord sleeping{0};  ///< the local word's flag
   std::atomic<std::uint64_t> version{1};
   std::atomic<std::int64_t> spin_ns{0};
   std::uint64_t built_version = 0;
@@ -72,11 +66,10 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   bool timed_out = false;
   bool lacks_sockets = false;  // for a publisher: the waiter checks periodically, and tries again to make the sockets
   os::HotVector<ConnectionRef> connections;
-  os::HotVector<os::FutexWait> waits;
   os::HotVector<GuardCondition::Impl*> watched;  // kept alive by watched_owners
+  os::HotVector<os::FutexWait> waits;
   std::vector<std::shared_ptr<GuardCondition::Impl>> watched_owners;
 
-  Error failure{};  // the reason why words_memory is missing
   std::mutex mutex;
   std::vector<std::shared_ptr<Reader::Impl>> readers;
   std::vector<std::shared_ptr<GuardCondition::Impl>> guards;

@@ -24,11 +24,13 @@ class BackedRanges {
 
   /// How many pages from `page` on are known to be backed; 0: not known.
   std::uint32_t known(std::uint64_t page) const noexcept {
-    const Table* table = table_.load(std::memory_order_acquire);  // pairs with the release in grow()
-    if (table == nullptr) return 0;
-    for (std::size_t i = place(page, table->shift);; i = (i + 1) & table->mask) {
+    const std::uintptr_t table = table_.load(std::memory_order_acquire);  // pairs with the release in grow()
+    if (table == 0) return 0;
+    const std::atomic<std::uint64_t>* const words = words_of(table);
+    const unsigned bits = bits_of(table);
+    for (std::size_t i = place(page, bits);; i = (i + 1) & mask_of(bits)) {
       // relaxed: the word is complete in itself.
-      const std::uint64_t word = table->words()[i].load(std::memory_order_relaxed);
+      const std::uint64_t word = words[i].load(std::memory_order_relaxed);
       if (word >> kCountBits == page) return static_cast<std::uint32_t>(word & kCountMask);
       if (word == 0) return 0;
     }
@@ -41,24 +43,33 @@ class BackedRanges {
   static constexpr unsigned kCountBits = 21;  // 2 GiB and a header, in pages
   static constexpr std::uint64_t kCountMask = (std::uint64_t{1} << kCountBits) - 1;
 
-  /// Open addressing, at most half full. Replaced tables are not freed, because other threads may still read them.
-  struct Table {
-    Table* older;
-    std::size_t mask;
-    unsigned shift;
-    std::size_t used;  // used by remember() only
-    std::atomic<std::uint64_t>* words() noexcept { return reinterpret_cast<std::atomic<std::uint64_t>*>(this + 1); }
-    const std::atomic<std::uint64_t>* words() const noexcept {
-      return reinterpret_cast<const std::atomic<std::uint64_t>*>(this + 1);
-    }
+  /// Open addressing, at most half full. Before the words lies what only remember() uses. Replaced tables are not freed, because other
+  /// threads may still read them.
+  struct Head {
+    std::uintptr_t older;
+    std::size_t used;
   };
-  static std::size_t place(std::uint64_t page, unsigned shift) noexcept {
-    return static_cast<std::size_t>(page * 0x9e3779b97f4a7c15U >> shift);  // 2^64 / golden ratio
+  using Word = std::atomic<std::uint64_t>;
+
+  // A table is named by the address of its words, which is a multiple of 16, plus its logarithmic size less kFirstBits: one word, so that
+  // known() finds both at once.
+  static constexpr unsigned kFirstBits = 6;
+  static constexpr std::uintptr_t kBitsMask = 15;
+  static_assert((std::size_t{1} << (kFirstBits + kBitsMask)) >= 2 * kMostPages);
+  static unsigned bits_of(std::uintptr_t table) noexcept {
+    return kFirstBits + static_cast<unsigned>(table & kBitsMask);
+  }
+  static Word* words_of(std::uintptr_t table) noexcept { return reinterpret_cast<Word*>(table & ~kBitsMask); }
+  static Head& head_of(std::uintptr_t table) noexcept { return reinterpret_cast<Head*>(words_of(table))[-1]; }
+  static std::size_t bytes_of(unsigned bits) noexcept { return sizeof(Head) + (std::size_t{1} << bits) * sizeof(Word); }
+  static std::size_t mask_of(unsigned bits) noexcept { return (std::size_t{1} << bits) - 1; }
+  static std::size_t place(std::uint64_t page, unsigned bits) noexcept {
+    return static_cast<std::size_t>(page * 0x9e3779b97f4a7c15U >> (64 - bits));  // 2^64 / golden ratio
   }
   bool grow() noexcept;
-  static void put(Table& table, std::uint64_t page, std::uint64_t count) noexcept;
+  static void put(std::uintptr_t table, std::uint64_t page, std::uint64_t count) noexcept;
 
-  std::atomic<Table*> table_{nullptr};
+  std::atomic<std::uintptr_t> table_{0};
 };
 
 }  // namespace baton::memory

@@ -256,30 +256,35 @@ class QueueConsumer {
   /// Copies the oldest unread message into `*message` without taking it: kOk, kEmpty, kContended or kCorrupted.
   QueueStatus peek(QueuedMessage* message) const noexcept {
     for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
-      // acquire: [C](b) pairs with every successful CAS on the cursor (try_take of another thread, eviction): the head
-      // loaded next is at least this cursor. The order of the two loads matters.
-      const std::uint64_t cursor = cursor_->load(std::memory_order_acquire);
-      // acquire: [H] pairs with the release store in QueueProducer::append.
-      const std::uint64_t head = ring_.head->load(std::memory_order_acquire);
-      if (head == cursor) return QueueStatus::kEmpty;
-      if (head - cursor > ring_.capacity) {  // also when head < cursor (unsigned)
-        // Either our cursor is old (other threads took, the producer evicted, and pushed more), or the publisher lies.
-        // The load of head above happened after an honest producer saw or made cursor >= head - depth, so a fresh load
-        // of the cursor decides.
-        if (cursor_->load(std::memory_order_relaxed) != cursor) continue;
-        return QueueStatus::kCorrupted;
-      }
-      const RingSlot<Platform>& slot = ring_.slots[cursor & mask_];
-      // relaxed: [H] orders these reads after the writes, [C](a) orders them before a later overwrite. Otherwise the
-      // values may be torn, and try_take fails.
-      message->position = cursor;
-      message->handle = slot.handle.load(std::memory_order_relaxed);
-      message->entry = slot.entry.load(std::memory_order_relaxed);
-      message->source_monotonic_ns = slot.source_monotonic_ns.load(std::memory_order_relaxed);
-      message->sequence = slot.sequence.load(std::memory_order_relaxed);
-      return QueueStatus::kOk;
+      const QueueStatus status = peek_once(message);
+      if (status != QueueStatus::kContended) return status;
     }
     return QueueStatus::kContended;
+  }
+
+  /// One attempt of peek(): kContended if others moved the cursor meanwhile.
+  QueueStatus peek_once(QueuedMessage* message) const noexcept {
+    // acquire: [C](b) pairs with every successful CAS on the cursor (try_take of another thread, eviction): the head
+    // loaded next is at least this cursor. The order of the two loads matters.
+    const std::uint64_t cursor = cursor_->load(std::memory_order_acquire);
+    // acquire: [H] pairs with the release store in QueueProducer::append.
+    const std::uint64_t head = ring_.head->load(std::memory_order_acquire);
+    if (head == cursor) return QueueStatus::kEmpty;
+    if (head - cursor > ring_.capacity) {  // also when head < cursor (unsigned)
+      // Either our cursor is old (other threads took, the producer evicted, and pushed more), or the publisher lies.
+      // The load of head above happened after an honest producer saw or made cursor >= head - depth, so a fresh load
+      // of the cursor decides.
+      return cursor_->load(std::memory_order_relaxed) != cursor ? QueueStatus::kContended : QueueStatus::kCorrupted;
+    }
+    const RingSlot<Platform>& slot = ring_.slots[cursor & mask_];
+    // relaxed: [H] orders these reads after the writes, [C](a) orders them before a later overwrite. Otherwise the
+    // values may be torn, and try_take fails.
+    message->position = cursor;
+    message->handle = slot.handle.load(std::memory_order_relaxed);
+    message->entry = slot.entry.load(std::memory_order_relaxed);
+    message->source_monotonic_ns = slot.source_monotonic_ns.load(std::memory_order_relaxed);
+    message->sequence = slot.sequence.load(std::memory_order_relaxed);
+    return QueueStatus::kOk;
   }
 
   /// Takes the message that peek() of this thread copied. False: another taker or an eviction was faster; peek again.

@@ -32,25 +32,28 @@ class Validation {
  public:
   explicit Validation(const Type& type);
   Result<void> operator()(const std::byte* message, std::uint32_t size_bytes) const;
+  /// True for a message. Else `why` gets the reason, if it is not null. `validation`: a Validation. For callers that do not know this class.
+  static bool check(const void* validation, const std::byte* message, std::uint32_t size_bytes, Error* why);
 
  private:
   enum class Text : std::uint8_t { kNone, kString };
   /// Two words of the skeleton (docs/format/sfm.md, section 3), and what they may say.
   struct Cell {
-    std::uint32_t at;      ///< in the skeleton
-    std::uint32_t stride;  ///< bytes of an element
-    std::uint32_t bound;   ///< elements, of a string characters; 0: none
-    std::uint8_t alignment;
+    std::uint32_t at;           ///< in the skeleton
+    std::uint32_t stride;       ///< bytes of an element
+    std::uint32_t bound;        ///< elements, of a string characters; 0: none
+    std::uint8_t misalignment;  ///< the bits that are 0 in the content's place
     Text text;
   };
   static constexpr std::size_t kMostCells = 64;
 
   bool add(const Type& type, std::uint32_t at, int depth);
-  bool is_valid(const std::byte* message, std::uint32_t size_bytes) const noexcept;
+  bool is_valid(const std::byte* message, std::uint32_t size_bytes) const;
 
-  const Type& type_;
   os::HotVector<Cell> cells_;
+  std::uint32_t skeleton_bytes_;
   bool flat_;
+  const Type& type_;
 };
 
 }  // namespace baton::message

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "baton/message/type.hpp"
-#include "baton/message/validate.hpp"
 #include "baton/node/executor.hpp"
 #include "baton/node/not_empty.hpp"
 #include "baton/node/ros_names.hpp"
@@ -73,11 +72,6 @@ class Subscription : public detail::RefusedOfSubscription, public detail::Refuse
 };
 
 namespace detail {
-
-[[gnu::hot]] inline Result<void> validate_sample(const void* validation, const std::byte* message,
-                                                 std::uint32_t size_bytes) {
-  return (*static_cast<const message::Validation*>(validation))(message, size_bytes);
-}
 
 /// Calls `callback` with the supported signature that it has.
 template <class T, class F>

@@ -174,7 +174,7 @@ class [[nodiscard]] Result : private detail::CopiedIf<std::is_copy_constructible
   }
   /// The value, or throws baton::Exception.
   T&& or_throw() && {
-    if (!ok()) throw Exception(error());
+    if (!ok()) out_of_line([this] { throw Exception(error()); });
     return std::move(state_.value_);
   }
 

@@ -116,8 +116,9 @@ class Participant : public std::enable_shared_from_this<Participant> {
     std::string topic, node;
     TypeInfo type;
     QoS qos;
-    /// Checks a chunk's content once, at take; an error ends that publisher's connection. Null: any bytes are accepted.
-    Result<void> (*validate)(const void* context, const std::byte* message, std::uint32_t size_bytes) = nullptr;
+    /// Checks a chunk's content once, at take; false ends that publisher's connection. If `why` is not null, it gets the reason. Null:
+    /// any bytes are accepted.
+    bool (*validate)(const void* context, const std::byte* message, std::uint32_t size_bytes, Error* why) = nullptr;
     std::shared_ptr<const void> validate_context;
     Gid gid{};
     /// take() also returns expired samples; the caller checks TakenSample::expires_ns().
@@ -306,7 +307,19 @@ class TakenSample {
         expires_ns_(other.expires_ns_),
         connection_(other.connection_),
         segment_(other.segment_) {}
-  TakenSample& operator=(TakenSample&& other) noexcept;
+  TakenSample& operator=(TakenSample&& other) noexcept {
+    if (this == &other) return *this;
+    if (header_ != nullptr) release();
+    header_ = std::exchange(other.header_, nullptr);
+    size_bytes_ = other.size_bytes_;
+    token_ = other.token_;
+    sequence_ = other.sequence_;
+    reception_time_ns_ = other.reception_time_ns_;
+    expires_ns_ = other.expires_ns_;
+    connection_ = other.connection_;
+    segment_ = other.segment_;
+    return *this;
+  }
   ~TakenSample() {
     if (header_ != nullptr) release();
   }

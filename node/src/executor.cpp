@@ -47,7 +47,7 @@ const std::shared_ptr<transport::Reader>& Executable::reader() const noexcept { 
 
 }  // namespace detail
 
-[[gnu::hot]] bool CallbackGroup::free_or_wait_locked(const std::shared_ptr<detail::Wakeable>& waiter) {
+[[gnu::hot]] bool CallbackGroup::free_or_wait_locked(const std::weak_ptr<detail::Wakeable>& waiter) {
   if (!running_) return true;
   const bool known = std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& other) {
     return !other.owner_before(waiter) && !waiter.owner_before(other);
@@ -56,13 +56,13 @@ const std::shared_ptr<transport::Reader>& Executable::reader() const noexcept { 
   return false;
 }
 
-bool CallbackGroup::free_or_wait(const std::shared_ptr<detail::Wakeable>& waiter) {
+bool CallbackGroup::free_or_wait(const std::weak_ptr<detail::Wakeable>& waiter) {
   if (kind_ == Kind::kReentrant) return true;
   std::lock_guard<os::PiMutex> lock(mutex_);
   return free_or_wait_locked(waiter);
 }
 
-[[gnu::hot]] bool CallbackGroup::enter(const std::shared_ptr<detail::Wakeable>& waiter) {
+[[gnu::hot]] bool CallbackGroup::enter(const std::weak_ptr<detail::Wakeable>& waiter) {
   if (kind_ == Kind::kReentrant) return true;
   std::lock_guard<os::PiMutex> lock(mutex_);
   if (!free_or_wait_locked(waiter)) return false;
@@ -103,8 +103,9 @@ struct Entry {
 }  // namespace
 
 // Shared with threads that are about to call refresh() or wake(), so its end may be late.
-struct Executor::State final : detail::Wakeable, std::enable_shared_from_this<Executor::State> {
+struct Executor::State final : detail::Wakeable {
   unsigned threads = 1;
+  std::weak_ptr<detail::Wakeable> self;  // given to groups: made once, since a counted pointer for each message costs
   transport::WaitSet wait_set;
 
   const std::uint32_t generation = os::fork_generation();
@@ -180,8 +181,8 @@ void Executor::State::refresh(const std::shared_ptr<detail::NodeCore>& added) {
           entry.waited = true;
         }
         joined.push_back(&entry);
-        entry.executable->set_wake([weak = weak_from_this()] {
-          if (const auto self = weak.lock()) self->wake();
+        entry.executable->set_wake([weak = self] {
+          if (const auto state = weak.lock()) state->wake();
         });
       }
     } catch (...) {
@@ -237,11 +238,12 @@ void Executor::State::fail(std::exception_ptr thrown) {
   *ready_in = Nanoseconds::max();
   *skipped_busy = false;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const std::size_t index = (next + i) % entries.size();
+    const std::size_t from_next = next + i;  // next is at most the number of entries
+    const std::size_t index = from_next < entries.size() ? from_next : from_next - entries.size();
     const auto& executable = entries[index].executable;
     if (!executable->ready()) {
       *ready_in = std::min(*ready_in, executable->ready_in());
-    } else if (executable->group()->enter(shared_from_this())) {
+    } else if (executable->group()->enter(self)) {
       next = index + 1;
       return executable;
     } else {
@@ -257,7 +259,7 @@ void Executor::State::mute_busy() {
   muted = false;
   for (Entry& entry : entries) {
     if (!entry.executable->reader()) continue;
-    const bool busy = !entry.executable->group()->free_or_wait(shared_from_this());
+    const bool busy = !entry.executable->group()->free_or_wait(self);
     muted = muted || busy;
     if (busy == !entry.waited) continue;
     if (busy)
@@ -315,6 +317,7 @@ void Executor::State::mute_busy() {
 Executor::Executor(unsigned threads) : state_(os::make_hot_shared<State>()) {
   if (threads == 0) throw Exception({Errc::invalid_argument, "an executor needs at least one thread; got 0"});
   state_->threads = threads;
+  state_->self = state_;
   std::lock_guard<std::mutex> lock(living_executors().mutex);
   living_executors().all.push_back(this);
 }

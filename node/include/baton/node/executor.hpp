@@ -46,11 +46,11 @@ class CallbackGroup {
  private:
   friend class Executor;
   /// May a callback run? If not, leave() will wake `waiter`. Always true for a reentrant group.
-  bool free_or_wait(const std::shared_ptr<detail::Wakeable>& waiter);
+  bool free_or_wait(const std::weak_ptr<detail::Wakeable>& waiter);
   /// The same, and the caller then runs a callback: leave() must follow.
-  bool enter(const std::shared_ptr<detail::Wakeable>& waiter);
+  bool enter(const std::weak_ptr<detail::Wakeable>& waiter);
   void leave();
-  bool free_or_wait_locked(const std::shared_ptr<detail::Wakeable>& waiter);
+  bool free_or_wait_locked(const std::weak_ptr<detail::Wakeable>& waiter);
 
   const Kind kind_;
   os::PiMutex mutex_;  // innermost

@@ -26,6 +26,7 @@ FIELD_CRITERIA = {
     "field-fill": "with fill",
     "field-cpu": "CPU, 1 MB and above",
     "field-p99": "p99",
+    "field-spin": "hand-over to a poll",
 }
 OWN = "baton"
 IN_README = {  # peer: line colour of the picture, or None: in the table only

@@ -83,11 +83,11 @@ def _own(criterion: dict) -> tuple[Peer, str] | None:
 
 
 def _others(criterion: dict) -> list[tuple[Peer, str]]:
-    return [
-        (peer, variant)
-        for peer, variant in peers.choose(criterion.get("peers", ["all"]))
-        if peer.id not in criterion.get("without", [])
-    ]
+    """Those that are built here; judge() names the rest."""
+    names = [name for name in criterion.get("peers", ["all"]) if name == "all" or _find(name)]
+    if not names:
+        return []
+    return [(peer, variant) for peer, variant in peers.choose(names) if peer.id not in criterion.get("without", [])]
 
 
 def plan(criteria: list[dict], rounds: int, profile: str) -> list[session.Job]:
@@ -96,7 +96,7 @@ def plan(criteria: list[dict], rounds: int, profile: str) -> list[session.Job]:
     for round in range(rounds):
         for c in criteria:
             if c["kind"] == "peers":
-                everybody = [*filter(None, [_own(c)]), *_others(c)] if "own" in c else _others(c)
+                everybody = [*filter(None, [_own(c)]), *_others(c)] if "peers" in c else _others(c)
                 for job in session.schedule(c["experiment"], EXPERIMENTS[c["experiment"]].cells(profile), everybody, 1):
                     job = replace(job, round=round)
                     if job.peer.id != "bare":
@@ -184,6 +184,9 @@ def _judge_peers(c: dict, measured: Measured, profile: str) -> list[Row]:
     own = _own(c)
     if own is None:
         return [Row(c["id"], c["source"], None, "", "", None, f"peer {c['own']} is not built here: make peers")]
+    for name in c.get("peers", []):
+        if name != "all" and _find(name) is None:
+            rows.append(Row(c["id"], c["source"], None, "", "", None, f"peer {name} is not built here: make peers"))
     for cell in EXPERIMENTS[c["experiment"]].cells(profile):
         if cell.bytes < c.get("smallest", 0):
             continue

@@ -162,16 +162,17 @@ bool accept_size(const AcceptOptions& options) {
   const bool first = verdict("size: asleep, 16 MB / 64 B", asleep.ratio, "x", 1.1, detail(asleep, "16 MB", "64 B"));
   const Compared spinning = compare(options, Kind::kBigMessage, Kind::kSmallMessage, true);
   const bool second =
-      verdict("size: spinning, 16 MB - 64 B", spinning.difference_us, " us", 0.5, detail(spinning, "16 MB", "64 B"));
+      verdict("size: spinning, 16 MB - 64 B", spinning.difference_us, " us", 0.3, detail(spinning, "16 MB", "64 B"));
   return first && second;
 }
 
 bool accept_wake(const AcceptOptions& options) {
   const Compared asleep = compare(options, Kind::kSmallMessage, Kind::kBare, false);
-  const bool first =
-      verdict("wake: asleep, message / bare futex wake", asleep.ratio, "x", 1.3, detail(asleep, "message", "futex"));
+  // Where the scheduler places both ends, they may share a CPU: then what the publisher does after its wake counts, too.
+  const bool first = verdict("wake: asleep, message / bare futex wake", asleep.ratio, "x", options.together ? 1.3 : 1.1,
+                             detail(asleep, "message", "futex"));
   const Compared spinning = compare(options, Kind::kSmallMessage, Kind::kBare, true);
-  const bool second = verdict("wake: spinning, message - bare cache line", spinning.difference_us, " us", 1.0,
+  const bool second = verdict("wake: spinning, message - bare cache line", spinning.difference_us, " us", 0.4,
                               detail(spinning, "message", "cache line"));
   return first && second;
 }

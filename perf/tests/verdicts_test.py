@@ -35,6 +35,25 @@ def test_another_side_than_baton_may_be_the_one_that_has_to_pass(two_peers):
     assert [row.passed for row in rows] == [None] and "absent is not built" in rows[0].detail
 
 
+def test_a_peer_that_is_not_built_is_named_and_the_others_are_compared(two_peers):
+    rows = verdicts_of(field_runs(10, 100), peers=["slow", "absent:poll"])
+    missing = [row for row in rows if row.passed is None]
+    assert [row.detail for row in missing] == ["peer absent:poll is not built here: make peers"]
+    assert len(rows) > 1 and all(row.passed for row in rows if row not in missing)
+
+
+def test_named_peers_are_measured_beside_baton(two_peers):
+    criterion = {
+        "id": "some",
+        "kind": "peers",
+        "experiment": "spin",
+        "peers": ["slow"],
+        "metric": "hand_over",
+        "bar": 1,
+    }
+    assert {job.name() for job in accept.plan([criterion], 1, "quick")} == {"baton", "slow"}
+
+
 def test_what_was_not_measured_does_not_pass(two_peers):
     runs = [run for run in field_runs(10, 100) if run["peer"] == "baton"]
     rows = verdicts_of(runs)

@@ -91,7 +91,7 @@ def test_a_median_is_that_of_the_rounds_and_a_run_without_result_is_a_dash(summa
 
 def test_the_field_counts_each_criterion_and_names_the_worst_cell(summary):
     assert make_results.block("field", summary).splitlines()[2] == (
-        "| zeromq | 1 pass, 1 fail | - | - | 1 not measured | 1.2 [1.08, 1.32] at 16 MB 1-1 |"
+        "| zeromq | 1 pass, 1 fail | - | - | 1 not measured | - | 1.2 [1.08, 1.32] at 16 MB 1-1 |"
     )
 
 

@@ -6,6 +6,8 @@
 #include <linux/memfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +15,7 @@
 
 #include "baton/memory/arena.hpp"
 #include "baton/memory/pool.hpp"
+#include "baton/os/real_time.hpp"
 #include "baton/os/shared_memory.hpp"
 #include "baton/os/sparse_memory.hpp"
 
@@ -224,6 +227,66 @@ TEST(ForeignSegment, EveryMessageOfAnHonestPublisherIsBackedWhateverItsShape) {
     ASSERT_TRUE(taken.ok()) << i << ", " << bytes << " bytes: " << taken.error().message;
     pool->release(chunk.handle);
   }
+}
+
+TEST(ForeignSegment, AMessageThatIsKnownIsJudgedAsByChunkWhateverThePublisherSays) {
+  Announced announced;
+  auto pool = pool_with_segment(&announced);
+  Chunk chunk = *pool->loan_growing(16);
+  content_allocate(chunk.message(), 100'000, 64);
+  pool->publish(chunk);
+  auto segment = *ForeignSegment::map(announced.fd, announced.size);
+  const std::uint64_t at = handle_offset(chunk.handle);
+  std::uint32_t size = 0, known_size = 0;
+  EXPECT_EQ(segment->known_chunk(at, &known_size), nullptr) << "nobody has asked the kernel";
+  ASSERT_TRUE(segment->chunk(at, &size).ok());
+  ASSERT_NE(segment->known_chunk(at, &known_size), nullptr);
+  EXPECT_EQ(known_size, size);
+  std::uint32_t known = 0, random = 7;
+  const auto next = [&] { return (random = random * 1'664'525 + 1'013'904'223) >> 8; };
+  const ChunkHeader honest = *chunk.header;
+  for (int round = 0; round < 100'000; ++round) {
+    *chunk.header = honest;
+    const std::uint32_t lie = next() % 8;
+    if (lie == 0) chunk.header->magic ^= 1U << next() % 32;
+    if (lie == 1) chunk.header->version = static_cast<std::uint16_t>(next());
+    // Up to the end of what is backed and beyond, by single bytes and by bits.
+    if (lie == 2) chunk.header->size_bytes = next() % 400'000;
+    if (lie == 3) chunk.header->size_bytes ^= 1U << next() % 32;
+    std::uint64_t offset = at;
+    if (lie == 4) offset += next() % 8192;
+    if (lie == 5) offset ^= std::uint64_t{1} << next() % 48;
+    if (lie == 6) offset = (std::uint64_t{next()} << 24 | next()) & ((std::uint64_t{1} << 48) - 1);
+    const ChunkHeader* const found = segment->known_chunk(offset, &known_size);
+    if (found == nullptr) continue;
+    ++known;
+    const auto checked = segment->chunk(offset, &size);
+    ASSERT_TRUE(checked.ok()) << offset << ": " << checked.error().message;
+    ASSERT_EQ(found, *checked);
+    ASSERT_EQ(known_size, size);
+  }
+  EXPECT_GT(known, 10'000U);
+  *chunk.header = honest;
+}
+
+TEST(ForeignSegment, InAProcessWithLockedMemoryWhatWasBackedIsKnownAtOnce) {
+  // A child, since locked memory stays locked.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (!os::lock_memory().ok()) ::_exit(3);
+    Announced announced;
+    auto pool = pool_with_segment(&announced);
+    const Chunk chunk = *pool->loan_sized(10'000, 64);
+    pool->publish(chunk);
+    auto segment = *ForeignSegment::map(announced.fd, announced.size);
+    std::uint32_t size = 0;
+    ::_exit(segment->known_chunk(handle_offset(chunk.handle), &size) != nullptr ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status)) << status;
+  if (WEXITSTATUS(status) == 3) GTEST_SKIP() << "this process may not lock its memory (RLIMIT_MEMLOCK)";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(ForeignSegment, OnePeersSegmentsTakeItsShareOfTheWindowOnly) {

@@ -172,6 +172,14 @@ class Validator {
   return {};
 }
 
+namespace {
+
+[[gnu::hot, gnu::noinline]] bool is_message(const Type& type, const std::byte* message, std::uint32_t size_bytes) {
+  return validate(type, message, size_bytes).ok();
+}
+
+}  // namespace
+
 Validation::Validation(const Type& type) : skeleton_bytes_(type.size), flat_(add(type, 0, 1)), type_(type) {
   cells_.shrink_to_fit();
 }
@@ -207,9 +215,7 @@ bool Validation::add(const Type& type, std::uint32_t at, int depth) {
 
 /// The same conditions as those of Validator. Each word is fetched once.
 [[gnu::hot]] inline bool Validation::is_valid(const std::byte* message, std::uint32_t size_bytes) const {
-  if (!flat_ || reinterpret_cast<std::uintptr_t>(message) % 8 != 0) {
-    return out_of_line([&] { return validate(type_, message, size_bytes).ok(); });
-  }
+  if (!flat_ || reinterpret_cast<std::uintptr_t>(message) % 8 != 0) return is_message(type_, message, size_bytes);
   if (size_bytes < skeleton_bytes_) return false;
   std::uint64_t left = size_bytes - skeleton_bytes_;
   for (const Cell& cell : cells_) {

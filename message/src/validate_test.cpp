@@ -152,6 +152,11 @@ TEST_P(Vectors, AreAcceptedOrRefusedAsTheySay) {
   const Result<void> result = validate(*vector.type, exact.data, exact.size);
   const Result<void> prepared = Validation(*vector.type)(exact.data, exact.size);
   EXPECT_EQ(prepared.ok(), result.ok());
+  const Validation validation(*vector.type);
+  EXPECT_EQ(Validation::check(&validation, exact.data, exact.size, nullptr), result.ok());
+  Error why{};
+  EXPECT_EQ(Validation::check(&validation, exact.data, exact.size, &why), result.ok());
+  EXPECT_EQ(why.message, result ? "" : result.error().message);
   if (!result) EXPECT_EQ(prepared.error().message, result.error().message);
   if (vector.expect == "valid") {
     EXPECT_TRUE(result.ok()) << result.error().message;
@@ -189,6 +194,9 @@ TEST_P(Vectors, AreJudgedTheSameByThePreparedValidationWhateverIsDamaged) {
     const Exact exact(bytes);
     const Result<void> result = validate(*vector.type, exact.data, exact.size);
     ASSERT_EQ(prepared(exact.data, exact.size).ok(), result.ok()) << (result ? "" : result.error().message);
+    // A reader ends the connection for this answer alone.
+    ASSERT_EQ(Validation::check(&prepared, exact.data, exact.size, nullptr), result.ok())
+        << (result ? "" : result.error().message);
     refused += !result.ok();
   }
   if (vector.bytes.size() > 8) EXPECT_GT(refused, 100U);
@@ -212,6 +220,8 @@ TEST(Validate, RefusesAMessageThatIsNotAligned) {
   alignas(8) std::byte bytes[64] = {};
   EXPECT_EQ(validate(type_of<Image>(), bytes + 4, 24).error().code, Errc::invalid_argument);
   EXPECT_EQ(Validation(type_of<Image>())(bytes + 4, 24).error().code, Errc::invalid_argument);
+  const Validation validation(type_of<Image>());
+  EXPECT_FALSE(Validation::check(&validation, bytes + 4, 24, nullptr));
 }
 
 TEST(Validate, AcceptsEveryCopyOfARandomMessageInExactlyItsSize) {

@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <chrono>
+#include <atomic>
+#include <fstream>
+#include <iterator>
 #include <memory>
+#include <string>
 #include <thread>
 
 using namespace baton::os;
@@ -21,6 +24,14 @@ void wake_once(const Word* word, FutexScope scope) {
   while (futex_wake(word, 1, scope) == 0) std::this_thread::yield();
 }
 
+/// As the kernel says (proc(5), stat).
+bool sleeps(pid_t thread) {
+  std::ifstream stat("/proc/self/task/" + std::to_string(thread) + "/stat");
+  const std::string text{std::istreambuf_iterator<char>(stat), {}};
+  const std::size_t name = text.rfind(") ");
+  return name != std::string::npos && text[name + 2] == 'S';
+}
+
 TEST(Futex, AWordOfThisProcessMayLieInPrivateMemory) {
   const auto word = std::make_unique<Word>(0);
   std::thread sleeper([&] { EXPECT_TRUE(futex_wait_counted({word.get(), 0, FutexScope::kProcess}, INT64_MAX)); });
@@ -31,7 +42,12 @@ TEST(Futex, AWordOfThisProcessMayLieInPrivateMemory) {
 TEST(Futex, AForkedChildDoesNotTakeTheWordOfItsParentsThreads) {
   // The page becomes a copy on write while a thread sleeps on a word in it: that thread must be woken all the same.
   const auto word = std::make_unique<Word>(0);
-  std::thread sleeper([&] { EXPECT_TRUE(futex_wait_counted({word.get(), 0, FutexScope::kProcess}, INT64_MAX)); });
+  std::atomic<pid_t> sleeping{0};
+  std::thread sleeper([&] {
+    sleeping.store(static_cast<pid_t>(::gettid()), std::memory_order_release);
+    EXPECT_TRUE(futex_wait_counted({word.get(), 0, FutexScope::kProcess}, INT64_MAX));
+  });
+  while (!sleeps(sleeping.load(std::memory_order_acquire))) std::this_thread::yield();
   int end[2];
   ASSERT_EQ(::pipe(end), 0);
   const pid_t child = ::fork();

@@ -96,7 +96,7 @@ def plan(criteria: list[dict], rounds: int, profile: str) -> list[session.Job]:
     for round in range(rounds):
         for c in criteria:
             if c["kind"] == "peers":
-                everybody = [*filter(None, [_own(c)]), *_others(c)] if "peers" in c else _others(c)
+                everybody = [*filter(None, [_own(c)]), *_others(c)] if "own" in c or "peers" in c else _others(c)
                 for job in session.schedule(c["experiment"], EXPERIMENTS[c["experiment"]].cells(profile), everybody, 1):
                     job = replace(job, round=round)
                     if job.peer.id != "bare":
@@ -183,7 +183,7 @@ def _judge_peers(c: dict, measured: Measured, profile: str) -> list[Row]:
     rows = []
     own = _own(c)
     if own is None:
-        return [Row(c["id"], c["source"], None, "", "", None, f"peer {c['own']} is not built here: make peers")]
+        return [Row(c["id"], c["source"], None, "", "", None, f"peer {c.get('own', 'baton')} is not built here: make peers")]
     for name in c.get("peers", []):
         if name != "all" and _find(name) is None:
             rows.append(Row(c["id"], c["source"], None, "", "", None, f"peer {name} is not built here: make peers"))

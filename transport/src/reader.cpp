@@ -234,8 +234,9 @@ void Reader::Impl::drop_useless() noexcept {
 }
 
 /// True if take() drops the message; else `out` gets the time at which its lifespan ends.
-[[gnu::noinline]] bool Reader::Impl::expired(const ReaderConnection& connection, const memory::QueuedMessage& message,
-                                             Result<TakenSample>* out) const noexcept {
+[[gnu::hot, gnu::noinline]] bool Reader::Impl::expired(const ReaderConnection& connection,
+                                                       const memory::QueuedMessage& message,
+                                                       Result<TakenSample>* out) const noexcept {
   if (!options_.take_expired && os::monotonic_ns() - message.source_monotonic_ns > connection.lifespan_ns) return true;
   if (connection.lifespan_ns < kEndless.count())
     (*out)->expires_ns_ = message.source_monotonic_ns + connection.lifespan_ns;
@@ -334,9 +335,10 @@ SegmentUse* Reader::Impl::map_or_copy(ReaderConnection& connection, SegmentUse& 
     return nullptr;
   }
   if (!copy) {
+    // Before it is given back: take() gives it back, too, if there is no memory for the text.
+    *out = Error{copy.error().code, "subscription to '" + options_.topic + "' lost a message: " + copy.error().message};
     discard(connection, message);
     notify(Event::kMessageLost);
-    *out = Error{copy.error().code, "subscription to '" + options_.topic + "' lost a message: " + copy.error().message};
     return nullptr;
   }
   ++statuses_.copied_total;

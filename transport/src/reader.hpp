@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A subscription: its connections, one per matched publisher, merged by source time.
-// Thread rules: everything below mutex_ belongs to that process-private mutex; look_again() may be called with or
-// without it. Lock order: Participant::Impl::mutex_ before Reader::Impl::mutex_ before wake_mutex_ before the hub's
+// Thread rules: what is not const belongs to mutex_, a process-private mutex, but for wait_set_ and wake_ (see there); look_again() may be
+// called with or without it. Lock order: Participant::Impl::mutex_ before Reader::Impl::mutex_ before wake_mutex_ before the hub's
 // locks.
 // Invariants: (1) a message is delivered at most once, and the messages of one publisher in the order of their sequence
 // numbers; (2) an orphaned connection stays until its last unread message is taken or evicted by newer messages; (3)

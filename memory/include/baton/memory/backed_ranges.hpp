@@ -45,10 +45,11 @@ class BackedRanges {
 
   /// Open addressing, at most half full. Before the words lies what only remember() uses. Replaced tables are not freed, because other
   /// threads may still read them.
-  struct Head {
+  struct alignas(16) Head {
     std::uintptr_t older;
     std::size_t used;
   };
+  static_assert(sizeof(Head) % 16 == 0 && __STDCPP_DEFAULT_NEW_ALIGNMENT__ >= 16);
   using Word = std::atomic<std::uint64_t>;
 
   // A table is named by the address of its words, which is a multiple of 16, plus its logarithmic size less kFirstBits: one word, so that

@@ -9,6 +9,7 @@
 //     allocation.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -154,7 +155,9 @@ class ForeignSegment : public os::Hot {
   const ChunkHeader* known_chunk(std::uint64_t offset, std::uint32_t* size_bytes) const noexcept {
     const std::uint64_t page = offset >> page_shift_;
     const std::uint64_t from = page << page_shift_;
-    const std::uint64_t room = std::min(std::uint64_t{backed_.known(page)} << page_shift_, size_ - from);
+    std::uint64_t known = backed_.known(page);
+    if (known == 0) known = locked_from(page);
+    const std::uint64_t room = std::min(known << page_shift_, size_ - from);
     const std::uint64_t end = offset - from + sizeof(ChunkHeader);
     if (offset % 64 != 0 || end > room) return nullptr;
     const auto* const header = reinterpret_cast<const ChunkHeader*>(base() + offset);
@@ -191,6 +194,7 @@ class ForeignSegment : public os::Hot {
   void publish(std::byte* base, std::size_t bytes);
   void release() noexcept;
   Result<std::byte*> allocate_shared(std::size_t bytes) const;
+  std::uint64_t locked_from(std::uint64_t page) const noexcept;
   Result<bool> look_up(std::uint64_t page, std::uint32_t count) const;
   std::atomic<const std::byte*> base_{nullptr};  // set once; null: not mapped
   std::uint64_t size_ = 0;

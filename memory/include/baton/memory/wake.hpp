@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wake-ups between processes: none is lost, and none costs a system call while all processes are awake.
 //
-// Words (u32 each, in a cache line of their own, always reached through a shared mapping):
+// Words (u32 each; those of other processes in a cache line of their own, always reached through a shared mapping):
 //   * event: one per publisher, in its own memory; incremented once per publish. Waiters sleep on it (futex). Wraps
 //     freely.
-//   * local: one per wait set, same rules, notified by threads of its own process (hang-up, attach, guard conditions).
+//   * local: one per wait set, same rules, notified by threads of its own process (hang-up, attach, guard conditions): so it may lie in
+//     ordinary memory, and so may its sleeping word.
 //   * sleeping: one per connection (and one per local word); only the waiter writes it; values: Sleeping below. Any
 //     other value is the waiter's own mistake and counts as awake.
 //

@@ -12,12 +12,16 @@
 #include <string>
 
 #include "baton/os/fork_listener.hpp"
+#include "baton/os/hot_memory.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "parse_size.hpp"
+#include "window_table.hpp"
 
 namespace baton::memory {
 
 WindowRange g_window_range{0, 0};
+BATON_HOT_BSS WindowRange g_own_window_range{0, 0};
+BATON_HOT_BSS WindowTable g_window_table{};
 
 namespace {
 
@@ -41,9 +45,6 @@ struct State {
 };
 
 State* g_state = nullptr;  // set once, by instance()
-// What find() needs of it, beside it: the state itself lies on a page that no message needs otherwise.
-std::atomic<const SegmentRecord*>* g_table = nullptr;
-unsigned g_granule_shift = 0;
 
 // Guards the making of the window and free_ranges. Held during a fork, so that the child finds both consistent and
 // unlocked.
@@ -113,9 +114,9 @@ Result<Window*> Window::instance() {
   if (!window) {
     auto state = std::make_unique<State>();
     if (Result<void> reserved = reserve(*state); !reserved.ok()) return reserved.error();
-    g_table = state->table;
-    g_granule_shift = state->granule_shift;
     g_window_range = {reinterpret_cast<std::uintptr_t>(state->base), state->size};
+    g_own_window_range = g_window_range;
+    g_window_table = {state->table, state->granule_shift};
     g_state = state.release();
     window = new Window();
   }
@@ -183,11 +184,7 @@ void Window::free(std::byte* base, std::size_t bytes) noexcept {
   s.free_ranges.insert(std::move(range));
 }
 
-[[gnu::hot]] const SegmentRecord* Window::find(const void* p) noexcept {
-  if (!in_window(p)) return nullptr;
-  const std::size_t index = (reinterpret_cast<std::uintptr_t>(p) - g_window_range.base) >> g_granule_shift;
-  return g_table[index].load(std::memory_order_acquire);  // pairs with the release in publish()
-}
+[[gnu::hot]] const SegmentRecord* Window::find(const void* p) noexcept { return find_segment(p); }
 
 std::size_t Window::size() const noexcept { return g_state->size; }
 std::size_t Window::granule() const noexcept { return std::size_t{1} << g_state->granule_shift; }

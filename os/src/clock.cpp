@@ -5,13 +5,15 @@
 
 #include <atomic>
 
+#include "baton/os/hot_memory.hpp"
+
 namespace baton::os {
 namespace {
 
 using Reading = int (*)(clockid_t, timespec*);
 
 // relaxed: a pointer to code that was there before this library, with no data behind it. Null while libraries are being loaded.
-std::atomic<Reading> g_vdso{nullptr};
+BATON_HOT_BSS std::atomic<Reading> g_vdso{nullptr};
 
 /// The function `name` of a library that is loaded; null if there is none.
 Reading function_of(const char* library, const char* name) {

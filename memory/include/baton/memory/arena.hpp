@@ -20,10 +20,19 @@ struct WindowRange {
   std::uintptr_t size;
 };
 extern WindowRange g_window_range;  // written once, before the first segment exists; read-only afterwards
+#ifdef BATON_IN_LIBRARY
+/// The same for code of the library, as g_own_fork_generation in os/fork.hpp.
+[[gnu::visibility("hidden")]] extern WindowRange g_own_window_range;
+#endif
 
 /// True if `p` lies in the window: the one compare that tells a chunk object from an ordinary one.
 inline bool in_window(const void* p) noexcept {
-  return reinterpret_cast<std::uintptr_t>(p) - g_window_range.base < g_window_range.size;
+#ifdef BATON_IN_LIBRARY
+  const WindowRange& range = g_own_window_range;
+#else
+  const WindowRange& range = g_window_range;
+#endif
+  return reinterpret_cast<std::uintptr_t>(p) - range.base < range.size;
 }
 
 /// Content blocks of the loan that contains `owner` (an address inside its chunk: the vector itself). All these

@@ -12,10 +12,20 @@ namespace baton::os {
 
 namespace detail {
 extern std::atomic<std::uint32_t> g_fork_generation;
-}
+#ifdef BATON_IN_LIBRARY
+/// The same number for code of the library, which would find the exported one through a table on another page.
+[[gnu::visibility("hidden")]] extern std::atomic<std::uint32_t> g_own_fork_generation;
+#endif
+}  // namespace detail
 
 /// Relaxed: only the child's first thread writes the counter, before any other thread exists.
-inline std::uint32_t fork_generation() noexcept { return detail::g_fork_generation.load(std::memory_order_relaxed); }
+inline std::uint32_t fork_generation() noexcept {
+#ifdef BATON_IN_LIBRARY
+  return detail::g_own_fork_generation.load(std::memory_order_relaxed);
+#else
+  return detail::g_fork_generation.load(std::memory_order_relaxed);
+#endif
+}
 
 /// The one T of this process. It is made at the first call and never destroyed, since threads may use it while static
 /// objects end. A forked child begins with a new T, because a mutex in the parent's T may be locked for ever in the

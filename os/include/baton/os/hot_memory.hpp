@@ -14,6 +14,9 @@
 #include <utility>
 #include <vector>
 
+/// For a variable that every message reads and that is zero at first: cmake/hot_path.ld lays these side by side.
+#define BATON_HOT_BSS [[gnu::section(".bss.baton_hot")]]
+
 namespace baton::os {
 
 /// `bytes` aligned to 16, from 64 bytes on to 64. Throws std::bad_alloc. More than a page comes from operator new.

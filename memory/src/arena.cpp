@@ -7,30 +7,43 @@
 #include "baton/os/fork.hpp"
 #include "parse_size.hpp"
 #include "pool_segment.hpp"
+#include "window_table.hpp"
 
 namespace baton::memory {
 namespace {
 
-// The loan that `owner` lies in; throws if `owner` lies in no loan of this process.
-[[gnu::hot]] Slot& loan_of(const void* owner) {
-  const SegmentRecord* record = Window::find(owner);
-  if (!record || !record->own)
-    throw Exception({Errc::invalid_argument, "a received message is read-only; copy it to change it"});
+// The loan that `owner` lies in; null if `owner` lies in no loan of this process.
+[[gnu::always_inline]] inline Slot* find_loan(const void* owner) noexcept {
+  const SegmentRecord* record = find_segment(owner);
+  if (!record || !record->own) return nullptr;
   PoolSegment& segment = *record->own;
-  if (segment.generation != os::fork_generation())
-    throw Exception(
-        {Errc::forked, "this loan belongs to the parent of this forked process; make a new Node in the child"});
+  if (segment.generation != os::fork_generation()) return nullptr;
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(owner) - segment.base());
   Slot* slot = segment.find_slot(offset);
-  if (!slot || slot->state != Slot::State::kLoaned)
+  return slot && slot->state == Slot::State::kLoaned ? slot : nullptr;
+}
+
+[[noreturn, gnu::cold]] void throw_no_loan(const void* owner) {
+  const SegmentRecord* record = find_segment(owner);
+  if (!record || !record->own)
+    throw Exception({Errc::invalid_argument, "a received message is read-only; copy it to change it"});
+  if (record->own->generation != os::fork_generation())
     throw Exception(
-        {Errc::invalid_argument, "this message was published or given back; a loan ends with its publication"});
+        {Errc::forked, "this loan belongs to the parent of this forked process; make a new Node in the child"});
+  throw Exception(
+      {Errc::invalid_argument, "this message was published or given back; a loan ends with its publication"});
+}
+
+// The same; throws if there is none.
+[[gnu::always_inline]] inline Slot& loan_of(const void* owner) {
+  Slot* slot = find_loan(owner);
+  if (!slot) throw_no_loan(owner);
   return *slot;
 }
 
 // Message bytes that the slot can hold; offsets have 32 bits.
 [[gnu::hot]] std::uint32_t limit_of(const Slot& slot) noexcept {
-  return static_cast<std::uint32_t>(std::min(slot.bytes - sizeof(ChunkHeader), kMaxMessageBytes));
+  return static_cast<std::uint32_t>(std::min(slot.bytes() - sizeof(ChunkHeader), kMaxMessageBytes));
 }
 
 [[noreturn]] void throw_too_large(const Slot& slot, std::size_t wanted) {
@@ -40,13 +53,27 @@ namespace {
                                                 "; raise max_message_bytes (at most 2 GiB)"});
 }
 
-// Backs the message's first `bytes`; throws if memory is short.
-[[gnu::hot]] void back(Slot& slot, std::size_t bytes) {
-  const Result<void> backed = slot.segment->back(slot, sizeof(ChunkHeader) + bytes);
+[[gnu::noinline]] void back_more(Slot& slot, std::size_t bytes) {
+  const Result<void> backed = slot.segment->back_more(slot, sizeof(ChunkHeader) + bytes);
   if (backed.ok()) return;
   slot.segment->budget->missed.store(sizeof(ChunkHeader) + bytes, std::memory_order_relaxed);
   throw Exception(
       {backed.error().code, "while growing a message to " + format_size(bytes) + ": " + backed.error().message});
+}
+
+// Backs the message's first `bytes`; throws if memory is short.
+[[gnu::hot]] inline void back(Slot& slot, std::size_t bytes) {
+  if (sizeof(ChunkHeader) + bytes > slot.backed) back_more(slot, bytes);
+}
+
+// For a block that was allocated: when memory is short, it is not.
+[[gnu::noinline]] void back_or_cancel(Slot& slot, std::uint32_t offset, std::size_t bytes) {
+  try {
+    back_more(slot, offset + bytes);
+  } catch (...) {
+    slot.book->cancel(offset);
+    throw;
+  }
 }
 
 [[gnu::hot]] std::uint32_t offset_in(const Slot& slot, const void* content) noexcept {
@@ -63,12 +90,7 @@ namespace {
   const auto offset =
       slot.book->allocate(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment), limit);
   if (!offset) throw_too_large(slot, bytes);
-  try {
-    back(slot, *offset + bytes);
-  } catch (...) {
-    slot.book->cancel(*offset);
-    throw;
-  }
+  if (sizeof(ChunkHeader) + *offset + bytes > slot.backed) back_or_cancel(slot, *offset, bytes);
   return slot.message() + *offset;
 }
 
@@ -87,10 +109,8 @@ namespace {
 }
 
 [[gnu::hot]] bool content_free(const void* owner, void* content) noexcept {
-  const SegmentRecord* record = Window::find(owner);
-  if (!record || !record->own || record->own->generation != os::fork_generation()) return false;
-  Slot* slot = record->own->find_slot(static_cast<std::uint64_t>(static_cast<const std::byte*>(owner) - record->base));
-  if (!slot || slot->state != Slot::State::kLoaned) return false;
+  Slot* slot = find_loan(owner);
+  if (!slot) return false;
   slot->book->free(offset_in(*slot, content));
   return true;
 }

@@ -10,18 +10,7 @@ namespace {
 constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kMostLookedAt = 512;  // entries per search for a hole, so that no message is quadratic to build
 
-constexpr std::uint64_t align_up(std::uint64_t value, std::uint32_t alignment) noexcept {
-  return (value + alignment - 1) & ~std::uint64_t{alignment - 1};
-}
-
 }  // namespace
-
-[[gnu::hot]] void ContentBook::reset(std::uint32_t first) noexcept {
-  entries_.clear();
-  dead_ = first_dead_ = 0;
-  largest_ = 0;
-  first_ = end_ = first;
-}
 
 [[gnu::hot]] ContentBook::Iterator ContentBook::find(std::uint32_t offset) const noexcept {
   // The newest block is looked up most: a vector that grows at the end.
@@ -31,18 +20,6 @@ constexpr std::uint64_t align_up(std::uint64_t value, std::uint32_t alignment) n
   for (; it != entries_.end() && it->offset == offset; ++it)
     if (it->bytes != 0) return it;
   return entries_.end();
-}
-
-[[gnu::hot]] std::optional<std::uint32_t> ContentBook::allocate(std::uint32_t bytes, std::uint32_t alignment,
-                                                                std::uint32_t limit) {
-  if (dead_ > 0 && bytes <= largest_) {
-    if (const auto at = reuse(bytes, alignment)) return at;
-  }
-  const std::uint64_t at = align_up(end_, alignment);
-  if (at + bytes > limit) return std::nullopt;
-  entries_.push_back({static_cast<std::uint32_t>(at), bytes});
-  end_ = static_cast<std::uint32_t>(at + bytes);
-  return static_cast<std::uint32_t>(at);
 }
 
 std::optional<std::uint32_t> ContentBook::reuse(std::uint32_t bytes, std::uint32_t alignment) noexcept {

@@ -18,14 +18,30 @@ namespace baton::memory {
 
 class ContentBook : public os::Hot {
  public:
+  ContentBook* below = nullptr;  ///< in the pool's stack of unused books
+
   /// Offsets count from the message's first byte; contents start at `first` (the skeleton's end). Keeps its capacity.
-  void reset(std::uint32_t first) noexcept;
+  void reset(std::uint32_t first) noexcept {
+    entries_.clear();
+    dead_ = first_dead_ = 0;
+    largest_ = 0;
+    first_ = end_ = first;
+  }
   /// Makes room for `blocks` blocks.
   void reserve(std::size_t blocks) { entries_.reserve(blocks); }
   std::uint32_t end() const noexcept { return end_; }
 
   /// Place for `bytes` > 0: a gap of a freed block if one fits, else behind the last block, at most up to `limit`.
-  std::optional<std::uint32_t> allocate(std::uint32_t bytes, std::uint32_t alignment, std::uint32_t limit);
+  std::optional<std::uint32_t> allocate(std::uint32_t bytes, std::uint32_t alignment, std::uint32_t limit) {
+    if (dead_ > 0 && bytes <= largest_) {
+      if (const auto at = reuse(bytes, alignment)) return at;
+    }
+    const std::uint64_t at = align_up(end_, alignment);
+    if (at + bytes > limit) return std::nullopt;
+    entries_.push_back({static_cast<std::uint32_t>(at), bytes});
+    end_ = static_cast<std::uint32_t>(at + bytes);
+    return static_cast<std::uint32_t>(at);
+  }
   /// Undoes the newest allocate(), which returned `offset`.
   void cancel(std::uint32_t offset) noexcept { free(offset); }
   /// How far the block at `offset` could grow in place, 0 if there is no such block.
@@ -45,6 +61,9 @@ class ContentBook : public os::Hot {
     std::uint32_t offset, bytes;
   };
   using Iterator = os::HotVector<Entry>::const_iterator;
+  static constexpr std::uint64_t align_up(std::uint64_t value, std::uint32_t alignment) noexcept {
+    return (value + alignment - 1) & ~std::uint64_t{alignment - 1};
+  }
   Iterator find(std::uint32_t offset) const noexcept;
   std::optional<std::uint32_t> reuse(std::uint32_t bytes, std::uint32_t alignment) noexcept;
   void drop_doubled_marks() noexcept;

@@ -55,33 +55,34 @@ struct AgeList {
 
 }  // namespace
 
-struct Pool::State : os::Hot {
-  PoolOptions options;
-  Evict evict;
-  std::function<void(std::uint32_t, int, std::uint64_t)> on_segment;
-  std::function<void()> collect;
-  std::function<void(std::uint32_t)> retired;
+struct Pool::State final : Pool {
+  // What every message touches, in two lines: up to `segments`, and from the last of `free` on.
   Budget budget;
-  SegmentShape first;
-  std::byte* reserved = nullptr;  // addresses of the first segment, until that segment exists
-  std::size_t active_slots = 0, active_packed_bytes = 0;
-  std::array<std::size_t, kClasses> class_slots{};      // slots ever carved in active segments
-  std::vector<std::unique_ptr<ContentBook>> all_books;  // as many as there were loans at the same time
-  std::array<os::HotVector<Slot*>, kClasses + 1> free;  // last in, first out; of active segments
-
-  // What every message touches, side by side, behind the list of large slots.
   os::HotVector<std::unique_ptr<PoolSegment>> segments;  // by index; null once retired and unmapped
-  // The segments that loans come from, in the order in which they were made; the others are retired. The first gets its
-  // addresses when the pool is made, so that a full window is an error of create().
-  os::HotVector<PoolSegment*> active;
-  os::HotVector<ContentBook*> books;  // those that no loan uses; last in, first out, so that they are warm
-  std::size_t expected_bytes = 0;     // the largest unsized message so far: the likely size of the next one
+  std::array<Slot*, kClasses + 1> free{};                // last in, first out; of active segments
+  ContentBook* books = nullptr;    // those that no loan uses; last in, first out, so that they are warm
+  std::size_t expected_bytes = 0;  // the largest unsized message so far: the likely size of the next one
   std::size_t loaned = 0;
   AgeList published;
   std::size_t published_slots =
       0;  // not beside `loaned`: two counters in one register take a constant from a page of its own
 
-  ~State() {
+  PoolOptions options;
+  Evict evict;
+  std::function<void(std::uint32_t, int, std::uint64_t)> on_segment;
+  std::function<void()> collect;
+  std::function<void(std::uint32_t)> retired;
+  SegmentShape first;
+  std::byte* reserved = nullptr;  // addresses of the first segment, until that segment exists
+  std::size_t active_slots = 0, active_packed_bytes = 0;
+  std::vector<std::unique_ptr<ContentBook>> all_books;  // as many as there were loans at the same time
+  // The segments that loans come from, in the order in which they were made; the others are retired. The first gets its
+  // addresses when the pool is made, so that a full window is an error of create().
+  os::HotVector<PoolSegment*> active;
+
+  static State& of(Pool& pool) noexcept { return static_cast<State&>(pool); }
+  static const State& of(const Pool& pool) noexcept { return static_cast<const State&>(pool); }
+  ~State() override {
     if (reserved) Window::instance().value()->free(reserved, first.bytes());
   }
   Result<void> ensure_segment() { return active.empty() ? new_segment(first) : Result<void>(); }
@@ -90,15 +91,18 @@ struct Pool::State : os::Hot {
   Result<Slot*> grow(unsigned size_class, std::size_t wanted_bytes);
   bool packed_used_up() const noexcept;
   Slot* slot_of(Handle handle) const noexcept;
+  void push_free(Slot* slot) noexcept { slot->older = std::exchange(free[slot->size_class], slot); }
+  Slot* pop_warm(unsigned size_class, std::size_t wanted_bytes) noexcept;
   Slot* pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept;
   Slot* pop_larger(unsigned size_class, std::size_t wanted_bytes) noexcept;
   Result<Slot*> fresh(unsigned size_class, std::size_t wanted_bytes);
   Slot* fresh_large() noexcept;
   Slot* reclaim(unsigned size_class, std::size_t wanted_bytes);
-  Result<Slot*> find(unsigned size_class, std::size_t wanted_bytes);
+  Result<Slot*> find(unsigned size_class, std::size_t wanted_bytes, std::size_t backed_bytes);
   Result<Slot*> find_elsewhere(unsigned size_class, std::size_t wanted_bytes);
   void add_book();
-  Result<Chunk> start_loan(Slot* slot, std::size_t backed_bytes, std::size_t skeleton_bytes);
+  void return_book(Slot* slot) noexcept;
+  Result<Chunk> start_loan(Slot* slot, std::size_t skeleton_bytes);
   void recycle(Slot* slot) noexcept;
   void drop_if_empty(PoolSegment* segment) noexcept;
   void retire(std::function<void(std::uint32_t)> on_retired);
@@ -146,11 +150,8 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
                        "; set max_message_bytes to what a message needs"};
     if (Result<void> ready = state->ensure_segment(); !ready.ok()) return ready.error();
   }
-  return std::unique_ptr<Pool>(new Pool(std::move(state)));
+  return std::unique_ptr<Pool>(std::move(state));
 }
-
-Pool::Pool(std::unique_ptr<State> state) : state_(std::move(state)) {}
-Pool::~Pool() = default;
 
 /// The shape of the next segment: three times the present number of slots, within the limit, and packed runs within the
 /// memory limit.
@@ -189,16 +190,14 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
   }
   BATON_CRASH_POINT("loan.segment_created");
   PoolSegment* segment = made->get();
-  free[kLargeClass].reserve(active_slots + shape.slots);
   if (options.prefault) {
     // Whole slots, as many as the limit pays for: later loans take these first.
     for (Slot& slot : segment->large) {
-      if (budget.left() < slot.bytes) break;
-      if (Result<void> backed = segment->back(slot, slot.bytes); !backed.ok()) return backed;
+      if (budget.left() < slot.bytes()) break;
+      if (Result<void> backed = segment->back(slot, slot.bytes()); !backed.ok()) return backed;
+      ++segment->large_used;
     }
-    while (segment->large_used < segment->large.size() && segment->large[segment->large_used].backed > 0)
-      free[kLargeClass].push_back(&segment->large[segment->large_used++]);
-    std::reverse(free[kLargeClass].begin(), free[kLargeClass].end());
+    for (std::size_t i = segment->large_used; i-- > 0;) push_free(&segment->large[i]);
   }
   segments.push_back(std::move(*made));
   active.push_back(segment);
@@ -218,16 +217,23 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
 // The warmest free slot that has memory for `wanted_bytes`; else the slot that needs least more, if the budget allows
 // that.
 [[gnu::hot]] Slot* Pool::State::pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept {
-  os::HotVector<Slot*>& list = free[size_class];
-  std::size_t best = list.size();
-  for (std::size_t i = list.size(); i-- > 0;) {
-    if (best == list.size() || list[i]->backed > list[best]->backed) best = i;
-    if (list[i]->backed >= wanted_bytes) break;
+  Slot** best = nullptr;
+  for (Slot** link = &free[size_class]; *link; link = &(*link)->older) {
+    if (!best || (*link)->backed > (*best)->backed) best = link;
+    if ((*link)->backed >= wanted_bytes) break;
   }
-  if (best == list.size()) return nullptr;
-  Slot* slot = list[best];
+  if (!best) return nullptr;
+  Slot* slot = *best;
   if (slot->backed < wanted_bytes && wanted_bytes - slot->backed > budget.left()) return nullptr;
-  list.erase(list.begin() + static_cast<std::ptrdiff_t>(best));
+  *best = slot->older;
+  return slot;
+}
+
+// The ordinary case of pop_free(): the warmest slot of all has memory enough.
+[[gnu::always_inline]] inline Slot* Pool::State::pop_warm(unsigned size_class, std::size_t wanted_bytes) noexcept {
+  Slot* slot = free[size_class];
+  if (!slot || slot->backed < wanted_bytes) return nullptr;
+  free[size_class] = slot->older;
   return slot;
 }
 
@@ -259,9 +265,7 @@ Result<Slot*> Pool::State::fresh(unsigned size_class, std::size_t wanted_bytes) 
     if (!run.ok()) return run.error();
     if (!*run) continue;
     os::HotVector<Slot>& slots = (*run)->slots;
-    class_slots[size_class] += slots.size();
-    free[size_class].reserve(class_slots[size_class]);  // so that giving a slot back never allocates
-    for (std::size_t i = slots.size(); i-- > 1;) free[size_class].push_back(&slots[i]);
+    for (std::size_t i = slots.size(); i-- > 1;) push_free(&slots[i]);
     return &slots[0];
   }
   return static_cast<Slot*>(nullptr);
@@ -301,14 +305,29 @@ Slot* Pool::State::reclaim(unsigned size_class, std::size_t wanted_bytes) {
   return nullptr;
 }
 
-[[gnu::hot]] Result<Slot*> Pool::State::find(unsigned size_class, std::size_t wanted_bytes) {
-  if (Slot* slot = pop_free(size_class, wanted_bytes)) return slot;
+/// When pop_warm() finds none: a slot for `wanted_bytes` of which the first `backed_bytes` have memory.
+[[gnu::hot, gnu::noinline]] Result<Slot*> Pool::State::find(unsigned size_class, std::size_t wanted_bytes,
+                                                            std::size_t backed_bytes) {
+  if (Result<void> ready = ensure_segment(); !ready.ok()) return ready.error();
+  Slot* slot = pop_free(size_class, wanted_bytes);
   // Readers may have released slots without notifying: collect before taking memory that was never touched.
-  if (collect) {
+  if (!slot && collect) {
     collect();
-    if (Slot* slot = pop_free(size_class, wanted_bytes)) return slot;
+    slot = pop_free(size_class, wanted_bytes);
   }
-  return find_elsewhere(size_class, wanted_bytes);
+  if (!slot) {
+    Result<Slot*> found = find_elsewhere(size_class, wanted_bytes);
+    // A full packed area is no shortage while large slots are free.
+    if (!found.ok() && size_class != kLargeClass && packed_used_up())
+      return find(kLargeClass, wanted_bytes, backed_bytes);
+    if (!found.ok()) return found;
+    slot = *found;
+  }
+  if (Result<void> backed = slot->segment->back(*slot, backed_bytes); !backed.ok()) {
+    push_free(slot);
+    return backed.error();
+  }
+  return slot;
 }
 
 /// The rest of find(), when no slot of this class is free.
@@ -331,9 +350,9 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
   }
   if (!slot.ok()) return slot;
   // A slot that must grow beyond the limit: its message may be smaller than the last messages.
-  if (size_class == kLargeClass && !free[size_class].empty()) {
-    Slot* last = free[size_class].back();
-    free[size_class].pop_back();
+  if (size_class == kLargeClass && free[size_class]) {
+    Slot* last = free[size_class];
+    free[size_class] = last->older;
     return last;
   }
   if (size_class == kLargeClass && budget.left() >= os::page_bytes()) {
@@ -353,18 +372,18 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
 void Pool::State::add_book() {
   all_books.push_back(std::make_unique<ContentBook>());
   all_books.back()->reserve(kBookBlocks);
-  books.reserve(all_books.size());  // so that the end of a loan never allocates
-  books.push_back(all_books.back().get());
+  books = all_books.back().get();
 }
 
-[[gnu::hot]] Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t backed_bytes, std::size_t skeleton_bytes) {
-  if (Result<void> backed = slot->segment->back(*slot, backed_bytes); !backed.ok()) {
-    free[slot->size_class].push_back(slot);
-    return backed.error();
-  }
-  if (books.empty()) out_of_line([this] { add_book(); });
-  slot->book = books.back();
-  books.pop_back();
+[[gnu::always_inline]] inline void Pool::State::return_book(Slot* slot) noexcept {
+  slot->book->below = books;
+  books = std::exchange(slot->book, nullptr);
+}
+
+[[gnu::always_inline]] inline Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t skeleton_bytes) {
+  if (!books) out_of_line([this] { add_book(); });
+  slot->book = books;
+  books = books->below;
   slot->state = Slot::State::kLoaned;
   slot->book->reset(static_cast<std::uint32_t>(skeleton_bytes));
   ++loaned;
@@ -376,11 +395,11 @@ void Pool::State::add_book() {
   header->byte_order = kNativeByteOrder;
   header->skeleton_bytes = static_cast<std::uint32_t>(skeleton_bytes);
   BATON_CRASH_POINT("loan.header_written");
-  return Chunk{header, slot->handle(), std::min(slot->bytes - sizeof(ChunkHeader), kMaxMessageBytes)};
+  return Chunk{header, slot->handle(), std::min(slot->bytes() - sizeof(ChunkHeader), kMaxMessageBytes)};
 }
 
 [[gnu::hot]] Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes) {
-  State& s = *state_;
+  State& s = State::of(*this);
   const std::size_t total = message_bytes + sizeof(ChunkHeader);
   if (message_bytes > kMaxMessageBytes ||
       (total > class_bytes(kClasses - 1) && message_bytes > s.options.max_message_bytes))
@@ -389,25 +408,28 @@ void Pool::State::add_book() {
                    "a message of " + std::to_string(message_bytes) + " bytes exceeds max_message_bytes of " +
                        std::to_string(s.options.max_message_bytes) + "; raise it (at most 2 GiB)"};
     });
-  if (Result<void> ready = s.ensure_segment(); !ready.ok()) return ready.error();
   unsigned size_class = 0;
   while (size_class < kLargeClass && class_bytes(size_class) < total) ++size_class;
-  Result<Slot*> slot = s.find(size_class, total);
-  // A full packed area is no shortage while large slots are free.
-  if (!slot.ok() && size_class != kLargeClass && s.packed_used_up()) slot = s.find(kLargeClass, total);
+  if (Slot* warm = s.pop_warm(size_class, total)) return s.start_loan(warm, skeleton_bytes);
+  Result<Slot*> slot = s.find(size_class, total, total);
   if (!slot.ok()) return slot.error();
-  return s.start_loan(*slot, total, skeleton_bytes);
+  return s.start_loan(*slot, skeleton_bytes);
 }
 
 [[gnu::hot]] Result<Chunk> Pool::loan_growing(std::size_t skeleton_bytes) {
-  State& s = *state_;
-  if (Result<void> ready = s.ensure_segment(); !ready.ok()) return ready.error();
+  State& s = State::of(*this);
   const std::size_t needed = skeleton_bytes + sizeof(ChunkHeader);
+  std::size_t guess = s.expected_bytes;
+  if (s.budget.missed.load(std::memory_order_relaxed) != 0)
+    guess = std::max(guess, s.budget.missed.exchange(0, std::memory_order_relaxed));
   // The learned size is a guess: it must not exceed what the pool can ever give.
-  const std::size_t guess = std::max(s.expected_bytes, s.budget.missed.exchange(0, std::memory_order_relaxed));
-  Result<Slot*> slot = s.find(kLargeClass, std::max(needed, std::min(guess, s.budget.limit)));
-  if (!slot.ok()) return slot.error();
-  return s.start_loan(*slot, needed, skeleton_bytes);
+  const std::size_t wanted = std::max(needed, std::min(guess, s.budget.limit));
+  if (Slot* warm = s.pop_warm(kLargeClass, wanted)) return s.start_loan(warm, skeleton_bytes);
+  return out_of_line([&]() -> Result<Chunk> {
+    Result<Slot*> slot = s.find(kLargeClass, wanted, needed);
+    if (!slot.ok()) return slot.error();
+    return s.start_loan(*slot, skeleton_bytes);
+  });
 }
 
 void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
@@ -425,43 +447,44 @@ void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
   if (segment->retired)
     drop_if_empty(segment);
   else
-    free[slot->size_class].push_back(slot);
+    push_free(slot);
 }
 
 [[gnu::hot]] void Pool::abandon(const Chunk& chunk) noexcept {
-  Slot* slot = state_->slot_of(chunk.handle);
+  State& s = State::of(*this);
+  Slot* slot = s.slot_of(chunk.handle);
   if (!slot || slot->state != Slot::State::kLoaned) return;
-  --state_->loaned;
-  state_->books.push_back(std::exchange(slot->book, nullptr));
-  state_->recycle(slot);
+  --s.loaned;
+  s.return_book(slot);
+  s.recycle(slot);
 }
 
-[[gnu::hot]] void Pool::publish(const Chunk& chunk) noexcept {
-  State& s = *state_;
+[[gnu::hot]] void Pool::publish(const Chunk& chunk, std::uint32_t references) noexcept {
+  State& s = State::of(*this);
   Slot* slot = s.slot_of(chunk.handle);
   if (!slot || slot->state != Slot::State::kLoaned) return;
   chunk.header->size_bytes = slot->book->end();
   if (slot->size_class == kLargeClass)
     s.expected_bytes = std::max(s.expected_bytes - s.expected_bytes / 64, slot->book->end() + sizeof(ChunkHeader));
   slot->state = Slot::State::kPublished;
-  slot->references = 1;
-  s.books.push_back(std::exchange(slot->book, nullptr));
+  slot->references = references;
+  s.return_book(slot);
   s.published.append(slot);
   --s.loaned;
   ++s.published_slots;
 }
 
 const ChunkHeader* Pool::header_of(Handle handle) const noexcept {
-  Slot* slot = state_->slot_of(handle);
+  Slot* slot = State::of(*this).slot_of(handle);
   return slot != nullptr ? slot->header() : nullptr;
 }
 
 [[gnu::hot]] void Pool::add_reference(Handle handle) noexcept {
-  if (Slot* slot = state_->slot_of(handle)) ++slot->references;
+  if (Slot* slot = State::of(*this).slot_of(handle)) ++slot->references;
 }
 
 [[gnu::hot]] void Pool::release(Handle handle) noexcept {
-  State& s = *state_;
+  State& s = State::of(*this);
   Slot* slot = s.slot_of(handle);
   if (!slot || slot->state != Slot::State::kPublished || --slot->references > 0) return;
   s.published.remove(slot);
@@ -469,15 +492,16 @@ const ChunkHeader* Pool::header_of(Handle handle) const noexcept {
   s.recycle(slot);
 }
 
-void Pool::set_collect(std::function<void()> collect) { state_->collect = std::move(collect); }
+void Pool::set_collect(std::function<void()> collect) { State::of(*this).collect = std::move(collect); }
 
-void Pool::set_retired(std::function<void(std::uint32_t)> on_retired) { state_->retired = std::move(on_retired); }
+void Pool::set_retired(std::function<void(std::uint32_t)> on_retired) {
+  State::of(*this).retired = std::move(on_retired);
+}
 
 void Pool::State::retire(std::function<void(std::uint32_t)> on_retired) {
   const os::HotVector<PoolSegment*> old = std::exchange(active, {});
   active_slots = active_packed_bytes = 0;
-  for (os::HotVector<Slot*>& list : free) list.clear();
-  class_slots = {};
+  free = {};
   for (PoolSegment* segment : old) {
     segment->retired = true;
     segment->on_retired = on_retired;
@@ -486,13 +510,14 @@ void Pool::State::retire(std::function<void(std::uint32_t)> on_retired) {
 }
 
 void Pool::retire_segment(std::function<void(std::uint32_t)> on_retired) {
-  if (state_->active.empty()) return;
-  state_->expected_bytes = 0;
-  state_->retire(std::move(on_retired));
+  State& s = State::of(*this);
+  if (s.active.empty()) return;
+  s.expected_bytes = 0;
+  s.retire(std::move(on_retired));
 }
 
 Pool::Account Pool::account() const noexcept {
-  const State& s = *state_;
+  const State& s = State::of(*this);
   Account account{};
   account.backed_bytes = s.budget.backed.load(std::memory_order_relaxed);
   account.limit_bytes = s.budget.limit;
@@ -519,7 +544,7 @@ std::uint64_t Pool::capacity(const PoolOptions& options, std::size_t message_byt
 }
 
 void Pool::visit_segments(const std::function<void(std::uint32_t, int, std::uint64_t)>& visit) const {
-  for (const auto& segment : state_->segments)
+  for (const auto& segment : State::of(*this).segments)
     if (segment) visit(segment->index, segment->fd.get(), segment->record.size);
 }
 

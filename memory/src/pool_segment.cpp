@@ -20,11 +20,6 @@ constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
 
 }  // namespace
 
-[[gnu::hot]] ChunkHeader* Slot::header() const noexcept {
-  return reinterpret_cast<ChunkHeader*>(segment->base() + offset);
-}
-[[gnu::hot]] Handle Slot::handle() const noexcept { return Handle{segment->index} << 48 | offset; }
-
 Result<void> Budget::grow(std::size_t bytes) {
   const std::size_t now = backed.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   if (now > limit) {
@@ -49,18 +44,20 @@ Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, co
   segment->index = index;
   segment->budget = budget;
   segment->generation = os::fork_generation();
-  segment->shape = shape;
+  segment->packed_bytes = shape.packed_bytes;
+  segment->slot_bytes = shape.slot_bytes;
+  segment->slots = static_cast<std::uint32_t>(shape.slots);
   segment->run_count = shape.packed_bytes / kRunBytes;
   // calloc: zero pages cost no memory until a run is carved.
   segment->runs = {static_cast<std::atomic<Run*>*>(std::calloc(segment->run_count + 1, sizeof(std::atomic<Run*>))),
                    std::free};
   if (!segment->runs) return Error{Errc::out_of_memory, "no memory for a segment's table"};
   segment->large.resize(shape.slots);
+  segment->first_large = segment->large.data();
   for (std::size_t i = 0; i < segment->large.size(); ++i) {
     Slot& slot = segment->large[i];
     slot.segment = segment.get();
     slot.offset = shape.packed_bytes + i * shape.slot_bytes;
-    slot.bytes = shape.slot_bytes;
     slot.size_class = kLargeClass;
   }
   Result<os::UniqueFd> fd = os::create_sparse("baton-data", shape.bytes(), base);
@@ -83,12 +80,12 @@ PoolSegment::~PoolSegment() {
 }
 
 [[gnu::hot]] Slot* PoolSegment::find_slot(std::uint64_t offset) const noexcept {
-  if (offset < shape.packed_bytes) {
+  if (offset < packed_bytes) {
     Run* run = runs[offset / kRunBytes].load(std::memory_order_acquire);  // pairs with the release in carve_run()
     return run ? &run->slots[offset % kRunBytes / class_bytes(run->size_class)] : nullptr;
   }
-  const std::uint64_t number = (offset - shape.packed_bytes) / shape.slot_bytes;
-  return number < large.size() ? const_cast<Slot*>(&large[number]) : nullptr;
+  const std::uint64_t number = (offset - packed_bytes) / slot_bytes;
+  return number < slots ? first_large + number : nullptr;
 }
 
 Result<Run*> PoolSegment::carve_run(unsigned size_class) {
@@ -106,7 +103,7 @@ Result<Run*> PoolSegment::carve_run(unsigned size_class) {
     Slot& slot = run->slots[i];
     slot.segment = this;
     slot.offset = offset + i * class_bytes(size_class);
-    slot.bytes = slot.backed = class_bytes(size_class);
+    slot.backed = class_bytes(size_class);
     slot.size_class = static_cast<std::uint8_t>(size_class);
   }
   Run* made = run.release();
@@ -118,7 +115,7 @@ Result<void> PoolSegment::back_more(Slot& slot, std::size_t bytes) {
   // Small steps for small messages. Larger steps for large ones, so that push_back does not call the kernel once per
   // page.
   const std::size_t unit = bytes > kRunBytes ? kRunBytes : os::page_bytes();
-  const std::size_t target = std::min(round_up(std::max(bytes, slot.backed + slot.backed / 8), unit), slot.bytes);
+  const std::size_t target = std::min(round_up(std::max(bytes, slot.backed + slot.backed / 8), unit), slot.bytes());
   std::size_t more = target - slot.backed;
   Result<void> allowed = budget->grow(more);
   if (!allowed.ok()) {

@@ -32,20 +32,21 @@ struct Slot {
   enum class State : std::uint8_t { kFree, kLoaned, kPublished };
   PoolSegment* segment = nullptr;
   std::uint64_t offset = 0;      ///< of the ChunkHeader in the segment
-  std::size_t bytes = 0;         ///< virtual size, header included
   std::size_t backed = 0;        ///< bytes from the slot's start that have memory
   std::uint32_t references = 0;  ///< kPublished only
   State state = State::kFree;
   std::uint8_t size_class = 0;
   std::uint64_t age = 0;  ///< kPublished: counts publications
-  Slot* older = nullptr;  ///< kPublished: neighbours in age
+  Slot* older = nullptr;  ///< kPublished: the neighbour in age; kFree: the next slot in the list
   Slot* newer = nullptr;
   ContentBook* book = nullptr;  ///< kLoaned only; lent by the pool
 
-  ChunkHeader* header() const noexcept;
+  inline std::size_t bytes() const noexcept;  ///< virtual size, header included
+  inline ChunkHeader* header() const noexcept;
   std::byte* message() const noexcept { return reinterpret_cast<std::byte*>(header() + 1); }
-  Handle handle() const noexcept;
+  inline Handle handle() const noexcept;
 };
+static_assert(sizeof(Slot) <= 64, "one cache line");
 
 /// A run of one size class.
 struct Run : os::Hot {
@@ -76,14 +77,16 @@ struct Budget {
 };
 
 struct PoolSegment : os::Hot {
-  // What every message touches, side by side.
-  SegmentRecord record;
+  // What every message touches, in one line with the first three members of `record`.
   std::uint32_t index = 0;
   std::uint32_t generation = 0;  ///< os::fork_generation() of its process
-  SegmentShape shape;
-  os::HotVector<Slot> large;
-  std::size_t live = 0;  ///< loaned and published slots
+  std::uint64_t packed_bytes = 0, slot_bytes = 0;
+  std::uint32_t slots = 0;  ///< large ones
+  std::uint32_t live = 0;   ///< loaned and published slots
+  Slot* first_large = nullptr;
+  SegmentRecord record;
 
+  os::HotVector<Slot> large;
   std::size_t large_used = 0;
   bool retired = false;
   os::UniqueFd fd;
@@ -110,5 +113,11 @@ struct PoolSegment : os::Hot {
   /// The slow path of back().
   Result<void> back_more(Slot& slot, std::size_t bytes);
 };
+
+inline std::size_t Slot::bytes() const noexcept {
+  return size_class == kLargeClass ? segment->slot_bytes : class_bytes(size_class);
+}
+inline ChunkHeader* Slot::header() const noexcept { return reinterpret_cast<ChunkHeader*>(segment->base() + offset); }
+inline Handle Slot::handle() const noexcept { return Handle{segment->index} << 48 | offset; }
 
 }  // namespace baton::memory

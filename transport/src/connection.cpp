@@ -9,9 +9,10 @@
 namespace baton::transport {
 
 EventLine::EventLine(EventLine&& other) noexcept
-    : pages_(std::move(other.pages_)), page_(std::move(other.page_)), index_(other.index_) {}
+    : line_(other.line_), pages_(std::move(other.pages_)), page_(std::move(other.page_)), index_(other.index_) {}
 
 EventLine& EventLine::operator=(EventLine&& other) noexcept {
+  std::swap(line_, other.line_);
   std::swap(pages_, other.pages_);
   std::swap(page_, other.page_);
   std::swap(index_, other.index_);
@@ -46,6 +47,7 @@ Result<EventLine> EventPages::allocate() {
     out.index_ = 0;
   }
   out.page_->used[out.index_] = true;
+  out.line_ = reinterpret_cast<ControlLine*>(out.page_->mapping.base()) + out.index_;
   out.pages_ = shared_from_this();
   return out;
 }

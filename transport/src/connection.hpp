@@ -70,12 +70,13 @@ class EventLine {
   EventLine(EventLine&& other) noexcept;
   EventLine& operator=(EventLine&& other) noexcept;
   ~EventLine();
-  ControlLine* line() const noexcept { return reinterpret_cast<ControlLine*>(page_->mapping.base()) + index_; }
+  ControlLine* line() const noexcept { return line_; }
   const os::SharedFd& fd() const noexcept { return page_->fd; }
   std::uint32_t offset() const noexcept { return index_ * static_cast<std::uint32_t>(sizeof(ControlLine)); }
 
  private:
   friend class EventPages;
+  ControlLine* line_ = nullptr;  // in page_
   std::shared_ptr<EventPages> pages_;
   std::shared_ptr<EventPage> page_;
   std::uint32_t index_ = 0;
@@ -96,12 +97,11 @@ class EventPages : public std::enable_shared_from_this<EventPages> {
 struct WriterConnection : os::Hot {
   WriterConnection(os::SharedMapping ring_mapping, os::SharedMapping segment_mapping, const Ring& ring_view,
                    const Layout& layout, std::uint32_t depth)
-      : ring(std::move(ring_mapping)),
-        segment(std::move(segment_mapping)),
-        sleeping(layout.sleeping),
-        channel(ring_view, layout, depth) {}
+      : sleeping(layout.sleeping),
+        channel(ring_view, layout, depth),
+        ring(std::move(ring_mapping)),
+        segment(std::move(segment_mapping)) {}
 
-  os::SharedMapping ring, segment;
   // What every message touches, side by side.
   WakeWord* sleeping;
   bool reliable = false;
@@ -109,9 +109,9 @@ struct WriterConnection : os::Hot {
   bool draining = false;        ///< detached: nothing is pushed, held samples come back
   bool broken = false;          ///< corrupted: ended at the next opportunity
   bool holds_too_much = false;  ///< with `broken`: more than `held`
-  std::uint64_t pushed = 0;
   memory::ChannelWriter<Platform> channel;
 
+  os::SharedMapping ring, segment;
   Gid reader{};
   PeerId peer = 0;
   WakeSocketRef notify_end;          ///< of a reader that waits in poll(); empty: the reader gave none

@@ -42,8 +42,11 @@ Writer::~Writer() { impl_->close(); }
 }
 [[gnu::hot]] Result<memory::Chunk> Writer::loan_growing() { return impl_->loan_growing(); }
 [[gnu::hot]] void Writer::abandon(const memory::Chunk& chunk) noexcept { impl_->abandon(chunk); }
-[[gnu::hot]] Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk, const PublishInfo& info) {
-  return impl_->publish(chunk, info);
+[[gnu::hot]] Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk) {
+  return impl_->publish(chunk, nullptr);
+}
+Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk, const PublishInfo& info) {
+  return impl_->publish(chunk, &info);
 }
 [[gnu::hot]] Result<void> Writer::keep(const memory::Chunk& chunk) { return impl_->keep(chunk); }
 [[gnu::hot]] Result<std::uint64_t> Writer::publish_to(const memory::Chunk& kept, const Gid& reader) {

@@ -15,6 +15,15 @@
 #include "participant.hpp"
 
 namespace baton::transport {
+namespace {
+
+auto first_bytes(const TypeHash& hash) noexcept {
+  std::array<std::uint8_t, sizeof memory::ChunkHeader::type_hash> out;
+  std::memcpy(out.data(), hash.data(), out.size());
+  return out;
+}
+
+}  // namespace
 
 Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Participant::Impl> participant,
                                                            const Participant::WriterOptions& options, const Gid& gid) {
@@ -28,7 +37,8 @@ Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Parti
   Result<EventLine> line = writer->participant_->event_pages().allocate();
   if (!line) return line.error();
   writer->line_ = std::move(*line);
-  writer->line_.line()->asserted_ns.store(os::monotonic_ns(), std::memory_order_relaxed);
+  writer->control_ = writer->line_.line();
+  writer->control_->asserted_ns.store(os::monotonic_ns(), std::memory_order_relaxed);
   Writer::Impl* self = writer.get();  // the pool is a member: it is destroyed before the writer
   Result<std::unique_ptr<memory::Pool>> pool = memory::Pool::create(
       options.pool, [self](memory::Handle oldest) { return self->evict(oldest); },
@@ -43,10 +53,14 @@ Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Parti
 
 Writer::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Participant::WriterOptions& options,
                    const Gid& gid)
-    : participant_(std::move(participant)),
-      options_(options),
-      generation_(os::fork_generation()),
+    : generation_(os::fork_generation()),
+      skeleton_bytes_(options.type.skeleton_bytes),
+      keep_all_(options.qos.history == History::kKeepAll && options.qos.reliability == Reliability::kReliable),
+      asserts_by_itself_(options.qos.liveliness == Liveliness::kManualByTopic),
       gid_(gid),
+      type_hash_(first_bytes(options.type.hash)),
+      participant_(std::move(participant)),
+      options_(options),
       shares_(shares_of(memory::Pool::capacity(options.pool, options.type.fixed_size ? options.type.skeleton_bytes : 0),
                         options.qos.depth)) {}
 
@@ -54,6 +68,10 @@ Writer::Impl::~Impl() {
   // In a forked child the memory is the parent's: unmapping ranges that MADV_DONTFORK left out could hit another
   // mapping.
   if (generation_ != os::fork_generation()) static_cast<void>(pool_.release());
+  // Before the participant, which is declared behind what every message touches.
+  live_.clear();
+  draining_.clear();
+  pool_.reset();
 }
 
 Error Writer::Impl::forked_error() const {
@@ -67,24 +85,36 @@ Error Writer::Impl::forked_error() const {
 [[gnu::hot]] Result<memory::Chunk> Writer::Impl::loan_growing() { return loan(0, true); }
 
 [[gnu::hot]] Result<memory::Chunk> Writer::Impl::loan(std::size_t message_bytes, bool growing) {
-  if (forked()) return out_of_line([&] { return forked_error(); });
-  std::unique_lock<os::PiMutex> lock(mutex_);
+  if (forked()) return out_of_line([&]() -> Result<memory::Chunk> { return forked_error(); });
+  return loan_locked(message_bytes, growing);
+}
+
+/// A function of its own, so that the chunk is made where the caller wants it.
+[[gnu::always_inline]] inline Result<memory::Chunk> Writer::Impl::loan_locked(std::size_t message_bytes, bool growing) {
+  const std::lock_guard<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("loan.begin");
-  const std::uint32_t skeleton_bytes = options_.type.skeleton_bytes;
   Result<memory::Chunk> chunk =
-      growing ? pool_->loan_growing(skeleton_bytes) : pool_->loan_sized(message_bytes, skeleton_bytes);
+      growing ? pool_->loan_growing(skeleton_bytes_) : pool_->loan_sized(message_bytes, skeleton_bytes_);
   if (!chunk) chunk = out_of_line([&] { return loan_in_shortage(message_bytes, growing, chunk.error()); });
   if (expel_) out_of_line([this] { expel_broken(); });
   BATON_CRASH_POINT("loan.end");
   if (chunk) BATON_TRACE2(loan, chunk->handle, message_bytes);
-  if (!frames_to_self_.empty()) {
-    // A new data segment: readers of this process must know it before the message can be published.
-    std::vector<Frame> frames;
-    frames.swap(frames_to_self_);
-    lock.unlock();
-    for (Frame& frame : frames) participant_->deliver_to_self(std::move(frame));
-  }
+  if (frames_) out_of_line([this] { deliver_frames_to_self(); });
   return chunk;
+}
+
+/// A new data segment: readers of this process must know it before the message can be published.
+void Writer::Impl::deliver_frames_to_self() {  // with mutex_, which it gives back meanwhile
+  struct Unlocked {
+    os::PiMutex& mutex;
+    explicit Unlocked(os::PiMutex& locked) : mutex(locked) { mutex.unlock(); }
+    ~Unlocked() { mutex.lock(); }
+  };
+  std::vector<Frame> frames;
+  frames.swap(frames_to_self_);
+  frames_ = false;
+  const Unlocked unlocked(mutex_);
+  for (Frame& frame : frames) participant_->deliver_to_self(std::move(frame));
 }
 
 [[gnu::hot]] void Writer::Impl::abandon(const memory::Chunk& chunk) noexcept {
@@ -93,18 +123,24 @@ Error Writer::Impl::forked_error() const {
   pool_->abandon(chunk);
 }
 
-[[gnu::hot]] memory::PushStatus Writer::Impl::push(WriterConnection& connection, const Kept& message) {
-  pool_->add_reference(message.handle);
+/// Hands a reference to the connection; what the connection does not take is released.
+[[gnu::hot]] inline memory::PushStatus Writer::Impl::push_referenced(WriterConnection& connection,
+                                                                     const Kept& message) {
   const memory::PushStatus status =
       connection.channel.push(message.handle, message.source_monotonic_ns, message.sequence,
                               [this](memory::Handle released) { pool_->release(released); });
-  if (status == memory::PushStatus::kPushed) {
-    ++connection.pushed;
-  } else {
-    pool_->release(message.handle);
-    connection.broken = connection.broken || status == memory::PushStatus::kCorrupted;
+  if (status != memory::PushStatus::kPushed) {
+    out_of_line([&] {
+      pool_->release(message.handle);
+      if (status == memory::PushStatus::kCorrupted) connection.broken = expel_ = true;
+    });
   }
   return status;
+}
+
+memory::PushStatus Writer::Impl::push(WriterConnection& connection, const Kept& message) {
+  pool_->add_reference(message.handle);
+  return push_referenced(connection, message);
 }
 
 [[gnu::hot]] void Writer::Impl::remember(const Kept& message) {
@@ -133,44 +169,34 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
                                     std::to_string(last_sequence_)};
 }
 
-/// Fills the header; returns the time of publication.
-[[gnu::hot]] std::int64_t Writer::Impl::complete(memory::ChunkHeader& header, std::uint64_t sequence,
-                                                 const PublishInfo& info) const {
-  const os::Times now = os::read_both_clocks();
-  header.sequence = sequence;
-  header.source_monotonic_ns = now.monotonic_ns;
-  header.source_time_ns = info.origin == nullptr ? now.realtime_ns : info.origin->source_time_ns;
-  std::memcpy(header.publisher_id, gid_.data(), gid_.size());
-  std::memcpy(header.type_hash, options_.type.hash.data(), sizeof header.type_hash);
+[[gnu::hot, gnu::noinline]] void Writer::Impl::add(memory::ChunkHeader& header, const PublishInfo& info) {
+  if (info.origin != nullptr) header.source_time_ns = info.origin->source_time_ns;
   std::memcpy(header.correlation_client, info.correlation_client.data(), info.correlation_client.size());
   header.correlation_sequence = info.correlation_sequence;
   std::memcpy(header.attachment, info.attachment.data(), info.attachment.size());
   header.selection = info.selection;
+}
+
+/// Fills the header; returns the time of publication.
+[[gnu::hot]] std::int64_t Writer::Impl::complete(memory::ChunkHeader& header, std::uint64_t sequence,
+                                                 const PublishInfo* info) const {
+  const os::Times now = os::read_both_clocks();
+  header.sequence = sequence;
+  header.source_monotonic_ns = now.monotonic_ns;
+  header.source_time_ns = now.realtime_ns;
+  std::memcpy(header.publisher_id, gid_.data(), gid_.size());
+  std::memcpy(header.type_hash, type_hash_.data(), sizeof header.type_hash);
+  if (info != nullptr) add(header, *info);  // else zero, as the pool made the header
   return now.monotonic_ns;
 }
 
-[[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk, const PublishInfo& info) {
-  if (forked()) return out_of_line([&] { return forked_error(); });
-  const std::lock_guard<os::PiMutex> lock(mutex_);
-  BATON_CRASH_POINT("publish.begin");
-  const std::uint64_t sequence = info.origin == nullptr ? last_sequence_ + 1 : info.origin->sequence;
-  if (sequence <= last_sequence_) return out_of_line([&] { return published_before(sequence); });
-  bool broken = false;
-  const Gid* only = info.only_client ? &info.correlation_client : info.only_reader;
-  if (only != nullptr && find(*only) == nullptr) {
-    if (info.only_reader != nullptr) return out_of_line([&] { return not_connected(); });
-    only = nullptr;
-  }
-  const auto left_out = [&](const WriterConnection& connection) {
-    return only != nullptr && connection.reader != *only;
-  };
-  const bool refuse_when_full =
-      options_.qos.history == History::kKeepAll && options_.qos.reliability == Reliability::kReliable;
+/// Whether each queue that refuses when full has room. `only`: the one reader that gets the message, or null.
+[[gnu::hot, gnu::noinline]] Result<void> Writer::Impl::room_at_all(const WriterConnection* only) {
   for (const auto& connection : live_) {
-    if (!refuse_when_full || !connection->keep_all || !connection->reliable || left_out(*connection)) continue;
-    if (!connection->channel.full()) continue;
+    if (!connection->keep_all || !connection->reliable) continue;
+    if ((only != nullptr && connection.get() != only) || !connection->channel.full()) continue;
     if (connection->channel.corrupted()) {
-      connection->broken = broken = true;  // full() returns true for a corrupted queue
+      connection->broken = expel_ = true;  // full() returns true for a corrupted queue
       continue;
     }
     return out_of_line([&] {
@@ -179,39 +205,69 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
                        "': a keep_all subscription has not taken its last messages; nothing was published"};
     });
   }
+  return {};
+}
 
-  const std::int64_t now = complete(*chunk.header, sequence, info);
-  pool_->publish(chunk);  // its reference is released below
-  if (info.keep) pool_->add_reference(chunk.handle);
-  const Kept message{chunk.handle, now, last_sequence_ = sequence};
+[[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk, const PublishInfo* info) {
+  if (forked()) return out_of_line([&]() -> Result<std::uint64_t> { return forked_error(); });
+  return publish_locked(chunk, info);
+}
+
+[[gnu::always_inline]] inline Result<std::uint64_t> Writer::Impl::publish_locked(const memory::Chunk& chunk,
+                                                                                 const PublishInfo* info) {
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  BATON_CRASH_POINT("publish.begin");
+  std::uint64_t sequence = last_sequence_ + 1;
+  WriterConnection* only = nullptr;
+  // The message's references: one for each connection that it is pushed to, and those that stay with this publisher.
+  auto references = static_cast<std::uint32_t>(live_.size());
+  bool remembered = !history_.empty();
+  if (info != nullptr) {
+    if (info->origin != nullptr && (sequence = info->origin->sequence) <= last_sequence_)
+      return out_of_line([&] { return published_before(sequence); });
+    if (const Gid* gid = info->only_client ? &info->correlation_client : info->only_reader) {
+      only = find(*gid);
+      if (only == nullptr && info->only_reader != nullptr) return out_of_line([&] { return not_connected(); });
+      if (only != nullptr) references = 1;
+    }
+    if (info->only_reader != nullptr) remembered = false;
+    if (info->keep) ++references;
+  }
+  if (keep_all_) {
+    if (Result<void> room = room_at_all(only); !room) return room.error();
+  }
+  if (remembered) ++references;
+
+  const Kept message{chunk.handle, complete(*chunk.header, sequence, info), sequence};
+  last_sequence_ = sequence;
+  pool_->publish(chunk, std::max(references, 1U));
 
   BATON_CRASH_POINT("publish.before_push");
-  for (const auto& connection : live_) {
-    if (left_out(*connection)) continue;
-    push(*connection, message);
-    broken = broken || connection->broken;
+  if (only != nullptr) {
+    out_of_line([&] { push_referenced(*only, message); });
     BATON_CRASH_POINT("publish.between_pushes");
+  } else {
+    for (const auto& connection : live_) {
+      push_referenced(*connection, message);
+      BATON_CRASH_POINT("publish.between_pushes");
+    }
   }
   BATON_CRASH_POINT("publish.after_push");
   // relaxed: a sign of life orders nothing.
-  if (options_.qos.liveliness == Liveliness::kManualByTopic)
-    line_.line()->asserted_ns.store(now, std::memory_order_relaxed);
+  if (asserts_by_itself_) control_->asserted_ns.store(message.source_monotonic_ns, std::memory_order_relaxed);
   wake_readers();
 
-  last_publish_ns_ = now;
-  if (history_.empty() || info.only_reader != nullptr) {
-    pool_->release(message.handle);
-  } else {
-    remember(message);
-  }
-  if (broken) expel_broken();
-  BATON_TRACE3(publish, chunk.handle, message.sequence, live_.size());
+  last_publish_ns_ = message.source_monotonic_ns;
+  if (remembered) remember(message);
+  if (references == 0) pool_->release(message.handle);  // nobody has it
+  if (expel_) out_of_line([this] { expel_broken(); });
+  BATON_TRACE3(publish, message.handle, message.sequence, live_.size());
   return message.sequence;
 }
 
 /// Wakes the readers that sleep (wake.hpp).
 [[gnu::hot]] inline void Writer::Impl::wake_readers() {
-  ControlLine& line = *line_.line();
+  ControlLine& line = *control_;
   const bool wake = memory::signal<Platform>(
       line.event, live_, [](const auto& connection) -> WakeWord& { return *connection->sleeping; },
       [](const auto& connection) {
@@ -230,7 +286,7 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
   if (connection == nullptr || history_size_ == 0) return false;
   const Kept& newest = history_[(history_begin_ + history_size_ - 1) % history_.size()];
   if (connection->first_sequence <= newest.sequence) return true;
-  if (connection->pushed != 0) return false;  // a message for this reader alone, which is newer
+  if (connection->channel.pushed() != 0) return false;  // a message for this reader alone, which is newer
   const bool pushed = push(*connection, newest) == memory::PushStatus::kPushed;
   if (pushed) {
     connection->first_sequence = newest.sequence;
@@ -243,7 +299,7 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
 [[gnu::hot]] Result<void> Writer::Impl::keep(const memory::Chunk& chunk) {
   if (forked()) return forked_error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  last_publish_ns_ = complete(*chunk.header, ++last_kept_, {});
+  last_publish_ns_ = complete(*chunk.header, ++last_kept_, nullptr);
   pool_->publish(chunk);  // the reference that this leaves is the caller's, until drop()
   return {};
 }
@@ -271,7 +327,8 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
   }
   // Each reader gets messages of its own choice, so its sequence numbers are of its own connection. They go on from those of
   // all earlier connections, by which a reader that comes back knows what it has had.
-  const Kept message{kept.handle, kept.header->source_monotonic_ns, connection.handed_before + connection.pushed + 1};
+  const Kept message{kept.handle, kept.header->source_monotonic_ns,
+                     connection.handed_before + connection.channel.pushed() + 1};
   const bool pushed = !connection.broken && push(connection, message) == memory::PushStatus::kPushed;
   if (pushed) {
     ++handed_over_;
@@ -303,13 +360,12 @@ bool Writer::Impl::evict(memory::Handle oldest) {
     pool_->release(handle);
     released = true;
   };
-  const bool keep_all = options_.qos.history == History::kKeepAll && options_.qos.reliability == Reliability::kReliable;
   for (const auto& connection : live_) {
-    if (keep_all && connection->keep_all && connection->reliable) continue;  // never dropped: docs/format/qos.md
+    if (keep_all_ && connection->keep_all && connection->reliable) continue;  // never dropped: docs/format/qos.md
     BATON_CRASH_POINT("evict.before_cursor");
     connection->channel.evict_oldest_if(oldest, release);
   }
-  if (history_size_ > 0 && history_[history_begin_].handle == oldest && !keep_all) {
+  if (history_size_ > 0 && history_[history_begin_].handle == oldest && !keep_all_) {
     history_begin_ = (history_begin_ + 1) % history_.size();
     --history_size_;
     release(oldest);
@@ -374,7 +430,7 @@ Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) 
   {
     const std::lock_guard<os::PiMutex> lock(mutex_);
     for (const auto& connection : live_) {
-      if (connection->reliable) wanted.emplace_back(connection->reader, connection->pushed);
+      if (connection->reliable) wanted.emplace_back(connection->reader, connection->channel.pushed());
     }
   }
   // Readers give no sign when they take (every take would have to read one more word). So this call checks, at growing
@@ -384,7 +440,7 @@ Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) 
       const std::lock_guard<os::PiMutex> lock(mutex_);
       std::size_t open = 0;
       for (const auto& connection : live_) {
-        const std::uint64_t taken = connection->pushed - connection->channel.unread();
+        const std::uint64_t taken = connection->channel.pushed() - connection->channel.unread();
         for (const auto& [reader, pushed] : wanted) open += reader == connection->reader && taken < pushed ? 1 : 0;
       }
       if (open == 0) return {};

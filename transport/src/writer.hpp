@@ -34,7 +34,8 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   Result<memory::Chunk> loan_sized(std::size_t message_bytes);
   Result<memory::Chunk> loan_growing();
   void abandon(const memory::Chunk& chunk) noexcept;
-  Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info);
+  /// `info` null: nothing is sent beside the message.
+  Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo* info);
   Result<void> keep(const memory::Chunk& chunk);
   Result<std::uint64_t> publish_to(const memory::Chunk& kept, const Gid& reader);
   Unread unread(const Gid& reader);
@@ -109,17 +110,23 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   void send_owed();
   void send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>& owed);
   Result<memory::Chunk> loan(std::size_t message_bytes, bool growing);
+  Result<memory::Chunk> loan_locked(std::size_t message_bytes, bool growing);
+  void deliver_frames_to_self();
   Result<memory::Chunk> loan_in_shortage(std::size_t message_bytes, bool growing, Error error);
   bool give_up_oldest_unread();
   Granted granted(const Party& party) const;
   std::string explain_grant(const Party& party, std::uint32_t wish) const;
   bool overheld(WriterConnection& connection);
   memory::PushStatus push(WriterConnection& connection, const Kept& message);
+  memory::PushStatus push_referenced(WriterConnection& connection, const Kept& message);
   void remember(const Kept& message);
   WriterConnection* find(const Gid& reader) const;
   Error not_connected() const;
   Error published_before(std::uint64_t sequence) const;
-  std::int64_t complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo& info) const;
+  Result<std::uint64_t> publish_locked(const memory::Chunk& chunk, const PublishInfo* info);
+  static void add(memory::ChunkHeader& header, const PublishInfo& info);
+  Result<void> room_at_all(const WriterConnection* only);
+  std::int64_t complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo* info) const;
   void replay(WriterConnection& connection, const QoS& requested);
   void expel_broken();
   void wake_readers();
@@ -132,24 +139,29 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   void check_deadline();
   void check_liveliness();
 
+  // What every message touches, in two lines up to the first word of mutex_.
+  const std::uint32_t generation_;
+  const std::uint32_t skeleton_bytes_;
+  const bool keep_all_;           // nothing is published while a queue of a reliable keep_all reader is full
+  const bool asserts_by_itself_;  // each message is a sign of life
+  bool closed_ = false;
+  bool expel_ = false;   // a connection was found broken
+  bool frames_ = false;  // frames_to_self_ has some
+  std::unique_ptr<memory::Pool> pool_;
+  std::uint64_t last_sequence_ = 0;   // of publish()
+  std::int64_t last_publish_ns_ = 0;  // deadline
+  ControlLine* control_ = nullptr;    // of line_
+  Connections live_;
+  const Gid gid_;
+  const std::array<std::uint8_t, sizeof memory::ChunkHeader::type_hash> type_hash_;
+  mutable os::PiMutex mutex_;
+
   const std::shared_ptr<Participant::Impl> participant_;
   const Participant::WriterOptions options_;
-
-  // What every message touches, side by side.
-  const std::uint32_t generation_;
-  mutable os::PiMutex mutex_;
-  bool closed_ = false;
-  bool expel_ = false;  // a connection was found broken outside publish()
-  const Gid gid_;
-  std::unique_ptr<memory::Pool> pool_;
-  Connections live_;
+  EventLine line_;
   std::vector<Frame> frames_to_self_;  // made during a loan: handled when mutex_ is free, before the loan returns
-  std::uint64_t last_sequence_ = 0;    // of publish()
-  std::int64_t last_publish_ns_ = 0;   // deadline
   os::HotVector<Kept> history_;        // transient local: a ring of the last `depth` messages
   std::size_t history_begin_ = 0, history_size_ = 0;
-  EventLine line_;
-
   const Shares shares_;
   Connections draining_;
   std::vector<std::pair<PeerId, std::uint32_t>>

@@ -174,6 +174,7 @@ void Writer::Impl::send_segment(std::uint32_t index, int fd, std::uint64_t size)
         owe_segment(kSelf, index);
       } else {
         frames_to_self_.push_back(std::move(frame));
+        frames_ = true;
       }
       continue;
     }

@@ -71,7 +71,6 @@ void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& 
 /// Gives up the oldest unread message in the queues that may lose messages, and in the history, even if older samples
 /// are held. False: there is none.
 bool Writer::Impl::give_up_oldest_unread() {  // with mutex_
-  const bool keep_all = options_.qos.history == History::kKeepAll && options_.qos.reliability == Reliability::kReliable;
   memory::Handle oldest = 0;
   std::uint64_t sequence = UINT64_MAX;
   const auto consider = [&](memory::Handle handle) {
@@ -81,11 +80,11 @@ bool Writer::Impl::give_up_oldest_unread() {  // with mutex_
     oldest = handle;
   };
   for (const auto& connection : live_) {
-    if (keep_all && connection->keep_all && connection->reliable) continue;  // never dropped
+    if (keep_all_ && connection->keep_all && connection->reliable) continue;  // never dropped
     memory::Handle handle = 0;
     if (!connection->broken && connection->channel.oldest_unread(&handle)) consider(handle);
   }
-  if (history_size_ > 0 && !keep_all) consider(history_[history_begin_].handle);
+  if (history_size_ > 0 && !keep_all_) consider(history_[history_begin_].handle);
   if (sequence == UINT64_MAX) return false;
   // The policy that keeps the newest messages: no queue relies on more than the queues' share.
   if (options_.pool.policy == memory::Policy::kWorstEffort && sequence + shares_.queues > last_sequence_) return false;

@@ -68,16 +68,10 @@ class ChannelWriter {
   template <class OnReleased>
   PushStatus push(std::uint64_t handle, std::int64_t source_monotonic_ns, std::uint64_t sequence,
                   OnReleased&& on_released) {
-    const auto on_evict = [&](std::uint64_t evicted, std::uint64_t entry) {
-      table_.cancel(entry);
-      on_released(evicted);
-    };
-    if (queue_.make_room(on_evict) != QueueStatus::kOk) return PushStatus::kCorrupted;
-    std::uint64_t entry = table_.acquire(handle, queue_.head());
+    std::uint64_t entry = queue_.has_room() ? table_.acquire(handle, queue_.head()) : kNoEntry;
     if (entry == kNoEntry) {
-      if (!table_.collect(queue_.consumed(), on_released)) return PushStatus::kCorrupted;
-      entry = table_.acquire(handle, queue_.head());
-      if (entry == kNoEntry) return PushStatus::kRefused;
+      const PushStatus status = make_room(handle, on_released, &entry);
+      if (status != PushStatus::kPushed) return status;
     }
     queue_.append(handle, entry, source_monotonic_ns, sequence);
     return PushStatus::kPushed;
@@ -134,8 +128,27 @@ class ChannelWriter {
   /// Messages unread, held, or given back but not collected.
   std::uint32_t outstanding() const noexcept { return table_.outstanding(); }
   bool corrupted() const noexcept { return queue_.corrupted() || table_.corrupted(); }
+  /// Messages pushed so far.
+  std::uint64_t pushed() const noexcept { return queue_.head(); }
 
  private:
+  /// The rest of push(), apart: most messages find room. kPushed: `*entry` is acquired, and append() may follow.
+  template <class OnReleased>
+  [[gnu::noinline]] PushStatus make_room(std::uint64_t handle, OnReleased& on_released, std::uint64_t* entry) {
+    const auto on_evict = [&](std::uint64_t evicted, std::uint64_t cancelled) {
+      table_.cancel(cancelled);
+      on_released(evicted);
+    };
+    if (queue_.make_room(on_evict) != QueueStatus::kOk) return PushStatus::kCorrupted;
+    *entry = table_.acquire(handle, queue_.head());
+    if (*entry == kNoEntry) {
+      if (!table_.collect(queue_.consumed(), on_released)) return PushStatus::kCorrupted;
+      *entry = table_.acquire(handle, queue_.head());
+      if (*entry == kNoEntry) return PushStatus::kRefused;
+    }
+    return PushStatus::kPushed;
+  }
+
   QueueProducer<Platform> queue_;
   ReleaseTable<Platform> table_;
 };

@@ -96,7 +96,12 @@ class QueueProducer {
   /// Both views stay valid while the object lives. 1 <= depth <= ring.capacity. Starts at position 0 (fresh, zeroed
   /// memory). Allocates the private copy of the ring; throws std::bad_alloc.
   QueueProducer(const RingLayout<Platform>& ring, Cursor* cursor, std::uint32_t depth)
-      : ring_(ring), cursor_(cursor), depth_(depth), mask_(ring.capacity - 1), items_(ring.capacity) {}
+      : ring_head_(ring.head),
+        slots_(ring.slots),
+        depth_(depth),
+        mask_(ring.capacity - 1),
+        items_(ring.capacity),
+        cursor_(cursor) {}
 
   /// The position that the next append() gets = messages pushed so far.
   std::uint64_t head() const noexcept { return head_; }
@@ -116,15 +121,18 @@ class QueueProducer {
   /// True if a push now would have to evict (KEEP_ALL checks this before it publishes). Only the producer adds
   /// messages, so false stays false until the next append().
   bool full() noexcept {
-    if (!corrupted_ && unread() < depth_) return false;  // the cursor can only have grown since: no need to look
+    if (has_room()) return false;  // the cursor can only have grown since: no need to look
     return refresh() != QueueStatus::kOk || unread() >= depth_;
   }
+
+  /// make_room() without a look at the cursor. False: make_room() has to look, and maybe to evict.
+  bool has_room() const noexcept { return !corrupted_ && unread() < depth_; }
 
   /// Evicts the oldest unread messages until one more fits (at most one in practice, by invariant 1). Calls
   /// on_evict(handle, entry) for each, with values from the private copy.
   template <class OnEvict>
   QueueStatus make_room(OnEvict&& on_evict) {
-    if (!corrupted_ && unread() < depth_) return QueueStatus::kOk;  // as in full(): avoids a cache miss
+    if (has_room()) return QueueStatus::kOk;  // as in full(): avoids a cache miss
     if (refresh() != QueueStatus::kOk) return QueueStatus::kCorrupted;
     // Wait-free: head_ is fixed, and each round either evicts or reads a newer cursor of the consumer.
     while (unread() >= depth_) {
@@ -138,7 +146,7 @@ class QueueProducer {
               std::uint64_t sequence) noexcept {
     const std::size_t index = static_cast<std::size_t>(head_ & mask_);
     items_[index] = {handle, entry};
-    RingSlot<Platform>& slot = ring_.slots[index];
+    RingSlot<Platform>& slot = slots_[index];
     // relaxed: published by the release store of head below; a consumer that still reads the slot's former message has
     // lost its position already (invariant 3).
     slot.handle.store(handle, std::memory_order_relaxed);
@@ -148,7 +156,7 @@ class QueueProducer {
     ++head_;
     BATON_CRASH_POINT("queue.push.slot_written");
     // release: [H] pairs with the acquire load in QueueConsumer::peek.
-    ring_.head->store(head_, std::memory_order_release);
+    ring_head_->store(head_, std::memory_order_release);
     BATON_CRASH_POINT("queue.push.done");
   }
 
@@ -222,14 +230,17 @@ class QueueProducer {
     return QueueStatus::kEmpty;
   }
 
-  RingLayout<Platform> ring_;
-  Cursor* cursor_;
-  std::uint32_t depth_;
-  std::uint64_t mask_;
-  std::uint64_t head_ = 0;       // private copy of *ring_.head
+  // What every push touches, side by side.
+  std::uint64_t head_ = 0;       // private copy of *ring_head_
   std::uint64_t last_seen_ = 0;  // cursor as last loaded or set
-  bool corrupted_ = false;
+  typename RingLayout<Platform>::Word* ring_head_;
+  RingSlot<Platform>* slots_;
+  std::uint32_t depth_;
+  std::uint32_t mask_;
   os::HotVector<Item> items_;  // private copy of the slots
+  bool corrupted_ = false;
+
+  Cursor* cursor_;
 };
 
 /// A message as peek() saw it. Only a successful try_take() proves that the values belong together and to this reader.

@@ -76,7 +76,7 @@ class Pool : public os::Hot {
   static Result<std::unique_ptr<Pool>> create(
       const PoolOptions& options, Evict evict,
       std::function<void(std::uint32_t index, int fd, std::uint64_t size)> on_segment);
-  ~Pool();
+  virtual ~Pool() = default;
   Pool(const Pool&) = delete;
   Pool& operator=(const Pool&) = delete;
 
@@ -90,9 +90,9 @@ class Pool : public os::Hot {
   Result<Chunk> loan_growing(std::size_t skeleton_bytes);
   /// Gives an unpublished loan back.
   void abandon(const Chunk& chunk) noexcept;
-  /// Closes the loan: fixes header->size_bytes; content calls on it fail from now on. References become 1 (the
-  /// caller's).
-  void publish(const Chunk& chunk) noexcept;
+  /// Closes the loan: fixes header->size_bytes; content calls on it fail from now on. The message has as many references
+  /// as the caller is going to hand out or keep, at least one.
+  void publish(const Chunk& chunk, std::uint32_t references = 1) noexcept;
 
   /// The header of one of the pool's own chunks; null if there is none at that handle.
   const ChunkHeader* header_of(Handle handle) const noexcept;
@@ -119,9 +119,8 @@ class Pool : public os::Hot {
   void visit_segments(const std::function<void(std::uint32_t, int, std::uint64_t)>& visit) const;
 
  private:
-  struct State;
-  explicit Pool(std::unique_ptr<State> state);
-  std::unique_ptr<State> state_;
+  struct State;  // the pool itself
+  Pool() = default;
 };
 
 /// A foreign data segment. It is checked when it is announced, and mapped read-only inside the window when its first

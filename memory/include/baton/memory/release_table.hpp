@@ -47,12 +47,11 @@ class ReleaseTable {
   /// `words`: `entries` words of the connection segment, zero, valid while the object lives. entries <= kMaxEntries;
   /// depth + held entries suffice when make_room() precedes acquire(). Allocates private records; throws
   /// std::bad_alloc.
-  ReleaseTable(const Word* words, std::uint32_t entries) : words_(words), entries_(entries), records_(entries + 1) {
+  ReleaseTable(const Word* words, std::uint32_t entries) : records_(entries), words_(words) {
     for (std::uint32_t i = entries; i > 0; --i) push_free(i - 1);
-    records_[entries_].next = records_[entries_].previous = entries_;
   }
 
-  std::uint32_t entries() const noexcept { return entries_; }
+  std::uint32_t entries() const noexcept { return static_cast<std::uint32_t>(records_.size()); }
   std::uint32_t outstanding() const noexcept { return outstanding_; }
   bool corrupted() const noexcept { return corrupted_; }
 
@@ -80,8 +79,8 @@ class ReleaseTable {
   /// Cost: one load per message that the subscriber holds or has just given back. False: corrupted.
   template <class OnReleased>
   bool collect(std::uint64_t consumed, OnReleased&& on_released) {
-    std::uint32_t index = records_[entries_].next;
-    while (!corrupted_ && index != entries_ && records_[index].position < consumed) {
+    std::uint32_t index = oldest_;
+    while (!corrupted_ && index != kNone && records_[index].position < consumed) {
       Record& record = records_[index];
       const std::uint32_t next = record.next;
       // acquire: pairs with the release store in ReleaseWriter::release; the subscriber's reads of the message are
@@ -103,7 +102,7 @@ class ReleaseTable {
   /// Calls visit(handle) for each message that was taken (position < `consumed`) and not collected, oldest first.
   template <class Visit>
   void for_each_taken(std::uint64_t consumed, Visit&& visit) const {
-    for (std::uint32_t index = records_[entries_].next; index != entries_; index = records_[index].next) {
+    for (std::uint32_t index = oldest_; index != kNone; index = records_[index].next) {
       if (records_[index].position >= consumed) return;
       visit(records_[index].handle);
     }
@@ -113,8 +112,8 @@ class ReleaseTable {
   /// not, and calls on_released(handle) for each. Reads no shared memory. The table must not lend again.
   template <class OnReleased>
   void drop_all(OnReleased&& on_released) {
-    while (records_[entries_].next != entries_) {
-      const std::uint32_t index = records_[entries_].next;
+    while (oldest_ != kNone) {
+      const std::uint32_t index = oldest_;
       give_back(index);
       on_released(records_[index].handle);
     }
@@ -127,7 +126,7 @@ class ReleaseTable {
     std::uint64_t position;
     std::uint64_t token;       // lent now, or the last token lent
     std::uint64_t last_value;  // the value of the word until the subscriber releases
-    std::uint32_t next;  // outstanding: doubly linked, oldest first, records_[entries_] is the anchor; free: stack
+    std::uint32_t next;        // outstanding: doubly linked, oldest first, kNone at both ends; free: stack
     std::uint32_t previous;
   };
 
@@ -136,28 +135,29 @@ class ReleaseTable {
     free_ = index;
   }
   void link_last(std::uint32_t index) noexcept {
-    Record& anchor = records_[entries_];
-    records_[index].previous = anchor.previous;
-    records_[index].next = entries_;
-    records_[anchor.previous].next = index;
-    anchor.previous = index;
+    records_[index].previous = newest_;
+    records_[index].next = kNone;
+    (newest_ == kNone ? oldest_ : records_[newest_].next) = index;
+    newest_ = index;
     ++outstanding_;
   }
   void give_back(std::uint32_t index) noexcept {
     Record& record = records_[index];
-    records_[record.previous].next = record.next;
-    records_[record.next].previous = record.previous;
+    (record.previous == kNone ? oldest_ : records_[record.previous].next) = record.next;
+    (record.next == kNone ? newest_ : records_[record.next].previous) = record.previous;
     --outstanding_;
     push_free(index);
   }
 
-  const Word* words_;
-  std::uint32_t entries_;
-  std::uint32_t outstanding_ = 0;
+  // What every push touches, side by side.
   std::uint32_t free_ = kNone;
+  std::uint32_t oldest_ = kNone, newest_ = kNone;
+  std::uint32_t outstanding_ = 0;
   std::uint64_t generation_ = 0;
-  bool corrupted_ = false;
   os::HotVector<Record> records_;
+
+  const Word* words_;
+  bool corrupted_ = false;
 };
 
 /// The subscriber's side. A plain view on `entries` words; copyable; valid while the connection segment is mapped.

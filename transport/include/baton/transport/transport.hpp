@@ -238,7 +238,8 @@ class Writer {
   Result<memory::Chunk> loan_growing();
   void abandon(const memory::Chunk& chunk) noexcept;
   /// Hands the chunk to every matched reader. On error (queue_full, forked) the chunk stays a loan.
-  Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info = {});  ///< sequence number
+  Result<std::uint64_t> publish(const memory::Chunk& chunk);  ///< sequence number
+  Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info);
 
   /// Hands the newest message to a reader that connected after it was published and whose durability is volatile, as ROS 1's
   /// latched topics do. REQUIRES: durability transient_local, which keeps that message. True: the reader has been given

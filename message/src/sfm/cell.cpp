@@ -153,15 +153,19 @@ void Cell::cancel(const Room& room) noexcept {
 
 [[gnu::hot]] std::byte* Cell::reserve_trivial(std::size_t used, std::size_t needed, std::size_t alignment,
                                               bool append) {
-  if (in_chunk()) {
-    // The ordinary case of a message that is being built: nothing to move, nothing to free.
-    if (offset_ == 0) {
-      check_bytes(needed);
-      std::byte* const content = first_content(needed, alignment, append);
-      set_chunk_content(content);
-      return content;
-    }
-  } else {
+  // The ordinary case of a message that is being built: nothing to move, nothing to free.
+  if (in_chunk() && offset_ == 0) {
+    check_bytes(needed);
+    std::byte* const content = first_content(needed, alignment, append);
+    set_chunk_content(content);
+    return content;
+  }
+  return reserve_more(used, needed, alignment, append);
+}
+
+[[gnu::noinline]] std::byte* Cell::reserve_more(std::size_t used, std::size_t needed, std::size_t alignment,
+                                                bool append) {
+  if (!in_chunk()) {
     PrivateBlock* old = block();
     if (old != nullptr && old->owner == nullptr && needed <= kMaxContentBytes) {
       const std::size_t bytes = grown(old->capacity, needed);

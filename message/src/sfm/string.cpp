@@ -77,6 +77,17 @@ void move_text(std::byte* to, const char* from, std::size_t count) {
 
 [[gnu::hot]] void StringCell::assign(std::string_view text, std::size_t bound) {
   check(text.size(), bound);
+  if (!in_chunk() || chunk_offset() != 0 || text.empty()) return assign_again(text);
+  // The ordinary case of a message that is being built. The padding first: characters take the place of its zeros.
+  const std::size_t padded = padded_string_bytes(text.size());
+  std::byte* const to = reserve_trivial(0, padded, 4, false);
+  const std::byte ending[4] = {{}, {}, {}, static_cast<std::byte>(padded - text.size() - 1)};
+  std::memcpy(to + padded - 4, ending, 4);
+  move_text(to, text.data(), text.size());
+  set_chunk_length(static_cast<std::uint32_t>(padded));
+}
+
+void StringCell::assign_again(std::string_view text) {
   if (text.empty()) return set_size(0);
   if (text.size() > capacity()) {
     // Longer than our capacity, so `text` is not a part of this string.

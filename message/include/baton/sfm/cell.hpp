@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "baton/memory/arena.hpp"
+#include "baton/os/no_plt.hpp"
 
 namespace baton::sfm {
 
@@ -141,7 +142,7 @@ class Cell {
   void commit(const Room& room) noexcept;
 
   /// Makes room for `needed` bytes of trivially copyable content, keeping the first `used`; returns the content.
-  std::byte* reserve_trivial(std::size_t used, std::size_t needed, std::size_t alignment, bool append);
+  BATON_NO_PLT std::byte* reserve_trivial(std::size_t used, std::size_t needed, std::size_t alignment, bool append);
 
   /// Frees the content and becomes empty. The elements must have been destroyed before. In a published message it does
   /// nothing, so such a message may be destroyed while readers have it.
@@ -164,6 +165,7 @@ class Cell {
  private:
   std::size_t chunk_capacity_bytes() const noexcept;
   std::byte* first_content(std::size_t needed, std::size_t alignment, bool append);
+  std::byte* reserve_more(std::size_t used, std::size_t needed, std::size_t alignment, bool append);
 
   std::uint32_t length_ = 0;
   std::int32_t offset_ = 0;

@@ -64,12 +64,15 @@ class StringCell : public Cell {
   /// REQUIRES capacity() >= count (count 0: always). Writes terminator and padding.
   void set_size(std::size_t count) noexcept;
   /// `text` may lie in this string.
-  void assign(std::string_view text, std::size_t bound);
+  BATON_NO_PLT void assign(std::string_view text, std::size_t bound);
   void append(std::string_view text, std::size_t bound);
   /// Replaces [position, position + count) by `text`, which may lie in this string. REQUIRES position + count <=
   /// size().
   void replace(std::size_t position, std::size_t count, std::string_view text, std::size_t bound);
   void resize(std::size_t count, char fill, std::size_t bound);
+
+ private:
+  void assign_again(std::string_view text);
 };
 static_assert(sizeof(StringCell) == 8);
 

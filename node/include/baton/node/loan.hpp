@@ -35,7 +35,10 @@ class Loan {
 
   explicit operator bool() const noexcept { return chunk_.header != nullptr; }
   /// Both throw invalid_argument if the loan is empty: after publish(), reset() or a move.
-  T& operator*() const { return detail::not_empty(get(), "loan"); }
+  T& operator*() const {
+    if (chunk_.header == nullptr) detail::throw_empty("loan");
+    return *std::launder(static_cast<T*>(chunk_.message()));
+  }
   T* operator->() const { return &**this; }
   /// Null if the loan is empty.
   T* get() const noexcept { return chunk_.header ? std::launder(static_cast<T*>(chunk_.message())) : nullptr; }

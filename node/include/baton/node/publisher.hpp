@@ -18,6 +18,7 @@
 #include "baton/node/refused.hpp"
 #include "baton/node/ros_names.hpp"
 #include "baton/node/sample.hpp"
+#include "baton/os/no_plt.hpp"
 #include "baton/sfm/size.hpp"
 #include "baton/transport/transport.hpp"
 
@@ -48,11 +49,18 @@ class PublisherCore {
   /// The same for a type that the compiler knows (`fixed` and `bytes`: Type::fixed and Type::size), with a share of the writer for the
   /// loan. Out of line, as publish(), so that counting shares is code of the library, beside what the message runs through.
   Result<memory::Chunk> loan(bool fixed, std::size_t bytes, std::shared_ptr<transport::Writer>* share);
+  /// The same for the members of a loan; throws the error.
+  BATON_NO_PLT void loan(bool fixed, std::size_t bytes, std::shared_ptr<transport::Writer>* share,
+                         memory::Chunk* chunk);
   /// Publishes the chunk. On success the writer owns the chunk again.
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const transport::PublishInfo& info);
   /// The same, and drops the loan's share on success.
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const transport::PublishInfo& info,
                                 std::shared_ptr<transport::Writer>* share);
+  /// The same for the members of a loan, which are empty afterwards; throws the error. Nothing is sent beside the message.
+  BATON_NO_PLT std::uint64_t publish(memory::Chunk* chunk, std::shared_ptr<transport::Writer>* share);
+  /// Of a loan that this publisher cannot publish.
+  Error not_its_loan() const;
   /// Counts a message that was built elsewhere and copied into a chunk.
   void count_copy(std::size_t bytes) noexcept {
     copied_messages_.fetch_add(1, std::memory_order_relaxed);  // statistics: order nothing
@@ -94,7 +102,13 @@ class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHan
 
   /// A new message in shared memory, default-initialised. Publishing it copies nothing. Throws limit_reached or
   /// out_of_memory when the policy found no memory, and forked in a forked child.
-  Loan<T> loan() { return std::move(try_loan()).or_throw(); }
+  Loan<T> loan() {
+    Loan<T> loan;
+    const message::Type& type = message::type_of<T>();
+    core().loan(type.fixed, type.size, &loan.writer_, &loan.chunk_);
+    new (loan.chunk_.message()) T();
+    return loan;
+  }
   Result<Loan<T>> try_loan() {
     if (!core_) return detail::empty_error("publisher");
     Loan<T> loan;
@@ -110,15 +124,13 @@ class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHan
   /// subscription has no room; `loan` then still holds the message) or forked. `info` is sent beside the message: the
   /// ids that connect a response to its request (services), and ATSA's selection for a message that was converted from
   /// another object.
-  std::uint64_t publish(Loan<T>&& loan, const transport::PublishInfo& info = {}) {
+  std::uint64_t publish(Loan<T>&& loan) { return core().publish(&loan.chunk_, &loan.writer_); }
+  std::uint64_t publish(Loan<T>&& loan, const transport::PublishInfo& info) {
     return std::move(try_publish(loan, info)).or_throw();
   }
   Result<std::uint64_t> try_publish(Loan<T>& loan, const transport::PublishInfo& info = {}) {
     if (!core_) return detail::empty_error("publisher");
-    if (!loan || loan.writer_ != core().writer())
-      return Error{
-          Errc::invalid_argument,
-          "publish on '" + core().topic() + "': the loan is empty or of another publisher; publish(*loan) copies it"};
+    if (!loan || loan.writer_ != core().writer()) return core().not_its_loan();
     Result<std::uint64_t> sequence = core().publish(loan.chunk_, info, &loan.writer_);
     if (sequence.ok()) loan.chunk_ = {};
     return sequence;

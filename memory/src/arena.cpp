@@ -41,15 +41,10 @@ namespace {
   return *slot;
 }
 
-// Message bytes that the slot can hold; offsets have 32 bits.
-[[gnu::hot]] std::uint32_t limit_of(const Slot& slot) noexcept {
-  return static_cast<std::uint32_t>(std::min(slot.bytes() - sizeof(ChunkHeader), kMaxMessageBytes));
-}
-
 [[noreturn]] void throw_too_large(const Slot& slot, std::size_t wanted) {
   throw Exception({Errc::message_too_large, "a message of " + format_size(slot.book->end()) +
                                                 " cannot grow by a content of " + format_size(wanted) +
-                                                ": its slot holds " + format_size(limit_of(slot)) +
+                                                ": its slot holds " + format_size(slot.book->limit()) +
                                                 "; raise max_message_bytes (at most 2 GiB)"});
 }
 
@@ -64,6 +59,15 @@ namespace {
 // Backs the message's first `bytes`; throws if memory is short.
 [[gnu::hot]] inline void back(Slot& slot, std::size_t bytes) {
   if (sizeof(ChunkHeader) + bytes > slot.backed) back_more(slot, bytes);
+}
+
+// The offset of new content, wherever there is room.
+[[gnu::noinline]] std::uint32_t place(Slot& slot, std::size_t bytes, std::size_t alignment) {
+  if (bytes > slot.book->limit()) throw_too_large(slot, bytes);
+  if (bytes == 0) bytes = 1;  // an address of its own
+  const auto offset = slot.book->allocate(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment));
+  if (!offset) throw_too_large(slot, bytes);
+  return *offset;
 }
 
 // For a block that was allocated: when memory is short, it is not.
@@ -84,20 +88,19 @@ namespace {
 
 [[gnu::hot]] void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignment) {
   Slot& slot = loan_of(owner);
-  const std::uint32_t limit = limit_of(slot);
-  if (bytes > limit) throw_too_large(slot, bytes);
-  if (bytes == 0) bytes = 1;  // an address of its own
-  const auto offset =
-      slot.book->allocate(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment), limit);
-  if (!offset) throw_too_large(slot, bytes);
-  if (sizeof(ChunkHeader) + *offset + bytes > slot.backed) back_or_cancel(slot, *offset, bytes);
-  return slot.message() + *offset;
+  std::uint32_t offset = 0;
+  // The ordinary case: behind the last content, on memory that an earlier message had.
+  if (bytes - 1 >= slot.book->limit() ||
+      !slot.book->append(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment), &offset))
+    offset = place(slot, bytes, alignment);
+  if (sizeof(ChunkHeader) + offset + bytes > slot.backed) back_or_cancel(slot, offset, bytes);
+  return slot.message() + offset;
 }
 
 [[gnu::hot]] bool content_resize_in_place(const void* owner, void* content, std::size_t new_bytes) {
   Slot& slot = loan_of(owner);
   const std::uint32_t offset = offset_in(slot, content);
-  if (new_bytes == 0 || new_bytes > slot.book->room(offset, limit_of(slot))) return false;
+  if (new_bytes == 0 || new_bytes > slot.book->room(offset)) return false;
   back(slot, offset + new_bytes);
   slot.book->resize(offset, static_cast<std::uint32_t>(new_bytes));
   return true;

@@ -12,6 +12,16 @@ constexpr std::size_t kMostLookedAt = 512;  // entries per search for a hole, so
 
 }  // namespace
 
+[[gnu::hot]] std::optional<std::uint32_t> ContentBook::allocate(std::uint32_t bytes, std::uint32_t alignment) {
+  if (dead_ > 0 && bytes <= largest_) {
+    if (const auto at = reuse(bytes, alignment)) return at;
+  }
+  const std::uint64_t at = align_up(end_, alignment);
+  if (at + bytes > limit_) return std::nullopt;
+  add(static_cast<std::uint32_t>(at), bytes);
+  return static_cast<std::uint32_t>(at);
+}
+
 [[gnu::hot]] ContentBook::Iterator ContentBook::find(std::uint32_t offset) const noexcept {
   // The newest block is looked up most: a vector that grows at the end.
   if (!entries_.empty() && entries_.back().offset == offset) return entries_.end() - 1;
@@ -54,12 +64,12 @@ std::optional<std::uint32_t> ContentBook::reuse(std::uint32_t bytes, std::uint32
   return std::nullopt;
 }
 
-[[gnu::hot]] std::uint32_t ContentBook::room(std::uint32_t offset, std::uint32_t limit) const noexcept {
+[[gnu::hot]] std::uint32_t ContentBook::room(std::uint32_t offset) const noexcept {
   auto it = find(offset);
   if (it == entries_.end()) return 0;
   do ++it;
   while (it != entries_.end() && it->bytes == 0);
-  return (it == entries_.end() ? limit : it->offset) - offset;
+  return (it == entries_.end() ? limit_ : it->offset) - offset;
 }
 
 [[gnu::hot]] void ContentBook::resize(std::uint32_t offset, std::uint32_t new_bytes) noexcept {

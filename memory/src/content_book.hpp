@@ -21,7 +21,9 @@ class ContentBook : public os::Hot {
   ContentBook* below = nullptr;  ///< in the pool's stack of unused books
 
   /// Offsets count from the message's first byte; contents start at `first` (the skeleton's end). Keeps its capacity.
-  void reset(std::uint32_t first) noexcept {
+  /// `limit`: no content reaches beyond it.
+  void reset(std::uint32_t first, std::uint32_t limit) noexcept {
+    limit_ = limit;
     entries_.clear();
     dead_ = first_dead_ = 0;
     largest_ = 0;
@@ -30,22 +32,23 @@ class ContentBook : public os::Hot {
   /// Makes room for `blocks` blocks.
   void reserve(std::size_t blocks) { entries_.reserve(blocks); }
   std::uint32_t end() const noexcept { return end_; }
+  std::uint32_t limit() const noexcept { return limit_; }
 
-  /// Place for `bytes` > 0: a gap of a freed block if one fits, else behind the last block, at most up to `limit`.
-  std::optional<std::uint32_t> allocate(std::uint32_t bytes, std::uint32_t alignment, std::uint32_t limit) {
-    if (dead_ > 0 && bytes <= largest_) {
-      if (const auto at = reuse(bytes, alignment)) return at;
-    }
+  /// Place for `bytes` > 0: a gap of a freed block if one fits, else behind the last block.
+  std::optional<std::uint32_t> allocate(std::uint32_t bytes, std::uint32_t alignment);
+  /// allocate() of a message from which nothing was freed, as long as there is room, also for the entry: then the offset is
+  /// put into `*offset`. False: call allocate().
+  bool append(std::uint32_t bytes, std::uint32_t alignment, std::uint32_t* offset) noexcept {
     const std::uint64_t at = align_up(end_, alignment);
-    if (at + bytes > limit) return std::nullopt;
-    entries_.push_back({static_cast<std::uint32_t>(at), bytes});
-    end_ = static_cast<std::uint32_t>(at + bytes);
-    return static_cast<std::uint32_t>(at);
+    if (dead_ > 0 || at + bytes > limit_ || entries_.size() == entries_.capacity()) return false;
+    add(static_cast<std::uint32_t>(at), bytes);
+    *offset = static_cast<std::uint32_t>(at);
+    return true;
   }
   /// Undoes the newest allocate(), which returned `offset`.
   void cancel(std::uint32_t offset) noexcept { free(offset); }
   /// How far the block at `offset` could grow in place, 0 if there is no such block.
-  std::uint32_t room(std::uint32_t offset, std::uint32_t limit) const noexcept;
+  std::uint32_t room(std::uint32_t offset) const noexcept;
   /// REQUIRES 0 < new_bytes <= room(offset).
   void resize(std::uint32_t offset, std::uint32_t new_bytes) noexcept;
   std::uint32_t size_of(std::uint32_t offset) const noexcept;  ///< 0 if there is no such block
@@ -58,6 +61,7 @@ class ContentBook : public os::Hot {
   // A block, or (bytes 0) the mark of a freed block: its hole reaches from the previous block to the next block. Marks
   // make freeing cheap: a message of a hundred thousand strings is destroyed without moving this list each time.
   struct Entry {
+    Entry(std::uint32_t at, std::uint32_t size) noexcept : offset(at), bytes(size) {}
     std::uint32_t offset, bytes;
   };
   using Iterator = os::HotVector<Entry>::const_iterator;
@@ -67,12 +71,16 @@ class ContentBook : public os::Hot {
   Iterator find(std::uint32_t offset) const noexcept;
   std::optional<std::uint32_t> reuse(std::uint32_t bytes, std::uint32_t alignment) noexcept;
   void drop_doubled_marks() noexcept;
+  void add(std::uint32_t at, std::uint32_t bytes) {
+    entries_.emplace_back(at, bytes);
+    end_ = at + bytes;
+  }
 
   os::HotVector<Entry> entries_;  // the last one is a block
   std::size_t dead_ = 0;          // marks in entries_
   std::size_t first_dead_ = 0;    // entries before this one have no mark
   std::uint32_t largest_ = 0;     // no freed hole is larger
-  std::uint32_t first_ = 0, end_ = 0;
+  std::uint32_t first_ = 0, end_ = 0, limit_ = 0;
 };
 
 }  // namespace baton::memory

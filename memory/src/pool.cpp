@@ -385,7 +385,8 @@ void Pool::State::add_book() {
   slot->book = books;
   books = books->below;
   slot->state = Slot::State::kLoaned;
-  slot->book->reset(static_cast<std::uint32_t>(skeleton_bytes));
+  const std::size_t limit = std::min(slot->bytes() - sizeof(ChunkHeader), kMaxMessageBytes);
+  slot->book->reset(static_cast<std::uint32_t>(skeleton_bytes), static_cast<std::uint32_t>(limit));
   ++loaned;
   ++slot->segment->live;
   ChunkHeader* header = slot->header();
@@ -395,7 +396,7 @@ void Pool::State::add_book() {
   header->byte_order = kNativeByteOrder;
   header->skeleton_bytes = static_cast<std::uint32_t>(skeleton_bytes);
   BATON_CRASH_POINT("loan.header_written");
-  return Chunk{header, slot->handle(), std::min(slot->bytes() - sizeof(ChunkHeader), kMaxMessageBytes)};
+  return Chunk{header, slot->handle(), limit};
 }
 
 [[gnu::hot]] Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes) {
@@ -425,7 +426,7 @@ void Pool::State::add_book() {
   // The learned size is a guess: it must not exceed what the pool can ever give.
   const std::size_t wanted = std::max(needed, std::min(guess, s.budget.limit));
   if (Slot* warm = s.pop_warm(kLargeClass, wanted)) return s.start_loan(warm, skeleton_bytes);
-  return out_of_line([&]() -> Result<Chunk> {
+  return out_of_line([=, &s]() -> Result<Chunk> {
     Result<Slot*> slot = s.find(kLargeClass, wanted, needed);
     if (!slot.ok()) return slot.error();
     return s.start_loan(*slot, skeleton_bytes);

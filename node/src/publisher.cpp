@@ -32,20 +32,17 @@ Error PublisherCore::not_its_loan() const {
 
 [[gnu::hot]] void PublisherCore::loan(bool fixed, std::size_t bytes, std::shared_ptr<transport::Writer>* share,
                                       memory::Chunk* chunk) {
-  Result<memory::Chunk> lent = fixed ? writer_->loan_sized(bytes) : writer_->loan_growing();
-  if (!lent) out_of_line([&] { throw Exception(lent.error()); });
-  *chunk = *lent;
-  *share = writer_;
+  *chunk = (fixed ? writer_->loan_sized(bytes) : writer_->loan_growing()).or_throw();
+  new (static_cast<void*>(share)) std::shared_ptr<transport::Writer>(writer_);  // in place of an empty one
 }
 
 [[gnu::hot]] std::uint64_t PublisherCore::publish(memory::Chunk* chunk, std::shared_ptr<transport::Writer>* share) {
-  if (chunk->header == nullptr || *share != writer_) out_of_line([&] { throw Exception(not_its_loan()); });
-  Result<std::uint64_t> sequence = writer_->publish(*chunk);
-  if (!sequence) out_of_line([&] { throw Exception(sequence.error()); });
+  if (chunk->header == nullptr || *share != writer_) throw_error(not_its_loan());
+  const std::uint64_t sequence = writer_->publish(*chunk).or_throw();
   published_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
   *chunk = {};
   share->reset();  // this publisher has one, too
-  return *sequence;
+  return sequence;
 }
 
 }  // namespace baton::detail

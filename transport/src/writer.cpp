@@ -47,7 +47,7 @@ Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Parti
   writer->pool_ = std::move(*pool);
   writer->pool_->set_collect([self] { self->collect(); });
   writer->pool_->set_retired([self](std::uint32_t index) { self->send_retired(index); });
-  if (options.qos.durability == Durability::kTransientLocal) writer->history_.resize(options.qos.depth);
+  if (writer->remembers_) writer->history_.resize(options.qos.depth);
   return writer;
 }
 
@@ -57,6 +57,7 @@ Writer::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Partici
       skeleton_bytes_(options.type.skeleton_bytes),
       keep_all_(options.qos.history == History::kKeepAll && options.qos.reliability == Reliability::kReliable),
       asserts_by_itself_(options.qos.liveliness == Liveliness::kManualByTopic),
+      remembers_(options.qos.durability == Durability::kTransientLocal),
       gid_(gid),
       type_hash_(first_bytes(options.type.hash)),
       participant_(std::move(participant)),
@@ -95,11 +96,11 @@ Error Writer::Impl::forked_error() const {
   BATON_CRASH_POINT("loan.begin");
   Result<memory::Chunk> chunk =
       growing ? pool_->loan_growing(skeleton_bytes_) : pool_->loan_sized(message_bytes, skeleton_bytes_);
-  if (!chunk) chunk = out_of_line([&] { return loan_in_shortage(message_bytes, growing, chunk.error()); });
-  if (expel_) out_of_line([this] { expel_broken(); });
+  if (!chunk) chunk = out_of_line([=, &chunk] { return loan_in_shortage(message_bytes, growing, chunk.error()); });
+  if (expel_) expel_broken();
   BATON_CRASH_POINT("loan.end");
   if (chunk) BATON_TRACE2(loan, chunk->handle, message_bytes);
-  if (frames_) out_of_line([this] { deliver_frames_to_self(); });
+  if (frames_) deliver_frames_to_self();
   return chunk;
 }
 
@@ -124,18 +125,19 @@ void Writer::Impl::deliver_frames_to_self() {  // with mutex_, which it gives ba
 }
 
 /// Hands a reference to the connection; what the connection does not take is released.
-[[gnu::hot]] inline memory::PushStatus Writer::Impl::push_referenced(WriterConnection& connection,
-                                                                     const Kept& message) {
+[[gnu::always_inline]] inline memory::PushStatus Writer::Impl::push_referenced(WriterConnection& connection,
+                                                                               const Kept& message) {
   const memory::PushStatus status =
       connection.channel.push(message.handle, message.source_monotonic_ns, message.sequence,
                               [this](memory::Handle released) { pool_->release(released); });
-  if (status != memory::PushStatus::kPushed) {
-    out_of_line([&] {
-      pool_->release(message.handle);
-      if (status == memory::PushStatus::kCorrupted) connection.broken = expel_ = true;
-    });
-  }
+  if (status != memory::PushStatus::kPushed) not_pushed(connection, message.handle, status);
   return status;
+}
+
+[[gnu::cold, gnu::noinline]] void Writer::Impl::not_pushed(WriterConnection& connection, memory::Handle handle,
+                                                           memory::PushStatus status) {
+  pool_->release(handle);
+  if (status == memory::PushStatus::kCorrupted) connection.broken = expel_ = true;
 }
 
 memory::PushStatus Writer::Impl::push(WriterConnection& connection, const Kept& message) {
@@ -143,7 +145,7 @@ memory::PushStatus Writer::Impl::push(WriterConnection& connection, const Kept& 
   return push_referenced(connection, message);
 }
 
-[[gnu::hot]] void Writer::Impl::remember(const Kept& message) {
+[[gnu::hot, gnu::noinline]] void Writer::Impl::remember(const Kept& message) {
   if (history_size_ == history_.size()) {
     pool_->release(history_[history_begin_].handle);
     history_begin_ = (history_begin_ + 1) % history_.size();
@@ -191,66 +193,64 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 }
 
 /// Whether each queue that refuses when full has room. `only`: the one reader that gets the message, or null.
-[[gnu::hot, gnu::noinline]] Result<void> Writer::Impl::room_at_all(const WriterConnection* only) {
+[[gnu::hot]] bool Writer::Impl::room_at_all(const WriterConnection* only) {
   for (const auto& connection : live_) {
     if (!connection->keep_all || !connection->reliable) continue;
     if ((only != nullptr && connection.get() != only) || !connection->channel.full()) continue;
-    if (connection->channel.corrupted()) {
-      connection->broken = expel_ = true;  // full() returns true for a corrupted queue
-      continue;
+    if (!connection->channel.corrupted()) return false;
+    connection->broken = expel_ = true;  // full() returns true for a corrupted queue
+  }
+  return true;
+}
+
+[[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk, const PublishInfo* info) {
+  if (forked()) return out_of_line([&]() -> Result<std::uint64_t> { return forked_error(); });
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  BATON_CRASH_POINT("publish.begin");
+  if (info != nullptr || keep_all_ || remembers_) return publish_specially(chunk, info);
+  return hand_over(chunk, Delivery{last_sequence_ + 1, nullptr, static_cast<std::uint32_t>(live_.size()), false},
+                   nullptr);
+}
+
+/// A message that needs more than an ordinary one.
+[[gnu::hot, gnu::noinline]] Result<std::uint64_t> Writer::Impl::publish_specially(const memory::Chunk& chunk,
+                                                                                  const PublishInfo* info) {
+  Delivery delivery{last_sequence_ + 1, nullptr, static_cast<std::uint32_t>(live_.size()), remembers_};
+  if (info != nullptr) {
+    if (info->origin != nullptr) delivery.sequence = info->origin->sequence;
+    if (delivery.sequence <= last_sequence_) return out_of_line([&] { return published_before(delivery.sequence); });
+    if (const Gid* gid = info->only_client ? &info->correlation_client : info->only_reader) {
+      delivery.only = find(*gid);
+      if (delivery.only != nullptr) delivery.references = 1;
     }
+    if (info->only_reader != nullptr) {
+      if (delivery.only == nullptr) return out_of_line([&] { return not_connected(); });
+      delivery.remembered = false;
+    }
+    if (info->keep) ++delivery.references;
+  }
+  if (keep_all_ && !room_at_all(delivery.only)) {
     return out_of_line([&] {
       return Error{Errc::queue_full,
                    "publisher of '" + options_.topic +
                        "': a keep_all subscription has not taken its last messages; nothing was published"};
     });
   }
-  return {};
+  if (delivery.remembered) ++delivery.references;
+  return hand_over(chunk, delivery, info);
 }
 
-[[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk, const PublishInfo* info) {
-  if (forked()) return out_of_line([&]() -> Result<std::uint64_t> { return forked_error(); });
-  return publish_locked(chunk, info);
-}
-
-[[gnu::always_inline]] inline Result<std::uint64_t> Writer::Impl::publish_locked(const memory::Chunk& chunk,
-                                                                                 const PublishInfo* info) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
-  BATON_CRASH_POINT("publish.begin");
-  std::uint64_t sequence = last_sequence_ + 1;
-  WriterConnection* only = nullptr;
-  // The message's references: one for each connection that it is pushed to, and those that stay with this publisher.
-  auto references = static_cast<std::uint32_t>(live_.size());
-  bool remembered = !history_.empty();
-  if (info != nullptr) {
-    if (info->origin != nullptr && (sequence = info->origin->sequence) <= last_sequence_)
-      return out_of_line([&] { return published_before(sequence); });
-    if (const Gid* gid = info->only_client ? &info->correlation_client : info->only_reader) {
-      only = find(*gid);
-      if (only == nullptr && info->only_reader != nullptr) return out_of_line([&] { return not_connected(); });
-      if (only != nullptr) references = 1;
-    }
-    if (info->only_reader != nullptr) remembered = false;
-    if (info->keep) ++references;
-  }
-  if (keep_all_) {
-    if (Result<void> room = room_at_all(only); !room) return room.error();
-  }
-  if (remembered) ++references;
-
-  const Kept message{chunk.handle, complete(*chunk.header, sequence, info), sequence};
-  last_sequence_ = sequence;
-  pool_->publish(chunk, std::max(references, 1U));
+[[gnu::always_inline]] inline std::uint64_t Writer::Impl::hand_over(const memory::Chunk& chunk,
+                                                                    const Delivery& delivery, const PublishInfo* info) {
+  const Kept message{chunk.handle, complete(*chunk.header, delivery.sequence, info), delivery.sequence};
+  last_sequence_ = message.sequence;
+  pool_->publish(chunk, std::max(delivery.references, 1U));
 
   BATON_CRASH_POINT("publish.before_push");
-  if (only != nullptr) {
-    out_of_line([&] { push_referenced(*only, message); });
+  for (const auto& connection : live_) {
+    if (delivery.only != nullptr && delivery.only != connection.get()) continue;
+    push_referenced(*connection, message);
     BATON_CRASH_POINT("publish.between_pushes");
-  } else {
-    for (const auto& connection : live_) {
-      push_referenced(*connection, message);
-      BATON_CRASH_POINT("publish.between_pushes");
-    }
   }
   BATON_CRASH_POINT("publish.after_push");
   // relaxed: a sign of life orders nothing.
@@ -258,9 +258,9 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   wake_readers();
 
   last_publish_ns_ = message.source_monotonic_ns;
-  if (remembered) remember(message);
-  if (references == 0) pool_->release(message.handle);  // nobody has it
-  if (expel_) out_of_line([this] { expel_broken(); });
+  if (delivery.remembered) remember(message);
+  if (delivery.references == 0) pool_->release(message.handle);  // nobody wants it
+  if (expel_) expel_broken();
   BATON_TRACE3(publish, message.handle, message.sequence, live_.size());
   return message.sequence;
 }

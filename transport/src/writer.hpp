@@ -111,7 +111,7 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   void send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>& owed);
   Result<memory::Chunk> loan(std::size_t message_bytes, bool growing);
   Result<memory::Chunk> loan_locked(std::size_t message_bytes, bool growing);
-  void deliver_frames_to_self();
+  [[gnu::cold]] void deliver_frames_to_self();
   Result<memory::Chunk> loan_in_shortage(std::size_t message_bytes, bool growing, Error error);
   bool give_up_oldest_unread();
   Granted granted(const Party& party) const;
@@ -123,12 +123,21 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   WriterConnection* find(const Gid& reader) const;
   Error not_connected() const;
   Error published_before(std::uint64_t sequence) const;
-  Result<std::uint64_t> publish_locked(const memory::Chunk& chunk, const PublishInfo* info);
+  /// What becomes of one message.
+  struct Delivery {
+    std::uint64_t sequence;
+    WriterConnection* only;    ///< the one reader that gets it; null: every reader
+    std::uint32_t references;  ///< one for each push, and those that stay with this publisher
+    bool remembered;           ///< for late readers
+  };
+  Result<std::uint64_t> publish_specially(const memory::Chunk& chunk, const PublishInfo* info);
+  std::uint64_t hand_over(const memory::Chunk& chunk, const Delivery& delivery, const PublishInfo* info);
+  void not_pushed(WriterConnection& connection, memory::Handle handle, memory::PushStatus status);
   static void add(memory::ChunkHeader& header, const PublishInfo& info);
-  Result<void> room_at_all(const WriterConnection* only);
+  bool room_at_all(const WriterConnection* only);
   std::int64_t complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo* info) const;
   void replay(WriterConnection& connection, const QoS& requested);
-  void expel_broken();
+  [[gnu::cold]] void expel_broken();
   void wake_readers();
   void drain(Connections::iterator at);
   void remove_live(Connections::iterator at);
@@ -144,6 +153,7 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   const std::uint32_t skeleton_bytes_;
   const bool keep_all_;           // nothing is published while a queue of a reliable keep_all reader is full
   const bool asserts_by_itself_;  // each message is a sign of life
+  const bool remembers_;          // history_ has room
   bool closed_ = false;
   bool expel_ = false;   // a connection was found broken
   bool frames_ = false;  // frames_to_self_ has some

@@ -154,9 +154,9 @@ void Cell::cancel(const Room& room) noexcept {
 [[gnu::hot]] std::byte* Cell::reserve_trivial(std::size_t used, std::size_t needed, std::size_t alignment,
                                               bool append) {
   // The ordinary case of a message that is being built: nothing to move, nothing to free.
-  if (in_chunk() && offset_ == 0) {
+  if (in_chunk() && offset_ == 0 && !append) {
     check_bytes(needed);
-    std::byte* const content = first_content(needed, alignment, append);
+    std::byte* const content = first_content(needed, alignment, false);
     set_chunk_content(content);
     return content;
   }

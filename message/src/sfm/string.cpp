@@ -28,7 +28,7 @@ void move_ends(std::byte* to, const char* from, std::size_t count) {
 
 /// memmove(3). Names and encodings are short, and libc's copy would touch two pages of its own (`baton perf touch`). REQUIRES: count > 0.
 void move_text(std::byte* to, const char* from, std::size_t count) {
-  if (count > 16) {
+  if (__builtin_expect(count > 16, 0)) {
     std::memmove(to, from, count);
   } else if (count >= 8) {
     move_ends<std::uint64_t>(to, from, count);
@@ -80,9 +80,10 @@ void move_text(std::byte* to, const char* from, std::size_t count) {
   if (!in_chunk() || chunk_offset() != 0 || text.empty()) return assign_again(text);
   // The ordinary case of a message that is being built. The padding first: characters take the place of its zeros.
   const std::size_t padded = padded_string_bytes(text.size());
-  std::byte* const to = reserve_trivial(0, padded, 4, false);
-  const std::byte ending[4] = {{}, {}, {}, static_cast<std::byte>(padded - text.size() - 1)};
-  std::memcpy(to + padded - 4, ending, 4);
+  auto* const to = static_cast<std::byte*>(memory::content_allocate(this, padded, content_alignment(4, padded)));
+  set_chunk_content(to);
+  std::memset(to + padded - 4, 0, 4);
+  to[padded - 1] = static_cast<std::byte>(padded - text.size() - 1);
   move_text(to, text.data(), text.size());
   set_chunk_length(static_cast<std::uint32_t>(padded));
 }

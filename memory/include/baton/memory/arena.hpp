@@ -42,7 +42,7 @@ inline bool in_window(const void* p) noexcept {
 /// Returns `bytes` bytes aligned to `alignment` (1..64), placed at the end of the used part or in a gap left by a freed
 /// block that is big enough. Content is not zeroed. Blocks are placed in call order without gaps beyond alignment, so
 /// that a message built once from front to back has exactly the documented bytes.
-void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignment);
+[[gnu::returns_nonnull]] void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignment);
 
 /// Grows or shrinks the block at `content` to `new_bytes` without moving it; false if it cannot stay (then allocate,
 /// move elements, free). The last block grows in place up to the slot's end; a non-last block grows into a following

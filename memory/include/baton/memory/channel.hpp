@@ -15,6 +15,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "baton/memory/handle_queue.hpp"
 #include "baton/memory/release_table.hpp"
@@ -67,13 +68,10 @@ class ChannelWriter {
   /// still owns that reference. Evicts the oldest unread message if the queue is full.
   template <class OnReleased>
   PushStatus push(std::uint64_t handle, std::int64_t source_monotonic_ns, std::uint64_t sequence,
-                  OnReleased&& on_released) {
-    std::uint64_t entry = queue_.has_room() ? table_.acquire(handle, queue_.head()) : kNoEntry;
-    if (entry == kNoEntry) {
-      const PushStatus status = make_room(handle, on_released, &entry);
-      if (status != PushStatus::kPushed) return status;
-    }
-    queue_.append(handle, entry, source_monotonic_ns, sequence);
+                  OnReleased on_released) {
+    if (!queue_.has_room() || table_.all_lent())
+      return push_full(handle, source_monotonic_ns, sequence, std::move(on_released));
+    queue_.append(handle, table_.acquire(handle, queue_.head()), source_monotonic_ns, sequence);
     return PushStatus::kPushed;
   }
 
@@ -132,20 +130,22 @@ class ChannelWriter {
   std::uint64_t pushed() const noexcept { return queue_.head(); }
 
  private:
-  /// The rest of push(), apart: most messages find room. kPushed: `*entry` is acquired, and append() may follow.
+  /// push() when there may be no room; apart, since most messages find room.
   template <class OnReleased>
-  [[gnu::noinline]] PushStatus make_room(std::uint64_t handle, OnReleased& on_released, std::uint64_t* entry) {
-    const auto on_evict = [&](std::uint64_t evicted, std::uint64_t cancelled) {
-      table_.cancel(cancelled);
+  [[gnu::noinline]] PushStatus push_full(std::uint64_t handle, std::int64_t source_monotonic_ns, std::uint64_t sequence,
+                                         OnReleased on_released) {
+    const auto on_evict = [&](std::uint64_t evicted, std::uint64_t entry) {
+      table_.cancel(entry);
       on_released(evicted);
     };
     if (queue_.make_room(on_evict) != QueueStatus::kOk) return PushStatus::kCorrupted;
-    *entry = table_.acquire(handle, queue_.head());
-    if (*entry == kNoEntry) {
+    std::uint64_t entry = table_.acquire(handle, queue_.head());
+    if (entry == kNoEntry) {
       if (!table_.collect(queue_.consumed(), on_released)) return PushStatus::kCorrupted;
-      *entry = table_.acquire(handle, queue_.head());
-      if (*entry == kNoEntry) return PushStatus::kRefused;
+      entry = table_.acquire(handle, queue_.head());
+      if (entry == kNoEntry) return PushStatus::kRefused;
     }
+    queue_.append(handle, entry, source_monotonic_ns, sequence);
     return PushStatus::kPushed;
   }
 

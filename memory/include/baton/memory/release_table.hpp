@@ -54,12 +54,14 @@ class ReleaseTable {
   std::uint32_t entries() const noexcept { return static_cast<std::uint32_t>(records_.size()); }
   std::uint32_t outstanding() const noexcept { return outstanding_; }
   bool corrupted() const noexcept { return corrupted_; }
+  /// Whether acquire() would return kNoEntry.
+  bool all_lent() const noexcept { return free_ == kNone; }
 
   /// Lends an entry for `handle`, which is about to be appended at queue position `position` (growing from call to
   /// call). Returns its token, or kNoEntry when all entries are lent: collect() first. If no entry is free then, the
   /// subscriber holds more than it may.
   std::uint64_t acquire(std::uint64_t handle, std::uint64_t position) noexcept {
-    if (free_ == kNone) return kNoEntry;
+    if (all_lent()) return kNoEntry;
     const std::uint32_t index = free_;  // last-in first-out: the word most likely still in the cache
     Record& record = records_[index];
     free_ = record.next;

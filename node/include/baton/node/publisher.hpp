@@ -73,8 +73,9 @@ class PublisherCore {
 
  private:
   const std::shared_ptr<transport::Writer> writer_;
+  std::atomic<std::uint64_t> published_{0};  // beside it: every message touches both
   const std::string topic_;
-  std::atomic<std::uint64_t> published_{0}, copied_messages_{0}, copied_bytes_{0};
+  std::atomic<std::uint64_t> copied_messages_{0}, copied_bytes_{0};
 };
 
 /// TZC's allocate (Fig. 6): reserves a chunk of `writer` and points the data part of the private message at it.

@@ -72,6 +72,9 @@ class Exception : public std::runtime_error {
   Errc code_;
 };
 
+/// Out of line, as out_of_line().
+[[noreturn, gnu::cold, gnu::noinline]] inline void throw_error(const Error& error) { throw Exception(error); }
+
 namespace detail {
 
 /// What Result<T> stores. Not a std::variant: that is moved and destroyed by calls out of line, in every function of the
@@ -174,7 +177,7 @@ class [[nodiscard]] Result : private detail::CopiedIf<std::is_copy_constructible
   }
   /// The value, or throws baton::Exception.
   T&& or_throw() && {
-    if (!ok()) out_of_line([this] { throw Exception(error()); });
+    if (!ok()) throw_error(error());
     return std::move(state_.value_);
   }
 
@@ -195,7 +198,7 @@ class [[nodiscard]] Result<void> {
     return state_.error_;
   }
   void or_throw() const {
-    if (!ok()) throw Exception(error());
+    if (!ok()) throw_error(error());
   }
 
  private:

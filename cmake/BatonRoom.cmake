@@ -76,7 +76,8 @@ endfunction()
 # wakes up cold. Static libraries are compiled alike: the compiler cache has them already, and a program can drop what it does not use.
 function(baton_few_pages target)
   if(NOT BATON_SANITIZE AND NOT BATON_FUZZ AND NOT BATON_COVERAGE)
-    target_compile_options(${target} PRIVATE -fno-semantic-interposition -fno-plt -ffunction-sections)
+    target_compile_options(${target} PRIVATE -fno-semantic-interposition -fno-plt -ffunction-sections
+      -fno-align-functions -fno-align-jumps -fno-align-loops -fno-align-labels -fno-tree-slp-vectorize)
   endif()
 endfunction()
 

@@ -79,6 +79,7 @@ struct Pool::State final : Pool {
   // The segments that loans come from, in the order in which they were made; the others are retired. The first gets its
   // addresses when the pool is made, so that a full window is an error of create().
   os::HotVector<PoolSegment*> active;
+  Error refusal;  // of the last find() that found nothing
 
   static State& of(Pool& pool) noexcept { return static_cast<State&>(pool); }
   static const State& of(const Pool& pool) noexcept { return static_cast<const State&>(pool); }
@@ -98,11 +99,12 @@ struct Pool::State final : Pool {
   Result<Slot*> fresh(unsigned size_class, std::size_t wanted_bytes);
   Slot* fresh_large() noexcept;
   Slot* reclaim(unsigned size_class, std::size_t wanted_bytes);
-  Result<Slot*> find(unsigned size_class, std::size_t wanted_bytes, std::size_t backed_bytes);
+  Slot* find(unsigned size_class, std::size_t wanted_bytes, std::size_t backed_bytes);
+  Slot* find_memory(Slot* slot, unsigned size_class, std::size_t wanted_bytes, std::size_t backed_bytes);
   Result<Slot*> find_elsewhere(unsigned size_class, std::size_t wanted_bytes);
   void add_book();
   void return_book(Slot* slot) noexcept;
-  Result<Chunk> start_loan(Slot* slot, std::size_t skeleton_bytes);
+  Result<Chunk> start_loan(Slot* slot, std::size_t slot_bytes, std::size_t skeleton_bytes);
   void recycle(Slot* slot) noexcept;
   void drop_if_empty(PoolSegment* segment) noexcept;
   void retire(std::function<void(std::uint32_t)> on_retired);
@@ -216,7 +218,7 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
 
 // The warmest free slot that has memory for `wanted_bytes`; else the slot that needs least more, if the budget allows
 // that.
-[[gnu::hot]] Slot* Pool::State::pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept {
+[[gnu::hot, gnu::noinline]] Slot* Pool::State::pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept {
   Slot** best = nullptr;
   for (Slot** link = &free[size_class]; *link; link = &(*link)->older) {
     if (!best || (*link)->backed > (*best)->backed) best = link;
@@ -305,32 +307,42 @@ Slot* Pool::State::reclaim(unsigned size_class, std::size_t wanted_bytes) {
   return nullptr;
 }
 
-/// When pop_warm() finds none: a slot for `wanted_bytes` of which the first `backed_bytes` have memory.
-[[gnu::hot, gnu::noinline]] Result<Slot*> Pool::State::find(unsigned size_class, std::size_t wanted_bytes,
-                                                            std::size_t backed_bytes) {
-  if (Result<void> ready = ensure_segment(); !ready.ok()) return ready.error();
+/// When pop_warm() finds none: a slot for `wanted_bytes` of which the first `backed_bytes` have memory. Null: `refusal`.
+[[gnu::hot, gnu::noinline]] Slot* Pool::State::find(unsigned size_class, std::size_t wanted_bytes,
+                                                    std::size_t backed_bytes) {
   Slot* slot = pop_free(size_class, wanted_bytes);
   // Readers may have released slots without notifying: collect before taking memory that was never touched.
   if (!slot && collect) {
     collect();
     slot = pop_free(size_class, wanted_bytes);
   }
+  return slot && slot->backed >= backed_bytes ? slot : find_memory(slot, size_class, wanted_bytes, backed_bytes);
+}
+
+/// The rest of find(): `slot` needs more memory, or is null.
+Slot* Pool::State::find_memory(Slot* slot, unsigned size_class, std::size_t wanted_bytes, std::size_t backed_bytes) {
+  const auto refuse = [this](const Error& error) {
+    refusal = error;
+    return nullptr;
+  };
   if (!slot) {
-    Result<Slot*> found = find_elsewhere(size_class, wanted_bytes);
+    if (Result<void> ready = ensure_segment(); !ready.ok()) return refuse(ready.error());
+    Result<Slot*> found = pop_free(size_class, wanted_bytes);
+    if (!*found) found = find_elsewhere(size_class, wanted_bytes);
     // A full packed area is no shortage while large slots are free.
     if (!found.ok() && size_class != kLargeClass && packed_used_up())
       return find(kLargeClass, wanted_bytes, backed_bytes);
-    if (!found.ok()) return found;
+    if (!found.ok()) return refuse(found.error());
     slot = *found;
   }
   if (Result<void> backed = slot->segment->back(*slot, backed_bytes); !backed.ok()) {
     push_free(slot);
-    return backed.error();
+    return refuse(backed.error());
   }
   return slot;
 }
 
-/// The rest of find(), when no slot of this class is free.
+/// When no slot of this class is free.
 Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wanted_bytes) {
   Result<Slot*> slot = fresh(size_class, wanted_bytes);
   if (slot.ok() && *slot) return slot;
@@ -380,12 +392,13 @@ void Pool::State::add_book() {
   books = std::exchange(slot->book, nullptr);
 }
 
-[[gnu::always_inline]] inline Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t skeleton_bytes) {
+[[gnu::always_inline]] inline Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t slot_bytes,
+                                                                    std::size_t skeleton_bytes) {
+  const std::size_t limit = std::min(slot_bytes - sizeof(ChunkHeader), kMaxMessageBytes);
   if (!books) out_of_line([this] { add_book(); });
   slot->book = books;
   books = books->below;
   slot->state = Slot::State::kLoaned;
-  const std::size_t limit = std::min(slot->bytes() - sizeof(ChunkHeader), kMaxMessageBytes);
   slot->book->reset(static_cast<std::uint32_t>(skeleton_bytes), static_cast<std::uint32_t>(limit));
   ++loaned;
   ++slot->segment->live;
@@ -411,10 +424,10 @@ void Pool::State::add_book() {
     });
   unsigned size_class = 0;
   while (size_class < kLargeClass && class_bytes(size_class) < total) ++size_class;
-  if (Slot* warm = s.pop_warm(size_class, total)) return s.start_loan(warm, skeleton_bytes);
-  Result<Slot*> slot = s.find(size_class, total, total);
-  if (!slot.ok()) return slot.error();
-  return s.start_loan(*slot, skeleton_bytes);
+  Slot* slot = s.pop_warm(size_class, total);
+  if (!slot) slot = s.find(size_class, total, total);
+  if (!slot) return out_of_line([&s] { return s.refusal; });
+  return s.start_loan(slot, slot->bytes(), skeleton_bytes);
 }
 
 [[gnu::hot]] Result<Chunk> Pool::loan_growing(std::size_t skeleton_bytes) {
@@ -425,12 +438,10 @@ void Pool::State::add_book() {
     guess = std::max(guess, s.budget.missed.exchange(0, std::memory_order_relaxed));
   // The learned size is a guess: it must not exceed what the pool can ever give.
   const std::size_t wanted = std::max(needed, std::min(guess, s.budget.limit));
-  if (Slot* warm = s.pop_warm(kLargeClass, wanted)) return s.start_loan(warm, skeleton_bytes);
-  return out_of_line([=, &s]() -> Result<Chunk> {
-    Result<Slot*> slot = s.find(kLargeClass, wanted, needed);
-    if (!slot.ok()) return slot.error();
-    return s.start_loan(*slot, skeleton_bytes);
-  });
+  Slot* slot = s.pop_warm(kLargeClass, wanted);
+  if (!slot) slot = s.find(kLargeClass, wanted, needed);
+  if (!slot) return out_of_line([&s] { return s.refusal; });
+  return s.start_loan(slot, slot->segment->slot_bytes, skeleton_bytes);
 }
 
 void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {

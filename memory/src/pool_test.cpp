@@ -90,6 +90,18 @@ TEST_F(PoolTest, AMessageStaysWhileReferencedAndItsSlotIsReusedAfterTheLastRelea
   EXPECT_EQ(pool->loan_sized(100, 100)->handle, chunk.handle);
 }
 
+TEST_F(PoolTest, AMessageHasAsManyReferencesAsItIsPublishedWith) {
+  auto pool = make(small());
+  for (bool growing : {false, true}) {
+    const Chunk chunk = growing ? *pool->loan_growing(100) : *pool->loan_sized(100, 100);
+    pool->publish(chunk, 3);
+    for (int released = 0; released < 2; ++released) pool->release(chunk.handle);
+    EXPECT_EQ(pool->account().published_slots, 1u);
+    pool->release(chunk.handle);
+    EXPECT_EQ(pool->account().published_slots, 0u);
+  }
+}
+
 TEST_F(PoolTest, ContentsFollowEachOtherAndTheLastOneGrowsInPlace) {
   auto pool = make(small());
   Chunk chunk = *pool->loan_growing(24);

@@ -47,7 +47,7 @@ Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Parti
   writer->pool_ = std::move(*pool);
   writer->pool_->set_collect([self] { self->collect(); });
   writer->pool_->set_retired([self](std::uint32_t index) { self->send_retired(index); });
-  if (writer->remembers_) writer->history_.resize(options.qos.depth);
+  if (options.qos.durability == Durability::kTransientLocal) writer->history_.resize(options.qos.depth);
   return writer;
 }
 
@@ -56,8 +56,8 @@ Writer::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Partici
     : generation_(os::fork_generation()),
       skeleton_bytes_(options.type.skeleton_bytes),
       keep_all_(options.qos.history == History::kKeepAll && options.qos.reliability == Reliability::kReliable),
-      asserts_by_itself_(options.qos.liveliness == Liveliness::kManualByTopic),
-      remembers_(options.qos.durability == Durability::kTransientLocal),
+      special_(keep_all_ || options.qos.durability == Durability::kTransientLocal ||
+               options.qos.liveliness == Liveliness::kManualByTopic),
       gid_(gid),
       type_hash_(first_bytes(options.type.hash)),
       participant_(std::move(participant)),
@@ -207,15 +207,17 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   if (forked()) return out_of_line([&]() -> Result<std::uint64_t> { return forked_error(); });
   const std::lock_guard<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
-  if (info != nullptr || keep_all_ || remembers_) return publish_specially(chunk, info);
-  return hand_over(chunk, Delivery{last_sequence_ + 1, nullptr, static_cast<std::uint32_t>(live_.size()), false},
+  if (info != nullptr || special_ || live_.empty()) return publish_specially(chunk, info);
+  return hand_over(chunk, {last_sequence_ + 1, nullptr, static_cast<std::uint32_t>(live_.size()), false, false},
                    nullptr);
 }
 
 /// A message that needs more than an ordinary one.
 [[gnu::hot, gnu::noinline]] Result<std::uint64_t> Writer::Impl::publish_specially(const memory::Chunk& chunk,
                                                                                   const PublishInfo* info) {
-  Delivery delivery{last_sequence_ + 1, nullptr, static_cast<std::uint32_t>(live_.size()), remembers_};
+  Delivery delivery{last_sequence_ + 1, nullptr, static_cast<std::uint32_t>(live_.size()),
+                    options_.qos.durability == Durability::kTransientLocal,
+                    options_.qos.liveliness == Liveliness::kManualByTopic};
   if (info != nullptr) {
     if (info->origin != nullptr) delivery.sequence = info->origin->sequence;
     if (delivery.sequence <= last_sequence_) return out_of_line([&] { return published_before(delivery.sequence); });
@@ -237,14 +239,18 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
     });
   }
   if (delivery.remembered) ++delivery.references;
-  return hand_over(chunk, delivery, info);
+  if (delivery.references > 0) return hand_over(chunk, delivery, info);
+  delivery.references = 1;  // nobody wants it
+  const std::uint64_t sequence = hand_over(chunk, delivery, info);
+  pool_->release(chunk.handle);
+  return sequence;
 }
 
 [[gnu::always_inline]] inline std::uint64_t Writer::Impl::hand_over(const memory::Chunk& chunk,
                                                                     const Delivery& delivery, const PublishInfo* info) {
   const Kept message{chunk.handle, complete(*chunk.header, delivery.sequence, info), delivery.sequence};
   last_sequence_ = message.sequence;
-  pool_->publish(chunk, std::max(delivery.references, 1U));
+  pool_->publish(chunk, delivery.references);
 
   BATON_CRASH_POINT("publish.before_push");
   for (const auto& connection : live_) {
@@ -254,19 +260,18 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   }
   BATON_CRASH_POINT("publish.after_push");
   // relaxed: a sign of life orders nothing.
-  if (asserts_by_itself_) control_->asserted_ns.store(message.source_monotonic_ns, std::memory_order_relaxed);
+  if (delivery.asserts) control_->asserted_ns.store(message.source_monotonic_ns, std::memory_order_relaxed);
   wake_readers();
 
   last_publish_ns_ = message.source_monotonic_ns;
   if (delivery.remembered) remember(message);
-  if (delivery.references == 0) pool_->release(message.handle);  // nobody wants it
   if (expel_) expel_broken();
   BATON_TRACE3(publish, message.handle, message.sequence, live_.size());
   return message.sequence;
 }
 
 /// Wakes the readers that sleep (wake.hpp).
-[[gnu::hot]] inline void Writer::Impl::wake_readers() {
+[[gnu::hot, gnu::noinline]] void Writer::Impl::wake_readers() {
   ControlLine& line = *control_;
   const bool wake = memory::signal<Platform>(
       line.event, live_, [](const auto& connection) -> WakeWord& { return *connection->sleeping; },
@@ -379,6 +384,11 @@ bool Writer::Impl::evict(memory::Handle oldest) {
     if (connection->broken || (connection->channel.collect(release) && !overheld(*connection))) continue;
     connection->broken = expel_ = true;
   }
+  if (!draining_.empty()) collect_drained();
+}
+
+void Writer::Impl::collect_drained() {
+  const auto release = [this](memory::Handle handle) { pool_->release(handle); };
   for (auto at = draining_.begin(); at != draining_.end();) {
     WriterConnection& connection = **at;
     const bool sound = connection.channel.collect(release) && !overheld(connection);

@@ -104,6 +104,7 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   Error forked_error() const;
   bool evict(memory::Handle oldest);
   void collect();
+  [[gnu::noinline]] void collect_drained();
   void send_segment(std::uint32_t index, int fd, std::uint64_t size);
   void send_retired(std::uint32_t index) noexcept;
   void owe_segment(PeerId peer, std::uint32_t index);
@@ -129,6 +130,7 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
     WriterConnection* only;    ///< the one reader that gets it; null: every reader
     std::uint32_t references;  ///< one for each push, and those that stay with this publisher
     bool remembered;           ///< for late readers
+    bool asserts;              ///< it is a sign of life
   };
   Result<std::uint64_t> publish_specially(const memory::Chunk& chunk, const PublishInfo* info);
   std::uint64_t hand_over(const memory::Chunk& chunk, const Delivery& delivery, const PublishInfo* info);
@@ -151,9 +153,8 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   // What every message touches, in two lines up to the first word of mutex_.
   const std::uint32_t generation_;
   const std::uint32_t skeleton_bytes_;
-  const bool keep_all_;           // nothing is published while a queue of a reliable keep_all reader is full
-  const bool asserts_by_itself_;  // each message is a sign of life
-  const bool remembers_;          // history_ has room
+  const bool keep_all_;  // nothing is published while a queue of a reliable keep_all reader is full
+  const bool special_;   // publish_specially() is for every message
   bool closed_ = false;
   bool expel_ = false;   // a connection was found broken
   bool frames_ = false;  // frames_to_self_ has some

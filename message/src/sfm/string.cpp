@@ -88,7 +88,7 @@ void move_text(std::byte* to, const char* from, std::size_t count) {
   set_chunk_length(static_cast<std::uint32_t>(padded));
 }
 
-void StringCell::assign_again(std::string_view text) {
+[[gnu::noinline]] void StringCell::assign_again(std::string_view text) {
   if (text.empty()) return set_size(0);
   if (text.size() > capacity()) {
     // Longer than our capacity, so `text` is not a part of this string.

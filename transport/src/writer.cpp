@@ -140,7 +140,7 @@ void Writer::Impl::deliver_frames_to_self() {  // with mutex_, which it gives ba
   if (status == memory::PushStatus::kCorrupted) connection.broken = expel_ = true;
 }
 
-memory::PushStatus Writer::Impl::push(WriterConnection& connection, const Kept& message) {
+[[gnu::hot]] memory::PushStatus Writer::Impl::push(WriterConnection& connection, const Kept& message) {
   pool_->add_reference(message.handle);
   return push_referenced(connection, message);
 }

@@ -49,7 +49,7 @@ class PublisherCore {
   /// The same for a type that the compiler knows (`fixed` and `bytes`: Type::fixed and Type::size), with a share of the writer for the
   /// loan. Out of line, as publish(), so that counting shares is code of the library, beside what the message runs through.
   Result<memory::Chunk> loan(bool fixed, std::size_t bytes, std::shared_ptr<transport::Writer>* share);
-  /// The same for the members of a loan; throws the error.
+  /// The same for the members of an empty loan; throws the error.
   BATON_NO_PLT void loan(bool fixed, std::size_t bytes, std::shared_ptr<transport::Writer>* share,
                          memory::Chunk* chunk);
   /// Publishes the chunk. On success the writer owns the chunk again.

@@ -33,7 +33,7 @@ Error PublisherCore::not_its_loan() const {
 [[gnu::hot]] void PublisherCore::loan(bool fixed, std::size_t bytes, std::shared_ptr<transport::Writer>* share,
                                       memory::Chunk* chunk) {
   *chunk = (fixed ? writer_->loan_sized(bytes) : writer_->loan_growing()).or_throw();
-  new (static_cast<void*>(share)) std::shared_ptr<transport::Writer>(writer_);  // in place of an empty one, which needs no end
+  new (static_cast<void*>(share)) std::shared_ptr<transport::Writer>(writer_);  // over an empty one
 }
 
 [[gnu::hot]] std::uint64_t PublisherCore::publish(memory::Chunk* chunk, std::shared_ptr<transport::Writer>* share) {

@@ -208,8 +208,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
   if (info != nullptr || special_ || live_.empty()) return publish_specially(chunk, info);
-  return hand_over(chunk, {last_sequence_ + 1, nullptr, static_cast<std::uint32_t>(live_.size()), false, false},
-                   nullptr);
+  return deliver(chunk, {last_sequence_ + 1, nullptr, static_cast<std::uint32_t>(live_.size()), false, false}, nullptr);
 }
 
 /// A message that needs more than an ordinary one.
@@ -239,15 +238,15 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
     });
   }
   if (delivery.remembered) ++delivery.references;
-  if (delivery.references > 0) return hand_over(chunk, delivery, info);
+  if (delivery.references > 0) return deliver(chunk, delivery, info);
   delivery.references = 1;  // nobody wants it
-  const std::uint64_t sequence = hand_over(chunk, delivery, info);
+  const std::uint64_t sequence = deliver(chunk, delivery, info);
   pool_->release(chunk.handle);
   return sequence;
 }
 
-[[gnu::always_inline]] inline std::uint64_t Writer::Impl::hand_over(const memory::Chunk& chunk,
-                                                                    const Delivery& delivery, const PublishInfo* info) {
+[[gnu::always_inline]] inline std::uint64_t Writer::Impl::deliver(const memory::Chunk& chunk, const Delivery& delivery,
+                                                                  const PublishInfo* info) {
   const Kept message{chunk.handle, complete(*chunk.header, delivery.sequence, info), delivery.sequence};
   last_sequence_ = message.sequence;
   pool_->publish(chunk, delivery.references);

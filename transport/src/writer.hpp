@@ -133,7 +133,7 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
     bool asserts;              ///< it is a sign of life
   };
   Result<std::uint64_t> publish_specially(const memory::Chunk& chunk, const PublishInfo* info);
-  std::uint64_t hand_over(const memory::Chunk& chunk, const Delivery& delivery, const PublishInfo* info);
+  std::uint64_t deliver(const memory::Chunk& chunk, const Delivery& delivery, const PublishInfo* info);
   void not_pushed(WriterConnection& connection, memory::Handle handle, memory::PushStatus status);
   static void add(memory::ChunkHeader& header, const PublishInfo& info);
   bool room_at_all(const WriterConnection* only);

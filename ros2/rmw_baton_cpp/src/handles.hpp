@@ -70,13 +70,13 @@ struct Publisher : os::Hot {
 };
 
 struct Subscription : os::Hot {
-  rmw_subscription_t outer{};
+  std::shared_ptr<SubscriptionPath> path;  // null: not served by Baton
+  rmw_subscription_t outer{};              // each message touches the beginnings of these three
+  ReadySignal signal;
   rmw_subscription_t* inner = nullptr;
   bool watched = false;
   Events events;
-  ReadySignal signal;
   std::size_t depth = 1;
-  std::shared_ptr<SubscriptionPath> path;  // null: not served by Baton
   std::shared_ptr<SubscriptionPath>
       lender;  // used while it was served, until a content filter was set while the application had loans
 };

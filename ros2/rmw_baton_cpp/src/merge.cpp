@@ -8,37 +8,57 @@ namespace {
 
 using Verdict = PathOrder::Verdict;
 
-template <class Queue>
-[[gnu::hot]] typename Queue::value_type take_out(Queue& queue, std::size_t index) {
+FromUnderlying take_out(std::deque<FromUnderlying>& queue, std::size_t index) {
+  const FromUnderlying taken = queue[index];
+  queue.erase(queue.begin() + static_cast<std::ptrdiff_t>(index));
+  return taken;
+}
+
+[[gnu::hot]] FromBaton take_out(os::HotVector<FromBaton>& queue, std::size_t index) {
   const auto place = queue.begin() + static_cast<std::ptrdiff_t>(index);
-  auto taken = std::move(*place);
-  queue.erase(place);
+  FromBaton taken = std::move(*place);
+  if (place + 1 != queue.end()) out_of_line([&] { std::move(place + 1, queue.end(), place); });
+  queue.pop_back();
   return taken;
 }
 
 }  // namespace
 
 [[gnu::hot]] bool Merge::fetch_baton() {
-  for (FromBaton message; sources_.take_baton(&message); message = {}) {
-    if (message.position) {
-      PathOrder& order = orders_.of(message.publisher);
-      const OrderHeader& header = message.position->header;
-      const bool is_duplicate = header.also_underlying && header.underlying_count <= order.settled_underlying() &&
-                                oldest_of(message.publisher) == nullptr;
-      if (is_duplicate || message.expired) order.settle(*message.position);
-      if (is_duplicate) ++duplicates_;
-      if (is_duplicate) continue;
+  for (;;) {
+    FromBaton& message = baton_.emplace_back();
+    try {
+      if (!sources_.take_baton(&message)) break;
+      if (!is_dropped(message)) {
+        for (FromUnderlying& other : underlying_) move_mark(other);
+        return true;
+      }
+    } catch (...) {
+      baton_.pop_back();
+      throw;
     }
-    if (message.expired) continue;
-    baton_.push_back(std::move(message));
-    for (FromUnderlying& other : underlying_) move_mark(other);
-    return true;
+    baton_.pop_back();
   }
+  baton_.pop_back();
   return false;
 }
 
+/// Whether the newest message in baton_ is dropped at once, because it has expired or is a duplicate.
+[[gnu::hot]] bool Merge::is_dropped(FromBaton& message) {
+  if (!message.position) return message.expired;
+  message.order = &orders_.of(message.publisher);
+  const OrderHeader& header = message.position->header;
+  const bool settled = header.also_underlying && header.underlying_count <= message.order->settled_underlying();
+  return (settled || message.expired) && out_of_line([&] {
+           const bool is_duplicate = settled && oldest_of(message.publisher, baton_.size() - 1) == nullptr;
+           if (is_duplicate) ++duplicates_;
+           if (is_duplicate || message.expired) message.order->settle(*message.position);
+           return is_duplicate || message.expired;
+         });
+}
+
 /// Takes one more message that is no duplicate from the underlying subscription. False: there is none.
-[[gnu::hot]] bool Merge::fetch_underlying() {
+bool Merge::fetch_underlying() {
   for (FromUnderlying message; sources_.take_underlying(&message); message = {}) {
     PathOrder& order = orders_.of(message.publisher);
     order.arrived_underlying(message.number);
@@ -54,7 +74,7 @@ template <class Queue>
 
 /// Fetches as many as may wait in the merge: KEEP_LAST evicts all but `depth` messages, and copies of messages in
 /// Baton's queue are dropped.
-[[gnu::hot]] bool Merge::fetch_all_underlying() {
+bool Merge::fetch_all_underlying() {
   const std::size_t most = options_.keep_last ? 2 * options_.depth : options_.depth;
   bool fetched = false;
   for (std::size_t i = 0; i < options_.depth && underlying_.size() < most && fetch_underlying(); ++i) fetched = true;
@@ -62,7 +82,7 @@ template <class Queue>
 }
 
 /// The underlying subscription comes first: a message that both paths carry was in Baton's queue before.
-[[gnu::hot]] void Merge::fetch_ahead() {
+void Merge::fetch_ahead() {
   fetch_all_underlying();
   while (may_fetch_baton() && fetch_baton()) {
   }
@@ -70,7 +90,7 @@ template <class Queue>
 
 /// The next message may depend on all messages that have come. The underlying subscription comes first, as in
 /// fetch_ahead().
-[[gnu::hot]] Merge::Fetched Merge::fetch_both() {
+Merge::Fetched Merge::fetch_both() {
   Fetched fetched;
   fetched.from_underlying = fetch_all_underlying();
   while (!underlying_.empty() && fetch_baton()) {
@@ -96,7 +116,7 @@ void Merge::forget(std::vector<transport::Gid> needed) {
 }
 
 /// Searches the first `before` messages in baton_.
-[[gnu::hot]] const PathOrder::Position* Merge::oldest_of(const transport::Gid& publisher, std::size_t before) const {
+const PathOrder::Position* Merge::oldest_of(const transport::Gid& publisher, std::size_t before) const {
   for (std::size_t i = 0; i < std::min(before, baton_.size()); ++i) {
     if (baton_[i].position && baton_[i].publisher == publisher) return &*baton_[i].position;
   }
@@ -108,12 +128,12 @@ PathOrder::Verdict Merge::verdict_of(const FromUnderlying& message) {
 }
 
 /// Finds the first of Baton's messages that may be delivered now. Drops duplicates on the way.
-[[gnu::hot]] bool Merge::choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index) {
+bool Merge::choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index) {
   for (std::size_t i = 0; i < baton_.size();) {
     const FromBaton& message = baton_[i];
     Verdict verdict = Verdict::kNow;
     if (message.position) {
-      PathOrder& order = orders_.of(message.publisher);
+      PathOrder& order = *message.order;
       bool underlying_matched = false;
       bool waits = oldest_of(message.publisher, i) != nullptr;
       if (!waits && message.position->header.older_underlying() > order.settled_underlying()) {
@@ -210,7 +230,7 @@ void Merge::drop_duplicates() {
 
 void Merge::settle_and_drop_baton(std::size_t index) {
   const FromBaton message = take_out(baton_, index);
-  if (message.position) orders_.of(message.publisher).settle(*message.position);
+  if (message.position) message.order->settle(*message.position);
 }
 
 void Merge::settle_and_drop_underlying(std::size_t index) {
@@ -220,7 +240,7 @@ void Merge::settle_and_drop_underlying(std::size_t index) {
 }
 
 /// Drops messages that were fetched in time, and have expired since.
-[[gnu::hot]] void Merge::drop_expired(Now now) {
+void Merge::drop_expired(Now now) {
   for (std::size_t i = baton_.size(); i-- != 0;) {
     if (baton_[i].expires_ns < now.monotonic_ns) settle_and_drop_baton(i);
   }
@@ -243,7 +263,7 @@ bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
 }
 
 /// KEEP_LAST (invariant 3).
-[[gnu::hot]] void Merge::evict_beyond_depth() {
+void Merge::evict_beyond_depth() {
   if (size() == 0) return;
   const std::uint64_t evicted_before = evicted_;
   drop_duplicates();
@@ -277,10 +297,44 @@ bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
 }
 
 [[gnu::hot]] Merge::Next Merge::choose(Now now, std::int64_t* look_again_ns) {
+  // The usual case, in a few instructions: nothing comes through the underlying RMW, and at most one message waits.
+  // choose_of_all() would give the same answer.
+  bool fetched_one = false;
+  if (underlying_.empty() && !sources_.underlying_has_data()) {
+    if (baton_.empty()) {
+      if (!fetch_baton()) {
+        in_a_row_ = 0;
+        return {};
+      }
+      fetched_one = true;
+    }
+    if (baton_.size() == 1 && (fetched_one || still_counts(baton_[0], now)) && is_next(baton_[0])) {
+      if (in_a_row_ >= kTurn) in_a_row_ = 0;
+      return {Source::kBaton, 0, baton_[0].notified};
+    }
+  }
+  return choose_of_all(fetched_one, now, look_again_ns);
+}
+
+/// Whether the only message that waits has neither expired, nor become too old for KEEP_LAST.
+[[gnu::hot]] bool Merge::still_counts(const FromBaton& message, Now now) const {
+  return message.expires_ns >= now.monotonic_ns && (!options_.keep_last || sources_.baton_unread() < options_.depth);
+}
+
+/// Whether the only message that waits is no duplicate, and waits for no older message of the underlying RMW.
+[[gnu::hot]] bool Merge::is_next(const FromBaton& message) const {
+  if (!message.position) return true;
+  const OrderHeader& header = message.position->header;
+  const std::uint64_t settled = message.order->settled_underlying();
+  return header.older_underlying() <= settled && !(header.also_underlying && header.underlying_count <= settled);
+}
+
+/// `fetched_one`: choose() has taken the message that waits from Baton's queue just now.
+Merge::Next Merge::choose_of_all(bool fetched_one, Now now, std::int64_t* look_again_ns) {
   drop_expired(now);
-  for (;;) {
+  for (;; fetched_one = false) {
     Fetched fetched;
-    if (options_.keep_last) fetched = fetch_both();
+    if (options_.keep_last && !fetched_one) fetched = fetch_both();
     if (baton_.empty()) fetch_baton();
     std::size_t index = 0;
     const bool from_baton = choose_baton(now.monotonic_ns, look_again_ns, &index);
@@ -306,14 +360,14 @@ bool Merge::counts(const FromUnderlying& message, std::size_t unread) {
   FromBaton message = take_out(baton_, next.index);
   ++in_a_row_;
   if (message.position) {
-    PathOrder& order = orders_.of(message.publisher);
+    PathOrder& order = *message.order;
     if (order.skips(*message.position)) lost_ = true;
     order.settle(*message.position);
   }
   return message;
 }
 
-[[gnu::hot]] FromUnderlying Merge::take_underlying(const Next& next) {
+FromUnderlying Merge::take_underlying(const Next& next) {
   FromUnderlying message = take_out(underlying_, next.index);
   message.number = orders_.of(message.publisher).settle_underlying(message.number);
   return message;

@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "baton/os/hot_memory.hpp"
 #include "path_order.hpp"
 
 namespace baton::rmw {
@@ -31,6 +32,7 @@ struct FromBaton {
   std::int64_t expires_ns = INT64_MAX;          ///< CLOCK_MONOTONIC
   bool expired = false;                         ///< before it was taken from the queue
   bool notified = false;                        ///< a callback was notified of this message
+  PathOrder* order = nullptr;                   ///< of the publisher, set by the merge; null without `position`
 };
 
 struct FromUnderlying {
@@ -52,7 +54,7 @@ class MergeSources {
   virtual bool baton_awaits(const transport::Gid& publisher) const = 0;
   /// False: nothing has come.
   virtual bool take_underlying(FromUnderlying* message) = 0;
-  virtual bool underlying_has_data() const = 0;
+  virtual bool underlying_has_data() = 0;
   /// The message was dropped; its buffer may be reused.
   virtual void release(const FromUnderlying& message) = 0;
   /// Whether the underlying subscription has publishers.
@@ -130,6 +132,10 @@ class Merge {
     bool all_of_baton = false;  // nothing was left in Baton's queue
   };
 
+  bool is_dropped(FromBaton& message);
+  bool still_counts(const FromBaton& message, Now now) const;
+  bool is_next(const FromBaton& message) const;
+  Next choose_of_all(bool fetched_one, Now now, std::int64_t* look_again_ns);
   bool fetch_underlying();
   bool fetch_all_underlying();
   Fetched fetch_both();
@@ -153,11 +159,11 @@ class Merge {
 
   MergeSources& sources_;
   const Options options_;
-  PathOrders orders_;
-  std::deque<FromBaton> baton_;
-  std::deque<FromUnderlying> underlying_;
-  unsigned in_a_row_ = 0;  // from Baton
+  os::HotVector<FromBaton> baton_;  // rarely more than one
+  unsigned in_a_row_ = 0;           // from Baton
   bool lost_ = false;
+  PathOrders orders_;
+  std::deque<FromUnderlying> underlying_;
   std::uint64_t evicted_ = 0, duplicates_ = 0;
 };
 

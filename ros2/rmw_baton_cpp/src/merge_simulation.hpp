@@ -108,7 +108,7 @@ struct Simulation final : MergeSources {
     outside.insert(message->buffer);
     return true;
   }
-  bool underlying_has_data() const override { return !history.empty(); }
+  bool underlying_has_data() override { return !history.empty(); }
   void release(const FromUnderlying& message) override {
     ASSERT_EQ(outside.erase(message.buffer), 1U) << "released twice";
   }

@@ -79,6 +79,10 @@ std::uint64_t PathOrder::settle_underlying(std::uint64_t number) noexcept {
   return last_number_;
 }
 
+PathOrders::AllKnown::value_type& PathOrders::find(const transport::Gid& publisher) {
+  return *known_.try_emplace(publisher).first;
+}
+
 void PathOrders::forget(std::vector<transport::Gid> needed) {
   std::sort(needed.begin(), needed.end());
   std::vector<std::pair<std::uint64_t, transport::Gid>> others;
@@ -90,6 +94,7 @@ void PathOrders::forget(std::vector<transport::Gid> needed) {
     if (known_.size() <= kMost / 2) break;
     known_.erase(gid);
   }
+  last_ = nullptr;
   limit_ = std::max(kMost, 2 * known_.size());
 }
 

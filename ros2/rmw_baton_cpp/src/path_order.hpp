@@ -116,9 +116,9 @@ class PathOrders {
 
   /// Made at the first use. Valid until forget().
   PathOrder& of(const transport::Gid& publisher) {
-    Known& known = known_[publisher];
-    known.used = ++uses_;
-    return known.order;
+    if (last_ == nullptr || last_->first != publisher) last_ = &find(publisher);  // most messages have the last one's
+    last_->second.used = ++uses_;
+    return last_->second.order;
   }
   std::size_t size() const noexcept { return known_.size(); }
   /// True if it is time for forget().
@@ -132,8 +132,12 @@ class PathOrders {
     PathOrder order;
     std::uint64_t used = 0;  // uses_ at the last use
   };
-  std::map<transport::Gid, Known> known_;
+  using AllKnown = std::map<transport::Gid, Known>;
+  AllKnown::value_type& find(const transport::Gid& publisher);
+
+  AllKnown::value_type* last_ = nullptr;  // of the last use
   std::uint64_t uses_ = 0;
+  AllKnown known_;
   std::size_t limit_ = kMost;
 };
 

@@ -30,19 +30,19 @@ SubscriptionPath::SubscriptionPath(std::shared_ptr<BatonContext> baton_context, 
                                    const rmw_subscription_t* inner, const rosidl_message_type_support_t* type_handle,
                                    std::shared_ptr<const TypeSupport> type, std::shared_ptr<transport::Reader> reader,
                                    const QoS& qos, ReadySignal& signal, Event& lost_event)
-    : baton_context_(std::move(baton_context)),
+    : reader_(std::move(reader)),
+      type_(std::move(type)),
+      signal_(signal),
+      ignore_local_(inner->options.ignore_local_publications),
+      expires_(qos.lifespan != kInfinite),
+      merge_(*this, {qos.depth, qos.history == History::kKeepLast, qos.reliability == Reliability::kReliable,
+                     qos.lifespan != kInfinite ? qos.lifespan.count() : INT64_MAX}),
+      baton_context_(std::move(baton_context)),
       topic_(inner->topic_name),
       inner_node_(inner_node),
       inner_(inner),
       type_handle_(type_handle),
-      type_(std::move(type)),
-      reader_(std::move(reader)),
-      ignore_local_(inner->options.ignore_local_publications),
-      expires_(qos.lifespan != kInfinite),
-      signal_(signal),
-      lost_event_(lost_event),
-      merge_(*this, {qos.depth, qos.history == History::kKeepLast, qos.reliability == Reliability::kReliable,
-                     qos.lifespan != kInfinite ? qos.lifespan.count() : INT64_MAX}) {}
+      lost_event_(lost_event) {}
 
 std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<BatonContext>& baton_context,
                                                          const transport::Gid& gid, const rmw_node_t* inner_node,
@@ -105,15 +105,14 @@ void SubscriptionPath::stop() {
   for (;;) {
     Result<transport::TakenSample> sample = reader_->take();
     if (!sample) {
-      if (sample.error().code == Errc::held_limit) return false;
-      RCUTILS_LOG_WARN_NAMED(kLogger, "%s", sample.error().message.c_str());
-      continue;  // that publisher's connection was ended
+      if (!may_take_again(sample.error())) return false;
+      continue;
     }
     if (!*sample) return false;
     baton_seen_ = true;
     const memory::ChunkHeader& header = sample->header();
     message->publisher = sample->publisher();
-    if (ignore_local_ && ContextAnnouncement::same_context(message->publisher, reader_->gid())) continue;
+    if (ignore_local_ && is_local(message->publisher)) continue;
     const bool expires = sample->expires_ns() < INT64_MAX;
     if (const std::optional<OrderHeader> order = OrderHeader::decode(header))
       message->position = PathOrder::Position{*order, sample->sequence(), expires};
@@ -125,7 +124,17 @@ void SubscriptionPath::stop() {
   }
 }
 
-[[gnu::hot]] bool SubscriptionPath::take_underlying(FromUnderlying* message) {
+[[gnu::noinline]] bool SubscriptionPath::is_local(const transport::Gid& publisher) const {
+  return ContextAnnouncement::same_context(publisher, reader_->gid());
+}
+
+[[gnu::cold]] bool SubscriptionPath::may_take_again(const Error& error) {
+  if (error.code == Errc::held_limit) return false;
+  RCUTILS_LOG_WARN_NAMED(kLogger, "%s", error.message.c_str());
+  return true;  // that publisher's connection was ended
+}
+
+bool SubscriptionPath::take_underlying(FromUnderlying* message) {
   while (fetch_underlying(message)) {
     const bool repeated = reader_->matched() != 0 &&
                           baton_context_->link_writers().repeats(baton_context_->participant(), message->publisher);
@@ -135,7 +144,7 @@ void SubscriptionPath::stop() {
   return false;
 }
 
-[[gnu::hot]] bool SubscriptionPath::fetch_underlying(FromUnderlying* message) {
+bool SubscriptionPath::fetch_underlying(FromUnderlying* message) {
   if (signal_.dirty() && spare_.empty()) {
     SerializedMessage& added = buffers_.emplace_back();
     const rcutils_allocator_t allocator = rcutils_get_default_allocator();
@@ -196,16 +205,15 @@ bool SubscriptionPath::underlying_matched() {
   return matched != 0;
 }
 
-/// True if no message can have come over both paths.
-[[gnu::hot]] bool SubscriptionPath::direct() const {
+[[gnu::hot]] bool SubscriptionPath::baton_is_unused() const {
   // matched() first: a publisher that came, published and ended since has left messages in the queue.
-  return !baton_seen_ && merge_.size() == 0 && reader_->matched() == 0 && !reader_->has_data();
+  return merge_.size() == 0 && reader_->matched() == 0 && !reader_->has_data();
 }
 
 /// Forgets publishers from which no message can come any more. If the merge has no room for the messages that have
 /// come, the next take tries again.
-void SubscriptionPath::forget_ended_publishers() {
-  if (!merge_.crowded() || !merge_.fetch_everything()) return;
+void SubscriptionPath::forget_all_ended_publishers() {
+  if (!merge_.fetch_everything()) return;
   std::optional<std::vector<transport::Gid>> needed = known_publishers(inner_node_, topic_.c_str());
   if (!needed) return;
   for (const transport::EndpointInfo& endpoint : baton_context_->participant().endpoints()) {
@@ -221,13 +229,11 @@ void SubscriptionPath::forget_ended_publishers() {
 
 // Taking.
 
-/// Unlocks, because the event wakes wait sets and callbacks.
-[[gnu::hot]] void SubscriptionPath::notify_lost(std::unique_lock<std::mutex>* lock) {
+/// The second half of notify_lost().
+void SubscriptionPath::count_lost(std::unique_lock<std::mutex>* lock) {
   std::uint64_t more = 0;
-  if (merge_.exchange_lost()) {
-    const std::uint64_t lost = reader_->statuses().lost_total + merge_.evicted();
-    if (lost > lost_) more = lost - std::exchange(lost_, lost);
-  }
+  const std::uint64_t lost = reader_->statuses().lost_total + merge_.evicted();
+  if (lost > lost_) more = lost - std::exchange(lost_, lost);
   lock->unlock();
   if (more != 0) lost_event_.happened(more);
 }
@@ -236,10 +242,7 @@ void SubscriptionPath::forget_ended_publishers() {
   std::unique_lock<std::mutex> lock(mutex_);
   *taken = false;
   forget_ended_publishers();
-  if (direct()) {
-    if (taking.lent == nullptr) return take_direct(taking, taken, info);
-    return lend_copy(taking, *taken, [&](const Taking& copy) { return take_direct(copy, taken, info); });
-  }
+  if (direct()) return take_direct(taking, taken, info);
   std::int64_t look_again_ns = INT64_MAX;
   const Merge::Next next = merge_.choose(now(os::monotonic_ns()), &look_again_ns);
   rmw_ret_t result = RMW_RET_OK;
@@ -249,31 +252,46 @@ void SubscriptionPath::forget_ended_publishers() {
     // Wait sets of other threads check this subscription while the message is copied.
     notifications_.taken(next.notified);
     if (next.source == Merge::Source::kBaton) {
-      FromBaton message = merge_.take_baton(next);
-      ++through_baton_;
-      notify_lost(&lock);
-      result = deliver(std::move(message), taking, info);
+      {
+        FromBaton message = merge_.take_baton(next);
+        ++through_baton_;
+        notify_lost(&lock);
+        result = deliver(message, taking, info);
+      }
       lock.lock();
     } else {
-      const FromUnderlying message = merge_.take_underlying(next);
-      SerializedMessage& buffer = buffers_[message.buffer];
-      buffer.info.publication_sequence_number = message.number;
-      ++through_underlying_;
-      notify_lost(&lock);
-      result = deliver(buffer, taking, info);
-      lock.lock();
-      release(message);
+      result = take_chosen_underlying(next, taking, info, &lock);
     }
     *taken = result == RMW_RET_OK;
   }
-  if (callback_wait_set_ && (wait_set_ == nullptr || notifications_.pending() || signal_.dirty())) {
-    join(callback_wait_set_);
-    callback_wait_set_->wake();
-  }
+  if (callback_wait_set_) wake_callback_thread();
+  return result;
+}
+
+/// REQUIRES: there is a callback. The callback thread looks again if it has left its wait set, or may have to notify.
+void SubscriptionPath::wake_callback_thread() {
+  if (wait_set_ != nullptr && !notifications_.pending() && !signal_.dirty()) return;
+  join(callback_wait_set_);
+  callback_wait_set_->wake();
+}
+
+/// Unlocks while the message is copied out.
+rmw_ret_t SubscriptionPath::take_chosen_underlying(const Merge::Next& next, const Taking& taking,
+                                                   rmw_message_info_t* info, std::unique_lock<std::mutex>* lock) {
+  const FromUnderlying message = merge_.take_underlying(next);
+  SerializedMessage& buffer = buffers_[message.buffer];
+  buffer.info.publication_sequence_number = message.number;
+  ++through_underlying_;
+  notify_lost(lock);
+  const rmw_ret_t result = deliver(buffer, taking, info);
+  lock->lock();
+  release(message);
   return result;
 }
 
 rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_message_info_t* info) {
+  if (taking.lent != nullptr)
+    return lend_copy(taking, *taken, [&](const Taking& copy) { return take_direct(copy, taken, info); });
   const Underlying& rmw = *underlying();
   rmw_message_info_t own_info = rmw_get_zero_initialized_message_info();
   if (info == nullptr) info = &own_info;
@@ -296,9 +314,9 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   return RMW_RET_OK;
 }
 
-[[gnu::hot]] rmw_ret_t SubscriptionPath::deliver(FromBaton message, const Taking& taking, rmw_message_info_t* info) {
+[[gnu::hot]] rmw_ret_t SubscriptionPath::deliver(FromBaton& message, const Taking& taking, rmw_message_info_t* info) {
   if (info != nullptr) {
-    *info = rmw_get_zero_initialized_message_info();
+    *info = {};
     info->source_timestamp = message.source_time_ns;
     info->received_timestamp = message.sample.reception_time_ns();
     info->publication_sequence_number = message.position ? message.position->header.number : message.sample.sequence();
@@ -306,35 +324,42 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
     info->publisher_gid.implementation_identifier = kIdentifier;
     std::memcpy(info->publisher_gid.data, message.publisher.data(), message.publisher.size());
   }
-  const message::Bytes bytes(message.sample.message(), message.sample.size_bytes());
-  if (taking.lent != nullptr) {
-    // Native code gets a pointer to non-const; the mapping is read-only all the same.
-    void* const native = const_cast<void*>(message.sample.message());
-    if (!type_->native->is_native(bytes) || !lent_in_place_.add(native, std::move(message.sample)))
-      return lend_copy(taking, true, [&](const Taking& copy) { return deliver(std::move(message), copy, nullptr); });
-    *taking.lent = native;
-    return RMW_RET_OK;
-  }
-  if (taking.native != nullptr) {
-    Result<heap::NativeTaken> filled =
-        heap::take_into_native(*type_->native, std::move(message.sample), taking.native, quota_);
-    if (!filled) {
+  if (taking.lent != nullptr) return lend(message, taking);
+  if (taking.native == nullptr)
+    return serialize({message.sample.message(), message.sample.size_bytes()}, *taking.serialized);
+  Result<heap::NativeTaken> filled =
+      heap::take_into_native(*type_->native, std::move(message.sample), taking.native, quota_);
+  if (!filled) {
+    return out_of_line([&] {
       RMW_SET_ERROR_MSG(filled.error().message.c_str());
       return filled.error().code == Errc::out_of_memory ? RMW_RET_BAD_ALLOC : RMW_RET_ERROR;
-    }
-    copied_bytes_.fetch_add(filled->copied_bytes, std::memory_order_relaxed);  // a statistic: orders nothing
-    return RMW_RET_OK;
+    });
   }
+  copied_bytes_.fetch_add(filled->copied_bytes, std::memory_order_relaxed);  // a statistic: orders nothing
+  return RMW_RET_OK;
+}
+
+[[gnu::hot]] rmw_ret_t SubscriptionPath::lend(FromBaton& message, const Taking& taking) {
+  const message::Bytes bytes(message.sample.message(), message.sample.size_bytes());
+  // Native code gets a pointer to non-const; the mapping is read-only all the same.
+  void* const native = const_cast<void*>(message.sample.message());
+  if (!type_->native->is_native(bytes) || !lent_in_place_.add(native, std::move(message.sample)))
+    return lend_copy(taking, true, [&](const Taking& copy) { return deliver(message, copy, nullptr); });
+  *taking.lent = native;
+  return RMW_RET_OK;
+}
+
+rmw_ret_t SubscriptionPath::serialize(message::Bytes bytes, rmw_serialized_message_t& serialized) const {
   Result<std::size_t> size = type_->cdr.encoded_size(bytes);
   if (size) {
-    if (rmw_serialized_message_resize(taking.serialized, *size) != RMW_RET_OK) return RMW_RET_BAD_ALLOC;
-    size = type_->cdr.encode(bytes, {taking.serialized->buffer, *size});
+    if (rmw_serialized_message_resize(&serialized, *size) != RMW_RET_OK) return RMW_RET_BAD_ALLOC;
+    size = type_->cdr.encode(bytes, {serialized.buffer, *size});
   }
   if (!size) {
     RMW_SET_ERROR_MSG(size.error().message.c_str());
     return RMW_RET_ERROR;
   }
-  taking.serialized->buffer_length = *size;
+  serialized.buffer_length = *size;
   return RMW_RET_OK;
 }
 
@@ -381,15 +406,17 @@ rmw_ret_t SubscriptionPath::lend_copy(const Taking& taking, const bool& taken, F
   forget_ended_publishers();
   const bool is_direct = direct();
   const Merge::Next next = is_direct ? Merge::Next{} : merge_.choose(now(now_ns), look_again_ns);
-  bool callback_is_first = false;
-  if (notifications_.pending()) {
-    callback_is_first = notifications_.is_first(next);
-    join(callback_wait_set_);
-    callback_wait_set_->wake();
-  }
+  const bool is_first = notifications_.pending() && callback_is_first(next);
   notify_lost(&lock);
   if (is_direct) return Ready::kAskUnderlying;
-  return next.source == Merge::Source::kNone || callback_is_first ? Ready::kNo : Ready::kYes;
+  return next.source == Merge::Source::kNone || is_first ? Ready::kNo : Ready::kYes;
+}
+
+/// REQUIRES: a callback must be notified. Wakes its thread. True: before the application may take the next message.
+bool SubscriptionPath::callback_is_first(const Merge::Next& next) {
+  join(callback_wait_set_);
+  callback_wait_set_->wake();
+  return notifications_.is_first(next);
 }
 
 /// Sets the wait set that Baton's reader wakes; null: none.

@@ -40,7 +40,7 @@ struct Taking {
   void** lent = nullptr;  // only if lends()
 };
 
-class SubscriptionPath final : public os::Hot, public WaitSetMember, private MergeSources {
+class SubscriptionPath final : public os::Hot, private MergeSources, public WaitSetMember {
  public:
   /// `inner_node`, `inner`, `signal` and `events` must live until stop(). Null if Baton does not serve this
   /// subscription.
@@ -107,56 +107,82 @@ class SubscriptionPath final : public os::Hot, public WaitSetMember, private Mer
   // MergeSources, with mutex_
   bool take_baton(FromBaton* message) override;
   bool baton_has_data() const override { return reader_->has_data(); }
-  std::size_t baton_unread() const override { return reader_->unread(); }
+  [[gnu::hot]] std::size_t baton_unread() const override { return reader_->unread(); }
   bool baton_awaits(const transport::Gid& publisher) const override { return reader_->awaits_memory(publisher); }
   bool take_underlying(FromUnderlying* message) override;
-  bool underlying_has_data() const override { return signal_.dirty(); }
+  [[gnu::hot]] bool underlying_has_data() override {
+    if (signal_.dirty()) return true;
+    notifications_.underlying_is_empty();  // as a take that finds nothing there
+    return false;
+  }
   void release(const FromUnderlying& message) override { spare_.push_back(message.buffer); }
   bool underlying_matched() override;
 
   // With mutex_
   bool fetch_underlying(FromUnderlying* message);
-  bool direct() const;
-  void forget_ended_publishers();
+  /// True if no message can have come over both paths.
+  bool direct() const { return !baton_seen_ && baton_is_unused(); }
+  bool baton_is_unused() const;
+  void forget_ended_publishers() {
+    if (merge_.crowded()) forget_all_ended_publishers();
+  }
+  void forget_all_ended_publishers();
   Merge::Now now(std::int64_t monotonic_ns) const;
   void join(const std::shared_ptr<transport::WaitSet>& wait_set);
   rmw_ret_t take_direct(const Taking& taking, bool* taken, rmw_message_info_t* info);
+  rmw_ret_t take_chosen_underlying(const Merge::Next& next, const Taking& taking, rmw_message_info_t* info,
+                                   std::unique_lock<std::mutex>* lock);
+  bool is_local(const transport::Gid& publisher) const;
+  static bool may_take_again(const Error& error);
+  bool callback_is_first(const Merge::Next& next);
+  void wake_callback_thread();
 
-  void notify_lost(std::unique_lock<std::mutex>* lock);
+  /// Unlocks, because the event wakes wait sets and callbacks.
+  void notify_lost(std::unique_lock<std::mutex>* lock) {
+    if (merge_.exchange_lost())
+      count_lost(lock);
+    else
+      lock->unlock();
+  }
+  void count_lost(std::unique_lock<std::mutex>* lock);
   void set_callback_wait_set(const std::shared_ptr<transport::WaitSet>& wait_set);
   std::size_t fetch_for_callback(std::size_t arrived);
-  rmw_ret_t deliver(FromBaton message, const Taking& taking, rmw_message_info_t* info);
+  rmw_ret_t deliver(FromBaton& message, const Taking& taking, rmw_message_info_t* info);
+  rmw_ret_t lend(FromBaton& message, const Taking& taking);
+  rmw_ret_t serialize(message::Bytes bytes, rmw_serialized_message_t& serialized) const;
   rmw_ret_t deliver(SerializedMessage& message, const Taking& taking, rmw_message_info_t* info);
   template <class Fill>
   rmw_ret_t lend_copy(const Taking& taking, const bool& taken, Fill&& fill);
 
+  // What every message needs, side by side.
+  const std::shared_ptr<transport::Reader> reader_;
+  const std::shared_ptr<const TypeSupport> type_;
+  ReadySignal& signal_;
+  std::shared_ptr<transport::WaitSet> wait_set_;           // the wait set that the reader wakes
+  std::shared_ptr<transport::WaitSet> callback_wait_set_;  // the callback thread's, while there is a callback
+  std::mutex mutex_;
+  const bool ignore_local_, expires_;
+  bool baton_seen_ = false;
+  std::uint64_t through_baton_ = 0, through_underlying_ = 0;
+  std::atomic<std::uint64_t> copied_bytes_{0};
+  Notifications notifications_{merge_};
+  Merge merge_;
+
+  const heap::Quota quota_{may_alias() ? kHeld / 2 : 0};
   const std::shared_ptr<BatonContext> baton_context_;
   const std::string topic_;
   const rmw_node_t* const inner_node_;
   const rmw_subscription_t* const inner_;  // may be gone in the destructor, which a wait set can delay
   const rosidl_message_type_support_t* const type_handle_;
-  const std::shared_ptr<const TypeSupport> type_;
-  const std::shared_ptr<transport::Reader> reader_;
-  const heap::Quota quota_{may_alias() ? kHeld / 2 : 0};
-  const bool ignore_local_, expires_;
-  ReadySignal& signal_;
   Event& lost_event_;
   std::uint64_t deadline_ = 0;  // of the context's; 0: none
+  std::uint64_t lost_ = 0;      // lost messages that the event has counted
 
   LoanTable<transport::TakenSample> lent_in_place_{kHeld / 2};
   LoanTable<Copy> lent_copies_;
 
-  std::mutex mutex_;
   std::deque<SerializedMessage> buffers_;
   std::vector<std::size_t> spare_;  // of buffers_
-  Merge merge_;
-  Notifications notifications_{merge_};
-  bool baton_seen_ = false;
-  std::shared_ptr<transport::WaitSet> wait_set_;           // the wait set that the reader wakes
-  std::shared_ptr<transport::WaitSet> callback_wait_set_;  // the callback thread's, while there is a callback
-  std::uint64_t lost_ = 0;                                 // lost messages that the event has counted
-  std::uint64_t through_baton_ = 0, through_underlying_ = 0;
-  std::atomic<std::uint64_t> copied_bytes_{0};
 };
 
 }  // namespace baton::rmw

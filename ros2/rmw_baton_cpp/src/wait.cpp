@@ -8,6 +8,7 @@
 // that were signalled.
 // Thread rules: one thread at a time per wait set; everything else from any thread.
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -23,25 +24,26 @@ namespace {
 
 constexpr std::chrono::nanoseconds kKeptBackPause = std::chrono::milliseconds(1);
 
+/// Entities for which the underlying RMW is asked. Kept between waits: a steady state without allocation.
+struct Asked {
+  std::vector<void*> entities;      // null afterwards: not ready
+  std::vector<std::size_t> places;  // of the entities in their array
+};
+
 /// One of the arrays that rmw_wait() was given.
 struct Entities {
   void** entries = nullptr;
   std::size_t count = 0;
-  // Kept between waits: a steady state without allocation.
-  std::vector<void*> asked;         // entities for which the underlying RMW is asked; null afterwards: not ready
-  std::vector<std::size_t> places;  // the places of those in `entries`
-  std::vector<bool> ready;          // of all entries
+  bool* ready = nullptr;  // of each entry
+  const std::unique_ptr<Asked> asked = std::make_unique<Asked>();
 
-  void begin(void** array, std::size_t size) {
-    entries = array;
-    count = array != nullptr ? size : 0;
-    asked.clear();
-    places.clear();
-    ready.assign(count, false);
-  }
   void ask(void* inner, std::size_t i) {
-    asked.push_back(inner);
-    places.push_back(i);
+    asked->entities.push_back(inner);
+    asked->places.push_back(i);
+  }
+  void ask_none() {
+    asked->entities.clear();
+    asked->places.clear();
   }
   /// Calls act(entity, its index) for the entries that are not null.
   template <class Entity, class Act>
@@ -53,16 +55,10 @@ struct Entities {
   /// Calls act(entity) for the entries that the underlying RMW has found ready.
   template <class Entity, class Act>
   void each_answer(Act&& act) {
-    for (std::size_t i = 0; i < asked.size(); ++i) {
-      if (asked[i] == nullptr) continue;
-      ready[places[i]] = true;
-      act(*static_cast<Entity*>(entries[places[i]]));
-    }
-  }
-  /// Leaves only the ready entries in the application's array.
-  void answer() {
-    for (std::size_t i = 0; i < count; ++i) {
-      if (!ready[i]) entries[i] = nullptr;
+    for (std::size_t i = 0; i < asked->entities.size(); ++i) {
+      if (asked->entities[i] == nullptr) continue;
+      ready[asked->places[i]] = true;
+      act(*static_cast<Entity*>(entries[asked->places[i]]));
     }
   }
 };
@@ -70,13 +66,51 @@ struct Entities {
 struct WaitSet {
   rmw_wait_set_t outer{};
   rmw_wait_set_t* inner = nullptr;
-  Entities subscriptions, guards, services, clients, events;
+  std::shared_ptr<transport::WaitSet> baton;  // null: without Baton
 
-  std::shared_ptr<transport::WaitSet> baton;  // null: without Baton; the other members are then unused
-  // The sources that may wake `baton` since the last wait.
+  std::array<Entities, 5> all;
+  std::unique_ptr<bool[]> ready;  // of the entries of all arrays
+  std::size_t ready_room = 0;
+
+  // With Baton: the sources that may wake `baton` since the last wait.
   std::vector<std::uint64_t> member_ids, new_ids;
   std::vector<std::weak_ptr<WaitSetMember>> members;
   std::vector<std::shared_ptr<transport::GuardCondition>> member_guards, new_guards;
+
+  Entities& subscriptions() noexcept { return all[0]; }
+  Entities& guards() noexcept { return all[1]; }
+  Entities& services() noexcept { return all[2]; }
+  Entities& clients() noexcept { return all[3]; }
+  Entities& events() noexcept { return all[4]; }
+
+  static void begin(Entities& entities, void** entries, std::size_t count) {
+    entities.entries = entries;
+    entities.count = entries != nullptr ? count : 0;
+    entities.ask_none();
+  }
+  /// After begin() of all arrays: no entry is ready.
+  void begin_answers() {
+    std::size_t count = 0;
+    for (const Entities& entities : all) count += entities.count;
+    if (count > ready_room) {
+      ready = std::make_unique<bool[]>(count);
+      ready_room = count;
+    }
+    std::fill_n(ready.get(), count, false);
+    bool* next = ready.get();
+    for (Entities& entities : all) {
+      entities.ready = next;
+      next += entities.count;
+    }
+  }
+  /// Leaves only the ready entries in the application's arrays.
+  void answer() {
+    for (Entities& entities : all) {
+      for (std::size_t i = 0; i < entities.count; ++i) {
+        if (!entities.ready[i]) entities.entries[i] = nullptr;
+      }
+    }
+  }
 };
 
 Event& event_of(rmw_event_t& handle) { return *static_cast<Event*>(handle.data); }
@@ -92,7 +126,7 @@ void each_member(const Entity& entity, Act&& act) {
 }
 
 /// From now on exactly the entities of this wait wake the wait set.
-[[gnu::hot]] void join(WaitSet& set) {
+[[gnu::hot, gnu::noinline]] void join(WaitSet& set) {
   set.new_ids.clear();
   set.new_guards.clear();
   const auto wakes = [&](auto& entity, std::size_t) {
@@ -102,12 +136,12 @@ void each_member(const Entity& entity, Act&& act) {
       member->wait_in(set.baton);
     });
   };
-  set.subscriptions.each<Subscription>(wakes);
-  set.services.each<Service>(wakes);
-  set.clients.each<Client>(wakes);
-  set.events.each<rmw_event_t>(
+  set.subscriptions().each<Subscription>(wakes);
+  set.services().each<Service>(wakes);
+  set.clients().each<Client>(wakes);
+  set.events().each<rmw_event_t>(
       [&](rmw_event_t& event, std::size_t) { event_of(event).signal.set_wait_set(set.baton); });
-  set.guards.each<Guard>([&](Guard& guard, std::size_t) { set.new_guards.push_back(guard.baton); });
+  set.guards().each<Guard>([&](Guard& guard, std::size_t) { set.new_guards.push_back(guard.baton); });
   const auto has = [](const auto& list, const auto& member) {
     return std::find(list.begin(), list.end(), member) != list.end();
   };
@@ -120,9 +154,9 @@ void each_member(const Entity& entity, Act&& act) {
     const auto belongs = [&](auto& entity, std::size_t) {
       each_member(entity, [&](const auto& member) { set.members.push_back(member); });
     };
-    set.subscriptions.each<Subscription>(belongs);
-    set.services.each<Service>(belongs);
-    set.clients.each<Client>(belongs);
+    set.subscriptions().each<Subscription>(belongs);
+    set.services().each<Service>(belongs);
+    set.clients().each<Client>(belongs);
     set.member_ids.swap(set.new_ids);
   }
   if (set.new_guards != set.member_guards) {
@@ -138,11 +172,15 @@ void each_member(const Entity& entity, Act&& act) {
 
 /// Waits in the underlying RMW for the entities in `asked`. Sets `any` if an entity is ready.
 rmw_ret_t ask_underlying(WaitSet& set, const rmw_time_t* timeout, bool* any) {
-  rmw_subscriptions_t subscriptions{set.subscriptions.asked.size(), set.subscriptions.asked.data()};
-  rmw_guard_conditions_t guards{set.guards.asked.size(), set.guards.asked.data()};
-  rmw_services_t services{set.services.asked.size(), set.services.asked.data()};
-  rmw_clients_t clients{set.clients.asked.size(), set.clients.asked.data()};
-  rmw_events_t events{set.events.asked.size(), set.events.asked.data()};
+  const auto asked = [](auto array, const Entities& entities) {
+    array = {entities.asked->entities.size(), entities.asked->entities.data()};
+    return array;
+  };
+  rmw_subscriptions_t subscriptions = asked(rmw_subscriptions_t{}, set.subscriptions());
+  rmw_guard_conditions_t guards = asked(rmw_guard_conditions_t{}, set.guards());
+  rmw_services_t services = asked(rmw_services_t{}, set.services());
+  rmw_clients_t clients = asked(rmw_clients_t{}, set.clients());
+  rmw_events_t events = asked(rmw_events_t{}, set.events());
   const rmw_ret_t result =
       underlying()->rmw_wait(&subscriptions, &guards, &services, &clients, &events, set.inner, timeout);
   if (result != RMW_RET_OK) return result;
@@ -150,22 +188,22 @@ rmw_ret_t ask_underlying(WaitSet& set, const rmw_time_t* timeout, bool* any) {
     entity.signal.set();  // until it is taken
     *any = true;
   };
-  set.subscriptions.each_answer<Subscription>(stays_ready);
-  set.guards.each_answer<Guard>([](Guard&) {});
-  set.services.each_answer<Service>(stays_ready);
-  set.clients.each_answer<Client>(stays_ready);
-  set.events.each_answer<rmw_event_t>([&](rmw_event_t& event) { stays_ready(event_of(event)); });
+  set.subscriptions().each_answer<Subscription>(stays_ready);
+  set.guards().each_answer<Guard>([](Guard&) {});
+  set.services().each_answer<Service>(stays_ready);
+  set.clients().each_answer<Client>(stays_ready);
+  set.events().each_answer<rmw_event_t>([&](rmw_event_t& event) { stays_ready(event_of(event)); });
   return RMW_RET_OK;
 }
 
 /// Waits in the underlying RMW alone.
 rmw_ret_t wait_underlying(WaitSet& set, const rmw_time_t* timeout) {
-  set.subscriptions.each<Subscription>(
-      [&](auto& entity, std::size_t i) { set.subscriptions.ask(entity.inner->data, i); });
-  set.guards.each<Guard>([&](auto& entity, std::size_t i) { set.guards.ask(entity.inner->data, i); });
-  set.services.each<Service>([&](auto& entity, std::size_t i) { set.services.ask(entity.inner->data, i); });
-  set.clients.each<Client>([&](auto& entity, std::size_t i) { set.clients.ask(entity.inner->data, i); });
-  set.events.each<rmw_event_t>([&](auto& event, std::size_t i) { set.events.ask(&event_of(event).inner, i); });
+  set.subscriptions().each<Subscription>(
+      [&](auto& entity, std::size_t i) { set.subscriptions().ask(entity.inner->data, i); });
+  set.guards().each<Guard>([&](auto& entity, std::size_t i) { set.guards().ask(entity.inner->data, i); });
+  set.services().each<Service>([&](auto& entity, std::size_t i) { set.services().ask(entity.inner->data, i); });
+  set.clients().each<Client>([&](auto& entity, std::size_t i) { set.clients().ask(entity.inner->data, i); });
+  set.events().each<rmw_event_t>([&](auto& event, std::size_t i) { set.events().ask(&event_of(event).inner, i); });
   bool any = false;
   return ask_underlying(set, timeout, &any);
 }
@@ -178,42 +216,82 @@ rmw_ret_t wait_underlying(WaitSet& set, const rmw_time_t* timeout) {
   return false;
 }
 
-/// Checks all entities once. `any`: an entity is ready; `look_again_ns` is lowered to the time when that may change by
-/// itself.
-[[gnu::hot]] rmw_ret_t look(WaitSet& set, bool* any, std::int64_t now_ns, std::int64_t* look_again_ns) {
-  bool asks = false;
-  const auto ask = [&](Entities& entities, void* inner, std::size_t i) {
+/// One check of all entities.
+struct Check {
+  const std::int64_t now_ns;
+  std::int64_t look_again_ns = INT64_MAX;  // when the answer may change by itself
+  bool any = false;                        // an entity is ready
+  bool asks = false;                       // the underlying RMW must be asked
+
+  void ask(Entities& entities, void* inner, std::size_t i) {
     entities.ask(inner, i);
     asks = true;
-  };
-  set.subscriptions.each<Subscription>([&](Subscription& subscription, std::size_t i) {
-    if (subscription.path) {
-      const SubscriptionPath::Ready ready = subscription.path->ready(now_ns, look_again_ns);
-      if (ready == SubscriptionPath::Ready::kYes && subscription.signal.notified())
-        set.subscriptions.ready[i] = *any = true;
-      if (ready != SubscriptionPath::Ready::kAskUnderlying) return;
-    }
-    if (must_ask(subscription.signal)) ask(set.subscriptions, subscription.inner->data, i);
-  });
+  }
+  void mark_ready(Entities& entities, std::size_t i) { entities.ready[i] = any = true; }
+};
+
+[[gnu::noinline]] void look_at_underlying(Subscription& subscription, Entities& subscriptions, std::size_t i,
+                                          Check& check) {
+  if (must_ask(subscription.signal)) check.ask(subscriptions, subscription.inner->data, i);
+}
+
+/// Apart from subscriptions, which lie on the way of every message.
+[[gnu::hot, gnu::noinline]] void look_at_others(WaitSet& set, Check& check) {
   const auto look_at = [&](Entities& entities) {
     return [&, &entities = entities](auto& entity, std::size_t i) {
-      if (entity.path && entity.path->inbox()->ready() && entity.signal.notified()) entities.ready[i] = *any = true;
-      if (must_ask(entity.signal)) ask(entities, entity.inner->data, i);
+      if (entity.path && entity.path->inbox()->ready() && entity.signal.notified()) check.mark_ready(entities, i);
+      if (must_ask(entity.signal)) check.ask(entities, entity.inner->data, i);
     };
   };
-  set.services.each<Service>(look_at(set.services));
-  set.clients.each<Client>(look_at(set.clients));
-  set.events.each<rmw_event_t>([&](rmw_event_t& handle, std::size_t i) {
+  set.services().each<Service>(look_at(set.services()));
+  set.clients().each<Client>(look_at(set.clients()));
+  set.events().each<rmw_event_t>([&](rmw_event_t& handle, std::size_t i) {
     Event& event = event_of(handle);
     if (!event.watched)
-      ask(set.events, &event.inner, i);
+      check.ask(set.events(), &event.inner, i);
     else if (event.signal.count() != 0 && event.signal.notified())
-      set.events.ready[i] = *any = true;
+      check.mark_ready(set.events(), i);
   });
-  if (!asks) return RMW_RET_OK;
+}
+
+[[gnu::noinline]] rmw_ret_t ask_at_once(WaitSet& set, bool* any) {
   const rmw_time_t at_once{0, 0};
   const rmw_ret_t result = ask_underlying(set, &at_once, any);
+  for (Entities& entities : set.all) entities.ask_none();
   return result == RMW_RET_TIMEOUT ? RMW_RET_OK : result;
+}
+
+/// Checks all entities once.
+[[gnu::hot]] rmw_ret_t look(WaitSet& set, Check& check) {
+  Entities& subscriptions = set.subscriptions();
+  subscriptions.each<Subscription>([&](Subscription& subscription, std::size_t i) {
+    if (subscription.path) {
+      const SubscriptionPath::Ready ready = subscription.path->ready(check.now_ns, &check.look_again_ns);
+      if (ready == SubscriptionPath::Ready::kYes && subscription.signal.notified()) check.mark_ready(subscriptions, i);
+      if (ready != SubscriptionPath::Ready::kAskUnderlying) return;
+    }
+    look_at_underlying(subscription, subscriptions, i, check);
+  });
+  if (set.services().count + set.clients().count + set.events().count != 0) look_at_others(set, check);
+  return check.asks ? ask_at_once(set, &check.any) : RMW_RET_OK;
+}
+
+/// Sleeps until something happens, or until the time is over.
+[[gnu::hot]] rmw_ret_t sleep_once(transport::WaitSet& wait_set, const Check& check, std::int64_t end_ns) {
+  const std::int64_t until_ns = std::min(end_ns, check.look_again_ns);
+  const std::chrono::nanoseconds left =
+      until_ns == INT64_MAX ? kInfinite : std::chrono::nanoseconds(until_ns - check.now_ns);
+  if (check.look_again_ns != INT64_MAX) {
+    // A subscription delays a message, so the wait set would not sleep. Rare and short (path_order.hpp).
+    baton::out_of_line([&] { std::this_thread::sleep_for(std::min(left, kKeptBackPause)); });
+    return RMW_RET_OK;
+  }
+  const Result<bool> woken = wait_set.wait(left);
+  if (woken) return RMW_RET_OK;
+  return baton::out_of_line([&] {
+    RMW_SET_ERROR_MSG(woken.error().message.c_str());
+    return RMW_RET_ERROR;
+  });
 }
 
 [[gnu::hot]] rmw_ret_t wait_baton(WaitSet& set, const rmw_time_t* timeout) {
@@ -223,32 +301,18 @@ rmw_ret_t wait_underlying(WaitSet& set, const rmw_time_t* timeout) {
   const std::int64_t end_ns =
       wanted == kInfinite || wanted.count() > INT64_MAX - begin_ns ? INT64_MAX : begin_ns + wanted.count();
   for (std::int64_t now_ns = begin_ns;; now_ns = os::monotonic_ns()) {
-    bool any = false;
-    std::int64_t look_again_ns = INT64_MAX;
-    for (Entities* entities : {&set.subscriptions, &set.services, &set.clients, &set.events})
-      entities->begin(entities->entries, entities->count);
-    if (const rmw_ret_t result = look(set, &any, now_ns, &look_again_ns); result != RMW_RET_OK) return result;
+    Check check{now_ns};
+    if (const rmw_ret_t result = look(set, check); result != RMW_RET_OK) return result;
     bool triggered = false;
-    set.guards.each<Guard>([&](Guard& guard, std::size_t) { triggered = triggered || guard.baton->is_triggered(); });
-    if (any || triggered || now_ns >= end_ns) {
+    set.guards().each<Guard>([&](Guard& guard, std::size_t) { triggered = triggered || guard.baton->is_triggered(); });
+    if (check.any || triggered || now_ns >= end_ns) {
       // Another wait set may have taken the trigger first.
-      set.guards.each<Guard>([&](Guard& guard, std::size_t i) {
-        if (guard.baton->exchange_triggered()) set.guards.ready[i] = any = true;
+      set.guards().each<Guard>([&](Guard& guard, std::size_t i) {
+        if (guard.baton->exchange_triggered()) check.mark_ready(set.guards(), i);
       });
-      return any ? RMW_RET_OK : RMW_RET_TIMEOUT;
+      return check.any ? RMW_RET_OK : RMW_RET_TIMEOUT;
     }
-    const std::int64_t until_ns = std::min(end_ns, look_again_ns);
-    if (look_again_ns != INT64_MAX) {
-      // A subscription delays a message, so the wait set would not sleep. Rare and short (path_order.hpp).
-      std::this_thread::sleep_for(std::min(std::chrono::nanoseconds(until_ns - now_ns), kKeptBackPause));
-      continue;
-    }
-    const Result<bool> woken =
-        set.baton->wait(until_ns == INT64_MAX ? kInfinite : std::chrono::nanoseconds(until_ns - now_ns));
-    if (!woken) {
-      RMW_SET_ERROR_MSG(woken.error().message.c_str());
-      return RMW_RET_ERROR;
-    }
+    if (const rmw_ret_t result = sleep_once(*set.baton, check, end_ns); result != RMW_RET_OK) return result;
   }
 }
 
@@ -334,18 +398,19 @@ rmw_ret_t rmw_destroy_wait_set(rmw_wait_set_t* wait_set) try {
                    wait_timeout);
   }
   auto& set = *static_cast<WaitSet*>(wait_set->data);
-  set.subscriptions.begin(subscriptions != nullptr ? subscriptions->subscribers : nullptr,
-                          subscriptions != nullptr ? subscriptions->subscriber_count : 0);
-  set.guards.begin(guard_conditions != nullptr ? guard_conditions->guard_conditions : nullptr,
-                   guard_conditions != nullptr ? guard_conditions->guard_condition_count : 0);
-  set.services.begin(services != nullptr ? services->services : nullptr,
-                     services != nullptr ? services->service_count : 0);
-  set.clients.begin(clients != nullptr ? clients->clients : nullptr, clients != nullptr ? clients->client_count : 0);
-  set.events.begin(events != nullptr ? events->events : nullptr, events != nullptr ? events->event_count : 0);
+  set.begin(set.subscriptions(), subscriptions != nullptr ? subscriptions->subscribers : nullptr,
+            subscriptions != nullptr ? subscriptions->subscriber_count : 0);
+  set.begin(set.guards(), guard_conditions != nullptr ? guard_conditions->guard_conditions : nullptr,
+            guard_conditions != nullptr ? guard_conditions->guard_condition_count : 0);
+  set.begin(set.services(), services != nullptr ? services->services : nullptr,
+            services != nullptr ? services->service_count : 0);
+  set.begin(set.clients(), clients != nullptr ? clients->clients : nullptr,
+            clients != nullptr ? clients->client_count : 0);
+  set.begin(set.events(), events != nullptr ? events->events : nullptr, events != nullptr ? events->event_count : 0);
+  set.begin_answers();
   const rmw_ret_t result = set.baton ? wait_baton(set, wait_timeout) : wait_underlying(set, wait_timeout);
   if (set.baton && result != RMW_RET_OK && result != RMW_RET_TIMEOUT) return result;
-  for (Entities* entities : {&set.subscriptions, &set.guards, &set.services, &set.clients, &set.events})
-    entities->answer();
+  set.answer();
   return result;
 } catch (const std::exception& error) {
   return failure(error);

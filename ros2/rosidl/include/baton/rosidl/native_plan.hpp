@@ -78,6 +78,7 @@ class NativePlan : public os::Hot {
   /// an error the native struct is still valid, with unspecified values.
   Result<void> read(message::Bytes message, void* native, ArrayTaker& arrays) const;
 
+  struct NativeField;
   struct Step;
   struct Steps;
   struct Places {
@@ -85,12 +86,14 @@ class NativePlan : public os::Hot {
   };
 
  private:
-  NativePlan(message::Definition definition, std::string text, std::shared_ptr<const Steps> steps);
+  NativePlan(message::Definition definition, std::string text, std::shared_ptr<const Steps> steps, bool same_layout,
+             std::vector<Places> bools);
+  std::shared_ptr<const Steps> steps_;
+  std::size_t message_bytes_;  // of the skeleton
+  bool same_layout_;
+  std::vector<Places> bools_;  // if same_layout_
   message::Definition definition_;
   std::string text_;
-  std::shared_ptr<const Steps> steps_;
-  std::vector<Places> bools_;  // if same_layout_
-  bool same_layout_;           // computed with bools_: declared after it
 };
 
 }  // namespace baton::rosidl

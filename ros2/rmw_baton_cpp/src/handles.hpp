@@ -62,10 +62,10 @@ struct Node {
 };
 
 struct Publisher : os::Hot {
-  rmw_publisher_t outer{};
   rmw_publisher_t* inner = nullptr;
   bool watched = false;  // the underlying RMW uses our signals, since our wait sets do not sleep there
   Events events;
+  rmw_publisher_t outer{};              // each message touches the last two
   std::unique_ptr<PublisherPath> path;  // null: not served by Baton
 };
 

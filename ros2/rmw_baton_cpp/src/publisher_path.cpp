@@ -191,14 +191,14 @@ template <class Fill, class Write>
       selection,
       [&](const auto& publish, bool) -> Result<void> {
         Result<memory::Chunk> chunk = room != 0 ? writer_->loan_sized(room) : writer_->loan_growing();
-        if (!chunk) return chunk.error();
+        if (!chunk) return out_of_line([&] { return chunk.error(); });
         message::LoanBuilder builder(chunk->message());
         Result<void> done = fill(builder);
         if (done) done = publish(*chunk);
         if (done)
           copied_bytes_ += chunk->header->size_bytes;
         else
-          writer_->abandon(*chunk);
+          out_of_line([&] { writer_->abandon(*chunk); });
         return done;
       },
       write_underlying);
@@ -225,25 +225,35 @@ template <class Make, class Write>
       transport::PublishInfo info = header.encode();
       info.selection = selection;
       Result<std::uint64_t> published = writer_->publish(chunk, info);
-      if (!published) return published.error();
+      if (!published) return out_of_line([&] { return published.error(); });
       handed = true;
       need_.handed_over();
       ++through_baton_;
       return {};
     };
     const Result<void> made = make(publish, also);
-    if (!handed)
-      RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message takes the underlying RMW only: %s", inner_->topic_name,
-                              made.error().message.c_str());
+    if (!handed) {
+      out_of_line([&] {
+        RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: a message takes the underlying RMW only: %s", inner_->topic_name,
+                                made.error().message.c_str());
+      });
+    }
   }
   if (handed && !also) {
     last_ = header;
     return manual_liveliness_ ? underlying()->rmw_publisher_assert_liveliness(inner_) : RMW_RET_OK;
   }
+  return publish_underlying(header.number, handed, also, write_underlying);
+}
+
+/// The part of the underlying RMW in publish_made(). `handed`: Baton has the message, too.
+template <class Write>
+[[gnu::noinline]] rmw_ret_t PublisherPath::publish_underlying(std::uint64_t number, bool handed, bool also,
+                                                              Write&& write_underlying) {
   ++through_underlying_;
   const rmw_ret_t result = write_underlying();
   if (result != RMW_RET_OK && !handed) return result;  // neither path has the message: report that to the application
-  last_.number = header.number;
+  last_.number = number;
   if (result == RMW_RET_OK) {
     ++last_.underlying_count;
     write_failed_ = false;
@@ -257,16 +267,18 @@ template <class Make, class Write>
 /// Whether the next message must be written to the underlying RMW. With mutex_.
 [[gnu::hot]] bool PublisherPath::underlying_needed() {
   std::size_t matched = need_.matched_underlying();
-  if ((matched_signal_ == nullptr || matched_signal_->clear()) &&
-      underlying()->rmw_publisher_count_matched_subscriptions(inner_, &matched) != RMW_RET_OK) {
-    rcutils_reset_error();
-    if (matched_signal_ != nullptr) matched_signal_->set();
-    need_.forget_older();
-    return true;
-  }
+  if ((matched_signal_ == nullptr || matched_signal_->clear()) && !count_underlying_readers(&matched)) return true;
   const std::size_t matched_baton = writer_->matched();
   if (need_.is_due(matched, matched_baton, os::monotonic_ns)) look(matched, matched_baton);
   return need_.needed();
+}
+
+bool PublisherPath::count_underlying_readers(std::size_t* matched) {
+  if (underlying()->rmw_publisher_count_matched_subscriptions(inner_, matched) == RMW_RET_OK) return true;
+  rcutils_reset_error();
+  if (matched_signal_ != nullptr) matched_signal_->set();
+  need_.forget_older();
+  return false;
 }
 
 void PublisherPath::look(std::size_t matched_underlying, std::size_t matched_baton) {

@@ -59,33 +59,36 @@ class PublisherPath : public os::Hot {
   rmw_ret_t publish_filled(memory::Selection selection, std::size_t room, Fill&& fill, Write&& write_underlying);
   template <class Make, class Write>
   rmw_ret_t publish_made(memory::Selection selection, Make&& make, Write&& write_underlying);
+  template <class Write>
+  rmw_ret_t publish_underlying(std::uint64_t number, bool handed, bool also, Write&& write_underlying);
   struct Lent;
   rmw_ret_t publish_in_place(Lent& lent, rmw_publisher_allocation_t* allocation);
   bool underlying_needed();
+  bool count_underlying_readers(std::size_t* matched);
   void look(std::size_t matched_underlying, std::size_t matched_baton);
   std::string describe();
 
+  // What every message needs, side by side.
+  std::shared_ptr<const TypeSupport> type_;
+  std::shared_ptr<transport::Writer> writer_;
+  ReadySignal* matched_signal_ = nullptr;  // of the underlying RMW's matched event; null: ask before each message
+  std::mutex mutex_;
+  OrderHeader last_;
+  bool write_failed_ = false;  // the last number announced for the underlying RMW was not used
+  bool always_ = false;        // both paths for every message
+  bool durable_ = false;       // Baton keeps messages for later readers
+  bool manual_liveliness_ = false;
+  std::uint64_t deadline_ = 0;  // of the context's; 0: none
+  std::uint64_t through_baton_ = 0, through_underlying_ = 0, copied_bytes_ = 0;
+  UnderlyingNeed need_;
+
+  std::atomic<std::int64_t> last_publish_ns_{0};
   const std::shared_ptr<BatonContext> baton_context_;
   const rmw_node_t* const inner_node_;
   const rmw_publisher_t* const inner_;
-  std::shared_ptr<const TypeSupport> type_;
-  std::shared_ptr<transport::Writer> writer_;
   rmw_qos_profile_t qos_{};
-  bool always_ = false;   // both paths for every message
-  bool durable_ = false;  // Baton keeps messages for later readers
-  bool manual_liveliness_ = false;
-  std::uint64_t deadline_ = 0;  // of the context's; 0: none
-  std::atomic<std::int64_t> last_publish_ns_{0};
-
   std::unique_ptr<heap::Capacities> capacities_;
   LoanTable<std::shared_ptr<Lent>> lent_;
-
-  std::mutex mutex_;
-  OrderHeader last_;
-  bool write_failed_ = false;              // the last number announced for the underlying RMW was not used
-  ReadySignal* matched_signal_ = nullptr;  // of the underlying RMW's matched event; null: ask before each message
-  UnderlyingNeed need_;
-  std::uint64_t through_baton_ = 0, through_underlying_ = 0, copied_bytes_ = 0;
 
   /// The last answer of matched_only_in_baton(), which holds while neither graph changes.
   struct Counted {

@@ -102,13 +102,14 @@ class UnderlyingNeed {
   };
   void update_served(const Facts& facts, std::int64_t now_ns);
 
+  // What is_due() reads comes first.
   std::size_t matched_underlying_ = 0, matched_baton_ = 0;
   bool needed_ = true, looked_ = false;
+  OlderUnderlying older_ = OlderUnderlying::kUnknown;
+  std::vector<transport::Gid> newcomers_;  // readers that Baton serves, and to which it has not handed any message
+  std::map<transport::Gid, Ended> ended_;  // formerly served readers; the underlying RMW may still know them
   std::int64_t next_look_ns_ = 0;
   std::map<transport::Gid, Origin> served_;
-  std::vector<transport::Gid> newcomers_;  // readers that Baton serves, and to which it has not handed any message
-  OlderUnderlying older_ = OlderUnderlying::kUnknown;
-  std::map<transport::Gid, Ended> ended_;  // formerly served readers; the underlying RMW may still know them
   std::vector<Judged> readers_;
 };
 

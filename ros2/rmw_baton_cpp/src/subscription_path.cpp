@@ -205,7 +205,7 @@ bool SubscriptionPath::underlying_matched() {
   return matched != 0;
 }
 
-[[gnu::hot]] bool SubscriptionPath::baton_is_unused() const {
+[[gnu::noinline]] bool SubscriptionPath::baton_is_unused() const {
   // matched() first: a publisher that came, published and ended since has left messages in the queue.
   return merge_.size() == 0 && reader_->matched() == 0 && !reader_->has_data();
 }

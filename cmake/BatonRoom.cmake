@@ -78,7 +78,9 @@ endfunction()
 function(baton_few_pages target)
   if(NOT BATON_SANITIZE AND NOT BATON_FUZZ AND NOT BATON_COVERAGE)
     target_compile_options(${target} PRIVATE -fno-semantic-interposition -fno-plt -ffunction-sections
-      -fno-align-functions -fno-align-jumps -fno-align-loops -fno-align-labels -fno-tree-slp-vectorize)
+      -fno-align-functions -fno-tree-slp-vectorize
+      $<$<CXX_COMPILER_ID:GNU>:-fno-align-jumps> $<$<CXX_COMPILER_ID:GNU>:-fno-align-loops>
+      $<$<CXX_COMPILER_ID:GNU>:-fno-align-labels>)
   endif()
 endfunction()
 

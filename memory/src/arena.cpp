@@ -64,7 +64,6 @@ namespace {
 // The offset of new content, wherever there is room.
 [[gnu::noinline]] std::uint32_t place(Slot& slot, std::size_t bytes, std::size_t alignment) {
   if (bytes > slot.book->limit()) throw_too_large(slot, bytes);
-  if (bytes == 0) bytes = 1;  // an address of its own
   const auto offset = slot.book->allocate(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment));
   if (!offset) throw_too_large(slot, bytes);
   return *offset;
@@ -88,9 +87,10 @@ namespace {
 
 [[gnu::hot]] void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignment) {
   Slot& slot = loan_of(owner);
+  bytes += bytes == 0;  // an address of its own
   std::uint32_t offset = 0;
   // The ordinary case: behind the last content, on memory that an earlier message had.
-  if (bytes - 1 >= slot.book->limit() ||
+  if (bytes > slot.book->limit() ||
       !slot.book->append(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment), &offset))
     offset = place(slot, bytes, alignment);
   if (sizeof(ChunkHeader) + offset + bytes > slot.backed) back_or_cancel(slot, offset, bytes);

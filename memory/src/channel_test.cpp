@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <memory>
@@ -95,6 +96,30 @@ TEST(Channel, DepthPlusHeldEntriesAlwaysSuffice) {
       }
     }
   }
+}
+
+TEST(Channel, AfterItsEndAMessageIsNeitherEvictedNorReleasedOnceMore) {
+  // The reader takes more than it may: the publisher ends the channel while it looks for memory, and goes on looking.
+  Link link(2, 1);
+  std::vector<std::uint64_t> released;
+  const auto on_released = [&](std::uint64_t handle) { released.push_back(handle); };
+  for (std::uint64_t i = 1; i <= 2; ++i) ASSERT_EQ(link.writer.push(i, 0, i, on_released), PushStatus::kPushed);
+  link.segment.cursor->store(2);
+  for (std::uint64_t i = 3; i <= 4; ++i) ASSERT_EQ(link.writer.push(i, 0, i, on_released), PushStatus::kPushed);
+  ASSERT_TRUE(link.writer.collect(on_released));
+  ASSERT_EQ(link.writer.held(), 2U);
+  link.writer.end(on_released);
+  std::sort(released.begin(), released.end());
+  EXPECT_EQ(released, (std::vector<std::uint64_t>{1, 2, 3, 4}));
+  EXPECT_TRUE(link.writer.corrupted());
+  EXPECT_FALSE(link.writer.evict_oldest_if(3, on_released));
+  EXPECT_FALSE(link.writer.end_unread(on_released));
+  EXPECT_FALSE(link.writer.collect(on_released));
+  EXPECT_EQ(link.writer.push(5, 0, 5, on_released), PushStatus::kCorrupted);
+  EXPECT_TRUE(link.writer.full());
+  link.writer.end(on_released);
+  EXPECT_EQ(released.size(), 4U) << "each once";
+  EXPECT_EQ(link.writer.outstanding(), 0U);
 }
 
 TEST(Channel, AnOrderlyEndKeepsWhatTheReaderHolds) {

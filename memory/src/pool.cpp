@@ -199,10 +199,11 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
       if (Result<void> backed = segment->back(slot, slot.bytes()); !backed.ok()) return backed;
       ++segment->large_used;
     }
-    for (std::size_t i = segment->large_used; i-- > 0;) push_free(&segment->large[i]);
   }
+  active.reserve(active.size() + 1);
   segments.push_back(std::move(*made));
   active.push_back(segment);
+  for (std::size_t i = segment->large_used; i-- > 0;) push_free(&segment->large[i]);
   active_slots += shape.slots;
   active_packed_bytes += shape.packed_bytes;
   if (on_segment) on_segment(segment->index, segment->fd.get(), segment->record.size);
@@ -382,8 +383,9 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
 }
 
 void Pool::State::add_book() {
-  all_books.push_back(std::make_unique<ContentBook>());
-  all_books.back()->reserve(kBookBlocks);
+  auto book = std::make_unique<ContentBook>();
+  book->reserve(kBookBlocks);
+  all_books.push_back(std::move(book));
   books = all_books.back().get();
 }
 
@@ -395,7 +397,6 @@ void Pool::State::add_book() {
 [[gnu::always_inline]] inline Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t slot_bytes,
                                                                     std::size_t skeleton_bytes) {
   const std::size_t limit = std::min(slot_bytes - sizeof(ChunkHeader), kMaxMessageBytes);
-  if (!books) out_of_line([this] { add_book(); });
   slot->book = books;
   books = books->below;
   slot->state = Slot::State::kLoaned;
@@ -424,6 +425,7 @@ void Pool::State::add_book() {
     });
   unsigned size_class = 0;
   while (size_class < kLargeClass && class_bytes(size_class) < total) ++size_class;
+  if (!s.books) out_of_line([&s] { s.add_book(); });  // before there is a slot that could be lost
   Slot* slot = s.pop_warm(size_class, total);
   if (!slot) slot = s.find(size_class, total, total);
   if (!slot) return out_of_line([&s] { return s.refusal; });
@@ -438,6 +440,7 @@ void Pool::State::add_book() {
     guess = std::max(guess, s.budget.missed.exchange(0, std::memory_order_relaxed));
   // The learned size is a guess: it must not exceed what the pool can ever give.
   const std::size_t wanted = std::max(needed, std::min(guess, s.budget.limit));
+  if (!s.books) out_of_line([&s] { s.add_book(); });  // before there is a slot that could be lost
   Slot* slot = s.pop_warm(kLargeClass, wanted);
   if (!slot) slot = s.find(kLargeClass, wanted, needed);
   if (!slot) return out_of_line([&s] { return s.refusal; });

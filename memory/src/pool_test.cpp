@@ -2,6 +2,7 @@
 #include "baton/memory/pool.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -117,6 +118,19 @@ TEST_F(PoolTest, ContentsFollowEachOtherAndTheLastOneGrowsInPlace) {
   EXPECT_EQ(content_allocate(message, 8, 4), text) << "a gap that fits is used again";
   pool->publish(chunk);
   EXPECT_EQ(chunk.header->size_bytes, 32u + 500'000u);
+}
+
+TEST_F(PoolTest, AContentWithoutBytesHasAnAddressWithMemoryBehindIt) {
+  Chunk chunk = *pool->loan_growing(16);
+  const auto* begin = reinterpret_cast<const std::byte*>(chunk.header);
+  // Up to the end of the page that the header begins: the next byte has no memory yet.
+  content_allocate(chunk.message(), os::page_bytes() - sizeof(ChunkHeader) - 16, 1);
+  const auto* empty = static_cast<const std::byte*>(content_allocate(chunk.message(), 0, 1));
+  EXPECT_EQ(empty - begin, static_cast<std::ptrdiff_t>(os::page_bytes()));
+  unsigned char in_memory = 0;
+  ASSERT_EQ(::mincore(const_cast<std::byte*>(empty), os::page_bytes(), &in_memory), 0);
+  EXPECT_EQ(in_memory & 1, 1);
+  pool->abandon(chunk);
 }
 
 TEST_F(PoolTest, AContentBeyondTheSlotIsRefusedAndTheMessageStaysUsable) {

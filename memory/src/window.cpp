@@ -15,6 +15,7 @@
 #include "baton/os/hot_memory.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "parse_size.hpp"
+#include "window_range.hpp"
 #include "window_table.hpp"
 
 namespace baton::memory {
@@ -22,6 +23,11 @@ namespace baton::memory {
 WindowRange g_window_range{0, 0};
 BATON_HOT_BSS WindowRange g_own_window_range{0, 0};
 BATON_HOT_BSS WindowTable g_window_table{};
+
+void set_window_range(const WindowRange& range) noexcept {
+  g_window_range = range;
+  g_own_window_range = range;
+}
 
 namespace {
 
@@ -114,9 +120,8 @@ Result<Window*> Window::instance() {
   if (!window) {
     auto state = std::make_unique<State>();
     if (Result<void> reserved = reserve(*state); !reserved.ok()) return reserved.error();
-    g_window_range = {reinterpret_cast<std::uintptr_t>(state->base), state->size};
-    g_own_window_range = g_window_range;
     g_window_table = {state->table, state->granule_shift};
+    set_window_range({reinterpret_cast<std::uintptr_t>(state->base), state->size});
     g_state = state.release();
     window = new Window();
   }

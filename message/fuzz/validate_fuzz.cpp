@@ -12,6 +12,7 @@
 #include "baton/message/validate.hpp"
 #include "baton/sfm/size.hpp"
 #include "testing/messages.hpp"
+#include "window_range.hpp"
 
 namespace {
 
@@ -91,16 +92,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto* message = static_cast<std::byte*>(std::malloc(bytes));  // not rounded up: the end is watched
   std::memcpy(message, data + 1, bytes);
   const memory::WindowRange before = memory::g_window_range;
-  memory::g_window_range = {reinterpret_cast<std::uintptr_t>(message), bytes};
+  memory::set_window_range({reinterpret_cast<std::uintptr_t>(message), bytes});
   const Result<void> result = validate(entry.type(), message, static_cast<std::uint32_t>(bytes));
-  if (Validation(entry.type())(message, static_cast<std::uint32_t>(bytes)).ok() != result.ok()) std::abort();
+  const Validation validation(entry.type());
+  if (validation(message, static_cast<std::uint32_t>(bytes)).ok() != result.ok()) std::abort();
+  if (Validation::check(&validation, message, static_cast<std::uint32_t>(bytes), nullptr) != result.ok()) std::abort();
   if (result.ok()) {
     walk(entry.type(), message);
     entry.use(message);
   } else if (result.error().message.find(entry.type().name) != 0) {
     std::abort();
   }
-  memory::g_window_range = before;
+  memory::set_window_range(before);
   std::free(message);
   return 0;
 }

@@ -207,6 +207,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   if (forked()) return out_of_line([&]() -> Result<std::uint64_t> { return forked_error(); });
   const std::lock_guard<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
+  if (expel_) expel_broken();
   if (info != nullptr || special_ || live_.empty()) return publish_specially(chunk, info);
   return deliver(chunk, {last_sequence_ + 1, nullptr, static_cast<std::uint32_t>(live_.size()), false, false}, nullptr);
 }
@@ -238,10 +239,10 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
     });
   }
   if (delivery.remembered) ++delivery.references;
-  if (delivery.references > 0) return deliver(chunk, delivery, info);
-  delivery.references = 1;  // nobody wants it
+  const bool wanted = delivery.references > 0;
+  if (!wanted) delivery.references = 1;
   const std::uint64_t sequence = deliver(chunk, delivery, info);
-  pool_->release(chunk.handle);
+  if (!wanted) pool_->release(chunk.handle);
   return sequence;
 }
 

@@ -102,10 +102,11 @@ class ChannelWriter {
     }) == QueueStatus::kOk;
   }
 
-  /// The subscriber is dead or expelled: releases everything and reads no shared memory. Only the destructor may be
-  /// called afterwards.
+  /// The subscriber is dead or expelled: releases everything and reads no shared memory. From now on the channel counts
+  /// as corrupted: what it had is not released once more, whatever is called.
   template <class OnReleased>
   void end(OnReleased&& on_released) {
+    queue_.end();
     table_.drop_all(on_released);
   }
 

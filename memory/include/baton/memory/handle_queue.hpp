@@ -169,6 +169,9 @@ class QueueProducer {
     return status;
   }
 
+  /// The connection has ended: from now on the queue counts as corrupted, so nothing is pushed, evicted or read.
+  void end() noexcept { corrupted_ = true; }
+
   /// For memory policies: evicts the oldest unread message if it is `handle`. kEmpty: it is not (taken meanwhile, or
   /// another message is the oldest). One attempt: losing the race means that the reader took it.
   template <class OnEvict>

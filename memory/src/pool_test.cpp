@@ -12,6 +12,7 @@
 
 #include "baton/memory/arena.hpp"
 #include "baton/memory/window.hpp"
+#include "baton/os/sparse_memory.hpp"
 
 using namespace baton;
 using namespace baton::memory;
@@ -121,6 +122,7 @@ TEST_F(PoolTest, ContentsFollowEachOtherAndTheLastOneGrowsInPlace) {
 }
 
 TEST_F(PoolTest, AContentWithoutBytesHasAnAddressWithMemoryBehindIt) {
+  auto pool = make(small());
   Chunk chunk = *pool->loan_growing(16);
   const auto* begin = reinterpret_cast<const std::byte*>(chunk.header);
   // Up to the end of the page that the header begins: the next byte has no memory yet.

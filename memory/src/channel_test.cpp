@@ -100,7 +100,7 @@ TEST(Channel, DepthPlusHeldEntriesAlwaysSuffice) {
 
 TEST(Channel, AfterItsEndAMessageIsNeitherEvictedNorReleasedOnceMore) {
   // The reader takes more than it may: the publisher ends the channel while it looks for memory, and goes on looking.
-  Link link(2, 1);
+  Link link(2, 2);
   std::vector<std::uint64_t> released;
   const auto on_released = [&](std::uint64_t handle) { released.push_back(handle); };
   for (std::uint64_t i = 1; i <= 2; ++i) ASSERT_EQ(link.writer.push(i, 0, i, on_released), PushStatus::kPushed);

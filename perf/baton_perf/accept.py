@@ -183,7 +183,9 @@ def _judge_peers(c: dict, measured: Measured, profile: str) -> list[Row]:
     rows = []
     own = _own(c)
     if own is None:
-        return [Row(c["id"], c["source"], None, "", "", None, f"peer {c.get('own', 'baton')} is not built here: make peers")]
+        return [
+            Row(c["id"], c["source"], None, "", "", None, f"peer {c.get('own', 'baton')} is not built here: make peers")
+        ]
     for name in c.get("peers", []):
         if name != "all" and _find(name) is None:
             rows.append(Row(c["id"], c["source"], None, "", "", None, f"peer {name} is not built here: make peers"))

@@ -53,7 +53,7 @@ def test_the_counts_do_not_depend_on_the_size_of_the_payload(small):
     big = touch.touch(peers.built()["baton"], "loan", 1 << 20, messages=3)
     for role in touch.ROLES:
         assert abs(statistics.median_low(big.pages[role]) - statistics.median_low(small.pages[role])) <= 3
-        assert abs(statistics.median_low(big.lines[role]) - statistics.median_low(small.lines[role])) <= 25
+        assert abs(statistics.median_low(big.lines[role]) - statistics.median_low(small.lines[role])) <= 30
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_the_counts_do_not_depend_on_the_other_topics_of_a_process_nor_grow_with
     other = touch.touch(peers.built()["baton"], "loan", size, messages=3, **fields)
     for role in touch.ROLES:
         assert statistics.median_low(other.pages[role]) <= statistics.median_low(small.pages[role]) + 6
-        assert statistics.median_low(other.lines[role]) <= statistics.median_low(small.lines[role]) + 25
+        assert statistics.median_low(other.lines[role]) <= statistics.median_low(small.lines[role]) + 30
 
 
 def test_what_a_message_touches_is_named_by_region_and_function(small):

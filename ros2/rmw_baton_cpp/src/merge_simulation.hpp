@@ -30,6 +30,7 @@ struct Simulation final : MergeSources {
     std::int64_t step_ns = 1;            // of the clock
     bool keeps_samples = true;           // the application keeps samples for a while
     bool matched_at_start = false;       // by the underlying RMW
+    bool the_long_way = false;           // Merge::choose_of_all() chooses, also what choose() alone could
   };
   struct Sent {
     std::size_t publisher;
@@ -181,7 +182,10 @@ struct Simulation final : MergeSources {
   bool take() {
     look_again_ns = INT64_MAX;
     chosen_ns = now_ns;
-    const Merge::Next next = merge.choose({now_ns, now_ns}, &look_again_ns);
+    const Merge::Now now{now_ns, now_ns};
+    const Merge::Next next =
+        options.the_long_way ? merge.choose_of_all(false, now, &look_again_ns) : merge.choose(now, &look_again_ns);
+    chosen = next;
     if (next.source == Merge::Source::kNone) return false;
     take(next);
     return true;
@@ -259,6 +263,7 @@ struct Simulation final : MergeSources {
   std::mt19937 random;
   std::int64_t now_ns = 0, chosen_ns = 0, look_again_ns = INT64_MAX;
   Merge merge;
+  Merge::Next chosen;
   std::deque<Publisher> publishers;
   std::deque<FromUnderlying> history;  // of the underlying subscription
   std::set<std::size_t> outside;       // buffers that the merge or the application uses

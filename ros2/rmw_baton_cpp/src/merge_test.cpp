@@ -131,6 +131,43 @@ TEST(MergeProperty, nothing_comes_after_its_lifespan) {
   }
 }
 
+TEST(MergeProperty, the_short_way_chooses_what_the_long_way_chooses) {
+  std::size_t of_baton = 0, of_underlying = 0;
+  for (const Merge::Options merge : {Merge::Options{1, true, true, INT64_MAX}, Merge::Options{3, true, false, 40},
+                                     Merge::Options{8, true, true, INT64_MAX}, Merge::Options{1000, false, true, 60}}) {
+    for (std::uint32_t seed = 1; seed <= kSeeds && !HasFailure(); ++seed) {
+      SCOPED_TRACE("seed " + std::to_string(seed));
+      Simulation::Options options;
+      options.merge = merge;
+      options.publishers = 1 + seed % 3;
+      options.ends_one_in = seed % 2 == 0 ? 60 : 0;
+      options.lost_one_in = seed % 5 == 0 ? 4 : 0;
+      Simulation shortened(options, seed);
+      options.the_long_way = true;
+      Simulation whole(options, seed);
+      shortened.running = whole.running = false;  // the two ask their sources differently often
+      for (int i = 0; i < kSteps; ++i) {
+        shortened.step();
+        whole.step();
+        ASSERT_EQ(shortened.chosen.source, whole.chosen.source);
+        ASSERT_EQ(shortened.chosen.notified, whole.chosen.notified);
+        ASSERT_EQ(shortened.delivered, whole.delivered);
+        ASSERT_EQ(shortened.look_again_ns, whole.look_again_ns);
+        ASSERT_EQ(shortened.merge.exchange_lost(), whole.merge.exchange_lost());
+        ASSERT_EQ(shortened.merge.evicted(), whole.merge.evicted());
+        ASSERT_EQ(shortened.merge.duplicates(), whole.merge.duplicates());
+        of_baton += whole.chosen.source == Merge::Source::kBaton;
+        of_underlying += whole.chosen.source == Merge::Source::kUnderlying;
+        if (i % 7 == 0) {
+          ASSERT_EQ(shortened.merge.mark_notified(), whole.merge.mark_notified());
+        }
+      }
+    }
+  }
+  EXPECT_GT(of_baton, 10'000U);
+  EXPECT_GT(of_underlying, 10'000U);
+}
+
 // The rules one by one: without steps, only what a test does happens.
 
 Simulation::Options still(Merge::Options merge) {

@@ -131,7 +131,8 @@ void SubscriptionPath::stop() {
 [[gnu::cold]] bool SubscriptionPath::may_take_again(const Error& error) {
   if (error.code == Errc::held_limit) return false;
   RCUTILS_LOG_WARN_NAMED(kLogger, "%s", error.message.c_str());
-  return true;  // that publisher's connection was ended
+  // Else that publisher's connection was ended, and cannot fail again.
+  return error.code != Errc::forked && error.code != Errc::out_of_memory;
 }
 
 bool SubscriptionPath::take_underlying(FromUnderlying* message) {

@@ -235,8 +235,9 @@ Elements scalars_of(const std::byte* native, bool c, std::size_t element_bytes) 
     const auto& sequence = *reinterpret_cast<const rosidl_runtime_c__uint8__Sequence*>(native);
     return {sequence.data, sequence.size};
   }
-  const auto& vector = *reinterpret_cast<const std::vector<std::uint8_t>*>(native);
-  return {vector.data(), vector.size() / element_bytes};
+  std::array<const std::byte*, 2> ends;  // of a vector of any element: check_layout() has tried it
+  std::memcpy(ends.data(), native, sizeof ends);
+  return {ends[0], static_cast<std::size_t>(ends[1] - ends[0]) / element_bytes};
 }
 
 /// The most bytes that Builder needs for a content of `bytes`: from 4 KiB on it is aligned to 64.

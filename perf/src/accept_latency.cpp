@@ -29,10 +29,11 @@ enum class Kind : int { kSmallMessage, kBigMessage, kBare };
 
 constexpr auto kPause = 1500us;  // asleep: long enough for the subscriber to be in the kernel again
 
-void stamp(Image& image) {
+std::int64_t stamp(Image& image) {
   const std::int64_t now = os::monotonic_ns();
   image.height = static_cast<std::uint32_t>(now >> 32);
   image.width = static_cast<std::uint32_t>(now);
+  return now;
 }
 std::int64_t stamped(const Image& image) {
   return static_cast<std::int64_t>(std::uint64_t{image.height} << 32 | image.width);
@@ -48,9 +49,15 @@ void pause(bool spin) {
   }
 }
 
-// Latencies in ns of `order`, a schedule of kinds, per kind.
-std::map<Kind, std::vector<double>> exchange(const AcceptOptions& options, const std::vector<Kind>& order, bool spin,
-                                             unsigned round) {
+/// Latencies in ns. `at_once`: of exchanges in which the subscriber had read before the publisher's call returned. On one
+/// CPU the scheduler either gives it to the woken subscriber at once, or lets the publisher go on until it sleeps.
+struct Latencies {
+  std::vector<double> all, at_once;
+};
+
+// Latencies of `order`, a schedule of kinds, per kind, without the first `warm_up` of each kind.
+std::map<Kind, Latencies> exchange(const AcceptOptions& options, const std::vector<Kind>& order, bool spin,
+                                   unsigned round, std::size_t warm_up) {
   const Placement placement(!options.together);
   Bare bare = Bare::create();
   const std::string directory = options.directory;
@@ -81,6 +88,7 @@ std::map<Kind, std::vector<double>> exchange(const AcceptOptions& options, const
   const bool with_big = std::find(order.begin(), order.end(), Kind::kBigMessage) != order.end();
   std::vector<std::uint8_t> elsewhere(with_big ? kBig : 0);
   std::uint8_t value = 0;
+  std::vector<std::int64_t> call_ns;  // how long the publisher's call took
   for (std::size_t i = 0; i < order.size(); ++i) {
     ++value;
     Loan<Image> image;
@@ -94,23 +102,30 @@ std::map<Kind, std::vector<double>> exchange(const AcceptOptions& options, const
     if (order[i] != Kind::kBigMessage) std::fill(elsewhere.begin(), elsewhere.end(), value);
     pause(spin);
     if (image) {
-      stamp(*image);
+      const std::int64_t begin = stamp(*image);
       publisher.publish(std::move(image));
+      call_ns.push_back(os::monotonic_ns() - begin);
     } else if (spin) {
       bare.touch();
+      call_ns.push_back(0);
     } else {
-      bare.wake_all();
+      call_ns.push_back(bare.wake_all());
     }
     while (bare.page().rounds_done.load(std::memory_order_acquire) <= i)
       if (!spin) std::this_thread::sleep_for(200us);
   }
-  std::map<Kind, std::vector<double>> result;
+  std::map<Kind, Latencies> result;
+  std::map<Kind, std::size_t> seen;
   std::string line;
-  while (child.read_line(&line)) {
+  for (std::size_t i = 0; i < order.size() && child.read_line(&line); ++i) {
     std::istringstream fields(line);
-    int kind;
+    int code;
     double ns;
-    if (fields >> kind >> ns) result[static_cast<Kind>(kind)].push_back(ns);
+    if (!(fields >> code >> ns)) throw std::runtime_error("the subscriber wrote '" + line + "'");
+    const Kind kind = static_cast<Kind>(code);
+    if (seen[kind]++ < warm_up) continue;
+    result[kind].all.push_back(ns);
+    if (ns < static_cast<double>(call_ns[i])) result[kind].at_once.push_back(ns);
   }
   if (const int code = child.wait(); code != 0)
     throw std::runtime_error("the subscriber ended with " + std::to_string(code));
@@ -130,22 +145,38 @@ std::vector<Kind> alternate(Kind a, Kind b, unsigned exchanges) {
 struct Compared {
   Interval ratio, difference_us;
   double a_us, b_us, a_p99_us, b_p99_us;
+  Interval at_once_ratio;
+  double a_at_once, b_at_once;  // shares of all
 };
 
 Compared compare(const AcceptOptions& options, Kind a, Kind b, bool spin) {
-  std::vector<double> ratios, differences, all_a, all_b;
+  std::vector<double> ratios, differences, at_once_ratios;
+  std::map<Kind, Latencies> all;
   constexpr unsigned kWarmUp = 10;
   for (unsigned round = 0; round < options.rounds; ++round) {
-    auto samples = exchange(options, alternate(a, b, options.exchanges + kWarmUp), spin, round);
-    for (Kind kind : {a, b}) samples[kind].erase(samples[kind].begin(), samples[kind].begin() + kWarmUp);
-    const double median_a = median(samples[a]), median_b = median(samples[b]);
+    auto samples = exchange(options, alternate(a, b, options.exchanges + kWarmUp), spin, round, kWarmUp);
+    const double median_a = median(samples[a].all), median_b = median(samples[b].all);
     ratios.push_back(median_a / median_b);
     differences.push_back((median_a - median_b) / 1000);
-    all_a.insert(all_a.end(), samples[a].begin(), samples[a].end());
-    all_b.insert(all_b.end(), samples[b].begin(), samples[b].end());
+    if (!samples[a].at_once.empty() && !samples[b].at_once.empty())
+      at_once_ratios.push_back(median(samples[a].at_once) / median(samples[b].at_once));
+    for (const auto& [kind, of_kind] : samples) {
+      all[kind].all.insert(all[kind].all.end(), of_kind.all.begin(), of_kind.all.end());
+      all[kind].at_once.insert(all[kind].at_once.end(), of_kind.at_once.begin(), of_kind.at_once.end());
+    }
   }
-  return {median_interval(ratios), median_interval(differences), median(all_a) / 1000,
-          median(all_b) / 1000,    quantile(all_a, 0.99) / 1000, quantile(all_b, 0.99) / 1000};
+  const auto share = [&](Kind kind) {
+    return static_cast<double>(all[kind].at_once.size()) / static_cast<double>(all[kind].all.size());
+  };
+  return {median_interval(ratios),
+          median_interval(differences),
+          median(all[a].all) / 1000,
+          median(all[b].all) / 1000,
+          quantile(all[a].all, 0.99) / 1000,
+          quantile(all[b].all, 0.99) / 1000,
+          median_interval(at_once_ratios),
+          share(a),
+          share(b)};
 }
 
 std::string detail(const Compared& c, const char* a, const char* b) {
@@ -171,6 +202,13 @@ bool accept_wake(const AcceptOptions& options) {
   // Where the scheduler places both ends, they may share a CPU: then what the publisher does after its wake counts, too.
   const bool first = verdict("wake: asleep, message / bare futex wake", asleep.ratio, "x", options.together ? 1.3 : 1.1,
                              detail(asleep, "message", "futex"));
+  if (options.together) {
+    std::printf(
+        "      of those that the scheduler ran before the publisher went on (%.0f %% of the messages, %.0f %% of "
+        "the futex wakes): %.3gx [%.3g, %.3g]\n",
+        100 * asleep.a_at_once, 100 * asleep.b_at_once, asleep.at_once_ratio.middle, asleep.at_once_ratio.low,
+        asleep.at_once_ratio.high);
+  }
   const Compared spinning = compare(options, Kind::kSmallMessage, Kind::kBare, true);
   const bool second = verdict("wake: spinning, message - bare cache line", spinning.difference_us, " us", 0.4,
                               detail(spinning, "message", "cache line"));

@@ -216,6 +216,7 @@ Result<bool> ForeignSegment::look_up(std::uint64_t page, std::uint32_t count) co
   if (most > count) {
     if (const Result<bool> further = ask(count, most); further.ok() && *further) count = most;
   }
+  const os::HotRoom room(this);
   const std::lock_guard<std::mutex> lock(mapping_->mutex);
   backed_.remember(page, count);
   return true;

@@ -169,6 +169,7 @@ SegmentShape Pool::State::next_shape() const noexcept {
 }
 
 Result<void> Pool::State::new_segment(const SegmentShape& shape) {
+  const os::HotRoom room(this);
   if (segments.size() > UINT16_MAX)
     return Error{Errc::limit_reached,
                  "this publisher has made 65536 data segments, and a handle can name no more; make a new publisher"};
@@ -383,6 +384,7 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
 }
 
 void Pool::State::add_book() {
+  const os::HotRoom room(this);
   auto book = std::make_unique<ContentBook>();
   book->reserve(kBookBlocks);
   all_books.push_back(std::move(book));

@@ -96,6 +96,7 @@ Result<Run*> PoolSegment::carve_run(unsigned size_class) {
     budget->shrink(kRunBytes);
     return backed.error();
   }
+  const os::HotRoom room(this);
   auto run = std::make_unique<Run>();
   run->size_class = size_class;
   run->slots.resize(kRunBytes / class_bytes(size_class));

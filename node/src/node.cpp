@@ -219,6 +219,7 @@ std::string Node::resolve_service_name(const std::string& service) const {
 
 std::shared_ptr<detail::PublisherCore> Node::publisher_at(const std::string& name, const message::Type& type,
                                                           const QoS& qos, const PublisherOptions& options) {
+  const os::HotRoom room;
   auto writer =
       core_->participant->create_writer({name, core_->names.in_graph(), detail::type_info(type), qos, options})
           .or_throw();
@@ -232,6 +233,7 @@ std::shared_ptr<transport::Reader> Node::reader_at(const std::string& name, cons
   options.type = detail::type_info(type);
   options.qos = qos;
   options.validate = message::Validation::check;
+  const os::HotRoom room;
   options.validate_context = os::make_hot_shared<message::Validation>(type);
   return core_->participant->create_reader(options).or_throw();
 }

@@ -3,29 +3,43 @@
 
 #include <pthread.h>
 
-#include <array>
 #include <atomic>
+#include <bitset>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 namespace baton::os {
 namespace {
 
-constexpr std::size_t kSlabBytes = std::size_t{64} << 10;
-constexpr std::size_t kMostBytes = 4096;
+constexpr std::size_t kPageBytes = 4096, kSlabBytes = 16 * kPageBytes;
 constexpr std::size_t kUnit = 16, kLine = 64;
-constexpr std::align_val_t kPage{4096};
+constexpr std::size_t kUnits = kPageBytes / kUnit, kFirstUnit = kLine / kUnit;
+constexpr std::size_t kMostBytes = kPageBytes - kLine;
 
-struct Free {
-  Free* next;
+/// The first line of a page.
+struct Page {
+  enum class Use : std::uint8_t { kFree, kRoom, kShared };
+
+  std::bitset<kUnits> used;    // of the units from kFirstUnit on
+  Page* next = nullptr;        // kFree: in that list; kShared: in that ring
+  Page* older_slab = nullptr;  // of the first page of a slab
+  std::uint32_t open = 0;      // HotRooms
+  Use use = Use::kFree;
 };
+static_assert(sizeof(Page) <= kLine);
 
-struct Slabs {
+struct Pages {
   std::mutex mutex;
-  std::array<Free*, kMostBytes / kUnit + 1> free{};  // by size in units
-  std::byte* newest = nullptr;                       // each slab begins with the address of the one before
-  std::byte* next = nullptr;                         // the rest of the newest slab
-  std::size_t left = 0;
+  Page* free = nullptr;    // rooms that ended
+  Page* shared = nullptr;  // where place was found last
+  Page* slab = nullptr;    // the newest
+  std::size_t unused = 0;  // pages at its end
+  bool any_room = false;
+
+  Page* take(Page::Use use);
+  Page* room();
+  void settle(Page& page) noexcept;
 };
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -35,31 +49,90 @@ constexpr bool kPlain = false;
 #endif
 std::atomic<bool> g_plain{kPlain};  // set before the first block: relaxed
 
+/// Of this thread.
+thread_local Page* t_open = nullptr;
+thread_local Page* t_last =
+    nullptr;  // opened last: what a wait set makes lies beside the endpoint that its thread made
+
 /// Never destroyed: objects with static lifetime free their blocks late.
-Slabs& slabs() {
-  static Slabs* const made = [] {
+Pages& pages() {
+  static Pages* const made = [] {
     // A child of fork(2) must not inherit a lock that another thread holds.
-    ::pthread_atfork([] { slabs().mutex.lock(); }, [] { slabs().mutex.unlock(); }, [] { slabs().mutex.unlock(); });
-    return new Slabs;
+    ::pthread_atfork([] { pages().mutex.lock(); }, [] { pages().mutex.unlock(); }, [] { pages().mutex.unlock(); });
+    return new Pages;
   }();
   return *made;
 }
 
 // Made when the library is loaded: a child forked while another thread makes it would wait for that thread for ever. And before the handlers of
 // fork(2) whose locks are held while blocks are freed.
-[[maybe_unused]] const Slabs& g_made_early = slabs();
+[[maybe_unused]] const Pages& g_made_early = pages();
+
+std::size_t rounded_to(std::size_t unit, std::size_t value) noexcept { return (value + unit - 1) / unit * unit; }
 
 std::size_t rounded(std::size_t bytes) noexcept {
-  const std::size_t unit = bytes >= kLine ? kLine : kUnit;
-  return bytes == 0 ? kUnit : (bytes + unit - 1) / unit * unit;
+  return bytes == 0 ? kUnit : rounded_to(bytes >= kLine ? kLine : kUnit, bytes);
 }
 
-bool is_plain(std::size_t bytes) noexcept { return bytes > kMostBytes || g_plain.load(std::memory_order_relaxed); }
+bool is_plain() noexcept { return g_plain.load(std::memory_order_relaxed); }
+bool is_plain(std::size_t bytes) noexcept { return bytes > kMostBytes || is_plain(); }
 
-void put(Slabs& all, void* block, std::size_t bytes) noexcept {
-  auto* const freed = static_cast<Free*>(block);
-  freed->next = all.free[bytes / kUnit];
-  all.free[bytes / kUnit] = freed;
+Page* page_of(const void* block) noexcept {
+  return reinterpret_cast<Page*>(reinterpret_cast<std::uintptr_t>(block) / kPageBytes * kPageBytes);
+}
+
+/// The first place for `bytes`, which are rounded; null: there is none.
+void* cut(Page& page, std::size_t bytes) noexcept {
+  const std::size_t units = bytes / kUnit, step = bytes >= kLine ? kLine / kUnit : 1;
+  for (std::size_t begin = kFirstUnit; begin + units <= kUnits;) {
+    std::size_t end = begin + units;
+    while (end > begin && !page.used[end - 1]) --end;
+    if (end != begin) {
+      begin = rounded_to(step, end);
+      continue;
+    }
+    for (std::size_t i = 0; i < units; ++i) page.used.set(begin + i);
+    return reinterpret_cast<std::byte*>(&page) + begin * kUnit;
+  }
+  return nullptr;
+}
+
+Page* Pages::take(Page::Use use) {
+  Page* page = free;
+  if (page != nullptr) {
+    free = page->next;
+  } else {
+    if (unused == 0) {
+      // Of operator new, and in a list: a leak detector of the program (LSan) finds what only these objects point to.
+      auto* const added = new (::operator new (kSlabBytes, std::align_val_t{kPageBytes})) Page;
+      added->older_slab = std::exchange(slab, added);
+      unused = kSlabBytes / kPageBytes;
+      page = added;
+    } else {
+      page = new (reinterpret_cast<std::byte*>(slab) + kSlabBytes - unused * kPageBytes) Page;
+    }
+    --unused;
+  }
+  page->use = use;
+  return page;
+}
+
+Page* Pages::room() {
+  const bool first = !std::exchange(any_room, true);
+  if (!first || shared == nullptr || shared->next != shared || shared->used.count() > kUnits / 4) {
+    return take(Page::Use::kRoom);
+  }
+  // The first room begins on the page with what the process made before: its executor lies beside its first endpoint.
+  Page* const page = std::exchange(shared, nullptr);
+  page->use = Page::Use::kRoom;
+  return page;
+}
+
+/// A room ends when it has no block, and nobody has it open.
+void Pages::settle(Page& page) noexcept {
+  if (page.use != Page::Use::kRoom || page.open != 0 || page.used.any()) return;
+  page.use = Page::Use::kFree;
+  page.next = std::exchange(free, &page);
 }
 
 }  // namespace
@@ -69,41 +142,65 @@ void keep_hot_memory_plain() noexcept { g_plain.store(true, std::memory_order_re
 void* hot_allocate(std::size_t bytes) {
   if (is_plain(bytes)) return ::operator new(bytes);
   bytes = rounded(bytes);
-  Slabs& all = slabs();
+  Pages& all = pages();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  if (Free* const found = all.free[bytes / kUnit]) {
-    all.free[bytes / kUnit] = found->next;
-    return found;
+  for (Page* const room : {t_open, t_last}) {
+    if (room == nullptr || room->use == Page::Use::kFree) continue;  // what was opened last may have ended
+    if (void* const block = cut(*room, bytes)) return block;
   }
-  const auto padding = [&] {
-    const std::size_t over = reinterpret_cast<std::uintptr_t>(all.next) % kLine;
-    return bytes >= kLine && over != 0 ? kLine - over : 0;
-  };
-  if (padding() + bytes > all.left) {
-    // Of operator new, and in a list: a leak detector of the program (LSan) finds what only these objects point to.
-    void* const slab = ::operator new(kSlabBytes, kPage);
-    new (slab) std::byte*(all.newest);
-    all.newest = static_cast<std::byte*>(slab);
-    all.next = all.newest + kLine;
-    all.left = kSlabBytes - kLine;
+  Page* page = all.shared;
+  if (page != nullptr) {
+    do {
+      if (void* const block = cut(*page, bytes)) {
+        all.shared = page;
+        return block;
+      }
+      page = page->next;
+    } while (page != all.shared);
   }
-  if (const std::size_t gap = padding(); gap != 0) {
-    put(all, all.next, gap);
-    all.next += gap;
-    all.left -= gap;
-  }
-  std::byte* const block = all.next;
-  all.next += bytes;
-  all.left -= bytes;
-  return block;
+  Page* const added = all.take(Page::Use::kShared);
+  added->next = page != nullptr ? std::exchange(page->next, added) : added;
+  all.shared = added;
+  return cut(*added, bytes);
 }
 
 void hot_free(void* block, std::size_t bytes) noexcept {
   if (block == nullptr) return;
   if (is_plain(bytes)) return ::operator delete(block);
-  Slabs& all = slabs();
+  Page& page = *page_of(block);
+  const std::size_t begin = (reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(&page)) / kUnit;
+  Pages& all = pages();
   const std::lock_guard<std::mutex> lock(all.mutex);
-  put(all, block, rounded(bytes));
+  for (std::size_t i = 0; i < rounded(bytes) / kUnit; ++i) page.used.reset(begin + i);
+  all.settle(page);
+}
+
+HotRoom::HotRoom() {
+  if (is_plain() || t_open != nullptr) return;
+  Pages& all = pages();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  Page* const room = all.room();
+  ++room->open;
+  page_ = t_open = t_last = room;
+}
+
+void HotRoom::open(const void* beside) noexcept {
+  if (is_plain() || beside == nullptr) return;
+  Page* const room = page_of(beside);
+  const std::lock_guard<std::mutex> lock(pages().mutex);
+  ++room->open;
+  page_ = room;
+  before_ = std::exchange(t_open, room);
+}
+
+HotRoom::~HotRoom() {
+  if (page_ == nullptr) return;
+  Page& room = *static_cast<Page*>(page_);
+  t_open = static_cast<Page*>(before_);
+  Pages& all = pages();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  --room.open;
+  all.settle(room);
 }
 
 }  // namespace baton::os

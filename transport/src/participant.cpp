@@ -255,6 +255,7 @@ Result<std::shared_ptr<Writer>> Participant::Impl::create_writer(std::shared_ptr
       if (!given) return given.error();
       gid = *given;
     }
+    const os::HotRoom room;
     Result<std::shared_ptr<Writer::Impl>> writer = Writer::Impl::create(std::move(self), options, gid);
     if (!writer) return writer.error();
     const std::shared_ptr<Writer::Impl> impl = *writer;
@@ -283,6 +284,7 @@ Result<std::shared_ptr<Reader>> Participant::Impl::create_reader(std::shared_ptr
       Result<Gid> gid = gid_for(options.gid);
       if (!gid) return gid.error();
       lock.unlock();
+      const os::HotRoom room;
       impl = os::make_hot_shared<Reader::Impl>(std::move(self), options, *gid);
       handle = os::make_hot_shared<Reader>(impl);
       lock.lock();

@@ -322,6 +322,11 @@ Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& fram
   }
   kept.bytes = std::move(*bytes);
   kept.descriptor = std::move(*descriptor);
+  const Reader::Impl* first_reader = nullptr;
+  for_readers_of(frame.writer, [&](Reader::Impl& reader) {
+    if (first_reader == nullptr) first_reader = &reader;
+  });
+  const os::HotRoom room(first_reader);
   // Mapped when its first message is taken: a segment that no reader takes from costs no address space.
   const auto state = peers_.find(peer);
   Result<std::shared_ptr<memory::ForeignSegment>> segment = memory::ForeignSegment::open(

@@ -45,6 +45,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   Result<os::CreatedSegment> segment =
       os::create_segment("baton-connection", Layout::bytes(entries), os::Writers::kBothEnds);
   if (!segment) return segment.error();
+  const os::HotRoom room(this);
   ConnectionRef connection = ConnectionRef::adopt(new ReaderConnection);
   connection->peer = peer;
   connection->writer = writer;
@@ -116,6 +117,7 @@ Result<void> Reader::Impl::attached(
   if (!events) return events.error();
   Result<os::SharedMapping> ring_memory = os::map_segment(fds[1].fd(), frame.ring_bytes, os::Writers::kOnlyCreator);
   if (!ring_memory) return ring_memory.error();
+  const os::HotRoom room(this);
   os::HotVector<std::unique_ptr<SegmentUse>> uses;
   for (const auto& [index, segment] : segments) {
     auto use = std::make_unique<SegmentUse>();
@@ -232,6 +234,7 @@ void Reader::Impl::refused(const Gid& writer, const std::string& text) {
 
 void Reader::Impl::add_segment(const Gid& writer, std::uint32_t index,
                                const std::shared_ptr<memory::ForeignSegment>& segment) {
+  const os::HotRoom room(this);
   auto use = std::make_unique<SegmentUse>();
   use->index = index;
   use->segment = segment;

@@ -76,6 +76,7 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   const Ring ring_view = Ring::at(ring->mapping.base(), capacity);
   const Layout layout = Layout::at(mapping->base(), entries);
   const std::size_t ring_bytes = ring->mapping.size();
+  const os::HotRoom room(this);
   auto connection = std::make_unique<WriterConnection>(std::move(ring->mapping), std::move(*mapping), ring_view, layout,
                                                        requested.depth);
   connection->reader = frame.reader;

@@ -160,8 +160,10 @@ class Result:
     counts: dict[str, Counts] = field(default_factory=dict)
     pages: dict[str, list[int]] = field(default_factory=dict)
     lines: dict[str, list[int]] = field(default_factory=dict)
+    messages: dict[str, list[Counts]] = field(default_factory=dict)
 
     def add(self, role: str, messages: list[Counts]) -> None:
+        self.messages[role] = messages
         self.pages[role] = sorted(each.total_pages for each in messages)
         self.lines[role] = sorted(each.total_lines for each in messages)
         middle = statistics.median_low(self.lines[role])

@@ -12,14 +12,15 @@
 namespace baton::memory {
 namespace {
 
-// The loan that `owner` lies in; null if `owner` lies in no loan of this process.
-[[gnu::always_inline]] inline Slot* find_loan(const void* owner) noexcept {
+// The loan that `owner` lies in; null if `owner` lies in no loan of this process, or (`large_only`) in a packed slot.
+[[gnu::always_inline]] inline Slot* find_loan(const void* owner, bool large_only = false) noexcept {
   const SegmentRecord* record = find_segment(owner);
   if (!record || !record->own) return nullptr;
-  PoolSegment& segment = *record->own;
+  const PoolSegment& segment = *record->own;
   if (segment.generation != os::fork_generation()) return nullptr;
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(owner) - segment.base());
-  Slot* slot = segment.find_slot(offset);
+  if (large_only && offset < segment.packed_bytes) return nullptr;
+  Slot* slot = large_only ? segment.find_large(offset) : segment.find_slot(offset);
   return slot && slot->state == Slot::State::kLoaned ? slot : nullptr;
 }
 
@@ -61,22 +62,34 @@ namespace {
   if (sizeof(ChunkHeader) + bytes > slot.backed) back_more(slot, bytes);
 }
 
-// The offset of new content, wherever there is room.
-[[gnu::noinline]] std::uint32_t place(Slot& slot, std::size_t bytes, std::size_t alignment) {
+// New content, wherever there is room.
+[[gnu::noinline]] void* place(Slot& slot, std::size_t bytes, std::size_t alignment) {
   if (bytes > slot.book->limit()) throw_too_large(slot, bytes);
   const auto offset = slot.book->allocate(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment));
   if (!offset) throw_too_large(slot, bytes);
-  return *offset;
-}
-
-// For a block that was allocated: when memory is short, it is not.
-[[gnu::noinline]] void back_or_cancel(Slot& slot, std::uint32_t offset, std::size_t bytes) {
   try {
-    back_more(slot, offset + bytes);
+    back(slot, *offset + bytes);
   } catch (...) {
-    slot.book->cancel(offset);
+    slot.book->cancel(*offset);
     throw;
   }
+  return slot.message() + *offset;
+}
+
+// content_allocate() in a loan that was found.
+[[gnu::always_inline]] inline void* allocate_in(Slot& slot, std::size_t bytes, std::size_t alignment) {
+  bytes += bytes == 0;  // an address of its own
+  std::uint32_t offset = 0;
+  // The ordinary case: behind the last content, on memory that an earlier message had.
+  const std::uint64_t end = std::min<std::uint64_t>(slot.book->limit(), slot.backed - sizeof(ChunkHeader));
+  if (bytes > end ||
+      !slot.book->append(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment), end, &offset))
+    return place(slot, bytes, alignment);
+  return slot.message() + offset;
+}
+
+[[gnu::hot, gnu::noinline]] void* allocate_elsewhere(const void* owner, std::size_t bytes, std::size_t alignment) {
+  return allocate_in(loan_of(owner), bytes, alignment);
 }
 
 [[gnu::hot]] std::uint32_t offset_in(const Slot& slot, const void* content) noexcept {
@@ -86,15 +99,9 @@ namespace {
 }  // namespace
 
 [[gnu::hot]] void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignment) {
-  Slot& slot = loan_of(owner);
-  bytes += bytes == 0;  // an address of its own
-  std::uint32_t offset = 0;
-  // The ordinary case: behind the last content, on memory that an earlier message had.
-  if (bytes > slot.book->limit() ||
-      !slot.book->append(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment), &offset))
-    offset = place(slot, bytes, alignment);
-  if (sizeof(ChunkHeader) + offset + bytes > slot.backed) back_or_cancel(slot, offset, bytes);
-  return slot.message() + offset;
+  // A message that grows lies in a large slot. Without another call here, no register has to be saved.
+  Slot* slot = find_loan(owner, true);
+  return slot ? allocate_in(*slot, bytes, alignment) : allocate_elsewhere(owner, bytes, alignment);
 }
 
 [[gnu::hot]] bool content_resize_in_place(const void* owner, void* content, std::size_t new_bytes) {

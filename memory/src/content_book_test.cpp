@@ -28,21 +28,25 @@ TEST(ContentBook, RefusesWhatDoesNotFitTheLimit) {
 TEST(ContentBook, AppendsAsAllocateDoesWhileNothingWasFreed) {
   ContentBook book;
   book.reset(24, 100);
-  book.reserve(3);
   std::uint32_t at = 0;
-  ASSERT_TRUE(book.append(5, 1, &at));
+  ASSERT_TRUE(book.append(5, 1, 100, &at));
   EXPECT_EQ(at, 24u);
-  ASSERT_TRUE(book.append(8, 8, &at));
+  ASSERT_TRUE(book.append(8, 8, 100, &at));
   EXPECT_EQ(at, 32u);
-  EXPECT_FALSE(book.append(61, 1, &at)) << "beyond the limit";
+  EXPECT_FALSE(book.append(61, 1, 100, &at)) << "beyond the limit";
+  EXPECT_FALSE(book.append(8, 1, 47, &at)) << "beyond the end";
   book.free(24);
-  EXPECT_FALSE(book.append(1, 1, &at)) << "the freed block comes first";
+  EXPECT_FALSE(book.append(1, 1, 100, &at)) << "the freed block comes first";
   EXPECT_EQ(book.allocate(1, 1), 24u);
-  ASSERT_TRUE(book.append(60, 1, &at));
+  ASSERT_TRUE(book.append(60, 1, 100, &at));
   EXPECT_EQ(at, 40u);
   book.resize(40, 10);
-  EXPECT_FALSE(book.append(1, 1, &at)) << "no room for one more entry";
-  EXPECT_EQ(book.allocate(1, 1), 50u);
+  for (std::uint32_t blocks = 3; blocks < ContentBook::kOwn; ++blocks) ASSERT_TRUE(book.append(1, 1, 100, &at));
+  EXPECT_FALSE(book.append(1, 1, 100, &at)) << "no room for one more entry";
+  EXPECT_EQ(book.allocate(1, 1), at + 1);
+  EXPECT_TRUE(book.append(1, 1, 100, &at));
+  EXPECT_EQ(book.blocks(), ContentBook::kOwn + 2);
+  EXPECT_EQ(book.size_of(40), 10u);
 }
 
 TEST(ContentBook, TheEndFallsBackWhenTheLastBlockIsFreed) {
@@ -127,7 +131,7 @@ TEST(ContentBook, RandomOperationsKeepItsInvariants) {
         case 0: {
           const std::uint32_t bytes = static_cast<std::uint32_t>(random() % 200 + 1), alignment = 1u << random() % 7;
           std::uint32_t appended = 0;
-          const bool simple = book.append(bytes, alignment, &appended);
+          const bool simple = book.append(bytes, alignment, kLimit, &appended);
           if (auto at = simple ? std::optional(appended) : book.allocate(bytes, alignment)) {
             ASSERT_EQ(*at % alignment, 0u);
             model[*at] = bytes;

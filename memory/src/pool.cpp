@@ -20,7 +20,6 @@ constexpr std::size_t kDefaultLimit = std::size_t{1} << 30;
 constexpr std::size_t kFirstSlots = 16;  // then each growth makes the number four times as large: 16, 64, 256, 1024,
                                          // 4096
 constexpr std::size_t kMostPackedBytes = std::size_t{256} << 20;
-constexpr std::size_t kBookBlocks = 16;
 
 constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
   return (value + unit - 1) / unit * unit;
@@ -31,10 +30,8 @@ struct AgeList {
   Slot* oldest = nullptr;
   Slot* newest = nullptr;
 
-  std::uint64_t next_age = 1;
-
   void append(Slot* slot) noexcept {
-    slot->age = next_age++;
+    slot->age = newest ? newest->age + 1 : 0;
     slot->older = newest;
     slot->newer = nullptr;
     (newest ? newest->newer : oldest) = slot;
@@ -56,21 +53,22 @@ struct AgeList {
 }  // namespace
 
 struct Pool::State final : Pool {
-  // What every message touches, in two lines: up to `segments`, and from the last of `free` on.
-  Budget budget;
-  os::HotVector<std::unique_ptr<PoolSegment>> segments;  // by index; null once retired and unmapped
-  std::array<Slot*, kClasses + 1> free{};                // last in, first out; of active segments
+  // What every message touches, in one line up to `budget.missed`.
   ContentBook* books = nullptr;    // those that no loan uses; last in, first out, so that they are warm
   std::size_t expected_bytes = 0;  // the largest unsized message so far: the likely size of the next one
-  std::size_t loaned = 0;
+  Slot* newest_loan = nullptr;     // publish() and abandon() look here first
   AgeList published;
-  std::size_t published_slots =
-      0;  // not beside `loaned`: two counters in one register take a constant from a page of its own
+  Slot* free_large = nullptr;  // free slots, last in, first out; of active segments
+  Budget budget;
+  // What a message touches that collects released ones.
+  std::function<void()> collect;
+  os::HotVector<std::unique_ptr<PoolSegment>> segments;  // by index; null once retired and unmapped
+  std::array<Slot*, kClasses> free_packed{};
 
   PoolOptions options;
+  ChunkHeader plain_header{};  // what a chunk's header begins as
   Evict evict;
   std::function<void(std::uint32_t, int, std::uint64_t)> on_segment;
-  std::function<void()> collect;
   std::function<void(std::uint32_t)> retired;
   SegmentShape first;
   std::byte* reserved = nullptr;  // addresses of the first segment, until that segment exists
@@ -92,7 +90,11 @@ struct Pool::State final : Pool {
   Result<Slot*> grow(unsigned size_class, std::size_t wanted_bytes);
   bool packed_used_up() const noexcept;
   Slot* slot_of(Handle handle) const noexcept;
-  void push_free(Slot* slot) noexcept { slot->older = std::exchange(free[slot->size_class], slot); }
+  Slot* loan_of(Handle handle) const noexcept;
+  Slot*& free_of(unsigned size_class) noexcept {
+    return size_class == kLargeClass ? free_large : free_packed[size_class];
+  }
+  void push_free(Slot* slot) noexcept { slot->older = std::exchange(free_of(slot->size_class), slot); }
   Slot* pop_warm(unsigned size_class, std::size_t wanted_bytes) noexcept;
   Slot* pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept;
   Slot* pop_larger(unsigned size_class, std::size_t wanted_bytes) noexcept;
@@ -107,6 +109,7 @@ struct Pool::State final : Pool {
   Result<Chunk> start_loan(Slot* slot, std::size_t slot_bytes, std::size_t skeleton_bytes);
   void recycle(Slot* slot) noexcept;
   void drop_if_empty(PoolSegment* segment) noexcept;
+  Account account() const noexcept;
   void retire(std::function<void(std::uint32_t)> on_retired);
 };
 
@@ -131,6 +134,9 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
   state->evict = std::move(evict);
   state->on_segment = std::move(on_segment);
   state->budget.limit = options.memory_limit_bytes;
+  state->plain_header.magic = kChunkMagic;
+  state->plain_header.version = kChunkVersion;
+  state->plain_header.byte_order = kNativeByteOrder;
   SegmentShape& first = state->first;
   first.slot_bytes = round_up(options.max_message_bytes + sizeof(ChunkHeader), std::max(os::page_bytes(), kRunBytes));
   // A small window must have room for many publishers. A message that finds no packed slot gets a large slot, or
@@ -218,11 +224,18 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
   return segments[index]->find_slot(handle_offset(handle));
 }
 
+/// The slot of a loan, or null. Most loans end before the next one begins.
+[[gnu::always_inline]] inline Slot* Pool::State::loan_of(Handle handle) const noexcept {
+  Slot* slot = newest_loan;
+  if (!slot || slot->handle != handle) slot = slot_of(handle);
+  return slot && slot->state == Slot::State::kLoaned ? slot : nullptr;
+}
+
 // The warmest free slot that has memory for `wanted_bytes`; else the slot that needs least more, if the budget allows
 // that.
 [[gnu::hot, gnu::noinline]] Slot* Pool::State::pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept {
   Slot** best = nullptr;
-  for (Slot** link = &free[size_class]; *link; link = &(*link)->older) {
+  for (Slot** link = &free_of(size_class); *link; link = &(*link)->older) {
     if (!best || (*link)->backed > (*best)->backed) best = link;
     if ((*link)->backed >= wanted_bytes) break;
   }
@@ -235,9 +248,10 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
 
 // The ordinary case of pop_free(): the warmest slot of all has memory enough.
 [[gnu::always_inline]] inline Slot* Pool::State::pop_warm(unsigned size_class, std::size_t wanted_bytes) noexcept {
-  Slot* slot = free[size_class];
+  Slot*& warmest = free_of(size_class);
+  Slot* slot = warmest;
   if (!slot || slot->backed < wanted_bytes) return nullptr;
-  free[size_class] = slot->older;
+  warmest = slot->older;
   return slot;
 }
 
@@ -301,7 +315,7 @@ Slot* Pool::State::reclaim(unsigned size_class, std::size_t wanted_bytes) {
   std::uint64_t age = 0;
   for (Slot* slot = published.oldest; slot && attempts > 0; slot = published.after(age), --attempts) {
     age = slot->age;
-    evict(slot->handle());
+    evict(slot->handle);
     if (Slot* found = pop_free(size_class, wanted_bytes)) return found;
     if (Slot* found = pop_larger(size_class, wanted_bytes)) return found;
     if (options.policy == Policy::kWorstEffort && published.oldest && published.oldest->age <= age) return nullptr;
@@ -312,11 +326,12 @@ Slot* Pool::State::reclaim(unsigned size_class, std::size_t wanted_bytes) {
 /// When pop_warm() finds none: a slot for `wanted_bytes` of which the first `backed_bytes` have memory. Null: `refusal`.
 [[gnu::hot, gnu::noinline]] Slot* Pool::State::find(unsigned size_class, std::size_t wanted_bytes,
                                                     std::size_t backed_bytes) {
-  Slot* slot = pop_free(size_class, wanted_bytes);
+  Slot* slot = free_of(size_class) ? pop_free(size_class, wanted_bytes) : nullptr;
   // Readers may have released slots without notifying: collect before taking memory that was never touched.
   if (!slot && collect) {
     collect();
-    slot = pop_free(size_class, wanted_bytes);
+    slot = pop_warm(size_class, wanted_bytes);
+    if (!slot) slot = pop_free(size_class, wanted_bytes);
   }
   return slot && slot->backed >= backed_bytes ? slot : find_memory(slot, size_class, wanted_bytes, backed_bytes);
 }
@@ -364,30 +379,25 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
   }
   if (!slot.ok()) return slot;
   // A slot that must grow beyond the limit: its message may be smaller than the last messages.
-  if (size_class == kLargeClass && free[size_class]) {
-    Slot* last = free[size_class];
-    free[size_class] = last->older;
-    return last;
-  }
+  if (size_class == kLargeClass && free_large) return std::exchange(free_large, free_large->older);
   if (size_class == kLargeClass && budget.left() >= os::page_bytes()) {
     if (Slot* unused = fresh_large()) return unused;
     slot = grow(size_class, os::page_bytes());
     if (!slot.ok() || *slot) return slot;
   }
+  const Account now = account();
   const char* what =
       options.policy == Policy::kWorstEffort ? " (policy kWorstEffort: the oldest message is still in use)" : "";
   return Error{Errc::limit_reached,
-               "no memory for a message of " + format_size(wanted_bytes) + ": " + std::to_string(published_slots) +
-                   " messages are held by readers or history, " + std::to_string(loaned) + " are on loan, " +
-                   format_size(budget.backed.load(std::memory_order_relaxed)) + " of " + format_size(budget.limit) +
-                   " are used" + what + "; release samples, or raise memory_limit_bytes or slots"};
+               "no memory for a message of " + format_size(wanted_bytes) + ": " + std::to_string(now.published_slots) +
+                   " messages are held by readers or history, " + std::to_string(now.loaned_slots) + " are on loan, " +
+                   format_size(now.backed_bytes) + " of " + format_size(now.limit_bytes) + " are used" + what +
+                   "; release samples, or raise memory_limit_bytes or slots"};
 }
 
 void Pool::State::add_book() {
   const os::HotRoom room(this);
-  auto book = std::make_unique<ContentBook>();
-  book->reserve(kBookBlocks);
-  all_books.push_back(std::move(book));
+  all_books.push_back(std::make_unique<ContentBook>());
   books = all_books.back().get();
 }
 
@@ -403,16 +413,18 @@ void Pool::State::add_book() {
   books = books->below;
   slot->state = Slot::State::kLoaned;
   slot->book->reset(static_cast<std::uint32_t>(skeleton_bytes), static_cast<std::uint32_t>(limit));
-  ++loaned;
+  newest_loan = slot;
   ++slot->segment->live;
   ChunkHeader* header = slot->header();
-  *header = ChunkHeader{};
-  header->magic = kChunkMagic;
-  header->version = kChunkVersion;
-  header->byte_order = kNativeByteOrder;
+  if (!slot->plain_header) {
+    out_of_line([=] {
+      *header = plain_header;
+      slot->plain_header = true;
+    });
+  }
   header->skeleton_bytes = static_cast<std::uint32_t>(skeleton_bytes);
   BATON_CRASH_POINT("loan.header_written");
-  return Chunk{header, slot->handle(), limit};
+  return Chunk{header, slot->handle, limit};
 }
 
 [[gnu::hot]] Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes) {
@@ -437,11 +449,12 @@ void Pool::State::add_book() {
 [[gnu::hot]] Result<Chunk> Pool::loan_growing(std::size_t skeleton_bytes) {
   State& s = State::of(*this);
   const std::size_t needed = skeleton_bytes + sizeof(ChunkHeader);
-  std::size_t guess = s.expected_bytes;
-  if (s.budget.missed.load(std::memory_order_relaxed) != 0)
-    guess = std::max(guess, s.budget.missed.exchange(0, std::memory_order_relaxed));
-  // The learned size is a guess: it must not exceed what the pool can ever give.
-  const std::size_t wanted = std::max(needed, std::min(guess, s.budget.limit));
+  std::size_t wanted = std::max(needed, s.expected_bytes);
+  if (__builtin_expect(s.budget.missed.load(std::memory_order_relaxed) != 0, 0)) {
+    const std::size_t missed = s.budget.missed.exchange(0, std::memory_order_relaxed);
+    // Learned from a failure, so it must not exceed what the pool can ever give. What was published had memory.
+    wanted = std::max(wanted, std::min(missed, s.budget.limit));
+  }
   if (!s.books) out_of_line([&s] { s.add_book(); });  // before there is a slot that could be lost
   Slot* slot = s.pop_warm(kLargeClass, wanted);
   if (!slot) slot = s.find(kLargeClass, wanted, needed);
@@ -453,6 +466,7 @@ void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
   if (!segment->retired || segment->live > 0) return;
   const std::uint32_t index = segment->index;
   const auto notify = std::move(segment->on_retired);
+  newest_loan = nullptr;  // it may lie there
   segments[index].reset();
   if (notify) notify(index);
 }
@@ -469,26 +483,30 @@ void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
 
 [[gnu::hot]] void Pool::abandon(const Chunk& chunk) noexcept {
   State& s = State::of(*this);
-  Slot* slot = s.slot_of(chunk.handle);
-  if (!slot || slot->state != Slot::State::kLoaned) return;
-  --s.loaned;
+  Slot* slot = s.loan_of(chunk.handle);
+  if (!slot) return;
   s.return_book(slot);
   s.recycle(slot);
 }
 
-[[gnu::hot]] void Pool::publish(const Chunk& chunk, std::uint32_t references) noexcept {
+[[gnu::hot]] void Pool::publish(const Chunk& chunk, std::uint32_t references, bool plain_header) noexcept {
   State& s = State::of(*this);
-  Slot* slot = s.slot_of(chunk.handle);
-  if (!slot || slot->state != Slot::State::kLoaned) return;
+  Slot* slot = s.loan_of(chunk.handle);
+  if (!slot) return;
   chunk.header->size_bytes = slot->book->end();
   if (slot->size_class == kLargeClass)
     s.expected_bytes = std::max(s.expected_bytes - s.expected_bytes / 64, slot->book->end() + sizeof(ChunkHeader));
   slot->state = Slot::State::kPublished;
+  slot->plain_header = plain_header;
   slot->references = references;
   s.return_book(slot);
   s.published.append(slot);
-  --s.loaned;
-  ++s.published_slots;
+}
+
+void Pool::set_publisher(const std::uint8_t* id, const std::uint8_t* type_hash) noexcept {
+  ChunkHeader& header = State::of(*this).plain_header;
+  std::copy_n(id, sizeof header.publisher_id, header.publisher_id);
+  std::copy_n(type_hash, sizeof header.type_hash, header.type_hash);
 }
 
 const ChunkHeader* Pool::header_of(Handle handle) const noexcept {
@@ -505,7 +523,6 @@ const ChunkHeader* Pool::header_of(Handle handle) const noexcept {
   Slot* slot = s.slot_of(handle);
   if (!slot || slot->state != Slot::State::kPublished || --slot->references > 0) return;
   s.published.remove(slot);
-  --s.published_slots;
   s.recycle(slot);
 }
 
@@ -518,7 +535,8 @@ void Pool::set_retired(std::function<void(std::uint32_t)> on_retired) {
 void Pool::State::retire(std::function<void(std::uint32_t)> on_retired) {
   const os::HotVector<PoolSegment*> old = std::exchange(active, {});
   active_slots = active_packed_bytes = 0;
-  free = {};
+  free_large = nullptr;
+  free_packed = {};
   for (PoolSegment* segment : old) {
     segment->retired = true;
     segment->on_retired = on_retired;
@@ -533,17 +551,22 @@ void Pool::retire_segment(std::function<void(std::uint32_t)> on_retired) {
   s.retire(std::move(on_retired));
 }
 
-Pool::Account Pool::account() const noexcept {
-  const State& s = State::of(*this);
+Pool::Account Pool::State::account() const noexcept {
   Account account{};
-  account.backed_bytes = s.budget.backed.load(std::memory_order_relaxed);
-  account.limit_bytes = s.budget.limit;
-  account.loaned_slots = s.loaned;
-  account.published_slots = s.published_slots;
-  account.segments = static_cast<std::size_t>(
-      std::count_if(s.segments.begin(), s.segments.end(), [](const auto& segment) { return segment != nullptr; }));
+  account.backed_bytes = budget.backed.load(std::memory_order_relaxed);
+  account.limit_bytes = budget.limit;
+  account.loaned_slots = all_books.size();  // each loan has one
+  for (const ContentBook* unused = books; unused; unused = unused->below) --account.loaned_slots;
+  for (const auto& segment : segments) {
+    if (!segment) continue;
+    ++account.segments;
+    account.published_slots += segment->live;
+  }
+  account.published_slots -= account.loaned_slots;
   return account;
 }
+
+Pool::Account Pool::account() const noexcept { return State::of(*this).account(); }
 
 std::uint64_t Pool::capacity(const PoolOptions& options, std::size_t message_bytes) noexcept {
   const std::uint64_t slots = options.slots != 0 ? options.slots : kDefaultSlots;

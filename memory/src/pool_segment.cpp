@@ -41,7 +41,7 @@ void Budget::shrink(std::size_t bytes) noexcept {
 Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, const SegmentShape& shape, Budget* budget,
                                                          std::byte* base) {
   auto segment = std::make_unique<PoolSegment>();
-  segment->index = index;
+  segment->index = static_cast<std::uint16_t>(index);
   segment->budget = budget;
   segment->generation = os::fork_generation();
   segment->packed_bytes = shape.packed_bytes;
@@ -57,7 +57,7 @@ Result<std::unique_ptr<PoolSegment>> PoolSegment::create(std::uint32_t index, co
   for (std::size_t i = 0; i < segment->large.size(); ++i) {
     Slot& slot = segment->large[i];
     slot.segment = segment.get();
-    slot.offset = shape.packed_bytes + i * shape.slot_bytes;
+    slot.handle = segment->handle_at(shape.packed_bytes + i * shape.slot_bytes);
     slot.size_class = kLargeClass;
   }
   Result<os::UniqueFd> fd = os::create_sparse("baton-data", shape.bytes(), base);
@@ -79,13 +79,9 @@ PoolSegment::~PoolSegment() {
   Window::instance().value()->free(record.base, record.size);
 }
 
-[[gnu::hot]] Slot* PoolSegment::find_slot(std::uint64_t offset) const noexcept {
-  if (offset < packed_bytes) {
-    Run* run = runs[offset / kRunBytes].load(std::memory_order_acquire);  // pairs with the release in carve_run()
-    return run ? &run->slots[offset % kRunBytes / class_bytes(run->size_class)] : nullptr;
-  }
-  const std::uint64_t number = (offset - packed_bytes) / slot_bytes;
-  return number < slots ? first_large + number : nullptr;
+[[gnu::hot]] Slot* PoolSegment::find_packed(std::uint64_t offset) const noexcept {
+  Run* run = runs[offset / kRunBytes].load(std::memory_order_acquire);  // pairs with the release in carve_run()
+  return run ? &run->slots[offset % kRunBytes / class_bytes(run->size_class)] : nullptr;
 }
 
 Result<Run*> PoolSegment::carve_run(unsigned size_class) {
@@ -103,12 +99,12 @@ Result<Run*> PoolSegment::carve_run(unsigned size_class) {
   for (std::size_t i = 0; i < run->slots.size(); ++i) {
     Slot& slot = run->slots[i];
     slot.segment = this;
-    slot.offset = offset + i * class_bytes(size_class);
+    slot.handle = handle_at(offset + i * class_bytes(size_class));
     slot.backed = class_bytes(size_class);
     slot.size_class = static_cast<std::uint8_t>(size_class);
   }
   Run* made = run.release();
-  runs[runs_used++].store(made, std::memory_order_release);  // pairs with the acquire in find_slot()
+  runs[runs_used++].store(made, std::memory_order_release);  // pairs with the acquire in find_packed()
   return made;
 }
 
@@ -124,7 +120,7 @@ Result<void> PoolSegment::back_more(Slot& slot, std::size_t bytes) {
     more = round_up(bytes, os::page_bytes()) - slot.backed;
     if (Result<void> exact = budget->grow(more); !exact.ok()) return exact;
   }
-  const std::size_t at = slot.offset + slot.backed;
+  const std::size_t at = slot.offset() + slot.backed;
   if (Result<void> backed = os::back_sparse(fd.get(), at, more, base() + at); !backed.ok()) {
     budget->shrink(more);
     return backed;

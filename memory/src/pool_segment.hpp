@@ -31,20 +31,22 @@ struct PoolSegment;
 struct Slot {
   enum class State : std::uint8_t { kFree, kLoaned, kPublished };
   PoolSegment* segment = nullptr;
-  std::uint64_t offset = 0;      ///< of the ChunkHeader in the segment
+  Handle handle = 0;             ///< of its chunk
   std::size_t backed = 0;        ///< bytes from the slot's start that have memory
   std::uint32_t references = 0;  ///< kPublished only
   State state = State::kFree;
   std::uint8_t size_class = 0;
+  bool plain_header =
+      false;  ///< the header has the words that are the same in each message of the pool, and no PublishInfo
   std::uint64_t age = 0;  ///< kPublished: counts publications
   Slot* older = nullptr;  ///< kPublished: the neighbour in age; kFree: the next slot in the list
   Slot* newer = nullptr;
   ContentBook* book = nullptr;  ///< kLoaned only; lent by the pool
 
-  inline std::size_t bytes() const noexcept;  ///< virtual size, header included
+  inline std::size_t bytes() const noexcept;                               ///< virtual size, header included
+  std::uint64_t offset() const noexcept { return handle_offset(handle); }  ///< of the ChunkHeader in the segment
   inline ChunkHeader* header() const noexcept;
   std::byte* message() const noexcept { return reinterpret_cast<std::byte*>(header() + 1); }
-  inline Handle handle() const noexcept;
 };
 static_assert(sizeof(Slot) <= 64, "one cache line");
 
@@ -63,10 +65,10 @@ struct SegmentShape {
 
 /// Shared by the pool and its loans, which grow outside the pool's lock.
 struct Budget {
-  std::size_t limit = 0;
-  std::atomic<std::size_t> backed{0};  // a sum that orders nothing else: relaxed
   std::atomic<std::size_t> missed{
       0};  // the size to which a loan last failed to grow, for the next loan's choice of a slot: relaxed
+  std::atomic<std::size_t> backed{0};  // a sum that orders nothing else: relaxed
+  std::size_t limit = 0;
 
   Result<void> grow(std::size_t bytes);
   void shrink(std::size_t bytes) noexcept;
@@ -78,7 +80,8 @@ struct Budget {
 
 struct PoolSegment : os::Hot {
   // What every message touches, in one line with the first three members of `record`.
-  std::uint32_t index = 0;
+  std::uint16_t index = 0;
+  bool retired = false;
   std::uint32_t generation = 0;  ///< os::fork_generation() of its process
   std::uint64_t packed_bytes = 0, slot_bytes = 0;
   std::uint32_t slots = 0;  ///< large ones
@@ -88,7 +91,6 @@ struct PoolSegment : os::Hot {
 
   os::HotVector<Slot> large;
   std::size_t large_used = 0;
-  bool retired = false;
   os::UniqueFd fd;
   Budget* budget = nullptr;
   std::unique_ptr<std::atomic<Run*>[], void (*)(void*)> runs { nullptr, nullptr };  ///< release/acquire: made once
@@ -102,8 +104,17 @@ struct PoolSegment : os::Hot {
   ~PoolSegment();
 
   std::byte* base() const noexcept { return record.base; }
+  Handle handle_at(std::uint64_t offset) const noexcept { return Handle{index} << 48 | offset; }
   /// The slot that holds `offset`, or null.
-  Slot* find_slot(std::uint64_t offset) const noexcept;
+  Slot* find_slot(std::uint64_t offset) const noexcept {
+    return offset < packed_bytes ? find_packed(offset) : find_large(offset);
+  }
+  Slot* find_packed(std::uint64_t offset) const noexcept;
+  /// REQUIRES: offset >= packed_bytes.
+  Slot* find_large(std::uint64_t offset) const noexcept {
+    const std::uint64_t number = (offset - packed_bytes) / slot_bytes;
+    return number < slots ? first_large + number : nullptr;
+  }
   /// A run for `size_class`, backed; null if the packed area is used up.
   Result<Run*> carve_run(unsigned size_class);
   /// Backs `slot` up to `bytes` from its start.
@@ -117,7 +128,6 @@ struct PoolSegment : os::Hot {
 inline std::size_t Slot::bytes() const noexcept {
   return size_class == kLargeClass ? segment->slot_bytes : class_bytes(size_class);
 }
-inline ChunkHeader* Slot::header() const noexcept { return reinterpret_cast<ChunkHeader*>(segment->base() + offset); }
-inline Handle Slot::handle() const noexcept { return Handle{segment->index} << 48 | offset; }
+inline ChunkHeader* Slot::header() const noexcept { return reinterpret_cast<ChunkHeader*>(segment->base() + offset()); }
 
 }  // namespace baton::memory

@@ -57,6 +57,51 @@ TEST_F(PoolTest, NoSegmentExistsBeforeTheFirstLoanAndItIsAnnouncedOnce) {
   pool->abandon(b);
 }
 
+TEST_F(PoolTest, AHeaderSaysWhoPublishesAndNothingOfTheMessageBefore) {
+  auto pool = make(small());
+  const std::uint8_t id[16] = {7}, type_hash[8] = {8};
+  pool->set_publisher(id, type_hash);
+  const ChunkHeader* first = nullptr;
+  for (const bool plain : {true, false, true, true}) {
+    const Chunk chunk = *pool->loan_growing(16);
+    if (first == nullptr) first = chunk.header;
+    ASSERT_EQ(chunk.header, first) << "the same memory";
+    EXPECT_EQ(chunk.header->magic, kChunkMagic);
+    EXPECT_EQ(chunk.header->version, kChunkVersion);
+    EXPECT_EQ(chunk.header->byte_order, kNativeByteOrder);
+    EXPECT_EQ(chunk.header->skeleton_bytes, 16u);
+    EXPECT_EQ(chunk.header->publisher_id[0], 7);
+    EXPECT_EQ(chunk.header->type_hash[0], 8);
+    EXPECT_EQ(chunk.header->selection, Selection::kInPlace);
+    EXPECT_EQ(chunk.header->correlation_sequence, 0u);
+    EXPECT_EQ(chunk.header->attachment[23], 0);
+    if (!plain) {
+      chunk.header->selection = Selection::kHigh;
+      chunk.header->correlation_sequence = 9;
+      chunk.header->attachment[23] = 9;
+    }
+    pool->publish(chunk, 1, plain);
+    pool->release(chunk.handle);
+  }
+}
+
+TEST_F(PoolTest, LoansMayEndInAnyOrder) {
+  auto pool = make(small());
+  const Chunk a = *pool->loan_growing(16), b = *pool->loan_growing(16), c = *pool->loan_growing(16);
+  pool->publish(b);
+  pool->publish(b);  // no loan any more
+  EXPECT_EQ(pool->account().loaned_slots, 2u);
+  EXPECT_EQ(pool->account().published_slots, 1u);
+  pool->abandon(a);
+  pool->abandon(a);
+  pool->publish(c);
+  EXPECT_EQ(pool->account().loaned_slots, 0u);
+  EXPECT_EQ(pool->account().published_slots, 2u);
+  pool->release(b.handle);
+  pool->release(c.handle);
+  EXPECT_EQ(pool->account().published_slots, 0u);
+}
+
 TEST_F(PoolTest, ReusesTheMostRecentlyFreedSlotFirst) {
   auto pool = make(small());
   for (bool growing : {false, true}) {

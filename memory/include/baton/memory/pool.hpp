@@ -91,8 +91,11 @@ class Pool : public os::Hot {
   /// Gives an unpublished loan back.
   void abandon(const Chunk& chunk) noexcept;
   /// Closes the loan: fixes header->size_bytes; content calls on it fail from now on. The message has as many references
-  /// as the caller is going to hand out or keep, at least one.
-  void publish(const Chunk& chunk, std::uint32_t references = 1) noexcept;
+  /// as the caller is going to hand out or keep, at least one. `plain_header`: the caller has written no word of the header
+  /// but sequence and times; so the next loan of this memory need not write the others again.
+  void publish(const Chunk& chunk, std::uint32_t references = 1, bool plain_header = false) noexcept;
+  /// Who publishes, in the headers of all loans from now on: publisher_id and type_hash. REQUIRES: there was no loan before.
+  void set_publisher(const std::uint8_t* id, const std::uint8_t* type_hash) noexcept;
 
   /// The header of one of the pool's own chunks; null if there is none at that handle.
   const ChunkHeader* header_of(Handle handle) const noexcept;

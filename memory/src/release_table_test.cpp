@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <random>
 #include <vector>
@@ -35,7 +36,7 @@ TEST_F(ReleaseTableTest, GivesBackInAnyOrder) {
   reader_.release(b);
   EXPECT_TRUE(collect());
   EXPECT_EQ(released_.back(), 11U);
-  EXPECT_EQ(table_.outstanding(), 0U);
+  EXPECT_EQ(table_.outstanding(3), 0U);
   EXPECT_TRUE(collect());
   EXPECT_EQ(released_.size(), 3U) << "each handle comes back once";
 }
@@ -66,13 +67,31 @@ TEST_F(ReleaseTableTest, HasNoMoreEntriesThanWords) {
 }
 
 TEST_F(ReleaseTableTest, TakesBackTheEntryOfAnEvictedMessage) {
-  const std::uint64_t a = table_.acquire(10, 0);
-  table_.cancel(a);
-  EXPECT_EQ(table_.outstanding(), 0U);
+  table_.acquire(10, 0);
+  EXPECT_EQ(table_.cancel(0), 10U);
+  EXPECT_EQ(table_.outstanding(1), 0U);
   const std::uint64_t b = table_.acquire(11, 1);
   reader_.release(b);
   EXPECT_TRUE(collect());
   EXPECT_EQ(released_, (std::vector<std::uint64_t>{11}));
+}
+
+TEST_F(ReleaseTableTest, FindsUnreadMessagesBehindThoseThatAreHeld) {
+  const std::uint64_t a = table_.acquire(10, 0), b = table_.acquire(11, 1);  // both are taken
+  table_.acquire(12, 2);
+  EXPECT_EQ(table_.handle_at(2), 12U);
+  reader_.release(b);
+  EXPECT_TRUE(collect(2));
+  EXPECT_EQ(table_.cancel(2), 12U);
+  table_.acquire(13, 5);
+  table_.acquire(14, 7);
+  EXPECT_EQ(table_.cancel(5), 13U);
+  EXPECT_EQ(table_.handle_at(7), 14U);
+  reader_.release(a);
+  EXPECT_TRUE(collect(7));
+  EXPECT_EQ(released_, (std::vector<std::uint64_t>{11, 10}));
+  EXPECT_EQ(table_.cancel(7), 14U);
+  EXPECT_EQ(table_.outstanding(5), 0U);
 }
 
 TEST_F(ReleaseTableTest, DropsEverythingWhenTheConnectionEnds) {
@@ -84,7 +103,7 @@ TEST_F(ReleaseTableTest, DropsEverythingWhenTheConnectionEnds) {
   table_.drop_all([this](std::uint64_t handle) { released_.push_back(handle); });
   std::sort(released_.begin(), released_.end());
   EXPECT_EQ(released_, (std::vector<std::uint64_t>{10, 11, 12}));
-  EXPECT_EQ(table_.outstanding(), 0U);
+  EXPECT_EQ(table_.outstanding(3), 0U);
 }
 
 TEST_F(ReleaseTableTest, CallsGarbageCorruptedAndReleasesNothingByIt) {
@@ -104,7 +123,7 @@ TEST_F(ReleaseTableTest, CallsGarbageCorruptedAndReleasesNothingByIt) {
 TEST_F(ReleaseTableTest, AReleaseOfAnUnreadMessageDoesNotOutliveItsEviction) {
   const std::uint64_t a = table_.acquire(10, 0);
   reader_.release(a);  // a hostile reader: it was never taken
-  table_.cancel(a);    // the publisher evicts it
+  table_.cancel(0);    // the publisher evicts it
   EXPECT_EQ(entry_index(table_.acquire(11, 1)), entry_index(a));
   EXPECT_FALSE(collect()) << "the word holds neither the former release nor the new token";
   EXPECT_TRUE(released_.empty());
@@ -118,38 +137,47 @@ TEST_F(ReleaseTableTest, ReaderRefusesTokensThatPointOutside) {
 
 TEST_F(ReleaseTableTest, EveryHandleComesBackOnceUnderRandomOperations) {
   std::mt19937 random(1);
-  std::map<std::uint64_t, std::uint64_t> out;  // handle -> token
+  std::deque<std::uint64_t> unread;  // positions
+  std::vector<std::uint64_t> held;   // tokens of messages that were taken
+  std::map<std::uint64_t, std::uint64_t> tokens;
   std::map<std::uint64_t, int> back;
-  std::uint64_t next = 1;
+  std::uint64_t next = 0;
+  const auto handle_of = [](std::uint64_t position) { return 3 * position + 7; };
   const auto note = [&](std::uint64_t handle) { ++back[handle]; };
   for (int step = 0; step < 20000; ++step) {
-    const auto any = [&] { return std::next(out.begin(), static_cast<std::ptrdiff_t>(random() % out.size())); };
-    switch (random() % 4) {
+    switch (random() % 5) {
       case 0:
       case 1: {
-        const std::uint64_t token = table_.acquire(next, next);
-        if (token != kNoEntry) out[next++] = token;
+        const std::uint64_t token = table_.acquire(handle_of(next), next);
+        if (token == kNoEntry) break;
+        tokens[next] = token;
+        unread.push_back(next++);
         break;
       }
-      case 2:
-        if (!out.empty()) {
-          const auto it = any();
-          if (random() % 3 == 0) {
-            table_.cancel(it->second);
-            note(it->first);
-          } else {
-            reader_.release(it->second);
-          }
-          out.erase(it);
+      case 2:  // the reader takes, or the publisher evicts
+        if (unread.empty()) break;
+        ASSERT_EQ(table_.handle_at(unread.front()), handle_of(unread.front()));
+        if (random() % 3 == 0) {
+          note(table_.cancel(unread.front()));
+        } else {
+          held.push_back(tokens[unread.front()]);
         }
+        unread.pop_front();
+        break;
+      case 3:
+        if (held.empty()) break;
+        std::swap(held[random() % held.size()], held.back());
+        reader_.release(held.back());
+        held.pop_back();
         break;
       default:
-        ASSERT_TRUE(table_.collect(~std::uint64_t{0}, note));
+        ASSERT_TRUE(table_.collect(unread.empty() ? next : unread.front(), note));
+        ASSERT_EQ(table_.outstanding(next), unread.size() + held.size());
     }
   }
-  table_.collect(~std::uint64_t{0}, note);
+  table_.collect(unread.empty() ? next : unread.front(), note);
   table_.drop_all(note);
-  for (std::uint64_t handle = 1; handle < next; ++handle) ASSERT_EQ(back[handle], 1) << handle;
+  for (std::uint64_t position = 0; position < next; ++position) ASSERT_EQ(back[handle_of(position)], 1) << position;
 }
 
 }  // namespace

@@ -38,24 +38,28 @@ struct Chunks {
 class Connection {
  public:
   Connection(std::uint32_t depth, std::uint32_t held, std::uint32_t capacity = 0)
-      : head_("head"), cursor_("cursor"), sleeping_("sleeping") {
-    if (capacity == 0) capacity = memory::ring_capacity(depth);
-    for (std::uint32_t i = 0; i < capacity; ++i) {
-      slots_.push_back({Atomic<std::uint64_t>("slot.handle"), Atomic<std::uint64_t>("slot.entry"),
-                        Atomic<std::int64_t>("slot.stamp"), Atomic<std::uint64_t>("slot.sequence")});
+      : ring_memory_(lines(Ring::bytes(capacity != 0 ? capacity : memory::ring_capacity(depth)))),
+        segment_memory_(lines(Segment::bytes(depth + held))),
+        ring_(Ring::at(ring_memory_.data(), capacity != 0 ? capacity : memory::ring_capacity(depth))),
+        segment_(Segment::at(segment_memory_.data(), depth + held)) {
+    new (ring_.head) Atomic<std::uint64_t>("head");
+    new (segment_.cursor) Atomic<std::uint64_t>("cursor");
+    new (segment_.sleeping) memory::WakeWord<ModelPlatform>("sleeping");
+    for (std::uint32_t i = 0; i < ring_.capacity; ++i) {
+      new (&ring_.slots[i])
+          memory::RingSlot<ModelPlatform>{Atomic<std::uint64_t>("slot.handle"), Atomic<std::uint64_t>("slot.entry"),
+                                          Atomic<std::int64_t>("slot.stamp"), Atomic<std::uint64_t>("slot.sequence")};
     }
-    for (std::uint32_t i = 0; i < depth + held; ++i) words_.emplace_back("word");
-    const memory::RingLayout<ModelPlatform> ring{&head_, slots_.data(), capacity};
-    const memory::ConnectionLayout<ModelPlatform> segment{&cursor_, &sleeping_, words_.data(), depth + held};
-    writer = std::make_unique<memory::ChannelWriter<ModelPlatform>>(ring, segment, depth);
-    reader = std::make_unique<memory::ChannelReader<ModelPlatform>>(ring, segment, 1);
+    for (std::uint32_t i = 0; i < depth + held; ++i) new (&segment_.release_words[i]) Atomic<std::uint64_t>("word");
+    writer = std::make_unique<memory::ChannelWriter<ModelPlatform>>(ring_, segment_, depth);
+    reader = std::make_unique<memory::ChannelReader<ModelPlatform>>(ring_, segment_, 1);
   }
 
-  Atomic<std::uint64_t>& head() { return head_; }
-  Atomic<std::uint64_t>& cursor() { return cursor_; }
-  memory::WakeWord<ModelPlatform>& sleeping() { return sleeping_; }
-  std::vector<Atomic<std::uint64_t>>& words() { return words_; }
-  std::size_t capacity() const { return slots_.size(); }
+  Atomic<std::uint64_t>& head() { return *ring_.head; }
+  Atomic<std::uint64_t>& cursor() { return *segment_.cursor; }
+  memory::WakeWord<ModelPlatform>& sleeping() { return *segment_.sleeping; }
+  Atomic<std::uint64_t>* words() { return segment_.release_words; }
+  std::size_t capacity() const { return ring_.capacity; }
 
   /// Publisher: fills a free chunk with `sequence` and hands it over.
   memory::PushStatus publish(Chunks& chunks, std::uint64_t sequence) {
@@ -84,7 +88,7 @@ class Connection {
       world.discard_reads();
       return false;
     }
-    const auto& slot = slots_[message->position & (slots_.size() - 1)];
+    const auto& slot = ring_.slots[message->position & (ring_.capacity - 1)];
     const int reads[] = {slot.handle.id(), slot.entry.id(), slot.source_monotonic_ns.id(), slot.sequence.id()};
     world.confirm_reads(reads, 4);
     world.require(message->handle < chunks.references.size(), "torn or invented handle");
@@ -105,10 +109,17 @@ class Connection {
   std::unique_ptr<memory::ChannelReader<ModelPlatform>> reader;
 
  private:
-  Atomic<std::uint64_t> head_, cursor_;
-  memory::WakeWord<ModelPlatform> sleeping_;
-  std::vector<memory::RingSlot<ModelPlatform>> slots_;
-  std::vector<Atomic<std::uint64_t>> words_;
+  using Ring = memory::RingLayout<ModelPlatform>;
+  using Segment = memory::ConnectionLayout<ModelPlatform>;
+  struct alignas(memory::kCacheLineBytes) Line {
+    std::byte bytes[memory::kCacheLineBytes];
+  };
+  static constexpr std::size_t lines(std::size_t bytes) { return (bytes + sizeof(Line) - 1) / sizeof(Line); }
+
+  // The words are never destroyed: they are numbers of the world.
+  std::vector<Line> ring_memory_, segment_memory_;
+  Ring ring_;
+  Segment segment_;
 };
 
 }  // namespace baton::model

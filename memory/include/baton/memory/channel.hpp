@@ -43,8 +43,11 @@ struct ConnectionLayout {
   /// The segment at `memory`: zero at first, aligned to kCacheLineBytes, bytes(entries) long.
   static ConnectionLayout at(void* memory, std::uint32_t entries) noexcept {
     auto* bytes = static_cast<std::byte*>(memory);
-    return {reinterpret_cast<Word*>(bytes), reinterpret_cast<WakeWord<Platform>*>(bytes + kStride),
-            reinterpret_cast<Word*>(bytes + 2 * kStride), entries};
+    return {reinterpret_cast<Word*>(bytes), sleeping_behind(bytes), reinterpret_cast<Word*>(bytes + 2 * kStride),
+            entries};
+  }
+  static WakeWord<Platform>* sleeping_behind(void* cursor) noexcept {
+    return reinterpret_cast<WakeWord<Platform>*>(static_cast<std::byte*>(cursor) + kStride);
   }
 };
 
@@ -62,7 +65,7 @@ class ChannelWriter {
   /// Views valid while the object lives; depth <= ring.capacity; connection.entries >= depth + held. Throws
   /// std::bad_alloc.
   ChannelWriter(const RingLayout<Platform>& ring, const ConnectionLayout<Platform>& connection, std::uint32_t depth)
-      : queue_(ring, connection.cursor, depth), table_(connection.release_words, connection.entries) {}
+      : table_(connection.release_words, connection.entries), queue_(ring, connection.cursor, depth) {}
 
   /// Hands `handle` over. The caller has added a reference for this connection; on kRefused and kCorrupted the caller
   /// still owns that reference. Evicts the oldest unread message if the queue is full.
@@ -86,20 +89,16 @@ class ChannelWriter {
   /// released.
   template <class OnReleased>
   bool evict_oldest_if(std::uint64_t handle, OnReleased&& on_released) {
-    return queue_.evict_oldest_if(handle, [&](std::uint64_t evicted, std::uint64_t entry) {
-      table_.cancel(entry);
-      on_released(evicted);
-    }) == QueueStatus::kOk;
+    return queue_.evict_oldest_if([&](std::uint64_t position) { return table_.handle_at(position) == handle; },
+                                  [&](std::uint64_t position) { on_released(table_.cancel(position)); }) ==
+           QueueStatus::kOk;
   }
 
   /// The subscription ended in an orderly way: releases everything unread. The samples that the subscription still
   /// holds come back through collect(); outstanding() is 0 when all have come back.
   template <class OnReleased>
   bool end_unread(OnReleased&& on_released) {
-    return queue_.evict_all([&](std::uint64_t evicted, std::uint64_t entry) {
-      table_.cancel(entry);
-      on_released(evicted);
-    }) == QueueStatus::kOk;
+    return queue_.evict_all([&](std::uint64_t position) { on_released(table_.cancel(position)); }) == QueueStatus::kOk;
   }
 
   /// The subscriber is dead or expelled: releases everything and reads no shared memory. From now on the channel counts
@@ -121,24 +120,30 @@ class ChannelWriter {
   }
   /// Messages that the subscriber had taken and not given back at the last collect(), if the cursor was not read since.
   /// Never more than the subscriber may hold, if it keeps its count by the rule above.
-  std::uint64_t held() const noexcept { return table_.outstanding() - queue_.unread(); }
+  std::uint64_t held() const noexcept { return outstanding() - queue_.unread(); }
   /// The oldest unread message (fresh look). False: there is none.
-  bool oldest_unread(std::uint64_t* handle) noexcept { return queue_.oldest(handle); }
+  bool oldest_unread(std::uint64_t* handle) noexcept {
+    std::uint64_t position = 0;
+    if (!queue_.oldest(&position)) return false;
+    *handle = table_.handle_at(position);
+    return true;
+  }
   /// Messages unread, held, or given back but not collected.
-  std::uint32_t outstanding() const noexcept { return table_.outstanding(); }
+  std::uint32_t outstanding() const noexcept { return table_.outstanding(queue_.head()); }
   bool corrupted() const noexcept { return queue_.corrupted() || table_.corrupted(); }
   /// Messages pushed so far.
   std::uint64_t pushed() const noexcept { return queue_.head(); }
+  /// The word of the connection segment that says whether the subscriber sleeps.
+  WakeWord<Platform>& sleeping() const noexcept {
+    return *ConnectionLayout<Platform>::sleeping_behind(queue_.cursor());
+  }
 
  private:
   /// push() when there may be no room; apart, since most messages find room.
   template <class OnReleased>
   [[gnu::noinline]] PushStatus push_full(std::uint64_t handle, std::int64_t source_monotonic_ns, std::uint64_t sequence,
                                          OnReleased on_released) {
-    const auto on_evict = [&](std::uint64_t evicted, std::uint64_t entry) {
-      table_.cancel(entry);
-      on_released(evicted);
-    };
+    const auto on_evict = [&](std::uint64_t position) { on_released(table_.cancel(position)); };
     if (queue_.make_room(on_evict) != QueueStatus::kOk) return PushStatus::kCorrupted;
     std::uint64_t entry = table_.acquire(handle, queue_.head());
     if (entry == kNoEntry) {
@@ -150,8 +155,9 @@ class ChannelWriter {
     return PushStatus::kPushed;
   }
 
-  QueueProducer<Platform> queue_;
+  // What every push touches is the end of the table and the queue.
   ReleaseTable<Platform> table_;
+  QueueProducer<Platform> queue_;
 };
 
 /// The subscriber's end.

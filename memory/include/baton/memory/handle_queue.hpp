@@ -16,8 +16,9 @@
 //      then holds the message, or the producer releases it (on_evict). A message that was taken is never evicted.
 //  (3) Slot p is overwritten (by position p + capacity) only after cursor > p, so a successful try_take read no torn
 //      slot.
-//  (4) The producer trusts only its private copy: evicted handles come from that copy. A cursor outside [last seen,
-//      head] is reported as corrupted, and from then on the producer touches the connection no more.
+//  (4) The producer never reads the ring: on_evict gets a position, and its owner keeps the handle that belongs to it
+//      (release_table.hpp). A cursor outside [last seen, head] is reported as corrupted, and from then on the producer touches the
+//      connection no more.
 //  (5) The consumer trusts neither head nor slots: it reports an implausible head, and the caller must check slot
 //      contents.
 //  (6) A process may die between any two instructions: the other side sees either the old or the new cursor and head.
@@ -37,7 +38,6 @@
 
 #include "baton/memory/platform.hpp"
 #include "baton/os/crash_point.hpp"
-#include "baton/os/hot_memory.hpp"
 
 namespace baton::memory {
 
@@ -83,7 +83,10 @@ struct RingLayout {
   /// while the view is used. The consumer passes its read-only mapping (it never writes through the view).
   static RingLayout at(const void* memory, std::uint32_t capacity) noexcept {
     auto* bytes = const_cast<std::byte*>(static_cast<const std::byte*>(memory));
-    return {reinterpret_cast<Word*>(bytes), reinterpret_cast<Slot*>(bytes + kSlotsOffset), capacity};
+    return {reinterpret_cast<Word*>(bytes), slots_behind(bytes), capacity};
+  }
+  static Slot* slots_behind(void* head) noexcept {
+    return reinterpret_cast<Slot*>(static_cast<std::byte*>(head) + kSlotsOffset);
   }
 };
 
@@ -94,26 +97,21 @@ class QueueProducer {
   using Cursor = typename Platform::template atomic<std::uint64_t>;
 
   /// Both views stay valid while the object lives. 1 <= depth <= ring.capacity. Starts at position 0 (fresh, zeroed
-  /// memory). Allocates the private copy of the ring; throws std::bad_alloc.
-  QueueProducer(const RingLayout<Platform>& ring, Cursor* cursor, std::uint32_t depth)
-      : ring_head_(ring.head),
-        slots_(ring.slots),
-        depth_(depth),
-        mask_(ring.capacity - 1),
-        items_(ring.capacity),
-        cursor_(cursor) {}
+  /// memory). `ring` is one of RingLayout::at().
+  QueueProducer(const RingLayout<Platform>& ring, Cursor* cursor, std::uint32_t depth) noexcept
+      : ring_head_(ring.head), cursor_(cursor), depth_(depth), mask_(ring.capacity - 1) {}
 
   /// The position that the next append() gets = messages pushed so far.
   std::uint64_t head() const noexcept { return head_; }
   /// Positions known to be taken or evicted (as of the last call that looked at the cursor).
   std::uint64_t consumed() const noexcept { return last_seen_; }
   std::uint64_t unread() const noexcept { return head_ - last_seen_; }
-  std::uint32_t depth() const noexcept { return depth_; }
-  bool corrupted() const noexcept { return corrupted_; }
+  Cursor* cursor() const noexcept { return cursor_; }
+  bool corrupted() const noexcept { return depth_ == 0; }
 
   /// Reads the cursor, so that consumed() and unread() are fresh.
   QueueStatus refresh() noexcept {
-    if (corrupted_) return QueueStatus::kCorrupted;
+    if (corrupted()) return QueueStatus::kCorrupted;
     // acquire: [C] pairs with the consumer's CAS in try_take.
     return accept(cursor_->load(std::memory_order_acquire));
   }
@@ -126,10 +124,10 @@ class QueueProducer {
   }
 
   /// make_room() without a look at the cursor. False: make_room() has to look, and maybe to evict.
-  bool has_room() const noexcept { return !corrupted_ && unread() < depth_; }
+  bool has_room() const noexcept { return unread() < depth_; }
 
   /// Evicts the oldest unread messages until one more fits (at most one in practice, by invariant 1). Calls
-  /// on_evict(handle, entry) for each, with values from the private copy.
+  /// on_evict(position) for each.
   template <class OnEvict>
   QueueStatus make_room(OnEvict&& on_evict) {
     if (has_room()) return QueueStatus::kOk;  // as in full(): avoids a cache miss
@@ -144,9 +142,7 @@ class QueueProducer {
   /// Adds a message. Requires: make_room() returned kOk since the last append.
   void append(std::uint64_t handle, std::uint64_t entry, std::int64_t source_monotonic_ns,
               std::uint64_t sequence) noexcept {
-    const std::size_t index = static_cast<std::size_t>(head_ & mask_);
-    items_[index] = {handle, entry};
-    RingSlot<Platform>& slot = slots_[index];
+    RingSlot<Platform>& slot = RingLayout<Platform>::slots_behind(ring_head_)[head_ & mask_];
     // relaxed: published by the release store of head below; a consumer that still reads the slot's former message has
     // lost its position already (invariant 3).
     slot.handle.store(handle, std::memory_order_relaxed);
@@ -170,21 +166,21 @@ class QueueProducer {
   }
 
   /// The connection has ended: from now on the queue counts as corrupted, so nothing is pushed, evicted or read.
-  void end() noexcept { corrupted_ = true; }
+  void end() noexcept { depth_ = 0; }
 
-  /// For memory policies: evicts the oldest unread message if it is `handle`. kEmpty: it is not (taken meanwhile, or
-  /// another message is the oldest). One attempt: losing the race means that the reader took it.
-  template <class OnEvict>
-  QueueStatus evict_oldest_if(std::uint64_t handle, OnEvict&& on_evict) {
+  /// For memory policies: evicts the oldest unread message if wanted(position) returns true. kEmpty: it does not, or nothing is
+  /// unread, or the message was taken meanwhile. One attempt: losing the race means that the reader took it.
+  template <class Wanted, class OnEvict>
+  QueueStatus evict_oldest_if(Wanted&& wanted, OnEvict&& on_evict) {
     if (refresh() != QueueStatus::kOk) return QueueStatus::kCorrupted;
-    if (unread() == 0 || items_[last_seen_ & mask_].handle != handle) return QueueStatus::kEmpty;
+    if (unread() == 0 || !wanted(last_seen_)) return QueueStatus::kEmpty;
     return evict_oldest(on_evict);
   }
 
-  /// The handle of the oldest unread message, from the private copy. False: there is none, or the queue is corrupted.
-  bool oldest(std::uint64_t* handle) noexcept {
+  /// The position of the oldest unread message. False: there is none, or the queue is corrupted.
+  bool oldest(std::uint64_t* position) noexcept {
     if (refresh() != QueueStatus::kOk || unread() == 0) return false;
-    *handle = items_[last_seen_ & mask_].handle;
+    *position = last_seen_;
     return true;
   }
 
@@ -200,14 +196,9 @@ class QueueProducer {
   }
 
  private:
-  struct Item {
-    std::uint64_t handle;
-    std::uint64_t entry;
-  };
-
   QueueStatus accept(std::uint64_t cursor) noexcept {
     if (cursor < last_seen_ || cursor > head_) {  // moving backwards, or past what was ever pushed
-      corrupted_ = true;
+      end();
       return QueueStatus::kCorrupted;
     }
     last_seen_ = cursor;
@@ -223,27 +214,20 @@ class QueueProducer {
     if (cursor_->compare_exchange_strong(expected, last_seen_ + 1, std::memory_order_release,
                                          std::memory_order_acquire)) {
       BATON_CRASH_POINT("queue.evict.claimed");
-      const Item item = items_[last_seen_ & mask_];
-      ++last_seen_;
-      on_evict(item.handle, item.entry);
+      on_evict(last_seen_++);
       return QueueStatus::kOk;
     }
-    if (expected == last_seen_) corrupted_ = true;  // cannot happen with a strong CAS
-    if (corrupted_ || accept(expected) != QueueStatus::kOk) return QueueStatus::kCorrupted;
+    if (expected == last_seen_) end();  // cannot happen with a strong CAS
+    if (corrupted() || accept(expected) != QueueStatus::kOk) return QueueStatus::kCorrupted;
     return QueueStatus::kEmpty;
   }
 
-  // What every push touches, side by side.
   std::uint64_t head_ = 0;       // private copy of *ring_head_
   std::uint64_t last_seen_ = 0;  // cursor as last loaded or set
   typename RingLayout<Platform>::Word* ring_head_;
-  RingSlot<Platform>* slots_;
-  std::uint32_t depth_;
-  std::uint32_t mask_;
-  os::HotVector<Item> items_;  // private copy of the slots
-  bool corrupted_ = false;
-
   Cursor* cursor_;
+  std::uint32_t depth_;  // 0: corrupted, so that nothing has room
+  std::uint32_t mask_;
 };
 
 /// A message as peek() saw it. Only a successful try_take() proves that the values belong together and to this reader.

@@ -3,7 +3,7 @@
 // any thread in any order (a Python collector, a retained shared_ptr), so this is a table and not a ring.
 //
 // Only the subscriber writes word i, and only the publisher reads it. The publisher lends entry i together with a fresh
-// token (generation << kEntryBits | i, never 0). The subscriber gives the message back by storing that very token into
+// token (queue position + 1 << kEntryBits | i, never 0). The subscriber gives the message back by storing that very token into
 // word i. Until then the word keeps the token of the entry's former release (0 at first). Any other value comes from a
 // broken or hostile subscriber: it is reported as corrupted, and releases nothing.
 //
@@ -47,18 +47,22 @@ class ReleaseTable {
   /// `words`: `entries` words of the connection segment, zero, valid while the object lives. entries <= kMaxEntries;
   /// depth + held entries suffice when make_room() precedes acquire(). Allocates private records; throws
   /// std::bad_alloc.
-  ReleaseTable(const Word* words, std::uint32_t entries) : records_(entries), words_(words) {
+  ReleaseTable(const Word* words, std::uint32_t entries) : words_(words), memory_(entries), records_(memory_.data()) {
     for (std::uint32_t i = entries; i > 0; --i) push_free(i - 1);
   }
+  ReleaseTable(const ReleaseTable&) = delete;
+  ReleaseTable& operator=(const ReleaseTable&) = delete;
 
-  std::uint32_t entries() const noexcept { return static_cast<std::uint32_t>(records_.size()); }
-  std::uint32_t outstanding() const noexcept { return outstanding_; }
+  /// How many of the first `lent` entries that acquire() returned were not given back.
+  std::uint32_t outstanding(std::uint64_t lent) const noexcept {
+    return static_cast<std::uint32_t>(lent - given_back_);
+  }
   bool corrupted() const noexcept { return corrupted_; }
   /// Whether acquire() would return kNoEntry.
   bool all_lent() const noexcept { return free_ == kNone; }
 
-  /// Lends an entry for `handle`, which is about to be appended at queue position `position` (growing from call to
-  /// call). Returns its token, or kNoEntry when all entries are lent: collect() first. If no entry is free then, the
+  /// Lends an entry for `handle`, which is about to be appended at queue position `position` (larger than at the call
+  /// before). Returns its token, or kNoEntry when all entries are lent: collect() first. If no entry is free then, the
   /// subscriber holds more than it may.
   std::uint64_t acquire(std::uint64_t handle, std::uint64_t position) noexcept {
     if (all_lent()) return kNoEntry;
@@ -66,14 +70,21 @@ class ReleaseTable {
     Record& record = records_[index];
     free_ = record.next;
     record.handle = handle;
-    record.position = position;
-    record.token = (++generation_ << kEntryBits) | index;
+    const std::uint64_t token = ((position + 1) << kEntryBits) | index;
+    record.token = token;
     link_last(index);
-    return record.token;
+    return token;
   }
 
-  /// Takes back the entry of a message that was evicted unread. `token` comes from QueueProducer's private copy.
-  void cancel(std::uint64_t token) noexcept { give_back(entry_index(token)); }
+  /// The handle of the unread message at `position`, which grows from call to call, as evictions do. REQUIRES: its entry is
+  /// outstanding, and so are those of all later positions.
+  std::uint64_t handle_at(std::uint64_t position) noexcept { return records_[find(position)].handle; }
+  /// Takes back the entry of a message that was evicted unread, and returns its handle. REQUIRES: as handle_at().
+  std::uint64_t cancel(std::uint64_t position) noexcept {
+    const std::uint32_t index = find(position);
+    give_back(index);
+    return records_[index].handle;
+  }
 
   /// Looks at the words of entries with position < `consumed` (QueueProducer::consumed(): an unread message cannot have
   /// been released) and calls on_released(handle) for each that the subscriber gave back. on_released must not call the
@@ -82,7 +93,7 @@ class ReleaseTable {
   template <class OnReleased>
   bool collect(std::uint64_t consumed, OnReleased&& on_released) {
     std::uint32_t index = oldest_;
-    while (!corrupted_ && index != kNone && records_[index].position < consumed) {
+    while (!corrupted_ && index != kNone && position_of(records_[index]) < consumed) {
       Record& record = records_[index];
       const std::uint32_t next = record.next;
       // acquire: pairs with the release store in ReleaseWriter::release; the subscriber's reads of the message are
@@ -105,7 +116,7 @@ class ReleaseTable {
   template <class Visit>
   void for_each_taken(std::uint64_t consumed, Visit&& visit) const {
     for (std::uint32_t index = oldest_; index != kNone; index = records_[index].next) {
-      if (records_[index].position >= consumed) return;
+      if (position_of(records_[index]) >= consumed) return;
       visit(records_[index].handle);
     }
   }
@@ -123,14 +134,14 @@ class ReleaseTable {
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  struct Record {
+  struct Record {  // half a cache line
     std::uint64_t handle;
-    std::uint64_t position;
     std::uint64_t token;       // lent now, or the last token lent
     std::uint64_t last_value;  // the value of the word until the subscriber releases
     std::uint32_t next;        // outstanding: doubly linked, oldest first, kNone at both ends; free: stack
     std::uint32_t previous;
   };
+  static std::uint64_t position_of(const Record& record) noexcept { return (record.token >> kEntryBits) - 1; }
 
   void push_free(std::uint32_t index) noexcept {
     records_[index].next = free_;
@@ -141,25 +152,32 @@ class ReleaseTable {
     records_[index].next = kNone;
     (newest_ == kNone ? oldest_ : records_[newest_].next) = index;
     newest_ = index;
-    ++outstanding_;
+  }
+  std::uint32_t find(std::uint64_t position) noexcept {
+    if (unread_ == kNone) unread_ = oldest_;
+    while (position_of(records_[unread_]) < position) unread_ = records_[unread_].next;
+    return unread_;
   }
   void give_back(std::uint32_t index) noexcept {
     Record& record = records_[index];
+    if (unread_ == index) unread_ = record.next;
     (record.previous == kNone ? oldest_ : records_[record.previous].next) = record.next;
     (record.next == kNone ? newest_ : records_[record.next].previous) = record.previous;
-    --outstanding_;
+    ++given_back_;
     push_free(index);
   }
 
-  // What every push touches, side by side.
-  std::uint32_t free_ = kNone;
-  std::uint32_t oldest_ = kNone, newest_ = kNone;
-  std::uint32_t outstanding_ = 0;
-  std::uint64_t generation_ = 0;
-  os::HotVector<Record> records_;
-
   const Word* words_;
+  std::uint64_t given_back_ = 0;
+  std::uint32_t oldest_ = kNone;
+  std::uint32_t unread_ = kNone;  // where find() goes on
   bool corrupted_ = false;
+  os::HotVector<Record> memory_;
+
+  // What every push touches, side by side, and beside the queue (ChannelWriter).
+  Record* records_;  // of memory_
+  std::uint32_t free_ = kNone;
+  std::uint32_t newest_ = kNone;
 };
 
 /// The subscriber's side. A plain view on `entries` words; copyable; valid while the connection segment is mapped.

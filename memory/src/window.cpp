@@ -23,6 +23,8 @@ namespace baton::memory {
 WindowRange g_window_range{0, 0};
 BATON_HOT_BSS WindowRange g_own_window_range{0, 0};
 BATON_HOT_BSS WindowTable g_window_table{};
+[[gnu::section(
+    ".bss.baton_hot_array")]] WindowTable::Entry g_near_records[64];  // behind the variables of BATON_HOT_BSS
 
 void set_window_range(const WindowRange& range) noexcept {
   g_window_range = range;
@@ -36,14 +38,14 @@ constexpr std::size_t kWanted = sizeof(void*) == 8 ? std::size_t{1} << 46 : std:
 constexpr std::size_t kSmallest = 64 * kMiB;
 constexpr std::size_t kMostGranules = std::size_t{1} << 18;
 
-// All state of the one window. `table` is read without a lock: an entry is written (release) after its record is
+// All state of the one window. The table is read without a lock: an entry is written (release) after its record is
 // complete and cleared before the record is destroyed. A reader that uses an address must itself keep the segment
 // alive.
 struct State {
   std::byte* base = nullptr;
   std::size_t size = 0;
   unsigned granule_shift = 20;
-  std::atomic<const SegmentRecord*>* table = nullptr;
+  WindowTable::Entry* table = nullptr;
   std::map<std::size_t, std::size_t> free_ranges;  // first granule -> granules
   // One spare per allocation, so that free() needs no memory: a range that is given back may need an entry of its own.
   std::map<std::size_t, std::size_t> spares;
@@ -96,8 +98,7 @@ Result<void> reserve(State& state) {
       state.granule_shift = shift;
       const std::size_t granules = size >> shift;
       // Zero pages take no memory until touched, and zero bytes are null pointers.
-      state.table =
-          reinterpret_cast<std::atomic<const SegmentRecord*>*>(os::map_lazily(granules * sizeof(*state.table)));
+      state.table = reinterpret_cast<WindowTable::Entry*>(os::map_lazily(granules * sizeof(*state.table)));
       if (!state.table) {
         os::release_addresses(base, size);
         return Error{Errc::out_of_memory, "no memory for the window's table"};
@@ -158,7 +159,7 @@ void Window::publish(SegmentRecord* record) noexcept {
   const std::size_t first = static_cast<std::size_t>(record->base - s.base) >> s.granule_shift;
   const std::size_t last = static_cast<std::size_t>(record->base - s.base + record->size - 1) >> s.granule_shift;
   // Release: a thread that finds the record (acquire in find) sees it complete.
-  for (std::size_t i = first; i <= last; ++i) s.table[i].store(record, std::memory_order_release);
+  for (std::size_t i = first; i <= last; ++i) record_of(i).store(record, std::memory_order_release);
 }
 
 void Window::free(std::byte* base, std::size_t bytes) noexcept {
@@ -166,7 +167,7 @@ void Window::free(std::byte* base, std::size_t bytes) noexcept {
   const std::size_t first = static_cast<std::size_t>(base - s.base) >> s.granule_shift;
   const std::size_t granule = std::size_t{1} << s.granule_shift;
   std::size_t granules = bytes / granule + (bytes % granule != 0);
-  for (std::size_t i = first; i < first + granules; ++i) s.table[i].store(nullptr, std::memory_order_release);
+  for (std::size_t i = first; i < first + granules; ++i) record_of(i).store(nullptr, std::memory_order_release);
   os::unmap_to_reservation(base, granules << s.granule_shift);
   std::lock_guard<std::mutex> lock(window_mutex());
   std::size_t start = first;

@@ -42,21 +42,30 @@ Reading function_of(const char* library, const char* name) {
 
 namespace {
 
-[[gnu::hot, gnu::always_inline]] inline std::int64_t read(clockid_t id) noexcept {
+std::int64_t ns_of(const timespec& time) noexcept { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
+
+/// By the system call, or by the function that another library has put before libc's.
+[[gnu::cold, gnu::noinline]] std::int64_t read_by_call(clockid_t id) noexcept {
   timespec now{};
-  const Reading vdso = g_vdso.load(std::memory_order_relaxed);
-  // The vDSO makes the system call itself for a clock that it cannot read, and returns what the call returns.
-  if (vdso == nullptr || vdso(id, &now) != 0) ::clock_gettime(id, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+  ::clock_gettime(id, &now);
+  return ns_of(now);
 }
 
 }  // namespace
 
-[[gnu::hot]] std::int64_t clock_ns(clockid_t id) noexcept { return read(id); }
+// The vDSO makes the system call itself for a clock that it cannot read, and returns what the call returns.
+[[gnu::hot]] std::int64_t clock_ns(clockid_t id) noexcept {
+  const Reading vdso = g_vdso.load(std::memory_order_relaxed);
+  timespec now;
+  return vdso != nullptr && vdso(id, &now) == 0 ? ns_of(now) : read_by_call(id);
+}
 
 [[gnu::hot]] Times read_both_clocks() noexcept {
-  const std::int64_t monotonic_ns = read(CLOCK_MONOTONIC);
-  return {monotonic_ns, read(CLOCK_REALTIME)};
+  const Reading vdso = g_vdso.load(std::memory_order_relaxed);
+  timespec monotonic, realtime;
+  if (vdso == nullptr || vdso(CLOCK_MONOTONIC, &monotonic) != 0 || vdso(CLOCK_REALTIME, &realtime) != 0)
+    return {read_by_call(CLOCK_MONOTONIC), read_by_call(CLOCK_REALTIME)};
+  return {ns_of(monotonic), ns_of(realtime)};
 }
 
 }  // namespace baton::os

@@ -8,7 +8,7 @@
 namespace baton::os {
 
 void PiMutex::lock_slowly() noexcept {
-  if (inherits_) {
+  if (inherits()) {
     ::pthread_mutex_lock(&inheriting_);
     return;
   }
@@ -17,6 +17,13 @@ void PiMutex::lock_slowly() noexcept {
   });
 }
 
-void PiMutex::wake() noexcept { ::syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); }
+void PiMutex::unlock_slowly() noexcept {
+  if (inherits()) {
+    ::pthread_mutex_unlock(&inheriting_);
+    return;
+  }
+  futex_lock::unlock_contended(word_,
+                               [this] { ::syscall(SYS_futex, &word_, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0); });
+}
 
 }  // namespace baton::os

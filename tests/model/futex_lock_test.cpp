@@ -33,7 +33,8 @@ class Locking : public Scenario {
     for (int i = 0; i < rounds_; ++i) {
       if (!lock::try_lock(*word_)) contend();
       guarded_->write(guarded_->read() + 1);  // a race, if two are in
-      lock::unlock(*word_, [&] {
+      if (lock::try_unlock(*word_)) continue;
+      lock::unlock_contended(*word_, [&] {
         if (wrong_ != Wrong::kNoWake) world.futex_wake_one(word_->id());
       });
     }

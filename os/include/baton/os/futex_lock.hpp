@@ -44,13 +44,19 @@ void lock_contended(Word& word, Sleep&& sleep) noexcept {
   }
 }
 
-/// `wake()`: futex(2) FUTEX_WAKE of one sleeper.
-template <class Word, class Wake>
-void unlock(Word& word, Wake&& wake) noexcept {
+/// True if nobody can sleep, and it is free now. Else call unlock_contended().
+template <class Word>
+bool try_unlock(Word& word) noexcept {
   std::uint32_t seen = kHeld;
   // release: pairs with the acquire of the next holder.
-  if (word.compare_exchange_strong(seen, kFree, std::memory_order_release, std::memory_order_relaxed)) return;
-  seen = kContended;  // and stays so: invariant (1)
+  return word.compare_exchange_strong(seen, kFree, std::memory_order_release, std::memory_order_relaxed);
+}
+
+/// `wake()`: futex(2) FUTEX_WAKE of one sleeper.
+template <class Word, class Wake>
+void unlock_contended(Word& word, Wake&& wake) noexcept {
+  std::uint32_t seen = kContended;  // and stays so: invariant (1)
+  // release: as in try_unlock().
   (void)word.compare_exchange_strong(seen, kFree, std::memory_order_release, std::memory_order_relaxed);
   wake();
 }

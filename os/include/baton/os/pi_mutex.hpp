@@ -17,8 +17,8 @@ namespace baton::os {
 
 class PiMutex {
  public:
-  PiMutex() noexcept : inherits_(memory_is_locked()) {
-    if (!inherits_) return;
+  PiMutex() noexcept : word_(memory_is_locked() ? kInherits : futex_lock::kFree) {
+    if (!inherits()) return;
     pthread_mutexattr_t attributes;
     ::pthread_mutexattr_init(&attributes);
     // Fails where the kernel has no FUTEX_LOCK_PI (in no Linux of the last decade): then it is an ordinary mutex.
@@ -27,32 +27,31 @@ class PiMutex {
     ::pthread_mutexattr_destroy(&attributes);
   }
   ~PiMutex() {
-    if (inherits_) ::pthread_mutex_destroy(&inheriting_);
+    if (inherits()) ::pthread_mutex_destroy(&inheriting_);
   }
   PiMutex(const PiMutex&) = delete;
   PiMutex& operator=(const PiMutex&) = delete;
 
   void lock() noexcept {
-    if (inherits_ || !futex_lock::try_lock(word_)) lock_slowly();
+    if (!futex_lock::try_lock(word_)) lock_slowly();
   }
   bool try_lock() noexcept {
-    return inherits_ ? ::pthread_mutex_trylock(&inheriting_) == 0 : futex_lock::try_lock(word_);
+    return inherits() ? ::pthread_mutex_trylock(&inheriting_) == 0 : futex_lock::try_lock(word_);
   }
   void unlock() noexcept {
-    if (inherits_) {
-      ::pthread_mutex_unlock(&inheriting_);
-    } else {
-      futex_lock::unlock(word_, [this] { wake(); });
-    }
+    if (!futex_lock::try_unlock(word_)) unlock_slowly();
   }
 
  private:
-  void lock_slowly() noexcept;
-  void wake() noexcept;
+  static constexpr std::uint32_t kInherits =
+      futex_lock::kContended + 1;  ///< for good: the other functions are for such a word
 
-  std::atomic<std::uint32_t> word_{futex_lock::kFree};
-  const bool inherits_;
-  pthread_mutex_t inheriting_;  ///< made if `inherits_`
+  bool inherits() const noexcept { return word_.load(std::memory_order_relaxed) == kInherits; }  // never changes
+  [[gnu::cold]] void lock_slowly() noexcept;
+  [[gnu::cold]] void unlock_slowly() noexcept;
+
+  std::atomic<std::uint32_t> word_;
+  pthread_mutex_t inheriting_;  ///< made if inherits()
 };
 
 }  // namespace baton::os

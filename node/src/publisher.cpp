@@ -3,10 +3,9 @@
 
 namespace baton::detail {
 
-[[gnu::hot]] Result<memory::Chunk> PublisherCore::loan(bool fixed, std::size_t bytes,
-                                                       std::shared_ptr<transport::Writer>* share) {
+[[gnu::hot]] Result<memory::Chunk> PublisherCore::loan(bool fixed, std::size_t bytes, transport::WriterShare* share) {
   Result<memory::Chunk> chunk = fixed ? writer_->loan_sized(bytes) : writer_->loan_growing();
-  if (chunk.ok()) *share = writer_;
+  if (chunk.ok()) *share = transport::WriterShare(*writer_);
   return chunk;
 }
 
@@ -19,7 +18,7 @@ namespace baton::detail {
 
 [[gnu::hot]] Result<std::uint64_t> PublisherCore::publish(const memory::Chunk& chunk,
                                                           const transport::PublishInfo& info,
-                                                          std::shared_ptr<transport::Writer>* share) {
+                                                          transport::WriterShare* share) {
   Result<std::uint64_t> sequence = publish(chunk, info);
   if (sequence.ok()) share->reset();  // this publisher has one, too
   return sequence;
@@ -30,14 +29,14 @@ Error PublisherCore::not_its_loan() const {
           "publish on '" + topic_ + "': the loan is empty or of another publisher; publish(*loan) copies it"};
 }
 
-[[gnu::hot]] void PublisherCore::loan(bool fixed, std::size_t bytes, std::shared_ptr<transport::Writer>* share,
+[[gnu::hot]] void PublisherCore::loan(bool fixed, std::size_t bytes, transport::WriterShare* share,
                                       memory::Chunk* chunk) {
   *chunk = (fixed ? writer_->loan_sized(bytes) : writer_->loan_growing()).or_throw();
-  new (static_cast<void*>(share)) std::shared_ptr<transport::Writer>(writer_);  // over an empty one
+  new (static_cast<void*>(share)) transport::WriterShare(*writer_);  // over an empty one
 }
 
-[[gnu::hot]] std::uint64_t PublisherCore::publish(memory::Chunk* chunk, std::shared_ptr<transport::Writer>* share) {
-  if (chunk->header == nullptr || *share != writer_) throw_error(not_its_loan());
+[[gnu::hot]] std::uint64_t PublisherCore::publish(memory::Chunk* chunk, transport::WriterShare* share) {
+  if (chunk->header == nullptr || share->get() != writer_.get()) throw_error(not_its_loan());
   const std::uint64_t sequence = writer_->publish(*chunk).or_throw();
   published_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
   *chunk = {};

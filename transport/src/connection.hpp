@@ -97,19 +97,18 @@ class EventPages : public std::enable_shared_from_this<EventPages> {
 struct WriterConnection : os::Hot {
   WriterConnection(os::SharedMapping ring_mapping, os::SharedMapping segment_mapping, const Ring& ring_view,
                    const Layout& layout, std::uint32_t depth)
-      : sleeping(layout.sleeping),
-        channel(ring_view, layout, depth),
-        ring(std::move(ring_mapping)),
-        segment(std::move(segment_mapping)) {}
+      : channel(ring_view, layout, depth), ring(std::move(ring_mapping)), segment(std::move(segment_mapping)) {
+    static_assert(sizeof channel == 2 * memory::kCacheLineBytes - sizeof(std::uint64_t) - sizeof next);
+  }
 
-  // What every message touches, side by side.
-  WakeWord* sleeping;
+  // One line for what is read when messages come back, and one for what every message touches.
+  std::uint32_t held = 0;          ///< granted
+  bool refuses_when_full = false;  ///< a reliable reader that keeps all
   bool reliable = false;
-  bool keep_all = false;
-  bool draining = false;        ///< detached: nothing is pushed, held samples come back
   bool broken = false;          ///< corrupted: ended at the next opportunity
   bool holds_too_much = false;  ///< with `broken`: more than `held`
   memory::ChannelWriter<Platform> channel;
+  WriterConnection* next = nullptr;  ///< LiveConnections
 
   os::SharedMapping ring, segment;
   Gid reader{};
@@ -117,7 +116,7 @@ struct WriterConnection : os::Hot {
   WakeSocketRef notify_end;          ///< of a reader that waits in poll(); empty: the reader gave none
   Party party;                       ///< the party whose share `held` uses
   std::uint32_t wished = 0;          ///< the subscription's requested QoS held
-  std::uint32_t held = 0;            ///< granted
+  bool draining = false;             ///< detached: nothing is pushed, held samples come back
   std::uint64_t first_sequence = 0;  ///< of the oldest message that it was given, or will be
   std::uint64_t handed_before = 0;   ///< by publish_to(), on all connections of the writer before this one began
   std::uint64_t number = 0;          ///< of this writer's connections, from 1

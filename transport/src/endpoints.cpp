@@ -36,36 +36,25 @@ Result<TypeInfo> Participant::type_of(const Gid& endpoint, std::chrono::nanoseco
 }
 int Participant::domain() const { return impl_->domain(); }
 
-Writer::~Writer() { impl_->close(); }
-[[gnu::hot]] Result<memory::Chunk> Writer::loan_sized(std::size_t message_bytes) {
-  return impl_->loan_sized(message_bytes);
-}
-[[gnu::hot]] Result<memory::Chunk> Writer::loan_growing() { return impl_->loan_growing(); }
-[[gnu::hot]] void Writer::abandon(const memory::Chunk& chunk) noexcept { impl_->abandon(chunk); }
-[[gnu::hot]] Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk) {
-  return impl_->publish(chunk, nullptr);
-}
-Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk, const PublishInfo& info) {
-  return impl_->publish(chunk, &info);
-}
-[[gnu::hot]] Result<void> Writer::keep(const memory::Chunk& chunk) { return impl_->keep(chunk); }
+// Loans and publish() are in writer.cpp.
+[[gnu::hot]] Result<void> Writer::keep(const memory::Chunk& chunk) { return impl().keep(chunk); }
 [[gnu::hot]] Result<std::uint64_t> Writer::publish_to(const memory::Chunk& kept, const Gid& reader) {
-  return impl_->publish_to(kept, reader);
+  return impl().publish_to(kept, reader);
 }
 
-[[gnu::hot]] Writer::Unread Writer::unread(const Gid& reader) { return impl_->unread(reader); }
-[[gnu::hot]] void Writer::drop(const memory::Chunk& kept) noexcept { impl_->drop(kept); }
-[[gnu::hot]] std::uint32_t Writer::matched() const { return impl_->matched(); }
-std::vector<Gid> Writer::readers_of(std::uint64_t sequence) const { return impl_->readers_of(sequence); }
-bool Writer::hand_newest_to(const Gid& reader) { return impl_->hand_newest_to(reader); }
-std::vector<Gid> Writer::matched_readers() const { return impl_->matched_readers(); }
-Statuses Writer::statuses() const { return impl_->statuses(); }
-void Writer::on_event(std::function<void(Event)> callback) { impl_->on_event(std::move(callback)); }
-void Writer::assert_liveliness() { impl_->assert_liveliness(); }
-Result<void> Writer::wait_for_all_acked(std::chrono::nanoseconds timeout) { return impl_->wait_for_all_acked(timeout); }
-const Gid& Writer::gid() const { return impl_->gid(); }
-memory::Pool::Account Writer::memory_account() const { return impl_->memory_account(); }
-void Writer::trim() { impl_->trim(); }
+[[gnu::hot]] Writer::Unread Writer::unread(const Gid& reader) { return impl().unread(reader); }
+[[gnu::hot]] void Writer::drop(const memory::Chunk& kept) noexcept { impl().drop(kept); }
+[[gnu::hot]] std::uint32_t Writer::matched() const { return impl().matched(); }
+std::vector<Gid> Writer::readers_of(std::uint64_t sequence) const { return impl().readers_of(sequence); }
+bool Writer::hand_newest_to(const Gid& reader) { return impl().hand_newest_to(reader); }
+std::vector<Gid> Writer::matched_readers() const { return impl().matched_readers(); }
+Statuses Writer::statuses() const { return impl().statuses(); }
+void Writer::on_event(std::function<void(Event)> callback) { impl().on_event(std::move(callback)); }
+void Writer::assert_liveliness() { impl().assert_liveliness(); }
+Result<void> Writer::wait_for_all_acked(std::chrono::nanoseconds timeout) { return impl().wait_for_all_acked(timeout); }
+const Gid& Writer::gid() const { return impl().gid(); }
+memory::Pool::Account Writer::memory_account() const { return impl().memory_account(); }
+void Writer::trim() { impl().trim(); }
 
 Reader::~Reader() { impl_->close(); }
 void Reader::expel(const Gid& publisher, const std::string& what) noexcept { impl_->expel(publisher, what); }

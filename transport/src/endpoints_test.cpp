@@ -626,6 +626,54 @@ TEST(Endpoints, AReaderGetsTheMessageOfEveryWriterThatEndsAtOnce) {
   EXPECT_EQ(domain.diagnostics().count(Errc::protocol_violation), 0U);
 }
 
+TEST(Endpoints, AShareOfALoanKeepsAWriterOpenWithoutItsHandle) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  auto writer = make_writer(*participant, "t");
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  WriterShare share(*writer);
+  WriterShare other = std::move(share);
+  share.reset();  // empty: nothing happens
+  const memory::Chunk chunk = writer->loan_sized(8).or_throw();
+  const std::weak_ptr<Writer> handle = writer;
+  writer.reset();
+  EXPECT_TRUE(handle.expired());
+  const std::uint64_t value = 5;
+  std::memcpy(chunk.message(), &value, sizeof value);
+  other->publish(chunk).or_throw();
+  EXPECT_EQ(value_of(take_sample(*reader)), 5U);
+  EXPECT_EQ(reader->matched(), 1U);
+  other.reset();
+  EXPECT_TRUE(matched(*reader, 0));
+}
+
+TEST(Endpoints, WhatIsSentBesideAMessageIsNotSentBesideTheNextOneInItsMemory) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  auto writer = make_writer(*participant, "t");
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  PublishInfo info;
+  info.correlation_sequence = 9;
+  info.attachment[0] = 9;
+  const memory::ChunkHeader* memory = nullptr;
+  for (const bool beside : {true, false}) {
+    const memory::Chunk chunk = writer->loan_growing().or_throw();
+    if (memory == nullptr) memory = chunk.header;
+    ASSERT_EQ(chunk.header, memory);
+    Result<std::uint64_t> published = beside ? writer->publish(chunk, info) : writer->publish(chunk);
+    std::move(published).or_throw();
+    {
+      const TakenSample sample = take_sample(*reader);
+      EXPECT_EQ(sample.header().correlation_sequence, beside ? 9U : 0U);
+      EXPECT_EQ(sample.header().attachment[0], beside ? 9 : 0);
+      EXPECT_TRUE(std::equal(writer->gid().begin(), writer->gid().end(), sample.header().publisher_id));
+    }
+    (void)writer->memory_account();  // collects
+  }
+}
+
 TEST(Endpoints, WhatWasMeantForAWriterThatEndedIsNotTakenForALaterOneWithItsGid) {
   TestDomain domain;
   const auto participant = domain.join();

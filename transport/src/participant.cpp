@@ -259,7 +259,7 @@ Result<std::shared_ptr<Writer>> Participant::Impl::create_writer(std::shared_ptr
     Result<std::shared_ptr<Writer::Impl>> writer = Writer::Impl::create(std::move(self), options, gid);
     if (!writer) return writer.error();
     const std::shared_ptr<Writer::Impl> impl = *writer;
-    auto handle = os::make_hot_shared<Writer>(impl);
+    std::shared_ptr<Writer> handle = impl->open();
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (Result<void> known = announce_own(writers_, impl); !known) return known.error();

@@ -15,15 +15,6 @@
 #include "participant.hpp"
 
 namespace baton::transport {
-namespace {
-
-auto first_bytes(const TypeHash& hash) noexcept {
-  std::array<std::uint8_t, sizeof memory::ChunkHeader::type_hash> out;
-  std::memcpy(out.data(), hash.data(), out.size());
-  return out;
-}
-
-}  // namespace
 
 Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Participant::Impl> participant,
                                                            const Participant::WriterOptions& options, const Gid& gid) {
@@ -45,21 +36,29 @@ Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Parti
       [self](std::uint32_t index, int fd, std::uint64_t size) { self->send_segment(index, fd, size); });
   if (!pool) return pool.error();
   writer->pool_ = std::move(*pool);
+  writer->pool_->set_publisher(gid.data(), options.type.hash.data());
   writer->pool_->set_collect([self] { self->collect(); });
   writer->pool_->set_retired([self](std::uint32_t index) { self->send_retired(index); });
   if (options.qos.durability == Durability::kTransientLocal) writer->history_.resize(options.qos.depth);
   return writer;
 }
 
+namespace {
+
+bool keeps_all(const QoS& qos) noexcept {
+  return qos.history == History::kKeepAll && qos.reliability == Reliability::kReliable;
+}
+
+}  // namespace
+
 Writer::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Participant::WriterOptions& options,
                    const Gid& gid)
-    : generation_(os::fork_generation()),
+    : gid_(gid),
+      generation_(os::fork_generation()),
       skeleton_bytes_(options.type.skeleton_bytes),
-      keep_all_(options.qos.history == History::kKeepAll && options.qos.reliability == Reliability::kReliable),
-      special_(keep_all_ || options.qos.durability == Durability::kTransientLocal ||
-               options.qos.liveliness == Liveliness::kManualByTopic),
-      gid_(gid),
-      type_hash_(first_bytes(options.type.hash)),
+      special_(keeps_all(options.qos) || options.qos.durability == Durability::kTransientLocal ||
+               options.qos.liveliness == Liveliness::kManualByTopic || options.qos.deadline < kEndless),
+      keep_all_(keeps_all(options.qos)),
       participant_(std::move(participant)),
       options_(options),
       shares_(shares_of(memory::Pool::capacity(options.pool, options.type.fixed_size ? options.type.skeleton_bytes : 0),
@@ -80,12 +79,29 @@ Error Writer::Impl::forked_error() const {
           "publisher of '" + options_.topic + "' belongs to the parent process; make a new node in the child"};
 }
 
-[[gnu::hot]] Result<memory::Chunk> Writer::Impl::loan_sized(std::size_t message_bytes) {
-  return loan(message_bytes, false);
+std::shared_ptr<Writer> Writer::Impl::open() {
+  self_ = shared_from_this();
+  return {static_cast<Writer*>(this), [](Writer* writer) { writer->give_up_share(); }};
 }
-[[gnu::hot]] Result<memory::Chunk> Writer::Impl::loan_growing() { return loan(0, true); }
 
-[[gnu::hot]] Result<memory::Chunk> Writer::Impl::loan(std::size_t message_bytes, bool growing) {
+[[gnu::hot]] void Writer::hold_share() noexcept { impl().hold(); }
+[[gnu::hot]] void Writer::give_up_share() noexcept { impl().give_up(); }
+
+[[gnu::always_inline]] inline void Writer::Impl::give_up() noexcept {
+  // acq_rel: the last one closes after all that the others did.
+  if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  out_of_line([this] {
+    const std::shared_ptr<Impl> self = std::move(self_);
+    close();
+  });
+}
+
+[[gnu::hot]] Result<memory::Chunk> Writer::loan_sized(std::size_t message_bytes) {
+  return impl().loan(message_bytes, false);
+}
+[[gnu::hot]] Result<memory::Chunk> Writer::loan_growing() { return impl().loan(0, true); }
+
+[[gnu::always_inline]] inline Result<memory::Chunk> Writer::Impl::loan(std::size_t message_bytes, bool growing) {
   if (forked()) return out_of_line([&]() -> Result<memory::Chunk> { return forked_error(); });
   return loan_locked(message_bytes, growing);
 }
@@ -118,7 +134,9 @@ void Writer::Impl::deliver_frames_to_self() {  // with mutex_, which it gives ba
   for (Frame& frame : frames) participant_->deliver_to_self(std::move(frame));
 }
 
-[[gnu::hot]] void Writer::Impl::abandon(const memory::Chunk& chunk) noexcept {
+[[gnu::hot]] void Writer::abandon(const memory::Chunk& chunk) noexcept { impl().abandon(chunk); }
+
+[[gnu::always_inline]] inline void Writer::Impl::abandon(const memory::Chunk& chunk) noexcept {
   if (forked()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
   pool_->abandon(chunk);
@@ -156,9 +174,7 @@ void Writer::Impl::deliver_frames_to_self() {  // with mutex_, which it gives ba
 }
 
 [[gnu::hot]] WriterConnection* Writer::Impl::find(const Gid& reader) const {
-  const auto found =
-      std::find_if(live_.begin(), live_.end(), [&](const auto& connection) { return connection->reader == reader; });
-  return found == live_.end() ? nullptr : found->get();
+  return live_.find([&](const auto& connection) { return connection->reader == reader; });
 }
 
 Error Writer::Impl::not_connected() const {
@@ -181,13 +197,11 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 
 /// Fills the header; returns the time of publication.
 [[gnu::hot]] std::int64_t Writer::Impl::complete(memory::ChunkHeader& header, std::uint64_t sequence,
-                                                 const PublishInfo* info) const {
+                                                 const PublishInfo* info) {
   const os::Times now = os::read_both_clocks();
   header.sequence = sequence;
   header.source_monotonic_ns = now.monotonic_ns;
   header.source_time_ns = now.realtime_ns;
-  std::memcpy(header.publisher_id, gid_.data(), gid_.size());
-  std::memcpy(header.type_hash, type_hash_.data(), sizeof header.type_hash);
   if (info != nullptr) add(header, *info);  // else zero, as the pool made the header
   return now.monotonic_ns;
 }
@@ -195,29 +209,46 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 /// Whether each queue that refuses when full has room. `only`: the one reader that gets the message, or null.
 [[gnu::hot]] bool Writer::Impl::room_at_all(const WriterConnection* only) {
   for (const auto& connection : live_) {
-    if (!connection->keep_all || !connection->reliable) continue;
-    if ((only != nullptr && connection.get() != only) || !connection->channel.full()) continue;
+    if (!connection->refuses_when_full) continue;
+    if ((only != nullptr && connection != only) || !connection->channel.full()) continue;
     if (!connection->channel.corrupted()) return false;
     connection->broken = expel_ = true;  // full() returns true for a corrupted queue
   }
   return true;
 }
 
-[[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk, const PublishInfo* info) {
+[[gnu::hot]] Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk) { return impl().publish(chunk); }
+[[gnu::hot]] Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk, const PublishInfo& info) {
+  return impl().publish(chunk, info);
+}
+
+[[gnu::always_inline]] inline Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk) {
   if (forked()) return out_of_line([&]() -> Result<std::uint64_t> { return forked_error(); });
   const std::lock_guard<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
   if (expel_) expel_broken();
-  if (info != nullptr || special_ || live_.empty()) return publish_specially(chunk, info);
-  return deliver(chunk, {last_sequence_ + 1, nullptr, static_cast<std::uint32_t>(live_.size()), false, false}, nullptr);
+  if (special_ || live_.empty()) return publish_specially(chunk, nullptr);
+  return deliver(chunk, {last_sequence_ + 1, nullptr, live_.size(), false, false, false}, nullptr);
+}
+
+[[gnu::always_inline]] inline Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk,
+                                                                          const PublishInfo& info) {
+  if (forked()) return out_of_line([&]() -> Result<std::uint64_t> { return forked_error(); });
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  BATON_CRASH_POINT("publish.begin");
+  if (expel_) expel_broken();
+  return publish_specially(chunk, &info);
 }
 
 /// A message that needs more than an ordinary one.
 [[gnu::hot, gnu::noinline]] Result<std::uint64_t> Writer::Impl::publish_specially(const memory::Chunk& chunk,
                                                                                   const PublishInfo* info) {
-  Delivery delivery{last_sequence_ + 1, nullptr, static_cast<std::uint32_t>(live_.size()),
+  Delivery delivery{last_sequence_ + 1,
+                    nullptr,
+                    live_.size(),
                     options_.qos.durability == Durability::kTransientLocal,
-                    options_.qos.liveliness == Liveliness::kManualByTopic};
+                    options_.qos.liveliness == Liveliness::kManualByTopic,
+                    options_.qos.deadline < kEndless};
   if (info != nullptr) {
     if (info->origin != nullptr) delivery.sequence = info->origin->sequence;
     if (delivery.sequence <= last_sequence_) return out_of_line([&] { return published_before(delivery.sequence); });
@@ -250,11 +281,11 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
                                                                   const PublishInfo* info) {
   const Kept message{chunk.handle, complete(*chunk.header, delivery.sequence, info), delivery.sequence};
   last_sequence_ = message.sequence;
-  pool_->publish(chunk, delivery.references);
+  pool_->publish(chunk, delivery.references, info == nullptr);
 
   BATON_CRASH_POINT("publish.before_push");
   for (const auto& connection : live_) {
-    if (delivery.only != nullptr && delivery.only != connection.get()) continue;
+    if (delivery.only != nullptr && delivery.only != connection) continue;
     push_referenced(*connection, message);
     BATON_CRASH_POINT("publish.between_pushes");
   }
@@ -263,7 +294,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   if (delivery.asserts) control_->asserted_ns.store(message.source_monotonic_ns, std::memory_order_relaxed);
   wake_readers();
 
-  last_publish_ns_ = message.source_monotonic_ns;
+  if (delivery.timed) last_publish_ns_ = message.source_monotonic_ns;
   if (delivery.remembered) remember(message);
   if (expel_) expel_broken();
   BATON_TRACE3(publish, message.handle, message.sequence, live_.size());
@@ -271,10 +302,10 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 }
 
 /// Wakes the readers that sleep (wake.hpp).
-[[gnu::hot, gnu::noinline]] void Writer::Impl::wake_readers() {
+[[gnu::always_inline]] inline void Writer::Impl::wake_readers() {
   ControlLine& line = *control_;
   const bool wake = memory::signal<Platform>(
-      line.event, live_, [](const auto& connection) -> WakeWord& { return *connection->sleeping; },
+      line.event, live_, [](const auto& connection) -> WakeWord& { return connection->channel.sleeping(); },
       [](const auto& connection) {
         BATON_CRASH_POINT("publish.before_notify");
         if (connection->notify_end) os::notify(connection->notify_end->get());
@@ -305,7 +336,7 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
   if (forked()) return forked_error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   last_publish_ns_ = complete(*chunk.header, ++last_kept_, nullptr);
-  pool_->publish(chunk);  // the reference that this leaves is the caller's, until drop()
+  pool_->publish(chunk, 1, true);  // the reference that this leaves is the caller's, until drop()
   return {};
 }
 
@@ -366,7 +397,7 @@ bool Writer::Impl::evict(memory::Handle oldest) {
     released = true;
   };
   for (const auto& connection : live_) {
-    if (keep_all_ && connection->keep_all && connection->reliable) continue;  // never dropped: docs/format/qos.md
+    if (keep_all_ && connection->refuses_when_full) continue;  // never dropped: docs/format/qos.md
     BATON_CRASH_POINT("evict.before_cursor");
     connection->channel.evict_oldest_if(oldest, release);
   }
@@ -384,7 +415,7 @@ bool Writer::Impl::evict(memory::Handle oldest) {
     if (connection->broken || (connection->channel.collect(release) && !overheld(*connection))) continue;
     connection->broken = expel_ = true;
   }
-  if (!draining_.empty()) collect_drained();
+  if (drained_) collect_drained();
 }
 
 void Writer::Impl::collect_drained() {
@@ -395,12 +426,13 @@ void Writer::Impl::collect_drained() {
     if (!sound) connection.channel.end(release);
     at = !sound || connection.channel.outstanding() == 0 ? draining_.erase(at) : at + 1;
   }
+  drained_ = !draining_.empty();
 }
 
 [[gnu::hot]] std::uint32_t Writer::Impl::matched() const {
   if (forked()) return 0;
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  return static_cast<std::uint32_t>(live_.size());
+  return live_.size();
 }
 
 std::vector<Gid> Writer::Impl::readers_of(std::uint64_t sequence) const {

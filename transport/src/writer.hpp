@@ -21,21 +21,27 @@
 #include "connection.hpp"
 #include "frames.hpp"
 #include "grants.hpp"
+#include "live_connections.hpp"
 #include "pending_events.hpp"
 
 namespace baton::transport {
 
-class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, public os::Hot {
+class Writer::Impl final : public Writer, public std::enable_shared_from_this<Writer::Impl>, public os::Hot {
  public:
   static Result<std::shared_ptr<Writer::Impl>> create(std::shared_ptr<Participant::Impl> participant,
                                                       const Participant::WriterOptions& options, const Gid& gid);
   ~Impl();
+  /// The handle of the program, once. The writer is open until the handle and all loans' shares are gone.
+  std::shared_ptr<Writer> open();
+  void hold() noexcept {
+    holders_.fetch_add(1, std::memory_order_relaxed);
+  }  // by the holder of another share: orders nothing
+  void give_up() noexcept;
 
-  Result<memory::Chunk> loan_sized(std::size_t message_bytes);
-  Result<memory::Chunk> loan_growing();
+  Result<memory::Chunk> loan(std::size_t message_bytes, bool growing);
   void abandon(const memory::Chunk& chunk) noexcept;
-  /// `info` null: nothing is sent beside the message.
-  Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo* info);
+  Result<std::uint64_t> publish(const memory::Chunk& chunk);
+  Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info);
   Result<void> keep(const memory::Chunk& chunk);
   Result<std::uint64_t> publish_to(const memory::Chunk& kept, const Gid& reader);
   Unread unread(const Gid& reader);
@@ -97,7 +103,6 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
     Party party;
     std::uint32_t wished;
   };
-  using Connections = os::HotVector<std::unique_ptr<WriterConnection>>;
 
   Impl(std::shared_ptr<Participant::Impl> participant, const Participant::WriterOptions& options, const Gid& gid);
   bool forked() const noexcept { return generation_ != os::fork_generation(); }
@@ -110,7 +115,6 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   void owe_segment(PeerId peer, std::uint32_t index);
   void send_owed();
   void send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>& owed);
-  Result<memory::Chunk> loan(std::size_t message_bytes, bool growing);
   Result<memory::Chunk> loan_locked(std::size_t message_bytes, bool growing);
   [[gnu::cold]] void deliver_frames_to_self();
   Result<memory::Chunk> loan_in_shortage(std::size_t message_bytes, bool growing, Error error);
@@ -122,6 +126,7 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   memory::PushStatus push_referenced(WriterConnection& connection, const Kept& message);
   void remember(const Kept& message);
   WriterConnection* find(const Gid& reader) const;
+  WriterConnection* find(PeerId peer, const Gid& reader) const;
   Error not_connected() const;
   Error published_before(std::uint64_t sequence) const;
   /// What becomes of one message.
@@ -131,18 +136,19 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
     std::uint32_t references;  ///< one for each push, and those that stay with this publisher
     bool remembered;           ///< for late readers
     bool asserts;              ///< it is a sign of life
+    bool timed;                ///< there is a deadline
   };
   Result<std::uint64_t> publish_specially(const memory::Chunk& chunk, const PublishInfo* info);
   std::uint64_t deliver(const memory::Chunk& chunk, const Delivery& delivery, const PublishInfo* info);
   void not_pushed(WriterConnection& connection, memory::Handle handle, memory::PushStatus status);
   static void add(memory::ChunkHeader& header, const PublishInfo& info);
   bool room_at_all(const WriterConnection* only);
-  std::int64_t complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo* info) const;
+  static std::int64_t complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo* info);
   void replay(WriterConnection& connection, const QoS& requested);
   [[gnu::cold]] void expel_broken();
   void wake_readers();
-  void drain(Connections::iterator at);
-  void remove_live(Connections::iterator at);
+  void drain(const WriterConnection& connection);
+  std::unique_ptr<WriterConnection> remove_live(const WriterConnection& connection);
   void notify(Event event) noexcept;
   void refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal, const std::string& text);
   void introduce(WriterConnection& added, const QoS& requested, bool first_of_peer, std::size_t ring_bytes,
@@ -150,23 +156,25 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   void check_deadline();
   void check_liveliness();
 
-  // What every message touches, in two lines up to the first word of mutex_.
+  const Gid gid_;
+  std::int64_t last_publish_ns_ = 0;  // where there is a deadline
+  // What every message touches: the second line of the object, which ends with the first word of mutex_.
+  LiveConnections live_;
+  std::atomic<std::uint32_t> holders_{1};  // that keep the writer open
   const std::uint32_t generation_;
   const std::uint32_t skeleton_bytes_;
-  const bool keep_all_;  // nothing is published while a queue of a reliable keep_all reader is full
-  const bool special_;   // publish_specially() is for every message
-  bool closed_ = false;
-  bool expel_ = false;   // a connection was found broken
-  bool frames_ = false;  // frames_to_self_ has some
+  const bool special_;    // publish_specially() is for every message
+  bool expel_ = false;    // a connection was found broken
+  bool frames_ = false;   // frames_to_self_ has some
+  bool drained_ = false;  // draining_ has some
   std::unique_ptr<memory::Pool> pool_;
-  std::uint64_t last_sequence_ = 0;   // of publish()
-  std::int64_t last_publish_ns_ = 0;  // deadline
-  ControlLine* control_ = nullptr;    // of line_
-  Connections live_;
-  const Gid gid_;
-  const std::array<std::uint8_t, sizeof memory::ChunkHeader::type_hash> type_hash_;
+  std::uint64_t last_sequence_ = 0;  // of publish()
+  ControlLine* control_ = nullptr;   // of line_
   mutable os::PiMutex mutex_;
 
+  const bool keep_all_;  // nothing is published while a queue of a reliable keep_all reader is full
+  bool closed_ = false;
+  std::shared_ptr<Impl> self_;  // while it is open
   const std::shared_ptr<Participant::Impl> participant_;
   const Participant::WriterOptions options_;
   EventLine line_;
@@ -174,7 +182,7 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   os::HotVector<Kept> history_;        // transient local: a ring of the last `depth` messages
   std::size_t history_begin_ = 0, history_size_ = 0;
   const Shares shares_;
-  Connections draining_;
+  std::vector<std::unique_ptr<WriterConnection>> draining_;
   std::vector<std::pair<PeerId, std::uint32_t>>
       owed_segments_;  // whose descriptors could not be sent, because no descriptor was free
   std::map<std::pair<PeerId, Gid>, Refusal> refused_;
@@ -187,5 +195,8 @@ class Writer::Impl final : public std::enable_shared_from_this<Writer::Impl>, pu
   std::int64_t lease_due_ns_ = 0;
   bool lease_lost_ = false;
 };
+
+inline Writer::Impl& Writer::impl() noexcept { return static_cast<Impl&>(*this); }
+inline const Writer::Impl& Writer::impl() const noexcept { return static_cast<const Impl&>(*this); }
 
 }  // namespace baton::transport

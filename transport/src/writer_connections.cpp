@@ -27,7 +27,7 @@ std::size_t Writer::Impl::connection_bytes(const QoS& requested) noexcept {
   const std::uint32_t entries = Layout::entries_for(requested.depth, requested.held);
   const std::size_t ring_bytes = os::round_to_pages(Ring::bytes(memory::ring_capacity(requested.depth)));
   // Both segments, and this side's private copies of outstanding entries.
-  return kOverhead + os::round_to_pages(Layout::bytes(entries)) + 2 * ring_bytes + entries * 5 * sizeof(std::uint64_t);
+  return kOverhead + os::round_to_pages(Layout::bytes(entries)) + ring_bytes + entries * 4 * sizeof(std::uint64_t);
 }
 
 void Writer::Impl::refuse_attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
@@ -82,7 +82,7 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   connection->reader = frame.reader;
   connection->peer = peer;
   connection->reliable = requested.reliability == Reliability::kReliable;
-  connection->keep_all = requested.history == History::kKeepAll;
+  connection->refuses_when_full = connection->reliable && requested.history == History::kKeepAll;
   connection->party = party;
   connection->wished = requested.held;
   connection->held = given.held;
@@ -104,7 +104,7 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
     // The replayed messages are taken back. The reader's process knows that the connection failed, whatever was sent:
     // its link ends, or it is this process, which tries again.
     added.channel.end([this](memory::Handle handle) { pool_->release(handle); });
-    live_.pop_back();
+    live_.remove(added);
     throw;
   }
   refused_.erase({peer, frame.reader});
@@ -235,10 +235,9 @@ void Writer::Impl::send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>
 }
 
 void Writer::Impl::send_retired(std::uint32_t index) noexcept {
-  for (std::size_t i = 0; i < live_.size(); ++i) {
-    const PeerId peer = live_[i]->peer;
-    const auto here = live_.begin() + static_cast<std::ptrdiff_t>(i);
-    if (std::any_of(live_.begin(), here, [peer](const auto& other) { return other->peer == peer; })) continue;
+  for (const auto& connection : live_) {
+    const PeerId peer = connection->peer;
+    if (live_.find([peer](const auto& other) { return other->peer == peer; }) != connection) continue;  // it has it
     try {
       participant_->send(peer, FrameType::kRetired, encode(SegmentFrame{gid_, index, 0}));
     } catch (const std::bad_alloc&) {
@@ -248,14 +247,14 @@ void Writer::Impl::send_retired(std::uint32_t index) noexcept {
   }
 }
 
-void Writer::Impl::remove_live(Connections::iterator at) {
-  live_.erase(at);
+std::unique_ptr<WriterConnection> Writer::Impl::remove_live(const WriterConnection& connection) {
+  std::unique_ptr<WriterConnection> removed = live_.remove(connection);
   notify(Event::kMatched);
+  return removed;
 }
 
-void Writer::Impl::drain(Connections::iterator at) {
-  std::unique_ptr<WriterConnection> connection = std::move(*at);
-  remove_live(at);
+void Writer::Impl::drain(const WriterConnection& ended) {
+  std::unique_ptr<WriterConnection> connection = remove_live(ended);
   const auto release = [this](memory::Handle handle) { pool_->release(handle); };
   BATON_CRASH_POINT("detach.before_evict");
   if (!connection->channel.end_unread(release) || !connection->channel.collect(release)) {
@@ -263,16 +262,19 @@ void Writer::Impl::drain(Connections::iterator at) {
     return;
   }
   connection->draining = true;
-  if (connection->channel.outstanding() > 0) draining_.push_back(std::move(connection));
+  if (connection->channel.outstanding() == 0) return;
+  draining_.push_back(std::move(connection));
+  drained_ = true;
+}
+
+WriterConnection* Writer::Impl::find(PeerId peer, const Gid& reader) const {  // with mutex_
+  return live_.find([&](const auto& connection) { return connection->peer == peer && connection->reader == reader; });
 }
 
 void Writer::Impl::detach(PeerId peer, const Gid& reader) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
-  const auto found = std::find_if(live_.begin(), live_.end(), [&](const auto& connection) {
-    return connection->peer == peer && connection->reader == reader;
-  });
-  if (found != live_.end()) drain(found);
+  if (const WriterConnection* const found = find(peer, reader)) drain(*found);
 }
 
 void Writer::Impl::reader_gone(PeerId peer, const Gid& reader) {
@@ -289,7 +291,7 @@ void Writer::Impl::peer_disconnected(PeerId peer) {
   while (last != refused_.end() && last->first.first == peer) ++last;
   refused_.erase(first, last);
   for (std::size_t i = live_.size(); i > 0; --i) {
-    if (live_[i - 1]->peer == peer) drain(live_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    if (live_[i - 1]->peer == peer) drain(*live_[i - 1]);
   }
 }
 
@@ -316,13 +318,11 @@ void Writer::Impl::peer_gone(PeerId peer) {
 
 void Writer::Impl::set_wake_socket(PeerId peer, const Gid& reader, WakeSocketRef notify_end) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  for (const auto& connection : live_) {
-    if (connection->peer != peer || connection->reader != reader) continue;
-    connection->notify_end = std::move(notify_end);
-    // A publish may have seen the sleeping flag before the socket came: notify once for it.
-    os::notify(connection->notify_end->get());
-    return;
-  }
+  WriterConnection* const connection = find(peer, reader);
+  if (connection == nullptr) return;
+  connection->notify_end = std::move(notify_end);
+  // A publish may have seen the sleeping flag before the socket came: notify once for it.
+  os::notify(connection->notify_end->get());
 }
 
 void Writer::Impl::end_connection(PeerId peer, const Gid& reader, const Error& reason) {
@@ -334,11 +334,9 @@ void Writer::Impl::end_connection(PeerId peer, const Gid& reader, const Error& r
   const Payload payload = encode(closed);
   const std::lock_guard<os::PiMutex> lock(mutex_);
   if (closed_) return;
-  const auto found = std::find_if(live_.begin(), live_.end(), [&](const auto& connection) {
-    return connection->peer == peer && connection->reader == reader;
-  });
-  if (found == live_.end()) return;
-  drain(found);
+  const WriterConnection* const found = find(peer, reader);
+  if (found == nullptr) return;
+  drain(*found);
   participant_->diagnose_about(peer, Diagnostic::Level::kWarning, closed.code, [&] { return closed.text; });
   participant_->send(peer, FrameType::kClosed, payload);
 }
@@ -347,8 +345,7 @@ void Writer::Impl::expel_broken() {
   expel_ = false;
   for (std::size_t i = live_.size(); i > 0; --i) {
     if (!live_[i - 1]->broken) continue;
-    std::unique_ptr<WriterConnection> connection = std::move(live_[i - 1]);
-    remove_live(live_.begin() + static_cast<std::ptrdiff_t>(i - 1));
+    const std::unique_ptr<WriterConnection> connection = remove_live(*live_[i - 1]);
     connection->channel.end([this](memory::Handle handle) { pool_->release(handle); });
     try {
       RefusedFrame closed;

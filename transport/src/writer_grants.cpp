@@ -80,7 +80,7 @@ bool Writer::Impl::give_up_oldest_unread() {  // with mutex_
     oldest = handle;
   };
   for (const auto& connection : live_) {
-    if (keep_all_ && connection->keep_all && connection->reliable) continue;  // never dropped
+    if (keep_all_ && connection->refuses_when_full) continue;  // never dropped
     memory::Handle handle = 0;
     if (!connection->broken && connection->channel.oldest_unread(&handle)) consider(handle);
   }

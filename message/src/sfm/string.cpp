@@ -11,8 +11,9 @@ namespace detail {
 namespace {
 
 void check(std::size_t count, std::size_t bound) {
-  const std::size_t limit = bound != 0 ? bound : kMaxContentBytes - 8;
-  if (count > limit) {
+  std::size_t limit = kMaxContentBytes - 8;
+  if (__builtin_expect(bound != 0, 0)) limit = bound;
+  if (__builtin_expect(count > limit, 0)) {
     throw_length_error(bound != 0 ? "sfm::BoundedString: characters" : "sfm::String: characters", count, limit);
   }
 }

@@ -3,7 +3,6 @@
 // Thread rules: one thread at a time, as any object. Loans of one publisher are independent of each other.
 #pragma once
 
-#include <memory>
 #include <new>
 #include <utility>
 
@@ -54,10 +53,9 @@ class Loan {
 
  private:
   friend class Publisher<T>;
-  Loan(std::shared_ptr<transport::Writer> writer, const memory::Chunk& chunk)
-      : writer_(std::move(writer)), chunk_(chunk) {}
+  Loan(transport::Writer& writer, const memory::Chunk& chunk) : writer_(writer), chunk_(chunk) {}
 
-  std::shared_ptr<transport::Writer> writer_;
+  transport::WriterShare writer_;
   memory::Chunk chunk_;
 };
 

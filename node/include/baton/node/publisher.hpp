@@ -48,17 +48,16 @@ class PublisherCore {
   }
   /// The same for a type that the compiler knows (`fixed` and `bytes`: Type::fixed and Type::size), with a share of the writer for the
   /// loan. Out of line, as publish(), so that counting shares is code of the library, beside what the message runs through.
-  Result<memory::Chunk> loan(bool fixed, std::size_t bytes, std::shared_ptr<transport::Writer>* share);
+  Result<memory::Chunk> loan(bool fixed, std::size_t bytes, transport::WriterShare* share);
   /// The same for the members of an empty loan; throws the error.
-  BATON_NO_PLT void loan(bool fixed, std::size_t bytes, std::shared_ptr<transport::Writer>* share,
-                         memory::Chunk* chunk);
+  BATON_NO_PLT void loan(bool fixed, std::size_t bytes, transport::WriterShare* share, memory::Chunk* chunk);
   /// Publishes the chunk. On success the writer owns the chunk again.
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const transport::PublishInfo& info);
   /// The same, and drops the loan's share on success.
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const transport::PublishInfo& info,
-                                std::shared_ptr<transport::Writer>* share);
+                                transport::WriterShare* share);
   /// The same for the members of a loan, which are empty afterwards; throws the error. Nothing is sent beside the message.
-  BATON_NO_PLT std::uint64_t publish(memory::Chunk* chunk, std::shared_ptr<transport::Writer>* share);
+  BATON_NO_PLT std::uint64_t publish(memory::Chunk* chunk, transport::WriterShare* share);
   /// Of a loan that this publisher cannot publish.
   Error not_its_loan() const;
   /// Counts a message that was built elsewhere and copied into a chunk.
@@ -131,7 +130,7 @@ class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHan
   }
   Result<std::uint64_t> try_publish(Loan<T>& loan, const transport::PublishInfo& info = {}) {
     if (!core_) return detail::empty_error("publisher");
-    if (!loan || loan.writer_ != core().writer()) return core().not_its_loan();
+    if (!loan || loan.writer_.get() != core().writer().get()) return core().not_its_loan();
     Result<std::uint64_t> sequence = core().publish(loan.chunk_, info, &loan.writer_);
     if (sequence.ok()) loan.chunk_ = {};
     return sequence;
@@ -150,7 +149,7 @@ class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHan
         detail::take_allocated(*core().writer(), message::type_of<T>(), &message, &chunk,
                                [](void* to, const void* from) { new (to) T(*static_cast<const T*>(from)); });
     if (!allocated) return publish(message);
-    Loan<T> loan(core().writer(), chunk);
+    Loan<T> loan(*core().writer(), chunk);
     return publish(std::move(loan));
   }
   /// What a std::shared_ptr or std::unique_ptr points to: one copy, since the message lies on this process's heap. A
@@ -190,7 +189,7 @@ class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHan
     const std::size_t bytes = sfm::copy_size(message);
     Result<memory::Chunk> chunk = core().writer()->loan_sized(bytes);
     if (!chunk.ok()) return chunk.error();
-    Loan<T> loan(core().writer(), *chunk);
+    Loan<T> loan(*core().writer(), *chunk);
     new (chunk->message()) T(message);
     Result<std::uint64_t> sequence = try_publish(loan, info);
     if (sequence.ok()) core().count_copy(bytes);

@@ -230,7 +230,6 @@ struct PublishInfo {
 
 class Writer {
  public:
-  ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
   /// See Pool. Thread-safe (a process-private mutex).
@@ -285,12 +284,45 @@ class Writer {
   /// released.
   void trim();
 
-  class Impl;  // private to transport
-  explicit Writer(std::shared_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
-  Impl& impl() const noexcept { return *impl_; }
+  class Impl;  // private to transport, and every writer is one
+  Impl& impl() noexcept;
+  const Impl& impl() const noexcept;
+
+ protected:
+  Writer() = default;
+  ~Writer() = default;
 
  private:
-  const std::shared_ptr<Impl> impl_;  // the participant and samples keep parts of it
+  friend class WriterShare;
+  void hold_share() noexcept;
+  void give_up_share() noexcept;
+};
+
+/// Keeps a writer open, as a std::shared_ptr to it does, for a loan. The count lies where every message comes by; that of a
+/// std::shared_ptr lies in two more cache lines. Move-only.
+class WriterShare {
+ public:
+  WriterShare() = default;
+  /// REQUIRES: somebody holds a share of `writer`, or a std::shared_ptr to it, during the call.
+  explicit WriterShare(Writer& writer) noexcept : writer_(&writer) { writer.hold_share(); }
+  WriterShare(WriterShare&& other) noexcept : writer_(std::exchange(other.writer_, nullptr)) {}
+  WriterShare& operator=(WriterShare&& other) noexcept {
+    if (this != &other) {
+      reset();
+      writer_ = std::exchange(other.writer_, nullptr);
+    }
+    return *this;
+  }
+  ~WriterShare() { reset(); }
+  void reset() noexcept {
+    if (writer_ != nullptr) std::exchange(writer_, nullptr)->give_up_share();
+  }
+  /// Null: empty.
+  Writer* get() const noexcept { return writer_; }
+  Writer* operator->() const noexcept { return writer_; }
+
+ private:
+  Writer* writer_ = nullptr;
 };
 
 /// A message held by a subscription. Move-only. Releasing (destruction) is wait-free and without a system call, from

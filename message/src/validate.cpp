@@ -174,6 +174,11 @@ class Validator {
 
 namespace {
 
+constexpr std::uint32_t bound_of(std::uint32_t bound) noexcept { return bound != 0 ? bound : UINT32_MAX; }
+
+/// Moves the code of the other case out of the way.
+inline bool unlikely(bool condition) noexcept { return __builtin_expect(static_cast<long>(condition), 0) != 0; }
+
 [[gnu::hot, gnu::noinline]] bool is_message(const Type& type, const std::byte* message, std::uint32_t size_bytes) {
   return validate(type, message, size_bytes).ok();
 }
@@ -194,7 +199,7 @@ bool Validation::add(const Type& type, std::uint32_t at, int depth) {
     if (field.shape == Shape::kSequence) {
       if (element_has_contents(field)) return false;
       cells_.push_back(
-          {here, stride, field.count, static_cast<std::uint8_t>(element_alignment(field) - 1), Text::kNone});
+          {here, stride, bound_of(field.count), static_cast<std::uint8_t>(element_alignment(field) - 1), Text::kNone});
     } else if (element_has_contents(field)) {
       const std::uint32_t count = inline_count(field);
       if (count > kMostCells) return false;
@@ -202,9 +207,9 @@ bool Validation::add(const Type& type, std::uint32_t at, int depth) {
         if (field.kind == Kind::kMessage) {
           if (!add(*field.type, here + k * stride, depth + 1)) return false;
         } else if (field.kind == Kind::kString) {
-          cells_.push_back({here + k * stride, 1, field.string_bound, 3, Text::kString});
+          cells_.push_back({here + k * stride, 1, bound_of(field.string_bound), 3, Text::kString});
         } else {
-          cells_.push_back({here + k * stride, 2, field.string_bound, 1, Text::kNone});
+          cells_.push_back({here + k * stride, 2, bound_of(field.string_bound), 1, Text::kNone});
         }
       }
     }
@@ -215,8 +220,9 @@ bool Validation::add(const Type& type, std::uint32_t at, int depth) {
 
 /// The same conditions as those of Validator. Each word is fetched once.
 [[gnu::hot]] inline bool Validation::is_valid(const std::byte* message, std::uint32_t size_bytes) const {
-  if (!flat_ || reinterpret_cast<std::uintptr_t>(message) % 8 != 0) return is_message(type_, message, size_bytes);
-  if (size_bytes < skeleton_bytes_) return false;
+  if (unlikely(!flat_ || reinterpret_cast<std::uintptr_t>(message) % 8 != 0))
+    return is_message(type_, message, size_bytes);
+  if (unlikely(size_bytes < skeleton_bytes_)) return false;
   std::uint64_t left = size_bytes - skeleton_bytes_;
   for (const Cell& cell : cells_) {
     const std::uint64_t length = fetch(message + cell.at);
@@ -225,21 +231,21 @@ bool Validation::add(const Type& type, std::uint32_t at, int depth) {
     // A place before the message is one far behind it.
     const auto start = static_cast<std::uint64_t>(static_cast<std::int64_t>(cell.at) + 4 + offset);
     const std::uint64_t bytes = length * cell.stride;  // < 2^64: both factors are 32-bit
-    if (offset == 0 || start > size_bytes || bytes > size_bytes - start || (start & cell.misalignment) != 0 ||
-        bytes > left)
+    // What is left is at most size_bytes.
+    if (unlikely(offset == 0 || bytes > left || start > size_bytes - bytes || (start & cell.misalignment) != 0))
       return false;
     left -= bytes;
     std::uint64_t count = length;
     if (cell.text == Text::kString) {
-      if (length % 4 != 0) return false;
+      if (unlikely(length % 4 != 0)) return false;
       // Terminator and padding are zero, up to the byte with the padding's length.
       const std::uint32_t last = as_little_endian(fetch(message + start + length - 4));
       const std::uint32_t padding = last >> 24;
-      if (padding > 3 || (last & 0xffffffU) >> (24 - 8 * padding) != 0) return false;
+      if (unlikely(padding > 3 || (last & 0xffffffU) >> (24 - 8 * padding) != 0)) return false;
       count = length - 1 - padding;
-      if (count == 0) return false;
+      if (unlikely(count == 0)) return false;
     }
-    if (cell.bound != 0 && count > cell.bound) return false;
+    if (unlikely(count > cell.bound)) return false;
   }
   return true;
 }
@@ -247,12 +253,14 @@ bool Validation::add(const Type& type, std::uint32_t at, int depth) {
 [[gnu::hot]] bool Validation::check(const void* validation, const std::byte* message, std::uint32_t size_bytes,
                                     Error* why) {
   const auto& self = *static_cast<const Validation*>(validation);
-  if (why == nullptr) return self.is_valid(message, size_bytes);
-  return out_of_line([&] {
-    const Result<void> valid = self(message, size_bytes);
-    if (!valid) *why = valid.error();
-    return valid.ok();
-  });
+  if (unlikely(why != nullptr)) return self.explain(message, size_bytes, why);
+  return self.is_valid(message, size_bytes);
+}
+
+[[gnu::noinline]] bool Validation::explain(const std::byte* message, std::uint32_t size_bytes, Error* why) const {
+  const Result<void> valid = (*this)(message, size_bytes);
+  if (!valid) *why = valid.error();
+  return valid.ok();
 }
 
 [[gnu::hot]] Result<void> Validation::operator()(const std::byte* message, std::uint32_t size_bytes) const {

@@ -41,7 +41,7 @@ class Validation {
   struct Cell {
     std::uint32_t at;           ///< in the skeleton
     std::uint32_t stride;       ///< bytes of an element
-    std::uint32_t bound;        ///< elements, of a string characters; 0: none
+    std::uint32_t bound;        ///< elements, of a string characters
     std::uint8_t misalignment;  ///< the bits that are 0 in the content's place
     Text text;
   };
@@ -49,6 +49,7 @@ class Validation {
 
   bool add(const Type& type, std::uint32_t at, int depth);
   bool is_valid(const std::byte* message, std::uint32_t size_bytes) const;
+  bool explain(const std::byte* message, std::uint32_t size_bytes, Error* why) const;
 
   os::HotVector<Cell> cells_;
   std::uint32_t skeleton_bytes_;

@@ -47,7 +47,7 @@ constexpr std::uint32_t flag_of(FutexScope scope) noexcept {
 }
 
 [[gnu::hot]] WaitOutcome outcome_of(long result) noexcept {
-  if (result >= 0) return WaitOutcome::kWoken;
+  if (__builtin_expect(result >= 0, 1)) return WaitOutcome::kWoken;
   switch (result) {
     case -EAGAIN:
     case -EINTR:

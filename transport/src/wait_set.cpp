@@ -14,6 +14,9 @@
 namespace baton::transport {
 namespace {
 
+/// Moves the code of the other case out of the way.
+inline bool unlikely(bool condition) noexcept { return __builtin_expect(static_cast<long>(condition), 0) != 0; }
+
 inline void pause_cpu() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -116,44 +119,55 @@ Result<void> WaitSet::Impl::rebuild() {
   return false;
 }
 
-/// True if there is work for the caller. Clears the flag that wake() set.
-[[gnu::hot]] inline bool WaitSet::Impl::look() {
-  if (woken.load(std::memory_order_relaxed) && woken.exchange(false, std::memory_order_acquire)) return true;
-  return has_work();
-}
-
 [[gnu::hot, gnu::noinline]] bool WaitSet::Impl::ready() {
-  // Only tests the flag (look() clears it). The waiter must not sleep past a changed membership either.
-  if (woken.load(std::memory_order_relaxed) || version.load(std::memory_order_acquire) != built_version) return true;
-  return has_work();
+  // The waiter must not sleep past a call. answer_calls() answers it.
+  return calls.load(std::memory_order_relaxed) != 0 || has_work();
 }
 
-/// True if there is work. False: the time is over, or the membership has changed.
+/// Answers all calls. True if one was wake().
+[[gnu::noinline]] Result<bool> WaitSet::Impl::answer_calls() {
+  const std::uint32_t reasons = calls.exchange(0, std::memory_order_acquire);  // pairs with the release in call()
+  struct Unanswered {
+    ~Unanswered() { calls.fetch_or(reasons, std::memory_order_relaxed); }
+    std::atomic<std::uint32_t>& calls;
+    std::uint32_t reasons;
+  } unanswered{calls, reasons};  // if rebuild() fails or throws: the next wait() tries again
+  if ((reasons & kChanged) != 0) {
+    if (Result<void> built = rebuild(); !built) return built.error();
+  }
+  unanswered.reasons = 0;
+  return (reasons & kWoken) != 0;
+}
+
+/// True if there is work or a call. False: the time is over.
 [[gnu::hot, gnu::noinline]] bool WaitSet::Impl::spin_until(std::int64_t end_ns) {
   // The clock is read only now and then: reading it takes as long as a dozen looks.
   for (unsigned round = 1;; ++round) {
-    if (look()) return true;
-    if (version.load(std::memory_order_relaxed) != built_version) return false;
+    if (ready()) return true;
     if (round % 32 == 0 && os::monotonic_ns() >= end_ns) return false;
     pause_cpu();
   }
 }
 
-[[gnu::hot, gnu::noinline]] void WaitSet::Impl::sleep() {
+[[gnu::hot, gnu::always_inline]] inline void WaitSet::Impl::sleep() {
   BATON_CRASH_POINT("wait.before_sleep");
-  if (how == memory::Sleeping::kDescriptor) {
-    const std::int64_t pause_ns = std::chrono::nanoseconds(kWakeSocketPause).count();
-    const std::int64_t until_ns = lacks_sockets ? std::min(deadline_ns, os::monotonic_ns() + pause_ns) : deadline_ns;
-    timed_out = !os::wait_readable(wake->fd(), until_ns) && until_ns == deadline_ns;
-    if (lacks_sockets) built_version = 0;  // rebuild() tries again
+  if (unlikely(how == memory::Sleeping::kDescriptor)) {
+    sleep_on_descriptor();
   } else {
     timed_out = os::futex_waits(waits.data(), waits.size(), deadline_ns) == os::WaitOutcome::kTimedOut;
   }
   BATON_CRASH_POINT("wait.after_sleep");
 }
 
+[[gnu::hot, gnu::noinline]] void WaitSet::Impl::sleep_on_descriptor() {
+  const std::int64_t pause_ns = std::chrono::nanoseconds(kWakeSocketPause).count();
+  const std::int64_t until_ns = lacks_sockets ? std::min(deadline_ns, os::monotonic_ns() + pause_ns) : deadline_ns;
+  timed_out = !os::wait_readable(wake->fd(), until_ns) && until_ns == deadline_ns;
+  if (lacks_sockets) calls.fetch_or(kChanged, std::memory_order_relaxed);  // rebuild() tries again
+}
+
 [[gnu::hot, gnu::always_inline]] inline Result<bool> WaitSet::Impl::wait(std::chrono::nanoseconds timeout) {
-  if (generation != os::fork_generation()) {
+  if (unlikely(generation != os::fork_generation())) {
     return out_of_line([] {
       return Error{Errc::forked, "this wait set belongs to the parent process; make a new node in the child"};
     });
@@ -163,24 +177,23 @@ Result<void> WaitSet::Impl::rebuild() {
   const std::int64_t spin = spin_ns.load(std::memory_order_relaxed);
   std::int64_t spin_end = spin > 0 ? std::min(os::monotonic_ns() + spin, deadline_ns) : 0;
   for (;;) {
-    const std::uint64_t now_version = version.load(std::memory_order_acquire);  // pairs with the release in changed()
-    if (now_version != built_version) {
-      if (Result<void> built = rebuild(); !built) return built.error();
-      built_version = now_version;
+    if (unlikely(calls.load(std::memory_order_relaxed) != 0)) {
+      Result<bool> woken = answer_calls();
+      if (!woken || *woken) return woken;
     }
-    if (look()) return true;
+    if (has_work()) return true;
     if (timed_out || timeout.count() <= 0) return false;
-    if (spin_end != 0) {
-      if (spin_until(spin_end)) return true;
-      if (version.load(std::memory_order_relaxed) != built_version) continue;
+    if (unlikely(spin_end != 0)) {
+      if (spin_until(spin_end)) continue;
       spin_end = 0;
     }
-    if (how == memory::Sleeping::kDescriptor) {
-      wake->drain([](const Notifier& notifier) { Participant::Impl::broke_wake_socket(notifier); });
+    if (unlikely(how == memory::Sleeping::kDescriptor)) {
+      out_of_line(
+          [this] { wake->drain([](const Notifier& notifier) { Participant::Impl::broke_wake_socket(notifier); }); });
     }
     BATON_CRASH_POINT("wait.before_announce");
     memory::wait_round<Platform>(*this);
-    // Orders revoking the announcement before reading the version. Pairs with the fence in look_again(), which remove()
+    // Orders revoking the announcement before reading the calls. Pairs with the fence in look_again(), which remove()
     // makes between its two counterparts: if we revoked another wait set's announcement, we see that the reader left.
     Platform::fence_seq_cst();
   }
@@ -256,7 +269,7 @@ void WaitSet::set_spin(std::chrono::nanoseconds budget) {
 [[gnu::hot]] Result<bool> WaitSet::wait(std::chrono::nanoseconds timeout) { return impl_->wait(timeout); }
 
 void WaitSet::wake() {
-  impl_->woken.store(true, std::memory_order_release);  // pairs with the acquire in look()
+  impl_->call(Impl::kWoken);
   impl_->look_again();
 }
 
@@ -264,7 +277,7 @@ GuardCondition::GuardCondition() : impl_(std::make_shared<Impl>()) {}
 GuardCondition::~GuardCondition() = default;
 
 void GuardCondition::trigger() {
-  impl_->triggered.store(true, std::memory_order_release);  // pairs with the acquire in WaitSet::Impl::look
+  impl_->triggered.store(true, std::memory_order_release);  // pairs with the acquire in WaitSet::Impl::has_work
   const std::lock_guard<std::mutex> lock(impl_->mutex);
   for (const auto& entry : impl_->wait_sets) {
     if (const auto wait_set = entry.lock()) wait_set->look_again();

@@ -31,7 +31,10 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   /// Makes the waiter check again; a system call only if it sleeps.
   void look_again();
   /// The connections of a reader have changed.
-  void changed() noexcept { version.fetch_add(1, std::memory_order_release); }  // pairs with the acquire in wait()
+  void changed() noexcept { call(kChanged); }
+  void call(std::uint32_t reason) noexcept {
+    calls.fetch_or(reason, std::memory_order_release);  // pairs with the acquire in answer_calls()
+  }
   void remove(const Reader::Impl* reader);
 
   // The Sources of wait_round (memory/wake.hpp).
@@ -50,21 +53,27 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
 
   Result<void> rebuild();
   bool has_work() const;
-  bool look();
+  Result<bool> answer_calls();
   bool spin_until(std::int64_t end_ns);
+  void sleep_on_descriptor();
 
-  // What every wait touches, side by side. From built_version to watched_owners it is used by the waiting thread only.
+  /// Reasons to check more than the queues.
+  static constexpr std::uint32_t kWoken = 1;  ///< wake() was called
+  static constexpr std::uint32_t kChanged =
+      2;  ///< the membership has changed, or the last rebuild() has to be made again
+
+  // Used before the waiting thread sleeps.
   const std::uint32_t generation = os::fork_generation();
-  std::atomic<bool> woken{false};
-  WakeWord local{0};     ///< incremented by threads of this process
-  WakeWord sleeping{0};  ///< the local word's flag
-  std::atomic<std::uint64_t> version{1};
-  std::atomic<std::int64_t> spin_ns{0};
-  std::uint64_t built_version = 0;
+  memory::Sleeping how =
+      memory::Sleeping::kFutex;  // as the next one and all below `sleeping`: of the waiting thread only
   std::int64_t deadline_ns = 0;
-  memory::Sleeping how = memory::Sleeping::kFutex;
-  bool timed_out = false;
+  std::atomic<std::int64_t> spin_ns{0};
   bool lacks_sockets = false;  // for a publisher: the waiter checks periodically, and tries again to make the sockets
+  // What a thread that wakes up touches: on one cache line, since 48 bytes and the counts of make_hot_shared() come before.
+  alignas(16) std::atomic<std::uint32_t> calls{kChanged};  ///< reasons
+  WakeWord local{0};                                       ///< incremented by threads of this process
+  WakeWord sleeping{0};                                    ///< the local word's flag
+  bool timed_out = false;
   os::HotVector<ConnectionRef> connections;
   os::HotVector<GuardCondition::Impl*> watched;  // kept alive by watched_owners
   os::HotVector<os::FutexWait> waits;

@@ -77,7 +77,7 @@ struct Sender {
   std::uint64_t sequence = 0;
 };
 struct Receiver {
-  explicit Receiver(Line& l) : reader(l.ring_view(), l.segment_view(), 1) {}
+  explicit Receiver(Line& l) : reader(l.ring_view(), l.segment_view()) {}
   void receive() {
     QueuedMessage message{};
     while (reader.queue().take(&message) != QueueStatus::kOk) pause_cpu();

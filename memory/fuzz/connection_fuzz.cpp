@@ -64,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto ring_view = RingLayout<P>::at(ring.memory, capacity);
   const auto segment_view = ConnectionLayout<P>::at(segment.memory, entries);
   ChannelWriter<P> writer(ring_view, segment_view, depth);
-  ChannelReader<P> reader(ring_view, segment_view, 1);
+  ChannelReader<P> reader(ring_view, segment_view);
 
   std::vector<int> references;
   const auto on_released = [&](std::uint64_t handle) {
@@ -121,7 +121,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
       default:
         require(reader.queue().size() <= capacity);
-        (void)reader.queue().lost();
         (void)reader.queue().ready();
         require(writer.outstanding() <= entries);
     }

@@ -16,6 +16,16 @@ BackedRanges::~BackedRanges() {
   }
 }
 
+/// known(), where another page has the page's first place.
+[[gnu::hot, gnu::noinline]] std::uint32_t BackedRanges::search(std::uintptr_t table, std::uint64_t page) noexcept {
+  const unsigned bits = bits_of(table);
+  for (std::size_t i = place(page, bits);; i = (i + 1) & mask_of(bits)) {
+    const std::uint64_t word = words_of(table)[i].load(std::memory_order_relaxed);  // as in known()
+    if (word >> kCountBits == page) return static_cast<std::uint32_t>(word & kCountMask);
+    if (word == 0) return 0;
+  }
+}
+
 bool BackedRanges::grow() noexcept {
   const std::uintptr_t old = table_.load(std::memory_order_relaxed);  // only remember() stores it
   const unsigned bits = old != 0 ? bits_of(old) + 1 : kFirstBits;

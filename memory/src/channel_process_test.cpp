@@ -100,7 +100,7 @@ struct Sources {
 
 /// Runs until killed: takes, checks, holds up to kHeld samples, gives them back in random order, sleeps when empty.
 [[noreturn]] void run_reader(Memory& memory, unsigned seed, std::uint64_t until) {
-  ChannelReader<P> reader(memory.ring(), memory.segment(), 1);
+  ChannelReader<P> reader(memory.ring(), memory.segment());
   std::minstd_rand random(seed);
   QueuedMessage held[kHeld];
   std::size_t count = 0;
@@ -239,7 +239,7 @@ TEST(ChannelProcesses, APublisherKilledAtAnyMomentLeavesReadableMessagesAndNobod
         &memory);
     ASSERT_GT(child, 0);
     close(life[1]);
-    ChannelReader<P> reader(memory.ring(), memory.segment(), 1);
+    ChannelReader<P> reader(memory.ring(), memory.segment());
     const std::int64_t kill_at = now_ns() + 100'000 + static_cast<std::int64_t>(random() % 1'500'000);
     const std::int64_t watchdog = now_ns() + 20'000'000'000LL;
     bool killed = false, gone = false;

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "baton/message/validate.hpp"
+#include "baton/os/clock.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/hot_memory.hpp"
 #include "node_core.hpp"
@@ -96,7 +97,7 @@ MessageInfo message_info(const transport::TakenSample& taken) noexcept {
   info.sequence = taken.sequence();
   info.source_time_ns = header.source_time_ns;
   info.source_monotonic_ns = header.source_monotonic_ns;
-  info.reception_time_ns = taken.reception_time_ns();
+  info.reception_time_ns = os::realtime_ns();
   info.publisher = taken.publisher();
   std::copy(std::begin(header.correlation_client), std::end(header.correlation_client),
             info.correlation_client.begin());

@@ -46,6 +46,20 @@ TEST_F(NodeTest, ALoanedMessageArrivesInTheChunkItWasBuiltIn) {
   EXPECT_FALSE(sub.take());
 }
 
+TEST_F(NodeTest, TheReceptionTimeIsTheTimeAtWhichTheProgramAsksForIt) {
+  baton::Node node("n");
+  auto sub = node.subscribe<String>("text");
+  auto pub = node.advertise<String>("text");
+  baton::test::await_matched(node, sub);
+  pub.publish(String());
+  const auto sample = sub.take();
+  ASSERT_TRUE(sample);
+  const baton::MessageInfo first = sample.info();
+  EXPECT_GE(first.reception_time_ns, first.source_time_ns);
+  std::this_thread::sleep_for(2ms);
+  EXPECT_GE(sample.info().reception_time_ns, first.reception_time_ns + 1'000'000);
+}
+
 TEST_F(NodeTest, ChangingAnOrdinaryObjectAfterPublishingDoesNotChangeWhatReadersSee) {
   baton::Node node("n");
   auto sub = node.subscribe<String>("text");

@@ -39,14 +39,15 @@ transport::PublishInfo ClientCore::next_request() noexcept {
 }
 
 bool ClientCore::is_own(const transport::TakenSample& response) const noexcept {
-  return message_info(response).correlation_client == responses_->gid();
+  const transport::Gid& own = responses_->gid();
+  return std::equal(own.begin(), own.end(), response.header().correlation_client);
 }
 
 Result<transport::TakenSample> ClientCore::take_response(std::uint64_t request) {
   for (;;) {
     Result<transport::TakenSample> taken = responses_->take();
     if (!taken.ok() || !*taken) return taken;
-    if (is_own(*taken) && message_info(*taken).correlation_sequence == request) return taken;
+    if (is_own(*taken) && taken->header().correlation_sequence == request) return taken;
   }
 }
 

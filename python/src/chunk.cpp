@@ -6,6 +6,7 @@
 #include <new>
 
 #include "baton/memory/arena.hpp"
+#include "baton/os/clock.hpp"
 #include "core.hpp"
 
 namespace baton::python {
@@ -107,6 +108,7 @@ Chunk* new_sample(const TypeRecord* record, transport::TakenSample&& sample) {
   auto* message = static_cast<std::byte*>(const_cast<void*>(sample.message()));
   Chunk* chunk = make_chunk(record, Chunk::Kind::kSample, message, sample.size_bytes());
   chunk->sample = std::move(sample);
+  chunk->reception_time_ns = os::realtime_ns();
   return chunk;
 }
 

@@ -150,6 +150,7 @@ struct Chunk {
   std::size_t size;    // kSample: bytes of the message
   const TypeRecord* record;
   transport::TakenSample sample;
+  std::int64_t reception_time_ns;  // kSample: CLOCK_REALTIME when this object was made, right after the take
   std::shared_ptr<baton::detail::PublisherCore> publisher;
   memory::Chunk loan;
   std::vector<Content*> exports;  // kLoan, kPrivate: the contents viewed now

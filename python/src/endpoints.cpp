@@ -420,7 +420,9 @@ void add_endpoints(nb::module_& m) {
         if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
         const auto* view = reinterpret_cast<Message*>(message.ptr());
         if (view->chunk->kind != Chunk::Kind::kSample) raise(PyExc_ValueError, "only received messages have metadata");
-        return baton::detail::message_info(view->chunk->sample);
+        MessageInfo info = baton::detail::message_info(view->chunk->sample);
+        info.reception_time_ns = view->chunk->reception_time_ns;
+        return info;
       },
       "message"_a, "Sequence number, times and publisher of a received message.");
   add_qos(m);

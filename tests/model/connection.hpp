@@ -52,7 +52,7 @@ class Connection {
     }
     for (std::uint32_t i = 0; i < depth + held; ++i) new (&segment_.release_words[i]) Atomic<std::uint64_t>("word");
     writer = std::make_unique<memory::ChannelWriter<ModelPlatform>>(ring_, segment_, depth);
-    reader = std::make_unique<memory::ChannelReader<ModelPlatform>>(ring_, segment_, 1);
+    reader = std::make_unique<memory::ChannelReader<ModelPlatform>>(ring_, segment_);
   }
 
   Atomic<std::uint64_t>& head() { return *ring_.head; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "connection.hpp"
 
+#include <algorithm>
+
 #include "baton/os/crash_point.hpp"
 #include "baton/os/memory_file.hpp"
 #include "baton/os/trace.hpp"
@@ -52,7 +54,33 @@ Result<EventLine> EventPages::allocate() {
   return out;
 }
 
+[[gnu::hot, gnu::noinline]] SegmentUse* ReaderConnection::search_segment(std::uint32_t index) noexcept {
+  for (const auto& use : segments) {
+    if (use->index == index) return last_used = use.get();
+  }
+  return nullptr;
+}
+
+[[gnu::noinline]] bool ReaderConnection::count_lost(std::uint64_t sequence, std::uint64_t position) noexcept {
+  const bool known = next_sequence != 0;
+  // A smaller number is of a message from before the connection: Writer::hand_newest_to().
+  const bool skipped = known && sequence > next_sequence;
+  if (skipped) lost += sequence - next_sequence;
+  if (!known) lost += position;  // as many were pushed before it
+  next_sequence = std::max(next_sequence, sequence + 1);
+  return skipped;
+}
+
 [[gnu::hot]] const Gid& TakenSample::publisher() const noexcept { return connection_->writer; }
+
+[[gnu::hot]] std::int64_t TakenSample::expires_ns() const noexcept {
+  const std::int64_t lifespan_ns = connection_->lifespan_ns;
+  // Unsigned: a hostile publisher names any time.
+  return lifespan_ns >= kEndless.count()
+             ? INT64_MAX
+             : static_cast<std::int64_t>(static_cast<std::uint64_t>(header_->source_monotonic_ns) +
+                                         static_cast<std::uint64_t>(lifespan_ns));
+}
 
 [[gnu::hot]] void TakenSample::release() noexcept {
   if (header_ == nullptr) return;

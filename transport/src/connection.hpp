@@ -143,24 +143,28 @@ struct ReaderConnection : os::Hot {
     kEnded,     ///< nothing is read any more
   };
 
-  // What every message touches, side by side: three cache lines.
+  // What every message touches, side by side: two cache lines.
   WakeWord* sleeping = nullptr;  ///< layout.sleeping
-  const ControlLine* line = nullptr;
   std::optional<memory::ChannelReader<Platform>> channel;
   const std::uint32_t generation = os::fork_generation();
   std::atomic<std::uint32_t> references{1};
   std::atomic<State> state{State::kAttaching};
-  std::atomic<bool> blocked{false};  ///< the oldest message lies in a segment that has not arrived yet
-  bool socket_given = false;         ///< the writer has the wake socket of its process
-  bool interrupted = false;          ///< the reader has had, or may get, another connection to this writer
-  // Relaxed: they order nothing, and a report that comes a moment too early or too late harms nobody.
-  mutable std::atomic<bool> waiting_reported{false};  ///< since the last take
-  std::atomic<std::uint32_t> outstanding{0};          ///< samples held
-  std::atomic<std::uint32_t> limit{0};                ///< the most samples that may be held
-  mutable std::atomic<std::int64_t> waiting_since_ns{
-      0};  ///< message_waits() was first called since the last take; 0: not
-  std::uint64_t next_sequence = 0;
+  std::atomic<bool> blocked{false};           ///< the oldest message lies in a segment that has not arrived yet
+  std::atomic<std::uint32_t> outstanding{0};  ///< samples held
+  std::atomic<std::uint32_t> limit{0};        ///< the most samples that may be held
+  SegmentUse* last_used = nullptr;            ///< of `segments`, that of the last message; null: look there
+  std::uint64_t next_sequence = 0;            ///< of the message that is expected next; 0: unknown
+  /// When message_waits() was first called since the last take, negative once that was reported; 0: not called. Relaxed: it orders nothing,
+  /// and a report that comes a moment too early or too late harms nobody.
+  mutable std::atomic<std::int64_t> waiting_since_ns{0};
+  const ControlLine* line = nullptr;
+
+  bool socket_given = false;                     ///< the writer has the wake socket of its process
+  bool interrupted = false;                      ///< the reader has had, or may get, another connection to this writer
   std::int64_t lifespan_ns = kInfinite.count();  ///< of its messages: the shorter one of both ends
+  /// Messages published for this connection before the last one that was taken, and never taken: evicted, or refused because no release
+  /// entry was free.
+  std::uint64_t lost = 0;
   os::HotVector<std::unique_ptr<SegmentUse>> segments;
 
   os::SharedMapping segment, event_page, ring;
@@ -180,10 +184,15 @@ struct ReaderConnection : os::Hot {
   std::int32_t pid = 0, local_pid = 0;
 
   SegmentUse* find_segment(std::uint32_t index) noexcept {
-    for (const auto& use : segments) {
-      if (use->index == index) return use.get();
-    }
-    return nullptr;
+    if (__builtin_expect(last_used != nullptr && last_used->index == index, 1)) return last_used;
+    return search_segment(index);
+  }
+  /// For a taken message whose number is not `next_sequence`, and its position in the queue. True if messages were lost before it.
+  bool count_lost(std::uint64_t sequence, std::uint64_t position) noexcept;
+  /// A message was taken: waiting has ended.
+  void end_waiting() noexcept {
+    if (__builtin_expect(waiting_since_ns.load(std::memory_order_relaxed) != 0, 0))
+      waiting_since_ns.store(0, std::memory_order_relaxed);
   }
   /// The held limit is reached.
   bool full() const noexcept {
@@ -206,6 +215,9 @@ struct ReaderConnection : os::Hot {
     // acq_rel: pairs with itself; the last decrement sees the effects of all others.
     if (references.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
   }
+
+ private:
+  SegmentUse* search_segment(std::uint32_t index) noexcept;
 };
 
 /// A counted pointer to a ReaderConnection.

@@ -23,13 +23,13 @@ inline bool unlikely(bool condition) noexcept { return __builtin_expect(static_c
 
 Reader::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Participant::ReaderOptions& options,
                    const Gid& gid)
-    : generation_(os::fork_generation()),
+    : participant_(std::move(participant)),
+      gid_(gid),
+      generation_(os::fork_generation()),
       skeleton_bytes_(options.type.skeleton_bytes),
       validate_(options.validate),
       validate_context_(options.validate_context.get()),
-      participant_(std::move(participant)),
-      options_(options),
-      gid_(gid) {}
+      options_(options) {}
 
 Reader::Impl::~Impl() = default;
 
@@ -71,7 +71,10 @@ Error Reader::Impl::forked_error() const {
         // The publisher died, or the processes were disconnected, before its segment arrived: no reader of this process
         // can read this message any more. Give it back, since a living publisher waits for that.
         if (connection.full()) continue;  // until a sample is released: as in merged_away()
-        if (connection.channel->queue().try_take(oldest)) discard(connection, oldest);
+        if (connection.channel->queue().try_take(oldest)) {
+          count_taken(connection, oldest);
+          discard(connection, oldest);
+        }
         --i;
       } else {
         connection.blocked.store(true, std::memory_order_relaxed);  // add_segment() clears it and wakes
@@ -100,6 +103,7 @@ Error Reader::Impl::forked_error() const {
   // reader.
   if (connection.full()) return false;
   if (connection.channel->queue().try_take(message)) {
+    count_taken(connection, message);
     discard(connection, message);
     notify(Event::kMessageLost);
   }
@@ -118,24 +122,6 @@ void Reader::Impl::drop_useless() noexcept {
            merged_away(*connection, message, unread)) {
     }
   }
-}
-
-/// The usual case, in as few instructions as it needs: there is one publisher, and its oldest message can be delivered. kUnclear: choose()
-/// decides.
-[[gnu::hot, gnu::always_inline]] inline Reader::Impl::Pick Reader::Impl::look_at_only_one(Candidate* found) {
-  if (connections_.size() != 1) return Pick::kUnclear;
-  ReaderConnection& connection = *connections_.front();
-  if (connection.state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) return Pick::kUnclear;
-  const QueueStatus status = connection.channel->queue().peek_once(&found->message);
-  if (status != QueueStatus::kOk) return status == QueueStatus::kEmpty ? Pick::kNone : Pick::kUnclear;
-  SegmentUse* const segment = connection.find_segment(memory::handle_segment(found->message.handle));
-  if (segment == nullptr) return Pick::kUnclear;
-  // The publisher's CPU has these lines: fetch them together, while the queue's words are still on their way.
-  segment->segment->prefetch(memory::handle_offset(found->message.handle));
-  if (connection.full()) return Pick::kUnclear;
-  found->connection = &connection;
-  found->segment = segment;
-  return Pick::kFound;
 }
 
 /// The message that take() delivers, of all connections. kFailed: `out` has the error.
@@ -173,18 +159,111 @@ void Reader::Impl::drop_useless() noexcept {
   }
 }
 
-[[gnu::hot, gnu::always_inline]] inline Result<TakenSample> Reader::Impl::take(const Gid* only) {
-  Result<TakenSample> out(std::in_place);
-  if (unlikely(forked())) {
-    out = out_of_line([&] { return forked_error(); });
-    return out;
+/// The number of a taken message: a gap before it is a loss.
+[[gnu::hot, gnu::always_inline]] inline void Reader::Impl::count_taken(ReaderConnection& connection,
+                                                                       const memory::QueuedMessage& message) {
+  if (unlikely(message.sequence != connection.next_sequence)) {
+    if (connection.count_lost(message.sequence, message.position)) notify(Event::kMessageLost);
+  } else {
+    connection.next_sequence = message.sequence + 1;
   }
+}
+
+/// The message's header, if every check finds at once that it can be delivered. Null: accept() decides.
+[[gnu::hot, gnu::always_inline]] inline const memory::ChunkHeader* Reader::Impl::checked(
+    const Candidate& found, std::uint32_t* size_bytes) const {
+  if (unlikely(!found.connection->channel->releases().valid(found.message.entry))) return nullptr;
+  const memory::ChunkHeader* const header =
+      found.segment->segment->known_chunk(memory::handle_offset(found.message.handle), size_bytes);
+  if (unlikely(header == nullptr || *size_bytes < skeleton_bytes_)) return nullptr;
+  const auto* const bytes = reinterpret_cast<const std::byte*>(header + 1);
+  return validate_ == nullptr || validate_(validate_context_, bytes, *size_bytes, nullptr) ? header : nullptr;
+}
+
+[[gnu::hot, gnu::always_inline]] inline Result<TakenSample> Reader::Impl::sample_of(const Candidate& found,
+                                                                                    const memory::ChunkHeader* header,
+                                                                                    std::uint32_t size_bytes) noexcept {
+  ReaderConnection& connection = *found.connection;
+  connection.add_reference();
+  connection.outstanding.fetch_add(1, std::memory_order_relaxed);
+  connection.end_waiting();
+  found.segment->held.fetch_add(1, std::memory_order_relaxed);
+  BATON_CRASH_POINT("take.end");
+  BATON_TRACE3(take, found.message.handle, found.message.sequence, size_bytes);
+  return Result<TakenSample>(std::in_place, header, found.message.entry, found.message.sequence, &connection,
+                             found.segment, size_bytes);
+}
+
+/// The usual case, in as few instructions as it needs: the oldest message of the only publisher can be delivered. Everything else is
+/// for take_any(), which looks again.
+[[gnu::hot, gnu::always_inline]] inline Result<TakenSample> Reader::Impl::take() {
+  if (unlikely(forked())) return out_of_line([&] { return Result<TakenSample>(forked_error()); });
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (unlikely(closed_)) return out;
   Candidate found;
-  bool taken = false;
+  found.connection = usual_;
+  if (unlikely(found.connection == nullptr)) return take_any(nullptr);
+  ReaderConnection& connection = *found.connection;
+  const QueueStatus status = connection.channel->queue().peek_once(&found.message);
+  if (unlikely(status != QueueStatus::kOk)) {
+    if (status == QueueStatus::kEmpty && !wake_) return Result<TakenSample>(std::in_place);
+    return take_any(nullptr);
+  }
+  found.segment = connection.find_segment(memory::handle_segment(found.message.handle));
+  if (unlikely(found.segment == nullptr || connection.full())) return take_any(nullptr);
+  // The publisher's CPU has these lines: fetch them together, while the cursor is on its way.
+  found.segment->segment->prefetch(memory::handle_offset(found.message.handle));
+  BATON_CRASH_POINT("take.before_cursor");
+  if (unlikely(!connection.channel->queue().try_take(found.message))) return take_any(nullptr);
+  BATON_CRASH_POINT("take.after_cursor");
+  count_taken(connection, found.message);
+  std::uint32_t size_bytes = 0;
+  const memory::ChunkHeader* header = nullptr;
   try {
-    take_next(&found, &taken, only, &out);
+    header = checked(found, &size_bytes);
+  } catch (const std::bad_alloc&) {
+    // A check that allocates is made once more.
+  }
+  if (unlikely(header == nullptr)) return out_of_line([this, found] { return take_any(nullptr, &found); });
+  return sample_of(found, header, size_bytes);
+}
+
+[[gnu::hot]] Result<TakenSample> Reader::Impl::take_from(const Gid& publisher) {
+  if (forked()) return forked_error();
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  return take_any(&publisher);
+}
+
+/// The oldest message of all publishers, or of `only`. `begun`: this message was taken from its queue already, and comes first.
+[[gnu::hot, gnu::noinline]] Result<TakenSample> Reader::Impl::take_any(const Gid* only, const Candidate* begun) {
+  Result<TakenSample> out(std::in_place);
+  if (closed_) return out;
+  Candidate found{};
+  bool taken = begun != nullptr;  // from its queue, and not given back
+  if (taken) found = *begun;
+  try {
+    for (;;) {
+      if (!taken) {
+        const Pick picked = choose(&found, only, &out);
+        if (picked != Pick::kFound) {
+          if (picked == Pick::kNone && only == nullptr && wake_ && rearm()) continue;
+          return out;
+        }
+        if (armed_) disarm();
+        BATON_CRASH_POINT("take.before_cursor");
+        if (!found.connection->channel->queue().try_take(found.message)) continue;  // evicted meanwhile: try again
+        BATON_CRASH_POINT("take.after_cursor");
+        taken = true;
+        count_taken(*found.connection, found.message);
+        if (unwanted(*found.connection, found.message)) {
+          discard(*found.connection, found.message);
+          --discarded_;  // not lost
+          taken = false;
+          continue;
+        }
+      }
+      accept(found, &out);
+      return out;
+    }
   } catch (const std::bad_alloc&) {
     // Only failures allocate: the text of an error, a copy for lack of room.
     if (taken) discard(*found.connection, found.message);
@@ -193,104 +272,42 @@ void Reader::Impl::drop_useless() noexcept {
   return out;
 }
 
-/// `taken`: the message of `found` was taken from its queue, and is not given back.
-[[gnu::hot, gnu::always_inline]] inline void Reader::Impl::take_next(Candidate* found, bool* taken, const Gid* only,
-                                                                     Result<TakenSample>* out) {
-  for (;;) {
-    Pick picked = Pick::kUnclear;
-    if (!unlikely(only != nullptr)) picked = look_at_only_one(found);
-    if (unlikely(picked == Pick::kUnclear)) picked = choose(found, only, out);
-    if (unlikely(picked != Pick::kFound)) {
-      if (picked == Pick::kNone && only == nullptr && wake_ && rearm()) continue;
-      return;
-    }
-    if (unlikely(armed_)) disarm();
-    ReaderConnection& connection = *found->connection;
-    const memory::QueuedMessage& message = found->message;
-    BATON_CRASH_POINT("take.before_cursor");
-    if (!connection.channel->queue().try_take(message)) continue;  // evicted meanwhile: try again
-    BATON_CRASH_POINT("take.after_cursor");
-    *taken = true;
-    if (unlikely(connection.interrupted) && seen_before_interruption(connection, message.sequence)) {
-      discard(connection, message);
-      --discarded_;  // delivered before, not lost
-      connection.next_sequence = message.sequence + 1;
-      *taken = false;
-      continue;
-    }
-    // A smaller number is of a message from before the connection: Writer::hand_newest_to().
-    if (unlikely(message.sequence > connection.next_sequence) && connection.next_sequence != 0)
-      notify(Event::kMessageLost);
-    connection.next_sequence = message.sequence + 1;
-    if (unlikely(connection.lifespan_ns != kInfinite.count()) && expired(connection, message, out)) {
-      discard(connection, message);
-      --discarded_;  // expired, not lost
-      *taken = false;
-      continue;
-    }
-    accept(*found, out);
-    return;
-  }
-}
-
-/// True if take() drops the message; else `out` gets the time at which its lifespan ends.
-[[gnu::hot, gnu::noinline]] bool Reader::Impl::expired(const ReaderConnection& connection,
-                                                       const memory::QueuedMessage& message,
-                                                       Result<TakenSample>* out) const noexcept {
-  if (!options_.take_expired && os::monotonic_ns() - message.source_monotonic_ns > connection.lifespan_ns) return true;
-  if (connection.lifespan_ns < kEndless.count())
-    (*out)->expires_ns_ = message.source_monotonic_ns + connection.lifespan_ns;
-  return false;
+/// True for a message that was delivered before, or is too old.
+[[gnu::hot]] bool Reader::Impl::unwanted(ReaderConnection& connection, const memory::QueuedMessage& message) {
+  if (connection.interrupted && seen_before_interruption(connection, message.sequence)) return true;
+  return connection.lifespan_ns != kInfinite.count() && !options_.take_expired &&
+         os::monotonic_ns() - message.source_monotonic_ns > connection.lifespan_ns;
 }
 
 /// Checks a message that was taken, and makes it a sample.
-[[gnu::hot, gnu::always_inline]] inline void Reader::Impl::accept(const Candidate& found, Result<TakenSample>* out) {
+[[gnu::hot]] void Reader::Impl::accept(const Candidate& found, Result<TakenSample>* out) {
   ReaderConnection& connection = *found.connection;
   const memory::QueuedMessage& message = found.message;
-  if (!connection.channel->releases().valid(message.entry)) {
-    *out = out_of_line(
-        [&] { return expel(connection, Errc::protocol_violation, "it lent a release entry that does not exist"); });
-    return;
-  }
-  SegmentUse* segment = found.segment;
   std::uint32_t size_bytes = 0;
-  const memory::ChunkHeader* header = segment->segment->known_chunk(memory::handle_offset(message.handle), &size_bytes);
-  if (unlikely(header == nullptr)) {
-    header = look_closer(connection, &segment, message, &size_bytes, out);
-    if (header == nullptr) return;
+  if (const memory::ChunkHeader* header = checked(found, &size_bytes)) {
+    *out = sample_of(found, header, size_bytes);
+    return;
   }
+  if (!connection.channel->releases().valid(message.entry)) {
+    *out = expel(connection, Errc::protocol_violation, "it lent a release entry that does not exist");
+    return;
+  }
+  Candidate closer = found;
+  const memory::ChunkHeader* const header = look_closer(connection, &closer.segment, message, &size_bytes, out);
+  if (header == nullptr) return;
   if (size_bytes < skeleton_bytes_) {
-    *out = out_of_line([&] {
-      return expel(connection, Errc::malformed_message,
-                   "it sent a message of " + std::to_string(size_bytes) + " bytes; the type has at least " +
-                       std::to_string(skeleton_bytes_));
-    });
+    *out = expel(connection, Errc::malformed_message,
+                 "it sent a message of " + std::to_string(size_bytes) + " bytes; the type has at least " +
+                     std::to_string(skeleton_bytes_));
     return;
   }
-  const auto* const bytes = reinterpret_cast<const std::byte*>(header + 1);
-  if (validate_ != nullptr && !validate_(validate_context_, bytes, size_bytes, nullptr)) {
-    *out = out_of_line([&] {
-      Error why{Errc::malformed_message, "it changed a message while that was checked"};  // unless it is still wrong
-      validate_(validate_context_, bytes, size_bytes, &why);
-      return expel(connection, Errc::malformed_message, why.message);
-    });
+  Error why{Errc::malformed_message, {}};
+  if (validate_ != nullptr &&
+      !validate_(validate_context_, reinterpret_cast<const std::byte*>(header + 1), size_bytes, &why)) {
+    *out = expel(connection, Errc::malformed_message, why.message);
     return;
   }
-  TakenSample& sample = **out;
-  sample.header_ = header;
-  sample.size_bytes_ = size_bytes;
-  sample.token_ = message.entry;
-  sample.sequence_ = message.sequence;
-  sample.connection_ = &connection;
-  sample.segment_ = segment;
-  connection.add_reference();
-  connection.outstanding.fetch_add(1, std::memory_order_relaxed);
-  connection.waiting_since_ns.store(0, std::memory_order_relaxed);
-  connection.waiting_reported.store(false, std::memory_order_relaxed);
-  segment->held.fetch_add(1, std::memory_order_relaxed);
-  sample.reception_time_ns_ = os::realtime_ns();
-  BATON_CRASH_POINT("take.end");
-  BATON_TRACE3(take, message.handle, message.sequence, size_bytes);
+  *out = sample_of(closer, header, size_bytes);
 }
 
 /// The message's header, where more has to be done than to look at it. Null: `out` has the error.
@@ -351,8 +368,8 @@ SegmentUse* Reader::Impl::map_or_copy(ReaderConnection& connection, SegmentUse& 
   return connection.segments.back().get();
 }
 
-[[gnu::hot]] Result<TakenSample> Reader::take() { return impl_->take(nullptr); }
-[[gnu::hot]] Result<TakenSample> Reader::take_from(const Gid& publisher) { return impl_->take(&publisher); }
+[[gnu::hot]] Result<TakenSample> Reader::take() { return impl_->take(); }
+[[gnu::hot]] Result<TakenSample> Reader::take_from(const Gid& publisher) { return impl_->take_from(publisher); }
 
 /// Gives back a message that was just taken, without delivering it.
 void Reader::Impl::discard(ReaderConnection& connection, const memory::QueuedMessage& message) {
@@ -382,7 +399,7 @@ void Reader::Impl::expel(const Gid& publisher, const std::string& what) noexcept
 /// Takes a connection off the list; samples and wait sets may still refer to it.
 ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
   const bool was_matched = connection.state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
-  if (connection.channel) discarded_ += connection.channel->queue().lost();
+  discarded_ += connection.lost;
   last_arrival_ns_ =
       std::max(last_arrival_ns_, last_arrival_ns(connection));  // its messages still count for the deadline
   connection.state.store(ReaderConnection::State::kEnded, std::memory_order_relaxed);
@@ -442,6 +459,7 @@ bool Reader::Impl::awaits_memory(const Gid& publisher) const {
     memory::announce_sleep<Platform>(*ref->sleeping, memory::Sleeping::kDescriptor);
   }
   armed_ = true;
+  find_usual();
   memory::announced_sleep<Platform>();
   return std::any_of(connections_.begin(), connections_.end(),
                      [](const ConnectionRef& ref) { return ref->readable(); });
@@ -450,6 +468,7 @@ bool Reader::Impl::awaits_memory(const Gid& publisher) const {
 [[gnu::hot]] void Reader::Impl::disarm() {
   for (const ConnectionRef& ref : connections_) memory::announce_awake<Platform>(*ref->sleeping);
   armed_ = false;
+  find_usual();
   wake_->notify();  // stays readable until the queues are empty
 }
 
@@ -520,7 +539,7 @@ void Reader::Impl::stop_matching() noexcept {
   out.refused_now = refused_by_.size();
   for (const ConnectionRef& ref : connections_) {
     if (ref->channel) {
-      out.lost_total += ref->channel->queue().lost();
+      out.lost_total += ref->lost;
       out.held_limit_now += ref->full() && ref->channel->queue().ready();
     }
     if (ref->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) continue;

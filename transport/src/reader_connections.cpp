@@ -84,6 +84,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
     throw;
   }
   connections_.push_back(std::move(connection));
+  find_usual();
   BATON_CRASH_POINT("attach.after_attach");
   return {};
 }
@@ -134,7 +135,7 @@ Result<void> Reader::Impl::attached(
   connection->event_page = std::move(*events);
   connection->ring = std::move(*ring_memory);
   connection->line = reinterpret_cast<const ControlLine*>(connection->event_page.base() + frame.event_offset);
-  connection->channel.emplace(Ring::at(connection->ring.base(), capacity), connection->layout, frame.first_sequence);
+  connection->channel.emplace(Ring::at(connection->ring.base(), capacity), connection->layout);
   connection->limit.store(frame.held, std::memory_order_relaxed);
   connection->next_sequence = frame.first_sequence;
   if (const Interrupted* before = find_interrupted(frame.writer, connection->process)) {
@@ -257,6 +258,7 @@ void Reader::Impl::retire_segment(const Gid& writer, std::uint32_t index) {
 
 void Reader::Impl::drop_retired(ReaderConnection& connection) {
   auto& segments = connection.segments;
+  connection.last_used = nullptr;
   // An honest publisher retires a segment only when no process holds a chunk of it. A hostile one must not unmap memory
   // that we read.
   // acquire: pairs with the release in TakenSample::release.
@@ -381,7 +383,17 @@ void Reader::Impl::look_again() {
   if (wait_set) wait_set->look_again();
 }
 
+void Reader::Impl::find_usual() noexcept {
+  usual_ = nullptr;
+  if (armed_ || connections_.size() != 1) return;
+  ReaderConnection& only = *connections_.front();
+  if (only.state.load(std::memory_order_relaxed) == State::kLive && !only.interrupted &&
+      only.lifespan_ns == kInfinite.count())
+    usual_ = &only;
+}
+
 void Reader::Impl::connections_changed() {
+  find_usual();
   {
     const std::lock_guard<std::mutex> lock(wake_mutex_);
     if (wait_set_) wait_set_->changed();
@@ -399,6 +411,7 @@ void Reader::Impl::close() {
     closed_ = true;
     pending_.set_callback(nullptr);
     connections.swap(connections_);
+    usual_ = nullptr;
     by_writer_.clear();
     for (const ConnectionRef& ref : connections) ref->state.store(State::kEnded, std::memory_order_relaxed);
     const std::lock_guard<std::mutex> wake_lock(wake_mutex_);

@@ -58,17 +58,20 @@ std::int64_t Reader::Impl::newest_ns() const {
 
 void ReaderConnection::message_waits() const noexcept {
   constexpr std::int64_t kWorthReportingNs = 2'000'000'000;
-  if (waiting_reported.load(std::memory_order_relaxed) || generation != os::fork_generation()) return;
+  if (waiting_since_ns.load(std::memory_order_relaxed) < 0 || generation != os::fork_generation()) return;
   const std::int64_t now = os::monotonic_ns();
   std::int64_t since = 0;
   if (waiting_since_ns.compare_exchange_strong(since, now, std::memory_order_relaxed)) return;
-  if (now - since < kWorthReportingNs || waiting_reported.exchange(true, std::memory_order_relaxed)) return;
+  if (since < 0 || now - since < kWorthReportingNs) return;
+  if (!waiting_since_ns.compare_exchange_strong(since, -since, std::memory_order_relaxed)) return;  // or a take came
   const auto reader = owner.lock();
   if (reader == nullptr) return;
   try {
     reader->report_held_limit_later(*this);
   } catch (const std::bad_alloc&) {
-    waiting_reported.store(false, std::memory_order_relaxed);  // the next wake-up tries again
+    std::int64_t reported = -since;
+    waiting_since_ns.compare_exchange_strong(reported, since,
+                                             std::memory_order_relaxed);  // the next wake-up tries again
   }
 }
 

@@ -151,10 +151,10 @@ Result<void> WaitSet::Impl::rebuild() {
 
 [[gnu::hot, gnu::always_inline]] inline void WaitSet::Impl::sleep() {
   BATON_CRASH_POINT("wait.before_sleep");
-  if (unlikely(how == memory::Sleeping::kDescriptor)) {
-    sleep_on_descriptor();
-  } else {
+  if (__builtin_expect(how == memory::Sleeping::kFutex, 1)) {
     timed_out = os::futex_waits(waits.data(), waits.size(), deadline_ns) == os::WaitOutcome::kTimedOut;
+  } else {
+    sleep_on_descriptor();
   }
   BATON_CRASH_POINT("wait.after_sleep");
 }

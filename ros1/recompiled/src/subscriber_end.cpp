@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "baton/node/node.hpp"
+#include "baton/os/clock.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "baton/ros1/ros1.hpp"
 
@@ -32,8 +33,9 @@ class Delivery {
 
   void take(transport::TakenSample&& taken) {
     const auto header = header_of(taken.publisher());
-    const ros::Time received(static_cast<std::uint32_t>(taken.reception_time_ns() / 1'000'000'000),
-                             static_cast<std::uint32_t>(taken.reception_time_ns() % 1'000'000'000));
+    const std::int64_t received_ns = os::realtime_ns();
+    const ros::Time received(static_cast<std::uint32_t>(received_ns / 1'000'000'000),
+                             static_cast<std::uint32_t>(received_ns % 1'000'000'000));
     boost::shared_ptr<const void> message;
     if (*held_ + 1 >= kHeld) {  // the program keeps many: this one must not be the last that comes
       message = message_.clone(taken.message());

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "baton/os/clock.hpp"
 #include "rcutils/logging_macros.h"
 
 namespace baton::rmw {
@@ -36,7 +37,7 @@ bool Inbox::take_from_reader(Message* message) {
     std::memcpy(message->client.data(), header.correlation_client, message->client.size());
     message->sequence = header.correlation_sequence;
     message->source_time_ns = header.source_time_ns;
-    message->reception_time_ns = sample->reception_time_ns();
+    message->reception_time_ns = os::realtime_ns();
     message->size_bytes = sample->size_bytes();
     message->copy.reset();
     message->sample = std::move(*sample);

@@ -113,12 +113,12 @@ void SubscriptionPath::stop() {
     const memory::ChunkHeader& header = sample->header();
     message->publisher = sample->publisher();
     if (ignore_local_ && is_local(message->publisher)) continue;
-    const bool expires = sample->expires_ns() < INT64_MAX;
+    message->expires_ns = sample->expires_ns();
+    const bool expires = message->expires_ns < INT64_MAX;
     if (const std::optional<OrderHeader> order = OrderHeader::decode(header))
       message->position = PathOrder::Position{*order, sample->sequence(), expires};
     message->source_time_ns = header.source_time_ns;
-    message->expires_ns = sample->expires_ns();
-    message->expired = expires && sample->expires_ns() < os::monotonic_ns();
+    message->expired = expires && message->expires_ns < os::monotonic_ns();
     message->sample = std::move(*sample);
     return true;
   }
@@ -319,7 +319,7 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   if (info != nullptr) {
     *info = {};
     info->source_timestamp = message.source_time_ns;
-    info->received_timestamp = message.sample.reception_time_ns();
+    info->received_timestamp = os::realtime_ns();
     info->publication_sequence_number = message.position ? message.position->header.number : message.sample.sequence();
     info->reception_sequence_number = RMW_MESSAGE_INFO_SEQUENCE_NUMBER_UNSUPPORTED;
     info->publisher_gid.implementation_identifier = kIdentifier;

@@ -25,15 +25,11 @@ class BackedRanges {
   /// How many pages from `page` on are known to be backed; 0: not known.
   std::uint32_t known(std::uint64_t page) const noexcept {
     const std::uintptr_t table = table_.load(std::memory_order_acquire);  // pairs with the release in grow()
-    if (table == 0) return 0;
-    const std::atomic<std::uint64_t>* const words = words_of(table);
-    const unsigned bits = bits_of(table);
-    for (std::size_t i = place(page, bits);; i = (i + 1) & mask_of(bits)) {
-      // relaxed: the word is complete in itself.
-      const std::uint64_t word = words[i].load(std::memory_order_relaxed);
-      if (word >> kCountBits == page) return static_cast<std::uint32_t>(word & kCountMask);
-      if (word == 0) return 0;
-    }
+    if (__builtin_expect(table == 0, 0)) return 0;
+    // relaxed: the word is complete in itself.
+    const std::uint64_t word = words_of(table)[place(page, bits_of(table))].load(std::memory_order_relaxed);
+    if (__builtin_expect(word >> kCountBits == page, 1)) return static_cast<std::uint32_t>(word & kCountMask);
+    return search(table, page);
   }
   /// Records that [page, page + count) is backed; drops the record if memory is short. REQUIRES: 0 < count < 2^21, page
   /// < 2^43.
@@ -67,6 +63,7 @@ class BackedRanges {
   static std::size_t place(std::uint64_t page, unsigned bits) noexcept {
     return static_cast<std::size_t>(page * 0x9e3779b97f4a7c15U >> (64 - bits));  // 2^64 / golden ratio
   }
+  static std::uint32_t search(std::uintptr_t table, std::uint64_t page) noexcept;
   bool grow() noexcept;
   static void put(std::uintptr_t table, std::uint64_t page, std::uint64_t count) noexcept;
 

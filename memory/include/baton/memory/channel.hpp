@@ -164,12 +164,11 @@ class ChannelWriter {
 template <class Platform>
 class ChannelReader {
  public:
-  /// `first_sequence`: see QueueConsumer. Views valid while the object lives.
-  ChannelReader(const RingLayout<Platform>& ring, const ConnectionLayout<Platform>& connection,
-                std::uint64_t first_sequence = 0)
-      : queue_(ring, connection.cursor, first_sequence), releases_(connection.release_words, connection.entries) {}
+  /// Views valid while the object lives.
+  ChannelReader(const RingLayout<Platform>& ring, const ConnectionLayout<Platform>& connection)
+      : queue_(ring, connection.cursor), releases_(connection.release_words, connection.entries) {}
 
-  /// The queue: peek, try_take, take, ready, size, lost.
+  /// The queue: peek, try_take, take, ready, size.
   QueueConsumer<Platform>& queue() noexcept { return queue_; }
   const QueueConsumer<Platform>& queue() const noexcept { return queue_; }
   /// Call valid(entry) after a take (false: end the connection), release(entry) when done.

@@ -246,10 +246,8 @@ class QueueConsumer {
   using Cursor = typename Platform::template atomic<std::uint64_t>;
   static constexpr int kMaxAttempts = 64;
 
-  /// Both views stay valid while the object lives. `first_sequence`: sequence of the first message that will be pushed
-  /// on this connection (for lost()); 0: unknown, then the first message seen sets it.
-  QueueConsumer(const RingLayout<Platform>& ring, Cursor* cursor, std::uint64_t first_sequence = 0)
-      : ring_(ring), cursor_(cursor), mask_(ring.capacity - 1), first_sequence_(first_sequence) {}
+  /// Both views stay valid while the object lives.
+  QueueConsumer(const RingLayout<Platform>& ring, Cursor* cursor) : ring_(ring), cursor_(cursor) {}
 
   /// Copies the oldest unread message into `*message` without taking it: kOk, kEmpty, kContended or kCorrupted.
   QueueStatus peek(QueuedMessage* message) const noexcept {
@@ -267,14 +265,15 @@ class QueueConsumer {
     const std::uint64_t cursor = cursor_->load(std::memory_order_acquire);
     // acquire: [H] pairs with the release store in QueueProducer::append.
     const std::uint64_t head = ring_.head->load(std::memory_order_acquire);
-    if (head == cursor) return QueueStatus::kEmpty;
-    if (head - cursor > ring_.capacity) {  // also when head < cursor (unsigned)
+    // One comparison for the usual case: an empty queue wraps around, and so does head < cursor.
+    if (__builtin_expect(head - cursor - 1 >= ring_.capacity, 0)) {
+      if (head == cursor) return QueueStatus::kEmpty;
       // Either our cursor is old (other threads took, the producer evicted, and pushed more), or the publisher lies.
       // The load of head above happened after an honest producer saw or made cursor >= head - depth, so a fresh load
       // of the cursor decides.
       return cursor_->load(std::memory_order_relaxed) != cursor ? QueueStatus::kContended : QueueStatus::kCorrupted;
     }
-    const RingSlot<Platform>& slot = ring_.slots[cursor & mask_];
+    const RingSlot<Platform>& slot = ring_.slots[cursor & (ring_.capacity - 1)];
     // relaxed: [H] orders these reads after the writes, [C](a) orders them before a later overwrite. Otherwise the
     // values may be torn, and try_take fails.
     message->position = cursor;
@@ -297,7 +296,6 @@ class QueueConsumer {
       return false;
     }
     BATON_CRASH_POINT("queue.take.done");
-    count(message);
     return true;
   }
 
@@ -323,48 +321,9 @@ class QueueConsumer {
     return count <= ring_.capacity ? count : 0;
   }
 
-  std::uint64_t taken() const noexcept { return taken_.load(std::memory_order_relaxed); }
-
-  /// Messages that were published for this connection before the last taken message and never taken: evicted by
-  /// overflow or by a memory policy, or refused because no release entry was free. Never decreases. Exact when no take
-  /// is running.
-  std::uint64_t lost() const noexcept {
-    const std::uint64_t end = end_sequence_.load(std::memory_order_relaxed);
-    const std::uint64_t first = first_sequence_.load(std::memory_order_relaxed);
-    const std::uint64_t taken = taken_.load(std::memory_order_relaxed);
-    const std::uint64_t span = end > first ? end - first : 0;
-    raise(lost_, span > taken ? span - taken : 0);
-    return lost_.load(std::memory_order_relaxed);
-  }
-
  private:
-  // Statistics, private to this process: plain std::atomic (they order nothing, so the model checker need not see
-  // them).
-  using Counter = std::atomic<std::uint64_t>;
-
-  static void raise(Counter& counter, std::uint64_t value) noexcept {
-    std::uint64_t now = counter.load(std::memory_order_relaxed);
-    while (now < value && !counter.compare_exchange_weak(now, value, std::memory_order_relaxed)) {
-    }
-  }
-
-  void count(const QueuedMessage& message) noexcept {
-    std::uint64_t unknown = 0;
-    if (first_sequence_.load(std::memory_order_relaxed) == unknown) {
-      first_sequence_.compare_exchange_strong(unknown, message.sequence - message.position, std::memory_order_relaxed);
-    }
-    taken_.fetch_add(
-        1, std::memory_order_relaxed);  // before end_sequence_: a concurrent lost() may be late, never too high
-    raise(end_sequence_, message.sequence + 1);
-  }
-
   RingLayout<Platform> ring_;
   Cursor* cursor_;
-  std::uint64_t mask_;
-  Counter first_sequence_;
-  Counter end_sequence_{0};
-  Counter taken_{0};
-  mutable Counter lost_{0};
 };
 
 }  // namespace baton::memory

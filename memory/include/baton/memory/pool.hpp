@@ -158,7 +158,7 @@ class ForeignSegment : public os::Hot {
     const std::uint64_t page = offset >> page_shift_;
     const std::uint64_t from = page << page_shift_;
     std::uint64_t known = backed_.known(page);
-    if (known == 0) known = locked_from(page);
+    if (__builtin_expect(known == 0, 0)) known = locked_from(page);
     const std::uint64_t room = std::min(known << page_shift_, size_ - from);
     const std::uint64_t end = offset - from + sizeof(ChunkHeader);
     if (offset % 64 != 0 || end > room) return nullptr;
@@ -172,10 +172,11 @@ class ForeignSegment : public os::Hot {
     *size_bytes = size;
     return header;
   }
-  /// Prefetches the header and the first lines of the message at `offset`. A hint: never faults, whatever the offset.
+  /// Prefetches the first lines of the header and the message at `offset`: those that take() and the check of the message read. A hint:
+  /// never faults, whatever the offset.
   void prefetch(std::uint64_t offset) const noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(base()) + offset;
-    for (std::uintptr_t line = 0; line < 4; ++line) __builtin_prefetch(reinterpret_cast<const void*>(at + 64 * line));
+    for (const std::uintptr_t line : {0U, 2U, 3U}) __builtin_prefetch(reinterpret_cast<const void*>(at + 64 * line));
   }
   const std::byte* base() const noexcept {
     return base_.load(std::memory_order_acquire);

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "baton/memory/pool.hpp"
+#include "baton/os/no_plt.hpp"
 #include "baton/os/result.hpp"
 #include "baton/transport/diagnostic.hpp"
 #include "baton/transport/qos.hpp"
@@ -333,24 +334,20 @@ class TakenSample {
   // Moves and the end of an empty one are a few instructions where they are: a call for each made up a tenth of a take.
   TakenSample(TakenSample&& other) noexcept
       : header_(std::exchange(other.header_, nullptr)),
-        size_bytes_(other.size_bytes_),
         token_(other.token_),
         sequence_(other.sequence_),
-        reception_time_ns_(other.reception_time_ns_),
-        expires_ns_(other.expires_ns_),
         connection_(other.connection_),
-        segment_(other.segment_) {}
-  TakenSample& operator=(TakenSample&& other) noexcept {
+        segment_(other.segment_),
+        size_bytes_(other.size_bytes_) {}
+  [[gnu::always_inline]] TakenSample& operator=(TakenSample&& other) noexcept {
     if (this == &other) return *this;
     if (header_ != nullptr) release();
     header_ = std::exchange(other.header_, nullptr);
-    size_bytes_ = other.size_bytes_;
     token_ = other.token_;
     sequence_ = other.sequence_;
-    reception_time_ns_ = other.reception_time_ns_;
-    expires_ns_ = other.expires_ns_;
     connection_ = other.connection_;
     segment_ = other.segment_;
+    size_bytes_ = other.size_bytes_;
     return *this;
   }
   ~TakenSample() {
@@ -363,22 +360,29 @@ class TakenSample {
   const void* message() const noexcept { return header_ + 1; }
   std::uint32_t size_bytes() const noexcept { return size_bytes_; }  ///< fetched once, checked
   std::uint64_t sequence() const noexcept { return sequence_; }
-  std::int64_t reception_time_ns() const noexcept { return reception_time_ns_; }  ///< CLOCK_REALTIME at take
   /// When the message's lifespan ends, CLOCK_MONOTONIC: the shorter lifespan of both ends; INT64_MAX: never. For
-  /// callers that take ahead of use: take() skips expired messages, unless ReaderOptions::take_expired is set.
-  std::int64_t expires_ns() const noexcept { return expires_ns_; }
-  void release() noexcept;
+  /// callers that take ahead of use: take() skips expired messages, unless ReaderOptions::take_expired is set. REQUIRES: not empty.
+  std::int64_t expires_ns() const noexcept;
+  BATON_NO_PLT void release() noexcept;
 
  private:
   friend class Reader;
+  friend class baton::detail::ResultState<TakenSample>;  // makes it where take()'s result lies
+  TakenSample(const memory::ChunkHeader* header, std::uint64_t token, std::uint64_t sequence,
+              ReaderConnection* connection, SegmentUse* segment, std::uint32_t size_bytes) noexcept
+      : header_(header),
+        token_(token),
+        sequence_(sequence),
+        connection_(connection),
+        segment_(segment),
+        size_bytes_(size_bytes) {}
+
   const memory::ChunkHeader* header_ = nullptr;
-  std::uint32_t size_bytes_ = 0;
   std::uint64_t token_ = 0;  // of the release table
   std::uint64_t sequence_ = 0;
-  std::int64_t reception_time_ns_ = 0;
-  std::int64_t expires_ns_ = INT64_MAX;
   ReaderConnection* connection_ = nullptr;  // counted
   SegmentUse* segment_ = nullptr;           // counted
+  std::uint32_t size_bytes_ = 0;
 };
 
 class Reader {
@@ -388,7 +392,7 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
   /// The oldest message by source time over all publishers; an empty sample if there is none (not an error). Errors:
   /// held_limit, malformed_message (that publisher's connection was ended), forked.
-  Result<TakenSample> take();
+  BATON_NO_PLT Result<TakenSample> take();
   /// The same over one publisher only, of which no message is given up for KEEP_LAST. For callers that learn by a channel
   /// of their own which message comes next (TZC III-B). REQUIRES: no pollable_fd().
   Result<TakenSample> take_from(const Gid& publisher);
@@ -462,7 +466,7 @@ class WaitSet {
   /// Bounded spinning before sleeping, 0 = none (default).
   void set_spin(std::chrono::nanoseconds budget);
   /// Returns true when some reader may have data, some guard was triggered, or wake() was called; false on timeout.
-  Result<bool> wait(std::chrono::nanoseconds timeout);
+  BATON_NO_PLT Result<bool> wait(std::chrono::nanoseconds timeout);
   void wake();  ///< makes a running or the next wait() return; any thread
 
   struct Impl;  // private to transport

@@ -166,6 +166,7 @@ struct ReaderConnection : os::Hot {
   /// entry was free.
   std::uint64_t lost = 0;
   os::HotVector<std::unique_ptr<SegmentUse>> segments;
+  const Reader::Impl* reader = nullptr;  ///< the owner, to be compared only: it may be gone
 
   os::SharedMapping segment, event_page, ring;
   Layout layout;

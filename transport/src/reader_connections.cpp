@@ -52,6 +52,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   connection->offered = info.qos;
   connection->lifespan_ns = std::min(info.qos.lifespan, options_.qos.lifespan).count();
   connection->owner = weak_from_this();
+  connection->reader = this;
   connection->claim = participant_->claim(peer);
   connection->process = participant_->process_of(peer);
   connection->charge = std::move(charge);

@@ -70,6 +70,7 @@ Result<void> WaitSet::Impl::rebuild() {
   std::vector<std::shared_ptr<Reader::Impl>> members;
   os::HotVector<ConnectionRef> before;
   before.swap(connections);
+  with_message = nullptr;  // these connections may end now
   {
     const std::lock_guard<std::mutex> lock(mutex);
     members = readers;
@@ -109,12 +110,15 @@ Result<void> WaitSet::Impl::rebuild() {
 }
 
 // Plain loops: std::any_of is unrolled to four times the code, and most wait sets have one publisher.
-[[gnu::hot]] inline bool WaitSet::Impl::has_work() const {
+[[gnu::hot]] inline bool WaitSet::Impl::has_work() {
   for (const GuardCondition::Impl* guard : watched) {
     if (guard->triggered.load(std::memory_order_acquire)) return true;  // pairs with the release in trigger()
   }
   for (const ConnectionRef& ref : connections) {
-    if (ref->readable()) return true;
+    if (ref->readable()) {
+      with_message = ref.get();
+      return true;
+    }
   }
   return false;
 }
@@ -174,6 +178,7 @@ Result<void> WaitSet::Impl::rebuild() {
   }
   deadline_ns = deadline_after(timeout);
   timed_out = false;
+  with_message = nullptr;
   const std::int64_t spin = spin_ns.load(std::memory_order_relaxed);
   std::int64_t spin_end = spin > 0 ? std::min(os::monotonic_ns() + spin, deadline_ns) : 0;
   for (;;) {
@@ -267,6 +272,10 @@ void WaitSet::set_spin(std::chrono::nanoseconds budget) {
 }
 
 [[gnu::hot]] Result<bool> WaitSet::wait(std::chrono::nanoseconds timeout) { return impl_->wait(timeout); }
+
+[[gnu::hot]] const Reader::Impl* WaitSet::reader_with_work() const noexcept {
+  return impl_->with_message != nullptr ? impl_->with_message->reader : nullptr;
+}
 
 void WaitSet::wake() {
   impl_->call(Impl::kWoken);

@@ -52,7 +52,7 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   void sleep();
 
   Result<void> rebuild();
-  bool has_work() const;
+  bool has_work();
   Result<bool> answer_calls();
   bool spin_until(std::int64_t end_ns);
   void sleep_on_descriptor();
@@ -74,6 +74,7 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   WakeWord local{0};                                       ///< incremented by threads of this process
   WakeWord sleeping{0};                                    ///< the local word's flag
   bool timed_out = false;
+  const ReaderConnection* with_message = nullptr;  // of `connections`: where the last wait() found a message
   os::HotVector<ConnectionRef> connections;
   os::HotVector<GuardCondition::Impl*> watched;  // kept alive by watched_owners
   os::HotVector<os::FutexWait> waits;

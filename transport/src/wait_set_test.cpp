@@ -102,6 +102,37 @@ TEST(WaitSet, WakesForAReaderThatMatchesOnlyLater) {
   later.join();
 }
 
+TEST(WaitSet, SaysWhichReaderHadAMessage) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  WaitSet wait_set;
+  std::vector<std::shared_ptr<Reader>> readers;
+  std::vector<std::shared_ptr<Writer>> writers;
+  for (const char* const topic : {"a", "b", "c"}) {
+    readers.push_back(make_reader(*participant, topic));
+    writers.push_back(make_writer(*participant, topic));
+    ASSERT_TRUE(matched(*readers.back(), 1) && matched(*writers.back(), 1));
+    wait_set.add(readers.back()).or_throw();
+  }
+  EXPECT_EQ(wait_set.reader_with_work(), nullptr);
+  for (std::size_t i = 0; i < readers.size(); ++i) {
+    std::thread publishes([&] {
+      std::this_thread::sleep_for(5ms);  // mostly, the wait has begun
+      publish(*writers[i], i).or_throw();
+    });
+    do EXPECT_TRUE(wait_set.wait(kPatience).value());
+    while (wait_set.reader_with_work() == nullptr && !HasFailure());
+    EXPECT_EQ(wait_set.reader_with_work(), &readers[i]->impl());
+    EXPECT_EQ(take(*readers[i]), i);
+    publishes.join();
+    EXPECT_FALSE(wait_set.wait(0ns).value());
+    EXPECT_EQ(wait_set.reader_with_work(), nullptr);
+  }
+  wait_set.wake();
+  EXPECT_TRUE(wait_set.wait(kPatience).value());
+  EXPECT_EQ(wait_set.reader_with_work(), nullptr);
+}
+
 TEST(WaitSet, AReaderIsWaitedForInOnePlaceOnly) {
   TestDomain domain;
   const auto participant = domain.join();

@@ -467,6 +467,9 @@ class WaitSet {
   void set_spin(std::chrono::nanoseconds budget);
   /// Returns true when some reader may have data, some guard was triggered, or wake() was called; false on timeout.
   BATON_NO_PLT Result<bool> wait(std::chrono::nanoseconds timeout);
+  /// Of the last wait(): a reader that had a message, if that ended the wait; else null. For the thread that waited, and to be
+  /// compared with Reader::impl() only: the reader may be gone meanwhile.
+  const Reader::Impl* reader_with_work() const noexcept;
   void wake();  ///< makes a running or the next wait() return; any thread
 
   struct Impl;  // private to transport

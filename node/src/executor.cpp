@@ -17,17 +17,26 @@
 #include "node_core.hpp"
 
 namespace baton {
+namespace {
+
+/// Moves the code of the other case out of the way: the usual one then lies on few cache lines.
+inline bool unlikely(bool condition) noexcept { return __builtin_expect(static_cast<long>(condition), 0) != 0; }
+
+}  // namespace
+
 namespace detail {
 
 [[gnu::hot]] bool ReaderExecutable::ready() const { return reader_->has_data(); }
 
 [[gnu::hot]] bool ReaderExecutable::execute() {
   Result<transport::TakenSample> taken = reader_->take();
-  if (taken.ok()) return *taken && on_message(std::move(*taken));
-  // The transport has ended the connection to the publisher, and reported that.
-  if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
-  // held_limit: the executor cannot hold back a callback for ever, so the user must see the error.
-  throw Exception(taken.error());
+  if (unlikely(!taken.ok())) {
+    // The transport has ended the connection to the publisher, and reported that.
+    if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
+    // held_limit: the executor cannot hold back a callback for ever, so the user must see the error.
+    throw_error(taken.error());
+  }
+  return *taken && on_message(std::move(*taken));
 }
 
 namespace {
@@ -47,98 +56,148 @@ const std::shared_ptr<transport::Reader>& Executable::reader() const noexcept { 
 
 }  // namespace detail
 
-[[gnu::hot]] bool CallbackGroup::free_or_wait_locked(const std::weak_ptr<detail::Wakeable>& waiter) {
-  if (!running_) return true;
-  const bool known = std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& other) {
-    return !other.owner_before(waiter) && !waiter.owner_before(other);
-  });
-  if (!known) waiting_.push_back(waiter);
-  return false;
-}
-
-bool CallbackGroup::free_or_wait(const std::weak_ptr<detail::Wakeable>& waiter) {
-  if (kind_ == Kind::kReentrant) return true;
-  std::lock_guard<os::PiMutex> lock(mutex_);
-  return free_or_wait_locked(waiter);
-}
-
-[[gnu::hot]] bool CallbackGroup::enter(const std::weak_ptr<detail::Wakeable>& waiter) {
-  if (kind_ == Kind::kReentrant) return true;
-  std::lock_guard<os::PiMutex> lock(mutex_);
-  if (!free_or_wait_locked(waiter)) return false;
-  running_ = true;
-  return true;
-}
-
-[[gnu::hot]] void CallbackGroup::leave() {
-  if (kind_ == Kind::kReentrant) return;
-  std::vector<std::weak_ptr<detail::Wakeable>> waiting;
-  {
-    std::lock_guard<os::PiMutex> lock(mutex_);
-    running_ = false;
-    waiting.swap(waiting_);
-  }
-  // Without the lock: an executor calls a group while it holds its own lock.
-  for (const auto& weak : waiting)
-    if (const auto waiter = weak.lock()) waiter->wake();
-  if (waiting.capacity() == 0) return;
-  waiting.clear();
-  std::lock_guard<os::PiMutex> lock(mutex_);
-  if (waiting_.capacity() == 0) waiting_.swap(waiting);  // so that a busy group does not allocate for ever
-}
-
 namespace {
 
 using Nanoseconds = std::chrono::nanoseconds;
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 // Says "end". relaxed, because a sleeping thread is woken through its wait set, whose own ordering carries the word.
-std::atomic<bool> g_ok{true};
+BATON_HOT_BSS std::atomic<bool> g_ended{false};
 
 struct Entry {
   std::shared_ptr<detail::Executable> executable;
-  bool waited = false;  // its reader is in the wait set
+  const transport::Reader::Impl* reader;  // null: it has none. Only to be compared
+  bool waited = false;                    // its reader is in the wait set
+};
+
+/// A thread that spins. Guarded by the executor's mutex.
+struct Spinner {
+  detail::Executable* running = nullptr;
+  /// Keeps `running` alive if refresh() drops it meanwhile: then only, since a counted pointer for each message costs.
+  std::shared_ptr<detail::Executable> dropped;
+  Spinner* next = nullptr;
+};
+
+class Unlocked {
+ public:
+  explicit Unlocked(os::PiMutex& mutex) noexcept : mutex_(mutex) { mutex_.unlock(); }
+  ~Unlocked() { mutex_.lock(); }
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+
+ private:
+  os::PiMutex& mutex_;
 };
 
 }  // namespace
 
+namespace detail {
+
 // Shared with threads that are about to call refresh() or wake(), so its end may be late.
-struct Executor::State final : detail::Wakeable {
-  unsigned threads = 1;
-  std::weak_ptr<detail::Wakeable> self;  // given to groups: made once, since a counted pointer for each message costs
+struct ExecutorState final : os::Hot {
+  // What every callback touches comes first, on one cache line. The mutex guards all but `ends`, which is relaxed: paired
+  // with wake() and the mutex.
   transport::WaitSet wait_set;
-
-  const std::uint32_t generation = os::fork_generation();
-  os::PiMutex mutex;
-  os::PiCondition leadership;
-  std::vector<std::shared_ptr<detail::NodeCore>> nodes;
   os::HotVector<Entry> entries;
-  std::size_t next = 0;  // round robin, so that no executable starves another
-  bool spinning = false;
+  std::uint32_t next = 0;  // round robin, so that no executable starves another
+  os::PiCondition leadership;
+  std::atomic<bool> ends{false};  // the running spin, or the next one: cancel(), or a failure
   bool leader = false;
-  bool muted = false;                  // some reader of a running group is not in the wait set
-  std::atomic<bool> cancelled{false};  // relaxed: paired with wake() and the mutex
+  bool muted = false;  // some reader of a running group is not in the wait set
+  bool spinning = false;
+  os::PiMutex mutex;
+
+  // Given to groups: made once, since a counted pointer for each message costs.
+  std::weak_ptr<ExecutorState> self;
+  Spinner* spinners = nullptr;
+  std::vector<std::shared_ptr<NodeCore>> nodes;
   std::exception_ptr failure;
+  unsigned threads = 1;
+  const std::uint32_t generation = os::fork_generation();
 
-  bool ended() const { return cancelled.load(std::memory_order_relaxed) || !g_ok.load(std::memory_order_relaxed); }
+  bool ended() const { return ends.load(std::memory_order_relaxed) || g_ended.load(std::memory_order_relaxed); }
 
-  void wake() override {
+  void wake() {
     wait_set.wake();
     const std::lock_guard<os::PiMutex> lock(mutex);
     leadership.notify(INT_MAX);
   }
 
   /// Makes `entries` and the wait set match `nodes` and, from now on, `added`. Changes nothing if that throws.
-  void refresh(const std::shared_ptr<detail::NodeCore>& added = nullptr);
+  void refresh(const std::shared_ptr<NodeCore>& added = nullptr);
   void leave(const Entry& entry);
   void begin_spin();
   /// Consumes a cancel() and rethrows an exception of a callback.
   void end_spin();
   void fail(std::exception_ptr thrown);
-  std::shared_ptr<detail::Executable> pick(Nanoseconds* ready_in, bool* skipped_busy);
-  bool run_one(SteadyTime deadline, bool wait);
+  /// Runs at most `most` callbacks in this thread, and returns their number. Returns early if the spin ends, or if no
+  /// callback becomes ready before `deadline`; without `wait` if none is ready now.
+  std::size_t run(std::size_t most, SteadyTime deadline, bool wait);
+
+  // With the mutex:
+  bool run_one(Spinner& spinner, SteadyTime deadline, bool wait);
+  bool execute(Spinner& spinner, Executable& executable);
+  Executable* pick(Nanoseconds* ready_in, bool* skipped_busy);
+  Executable* pick_woken();
+  void lead(Nanoseconds timeout);
   void mute_busy();
 };
+
+}  // namespace detail
+
+void CallbackGroup::wait_locked(const std::weak_ptr<detail::ExecutorState>& waiter) {
+  const bool known = std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& other) {
+    return !other.owner_before(waiter) && !waiter.owner_before(other);
+  });
+  if (!known) waiting_.push_back(waiter);
+}
+
+bool CallbackGroup::free_or_wait(const std::weak_ptr<detail::ExecutorState>& waiter) {
+  if (kind_ == Kind::kReentrant) return true;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const bool running = running_.load(std::memory_order_relaxed);  // under the mutex, as in enter_or_wait()
+  if (running) wait_locked(waiter);
+  return !running;
+}
+
+[[gnu::hot, gnu::always_inline]] inline bool CallbackGroup::enter(const std::weak_ptr<detail::ExecutorState>& waiter) {
+  if (unlikely(kind_ == Kind::kReentrant)) return true;
+  // acquire: pairs with the release in leave(): this callback sees what earlier ones did.
+  if (unlikely(running_.exchange(true, std::memory_order_acquire))) return enter_or_wait(waiter);
+  return true;
+}
+
+/// Under the mutex, which leave() locks: a running callback has its leave() still to come, which then finds the waiter.
+[[gnu::cold, gnu::noinline]] bool CallbackGroup::enter_or_wait(const std::weak_ptr<detail::ExecutorState>& waiter) {
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (!running_.exchange(true, std::memory_order_acquire)) return true;  // acquire: as above
+  wait_locked(waiter);
+  return false;
+}
+
+[[gnu::hot, gnu::always_inline]] inline void CallbackGroup::leave() {
+  if (unlikely(kind_ == Kind::kReentrant)) return;
+  {
+    const std::lock_guard<os::PiMutex> lock(mutex_);
+    running_.store(false, std::memory_order_release);  // pairs with the acquire in enter()
+    if (!unlikely(!waiting_.empty())) return;
+  }
+  wake_waiting();
+}
+
+/// Without the lock: an executor calls a group while it holds its own lock.
+[[gnu::cold, gnu::noinline]] void CallbackGroup::wake_waiting() {
+  std::vector<std::weak_ptr<detail::ExecutorState>> waiting;
+  {
+    const std::lock_guard<os::PiMutex> lock(mutex_);
+    waiting.swap(waiting_);
+  }
+  for (const auto& weak : waiting)
+    if (const auto waiter = weak.lock()) waiter->wake();
+  waiting.clear();
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (waiting_.capacity() == 0) waiting_.swap(waiting);  // so that a busy group does not allocate for ever
+}
 
 namespace {
 
@@ -154,13 +213,16 @@ Executors& living_executors() { return os::of_this_process<Executors>(); }
 
 }  // namespace
 
-void Executor::State::refresh(const std::shared_ptr<detail::NodeCore>& added) {
+void detail::ExecutorState::refresh(const std::shared_ptr<detail::NodeCore>& added) {
   os::HotVector<Entry> gone, now;  // destroyed after the lock is released: destructors may call back
   {
     std::lock_guard<os::PiMutex> lock(mutex);
     const auto collect = [&now](detail::NodeCore& node) {
       std::lock_guard<std::mutex> node_lock(node.mutex);
-      for (const auto& executable : node.executables) now.push_back({executable, false});
+      for (const auto& executable : node.executables) {
+        const auto& reader = executable->reader();
+        now.push_back({executable, reader ? &reader->impl() : nullptr});
+      }
     };
     for (const auto& node : nodes) collect(*node);
     if (added) collect(*added);
@@ -176,7 +238,7 @@ void Executor::State::refresh(const std::shared_ptr<detail::NodeCore>& added) {
           entry.waited = known->waited;
           continue;
         }
-        if (entry.executable->reader()) {
+        if (entry.reader != nullptr) {
           wait_set.add(entry.executable->reader()).or_throw();
           entry.waited = true;
         }
@@ -192,22 +254,32 @@ void Executor::State::refresh(const std::shared_ptr<detail::NodeCore>& added) {
     if (added) nodes.push_back(added);
     gone.swap(entries);
     entries.swap(now);
-    next = 0;
+    const std::uint32_t turn = std::exchange(next, 0);
+    bool keeps_turn = false;  // `next` stays with the executable whose turn it is, or the first one after it that stays
     for (const Entry& old : gone) {
-      const bool stays = std::any_of(entries.begin(), entries.end(),
-                                     [&](const Entry& entry) { return entry.executable == old.executable; });
-      if (!stays) leave(old);
+      const auto stays = std::find_if(entries.begin(), entries.end(),
+                                      [&](const Entry& entry) { return entry.executable == old.executable; });
+      if (stays != entries.end()) {
+        if (!keeps_turn && &old - gone.data() >= turn) {
+          next = static_cast<std::uint32_t>(stays - entries.begin());
+          keeps_turn = true;
+        }
+        continue;
+      }
+      leave(old);
+      for (Spinner* spinner = spinners; spinner != nullptr; spinner = spinner->next)
+        if (spinner->running == old.executable.get()) spinner->dropped = old.executable;
     }
   }
   wake();
 }
 
-void Executor::State::leave(const Entry& entry) {
+void detail::ExecutorState::leave(const Entry& entry) {
   if (entry.waited) wait_set.remove(entry.executable->reader());
   entry.executable->set_wake({});
 }
 
-void Executor::State::begin_spin() {
+void detail::ExecutorState::begin_spin() {
   std::lock_guard<os::PiMutex> lock(mutex);
   if (spinning)
     throw Exception(
@@ -217,34 +289,37 @@ void Executor::State::begin_spin() {
   spinning = true;
 }
 
-void Executor::State::end_spin() {
+void detail::ExecutorState::end_spin() {
   std::exception_ptr thrown;
   {
     std::lock_guard<os::PiMutex> lock(mutex);
     spinning = false;
-    cancelled.store(false, std::memory_order_relaxed);
+    ends.store(false, std::memory_order_relaxed);
     thrown = std::exchange(failure, nullptr);
   }
   if (thrown) std::rethrow_exception(thrown);
 }
 
-void Executor::State::fail(std::exception_ptr thrown) {
-  std::lock_guard<os::PiMutex> lock(mutex);
+void detail::ExecutorState::fail(std::exception_ptr thrown) {
+  const std::lock_guard<os::PiMutex> lock(mutex);
   if (!failure) failure = std::move(thrown);
+  ends.store(true, std::memory_order_relaxed);
+  wait_set.wake();
+  leadership.notify(INT_MAX);
 }
 
-// Under the mutex. The executable that it returns has entered its group.
-[[gnu::hot]] std::shared_ptr<detail::Executable> Executor::State::pick(Nanoseconds* ready_in, bool* skipped_busy) {
+/// The next executable that is ready. It has entered its group.
+[[gnu::hot, gnu::noinline]] detail::Executable* detail::ExecutorState::pick(Nanoseconds* ready_in, bool* skipped_busy) {
   *ready_in = Nanoseconds::max();
   *skipped_busy = false;
   for (std::size_t i = 0; i < entries.size(); ++i) {
     const std::size_t from_next = next + i;  // next is at most the number of entries
     const std::size_t index = from_next < entries.size() ? from_next : from_next - entries.size();
-    const auto& executable = entries[index].executable;
+    detail::Executable* const executable = entries[index].executable.get();
     if (!executable->ready()) {
       *ready_in = std::min(*ready_in, executable->ready_in());
     } else if (executable->group()->enter(self)) {
-      next = index + 1;
+      next = static_cast<std::uint32_t>(index) + 1;
       return executable;
     } else {
       *skipped_busy = true;
@@ -253,12 +328,28 @@ void Executor::State::fail(std::exception_ptr thrown) {
   return nullptr;
 }
 
-// Under the mutex. Readers of running groups leave the wait set, since otherwise the leader would not sleep while such
+/// After a sleep: the executable for whose reader the wait set has seen a message, without a look at the others. It has
+/// entered its group. No other executable starves: pick() looks at all before the next sleep. Null: something else has ended the
+/// sleep, the executable is gone, or its group is busy.
+[[gnu::hot, gnu::always_inline]] inline detail::Executable* detail::ExecutorState::pick_woken() {
+  const transport::Reader::Impl* const reader = wait_set.reader_with_work();
+  if (unlikely(reader == nullptr)) return nullptr;
+  for (const Entry& entry : entries) {
+    if (unlikely(entry.reader != reader)) continue;
+    detail::Executable* const executable = entry.executable.get();
+    if (unlikely(!executable->group()->enter(self))) return nullptr;
+    next = static_cast<std::uint32_t>(&entry - entries.data()) + 1;
+    return executable;
+  }
+  return nullptr;
+}
+
+// Readers of running groups leave the wait set, since otherwise the leader would not sleep while such
 // a reader has data. Readers of idle groups come back.
-void Executor::State::mute_busy() {
+void detail::ExecutorState::mute_busy() {
   muted = false;
   for (Entry& entry : entries) {
-    if (!entry.executable->reader()) continue;
+    if (entry.reader == nullptr) continue;
     const bool busy = !entry.executable->group()->free_or_wait(self);
     muted = muted || busy;
     if (busy == !entry.waited) continue;
@@ -270,51 +361,88 @@ void Executor::State::mute_busy() {
   }
 }
 
-[[gnu::hot]] bool Executor::State::run_one(SteadyTime deadline, bool wait) {
-  std::unique_lock<os::PiMutex> lock(mutex);
+/// False if there was no work after all.
+[[gnu::hot, gnu::always_inline]] inline bool detail::ExecutorState::execute(Spinner& spinner,
+                                                                            detail::Executable& executable) {
+  spinner.running = &executable;
+  leadership.notify(1);
+  bool ran = true;
+  {
+    const Unlocked unlocked(mutex);
+    try {
+      ran = executable.execute();
+    } catch (...) {
+      fail(std::current_exception());
+    }
+    executable.group()->leave();
+  }
+  spinner.running = nullptr;
+  if (unlikely(spinner.dropped != nullptr)) {
+    const Unlocked unlocked(mutex);  // destructors may call back
+    spinner.dropped = nullptr;
+  }
+  return ran;
+}
+
+/// Sleeps until there may be work.
+[[gnu::hot, gnu::always_inline]] inline void detail::ExecutorState::lead(Nanoseconds timeout) {
+  struct Lead {
+    explicit Lead(ExecutorState& of) : state(of) { state.leader = true; }
+    ~Lead() { state.leader = false; }
+    ExecutorState& state;
+  };
+  const Lead leads(*this);
+  const Unlocked unlocked(mutex);
+  const Result<bool> woken = wait_set.wait(timeout);
+  if (unlikely(!woken.ok())) throw_error(woken.error());
+}
+
+/// Runs one callback, or returns false as run() says. Unlocks while it sleeps and while the callback runs.
+[[gnu::hot, gnu::always_inline]] inline bool detail::ExecutorState::run_one(Spinner& spinner, SteadyTime deadline,
+                                                                            bool wait) {
   for (;;) {
-    if (ended() || failure) return false;
+    if (ended()) return false;
     Nanoseconds ready_in;
     bool skipped_busy;
-    std::shared_ptr<detail::Executable> executable = pick(&ready_in, &skipped_busy);
-    if (executable) {
-      leadership.notify(1);
-      lock.unlock();
-      std::exception_ptr thrown;
-      bool ran = true;
-      try {
-        ran = executable->execute();
-      } catch (...) {
-        thrown = std::current_exception();
+    detail::Executable* executable = pick(&ready_in, &skipped_busy);
+    if (!unlikely(executable != nullptr)) {
+      if (!wait) return false;
+      const bool endless = deadline == SteadyTime::max();
+      const SteadyTime now = endless && !leader ? SteadyTime() : std::chrono::steady_clock::now();
+      if (now >= deadline) return false;
+      if (unlikely(leader)) {
+        const SteadyTime until = std::min(deadline, now + std::chrono::hours(1));
+        leadership.wait_until(mutex, Nanoseconds(until.time_since_epoch()).count());
+        continue;
       }
-      executable->group()->leave();
-      if (thrown) {
-        fail(thrown);
-        wake();
-      }
-      if (ran) return true;
-      lock.lock();
-      continue;
+      if (unlikely(skipped_busy || muted)) mute_busy();
+      lead(endless ? ready_in : std::min<Nanoseconds>(ready_in, deadline - now));
+      if (unlikely(ended())) return false;
+      executable = pick_woken();
+      if (unlikely(executable == nullptr)) continue;
     }
-    const SteadyTime now = std::chrono::steady_clock::now();
-    if (!wait || now >= deadline) return false;
-    if (leader) {
-      const SteadyTime until = std::min(deadline, now + std::chrono::hours(1));
-      leadership.wait_until(lock, Nanoseconds(until.time_since_epoch()).count());
-      continue;
-    }
-    if (skipped_busy || muted) mute_busy();
-    leader = true;
-    lock.unlock();
-    const Result<bool> woken = wait_set.wait(std::min<Nanoseconds>(ready_in, deadline - now));
-    lock.lock();
-    leader = false;
-    leadership.notify(1);
-    if (!woken.ok()) throw Exception(woken.error());
+    if (!unlikely(!execute(spinner, *executable))) return true;
   }
 }
 
-Executor::Executor(unsigned threads) : state_(os::make_hot_shared<State>()) {
+[[gnu::hot]] std::size_t detail::ExecutorState::run(std::size_t most, SteadyTime deadline, bool wait) {
+  Spinner spinner;
+  std::size_t count = 0;
+  const std::lock_guard<os::PiMutex> lock(mutex);
+  spinner.next = std::exchange(spinners, &spinner);
+  try {
+    while (count < most && run_one(spinner, deadline, wait)) ++count;
+  } catch (...) {
+    const Unlocked unlocked(mutex);
+    fail(std::current_exception());
+  }
+  Spinner** at = &spinners;
+  while (*at != &spinner) at = &(*at)->next;
+  *at = spinner.next;
+  return count;
+}
+
+Executor::Executor(unsigned threads) : state_(new detail::ExecutorState) {
   if (threads == 0) throw Exception({Errc::invalid_argument, "an executor needs at least one thread; got 0"});
   state_->threads = threads;
   state_->self = state_;
@@ -351,7 +479,7 @@ void Executor::add(Node& node) {
     if (node.core_->on_change)
       throw Exception(
           {Errc::already_exists, "node '" + node.name() + "' belongs to an executor; remove it there first"});
-    node.core_->on_change = [weak = std::weak_ptr<State>(state_)] {
+    node.core_->on_change = [weak = std::weak_ptr<detail::ExecutorState>(state_)] {
       if (const auto state = weak.lock()) state->refresh();
     };
   }
@@ -383,12 +511,7 @@ void Executor::set_spin(Nanoseconds budget) { state_->wait_set.set_spin(budget);
 void Executor::spin() {
   state_->begin_spin();
   auto work = [this] {
-    try {
-      while (state_->run_one(SteadyTime::max(), true)) {
-      }
-    } catch (...) {
-      state_->fail(std::current_exception());
-    }
+    state_->run(SIZE_MAX, SteadyTime::max(), true);
     state_->wake();
   };
   std::vector<std::thread> helpers;
@@ -404,38 +527,32 @@ void Executor::spin() {
 
 bool Executor::spin_once(Nanoseconds timeout) {
   state_->begin_spin();
-  bool ran = false;
-  try {
-    ran = state_->run_one(detail::deadline_after(timeout), true);
-  } catch (...) {
-    state_->fail(std::current_exception());
-  }
+  const bool ran = state_->run(1, detail::deadline_after(timeout), true) != 0;
   state_->end_spin();
   return ran;
 }
 
 std::size_t Executor::spin_some() {
   state_->begin_spin();
-  std::size_t count = 0;
   std::size_t limit;
   {
     std::lock_guard<os::PiMutex> lock(state_->mutex);
     limit = state_->entries.size();  // one round: work that arrives meanwhile waits for the next call
   }
-  while (count < limit && state_->run_one(SteadyTime::min(), false)) ++count;
+  const std::size_t count = state_->run(limit, SteadyTime::min(), false);
   state_->end_spin();
   return count;
 }
 
 void Executor::cancel() noexcept {
-  state_->cancelled.store(true, std::memory_order_relaxed);
+  state_->ends.store(true, std::memory_order_relaxed);
   state_->wake();
 }
 
-bool ok() noexcept { return g_ok.load(std::memory_order_relaxed); }
+bool ok() noexcept { return !g_ended.load(std::memory_order_relaxed); }
 
 void shutdown() {
-  g_ok.store(false, std::memory_order_relaxed);
+  g_ended.store(true, std::memory_order_relaxed);
   std::lock_guard<std::mutex> lock(living_executors().mutex);
   for (Executor* executor : living_executors().all) executor->wake_for_shutdown();
 }
@@ -452,7 +569,7 @@ void shutdown_on_signals(std::initializer_list<int> signals) {
 
 void request_shutdown() noexcept {
   static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may not lock");
-  g_ok.store(false, std::memory_order_relaxed);
+  g_ended.store(true, std::memory_order_relaxed);
   os::request_termination();
 }
 

@@ -434,6 +434,154 @@ TEST_F(ExecutorTest, ACallbackThatOutlastsItsNodesMoveExcludesTheNextInTheNewExe
   }
 }
 
+TEST_F(ExecutorTest, AReaderThatAlwaysHasAMessageStarvesNoOther) {
+  baton::Node node("n");
+  baton::Executor executor;
+  baton::Publisher<String> loud, low;
+  int others = 0;
+  auto a = node.subscribe<String>("loud", {}, [&](const String&) { loud.publish(String{}); });
+  auto b = node.subscribe<String>("low", {}, [&](const String&) { ++others; });
+  loud = node.advertise<String>("loud");
+  low = node.advertise<String>("low");
+  for (auto* sub : {&a, &b}) baton::test::await_matched(node, *sub);
+  executor.add(node);
+  loud.publish(String{});
+  EXPECT_TRUE(executor.spin_once(60s));
+  for (int i = 1; i <= 100; ++i) {
+    low.publish(String{});
+    for (int turn = 0; turn < 2; ++turn) EXPECT_TRUE(executor.spin_once(60s));
+    EXPECT_EQ(others, i);
+  }
+}
+
+TEST_F(ExecutorTest, ACallbackThatChangesItsNodeEachTimeStarvesNoOther) {
+  baton::Node node("n");
+  baton::Executor executor;
+  baton::Publisher<String> loud, low;
+  int others = 0;
+  auto a = node.subscribe<String>("loud", {}, [&](const String&) {
+    auto short_lived = node.create_timer(1h, [] {});
+    loud.publish(String{});
+  });
+  auto b = node.subscribe<String>("low", {}, [&](const String&) { ++others; });
+  loud = node.advertise<String>("loud");
+  low = node.advertise<String>("low");
+  for (auto* sub : {&a, &b}) baton::test::await_matched(node, *sub);
+  executor.add(node);
+  loud.publish(String{});
+  low.publish(String{});
+  for (int turn = 0; turn < 2; ++turn) EXPECT_TRUE(executor.spin_once(60s));
+  EXPECT_EQ(others, 1);
+}
+
+TEST_F(ExecutorTest, TheCallbackOfASleeperIsThatOfTheReaderWithTheMessage) {
+  baton::Node node("n");
+  baton::Executor executor;
+  std::vector<baton::Subscription<String>> subs;
+  std::vector<baton::Publisher<String>> pubs;
+  std::atomic<int> called{-1};
+  for (int i = 0; i < 4; ++i) {
+    subs.push_back(node.subscribe<String>("t" + std::to_string(i), {}, [&called, i](const String&) { called = i; }));
+    pubs.push_back(node.advertise<String>("t" + std::to_string(i)));
+    baton::test::await_matched(node, subs.back());
+  }
+  auto timer = node.create_timer(1h, [] {});
+  executor.add(node);
+  for (int i = 0; i < 40; ++i) {
+    const int which = i * 3 % 4;
+    std::thread talker([&] {
+      std::this_thread::sleep_for(1ms);  // mostly, the executor sleeps by then
+      pubs[static_cast<std::size_t>(which)].publish(String{});
+    });
+    EXPECT_TRUE(executor.spin_once(60s));
+    EXPECT_EQ(called, which);
+    talker.join();
+  }
+}
+
+TEST_F(ExecutorTest, ACallbackThatEndsItsSubscriptionKeepsWhatItCapturedUntilItReturns) {
+  for (const auto kind : {baton::CallbackGroup::Kind::kMutuallyExclusive, baton::CallbackGroup::Kind::kReentrant}) {
+    const unsigned threads = kind == baton::CallbackGroup::Kind::kReentrant ? 2 : 1;
+    baton::Node node("n" + std::to_string(threads));
+    baton::Executor executor(threads);
+    baton::Subscription<String> sub;
+    auto captured = std::make_shared<int>(7);
+    const std::weak_ptr<int> watched = captured;
+    std::atomic<unsigned> inside{0}, alive{0};
+    sub = node.subscribe<String>(
+        "t", {},
+        [&, captured = std::move(captured)](const String&) {
+          const auto deadline = std::chrono::steady_clock::now() + 60s;
+          if (++inside == threads) sub = {};
+          while (inside < threads && std::chrono::steady_clock::now() < deadline) std::this_thread::sleep_for(100us);
+          std::this_thread::sleep_for(1ms);  // of two calls, one mostly outlasts the other
+          if (!watched.expired() && *captured == 7) ++alive;
+          if (alive == threads) executor.cancel();
+        },
+        std::make_shared<baton::CallbackGroup>(kind));
+    auto pub = node.advertise<String>("t");
+    baton::test::await_matched(node, sub);
+    executor.add(node);
+    for (unsigned i = 0; i < threads; ++i) pub.publish(String{});
+    executor.spin();
+    EXPECT_EQ(alive, threads);
+    EXPECT_TRUE(watched.expired()) << "the executor keeps a subscription that has ended";
+  }
+}
+
+TEST_F(ExecutorTest, WhatEndsWhileItHasNoWorkAfterAllMayCallTheExecutor) {
+  struct LateClock final : baton::Clock {  // the timer is ready; when it is called, it ends, and the time was wrong
+    std::chrono::nanoseconds now() const override {
+      if (looks.fetch_add(1) != 2) return std::chrono::nanoseconds(looks == 2 ? 10 : 0);
+      *timer = {};
+      return 0ns;
+    }
+    std::chrono::nanoseconds real_time_until(std::chrono::nanoseconds) const override { return 1ms; }
+    std::shared_ptr<void> on_jump(std::function<void()>) override { return nullptr; }
+    mutable std::atomic<int> looks{0};
+    baton::Timer* timer = nullptr;
+  };
+  baton::Node node("n");
+  baton::Executor executor;
+  executor.add(node);
+  auto clock = std::make_shared<LateClock>();
+  baton::Timer timer;
+  bool ended = false;
+  {
+    std::shared_ptr<void> at_end(nullptr, [&](void*) {
+      ended = true;
+      executor.cancel();
+    });
+    timer = node.create_timer(
+        10ns, [at_end = std::move(at_end)] {}, clock);
+  }
+  clock->timer = &timer;
+  EXPECT_FALSE(executor.spin_once(60s));
+  EXPECT_TRUE(ended);
+}
+
+TEST_F(ExecutorTest, AForkedChildGetsTheErrorEachTimeThatItSpins) {
+  baton::Node node("n");
+  baton::Executor executor;
+  executor.add(node);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    int errors = 0;
+    for (int i = 0; i < 3; ++i) {
+      try {
+        executor.spin_once(1ms);
+      } catch (const baton::Exception& error) {
+        errors += error.code() == baton::Errc::forked;
+      }
+    }
+    ::_exit(errors);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+}
+
 TEST_F(ExecutorTest, DurationsWithoutEndAreWaitsWithoutEnd) {
   baton::Node node("n");
   auto timer = node.create_timer(std::chrono::nanoseconds::max(), [] {});

@@ -32,7 +32,7 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
         handler_name_(std::move(handler_name)) {}
 
  private:
-  bool on_message(transport::TakenSample message) override {
+  bool on_message(transport::TakenSample&& message) override {
     const MessageInfo info = baton::detail::message_info(message);
     const WithGil gil;
     nb::object request = to_message(request_, std::move(message));

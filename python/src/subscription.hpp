@@ -106,7 +106,7 @@ class SubscriptionExecutable final : public baton::detail::ReaderExecutable {
       : ReaderExecutable(std::move(group), std::move(reader)), record_(record), callback_(std::move(callback)) {}
 
  private:
-  bool on_message(transport::TakenSample message) override {
+  bool on_message(transport::TakenSample&& message) override {
     const WithGil gil;
     const nb::object received = to_message(record_, std::move(message));
     call_with(*reader(), received, [&] { (*callback_)(received); });

@@ -25,12 +25,7 @@ class Node;
 
 namespace detail {
 
-/// A spinning executor, as seen by objects that make work for it.
-class Wakeable {
- public:
-  virtual ~Wakeable() = default;
-  virtual void wake() = 0;
-};
+struct ExecutorState;
 
 }  // namespace detail
 
@@ -44,18 +39,22 @@ class CallbackGroup {
   Kind kind() const noexcept { return kind_; }
 
  private:
-  friend class Executor;
+  friend struct detail::ExecutorState;
   /// May a callback run? If not, leave() will wake `waiter`. Always true for a reentrant group.
-  bool free_or_wait(const std::weak_ptr<detail::Wakeable>& waiter);
+  bool free_or_wait(const std::weak_ptr<detail::ExecutorState>& waiter);
   /// The same, and the caller then runs a callback: leave() must follow.
-  bool enter(const std::weak_ptr<detail::Wakeable>& waiter);
+  bool enter(const std::weak_ptr<detail::ExecutorState>& waiter);
   void leave();
-  bool free_or_wait_locked(const std::weak_ptr<detail::Wakeable>& waiter);
+  // The unusual parts of these.
+  bool enter_or_wait(const std::weak_ptr<detail::ExecutorState>& waiter);
+  void wake_waiting();
+  void wait_locked(const std::weak_ptr<detail::ExecutorState>& waiter);
 
+  // What every callback touches comes first, on one cache line.
   const Kind kind_;
+  std::atomic<bool> running_{false};
   os::PiMutex mutex_;  // innermost
-  bool running_ = false;
-  std::vector<std::weak_ptr<detail::Wakeable>> waiting_;
+  std::vector<std::weak_ptr<detail::ExecutorState>> waiting_;
 };
 
 namespace detail {
@@ -91,8 +90,9 @@ class ReaderExecutable : public Executable {
   bool execute() final;
 
  protected:
-  /// Handles `message`. False if the message was not for this executable after all.
-  virtual bool on_message(transport::TakenSample message) = 0;
+  /// Handles `message`, which is not empty, and which the caller releases if it is not moved. False if the message was not
+  /// for this executable after all.
+  virtual bool on_message(transport::TakenSample&& message) = 0;
 
  private:
   std::shared_ptr<transport::Reader> reader_;
@@ -140,8 +140,7 @@ class Executor : public detail::RefusedOfExecutor {
  private:
   friend void shutdown();
   void wake_for_shutdown();
-  struct State;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<detail::ExecutorState> state_;
 };
 
 /// SIGINT and SIGTERM then end every spin() of this process, and ok() returns false. A second signal takes its default

@@ -121,7 +121,7 @@ class ServiceExecutable final : public ReaderExecutable {
         handler_(std::move(handler)) {}
 
  private:
-  bool on_message(transport::TakenSample message) override {
+  bool on_message(transport::TakenSample&& message) override {
     const Sample<Request> request(std::move(message));
     const MessageInfo info = request.info();
     try {
@@ -144,9 +144,9 @@ class ClientExecutable final : public ReaderExecutable {
       : ReaderExecutable(std::move(group), core->responses()), core_(std::move(core)), callback_(std::move(callback)) {}
 
  private:
-  bool on_message(transport::TakenSample message) override {
+  bool on_message(transport::TakenSample&& message) override {
     if (!core_->is_own(message)) return false;
-    call_with_sample<typename S::Response>(callback_, Sample<typename S::Response>(std::move(message)));
+    call_with_sample<typename S::Response>(callback_, std::move(message));
     return true;
   }
   std::shared_ptr<ClientCore> core_;

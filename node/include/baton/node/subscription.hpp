@@ -73,19 +73,19 @@ class Subscription : public detail::RefusedOfSubscription, public detail::Refuse
 
 namespace detail {
 
-/// Calls `callback` with the supported signature that it has.
+/// Calls `callback` with the supported signature that it has, and with a sample that is not empty.
 template <class T, class F>
-void call_with_sample(F& callback, Sample<T>&& sample) {
+void call_with_sample(F& callback, transport::TakenSample&& taken) {
   if constexpr (std::is_invocable_v<F&, Sample<T>&&>) {
-    callback(std::move(sample));
+    callback(Sample<T>(std::move(taken)));
   } else if constexpr (std::is_invocable_v<F&, Sample<T>&&, const MessageInfo&>) {
-    const MessageInfo info = sample.info();
-    callback(std::move(sample), info);
+    const MessageInfo info = message_info(taken);
+    callback(Sample<T>(std::move(taken)), info);
   } else if constexpr (std::is_invocable_v<F&, const T&, const MessageInfo&>) {
-    const MessageInfo info = sample.info();
-    callback(*sample, info);
+    const MessageInfo info = message_info(taken);
+    callback(*static_cast<const T*>(taken.message()), info);
   } else if constexpr (std::is_invocable_v<F&, const T&>) {
-    callback(*sample);
+    callback(*static_cast<const T*>(taken.message()));
   } else {
     constexpr bool shared = std::is_invocable_v<F&, std::shared_ptr<const T>>;
     constexpr bool writes = std::is_invocable_v<F&, std::shared_ptr<T>> || std::is_invocable_v<F&, std::unique_ptr<T>>;
@@ -95,7 +95,7 @@ void call_with_sample(F& callback, Sample<T>&& sample) {
     static_assert(shared || writes,
                   "a callback takes one of: Sample<T>, const Sample<T>&, const T&, T::ConstSharedPtr, "
                   "(const T&, const MessageInfo&), (Sample<T>, const MessageInfo&)");
-    if constexpr (shared) callback(std::move(sample).share());
+    if constexpr (shared) callback(Sample<T>(std::move(taken)).share());
   }
 }
 
@@ -107,8 +107,8 @@ class SubscriptionExecutable final : public ReaderExecutable {
       : ReaderExecutable(std::move(group), std::move(reader)), callback_(std::move(callback)) {}
 
  private:
-  bool on_message(transport::TakenSample message) override {
-    call_with_sample<T>(callback_, Sample<T>(std::move(message)));
+  bool on_message(transport::TakenSample&& message) override {
+    call_with_sample<T>(callback_, std::move(message));
     return true;
   }
   F callback_;

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 
 #include "baton/os/pi_mutex.hpp"
 
@@ -15,11 +14,15 @@ namespace baton::os {
 class PiCondition {
  public:
   /// Unlocks, sleeps, and locks again: after a notify(), at the absolute CLOCK_MONOTONIC time `deadline_ns`, or for no reason.
-  void wait_until(std::unique_lock<PiMutex>& lock, std::int64_t deadline_ns) noexcept;
+  void wait_until(PiMutex& mutex, std::int64_t deadline_ns) noexcept;
   /// Wakes up to `most` threads that wait. No system call if none does.
-  void notify(int most) noexcept;
+  void notify(int most) noexcept {
+    if (waiting_ != 0) wake(most);
+  }
 
  private:
+  void wake(int most) noexcept;
+
   std::atomic<std::uint32_t> word_{0};  // changes with each notify()
   std::uint32_t waiting_ = 0;
 };

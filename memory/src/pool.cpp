@@ -66,7 +66,7 @@ struct Pool::State final : Pool {
   std::array<Slot*, kClasses> free_packed{};
 
   PoolOptions options;
-  ChunkHeader plain_header{};  // what a chunk's header begins as
+  std::unique_ptr<ChunkHeader> plain_header = std::make_unique<ChunkHeader>();  // what a chunk's header begins as
   Evict evict;
   std::function<void(std::uint32_t, int, std::uint64_t)> on_segment;
   std::function<void(std::uint32_t)> retired;
@@ -134,9 +134,9 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
   state->evict = std::move(evict);
   state->on_segment = std::move(on_segment);
   state->budget.limit = options.memory_limit_bytes;
-  state->plain_header.magic = kChunkMagic;
-  state->plain_header.version = kChunkVersion;
-  state->plain_header.byte_order = kNativeByteOrder;
+  state->plain_header->magic = kChunkMagic;
+  state->plain_header->version = kChunkVersion;
+  state->plain_header->byte_order = kNativeByteOrder;
   SegmentShape& first = state->first;
   first.slot_bytes = round_up(options.max_message_bytes + sizeof(ChunkHeader), std::max(os::page_bytes(), kRunBytes));
   // A small window must have room for many publishers. A message that finds no packed slot gets a large slot, or
@@ -418,7 +418,7 @@ void Pool::State::add_book() {
   ChunkHeader* header = slot->header();
   if (!slot->plain_header) {
     out_of_line([=] {
-      *header = plain_header;
+      *header = *plain_header;
       slot->plain_header = true;
     });
   }
@@ -504,7 +504,7 @@ void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
 }
 
 void Pool::set_publisher(const std::uint8_t* id, const std::uint8_t* type_hash) noexcept {
-  ChunkHeader& header = State::of(*this).plain_header;
+  ChunkHeader& header = *State::of(*this).plain_header;
   std::copy_n(id, sizeof header.publisher_id, header.publisher_id);
   std::copy_n(type_hash, sizeof header.type_hash, header.type_hash);
 }

@@ -99,7 +99,9 @@ Result<EventLine> EventPages::allocate() {
   if (connection.outstanding.fetch_sub(1, std::memory_order_release) ==
       connection.limit.load(std::memory_order_relaxed)) {
     // It was full: a waiter that ignored this connection must check again.
-    if (const std::shared_ptr<Reader::Impl> owner = connection.owner.lock()) owner->look_again();
+    out_of_line([&] {
+      if (const std::shared_ptr<Reader::Impl> owner = connection.owner.lock()) owner->look_again();
+    });
   }
   connection.drop_reference();
 }

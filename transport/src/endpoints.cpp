@@ -58,7 +58,6 @@ void Writer::trim() { impl().trim(); }
 
 Reader::~Reader() { impl_->close(); }
 void Reader::expel(const Gid& publisher, const std::string& what) noexcept { impl_->expel(publisher, what); }
-[[gnu::hot]] bool Reader::has_data() const { return impl_->has_data(); }
 [[gnu::hot]] std::size_t Reader::unread() const { return impl_->unread(); }
 bool Reader::awaits_memory(const Gid& publisher) const { return impl_->awaits_memory(publisher); }
 [[gnu::hot]] std::uint32_t Reader::matched() const { return impl_->matched(); }

@@ -169,7 +169,7 @@ void Reader::Impl::drop_useless() noexcept {
   }
 }
 
-/// The message's header, if every check finds at once that it can be delivered. Null: accept() decides.
+/// The message's header, if every check finds at once that it can be delivered. Null: accept_closely() decides.
 [[gnu::hot, gnu::always_inline]] inline const memory::ChunkHeader* Reader::Impl::checked(
     const Candidate& found, std::uint32_t* size_bytes) const {
   if (unlikely(!found.connection->channel->releases().valid(found.message.entry))) return nullptr;
@@ -261,7 +261,12 @@ void Reader::Impl::drop_useless() noexcept {
           continue;
         }
       }
-      accept(found, &out);
+      std::uint32_t size_bytes = 0;
+      if (const memory::ChunkHeader* header = checked(found, &size_bytes)) {
+        out = sample_of(found, header, size_bytes);
+      } else {
+        accept_closely(found, &out);
+      }
       return out;
     }
   } catch (const std::bad_alloc&) {
@@ -279,19 +284,16 @@ void Reader::Impl::drop_useless() noexcept {
          os::monotonic_ns() - message.source_monotonic_ns > connection.lifespan_ns;
 }
 
-/// Checks a message that was taken, and makes it a sample.
-[[gnu::hot]] void Reader::Impl::accept(const Candidate& found, Result<TakenSample>* out) {
+/// Makes a sample of a taken message that checked() has not accepted: the first one of its segment, or of a range of pages. Else `out` gets
+/// the error.
+[[gnu::noinline]] void Reader::Impl::accept_closely(const Candidate& found, Result<TakenSample>* out) {
   ReaderConnection& connection = *found.connection;
   const memory::QueuedMessage& message = found.message;
-  std::uint32_t size_bytes = 0;
-  if (const memory::ChunkHeader* header = checked(found, &size_bytes)) {
-    *out = sample_of(found, header, size_bytes);
-    return;
-  }
   if (!connection.channel->releases().valid(message.entry)) {
     *out = expel(connection, Errc::protocol_violation, "it lent a release entry that does not exist");
     return;
   }
+  std::uint32_t size_bytes = 0;
   Candidate closer = found;
   const memory::ChunkHeader* const header = look_closer(connection, &closer.segment, message, &size_bytes, out);
   if (header == nullptr) return;
@@ -422,14 +424,18 @@ ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
   return gone;
 }
 
-[[gnu::hot]] bool Reader::Impl::has_data() const {
+[[gnu::hot, gnu::noinline]] bool Reader::Impl::any_readable() const {
+  return std::any_of(connections_.begin(), connections_.end(),
+                     [](const ConnectionRef& ref) { return ref->readable(); });
+}
+
+[[gnu::hot, gnu::always_inline]] inline bool Reader::Impl::has_data() const {
   if (unlikely(forked())) return false;
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  for (const ConnectionRef& ref : connections_) {
-    if (ref->readable()) return true;
-  }
-  return false;
+  return usual_ != nullptr ? usual_->readable() : any_readable();
 }
+
+[[gnu::hot]] bool Reader::has_data() const { return impl_->has_data(); }
 
 [[gnu::hot]] std::size_t Reader::Impl::unread() const {
   if (forked()) return 0;
@@ -461,8 +467,7 @@ bool Reader::Impl::awaits_memory(const Gid& publisher) const {
   armed_ = true;
   find_usual();
   memory::announced_sleep<Platform>();
-  return std::any_of(connections_.begin(), connections_.end(),
-                     [](const ConnectionRef& ref) { return ref->readable(); });
+  return any_readable();
 }
 
 [[gnu::hot]] void Reader::Impl::disarm() {

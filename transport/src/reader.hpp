@@ -116,7 +116,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   void count_taken(ReaderConnection& connection, const memory::QueuedMessage& message);
   bool unwanted(ReaderConnection& connection, const memory::QueuedMessage& message);
   const memory::ChunkHeader* checked(const Candidate& found, std::uint32_t* size_bytes) const;
-  void accept(const Candidate& found, Result<TakenSample>* out);
+  void accept_closely(const Candidate& found, Result<TakenSample>* out);
   static Result<TakenSample> sample_of(const Candidate& found, const memory::ChunkHeader* header,
                                        std::uint32_t size_bytes) noexcept;
   const memory::ChunkHeader* look_closer(ReaderConnection& connection, SegmentUse** segment,
@@ -134,6 +134,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool merged_away(ReaderConnection& connection, const memory::QueuedMessage& message, std::uint64_t unread);
   void drop_useless() noexcept;
   void drop_retired(ReaderConnection& connection);
+  bool any_readable() const;
   bool rearm();
   void disarm();
   void find_usual() noexcept;

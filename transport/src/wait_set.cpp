@@ -129,7 +129,7 @@ Result<void> WaitSet::Impl::rebuild() {
 }
 
 /// Answers all calls. True if one was wake().
-[[gnu::noinline]] Result<bool> WaitSet::Impl::answer_calls() {
+[[gnu::cold, gnu::noinline]] Result<bool> WaitSet::Impl::answer_calls() {
   const std::uint32_t reasons = calls.exchange(0, std::memory_order_acquire);  // pairs with the release in call()
   struct Unanswered {
     ~Unanswered() { calls.fetch_or(reasons, std::memory_order_relaxed); }

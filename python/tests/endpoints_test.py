@@ -634,6 +634,16 @@ def test_what_is_known_of_a_message_can_be_read(node):
     assert text.endswith(", high>")
 
 
+def test_the_reception_time_is_that_of_the_take(node):
+    publisher, subscription = connected(node)
+    publisher.publish({"data": "x"})
+    before = time.time_ns()
+    message = subscription.take(120)
+    after = time.time_ns()
+    assert before <= baton.info(message).reception_time_ns <= after
+    assert baton.info(message).reception_time_ns == baton.info(message).reception_time_ns
+
+
 def test_types_are_classes_or_names_and_nothing_else(node):
     assert node.advertise("a", "std_msgs/Header").message_type is Header
     with pytest.raises(TypeError, match="no message type"):

@@ -442,7 +442,7 @@ void Pool::State::add_book() {
   if (!s.books) out_of_line([&s] { s.add_book(); });  // before there is a slot that could be lost
   Slot* slot = s.pop_warm(size_class, total);
   if (!slot) slot = s.find(size_class, total, total);
-  if (!slot) return out_of_line([&s] { return s.refusal; });
+  if (!slot) return out_of_line([&s]() -> Result<Chunk> { return s.refusal; });
   return s.start_loan(slot, slot->bytes(), skeleton_bytes);
 }
 
@@ -458,7 +458,7 @@ void Pool::State::add_book() {
   if (!s.books) out_of_line([&s] { s.add_book(); });  // before there is a slot that could be lost
   Slot* slot = s.pop_warm(kLargeClass, wanted);
   if (!slot) slot = s.find(kLargeClass, wanted, needed);
-  if (!slot) return out_of_line([&s] { return s.refusal; });
+  if (!slot) return out_of_line([&s]() -> Result<Chunk> { return s.refusal; });
   return s.start_loan(slot, slot->segment->slot_bytes, skeleton_bytes);
 }
 

@@ -112,7 +112,7 @@ std::shared_ptr<Writer> Writer::Impl::open() {
   BATON_CRASH_POINT("loan.begin");
   Result<memory::Chunk> chunk =
       growing ? pool_->loan_growing(skeleton_bytes_) : pool_->loan_sized(message_bytes, skeleton_bytes_);
-  if (!chunk) chunk = out_of_line([=, &chunk] { return loan_in_shortage(message_bytes, growing, chunk.error()); });
+  if (!chunk) out_of_line([&] { chunk = loan_in_shortage(message_bytes, growing, chunk.error()); });
   if (expel_) expel_broken();
   BATON_CRASH_POINT("loan.end");
   if (chunk) BATON_TRACE2(loan, chunk->handle, message_bytes);

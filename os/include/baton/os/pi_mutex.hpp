@@ -33,13 +33,13 @@ class PiMutex {
   PiMutex& operator=(const PiMutex&) = delete;
 
   void lock() noexcept {
-    if (!futex_lock::try_lock(word_)) lock_slowly();
+    if (__builtin_expect(!futex_lock::try_lock(word_), 0)) lock_slowly();
   }
   bool try_lock() noexcept {
     return inherits() ? ::pthread_mutex_trylock(&inheriting_) == 0 : futex_lock::try_lock(word_);
   }
   void unlock() noexcept {
-    if (!futex_lock::try_unlock(word_)) unlock_slowly();
+    if (__builtin_expect(!futex_lock::try_unlock(word_), 0)) unlock_slowly();
   }
 
  private:
@@ -47,8 +47,8 @@ class PiMutex {
       futex_lock::kContended + 1;  ///< for good: the other functions are for such a word
 
   bool inherits() const noexcept { return word_.load(std::memory_order_relaxed) == kInherits; }  // never changes
-  [[gnu::cold]] void lock_slowly() noexcept;
-  [[gnu::cold]] void unlock_slowly() noexcept;
+  void lock_slowly() noexcept;
+  void unlock_slowly() noexcept;
 
   std::atomic<std::uint32_t> word_;
   pthread_mutex_t inheriting_;  ///< made if inherits()

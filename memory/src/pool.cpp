@@ -450,7 +450,7 @@ void Pool::State::add_book() {
   State& s = State::of(*this);
   const std::size_t needed = skeleton_bytes + sizeof(ChunkHeader);
   std::size_t wanted = std::max(needed, s.expected_bytes);
-  if (__builtin_expect(s.budget.missed.load(std::memory_order_relaxed) != 0, 0)) {
+  if (unlikely(s.budget.missed.load(std::memory_order_relaxed) != 0)) {
     const std::size_t missed = s.budget.missed.exchange(0, std::memory_order_relaxed);
     // Learned from a failure, so it must not exceed what the pool can ever give. What was published had memory.
     wanted = std::max(wanted, std::min(missed, s.budget.limit));

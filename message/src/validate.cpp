@@ -176,9 +176,6 @@ namespace {
 
 constexpr std::uint32_t bound_of(std::uint32_t bound) noexcept { return bound != 0 ? bound : UINT32_MAX; }
 
-/// Moves the code of the other case out of the way.
-inline bool unlikely(bool condition) noexcept { return __builtin_expect(static_cast<long>(condition), 0) != 0; }
-
 [[gnu::hot, gnu::noinline]] bool is_message(const Type& type, const std::byte* message, std::uint32_t size_bytes) {
   return validate(type, message, size_bytes).ok();
 }

@@ -17,13 +17,6 @@
 #include "node_core.hpp"
 
 namespace baton {
-namespace {
-
-/// Moves the code of the other case out of the way: the usual one then lies on few cache lines.
-inline bool unlikely(bool condition) noexcept { return __builtin_expect(static_cast<long>(condition), 0) != 0; }
-
-}  // namespace
-
 namespace detail {
 
 [[gnu::hot]] bool ReaderExecutable::ready() const { return reader_->has_data(); }

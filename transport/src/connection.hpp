@@ -192,7 +192,7 @@ struct ReaderConnection : os::Hot {
   bool count_lost(std::uint64_t sequence, std::uint64_t position) noexcept;
   /// A message was taken: waiting has ended.
   void end_waiting() noexcept {
-    if (__builtin_expect(waiting_since_ns.load(std::memory_order_relaxed) != 0, 0))
+    if (unlikely(waiting_since_ns.load(std::memory_order_relaxed) != 0))
       waiting_since_ns.store(0, std::memory_order_relaxed);
   }
   /// The held limit is reached.

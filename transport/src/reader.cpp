@@ -14,13 +14,6 @@ namespace baton::transport {
 
 using memory::QueueStatus;
 
-namespace {
-
-/// Moves the code of the other case out of the way: the usual one then lies on few cache lines.
-inline bool unlikely(bool condition) noexcept { return __builtin_expect(static_cast<long>(condition), 0) != 0; }
-
-}  // namespace
-
 Reader::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Participant::ReaderOptions& options,
                    const Gid& gid)
     : participant_(std::move(participant)),

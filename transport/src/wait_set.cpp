@@ -14,9 +14,6 @@
 namespace baton::transport {
 namespace {
 
-/// Moves the code of the other case out of the way.
-inline bool unlikely(bool condition) noexcept { return __builtin_expect(static_cast<long>(condition), 0) != 0; }
-
 inline void pause_cpu() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();

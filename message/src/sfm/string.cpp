@@ -12,8 +12,8 @@ namespace {
 
 void check(std::size_t count, std::size_t bound) {
   std::size_t limit = kMaxContentBytes - 8;
-  if (__builtin_expect(bound != 0, 0)) limit = bound;
-  if (__builtin_expect(count > limit, 0)) {
+  if (unlikely(bound != 0)) limit = bound;
+  if (unlikely(count > limit)) {
     throw_length_error(bound != 0 ? "sfm::BoundedString: characters" : "sfm::String: characters", count, limit);
   }
 }
@@ -29,7 +29,7 @@ void move_ends(std::byte* to, const char* from, std::size_t count) {
 
 /// memmove(3). Names and encodings are short, and libc's copy would touch two pages of its own (`baton perf touch`). REQUIRES: count > 0.
 void move_text(std::byte* to, const char* from, std::size_t count) {
-  if (__builtin_expect(count > 16, 0)) {
+  if (unlikely(count > 16)) {
     std::memmove(to, from, count);
   } else if (count >= 8) {
     move_ends<std::uint64_t>(to, from, count);

@@ -158,7 +158,7 @@ class ForeignSegment : public os::Hot {
     const std::uint64_t page = offset >> page_shift_;
     const std::uint64_t from = page << page_shift_;
     std::uint64_t known = backed_.known(page);
-    if (__builtin_expect(known == 0, 0)) known = locked_from(page);
+    if (unlikely(known == 0)) known = locked_from(page);
     const std::uint64_t room = std::min(known << page_shift_, size_ - from);
     const std::uint64_t end = offset - from + sizeof(ChunkHeader);
     if (offset % 64 != 0 || end > room) return nullptr;

@@ -14,7 +14,7 @@ Error empty_error(const char* what);
 /// *pointer. Throws invalid_argument if it is null.
 template <class Pointer>
 decltype(auto) not_empty(const Pointer& pointer, const char* what) {
-  if (__builtin_expect(pointer == nullptr, 0)) throw_empty(what);
+  if (unlikely(pointer == nullptr)) throw_empty(what);
   return *pointer;
 }
 

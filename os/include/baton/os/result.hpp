@@ -61,6 +61,9 @@ template <class Make>
   return make();
 }
 
+/// The condition; the compiler moves the code for true out of the way, so that the usual code lies on few cache lines.
+constexpr bool unlikely(bool condition) noexcept { return __builtin_expect(static_cast<long>(condition), 0) != 0; }
+
 /// Thrown by the node API (and by message types when a chunk cannot grow). what() = "<code name>: <message>".
 class Exception : public std::runtime_error {
  public:

@@ -36,10 +36,9 @@ struct Slot {
   std::uint32_t references = 0;  ///< kPublished only
   State state = State::kFree;
   std::uint8_t size_class = 0;
-  bool plain_header =
-      false;  ///< the header has the words that are the same in each message of the pool, and no PublishInfo
-  std::uint64_t age = 0;  ///< kPublished: counts publications
-  Slot* older = nullptr;  ///< kPublished: the neighbour in age; kFree: the next slot in the list
+  bool plain_header = false;  ///< the header has what is the same in all messages of the pool, and no PublishInfo
+  std::uint64_t age = 0;      ///< kPublished: counts publications
+  Slot* older = nullptr;      ///< kPublished: the neighbour in age; kFree: the next slot in the list
   Slot* newer = nullptr;
   ContentBook* book = nullptr;  ///< kLoaned only; lent by the pool
 

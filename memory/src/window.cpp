@@ -23,8 +23,8 @@ namespace baton::memory {
 WindowRange g_window_range{0, 0};
 BATON_HOT_BSS WindowRange g_own_window_range{0, 0};
 BATON_HOT_BSS WindowTable g_window_table{};
-[[gnu::section(
-    ".bss.baton_hot_array")]] WindowTable::Entry g_near_records[64];  // behind the variables of BATON_HOT_BSS
+// Behind the variables of BATON_HOT_BSS.
+[[gnu::section(".bss.baton_hot_array")]] WindowTable::Entry g_near_records[64];
 
 void set_window_range(const WindowRange& range) noexcept {
   g_window_range = range;

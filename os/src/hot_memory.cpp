@@ -16,6 +16,7 @@ constexpr std::size_t kPageBytes = 4096, kSlabBytes = 16 * kPageBytes;
 constexpr std::size_t kUnit = 16, kLine = 64;
 constexpr std::size_t kUnits = kPageBytes / kUnit, kFirstUnit = kLine / kUnit;
 constexpr std::size_t kMostBytes = kPageBytes - kLine;
+constexpr std::size_t kMostLookedAt = 16;  // shared pages per search, so that a search does not grow with their number
 
 /// The first line of a page.
 struct Page {
@@ -148,18 +149,15 @@ void* hot_allocate(std::size_t bytes) {
     if (room == nullptr || room->use == Page::Use::kFree) continue;  // what was opened last may have ended
     if (void* const block = cut(*room, bytes)) return block;
   }
-  Page* page = all.shared;
-  if (page != nullptr) {
+  if (const Page* const begin = all.shared) {
+    std::size_t looked = 0;
     do {
-      if (void* const block = cut(*page, bytes)) {
-        all.shared = page;
-        return block;
-      }
-      page = page->next;
-    } while (page != all.shared);
+      if (void* const block = cut(*all.shared, bytes)) return block;
+      all.shared = all.shared->next;
+    } while (all.shared != begin && ++looked < kMostLookedAt);
   }
   Page* const added = all.take(Page::Use::kShared);
-  added->next = page != nullptr ? std::exchange(page->next, added) : added;
+  added->next = all.shared != nullptr ? std::exchange(all.shared->next, added) : added;
   all.shared = added;
   return cut(*added, bytes);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The connections of one writer that get its messages, oldest first. A message walks from one to the next by a pointer in each: an array of
-// them would be one more cache line.
+// The connections of one writer that get its messages, oldest first. Each has a pointer to the next: an array
+// of them would be one more cache line for a message.
 // Thread rules: those of the connections, the writer's mutex.
 #pragma once
 
@@ -51,28 +51,26 @@ class LiveConnections {
 
   /// On std::bad_alloc nothing has changed.
   void push_back(std::unique_ptr<WriterConnection> connection) {
+    WriterConnection*& link = all_.empty() ? first_ : all_.back()->next;
     all_.push_back(std::move(connection));
-    link();
+    link = all_.back().get();
+    ++size_;
   }
   std::unique_ptr<WriterConnection> remove(const WriterConnection& connection) noexcept {
     const auto at = std::find_if(all_.begin(), all_.end(), [&](const auto& each) { return each.get() == &connection; });
+    (at == all_.begin() ? first_ : at[-1]->next) = (*at)->next;
     std::unique_ptr<WriterConnection> removed = std::move(*at);
     all_.erase(at);
-    link();
+    --size_;
     return removed;
   }
   void clear() noexcept {
+    first_ = nullptr;
+    size_ = 0;
     all_.clear();
-    link();
   }
 
  private:
-  void link() noexcept {
-    first_ = nullptr;
-    for (auto each = all_.rbegin(); each != all_.rend(); ++each) (*each)->next = std::exchange(first_, each->get());
-    size_ = static_cast<std::uint32_t>(all_.size());
-  }
-
   os::HotVector<std::unique_ptr<WriterConnection>> all_;
   // What every message touches.
   WriterConnection* first_ = nullptr;

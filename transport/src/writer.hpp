@@ -34,8 +34,8 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   /// The handle of the program, once. The writer is open until the handle and all loans' shares are gone.
   std::shared_ptr<Writer> open();
   void hold() noexcept {
-    holders_.fetch_add(1, std::memory_order_relaxed);
-  }  // by the holder of another share: orders nothing
+    holders_.fetch_add(1, std::memory_order_relaxed);  // by the holder of another share: orders nothing
+  }
   void give_up() noexcept;
 
   Result<memory::Chunk> loan(std::size_t message_bytes, bool growing);

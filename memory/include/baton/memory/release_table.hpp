@@ -3,9 +3,10 @@
 // any thread in any order (a Python collector, a retained shared_ptr), so this is a table and not a ring.
 //
 // Only the subscriber writes word i, and only the publisher reads it. The publisher lends entry i together with a fresh
-// token (queue position + 1 << kEntryBits | i, never 0). The subscriber gives the message back by storing that very token into
-// word i. Until then the word keeps the token of the entry's former release (0 at first). Any other value comes from a
-// broken or hostile subscriber: it is reported as corrupted, and releases nothing.
+// token ((queue position + 1) << kEntryBits | i, never 0: a connection carries fewer than 2^44 messages). The subscriber
+// gives the message back by storing that very token into word i. Until then the word keeps the token of the entry's
+// former release (0 at first). Any other value comes from a broken or hostile subscriber: it is reported as corrupted,
+// and releases nothing.
 //
 // Thread rules: a ReleaseTable is externally synchronised (the transport's per-publisher mutex). ReleaseWriter::release
 // may be called from any thread, once per token: wait-free, one store, no system call.
@@ -160,7 +161,8 @@ class ReleaseTable {
   }
   void give_back(std::uint32_t index) noexcept {
     Record& record = records_[index];
-    if (unread_ == index) unread_ = record.next;
+    // Of the last one find() goes on at its neighbour: all before it were taken, and may be many.
+    if (unread_ == index) unread_ = record.next != kNone ? record.next : record.previous;
     (record.previous == kNone ? oldest_ : records_[record.previous].next) = record.next;
     (record.next == kNone ? newest_ : records_[record.next].previous) = record.previous;
     ++given_back_;

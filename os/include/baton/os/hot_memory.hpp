@@ -2,12 +2,13 @@
 // Memory for the objects that every message touches. malloc(3) puts them where a hole is, between objects that no message needs, so that
 // the few hundred bytes of an endpoint lay on eight pages (`baton perf touch`).
 //
-// Hot memory is pages of 4 KiB. An endpoint has a page of its own, its room: what it needs later, as its connections, finds place beside it, and
-// other endpoints' objects do not come between. So the pages that a message touches do not depend on the number of endpoints. With one
+// Hot memory is pages of 4 KiB. An endpoint has a page of its own, its room: what it needs later, as its connections, lies there, too, and
+// other endpoints' objects do not. So the pages that a message touches do not depend on the number of endpoints. With one
 // connection, an idle subscription uses 1.8 KiB of its room, and an idle publisher of depth 10 uses 3.2 KiB: with a hundred of each, 300 KiB of
 // the rooms are unused. All other blocks share pages, as do those for which a room has no place left.
 //
-// A room serves another endpoint when its last block is freed, whoever owns that block. Pages stay with the process: they are as many as the
+// A room serves another endpoint when its last block is freed, whoever owns that block: a sample that is kept keeps the page of its
+// subscription. Pages stay with the process: they are as many as the
 // most blocks that lived at once need. Not for the hot path itself: there is one lock.
 // Thread rules: all functions are thread-safe, and usable in a forked child.
 #pragma once

@@ -237,7 +237,8 @@ class Writer {
   Result<memory::Chunk> loan_sized(std::size_t message_bytes);
   Result<memory::Chunk> loan_growing();
   void abandon(const memory::Chunk& chunk) noexcept;
-  /// Hands the chunk to every matched reader. On error (queue_full, forked) the chunk stays a loan.
+  /// Hands the chunk to every matched reader. On error (queue_full, forked) the chunk stays a loan. REQUIRES: the caller has
+  /// written no word of `chunk.header`, since the next loan of this memory does not write the words that stay the same.
   Result<std::uint64_t> publish(const memory::Chunk& chunk);  ///< sequence number
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info);
 
@@ -299,8 +300,8 @@ class Writer {
   void give_up_share() noexcept;
 };
 
-/// Keeps a writer open, as a std::shared_ptr to it does, for a loan. The count lies where every message comes by; that of a
-/// std::shared_ptr lies in two more cache lines. Move-only.
+/// Keeps a writer open, as a std::shared_ptr to it does, for a loan. The count lies beside what every message touches; that of a
+/// std::shared_ptr costs two more cache lines. Move-only.
 class WriterShare {
  public:
   WriterShare() = default;

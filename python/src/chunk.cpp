@@ -6,7 +6,6 @@
 #include <new>
 
 #include "baton/memory/arena.hpp"
-#include "baton/os/clock.hpp"
 #include "core.hpp"
 
 namespace baton::python {
@@ -104,11 +103,11 @@ PyType_Spec content_spec = {"baton._core.Content", sizeof(Content), 0,
 
 }  // namespace
 
-Chunk* new_sample(const TypeRecord* record, transport::TakenSample&& sample) {
+Chunk* new_sample(const TypeRecord* record, transport::TakenSample&& sample, std::int64_t reception_time_ns) {
   auto* message = static_cast<std::byte*>(const_cast<void*>(sample.message()));
   Chunk* chunk = make_chunk(record, Chunk::Kind::kSample, message, sample.size_bytes());
   chunk->sample = std::move(sample);
-  chunk->reception_time_ns = os::realtime_ns();
+  chunk->reception_time_ns = reception_time_ns;
   return chunk;
 }
 

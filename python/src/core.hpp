@@ -150,7 +150,7 @@ struct Chunk {
   std::size_t size;    // kSample: bytes of the message
   const TypeRecord* record;
   transport::TakenSample sample;
-  std::int64_t reception_time_ns;  // kSample: CLOCK_REALTIME when this object was made, right after the take
+  std::int64_t reception_time_ns;  // kSample: CLOCK_REALTIME at the take
   std::shared_ptr<baton::detail::PublisherCore> publisher;
   memory::Chunk loan;
   std::vector<Content*> exports;  // kLoan, kPrivate: the contents viewed now
@@ -207,7 +207,8 @@ struct Imports {
 extern Imports imports;
 
 // --- chunk.cpp
-Chunk* new_sample(const TypeRecord* record, transport::TakenSample&& sample);
+/// `reception_time_ns`: CLOCK_REALTIME at the take, before the GIL was waited for.
+Chunk* new_sample(const TypeRecord* record, transport::TakenSample&& sample, std::int64_t reception_time_ns);
 Chunk* new_loan(const TypeRecord* record, std::shared_ptr<baton::detail::PublisherCore> publisher,
                 const memory::Chunk& loan);
 Chunk* new_private(const TypeRecord* record);

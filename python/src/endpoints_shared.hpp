@@ -14,6 +14,7 @@
 #include <string>
 
 #include "baton/node/node.hpp"
+#include "baton/os/clock.hpp"
 #include "core.hpp"
 #include "signal_wake.hpp"
 
@@ -91,16 +92,25 @@ inline nb::list gid_list(const std::vector<transport::Gid>& gids) {
   return list;
 }
 
-/// The next message, or none. Without the GIL: the reader's mutex is shared with the background thread.
-inline Result<transport::TakenSample> take_from(transport::Reader& reader) {
+/// A message, an error or none, and the time of the take.
+struct Taken {
+  explicit Taken(Result<transport::TakenSample>&& taken)
+      : sample(std::move(taken)), reception_time_ns(sample.ok() && *sample ? os::realtime_ns() : 0) {}
+  Result<transport::TakenSample> sample;
+  std::int64_t reception_time_ns;
+};
+
+/// The next message, or none. Without the GIL: the reader's mutex is shared with the background thread. The time is read before the
+/// GIL, which another thread may keep for long.
+inline Taken take_from(transport::Reader& reader) {
   const WithoutGil without;
-  return reader.take();
+  return Taken(reader.take());
 }
 
-inline nb::object to_message(const TypeRecord* record, Result<transport::TakenSample> taken) {
-  if (!taken.ok()) throw Exception(taken.error());
-  if (!*taken) return nb::none();
-  return nb::steal(new_root(new_sample(record, std::move(*taken))));
+inline nb::object to_message(const TypeRecord* record, Taken&& taken) {
+  if (!taken.sample.ok()) throw Exception(taken.sample.error());
+  if (!*taken.sample) return nb::none();
+  return nb::steal(new_root(new_sample(record, std::move(*taken.sample), taken.reception_time_ns)));
 }
 
 /// Runs the callback of a message that `reader` delivered. A publisher that changes the message under the callback loses

@@ -34,8 +34,9 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
  private:
   bool on_message(transport::TakenSample&& message) override {
     const MessageInfo info = baton::detail::message_info(message);
+    Taken taken(std::move(message));
     const WithGil gil;
-    nb::object request = to_message(request_, std::move(message));
+    nb::object request = to_message(request_, std::move(taken));
     try {
       call_with(*reader(), request, [&] { answer(request, info); });
     } catch (const Exception& error) {
@@ -124,9 +125,9 @@ class PyClient {
   void end() noexcept { calling_ = false; }
   /// The response to this request, or none if it has not come.
   nb::object response(std::uint64_t number) {
-    Result<transport::TakenSample> taken = [&] {
+    Taken taken = [&] {
       const WithoutGil without;
-      return core_->take_response(number);
+      return Taken(core_->take_response(number));
     }();
     return to_message(response_, std::move(taken));
   }

@@ -36,8 +36,8 @@ class PySubscription {
                                                    "' is polled by its descriptor (fileno() or asyncio); take(0) " +
                                                    "polls it too, and another subscription can be waited for"});
     }
-    Result<transport::TakenSample> taken = take_from(*reader);
-    if (!taken.ok() || *taken || (timeout && *timeout <= 0)) return to_message(record, std::move(taken));
+    Taken taken = take_from(*reader);
+    if (!taken.sample.ok() || *taken.sample || (timeout && *timeout <= 0)) return to_message(record, std::move(taken));
     const SteadyTime deadline = deadline_after(timeout);
     const Waiting waiting(*this, deadline);
     for (;;) {
@@ -45,7 +45,7 @@ class PySubscription {
       if (left <= Nanoseconds::zero()) return nb::none();
       wait_once(*wait_set_, left);
       taken = take_from(*reader);
-      if (!taken.ok() || *taken) return to_message(record, std::move(taken));
+      if (!taken.sample.ok() || *taken.sample) return to_message(record, std::move(taken));
     }
   }
   nb::object next() { return take(std::nullopt); }
@@ -107,8 +107,9 @@ class SubscriptionExecutable final : public baton::detail::ReaderExecutable {
 
  private:
   bool on_message(transport::TakenSample&& message) override {
+    Taken taken(std::move(message));
     const WithGil gil;
-    const nb::object received = to_message(record_, std::move(message));
+    const nb::object received = to_message(record_, std::move(taken));
     call_with(*reader(), received, [&] { (*callback_)(received); });
     return true;
   }

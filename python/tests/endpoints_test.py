@@ -2,11 +2,13 @@
 """Callbacks, polling, iteration, asyncio, timers, services, quality of service."""
 
 import asyncio
+import ctypes
 import dataclasses
 import gc
 import os
 import select
 import signal
+import sys
 import threading
 import time
 import weakref
@@ -642,6 +644,35 @@ def test_the_reception_time_is_that_of_the_take(node):
     after = time.time_ns()
     assert before <= baton.info(message).reception_time_ns <= after
     assert baton.info(message).reception_time_ns == baton.info(message).reception_time_ns
+
+
+def test_the_reception_time_of_a_callback_is_that_of_the_take_though_a_thread_keeps_the_gil(node):
+    keep_gil = ctypes.PyDLL(None).usleep
+    ages = []
+    subscription = node.subscribe(
+        "t",
+        "std_msgs/String",
+        callback=lambda m: ages.append(baton.info(m).reception_time_ns - baton.info(m).source_time_ns),
+    )
+    publisher = node.advertise("t", "std_msgs/String")
+    assert subscription.wait_for_publishers(1, 60)
+    executor = baton.Executor()
+    executor.add(node)
+    spins = threading.Thread(target=executor.spin)
+    spins.start()
+    time.sleep(0.1)  # mostly, the executor sleeps by then
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(10)
+    try:
+        publisher.publish({"data": "x"})
+        keep_gil(500_000)
+    finally:
+        sys.setswitchinterval(interval)
+    while not ages:
+        time.sleep(0.01)
+    executor.cancel()
+    spins.join()
+    assert ages[0] < 400_000_000
 
 
 def test_types_are_classes_or_names_and_nothing_else(node):

@@ -64,10 +64,10 @@ void ReaderConnection::message_waits() const noexcept {
   if (waiting_since_ns.compare_exchange_strong(since, now, std::memory_order_relaxed)) return;
   if (since < 0 || now - since < kWorthReportingNs) return;
   if (!waiting_since_ns.compare_exchange_strong(since, -since, std::memory_order_relaxed)) return;  // or a take came
-  const auto reader = owner.lock();
-  if (reader == nullptr) return;
+  const std::shared_ptr<Reader::Impl> kept = owner.lock();
+  if (kept == nullptr) return;
   try {
-    reader->report_held_limit_later(*this);
+    kept->report_held_limit_later(*this);
   } catch (const std::bad_alloc&) {
     std::int64_t reported = -since;
     waiting_since_ns.compare_exchange_strong(reported, since,

@@ -29,6 +29,7 @@ struct FromBaton {
   transport::Gid publisher{};
   std::optional<PathOrder::Position> position;  ///< empty: the publisher is not of ROS 2
   std::int64_t source_time_ns = 0;              ///< CLOCK_REALTIME
+  std::int64_t reception_time_ns = 0;           ///< CLOCK_REALTIME when it was taken from the queue, maybe ahead of use
   std::int64_t expires_ns = INT64_MAX;          ///< CLOCK_MONOTONIC
   bool expired = false;                         ///< before it was taken from the queue
   bool notified = false;                        ///< a callback was notified of this message

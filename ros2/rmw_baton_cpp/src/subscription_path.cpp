@@ -118,6 +118,7 @@ void SubscriptionPath::stop() {
     if (const std::optional<OrderHeader> order = OrderHeader::decode(header))
       message->position = PathOrder::Position{*order, sample->sequence(), expires};
     message->source_time_ns = header.source_time_ns;
+    message->reception_time_ns = os::realtime_ns();
     message->expired = expires && message->expires_ns < os::monotonic_ns();
     message->sample = std::move(*sample);
     return true;
@@ -319,7 +320,7 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   if (info != nullptr) {
     *info = {};
     info->source_timestamp = message.source_time_ns;
-    info->received_timestamp = os::realtime_ns();
+    info->received_timestamp = message.reception_time_ns;
     info->publication_sequence_number = message.position ? message.position->header.number : message.sample.sequence();
     info->reception_sequence_number = RMW_MESSAGE_INFO_SEQUENCE_NUMBER_UNSUPPORTED;
     info->publisher_gid.implementation_identifier = kIdentifier;

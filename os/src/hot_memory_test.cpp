@@ -168,16 +168,15 @@ TEST(HotMemory, ARoomInsideARoomIsTheSame) {
 
 TEST(HotMemory, WhatAThreadMakesAfterAnEndpointLiesBesideIt) {
   if (kPlain) GTEST_SKIP() << "with AddressSanitizer every block comes from operator new";
-  std::uintptr_t page = 0;
   {
     const Endpoint endpoint;
-    page = page_of(endpoint.blocks[0]);
     void* const wait_set = hot_allocate(500);
-    EXPECT_EQ(page_of(wait_set), page);
+    EXPECT_EQ(page_of(wait_set), page_of(endpoint.blocks[0]));
     hot_free(wait_set, 500);
   }
-  void* const later = hot_allocate(500);  // the room has ended
-  EXPECT_NE(page_of(later), page);
+  void* const later = hot_allocate(500);  // the room has ended: this page is no endpoint's
+  const Endpoint next;
+  EXPECT_NE(page_of(later), page_of(next.blocks[0]));
   hot_free(later, 500);
 }
 

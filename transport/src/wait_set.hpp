@@ -65,7 +65,7 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   // Used before the waiting thread sleeps.
   const std::uint32_t generation = os::fork_generation();
   memory::Sleeping how =
-      memory::Sleeping::kFutex;  // as the next one and all below `sleeping`: of the waiting thread only
+      memory::Sleeping::kFutex;  // of the waiting thread only, as deadline_ns and all from timed_out to watched_owners
   std::int64_t deadline_ns = 0;
   std::atomic<std::int64_t> spin_ns{0};
   bool lacks_sockets = false;  // for a publisher: the waiter checks periodically, and tries again to make the sockets

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "baton/os/result.hpp"
 #include "baton/sfm/wstring.hpp"
 
 namespace baton::sfm {

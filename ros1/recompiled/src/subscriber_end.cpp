@@ -32,8 +32,8 @@ class Delivery {
         node_(std::move(node)) {}
 
   void take(transport::TakenSample&& taken) {
-    const auto header = header_of(taken.publisher());
     const std::int64_t received_ns = os::realtime_ns();
+    const auto header = header_of(taken.publisher());
     const ros::Time received(static_cast<std::uint32_t>(received_ns / 1'000'000'000),
                              static_cast<std::uint32_t>(received_ns % 1'000'000'000));
     boost::shared_ptr<const void> message;

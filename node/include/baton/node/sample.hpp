@@ -17,7 +17,7 @@ struct MessageInfo {
   std::uint64_t sequence = 0;              ///< per publisher, from 1
   std::int64_t source_time_ns = 0;         ///< CLOCK_REALTIME of the publisher at publish
   std::int64_t source_monotonic_ns = 0;    ///< CLOCK_MONOTONIC of the publisher at publish; comparable on one machine
-  std::int64_t reception_time_ns = 0;      ///< CLOCK_REALTIME when info() was called: ask where the message arrives
+  std::int64_t reception_time_ns = 0;      ///< CLOCK_REALTIME of the call of info(), or right before the callback
   transport::Gid publisher{};              ///< id of the publisher
   transport::Gid correlation_client{};     ///< services: id of the client, else zero
   std::uint64_t correlation_sequence = 0;  ///< services: number of the request, else zero
@@ -45,8 +45,8 @@ class Sample {
   const T* operator->() const { return &**this; }
   /// Null for an empty sample.
   const T* get() const noexcept { return taken_ ? static_cast<const T*>(taken_.message()) : nullptr; }
-  /// What is known of the message. `reception_time_ns` is the time of this call: a take() reads no clock for messages of which nobody
-  /// asks the time. The MessageInfo of a callback is made right before the call.
+  /// Metadata of the message. Each call reads the clock for `reception_time_ns`, since take() reads none: call info() right after take()
+  /// to get the time of the take. The MessageInfo of a callback is made right before the callback.
   MessageInfo info() const noexcept { return detail::message_info(taken_); }
   /// Bytes of skeleton and contents.
   std::uint32_t size_bytes() const noexcept { return taken_.size_bytes(); }

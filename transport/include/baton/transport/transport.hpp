@@ -468,8 +468,9 @@ class WaitSet {
   void set_spin(std::chrono::nanoseconds budget);
   /// Returns true when some reader may have data, some guard was triggered, or wake() was called; false on timeout.
   BATON_NO_PLT Result<bool> wait(std::chrono::nanoseconds timeout);
-  /// Of the last wait(): a reader that had a message, if that ended the wait; else null. For the thread that waited, and to be
-  /// compared with Reader::impl() only: the reader may be gone meanwhile.
+  /// A reader in which the last wait() found a message, or null. A hint: the wait may have ended for another reason, and another thread
+  /// may have taken the message. Only the thread that waited may call this function. Compare the pointer with Reader::impl(), and do
+  /// not use it otherwise: the reader may have been destroyed, and a new reader may have its address.
   const Reader::Impl* reader_with_work() const noexcept;
   void wake();  ///< makes a running or the next wait() return; any thread
 

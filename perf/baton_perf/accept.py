@@ -28,7 +28,7 @@ KINDS = {
     "value": {"metric", "cell", "a", "bar"},
     "peers": {"metric", "experiment"},
     "program": {"program"},
-    "touch": {"peer", "bytes", "role", "pages", "lines", "today"},
+    "touch": {"peer", "bytes", "role", "pages", "lines"},
 }
 OPTIONAL = {"id", "source", "kind", "bar", "smallest", "not_worse", "own", "peers", "without", "arguments"}
 

@@ -75,7 +75,9 @@ def without_stack(counts: touch.Counts) -> tuple[int, int]:
     ("variant", "roles", "more_pages"),
     [
         # Without those of a subscriber that polls: on a busy machine it lags, and a message is counted with a part of the one before.
-        pytest.param("loan", touch.ROLES, 0, id="publisher and wait set"),
+        pytest.param("loan", ("subscriber",), 0, id="wait set"),
+        # Its room is full, so that some of its objects lie on a page that many share.
+        pytest.param("loan", ("publisher",), 1, id="publisher"),
         # An executor that is older than all endpoints lies beside the first one, and here another topic has that.
         pytest.param("executor", ("subscriber",), 1, id="executor"),
     ],
@@ -99,7 +101,7 @@ def test_what_a_message_touches_is_named_by_region_and_function(small):
     assert any(name.startswith("code: ") and "Reader::take" in name for name in subscriber.functions)
     assert any(name.startswith("shared: baton-ring: first by ") for name in subscriber.functions)
     assert sum(subscriber.functions.values()) == subscriber.total_lines
-    assert any("Writer::Impl::publish" in name for name in small.counts["publisher"].functions)
+    assert any("Writer::publish" in name for name in small.counts["publisher"].functions)
 
 
 def test_a_bare_futex_touches_few_pages_and_one_line_of_shared_memory():

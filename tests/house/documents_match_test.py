@@ -211,7 +211,7 @@ BOUNDS = [  # page, words with the number in them, constant, its file, what one 
     (CONNECTION, "ended connections) | {} |", "kMaxReports", "transport/src/participant.hpp", 1),
     (CONNECTION, "cause | at most in {} s |", "kReportWindow", "transport/src/participant.hpp", 1),
     (CONNECTION, "more than {} of one writer", "kMaxSegments", "transport/src/participant_frames.cpp", 1),
-    (CONNECTION, "A token is `generation << {} | index`", "kEntryBits", "memory/include/baton/memory/release_table.hpp", 1),
+    (CONNECTION, "`(position + 1) << {} | index`", "kEntryBits", "memory/include/baton/memory/release_table.hpp", 1),
     ("docs/format/qos.md", "| up to {} | granted in full", "kBasicHeld", "transport/src/grants.hpp", 1),
     ("docs/format/qos.md", "than {} slots cannot serve", "kFewestSlots", "transport/src/grants.hpp", 1),
     ("docs/format/qos.md", "`PublisherOptions::slots`, {} by default", "kDefaultSlots", "memory/include/baton/memory/pool.hpp", 1),
@@ -295,8 +295,8 @@ def test_the_ring():
 def test_the_connection_segment():
     line = constants("memory/include/baton/memory/platform.hpp")["kCacheLineBytes"]
     text = read("memory/include/baton/memory/channel.hpp")
-    words = re.search(r"return \{reinterpret_cast<Word\*>\(bytes\),(.*?)entries\};", text, re.DOTALL)[1]
-    strides = [0] + [line * int(factor or 1) for factor in re.findall(r"bytes \+ (?:(\d) \* )?kStride", words)]
+    places = re.search(r"static ConnectionLayout at\(.*?\n};", text, re.DOTALL)[0]
+    strides = sorted([0] + [line * int(factor or 1) for factor in re.findall(r"\+ (?:(\d) \* )?kStride\)", places)])
     rows = table(CONNECTION, "offset", "type", "written by", "meaning")
     assert [int(row["offset"]) for row in rows] == strides
 

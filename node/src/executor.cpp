@@ -173,7 +173,7 @@ bool CallbackGroup::free_or_wait(const std::weak_ptr<detail::ExecutorState>& wai
   {
     const std::lock_guard<os::PiMutex> lock(mutex_);
     running_.store(false, std::memory_order_release);  // pairs with the acquire in enter()
-    if (!unlikely(!waiting_.empty())) return;
+    if (__builtin_expect(waiting_.empty(), 1)) return;
   }
   wake_waiting();
 }

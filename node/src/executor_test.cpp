@@ -434,44 +434,43 @@ TEST_F(ExecutorTest, ACallbackThatOutlastsItsNodesMoveExcludesTheNextInTheNewExe
   }
 }
 
-TEST_F(ExecutorTest, AReaderThatAlwaysHasAMessageStarvesNoOther) {
-  baton::Node node("n");
+/// Two subscriptions of one executor: each message of the loud one publishes the next, after a call of `on_loud`.
+struct LoudAndLow {
+  explicit LoudAndLow(const std::function<void()>& on_loud) {
+    a = node.subscribe<String>("loud", {}, [this, on_loud](const String&) {
+      on_loud();
+      loud.publish(String{});
+    });
+    b = node.subscribe<String>("low", {}, [this](const String&) { ++others; });
+    for (auto* sub : {&a, &b}) baton::test::await_matched(node, *sub);
+    executor.add(node);
+    loud.publish(String{});
+  }
+
+  baton::Node node{"n"};
   baton::Executor executor;
-  baton::Publisher<String> loud, low;
+  baton::Publisher<String> loud = node.advertise<String>("loud"), low = node.advertise<String>("low");
   int others = 0;
-  auto a = node.subscribe<String>("loud", {}, [&](const String&) { loud.publish(String{}); });
-  auto b = node.subscribe<String>("low", {}, [&](const String&) { ++others; });
-  loud = node.advertise<String>("loud");
-  low = node.advertise<String>("low");
-  for (auto* sub : {&a, &b}) baton::test::await_matched(node, *sub);
-  executor.add(node);
-  loud.publish(String{});
-  EXPECT_TRUE(executor.spin_once(60s));
+  baton::Subscription<String> a, b;
+};
+
+TEST_F(ExecutorTest, AReaderThatAlwaysHasAMessageStarvesNoOther) {
+  LoudAndLow both([] {});
+  EXPECT_TRUE(both.executor.spin_once(60s));
   for (int i = 1; i <= 100; ++i) {
-    low.publish(String{});
-    for (int turn = 0; turn < 2; ++turn) EXPECT_TRUE(executor.spin_once(60s));
-    EXPECT_EQ(others, i);
+    both.low.publish(String{});
+    for (int turn = 0; turn < 2; ++turn) EXPECT_TRUE(both.executor.spin_once(60s));
+    EXPECT_EQ(both.others, i);
   }
 }
 
 TEST_F(ExecutorTest, ACallbackThatChangesItsNodeEachTimeStarvesNoOther) {
-  baton::Node node("n");
-  baton::Executor executor;
-  baton::Publisher<String> loud, low;
-  int others = 0;
-  auto a = node.subscribe<String>("loud", {}, [&](const String&) {
-    auto short_lived = node.create_timer(1h, [] {});
-    loud.publish(String{});
-  });
-  auto b = node.subscribe<String>("low", {}, [&](const String&) { ++others; });
-  loud = node.advertise<String>("loud");
-  low = node.advertise<String>("low");
-  for (auto* sub : {&a, &b}) baton::test::await_matched(node, *sub);
-  executor.add(node);
-  loud.publish(String{});
-  low.publish(String{});
-  for (int turn = 0; turn < 2; ++turn) EXPECT_TRUE(executor.spin_once(60s));
-  EXPECT_EQ(others, 1);
+  baton::Node* node = nullptr;
+  LoudAndLow both([&node] { auto short_lived = node->create_timer(1h, [] {}); });
+  node = &both.node;
+  both.low.publish(String{});
+  for (int turn = 0; turn < 2; ++turn) EXPECT_TRUE(both.executor.spin_once(60s));
+  EXPECT_EQ(both.others, 1);
 }
 
 TEST_F(ExecutorTest, TheCallbackOfASleeperIsThatOfTheReaderWithTheMessage) {

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import statistics
 import subprocess
 import tomllib
 from dataclasses import fields, replace
@@ -253,8 +252,12 @@ def count_touches(c: dict, console: Console) -> list[Row]:
     except (RunFailed, stepping.CannotStep) as problem:
         return [Row(c["id"], c["source"], None, "", "", None, str(problem))]
     rows = []
-    for what, counts in (("pages", result.pages[c["role"]]), ("lines", result.lines[c["role"]])):
-        interval = figures.Interval(statistics.median_low(counts), counts[0], counts[-1], len(counts))
+    ordinary = result.ordinary(c["role"])
+    for what, count, counts in (
+        ("pages", ordinary.total_pages, result.pages[c["role"]]),
+        ("lines", ordinary.total_lines, result.lines[c["role"]]),
+    ):
+        interval = figures.Interval(count, counts[0], counts[-1], len(counts))
         text = f"{c['source']}: {what}"
         rows.append(Row(c["id"], text, interval, "", str(c[what]), interval.middle <= c[what]))
     return rows

@@ -155,19 +155,29 @@ def counted(touched: Touched, places: Places) -> Counts:
 
 @dataclass
 class Result:
-    """Of one transport: by role, the message with the median number of lines, and all numbers."""
+    """Of one transport: all messages by role."""
 
-    counts: dict[str, Counts] = field(default_factory=dict)
-    pages: dict[str, list[int]] = field(default_factory=dict)
-    lines: dict[str, list[int]] = field(default_factory=dict)
     messages: dict[str, list[Counts]] = field(default_factory=dict)
 
-    def add(self, role: str, messages: list[Counts]) -> None:
-        self.messages[role] = messages
-        self.pages[role] = sorted(each.total_pages for each in messages)
-        self.lines[role] = sorted(each.total_lines for each in messages)
-        middle = statistics.median_low(self.lines[role])
-        self.counts[role] = next(each for each in messages if each.total_lines == middle)
+    @property
+    def pages(self) -> dict[str, list[int]]:
+        return {role: sorted(each.total_pages for each in messages) for role, messages in self.messages.items()}
+
+    @property
+    def lines(self) -> dict[str, list[int]]:
+        return {role: sorted(each.total_lines for each in messages) for role, messages in self.messages.items()}
+
+    @property
+    def counts(self) -> dict[str, Counts]:
+        """The message with the median number of lines."""
+        return {
+            role: sorted(messages, key=lambda each: each.total_lines)[(len(messages) - 1) // 2]
+            for role, messages in self.messages.items()
+        }
+
+    def ordinary(self, role: str) -> Counts:
+        """The message with the fewest lines, which the budget is for: in others the publisher takes messages back."""
+        return min(self.messages[role], key=lambda each: each.total_lines)
 
 
 class _Watch:
@@ -203,7 +213,7 @@ class _Watch:
             except Ended:
                 return  # the run says why
             places = Places(process.pid)
-            self.result.add(role, [counted(each, places) for each in touched[1:]])  # the first one was disturbed
+            self.result.messages[role] = [counted(each, places) for each in touched[1:]]  # the first one was disturbed
 
     def _subscriber(self, thread: Thread, mark: int, polls: list[int]) -> Iterator[Touched]:
         for _ in range(self.messages + 1):

@@ -37,14 +37,9 @@ def small() -> touch.Result:
     return counted("baton:loan", 64)
 
 
-def ordinary(result: touch.Result, role: str) -> touch.Counts:
-    """Of the message with the fewest lines: for others the publisher takes messages back."""
-    return min(result.messages[role], key=lambda each: each.total_lines)
-
-
 @pytest.mark.parametrize("criterion", CRITERIA, ids=lambda c: c["id"])
 def test_an_ordinary_message_stays_within_its_budget(criterion):
-    counts = ordinary(counted(criterion["peer"], criterion["bytes"]), criterion["role"])
+    counts = counted(criterion["peer"], criterion["bytes"]).ordinary(criterion["role"])
     for what, count in {"pages": counts.total_pages, "lines": counts.total_lines}.items():
         assert count <= criterion[what], (
             f"one message touches {count} {what}, and {criterion[what]} are permitted (perf/baton_perf/criteria.toml): "
@@ -87,8 +82,8 @@ def test_a_message_touches_the_same_whether_its_process_has_one_topic_or_a_hundr
     one = touch.touch(peer, variant, 64)
     hundred = touch.touch(peer, variant, 64, settings={"idle_topics": "99"})
     for role in roles:
-        pages, lines = without_stack(ordinary(one, role))
-        pages_of_hundred, lines_of_hundred = without_stack(ordinary(hundred, role))
+        pages, lines = without_stack(one.ordinary(role))
+        pages_of_hundred, lines_of_hundred = without_stack(hundred.ordinary(role))
         assert pages_of_hundred <= pages + more_pages, (one.counts[role], hundred.counts[role])
         # Two more, because the message's places in the ring and in the data segment are others.
         assert lines_of_hundred <= lines + 2, (one.counts[role], hundred.counts[role])

@@ -52,4 +52,8 @@ struct NativePlan::Steps {
   std::vector<std::shared_ptr<const Steps>> owned;
 };
 
+using Step = NativePlan::Step;
+using Steps = NativePlan::Steps;
+using NativeField = NativePlan::NativeField;
+
 }  // namespace baton::rosidl

@@ -16,9 +16,6 @@
 namespace baton::rosidl {
 namespace {
 
-using Step = NativePlan::Step;
-using Steps = NativePlan::Steps;
-using NativeField = NativePlan::NativeField;
 using message::Kind;
 using message::Shape;
 

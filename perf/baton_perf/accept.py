@@ -8,6 +8,7 @@ import subprocess
 import tomllib
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
@@ -19,6 +20,9 @@ from .recording import Recording
 from .runs import Cell, RunFailed
 from .verdicts import Row
 
+if TYPE_CHECKING:
+    from . import touch
+
 CRITERIA = Path(__file__).with_name("criteria.toml")
 CELL_FIELDS = {f.name for f in fields(Cell)}
 KINDS = {
@@ -29,7 +33,19 @@ KINDS = {
     "program": {"program"},
     "touch": {"peer", "bytes", "role", "pages", "lines"},
 }
-OPTIONAL = {"id", "source", "kind", "bar", "smallest", "not_worse", "own", "peers", "without", "arguments"}
+OPTIONAL = {
+    "id",
+    "source",
+    "kind",
+    "bar",
+    "smallest",
+    "not_worse",
+    "own",
+    "peers",
+    "without",
+    "arguments",
+    "collecting",
+}
 
 
 def load(path: Path = CRITERIA) -> list[dict]:
@@ -100,7 +116,7 @@ def plan(criteria: list[dict], rounds: int, profile: str) -> list[session.Job]:
                     job = replace(job, round=round)
                     if job.peer.id != "bare":
                         jobs.setdefault((round, job.name(), job.cell), job)
-            elif c["kind"] != "program":
+            elif "cell" in c:
                 for key in ("a", "b") if "b" in c else ("a",):
                     name, cell = _side(c, key)
                     if found := _find(name):
@@ -238,6 +254,11 @@ def printed_row(criterion: str, line: str) -> Row | None:
     return None
 
 
+def line_budget(c: dict, counts: touch.Counts) -> int:
+    """What a message with these counts may touch."""
+    return c["collecting"] if counts.collects and "collecting" in c else c["lines"]
+
+
 def count_touches(c: dict, console: Console) -> list[Row]:
     """Judges a criterion of kind touch."""
     from . import stepping, touch
@@ -252,14 +273,14 @@ def count_touches(c: dict, console: Console) -> list[Row]:
     except (RunFailed, stepping.CannotStep) as problem:
         return [Row(c["id"], c["source"], None, "", "", None, str(problem))]
     rows = []
-    ordinary = result.ordinary(c["role"])
-    for what, count, counts in (
-        ("pages", ordinary.total_pages, result.pages[c["role"]]),
-        ("lines", ordinary.total_lines, result.lines[c["role"]]),
+    fewest = result.fewest(c["role"])
+    for what, count, most, counts in (
+        ("pages", fewest.total_pages, c["pages"], result.pages[c["role"]]),
+        ("lines", fewest.total_lines, line_budget(c, fewest), result.lines[c["role"]]),
     ):
         interval = figures.Interval(count, counts[0], counts[-1], len(counts))
         text = f"{c['source']}: {what}"
-        rows.append(Row(c["id"], text, interval, "", str(c[what]), interval.middle <= c[what]))
+        rows.append(Row(c["id"], text, interval, "", str(most), count <= most))
     return rows
 
 

@@ -17,7 +17,7 @@ import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
@@ -131,6 +131,11 @@ class Counts:
     def total_lines(self) -> int:
         return sum(self.lines.values())
 
+    @property
+    def collects(self) -> bool:
+        """Baton's publisher took back the messages that readers have returned."""
+        return any("Writer::Impl::collect" in name for name in self.functions)
+
 
 def counted(touched: Touched, places: Places) -> Counts:
     lines = {**touched.data, **touched.code}  # a line that has both counts as code
@@ -175,9 +180,13 @@ class Result:
             for role, messages in self.messages.items()
         }
 
-    def ordinary(self, role: str) -> Counts:
-        """The message with the fewest lines, which the budget is for: in others the publisher takes messages back."""
+    def fewest(self, role: str) -> Counts:
+        """The message with the fewest lines, which the budget is for. With one message under way the publisher collects for each."""
         return min(self.messages[role], key=lambda each: each.total_lines)
+
+    def as_json(self) -> dict:
+        counts = {role: asdict(each) for role, each in self.counts.items()}
+        return {"counts": counts, "pages": self.pages, "lines": self.lines}
 
 
 class _Watch:

@@ -54,6 +54,11 @@ def test_named_peers_are_measured_beside_baton(two_peers):
     assert {job.name() for job in accept.plan([criterion], 1, "quick")} == {"baton", "slow"}
 
 
+def test_every_criterion_of_the_file_can_be_planned(two_peers):
+    jobs = accept.plan(accept.load(), 1, "quick")
+    assert {"baton", "slow"} <= {job.name() for job in jobs}
+
+
 def test_what_was_not_measured_does_not_pass(two_peers):
     runs = [run for run in field_runs(10, 100) if run["peer"] == "baton"]
     rows = verdicts_of(runs)

@@ -601,7 +601,7 @@ def touch(ctx, names, size, messages, spin, verbose, plot, json_file) -> None:
             for name, result in results.items():
                 console.print(counting.functions_table(f"{role} of {name}", result.counts[role], 25))
     if json_file is not None:
-        json_file.write_text(json.dumps({name: asdict(result) for name, result in results.items()}, indent=1))
+        json_file.write_text(json.dumps({name: result.as_json() for name, result in results.items()}, indent=1))
     picture = plot or DEFAULT_OUT / "touch.svg"
     picture.parent.mkdir(parents=True, exist_ok=True)
     counting.draw(results, picture)

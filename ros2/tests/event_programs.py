@@ -17,12 +17,16 @@ from std_msgs.msg import UInt64
 LIMIT_S = 200
 TOPIC = "count"
 DEADLINE_S = 0.6
+# Longer, because threads of Fast DDS watch over it: when one of them has no turn for a lease, a writer that is alive counts as lost.
+LEASE_S = 2.0
+LIMITS_S = {"deadline": DEADLINE_S, "manual": LEASE_S}
+PERIODS_S = {"deadline": 0.03, "manual": 0.08}  # sixty messages take longer than two of the limits
 PROFILES = {
     "plain": QoSProfile(depth=100),
     "last3": QoSProfile(depth=3),
     "deadline": QoSProfile(depth=100, deadline=Duration(seconds=DEADLINE_S)),
     "manual": QoSProfile(
-        depth=100, liveliness=LivelinessPolicy.MANUAL_BY_TOPIC, liveliness_lease_duration=Duration(seconds=DEADLINE_S)
+        depth=100, liveliness=LivelinessPolicy.MANUAL_BY_TOPIC, liveliness_lease_duration=Duration(seconds=LEASE_S)
     ),
 }
 
@@ -40,13 +44,14 @@ def told_to_go_on():
     sys.stdin.readline()
 
 
-def longest_silences(times):
-    """How many deadlines can have been missed between messages that came at about these times: what counts them looks at its own."""
-    return sum(int((after - before) / (0.5 * DEADLINE_S)) for before, after in zip(times, times[1:], strict=False))
+def longest_silences(kind, times):
+    """How many limits can have passed between messages that came at about these times: what counts them looks at its own."""
+    limit = LIMITS_S[kind]
+    return sum(int((after - before) / (0.5 * limit)) for before, after in zip(times, times[1:], strict=False))
 
 
 def talk(node, kind, total):
-    """Publishes `total` messages, falls silent for two deadlines, publishes again."""
+    """Publishes `total` messages, falls silent until the limit of `kind` has passed, publishes again."""
     missed, lost, sent = [], [], []
     callbacks = PublisherEventCallbacks(
         deadline=lambda info: missed.append((info.total_count, info.total_count_change)),
@@ -57,9 +62,9 @@ def talk(node, kind, total):
     for i in range(int(total)):
         publisher.publish(UInt64(data=i))
         sent.append(time.monotonic())
-        rclpy.spin_once(node, timeout_sec=0.03)
+        rclpy.spin_once(node, timeout_sec=PERIODS_S[kind])
     early = len(missed)
-    silences = longest_silences([*sent, time.monotonic()])
+    silences = longest_silences(kind, [*sent, time.monotonic()])
     spin_until(node, lambda: lost if kind == "manual" else missed[early + 1 :])
     told_to_go_on()
     # Until told to end: a reader that looks late must find it alive.
@@ -86,7 +91,7 @@ def listen(node, kind, total):
     print("going", flush=True)
     spin_until(node, lambda: got and got[-1] == int(total) - 1)
     early, alive_early = len(missed), list(alive)
-    silences = longest_silences([*times, time.monotonic()])
+    silences = longest_silences(kind, [*times, time.monotonic()])
     spin_until(node, lambda: alive[-1] == [0, 1] if kind == "manual" else missed[early + 1 :])
     told_to_go_on()
     spin_until(node, lambda: got[-1] >= int(total) and (kind != "manual" or alive[-1] == [1, 0]))

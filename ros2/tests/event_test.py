@@ -59,7 +59,8 @@ def test_who_publishes_through_baton_is_alive(pairs):
     for writer, reader, said, heard in silence(pairs, "manual"):
         assert follows(heard["got"])
         if not heard["may_miss"]:
-            assert heard["alive_early"] == [[1, 0]], f"{writer} to {reader}: {heard}"
+            # At the end of more than two leases: without an assertion of each message it would count as lost.
+            assert heard["alive_early"][-1] == [1, 0], f"{writer} to {reader}: {heard}"
         assert heard["alive"][-2:] == [[0, 1], [1, 0]]
         if (writer, reader) == ("baton", "baton"):
             assert paths(said["log"], "/count")["underlying"] <= TOTAL

@@ -25,8 +25,9 @@ class HandleQueue : public testing::Test {
     consumer_ = std::make_unique<Consumer>(ring_, &cursor_);
   }
   QueueStatus push(std::uint64_t handle) {
+    const std::uint64_t token = make_token(producer_->head(), static_cast<std::uint32_t>(handle % 1000));
     ++pushed_;
-    const QueueStatus status = producer_->push(handle, handle + 1000, static_cast<std::int64_t>(pushed_ * 10), pushed_,
+    const QueueStatus status = producer_->push(handle, token, static_cast<std::int64_t>(pushed_ * 10), pushed_,
                                                [this](std::uint64_t position) { note(position); });
     if (status == QueueStatus::kOk) handles_.push_back(handle);
     return status;
@@ -40,7 +41,7 @@ class HandleQueue : public testing::Test {
     QueuedMessage message{};
     const QueueStatus status = consumer_->take(&message);
     EXPECT_EQ(status, QueueStatus::kOk);
-    EXPECT_EQ(message.entry, message.handle + 1000);
+    EXPECT_EQ(message.entry, make_token(message.position, static_cast<std::uint32_t>(message.handle % 1000)));
     return message.handle;
   }
   QueueStatus look() {
@@ -72,7 +73,7 @@ TEST_F(HandleQueue, GivesMessagesInOrderWithEverythingThatBelongsToThem) {
   QueuedMessage message{};
   ASSERT_EQ(consumer_->peek(&message), QueueStatus::kOk);
   EXPECT_EQ(message.handle, 7U);
-  EXPECT_EQ(message.entry, 1007U);
+  EXPECT_EQ(message.entry, make_token(0, 7));
   EXPECT_EQ(message.source_monotonic_ns, 10);
   EXPECT_EQ(message.sequence, 1U);
   EXPECT_EQ(message.position, 0U);
@@ -151,16 +152,48 @@ TEST_F(HandleQueue, ProducerReportsACursorThatMovesBackwards) {
   EXPECT_EQ(producer_->refresh(), QueueStatus::kCorrupted);
 }
 
-TEST_F(HandleQueue, ConsumerReportsAnImplausibleHead) {
+TEST_F(HandleQueue, ConsumerReportsASlotOfAnImpossiblePosition) {
   make(2);
   push(1);
-  ring_.head->store(100);
+  for (const std::uint64_t position : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{100}}) {
+    ring_.slots[0].entry.store(make_token(position, 0));
+    EXPECT_EQ(look(), QueueStatus::kCorrupted) << position;
+    EXPECT_TRUE(consumer_->ready()) << "so that a waiter meets the error";
+  }
+  ring_.slots[0].entry.store(make_token(0, 1));
+  push(2);
+  EXPECT_EQ(take(), 1U);
+  EXPECT_EQ(take(), 2U);
+  ring_.slots[0].entry.store(kNoEntry);  // the third message's slot, which had the first one
   EXPECT_EQ(look(), QueueStatus::kCorrupted);
-  EXPECT_TRUE(consumer_->ready()) << "so that a waiter meets the error";
-  EXPECT_EQ(consumer_->size(), 0U);
-  ring_.head->store(1);
-  cursor_.store(2);  // head behind the cursor
-  EXPECT_EQ(look(), QueueStatus::kCorrupted);
+}
+
+TEST_F(HandleQueue, ConsumerFindsAMessageBeforeTheHeadSaysSo) {
+  make(2);
+  for (std::uint64_t handle = 1; handle <= 5; ++handle) {
+    push(handle);
+    ring_.head->store(handle - 1);  // the producer is between its two last stores
+    EXPECT_TRUE(consumer_->ready());
+    EXPECT_EQ(consumer_->size(), 1U);
+    EXPECT_EQ(take(), handle);
+    EXPECT_EQ(look(), QueueStatus::kEmpty) << "the cursor is beyond the head now";
+    EXPECT_FALSE(consumer_->ready());
+    EXPECT_EQ(consumer_->size(), 0U);
+    ring_.head->store(handle);
+  }
+}
+
+TEST_F(HandleQueue, ALyingHeadMisleadsOnlyTheCount) {
+  make(2);
+  push(1);
+  for (const std::uint64_t head : {std::uint64_t{0}, std::uint64_t{2}, std::uint64_t{100}, ~std::uint64_t{0}}) {
+    ring_.head->store(head);
+    EXPECT_EQ(look(), QueueStatus::kOk);
+    EXPECT_EQ(consumer_->size(), head == 2 ? 2U : 1U);
+  }
+  EXPECT_EQ(take(), 1U);
+  EXPECT_EQ(look(), QueueStatus::kEmpty);
+  EXPECT_FALSE(consumer_->ready());
 }
 
 /// Words that change whenever somebody looks: the worst a hostile peer can do.
@@ -184,7 +217,7 @@ TEST(HandleQueueUnderAttack, ConsumerGivesUpOnACursorThatNeverRests) {
   RingLayout<RestlessPlatform>::Word head, cursor;
   RingSlot<RestlessPlatform> slots[2];
   cursor.step_ = 3;
-  head.value_ = 1 << 20;
+  for (auto& slot : slots) slot.entry.value_ = make_token(1 << 20, 0);
   QueueConsumer<RestlessPlatform> consumer({&head, slots, 2}, &cursor);
   QueuedMessage message{};
   EXPECT_EQ(consumer.peek(&message), QueueStatus::kContended);
@@ -197,7 +230,8 @@ TEST(HandleQueueUnderAttack, ProducerNeedsNoMoreStepsThanMessages) {
   alignas(kCacheLineBytes) std::byte memory[RestlessRing::bytes(4)] = {};
   QueueProducer<RestlessPlatform> producer(RestlessRing::at(memory, 4), &cursor, 4);
   const auto none = [](std::uint64_t) { FAIL() << "nothing may be evicted by a lost CAS"; };
-  for (std::uint64_t i = 1; i <= 4; ++i) EXPECT_EQ(producer.push(i, i, 0, i, none), QueueStatus::kOk);
+  for (std::uint64_t i = 1; i <= 4; ++i)
+    EXPECT_EQ(producer.push(i, make_token(i - 1, 0), 0, i, none), QueueStatus::kOk);
   cursor.step_ = 1;
   EXPECT_EQ(producer.evict_all(none), QueueStatus::kOk);  // ends because the cursor reaches head
   EXPECT_EQ(producer.refresh(), QueueStatus::kCorrupted) << "it moved past the head";

@@ -41,6 +41,7 @@ inline constexpr const char* kPoints[] = {
     "publish.begin",
     "publish.before_push",
     "queue.push.slot_written",
+    "queue.push.handed_over",
     "queue.push.done",
     "queue.evict.claimed",
     "publish.between_pushes",

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 # handshake.md, sections 3 and 6
 HELLO, BYE = 1, 2
 MAGIC = bytes.fromhex("89424154 4f4e0d0a")
-VERSION = 2
+VERSION = 3
 MORE = 1
 PACKET_BYTES = 32768
 # connection.md, section 1
@@ -488,17 +488,25 @@ class Published:
 
     def push(self, handle: int, token=None, wake=True) -> None:
         """One position further with this handle; wakes the reader as the format says."""
-        head = struct.unpack_from("<Q", self.ring, 0)[0]
+        head = self.head
         self.sequence += 1
         entries = self.depth + self.reader_held
         if token is None:
-            token = (head // entries + 1) << 20 | head % entries
-        struct.pack_into(
-            "<QQqQ", self.ring, 64 + 32 * (head % self.slots), handle, token, time.monotonic_ns(), self.sequence
-        )
+            token = (head + 1) << 20 | head % entries
+        at = 64 + 32 * (head % self.slots)
+        struct.pack_into("<Q", self.ring, at, handle)
+        struct.pack_into("<qQ", self.ring, at + 16, time.monotonic_ns(), self.sequence)
+        self.set_token(head, token)
         self.set_head(head + 1)
         if wake:
             self.wake()
+
+    @property
+    def head(self) -> int:
+        return struct.unpack_from("<Q", self.ring, 0)[0]
+
+    def set_token(self, position: int, token: int) -> None:
+        struct.pack_into("<Q", self.ring, 64 + 32 * (position % self.slots) + 8, token & (2**64 - 1))
 
     def set_head(self, head: int) -> None:
         struct.pack_into("<Q", self.ring, 0, head & (2**64 - 1))

@@ -211,7 +211,7 @@ BOUNDS = [  # page, words with the number in them, constant, its file, what one 
     (CONNECTION, "ended connections) | {} |", "kMaxReports", "transport/src/participant.hpp", 1),
     (CONNECTION, "cause | at most in {} s |", "kReportWindow", "transport/src/participant.hpp", 1),
     (CONNECTION, "more than {} of one writer", "kMaxSegments", "transport/src/participant_frames.cpp", 1),
-    (CONNECTION, "`(position + 1) << {} | index`", "kEntryBits", "memory/include/baton/memory/release_table.hpp", 1),
+    (CONNECTION, "the index of a release word in the lower {};", "kEntryBits", "memory/include/baton/memory/entry_token.hpp", 1),
     ("docs/format/qos.md", "| up to {} | granted in full", "kBasicHeld", "transport/src/grants.hpp", 1),
     ("docs/format/qos.md", "than {} slots cannot serve", "kFewestSlots", "transport/src/grants.hpp", 1),
     ("docs/format/qos.md", "`PublisherOptions::slots`, {} by default", "kDefaultSlots", "memory/include/baton/memory/pool.hpp", 1),

@@ -3,6 +3,7 @@
 // that every scenario shares. Labels of locations are what mutations name.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -55,7 +56,13 @@ class Connection {
     reader = std::make_unique<memory::ChannelReader<ModelPlatform>>(ring_, segment_);
   }
 
-  Atomic<std::uint64_t>& head() { return *ring_.head; }
+  /// For finish(): how many messages the publisher has handed over.
+  std::uint64_t published(const World& world) const {
+    std::uint64_t most = 0;
+    for (std::uint32_t i = 0; i < ring_.capacity; ++i)
+      most = std::max(most, memory::messages_up_to(world.latest(ring_.slots[i].entry.id())));
+    return most;
+  }
   Atomic<std::uint64_t>& cursor() { return *segment_.cursor; }
   memory::WakeWord<ModelPlatform>& sleeping() { return *segment_.sleeping; }
   Atomic<std::uint64_t>* words() { return segment_.release_words; }

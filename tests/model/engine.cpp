@@ -281,7 +281,8 @@ void World::read_store(Thread& thread, int location, int index, std::memory_orde
 std::uint64_t World::load(int location, std::memory_order order) {
   Location& l = locations_[static_cast<std::size_t>(location)];
   if (running_ < 0) return l.stores.back().value;
-  if (!(l.seqlock && options_.write_once_slots)) park(l);
+  // The value of an acquire load decides how the reader goes on, so other threads may run before it.
+  if (!(l.seqlock && options_.write_once_slots) || acquires(order)) park(l);
   order = mutate(l.label, Mutation::Op::kLoad, order);
   Thread& t = self();
   const int index = pick_store(t, location);

@@ -58,7 +58,7 @@ struct Options {
   unsigned killable = 0;           // bit mask of processes
   int preemptions = -1;            // -1: all interleavings; else at most that many switches away from a runnable thread
   const Mutation* mutation = nullptr;
-  /// Slots are written once in this scenario (verified), so that loads of them need not be scheduling points.
+  /// Slots are written once in this scenario (verified), so that relaxed loads of them need not be scheduling points.
   bool write_once_slots = false;
 };
 

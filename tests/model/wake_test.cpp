@@ -262,7 +262,7 @@ class Waking : public Scenario {
       for (std::size_t w = 0; w < waiters_.size(); ++w) {
         Connection& connection = *publisher.connections[w];
         if (!world.dead(kFirstWaiter + static_cast<int>(w))) {
-          world.require(static_cast<std::uint64_t>(waiters_[w]->received[p]) == world.latest(connection.head().id()),
+          world.require(static_cast<std::uint64_t>(waiters_[w]->received[p]) == connection.published(world),
                         "a published message was missed");
         }
       }

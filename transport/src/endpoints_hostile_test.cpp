@@ -214,9 +214,8 @@ struct Lie {
   std::uint32_t event_offset = 0, capacity = kCapacity, held = 8;
   bool fds = true;
   std::uint64_t segment_announced = kSegmentBytes;
-  std::uint64_t head = 1;
   std::uint64_t handle = 4096;
-  std::uint64_t entry = std::uint64_t{1} << 20;
+  std::uint64_t entry = memory::make_token(0, 0);
   std::uint32_t magic = memory::kChunkMagic, size_bytes = 8;
   int segments = 1;
   bool huge_pages = false;  // the segment: of huge pages, of which the machine has none to give
@@ -247,11 +246,11 @@ const HostileWriterCase kHostileWriters[] = {
     {"SegmentOfAbsurdSize", [](Lie& lie) { lie.segment_announced = std::uint64_t{1} << 60; }, Errc::protocol_violation},
     {"SegmentLargerThanItIs", [](Lie& lie) { lie.segment_announced = 2 * kSegmentBytes; }, Errc::protocol_violation},
     {"TooManySegments", [](Lie& lie) { lie.segments = 400; }, Errc::protocol_violation},
-    {"HeadFarAway", [](Lie& lie) { lie.head = 1'000'000; }, Errc::protocol_violation},
+    {"MessageOfAFarPosition", [](Lie& lie) { lie.entry = memory::make_token(1'000'000, 0); }, Errc::protocol_violation},
     {"HandleOutsideItsSegment", [](Lie& lie) { lie.handle = std::uint64_t{1} << 40; }, Errc::protocol_violation},
     {"HandleAtTheVeryEnd", [](Lie& lie) { lie.handle = kSegmentBytes - 64; }, Errc::protocol_violation},
     {"MisalignedHandle", [](Lie& lie) { lie.handle = 4097; }, Errc::protocol_violation},
-    {"EntryThatDoesNotExist", [](Lie& lie) { lie.entry = (std::uint64_t{1} << 20) + 5000; }, Errc::protocol_violation},
+    {"EntryThatDoesNotExist", [](Lie& lie) { lie.entry = memory::make_token(0, 5000); }, Errc::protocol_violation},
     {"SegmentOfHugePagesThatDoNotExist", [](Lie& lie) { lie.huge_pages = true; }, Errc::protocol_violation},
     {"HandleIntoAHole", [](Lie& lie) { lie.handle = 64 << 10; }, Errc::protocol_violation},
     {"MessageWithAHole", [](Lie& lie) { lie.size_bytes = 500'000; }, Errc::protocol_violation},
@@ -284,7 +283,7 @@ void be_hostile_writer(const std::string& directory, const Lie& lie) {
     view.slots[0].handle.store(lie.handle);
     view.slots[0].entry.store(lie.entry);
     view.slots[0].sequence.store(1);
-    view.head->store(lie.head);
+    view.head->store(1);
   });
   os::SharedFd segment = filled(kSegmentBytes, lie.segment_seals, [&](std::byte* at) {
     memory::ChunkHeader header{};
@@ -372,7 +371,7 @@ void be_greedy_writer(Child& self, const std::string& directory, std::uint32_t s
   const Ring view = Ring::at(ring.data(), kCapacity);
   for (std::uint32_t i = 0; i < segments; ++i) {
     view.slots[i].handle.store(std::uint64_t{i} << 48 | 4096);
-    view.slots[i].entry.store((std::uint64_t{1} << 20) + i);
+    view.slots[i].entry.store(memory::make_token(i, i));
     view.slots[i].sequence.store(i + 1);
   }
   view.head->store(segments);

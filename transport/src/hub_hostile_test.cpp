@@ -214,8 +214,9 @@ TEST_F(HostilePeer, AnotherVersionIsRefusedNamingBothVersionsAndProcesses) {
   ASSERT_GT(answer.size(), 18U);
   EXPECT_EQ(answer[0], kHelloFrame) << "so that the other side can name both, too";
   EXPECT_EQ(client.bye(), static_cast<std::uint16_t>(Bye::kVersion));
-  EXPECT_TRUE(victim_.recorder.has_diagnostic(
-      Errc::version_mismatch, "process 'victim' speaks version 2 of Baton's protocol, process 'hostile'"))
+  EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::version_mismatch, "process 'victim' speaks version " +
+                                                                          std::to_string(kProtocolVersion) +
+                                                                          " of Baton's protocol, process 'hostile'"))
       << victim_.recorder.all_diagnostics();
   EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::version_mismatch, "version 9"));
   RawClient again = connect();

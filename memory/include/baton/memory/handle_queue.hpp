@@ -5,30 +5,37 @@
 //   * the cursor: one word in the connection segment, advanced by compare-and-swap from both sides.
 // Position p (from 0) names the p-th message ever pushed; it lies in slot p & (capacity - 1). head = positions pushed,
 // cursor = positions taken or evicted. Both only grow and never wrap (2^64), so there is no ABA.
+// The entry token in a slot names the position of the slot's message (entry_token.hpp), and is the last word of the slot that is written. So
+// the consumer finds a message by the slot alone, and need not wait for the cache line of head as well. Head is there to count messages and
+// to find the newest one.
 //
 // Thread rules: a QueueProducer is externally synchronised (the transport's per-publisher mutex). Any number of threads
 // may use one QueueConsumer at the same time. Producer calls are wait-free, consumer calls lock-free with a bounded
 // number of attempts; none blocks, allocates (after construction) or makes a system call.
 //
 // Invariants:
-//  (1) cursor <= head <= cursor + depth, depth <= capacity.
+//  (1) head <= cursor + depth, depth <= capacity, cursor <= head + 1. The consumer may take a message before the producer stores head: then
+//      cursor = head + 1, and so it stays if the producer dies there. (A process that dies there leaves head behind by one for ever.)
 //  (2) Each position leaves the queue exactly once: the side that moves cursor from p to p + 1 owns p. The consumer
 //      then holds the message, or the producer releases it (on_evict). A message that was taken is never evicted.
 //  (3) Slot p is overwritten (by position p + capacity) only after cursor > p, so a successful try_take read no torn
 //      slot.
 //  (4) The producer never reads the ring: on_evict gets a position, and its owner keeps the handle that belongs to it
-//      (release_table.hpp). A cursor outside [last seen, head] is reported as corrupted, and from then on the producer touches the
+//      (release_table.hpp). A cursor outside [last seen, messages pushed] is reported as corrupted, and from then on the producer touches the
 //      connection no more.
-//  (5) The consumer trusts neither head nor slots: it reports an implausible head, and the caller must check slot
+//  (5) The consumer trusts neither head nor slots: it reports a slot of an impossible position, and the caller must check the other
 //      contents.
-//  (6) A process may die between any two instructions: the other side sees either the old or the new cursor and head.
+//  (6) A process may die between any two instructions: the other side sees either the old or the new cursor, and a message entirely or not
+//      at all.
 //
 // Why the orderings suffice (each is also necessary: tests/model has a mutant for each, and finds it):
-//  [H] head: release store by push, acquire load by peek: the consumer sees slot, release entry and the whole message.
+//  [T] slot.entry: release store by append, acquire load by peek: the consumer sees the slot's other words, the release entry and the
+//      whole message.
 //  [C] cursor: release on every successful CAS, acquire on every load. (a) The consumer's slot reads happen before the
 //      producer's overwriting of that slot: they precede the consumer's CAS, and the producer overwrites only after it
 //      has loaded a cursor from that CAS or a later one (all writes are RMWs: one release sequence). (b) A thread that
-//      loads a cursor then sees a head that is at least as large.
+//      loads a cursor then sees, in each slot, at least the last message before that cursor: the CAS comes from a thread that acquired
+//      the message, or from the producer.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +43,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "baton/memory/entry_token.hpp"
 #include "baton/memory/platform.hpp"
 #include "baton/os/crash_point.hpp"
 
@@ -53,7 +61,7 @@ enum class QueueStatus : std::uint8_t {
 template <class Platform>
 struct RingSlot {
   typename Platform::template atomic<std::uint64_t> handle;  //  0  where the chunk is (pool.hpp, Handle)
-  typename Platform::template atomic<std::uint64_t> entry;   //  8  token to release it with (release_table.hpp)
+  typename Platform::template atomic<std::uint64_t> entry;   //  8  token: which position, and how to release it
   typename Platform::template atomic<std::int64_t> source_monotonic_ns;  // 16  CLOCK_MONOTONIC at publish
   typename Platform::template atomic<std::uint64_t> sequence;            // 24  per publisher, from 1
 };
@@ -139,19 +147,22 @@ class QueueProducer {
     return QueueStatus::kOk;
   }
 
-  /// Adds a message. Requires: make_room() returned kOk since the last append.
+  /// Adds a message. REQUIRES: make_room() returned kOk since the last append; `entry` is a token of position head().
   void append(std::uint64_t handle, std::uint64_t entry, std::int64_t source_monotonic_ns,
               std::uint64_t sequence) noexcept {
     RingSlot<Platform>& slot = RingLayout<Platform>::slots_behind(ring_head_)[head_ & mask_];
-    // relaxed: published by the release store of head below; a consumer that still reads the slot's former message has
+    // relaxed: published by the release store of the token below; a consumer that still reads the slot's former message has
     // lost its position already (invariant 3).
     slot.handle.store(handle, std::memory_order_relaxed);
-    slot.entry.store(entry, std::memory_order_relaxed);
     slot.source_monotonic_ns.store(source_monotonic_ns, std::memory_order_relaxed);
     slot.sequence.store(sequence, std::memory_order_relaxed);
     ++head_;
     BATON_CRASH_POINT("queue.push.slot_written");
-    // release: [H] pairs with the acquire load in QueueConsumer::peek.
+    // release: [T] pairs with the acquire load in QueueConsumer::peek.
+    slot.entry.store(entry, std::memory_order_release);
+    BATON_CRASH_POINT("queue.push.handed_over");
+    // release: pairs with the acquire load in Reader::Impl::last_arrival_ns, which then finds the newest slot written. The queue itself
+    // needs no order here.
     ring_head_->store(head_, std::memory_order_release);
     BATON_CRASH_POINT("queue.push.done");
   }
@@ -209,7 +220,7 @@ class QueueProducer {
   template <class OnEvict>
   QueueStatus evict_oldest(OnEvict&& on_evict) {
     std::uint64_t expected = last_seen_;
-    // release: [C](b) pairs with the acquire load of the cursor in QueueConsumer, which must then see our head. Success
+    // release: [C](b) pairs with the acquire load of the cursor in QueueConsumer, which must then see our slots. Success
     // needs no acquire: the value was acquired when last_seen_ was loaded. acquire on failure: as in refresh().
     if (cursor_->compare_exchange_strong(expected, last_seen_ + 1, std::memory_order_release,
                                          std::memory_order_acquire)) {
@@ -260,25 +271,23 @@ class QueueConsumer {
 
   /// One attempt of peek(): kContended if others moved the cursor meanwhile.
   QueueStatus peek_once(QueuedMessage* message) const noexcept {
-    // acquire: [C](b) pairs with every successful CAS on the cursor (try_take of another thread, eviction): the head
-    // loaded next is at least this cursor. The order of the two loads matters.
+    // acquire: [C](b) pairs with every successful CAS on the cursor (try_take of another thread, eviction): the slot
+    // loaded next is not older than this cursor allows. The order of the two loads matters.
     const std::uint64_t cursor = cursor_->load(std::memory_order_acquire);
-    // acquire: [H] pairs with the release store in QueueProducer::append.
-    const std::uint64_t head = ring_.head->load(std::memory_order_acquire);
-    // One comparison for the usual case: an empty queue wraps around, and so does head < cursor.
-    if (__builtin_expect(head - cursor - 1 >= ring_.capacity, 0)) {
-      if (head == cursor) return QueueStatus::kEmpty;
-      // Either our cursor is old (other threads took, the producer evicted, and pushed more), or the publisher lies.
-      // The load of head above happened after an honest producer saw or made cursor >= head - depth, so a fresh load
-      // of the cursor decides.
+    const RingSlot<Platform>& slot = slot_of(cursor);
+    // acquire: [T] pairs with the release store in QueueProducer::append.
+    const std::uint64_t entry = slot.entry.load(std::memory_order_acquire);
+    if (__builtin_expect(messages_up_to(entry) != cursor + 1, 0)) {
+      if (waits_for(cursor, entry)) return QueueStatus::kEmpty;
+      // Either our cursor is old (other threads took, or the producer evicted, and the slot has a later message), or the publisher lies.
+      // An honest producer loaded or made a newer cursor before it wrote such a slot, which we acquired: so a fresh load decides.
       return cursor_->load(std::memory_order_relaxed) != cursor ? QueueStatus::kContended : QueueStatus::kCorrupted;
     }
-    const RingSlot<Platform>& slot = ring_.slots[cursor & (ring_.capacity - 1)];
-    // relaxed: [H] orders these reads after the writes, [C](a) orders them before a later overwrite. Otherwise the
+    // relaxed: [T] orders these reads after the writes, [C](a) orders them before a later overwrite. Otherwise the
     // values may be torn, and try_take fails.
     message->position = cursor;
     message->handle = slot.handle.load(std::memory_order_relaxed);
-    message->entry = slot.entry.load(std::memory_order_relaxed);
+    message->entry = entry;
     message->source_monotonic_ns = slot.source_monotonic_ns.load(std::memory_order_relaxed);
     message->sequence = slot.sequence.load(std::memory_order_relaxed);
     return QueueStatus::kOk;
@@ -289,7 +298,7 @@ class QueueConsumer {
     std::uint64_t expected = message.position;
     BATON_CRASH_POINT("queue.take.peeked");
     // release: [C](a) our reads of the slot come before the producer's overwriting it, (b) other threads of this reader
-    // that see the new cursor also see our head. Needs no acquire: the message was acquired through head. relaxed on
+    // that see the new cursor also see this slot. Needs no acquire: the message was acquired through the slot. relaxed on
     // failure: the value is not used.
     if (!cursor_->compare_exchange_strong(expected, message.position + 1, std::memory_order_release,
                                           std::memory_order_relaxed)) {
@@ -310,18 +319,37 @@ class QueueConsumer {
 
   /// True if peek() would not return kEmpty. Errors count as ready, so that a waiter wakes up and gets the error.
   bool ready() const noexcept {
-    const std::uint64_t cursor = cursor_->load(std::memory_order_acquire);  // as in peek
-    return ring_.head->load(std::memory_order_acquire) != cursor;           // as in peek
+    const std::uint64_t cursor = cursor_->load(std::memory_order_acquire);             // as in peek
+    return !waits_for(cursor, slot_of(cursor).entry.load(std::memory_order_acquire));  // as in peek
   }
 
-  /// Unread messages now, at most the capacity; 0 if the head is implausible.
+  /// Unread messages now, at most the capacity; at least 1 if peek() would find one. The newest may be missing from the count as long as the
+  /// producer has not stored head.
   std::uint64_t size() const noexcept {
-    const std::uint64_t cursor = cursor_->load(std::memory_order_acquire);             // as in peek
-    const std::uint64_t count = ring_.head->load(std::memory_order_acquire) - cursor;  // as in peek
-    return count <= ring_.capacity ? count : 0;
+    for (int attempt = 0; attempt < kMaxAttempts; ++attempt) {
+      const std::uint64_t cursor = cursor_->load(std::memory_order_acquire);  // as in peek
+      // relaxed: a count. By [C](b) head is at least cursor - 1, since the producer stores head before the next slot.
+      const std::uint64_t count = ring_.head->load(std::memory_order_relaxed) - cursor;
+      if (count - 1 < ring_.capacity) return count;
+      // The queue is empty, or only the message is there that head does not count yet, or head is implausible, or our cursor is old.
+      const std::uint64_t entry = slot_of(cursor).entry.load(std::memory_order_acquire);  // as in peek
+      if (messages_up_to(entry) == cursor + 1) return 1;
+      if (waits_for(cursor, entry)) return 0;
+    }
+    return 0;
   }
 
  private:
+  const RingSlot<Platform>& slot_of(std::uint64_t position) const noexcept {
+    return ring_.slots[position & (ring_.capacity - 1)];
+  }
+  /// True if `entry`, the token in the slot of position `cursor`, says that nothing was pushed at this position yet: it is the token of the
+  /// round before, or in the first round none.
+  bool waits_for(std::uint64_t cursor, std::uint64_t entry) const noexcept {
+    const std::uint64_t former = messages_up_to(entry);
+    return former == 0 ? cursor < ring_.capacity : former + ring_.capacity == cursor + 1;
+  }
+
   RingLayout<Platform> ring_;
   Cursor* cursor_;
 };

@@ -3,10 +3,9 @@
 // any thread in any order (a Python collector, a retained shared_ptr), so this is a table and not a ring.
 //
 // Only the subscriber writes word i, and only the publisher reads it. The publisher lends entry i together with a fresh
-// token ((queue position + 1) << kEntryBits | i, never 0: a connection carries fewer than 2^44 messages). The subscriber
-// gives the message back by storing that very token into word i. Until then the word keeps the token of the entry's
-// former release (0 at first). Any other value comes from a broken or hostile subscriber: it is reported as corrupted,
-// and releases nothing.
+// token (entry_token.hpp). The subscriber gives the message back by storing that very token into word i. Until then the
+// word keeps the token of the entry's former release (0 at first). Any other value comes from a broken or hostile
+// subscriber: it is reported as corrupted, and releases nothing.
 //
 // Thread rules: a ReleaseTable is externally synchronised (the transport's per-publisher mutex). ReleaseWriter::release
 // may be called from any thread, once per token: wait-free, one store, no system call.
@@ -24,20 +23,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "baton/memory/entry_token.hpp"
 #include "baton/memory/platform.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/hot_memory.hpp"
 
 namespace baton::memory {
-
-inline constexpr unsigned kEntryBits = 20;
-inline constexpr std::uint32_t kMaxEntries = std::uint32_t{1} << kEntryBits;
-inline constexpr std::uint64_t kNoEntry = 0;  ///< never a valid token
-
-/// Index of the word that a token belongs to. The consumer must check it against its table's size.
-constexpr std::uint32_t entry_index(std::uint64_t token) noexcept {
-  return static_cast<std::uint32_t>(token & (kMaxEntries - 1));
-}
 
 /// The publisher's side.
 template <class Platform>
@@ -71,7 +62,7 @@ class ReleaseTable {
     Record& record = records_[index];
     free_ = record.next;
     record.handle = handle;
-    const std::uint64_t token = ((position + 1) << kEntryBits) | index;
+    const std::uint64_t token = make_token(position, index);
     record.token = token;
     link_last(index);
     return token;
@@ -142,7 +133,7 @@ class ReleaseTable {
     std::uint32_t next;        // outstanding: doubly linked, oldest first, kNone at both ends; free: stack
     std::uint32_t previous;
   };
-  static std::uint64_t position_of(const Record& record) noexcept { return (record.token >> kEntryBits) - 1; }
+  static std::uint64_t position_of(const Record& record) noexcept { return messages_up_to(record.token) - 1; }
 
   void push_free(std::uint32_t index) noexcept {
     records_[index].next = free_;

@@ -15,7 +15,7 @@
 //
 // Invariants:
 //  (1) head <= cursor + depth, depth <= capacity, cursor <= head + 1. The consumer may take a message before the producer stores head: then
-//      cursor = head + 1, and so it stays if the producer dies there. (A process that dies there leaves head behind by one for ever.)
+//      cursor = head + 1, and so it stays if the producer dies there.
 //  (2) Each position leaves the queue exactly once: the side that moves cursor from p to p + 1 owns p. The consumer
 //      then holds the message, or the producer releases it (on_evict). A message that was taken is never evicted.
 //  (3) Slot p is overwritten (by position p + capacity) only after cursor > p, so a successful try_take read no torn

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fills the numbers of the documents from one recording of `baton perf accept` (`make results`).
+"""Fills the numbers of the documents from recordings of `baton perf accept` (`make results`).
 
-make_results.py RECORDING   summarises the recording in docs/results/results.json, then does the same as without an argument:
-make_results.py             fills the tables and draws the picture from docs/results/results.json
+make_results.py RECORDING   summarises the recording in docs/results, then does the same as without an argument:
+make_results.py             fills the tables and draws the picture from the summaries
+
+A recording of everything becomes results.json. One of the field alone (`baton perf accept field`) becomes field.json; its experiments and
+criteria take the place of those in results.json, until everything is recorded again.
 
 A table stands between `<!-- results: NAME -->` and `<!-- end of results -->`; the text around the tables is written by hand. No number
-of a table is typed in: tests/house/documents_match_test.py compares the documents with results.json.
+of a table is typed in: tests/house/documents_match_test.py compares the documents with the summaries.
 """
 
 import json
@@ -17,7 +20,8 @@ from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
-SUMMARY, PICTURE = "docs/results/results.json", "docs/results/hand-over.svg"
+EVERYTHING, FIELD_ALONE = "docs/results/results.json", "docs/results/field.json"
+PICTURE = "docs/results/hand-over.svg"
 PAGES = ("README.md", "docs/results/measured.md")
 FIELD = "field"
 ROS2 = {"C++": ("ros2", "ros2-large-data"), "Python": ("ros2-python", "ros2-python-large-data")}
@@ -64,6 +68,33 @@ def summarise(recording, figures, tables, size_text) -> dict:
         for experiment, peers in rounds.items()
     }
     return {"header": recording.header, "medians": medians, "verdicts": recording.verdicts}
+
+
+def is_field_alone(summary: dict) -> bool:
+    return {row["criterion"] for row in summary["verdicts"]} <= set(FIELD_CRITERIA)
+
+
+def merged(summaries: list[dict]) -> dict:
+    """All summaries as one. A later one replaces the experiments and criteria that it has; `headers` are those of the summaries, each with
+    the verdicts that are left of it."""
+    medians: dict = {}
+    peers: dict = {}
+    headers = []
+    replaced: set[str] = set()
+    for summary in reversed(summaries):
+        rows = [row for row in summary["verdicts"] if row["criterion"] not in replaced]
+        replaced |= {row["criterion"] for row in rows}
+        headers.insert(0, (summary["header"], rows))
+        medians = summary["medians"] | medians
+        peers = summary["header"]["peers"] | peers
+    verdicts = [row for _, rows in headers for row in rows]
+    return {"headers": headers, "peers": peers, "medians": medians, "verdicts": verdicts}
+
+
+def load() -> dict:
+    """The summaries that docs/results has."""
+    files = [ROOT / name for name in (EVERYTHING, FIELD_ALONE)]
+    return merged([json.loads(file.read_text()) for file in files if file.exists()])
 
 
 # --- from a summary to tables ---
@@ -146,14 +177,18 @@ def single_rows(summary: dict, prefix: str) -> list[dict]:
 
 
 def head_block(summary: dict) -> str:
-    header = summary["header"]
+    """A sentence for each recording, a paragraph each."""
+    return "\n".join(head_of(header, rows) for header, rows in summary["headers"])
+
+
+def head_of(header: dict, rows: list[dict]) -> str:
     machine, build = header["machine"], header["build"]
     changed = " with local changes" if build["modified"] else ""
     virtual = " (virtual)" if machine["virtual"] else ""
     return (
         f"`{header['command']}` of {build['commit'][:12]}{changed}, on {machine['cpu']}{virtual} with {machine['cpus']} CPUs and "
         f"{machine['memory_gb']:.0f} GB, Linux {machine['kernel']}, load before {machine['load_before']:.2f}: "
-        f"{counted(summary['verdicts'])}.\n"
+        f"{counted(rows)}.\n"
     )
 
 
@@ -171,6 +206,19 @@ def field_block(summary: dict) -> str:
         table.append((failed, [peer, *cells, where]))
     table.sort(key=lambda entry: -entry[0])
     return markdown(["transport", *FIELD_CRITERIA.values(), "worst hand-over"], [row for _, row in table])
+
+
+def above_block(summary: dict) -> str:
+    """The rows of the field whose median is above the bar; those with overlapping intervals as the bar, if they fail. Worst first."""
+
+    def is_above(row: dict) -> bool:
+        ratio = re.fullmatch(r"([\d.]+)x", row["bar"])
+        return row["passed"] is False and (not ratio or row["value"]["middle"] > float(ratio[1]))
+
+    rows = [row for row in summary["verdicts"] if row["criterion"] in FIELD_CRITERIA and row["value"] and is_above(row)]
+    rows.sort(key=lambda row: -row["value"]["middle"])
+    table = [[FIELD_CRITERIA[row["criterion"]], row["what"], interval(row), row["bar"]] for row in rows]
+    return markdown(["", "row", "median [95 %]", "bar"], table) if table else "No row.\n"
 
 
 def criteria_block(summary: dict, prefix: str) -> str:
@@ -202,7 +250,7 @@ def ros2_block(summary: dict, language: str) -> str:
 def versions_block(summary: dict) -> str:
     return markdown(
         ["peer", "name", "version", "use"],
-        [[peer, p["name"], p["version"], p["how"]] for peer, p in summary["header"]["peers"].items()],
+        [[peer, p["name"], p["version"], p["how"]] for peer, p in sorted(summary["peers"].items())],
     )
 
 
@@ -213,6 +261,8 @@ def block(name: str, summary: dict) -> str:
         return head_block(summary)
     if kind == "field":
         return field_block(summary)
+    if kind == "above":
+        return above_block(summary)
     if kind == "hand-over":
         return medians_table(field, cells_of(field))
     if kind == "readme":
@@ -292,7 +342,6 @@ def draw(summary: dict) -> str:
 
 
 def main() -> None:
-    summary_file = ROOT / SUMMARY
     if len(sys.argv) > 2:
         raise SystemExit(__doc__)
     if len(sys.argv) == 2:
@@ -301,9 +350,13 @@ def main() -> None:
         from baton_perf.recording import Recording
         from baton_perf.runs import size_text
 
-        summary = summarise(Recording.load(Path(sys.argv[1])), figures, tables, size_text)
-        summary_file.write_text(json.dumps(summary, indent=1, sort_keys=True) + "\n")
-    summary = json.loads(summary_file.read_text())
+        recorded = summarise(Recording.load(Path(sys.argv[1])), figures, tables, size_text)
+        alone = is_field_alone(recorded)
+        if not alone:
+            (ROOT / FIELD_ALONE).unlink(missing_ok=True)
+        file = ROOT / (FIELD_ALONE if alone else EVERYTHING)
+        file.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
+    summary = load()
     for page in PAGES:
         path = ROOT / page
         path.write_text(filled(path.read_text(), summary))

@@ -428,7 +428,7 @@ def test_presets_and_options_are_named_in_hacking():
 
 
 def test_the_numbers_of_the_pages_are_those_of_the_recording():
-    summary = json.loads(read(make_results.SUMMARY))
+    summary = make_results.load()
     for page in make_results.PAGES:
         text = read(page)
         assert len(make_results.BLOCK.findall(text)) == text.count("<!-- results:"), f"{page}: a table without an end"

@@ -59,7 +59,7 @@ def row(criterion, what, middle, passed, peer="", unit="x", bar="1.05x", detail=
 
 
 @pytest.fixture
-def summary():
+def everything():
     small, large = Cell(bytes=64), Cell(bytes=16 << 20)
     runs = [run("baton", "loan", small, us, n) for n, us in enumerate((5, 9, 6))]
     runs += [run("baton", "loan", large, 29), run("zeromq", "stream", small, 50), run("zeromq", "stream", large, 9000)]
@@ -79,6 +79,24 @@ def summary():
     return json.loads(json.dumps(summarised))
 
 
+@pytest.fixture
+def summary(everything):
+    return make_results.merged([everything])
+
+
+@pytest.fixture
+def field_alone():
+    runs = [run("baton", "loan", Cell(bytes=64), 4)]
+    header = HEADER | {
+        "command": "baton perf accept field",
+        "peers": {"lcm": {"name": "LCM", "version": "1", "how": ""}},
+    }
+    verdicts = [row("field-hand-over", "64 B 1-1 / lcm", 0.5, True, "lcm")]
+    return make_results.summarise(
+        SimpleNamespace(header=header, runs=runs, verdicts=verdicts), figures, tables, size_text
+    )
+
+
 def test_a_median_is_that_of_the_rounds_and_a_run_without_result_is_a_dash(summary):
     assert make_results.block("hand-over", summary).splitlines() == [
         "| | 64 B, 1 | 16 MB, 1 |".replace("| |", "|  |", 1),
@@ -93,6 +111,19 @@ def test_the_field_counts_each_criterion_and_names_the_worst_cell(summary):
     assert make_results.block("field", summary).splitlines()[2] == (
         "| zeromq | 1 pass, 1 fail | - | - | 1 not measured | - | 1.2 [1.08, 1.32] at 16 MB 1-1 |"
     )
+
+
+def test_rows_of_the_field_whose_median_is_above_the_bar_are_listed_worst_first(summary):
+    rows = [
+        row("field-hand-over", "4 KB 1-1 / zeromq", 1.04, False, "zeromq"),  # its interval alone is above
+        row("field-p99", "4 KB 1-1 / zeromq", 1.3, False, "zeromq", bar="overlap"),
+        row("field-p99", "1 MB 1-1 / zeromq", 1.3, True, "zeromq", bar="overlap"),
+    ]
+    assert make_results.block("above", summary | {"verdicts": summary["verdicts"] + rows}).splitlines()[2:] == [
+        "| p99 | 4 KB 1-1 / zeromq | 1.3 [1.17, 1.43] | overlap |",
+        "| hand-over | 16 MB 1-1 / zeromq | 1.2 [1.08, 1.32] | 1.05x |",
+    ]
+    assert make_results.block("above", summary | {"verdicts": []}) == "No row.\n"
 
 
 def test_criteria_show_verdict_interval_and_bar_also_where_nothing_was_measured(summary):
@@ -110,6 +141,25 @@ def test_the_head_names_machine_commit_and_command(summary):
         "`baton perf accept --rounds 6` of 0123456789ab, on A processor (virtual) with 2 CPUs and 24 GB, Linux 6.1, "
         "load before 0.10: 2 pass, 2 fail, 2 not measured.\n"
     )
+
+
+def test_a_recording_of_the_field_alone_replaces_the_field_and_nothing_else(everything, field_alone):
+    summary = make_results.merged([everything, field_alone])
+    assert make_results.is_field_alone(field_alone) and not make_results.is_field_alone(everything)
+    assert make_results.block("hand-over", summary).splitlines()[2:] == ["| **Baton** | 4 |"]
+    assert "| lcm | 1 pass | - | - | - | - |" in make_results.block("field", summary)
+    assert "zeromq | 1 pass" not in make_results.block("field", summary)
+    assert "PASS | nothing is lost" in make_results.block("criteria tzc", summary)
+    assert [line.split(" | ")[0] for line in make_results.block("versions", summary).splitlines()[2:]] == [
+        "| lcm",
+        "| zeromq",
+    ]
+
+
+def test_each_recording_counts_the_verdicts_that_are_left_of_it(everything, field_alone):
+    first, empty, second = make_results.block("machine", make_results.merged([everything, field_alone])).splitlines()
+    assert first.startswith("`baton perf accept --rounds 6` of") and first.endswith(": 1 pass, 1 fail, 2 not measured.")
+    assert not empty and second.startswith("`baton perf accept field` of") and second.endswith(": 1 pass.")
 
 
 def test_only_what_stands_between_the_marks_is_replaced(summary):

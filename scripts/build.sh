@@ -5,8 +5,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 preset=${1:?usage: scripts/build.sh <preset> [arguments]}
 shift
-# Clones in different places share the compiler cache.
-export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+# Clones in different places share the compiler cache. Its manual asks for this sloppiness where a header is precompiled.
+export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 if ! cmake --preset "$preset" >"$log" 2>&1; then

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs outside of the tree use Baton in each way that docs/guides/guide.md prints: the page's own lines are run.
 
-The release build is installed once. What builds Baton again (add_subdirectory, colcon) does so in a folder that lies in its sources as
+The release build is installed once. What builds Baton again (add_subdirectory, FetchContent, colcon) does so in a folder that lies in its sources as
 build/release does in this checkout, so that the compiler cache finds every file of the release build.
 """
 
@@ -105,10 +105,8 @@ def assert_they_run(camera, viewer, environment):
         assert viewing.wait(timeout=120) == 0
 
 
-def build_and_run(source, build, environment, *options, build_type="Release"):
-    run(
-        "cmake", "-G", "Ninja", "-S", source, "-B", build, f"-DCMAKE_BUILD_TYPE={build_type}", *options, env=environment
-    )
+def build_and_run(source, build, environment, *options):
+    run("cmake", "-G", "Ninja", "-S", source, "-B", build, "-DCMAKE_BUILD_TYPE=Release", *options, env=environment)
     run("cmake", "--build", build, "--target", "camera", "viewer", "-j2", env=environment, timeout=900)
     assert_they_run(build / "camera", build / "viewer", environment)
 
@@ -167,10 +165,14 @@ def test_the_programs_of_the_readme_build_with_add_subdirectory(repository, envi
 def test_the_programs_of_the_readme_build_with_fetch_content(repository, environment, tmp_path):
     lines = block("cmake", "FetchContent")
     source = write_project(tmp_path / "project", PROJECT.replace("find_package(baton 0.1 REQUIRED)\n", lines))
-    environment["CCACHE_BASEDIR"] = str(tmp_path)
     options = (f"-DBATON_REPOSITORY=file://{repository}", f"-DBATON_PYTHON={sys.executable}")
-    # Not optimized, to be compiled quickly: the compiler cache knows no file at this distance from the build folder.
-    build_and_run(source, tmp_path / "build", environment, *options, build_type="None")
+    run("cmake", "-G", "Ninja", "-S", source, "-B", tmp_path / "first", *options, env=environment)
+    # What was fetched is built in place, where the compiler cache knows it.
+    fetched = tmp_path / "first/_deps/baton-src"
+    assert (fetched / "CMakeLists.txt").is_file()
+    environment["CCACHE_BASEDIR"] = str(fetched)
+    options = (f"-DFETCHCONTENT_SOURCE_DIR_BATON={fetched}", f"-DBATON_PYTHON={sys.executable}")
+    build_and_run(source, fetched / "build/release", environment, *options)
 
 
 COLCON_PACKAGE = """<package format="3">

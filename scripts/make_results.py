@@ -70,6 +70,15 @@ def summarise(recording, figures, tables, size_text) -> dict:
     return {"header": recording.header, "medians": medians, "verdicts": recording.verdicts}
 
 
+def refuse_without_field(recording: str, summary: dict) -> None:
+    """Any other recording would take the tables away that it does not have."""
+    if not any(row["criterion"] == "field-hand-over" for row in summary["verdicts"]):
+        raise SystemExit(
+            f"make_results: {recording} has no verdict of field-hand-over; nothing is changed. Record with `make results`, or "
+            "the field alone with `baton perf accept field`"
+        )
+
+
 def is_field_alone(summary: dict) -> bool:
     return {row["criterion"] for row in summary["verdicts"]} <= set(FIELD_CRITERIA)
 
@@ -351,6 +360,7 @@ def main() -> None:
         from baton_perf.runs import size_text
 
         recorded = summarise(Recording.load(Path(sys.argv[1])), figures, tables, size_text)
+        refuse_without_field(sys.argv[1], recorded)
         alone = is_field_alone(recorded)
         if not alone:
             (ROOT / FIELD_ALONE).unlink(missing_ok=True)

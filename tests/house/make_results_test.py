@@ -156,6 +156,14 @@ def test_a_recording_of_the_field_alone_replaces_the_field_and_nothing_else(ever
     ]
 
 
+def test_a_recording_without_the_field_is_refused_by_name(everything, field_alone):
+    for good in (everything, field_alone):
+        make_results.refuse_without_field("good.gz", good)
+    for verdicts in ([], [row("tzc-no-loss", "nothing is lost", 0.0, True)]):
+        with pytest.raises(SystemExit, match="wake.gz has no verdict of field-hand-over"):
+            make_results.refuse_without_field("wake.gz", everything | {"verdicts": verdicts})
+
+
 def test_each_recording_counts_the_verdicts_that_are_left_of_it(everything, field_alone):
     first, empty, second = make_results.block("machine", make_results.merged([everything, field_alone])).splitlines()
     assert first.startswith("`baton perf accept --rounds 6` of") and first.endswith(": 1 pass, 1 fail, 2 not measured.")

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each row of docs/format/bounds.md agrees with the code: its constant has the value that the row says, and its test exists.
+
+A row: | thing | `value` | `path` `name` | what happens | `path of a test` `name in it` |
+"""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs/format/bounds.md"
+
+
+def rows():
+    for line in PAGE.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith("| ") and len(cells) == 5 and not cells[0].startswith(("a ", "---")):
+            yield pytest.param(cells, id=cells[0])
+
+
+def code(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def number(expression):
+    """The value of an expression of whole numbers, as C++ or Python writes it: digits grouped, with suffixes, in braces."""
+    text = re.sub(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])", "", expression)
+    text = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)(?:[uU]?[lL]{0,2}|[lL]{1,2}[uU])\b", r"\1", text)
+    text = re.sub(r"\b(?:std::)?u?int\d+_t\b|\bstd::size_t\b|\bsize_t\b", "", text).replace("{", "(").replace("}", ")").replace("//", "#")
+    text = text.split("#")[0].strip()
+
+    def value(node):
+        if isinstance(node, ast.Expression):
+            return value(node.body)
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+            return node.value
+        if isinstance(node, ast.BinOp):
+            left, right = value(node.left), value(node.right)
+            return {ast.LShift: lambda: left << right, ast.Mult: lambda: left * right, ast.Add: lambda: left + right, ast.Sub: lambda: left - right,
+                    ast.Div: lambda: left // right, ast.FloorDiv: lambda: left // right}[type(node.op)]()
+        raise ValueError(f"not an expression of numbers: {expression}")
+
+    return value(ast.parse(text, mode="eval"))
+
+
+@pytest.mark.parametrize("row", rows())
+def test_a_bound_is_that_of_the_code_and_has_a_test(row):
+    _, bound, constant, happens, test = row
+    path, name = code(constant)
+    definitions = re.findall(rf"\b{re.escape(name)}\b(?::\s*[\w.]+)?\s*(?:=\s*([^;\n]+)|\{{([^;\n]+)\}});?", (ROOT / path).read_text())
+    assert definitions, f"{path} defines no {name}"
+    values = [(first or second).strip() for first, second in definitions]
+    assert number(code(bound)[0]) in [number(value) for value in values if re.match(r"[\d({]|std::|u?int", value)], f"{name} in {path} is {values}"
+    assert happens
+    where, *names = code(test)
+    assert names, f"no test is named in {where}"
+    for each in names:
+        assert each in (ROOT / where).read_text(), f"{where} has no {each}"
+
+
+def test_the_page_has_rows_or_the_comparison_proves_nothing():
+    assert list(rows())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of the proof (scripts/parts.toml): which ones a change touches, and all of them one after another.
 
-scripts/parts.py touched [--base REV]       a line for each part: its name, and `short` or `smoke` or `left out`
+scripts/parts.py touched [--base REV]       a line for each part: its name, `tests` or `computes`, and its form in `.ci/run`: `run`, `short`, `smoke` or `left-out`
 scripts/parts.py commands PART [--form short|smoke]
 scripts/parts.py nightly [PART ...]         runs the parts (all but core); a part that has passed at this commit is not run again.
                                             Verdict, commit and seconds go to docs/results/nightly.md
@@ -85,11 +85,11 @@ def changed_since(base: str) -> list[str] | None:
 def form_in_ci(part: dict[str, Any], touched: bool) -> str:
     if touched:
         return "short" if "short" in part else "run"
-    return "smoke" if "smoke" in part else "left out"
+    return "smoke" if "smoke" in part else "left-out"
 
 
 def commands(part: dict[str, Any], form: str) -> list[str]:
-    if form == "left out":
+    if form == "left-out":
         return []
     return list(part.get(form) or part["run"])
 
@@ -155,7 +155,7 @@ def main() -> int:
     print(f"# base: {base or 'not known, so every part is touched'}", file=sys.stderr)
     for name, part in parts.items():
         if name != CORE:
-            print(name, form_in_ci(part, name in touched))
+            print(name, "computes" if part.get("computes") else "tests", form_in_ci(part, name in touched))
     return 0
 
 

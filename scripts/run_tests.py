@@ -156,13 +156,12 @@ def main() -> int:
 
     build = ROOT / "build" / part.get("build", "release")
     os.environ["BATON_BUILD"] = str(build)
-    of_ctest = {CORE: build, "ros1": build / "ros1", "lab": build / "perf"}.get(name)
     broken = False  # something failed that is no test that could run again
     failures: list[tuple[str, str]] = []
     if name == CORE:
         broken = subprocess.run([ROOT / ".venv/bin/python", "scripts/check_layers.py"], cwd=ROOT).returncode != 0
-    if of_ctest and form != "smoke" and not arguments:
-        good, failed = run_ctest(of_ctest, [])
+    for folder in part.get("ctest", []) if form != "smoke" and not arguments else []:
+        good, failed = run_ctest(build / folder, [])
         broken |= not good and not failed
         failures += [("ctest", test) for test in failed]
 
@@ -186,7 +185,7 @@ def main() -> int:
         good, failed = run_pytest(each)
         broken |= not good and not failed
         failures += [("pytest", test) for test in failed]
-    return 0 if judge(failures, of_ctest or build) and not broken else 1
+    return 0 if judge(failures, build) and not broken else 1
 
 
 if __name__ == "__main__":

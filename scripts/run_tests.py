@@ -166,19 +166,23 @@ def main() -> int:
         failures += [("ctest", test) for test in failed]
 
     if name == CORE:
+        smoke: list[str] = []
         left_out = [path for other in parts.values() for path in other.get("tests", [])]
         chosen: list[str] = []
     else:
         left_out = part.get("never_short", []) if form == "short" else []
-        chosen = part.get("in_smoke", []) if form == "smoke" else [*part.get("tests", []), *part.get("also", [])]
+        smoke = part.get("in_smoke", [])
+        chosen = smoke if form == "smoke" else [*part.get("tests", []), *part.get("also", [])]
         if not chosen:
             print(f"run_tests: the part {name} has no tests of pytest", file=sys.stderr)
             return 2
     complete = ["--nothing-missing"] if is_complete_machine() else []
-    ignored = [f"--ignore={path}" for path in left_out]
+    ignored = [f"--{'deselect' if '::' in path else 'ignore'}={path}" for path in left_out]
     alone = [path for path in ALONE if path not in left_out and (name == CORE) == (not path.startswith("ros1/"))]
     together = ["-n", str(WORKERS), "--dist", "loadfile", "--no-loadscope-reorder"] if form != "smoke" else []
     rounds = [[*together, *complete, *ignored, *(f"--ignore={path}" for path in alone), *chosen, *arguments]]
+    if form == "short" and smoke:
+        rounds.append([*complete, *smoke])
     if form == "run" and not arguments and name in (CORE, "ros1"):
         rounds.append([*complete, *alone])
     for each in rounds:

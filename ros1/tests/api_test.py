@@ -379,9 +379,7 @@ def test_stamps_and_durations_of_messages_are_written_as_ros_time_and_ros_durati
     assert (done.stdout, done.returncode) == ("ok\n", 0)
 
 
-@pytest.mark.skipif(
-    not (BUILD / "bin" / "ros1_api_cv").exists(), reason="needs libcv-bridge-dev: make build-ros1"
-)
+@pytest.mark.skipif(not (BUILD / "bin" / "ros1_api_cv").exists(), reason="needs libcv-bridge-dev: make build-ros1")
 def test_opencv_sees_images_of_baton_as_cv_bridge_shows_stock_images(ros):
     program = ros.run([BUILD / "bin" / "ros1_api_cv"], preload=False)
     lines = []

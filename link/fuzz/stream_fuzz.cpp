@@ -71,9 +71,9 @@ struct Alive {
 };
 
 struct Message final : Arriving {
-  Message(std::size_t size, std::uint32_t flow_life, std::uint64_t chunk, Alive& all)
-      : memory(new std::byte[size]), life(flow_life), number(chunk), alive(all) {
-    message = memory.get();
+  Message(std::size_t size, std::size_t come_bytes, std::uint32_t flow_life, std::uint64_t chunk, Alive& all)
+      : life(flow_life), number(chunk), alive(all) {
+    require(grow(come_bytes) && come_bytes <= size);
     size_bytes = size;
     ++alive.count;
     alive.bytes += size;
@@ -82,7 +82,19 @@ struct Message final : Arriving {
     --alive.count;
     alive.bytes -= size_bytes;
   }
-  const std::unique_ptr<std::byte[]> memory;  // of exactly this size, so that the sanitizer reports a byte behind it
+  bool grow(std::size_t come_bytes) override {
+    require(come_bytes >= has && !whole);
+    std::unique_ptr<std::byte[]> larger(new std::byte[come_bytes]);
+    std::copy_n(memory.get(), has, larger.get());
+    memory = std::move(larger);
+    message = memory.get();
+    has = come_bytes;
+    return true;
+  }
+  void come() override { require(has == size_bytes && !std::exchange(whole, true)); }
+  std::unique_ptr<std::byte[]> memory;  // of exactly what has come, so that the sanitizer reports a byte behind it
+  std::size_t has = 0;
+  bool whole = false;
   const std::uint32_t life;
   const std::uint64_t number;
   Alive& alive;
@@ -91,16 +103,17 @@ struct Message final : Arriving {
 
 class Shelf final : public Receiver {
  public:
-  std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader&, std::size_t message_bytes) override {
+  std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader&, std::size_t message_bytes,
+                                  std::size_t come_bytes) override {
     require(host == kFar && expected != nullptr && message_bytes == expected_bytes);
     if (refuses || message_bytes > kMostMessage) return nullptr;
-    return std::make_unique<Message>(message_bytes, expected->life, expected_number, alive);
+    return std::make_unique<Message>(message_bytes, come_bytes, expected->life, expected_number, alive);
   }
   bool deliver(const Gid& host, Arriving& arriving) override {
     require(host == kFar);
     auto& message = static_cast<Message&>(arriving);
     if (full) return false;
-    require(!message.delivered && message.number > last[message.life]);
+    require(message.whole && !message.delivered && message.number > last[message.life]);
     last[message.life] = message.number;
     message.delivered = true;
     for (std::size_t i = 0; i < message.size_bytes; ++i)

@@ -15,9 +15,9 @@ using Level = Saying::Level;
 constexpr const char* kRos2Topic = "/_baton/ros2";  // docs/format/ros2-two-paths.md
 /// Messages under way that the link holds in their publisher's memory, for each host.
 constexpr std::uint32_t kUnderWay = 8;
-/// A process may have 1024 publishers of a topic (transport/src/graph.hpp): one with more would be ended by all others.
-constexpr std::size_t kMostProxiesOfTopic = 1000, kMostProxies = 32768;
 constexpr std::size_t kMostComplaints = 1000;
+/// Between two looks at how much memory the hosts' messages have.
+constexpr std::chrono::seconds kAccountEvery{1};
 /// How long the last messages of a publisher that is gone may take: longer than a host may be away.
 constexpr std::chrono::seconds kDeparture{30};
 /// How long a subscription of the link may be deeper than the other hosts want: one that comes and goes makes it no work.
@@ -35,7 +35,8 @@ Carrier::Carrier(std::shared_ptr<transport::Participant> participant, std::strin
       saying_(std::move(saying)),
       changed_(std::move(changed)),
       types_(std::make_shared<Types>(participant_, saying_)),
-      copied_(std::make_shared<std::atomic<std::size_t>>(0)) {
+      copied_(std::make_shared<std::atomic<std::size_t>>(0)),
+      hoard_(std::make_shared<Hoard>(os::machine_memory_bytes())) {
   own_.host_name = std::move(host_name);
 }
 
@@ -145,7 +146,7 @@ void Carrier::complain(std::set<std::string> complaints) {
   if (complaints.size() > kMostComplaints)
     complaints.erase(std::next(complaints.begin(), kMostComplaints), complaints.end());
   for (const std::string& complaint : complaints) {  // only this thread writes complaints_
-    if (complaints_.count(complaint) == 0) saying_->say(Level::kWarning, Errc::unsupported, complaint);
+    if (complaints_.count(complaint) == 0) saying_->say(About::kMatches, Level::kWarning, Errc::unsupported, complaint);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   complaints_ = complaints;
@@ -168,12 +169,16 @@ bool Carrier::receive(const Plan& plan) {
   bool again = false;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto at = proxies_.begin(); at != proxies_.end();) {
-    if (plan.receiving.count(at->first) != 0) {
-      at->second.joined = at->second.joined && plan.channels.count(at->second.channel) != 0;
+    const auto wanted = plan.receiving.find(at->first);
+    Proxy& proxy = at->second;
+    if (wanted != plan.receiving.end() && channel_of(wanted->second.publisher) == proxy.channel) {
+      proxy.joined = proxy.joined && plan.channels.count(proxy.channel) != 0 && proxy.host == wanted->second.host;
+      proxy.host = wanted->second.host;
+      proxy.host_name = wanted->second.host_name;
       ++at;
       continue;
     }
-    const auto channel = in_.find(at->second.channel);
+    const auto channel = in_.find(proxy.channel);
     if (channel != in_.end()) channel->second.channel->remove(at->first);
     at = proxies_.erase(at);
   }
@@ -190,8 +195,6 @@ bool Carrier::receive(const Plan& plan) {
     at = in_.erase(at);
   }
 
-  std::map<std::string, std::size_t> of_topic;
-  for (const auto& [gid, proxy] : proxies_) ++of_topic[proxy.topic];
   for (const auto& [gid, wanted] : plan.receiving) {
     const std::string channel = channel_of(wanted.publisher);
     const std::string& topic = wanted.publisher.topic;
@@ -202,12 +205,13 @@ bool Carrier::receive(const Plan& plan) {
       In& in = in_[channel];
       if (!in.channel) {
         in.name = numbered(channel, ++last_channel_);
-        in.channel = std::make_shared<InboundChannel>(topic, type, saying_, is_request(topic) ? answerable_ : nullptr);
+        in.channel =
+            std::make_shared<InboundChannel>(topic, type, saying_, hoard_, is_request(topic) ? answerable_ : nullptr);
       }
       if (!in.open) {
         Result<std::shared_ptr<void>> open = engine_->open_receiver(in.name, in.channel);
         if (!open) {
-          saying_->say_rarely("receiver " + channel, Level::kError, open.error().code, open.error().message);
+          saying_->say(About::kPublishers, Level::kError, open.error().code, open.error().message);
           again = true;
           continue;
         }
@@ -217,27 +221,43 @@ bool Carrier::receive(const Plan& plan) {
     auto proxy = proxies_.find(gid);
     if (proxy == proxies_.end()) {
       if (!type && !wanted.type) continue;  // the other host says its type soon
-      if (of_topic[topic] >= kMostProxiesOfTopic || proxies_.size() >= kMostProxies) {
-        saying_->say_rarely("publishers", Level::kWarning, Errc::limit_reached,
-                            "publishers of other hosts are left out, for example one of '" + topic + "' of host " +
-                                wanted.host_name + ": there are " + std::to_string(kMostProxiesOfTopic) +
-                                " of a topic, or " + std::to_string(kMostProxies) + " in all");
-        continue;
-      }
-      ++of_topic[topic];
       Result<std::shared_ptr<transport::Writer>> writer = make_proxy(gid, wanted, type ? type->info : *wanted.type);
       if (!writer) {
-        saying_->say_rarely("publisher " + topic, Level::kError, writer.error().code, writer.error().message);
+        saying_->say(About::kPublishers, Level::kError, writer.error().code, writer.error().message);
         again = true;
         continue;
       }
-      proxy = proxies_.emplace(gid, Proxy{std::move(*writer), channel, topic, wanted.host_name, false}).first;
+      proxy = proxies_.emplace(gid, Proxy{wanted.host, std::move(*writer), channel, wanted.host_name, false}).first;
     }
     if (!wanted.fits || proxy->second.joined) continue;
-    in_[channel].channel->add(proxy->second.writer, wanted.publisher.qos.durability == Durability::kVolatile);
+    in_[channel].channel->add(wanted.host, proxy->second.writer,
+                              wanted.publisher.qos.durability == Durability::kVolatile);
     proxy->second.joined = true;
   }
+  const auto left_out = std::make_shared<const std::set<Gid>>(plan.left_out);
+  for (const auto& [channel, in] : in_)
+    if (in.channel) in.channel->leave_out(left_out);
   return again;
+}
+
+std::map<Gid, Gid> Carrier::owners() const {  // by the thread of step(), which alone changes proxies_
+  std::map<Gid, Gid> out;
+  for (const auto& [gid, proxy] : proxies_) out.emplace(gid, proxy.host);
+  return out;
+}
+
+/// How much memory the messages of each host have. What is idle of a host with more than its share is given back.
+void Carrier::account() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - accounted_ < kAccountEvery) return;
+  accounted_ = now;
+  hoard_->keep(known_hosts_->all());
+  std::map<Gid, std::pair<Gid, std::size_t>> publishers;
+  for (const auto& [gid, proxy] : proxies_)
+    publishers.emplace(gid, std::pair(proxy.host, proxy.writer->memory_account().backed_bytes));
+  const std::set<Gid> over = hoard_->account(publishers);
+  for (const auto& [gid, proxy] : proxies_)
+    if (over.count(proxy.host) != 0) proxy.writer->trim();
 }
 
 /// Null: it cannot be made, which was said.
@@ -251,7 +271,7 @@ std::shared_ptr<transport::Reader> Carrier::subscribe(const CarriedType& type, c
   options.not_relayed = true;
   Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);
   if (reader) return *reader;
-  saying_->say_rarely("subscription " + sending.topic, Level::kError, reader.error().code, reader.error().message);
+  saying_->say(About::kSubscriptions, Level::kError, reader.error().code, reader.error().message);
   return nullptr;
 }
 
@@ -271,8 +291,7 @@ void Carrier::resubscribe(Out& out, const Sending& sending) {
   const std::shared_ptr<transport::Reader> reader = subscribe(*out.type, sending);
   if (!reader) return;
   if (const Result<void> replaced = out.source->replace(reader); !replaced) {
-    saying_->say_rarely("subscription " + sending.topic, Level::kError, replaced.error().code,
-                        replaced.error().message);
+    saying_->say(About::kSubscriptions, Level::kError, replaced.error().code, replaced.error().message);
     return;
   }
   out.reader = reader;
@@ -371,7 +390,7 @@ void Carrier::say_words(const std::vector<End>& here) {
     at = hosts.count(at->first) != 0 ? std::next(at) : words_out_.erase(at);
   std::vector<std::byte> words = encode(own_);
   if (words.size() > kMaxWordsBytes) {
-    saying_->say_rarely("words", Level::kError, Errc::limit_reached, "this host has too many endpoints to tell others");
+    saying_->say(About::kWords, Level::kError, Errc::limit_reached, "this host has too many endpoints to tell others");
     return;
   }
   const bool news = words != said_;
@@ -431,7 +450,8 @@ bool Carrier::step() {
   types_->read_answers();
   std::vector<End> here = ends_here();
   bool again = add_departing(here);
-  const Plan now = plan(here, known_hosts_->words());
+  account();
+  const Plan now = plan(here, known_hosts_->words(), owners());
   complain(now.complaints);
   again = receive(now) || again;
   again = send(now) || again;
@@ -492,6 +512,11 @@ void Carrier::fill(Link::State& state) const {
   if (ros2_) {
     std::vector<RefusedState> participants = ros2_->refused();
     std::move(participants.begin(), participants.end(), std::back_inserter(state.refused_hosts));
+  }
+  for (HostState& host : state.hosts) {
+    Hoard::Losses losses = hoard_->losses(host.id);
+    host.dropped = losses.messages;
+    host.dropped_why = std::move(losses.why);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   state.sent = sent_before_;

@@ -18,6 +18,7 @@
 #include "baton/link/link.hpp"
 #include "baton/transport/transport.hpp"
 #include "engine.hpp"
+#include "hoard.hpp"
 #include "hosts.hpp"
 #include "inbound.hpp"
 #include "outbound.hpp"
@@ -65,8 +66,9 @@ class Carrier {
     std::shared_ptr<void> open;
   };
   struct Proxy {
+    Gid host{};
     std::shared_ptr<transport::Writer> writer;
-    std::string channel, topic, host_name;
+    std::string channel, host_name;
     bool joined = false;  ///< its channel knows it
   };
   struct Said {
@@ -92,6 +94,8 @@ class Carrier {
   Result<std::shared_ptr<transport::Writer>> make_proxy(const Gid& gid, const Receiving& wanted,
                                                         transport::TypeInfo type);
   void fill_topics(Link::State& state) const;
+  std::map<Gid, Gid> owners() const;
+  void account();
   void say_words(const std::vector<End>& here);
   std::vector<LinkedHost> linked_hosts() const;
 
@@ -104,6 +108,8 @@ class Carrier {
   std::uint64_t words_sequence_ = 0, last_channel_ = 0;
   CopiedBytes copied_;
   const std::shared_ptr<Answerable> answerable_ = std::make_shared<Answerable>();
+  const std::shared_ptr<Hoard> hoard_;
+  std::chrono::steady_clock::time_point accounted_{};
   std::shared_ptr<Hosts> known_hosts_;
   std::unique_ptr<Engine> engine_;
   std::map<Gid, Said> words_out_;

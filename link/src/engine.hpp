@@ -23,6 +23,7 @@
 #include "baton/os/result.hpp"
 #include "baton/transport/diagnostic.hpp"
 #include "baton/transport/transport.hpp"
+#include "saying.hpp"
 
 namespace baton::link {
 
@@ -56,12 +57,21 @@ class Source {
   virtual bool empty() const = 0;
 };
 
-/// A chunk that arrives. The engine writes the message into `message`, once.
+/// A chunk that arrives. The engine writes the message into `message`, once. Its memory follows what has come, since its size is the other
+/// host's word. grow() and come() are called without the lock of the receiver, by the thread that reads the flow.
 struct Arriving {
   Arriving() = default;
   Arriving(const Arriving&) = delete;
   Arriving& operator=(const Arriving&) = delete;
   virtual ~Arriving() = default;
+  /// Makes room for the first `bytes` of the message, which come now; `message` may be another one then. False: there is none. The message is
+  /// lost, which has been counted and said.
+  virtual bool grow(std::size_t bytes) {
+    static_cast<void>(bytes);
+    return true;
+  }
+  /// The message is whole. What takes long is done now: deliver() is called with a lock that other hosts wait for.
+  virtual void come() {}
   memory::ChunkHeader header{};  ///< as it came: untrusted
   std::byte* message = nullptr;
   std::size_t size_bytes = 0;  ///< of the message
@@ -71,9 +81,10 @@ struct Arriving {
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  /// A place for a message of `message_bytes` whose header is `header`. Null: it is refused (the receiver counts it and says why).
-  virtual std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader& header,
-                                          std::size_t message_bytes) = 0;
+  /// A place for a message of `message_bytes` whose header is `header`, with room for its first `come_bytes`, which come now. Null: it is
+  /// refused (the receiver counts it and says why).
+  virtual std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader& header, std::size_t message_bytes,
+                                          std::size_t come_bytes) = 0;
   /// True: it is done with, delivered or not. False: it cannot be delivered yet, and is offered again soon; later chunks of the flow wait.
   virtual bool deliver(const Gid& host, Arriving& arriving) = 0;
 };
@@ -112,8 +123,8 @@ struct EngineOptions {
   std::string security;            ///< folder with the files of Options::security; empty: none
   std::string host_name;
   Gid host{};  ///< this host's id
-  /// Called by any thread, at any rate; `kind` is one of few.
-  std::function<void(const char* kind, transport::Diagnostic::Level, Errc, std::string)> say;
+  /// Called by any thread, at any rate.
+  std::function<void(About, transport::Diagnostic::Level, Errc, std::string)> say;
 };
 
 /// The port of a domain, where no other is given.

@@ -13,11 +13,23 @@ using Level = Saying::Level;
 constexpr std::uint8_t kWordsTag[8] = {'b', 't', 'n', 'w', 'o', 'r', 'd', '1'};
 
 struct ArrivingWords final : Arriving {
-  explicit ArrivingWords(std::size_t size) : bytes(size) {
-    message = bytes.data();
+  ArrivingWords(std::size_t size, std::size_t come_bytes) {
     size_bytes = size;
+    static_cast<void>(grow(come_bytes));
+  }
+  bool grow(std::size_t come_bytes) override {
+    bytes.resize(come_bytes + 1);  // never null, also of no bytes
+    message = bytes.data();
+    return true;
+  }
+  void come() override {
+    words = decode(message, size_bytes);
+    bytes = {};
+    message = &done;
   }
   std::vector<std::byte> bytes;
+  std::byte done{};
+  Result<Words> words = Error{Errc::protocol_violation, ""};
 };
 
 }  // namespace
@@ -58,9 +70,9 @@ void Hosts::connected(const Gid& host, bool connected) {
   }
   if (ends_.load(std::memory_order_relaxed)) return;
   if (connected) {
-    saying_->say(Level::kInfo, Errc{}, "host " + name + " is connected again");
+    saying_->say(About::kHosts, Level::kInfo, Errc{}, "host " + name + " is connected again");
   } else {
-    saying_->say(Level::kWarning, Errc{},
+    saying_->say(About::kHosts, Level::kWarning, Errc{},
                  "host " + name + " has ended its link, or is not reached; it is forgotten if that lasts for 20 s");
   }
 }
@@ -76,25 +88,28 @@ void Hosts::gone(const Gid& host) {
     lost_.erase(host);
   }
   if (!name.empty() && !ends_.load(std::memory_order_relaxed))
-    saying_->say(Level::kWarning, Errc{}, "host " + name + " has left");
+    saying_->say(About::kHosts, Level::kWarning, Errc{}, "host " + name + " has left");
   changed_();
 }
 
-std::unique_ptr<Arriving> Hosts::begin(const Gid&, const memory::ChunkHeader& header, std::size_t message_bytes) {
+std::unique_ptr<Arriving> Hosts::begin(const Gid&, const memory::ChunkHeader& header, std::size_t message_bytes,
+                                       std::size_t come_bytes) {
   const Result<ArrivedHeader> arrived = read_header(header, message_bytes);
   if (!arrived || message_bytes > kMaxWordsBytes || std::memcmp(header.type_hash, kWordsTag, sizeof kWordsTag) != 0) {
     no_words();
     return nullptr;
   }
-  return std::make_unique<ArrivingWords>(message_bytes);
+  return std::make_unique<ArrivingWords>(message_bytes, come_bytes);
 }
 
 bool Hosts::deliver(const Gid& host, Arriving& arriving) {
-  Result<Words> words = decode(arriving.message, arriving.size_bytes);
-  if (!words || words->host != host) {
+  Result<Words>& words = dynamic_cast<ArrivingWords&>(arriving).words;
+  if (!words) {
     no_words();
     return true;
   }
+  // By its name in this link: another host may have said the same id before.
+  words->host = host;
   bool first = false;
   const std::string name = words->host_name;
   {
@@ -104,10 +119,10 @@ bool Hosts::deliver(const Gid& host, Arriving& arriving) {
     first = !found->second;
     found->second = std::move(*words);
   }
-  if (first) saying_->say(Level::kInfo, Errc{}, "host " + name + " is connected");
+  if (first) saying_->say(About::kHosts, Level::kInfo, Errc{}, "host " + name + " is connected");
   if (first && name == own_name_) {
-    saying_->say_rarely("names", Level::kWarning, Errc::already_exists,
-                        "another host has the name of this one, " + name + "; give one of them another: --host-name");
+    saying_->say(About::kIdentities, Level::kWarning, Errc::already_exists,
+                 "another host has the name of this one, " + name + "; give one of them another: --host-name");
   }
   changed_();
   return true;
@@ -130,7 +145,7 @@ std::vector<Words> Hosts::words() const {
 }
 
 void Hosts::no_words() {
-  saying_->say_rarely("words", Level::kError, Errc::protocol_violation, "another host says words that are none");
+  saying_->say(About::kWords, Level::kError, Errc::protocol_violation, "another host says words that are none");
 }
 
 }  // namespace baton::link

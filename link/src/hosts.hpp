@@ -63,8 +63,8 @@ class Hosts final : public Listener, public Receiver {
   void joined(const Gid& host) override;
   void connected(const Gid& host, bool connected) override;
   void gone(const Gid& host) override;
-  std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader& header,
-                                  std::size_t message_bytes) override;
+  std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader& header, std::size_t message_bytes,
+                                  std::size_t come_bytes) override;
   bool deliver(const Gid& host, Arriving& arriving) override;
 
   std::set<Gid> all() const;

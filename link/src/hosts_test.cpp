@@ -25,9 +25,10 @@ class HostsOf : public ::testing::Test {
     memory::ChunkHeader header{};
     std::memcpy(&header, chunk.bytes, sizeof header);
     const std::size_t size = chunk.size_bytes - sizeof header;
-    std::unique_ptr<Arriving> arriving = hosts_.begin(host, header, size);
+    std::unique_ptr<Arriving> arriving = hosts_.begin(host, header, size, size);
     if (!arriving) return false;
     std::memcpy(arriving->message, chunk.bytes + sizeof header, size);
+    arriving->come();
     return hosts_.deliver(host, *arriving);
   }
   bool arrives(const Gid& host, const Words& words) { return arrives(host, WordsChunk(words.host, 1, encode(words))); }
@@ -54,11 +55,15 @@ TEST_F(HostsOf, AHostIsKnownWhenItJoinsAndNamedWhenItsWordsCome) {
   EXPECT_EQ(said_, "host far is connectedhost far has left");
 }
 
-TEST_F(HostsOf, WordsOfAnotherHostAndWhatIsNoWordsAreRefused) {
+TEST_F(HostsOf, WordsAreThoseOfTheHostFromWhichTheyComeWhateverIdTheySay) {
   hosts_.joined(kFar);
   EXPECT_TRUE(arrives(kFar, words_of(kOther, "other")));
-  EXPECT_TRUE(hosts_.words().empty());
-  EXPECT_TRUE(is_said("words that are none"));
+  ASSERT_EQ(hosts_.words().size(), 1U);
+  EXPECT_EQ(hosts_.words()[0].host, kFar);
+}
+
+TEST_F(HostsOf, WhatIsNoWordsIsRefused) {
+  hosts_.joined(kFar);
   struct NoWords : Outgoing {
     explicit NoWords(const WordsChunk& chunk) : copy(chunk.bytes, chunk.bytes + chunk.size_bytes) {
       bytes = copy.data();
@@ -73,6 +78,7 @@ TEST_F(HostsOf, WordsOfAnotherHostAndWhatIsNoWordsAreRefused) {
   NoWords cut(chunk);
   --cut.size_bytes;
   EXPECT_FALSE(arrives(kFar, cut));
+  EXPECT_TRUE(is_said("words that are none"));
   EXPECT_TRUE(arrives(kOther, words_of(kOther, "other"))) << "it has left meanwhile";
   EXPECT_TRUE(hosts_.words().empty());
 }

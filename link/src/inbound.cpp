@@ -56,37 +56,100 @@ Result<ArrivedHeader> read_header(const ChunkHeader& arrived, std::size_t messag
   return out;
 }
 
+namespace {
+/// How long a chunk waits for its publisher, and a new publisher for its first subscription.
+constexpr std::chrono::seconds kUnknown{10}, kFirstReaders{1};
+/// How long a request waits until a server here has it, and until its response can travel.
+constexpr std::chrono::seconds kAnswerable{10};
+/// Memory of a publisher with large messages: so many of the largest that has come.
+constexpr std::size_t kLargeMessages = 4;
+}  // namespace
+
+void InboundChannel::Book::refuse(const Gid& host, Errc code, const std::string& why) {
+  tally.dropped(why);
+  hoard->lost(host, why);
+  saying->say(About::kArrivals, Saying::Level::kError, code,
+              "a message of another host for '" + topic + "' is lost: " + why);
+}
+
 /// A chunk in the memory of the publisher that stands for its own.
 struct InboundChannel::InLoan final : Arriving {
-  InLoan(Known to, const memory::Chunk& loan, const ArrivedHeader& from)
-      : known(std::move(to)), chunk(loan), arrived(from) {
+  InLoan(Known to, const memory::Chunk& loan, const ArrivedHeader& from, std::shared_ptr<const CarriedType> of,
+         std::shared_ptr<Book> lost_to)
+      : known(std::move(to)), chunk(loan), arrived(from), type(std::move(of)), book(std::move(lost_to)) {
     message = static_cast<std::byte*>(loan.message());
     size_bytes = arrived.header.size_bytes;
   }
   ~InLoan() override {
     if (chunk.header != nullptr) known.writer->abandon(chunk);
   }
+  /// All contents are one block behind the skeleton, so that the chunk's size is that of the message.
+  Result<void> back(std::size_t bytes) {
+    const std::size_t skeleton = type->info.skeleton_bytes;
+    if (bytes <= skeleton) return {};
+    try {
+      if (content == nullptr) {
+        content = memory::content_allocate(message, bytes - skeleton, 1);
+      } else if (!memory::content_resize_in_place(message, content, bytes - skeleton)) {
+        return Error{Errc::message_too_large, "it does not fit into its publisher's memory"};
+      }
+    } catch (const Exception& error) {
+      return Error{error.code(), error.what()};
+    }
+    return {};
+  }
+  bool grow(std::size_t bytes) override {
+    const Result<void> backed = back(bytes);
+    if (!backed) book->refuse(known.host, backed.error().code, backed.error().message);
+    return backed.ok();
+  }
+  void come() override {
+    const message::Type& of = type->definition.type();
+    valid = arrived.foreign_order ? message::repair_byte_order(of, message::MutableBytes{message, size_bytes})
+                                  : message::validate(of, message, static_cast<std::uint32_t>(size_bytes));
+  }
   const Known known;
   memory::Chunk chunk;  ///< null once published
   const ArrivedHeader arrived;
+  const std::shared_ptr<const CarriedType> type;
+  const std::shared_ptr<Book> book;
+  void* content = nullptr;
+  Result<void> valid;
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
-  bool checked = false;
 };
 
 /// A chunk whose publisher is not known yet, or has no memory for it now.
 struct InboundChannel::Parked final : Arriving {
-  Parked(const ArrivedHeader& from, std::shared_ptr<std::atomic<std::size_t>> counted)
-      : bytes(new std::byte[from.header.size_bytes]),
-        total(std::move(counted)),
+  Parked(const Gid& of, const ArrivedHeader& from, std::shared_ptr<Hoard> counted, std::shared_ptr<Book> lost_to,
+         std::string why_not)
+      : host(of),
+        hoard(std::move(counted)),
+        book(std::move(lost_to)),
+        why(std::move(why_not)),
         arrived(from),
         since(std::chrono::steady_clock::now()) {
-    message = bytes.get();
+    message = &nothing;
     size_bytes = arrived.header.size_bytes;
-    total->fetch_add(size_bytes, std::memory_order_relaxed);
   }
-  ~Parked() override { total->fetch_sub(size_bytes, std::memory_order_relaxed); }
-  const std::unique_ptr<std::byte[]> bytes;
-  const std::shared_ptr<std::atomic<std::size_t>> total;
+  ~Parked() override {
+    if (!bytes.empty()) hoard->unpark(host, bytes.size());
+  }
+  bool grow(std::size_t come_bytes) override {
+    if (come_bytes <= bytes.size()) return true;
+    if (!hoard->park(host, come_bytes - bytes.size())) {
+      book->refuse(host, Errc::limit_reached, why);
+      return false;
+    }
+    bytes.resize(come_bytes);
+    message = bytes.data();
+    return true;
+  }
+  const Gid host;
+  const std::shared_ptr<Hoard> hoard;
+  const std::shared_ptr<Book> book;
+  const std::string why;
+  std::vector<std::byte> bytes;
+  std::byte nothing{};
   const ArrivedHeader arrived;
   const std::chrono::steady_clock::time_point since;
   std::unique_ptr<InLoan> loan;  ///< once there is one
@@ -99,56 +162,62 @@ struct InboundChannel::Sign final : Arriving {
   std::byte nothing{};
 };
 
-namespace {
-/// How long a chunk waits for its publisher, and a new publisher for its first subscription.
-constexpr std::chrono::seconds kUnknown{10}, kFirstReaders{1};
-/// How long a request waits until a server here has it, and until its response can travel.
-constexpr std::chrono::seconds kAnswerable{10};
-}  // namespace
-
 InboundChannel::InboundChannel(std::string topic, std::shared_ptr<const CarriedType> type,
-                               std::shared_ptr<Saying> saying, std::shared_ptr<const Answerable> answerable)
-    : topic_(std::move(topic)),
+                               std::shared_ptr<Saying> saying, std::shared_ptr<Hoard> hoard,
+                               std::shared_ptr<const Answerable> answerable)
+    : book_(std::make_shared<Book>(std::move(topic), std::move(saying), hoard)),
       type_(std::move(type)),
-      saying_(std::move(saying)),
-      answerable_(std::move(answerable)),
-      parked_bytes_(std::make_shared<std::atomic<std::size_t>>(0)) {}
+      hoard_(std::move(hoard)),
+      answerable_(std::move(answerable)) {}
 
 InboundChannel::~InboundChannel() = default;
 
-void InboundChannel::refuse(Errc code, const std::string& why) {
-  tally_.dropped(why);
-  saying_->say_rarely("refused " + topic_, Saying::Level::kError, code,
-                      "a message of another host for '" + topic_ + "' is lost: " + why);
-}
-
-std::optional<InboundChannel::Known> InboundChannel::find(const ChunkHeader& header) const {
+std::optional<InboundChannel::Known> InboundChannel::find(const Gid& host, const ChunkHeader& header) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = writers_.find(publisher_of(header));
-  return found == writers_.end() ? std::nullopt : std::optional(found->second);
+  return found == writers_.end() || found->second.host != host ? std::nullopt : std::optional(found->second);
 }
 
+void InboundChannel::leave_out(std::shared_ptr<const std::set<Gid>> publishers) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  left_out_ = std::move(publishers);
+}
+
+bool InboundChannel::is_left_out(const Gid& publisher) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return left_out_ && left_out_->count(publisher) != 0;
+}
+
+/// With memory for the first `come_bytes`.
 Result<std::unique_ptr<InboundChannel::InLoan>> InboundChannel::make_loan(const Known& known,
-                                                                          const ArrivedHeader& arrived) {
+                                                                          const ArrivedHeader& arrived,
+                                                                          std::size_t come_bytes) {
   const std::size_t size_bytes = arrived.header.size_bytes;
-  Result<memory::Chunk> loan = known.writer->loan_sized(size_bytes);
-  if (!loan) return loan.error();
-  auto out = std::make_unique<InLoan>(known, *loan, arrived);
-  // All contents are one block behind the skeleton, so that the chunk's size is that of the message.
-  if (size_bytes > type_->info.skeleton_bytes) {
-    try {
-      static_cast<void>(memory::content_allocate(out->message, size_bytes - type_->info.skeleton_bytes, 1));
-    } catch (const Exception& error) {
-      return Error{error.code(), error.what()};
-    }
+  if (hoard_->is_over(known.host))
+    return Error{Errc::limit_reached, "messages of its host use their share of this machine's memory"};
+  const auto loan_now = [&] {
+    return come_bytes < size_bytes ? known.writer->loan_growing(size_bytes) : known.writer->loan_sized(size_bytes);
+  };
+  Result<memory::Chunk> loan = loan_now();
+  if (!loan && loan.error().code == Errc::message_too_large) {
+    // Its publisher's limits are above the ordinary ones, since it could publish this message.
+    if (!hoard_->may_be_large(known.host, known.writer->gid()))
+      return Error{Errc::limit_reached, "more than " + std::to_string(Hoard::kMostLarge) +
+                                            " publishers of its host have messages above the ordinary limit"};
+    known.writer->raise_limits(size_bytes, kLargeMessages * size_bytes);
+    loan = loan_now();
   }
+  if (!loan) return loan.error();
+  auto out = std::make_unique<InLoan>(known, *loan, arrived, type_, book_);
+  if (Result<void> backed = out->back(come_bytes); !backed) return backed.error();
   return out;
 }
 
-std::unique_ptr<Arriving> InboundChannel::begin(const Gid&, const ChunkHeader& header, std::size_t message_bytes) {
+std::unique_ptr<Arriving> InboundChannel::begin(const Gid& host, const ChunkHeader& header, std::size_t message_bytes,
+                                                std::size_t come_bytes) {
   const Result<ArrivedHeader> arrived = read_header(header, message_bytes);
   if (!arrived) {
-    refuse(arrived.error().code, arrived.error().message);
+    book_->refuse(host, arrived.error().code, arrived.error().message);
     return nullptr;
   }
   if (message_bytes == 0 && std::memcmp(arrived->header.type_hash, kSignTag, sizeof kSignTag) == 0)
@@ -156,35 +225,33 @@ std::unique_ptr<Arriving> InboundChannel::begin(const Gid&, const ChunkHeader& h
   const transport::TypeInfo& type = type_->info;
   if (std::memcmp(arrived->header.type_hash, type.hash.data(), sizeof header.type_hash) != 0 ||
       arrived->header.skeleton_bytes != type.skeleton_bytes || message_bytes < type.skeleton_bytes) {
-    refuse(Errc::type_mismatch, "it is not of the type " + type.name + " as this host defines it");
+    book_->refuse(host, Errc::type_mismatch, "it is not of the type " + type.name + " as this host defines it");
     return nullptr;
   }
-  std::string why = "its publisher is not known here (yet)";
-  if (const std::optional<Known> known = find(header)) {
-    Result<std::unique_ptr<InLoan>> loan = make_loan(*known, *arrived);
+  if (is_left_out(publisher_of(arrived->header))) {
+    book_->refuse(host, Errc::limit_reached, "its publisher is left out: there are too many");
+    return nullptr;
+  }
+  std::string why = "its publisher is not known here as one of its host (yet)";
+  if (const std::optional<Known> known = find(host, header)) {
+    Result<std::unique_ptr<InLoan>> loan = make_loan(*known, *arrived, come_bytes);
     if (loan) return std::move(*loan);
     why = loan.error().message;
   }
-  if (message_bytes + parked_bytes_->load(std::memory_order_relaxed) > kMostParkedBytes) {
-    refuse(Errc::limit_reached, why);
+  auto parked = std::make_unique<Parked>(host, *arrived, hoard_, book_, std::move(why));
+  if (message_bytes > Hoard::kMostParkedBytes) {
+    book_->refuse(host, Errc::limit_reached, parked->why);
     return nullptr;
   }
-  return std::make_unique<Parked>(*arrived, parked_bytes_);
+  if (!parked->grow(come_bytes)) return nullptr;
+  return parked;
 }
 
 /// False: a subscription that keeps all has no room, or it is too early.
 bool InboundChannel::publish(const Gid& host, InLoan& arriving) {
-  const ArrivedHeader& arrived = arriving.arrived;
-  if (!std::exchange(arriving.checked, true)) {
-    const message::Type& type = type_->definition.type();
-    const Result<void> valid =
-        arrived.foreign_order
-            ? message::repair_byte_order(type, message::MutableBytes{arriving.message, arriving.size_bytes})
-            : message::validate(type, arriving.message, static_cast<std::uint32_t>(arriving.size_bytes));
-    if (!valid) {
-      refuse(valid.error().code, valid.error().message);
-      return true;
-    }
+  if (!arriving.valid) {
+    book_->refuse(host, arriving.valid.error().code, arriving.valid.error().message);
+    return true;
   }
   if (arriving.known.writer->matched() == 0 && std::chrono::steady_clock::now() < arriving.known.waits_until)
     return false;
@@ -195,7 +262,8 @@ bool InboundChannel::publish(const Gid& host, InLoan& arriving) {
                                      [&](const Aside& each) { return each.request->known.writer->gid() == publisher; });
   if (!is_behind && is_answerable(host, arriving)) return publish_now(arriving);
   if (aside_.size() >= kMostAside) return false;
-  auto request = std::make_unique<InLoan>(arriving.known, std::exchange(arriving.chunk, {}), arrived);
+  auto request =
+      std::make_unique<InLoan>(arriving.known, std::exchange(arriving.chunk, {}), arriving.arrived, type_, book_);
   request->since = arriving.since;
   aside_.push_back({host, std::move(request)});
   return true;
@@ -229,6 +297,7 @@ bool InboundChannel::offer_aside() {
 
 /// False: a subscription that keeps all has no room.
 bool InboundChannel::publish_now(InLoan& arriving) {
+  const Gid& host = arriving.known.host;
   const ArrivedHeader& arrived = arriving.arrived;
   Gid client;
   std::memcpy(client.data(), arrived.header.correlation_client, client.size());
@@ -243,20 +312,21 @@ bool InboundChannel::publish_now(InLoan& arriving) {
   const Result<std::uint64_t> published = arriving.known.writer->publish(arriving.chunk, info);
   if (published) {
     arriving.chunk = {};
-    tally_.carried(arriving.size_bytes);
+    book_->tally.carried(arriving.size_bytes);
     return true;
   }
   if (published.error().code == Errc::queue_full) return false;
   // One that came before, by a link that was started again, is not lost.
-  if (published.error().code != Errc::already_exists) refuse(published.error().code, published.error().message);
+  if (published.error().code != Errc::already_exists)
+    book_->refuse(host, published.error().code, published.error().message);
   return true;
 }
 
 bool InboundChannel::deliver_parked(const Gid& host, Parked& parked) {
   if (!parked.loan) {
     Error why{Errc::limit_reached, "its publisher is not known here"};
-    if (const std::optional<Known> known = find(parked.header)) {
-      Result<std::unique_ptr<InLoan>> loan = make_loan(*known, parked.arrived);
+    if (const std::optional<Known> known = find(host, parked.header)) {
+      Result<std::unique_ptr<InLoan>> loan = make_loan(*known, parked.arrived, parked.size_bytes);
       if (loan) {
         parked.loan = std::move(*loan);
       } else {
@@ -265,10 +335,11 @@ bool InboundChannel::deliver_parked(const Gid& host, Parked& parked) {
     }
     if (!parked.loan) {
       if (std::chrono::steady_clock::now() - parked.since < kUnknown) return false;
-      refuse(why.code, why.message);
+      book_->refuse(host, why.code, why.message);
       return true;
     }
     std::memcpy(parked.loan->message, parked.message, parked.size_bytes);
+    parked.loan->come();
   }
   return publish(host, *parked.loan);
 }
@@ -276,17 +347,17 @@ bool InboundChannel::deliver_parked(const Gid& host, Parked& parked) {
 bool InboundChannel::deliver(const Gid& host, Arriving& arriving) {
   if (auto* loan = dynamic_cast<InLoan*>(&arriving)) return publish(host, *loan);
   if (const auto* sign = dynamic_cast<Sign*>(&arriving)) {
-    if (const std::optional<Known> known = find(sign->arrived.header)) known->writer->assert_liveliness();
+    if (const std::optional<Known> known = find(host, sign->arrived.header)) known->writer->assert_liveliness();
     return true;
   }
   return deliver_parked(host, dynamic_cast<Parked&>(arriving));
 }
 
-void InboundChannel::add(const std::shared_ptr<transport::Writer>& writer, bool first_readers) {
+void InboundChannel::add(const Gid& host, const std::shared_ptr<transport::Writer>& writer, bool first_readers) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto now = std::chrono::steady_clock::now();
   const std::chrono::seconds wait = answerable_ ? kAnswerable : kFirstReaders;
-  writers_[writer->gid()] = {writer, first_readers ? now + wait : now};
+  writers_[writer->gid()] = {host, writer, first_readers ? now + wait : now};
 }
 
 void InboundChannel::remove(const Gid& publisher) {

@@ -3,10 +3,10 @@
 // arrives is written into a loan of this publisher, once; then it is checked, and published with its number and time.
 // Thread rules: begin() and deliver() one call at a time, the rest on any thread.
 // Invariants: (1) no byte of a message reaches a subscription before the validator has passed it; (2) no chunk is published for a
-// publisher that its header's channel and definition do not fit.
+// publisher that its header's channel and definition do not fit, or that is another host's; (3) a message that arrives in parts has memory
+// for what has come, and not for what its host says will come.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <deque>
 #include <map>
@@ -16,9 +16,11 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "baton/message/definition.hpp"
 #include "engine.hpp"
+#include "hoard.hpp"
 #include "saying.hpp"
 #include "tally.hpp"
 #include "words.hpp"
@@ -63,43 +65,55 @@ class InboundChannel final : public Receiver {
   /// `answerable`: of requests; each waits aside until its response can travel, and holds no other client's up. Null: any message is
   /// delivered at once.
   InboundChannel(std::string topic, std::shared_ptr<const CarriedType> type, std::shared_ptr<Saying> saying,
-                 std::shared_ptr<const Answerable> answerable = nullptr);
+                 std::shared_ptr<Hoard> hoard, std::shared_ptr<const Answerable> answerable = nullptr);
   ~InboundChannel() override;
-  /// `first_readers`: its first chunks wait until it has a subscription, or has had the time for one.
-  void add(const std::shared_ptr<transport::Writer>& writer, bool first_readers);
+  /// `writer` stands for a publisher of `host`, whose chunks alone it publishes. `first_readers`: its first chunks wait until it has a
+  /// subscription, or has had the time for one.
+  void add(const Gid& host, const std::shared_ptr<transport::Writer>& writer, bool first_readers);
   void remove(const Gid& publisher);
+  /// Publishers for which no publisher here stands, because there are too many: their messages are refused, and hold no other up.
+  void leave_out(std::shared_ptr<const std::set<Gid>> publishers);
   /// Delivers the requests that waited aside and need not any more. Call it when `answerable` has changed, and every second. True: a server
   /// has no room; call again soon.
   bool offer_aside();
 
-  std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader& header,
-                                  std::size_t message_bytes) override;
+  std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader& header, std::size_t message_bytes,
+                                  std::size_t come_bytes) override;
   bool deliver(const Gid& host, Arriving& arriving) override;
 
-  const std::string& topic() const noexcept { return topic_; }
+  const std::string& topic() const noexcept { return book_->topic; }
   const std::string& type_name() const noexcept { return type_->info.name; }
-  const Tally& tally() const noexcept { return tally_; }
-  std::uint64_t delivered() const noexcept { return tally_.messages(); }
-  std::uint64_t refused() const noexcept { return tally_.dropped(); }
+  const Tally& tally() const noexcept { return book_->tally; }
+  std::uint64_t delivered() const noexcept { return book_->tally.messages(); }
+  std::uint64_t refused() const noexcept { return book_->tally.dropped(); }
 
  private:
   struct InLoan;
   struct Parked;
   struct Sign;
+  /// What has been carried and lost; chunks that arrive may outlive the channel.
+  struct Book {
+    Book(std::string of, std::shared_ptr<Saying> to, std::shared_ptr<Hoard> also)
+        : topic(std::move(of)), saying(std::move(to)), hoard(std::move(also)) {}
+    void refuse(const Gid& host, Errc code, const std::string& why);
+    const std::string topic;
+    const std::shared_ptr<Saying> saying;
+    const std::shared_ptr<Hoard> hoard;
+    Tally tally;
+  };
   struct Known {
+    Gid host{};
     std::shared_ptr<transport::Writer> writer;
     std::chrono::steady_clock::time_point waits_until;  ///< for its first subscription
   };
-  void refuse(Errc code, const std::string& why);
-  std::optional<Known> find(const memory::ChunkHeader& header) const;
-  Result<std::unique_ptr<InLoan>> make_loan(const Known& known, const ArrivedHeader& arrived);
+  std::optional<Known> find(const Gid& host, const memory::ChunkHeader& header) const;
+  Result<std::unique_ptr<InLoan>> make_loan(const Known& known, const ArrivedHeader& arrived, std::size_t come_bytes);
+  bool is_left_out(const Gid& publisher) const;
   bool publish(const Gid& host, InLoan& arriving);
   bool publish_now(InLoan& arriving);
   bool is_answerable(const Gid& host, const InLoan& request) const;
   bool deliver_parked(const Gid& host, Parked& parked);
 
-  /// Messages in no publisher's memory yet.
-  static constexpr std::size_t kMostParkedBytes = std::size_t{64} << 20;
   /// Requests of clients whose responses cannot travel: beyond this number the next one waits in front of all that follow.
   static constexpr std::size_t kMostAside = 256;
   struct Aside {
@@ -107,16 +121,15 @@ class InboundChannel final : public Receiver {
     std::unique_ptr<InLoan> request;
   };
 
-  const std::string topic_;
+  const std::shared_ptr<Book> book_;
   const std::shared_ptr<const CarriedType> type_;
-  const std::shared_ptr<Saying> saying_;
+  const std::shared_ptr<Hoard> hoard_;
   const std::shared_ptr<const Answerable> answerable_;
   mutable std::mutex mutex_;
   std::map<Gid, Known> writers_;
+  std::shared_ptr<const std::set<Gid>> left_out_;
   std::mutex aside_mutex_;  // taken before mutex_
   std::deque<Aside> aside_;
-  const std::shared_ptr<std::atomic<std::size_t>> parked_bytes_;  // a bound that need not be exact: orders nothing
-  Tally tally_;
 };
 
 }  // namespace baton::link

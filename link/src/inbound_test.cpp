@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <set>
 #include <thread>
 
 #include "endpoint_test_support.hpp"
@@ -43,7 +45,8 @@ class Inbound : public ::testing::Test {
     while (writer_->matched() == 0 || reader_->matched() == 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     channel_ = std::make_shared<InboundChannel>(
-        "/text", type_, std::make_shared<Saying>([this](const transport::Diagnostic& said) { said_ += said.text; }));
+        "/text", type_, std::make_shared<Saying>([this](const transport::Diagnostic& said) { said_ += said.text; }),
+        std::make_shared<Hoard>());
   }
 
   memory::ChunkHeader header(std::uint32_t size, std::uint64_t sequence = 1) const {
@@ -68,11 +71,13 @@ class Inbound : public ::testing::Test {
     return out;
   }
   /// Null: it was refused at its header.
-  std::unique_ptr<Arriving> begin(const memory::ChunkHeader& sent, const void* message, std::size_t bytes) {
-    std::unique_ptr<Arriving> arriving = channel_->begin(kFar, sent, bytes);
+  std::unique_ptr<Arriving> begin(const memory::ChunkHeader& sent, const void* message, std::size_t bytes,
+                                  const Gid& host = kFar) {
+    std::unique_ptr<Arriving> arriving = channel_->begin(host, sent, bytes, bytes);
     if (!arriving) return nullptr;
     arriving->header = sent;
     std::memcpy(arriving->message, message, arriving->size_bytes);
+    arriving->come();
     return arriving;
   }
   /// Whether the chunk got as far as its end, and is done with.
@@ -91,7 +96,7 @@ class Inbound : public ::testing::Test {
 };
 
 TEST_F(Inbound, AChunkIsPublishedWithItsNumberTimeAndPublisher) {
-  channel_->add(writer_, false);
+  channel_->add(kFar, writer_, false);
   ASSERT_TRUE(arrive(header(12, 42), text().data(), 12));
   const transport::TakenSample sample = *reader_->take();
   ASSERT_TRUE(sample);
@@ -107,7 +112,7 @@ TEST_F(Inbound, ASignOfLifeIsNoMessageAndAssertsThatItsPublisherIsAlive) {
   memory::ChunkHeader sign = header(0);
   std::memcpy(sign.type_hash, kSignTag, sizeof kSignTag);
   ASSERT_TRUE(arrive(sign, "", 0));  // of a publisher that is not known: nothing happens
-  channel_->add(writer_, false);
+  channel_->add(kFar, writer_, false);
   const std::int64_t before = reader_->sign_of_life_ns(writer_->gid());
   EXPECT_GT(before, 0);
   std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -119,7 +124,7 @@ TEST_F(Inbound, ASignOfLifeIsNoMessageAndAssertsThatItsPublisherIsAlive) {
 }
 
 TEST_F(Inbound, WhatIsMissingBetweenTwoNumbersCountsAsLost) {
-  channel_->add(writer_, false);
+  channel_->add(kFar, writer_, false);
   ASSERT_TRUE(arrive(header(12, 42), text().data(), 12));
   ASSERT_TRUE(arrive(header(12, 45), text().data(), 12));
   while (*reader_->take()) {
@@ -128,7 +133,7 @@ TEST_F(Inbound, WhatIsMissingBetweenTwoNumbersCountsAsLost) {
 }
 
 TEST_F(Inbound, AChunkThatCameBeforeIsNotPublishedAgain) {
-  channel_->add(writer_, false);
+  channel_->add(kFar, writer_, false);
   ASSERT_TRUE(arrive(header(12, 42), text().data(), 12));
   ASSERT_TRUE(arrive(header(12, 42), text().data(), 12));
   EXPECT_TRUE(*reader_->take());
@@ -141,7 +146,7 @@ TEST_F(Inbound, AChunkOfAPublisherThatIsNotKnownYetWaits) {
   ASSERT_TRUE(arriving);
   EXPECT_FALSE(channel_->deliver(kFar, *arriving));
   EXPECT_FALSE(*reader_->take());
-  channel_->add(writer_, false);
+  channel_->add(kFar, writer_, false);
   EXPECT_TRUE(channel_->deliver(kFar, *arriving));
   const transport::TakenSample sample = *reader_->take();
   ASSERT_TRUE(sample);
@@ -155,7 +160,7 @@ TEST_F(Inbound, TheFirstChunksOfANewPublisherWaitForItsSubscription) {
   writing.gid.fill(9);
   writing.relayed = true;
   const auto writer = *participant_->create_writer(writing);
-  channel_->add(writer, true);
+  channel_->add(kFar, writer, true);
   memory::ChunkHeader sent = header(12);
   std::memset(sent.publisher_id, 9, sizeof sent.publisher_id);
   const std::unique_ptr<Arriving> arriving = begin(sent, text().data(), 12);
@@ -167,6 +172,141 @@ TEST_F(Inbound, TheFirstChunksOfANewPublisherWaitForItsSubscription) {
   const auto reader = *participant_->create_reader(reading);
   while (writer->matched() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(channel_->deliver(kFar, *arriving));
+}
+
+TEST_F(Inbound, AMessageInPartsHasMemoryForWhatHasComeAndNotForWhatItsHostSays) {
+  channel_->add(kFar, writer_, false);
+  constexpr std::size_t kSaid = std::size_t{200} << 20, kPart = std::size_t{256} << 10;
+  std::vector<std::unique_ptr<Arriving>> many;
+  for (int i = 0; i < 12; ++i) {
+    many.push_back(channel_->begin(kFar, header(kSaid), kSaid, 32));
+    ASSERT_TRUE(many.back());
+  }
+  EXPECT_LT(writer_->memory_account().backed_bytes, std::size_t{4} << 20);
+  ASSERT_TRUE(many[0]->grow(kPart));
+  std::memset(many[0]->message, 1, kPart);
+  ASSERT_TRUE(many[0]->grow(2 * kPart));
+  std::memset(many[0]->message + kPart, 2, kPart);
+  EXPECT_EQ(many[0]->message[kPart - 1], std::byte{1}) << "what has come stays";
+  EXPECT_LT(writer_->memory_account().backed_bytes, std::size_t{5} << 20);
+  many.clear();
+  EXPECT_EQ(writer_->memory_account().loaned_slots, 0U);
+  EXPECT_EQ(channel_->refused(), 0U);
+}
+
+TEST_F(Inbound, AMessageOfAPublisherThatIsNotKnownHasMemoryForWhatHasCome) {
+  constexpr std::size_t kSaid = std::size_t{60} << 20;
+  std::vector<std::unique_ptr<Arriving>> many;
+  for (int i = 0; i < 12; ++i) {
+    many.push_back(channel_->begin(kFar, header(kSaid), kSaid, 32));
+    ASSERT_TRUE(many.back()) << "what is only said takes nothing from the next one";
+  }
+  EXPECT_TRUE(many[0]->grow(std::size_t{50} << 20));
+  EXPECT_FALSE(many[1]->grow(std::size_t{50} << 20)) << "a host has 64 MiB of them";
+  EXPECT_EQ(channel_->refused(), 1U);
+  constexpr Gid kOther{2};
+  const auto other = channel_->begin(kOther, header(kSaid), kSaid, 32);
+  ASSERT_TRUE(other);
+  EXPECT_TRUE(other->grow(std::size_t{50} << 20)) << "another host has its own share";
+  many.clear();
+  EXPECT_TRUE(channel_->begin(kFar, header(kSaid), kSaid, kSaid));
+}
+
+TEST_F(Inbound, AMessageInPartsArrivesAsItWasSent) {
+  channel_->add(kFar, writer_, false);
+  constexpr std::uint32_t kText = 600'000, kSize = 8 + kText;
+  std::vector<std::byte> sent(kSize, std::byte{'x'});
+  const std::uint32_t words[2] = {kText, 4};
+  std::memcpy(sent.data(), words, 8);
+  sent[kSize - 4] = sent[kSize - 3] = sent[kSize - 2] = std::byte{0};
+  sent[kSize - 1] = std::byte{0};
+  for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) {
+    const auto arriving = channel_->begin(kFar, header(kSize, sequence), kSize, 4);  // less than the skeleton
+    ASSERT_TRUE(arriving);
+    std::memcpy(arriving->message, sent.data(), 4);
+    for (std::size_t at = 4; at < kSize;) {
+      const std::size_t next = std::min<std::size_t>(kSize, at + 250'001);
+      ASSERT_TRUE(arriving->grow(next));
+      std::memcpy(arriving->message + at, sent.data() + at, next - at);
+      at = next;
+    }
+    arriving->come();
+    ASSERT_TRUE(channel_->deliver(kFar, *arriving));
+    const transport::TakenSample sample = *reader_->take();
+    ASSERT_TRUE(sample) << said_;
+    ASSERT_EQ(sample.size_bytes(), kSize);
+    EXPECT_EQ(std::memcmp(sample.message(), sent.data(), kSize), 0);
+  }
+}
+
+TEST_F(Inbound, AMessageAboveTheOrdinaryLimitRaisesThatOfItsPublisherWhichHasRaisedItsOwn) {
+  channel_->add(kFar, writer_, false);
+  const std::size_t large = writer_->memory_account().limit_bytes / 2;
+  ASSERT_EQ(large, std::size_t{512} << 20);
+  const auto arriving = channel_->begin(kFar, header(static_cast<std::uint32_t>(large)), large, 1000);
+  ASSERT_TRUE(arriving) << said_;
+  EXPECT_TRUE(arriving->grow(std::size_t{1} << 20)) << said_;
+  EXPECT_EQ(writer_->memory_account().limit_bytes, 4 * large);
+  EXPECT_LT(writer_->memory_account().backed_bytes, std::size_t{3} << 20);
+  EXPECT_EQ(channel_->refused(), 0U);
+}
+
+TEST_F(Inbound, OnlySoManyPublishersOfAHostHaveMessagesAboveTheOrdinaryLimit) {
+  constexpr std::size_t kLarge = std::size_t{300} << 20;
+  const auto begin_of = [&](std::uint8_t publisher, const Gid& host) {
+    transport::Participant::WriterOptions writing;
+    writing.topic = "/text";
+    writing.type = type_->info;
+    writing.gid.fill(publisher);
+    writing.relayed = true;
+    const auto writer = *participant_->create_writer(writing);
+    channel_->add(host, writer, false);
+    memory::ChunkHeader sent = header(kLarge);
+    std::memset(sent.publisher_id, publisher, sizeof sent.publisher_id);
+    return channel_->begin(host, sent, kLarge, 1000) != nullptr;
+  };
+  std::uint8_t publisher = 20;
+  for (std::size_t i = 0; i < Hoard::kMostLarge; ++i) EXPECT_TRUE(begin_of(publisher++, kFar)) << said_;
+  EXPECT_FALSE(begin_of(publisher++, kFar));
+  EXPECT_EQ(channel_->refused(), 1U) << "it is counted";
+  EXPECT_TRUE(begin_of(publisher++, Gid{2})) << "another host has its own share";
+}
+
+TEST_F(Inbound, AHostDoesNotPublishForThePublisherOfAnother) {
+  constexpr Gid kStranger{66};
+  channel_->add(kFar, writer_, false);
+  const auto forged = begin(header(12, UINT64_MAX), text().data(), 12, kStranger);
+  ASSERT_TRUE(forged);
+  EXPECT_FALSE(channel_->deliver(kStranger, *forged)) << "it waits for a publisher of its own host";
+  memory::ChunkHeader sign = header(0);
+  std::memcpy(sign.type_hash, kSignTag, sizeof kSignTag);
+  const std::int64_t before = reader_->sign_of_life_ns(writer_->gid());
+  const auto sign_of_life = begin(sign, "", 0, kStranger);
+  EXPECT_TRUE(channel_->deliver(kStranger, *sign_of_life));
+  EXPECT_EQ(reader_->sign_of_life_ns(writer_->gid()), before);
+  ASSERT_TRUE(arrive(header(12, 1), text().data(), 12)) << "the number of the forged message counts for nothing";
+  EXPECT_TRUE(*reader_->take());
+}
+
+TEST_F(Inbound, AMessageOfAPublisherThatIsLeftOutIsRefusedAndHoldsNothingUp) {
+  Gid left_out;
+  left_out.fill(8);
+  channel_->leave_out(std::make_shared<const std::set<Gid>>(std::set<Gid>{left_out}));
+  EXPECT_FALSE(begin(header(12), text().data(), 12));
+  EXPECT_EQ(channel_->refused(), 1U);
+}
+
+TEST(HoardOf, AHostWithMoreThanItsShareGetsNoMoreUntilItHasLess) {
+  constexpr Gid kOther{2};
+  Hoard hoard(std::size_t{8} << 30);
+  const std::size_t share = std::size_t{2} << 30;
+  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, share}}, {Gid{11}, {kOther, share}}}).empty());
+  EXPECT_EQ(hoard.account({{Gid{10}, {kFar, share}}, {Gid{12}, {kFar, 1}}, {Gid{11}, {kOther, 1}}}),
+            std::set<Gid>{kFar});
+  EXPECT_TRUE(hoard.is_over(kFar));
+  EXPECT_FALSE(hoard.is_over(kOther));
+  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, 1}}}).empty());
+  EXPECT_FALSE(hoard.is_over(kFar));
 }
 
 TEST_F(Inbound, AChunkWaitsWhileASubscriptionThatKeepsAllHasNoRoom) {
@@ -183,7 +323,7 @@ TEST_F(Inbound, AChunkWaitsWhileASubscriptionThatKeepsAllHasNoRoom) {
   reading.qos = QoS().reliable().keep_all(1);
   const auto reader = *participant_->create_reader(reading);
   while (writer->matched() == 0 || reader->matched() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  channel_->add(writer, false);
+  channel_->add(kFar, writer, false);
   std::vector<std::unique_ptr<Arriving>> arriving;
   std::uint64_t delivered = 0;
   for (std::uint64_t number = 1; number <= 100; ++number) {
@@ -202,11 +342,11 @@ TEST_F(Inbound, AChunkWaitsWhileASubscriptionThatKeepsAllHasNoRoom) {
 }
 
 TEST_F(Inbound, HeadersThatDoNotFitAreRefused) {
-  channel_->add(writer_, false);
+  channel_->add(kFar, writer_, false);
   const auto refused = [&](auto&& change, std::size_t bytes) {
     memory::ChunkHeader sent = header(12);
     change(sent);
-    return channel_->begin(kFar, sent, bytes) == nullptr;
+    return channel_->begin(kFar, sent, bytes, bytes) == nullptr;
   };
   EXPECT_FALSE(refused([](auto&) {}, 12));
   EXPECT_TRUE(refused([](auto&) {}, 11));
@@ -223,7 +363,7 @@ TEST_F(Inbound, HeadersThatDoNotFitAreRefused) {
 }
 
 TEST_F(Inbound, AMalformedMessageReachesNoSubscription) {
-  channel_->add(writer_, false);
+  channel_->add(kFar, writer_, false);
   for (const std::uint32_t offset : {5U, 8U, 1000U, 0x80000000U, 0xFFFFFFF0U}) {
     std::array<std::byte, 12> bad = text();
     std::memcpy(bad.data() + 4, &offset, 4);
@@ -236,7 +376,7 @@ TEST_F(Inbound, AMalformedMessageReachesNoSubscription) {
 }
 
 TEST_F(Inbound, AMessageOfTheOtherByteOrderIsRepaired) {
-  channel_->add(writer_, false);
+  channel_->add(kFar, writer_, false);
   memory::ChunkHeader sent = header(12, 7);
   sent.byte_order =
       memory::kNativeByteOrder == memory::ByteOrder::kLittle ? memory::ByteOrder::kBig : memory::ByteOrder::kLittle;
@@ -257,15 +397,16 @@ TEST_F(Inbound, AMessageOfTheOtherByteOrderIsRepaired) {
 }
 
 TEST_F(Inbound, AnArrivalThatIsGivenUpLeavesNoLoan) {
-  channel_->add(writer_, false);
-  { const auto arriving = channel_->begin(kFar, header(12), 12); }
+  channel_->add(kFar, writer_, false);
+  { const auto arriving = channel_->begin(kFar, header(12), 12, 12); }
   EXPECT_EQ(writer_->memory_account().loaned_slots, 0U);
 }
 
 TEST_F(Inbound, ARequestWhoseResponseCannotTravelWaitsAsideAndHoldsNoOtherClientUp) {
   const auto answerable = std::make_shared<Answerable>();
-  channel_ = std::make_shared<InboundChannel>(
-      "/text", type_, std::make_shared<Saying>([](const transport::Diagnostic&) {}), answerable);
+  channel_ =
+      std::make_shared<InboundChannel>("/text", type_, std::make_shared<Saying>([](const transport::Diagnostic&) {}),
+                                       std::make_shared<Hoard>(), answerable);
   transport::Participant::WriterOptions writing;
   writing.topic = "/text";
   writing.type = type_->info;
@@ -273,8 +414,8 @@ TEST_F(Inbound, ARequestWhoseResponseCannotTravelWaitsAsideAndHoldsNoOtherClient
   writing.relayed = true;
   const auto other = *participant_->create_writer(writing);
   ASSERT_TRUE(transport::test::matched(*reader_, 2));  // the publisher counts it a little earlier
-  channel_->add(writer_, false);
-  channel_->add(other, false);
+  channel_->add(kFar, writer_, false);
+  channel_->add(kFar, other, false);
   const Gid deaf{1}, steady{2};
   answerable->set({{kFar, steady}});
   const auto request = [&](const Gid& client, std::uint8_t publisher, std::uint64_t sequence) {

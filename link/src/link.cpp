@@ -158,8 +158,8 @@ class Link::Impl {
     const Result<void> written =
         role_.write_state(format_state(state(), os::process_id(), os::monotonic_ns(), os::realtime_ns()));
     if (written) return;
-    saying_->say_rarely("state", Saying::Level::kWarning, written.error().code,
-                        "other processes cannot see what the link does: " + written.error().message);
+    saying_->say(About::kRole, Saying::Level::kWarning, written.error().code,
+                 "other processes cannot see what the link does: " + written.error().message);
   }
 
   void work() {
@@ -175,10 +175,10 @@ class Link::Impl {
               "remove " +
               role_.directory() + "/" + kSecuredFile + " to do without";
           set_failed(why);
-          saying_->say(Saying::Level::kWarning, Errc::unsupported, why);
+          saying_->say(About::kRole, Saying::Level::kWarning, Errc::unsupported, why);
         }
       } else if (!std::exchange(said, true)) {
-        saying_->say(Saying::Level::kInfo, Errc{},
+        saying_->say(About::kRole, Saying::Level::kInfo, Errc{},
                      "another process is the link of this domain (" + role_.directory() + "); waiting to take over");
       }
       if (!pause(kRolePoll)) return;
@@ -189,8 +189,8 @@ class Link::Impl {
         set_failed(worked.error().message);
         if (settle(worked) && ends_it(worked.error())) break;  // start() says it
         write_state();
-        saying_->say_rarely("network", Saying::Level::kError, worked.error().code,
-                            worked.error().message + "; trying again");
+        saying_->say(About::kNetwork, Saying::Level::kError, worked.error().code,
+                     worked.error().message + "; trying again");
         if (!pause(kRetry)) break;
       }
     }
@@ -222,8 +222,8 @@ class Link::Impl {
     engine.port = options_.port;
     engine.multicast = options_.multicast;
     engine.security = options_.security;
-    engine.say = [saying = saying_](const char* kind, Saying::Level level, Errc code, std::string text) {
-      saying->say_rarely(kind, level, code, std::move(text));
+    engine.say = [saying = saying_](About about, Saying::Level level, Errc code, std::string text) {
+      saying->say(about, level, code, std::move(text));
     };
     auto made = std::make_unique<Carrier>(participant_, options_.host_name, saying_, [this] { changed(); });
     Ros2Options ros2;
@@ -241,7 +241,7 @@ class Link::Impl {
       why_.clear();
     }
     settle({});
-    saying_->say(Saying::Level::kInfo, Errc{},
+    saying_->say(About::kRole, Saying::Level::kInfo, Errc{},
                  "this host is '" + options_.host_name + "' and listens on port " + std::to_string(carrier->port()) +
                      (options_.security.empty() ? "" : ", with TLS"));
     for (auto next_state = std::chrono::steady_clock::now();;) {
@@ -314,7 +314,6 @@ Result<std::unique_ptr<Link>> Link::start(const Options& given) {
   if (options.on_diagnostic) {
     diagnostics = std::make_shared<DiagnosticQueue>(std::exchange(options.on_diagnostic, {}));
     if (Result<void> started = diagnostics->start(); !started) return started.error();
-    // The participant, which may outlive the link, keeps the function for a while.
     say = [to = std::weak_ptr<DiagnosticQueue>(diagnostics)](const transport::Diagnostic& diagnostic) {
       if (const auto queue = to.lock()) queue->push(diagnostic);
     };
@@ -324,7 +323,10 @@ Result<std::unique_ptr<Link>> Link::start(const Options& given) {
   joining.domain = options.domain;
   joining.runtime_directory = options.runtime_directory;
   if (options.domain_diagnostics) {
-    joining.on_diagnostic = say;
+    // The participant, which may outlive the link, keeps the function for a while.
+    joining.on_diagnostic = [to = std::weak_ptr<Saying>(saying)](const transport::Diagnostic& diagnostic) {
+      if (const auto here = to.lock()) here->say(About::kDomain, diagnostic.level, diagnostic.code, diagnostic.text);
+    };
     joining.diagnostic_owner = saying;
   }
   Result<std::shared_ptr<transport::Participant>> participant = transport::Participant::join(joining);

@@ -145,8 +145,8 @@ void TopicSource::set_clients(std::set<Gid> clients) {
 void TopicSource::attach(transport::WaitSet& wait_set) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (const Result<void> added = readers_.attach(wait_set); !added) {
-    saying_->say_rarely("wait " + topic_, Saying::Level::kError, added.error().code,
-                        "messages of '" + topic_ + "' reach other hosts late: " + added.error().message);
+    saying_->say(About::kSubscriptions, Saying::Level::kError, added.error().code,
+                 "messages of '" + topic_ + "' reach other hosts late: " + added.error().message);
   }
 }
 
@@ -188,7 +188,7 @@ Source::Found TopicSource::next(std::shared_ptr<const Outgoing>& chunk) {
     if (waits) return Found::kHeld;
     if (!taken) {
       if (taken.error().code == Errc::held_limit) return Found::kHeld;
-      saying_->say_rarely("take " + topic_, Saying::Level::kError, taken.error().code, taken.error().message);
+      saying_->say(About::kSubscriptions, Saying::Level::kError, taken.error().code, taken.error().message);
       if (taken.error().code == Errc::malformed_message) continue;  // of one publisher
       return Found::kNothing;
     }

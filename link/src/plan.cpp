@@ -2,10 +2,16 @@
 #include "plan.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
 
 namespace baton::link {
 namespace {
 
+/// "baton/1/rt/", and the digits of a hash: the topic's name follows.
+constexpr std::size_t kChannelPrefix = 11 + 16;
+/// What each process of this host keeps of a publisher besides its names (transport/src/graph.hpp).
+constexpr std::size_t kPublisherBytes = 768;
 constexpr char kDigits[] = "0123456789abcdef";
 constexpr char kNumberMark = '#';  // in no name of a topic
 const std::string kRequest = "/_request", kResponse = "/_response";
@@ -63,7 +69,116 @@ std::string numbered(const std::string& channel, std::uint64_t number) {
   return channel + kNumberMark + std::to_string(number);
 }
 
-Plan plan(const std::vector<End>& here, const std::vector<Words>& others) {
+namespace {
+
+/// The entries that have room, when the hosts take turns: the first of each, then the second of each. `cost` of an entry counts towards `most`.
+template <class Entry>
+std::vector<Entry> in_turns(const std::map<Gid, std::vector<Entry>>& of_hosts, std::size_t most,
+                            const std::function<std::size_t(const Entry&)>& cost) {
+  std::vector<Entry> out;
+  std::size_t used = 0;
+  for (std::size_t turn = 0, some = 1; some != 0; ++turn) {
+    some = 0;
+    for (const auto& [host, entries] : of_hosts) {
+      if (turn >= entries.size()) continue;
+      ++some;
+      const std::size_t size = cost(entries[turn]);
+      if (used + size > most) continue;
+      used += size;
+      out.push_back(entries[turn]);
+    }
+  }
+  return out;
+}
+
+std::string left_out_words(std::size_t count, const char* what, const std::string& topic, std::size_t most) {
+  return std::to_string(count) + " " + what + " of other hosts are left out on '" + topic + "': the link has at most " +
+         std::to_string(most) + " there";
+}
+
+void limit_receiving(Plan& plan) {
+  const auto one = [](const Gid&) { return std::size_t{1}; };
+  std::map<std::string, std::map<Gid, std::vector<Gid>>> by_topic;
+  std::map<std::string, std::size_t> of_topic;
+  for (const auto& [gid, wanted] : plan.receiving) {
+    by_topic[wanted.publisher.topic][wanted.host].push_back(gid);
+    ++of_topic[wanted.publisher.topic];
+  }
+  std::map<Gid, std::vector<Gid>> rest;
+  std::size_t bytes = 0, count = 0;
+  const auto cost = [&](const Gid& gid) {
+    const Receiving& wanted = plan.receiving.at(gid);
+    return wanted.publisher.topic.size() + wanted.publisher.type_name.size() + wanted.publisher.node.size() +
+           wanted.host_name.size() + kPublisherBytes;
+  };
+  for (const auto& [topic, of_hosts] : by_topic) {
+    std::map<Gid, std::vector<Gid>> kept;
+    if (of_topic[topic] > kMostPublishersOfTopic) {
+      for (const Gid& gid : in_turns<Gid>(of_hosts, kMostPublishersOfTopic, one))
+        kept[plan.receiving.at(gid).host].push_back(gid);
+      plan.complaints.insert(
+          left_out_words(of_topic[topic] - kMostPublishersOfTopic, "publishers", topic, kMostPublishersOfTopic));
+    }
+    for (const auto& [host, gids] : kept.empty() ? of_hosts : kept) {
+      rest[host].insert(rest[host].end(), gids.begin(), gids.end());
+      for (const Gid& gid : gids) bytes += cost(gid);
+      count += gids.size();
+    }
+  }
+  std::set<Gid> kept;
+  for (const Gid& gid : in_turns<Gid>(rest, kMostPublisherBytes, cost)) {
+    if (kept.size() >= kMostPublishers) break;
+    kept.insert(gid);
+  }
+  if (kept.size() < count) {
+    plan.complaints.insert(std::to_string(count - kept.size()) +
+                           " publishers of other hosts are left out: the link has room for " +
+                           std::to_string(kept.size()) + " of them in all");
+  }
+  for (auto at = plan.receiving.begin(); at != plan.receiving.end();) {
+    if (kept.count(at->first) != 0) {
+      ++at;
+    } else {
+      plan.left_out.insert(at->first);
+      at = plan.receiving.erase(at);
+    }
+  }
+}
+
+void limit_sending(Plan& plan) {
+  using Key = std::pair<Gid, std::string>;
+  const auto one = [](const Key&) { return std::size_t{1}; };
+  std::map<std::string, std::map<Gid, std::vector<Key>>> by_topic;
+  std::map<std::string, std::size_t> of_topic;
+  for (const auto& [key, sending] : plan.sending) {
+    by_topic[sending.topic][key.first].push_back(key);
+    ++of_topic[sending.topic];
+  }
+  std::map<Gid, std::vector<Key>> rest;
+  std::size_t count = 0;
+  for (const auto& [topic, of_hosts] : by_topic) {
+    std::vector<Key> kept = in_turns<Key>(of_hosts, kMostSubscriptionsOfTopic, one);
+    if (kept.size() < of_topic[topic]) {
+      plan.complaints.insert(
+          left_out_words(of_topic[topic] - kept.size(), "subscriptions", topic, kMostSubscriptionsOfTopic));
+    }
+    count += kept.size();
+    for (Key& key : kept) rest[key.first].push_back(std::move(key));
+  }
+  std::set<Key> kept;
+  for (Key& key : in_turns<Key>(rest, kMostSubscriptions, one)) kept.insert(std::move(key));
+  if (kept.size() < count) {
+    plan.complaints.insert(std::to_string(count - kept.size()) +
+                           " subscriptions of other hosts are left out: the link has at most " +
+                           std::to_string(kMostSubscriptions) + " in all");
+  }
+  for (auto at = plan.sending.begin(); at != plan.sending.end();)
+    at = kept.count(at->first) != 0 ? std::next(at) : plan.sending.erase(at);
+}
+
+}  // namespace
+
+Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<Gid, Gid>& owners) {
   Plan out;
   std::map<std::string, std::vector<const End*>> publishers, subscriptions;
   std::set<Gid> known;
@@ -74,10 +189,15 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others) {
   for (const Words& host : others) {
     std::map<std::string, std::string> wants;  // channels, as they are and numbered
     for (const std::string& channel : host.wants) wants[channel.substr(0, channel.rfind(kNumberMark))] = channel;
+    std::size_t complaints = 0;
+    const auto complain = [&](const std::string& text) {
+      if (complaints < kMostComplaintsOfHost && out.complaints.insert(text).second) ++complaints;
+    };
     for (const auto& [base, channel] : wants) {
-      for (const auto& [topic, ends] : publishers) {
-        if (!is_carried(topic) || !ends_with(base, topic)) continue;
-        for (const End* publisher : ends) {
+      const auto found = base.size() < kChannelPrefix ? publishers.end() : publishers.find(base.substr(kChannelPrefix));
+      if (found != publishers.end() && is_carried(found->first)) {
+        const std::string& topic = found->first;
+        for (const End* publisher : found->second) {
           if (channel_of(*publisher) != base) continue;
           Sending& sending = out.sending[{host.host, channel}];
           if (sending.publishers.empty()) {
@@ -100,6 +220,7 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others) {
         const auto found = publishers.find(end.topic);
         if (found == publishers.end()) continue;
         for (const End* publisher : found->second) {
+          if (complaints == kMostComplaintsOfHost && !same_type(*publisher, end)) continue;  // its words are not said
           const std::string differs = difference(*publisher, end);
           const auto name = wants.find(channel_of(*publisher));
           const auto sending = name == wants.end() ? out.sending.end() : out.sending.find({host.host, name->second});
@@ -109,9 +230,9 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others) {
             if (is_response(end.topic)) sending->second.clients.insert(end.gid);
             continue;
           }
-          out.complaints.insert("publisher of '" + end.topic + "' (node '" + publisher->node +
-                                "') is not connected to the subscription of node '" + end.node + "' of host " +
-                                host.host_name + ": the publisher " + differs);
+          complain("publisher of '" + end.topic + "' (node '" + publisher->node +
+                   "') is not connected to the subscription of node '" + end.node + "' of host " + host.host_name +
+                   ": the publisher " + differs);
         }
         continue;
       }
@@ -122,7 +243,19 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others) {
           std::find_if(mine.begin(), mine.end(), [&](const End* each) { return same_type(*each, end); });
       // Every node has services; most are never called from abroad.
       if (!is_topic(end.topic) && mine.empty()) continue;
-      Receiving& receiving = out.receiving[end.gid];
+      const auto [place, is_new] = out.receiving.try_emplace(end.gid);
+      Receiving& receiving = place->second;
+      if (!is_new && receiving.host != host.host) {
+        const auto owner = owners.find(end.gid);
+        // A link that was started again has the name of the one before.
+        if (receiving.host_name != host.host_name) {
+          complain("hosts " + receiving.host_name + " and " + host.host_name +
+                   " say that they have the same publisher of '" + end.topic + "': one of them is not what it says");
+        }
+        if (owner == owners.end() || owner->second != host.host) continue;
+        receiving = {};
+      }
+      receiving.host = host.host;
       receiving.publisher = end;
       receiving.host_name = host.host_name;
       for (const auto& type : host.types)
@@ -133,6 +266,8 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others) {
       out.channels.insert(channel_of(end));
     }
   }
+  limit_receiving(out);
+  limit_sending(out);
   for (auto& [key, sending] : out.sending) {
     // KEEP_LAST is over all publishers of a subscription; here each publisher is to have its own history.
     // In powers of two, because another depth needs another subscription.

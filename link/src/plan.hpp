@@ -39,6 +39,7 @@ struct Sending {
   std::set<Gid> clients;                       ///< of responses: the host's clients, whose they are
 };
 struct Receiving {
+  Gid host{};
   End publisher;
   std::string host_name;
   std::shared_ptr<const transport::TypeInfo> type;  ///< as the other host says it; null: not yet
@@ -49,10 +50,23 @@ struct Plan {
   std::map<std::pair<Gid, std::string>, Sending> sending;  ///< by host and numbered channel
   std::map<Gid, Receiving> receiving;                      ///< publishers of other hosts, by their ids
   std::set<std::string> channels;                          ///< of those that fit
+  std::set<Gid> left_out;                                  ///< publishers of other hosts, because there are too many
   std::set<std::string> complaints;                        ///< for people: what does not fit, and what is not carried
 };
 
-/// `here`: the endpoints of this host, without the link's own.
-Plan plan(const std::vector<End>& here, const std::vector<Words>& others);
+/// Endpoints of the link on one topic: fewer than a process may have (transport/src/graph.hpp), also while a subscription replaces another.
+inline constexpr std::size_t kMostPublishersOfTopic = 640;
+inline constexpr std::size_t kMostSubscriptionsOfTopic = 160;
+/// And in all. Publishers also have a bound of the bytes that every process of this host keeps of them.
+inline constexpr std::size_t kMostPublishers = 32768;
+inline constexpr std::size_t kMostPublisherBytes = std::size_t{32} << 20;
+inline constexpr std::size_t kMostSubscriptions = 8192;
+/// Of one host.
+inline constexpr std::size_t kMostComplaintsOfHost = 50;
+
+/// `here`: the endpoints of this host, without the link's own. `owners`: the hosts whose publishers have stood here so far: another host that
+/// says the same publisher does not get it. Where there is not room for all, every host has its turn, so that one with many leaves room for
+/// the others.
+Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<Gid, Gid>& owners = {});
 
 }  // namespace baton::link

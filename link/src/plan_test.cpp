@@ -137,5 +137,96 @@ TEST(Plan, AllThatATransientLocalPublisherKeepsTravels) {
   EXPECT_EQ(plan({publisher}, {far}).sending.at({far.host, channel}).request.depth, 50U);
 }
 
+Gid numbered_id(std::uint8_t kind, std::size_t number) {
+  Gid out{kind};
+  for (std::size_t i = 0; i < 4; ++i) out[i + 1] = static_cast<std::uint8_t>(number >> (8 * i));
+  return out;
+}
+/// `count` publishers of /image.
+Words crowd(std::uint8_t number, std::size_t count) {
+  Words words;
+  words.host.fill(number);
+  words.host_name = "crowd" + std::to_string(number);
+  for (std::size_t i = 0; i < count; ++i) {
+    words.ends.push_back(end(true, 0));
+    words.ends.back().gid = numbered_id(number, i);
+  }
+  return words;
+}
+
+TEST(Plan, PublishersAndSubscriptionsOfOneTopicAreFewerThanAProcessMayHave) {
+  constexpr std::size_t kMostOfAProcess = 1024;  // transport/src/graph.hpp
+  EXPECT_LE(kMostPublishersOfTopic + 2 * kMostSubscriptionsOfTopic, kMostOfAProcess);
+  const End publisher = end(true, 1), subscription = end(false, 2);
+  std::vector<Words> others{crowd(50, 1000)};
+  for (std::uint8_t i = 0; i < 200; ++i) {
+    Words wanting;
+    wanting.host = numbered_id(60, i);
+    wanting.host_name = "wants";
+    wanting.ends = {end(false, 3)};
+    wanting.wants = {numbered(channel_of(publisher), i)};
+    others.push_back(wanting);
+  }
+  const Plan made = plan({publisher, subscription}, others);
+  EXPECT_EQ(made.receiving.size(), kMostPublishersOfTopic);
+  EXPECT_EQ(made.left_out.size(), 1000 - kMostPublishersOfTopic);
+  EXPECT_EQ(made.sending.size(), kMostSubscriptionsOfTopic);
+  ASSERT_EQ(made.complaints.size(), 2U);
+  EXPECT_NE(made.complaints.begin()->find("are left out on '/image'"), std::string::npos) << *made.complaints.begin();
+}
+
+TEST(Plan, AHostWithManyPublishersLeavesRoomForThoseOfTheOthers) {
+  const End subscription = end(false, 2);
+  for (const std::vector<Words>& others :
+       {std::vector<Words>{crowd(50, 1000), crowd(51, 3)}, std::vector<Words>{crowd(51, 3), crowd(50, 1000)}}) {
+    const Plan made = plan({subscription}, others);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(made.receiving.count(numbered_id(51, i)), 1U) << i;
+    EXPECT_EQ(made.receiving.size(), kMostPublishersOfTopic);
+  }
+}
+
+TEST(Plan, HostsWithLongNamesLeaveRoomForThoseOfTheOthers) {
+  Words liar;
+  liar.host.fill(50);
+  for (std::size_t i = 0; i < 20'000; ++i) {
+    liar.ends.push_back(end(true, 0, QoS(10), "/" + std::to_string(i) + std::string(1000, 'x')));
+    liar.ends.back().gid = numbered_id(50, i);
+  }
+  const Plan made = plan({}, {liar, crowd(51, 3)});
+  std::size_t bytes = 0;
+  for (const auto& [gid, wanted] : made.receiving) bytes += wanted.publisher.topic.size();
+  EXPECT_LT(bytes, kMostPublisherBytes);
+  EXPECT_GT(made.receiving.size(), 10'000U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(made.receiving.count(numbered_id(51, i)), 1U) << i;
+}
+
+TEST(Plan, APublisherBelongsToTheHostThatHadItBefore) {
+  const End subscription = end(false, 2);
+  Words honest = crowd(90, 1), stranger = crowd(10, 0);
+  stranger.ends = honest.ends;
+  const Gid publisher = numbered_id(90, 0);
+  const std::map<Gid, Gid> owners{{publisher, honest.host}};
+  for (const std::vector<Words>& others :
+       {std::vector<Words>{honest, stranger}, std::vector<Words>{stranger, honest}}) {
+    const Plan made = plan({subscription}, others, owners);
+    EXPECT_EQ(made.receiving.at(publisher).host, honest.host);
+    ASSERT_EQ(made.complaints.size(), 1U);
+    EXPECT_NE(made.complaints.begin()->find("say that they have the same publisher"), std::string::npos);
+  }
+  EXPECT_EQ(plan({subscription}, {stranger}, owners).receiving.at(publisher).host, stranger.host)
+      << "its host is gone: a link that was started again";
+}
+
+TEST(Plan, AHostThatFitsNothingMakesFewComplaints) {
+  std::vector<End> here;
+  Words liar;
+  liar.host.fill(50);
+  for (std::uint8_t i = 0; i < 100; ++i) {
+    here.push_back(end(true, i));
+    liar.ends.push_back(end(false, 0, QoS(10), "/image", "a/C" + std::to_string(i)));
+  }
+  EXPECT_EQ(plan(here, {liar}).complaints.size(), kMostComplaintsOfHost);
+}
+
 }  // namespace
 }  // namespace baton::link

@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link's diagnostics, with a limited rate: a message of one kind at most once in kPause, with the number of those left out.
-// Names in them come from other hosts and other DDS: what could steer a terminal or forge a line of a log becomes '?'.
+// The link's diagnostics, with a limited rate. Names in them come from other hosts, other processes and other DDS: what could steer a
+// terminal or forge a line of a log becomes '?'.
 // Thread rules: any thread.
+// Invariants: (1) the key of a rate is an About, which holds nothing that another host or process chooses; (2) whatever the texts are, a
+// process says at most kBurst lines of one About and kBurstOfAll lines in all at once, and then one each kPause and each kPauseOfAll; (3) what
+// is left out is counted, and the next line of its About has the number.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
-#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
@@ -15,49 +22,104 @@
 
 namespace baton::link {
 
+/// What a diagnostic is about.
+enum class About : std::uint8_t {
+  kRole,           ///< the role, and the state of the link's own parts
+  kNetwork,        ///< the network, and its interfaces
+  kSecurity,       ///< the link's own certificate and key
+  kHosts,          ///< hosts that come and go
+  kIdentities,     ///< two hosts that say the same name, id or publisher
+  kPeers,          ///< hosts that are called and not reached
+  kStrangers,      ///< programs that are no link, or that this host does not speak with
+  kVersions,       ///< links of another version or domain
+  kViolations,     ///< hosts that do not speak as a link
+  kLimits,         ///< what is left out because there is too much
+  kWords,          ///< what a host says of itself
+  kMatches,        ///< ends that do not fit
+  kTypes,          ///< types that are not known
+  kPublishers,     ///< publishers and receivers for other hosts' publishers
+  kSubscriptions,  ///< the link's subscriptions
+  kArrivals,       ///< messages of other hosts that are lost
+  kDomain,         ///< diagnostics of the domain
+  kRos2,           ///< the side towards ROS 2 nodes: its ends
+  kRos2Messages,   ///< and its messages
+  kRos2Log,        ///< lines of Cyclone DDS
+};
+inline constexpr std::size_t kAbouts = static_cast<std::size_t>(About::kRos2Log) + 1;
+
 class Saying {
  public:
   using Level = transport::Diagnostic::Level;
-  explicit Saying(std::function<void(const transport::Diagnostic&)> call) : call_(std::move(call)) {}
-  void say(Level level, Errc code, std::string text) {
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::size_t kBurst = 40;
+  static constexpr std::size_t kBurstOfAll = 200;
+  static constexpr std::chrono::seconds kPause{5};
+  static constexpr std::chrono::seconds kPauseOfAll{1};
+
+  explicit Saying(std::function<void(const transport::Diagnostic&)> call,
+                  std::function<Clock::time_point()> now = Clock::now)
+      : call_(std::move(call)), now_(std::move(now)), all_(kBurstOfAll) {
+    for (Subject& each : subjects_) each.rate = Rate(kBurst);
+  }
+  /// The same text about the same subject is said once in kPause.
+  void say(About about, Level level, Errc code, std::string text) {
     if (!call_) return;
+    make_printable(text);
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      Subject& subject = subjects_[static_cast<std::size_t>(about)];
+      const Clock::time_point now = now_();
+      const bool again = text == subject.last && now - subject.said < kPause;
+      if (again || !subject.rate.has(kBurst, kPause, now) || !all_.has(kBurstOfAll, kPauseOfAll, now)) {
+        ++subject.left_out;
+        return;
+      }
+      subject.rate.take();
+      all_.take();
+      subject.last = text;
+      subject.said = now;
+      if (const std::uint64_t left_out = std::exchange(subject.left_out, 0); left_out != 0)
+        text += " (and " + std::to_string(left_out) + " more like it before)";
+    }
+    call_({level, code, std::move(text)});
+  }
+
+ private:
+  /// Lines that may be said now: one more each pause, up to the burst.
+  class Rate {
+   public:
+    explicit Rate(std::size_t burst = 0) : left_(burst) {}
+    bool has(std::size_t burst, std::chrono::seconds pause, Clock::time_point now) {
+      if (left_ == burst) since_ = now;
+      const auto more = (now - since_) / pause;
+      since_ += pause * more;
+      left_ = std::min(burst, left_ + static_cast<std::size_t>(more));
+      return left_ > 0;
+    }
+    void take() { --left_; }
+
+   private:
+    std::size_t left_;
+    Clock::time_point since_{};
+  };
+  struct Subject {
+    Rate rate;
+    std::string last;
+    Clock::time_point said{};
+    std::uint64_t left_out = 0;
+  };
+  static void make_printable(std::string& text) {
     for (std::size_t i = 0; i < text.size(); ++i) {
       const auto byte = static_cast<unsigned char>(text[i]);
       const bool is_c1 = i > 0 && text[i - 1] == '\xC2' && byte >= 0x80 && byte <= 0x9F;  // U+0080 to U+009F in UTF-8
       if (byte < 0x20 || byte == 0x7F || is_c1) text[i] = '?';
     }
-    call_({level, code, std::move(text)});
   }
-  /// `kind` bounds the rate; few kinds.
-  void say_rarely(const std::string& kind, Level level, Errc code, std::string text) {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      Kind& known = kinds_[kind];
-      const auto now = std::chrono::steady_clock::now();
-      if (known.said && now - known.last < kPause) {
-        ++known.left_out;
-        return;
-      }
-      known.said = true;
-      known.last = now;
-      if (known.left_out != 0)
-        text += " (and " + std::to_string(std::exchange(known.left_out, 0)) + " more like it before)";
-      if (kinds_.size() > kMostKinds) kinds_.clear();
-    }
-    say(level, code, std::move(text));
-  }
-
- private:
-  struct Kind {
-    bool said = false;
-    std::chrono::steady_clock::time_point last{};
-    std::size_t left_out = 0;
-  };
-  static constexpr std::chrono::seconds kPause{5};
-  static constexpr std::size_t kMostKinds = 1000;
   const std::function<void(const transport::Diagnostic&)> call_;
+  const std::function<Clock::time_point()> now_;
   std::mutex mutex_;
-  std::map<std::string, Kind> kinds_;
+  Rate all_;
+  std::array<Subject, kAbouts> subjects_;
 };
 
 }  // namespace baton::link

@@ -16,6 +16,9 @@ constexpr std::chrono::milliseconds kAnswer{1000};
 /// After an answer that is no definition.
 constexpr std::chrono::seconds kAskAgain{10};
 constexpr std::size_t kMostAnswering = 10'000;
+/// Definitions that are kept; more than these are forgotten, and asked for again.
+constexpr std::size_t kMostKnownTypes = 8192;
+constexpr std::size_t kMostKnownBytes = std::size_t{64} << 20;
 
 }  // namespace
 
@@ -52,8 +55,7 @@ void Types::read(const Gid& endpoint, const Question& question, Clock::time_poin
     const bool is_late = now - question.since >= kAnswer;
     is_pressing_ = is_pressing_ || !is_late;
     if (is_late && !std::exchange(open.is_said, true))
-      saying_->say_rarely("type " + name, Level::kWarning, info.error().code,
-                          info.error().message + "; waiting until it does");
+      saying_->say(About::kTypes, Level::kWarning, info.error().code, info.error().message + "; waiting until it does");
     return;
   }
   questions_.erase(endpoint);
@@ -64,12 +66,17 @@ void Types::read(const Gid& endpoint, const Question& question, Clock::time_poin
   Result<message::Definition> definition = message::Definition::parse(info->definition, hash);
   if (!definition || definition->type().size != info->skeleton_bytes) {
     not_defined_[endpoint] = Clock::now();
-    saying_->say_rarely("type " + name, Level::kError, Errc::malformed_message,
-                        "messages of " + name + " are not carried: its process does not say how it is defined" +
-                            (definition ? std::string() : " (" + definition.error().message + ")"));
+    saying_->say(About::kTypes, Level::kError, Errc::malformed_message,
+                 "messages of " + name + " are not carried: its process does not say how it is defined" +
+                     (definition ? std::string() : " (" + definition.error().message + ")"));
     return;
   }
   info->fixed_size = definition->type().fixed;
+  if (known_.size() >= kMostKnownTypes || known_bytes_ + info->definition.size() > kMostKnownBytes) {
+    known_.clear();
+    known_bytes_ = 0;
+  }
+  known_bytes_ += info->definition.size();
   known_[question.type] = std::make_shared<const CarriedType>(CarriedType{std::move(*info), std::move(*definition)});
 }
 

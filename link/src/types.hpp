@@ -47,6 +47,7 @@ class Types {
   const std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<Saying> saying_;
   std::map<Key, std::shared_ptr<const CarriedType>> known_;
+  std::size_t known_bytes_ = 0;                        // of its definitions
   std::map<Gid, Question> questions_;                  // by endpoint: not answered yet
   std::map<Key, Clock::time_point> asked_;             // the oldest of these for a type
   std::map<std::uint64_t, Clock::time_point> oldest_;  // and to a process, by its connection

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <list>
 #include <memory>
 #include <string>
@@ -153,6 +154,27 @@ TEST_F(TypesOf, AProcessThatEndsIsAskedNoMore) {
   EXPECT_FALSE(of(end));
   EXPECT_FALSE(types_->is_pressing());
   EXPECT_EQ(said_, "");
+}
+
+TEST_F(TypesOf, DefinitionsAreForgottenWhenThereAreTooManyAndAskedForAgain) {
+  constexpr std::size_t kMost = 8192;
+  join(0);
+  transport::EndpointInfo first;
+  for (std::size_t i = 0; i <= kMost; ++i) {
+    transport::TypeInfo type = type_of_name("a/T" + std::to_string(i));
+    std::memcpy(type.hash.data(), &i, sizeof i);
+    const auto reader = transport::test::make_reader(*participant_, "/t", {}, type);
+    transport::EndpointInfo end;
+    end.gid = reader->gid();
+    end.type_name = type.name;
+    end.type_hash = type.hash;
+    ASSERT_TRUE(of(end)) << i << " " << said_;
+    if (i == 0) first = end;
+    if (i + 1 == kMost) {
+      EXPECT_TRUE(of(first)) << "its endpoint is gone, and it is known still";
+    }
+  }
+  EXPECT_FALSE(of(first));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 namespace baton::link {
 namespace {
@@ -140,7 +141,8 @@ Result<Words> decode(const std::byte* bytes, std::size_t size) {
   in.id(words.host);
   words.host_name = in.text(kMaxName);
   words.ros2_domain = static_cast<int>(in.at_most(2, kMaxRos2Domain + 1)) - 1;
-  for (std::uint64_t i = in.number(4); i > 0 && in.ok(); --i) {
+  std::map<std::string, std::size_t> of_topic;
+  for (std::uint64_t i = in.at_most(4, kMostEnds); i > 0 && in.ok(); --i) {
     End end;
     in.id(end.gid);
     end.is_writer = in.at_most(1, 1) == 1;
@@ -149,9 +151,10 @@ Result<Words> decode(const std::byte* bytes, std::size_t size) {
     end.node = in.text(kMaxName);
     in.id(end.hash);
     end.qos = get_qos(in);
-    if (in.ok()) words.ends.push_back(std::move(end));
+    // More than one process may have on a topic; the rest would only make the plan slow.
+    if (in.ok() && ++of_topic[end.topic] <= kMostEndsOfTopic) words.ends.push_back(std::move(end));
   }
-  for (std::uint64_t i = in.number(4); i > 0 && in.ok(); --i) {
+  for (std::uint64_t i = in.at_most(4, kMostTypes); i > 0 && in.ok(); --i) {
     transport::TypeInfo type;
     type.name = in.text(kMaxName);
     in.id(type.hash);
@@ -159,7 +162,8 @@ Result<Words> decode(const std::byte* bytes, std::size_t size) {
     type.definition = in.raw(kMaxDefinition);
     if (in.ok()) words.types.push_back(std::make_shared<const transport::TypeInfo>(std::move(type)));
   }
-  for (std::uint64_t i = in.number(4); i > 0 && in.ok(); --i) words.wants.push_back(in.text(kMaxChannelName));
+  for (std::uint64_t i = in.at_most(4, kMostWants); i > 0 && in.ok(); --i)
+    words.wants.push_back(in.text(kMaxChannelName));
   if (!in.done()) return Error{Errc::protocol_violation, "a host's words are cut off, too long or out of range"};
   return words;
 }

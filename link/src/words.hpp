@@ -43,6 +43,11 @@ inline constexpr std::uint8_t kSignTag[8] = {'b', 't', 'n', 'a', 'l', 'i', 'v', 
 /// The channel on which both ends say their words. Its name has the version of everything that the link sends.
 inline constexpr const char* kWordsChannel = "baton/1/words";
 inline constexpr std::size_t kMaxWordsBytes = std::size_t{16} << 20;
+/// Of one host: the endpoints, those of one topic, the types, and the channels that it wants.
+inline constexpr std::size_t kMostEnds = 32768;
+inline constexpr std::size_t kMostEndsOfTopic = 4096;
+inline constexpr std::size_t kMostTypes = 4096;
+inline constexpr std::size_t kMostWants = 16384;
 
 std::vector<std::byte> encode(const Words& words);
 /// Error protocol_violation: the bytes are not the words of a host, whatever they are.

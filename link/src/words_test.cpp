@@ -69,5 +69,24 @@ TEST(Words, WithAnyChangedByteAreRefusedOrOtherWords) {
   }
 }
 
+TEST(Words, OfAHostAreBounded) {
+  Words words;
+  End end;
+  end.topic = "/t";
+  words.ends.assign(kMostEndsOfTopic + 10, end);
+  EXPECT_EQ(decode(encode(words).data(), encode(words).size())->ends.size(), kMostEndsOfTopic);
+  end.topic.clear();
+  words.ends.assign(kMostEnds + 1, end);
+  EXPECT_FALSE(decode(encode(words).data(), encode(words).size()));
+  words.ends.clear();
+  words.wants.assign(kMostWants + 1, "c");
+  EXPECT_FALSE(decode(encode(words).data(), encode(words).size()));
+  words.wants.clear();
+  words.types.assign(kMostTypes + 1, std::make_shared<const transport::TypeInfo>());
+  EXPECT_FALSE(decode(encode(words).data(), encode(words).size()));
+  words.types.clear();
+  EXPECT_TRUE(decode(encode(words).data(), encode(words).size()));
+}
+
 }  // namespace
 }  // namespace baton::link

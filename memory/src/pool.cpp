@@ -25,6 +25,10 @@ constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
   return (value + unit - 1) / unit * unit;
 }
 
+std::size_t slot_bytes_for(std::size_t max_message_bytes) noexcept {
+  return round_up(max_message_bytes + sizeof(ChunkHeader), std::max(os::page_bytes(), kRunBytes));
+}
+
 // Published slots of all classes and segments, by age.
 struct AgeList {
   Slot* oldest = nullptr;
@@ -87,6 +91,7 @@ struct Pool::State final : Pool {
   Result<void> ensure_segment() { return active.empty() ? new_segment(first) : Result<void>(); }
   Result<void> new_segment(const SegmentShape& shape);
   SegmentShape next_shape() const noexcept;
+  Error too_large(std::size_t message_bytes) const;
   Result<Slot*> grow(unsigned size_class, std::size_t wanted_bytes);
   bool packed_used_up() const noexcept;
   Slot* slot_of(Handle handle) const noexcept;
@@ -133,12 +138,12 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
   state->options = options;
   state->evict = std::move(evict);
   state->on_segment = std::move(on_segment);
-  state->budget.limit = options.memory_limit_bytes;
+  state->budget.limit.store(options.memory_limit_bytes, std::memory_order_relaxed);
   state->plain_header->magic = kChunkMagic;
   state->plain_header->version = kChunkVersion;
   state->plain_header->byte_order = kNativeByteOrder;
   SegmentShape& first = state->first;
-  first.slot_bytes = round_up(options.max_message_bytes + sizeof(ChunkHeader), std::max(os::page_bytes(), kRunBytes));
+  first.slot_bytes = slot_bytes_for(options.max_message_bytes);
   // A small window must have room for many publishers. A message that finds no packed slot gets a large slot, or
   // another segment.
   first.packed_bytes = round_up(
@@ -169,7 +174,8 @@ SegmentShape Pool::State::next_shape() const noexcept {
   next.slots = std::min(3 * active_slots, options.slots - active_slots);
   const std::size_t packed =
       std::max(kMostPackedBytes, active_packed_bytes);  // twice as many, so that segments stay few
-  const std::size_t left = budget.limit > active_packed_bytes ? budget.limit - active_packed_bytes : 0;
+  const std::size_t limit = budget.limit.load(std::memory_order_relaxed);
+  const std::size_t left = limit > active_packed_bytes ? limit - active_packed_bytes : 0;
   next.packed_bytes = round_up(std::min({left, packed, Window::instance().value()->size() / 64}), kRunBytes);
   return next;
 }
@@ -371,7 +377,8 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
   // Free slots use up the limit, and none is large enough: start anew if no message is alive.
   const bool nobody =
       std::all_of(active.begin(), active.end(), [](const PoolSegment* segment) { return segment->live == 0; });
-  if (nobody && retired && wanted_bytes <= budget.limit && budget.left() < wanted_bytes) {
+  if (nobody && retired && wanted_bytes <= budget.limit.load(std::memory_order_relaxed) &&
+      budget.left() < wanted_bytes) {
     retire(retired);
     if (Result<void> ready = ensure_segment(); !ready.ok()) return ready.error();
     slot = fresh(size_class, wanted_bytes);
@@ -427,16 +434,18 @@ void Pool::State::add_book() {
   return Chunk{header, slot->handle, limit};
 }
 
+Error Pool::State::too_large(std::size_t message_bytes) const {
+  return Error{Errc::message_too_large, "a message of " + std::to_string(message_bytes) +
+                                            " bytes exceeds max_message_bytes of " +
+                                            std::to_string(options.max_message_bytes) + "; raise it (at most 2 GiB)"};
+}
+
 [[gnu::hot]] Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes) {
   State& s = State::of(*this);
   const std::size_t total = message_bytes + sizeof(ChunkHeader);
   if (message_bytes > kMaxMessageBytes ||
       (total > class_bytes(kClasses - 1) && message_bytes > s.options.max_message_bytes))
-    return out_of_line([&] {
-      return Error{Errc::message_too_large,
-                   "a message of " + std::to_string(message_bytes) + " bytes exceeds max_message_bytes of " +
-                       std::to_string(s.options.max_message_bytes) + "; raise it (at most 2 GiB)"};
-    });
+    return out_of_line([&] { return s.too_large(message_bytes); });
   unsigned size_class = 0;
   while (size_class < kLargeClass && class_bytes(size_class) < total) ++size_class;
   if (!s.books) out_of_line([&s] { s.add_book(); });  // before there is a slot that could be lost
@@ -453,13 +462,39 @@ void Pool::State::add_book() {
   if (unlikely(s.budget.missed.load(std::memory_order_relaxed) != 0)) {
     const std::size_t missed = s.budget.missed.exchange(0, std::memory_order_relaxed);
     // Learned from a failure, so it must not exceed what the pool can ever give. What was published had memory.
-    wanted = std::max(wanted, std::min(missed, s.budget.limit));
+    wanted = std::max(wanted, std::min(missed, s.budget.limit.load(std::memory_order_relaxed)));
   }
   if (!s.books) out_of_line([&s] { s.add_book(); });  // before there is a slot that could be lost
   Slot* slot = s.pop_warm(kLargeClass, wanted);
   if (!slot) slot = s.find(kLargeClass, wanted, needed);
   if (!slot) return out_of_line([&s]() -> Result<Chunk> { return s.refusal; });
   return s.start_loan(slot, slot->segment->slot_bytes, skeleton_bytes);
+}
+
+Result<Chunk> Pool::loan_growing(std::size_t skeleton_bytes, std::size_t expected_bytes) {
+  State& s = State::of(*this);
+  if (expected_bytes > s.options.max_message_bytes) return s.too_large(expected_bytes);
+  const std::size_t wanted = std::max(skeleton_bytes, expected_bytes) + sizeof(ChunkHeader);
+  if (!s.books) s.add_book();
+  Slot* slot = s.pop_warm(kLargeClass, wanted);
+  if (!slot) slot = s.find(kLargeClass, wanted, skeleton_bytes + sizeof(ChunkHeader));
+  if (!slot) return s.refusal;
+  return s.start_loan(slot, slot->segment->slot_bytes, skeleton_bytes);
+}
+
+void Pool::raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_bytes,
+                        std::function<void(std::uint32_t index)> on_retired) {
+  State& s = State::of(*this);
+  if (memory_limit_bytes > s.budget.limit.load(std::memory_order_relaxed)) {
+    s.budget.limit.store(memory_limit_bytes, std::memory_order_relaxed);
+    s.options.memory_limit_bytes = memory_limit_bytes;
+  }
+  const std::size_t largest = std::min(max_message_bytes, kMaxMessageBytes);
+  if (largest <= s.options.max_message_bytes) return;
+  s.options.max_message_bytes = largest;
+  if (s.reserved) Window::instance().value()->free(std::exchange(s.reserved, nullptr), s.first.bytes());
+  s.first.slot_bytes = slot_bytes_for(largest);
+  retire_segment(std::move(on_retired));
 }
 
 void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
@@ -554,7 +589,7 @@ void Pool::retire_segment(std::function<void(std::uint32_t)> on_retired) {
 Pool::Account Pool::State::account() const noexcept {
   Account account{};
   account.backed_bytes = budget.backed.load(std::memory_order_relaxed);
-  account.limit_bytes = budget.limit;
+  account.limit_bytes = budget.limit.load(std::memory_order_relaxed);
   account.loaned_slots = all_books.size();  // each loan has one
   for (const ContentBook* unused = books; unused; unused = unused->below) --account.loaned_slots;
   for (const auto& segment : segments) {

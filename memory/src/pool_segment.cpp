@@ -22,9 +22,9 @@ constexpr std::size_t round_up(std::size_t value, std::size_t unit) noexcept {
 
 Result<void> Budget::grow(std::size_t bytes) {
   const std::size_t now = backed.fetch_add(bytes, std::memory_order_relaxed) + bytes;
-  if (now > limit) {
+  if (const std::size_t most = limit.load(std::memory_order_relaxed); now > most) {
     backed.fetch_sub(bytes, std::memory_order_relaxed);
-    return Error{Errc::limit_reached, "publisher memory limit of " + format_size(limit) + " reached (" +
+    return Error{Errc::limit_reached, "publisher memory limit of " + format_size(most) + " reached (" +
                                           format_size(now) +
                                           " needed); raise memory_limit_bytes, release samples sooner, or trim()"};
   }

@@ -67,13 +67,13 @@ struct Budget {
   std::atomic<std::size_t> missed{
       0};  // the size to which a loan last failed to grow, for the next loan's choice of a slot: relaxed
   std::atomic<std::size_t> backed{0};  // a sum that orders nothing else: relaxed
-  std::size_t limit = 0;
+  std::atomic<std::size_t> limit{0};  // Pool::raise_limits() changes it beside loans that grow; orders nothing: relaxed
 
   Result<void> grow(std::size_t bytes);
   void shrink(std::size_t bytes) noexcept;
   std::size_t left() const noexcept {
-    const std::size_t now = backed.load(std::memory_order_relaxed);
-    return now < limit ? limit - now : 0;
+    const std::size_t now = backed.load(std::memory_order_relaxed), most = limit.load(std::memory_order_relaxed);
+    return now < most ? most - now : 0;
   }
 };
 

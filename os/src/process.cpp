@@ -53,6 +53,11 @@ std::string host_name() {
   return name;
 }
 
+std::size_t machine_memory_bytes() noexcept {
+  const long pages = ::sysconf(_SC_PHYS_PAGES), bytes = ::sysconf(_SC_PAGESIZE);
+  return pages > 0 && bytes > 0 ? static_cast<std::size_t>(pages) * static_cast<std::size_t>(bytes) : SIZE_MAX;
+}
+
 std::string program_name() {
   std::array<char, 64> text{};
   const UniqueFd file(::open("/proc/self/comm", O_RDONLY | O_CLOEXEC));

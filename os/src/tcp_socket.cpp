@@ -185,11 +185,24 @@ Result<std::unique_ptr<TcpSocket>> TcpListener::accept(std::chrono::milliseconds
 
 namespace {
 
+/// "fe80::1" without "%eth0" (RFC 4007): there is such an address on every interface, and the kernel does not choose one.
+bool wants_interface(const sockaddr* address) noexcept {
+  if (address->sa_family != AF_INET6) return false;
+  const auto& of = *reinterpret_cast<const sockaddr_in6*>(address);
+  return IN6_IS_ADDR_LINKLOCAL(&of.sin6_addr) && of.sin6_scope_id == 0;
+}
+
 Result<void> connect_within(int fd, const sockaddr* address, socklen_t size, std::chrono::milliseconds timeout,
                             bool (*stop)(void*), void* context) {
   const int flags = ::fcntl(fd, F_GETFL);
   ::fcntl(fd, F_SETFL, flags | O_NONBLOCK);
   if (::connect(fd, address, size) != 0) {
+    if (errno == EINVAL && wants_interface(address)) {
+      const std::string text = text_of(address, size);
+      return Error{Errc::invalid_argument,
+                   text + " is an address of one network only; name the interface to that network behind it, as in " +
+                       text + "%eth0"};
+    }
     if (errno != EINPROGRESS) return system_error("connect", errno);
     const auto end = std::chrono::steady_clock::now() + timeout;
     pollfd waiting{fd, POLLOUT, 0};

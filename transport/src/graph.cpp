@@ -110,7 +110,7 @@ Result<EndpointRecord*> Graph::add_endpoint(PeerId peer, const AnnounceFrame& fr
     topic = topics_.try_emplace(frame.topic).first;
     topic->second.name = &topic->first;
     record.topic = &topic->second;
-    if (peer != kSelf) share = share_of(announcing, topic->second);
+    share = share_of(announcing, topic->second);
     if (share != nullptr && *share >= kMaxAnnouncedPerTopic)
       return fail(limit("endpoints of one process on one topic", kMaxAnnouncedPerTopic));
     added = &by_gid_.insert(Slot{record}).first->record;

@@ -32,8 +32,9 @@ namespace baton::transport {
 
 /// The most endpoints, and the most nodes, that one peer may announce.
 inline constexpr std::size_t kMaxAnnouncedPerPeer = 65536;
-/// The most endpoints of one peer on one topic: each may become a connection of each own endpoint there, and every
-/// publish or take visits it.
+/// The most endpoints of one process on one topic: each may become a connection of each endpoint of the others there, and every
+/// publish or take visits it. This process keeps to it as well: its next endpoint is an error of its own program, and not the end of its
+/// connections to everybody else.
 inline constexpr std::size_t kMaxAnnouncedPerTopic = 1024;
 /// The charge for an endpoint or a node besides the bytes of its name: what it costs at most, where it shares nothing (its
 /// record, topic, type, QoS and name, and their places in tables).

@@ -141,7 +141,18 @@ TEST(Graph, LimitsTheNumberOfEndpointsOfOnePeerOnOneTopic) {
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find(std::to_string(kMaxAnnouncedPerTopic)), std::string::npos);
   EXPECT_TRUE(graph.add_endpoint(2, frame).ok());
-  frame.gid = numbered(kMaxAnnouncedPerTopic + 1);
+}
+
+TEST(Graph, LimitsItsOwnEndpointsOnOneTopicAsItsPeersDo) {
+  Graph graph;
+  AnnounceFrame frame = endpoint(0, "a");
+  for (std::size_t i = 0; i < kMaxAnnouncedPerTopic; ++i) {
+    frame.gid = numbered(i);
+    ASSERT_TRUE(graph.add_endpoint(kSelf, frame).ok());
+  }
+  frame.gid = numbered(kMaxAnnouncedPerTopic);
+  EXPECT_EQ(graph.add_endpoint(kSelf, frame).error().code, Errc::limit_reached);
+  graph.remove_endpoint(*graph.find(numbered(0)));
   EXPECT_TRUE(graph.add_endpoint(kSelf, frame).ok());
 }
 

@@ -101,6 +101,21 @@ std::shared_ptr<Writer> Writer::Impl::open() {
 }
 [[gnu::hot]] Result<memory::Chunk> Writer::loan_growing() { return impl().loan(0, true); }
 
+Result<memory::Chunk> Writer::loan_growing(std::size_t expected_bytes) { return impl().loan_expecting(expected_bytes); }
+void Writer::raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_bytes) {
+  impl().raise_limits(max_message_bytes, memory_limit_bytes);
+}
+
+Result<memory::Chunk> Writer::Impl::loan_expecting(std::size_t expected_bytes) {
+  if (forked()) return forked_error();
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  Result<memory::Chunk> chunk = pool_->loan_growing(skeleton_bytes_, expected_bytes);
+  if (!chunk) chunk = loan_in_shortage(expected_bytes, true, chunk.error());
+  if (expel_) expel_broken();
+  if (frames_) deliver_frames_to_self();
+  return chunk;
+}
+
 [[gnu::always_inline]] inline Result<memory::Chunk> Writer::Impl::loan(std::size_t message_bytes, bool growing) {
   if (forked()) return out_of_line([&]() -> Result<memory::Chunk> { return forked_error(); });
   return loan_locked(message_bytes, growing);
@@ -503,6 +518,12 @@ memory::Pool::Account Writer::Impl::memory_account() const {
   self.collect();  // messages that readers released without notifying are not held any more
   if (expel_) self.expel_broken();
   return pool_->account();
+}
+
+void Writer::Impl::raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_bytes) {
+  if (forked()) return;
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  pool_->raise_limits(max_message_bytes, memory_limit_bytes, [this](std::uint32_t index) { send_retired(index); });
 }
 
 void Writer::Impl::trim() {

@@ -57,6 +57,8 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   const Gid& gid() const { return gid_; }
   memory::Pool::Account memory_account() const;
   void trim();
+  Result<memory::Chunk> loan_expecting(std::size_t expected_bytes);
+  void raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_bytes);
 
   // --- the participant's side ---
   const Participant::WriterOptions& options() const noexcept { return options_; }

@@ -101,7 +101,9 @@ Result<memory::Chunk> Writer::Impl::loan_in_shortage(std::size_t message_bytes, 
   if (options_.pool.policy == memory::Policy::kNone) return chunk;
   for (std::uint32_t i = 0; i < std::max<std::uint32_t>(options_.pool.attempts, 1); ++i) {
     if (chunk || chunk.error().code != Errc::limit_reached || !give_up_oldest_unread()) break;
-    chunk = growing ? pool_->loan_growing(skeleton_bytes) : pool_->loan_sized(message_bytes, skeleton_bytes);
+    chunk = !growing             ? pool_->loan_sized(message_bytes, skeleton_bytes)
+            : message_bytes != 0 ? pool_->loan_growing(skeleton_bytes, message_bytes)
+                                 : pool_->loan_growing(skeleton_bytes);
   }
   return chunk;
 }

@@ -16,17 +16,23 @@ struct OrderWords {
 };
 static_assert(sizeof(OrderWords) == sizeof(transport::PublishInfo::attachment));
 
+/// Messages up to this size fit into a publisher with ordinary limits, whatever their layout.
+constexpr std::size_t kOrdinaryBytes = std::size_t{64} << 20;
+
 }  // namespace
 
 Arrivals::Arrivals(std::string topic, std::shared_ptr<const RosType> type, std::shared_ptr<Saying> saying)
     : topic_(std::move(topic)), type_(std::move(type)), saying_(std::move(saying)) {}
 
 void Arrivals::lose(Errc code, const std::string& why) {
-  saying_->say_rarely("ROS 2 lost " + topic_, Saying::Level::kError, code,
-                      "a message of a ROS 2 node for '" + topic_ + "' is lost: " + why);
+  saying_->say(About::kRos2Messages, Saying::Level::kError, code,
+               "a message of a ROS 2 node for '" + topic_ + "' is lost: " + why);
 }
 
 void Arrivals::publish(transport::Writer& publisher, const DdsMessage& message) {
+  // Its publisher's limits are above the ordinary ones, since it could publish this message.
+  if (const std::size_t size = message.serialized.size_bytes; size > kOrdinaryBytes)
+    publisher.raise_limits(2 * size, 8 * size);
   Result<memory::Chunk> loan = publisher.loan_growing();
   if (!loan) return lose(loan.error().code, loan.error().message);
   message::LoanBuilder builder(loan->message());

@@ -53,7 +53,7 @@ void Outward::open_out(const EndpointInfo& end, Clock::time_point now) {
   opened.qos.history = History::kKeepLast;
   Result<std::unique_ptr<DdsWriter>> writer = dds_.open_writer(opened);
   if (!writer) {
-    saying_->say_rarely("ROS 2 writer " + end.topic, Level::kError, writer.error().code, writer.error().message);
+    saying_->say(About::kRos2, Level::kError, writer.error().code, writer.error().message);
     return;  // at the next step it is tried again, which need not be soon
   }
   Out& out = outs_[end.gid];
@@ -76,7 +76,7 @@ std::shared_ptr<transport::Writer> Outward::announce(const Gid& publisher, const
   options.gid = dds_writer;
   Result<std::shared_ptr<transport::Writer>> announced = participant_->create_writer(options);
   if (announced) return std::move(*announced);
-  saying_->say_rarely("ROS 2 announcement", Level::kError, announced.error().code, announced.error().message);
+  saying_->say(About::kRos2, Level::kError, announced.error().code, announced.error().message);
   return nullptr;
 }
 
@@ -139,9 +139,9 @@ bool Outward::step(const View& view) {
     again = again || !out.ready;
     if (!out.announced && !view.contexts.empty()) out.announced = announce(gid, out.writer->gid(), *out.type);
     if (const std::string policy = out.writer->refused(); !policy.empty()) {
-      saying_->say_rarely("ROS 2 refused " + out.group.topic, Level::kWarning, Errc::incompatible_qos,
-                          "publisher of '" + out.group.topic + "' (node '" + out.node +
-                              "') is not connected to a ROS 2 subscription: " + policy + " is not compatible");
+      saying_->say(About::kMatches, Level::kWarning, Errc::incompatible_qos,
+                   "publisher of '" + out.group.topic + "' (node '" + out.node +
+                       "') is not connected to a ROS 2 subscription: " + policy + " is not compatible");
     }
   }
   for (auto at = out_topics_.begin(); at != out_topics_.end();) {
@@ -201,7 +201,7 @@ std::shared_ptr<transport::Reader> Outward::make_reader(const Group& group, cons
   options.qos.durability = group.durability;
   Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);
   if (reader) return std::move(*reader);
-  saying_->say_rarely("ROS 2 subscription " + group.topic, Level::kError, reader.error().code, reader.error().message);
+  saying_->say(About::kRos2, Level::kError, reader.error().code, reader.error().message);
   return nullptr;
 }
 

@@ -6,7 +6,7 @@
 namespace baton::link::ros2 {
 namespace {
 
-constexpr std::size_t kMostCompared = 100;
+constexpr std::size_t kMostCompared = 100, kMostKnown = 8192;
 
 }  // namespace
 
@@ -36,10 +36,11 @@ std::shared_ptr<const RosType> RosTypes::of(const transport::EndpointInfo& endpo
   if (codec) {
     type = std::make_shared<const RosType>(std::move(carried), std::move(*codec));
   } else {
-    saying_->say_rarely(
-        "ROS 2 type " + endpoint.type_name, Saying::Level::kError, Errc::malformed_message,
+    saying_->say(
+        About::kTypes, Saying::Level::kError, Errc::malformed_message,
         "messages of " + endpoint.type_name + " are not carried to or from ROS 2 nodes: " + codec.error().message);
   }
+  if (known_.size() >= kMostKnown) known_.clear();
   known_[{endpoint.type_name, endpoint.type_hash}] = type;
   return type;
 }

@@ -80,8 +80,7 @@ class Side final : public Ros2Side {
       options_.changed();
     };
     dds.say = [saying = saying_](Level level, std::string text) {
-      saying->say_rarely(level == Level::kError ? "ROS 2 errors" : "ROS 2 warnings", level, Errc::system,
-                         std::move(text));
+      saying->say(About::kRos2Log, level, Errc::system, std::move(text));
     };
     dds.refused = [this](RefusedState refused) {
       refused.last_ns = os::monotonic_ns();
@@ -104,7 +103,7 @@ class Side final : public Ros2Side {
     Result<std::unique_ptr<DdsWriter>> out = dds_->open_writer(end);
     if (!out) return out.error();
     nodes_out_ = std::move(*out);
-    saying_->say(Level::kInfo, Errc{},
+    saying_->say(About::kRos2, Level::kInfo, Errc{},
                  "joins ROS 2 nodes of domain " + std::to_string(options_.domain) +
                      (options_.security.empty() ? "" : ", with DDS Security"));
     return {};
@@ -127,7 +126,8 @@ class Side final : public Ros2Side {
     again = outward_->step(view) || again;
     again = inward(view) || again;
     for (const std::string& complaint : complaints_now_) {
-      if (complaints_.count(complaint) == 0) saying_->say(Level::kWarning, Errc::unsupported, complaint);
+      if (complaints_.count(complaint) == 0)
+        saying_->say(About::kMatches, Level::kWarning, Errc::unsupported, complaint);
     }
     complaints_ = complaints_now_;
     say_nodes(view);
@@ -329,8 +329,7 @@ class Side final : public Ros2Side {
     if (!publisher) {
       // already_exists: the link has it from another host, or rmw_baton_cpp serves it after all.
       if (publisher.error().code != Errc::already_exists) {
-        saying_->say_rarely("ROS 2 publisher " + options.topic, Level::kError, publisher.error().code,
-                            publisher.error().message);
+        saying_->say(About::kRos2, Level::kError, publisher.error().code, publisher.error().message);
       }
       return false;
     }
@@ -360,7 +359,7 @@ class Side final : public Ros2Side {
     Result<std::unique_ptr<DdsReader>> reader = dds_->open_reader(
         keep_all(end), [arrivals = topic.arrivals](DdsMessage message) { arrivals->arrived(std::move(message)); });
     if (!reader) {
-      saying_->say_rarely("ROS 2 reader " + group.topic, Level::kError, reader.error().code, reader.error().message);
+      saying_->say(About::kRos2, Level::kError, reader.error().code, reader.error().message);
       return;
     }
     topic.reader = std::move(*reader);
@@ -436,7 +435,7 @@ class Side final : public Ros2Side {
     nodes[{"/", "baton_link"}];
     const Result<Serialized> encoded = encode_nodes(dds_->participant(), nodes);
     if (!encoded) {
-      saying_->say_rarely("ROS 2 nodes", Level::kError, encoded.error().code, encoded.error().message);
+      saying_->say(About::kRos2, Level::kError, encoded.error().code, encoded.error().message);
       return;
     }
     std::vector<std::byte> bytes(encoded->bytes.get(), encoded->bytes.get() + encoded->size_bytes);
@@ -449,8 +448,8 @@ class Side final : public Ros2Side {
     if (const Result<void> written = nodes_out_->write(std::move(copy), now); written) {
       said_ = std::move(bytes);
     } else {
-      saying_->say_rarely("ROS 2 nodes", Level::kWarning, written.error().code,
-                          "ROS 2 does not see the nodes of this host: " + written.error().message);
+      saying_->say(About::kRos2, Level::kWarning, written.error().code,
+                   "ROS 2 does not see the nodes of this host: " + written.error().message);
     }
   }
 

@@ -36,8 +36,16 @@ constexpr milliseconds kHelloLimit{3000};
 /// A host without a connection is known so long: its publishers, and what it has not got.
 constexpr std::chrono::seconds kForgotten{20};
 constexpr std::size_t kMostHosts = 256;
-/// Connections that have not said hello. One more ends the oldest.
+/// Of one address: containers and domains share an address, and a stranger has few.
+constexpr std::size_t kMostHostsOfAddress = 16;
+/// Connections that have not said hello. One more ends the oldest of the address that has most of them.
 constexpr std::size_t kMostStrangers = 64;
+/// Numbers of sessions that are kept for hosts which have not come yet.
+constexpr std::size_t kMostNumbers = 1024;
+/// A connection that has just ended is noticed meanwhile.
+constexpr milliseconds kNoticed{200};
+/// Between two looks whether a host is at another address than the one that says its id.
+constexpr std::chrono::seconds kLookAgain{5};
 constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 /// An administratively scoped address (RFC 2365): routers keep it inside a site. Hosts say that they are there so often.
 constexpr const char* kGroup = "239.255.66.84";
@@ -45,6 +53,7 @@ constexpr milliseconds kPresence{1000};
 constexpr int kRefreshEvery = 5;  // of these
 /// Hosts that are called at the same time because they said that they are there.
 constexpr std::size_t kMostCalls = 32;
+constexpr std::size_t kMostCallsOfAddress = 4;
 /// First bytes of a host with security (RFC 8446, section 5.1).
 constexpr std::byte kTlsAlert{21}, kTlsHandshake{22};
 
@@ -131,8 +140,9 @@ class StreamEngine final : public Engine {
       peers.push_back(std::move(*peer));
     }
     if (!options_.security.empty()) {
-      Result<std::unique_ptr<Security>> security = make_security(
-          options_.security, [this](std::string text) { say("key", Level::kWarning, Errc{}, std::move(text)); });
+      Result<std::unique_ptr<Security>> security = make_security(options_.security, [this](std::string text) {
+        say(About::kSecurity, Level::kWarning, Errc{}, std::move(text));
+      });
       if (!security) return security.error();
       security_ = std::move(*security);
     }
@@ -226,7 +236,8 @@ class StreamEngine final : public Engine {
   struct Reading {
     pthread_t thread{};
     std::shared_ptr<std::atomic<bool>> done;
-    Gid host{};                                  ///< of a call
+    Gid host{};                                  ///< of a call, as it says
+    std::string address;                         ///< the same
     std::shared_ptr<std::atomic<bool>> greeted;  ///< the same: the other end is a link. A count: orders nothing
   };
 
@@ -243,8 +254,8 @@ class StreamEngine final : public Engine {
     std::unique_lock<std::mutex> lock(mutex_);
     stopped_.wait_for(lock, duration, [this] { return stop_; });
   }
-  void say(const char* kind, Level level, Errc code, std::string text) const {
-    if (options_.say) options_.say(kind, level, code, std::move(text));
+  void say(About about, Level level, Errc code, std::string text) const {
+    if (options_.say) options_.say(about, level, code, std::move(text));
   }
 
   /// `name`: as the other end says it, if it does.
@@ -257,13 +268,8 @@ class StreamEngine final : public Engine {
     refusals_.add(std::move(refused));
   }
 
-  /// The number of the session with this host, or of the next one: the same for all connections that are being made at the same time.
-  Result<std::uint64_t> number_for(const Gid& host) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    const auto session = sessions_.find(host);
-    if (session != sessions_.end()) return session->second->number();
-    if (numbers_.size() >= 4 * kMostHosts) numbers_.clear();  // of hosts that did not come
-    std::uint64_t& number = numbers_[host];
+  static Result<std::uint64_t> random_number() {
+    std::uint64_t number = 0;
     while (number == 0) {
       const Result<std::array<std::uint8_t, 16>> id = os::random_id();
       if (!id) return id.error();
@@ -272,35 +278,133 @@ class StreamEngine final : public Engine {
     return number;
   }
 
-  /// The session of number `number` with this host, made if there is none. Null: there is one of another number, or there are too many.
-  std::shared_ptr<Session> session_of(const Hello& hello, std::uint64_t number) {
-    std::shared_ptr<Session> made;
-    const std::lock_guard<std::mutex> telling(telling_);
+  /// With mutex_. The number that is kept under `key`, made if there is none.
+  template <class Key>
+  static Result<std::uint64_t> kept(std::map<Key, std::uint64_t>& numbers, const Key& key) {
+    if (const auto known = numbers.find(key); known != numbers.end()) return known->second;
+    if (numbers.size() >= kMostNumbers) numbers.clear();  // of hosts that did not come
+    const Result<std::uint64_t> made = random_number();
+    if (made) numbers.emplace(key, *made);
+    return made;
+  }
+
+  /// With mutex_. Of the sessions with hosts that say this id: whose is a connection from `address`, as far as that is known before the other
+  /// end says its number? One without a connection, and of this address, before others.
+  std::shared_ptr<Session> likely(const Gid& id, const std::string& address) const {
+    std::shared_ptr<Session> best;
+    int best_rank = -1;
+    for (const auto& [key, session] : sessions_) {
+      if (session->hello().host != id) continue;
+      const int rank = (session->disconnected_since() ? 2 : 0) + (session->address() == address ? 1 : 0);
+      if (rank <= best_rank) continue;
+      best = session;
+      best_rank = rank;
+    }
+    return best;
+  }
+  /// With mutex_. The session with the host of this id whose number for it is `partner`.
+  std::shared_ptr<Session> partner_of(const Gid& id, std::uint64_t partner) const {
+    for (const auto& [key, session] : sessions_)
+      if (session->hello().host == id && session->partner() == partner) return session;
+    return nullptr;
+  }
+
+  /// This side's number of the session with a host at `address` that says `id`, or of the next session with it: the same for all connections
+  /// that are being made at the same time. `partner`: that host's number; 0: not said yet.
+  Result<std::uint64_t> number_for(const Gid& id, const std::string& address, std::uint64_t partner) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (const auto apart = apart_.find({id, address}); partner == 0 && apart != apart_.end()) return apart->second;
+    const std::shared_ptr<Session> session = partner != 0 ? partner_of(id, partner) : likely(id, address);
+    if (session) return session->number();
+    // A host that says the id of another one, whose session must not become this one's.
+    if (partner != 0 && likely(id, address)) return kept(apart_, std::pair(id, address));
+    return kept(numbers_, id);
+  }
+
+  /// The session with these two numbers, made if there is none. Null: `why`, which is empty where the other host is to try again.
+  std::shared_ptr<Session> session_of(const Hello& hello, std::uint64_t number, std::uint64_t partner,
+                                      const std::string& address, std::string& why) {
+    std::shared_ptr<Session> made, other;
+    {
+      const std::lock_guard<std::mutex> telling(telling_);
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (stop_) return nullptr;
+        const std::shared_ptr<Session> known = partner_of(hello.host, partner);
+        if (known) return known->number() == number ? known : nullptr;
+        // The number may be that of a session which has been forgotten since it was said: to the other host it is that session still.
+        const auto next = numbers_.find(hello.host);
+        const auto apart = apart_.find({hello.host, address});
+        const bool is_next = next != numbers_.end() && next->second == number;
+        const bool is_apart = apart != apart_.end() && apart->second == number;
+        other = likely(hello.host, address);
+        if (is_next || is_apart) {
+          why = room_for(address);
+          if (!why.empty()) return nullptr;
+          Gid key = hello.host;
+          if (sessions_.count(key) != 0) {
+            const Result<std::array<std::uint8_t, 16>> id = os::random_id();
+            if (!id) return nullptr;
+            key = *id;
+          }
+          made = std::make_shared<Session>(
+              key, hello, number, partner, address, channels_,
+              [listener = listener_, key](bool connected) { listener->connected(key, connected); });
+          if (const Result<void> started = made->start(); !started) {
+            say(About::kNetwork, Level::kError, started.error().code, started.error().message);
+            return nullptr;
+          }
+          sessions_[key] = made;
+          if (is_next) numbers_.erase(next);
+          if (is_apart) apart_.erase(apart);
+        }
+      }
+      if (made) listener_->joined(made->key());
+    }
+    if (other) contested(hello, address, other, !made);
+    return made;
+  }
+
+  /// With mutex_. Why not one more host; empty: there is room.
+  std::string room_for(const std::string& address) const {
+    const auto same = std::count_if(sessions_.begin(), sessions_.end(),
+                                    [&](const auto& each) { return each.second->address() == address; });
+    if (static_cast<std::size_t>(same) >= kMostHostsOfAddress)
+      return "there are " + std::to_string(kMostHostsOfAddress) + " hosts of its address already";
+    if (sessions_.size() >= kMostHosts) return "there are " + std::to_string(kMostHosts) + " other hosts";
+    return {};
+  }
+
+  /// Two hosts say one id, with different sessions: one may be a stranger, and no one can tell which. Both are served, each as a host of its
+  /// own. A host that has lost its memory and begins anew looks the same; its session before ends, and is not kept.
+  void contested(const Hello& hello, const std::string& address, const std::shared_ptr<Session>& other, bool again) {
+    if (again && !other->disconnected_since()) pause(kNoticed);
+    const bool is_connected = !other->disconnected_since();
+    if (again && !is_connected && is_replaced(*other, hello, address)) return forget(other);
+    if (again) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      static_cast<void>(kept(apart_, std::pair(hello.host, address)));
+    }
+    if (!is_connected) return;
+    say(About::kIdentities, Level::kWarning, Errc::already_exists,
+        "host '" + hello.name + "' at " + address + " says the id of host '" + other->hello().name + "' at " +
+            other->address() +
+            ": one of them is not what it says; they are kept apart. With --security only hosts of your CA are let in");
+  }
+
+  /// Whether a host that says `hello` is the one of `session`, started again: on the same port of the same machine.
+  static bool is_replaced(const Session& session, const Hello& hello, const std::string& address) {
+    return hello.name == session.hello().name && hello.port == session.hello().port && address == session.address();
+  }
+
+  /// The host that was called begins anew, and has no connection: so its memory here ends now.
+  void forget_replaced(const Hello& hello, const std::string& address) {
+    std::shared_ptr<Session> before;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (stop_) return nullptr;
-      const auto found = sessions_.find(hello.host);
-      if (found != sessions_.end()) return found->second->number() == number ? found->second : nullptr;
-      // The number may be that of a session which has been forgotten since it was said: to the other host it is that session still.
-      const auto next = numbers_.find(hello.host);
-      if (next == numbers_.end() || next->second != number) return nullptr;
-      if (sessions_.size() >= kMostHosts) {
-        say("hosts", Level::kError, Errc::limit_reached,
-            "host '" + hello.name + "' is left out: there are " + std::to_string(kMostHosts) + " others");
-        return nullptr;
-      }
-      made = std::make_shared<Session>(
-          hello, number, channels_,
-          [listener = listener_, host = hello.host](bool connected) { listener->connected(host, connected); });
-      if (const Result<void> started = made->start(); !started) {
-        say("session", Level::kError, started.error().code, started.error().message);
-        return nullptr;
-      }
-      sessions_[hello.host] = made;
-      numbers_.erase(hello.host);
+      if (!partner_of(hello.host, hello.session)) before = likely(hello.host, address);
     }
-    listener_->joined(hello.host);
-    return made;
+    if (before && before->disconnected_since() && is_replaced(*before, hello, address)) forget(before);
   }
 
   void forget(const std::shared_ptr<Session>& session) {
@@ -308,12 +412,12 @@ class StreamEngine final : public Engine {
       const std::lock_guard<std::mutex> telling(telling_);
       {
         const std::lock_guard<std::mutex> lock(mutex_);
-        const auto found = sessions_.find(session->hello().host);
+        const auto found = sessions_.find(session->key());
         if (found == sessions_.end() || found->second != session) return;
         sessions_.erase(found);
       }
       session->leave();
-      listener_->gone(session->hello().host);
+      listener_->gone(session->key());
     }
     session->end();
   }
@@ -327,10 +431,10 @@ class StreamEngine final : public Engine {
     for (const auto& session : sessions) {
       const auto since = session->disconnected_since();
       if (!since) continue;
-      // A link that was started again, on the same port of the same machine: the one before has ended.
+      // A link that was started again: the one before has ended.
       const bool replaced = std::any_of(sessions.begin(), sessions.end(), [&](const auto& other) {
-        return other != session && !other->disconnected_since() && other->hello().name == session->hello().name &&
-               other->hello().port == session->hello().port && other->address() == session->address();
+        return other != session && !other->disconnected_since() &&
+               is_replaced(*session, other->hello(), other->address());
       });
       if (replaced || steady_clock::now() - *since > kForgotten) forget(session);
     }
@@ -360,9 +464,17 @@ class StreamEngine final : public Engine {
     return std::make_unique<PlainWire>(std::move(socket));
   }
 
-  /// Says hello, then reads the connection to its end. Returns the other host's id, as far as that came. `why`: what is wrong with it.
-  Gid serve(std::unique_ptr<Wire> wire, bool called, const std::string& whom, const std::function<void()>& greeted,
+  /// Whose connection it is.
+  enum class Way : std::uint8_t {
+    kTaken,   ///< the other end's
+    kCalled,  ///< this host's
+    kLook     ///< the same; only if the other end is not a host that is connected already
+  };
+  /// Says hello, then reads the connection to its end. Returns the host's key, as far as it got one, or this host's own id. `why`: what is
+  /// wrong with the other end.
+  Gid serve(std::unique_ptr<Wire> wire, Way way, const std::string& whom, const std::function<void()>& greeted,
             std::string& why) {
+    const bool called = way != Way::kTaken;
     auto connection = std::make_shared<Connection>();
     connection->wire = std::move(wire);
     Wire& line = *connection->wire;
@@ -379,14 +491,14 @@ class StreamEngine final : public Engine {
       if (!hello) {
         why = hello.error().message;
         if (called || hello.error().code == Errc::protocol_violation)
-          say("strangers", Level::kWarning, hello.error().code, whom + " is not connected: " + why);
+          say(About::kStrangers, Level::kWarning, hello.error().code, whom + " is not connected: " + why);
         // A connection that merely ends is no refusal, but a host without security ends the TLS handshake so.
         if (hello.error().code == Errc::protocol_violation || (called && !opened)) refuse(line, {}, why);
         return {};
       }
       if (why = objection(*hello); !why.empty()) {
         if (!called) static_cast<void>(write_hello(line, hello_with(0)));  // so that it can say the same
-        say("versions", Level::kError, Errc::unsupported, whom + " is not connected: " + why);
+        say(About::kVersions, Level::kError, Errc::unsupported, whom + " is not connected: " + why);
         refuse(line, hello->name, why);
         return {};
       }
@@ -395,46 +507,39 @@ class StreamEngine final : public Engine {
           static_cast<void>(write_hello(line, hello_with(0)));  // so that the calling end sees whom it has called
         return hello->host;
       }
-      std::shared_ptr<Session> session = find(hello->host);
-      connection->far_session = hello->session;
-      if (called && hello->session == 0) {  // it objects
+      std::uint64_t partner = hello->session;
+      if (called && partner == 0) {  // it objects
         why = "it refuses this host; its log says why";
         refuse(line, hello->name, why);
-        return hello->host;
+        return {};
       }
-      if (called && session && session->partner() != 0 && session->partner() != hello->session) {
-        if (!session->disconnected_since()) return hello->host;  // a stranger that says its id, or it begins anew soon
-        forget(session);
-      }
-      const Result<std::uint64_t> number = number_for(hello->host);
-      if (!number) return hello->host;
-      if (!write_hello(line, hello_with(*number))) return hello->host;
+      if (way == Way::kLook && is_connected(hello->host, partner)) return {};
+      if (called) forget_replaced(*hello, line.address());
+      const Result<std::uint64_t> number = number_for(hello->host, line.address(), called ? partner : 0);
+      if (!number || !write_hello(line, hello_with(*number))) return {};
       if (!called) {
         const Result<Hello> second = read_hello(line);
-        if (!second || second->host != hello->host || second->session == 0) return hello->host;
-        connection->far_session = second->session;
+        if (!second || second->host != hello->host || second->session == 0) return {};
+        partner = second->session;
+      }
+      const std::shared_ptr<Session> session = session_of(*hello, *number, partner, line.address(), why);
+      if (!session) {
+        if (!why.empty()) {
+          say(About::kLimits, Level::kError, Errc::limit_reached, "host '" + hello->name + "' is left out: " + why);
+          refuse(line, hello->name, why);
+        }
+        return {};
       }
       greeted();
-      session = session_of(*hello, *number);
-      if (!session) return hello->host;
       connection->dialed_by_smaller = called == (own_.host < hello->host);
-      switch (session->attach(connection)) {
-        case Session::Attached::kNo:
-          break;
-        case Session::Attached::kAnew:
-          forget(session);
-          break;
-        case Session::Attached::kYes: {
-          refusals_.remove(line.address());
-          const Error reason = session->read(connection);
-          if (reason.code == Errc::protocol_violation) {
-            say("violations", Level::kError, reason.code,
-                "the connection to host '" + hello->name + "' is ended: " + reason.message);
-          }
-          break;
-        }
+      if (!session->attach(connection)) return session->key();
+      refusals_.remove(line.address());
+      const Error reason = session->read(connection);
+      if (reason.code == Errc::protocol_violation) {
+        say(About::kViolations, Level::kError, reason.code,
+            "the connection to host '" + hello->name + "' is ended: " + reason.message);
       }
-      return hello->host;
+      return session->key();
     }();
     line.shut_down();
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -477,11 +582,11 @@ class StreamEngine final : public Engine {
       if (socket) {
         std::string why;
         known = serve(
-            wire(std::move(*socket), true), true, "peer '" + peer.host + "'", [&] { note(true, {}); }, why);
+            wire(std::move(*socket), true), Way::kCalled, "peer '" + peer.host + "'", [&] { note(true, {}); }, why);
         note(known == own_.host, why.empty() ? "the connection has ended" : why);
       } else if (!stopped()) {
         note(false, socket.error().message);
-        say("calls", Level::kInfo, socket.error().code,
+        say(About::kPeers, Level::kInfo, socket.error().code,
             "peer '" + peer.host + ":" + std::to_string(peer.port) + "' is not reached: " + socket.error().message +
                 "; trying again");
       }
@@ -503,13 +608,13 @@ class StreamEngine final : public Engine {
   /// Says to the network that this host is there, and calls those that say so and are not connected.
   void seek() {
     const std::array<std::byte, kHelloBytes> presence = encode(own_);
-    auto next = steady_clock::now();
+    auto next = steady_clock::now(), next_look = next;
     std::size_t before = 1;
     for (int said = 0; !stopped();) {
       if (steady_clock::now() >= next) {
         const std::size_t interfaces = said++ % kRefreshEvery == 0 ? multicast_->refresh() : before;
         if (std::exchange(before, interfaces) != 0 && interfaces == 0) {
-          say("multicast", Level::kInfo, Errc{},
+          say(About::kNetwork, Level::kInfo, Errc{},
               "no network interface can multicast now: other hosts are found by --peer alone");
         }
         multicast_->send(presence.data(), presence.size());
@@ -522,23 +627,49 @@ class StreamEngine final : public Engine {
       const Result<Hello> hello = decode_hello(bytes.data());
       // One of another version or domain is not meant.
       if (!hello || !objection(*hello).empty() || hello->host == own_.host || hello->port == 0) continue;
-      const std::shared_ptr<Session> session = find(hello->host);
-      if (session && !session->disconnected_since()) continue;
-      const bool called =
-          std::any_of(calling_.begin(), calling_.end(), [&](const Reading& each) { return each.host == hello->host; });
-      // One that has greeted serves its connection.
-      const auto strangers = std::count_if(calling_.begin(), calling_.end(), [](const Reading& each) {
-        return !each.greeted->load(std::memory_order_relaxed);
+      const Reach reach = reach_of(hello->host, packet->address);
+      if (reach == Reach::kThere) continue;
+      if (reach == Reach::kElsewhere) {  // or another host has said its id, so that this one is not called
+        if (steady_clock::now() < next_look) continue;
+        next_look = steady_clock::now() + kLookAgain;
+      }
+      const bool called = std::any_of(calling_.begin(), calling_.end(), [&](const Reading& each) {
+        return each.host == hello->host && each.address == packet->address;
       });
-      if (!called && static_cast<std::size_t>(strangers) < kMostCalls && calling_.size() < kMostHosts)
-        call_once(*hello, packet->address);
+      // One that has greeted serves its connection.
+      std::size_t strangers = 0, of_address = 0;
+      for (const Reading& each : calling_) {
+        if (each.greeted->load(std::memory_order_relaxed)) continue;
+        ++strangers;
+        if (each.address == packet->address) ++of_address;
+      }
+      if (!called && strangers < kMostCalls && of_address < kMostCallsOfAddress && calling_.size() < kMostHosts)
+        call_once(*hello, packet->address, reach == Reach::kElsewhere ? Way::kLook : Way::kCalled);
     }
   }
 
-  void call_once(const Hello& hello, const std::string& address) {
+  /// Whether a host of this id is connected.
+  enum class Reach : std::uint8_t { kNone, kThere, kElsewhere /* at another address: it may have several */ };
+  Reach reach_of(const Gid& id, const std::string& address) const {
+    Reach out = Reach::kNone;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [key, session] : sessions_) {
+      if (session->hello().host != id || session->disconnected_since()) continue;
+      if (session->address() == address) return Reach::kThere;
+      out = Reach::kElsewhere;
+    }
+    return out;
+  }
+  bool is_connected(const Gid& id, std::uint64_t partner) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const std::shared_ptr<Session> session = partner_of(id, partner);
+    return session && !session->disconnected_since();
+  }
+
+  void call_once(const Hello& hello, const std::string& address, Way way) {
     auto done = std::make_shared<std::atomic<bool>>(false), greeted = std::make_shared<std::atomic<bool>>(false);
     Result<pthread_t> thread = os::start_thread(
-        "baton-link-call", kStackBytes, [this, done, greeted, address, port = hello.port, name = hello.name] {
+        "baton-link-call", kStackBytes, [this, done, greeted, address, way, port = hello.port, name = hello.name] {
           os::TcpPlace from;
           from.interface = options_.interface;
           const auto stop = [](void* self) { return static_cast<StreamEngine*>(self)->stopped(); };
@@ -547,16 +678,16 @@ class StreamEngine final : public Engine {
           if (socket) {
             std::string why;
             serve(
-                wire(std::move(*socket), true), true, "host '" + name + "'",
+                wire(std::move(*socket), true), way, "host '" + name + "'",
                 [&] { greeted->store(true, std::memory_order_relaxed); }, why);
           } else if (!stopped()) {
-            say("found", Level::kWarning, socket.error().code,
+            say(About::kPeers, Level::kWarning, socket.error().code,
                 "host '" + name + "' says that it is there, and is not reached: " + socket.error().message +
                     "; trying again (is its TCP port " + std::to_string(port) + " open?)");
           }
           done->store(true, std::memory_order_release);
         });
-    if (thread) calling_.push_back({*thread, std::move(done), hello.host, std::move(greeted)});
+    if (thread) calling_.push_back({*thread, std::move(done), hello.host, address, std::move(greeted)});
   }
 
   void accept() {
@@ -569,7 +700,7 @@ class StreamEngine final : public Engine {
       reap(reading_);
       Result<std::unique_ptr<os::TcpSocket>> socket = tcp_->accept(kTurn, kUnsentBytes);
       if (!socket) {
-        say("accept", Level::kError, socket.error().code, "no host can connect now: " + socket.error().message);
+        say(About::kNetwork, Level::kError, socket.error().code, "no host can connect now: " + socket.error().message);
         pause(kTurn);
         continue;
       }
@@ -583,8 +714,13 @@ class StreamEngine final : public Engine {
       const std::lock_guard<std::mutex> lock(mutex_);
       strangers_.push_back(watched);
       if (strangers_.size() > kMostStrangers) {
-        strangers_.front()->shut_down();
-        strangers_.pop_front();
+        std::map<std::string, std::size_t> of_address;
+        std::size_t most = 0;
+        for (const auto& each : strangers_) most = std::max(most, ++of_address[each->address()]);
+        const auto victim = std::find_if(strangers_.begin(), strangers_.end(),
+                                         [&](const auto& each) { return of_address[each->address()] == most; });
+        (*victim)->shut_down();
+        strangers_.erase(victim);
       }
     }
     auto done = std::make_shared<std::atomic<bool>>(false);
@@ -595,15 +731,15 @@ class StreamEngine final : public Engine {
         strangers_.remove(watched);
       };
       std::string why;
-      serve(wire(watched, false), false, whom, known, why);
+      serve(wire(watched, false), Way::kTaken, whom, known, why);
       known();
       done->store(true, std::memory_order_release);
     });
     if (thread) {
-      reading_.push_back({*thread, std::move(done), {}, {}});
+      reading_.push_back({*thread, std::move(done), {}, {}, {}});
       return;
     }
-    say("accept", Level::kError, thread.error().code, "no host can connect now: " + thread.error().message);
+    say(About::kNetwork, Level::kError, thread.error().code, "no host can connect now: " + thread.error().message);
     const std::lock_guard<std::mutex> lock(mutex_);
     strangers_.remove(watched);
   }
@@ -628,8 +764,11 @@ class StreamEngine final : public Engine {
   mutable std::mutex mutex_;
   std::condition_variable stopped_;
   bool stop_ = false;
+  /// By their keys: the id that the host says, or another one where a host before has said the same id.
   std::map<Gid, std::shared_ptr<Session>> sessions_;
-  std::map<Gid, std::uint64_t> numbers_;  // of sessions to come
+  std::map<Gid, std::uint64_t> numbers_;  // of sessions to come, by the hosts' ids
+  std::map<std::pair<Gid, std::string>, std::uint64_t>
+      apart_;  // of those whose id another host has said, with their addresses
   std::list<std::shared_ptr<Connection>> connections_;
   std::list<std::shared_ptr<os::TcpSocket>> strangers_;
 };

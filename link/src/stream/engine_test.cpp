@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled twice: with BATON_LINK_TLS all connections are secured.
 #include "engine_test_support.hpp"
+#include "frames.hpp"
 
 namespace baton::link {
 namespace {
@@ -187,6 +188,112 @@ TEST(StreamEngine, StrangersDoNotDisturbHosts) {
   EXPECT_EQ(a.engine->hosts().size(), 1U);
   for (const int fd : held) ::close(fd);
 }
+
+#ifndef BATON_LINK_TLS
+/// A program that says the hellos of a host and stays.
+class RawHost {
+ public:
+  RawHost(std::uint16_t port, const Gid& id, std::uint64_t session, const std::string& name = "liar")
+      : fd_(connect_to(port)) {
+    stream::Hello hello;
+    hello.domain = kDomain;
+    hello.host = id;
+    hello.port = 9;
+    hello.name = name;
+    send(stream::encode(hello));
+    std::array<std::byte, stream::kHelloBytes> answer;
+    if (::recv(fd_, answer.data(), answer.size(), MSG_WAITALL) != static_cast<ssize_t>(answer.size())) return;
+    hello.session = session;
+    send(stream::encode(hello));
+    stay();
+  }
+  ~RawHost() { ::close(fd_); }
+  RawHost(const RawHost&) = delete;
+  RawHost& operator=(const RawHost&) = delete;
+  /// To be called within 3 s, again and again.
+  void stay() const { send(stream::encode(stream::Frame{})); }
+
+ private:
+  template <class Packet>
+  void send(const Packet& bytes) const {
+    ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  const int fd_;
+};
+
+TEST(StreamEngine, AStrangerThatSaysTheIdOfAHostBeforeItLocksItNotOut) {
+  Host a(1);
+  Gid id;
+  id.fill(2);
+  const RawHost stranger(a.options.port, id, 4711);
+  ASSERT_TRUE(wait_until([&] { return a.connected_to(1); }));
+  Host b(2, {a.address()});
+  ASSERT_TRUE(wait_until([&] {
+    stranger.stay();
+    return a.connected_to(2) && b.connected_to(1);
+  }));
+  EXPECT_TRUE(a.says("says the id of host 'liar'"));
+  const auto shelf = std::make_shared<Shelf>(), back = std::make_shared<Shelf>();
+  const auto receiver = *a.engine->open_receiver("channel", shelf), answers = *b.engine->open_receiver("back", back);
+  const auto source = std::make_shared<Queue>(), other = std::make_shared<Queue>();
+  const auto flow = b.engine->open_flow(a.options.host, "channel", source);
+  Gid key{};
+  for (const HostState& host : a.engine->hosts())
+    if (host.name == "host2") key = host.id;
+  EXPECT_NE(key, id) << "the first that said it has it here";
+  const auto backwards = a.engine->open_flow(key, "back", other);
+  ASSERT_TRUE(flow && backwards);
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    source->add(i, 100);
+    other->add(i, 100);
+  }
+  flow->wake();
+  backwards->wake();
+  ASSERT_TRUE(wait_until([&] {
+    stranger.stay();
+    return flow->idle() && backwards->idle();
+  }));
+  EXPECT_EQ(shelf->numbers(), up_to(100));
+  EXPECT_EQ(back->numbers(), up_to(100));
+}
+
+TEST(StreamEngine, AStrangerThatSaysTheIdOfAConnectedHostGetsNothingOfIt) {
+  Host a(1), b(2, {a.address()});
+  ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
+  for (std::uint64_t session = 1; session <= 3; ++session) {
+    const RawHost stranger(a.options.port, b.options.host, session, "host2");
+    EXPECT_TRUE(a.says("at 127.0.0.1 says the id of host 'host2'"));
+    stranger.stay();
+    EXPECT_TRUE(b.connected_to(1));
+  }
+  EXPECT_EQ(b.ears->breaks, 0);
+  EXPECT_EQ(b.ears->departures, 0);
+}
+
+TEST(StreamEngine, HostsOfOneAddressAreBounded) {
+  constexpr std::size_t kMost = 16;
+  Host a(1);
+  std::vector<std::unique_ptr<RawHost>> strangers;
+  const auto stay = [&] {
+    for (const auto& each : strangers) each->stay();
+  };
+  for (std::uint8_t i = 0; i < kMost; ++i) {
+    Gid id;
+    id.fill(static_cast<std::uint8_t>(100 + i));
+    strangers.push_back(std::make_unique<RawHost>(a.options.port, id, 1));
+  }
+  ASSERT_TRUE(wait_until([&] {
+    stay();
+    return a.connected_to(kMost);
+  }));
+  Gid id;
+  id.fill(99);
+  const RawHost one_more(a.options.port, id, 1);
+  EXPECT_TRUE(a.says("host 'liar' is left out: there are 16 hosts of its address already"));
+  EXPECT_EQ(a.engine->hosts().size(), kMost);
+  EXPECT_EQ(a.engine->refused().at(0).name, "liar");
+}
+#endif
 
 TEST(StreamEngine, AnotherDomainIsRefusedInWordsOnBothSides) {
   Host a(1), b(2, {a.address()}, kDomain + 1);

@@ -159,7 +159,7 @@ class Queue final : public Source {
 /// Keeps the numbers of the chunks that came, and whether all their bytes were right.
 class Shelf final : public Receiver {
  public:
-  std::unique_ptr<Arriving> begin(const Gid&, const memory::ChunkHeader&, std::size_t bytes) override {
+  std::unique_ptr<Arriving> begin(const Gid&, const memory::ChunkHeader&, std::size_t bytes, std::size_t) override {
     return std::make_unique<Buffer>(bytes);
   }
   bool deliver(const Gid&, Arriving& arriving) override {
@@ -207,7 +207,7 @@ struct Host {
     options.security = enclave.directory();
 #endif
     if (change) change(options);
-    options.say = [this](const char*, transport::Diagnostic::Level, Errc, std::string text) {
+    options.say = [this](About, transport::Diagnostic::Level, Errc, std::string text) {
       const std::lock_guard<std::mutex> lock(mutex);
       said += text + "\n";
     };

@@ -55,8 +55,8 @@ struct Frame {
   std::uint32_t total = 0;  ///< of the chunk
 };
 inline constexpr std::size_t kFrameBytes = 32;
-inline constexpr std::size_t kPartBytes = std::size_t{256}
-                                          << 10;  ///< a part's most: chunks of other flows wait no longer
+/// A part's most: chunks of other flows wait no longer.
+inline constexpr std::size_t kPartBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kMaxChannelBytes = 1100;
 /// Chunks of a flow that were sent and are not acknowledged.
 inline constexpr std::size_t kMostUnderWay = 256;

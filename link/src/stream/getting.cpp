@@ -87,9 +87,12 @@ std::byte* Getting::place() {
     if (flow.registered) {
       const std::lock_guard<std::mutex> lock(flow.registered->mutex);
       if (flow.registered->receiver)
-        flow.arriving = flow.registered->receiver->begin(host_, header_, part_.total - sizeof(memory::ChunkHeader));
+        flow.arriving =
+            flow.registered->receiver->begin(host_, header_, part_.total - sizeof(memory::ChunkHeader), place_bytes());
     }
     if (flow.arriving) flow.arriving->header = header_;
+  } else if (flow.arriving && !flow.arriving->grow(part_.offset + part_.size - sizeof(memory::ChunkHeader))) {
+    flow.arriving.reset();
   }
   if (!flow.arriving) return nullptr;
   return flow.arriving->message + (part_.offset + header_bytes_ - sizeof(memory::ChunkHeader));
@@ -109,6 +112,7 @@ void Getting::end_part() {
   ++messages_;
   bytes_ += flow.total;
   std::unique_ptr<Arriving> arriving = std::move(flow.arriving);
+  if (arriving) arriving->come();
   if (flow.waiting.empty() && (!arriving || deliver(flow, *arriving))) {
     flow.delivered = flow.come;
     unsaid(part_.flow, flow);

@@ -16,7 +16,8 @@ constexpr Gid kFar{1};
 
 class Shelf final : public Receiver {
  public:
-  std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader&, std::size_t bytes) override {
+  std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader&, std::size_t bytes,
+                                  std::size_t) override {
     EXPECT_EQ(host, kFar);
     return refuses ? nullptr : std::make_unique<Buffer>(bytes);
   }

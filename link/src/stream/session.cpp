@@ -17,6 +17,8 @@ using std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kSilence{3000}, kAlive{500};
 /// Between two offers of a chunk that cannot be delivered yet.
 constexpr std::chrono::milliseconds kOfferAgain{2};
+/// And so many times as long as the last offer took: receivers are locked in it, and other hosts' threads wait for them.
+constexpr int kOfferPause = 4;
 /// Messages that wait for delivery: beyond this no more is read.
 constexpr std::size_t kMostWaitingBytes = std::size_t{256} << 20;
 /// One call of the kernel takes so much, in so many parts: more on a fast line, and on a slow one so little that what comes next is not late.
@@ -112,13 +114,16 @@ class Session::FlowEnd final : public Flow {
   const std::uint32_t id_;
 };
 
-Session::Session(Hello hello, std::uint64_t number, std::shared_ptr<const Channels> channels,
-                 std::function<void(bool)> changed)
-    : hello_(std::move(hello)),
+Session::Session(const Gid& key, Hello hello, std::uint64_t number, std::uint64_t partner, std::string address,
+                 std::shared_ptr<const Channels> channels, std::function<void(bool)> changed)
+    : key_(key),
+      hello_(std::move(hello)),
       number_(number),
+      partner_(partner),
       changed_(std::move(changed)),
-      getting_(hello_.host, std::move(channels)),
+      getting_(key_, std::move(channels)),
       sending_(wait_set_),
+      address_(std::move(address)),
       since_(steady_clock::now()) {}
 
 Session::~Session() = default;
@@ -156,15 +161,12 @@ std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared
   return std::make_unique<FlowEnd>(shared_from_this(), id);
 }
 
-Session::Attached Session::attach(const std::shared_ptr<Connection>& connection) {
+bool Session::attach(const std::shared_ptr<Connection>& connection) {
   std::shared_ptr<Connection> before;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (stop_.load(std::memory_order_relaxed)) return Attached::kNo;
-    // Whoever knows the number is the other host. Another may be a host that has begun anew, or a stranger that says its id.
-    if (far_session_ != 0 && far_session_ != connection->far_session)
-      return connection_ ? Attached::kNo : Attached::kAnew;
-    if (connection_ && connection_->dialed_by_smaller && !connection->dialed_by_smaller) return Attached::kNo;
+    if (stop_.load(std::memory_order_relaxed)) return false;
+    if (connection_ && connection_->dialed_by_smaller && !connection->dialed_by_smaller) return false;
     before = connection_;
     if (before) before->end();
   }
@@ -172,8 +174,7 @@ Session::Attached Session::attach(const std::shared_ptr<Connection>& connection)
   const std::lock_guard<std::mutex> reading(reading_);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (stop_.load(std::memory_order_relaxed) || (connection_ && connection_ != before)) return Attached::kNo;
-    far_session_ = connection->far_session;
+    if (stop_.load(std::memory_order_relaxed) || (connection_ && connection_ != before)) return false;
     if (connection_) sending_.disconnected();
     connection_ = connection;
     address_ = connection->wire->address();
@@ -187,7 +188,7 @@ Session::Attached Session::attach(const std::shared_ptr<Connection>& connection)
   }
   wait_set_.wake();
   changed_(true);
-  return Attached::kYes;
+  return true;
 }
 
 void Session::detach(const std::shared_ptr<Connection>& connection) {
@@ -335,13 +336,18 @@ Error Session::read(const std::shared_ptr<Connection>& connection) {
     const std::lock_guard<std::mutex> reading(reading_);
     Input input(*connection->wire);
     bool waiting = true;  // of the connection before
+    auto next_offer = steady_clock::now();
     std::vector<Frame> acks;
     for (std::size_t taken_frames = 0;; ++taken_frames) {
       {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (!current(connection)) break;
       }
-      waiting = waiting && getting_.offer_again();
+      if (const auto begin = steady_clock::now(); waiting && begin >= next_offer) {
+        waiting = getting_.offer_again();
+        const auto end = steady_clock::now();
+        next_offer = end + std::max<steady_clock::duration>(kOfferAgain, kOfferPause * (end - begin));
+      }
       acks.clear();
       if (!input.buffered() || taken_frames % kSayEvery == 0) getting_.acknowledgements(acks);
       if (!acks.empty()) {
@@ -387,11 +393,6 @@ std::optional<steady_clock::time_point> Session::disconnected_since() const {
   return connection_ ? std::nullopt : std::optional(since_);
 }
 
-std::uint64_t Session::partner() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return far_session_;
-}
-
 std::string Session::address() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return address_;
@@ -400,7 +401,7 @@ std::string Session::address() const {
 HostState Session::state() const {
   HostState out;
   out.name = hello_.name;
-  out.id = hello_.host;
+  out.id = key_;
   out.received_messages = got_messages_.load(std::memory_order_relaxed);
   out.received_bytes = got_bytes_.load(std::memory_order_relaxed);
   const std::lock_guard<std::mutex> lock(mutex_);

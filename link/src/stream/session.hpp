@@ -32,7 +32,6 @@ struct Connection {
   bool ended() const { return ended_.load(std::memory_order_relaxed); }
   std::unique_ptr<Wire> wire;
   bool dialed_by_smaller = false;  ///< by the host whose id is the smaller one
-  std::uint64_t far_session = 0;   ///< what the other end's hello says
 
  private:
   std::atomic<bool> ended_{false};
@@ -40,9 +39,10 @@ struct Connection {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  /// `hello`: the other host's first. `changed` is called when the connection breaks or is there again, by any thread.
-  Session(Hello hello, std::uint64_t number, std::shared_ptr<const Channels> channels,
-          std::function<void(bool)> changed);
+  /// `key`: the host's id in this engine. `hello`: its first. `number` and `partner`: this side's number of the session, and the other side's.
+  /// `changed` is called when the connection breaks or is there again, by any thread.
+  Session(const Gid& key, Hello hello, std::uint64_t number, std::uint64_t partner, std::string address,
+          std::shared_ptr<const Channels> channels, std::function<void(bool)> changed);
   ~Session();  ///< REQUIRES: ended
   Result<void> start();
   /// Flows are useless from now on: Flow::ended().
@@ -50,22 +50,17 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Breaks the connection and ends the writing thread, too.
   void end();
 
-  /// Takes this connection, unless the one that it has is the better one (docs/format/link.md, "Two connections"). `far_session` must be
-  /// this session's partner, or the first.
-  enum class Attached : std::uint8_t {
-    kYes,
-    kNo,    ///< the other connection goes on
-    kAnew,  ///< the other host has begun anew: so must this one, with another session
-  };
-  Attached attach(const std::shared_ptr<Connection>& connection);
+  /// Takes this connection, unless the one that it has is the better one (docs/format/link.md, "Two connections"): false. REQUIRES: both ends
+  /// have said this session's numbers.
+  bool attach(const std::shared_ptr<Connection>& connection);
   /// Reads until the connection ends, on the calling thread; the reason.
   Error read(const std::shared_ptr<Connection>& connection);
 
   std::unique_ptr<Flow> open_flow(const std::string& channel, std::shared_ptr<Source> source);
+  const Gid& key() const noexcept { return key_; }
   const Hello& hello() const noexcept { return hello_; }
   std::uint64_t number() const noexcept { return number_; }
-  /// The other host's number of this session; 0: not known yet.
-  std::uint64_t partner() const;
+  std::uint64_t partner() const noexcept { return partner_; }
   /// Since when it has no connection; empty: it has one.
   std::optional<std::chrono::steady_clock::time_point> disconnected_since() const;
   std::string address() const;
@@ -82,8 +77,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void detach(const std::shared_ptr<Connection>& connection);
   bool current(const std::shared_ptr<Connection>& connection) const { return connection_ == connection; }
 
+  const Gid key_;
   const Hello hello_;
-  const std::uint64_t number_;
+  const std::uint64_t number_, partner_;
   const std::function<void(bool)> changed_;
   transport::WaitSet wait_set_;
   std::atomic<bool> stop_{false};
@@ -96,7 +92,6 @@ class Session : public std::enable_shared_from_this<Session> {
   mutable std::mutex mutex_;  // the rest
   Sending sending_;
   std::shared_ptr<Connection> connection_;
-  std::uint64_t far_session_ = 0;
   std::vector<Frame> to_say_;  // kResume and kAck
   std::uint64_t answer_ = 0;   // the other host's question, to be answered; 0: none
   RoundTrip round_trip_;       // of connection_

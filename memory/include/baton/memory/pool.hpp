@@ -88,6 +88,12 @@ class Pool : public os::Hot {
   Result<Chunk> loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes);
   /// A chunk that may grow up to max_message_bytes: page-exclusive sparse slot. Backs at least the skeleton.
   Result<Chunk> loan_growing(std::size_t skeleton_bytes);
+  /// The same for a message that is to have `expected_bytes` when it is complete: makes room for them as loan_sized() does, and backs the
+  /// skeleton alone. For a message that arrives in parts. Error message_too_large also where they exceed max_message_bytes.
+  Result<Chunk> loan_growing(std::size_t skeleton_bytes, std::size_t expected_bytes);
+  /// Raises what PoolOptions says; a lower number changes nothing. Larger messages take slots of a new segment, as after retire_segment().
+  void raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_bytes,
+                    std::function<void(std::uint32_t index)> on_retired);
   /// Gives an unpublished loan back.
   void abandon(const Chunk& chunk) noexcept;
   /// Closes the loan: fixes header->size_bytes; content calls on it fail from now on. The message has as many references

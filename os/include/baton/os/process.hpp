@@ -33,6 +33,9 @@ bool in_group(std::uint32_t gid);
 /// user must agree.
 std::string home_directory();
 
+/// The machine's memory (sysconf(3)); SIZE_MAX if the system does not say.
+std::size_t machine_memory_bytes() noexcept;
+
 /// The CPUs that the calling thread may run on, ascending (sched_getaffinity(2)); empty if the kernel does not say.
 std::vector<int> allowed_cpus();
 /// Keeps the calling thread, and the threads that it starts from now on, on `cpus`. Error system_error for a CPU that

@@ -236,6 +236,12 @@ class Writer {
   /// See Pool. Thread-safe (a process-private mutex).
   Result<memory::Chunk> loan_sized(std::size_t message_bytes);
   Result<memory::Chunk> loan_growing();
+  /// A loan for a message that arrives in parts and is to have `expected_bytes`: room is made for them, and memory is taken as the message
+  /// grows.
+  Result<memory::Chunk> loan_growing(std::size_t expected_bytes);
+  /// Raises max_message_bytes and memory_limit_bytes of WriterOptions::pool, for a publisher that stands for another one whose limits it learns
+  /// from its messages. A lower number changes nothing. Thread-safe.
+  void raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_bytes);
   void abandon(const memory::Chunk& chunk) noexcept;
   /// Hands the chunk to every matched reader. On error (queue_full, forked) the chunk stays a loan. REQUIRES: the caller has
   /// written no word of `chunk.header`, since the next loan of this memory does not write the words that stay the same.

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A hostile host (raw_host.py) attacks a link, beside honest hosts whose messages go on: what it can make the link keep, open, log and
+compute is bounded (docs/format/bounds.md)."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from flow import Listener, Talker
+from link_hosts import LIMIT_S, PROGRAM, Host, ip
+from link_test import lines_of
+
+RAW_HOST = Path(__file__).with_name("raw_host.py")
+KIND = "sensor_msgs/Image"
+LOG_LINES = 400  # of a link while it is attacked; the bound is Saying::kBurstOfAll, and one a second
+
+DEFINITION = """
+import baton, json, sys
+from baton._messages import struct_of
+kind = struct_of(baton.message(sys.argv[1]))
+print(json.dumps([kind.definition, kind.hash.hex(), kind.size]))
+"""
+
+# The id of a publisher of another host.
+PUBLISHER = """
+import baton, sys, time
+node = baton.Node("looks")
+while not (found := [end.gid.hex() for end in node.endpoints() if end.topic == sys.argv[1] and end.is_publisher]):
+    time.sleep(0.05)
+print(found[0])
+"""
+
+# Ends that are there and say nothing: a topic of many kinds has room for many channels.
+IDLE = """
+import baton, sys
+node = baton.Node("idle")
+kind = baton.message(sys.argv[1])
+ends = [node.advertise(topic, kind) for topic in sys.argv[2:]] + [node.subscribe(topic, kind) for topic in sys.argv[2:]]
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
+def topic(host: Host, name: str) -> list:
+    return [name, KIND, *json.loads(lines_of(host.python(DEFINITION, KIND)))]
+
+
+class Attack:
+    def __init__(self, host: Host, name: str, **options: object) -> None:
+        self.process = host.file(RAW_HOST, name, json.dumps(options))
+
+    def says(self, words: str) -> None:
+        line = self.process.stdout.readline()
+        assert line.strip() == words, line + self.process.stderr.read()
+
+    def end(self) -> dict:
+        out, errors = self.process.communicate("\n", timeout=LIMIT_S)
+        assert self.process.returncode == 0, errors
+        return json.loads(out.splitlines()[-1])
+
+
+@contextmanager
+def attacked(host: Host, name: str, **options: object):
+    attack = Attack(host, name, **options)
+    attack.says("attacks")
+    seen: dict = {}
+    yield seen
+    seen |= attack.end()
+
+
+def backed_bytes(host: Host) -> int:
+    """Bytes of memory files that the host's link has, and its own memory."""
+    pid = host.links[-1].pid
+    files = {}
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            status = os.stat(fd)
+            if os.readlink(fd).startswith("/memfd:baton"):
+                files[status.st_ino] = status.st_blocks * 512
+        except OSError:
+            pass
+    own = next(line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("RssAnon:"))
+    return sum(files.values()) + (int(own.split()[1]) << 10)
+
+
+def log_lines(host: Host) -> int:
+    return len(host.log_text().splitlines())
+
+
+class Honest:
+    """Messages from b to a, whose numbers are all to arrive."""
+
+    def __init__(self, a: Host, b: Host, name: str = "flow") -> None:
+        self.listener, self.talker = Listener(a, name), Talker(b, name, rate=50)
+        self.listener.heard()
+        self.talker.go()
+        self.go_on()
+
+    def go_on(self, count: int = 30) -> None:
+        """So many more messages arrive."""
+        self.listener.reaches(self.listener.next_number() + count)
+
+    def end(self) -> None:
+        sent = self.talker.end()
+        self.listener.until(sent.last).is_all(sent.last)
+
+
+@pytest.fixture
+def three(hosts):
+    """The victim a and the honest host b, which are connected, and the hostile one, which has several addresses."""
+    a, b, c = hosts(3)
+    for number in range(100, 105):
+        ip("-n", c.namespace, "addr", "add", f"10.98.0.{number}/24", "dev", "eth0")
+    a.link()
+    b.link(a)
+    assert a.says("host bbb is connected") and b.says("host aaa is connected")
+    return a, b, c
+
+
+def addresses() -> list[str]:
+    return [f"10.98.0.{number}" for number in range(100, 105)]
+
+
+def test_a_crowd_of_publishers_and_subscriptions_ends_the_link_for_no_process_of_its_host(three):
+    a, b, c = three
+    idle = a.python(IDLE, KIND, "flow", "more")
+    assert idle.stdout.readline() == "ready\n"
+    honest = Honest(a, b)
+    topics = [topic(c, "/flow"), topic(c, "/more")]
+    with attacked(c, "crowd", **{"address": a.address, "from": addresses(), "topics": topics}) as seen:
+        assert a.says("are left out on '/flow'")
+        honest.go_on(100)
+        late = Honest(a, b, "more")  # what comes during the attack is served, too
+    assert seen["hosts"] > 30
+    late.end()
+    honest.end()
+    assert "1024" not in a.log_text()
+    assert log_lines(a) < LOG_LINES
+
+
+@pytest.mark.parametrize("name", ["announced_sizes", "endless_parts"])
+def test_memory_follows_what_has_come_and_not_what_a_host_says_will_come(three, name):
+    a, b, c = three
+    honest = Honest(a, b)
+    with attacked(c, name, address=a.address, topics=[topic(c, "/flow")]) as seen:
+        honest.go_on(100)
+        assert backed_bytes(a) < 200 << 20
+    assert seen["open"], "nothing of it breaks a rule"
+    honest.end()
+    assert log_lines(a) < LOG_LINES
+
+
+def test_a_flood_of_what_is_logged_makes_few_lines(three):
+    a, b, c = three
+    honest = Honest(a, b)
+    with attacked(c, "log_flood", address=a.address, topics=[topic(c, "/flow")]) as seen:
+        honest.go_on(150)
+    assert seen["rounds"] > 0
+    honest.end()
+    assert "more like it before" in a.log_text()
+    assert log_lines(a) < LOG_LINES
+
+
+def test_a_stranger_that_says_the_id_of_an_honest_host_locks_it_not_out_and_is_said(hosts):
+    a, b, c = hosts(3)
+    b.link(a)  # calls a until it is there
+    assert b.says("trying again")
+    attack = Attack(c, "stolen_id", address=a.address, honest=b.address)
+    attack.says("knows")
+    a.link()
+    attack.says("attacks")
+    honest = Honest(a, b)
+    assert a.says("says the id of host")
+    honest.go_on(100)
+    attack.end()
+    honest.end()
+    assert log_lines(a) < LOG_LINES
+
+
+def test_a_stranger_that_says_the_id_of_a_connected_host_disturbs_it_not(three):
+    a, b, c = three
+    honest = Honest(a, b)
+    attack = Attack(c, "stolen_id", address=a.address, honest=b.address)
+    attack.says("knows")
+    attack.says("attacks")
+    assert a.says("says the id of host 'bbb'")
+    honest.go_on(100)
+    attack.end()
+    honest.end()
+    assert "is not reached" not in b.log_text()
+
+
+@pytest.mark.parametrize("name", ["many_ids", "half_open"])
+def test_strangers_of_one_address_leave_room_for_others(hosts, name):
+    a, b, c = hosts(3)
+    a.link()
+    assert a.says("listens on port")
+    with attacked(c, name, address=a.address):
+        b.link(a)
+        assert a.says("host bbb is connected") and b.says("host aaa is connected")
+        honest = Honest(a, b)
+        honest.go_on()
+        threads = len(list(Path(f"/proc/{a.links[-1].pid}/task").iterdir()))
+        assert threads < 200
+    honest.end()
+    assert log_lines(a) < LOG_LINES
+
+
+def test_a_host_does_not_silence_a_publisher_of_another(three):
+    a, b, c = three
+    honest = Honest(a, b)
+    publisher = lines_of(a.python(PUBLISHER, "/flow")).strip()
+    with attacked(c, "forged_publisher", address=a.address, topics=[topic(c, "/flow")], publisher=publisher) as seen:
+        assert a.says("say that they have the same publisher of '/flow'")
+        honest.go_on(100)
+    assert seen["open"]
+    honest.end()
+
+
+@pytest.mark.parametrize("name", ["wrong_frames", "big_words", "terminal_names"])
+def test_a_host_that_breaks_the_rules_disturbs_no_other(three, name):
+    a, b, c = three
+    honest = Honest(a, b)
+    with attacked(c, name, address=a.address, topics=[topic(c, "/flow")]) as seen:
+        honest.go_on(100)
+        assert backed_bytes(a) < 400 << 20
+    honest.end()
+    assert not any(line.startswith("baton link: error: forged") for line in a.log_text().splitlines())
+    assert all(byte >= " " for line in a.log_text().splitlines() for byte in line)
+    assert log_lines(a) < LOG_LINES
+    if name == "wrong_frames":
+        assert seen["ended"] > 0 and a.says("the other end does not speak as a link of Baton")
+
+
+TALK_LARGE = """
+import baton, sys
+kind = baton.message("sensor_msgs/Image")
+size = 300 << 20
+node = baton.Node("large")
+publisher = node.advertise("large", kind, 1, memory_limit=2 << 30, max_message=512 << 20)
+print("ready", flush=True)
+sys.stdin.readline()
+for number in (1, 2):
+    message = publisher.loan()
+    message.height = number
+    message.data.resize(size)
+    message.data[-1] = number
+    publisher.publish(message)
+    sys.stdin.readline()
+"""
+
+HEAR_LARGE = """
+import baton, sys
+subscription = baton.Node("ear").subscribe("large", baton.message("sensor_msgs/Image"))
+print("ready", flush=True)
+for number in (1, 2):
+    message = subscription.take(90)
+    assert message is not None and message.height == number and len(message.data) == 300 << 20 and message.data[-1] == number
+    print("got", flush=True)
+    del message
+"""
+
+
+def test_a_message_above_the_ordinary_limit_arrives_as_its_publisher_permits(hosts):
+    a, b = hosts(2)
+    a.link()
+    b.link(a)
+    ear, mouth = a.python(HEAR_LARGE), b.python(TALK_LARGE)
+    assert ear.stdout.readline() == mouth.stdout.readline() == "ready\n"
+    assert wait_for(lambda: any(row["topic"] == "/large" for row in status(b)["topics"]))
+    for _ in range(2):
+        mouth.stdin.write("\n")
+        mouth.stdin.flush()
+        assert ear.stdout.readline() == "got\n", ear.stderr.read() + a.log_text()
+    assert sum(host["dropped"] for host in status(a)["hosts"]) == 0
+
+
+def test_a_message_that_a_link_cannot_carry_is_counted_and_shown_with_its_reason(hosts):
+    a, b = hosts(2)
+    a._environment["BATON_PROCESS_MEMORY_LIMIT"] = "100M"
+    a.link()
+    del a._environment["BATON_PROCESS_MEMORY_LIMIT"]
+    b.link(a)
+    ear, mouth = a.python(HEAR_LARGE), b.python(TALK_LARGE)
+    assert ear.stdout.readline() == mouth.stdout.readline() == "ready\n"
+    assert wait_for(lambda: any(row["topic"] == "/large" for row in status(b)["topics"]))
+    mouth.stdin.write("\n")
+    mouth.stdin.flush()
+    assert wait_for(lambda: any(host["dropped"] for host in status(a)["hosts"])), a.log_text()
+    (host,) = status(a)["hosts"]
+    assert "BATON_PROCESS_MEMORY_LIMIT" in host["dropped_why"]
+    (row,) = [row for row in status(a)["topics"] if row["topic"] == "/large"]
+    assert row["dropped"] == host["dropped"]
+
+
+def status(host: Host) -> dict:
+    said = host.command("link", "status", "--json", "-i", "0").communicate(timeout=LIMIT_S)[0]
+    return (json.loads(said)["state"] if said else None) or {"hosts": [], "topics": []}
+
+
+def wait_for(condition) -> bool:
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        if condition():
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def test_a_peer_that_needs_an_interface_is_named_with_the_way_out(hosts):
+    (a,) = hosts(1)
+    link = a._start([str(PROGRAM), "--no-multicast", "--peer", "fe80::1"], stderr=subprocess.PIPE)
+    a.links.append(link)
+    for line in link.stderr:
+        if "not reached" in line:
+            break
+    assert "fe80::1%eth0" in line and "Invalid argument" not in line

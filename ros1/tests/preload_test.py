@@ -5,6 +5,7 @@ import hashlib
 import random
 import re
 import signal
+import struct
 import subprocess
 import time
 
@@ -262,16 +263,26 @@ def test_baton_ros1_0_switches_it_off(ros):
     assert listener.errors == talker.errors == []
 
 
-def test_another_build_of_roscpp_is_left_alone_with_one_line(ros, tmp_path):
-    library = next(
+def library_of_roscpp():
+    return next(
         line.split()[2]
         for line in subprocess.run(
             ["ldd", BUILD / "bin" / "ros1_talker"], capture_output=True, text=True
         ).stdout.splitlines()
         if "libroscpp.so" in line
     )
-    other = tmp_path / library.rsplit("/", 1)[1]
+
+
+def other_build(directory):
+    """A copy of libroscpp that no list names."""
+    library = library_of_roscpp()
+    other = directory / library.rsplit("/", 1)[1]
     subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", library, other], check=True)
+    return other
+
+
+def test_another_build_of_roscpp_is_left_alone_with_one_line(ros, tmp_path):
+    other = other_build(tmp_path)
     listener = ros.listener(LD_LIBRARY_PATH=str(tmp_path))
     talker = ros.talker()
     talker.do("subscribers 1")
@@ -281,6 +292,46 @@ def test_another_build_of_roscpp_is_left_alone_with_one_line(ros, tmp_path):
     assert len(listener.errors) == 1
     assert str(other) in listener.errors[0]
     assert "not a build that libbaton_roscpp.so was tried with" in listener.errors[0]
+
+
+def test_another_build_that_passes_the_test_at_the_start_is_used_on_request(ros, tmp_path):
+    other_build(tmp_path)
+    settings = {"LD_LIBRARY_PATH": str(tmp_path), "BATON_ROS1_TRY": "1"}
+    listener, talker = ros.listener(**settings), ros.talker(**settings)
+    first = warm(talker, listener)
+    before = tcp_bytes(listener)
+    talker.do(f"publish {LARGE} 1 0")
+    assert listener.line() == image(first + 1)
+    assert tcp_bytes(listener) - before == 28, "a marker has 28 bytes"
+    assert listener.end() == talker.end() == 0
+    for each in (listener, talker):
+        assert len(each.errors) == 1 and "passed the test at the start" in each.errors[0]
+
+
+def test_another_build_that_fails_the_test_at_the_start_is_left_alone(ros, tmp_path):
+    change_dynamic_entry(other_build(tmp_path), 0x1E, 0x0A)  # DT_FLAGS: DF_SYMBOLIC, DF_BIND_NOW
+    listener, talker = ros.listener(LD_LIBRARY_PATH=str(tmp_path), BATON_ROS1_TRY="1"), ros.talker()
+    talker.do("subscribers 1")
+    talker.do(f"publish {LARGE} 3 0")
+    assert [listener.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
+    assert listener.end() == 0
+    (line,) = listener.errors
+    assert "fails the test at the start: it was linked with -Bsymbolic" in line
+
+
+def change_dynamic_entry(library, tag, value):
+    """Of a library's dynamic section (elf(5)); 64 bits, little endian."""
+    data = bytearray(library.read_bytes())
+    (headers,) = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    for i in range(count):
+        kind, _, offset, _, _, bytes_ = struct.unpack_from("<IIQQQQ", data, headers + i * size)
+        if kind != 2:
+            continue
+        for at in range(offset, offset + bytes_, 16):
+            if struct.unpack_from("<Q", data, at)[0] == tag:
+                struct.pack_into("<Q", data, at + 8, value)
+    library.write_bytes(data)
 
 
 def test_a_program_without_ros_notices_nothing(ros):

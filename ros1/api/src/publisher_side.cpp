@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/make_shared.hpp>
 #include <chrono>
+#include <cstring>
 #include <deque>
 #include <iterator>
 #include <map>
@@ -20,6 +21,7 @@
 #include "baton/os/crash_point.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "baton/ros1/ros1.hpp"
+#include "by_bytes.hpp"
 #include "graph_names.hpp"
 #include "handle.hpp"
 #include "peer.hpp"
@@ -156,7 +158,7 @@ struct PublisherSide::State {
   /// the link stays with the process's roscpp, for later subscriptions, too.
   void hand_last(const Link& link) {  // with `mutex`
     const Subscriptions* const found = of(link);
-    if (found == nullptr || found->stock || found->by_handle > 0 || link.got_last) return;
+    if (found == nullptr || found->stock || found->by_handle > 0 || link.got_last || last_by_bytes) return;
     for (const Gid& reader : found->readers) {
       const bool handed = std::find(last_handed.begin(), last_handed.end(), reader) != last_handed.end();
       if (!handed && writer->hand_newest_to(reader)) last_handed.push_back(reader);
@@ -390,11 +392,28 @@ struct PublisherSide::State {
   std::map<Process, Subscriptions> processes;
   ros::SerializedMessage last, last_handle;  // latched
   std::vector<Gid> last_handed;
+  bool last_by_bytes = false;         // the latched message is not in Baton
+  std::uint64_t by_bytes = 0;         // messages of publish_bytes()
+  bool next_follows_bytes = false;    // the newest message is one of them
   /// Handles of messages that were published while a process had its link of the ordinary topic, and none of the side topic yet.
   std::map<Process, std::deque<ros::SerializedMessage>> early;
   boost::shared_ptr<StatusCallback> status;  // if the program watches its subscribers
   ros::Publisher publisher, side;
 };
+
+std::shared_ptr<baton::detail::PublisherCore> make_publisher_for_ros(baton::Node& node, const std::string& topic,
+                                                                     const message::Type& type, const QoS& qos) {
+  PublisherOptions memory;
+  memory.max_message_bytes = std::size_t{1} << 30;
+  memory.memory_limit_bytes = std::size_t{4} << 30;
+  try {
+    return node.make_publisher(topic, type, qos, memory);
+  } catch (const Exception& error) {
+    if (error.code() != Errc::window_exhausted) throw;
+    memory.max_message_bytes = 0;
+    return node.make_publisher(topic, type, qos, memory);
+  }
+}
 
 PublisherSide::PublisherSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, bool latch,
                              Mode mode, const StockType& stock, const message::Type& type,
@@ -479,6 +498,7 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
   const std::uint64_t number = hand_over();
   BATON_CRASH_POINT("ros1.api.published");
   ++state.next_number;
+  state.next_follows_bytes = false;
   if (state.mode == Mode::kTzc) state.send_early();
   ros::SerializedMessage there, here;
   {
@@ -505,6 +525,7 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
     };
     if (state.latch) {
       state.last = encoded;
+      state.last_by_bytes = false;
       state.last_handle = here;
       state.last_handed = std::move(served);
       for (Link& each : state.links) each.got_last = is_among(ways.bytes, each);
@@ -550,6 +571,52 @@ void PublisherSide::publish_to(const ros::SingleSubscriberPublisher& subscriber,
   }
   for (const Gid& reader : readers) hand_over(reader);
   if (!is_served) link->enqueueMessage(message, true, true);
+}
+
+void PublisherSide::mark(transport::PublishInfo& info) const {
+  if (state_->next_follows_bytes) put_follows(info, state_->by_bytes);  // `order` is held by publish()
+}
+
+void PublisherSide::publish_bytes(const ros::SerializedMessage& message) {
+  State& state = *state_;
+  const std::lock_guard<std::mutex> order(state.order);
+  // Header is {seq, stamp, frame_id}.
+  if (state.numbers) std::memcpy(message.message_start, &state.next_number, sizeof state.next_number);
+  ++state.next_number;
+  ++state.by_bytes;
+  state.next_follows_bytes = true;
+  ros::SerializedMessage with_trailer;
+  const auto for_baton = [&]() -> const ros::SerializedMessage& {
+    if (with_trailer.buf) return with_trailer;
+    const auto at = static_cast<std::size_t>(message.message_start - message.buf.get());  // TCPROS's length
+    with_trailer = ros::SerializedMessage(
+        boost::shared_array<std::uint8_t>(new std::uint8_t[message.num_bytes + kTrailerBytes]),
+        message.num_bytes + kTrailerBytes);
+    with_trailer.message_start = with_trailer.buf.get() + at;
+    std::memcpy(with_trailer.buf.get(), message.buf.get(), message.num_bytes);
+    const auto length = static_cast<std::uint32_t>(with_trailer.num_bytes - at);
+    for (int i = 0; i < 4; ++i) with_trailer.buf[i] = static_cast<std::uint8_t>(length >> (8 * i));
+    put_trailer(with_trailer.buf.get() + message.num_bytes, {state.writer->gid(), state.by_bytes});
+    return with_trailer;
+  };
+  std::vector<std::pair<ros::SubscriberLinkPtr, ros::SerializedMessage>> wanted;
+  {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    state.look();
+    if (state.latch) {
+      state.last = message;
+      state.last_by_bytes = true;
+      state.last_handle = {};
+      state.last_handed.clear();
+    }
+    for (Link& each : state.links) {
+      const Subscriptions* const of_process = state.of(each);
+      const bool has_own = of_process != nullptr && !of_process->readers.empty();
+      wanted.emplace_back(each.link, has_own ? for_baton() : message);
+      if (state.latch) each.got_last = true;
+    }
+  }
+  for (const auto& [link, bytes] : wanted) link->enqueueMessage(bytes, true, true);
 }
 
 PublisherSide::Subscribers PublisherSide::subscribers() const {

@@ -251,7 +251,8 @@ class Node(_core.Node):
     ) -> _core.Publisher[Any]:
         """A publisher. `qos`: a QoS or a queue length. `memory_limit`: bytes it may ever use (0: 1 GiB); `max_message`: bytes
         of the largest message (0: 256 MiB); `slots`: messages that may be alive at the same time, which is also what all
-        subscriptions together may hold (0: the default); `policy`: what a loan does when memory is short (TZC's efforts)."""
+        subscriptions together may hold (0: the default); `policy`: what a loan does when memory is short (TZC's efforts, or "none":
+        it fails)."""
         _hints.refuse_keywords("advertise", other)
         _checked_topic(topic, "advertise")
         return self._advertise(

@@ -82,7 +82,8 @@ def _add_outgoing(end: Any, latch: bool, queue_size: int | None) -> None:
         if own is None or way is not None or end.impl.subscriber_listeners:
             return
         qos = _core.QoS(1, durability="transient_local") if latch else _core.QoS(queue_size or LONGEST_QUEUE)
-        outgoing[end.impl] = Outgoing(end.impl, own, latch, qos, {})
+        # A message that waits is not given up for one that can go by TCPROS.
+        outgoing[end.impl] = Outgoing(end.impl, own, latch, qos, {"policy": "none"})
 
 
 def _add_incoming(end: Any) -> None:

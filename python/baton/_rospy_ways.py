@@ -205,12 +205,17 @@ class Outgoing:
             for connection in connections:
                 if _is_among(connection, written):
                     continue  # its node has the bytes, for later subscriptions, too
-                readers = self._readers.of(connection.endpoint_id) if handed is not None else []
+                readers = self._readers.of(connection.endpoint_id)
                 if handed is not None:
                     handed.update(each for each in readers if each not in handed and self.own._hand_newest_to(each))
                 if not _is_among(connection, greeted) and (not readers or not (handed or set()).issuperset(readers)):
                     written.append(connection)
-                    _write(connection, data)
+                    _write(connection, self._with_trailer(data) if handed is None and readers else data)
+
+    def _with_trailer(self, data: bytes) -> bytes:
+        """`data` with the words that make it no double (docs/format/tcpros.md)."""
+        trailer = _TRAILER.pack(_BY_BYTES, self.own.gid, self._by_bytes)
+        return struct.pack("<I", len(data) - 4 + len(trailer)) + memoryview(data)[4:] + trailer
 
     def _send(self, stock: Any, matched: set[bytes], by_bytes: bool = False) -> None:
         buffer = io.BytesIO()
@@ -226,9 +231,7 @@ class Outgoing:
             self._next_follows = True
         for connection in unserved:
             if by_bytes and self._readers.of(connection.endpoint_id):
-                if with_trailer is None:
-                    trailer = _TRAILER.pack(_BY_BYTES, self.own.gid, self._by_bytes)
-                    with_trailer = struct.pack("<I", len(data) - 4 + len(trailer)) + memoryview(data)[4:] + trailer
+                with_trailer = with_trailer or self._with_trailer(data)
                 _write(connection, with_trailer)
             else:
                 _write(connection, data)

@@ -48,8 +48,11 @@ PublisherOptions pool_options(std::size_t memory_limit, std::size_t max_message,
     options.policy = memory::Policy::kMediumEffort;
   else if (policy == "worst_effort")
     options.policy = memory::Policy::kWorstEffort;
+  else if (policy == "none")
+    options.policy = memory::Policy::kNone;
   else
-    raise(PyExc_ValueError, "policy is 'best_effort', 'medium_effort' or 'worst_effort', not '" + policy + "'");
+    raise(PyExc_ValueError,
+          "policy is 'best_effort', 'medium_effort', 'worst_effort' or 'none', not '" + policy + "'");
   return options;
 }
 

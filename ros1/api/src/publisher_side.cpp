@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "baton/memory/pool.hpp"
 #include "baton/message/ros1_codec.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/ros1/endpoints.hpp"
@@ -229,7 +230,7 @@ struct PublisherSide::State {
       for (Link& each : links) {
         if (!is_of_added(each) || each.got_last || handles_alone(each) || got_last(each)) continue;
         each.got_last = true;
-        wanted.emplace_back(each.link, last);
+        wanted.emplace_back(each.link, last_by_bytes && has_own(each) ? last_with_trailer : last);
       }
     }
     BATON_CRASH_POINT("ros1.api.linked");
@@ -293,6 +294,22 @@ struct PublisherSide::State {
   const Subscriptions* of(const Link& link) const {
     const auto found = link.process ? processes.find(*link.process) : processes.end();
     return found == processes.end() ? nullptr : &found->second;
+  }
+  bool has_own(const Link& link) const {
+    const Subscriptions* const found = of(link);
+    return found != nullptr && !found->readers.empty();
+  }
+  /// `message` with the words that make it no double (docs/format/tcpros.md).
+  ros::SerializedMessage with_trailer(const ros::SerializedMessage& message) const {
+    const auto at = static_cast<std::size_t>(message.message_start - message.buf.get());  // TCPROS's length
+    ros::SerializedMessage out(boost::shared_array<std::uint8_t>(new std::uint8_t[message.num_bytes + kTrailerBytes]),
+                               message.num_bytes + kTrailerBytes);
+    out.message_start = out.buf.get() + at;
+    std::memcpy(out.buf.get(), message.buf.get(), message.num_bytes);
+    const auto length = static_cast<std::uint32_t>(out.num_bytes - at);
+    for (int i = 0; i < 4; ++i) out.buf[i] = static_cast<std::uint8_t>(length >> (8 * i));
+    put_trailer(out.buf.get() + message.num_bytes, {writer->gid(), by_bytes});
+    return out;
   }
   /// Whether the link's process has subscriptions that want handles.
   bool gets_handles(const Link& link) const {
@@ -390,7 +407,7 @@ struct PublisherSide::State {
   std::vector<Link> sides, onlookers;  // of the side topic
   std::uint64_t seen = UINT64_MAX;
   std::map<Process, Subscriptions> processes;
-  ros::SerializedMessage last, last_handle;  // latched
+  ros::SerializedMessage last, last_with_trailer, last_handle;  // latched
   std::vector<Gid> last_handed;
   bool last_by_bytes = false;         // the latched message is not in Baton
   std::uint64_t by_bytes = 0;         // messages of publish_bytes()
@@ -406,6 +423,7 @@ std::shared_ptr<baton::detail::PublisherCore> make_publisher_for_ros(baton::Node
   PublisherOptions memory;
   memory.max_message_bytes = std::size_t{1} << 30;
   memory.memory_limit_bytes = std::size_t{4} << 30;
+  memory.policy = memory::Policy::kNone;  // a message that waits is not given up for one that can go by TCPROS
   try {
     return node.make_publisher(topic, type, qos, memory);
   } catch (const Exception& error) {
@@ -525,6 +543,7 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
     };
     if (state.latch) {
       state.last = encoded;
+      state.last_with_trailer = {};
       state.last_by_bytes = false;
       state.last_handle = here;
       state.last_handed = std::move(served);
@@ -573,8 +592,10 @@ void PublisherSide::publish_to(const ros::SingleSubscriberPublisher& subscriber,
   if (!is_served) link->enqueueMessage(message, true, true);
 }
 
-void PublisherSide::mark(transport::PublishInfo& info) const {
-  if (state_->next_follows_bytes) put_follows(info, state_->by_bytes);  // `order` is held by publish()
+bool PublisherSide::mark(transport::PublishInfo& info) const {
+  if (!state_->next_follows_bytes) return false;  // with `order`, which publish() holds
+  put_follows(info, state_->by_bytes);
+  return true;
 }
 
 void PublisherSide::publish_bytes(const ros::SerializedMessage& message) {
@@ -585,34 +606,23 @@ void PublisherSide::publish_bytes(const ros::SerializedMessage& message) {
   ++state.next_number;
   ++state.by_bytes;
   state.next_follows_bytes = true;
-  ros::SerializedMessage with_trailer;
-  const auto for_baton = [&]() -> const ros::SerializedMessage& {
-    if (with_trailer.buf) return with_trailer;
-    const auto at = static_cast<std::size_t>(message.message_start - message.buf.get());  // TCPROS's length
-    with_trailer = ros::SerializedMessage(
-        boost::shared_array<std::uint8_t>(new std::uint8_t[message.num_bytes + kTrailerBytes]),
-        message.num_bytes + kTrailerBytes);
-    with_trailer.message_start = with_trailer.buf.get() + at;
-    std::memcpy(with_trailer.buf.get(), message.buf.get(), message.num_bytes);
-    const auto length = static_cast<std::uint32_t>(with_trailer.num_bytes - at);
-    for (int i = 0; i < 4; ++i) with_trailer.buf[i] = static_cast<std::uint8_t>(length >> (8 * i));
-    put_trailer(with_trailer.buf.get() + message.num_bytes, {state.writer->gid(), state.by_bytes});
-    return with_trailer;
-  };
   std::vector<std::pair<ros::SubscriberLinkPtr, ros::SerializedMessage>> wanted;
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
     state.look();
+    ros::SerializedMessage for_baton;
+    if (state.latch || std::any_of(state.links.begin(), state.links.end(), [&](const Link& each) { return state.has_own(each); })) {
+      for_baton = state.with_trailer(message);
+    }
     if (state.latch) {
       state.last = message;
+      state.last_with_trailer = for_baton;
       state.last_by_bytes = true;
       state.last_handle = {};
       state.last_handed.clear();
     }
     for (Link& each : state.links) {
-      const Subscriptions* const of_process = state.of(each);
-      const bool has_own = of_process != nullptr && !of_process->readers.empty();
-      wanted.emplace_back(each.link, has_own ? for_baton() : message);
+      wanted.emplace_back(each.link, state.has_own(each) ? for_baton : message);
       if (state.latch) each.got_last = true;
     }
   }

@@ -94,8 +94,8 @@ class PublisherSide {
   /// Writes a message in ROS 1's format, for which Baton has no memory, to all links. Its place among the messages of publish() is
   /// kept by mark(). Numbers it, as publish() does. Subscriptions of Baton that have no link do not get it.
   void publish_bytes(const ros::SerializedMessage& message);
-  /// To be called in `hand_over` of publish(), with what the message is published with in Baton.
-  void mark(transport::PublishInfo& info) const;
+  /// To be called in `hand_over` of publish(), with what the message is published with in Baton. False: there was nothing to add.
+  bool mark(transport::PublishInfo& info) const;
 
   /// Who gets the messages: subscriptions of Baton, processes that get handles, and processes that get serialized messages.
   struct Subscribers {

@@ -359,9 +359,7 @@ class Node(_core.Node):
         self._kept.append(made)
         return made
 
-    def client(
-        self, name: str, service_type: Any, *, memory_limit: int = 0, max_message: int = 0
-    ) -> _core.Client:
+    def client(self, name: str, service_type: Any, *, memory_limit: int = 0, max_message: int = 0) -> _core.Client:
         """A client of a service; its call() needs no executor. `memory_limit`: bytes that all requests may ever use (0: 1 GiB);
         `max_message`: bytes of the largest request (0: 256 MiB)."""
         _checked_topic(name, "client")

@@ -108,9 +108,7 @@ class _Readers:
 class Outgoing:
     """The way of a topic's messages out of this process: each subscription gets a message from Baton or by TCPROS."""
 
-    def __init__(
-        self, impl: Any, own: type[_core.Message], latch: bool, qos: _core.QoS, options: Any
-    ) -> None:
+    def __init__(self, impl: Any, own: type[_core.Message], latch: bool, qos: _core.QoS, options: Any) -> None:
         self._impl = weakref.ref(impl)
         self._stock_class = impl.data_class
         self.node = node()
@@ -359,7 +357,7 @@ class Incoming:
         if form != _BY_BYTES:
             return False
         with self._lock:
-            return self._by_bytes.get(_core.info(message).publisher, 0) < number
+            return self._by_bytes.get(_core.info(message).publisher, 0) < int(number)
 
     def _hold_back(self, message: Any) -> bool:
         """True: the message is delivered later. Messages of other publishers do not wait for it."""

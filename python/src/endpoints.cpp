@@ -51,8 +51,7 @@ PublisherOptions pool_options(std::size_t memory_limit, std::size_t max_message,
   else if (policy == "none")
     options.policy = memory::Policy::kNone;
   else
-    raise(PyExc_ValueError,
-          "policy is 'best_effort', 'medium_effort', 'worst_effort' or 'none', not '" + policy + "'");
+    raise(PyExc_ValueError, "policy is 'best_effort', 'medium_effort', 'worst_effort' or 'none', not '" + policy + "'");
   return options;
 }
 

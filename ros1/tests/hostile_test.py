@@ -140,12 +140,24 @@ def test_frames_of_every_form_do_not_disturb_the_other_links_of_a_subscriber(ros
         liar = liars()
         with liar.meet(baton_tcpros="3", baton_writer=os.urandom(16).hex()) as lying:
             secret = bytes.fromhex(liar.asked["baton_secret"])
-            for data in (secret, secret[:15], secret + bytes(7), secret + bytes(8), secret + b"\xff" * 8 + b"x", b"", b"x"):
+            for data in (
+                secret,
+                secret[:15],
+                secret + bytes(7),
+                secret + bytes(8),
+                secret + b"\xff" * 8 + b"x",
+                b"",
+                b"x",
+            ):
                 for _ in range(50):
                     lying.sendall(frame(data))
             _, wire = foreign_image(7)
             lying.sendall(marker(secret, 1) + frame(wire) + marker(secret, 1, wire))
-    for answers in ({"baton_writer": "0" * 32}, {"baton_tcpros": "3", "baton_writer": "x"}, {"baton_tcpros": "9" * 9999}):
+    for answers in (
+        {"baton_writer": "0" * 32},
+        {"baton_tcpros": "3", "baton_writer": "x"},
+        {"baton_tcpros": "9" * 9999},
+    ):
         with Flow(talker, [listener], flow.number) as flow:
             with liar.meet(**answers) as lying:
                 lying.sendall(frame(foreign_image(8)[1]))

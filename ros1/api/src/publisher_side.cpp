@@ -409,9 +409,9 @@ struct PublisherSide::State {
   std::map<Process, Subscriptions> processes;
   ros::SerializedMessage last, last_with_trailer, last_handle;  // latched
   std::vector<Gid> last_handed;
-  bool last_by_bytes = false;         // the latched message is not in Baton
-  std::uint64_t by_bytes = 0;         // messages of publish_bytes()
-  bool next_follows_bytes = false;    // the newest message is one of them
+  bool last_by_bytes = false;       // the latched message is not in Baton
+  std::uint64_t by_bytes = 0;       // messages of publish_bytes()
+  bool next_follows_bytes = false;  // the newest message is one of them
   /// Handles of messages that were published while a process had its link of the ordinary topic, and none of the side topic yet.
   std::map<Process, std::deque<ros::SerializedMessage>> early;
   boost::shared_ptr<StatusCallback> status;  // if the program watches its subscribers
@@ -611,7 +611,8 @@ void PublisherSide::publish_bytes(const ros::SerializedMessage& message) {
     const std::lock_guard<std::mutex> lock(state.mutex);
     state.look();
     ros::SerializedMessage for_baton;
-    if (state.latch || std::any_of(state.links.begin(), state.links.end(), [&](const Link& each) { return state.has_own(each); })) {
+    if (state.latch ||
+        std::any_of(state.links.begin(), state.links.end(), [&](const Link& each) { return state.has_own(each); })) {
       for_baton = state.with_trailer(message);
     }
     if (state.latch) {

@@ -173,12 +173,13 @@ class Publisher final : public ::image_transport::PublisherPlugin {
       const std::lock_guard<std::mutex> lock(mutex_);
       ++by_tcp_;
       if ((by_tcp_ & (by_tcp_ - 1)) == 0) {  // the 1st, 2nd, 4th, 8th ...: a word, and not one for each image
-        ROS_WARN("baton: %llu images on %s went by TCP so far; the last one: %s", static_cast<unsigned long long>(by_tcp_),
-                 ends.links.getTopic().c_str(), error.what());
+        ROS_WARN("baton: %llu images on %s went by TCP so far; the last one: %s",
+                 static_cast<unsigned long long>(by_tcp_), ends.links.getTopic().c_str(), error.what());
       }
     }
   }
-  static ros::SerializedMessage serialized(const sensor_msgs::Image& image, const std::uint8_t* data, std::size_t size) {
+  static ros::SerializedMessage serialized(const sensor_msgs::Image& image, const std::uint8_t* data,
+                                           std::size_t size) {
     if (data == image.data.data()) return ros::serialization::serializeMessage(image);
     sensor_msgs::Image with_data = image;
     with_data.data.assign(data, data + size);

@@ -19,7 +19,7 @@
 
 #include "line_limit.hpp"
 #include "private_members.hpp"
-#include "self_test.hpp"
+#include "start_check.hpp"
 
 namespace baton::ros1 {
 namespace {
@@ -134,8 +134,9 @@ Roscpp look_up() {
   }
   const std::string why = !complete ? "functions are missing" : why_unusable(out, handle, library.path);
   out.enabled = why.empty();
-  say(out.enabled ? build + untried + "; it passed the test at the start and is used, because BATON_ROS1_TRY is set"
-                  : "messages go by TCPROS as without Baton: " + build + untried + ", and fails the test at the start: " + why);
+  say(out.enabled
+          ? build + untried + "; it passed the test at the start and is used, because BATON_ROS1_TRY is set"
+          : "messages go by TCPROS as without Baton: " + build + untried + ", and fails the test at the start: " + why);
   return out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "self_test.hpp"
+#include "start_check.hpp"
 
 #include <dlfcn.h>
 #include <elf.h>

@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -263,6 +264,31 @@ struct PublisherSide::State {
     }
   }
 
+  /// Waits for the links of the processes that Baton serves: Baton meets a process sooner than roscpp does. Not for long, and once for
+  /// each process: nodes of Baton alone never have one.
+  void wait_for_links() {
+    const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    for (;;) {
+      const bool gives_up = std::chrono::steady_clock::now() >= late;
+      bool misses = false;
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        look();
+        const std::vector<Gid> matched = writer->matched_readers();
+        for (const auto& [process, subscriptions] : processes) {
+          const bool served = std::any_of(
+              subscriptions.readers.begin(), subscriptions.readers.end(),
+              [&](const Gid& each) { return std::find(matched.begin(), matched.end(), each) != matched.end(); });
+          if (!served || link_of(links, process) != nullptr || without_link.count(process) != 0) continue;
+          misses = true;
+          if (gives_up) without_link.insert(process);
+        }
+      }
+      if (!misses || gives_up) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+
   /// Brings `processes`, and what the links have of it, up to date.
   void look() {
     const std::uint64_t now = node->participant()->graph_version();
@@ -274,6 +300,9 @@ struct PublisherSide::State {
       if (end.topic == topic) processes[process_of(end)].readers.push_back(end.gid);
       if (end.topic == side_topic(topic)) ++processes[process_of(end)].by_handle;
       if (end.topic == stock_beside(topic)) processes[process_of(end)].stock = true;
+    }
+    for (auto each = without_link.begin(); each != without_link.end();) {
+      each = processes.count(*each) == 0 ? without_link.erase(each) : std::next(each);
     }
     for (Link& each : links) identify(each);
     for (Link& each : sides) identify(each);
@@ -407,6 +436,7 @@ struct PublisherSide::State {
   std::vector<Link> sides, onlookers;  // of the side topic
   std::uint64_t seen = UINT64_MAX;
   std::map<Process, Subscriptions> processes;
+  std::set<Process> without_link;                               // of these: wait_for_links() was in vain
   ros::SerializedMessage last, last_with_trailer, last_handle;  // latched
   std::vector<Gid> last_handed;
   bool last_by_bytes = false;       // the latched message is not in Baton
@@ -600,6 +630,7 @@ bool PublisherSide::mark(transport::PublishInfo& info) const {
 
 void PublisherSide::publish_bytes(const ros::SerializedMessage& message) {
   State& state = *state_;
+  state.wait_for_links();
   const std::lock_guard<std::mutex> order(state.order);
   // Header is {seq, stamp, frame_id}.
   if (state.numbers) std::memcpy(message.message_start, &state.next_number, sizeof state.next_number);

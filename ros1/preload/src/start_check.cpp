@@ -68,8 +68,7 @@ Dynamic dynamic_of(const std::string& path) {
         for (int i = 0; i < info->dlpi_phnum; ++i) {
           if (info->dlpi_phdr[i].p_type != PT_DYNAMIC) continue;
           looked.found.base = info->dlpi_addr;
-          looked.found.entries =
-              reinterpret_cast<const ElfW(Dyn)*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+          looked.found.entries = reinterpret_cast<const ElfW(Dyn)*>(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
         }
         return 1;
       },
@@ -145,11 +144,11 @@ Function* find(void* library, const char* name) {
 std::string why_deserializers_differ(const Roscpp& roscpp, void* library) {
   using Make = void(ros::MessageDeserializer*, const ros::SubscriptionCallbackHelperPtr&, const ros::SerializedMessage&,
                     const boost::shared_ptr<ros::M_string>&);
-  auto* const make = find<Make>(
-      library,
-      "_ZN3ros19MessageDeserializerC1ERKN5boost10shared_ptrINS_26SubscriptionCallbackHelperEEERKNS_"
-      "17SerializedMessageERKNS2_ISt3mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESG_St4lessISG_"
-      "ESaISt4pairIKSG_SG_EEEEE");
+  auto* const make =
+      find<Make>(library,
+                 "_ZN3ros19MessageDeserializerC1ERKN5boost10shared_ptrINS_26SubscriptionCallbackHelperEEERKNS_"
+                 "17SerializedMessageERKNS2_ISt3mapINSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEESG_St4lessISG_"
+                 "ESaISt4pairIKSG_SG_EEEEE");
   const std::string differs = "ros::MessageDeserializer differs";
   if (make == nullptr) return differs;
   static EchoHelper helper;

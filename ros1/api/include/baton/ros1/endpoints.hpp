@@ -92,7 +92,8 @@ class PublisherSide {
                   const std::function<void(const transport::Gid&)>& hand_over);
 
   /// Writes a message in ROS 1's format, for which Baton has no memory, to all links. Its place among the messages of publish() is
-  /// kept by mark(). Numbers it, as publish() does. Subscriptions of Baton that have no link do not get it.
+  /// kept by mark(). Numbers it, as publish() does. Subscriptions of Baton that have no link do not get it; waits
+  /// 1 s at most, once for each process, for links that are still to come.
   void publish_bytes(const ros::SerializedMessage& message);
   /// To be called in `hand_over` of publish(), with what the message is published with in Baton. False: there was nothing to add.
   bool mark(transport::PublishInfo& info) const;

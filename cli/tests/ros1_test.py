@@ -159,11 +159,14 @@ def test_top_measures_what_ros_1_s_nodes_count(network, baton):
     thread = threading.Thread(target=publish)
     thread.start()
     try:
-        (row,) = json.loads(baton("top", "-n", "1", "-i", "2", "--json", "--ros1"))["ros1"]
+        figures = json.loads(baton("top", "-n", "1", "-i", "2", "--json", "--ros1"))
+        (row,) = figures["ros1"]
         shown = baton("top", "-n", "1", "--ros1", COLUMNS="80")
     finally:
         stop.set()
         thread.join()
+    assert {pid for _, pid in figures["nodes"]} == {listener.process.pid, talker.process.pid}
+    assert "2 nodes, 2 processes" in shown
     assert row["topic"] == "/images" and row["subscriber"].endswith(f"({listener.process.pid})")
     assert row["rate_hz"] > 0
     assert LARGE <= row["bytes_per_s"] / row["rate_hz"] < 1.01 * LARGE

@@ -124,7 +124,8 @@ def _merged(reports: list[FileReport]) -> FileReport:
 
 def report(tree: Path, commands: list[Command], databases: list[Path], jobs: int) -> TreeReport:
     """Analyses every source below `tree` that has a command. Raises NoClang and NoCompileCommands."""
-    excluded = [file.parent.resolve() for file in databases if file.parent.resolve() != tree]
+    # The build folders, but not one that holds the tree itself.
+    excluded = [folder for file in databases if not tree.is_relative_to(folder := file.parent.resolve())]
     wanted = [command for command in commands if command.source.is_relative_to(tree)]
     wanted = [command for command in wanted if not any(command.source.is_relative_to(folder) for folder in excluded)]
     if not wanted:

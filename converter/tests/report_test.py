@@ -177,6 +177,17 @@ def test_a_broken_database_and_one_of_other_sources_are_errors(tmp_path: Path) -
     assert said.exit_code == 1 and f"No source below {tmp_path} is named in" in said.output
 
 
+def test_a_database_above_the_tree_is_read(tmp_path: Path) -> None:
+    (tmp_path / "src").mkdir()
+    source = tmp_path / "src/node.cpp"
+    source.write_text("int main() {}\n")
+    database(tmp_path, [source, Path("/elsewhere/a.cpp")])
+    for folder in (tmp_path, tmp_path / "src/.."):
+        said = report(tmp_path / "src", "-p", folder)
+        assert said.exit_code == 0, said.output
+        assert "no compile command" not in said.output
+
+
 def test_one_database_per_package_is_read_together(tmp_path: Path) -> None:
     for package in ("one", "two"):
         (tmp_path / "src" / package).mkdir(parents=True)

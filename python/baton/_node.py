@@ -251,7 +251,8 @@ class Node(_core.Node):
     ) -> _core.Publisher[Any]:
         """A publisher. `qos`: a QoS or a queue length. `memory_limit`: bytes it may ever use (0: 1 GiB); `max_message`: bytes
         of the largest message (0: 256 MiB); `slots`: messages that may be alive at the same time, which is also what all
-        subscriptions together may hold (0: the default); `policy`: what a loan does when memory is short (TZC's efforts)."""
+        subscriptions together may hold (0: the default); `policy`: what a loan does when memory is short (TZC's efforts, or "none":
+        it fails)."""
         _hints.refuse_keywords("advertise", other)
         _checked_topic(topic, "advertise")
         return self._advertise(
@@ -334,9 +335,12 @@ class Node(_core.Node):
         handler: Callable[[Any, Any], object],
         *,
         group: _core.CallbackGroup | None = None,
+        memory_limit: int = 0,
+        max_message: int = 0,
     ) -> _core.Service:
         """A service: an executor calls `handler(request, response)`, which fills the response in shared memory. It returns this
-        response or nothing; spin() raises TypeError otherwise."""
+        response or nothing; spin() raises TypeError otherwise. `memory_limit`: bytes that all responses may ever use (0: 1 GiB);
+        `max_message`: bytes of the largest response (0: 256 MiB)."""
         _checked_topic(name, "serve")
         _checked_callback(handler, f"serve('{name}')")
         _hints.check_arguments(
@@ -344,16 +348,25 @@ class Node(_core.Node):
         )
         service: Any = _messages.service(service_type)
         made = self._serve(
-            name, _messages.message(service.Request), _messages.message(service.Response), handler, group
+            name,
+            _messages.message(service.Request),
+            _messages.message(service.Response),
+            handler,
+            group,
+            memory_limit,
+            max_message,
         )
         self._kept.append(made)
         return made
 
-    def client(self, name: str, service_type: Any) -> _core.Client:
-        """A client of a service; its call() needs no executor."""
+    def client(self, name: str, service_type: Any, *, memory_limit: int = 0, max_message: int = 0) -> _core.Client:
+        """A client of a service; its call() needs no executor. `memory_limit`: bytes that all requests may ever use (0: 1 GiB);
+        `max_message`: bytes of the largest request (0: 256 MiB)."""
         _checked_topic(name, "client")
         service: Any = _messages.service(service_type)
-        return self._client(name, _messages.message(service.Request), _messages.message(service.Response))
+        return self._client(
+            name, _messages.message(service.Request), _messages.message(service.Response), memory_limit, max_message
+        )
 
     def declare_parameter(
         self, name: str, value: Any = None, descriptor: ParameterDescriptor | Any | None = None

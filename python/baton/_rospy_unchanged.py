@@ -16,11 +16,46 @@ from baton_generator.diagnostics import InterfaceError
 from . import _core, _messages
 from ._convert import to_foreign
 from ._plans import Unsupported, plan_of
-from ._rospy_ways import LONGEST_QUEUE, Incoming, Outgoing, as_rospy_makes_it, incoming, lock, outgoing, rospy
+from ._rospy_ways import (
+    LONGEST_QUEUE,
+    Incoming,
+    Outgoing,
+    as_rospy_makes_it,
+    incoming,
+    lock,
+    note_trailers,
+    outgoing,
+    rospy,
+    trailer_of,
+)
 
 genpy: Any = importlib.import_module("genpy")
 
+MOST_HEADERS = 1024  # nodes of a topic of which a header is kept
+
 _patched: list[tuple[Any, str, Any]] = []
+
+
+class Headers:
+    """What rospy has from a connection's beginning, for the publishers of a topic that have none."""
+
+    def __init__(self, topic: str, stock_class: Any) -> None:
+        self._topic, self._class = topic, stock_class
+        self._known: dict[str, dict[str, str]] = {}
+
+    def of(self, publisher: str) -> dict[str, str]:
+        if publisher not in self._known:
+            if len(self._known) >= MOST_HEADERS:
+                self._known.clear()  # made again
+            self._known[publisher] = {
+                "callerid": publisher,
+                "topic": self._topic,
+                "type": self._class._type,
+                "md5sum": self._class._md5sum,
+                "message_definition": self._class._full_text,
+                "latching": "0",
+            }
+        return self._known[publisher]
 
 
 def _class_for(end: Any) -> type[_core.Message] | None:
@@ -47,7 +82,8 @@ def _add_outgoing(end: Any, latch: bool, queue_size: int | None) -> None:
         if own is None or way is not None or end.impl.subscriber_listeners:
             return
         qos = _core.QoS(1, durability="transient_local") if latch else _core.QoS(queue_size or LONGEST_QUEUE)
-        outgoing[end.impl] = Outgoing(end.impl, own, 1, latch, qos, {})
+        # A message that waits is not given up for one that can go by TCPROS.
+        outgoing[end.impl] = Outgoing(end.impl, own, latch, qos, {"policy": "none"})
 
 
 def _add_incoming(end: Any) -> None:
@@ -57,27 +93,19 @@ def _add_incoming(end: Any) -> None:
             return
         impl = weakref.ref(end.impl)
         stock_class = end.data_class
-        headers: dict[str, dict[str, str]] = {}
+        headers = Headers(end.resolved_name, stock_class)
 
         def deliver(message: Any, publisher: str) -> None:
             topic = impl()
             if topic is None:
                 return
             stock = to_foreign(message, stock_class, None)
-            if publisher not in headers:
-                headers[publisher] = {
-                    "callerid": publisher,
-                    "topic": topic.resolved_name,
-                    "type": stock_class._type,
-                    "md5sum": stock_class._md5sum,
-                    "message_definition": stock_class._full_text,
-                    "latching": "0",
-                }
-            stock._connection_header = headers[publisher]
+            stock._connection_header = headers.of(publisher)
             for callback, arguments in topic.callbacks or ():
                 topic._invoke_callback(stock, callback, arguments)
 
         depth = end.impl.queue_size or LONGEST_QUEUE
+        note_trailers(stock_class)
         way = Incoming(end.resolved_name, own, _core.QoS(depth), deliver)
         incoming[end.impl] = way
         close = end.impl.close
@@ -133,8 +161,16 @@ def accelerate_ends() -> None:
 
     def receive_callback(self: Any, messages: Any, connection: Any) -> None:
         way = incoming.get(self)
-        if way is None or not way.has(connection.callerid_pub):
+        if way is None:
             receive(self, messages, connection)
+            return
+        for message in messages:
+            trailer = trailer_of(message)
+            one = functools.partial(receive, self, [message], connection)
+            if trailer is not None:
+                way.in_order(trailer, one)
+            elif not way.has(connection.callerid_pub):
+                one()
 
     patch(topics.Publisher, "__init__", init_publisher)
     patch(topics.Subscriber, "__init__", init_subscriber)

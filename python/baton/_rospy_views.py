@@ -11,7 +11,18 @@ from collections.abc import Callable
 from typing import Any
 
 from . import _core, _messages
-from ._rospy_ways import LONGEST_QUEUE, Incoming, Outgoing, as_rospy_makes_it, incoming, lock, node, rospy
+from ._rospy_ways import (
+    LONGEST_QUEUE,
+    Incoming,
+    Outgoing,
+    as_rospy_makes_it,
+    incoming,
+    lock,
+    node,
+    note_trailers,
+    rospy,
+    trailer_of,
+)
 
 roslib_message: Any = importlib.import_module("roslib.message")
 
@@ -51,8 +62,7 @@ class Publisher:
             self._stock = rospy.Publisher(self.name, stock_class, queue_size=queue_size, headers=headers)
         qos = _core.QoS(1, durability="transient_local") if latch else _core.QoS(queue_size or LONGEST_QUEUE)
         try:
-            # Numbered from 0, as by roscpp.
-            self._way: Outgoing | None = Outgoing(self._stock.impl, own, 0, latch, qos, options)
+            self._way: Outgoing | None = Outgoing(self._stock.impl, own, latch, qos, options)
         except BaseException:
             self._stock.unregister()
             raise
@@ -120,6 +130,7 @@ class Subscription:
         self._stock_mark: _core.Subscription[Any] | None = None
         self._stock: Any = None
         self._ended = False
+        note_trailers(stock_class)
         qos = _core.QoS(queue_size or LONGEST_QUEUE, held=held)
         self._way = Incoming(self.name, self._own_class, qos, self._take)
         try:
@@ -177,7 +188,10 @@ class Subscription:
 
     def _take_stock(self, stock: Any) -> None:
         header = getattr(stock, "_connection_header", None) or {}
-        if not self._way.has(header.get("callerid", "")):
+        trailer = trailer_of(stock)
+        if trailer is not None:
+            self._way.in_order(trailer, lambda: self._deliver(self._own_class(stock)))
+        elif not self._way.has(header.get("callerid", "")):
             self._deliver(self._own_class(stock))
 
     def _deliver(self, message: Any) -> None:

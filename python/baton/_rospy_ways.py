@@ -8,12 +8,17 @@ docs/format/tcpros.md, "Types of Baton beside TCPROS"; ros1/api/ is the same in 
 
 from __future__ import annotations
 
+import collections
+import contextlib
+import functools
 import importlib
 import io
 import os
 import select
 import socket
+import struct
 import threading
+import time
 import traceback
 import weakref
 from collections.abc import Callable
@@ -29,6 +34,22 @@ importlib.import_module("rospy.topics")  # and rospy.msg
 rosgraph: Any = importlib.import_module("rosgraph")
 
 LONGEST_QUEUE = 1000  # for a queue without a bound, which Baton does not have
+
+# Messages that Baton cannot carry go by TCPROS, and these words go with them (docs/format/tcpros.md, "Messages that Baton cannot
+# carry"): behind the message the format, the publisher's id in Baton and the message's number among those; in the attachment of the
+# next message of Baton the format and that number.
+_BY_BYTES = b"Batonby1"
+_TRAILER = struct.Struct("=8s16sQ")
+_FOLLOWS = struct.Struct("=8sQ")
+_PATIENCE_S = 5.0  # for a message that went so, and for what comes before it
+_MOST_BY_BYTES = 1024  # publishers of which the numbers are kept
+_MOST_MARKS = 64  # messages of a thread whose trailers are kept
+# Publishers of which messages are held back, and messages of each. What comes beyond is delivered.
+_MOST_HELD_BACK = 64
+_MOST_OF_ONE_HELD_BACK = 4
+_LOOK_MS = 100  # at those that are held back
+# Baton has no memory for the message; TCPROS may.
+SHORTAGES = (_core.OutOfMemory, _core.LimitReached, _core.MessageTooLarge, _core.WindowExhausted)
 
 lock = threading.RLock()
 _node: weakref.ref[Node] | None = None
@@ -87,20 +108,21 @@ class _Readers:
 class Outgoing:
     """The way of a topic's messages out of this process: each subscription gets a message from Baton or by TCPROS."""
 
-    def __init__(
-        self, impl: Any, own: type[_core.Message], first: int, latch: bool, qos: _core.QoS, options: Any
-    ) -> None:
+    def __init__(self, impl: Any, own: type[_core.Message], latch: bool, qos: _core.QoS, options: Any) -> None:
         self._impl = weakref.ref(impl)
         self._stock_class = impl.data_class
         self.node = node()
         self.own = self.node.advertise(impl.resolved_name, own, qos, **options)
         self._readers = _Readers(self.node, impl.resolved_name)
         self._latch = latch
-        # Latched: the bytes, the subscriptions that Baton gave the message to, and the connections that have the bytes.
-        self._last: tuple[bytes, set[bytes], list[Any]] | None = None
+        # Latched: the bytes, the subscriptions that Baton gave the message to (None: Baton could not carry it), and the connections
+        # that have the bytes.
+        self._last: tuple[bytes, set[bytes] | None, list[Any]] | None = None
         self._numbered = "header" in getattr(self._stock_class, "__slots__", ())[:1]
-        self._number = first
+        self._number = 1  # as rospy's
         self._order = threading.RLock()  # of messages on both ways
+        self._by_bytes = 0  # messages that Baton could not carry
+        self._next_follows = False  # the newest message is one of them
         self._greeted: list[Any] = []
         if latch:
             impl.add_subscriber_listener(_Listener(self))
@@ -123,7 +145,7 @@ class Outgoing:
             stock = None
             if self._latch or self._unserved(matched):
                 stock = to_foreign(loan, self._stock_class, None)
-            sequence = self.own.publish(loan)
+            sequence = self._hand_over(loan)
             if stock is None:
                 self._number += 1
             else:
@@ -132,21 +154,28 @@ class Outgoing:
     def publish_stock(self, stock: Any) -> None:
         with self._order:
             matched = set(self.own._matched_readers())
+            by_bytes = False
             if matched or self._latch:
                 try:
                     loan: Any = self.own.loan()
                     _core._assign(loan, stock)
                     if self._numbered:
                         loan.header.seq = self._number % 2**32
-                    matched = self._readers_of(self.own.publish(loan))
-                except (_core.OutOfMemory, _core.LimitReached, _core.MessageTooLarge) as error:
-                    rospy.logerr_throttle(
-                        1.0, f"baton: a message on {self.own.topic} is lost for {len(matched)}: {error}"
-                    )
-            if self._latch or self._unserved(matched):
-                self._send(stock, matched)
+                    matched = self._readers_of(self._hand_over(loan))
+                except SHORTAGES as error:
+                    rospy.logwarn_throttle(1.0, f"baton: a message on {self.own.topic} goes by TCPROS: {error}")
+                    by_bytes, matched = True, set()
+            if by_bytes or self._latch or self._unserved(matched):
+                self._send(stock, matched, by_bytes)
             else:
                 self._number += 1
+
+    def _hand_over(self, loan: Any) -> int:
+        if not self._next_follows:
+            return self.own.publish(loan)
+        sequence = self.own._publish_attached(loan, _FOLLOWS.pack(_BY_BYTES, self._by_bytes))
+        self._next_follows = False
+        return sequence
 
     def unserved(self) -> int:
         with self._order:
@@ -175,21 +204,35 @@ class Outgoing:
                 if _is_among(connection, written):
                     continue  # its node has the bytes, for later subscriptions, too
                 readers = self._readers.of(connection.endpoint_id)
-                handed.update(each for each in readers if each not in handed and self.own._hand_newest_to(each))
-                if not _is_among(connection, greeted) and (not readers or not handed.issuperset(readers)):
+                if handed is not None:
+                    handed.update(each for each in readers if each not in handed and self.own._hand_newest_to(each))
+                if not _is_among(connection, greeted) and (not readers or not (handed or set()).issuperset(readers)):
                     written.append(connection)
-                    _write(connection, data)
+                    _write(connection, self._with_trailer(data) if handed is None and readers else data)
 
-    def _send(self, stock: Any, matched: set[bytes]) -> None:
+    def _with_trailer(self, data: bytes) -> bytes:
+        """`data` with the words that make it no double (docs/format/tcpros.md)."""
+        trailer = _TRAILER.pack(_BY_BYTES, self.own.gid, self._by_bytes)
+        return struct.pack("<I", len(data) - 4 + len(trailer)) + memoryview(data)[4:] + trailer
+
+    def _send(self, stock: Any, matched: set[bytes], by_bytes: bool = False) -> None:
         buffer = io.BytesIO()
         rospy.msg.serialize_message(buffer, self._number % 2**32, stock)
         self._number += 1
         data = buffer.getvalue()
         unserved = self._unserved(matched)
         if self._latch:
-            self._last = data, matched, unserved
+            self._last = data, None if by_bytes else matched, unserved
+        with_trailer = None
+        if by_bytes:
+            self._by_bytes += 1
+            self._next_follows = True
         for connection in unserved:
-            _write(connection, data)
+            if by_bytes and self._readers.of(connection.endpoint_id):
+                with_trailer = with_trailer or self._with_trailer(data)
+                _write(connection, with_trailer)
+            else:
+                _write(connection, data)
 
     def _unserved(self, matched: set[bytes]) -> list[Any]:
         """The connections whose node gets a message from nobody else. `matched`: the subscriptions that Baton serves."""
@@ -249,6 +292,11 @@ class Incoming:
         self.subscription: _core.Subscription[Any] | None = self._node.subscribe(name, own, qos=qos)
         self._lock = threading.Lock()
         self._reached: dict[bytes, str] = {}  # publishers of which a message of Baton came, and their nodes
+        self._came = threading.Condition(self._lock)
+        self._by_bytes: dict[bytes, int] = {}  # the newest messages of publishers that Baton could not carry
+        # Of the thread, by publisher: messages that follow one by TCPROS which has not come, and since when the first one waits.
+        self._held_back: dict[bytes, tuple[float, collections.deque[Any]]] = {}
+        self._asked = self._emptied = 0  # how often the queue was to be emptied, and how often it was
         self._seen = -1
         self._ended = False
         self._process = os.getpid()
@@ -266,6 +314,7 @@ class Incoming:
                 self._ended = True
                 self.subscription = None
                 os.eventfd_write(self._wake, 1)  # with the lock: the thread closes it
+                self._came.notify_all()
 
     def is_of_parent(self) -> bool:
         """After a fork. The descriptor is the parent's, too: what is written there wakes the parent's thread."""
@@ -279,22 +328,85 @@ class Incoming:
         with self._lock:
             return name in self._reached.values()
 
+    def in_order(self, trailer: tuple[bytes, int], deliver: Callable[[], None]) -> None:
+        """Delivers a message by TCPROS that Baton could not carry: after what its publisher handed over before, and before the rest."""
+        publisher, number = trailer
+        with self._came:
+            self._asked += 1
+            asked = self._asked
+            if not self._ended:
+                os.eventfd_write(self._wake, 1)
+            self._came.wait_for(lambda: self._ended or self._emptied >= asked, _PATIENCE_S)
+        try:
+            deliver()
+        finally:
+            with self._came:
+                if len(self._by_bytes) >= _MOST_BY_BYTES and publisher not in self._by_bytes:
+                    self._by_bytes.clear()
+                self._by_bytes[publisher] = max(number, self._by_bytes.get(publisher, 0))
+                if not self._ended:
+                    self._asked += 1  # what was held back follows
+                    os.eventfd_write(self._wake, 1)
+
+    def _give(self, message: Any) -> None:
+        self._deliver(message, self._node_of(_core.info(message).publisher))
+
+    def _has_to_wait(self, message: Any) -> bool:
+        """Whether the message by TCPROS that this one follows has not been delivered."""
+        form, number = _FOLLOWS.unpack_from(_core._attachment(message))
+        if form != _BY_BYTES:
+            return False
+        with self._lock:
+            return self._by_bytes.get(_core.info(message).publisher, 0) < int(number)
+
+    def _hold_back(self, message: Any) -> bool:
+        """True: the message is delivered later. Messages of other publishers do not wait for it."""
+        publisher = _core.info(message).publisher
+        held = self._held_back.get(publisher)
+        if held is None:
+            if not self._has_to_wait(message) or len(self._held_back) >= _MOST_HELD_BACK:
+                return False
+            held = self._held_back[publisher] = time.monotonic(), collections.deque()
+        held[1].append(message)
+        return True
+
+    def _release_held_back(self) -> None:
+        """Delivers what has waited for its message, long enough, or in too great a number: rospy may have dropped that message."""
+        for publisher, (since, messages) in tuple(self._held_back.items()):
+            gives_up = time.monotonic() - since >= _PATIENCE_S or len(messages) > _MOST_OF_ONE_HELD_BACK
+            while messages and (gives_up or not self._has_to_wait(messages[0])):
+                self._give(messages.popleft())
+            if not messages:
+                del self._held_back[publisher]
+
     def _pull(self, subscription: _core.Subscription[Any]) -> None:
         poll = select.poll()
         poll.register(subscription.fileno(), select.POLLIN)
         poll.register(self._wake, select.POLLIN)
         while not self._ended:
             try:
+                asked = self._asked  # before the queue is looked at
+                if self._held_back:
+                    self._release_held_back()
                 message = subscription.take()
                 if message is None:
-                    poll.poll()
+                    with self._came:
+                        self._emptied = asked
+                        self._came.notify_all()
+                        if self._ended or self._asked != asked:
+                            continue
+                        with contextlib.suppress(BlockingIOError):  # nobody has asked since then
+                            os.eventfd_read(self._wake)
+                    poll.poll(_LOOK_MS if self._held_back else None)
                     continue
-                self._deliver(message, self._node_of(_core.info(message).publisher))
+                if not self._hold_back(message):
+                    self._give(message)
                 del message
             except _core.HeldLimit:  # no descriptor says when the program gives a message back
                 poll.poll(5)
             except _core.BatonError as error:
                 rospy.logerr_throttle(1.0, f"baton: no message on {self._name}: {error}")
+        self._held_back.clear()
         with self._lock:
             os.close(self._wake)
 
@@ -311,6 +423,43 @@ class Incoming:
                     if end.is_publisher and end.gid in wanted
                 }
             return self._reached[publisher]
+
+
+class _Marks(threading.local):
+    """The trailers of messages that rospy deserialized in this thread, by the ids of the messages, which may be gone."""
+
+    def __init__(self) -> None:
+        self.by_id: dict[int, tuple[bytes, int]] = {}
+
+
+_marks = _Marks()
+
+
+def note_trailers(cls: Any) -> None:
+    """From now on trailer_of() knows those of this class of genpy."""
+    inner = cls.deserialize
+    if hasattr(inner, "_baton_notes_trailers"):
+        return
+
+    @functools.wraps(inner)
+    def deserialize(self: Any, str: Any) -> Any:
+        message = inner(self, str)  # genpy ignores what follows a message
+        if str[-_TRAILER.size : -_TRAILER.size + len(_BY_BYTES)] == _BY_BYTES:
+            if len(_marks.by_id) >= _MOST_MARKS:
+                _marks.by_id.clear()
+            _, publisher, number = _TRAILER.unpack(str[-_TRAILER.size :])
+            _marks.by_id[id(message)] = publisher, number
+        elif _marks.by_id:
+            _marks.by_id.pop(id(message), None)  # of an object that was there before
+        return message
+
+    deserialize._baton_notes_trailers = True  # type: ignore[attr-defined]
+    cls.deserialize = deserialize
+
+
+def trailer_of(message: Any) -> tuple[bytes, int] | None:
+    """Of a message that this thread has deserialized: the publisher's id and the number."""
+    return _marks.by_id.get(id(message))
 
 
 class _Inside(threading.local):

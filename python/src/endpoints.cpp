@@ -48,8 +48,10 @@ PublisherOptions pool_options(std::size_t memory_limit, std::size_t max_message,
     options.policy = memory::Policy::kMediumEffort;
   else if (policy == "worst_effort")
     options.policy = memory::Policy::kWorstEffort;
+  else if (policy == "none")
+    options.policy = memory::Policy::kNone;
   else
-    raise(PyExc_ValueError, "policy is 'best_effort', 'medium_effort' or 'worst_effort', not '" + policy + "'");
+    raise(PyExc_ValueError, "policy is 'best_effort', 'medium_effort', 'worst_effort' or 'none', not '" + policy + "'");
   return options;
 }
 
@@ -143,6 +145,13 @@ void add_publisher(nb::module_& m) {
                    [](const PyPublisher& p) { return nb::borrow(reinterpret_cast<PyObject*>(p.record->cls)); })
       .def_prop_ro("matched", [](const PyPublisher& p) { return p.core->writer()->matched(); })
       .def_prop_ro("gid", [](const PyPublisher& p) { return gid_bytes(p.core->writer()->gid()); })
+      .def("_publish_attached",
+           [](const PyPublisher& p, nb::handle message, const nb::bytes& words) {
+             transport::PublishInfo info;
+             if (words.size() > info.attachment.size()) raise(PyExc_ValueError, "an attachment has at most 24 bytes");
+             std::memcpy(info.attachment.data(), words.data(), words.size());
+             return publish_object(p.record, p.core, message.ptr(), info);
+           })
       .def("_readers_of", [](const PyPublisher& p,
                              std::uint64_t sequence) { return gid_list(p.core->writer()->readers_of(sequence)); })
       .def("_hand_newest_to",
@@ -425,6 +434,13 @@ void add_endpoints(nb::module_& m) {
         return info;
       },
       "message"_a, "Sequence number, times and publisher of a received message.");
+  m.def("_attachment", [](nb::handle message) {
+    if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
+    const auto* view = reinterpret_cast<Message*>(message.ptr());
+    if (view->chunk->kind != Chunk::Kind::kSample) raise(PyExc_ValueError, "only received messages have metadata");
+    const memory::ChunkHeader& header = view->chunk->sample.header();
+    return nb::bytes(reinterpret_cast<const char*>(header.attachment), sizeof header.attachment);
+  });
   add_qos(m);
   add_records(m);
   add_publisher(m);

@@ -13,6 +13,14 @@ using namespace nb::literals;
 
 namespace {
 
+/// The memory of a client's requests or of a server's responses; 0: the default.
+PublisherOptions memory_of(std::size_t memory_limit, std::size_t max_message) {
+  PublisherOptions options;
+  options.memory_limit_bytes = memory_limit;
+  options.max_message_bytes = max_message;
+  return options;
+}
+
 struct PyService {
   std::shared_ptr<Callback> callback;
   std::shared_ptr<baton::detail::Executable> registration;
@@ -193,7 +201,7 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
       .def(
           "_serve",
           [](Node& node, const std::string& name, nb::handle request, nb::handle response, nb::object handler,
-             std::shared_ptr<CallbackGroup> group) {
+             std::shared_ptr<CallbackGroup> group, std::size_t memory_limit, std::size_t max_message) {
             const TypeRecord* requests = record_of_class(request.ptr());
             const TypeRecord* responses = record_of_class(response.ptr());
             const nb::object name_of_handler = nb::getattr(handler, "__qualname__", nb::repr(handler));
@@ -201,7 +209,8 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
             PyService service;
             service.callback = std::make_shared<Callback>(std::move(handler));
             const WithoutGil without;
-            baton::detail::ServerCore core = node.make_server(name, *requests->type, *responses->type, {});
+            baton::detail::ServerCore core =
+                node.make_server(name, *requests->type, *responses->type, memory_of(memory_limit, max_message));
             service.name = std::move(core.name);
             auto executable = std::make_shared<ServiceExecutable>(
                 group_or_default(node, std::move(group)), std::move(core.requests), requests, std::move(core.responses),
@@ -209,14 +218,17 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
             service.registration = node.add(executable);
             return service;
           },
-          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg())
       .def(
           "_client",
-          [](Node& node, const std::string& name, nb::handle request, nb::handle response) {
+          [](Node& node, const std::string& name, nb::handle request, nb::handle response, std::size_t memory_limit,
+             std::size_t max_message) {
             const TypeRecord* requests = record_of_class(request.ptr());
             const TypeRecord* responses = record_of_class(response.ptr());
             const WithoutGil without;
-            return new PyClient(node.make_client(name, *requests->type, *responses->type, {}), requests, responses);
+            return new PyClient(
+                node.make_client(name, *requests->type, *responses->type, memory_of(memory_limit, max_message)),
+                requests, responses);
           },
           nb::rv_policy::take_ownership);
 }

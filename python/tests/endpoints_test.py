@@ -15,6 +15,7 @@ import weakref
 
 import baton
 import pytest
+from baton._messages import service_from_text
 from baton.msg.sensor_msgs import Image
 from baton.msg.std_msgs import Header, String
 from baton.srv.std_srvs import SetBool
@@ -236,6 +237,41 @@ def test_a_timer_is_cancelled_and_reset(node):
 def test_a_period_that_is_none_is_refused_by_its_value(node, period):
     with pytest.raises(baton.InvalidArgument, match=f"not {float(period)!r} s"):
         node.create_timer(period, print)
+
+
+def test_a_client_and_a_service_take_limits_for_their_messages(node):
+    text = "x" * (3 << 20)
+    got = []
+    Echo = service_from_text("limits/Echo", "string text\n---\nstring text\n")
+
+    def handler(request, response):
+        got.append(len(request.text))
+        response.text = text
+
+    server = baton.Node("server")
+    for name, most in (("narrow", 1 << 20), ("wide", 8 << 20)):
+        server.serve(name, Echo, handler, max_message=most)
+    executor = baton.Executor(server)
+    thread = threading.Thread(target=executor.spin)
+    thread.start()
+    try:
+        small, large = {}, {"text": text}
+        wide = node.client("wide", Echo, max_message=8 << 20)
+        assert wide.wait_for_service(120)
+        assert wide.call(large, 120).text == text
+        narrow = node.client("wide", Echo, max_message=1 << 20)
+        with pytest.raises(baton.MessageTooLarge):
+            narrow.call(large, 120)
+        poor = node.client("wide", Echo, max_message=8 << 20, memory_limit=1 << 20)
+        with pytest.raises(baton.LimitReached):
+            poor.call(large, 120)
+        other = node.client("narrow", Echo)
+        assert other.wait_for_service(120)
+        assert other.call(small, 2) is None, "a response of 3 MiB finds no room"
+        assert got == [len(text), 0]
+    finally:
+        executor.cancel()
+        thread.join()
 
 
 def test_a_service_answers_in_shared_memory(node):

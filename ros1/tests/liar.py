@@ -23,6 +23,17 @@ def header(**fields):
     return frame(b"".join(frame(f"{key}={value}".encode()) for key, value in fields.items()))
 
 
+def fields(data):
+    """Of a connection header without its length."""
+    found, at = {}, 0
+    while at < len(data):
+        (size,) = struct.unpack_from("<I", data, at)
+        key, _, value = data[at + 4 : at + 4 + size].partition(b"=")
+        found[key.decode()] = value.decode()
+        at += 4 + size
+    return found
+
+
 def receive(connection):
     def exactly(count):
         data = b""
@@ -55,11 +66,12 @@ class Liar:
     def request_topic(self, _caller, _topic, _protocols):
         return 1, "ready", ["TCPROS", "127.0.0.1", self.listening.getsockname()[1]]
 
-    def meet(self):
-        """Answers the next subscriber."""
+    def meet(self, **keys):
+        """Answers the next subscriber, with these fields beside the usual ones. What the subscriber said is in `asked`."""
         connection, _ = self.listening.accept()
-        receive(connection)
-        connection.sendall(self.header)
+        self.asked = fields(receive(connection))
+        more = b"".join(frame(f"{key}={value}".encode()) for key, value in keys.items())
+        connection.sendall(frame(self.header[4:] + more))
         return connection
 
     def close(self):

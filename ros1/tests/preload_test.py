@@ -5,6 +5,7 @@ import hashlib
 import random
 import re
 import signal
+import struct
 import subprocess
 import time
 
@@ -262,16 +263,26 @@ def test_baton_ros1_0_switches_it_off(ros):
     assert listener.errors == talker.errors == []
 
 
-def test_another_build_of_roscpp_is_left_alone_with_one_line(ros, tmp_path):
-    library = next(
+def library_of_roscpp():
+    return next(
         line.split()[2]
         for line in subprocess.run(
             ["ldd", BUILD / "bin" / "ros1_talker"], capture_output=True, text=True
         ).stdout.splitlines()
         if "libroscpp.so" in line
     )
-    other = tmp_path / library.rsplit("/", 1)[1]
+
+
+def other_build(directory):
+    """A copy of libroscpp that no list names."""
+    library = library_of_roscpp()
+    other = directory / library.rsplit("/", 1)[1]
     subprocess.run(["objcopy", "--remove-section=.note.gnu.build-id", library, other], check=True)
+    return other
+
+
+def test_another_build_of_roscpp_is_left_alone_with_one_line(ros, tmp_path):
+    other = other_build(tmp_path)
     listener = ros.listener(LD_LIBRARY_PATH=str(tmp_path))
     talker = ros.talker()
     talker.do("subscribers 1")
@@ -281,6 +292,42 @@ def test_another_build_of_roscpp_is_left_alone_with_one_line(ros, tmp_path):
     assert len(listener.errors) == 1
     assert str(other) in listener.errors[0]
     assert "not a build that libbaton_roscpp.so was tried with" in listener.errors[0]
+
+
+def test_another_build_that_passes_the_test_at_the_start_is_used_on_request(ros, tmp_path):
+    other_build(tmp_path)
+    settings = {"LD_LIBRARY_PATH": str(tmp_path), "BATON_ROS1_TRY": "1"}
+    listener, talker = ros.listener(**settings), ros.talker(**settings)
+    first = warm(talker, listener)
+    before = tcp_bytes(listener)
+    talker.do(f"publish {LARGE} 1 0")
+    assert listener.line() == image(first + 1)
+    assert tcp_bytes(listener) - before == 28, "a marker has 28 bytes"
+    assert listener.end() == talker.end() == 0
+    for each in (listener, talker):
+        assert len(each.errors) == 1 and "passed the test at the start" in each.errors[0]
+
+
+def test_another_build_that_fails_the_test_at_the_start_is_left_alone(ros, tmp_path):
+    call_directly(other_build(tmp_path), "_ZN3ros19MessageDeserializer11deserializeEv")
+    listener, talker = ros.listener(LD_LIBRARY_PATH=str(tmp_path), BATON_ROS1_TRY="1"), ros.talker()
+    talker.do("subscribers 1")
+    talker.do(f"publish {LARGE} 3 0")
+    assert [listener.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
+    assert listener.end() == 0
+    (line,) = listener.errors
+    assert "fails the test at the start: it does not call _ZN3ros19MessageDeserializer11deserializeEv by name" in line
+
+
+def call_directly(library, name):
+    """The library's own calls of this function do not ask the dynamic linker any more, as if the compiler had decided so."""
+    table = subprocess.run(["readelf", "-rW", library], capture_output=True, text=True, check=True).stdout
+    offset, info, _, address, *_ = next(line.split() for line in table.splitlines() if name in line)
+    entry = struct.pack("<QQq", int(offset, 16), int(info, 16), 0)
+    data = library.read_bytes()
+    assert data.count(entry) == 1
+    relative = 8  # R_X86_64_RELATIVE
+    library.write_bytes(data.replace(entry, struct.pack("<QQq", int(offset, 16), relative, int(address, 16))))
 
 
 def test_a_program_without_ros_notices_nothing(ros):

@@ -55,6 +55,49 @@ def test_every_pair_hands_over_every_message(ros, publisher, subscriber):
     assert receives.end() == 0
 
 
+def test_a_message_that_baton_cannot_carry_reaches_everybody_by_tcp_in_its_place(ros):
+    own, stock, api = listener(ros, "recompiled"), listener(ros, "stock"), ros.api_listener()
+    # No message of 3 MB finds room in so much memory.
+    sends = ros.start("recompiled", "talker", "images", 100, "volatile", BATON_PROCESS_MEMORY_LIMIT="2M")
+    sends.do("subscribers 3")
+    for number in range(1, 2000):
+        before = tcp_bytes(own), tcp_bytes(api)
+        sends.do("publish 10 1 20")
+        assert [each.line() for each in (own, stock, api)] == [image(number, 10)] * 3
+        if (tcp_bytes(own), tcp_bytes(api)) == before:
+            break
+    sizes = [10, 3_000_000, 10, 10, 3_000_000, 3_000_000, 10, 0] * 4
+    for size in sizes:
+        sends.do(f"publish {size} 1 0")
+    for each in (own, stock, api):
+        assert [each.line() for _ in sizes] == [image(number + 1 + i, size) for i, size in enumerate(sizes)]
+        assert each.more(0.2) == []
+    assert any("goes by TCP" in line for line in sends.errors)
+
+
+def test_a_latched_message_that_baton_cannot_carry_reaches_late_subscribers_once(ros):
+    sends = ros.start("recompiled", "talker", "images", 100, "latch", BATON_PROCESS_MEMORY_LIMIT="2M")
+    first = listener(ros, "recompiled")
+    sends.do("subscribers 1")
+    sends.do("publish 10 1 0")
+    assert first.line() == image(1, 10)
+    sends.do("publish 3000000 1 0")
+    assert first.line() == image(2, 3_000_000)
+    for late in (listener(ros, "recompiled"), listener(ros, "stock"), ros.api_listener()):
+        assert late.line() == image(2, 3_000_000)
+        assert late.more(0.3) == []
+    assert first.more(0.1) == []
+
+
+def test_a_message_of_more_than_the_memory_of_an_ordinary_publisher_arrives(ros):
+    receives, sends = listener(ros, "recompiled"), talker(ros, "recompiled")
+    sends.do("subscribers 1")
+    sends.do("publish 10 1 0")
+    sends.do("publish 300000000 1 0")
+    sends.do("publish 10 1 0")
+    assert [receives.line() for _ in range(3)] == [image(1, 10), image(2, 300_000_000), image(3, 10)]
+
+
 @pytest.mark.parametrize("publisher, subscriber", PAIRS)
 def test_a_late_subscriber_of_every_pair_gets_the_latched_message_once(ros, publisher, subscriber):
     sends = talker(ros, publisher, latch="latch")

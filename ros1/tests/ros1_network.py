@@ -269,10 +269,10 @@ class Ros:
         words = [topic, queue_size, keep, pause_ms, *named(name)]
         return self.run([BUILD / "bin" / f"ros1_api_listener{program}", *words], preload=False, **settings)
 
-    def start(self, kind, program, *words):
+    def start(self, kind, program, *words, **settings):
         """A program that was compiled both ways; `kind` is "recompiled" or "stock"."""
         prefix = "ros1_recompiled_" if kind == "recompiled" else "ros1_"
-        return self.run([BUILD / "bin" / f"{prefix}{program}", *words], preload=False)
+        return self.run([BUILD / "bin" / f"{prefix}{program}", *words], preload=False, **settings)
 
     def sockets(self):
         """The names that processes left, or have, in the runtime directory."""

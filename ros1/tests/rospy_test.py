@@ -18,6 +18,11 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 
 def image(number, size=LARGE):
+    """What a listener prints for image `number` of rospy, which numbers its messages from 1."""
+    return f"{number} {number} {size} good"
+
+
+def from_roscpp(number, size=LARGE):
     return f"{number} {number - 1} {size} good"
 
 
@@ -71,7 +76,8 @@ def test_messages_between_types_of_baton_stay_in_shared_memory(ros, publisher):
     sizes = [LARGE, SMALL, 0, 6_220_800] * 3
     for size in sizes:
         sender.do(f"publish {size} 1 0")
-    assert [subscriber.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
+    line_of = image if publisher == "rospy" else from_roscpp
+    assert [subscriber.line() for _ in sizes] == [line_of(i + 1, size) for i, size in enumerate(sizes)]
     assert shared(subscriber) == f"shared {len(sizes)}"
     assert subscriber.more(0.2) == []
 
@@ -102,7 +108,7 @@ def test_a_subscription_of_baton_gets_every_message_of_a_stock_publisher(ros, pr
     for size in (LARGE, SMALL, 0):
         sender.do(f"publish {size} 5 5")
     sizes = [LARGE] * 5 + [SMALL] * 5 + [0] * 5
-    assert [subscriber.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
+    assert [subscriber.line() for _ in sizes] == [from_roscpp(i + 1, size) for i, size in enumerate(sizes)]
     assert shared(subscriber) == "shared 0"
 
 
@@ -203,18 +209,13 @@ def plain(ros, accelerated, *arguments, **settings):
     return ros.run([PYTHON, *before, PROGRAMS / "rospy_plain.py", *arguments], False, **settings)
 
 
-def from_rospy(number, size=LARGE):
-    """rospy numbers its messages from 1."""
-    return f"{number} {number} {size} good"
-
-
 def wait_for_shared_memory(sender, subscribers, sizes=SMALL):
     """Publishes until a message reaches all subscribers by Baton; how many it took."""
     sender.do(f"connections {len(subscribers)}")
     before = [tcp_bytes(each) for each in subscribers]
     for number in range(1, 2000):
         sender.do(f"publish {sizes} 1 20")
-        assert [each.line() for each in subscribers] == [from_rospy(number, sizes)] * len(subscribers)
+        assert [each.line() for each in subscribers] == [image(number, sizes)] * len(subscribers)
         after = [tcp_bytes(each) for each in subscribers]
         if after == before:
             return number
@@ -231,7 +232,7 @@ def test_unchanged_programs_hand_messages_over_in_shared_memory(ros):
     for size in sizes:
         sender.do(f"publish {size} 1 0")
     for each in subscribers:
-        assert [each.line() for _ in sizes] == [from_rospy(number + i + 1, size) for i, size in enumerate(sizes)]
+        assert [each.line() for _ in sizes] == [image(number + i + 1, size) for i, size in enumerate(sizes)]
     assert [tcp_bytes(each) for each in subscribers] == before
     assert all(each.more(0.2) == [] for each in subscribers)
 
@@ -242,7 +243,7 @@ def test_an_accelerated_program_and_a_stock_one_understand_each_other(ros, faste
     sender = plain(ros, faster, "talker", "images", "volatile")
     sender.do("connections 1")
     sender.do(f"publish {LARGE} 5 5")
-    assert [subscriber.line() for _ in range(5)] == [from_rospy(i + 1) for i in range(5)]
+    assert [subscriber.line() for _ in range(5)] == [image(i + 1) for i in range(5)]
     assert tcp_bytes(subscriber) > 5 * LARGE
 
 
@@ -252,14 +253,55 @@ def test_an_accelerated_publisher_serves_stock_and_own_subscribers_at_once(ros):
     sender.do("connections 3")
     for number in range(1, 2000):
         sender.do(f"publish {LARGE} 1 20")
-        assert [each.line() for each in (own, stock, views)] == [from_rospy(number)] * 3
+        assert [each.line() for each in (own, stock, views)] == [image(number)] * 3
         if (before := shared(views)) != "shared 0":
             break
     sender.do(f"publish {LARGE} 10 20")
     for each in (own, stock, views):
-        assert [each.line() for _ in range(10)] == [from_rospy(number + i + 1) for i in range(10)]
+        assert [each.line() for _ in range(10)] == [image(number + i + 1) for i in range(10)]
         assert each.more(0.2) == []
     assert int(shared(views).split()[1]) == int(before.split()[1]) + 10
+
+
+HUGE = 3_000_000
+# No such message finds room in so much memory.
+SHORT = {"BATON_PROCESS_MEMORY_LIMIT": "2M"}
+
+
+@pytest.mark.parametrize("mode", ["lotros", "tzc"])
+def test_a_message_that_baton_cannot_carry_reaches_everybody_by_tcpros_in_its_place(ros, mode):
+    own, views, stock = plain(ros, True, "listener", "images"), listener(ros), ros.listener(False)
+    roscpp = ros.api_listener(BATON_ROS1_MODE=mode)
+    everybody = own, views, stock, roscpp
+    sender = plain(ros, True, "talker", "images", "volatile", **SHORT)
+    sender.do("connections 4")
+    for number in range(1, 2000):
+        sender.do(f"publish {SMALL} 1 20")
+        assert [each.line() for each in everybody] == [image(number, SMALL)] * 4
+        if shared(views) != "shared 0":
+            break
+    sizes = [SMALL, HUGE, SMALL, SMALL, HUGE, HUGE, SMALL, 0] * 2
+    for size in sizes:
+        sender.do(f"publish {size} 1 0")
+    for each in everybody:
+        lines = [each.line() for _ in sizes]
+        assert lines == [image(number + 1 + i, size) for i, size in enumerate(sizes)]
+        assert each.more(0.2) == []
+    assert any("goes by TCPROS" in line for line in sender.errors)
+
+
+def test_a_latched_message_that_baton_cannot_carry_reaches_late_subscribers_once(ros):
+    sender = plain(ros, True, "talker", "images", "latch", **SHORT)
+    first = plain(ros, True, "listener", "images")
+    sender.do("connections 1")
+    sender.do(f"publish {SMALL} 1 0")
+    assert first.line() == image(1, SMALL)
+    sender.do(f"publish {HUGE} 1 0")
+    assert first.line() == image(2, HUGE)
+    for late in (plain(ros, True, "listener", "images"), ros.listener(False), ros.api_listener()):
+        assert late.line() == image(2, HUGE)
+        assert late.more(0.3) == []
+    assert first.more(0.1) == []
 
 
 @pytest.mark.parametrize("mode", ["lotros", "tzc"])
@@ -268,7 +310,7 @@ def test_an_accelerated_subscriber_hears_a_publisher_of_roscpp_with_types_of_bat
     meet(sender, 1)
     before = tcp_bytes(subscriber)
     sender.do(f"publish {LARGE} 5 5")
-    assert [subscriber.line() for _ in range(5)] == [image(i + 1) for i in range(5)]
+    assert [subscriber.line() for _ in range(5)] == [from_roscpp(i + 1) for i in range(5)]
     assert tcp_bytes(subscriber) - before < LARGE, "what is left are headers of connections"
 
 
@@ -277,9 +319,9 @@ def test_a_late_subscriber_of_an_unchanged_program_gets_the_latched_message_once
     sender = plain(ros, True, "talker", "images", "latch")
     sender.do(f"publish {LARGE} 3 0")
     first = plain(ros, late == "accelerated", "listener", "images")
-    assert first.line() == from_rospy(3)
+    assert first.line() == image(3)
     second = plain(ros, late == "accelerated", "listener", "images")
-    assert second.line() == from_rospy(3)
+    assert second.line() == image(3)
     assert first.more(0.3) == second.more(0.3) == []
 
 
@@ -288,7 +330,7 @@ def test_baton_ros1_0_leaves_unchanged_programs_with_tcp(ros):
     sender = plain(ros, True, "talker", "images", "volatile")
     sender.do("connections 1")
     sender.do(f"publish {LARGE} 5 20")
-    assert [subscriber.line() for _ in range(5)] == [from_rospy(i + 1) for i in range(5)]
+    assert [subscriber.line() for _ in range(5)] == [image(i + 1) for i in range(5)]
     assert tcp_bytes(subscriber) > 5 * LARGE
 
 
@@ -560,3 +602,47 @@ time.sleep(60)
     )
     assert late.line() == "got latched"
     assert late.more(0.3) == []
+
+
+BOUNDS = """
+import collections, struct, threading, types
+import rospy
+rospy.init_node("bounds", anonymous=True, disable_signals=True)
+from baton import _rospy_unchanged, _rospy_ways as ways
+from sensor_msgs.msg import Image
+
+Message = collections.namedtuple("Message", "publisher attachment")
+def message(publisher, number):
+    return Message(str(publisher).encode().ljust(16), struct.pack("=8sQ8x", b"Batonby1", number))
+core = types.SimpleNamespace(_attachment=lambda m: m.attachment, info=lambda m: types.SimpleNamespace(publisher=m.publisher))
+ways._core = core
+way = ways.Incoming.__new__(ways.Incoming)
+way._lock = threading.Lock()
+way._came = threading.Condition(way._lock)
+way._by_bytes, way._held_back, way._ended, way._asked, way._emptied = {}, {}, True, 0, 0
+given = []
+way._node_of, way._deliver = lambda publisher: "/node", lambda m, node: given.append(m)
+held = sum(way._hold_back(message(i, 1)) for i in range(1000))
+print(held == 64 == len(way._held_back))
+way._release_held_back()
+print(given == [])
+for _ in range(4):
+    way._hold_back(message(0, 2))
+way._release_held_back()
+print(len(given) == 5 and len(way._held_back) == 63)
+for i in range(5000):
+    way.in_order((str(i).encode(), 1), lambda: None)
+    assert len(way._by_bytes) <= 1024
+print(len(way._by_bytes) > 0)
+headers = _rospy_unchanged.Headers("/images", Image)
+for i in range(5000):
+    assert headers.of(f"/node_{i}")["callerid"] == f"/node_{i}"
+    assert len(headers._known) <= 1024
+print(headers.of("/node_4999") is headers.of("/node_4999"))
+"""
+
+
+def test_what_a_message_makes_wait_has_a_bound(ros):
+    program = ros.run([PYTHON, "-c", BOUNDS], preload=False)
+    assert [program.line() for _ in range(5)] == ["True"] * 5
+    assert program.status() == 0

@@ -69,7 +69,7 @@ Arrivals::Source& Arrivals::source_of(const ArrivedHandle& handle) {
   });
   if (found != sources_.end()) return *found;
   make_room(*handle.sender);
-  sources_.push_back({handle.handle.writer, handle.sender, handle.link, 0, {}});
+  sources_.push_back({handle.handle.writer, handle.sender, handle.link, 0, {}, 0});
   return sources_.back();
 }
 
@@ -80,11 +80,31 @@ void Arrivals::arrive(const ArrivedHandlePtr& handle) {
   }
   Source& source = source_of(*handle);
   // The message of the oldest one was overwritten, or does not come.
-  if (source.waiting.size() >= most_waiting_) {
-    if (source.waiting.front().handle->handle.number > source.delivered) count_lost(source);
-    source.waiting.pop_front();
-  }
+  if (source.waiting.size() >= most_waiting_) lose_first(source);
+  make_room_for_bytes(*handle);
   source.waiting.push_back({handle, Clock::now()});
+  source.waiting_bytes += handle->bytes.size();
+}
+
+void Arrivals::lose_first(Source& source) {
+  if (source.waiting.front().handle->handle.number > source.delivered) count_lost(source);
+  source.remove_first();
+}
+
+/// Messages that come with their handles wait only behind one without.
+void Arrivals::make_room_for_bytes(const ArrivedHandle& handle) {
+  if (handle.bytes.empty()) return;
+  std::size_t bytes = handle.bytes.size();
+  for (const Source& each : sources_) {
+    if (each.sender == handle.sender) bytes += each.waiting_bytes;
+  }
+  for (Source& each : sources_) {
+    if (each.sender != handle.sender) continue;
+    while (bytes > kMostContentBytes && each.waiting_bytes > 0) {
+      bytes -= each.waiting.front().handle->bytes.size();
+      lose_first(each);
+    }
+  }
 }
 
 Arrivals::Found Arrivals::find(Source& source, Writer* writer, std::uint64_t number, TakenSample* sample) {
@@ -123,7 +143,7 @@ bool Arrivals::step(Source& source, Delivery* out) {
   if (source.waiting.empty()) return false;
   const ArrivedHandlePtr first = source.waiting.front().handle;
   const auto done = [&] {
-    source.waiting.pop_front();
+    source.remove_first();
     return true;
   };
   Writer* const writer = writer_of(source);

@@ -6,7 +6,7 @@
 // Invariants: (1) each number of a publisher is delivered at most once, in ascending order; (2) a handle counts in exactly one
 // of the HandleCounters, unless its message was delivered before; (3) a handle takes no message but those of its sender's
 // process, and no handle of another process changes what is delivered of them; (4) what a sender can make wait is bounded
-// in number and time.
+// in number, bytes and time (docs/format/bounds.md).
 #pragma once
 
 #include <ros/forwards.h>
@@ -100,6 +100,11 @@ class Arrivals {
       Clock::time_point since;
     };
     std::deque<Waiting> waiting;
+    std::size_t waiting_bytes = 0;  // of their contents
+    void remove_first() {
+      waiting_bytes -= waiting.front().handle->bytes.size();
+      waiting.pop_front();
+    }
   };
   enum class Found : std::uint8_t { kMessage, kNotYet, kGone, kHeld, kRefused };
 
@@ -109,6 +114,8 @@ class Arrivals {
   Found find(Source& source, Writer* writer, std::uint64_t number, transport::TakenSample* sample);
   bool step(Source& source, Delivery* out);
   void make_room(const Peer& sender);
+  void make_room_for_bytes(const ArrivedHandle& handle);
+  void lose_first(Source& source);
   bool has_link(const transport::Gid& writer);
   void count_lost(const Source& source) {
     ++(writers_.count(source.writer) != 0 ? counters.overwritten : counters.refused);
@@ -118,6 +125,11 @@ class Arrivals {
   static constexpr std::size_t kMostSources = 64;
   static constexpr std::size_t kMostWriters = 1024;
 
+ public:
+  /// Of the contents of the handles of one link that wait, unless one alone has more. Then the oldest of the link are lost.
+  static constexpr std::size_t kMostContentBytes = std::size_t{64} << 20;
+
+ private:
   const std::shared_ptr<transport::Reader> reader_;
   const Md5 type_;
   const std::size_t most_waiting_;

@@ -84,8 +84,10 @@ class ArrivalsTest : public testing::Test {
     if (!peer) peer = std::make_shared<Peer>(sender, os::TcpPeer());  // one of which only the name is known
     arrive_from(peer, writer, number, here);
   }
-  void arrive_from(const PeerPtr& sender, const Gid& writer, std::uint64_t number, bool here = false) {
+  void arrive_from(const PeerPtr& sender, const Gid& writer, std::uint64_t number, bool here = false,
+                   std::size_t bytes = 0) {
     const auto handle = boost::make_shared<ArrivedHandle>();
+    handle->bytes.resize(bytes);
     handle->sender = sender;
     handle->link = link_;
     handle->handle.type = Md5{1};
@@ -382,6 +384,33 @@ TEST_F(ArrivalsTest, AMessageThatWasTakenBeforeItsHandleIsReleasedWhenTheConnect
   }
   publish(*first_, 7);
   EXPECT_EQ(first_->memory_account().published_slots, 1U);
+}
+
+TEST_F(ArrivalsTest, TheContentsThatASenderMakesWaitHaveABound) {
+  const auto flood = std::make_shared<Peer>("/flood", os::TcpPeer());
+  constexpr std::size_t kBytes = Arrivals::kMostContentBytes / 8;
+  for (std::uint8_t writer = 1; writer <= 3; ++writer) {
+    arrive_from(flood, Gid{9, writer}, 1);  // waits, and the others behind it
+    for (std::uint64_t i = 2; i <= 8; ++i) arrive_from(flood, Gid{9, writer}, i, true, kBytes);
+  }
+  EXPECT_EQ(next(), kCarried) << "the first publisher's handles have made room for the last one's";
+  // 21 contents came, 8 are kept. Those that do not wait any more are delivered; the others are lost, and so are the handles before them.
+  EXPECT_GE(arrivals_->counters.refused, 21U - 8);
+  arrive_from(flood, Gid{9, 1}, 9, true, 2 * Arrivals::kMostContentBytes);
+  EXPECT_EQ(next(), kCarried) << "one alone may have more";
+  publish(*first_, 1);
+  arrive(first_->gid(), "/one", 1);
+  EXPECT_EQ(next(), 1U);
+  EXPECT_EQ(arrivals_->counters.taken, 1U);
+}
+
+TEST_F(ArrivalsTest, WhatTheKernelSaidOfProcessesOfOneNameHasABound) {
+  const Peer peer("/restarts", os::TcpPeer());
+  for (std::int32_t pid = 1; pid <= 10'000; ++pid) {
+    static_cast<void>(peer.is({"/restarts", pid}));
+    ASSERT_LE(peer.answers(), Peer::kMostAnswers);
+  }
+  EXPECT_GT(peer.answers(), 0U);
 }
 
 TEST_F(ArrivalsTest, AFloodOfStrangersDoesNotGrowWithoutEnd) {

@@ -70,6 +70,7 @@ std::optional<bool> Peer::surely(const Process& process) const {
   if (process.pid == 0) return std::nullopt;
   if (is_own_) return process.pid == os::process_id();
   const std::lock_guard<std::mutex> lock(mutex_);
+  if (answers_.size() >= kMostAnswers && answers_.count(process.pid) == 0) answers_.clear();  // asked again
   const auto [known, is_new] = answers_.try_emplace(process.pid);
   if (is_new) known->second = socket_->is(process.pid);
   return known->second;

@@ -55,6 +55,13 @@ class Peer {
   /// Empty: only its name says so.
   std::optional<bool> surely(const Process& process) const;
 
+  /// What is kept of the kernel's answers: a node that starts again and again has a new process each time.
+  static constexpr std::size_t kMostAnswers = 256;
+  std::size_t answers() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return answers_.size();
+  }
+
  private:
   const std::string node_;
   const std::optional<os::TcpPeer> socket_;
@@ -62,7 +69,7 @@ class Peer {
   const bool had_connection_ = false;
   const bool is_own_ = false;
   mutable std::mutex mutex_;
-  mutable std::map<std::int32_t, std::optional<bool>> answers_;  // to surely(), by pid
+  mutable std::map<std::int32_t, std::optional<bool>> answers_;  // to surely(), by pid; at most kMostAnswers
 };
 using PeerPtr = std::shared_ptr<const Peer>;
 

@@ -7,19 +7,23 @@
 #include <algorithm>
 #include <boost/make_shared.hpp>
 #include <chrono>
+#include <cstring>
 #include <deque>
 #include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <set>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "baton/memory/pool.hpp"
 #include "baton/message/ros1_codec.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "baton/ros1/ros1.hpp"
+#include "by_bytes.hpp"
 #include "graph_names.hpp"
 #include "handle.hpp"
 #include "peer.hpp"
@@ -156,7 +160,7 @@ struct PublisherSide::State {
   /// the link stays with the process's roscpp, for later subscriptions, too.
   void hand_last(const Link& link) {  // with `mutex`
     const Subscriptions* const found = of(link);
-    if (found == nullptr || found->stock || found->by_handle > 0 || link.got_last) return;
+    if (found == nullptr || found->stock || found->by_handle > 0 || link.got_last || last_by_bytes) return;
     for (const Gid& reader : found->readers) {
       const bool handed = std::find(last_handed.begin(), last_handed.end(), reader) != last_handed.end();
       if (!handed && writer->hand_newest_to(reader)) last_handed.push_back(reader);
@@ -227,7 +231,7 @@ struct PublisherSide::State {
       for (Link& each : links) {
         if (!is_of_added(each) || each.got_last || handles_alone(each) || got_last(each)) continue;
         each.got_last = true;
-        wanted.emplace_back(each.link, last);
+        wanted.emplace_back(each.link, last_by_bytes && has_own(each) ? last_with_trailer : last);
       }
     }
     BATON_CRASH_POINT("ros1.api.linked");
@@ -260,6 +264,31 @@ struct PublisherSide::State {
     }
   }
 
+  /// Waits for the links of the processes that Baton serves: Baton meets a process sooner than roscpp does. Not for long, and once for
+  /// each process: nodes of Baton alone never have one.
+  void wait_for_links() {
+    const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    for (;;) {
+      const bool gives_up = std::chrono::steady_clock::now() >= late;
+      bool misses = false;
+      {
+        const std::lock_guard<std::mutex> lock(mutex);
+        look();
+        const std::vector<Gid> matched = writer->matched_readers();
+        for (const auto& [process, subscriptions] : processes) {
+          const bool served = std::any_of(
+              subscriptions.readers.begin(), subscriptions.readers.end(),
+              [&](const Gid& each) { return std::find(matched.begin(), matched.end(), each) != matched.end(); });
+          if (!served || link_of(links, process) != nullptr || without_link.count(process) != 0) continue;
+          misses = true;
+          if (gives_up) without_link.insert(process);
+        }
+      }
+      if (!misses || gives_up) return;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  }
+
   /// Brings `processes`, and what the links have of it, up to date.
   void look() {
     const std::uint64_t now = node->participant()->graph_version();
@@ -271,6 +300,9 @@ struct PublisherSide::State {
       if (end.topic == topic) processes[process_of(end)].readers.push_back(end.gid);
       if (end.topic == side_topic(topic)) ++processes[process_of(end)].by_handle;
       if (end.topic == stock_beside(topic)) processes[process_of(end)].stock = true;
+    }
+    for (auto each = without_link.begin(); each != without_link.end();) {
+      each = processes.count(*each) == 0 ? without_link.erase(each) : std::next(each);
     }
     for (Link& each : links) identify(each);
     for (Link& each : sides) identify(each);
@@ -291,6 +323,22 @@ struct PublisherSide::State {
   const Subscriptions* of(const Link& link) const {
     const auto found = link.process ? processes.find(*link.process) : processes.end();
     return found == processes.end() ? nullptr : &found->second;
+  }
+  bool has_own(const Link& link) const {
+    const Subscriptions* const found = of(link);
+    return found != nullptr && !found->readers.empty();
+  }
+  /// `message` with the words that make it no double (docs/format/tcpros.md).
+  ros::SerializedMessage with_trailer(const ros::SerializedMessage& message) const {
+    const auto at = static_cast<std::size_t>(message.message_start - message.buf.get());  // TCPROS's length
+    ros::SerializedMessage out(boost::shared_array<std::uint8_t>(new std::uint8_t[message.num_bytes + kTrailerBytes]),
+                               message.num_bytes + kTrailerBytes);
+    out.message_start = out.buf.get() + at;
+    std::memcpy(out.buf.get(), message.buf.get(), message.num_bytes);
+    const auto length = static_cast<std::uint32_t>(out.num_bytes - at);
+    for (int i = 0; i < 4; ++i) out.buf[i] = static_cast<std::uint8_t>(length >> (8 * i));
+    put_trailer(out.buf.get() + message.num_bytes, {writer->gid(), by_bytes});
+    return out;
   }
   /// Whether the link's process has subscriptions that want handles.
   bool gets_handles(const Link& link) const {
@@ -388,13 +436,32 @@ struct PublisherSide::State {
   std::vector<Link> sides, onlookers;  // of the side topic
   std::uint64_t seen = UINT64_MAX;
   std::map<Process, Subscriptions> processes;
-  ros::SerializedMessage last, last_handle;  // latched
+  std::set<Process> without_link;                               // of these: wait_for_links() was in vain
+  ros::SerializedMessage last, last_with_trailer, last_handle;  // latched
   std::vector<Gid> last_handed;
+  bool last_by_bytes = false;       // the latched message is not in Baton
+  std::uint64_t by_bytes = 0;       // messages of publish_bytes()
+  bool next_follows_bytes = false;  // the newest message is one of them
   /// Handles of messages that were published while a process had its link of the ordinary topic, and none of the side topic yet.
   std::map<Process, std::deque<ros::SerializedMessage>> early;
   boost::shared_ptr<StatusCallback> status;  // if the program watches its subscribers
   ros::Publisher publisher, side;
 };
+
+std::shared_ptr<baton::detail::PublisherCore> make_publisher_for_ros(baton::Node& node, const std::string& topic,
+                                                                     const message::Type& type, const QoS& qos) {
+  PublisherOptions memory;
+  memory.max_message_bytes = std::size_t{1} << 30;
+  memory.memory_limit_bytes = std::size_t{4} << 30;
+  memory.policy = memory::Policy::kNone;  // a message that waits is not given up for one that can go by TCPROS
+  try {
+    return node.make_publisher(topic, type, qos, memory);
+  } catch (const Exception& error) {
+    if (error.code() != Errc::window_exhausted) throw;
+    memory.max_message_bytes = 0;
+    return node.make_publisher(topic, type, qos, memory);
+  }
+}
 
 PublisherSide::PublisherSide(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size, bool latch,
                              Mode mode, const StockType& stock, const message::Type& type,
@@ -479,6 +546,7 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
   const std::uint64_t number = hand_over();
   BATON_CRASH_POINT("ros1.api.published");
   ++state.next_number;
+  state.next_follows_bytes = false;
   if (state.mode == Mode::kTzc) state.send_early();
   ros::SerializedMessage there, here;
   {
@@ -505,6 +573,8 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
     };
     if (state.latch) {
       state.last = encoded;
+      state.last_with_trailer = {};
+      state.last_by_bytes = false;
       state.last_handle = here;
       state.last_handed = std::move(served);
       for (Link& each : state.links) each.got_last = is_among(ways.bytes, each);
@@ -550,6 +620,45 @@ void PublisherSide::publish_to(const ros::SingleSubscriberPublisher& subscriber,
   }
   for (const Gid& reader : readers) hand_over(reader);
   if (!is_served) link->enqueueMessage(message, true, true);
+}
+
+bool PublisherSide::mark(transport::PublishInfo& info) const {
+  if (!state_->next_follows_bytes) return false;  // with `order`, which publish() holds
+  put_follows(info, state_->by_bytes);
+  return true;
+}
+
+void PublisherSide::publish_bytes(const ros::SerializedMessage& message) {
+  State& state = *state_;
+  state.wait_for_links();
+  const std::lock_guard<std::mutex> order(state.order);
+  // Header is {seq, stamp, frame_id}.
+  if (state.numbers) std::memcpy(message.message_start, &state.next_number, sizeof state.next_number);
+  ++state.next_number;
+  ++state.by_bytes;
+  state.next_follows_bytes = true;
+  std::vector<std::pair<ros::SubscriberLinkPtr, ros::SerializedMessage>> wanted;
+  {
+    const std::lock_guard<std::mutex> lock(state.mutex);
+    state.look();
+    ros::SerializedMessage for_baton;
+    if (state.latch ||
+        std::any_of(state.links.begin(), state.links.end(), [&](const Link& each) { return state.has_own(each); })) {
+      for_baton = state.with_trailer(message);
+    }
+    if (state.latch) {
+      state.last = message;
+      state.last_with_trailer = for_baton;
+      state.last_by_bytes = true;
+      state.last_handle = {};
+      state.last_handed.clear();
+    }
+    for (Link& each : state.links) {
+      wanted.emplace_back(each.link, state.has_own(each) ? for_baton : message);
+      if (state.latch) each.got_last = true;
+    }
+  }
+  for (const auto& [link, bytes] : wanted) link->enqueueMessage(bytes, true, true);
 }
 
 PublisherSide::Subscribers PublisherSide::subscribers() const {

@@ -4,12 +4,47 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <boost/bind/bind.hpp>
 #include <boost/make_shared.hpp>
 #include <chrono>
+#include <memory>
+#include <string>
 #include <thread>
+
+#include "baton/ros1/ros1.hpp"
 
 namespace baton::ros1::detail {
 namespace {
+
+struct Number {
+  using ConstPtr = std::shared_ptr<const Number>;
+  int value = 0;
+};
+struct Counts {
+  void shared(const Number::ConstPtr& number) { sum += number->value; }
+  void by_value(Number::ConstPtr number) const { sum += number->value; }
+  void boosted(const boost::shared_ptr<const Number>& number, int factor) { sum += factor * number->value; }
+  void plain(const Number& number) { sum += number.value; }
+  mutable int sum = 0;
+};
+int g_sum = 0;
+void add(const std::string& name, const Number::ConstPtr& number) { g_sum += name == "x" ? number->value : 0; }
+
+TEST(CallWith, WhatBoostBindMakesIsCalledWithWhateverTheBoundFunctionTakes) {
+  using boost::placeholders::_1;
+  const Number::ConstPtr number = std::make_shared<const Number>(Number{7});
+  Counts counts;
+  const auto call = [&](auto callback) { call_with<Number>(callback, number); };
+  call(boost::bind(&Counts::shared, &counts, _1));
+  call(boost::bind(&Counts::by_value, &counts, _1));
+  call(boost::bind(&Counts::boosted, &counts, _1, 10));
+  call(boost::bind(&Counts::plain, &counts, _1));
+  EXPECT_EQ(counts.sum, 13 * 7);
+  call(boost::bind(add, std::string("x"), _1));
+  call(boost::bind<void>([](const Number& each) { g_sum += each.value; }, _1));
+  EXPECT_EQ(g_sum, 2 * 7);
+  EXPECT_EQ(number.use_count(), 1) << "nothing of it is kept";
+}
 
 class NoQueue final : public ros::CallbackQueueInterface {
  public:

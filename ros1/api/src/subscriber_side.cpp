@@ -8,8 +8,12 @@
 #include <atomic>
 #include <boost/make_shared.hpp>
 #include <condition_variable>
+#include <deque>
+#include <exception>
+#include <iterator>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -17,6 +21,7 @@
 #include "baton/os/crash_point.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "baton/ros1/ros1.hpp"
+#include "by_bytes.hpp"
 #include "graph_names.hpp"
 #include "peer.hpp"
 #include "private_members.hpp"
@@ -84,17 +89,36 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   struct Helper final : ros::SubscriptionCallbackHelper {
     Helper(std::weak_ptr<State> owner, const std::type_info& of, ros::CallbackQueueInterface& calls)
         : state(std::move(owner)), type(of), queue(state, calls) {}
+    /// What deserialize() returns: the owner of the message, and what came behind the message.
+    struct Decoded {
+      std::shared_ptr<const void> message;
+      std::optional<Trailer> trailer;
+      void operator()(const void*) const {}
+    };
     ros::VoidConstPtr deserialize(const ros::SubscriptionCallbackHelperDeserializeParams& params) override {
       const auto alive = state.lock();
-      if (!alive || (params.connection_header && alive->has(*alive->peers.of(params.connection_header)))) return {};
+      if (!alive) return {};
+      const PeerPtr peer = params.connection_header ? alive->peers.of(params.connection_header) : nullptr;
+      const message::Bytes wire(params.buffer, params.length);
+      if (const std::optional<Trailer> trailer = trailer_of(wire)) {
+        try {
+          return decoded_as(alive->callbacks.decode({wire.data, wire.size - kTrailerBytes}), trailer);
+        } catch (const std::exception&) {
+          // A message whose own last bytes are such words.
+        }
+      }
+      if (peer && alive->has(*peer)) return {};
       try {
-        const auto decoded = alive->callbacks.decode(message::Bytes(params.buffer, params.length));
-        BATON_CRASH_POINT("ros1.api.decoded");
-        return ros::VoidConstPtr(decoded.get(), [decoded](const void*) {});
+        return decoded_as(alive->callbacks.decode(wire), {});
       } catch (const Exception& error) {
         ROS_ERROR_THROTTLE(1.0, "baton: a message on %s is lost: %s", alive->topic.c_str(), error.what());
         return {};
       }
+    }
+    static ros::VoidConstPtr decoded_as(std::shared_ptr<const void> message, const std::optional<Trailer>& trailer) {
+      BATON_CRASH_POINT("ros1.api.decoded");
+      const void* const at = message.get();
+      return {at, Decoded{std::move(message), trailer}};
     }
     void call(ros::SubscriptionCallbackHelperCallParams& params) override {
       const auto alive = state.lock();
@@ -102,8 +126,18 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       const auto decoded = params.event.getConstMessage();
       const Turns lock = alive->enter();
       if (!lock) return;
-      if (alive->callbacks.call) return alive->callbacks.call(params);
-      alive->callbacks.deliver(std::shared_ptr<const void>(decoded.get(), [decoded](const void*) {}));
+      const auto* const known = boost::get_deleter<Decoded>(decoded);
+      const std::optional<Trailer> trailer = known != nullptr ? known->trailer : std::nullopt;
+      if (trailer) {
+        alive->take_unread();  // what was handed over before it
+        if (alive->has_ended()) return;
+      }
+      if (alive->callbacks.call) {
+        alive->callbacks.call(params);
+      } else {
+        alive->callbacks.deliver(std::shared_ptr<const void>(decoded.get(), [decoded](const void*) {}));
+      }
+      if (trailer && !alive->has_ended()) alive->came_by_bytes(*trailer);
     }
     const std::type_info& getTypeInfo() override { return type; }
     bool isConst() override { return true; }
@@ -169,10 +203,12 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       callbacks.take(std::move(each));
       if (has_ended()) return;
     }
-    look_again_in(arrivals.waits() ? kLate : arrivals.may_be_left() ? kLeft : kInfinite);
+    plan_look();
   }
-  /// The thread gives a turn then, also if nothing has come.
-  void look_again_in(std::chrono::nanoseconds time) {
+  /// With `one_at_a_time`: the thread gives a turn in a while, also if nothing comes, as long as something may be due then.
+  void plan_look() {
+    std::chrono::nanoseconds time = arrivals.waits() ? kLate : arrivals.may_be_left() ? kLeft : kInfinite;
+    if (!held_back.empty()) time = std::min<std::chrono::nanoseconds>(time, kLeft);
     const std::int64_t before = look_again_ns.exchange(time.count());
     if (time.count() < before) waits.wake();
   }
@@ -222,26 +258,84 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       deliver_arrived();
       if (has_ended() || !pulls) return;
     }
-    // What waits now, as ros::spinOnce() runs what waits; and not what comes meanwhile, which could be without end.
-    for (std::size_t left = reader->unread(); left > 0; --left) {
-      Result<transport::TakenSample> taken = reader->take();
-      if (!taken) {
-        ROS_ERROR_THROTTLE(1.0, "baton: no message on %s: %s", topic.c_str(), taken.error().message.c_str());
-        return;
-      }
-      if (!*taken) return;
-      BATON_CRASH_POINT("ros1.api.taken");
-      note(taken->publisher());
+    take_unread();
+  }
+  /// What waits now, as ros::spinOnce() runs what waits; and not what comes meanwhile, which could be without end.
+  void take_unread() {
+    {
       const Turns lock = enter();
-      if (!lock) return;
-      if (mode == Mode::kTzc) {
-        look_for_writers();
-        for (transport::TakenSample& each : arrivals.without_handle(std::move(*taken))) callbacks.take(std::move(each));
-      } else {
-        callbacks.take(std::move(*taken));
-      }
-      if (has_ended()) return;  // the callback ended its own subscription
+      if (!lock || !release_held_back()) return;
     }
+    for (std::size_t left = reader->unread(); left > 0; --left) {
+      const Turns lock = enter();
+      if (!lock || !take_one()) return;
+    }
+  }
+  /// With `one_at_a_time`. False: there is no message, or the subscription has ended.
+  bool take_one() {
+    Result<transport::TakenSample> taken = reader->take();
+    if (!taken) {
+      ROS_ERROR_THROTTLE(1.0, "baton: no message on %s: %s", topic.c_str(), taken.error().message.c_str());
+      return false;
+    }
+    if (!*taken) return false;
+    BATON_CRASH_POINT("ros1.api.taken");
+    note(taken->publisher());
+    return hold_back(*taken) || deliver(std::move(*taken));
+  }
+  /// With `one_at_a_time`. False: the subscription has ended.
+  bool deliver(transport::TakenSample&& sample) {
+    if (mode == Mode::kTzc) {
+      look_for_writers();
+      for (transport::TakenSample& each : arrivals.without_handle(std::move(sample))) callbacks.take(std::move(each));
+    } else {
+      callbacks.take(std::move(sample));
+    }
+    return !has_ended();  // the callback may have ended its own subscription
+  }
+
+  // Messages that follow one that went by TCPROS and has not come. Those of other publishers do not wait for it.
+  bool has_come(const transport::TakenSample& sample, std::uint64_t number) const {
+    const auto newest = by_bytes.find(sample.publisher());
+    return newest != by_bytes.end() && newest->second >= number;
+  }
+  /// With `one_at_a_time`. True: `sample` was taken over, and is delivered later.
+  bool hold_back(transport::TakenSample& sample) {
+    const std::uint64_t number = follows(sample);
+    auto held = held_back.find(sample.publisher());
+    if (held == held_back.end()) {
+      if (number == 0 || has_come(sample, number) || held_back.size() >= kMostHeldBack) return false;
+      held = held_back.emplace(sample.publisher(), HeldBack{{}, std::chrono::steady_clock::now()}).first;
+    }
+    held->second.samples.push_back(std::move(sample));
+    plan_look();
+    return true;
+  }
+  /// With `one_at_a_time`: delivers what has waited for its message, long enough, or in too great a number. False: the
+  /// subscription has ended.
+  bool release_held_back() {
+    const auto now = std::chrono::steady_clock::now();
+    for (auto each = held_back.begin(); each != held_back.end();) {
+      std::deque<transport::TakenSample>& samples = each->second.samples;
+      const bool gives_up = now - each->second.since >= kBytesPatience || samples.size() > kMostOfOneHeldBack;
+      while (!samples.empty()) {
+        const std::uint64_t number = follows(samples.front());
+        if (!gives_up && number != 0 && !has_come(samples.front(), number)) break;
+        transport::TakenSample sample = std::move(samples.front());
+        samples.pop_front();
+        if (!deliver(std::move(sample))) return false;
+      }
+      each = samples.empty() ? held_back.erase(each) : std::next(each);
+    }
+    plan_look();
+    return true;
+  }
+  /// With `one_at_a_time`: this message was delivered. What waited for it follows.
+  void came_by_bytes(const Trailer& trailer) {
+    if (by_bytes.size() >= kMostByBytes && by_bytes.count(trailer.writer) == 0) by_bytes.clear();
+    std::uint64_t& newest = by_bytes[trailer.writer];
+    newest = std::max(newest, trailer.number);
+    release_held_back();
   }
   /// The turn of this thread to call back; without the lock if the subscription has ended. Its destructor may run in a
   /// callback, that is with the lock, and waits for the threads that roscpp has called here.
@@ -385,6 +479,14 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   }
 
   static constexpr std::chrono::milliseconds kLate{1}, kLeft{100};
+  /// A message by TCPROS that a message of Baton follows, and that does not come within this time, does not come: the link is newer,
+  /// or roscpp's queues have dropped it.
+  static constexpr std::chrono::seconds kBytesPatience{5};
+  /// Publishers whose numbers of such messages are kept.
+  static constexpr std::size_t kMostByBytes = 1024;
+  /// Publishers of which messages are held back, and messages of each. What comes beyond is delivered.
+  static constexpr std::size_t kMostHeldBack = 64;
+  static constexpr std::size_t kMostOfOneHeldBack = 4;
 
   const std::string topic;
   const Mode mode;
@@ -406,6 +508,14 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   std::shared_ptr<transport::Reader> stock_mark;
   ros::Subscriber subscriber;
   boost::weak_ptr<Helper> helper;  // of the subscriber
+
+  // With `one_at_a_time`.
+  struct HeldBack {
+    std::deque<transport::TakenSample> samples;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::map<Gid, HeldBack> held_back;      // by publisher
+  std::map<Gid, std::uint64_t> by_bytes;  // the newest messages that came by TCPROS because Baton could not carry them
 
   // In mode tzc.
   Arrivals arrivals;  // with `one_at_a_time`

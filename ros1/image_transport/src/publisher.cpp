@@ -115,6 +115,7 @@ class Publisher final : public ::image_transport::PublisherPlugin {
     try {
       ros1::AdvertiseOptions options;
       options.latch = latch;
+      options.memory.policy = memory::Policy::kNone;  // an image that waits is not given up for one that can go by TCP
       made.memory = ros1::advertise<msg::sensor_msgs::Image>(handle, topic, queue_size, options);
     } catch (const Exception& error) {
       ROS_ERROR("baton: images on %s go by TCP: %s", handle.resolveName(topic).c_str(), error.what());
@@ -167,13 +168,22 @@ class Publisher final : public ::image_transport::PublisherPlugin {
       fill(*loan, image, data, size);
       ends.memory.publish(std::move(loan));
     } catch (const Exception& error) {
+      // Baton has no memory for it. Not by `ends.links`: its subscribers drop as doubles what roscpp sends of this topic.
+      ends.memory.publish_by_tcp(serialized(image, data, size));
       const std::lock_guard<std::mutex> lock(mutex_);
-      ++lost_;
-      if ((lost_ & (lost_ - 1)) == 0) {  // the 1st, 2nd, 4th, 8th ...: a word, and not one for each image
-        ROS_ERROR("baton: %llu images on %s are lost so far; the last one: %s", static_cast<unsigned long long>(lost_),
-                  ends.links.getTopic().c_str(), error.what());
+      ++by_tcp_;
+      if ((by_tcp_ & (by_tcp_ - 1)) == 0) {  // the 1st, 2nd, 4th, 8th ...: a word, and not one for each image
+        ROS_WARN("baton: %llu images on %s went by TCP so far; the last one: %s",
+                 static_cast<unsigned long long>(by_tcp_), ends.links.getTopic().c_str(), error.what());
       }
     }
+  }
+  static ros::SerializedMessage serialized(const sensor_msgs::Image& image, const std::uint8_t* data,
+                                           std::size_t size) {
+    if (data == image.data.data()) return ros::serialization::serializeMessage(image);
+    sensor_msgs::Image with_data = image;
+    with_data.data.assign(data, data + size);
+    return ros::serialization::serializeMessage(with_data);
   }
   static void publish_by_tcp(const ros::Publisher& links, const sensor_msgs::Image& image, const std::uint8_t* data,
                              std::size_t size) {
@@ -208,7 +218,7 @@ class Publisher final : public ::image_transport::PublisherPlugin {
 
   mutable std::mutex mutex_;
   Ends ends_;
-  mutable std::uint64_t lost_ = 0;
+  mutable std::uint64_t by_tcp_ = 0;
 };
 
 }  // namespace baton::image_transport_plugin

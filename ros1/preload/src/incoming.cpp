@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "incoming.hpp"
 
-#include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "baton/os/crash_point.hpp"
 
@@ -41,7 +41,7 @@ bool Incoming::waits_a_moment() const {
 }
 
 Incoming::Found Incoming::find(std::uint64_t number, ros::SerializedMessage* message) {
-  for (;;) {
+  for (std::size_t looked = 0; looked < kMostTaken; ++looked) {
     if (!early_) {
       if (!reader_) return Found::kNotYet;
       Result<TakenSample> taken = reader_->take();
@@ -67,12 +67,35 @@ Incoming::Found Incoming::find(std::uint64_t number, ros::SerializedMessage* mes
     *message = ros::SerializedMessage(hold(std::move(sample), bytes.begin, bytes.size, learned_), bytes.size);
     return Found::kMessage;
   }
+  return Found::kNotYet;
 }
 
-void Incoming::wait_for(Waiting entry) {
+void Incoming::wait_for(std::uint64_t number, const ros::SerializedMessage& message) {
   if (waiting_.empty()) waits_since_ = Clock::now();
-  waiting_bytes_ += entry.message.num_bytes;
-  waiting_.push_back(std::move(entry));
+  waiting_.push_back({number, message});
+  Waiting& entry = waiting_.back();  // stays there: a deque moves nothing while its ends change
+  weight_ += entry.weight;
+  if (entry.message.buf) {
+    weigh(entry);
+  } else {
+    markers_.emplace(number, &entry);
+  }
+}
+
+/// `entry` has got its message as bytes.
+void Incoming::weigh(Waiting& entry) {
+  entry.weight += entry.message.num_bytes;
+  weight_ += entry.message.num_bytes;
+}
+
+void Incoming::remove_first() {
+  const Waiting& first = waiting_.front();
+  // Of its number it came first.
+  if (const auto marker = markers_.lower_bound(first.number); marker != markers_.end() && marker->second == &first) {
+    markers_.erase(marker);
+  }
+  weight_ -= first.weight;
+  waiting_.pop_front();
 }
 
 bool Incoming::arrive(const ros::SerializedMessage& message, const Deliver& deliver) {
@@ -80,7 +103,7 @@ bool Incoming::arrive(const ros::SerializedMessage& message, const Deliver& deli
                     std::memcmp(message.buf.get(), secret_.data(), secret_.size()) == 0;
   if (!ours) {
     if (waits()) {
-      wait_for({kNothing, message});
+      wait_for(kNothing, message);
       return deliver_waiting(deliver);
     }
     deliver(message);
@@ -90,14 +113,14 @@ bool Incoming::arrive(const ros::SerializedMessage& message, const Deliver& deli
   std::memcpy(&number, message.buf.get() + secret_.size(), sizeof number);
   if (number == kNothing) return true;
   if (message.num_bytes > kMarkerBytes) {  // a repeated message
-    const auto wanted = std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& entry) {
-      return entry.number == number && !entry.message.buf;
-    });
-    if (wanted == waiting_.end()) return true;  // it came in shared memory
-    wanted->message =
+    const auto marker = markers_.lower_bound(number);
+    if (marker == markers_.end() || marker->first != number) return true;  // it came in shared memory
+    Waiting& wanted = *marker->second;
+    markers_.erase(marker);
+    wanted.message =
         ros::SerializedMessage(boost::shared_array<std::uint8_t>(message.buf, message.buf.get() + kMarkerBytes),
                                message.num_bytes - kMarkerBytes);
-    waiting_bytes_ += wanted->message.num_bytes;
+    weigh(wanted);
     return deliver_waiting(deliver);
   }
   BATON_CRASH_POINT("ros1.marker");
@@ -113,28 +136,26 @@ bool Incoming::arrive(const ros::SerializedMessage& message, const Deliver& deli
         break;
     }
   }
-  wait_for({number, {}});
+  wait_for(number, {});
   return deliver_waiting(deliver);
 }
 
 bool Incoming::deliver_waiting(const Deliver& deliver) {
   while (!waiting_.empty()) {
-    Waiting& first = waiting_.front();
-    std::size_t counted = first.message.num_bytes;
-    if (!first.message.buf) {
-      const Found found = find(first.number, &first.message);
+    ros::SerializedMessage message = waiting_.front().message;
+    if (!message.buf) {
+      const Found found = find(waiting_.front().number, &message);
       if (found == Found::kMad) return false;
       if (found == Found::kNotYet) break;
-      counted = 0;
     }
-    const ros::SerializedMessage message = std::move(first.message);
-    waiting_.pop_front();
-    waiting_bytes_ -= counted;
+    remove_first();
     waits_since_ = Clock::now();
     deliver(message);
   }
-  if (waiting_bytes_ > kMostBytes) {
-    say(topic_ + ": its publisher does not repeat a message that did not arrive in shared memory; connecting again");
+  if (weight_ > kMostBytes || markers_.size() > kMostMarkers) {
+    if (!std::exchange(over_, true)) {
+      say(topic_ + ": its publisher does not repeat messages that did not arrive in shared memory; connecting again");
+    }
     return false;
   }
   return true;
@@ -142,7 +163,7 @@ bool Incoming::deliver_waiting(const Deliver& deliver) {
 
 bool Incoming::look_again(const Deliver& deliver) {
   if (!deliver_waiting(deliver)) return false;
-  if (reader_ && waits() && (waiting_bytes_ > kManyBytes || Clock::now() - waits_since_ > kPatience)) {
+  if (reader_ && waits() && (weight_ > kManyBytes || Clock::now() - waits_since_ > kPatience)) {
     // The publisher sees that the subscription is gone, and repeats all that was not taken.
     say(topic_ + ": a message did not arrive in shared memory; this connection goes on by TCPROS");
     reader_.reset();
@@ -153,9 +174,10 @@ bool Incoming::look_again(const Deliver& deliver) {
 bool Incoming::end(const Deliver& deliver) {
   if (reader_ && Clock::now() - waits_since_ <= kPatience) return waits();
   reader_.reset();
-  while (waits() && deliver_waiting(deliver) && waits()) waiting_.pop_front();
+  while (waits() && deliver_waiting(deliver) && waits()) remove_first();
   waiting_.clear();
-  waiting_bytes_ = 0;
+  markers_.clear();
+  weight_ = 0;
   return false;
 }
 

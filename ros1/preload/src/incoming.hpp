@@ -3,12 +3,15 @@
 // a message is still on its way or has to be repeated (docs/format/tcpros.md, section 4).
 //
 // Thread rules: the poll thread of roscpp.
-// Invariant: messages leave in the order in which the TCP stream had them or their markers, each once.
+// Invariants: (1) messages leave in the order in which the TCP stream had them or their markers, each once; (2) a frame of
+// the stream costs at most one search among kMostMarkers markers, and kMostTaken takes; (3) all that waits has a weight, a
+// marker too, and the weights of a link have a bound (docs/format/bounds.md).
 #pragma once
 
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -35,6 +38,14 @@ class Incoming {
   /// ends, since its publisher does not repeat the message.
   static constexpr std::size_t kManyBytes = std::size_t{64} << 20;
   static constexpr std::size_t kMostBytes = std::size_t{2} << 30;
+  /// What each of them weighs beside its bytes: its place here, and its buffer's block of the heap.
+  static constexpr std::size_t kEntryBytes = 256;
+  /// Markers whose message has not come. A publisher has four messages in the queue (kInFlight) and repeats those of an ended
+  /// connection before its next marker, so it never has so many; with one more the link ends.
+  static constexpr std::size_t kMostMarkers = 1024;
+  /// Messages of lower numbers that one search takes out of the queue. The queue has four places, which a publisher can
+  /// fill again while they are emptied; the next look goes on.
+  static constexpr std::size_t kMostTaken = 64;
 
   /// `node`: of this process, as the graph shows it.
   Incoming(std::string topic, std::string node, const transport::Gid& id, const LinkSecret& secret)
@@ -52,6 +63,9 @@ class Incoming {
   /// Looks again for a message that a marker waits for. False: the link has to end.
   bool look_again(const Deliver& deliver);
   bool waits() const { return !waiting_.empty(); }
+  /// Of what waits.
+  std::size_t weight() const { return weight_; }
+  std::size_t markers() const { return markers_.size(); }
   /// The message that is missing may come within a moment.
   bool waits_a_moment() const;
 
@@ -66,12 +80,15 @@ class Incoming {
   struct Waiting {
     std::uint64_t number = 0;        // of a marker
     ros::SerializedMessage message;  // without a buffer: to come
+    std::size_t weight = kEntryBytes;
   };
   enum class Found : std::uint8_t { kMessage, kNotYet, kMad };
 
   Found find(std::uint64_t number, ros::SerializedMessage* message);
   bool deliver_waiting(const Deliver& deliver);
-  void wait_for(Waiting entry);
+  void wait_for(std::uint64_t number, const ros::SerializedMessage& message);
+  void weigh(Waiting& entry);
+  void remove_first();
 
   const std::string topic_, node_;
   const transport::Gid id_;
@@ -81,7 +98,11 @@ class Incoming {
   std::shared_ptr<transport::Reader> reader_;  // null again once the rest is requested as bytes
   transport::TakenSample early_;               // taken before its marker came
   std::deque<Waiting> waiting_;
-  std::size_t waiting_bytes_ = 0;
+  // Those without a message, by number; of one number in their order. Ordered: a publisher chooses the numbers, and could
+  // choose those that collide in a hash table.
+  std::multimap<std::uint64_t, Waiting*> markers_;
+  std::size_t weight_ = 0;
+  bool over_ = false;  // more waited than may, and a line said so
   Clock::time_point waits_since_;
 };
 

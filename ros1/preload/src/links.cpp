@@ -61,8 +61,8 @@ Links& Links::instance() {
   return *links;
 }
 
-/// Joined at the first link. Null: the reason was reported, and messages go as without Baton.
-std::shared_ptr<Participant> Links::participant() {  // with mutex_
+/// Joined at the first link; `node` is this process's name. Null: the reason was reported, and messages go as without Baton.
+std::shared_ptr<Participant> Links::participant(const std::string& node) {  // with mutex_
   if (participant_ || failed_) return participant_;
   // First, so that the memory of every publisher can be mapped a second time for its arrays.
   if (!heap::active_beside([](void* address) { return Buffers::instance().release(address); })) {
@@ -80,6 +80,7 @@ std::shared_ptr<Participant> Links::participant() {  // with mutex_
   Result<std::shared_ptr<Participant>> joined = Participant::join(options);
   if (joined) {
     participant_ = std::move(*joined);
+    participant_->add_node(node);  // so that the domain's tools count this process
     // An orderly end leaves no name behind: the participant ends with the last of its links.
     std::atexit([] {
       Links& links = instance();
@@ -100,7 +101,7 @@ void Links::add_keys(ros::Connection& connection, Headers& headers) {
     const Result<Gid> id = os::random_id();
     const Result<LinkSecret> secret = os::random_id();
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!id || !secret || !participant()) return;
+    if (!id || !secret || !participant(value_of(headers, "callerid"))) return;
     headers[kVersionKey] = kVersion;
     headers[kReaderKey] = digits_of(*id);
     headers[kSecretKey] = digits_of(*secret);
@@ -120,7 +121,7 @@ void Links::answer(ros::Connection& connection, Headers& headers) {
   if (!reader || !secret) return;
   const std::string topic = value_of(headers, "topic");
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (has_link_to(*reader) || !participant()) return;
+  if (has_link_to(*reader) || !participant(value_of(headers, "callerid"))) return;
   std::shared_ptr<transport::Writer> writer = topics_[topic].writer.lock();
   if (!writer) {
     const Result<Gid> id = os::random_id();
@@ -153,7 +154,7 @@ void Links::header_received(ros::Connection& connection, const Headers& headers)
   if (!writer || value_of(headers, kVersionKey) != kVersion) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = incoming_.find(&connection);
-  if (found == incoming_.end() || found->second->answered() || !participant()) return;
+  if (found == incoming_.end() || found->second->answered() || !participant(found->second->node())) return;
   Incoming& incoming = *found->second;
   Participant::ReaderOptions options;
   options.gid = incoming.id();

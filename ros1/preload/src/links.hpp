@@ -67,7 +67,7 @@ class Links {
   void look();
 
  private:
-  std::shared_ptr<transport::Participant> participant();
+  std::shared_ptr<transport::Participant> participant(const std::string& node);
   void answer(ros::Connection& connection, Headers& header);
   bool has_link_to(const transport::Gid& reader) const;
   std::shared_ptr<Outgoing> outgoing_of(const ros::Connection& connection);

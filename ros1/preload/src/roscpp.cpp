@@ -17,6 +17,10 @@
 
 #include <ros/subscription_callback_helper.h>
 
+#include "line_limit.hpp"
+#include "private_members.hpp"
+#include "start_check.hpp"
+
 namespace baton::ros1 {
 namespace {
 
@@ -29,33 +33,6 @@ struct Build {
 constexpr std::array kBuilds = {
     Build{"4e445c4f19d50ba254fea0065b4ddf3fc351436f", "Debian 12, libroscpp4d 1.15.15+ds-2, amd64"},
 };
-
-// roscpp has no function that adds to a link's outbox without dropping from it. An explicit instantiation may name private
-// members (C++17, [temp.explicit], 12).
-template <class Tag, auto kMember>
-struct Expose {
-  friend constexpr auto member_of(Tag) { return kMember; }
-};
-struct Outbox {
-  friend constexpr auto member_of(Outbox);
-};
-struct OutboxMutex {
-  friend constexpr auto member_of(OutboxMutex);
-};
-struct Serialized {
-  friend constexpr auto member_of(Serialized);
-};
-struct DeserializerMutex {
-  friend constexpr auto member_of(DeserializerMutex);
-};
-struct Helper {
-  friend constexpr auto member_of(Helper);
-};
-template struct Expose<Serialized, &ros::MessageDeserializer::serialized_message_>;
-template struct Expose<DeserializerMutex, &ros::MessageDeserializer::mutex_>;
-template struct Expose<Helper, &ros::MessageDeserializer::helper_>;
-template struct Expose<Outbox, &ros::TransportSubscriberLink::outbox_>;
-template struct Expose<OutboxMutex, &ros::TransportSubscriberLink::outbox_mutex_>;
 
 struct Library {
   std::string path, build_id;
@@ -145,11 +122,21 @@ Roscpp look_up() {
   const auto known =
       std::find_if(kBuilds.begin(), kBuilds.end(), [&](const Build& build) { return build.id == library.build_id; });
   out.enabled = complete && known != kBuilds.end();
-  if (!out.enabled) {
-    say("messages go by TCPROS as without Baton: " + (library.path.empty() ? "libroscpp.so" : library.path) +
-        " (build " + (library.build_id.empty() ? "unknown" : library.build_id) +
-        ") is not a build that libbaton_roscpp.so was tried with (docs/guides/ros1.md has the list)");
+  if (out.enabled) return out;
+  const std::string build = (library.path.empty() ? "libroscpp.so" : library.path) + " (build " +
+                            (library.build_id.empty() ? "unknown" : library.build_id) + ")";
+  const std::string untried = " is not a build that libbaton_roscpp.so was tried with";
+  const char* const tries = std::getenv("BATON_ROS1_TRY");
+  if (tries == nullptr || std::string_view(tries) != "1") {
+    say("messages go by TCPROS as without Baton: " + build + untried +
+        " (docs/guides/ros1.md has the list); with BATON_ROS1_TRY=1 it is tested at the start of each program");
+    return out;
   }
+  const std::string why = !complete ? "functions are missing" : why_unusable(out, handle, library.path);
+  out.enabled = why.empty();
+  say(out.enabled
+          ? build + untried + "; it passed the test at the start and is used, because BATON_ROS1_TRY is set"
+          : "messages go by TCPROS as without Baton: " + build + untried + ", and fails the test at the start: " + why);
   return out;
 }
 
@@ -181,6 +168,7 @@ const char* Roscpp::type_of(ros::MessageDeserializer& deserializer) const {
   return (deserializer.*member_of(Helper{}))->getTypeInfo().name();
 }
 
+// roscpp has no function that adds to a link's outbox without dropping from it.
 void Roscpp::write_if_idle(ros::TransportSubscriberLink& link, const boost::shared_array<std::uint8_t>& buffer,
                            std::uint32_t bytes) const {
   {
@@ -192,6 +180,15 @@ void Roscpp::write_if_idle(ros::TransportSubscriberLink& link, const boost::shar
   start_write(&link, false);
 }
 
-void say(const std::string& text) { std::fprintf(stderr, "baton: %s\n", text.c_str()); }
+void say(const std::string& text) {
+  static std::mutex mutex;
+  static auto* const limit = new LineLimit;  // never destroyed, as the links
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!limit->admits(LineLimit::Time::clock::now())) return;
+  if (const std::uint64_t lines = limit->take_left_out(); lines > 0) {
+    std::fprintf(stderr, "baton: %llu lines were left out\n", static_cast<unsigned long long>(lines));
+  }
+  std::fprintf(stderr, "baton: %s\n", text.c_str());
+}
 
 }  // namespace baton::ros1

@@ -63,7 +63,7 @@ struct Roscpp {
                      std::uint32_t bytes) const;
 };
 
-/// One line on stderr, beginning with "baton: ".
+/// One line on stderr, beginning with "baton: ", as far as LineLimit admits it.
 void say(const std::string& text);
 
 }  // namespace baton::ros1

@@ -30,7 +30,7 @@ class PublisherEnd {
   PublisherEnd(const PublisherEnd&) = delete;
   PublisherEnd& operator=(const PublisherEnd&) = delete;
 
-  // Each throws baton::Exception: the message is not published.
+  // Each throws baton::Exception: the message is not published. A message for which Baton has no memory goes by TCP.
   void publish(const MessageClass& message, const void* object, bool is_shared);
   /// What a program publishes without an object of the topic's message.
   void publish(const ros::SerializedMessage& wire);
@@ -39,6 +39,7 @@ class PublisherEnd {
   std::uint32_t subscribers() const;
 
  private:
+  void publish_by_tcp(const ros::SerializedMessage& wire, const Error& why);
   void publish_loan(const memory::Chunk& chunk, const std::function<void(const memory::Chunk&)>& fill);
   void decode(const ros::SerializedMessage& wire, const memory::Chunk& chunk) const;
 

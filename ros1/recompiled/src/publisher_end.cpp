@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <ros/console.h>
+
 #include <algorithm>
 #include <mutex>
 #include <optional>
@@ -46,6 +48,12 @@ void forget(const MessageClass& message, const std::shared_ptr<Core>& core) {
 
 thread_local int g_making_stock = 0;
 
+/// Baton has no memory for the message; TCPROS may.
+bool is_shortage(Errc code) {
+  return code == Errc::out_of_memory || code == Errc::limit_reached || code == Errc::message_too_large ||
+         code == Errc::window_exhausted;
+}
+
 QoS qos_of(const ros::AdvertiseOptions& options) {
   return options.latch ? QoS(1).transient_local() : QoS(ros1::detail::depth_of(options.queue_size));
 }
@@ -67,7 +75,7 @@ PublisherEnd::PublisherEnd(ros::NodeHandle& handle, const ros::AdvertiseOptions&
     : message_(message),
       codec_(message::Ros1Codec::compile(message.type).or_throw()),
       node_(ros1::node()),
-      core_(node_->make_publisher(options.topic, message.type, qos_of(options), {})),
+      core_(ros1::detail::make_publisher_for_ros(*node_, options.topic, message.type, qos_of(options))),
       side_(handle, options.topic, options.queue_size, options.latch, Mode::kLotros,
             {options.datatype, options.md5sum, options.message_definition}, message.type, node_, core_->writer(),
             options.has_header) {
@@ -88,6 +96,7 @@ void PublisherEnd::publish(const MessageClass& message, const void* object, bool
       bool published = false;
       try {
         side_.publish(place->chunk.message(), place->chunk.capacity_bytes, [&] {
+          side_.mark(info);
           const std::uint64_t number = core_->publish(place->chunk, info).or_throw();
           published = true;
           return number;
@@ -101,16 +110,32 @@ void PublisherEnd::publish(const MessageClass& message, const void* object, bool
     }
   }
   const std::size_t bytes = sfm::copy_size(message.type, object);
-  publish_loan(core_->writer()->loan_sized(bytes).or_throw(),
-               [&](const memory::Chunk& chunk) { message.copy(chunk.message(), object); });
+  const Result<memory::Chunk> chunk = core_->writer()->loan_sized(bytes);
+  if (!chunk) return publish_by_tcp(message.serialize(object), chunk.error());
+  publish_loan(*chunk, [&](const memory::Chunk& loan) { message.copy(loan.message(), object); });
   core_->count_copy(bytes);
   use(message, core_);
 }
 
 void PublisherEnd::publish(const ros::SerializedMessage& wire) {
-  publish_loan(core_->loan(message_.type).or_throw(), [&](const memory::Chunk& chunk) { decode(wire, chunk); });
+  const Result<memory::Chunk> chunk = core_->loan(message_.type);
+  if (!chunk) return publish_by_tcp(wire, chunk.error());
+  try {
+    decode(wire, *chunk);
+  } catch (const Exception& error) {
+    core_->writer()->abandon(*chunk);
+    if (!is_shortage(error.code())) throw;
+    return publish_by_tcp(wire, {error.code(), error.what()});
+  }
+  publish_loan(*chunk, [](const memory::Chunk&) {});
   core_->count_copy(wire.num_bytes);
   use(message_, core_);
+}
+
+void PublisherEnd::publish_by_tcp(const ros::SerializedMessage& wire, const Error& why) {
+  if (!is_shortage(why.code)) throw Exception(why);
+  ROS_WARN_THROTTLE(1.0, "baton: a message on %s goes by TCP: %s", core_->topic().c_str(), why.message.c_str());
+  side_.publish_bytes(wire);
 }
 
 void PublisherEnd::publish_to(const ros::SingleSubscriberPublisher& subscriber, const ros::SerializedMessage& wire) {
@@ -133,7 +158,9 @@ void PublisherEnd::publish_loan(const memory::Chunk& chunk, const std::function<
   try {
     fill(chunk);
     side_.publish(chunk.message(), chunk.capacity_bytes, [&] {
-      const std::uint64_t number = core_->publish(chunk, {}).or_throw();
+      transport::PublishInfo info;
+      side_.mark(info);
+      const std::uint64_t number = core_->publish(chunk, info).or_throw();
       published = true;
       return number;
     });

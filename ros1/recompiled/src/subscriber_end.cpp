@@ -18,6 +18,8 @@ namespace {
 
 /// Messages of one publisher that stay in its memory while the program keeps them. Further ones are copied.
 constexpr std::uint32_t kHeld = 16;
+/// Publishers whose headers are kept. Of one more the headers of all are made again.
+constexpr std::size_t kMostHeaders = 1024;
 
 /// Calls the program's callback with messages of Baton and of roscpp. One call at a time.
 class Delivery {
@@ -81,6 +83,7 @@ class Delivery {
  private:
   /// What roscpp has from a connection's beginning.
   const boost::shared_ptr<ros::M_string>& header_of(const transport::Gid& publisher) {
+    if (headers_.size() >= kMostHeaders && headers_.count(publisher) == 0) headers_.clear();
     boost::shared_ptr<ros::M_string>& header = headers_[publisher];
     if (header) return header;
     header = boost::make_shared<ros::M_string>();

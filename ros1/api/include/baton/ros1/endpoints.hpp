@@ -56,6 +56,12 @@ namespace detail {
 std::shared_ptr<transport::Reader> announce_publisher(baton::Node& node, const std::string& topic, Mode mode);
 std::shared_ptr<transport::Reader> announce_subscriber(baton::Node& node, const std::string& topic, Mode mode);
 
+/// A publisher of Baton that a program of roscpp did not ask for: its memory has ROS 1's limits, which the program cannot
+/// raise. Messages have up to 1 GiB (roscpp refuses those above 10^9 bytes), and all that are alive up to 4 GiB; less where the window
+/// of addresses is small. Throws what Node::make_publisher throws.
+std::shared_ptr<baton::detail::PublisherCore> make_publisher_for_ros(baton::Node& node, const std::string& topic,
+                                                                     const message::Type& type, const QoS& qos);
+
 /// What roscpp needs to know of a type.
 struct StockType {
   std::string datatype, md5sum, definition;
@@ -84,6 +90,13 @@ class PublisherSide {
   /// process that is about to be served.
   void publish_to(const ros::SingleSubscriberPublisher& subscriber, const ros::SerializedMessage& message,
                   const std::function<void(const transport::Gid&)>& hand_over);
+
+  /// Writes a message in ROS 1's format, for which Baton has no memory, to all links. Its place among the messages of publish() is
+  /// kept by mark(). Numbers it, as publish() does. Subscriptions of Baton that have no link do not get it; waits
+  /// 1 s at most, once for each process, for links that are still to come.
+  void publish_bytes(const ros::SerializedMessage& message);
+  /// To be called in `hand_over` of publish(), with what the message is published with in Baton. False: there was nothing to add.
+  bool mark(transport::PublishInfo& info) const;
 
   /// Who gets the messages: subscriptions of Baton, processes that get handles, and processes that get serialized messages.
   struct Subscribers {

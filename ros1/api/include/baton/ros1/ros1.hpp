@@ -25,6 +25,11 @@
 #include "baton/ros1/endpoints.hpp"
 #include "baton/ros1/stock.hpp"
 
+namespace boost::_bi {
+template <class R, class F, class L>
+class bind_t;  // <boost/bind/bind.hpp>, which the programs that use it include
+}  // namespace boost::_bi
+
 namespace baton::ros1 {
 namespace detail {
 
@@ -74,7 +79,10 @@ class Decoder {
   /// Made at the first message: most subscriptions have no stock publisher.
   baton::Publisher<T> memory() {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!memory_) memory_ = node_->advertise<T>(topic_ + "/_received");
+    if (!memory_) {
+      memory_ =
+          baton::Publisher<T>(make_publisher_for_ros(*node_, topic_ + "/_received", message::type_of<T>(), QoS(1)));
+    }
     return memory_;
   }
 
@@ -85,10 +93,34 @@ class Decoder {
   baton::Publisher<T> memory_;
 };
 
+/// What boost::bind makes. Its call operator takes anything, and says no when it is compiled; so the argument becomes whatever the
+/// bound function takes.
+template <class F>
+inline constexpr bool kIsBoostBind = false;
+template <class R, class F, class L>
+inline constexpr bool kIsBoostBind<boost::_bi::bind_t<R, F, L>> = true;
+
+template <class T>
+class AnySignature {
+ public:
+  explicit AnySignature(const std::shared_ptr<const T>& message)
+      : message_(message), boosted_(message.get(), [message](const T*) {}) {}
+  operator const std::shared_ptr<const T>&() const { return message_; }    // NOLINT: implicit
+  operator const boost::shared_ptr<const T>&() const { return boosted_; }  // NOLINT
+  operator const T&() const { return *message_; }                          // NOLINT
+
+ private:
+  const std::shared_ptr<const T>& message_;
+  const boost::shared_ptr<const T> boosted_;
+};
+
 /// Calls `callback` with the supported signature that it has.
 template <class T, class F>
 void call_with(F& callback, const std::shared_ptr<const T>& message) {
-  if constexpr (std::is_invocable_v<F&, const std::shared_ptr<const T>&>) {
+  if constexpr (kIsBoostBind<F>) {
+    const AnySignature<T> any(message);
+    callback(any);
+  } else if constexpr (std::is_invocable_v<F&, const std::shared_ptr<const T>&>) {
     callback(message);
   } else if constexpr (std::is_invocable_v<F&, const boost::shared_ptr<const T>&>) {
     callback(boost::shared_ptr<const T>(message.get(), [message](const T*) {}));
@@ -141,8 +173,14 @@ class Publisher {
   void publish(Loan<T>&& loan) {
     State& state = this->state();
     T& message = *loan;
-    state.side.publish(&message, loan.capacity_bytes(), [&] { return state.own.publish(std::move(loan)); });
+    state.side.publish(&message, loan.capacity_bytes(), [&] {
+      transport::PublishInfo info;
+      return state.side.mark(info) ? state.own.publish(std::move(loan), info) : state.own.publish(std::move(loan));
+    });
   }
+  /// A message for which loan() found no memory, as roscpp serializes it (ros::serialization::serializeMessage): goes by TCPROS to all
+  /// that have a link of ROS 1, in its place among the others. Baton's own nodes and ROS 2 nodes lose it. Numbered as by publish().
+  void publish_by_tcp(const ros::SerializedMessage& message) { state().side.publish_bytes(message); }
   /// A message that was built elsewhere: one copy.
   void publish(const T& message) {
     Loan<T> copy = loan();
@@ -277,7 +315,8 @@ Publisher<T> advertise(ros::NodeHandle&, const std::string&, std::uint32_t, Latc
 
 /// Calls `callback` for each message on `topic`, from the callback queue of `handle` (or SubscribeOptions::own_thread). It
 /// takes one of const
-/// T::ConstPtr&, const boost::shared_ptr<const T>& (both may be kept, up to SubscribeOptions::held), const T&.
+/// T::ConstPtr&, const boost::shared_ptr<const T>& (both may be kept, up to SubscribeOptions::held), const T&. For what boost::bind
+/// makes, name the type: subscribe<Image>(node, "image", 4, boost::bind(&Node::on_image, this, _1)).
 template <class T, class F>
 [[nodiscard]] Subscriber<T> subscribe(ros::NodeHandle& handle, const std::string& topic, std::uint32_t queue_size,
                                       F callback, const SubscribeOptions& options = {}) {

@@ -64,6 +64,7 @@ struct MessageClass {
   const std::type_info& info;
   void (*copy)(void* to, const void* from);  ///< constructs
   boost::shared_ptr<const void> (*clone)(const void* message);
+  ros::SerializedMessage (*serialize)(const void* message);  ///< for TCPROS
 };
 
 /// A message is about to be made: memory in a publisher's chunk if this process has a publisher of its type and the
@@ -112,7 +113,8 @@ const MessageClass& class_of() {
       [](const void* message) {
         // ::new: on the heap, also if this process publishes the type.
         return boost::shared_ptr<const void>(boost::shared_ptr<const M>(::new M(*static_cast<const M*>(message))));
-      }};
+      },
+      [](const void* message) { return ros::serialization::serializeMessage(*static_cast<const M*>(message)); }};
   return known;
 }
 

@@ -41,9 +41,10 @@ void say_unanswered(const std::string& response_topic, const Exception& why) {
   }
   try {
     const std::uint64_t unsaid = g_unsaid.exchange(0, std::memory_order_relaxed);
-    log_of_baton(Logger::Level::kError,
-                 "a request gets no response on '" + response_topic + "': " + why.what() +
-                     (unsaid != 0 ? " (and " + std::to_string(unsaid) + " more requests since the last such line)" : ""));
+    log_of_baton(
+        Logger::Level::kError,
+        "a request gets no response on '" + response_topic + "': " + why.what() +
+            (unsaid != 0 ? " (and " + std::to_string(unsaid) + " more requests since the last such line)" : ""));
   } catch (const std::bad_alloc&) {
     // There is no memory to say it.
   }

@@ -493,26 +493,31 @@ def subscribe(
 
 
 def members(message: Any) -> dict[str, Any]:
-    """A message's fields. Header.seq, which lies in shared memory for ROS 1's sake, is none of ROS 2's, so it is not shown."""
-    names = [m.name for m in message._struct.members]
-    if message._struct.full_name == "std_msgs/Header":
-        names = [n for n in names if n != "seq"]
-    return {n: getattr(message, n) for n in names}
+    """A message's fields, of those that are shown."""
+    return {m.name: getattr(message, m.name) for m in _shown_members(message._struct)}
 
 
-def plain(value: Any, limit: int) -> Any:
-    """A message as JSON's types; long arrays are cut, with the number of what is left out as the last entry."""
+def _shown_members(struct: Any) -> list[Any]:
+    """Header.seq, which lies in shared memory for ROS 1's sake, is none of ROS 2's, so it is not shown."""
+    return [m for m in struct.members if (struct.full_name, m.name) != ("std_msgs/Header", "seq")]
+
+
+def plain(value: Any, limit: int, struct: Any = None) -> Any:
+    """A message as JSON's types; long arrays are cut, with the number of what is left out as the last entry. `struct`: the type of the
+    messages that `value`, of to_dict(), consists of."""
     baton = load()
     if isinstance(value, baton.Message):
-        return {name: plain(field, limit) for name, field in members(value).items()}
-    if isinstance(value, np.ndarray):
-        shown = value[:limit] if limit else value
+        struct, value = value._struct, baton.to_dict(value)  # one copy, which the message's size bounds
+    if isinstance(value, dict):
+        return {m.name: plain(value[m.name], limit, struct.nested.get(m.type.base)) for m in _shown_members(struct)}
+    if not isinstance(value, np.ndarray | list | baton.Sequence):
+        return value
+    shown = value[:limit] if limit else value
+    if isinstance(shown, np.ndarray):
         items = [_row(r) for r in shown] if shown.dtype.names else shown.tolist()
-        return items + ([f"... {len(value) - limit} more"] if limit and len(value) > limit else [])
-    if isinstance(value, baton.Sequence):
-        items = [plain(v, limit) for v in (value[:limit] if limit else value)]
-        return items + ([f"... {len(value) - limit} more"] if limit and len(value) > limit else [])
-    return value
+    else:
+        items = [plain(v, limit, struct) for v in shown]
+    return items + ([f"... {len(value) - limit} more"] if limit and len(value) > limit else [])
 
 
 def _row(record: Any) -> Any:

@@ -167,12 +167,24 @@ const Logger& of_baton() {
   return *logger;
 }
 
+std::atomic<std::string (*)(std::string_view)> g_phrasing{nullptr};  // relaxed: a function, which orders nothing
+
 // Made when the library is loaded: a child forked while another thread makes it would wait for that thread for ever.
 [[maybe_unused]] const auto& g_of_baton_early = of_baton();
 
 }  // namespace
 
-void log_of_baton(Level level, std::string_view text) noexcept { of_baton().log(level, text); }
+void set_phrasing(std::string (*phrasing)(std::string_view)) noexcept {
+  g_phrasing.store(phrasing, std::memory_order_relaxed);
+}
+
+void log_of_baton(Level level, std::string_view text) noexcept {
+  try {
+    if (const auto phrasing = g_phrasing.load(std::memory_order_relaxed)) return of_baton().log(level, phrasing(text));
+  } catch (const std::bad_alloc&) {  // as it is
+  }
+  of_baton().log(level, text);
+}
 
 WithoutSink::WithoutSink() noexcept : before_(std::exchange(t_without_sink, true)) {}
 WithoutSink::~WithoutSink() { t_without_sink = before_; }

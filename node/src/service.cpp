@@ -2,8 +2,12 @@
 #include "baton/node/service.hpp"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <new>
+#include <string>
 
+#include "baton/os/clock.hpp"
 #include "node_core.hpp"
 
 namespace baton::detail {
@@ -14,11 +18,33 @@ std::string response_topic(const std::string& service) { return service + "/_res
 QoS request_qos() { return QoS().reliable().keep_all(100); }
 QoS response_qos() { return QoS().reliable().keep_last(100); }
 
+namespace {
+
+/// Lines about requests without a response: one in this time, for all services of the process. Another process chooses how
+/// many such requests there are, and of which services.
+constexpr std::int64_t kUnansweredPauseNs = 1'000'000'000;
+// Relaxed, both: counts, which order nothing.
+std::atomic<std::int64_t> g_next_unanswered_ns{0};
+std::atomic<std::uint64_t> g_unsaid{0};
+
+}  // namespace
+
 void say_unanswered(const std::string& response_topic, const Exception& why) {
   if (why.code() != Errc::out_of_memory && why.code() != Errc::limit_reached && why.code() != Errc::message_too_large)
     throw;
+  const std::int64_t now_ns = os::monotonic_ns();
+  std::int64_t next_ns = g_next_unanswered_ns.load(std::memory_order_relaxed);
+  if (now_ns < next_ns ||
+      !g_next_unanswered_ns.compare_exchange_strong(next_ns, now_ns + kUnansweredPauseNs, std::memory_order_relaxed)) {
+    g_unsaid.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   try {
-    log_of_baton(Logger::Level::kError, "a request gets no response on '" + response_topic + "': " + why.what());
+    const std::uint64_t unsaid = g_unsaid.exchange(0, std::memory_order_relaxed);
+    log_of_baton(
+        Logger::Level::kError,
+        "a request gets no response on '" + response_topic + "': " + why.what() +
+            (unsaid != 0 ? " (and " + std::to_string(unsaid) + " more requests since the last such line)" : ""));
   } catch (const std::bad_alloc&) {
     // There is no memory to say it.
   }

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from baton_generator.canonical import Member, Struct
+from baton_generator.model import Shape
 
 from . import _core
 from ._plans import plan_of
@@ -30,18 +32,35 @@ def to_foreign(value: _core.Message, cls: Any, types: Mapping[str, Any] | None) 
     if hasattr(cls, "_fields_and_field_types") or hasattr(cls, "_slot_types"):
         return _core._from_message(plan_of(cls), value)
     if dataclasses.is_dataclass(cls):
-        return _dataclass(value, cls, types or {})
+        return _dataclass(_core._plain(value), value._struct, cls, types or {})
     raise TypeError(f"{cls!r} is no message class of rclpy, rospy or rosbags")
+
+
+@functools.cache
+def _bytes_of(cls: Any) -> set[str]:
+    """The fields that a class of rosbags has as `byte`, which rosbags reads and writes as a signed number, in ROS 2, too. Only the
+    definitions beside the class tell them from `uint8`."""
+    known = getattr(cls.__init__, "__globals__", {}).get("FIELDDEFS", {}).get(getattr(cls, "__msgtype__", None))
+    found = set()
+    for name, node in known[1] if known else ():
+        while not isinstance(node[1][0], str):  # ((what, length) of an array or sequence)
+            node = node[1][0]
+        if node[1][0] == "byte":
+            found.add(name)
+    return found
 
 
 def _members(struct: Struct, cls: Any) -> Iterator[tuple[str, Member]]:
     """The constructor's arguments of a dataclass, with the members they stand for."""
     known = {name: m for m in struct.members for name in (m.name, m.second_name) if name}
     for field in dataclasses.fields(cls):
-        if field.init and not field.name.startswith("__"):  # rosbags' __msgtype__ has a default
-            if field.name not in known:
-                raise TypeError(f"{struct.full_name} has no field '{field.name}', which {cls!r} has")
+        # rosbags' annotations are texts, in which dataclasses recognizes no ClassVar: constants, __msgtype__.
+        if not field.init or str(field.type).startswith("ClassVar"):
+            continue
+        if field.name in known:
             yield field.name, known[field.name]
+        elif field.default is dataclasses.MISSING:  # what has a default is no field, but the dummy of an empty message
+            raise TypeError(f"{struct.full_name} has no field '{field.name}', which {cls!r} has")
 
 
 def _class_of(member: Member, types: Mapping[str, Any]) -> Any:
@@ -51,36 +70,26 @@ def _class_of(member: Member, types: Mapping[str, Any]) -> Any:
     return nested
 
 
-def _dataclass(value: _core.Message, cls: Any, types: Mapping[str, Any]) -> Any:
-    struct: Struct = value._struct
+def _signed(value: Any) -> Any:
+    """An octet, or an array of octets, as signed numbers of the same bits."""
+    return value.view(np.int8) if isinstance(value, np.ndarray) else (value ^ 0x80) - 0x80
+
+
+def _dataclass(values: Any, struct: Struct, cls: Any, types: Mapping[str, Any]) -> Any:
+    """`values`: a dict of _core._plain(), or an element of a structured array."""
     arguments: dict[str, Any] = {}
+    signed = _bytes_of(cls)
     for name, member in _members(struct, cls):
-        mine = getattr(value, member.name)
-        if isinstance(mine, _core.Message):
-            mine = _dataclass(mine, _class_of(member, types), types)
-        elif isinstance(mine, np.ndarray) and member.type.is_message:
-            nested = struct.nested[member.type.base]
-            mine = [_record(row, nested, _class_of(member, types), types) for row in mine]
+        mine: Any = values[member.name]
+        if member.type.is_message:
+            nested, inner = struct.nested[member.type.base], _class_of(member, types)
+            if member.type.shape is Shape.SINGLE:
+                mine = _dataclass(mine, nested, inner, types)
+            else:
+                mine = [_dataclass(part, nested, inner, types) for part in mine]
+        elif isinstance(mine, np.generic):
+            mine = mine.item()
         elif isinstance(mine, np.ndarray):
             mine = np.array(mine)
-        elif isinstance(mine, _core.Sequence):
-            items = list(mine)
-            mine = [_dataclass(i, _class_of(member, types), types) for i in items] if member.type.is_message else items
-        arguments[name] = mine
-    return cls(**arguments)
-
-
-def _record(row: Any, struct: Struct, cls: Any, types: Mapping[str, Any]) -> Any:
-    """One element of a structured array."""
-    arguments: dict[str, Any] = {}
-    for name, member in _members(struct, cls):
-        part = row[member.name]
-        if not member.type.is_message:
-            arguments[name] = part.item() if part.shape == () else np.array(part)
-            continue
-        nested, inner = struct.nested[member.type.base], _class_of(member, types)
-        if part.shape == ():
-            arguments[name] = _record(part, nested, inner, types)
-        else:
-            arguments[name] = [_record(p, nested, inner, types) for p in part]
+        arguments[name] = _signed(mine) if name in signed else mine
     return cls(**arguments)

@@ -203,7 +203,7 @@ _KEYWORDS = {
     "start_parameter_services": "nothing in its place: a node without parameters has no services for them",
     "anonymous": "a name with the process's number: baton.Node(f'camera_{os.getpid()}')",
     "log_level": "node.get_logger().set_level(baton.LoggingSeverity.DEBUG)",
-    "disable_signals": "nothing in its place: Ctrl-C raises KeyboardInterrupt",
+    "disable_signals": "baton.init(signals=False)",
 }
 
 

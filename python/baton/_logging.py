@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import sys
 import time
 from enum import IntEnum
@@ -105,6 +106,8 @@ class Logger:
         code = frame.f_code
         if once or skip_first or throttle_duration_sec is not None:
             place = (code.co_filename, code.co_name, frame.f_lineno, frame.f_lasti)
+            if throttle_duration_sec is not None and math.isnan(throttle_duration_sec):
+                raise _core.InvalidArgument("throttle_duration_sec must be a number of seconds, not nan")
             first = place not in _places
             before = _places.setdefault(place, None)
             now = time.monotonic()

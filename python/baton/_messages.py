@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from baton_generator.canonical import Resolver, Struct
+from baton_generator.diagnostics import fail
 from baton_generator.model import SCALAR_BYTES, FieldType, Shape
 from baton_generator.model import Message as ParsedMessage
 from baton_generator.model import Service as ParsedService
@@ -226,10 +227,31 @@ def _dtype_of(type_: FieldType, struct: Struct) -> np.dtype | None:
     return np.dtype(type_.base) if type_.base in SCALAR_BYTES else None
 
 
+def _skeleton(size: int, starts: list[tuple[int, bytes]]) -> bytes:
+    """Empty: zeros."""
+    starts = [(offset, start) for offset, start in starts if start.strip(b"\0")]
+    if not starts:
+        return b""
+    skeleton = bytearray(size)
+    for offset, start in starts:
+        skeleton[offset : offset + len(start)] = start
+    return bytes(skeleton)
+
+
+MOST_SKELETON_BYTES = 1 << 28  # of a definition that is read at run time: message/src/definition.cpp has the same
+
+
 def _make_class(struct: Struct) -> type[_core.Message]:
+    if struct.size > MOST_SKELETON_BYTES:
+        largest = max(struct.members, key=lambda member: member.size)
+        raise fail(
+            largest.source.location,
+            f"{struct.full_name} has a fixed part of {struct.size} bytes, and at most {MOST_SKELETON_BYTES} are possible",
+            f"make '{largest.name}' a sequence (T[]) or a shorter array",
+        )
     fields = []
     content_defaults: dict[str, Any] = {}
-    prototype = bytearray(struct.size)
+    starts: list[tuple[int, bytes]] = []  # of the skeleton, where it is not zero in a new message
     names, formats, offsets = [], [], []
     for member in struct.members:
         nested = _class_of(struct.nested[member.type.base]) if member.type.is_message else None
@@ -243,18 +265,18 @@ def _make_class(struct: Struct) -> type[_core.Message]:
             offsets.append(member.offset)
         count = member.type.count if member.type.shape is Shape.ARRAY else 1
         if nested is not None and member.type.shape is not Shape.SEQUENCE and nested._prototype:
-            prototype[member.offset : member.offset + member.size] = nested._prototype * count
+            starts.append((member.offset, nested._prototype * count))
         default = member.source.default
         if default is None:
             continue
         if element is not None and member.type.shape is not Shape.SEQUENCE and nested is None:
-            prototype[member.offset : member.offset + member.size] = np.array(default, element).tobytes()
+            starts.append((member.offset, np.array(default, element).tobytes()))
         else:
             content_defaults[member.name] = list(default) if isinstance(default, tuple) else default
     dtype = None
     if struct.fixed:
         dtype = np.dtype({"names": names, "formats": formats, "offsets": offsets, "itemsize": struct.size})
-    start = bytes(prototype) if any(prototype) else b""
+    start = _skeleton(struct.size, starts)
     record = _core._make_record(struct.definition, struct.hash, fields, dtype, start, content_defaults or None)
     space: dict[str, Any] = {
         "__module__": f"baton.msg.{struct.package}",
@@ -303,15 +325,8 @@ def struct_of(cls: type[_core.Message]) -> Struct:
 
 def to_dict(value: _core.Message) -> dict[str, Any]:
     """Fields by name: nested messages as dicts, arrays as (read-only or live) NumPy arrays, structured ones included."""
-    return {m.name: _plain(getattr(value, m.name)) for m in struct_of(type(value)).members}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, _core.Message):
-        return to_dict(value)
-    if isinstance(value, _core.Sequence):
-        return [_plain(v) for v in value]
-    return value
+    values: dict[str, Any] = _core._plain(value)
+    return values
 
 
 def _equal(one: _core.Message, other: object) -> Any:
@@ -320,13 +335,15 @@ def _equal(one: _core.Message, other: object) -> Any:
         return True
     if type(one) is not type(other):
         return NotImplemented
-    return all(_same(getattr(one, m.name), getattr(other, m.name)) for m in struct_of(type(one)).members)
+    return _same(_core._plain(one), _core._plain(other))
 
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray):
         return np.array_equal(one, other)
-    if isinstance(one, _core.Sequence):
+    if isinstance(one, dict):
+        return all(_same(value, other[name]) for name, value in one.items())
+    if isinstance(one, list):
         return len(one) == len(other) and all(map(_same, one, other))
     return bool(one == other)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import os
 import sys
 import weakref
@@ -11,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
-from . import _core, _hints, _link, _logging, _messages, _news, _parameters
+from . import _core, _hints, _link, _logging, _messages, _news, _parameters, _signals
 from ._core import QoS
 from ._parameters import ListParametersResult, Parameter, ParameterDescriptor, SetParametersResult
 
@@ -64,11 +65,15 @@ class Holding:
     promised: int  # of them: granted, or held by subscriptions that left
 
 
-def init(args: Sequence[str] | None = None) -> list[str]:
+def init(args: Sequence[str] | None = None, *, signals: bool = True) -> list[str]:
     """Reads a command line of ROS 2 (`--ros-args -r from:=to -p name:=value`) or ROS 1 (`from:=to _name:=value`): `args`, else
     sys.argv. Names and parameters of all nodes made afterwards follow it. Returns the arguments that are not ROS's, the
-    program's name first."""
-    return _core._init(list(sys.argv if args is None else args))
+    program's name first. From then on SIGTERM raises SystemExit in the main thread, and SIGINT raises KeyboardInterrupt also in
+    a shell's background job; handlers of the program stay. `signals=False` leaves signals alone."""
+    own = _core._init(list(sys.argv if args is None else args))
+    if signals:
+        _signals.handle()
+    return own
 
 
 def _remove(callbacks: list[tuple[Any, Any]], callback: Any) -> None:
@@ -508,6 +513,12 @@ class Executor(_core.Executor):
         for node in nodes:
             self.add(node)
 
+    def spin(self) -> None:
+        """Runs callbacks until cancel(), Ctrl-C or SIGTERM. An exception of a callback ends it and is raised here. In the main
+        thread SIGTERM raises SystemExit meanwhile, if the program has no handler of its own."""
+        with _signals.handled():
+            super().spin()
+
     def add(self, node: Node) -> None:
         """A node belongs to at most one executor."""
         self._add(node)
@@ -520,7 +531,8 @@ class Executor(_core.Executor):
 
 
 def spin(*nodes: Node, threads: int = 1) -> None:
-    """Runs the callbacks of these nodes, one at least, until Ctrl-C, which raises KeyboardInterrupt."""
+    """Runs the callbacks of these nodes, one at least, until Ctrl-C, which raises KeyboardInterrupt, or SIGTERM, which raises
+    SystemExit."""
     if not nodes:
         raise TypeError("spin() needs the nodes whose callbacks it should run: baton.spin(node)")
     executor = Executor(*nodes, threads=threads)
@@ -588,6 +600,8 @@ async def call(client: _core.Client, request: object, timeout: float | None = No
     their turn. A client that an event loop uses has no call() any more."""
     import asyncio
 
+    if timeout is not None and math.isnan(timeout):
+        raise _core.InvalidArgument("a time must be a number of seconds, not nan")
     descriptor = client._fileno()
     turns = _turns.setdefault(asyncio.get_running_loop(), weakref.WeakKeyDictionary())
 

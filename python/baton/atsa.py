@@ -58,9 +58,22 @@ def find_threshold(
     return below
 
 
-def _cache_file() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+def _cache_file() -> Path | None:
+    """None: there is no home, as in a container whose user id has no name."""
+    try:
+        base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        return None
     return Path(base) / "baton" / "atsa.json"
+
+
+def _known(path: Path) -> dict[str, Any]:
+    """What the file has; nothing, if it is not one of this module's."""
+    try:
+        known = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return known if isinstance(known, dict) else {}
 
 
 def machine() -> str:
@@ -100,11 +113,9 @@ def cached_threshold(world: str, calibrate: Callable[[], int]) -> int:
         return given
     key = f"{world}, {machine()}"
     path = _cache_file()
-    known: dict[str, Any] = {}
-    try:
-        known = json.loads(path.read_text())
-    except (OSError, ValueError):
-        pass
+    if path is None:
+        return calibrate()
+    known = _known(path)
     if isinstance(known.get(key), int):
         return int(known[key])
     known[key] = calibrate()

@@ -221,6 +221,8 @@ std::byte* room_for(Chunk* chunk, const FieldRecord& record, std::byte* at, std:
   return reinterpret_cast<sfm::detail::Cell*>(at)->content();
 }
 
+void assign_many(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value);
+
 /// Copies a buffer of the same element type; false if `value` is no such buffer.
 bool assign_from_buffer(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
   if (!PyObject_CheckBuffer(value)) return false;
@@ -246,8 +248,34 @@ bool assign_from_buffer(Chunk* chunk, const FieldRecord& record, std::byte* at, 
   return true;
 }
 
+/// Copies a Sequence of a received message in one Walk; false if `value` is none. Of another class with the same fields, each
+/// element is copied before its fields are looked up.
+bool assign_from_received(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
+  if (Py_TYPE(value) != sequence_type) return false;
+  const auto* source = reinterpret_cast<const Sequence*>(value);
+  if (!read_only(source->chunk)) return false;
+  const FieldRecord& from = *source->field;
+  const std::size_t size = message::element_size(*from.field);
+  Walk walk(source->chunk);
+  const Span elements = elements_of(walk, *from.field, source->address);
+  if (from.field->kind == record.field->kind && from.nested == record.nested) {
+    copy_elements(walk, elements.data, chunk, room_for(chunk, record, at, elements.count), record, elements.count);
+    return true;
+  }
+  const Ref copies(checked(PyList_New(static_cast<Py_ssize_t>(elements.count))));
+  for (std::size_t i = 0; i < elements.count; ++i) {
+    std::byte* element = elements.data + i * size;
+    PyObject* copy = from.nested != nullptr ? new_root(private_copy(walk, element, *from.nested))
+                                            : get_element(source->owner, walk, from, element);
+    PyList_SET_ITEM(copies.get(), static_cast<Py_ssize_t>(i), copy);
+  }
+  assign_many(chunk, record, at, copies.get());
+  return true;
+}
+
 void assign_many(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
   const Field& field = *record.field;
+  if (assign_from_received(chunk, record, at, value)) return;
   const bool listed = PyList_CheckExact(value) || PyTuple_CheckExact(value);
   if (record.dtype != nullptr && !listed) {
     if (assign_from_buffer(chunk, record, at, value)) return;
@@ -302,7 +330,8 @@ const ForeignLayout& layout_of(const TypeRecord& record, PyObject* value) {
     if (known.type == type) return known;
   ForeignLayout layout;
   layout.type = type;
-  layout.of_genpy = PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "_slot_types") != 0;
+  for (const char* mark : {"_slot_types", "__msgtype__"})
+    layout.signed_bytes = layout.signed_bytes || PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), mark) != 0;
   // In a class generated for rclpy, property x only returns the slot _x.
   const bool generated = PyObject_HasAttrString(reinterpret_cast<PyObject*>(type), "_fields_and_field_types") != 0;
   for (const FieldRecord& field : record.fields) {
@@ -408,8 +437,9 @@ void assign_seconds(Chunk* chunk, const TypeRecord& record, std::byte* address, 
     assign_field(chunk, record.fields[i], address + record.fields[i].field->offset, parts[i].get());
 }
 
-/// genpy's `byte` is signed, and has the same bits here. The value as an octet or as bytes; empty: it is to be assigned as always.
-Ref octets_of_genpy(const FieldRecord& field, PyObject* value) {
+/// The `byte` of genpy and rosbags is signed, and has the same bits here. The value as an octet or as bytes; empty: it is to be
+/// assigned as always.
+Ref octets_of(const FieldRecord& field, PyObject* value) {
   if (field.field->kind != Kind::kUint8) return {};
   const auto octet = [](PyObject* number) {
     const long found = PyLong_Check(number) ? PyLong_AsLong(number) : -1000;
@@ -419,6 +449,13 @@ Ref octets_of_genpy(const FieldRecord& field, PyObject* value) {
   if (field.field->shape == Shape::kSingle) {
     const int found = octet(value);
     return found < 0 ? Ref() : Ref(checked(PyLong_FromLong(found)));
+  }
+  if (PyObject_CheckBuffer(value)) {  // rosbags' int8 arrays
+    Buffer buffer;
+    buffer.held = PyObject_GetBuffer(value, &buffer.view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) == 0;
+    if (!buffer.held) PyErr_Clear();
+    if (!buffer.held || !same_format(Kind::kInt8, buffer.view)) return {};
+    return Ref(checked(PyBytes_FromStringAndSize(static_cast<const char*>(buffer.view.buf), buffer.view.len)));
   }
   if (!PyList_Check(value) && !PyTuple_Check(value)) return {};
   Ref bytes(checked(PyBytes_FromStringAndSize(nullptr, PySequence_Fast_GET_SIZE(value))));
@@ -449,9 +486,12 @@ bool assign_late_seconds(const TypeRecord& record, const FieldRecord& field, std
 void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, PyObject* value) {
   if (is_message(value)) {
     auto* source = reinterpret_cast<Message*>(value);
-    if (source->record == &record) {
-      check_live(source->owner, source->chunk);
-      return copy_message(source->chunk, source->address, chunk, address, record);
+    check_live(source->owner, source->chunk);
+    Walk walk(source->chunk);
+    if (source->record == &record) return copy_message(walk, source->address, chunk, address, record);
+    if (read_only(source->chunk)) {  // of another class with the same fields: their values are looked up in a copy
+      const Ref copy(new_root(private_copy(walk, source->address, *source->record)));
+      return assign_message(chunk, record, address, copy.get());
     }
   }
   if (PyDict_Check(value)) return assign_from_dict(chunk, record, address, value);
@@ -470,7 +510,7 @@ void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, 
   }
   const ForeignLayout& layout = layout_of(record, value);
   const std::vector<ForeignLayout::Place>& places = layout.places;
-  const bool of_genpy = layout.of_genpy;
+  const bool signed_bytes = layout.signed_bytes;
   for (std::size_t i = 0; i < record.fields.size(); ++i) {
     const FieldRecord& field = record.fields[i];
     const ForeignLayout::Place place = places[i];
@@ -488,8 +528,8 @@ void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, 
     if (place.name != field.names.front() &&
         assign_late_seconds(record, field, address + field.field->offset, item.get()))
       continue;
-    if (of_genpy) {
-      if (Ref octets = octets_of_genpy(field, item.get())) item = std::move(octets);
+    if (signed_bytes) {
+      if (Ref octets = octets_of(field, item.get())) item = std::move(octets);
     }
     assign_field(chunk, field, address + field.field->offset, item.get());
   }

@@ -58,6 +58,7 @@ void chunk_dealloc(PyObject* self) {
 void content_dealloc(PyObject* self) {
   auto* content = reinterpret_cast<Content*>(self);
   Chunk* chunk = content->chunk;
+  PyObject* owner = content->owner;
   if (chunk->kind != Chunk::Kind::kSample) {
     auto& exports = chunk->exports;
     exports.erase(std::find(exports.begin(), exports.end(), content));
@@ -73,7 +74,7 @@ void content_dealloc(PyObject* self) {
   PyTypeObject* type = Py_TYPE(self);
   PyObject_Free(self);
   Py_DECREF(type);
-  Py_DECREF(chunk);
+  Py_DECREF(owner);
 }
 
 int content_getbuffer(PyObject* self, Py_buffer* view, int flags) {
@@ -132,16 +133,16 @@ Chunk* new_private(const TypeRecord* record) {
   }
 }
 
-PyObject* new_content(Chunk* chunk, std::byte* data, std::size_t bytes) {
+PyObject* new_content(PyObject* owner, Chunk* chunk, std::byte* data, std::size_t bytes) {
   auto* content = PyObject_New(Content, content_type);
   if (content == nullptr) throw PythonError();
+  content->owner = Py_NewRef(owner);
   content->chunk = chunk;
   content->data = data;
   content->bytes = bytes;
   content->retired_block = nullptr;
   content->retired = false;
   content->shown = false;
-  Py_INCREF(chunk);
   if (chunk->kind != Chunk::Kind::kSample) chunk->exports.push_back(content);
   return reinterpret_cast<PyObject*>(content);
 }

@@ -21,7 +21,7 @@ Cell& cell_at(std::byte* words) noexcept { return *reinterpret_cast<Cell*>(words
 [[noreturn]] void throw_malformed(const Chunk* chunk) {
   chunk->changed = true;
   throw Exception({Errc::malformed_message,
-                   "the publisher changed this message after it was checked: a content lies outside of it"});
+                   "the publisher changed this message after it was checked: its contents are not within its size"});
 }
 
 bool exported(const Chunk* chunk, const std::byte* content) noexcept {
@@ -100,7 +100,8 @@ void relocate(const Field& field, std::byte* from, std::byte* to, std::size_t co
 
 }  // namespace
 
-Span content_of(const Chunk* chunk, const std::byte* words, std::size_t element_size, std::size_t alignment) {
+Span content_of(Walk& walk, const std::byte* words, std::size_t element_size, std::size_t alignment) {
+  const Chunk* chunk = walk.chunk;
   if (chunk->kind != Chunk::Kind::kSample) {
     Cell& cell = cell_at(const_cast<std::byte*>(words));
     return {cell.content(), cell.length()};
@@ -114,21 +115,29 @@ Span content_of(const Chunk* chunk, const std::byte* words, std::size_t element_
   const std::uintptr_t at =
       reinterpret_cast<std::uintptr_t>(words) + sizeof length + static_cast<std::uintptr_t>(std::intptr_t{offset});
   const std::uint64_t bytes = std::uint64_t{length} * element_size;
-  if (at < begin || at - begin > chunk->size || bytes > chunk->size - (at - begin) || at % alignment != 0)
+  if (at < begin || at - begin > chunk->size || bytes > chunk->size - (at - begin) || at % alignment != 0 ||
+      bytes > walk.left)
     throw_malformed(chunk);
+  walk.left -= bytes;
   return {reinterpret_cast<std::byte*>(at), length};
 }
 
-Span string_of(const Chunk* chunk, const std::byte* words) {
+Span string_of(Walk& walk, const std::byte* words) {
+  const Chunk* chunk = walk.chunk;
   if (chunk->kind != Chunk::Kind::kSample) {
     const std::string_view text = reinterpret_cast<const StringCell*>(words)->view();
     return {reinterpret_cast<std::byte*>(const_cast<char*>(text.data())), text.size()};
   }
-  const Span padded = content_of(chunk, words, 1, 4);
+  const Span padded = content_of(walk, words, 1, 4);
   if (padded.count == 0) return padded;
   const auto padding = std::to_integer<std::size_t>(padded.data[padded.count - 1]);
   if (padding > 3 || padding + 1 > padded.count) throw_malformed(chunk);
   return {padded.data, padded.count - padding - 1};
+}
+
+Span elements_of(Walk& walk, const Field& field, std::byte* at) {
+  if (field.shape != Shape::kSequence) return {at, message::inline_count(field)};
+  return content_of(walk, at, message::element_size(field), message::element_alignment(field));
 }
 
 void resize_sequence(Chunk* chunk, const FieldRecord& record, std::byte* words, std::size_t count) {
@@ -221,8 +230,7 @@ void release_contents(Chunk* chunk, const message::Type& type, std::byte* addres
   }
 }
 
-void copy_message(const Chunk* from_chunk, const std::byte* from, Chunk* to_chunk, std::byte* to,
-                  const TypeRecord& record) {
+void copy_message(Walk& walk, const std::byte* from, Chunk* to_chunk, std::byte* to, const TypeRecord& record) {
   if (from == to) return;
   if (record.type->fixed) {
     std::memmove(to, from, record.type->size);
@@ -230,38 +238,45 @@ void copy_message(const Chunk* from_chunk, const std::byte* from, Chunk* to_chun
   }
   for (const FieldRecord& part : record.fields) {
     const Field& field = *part.field;
-    const std::byte* source = from + field.offset;
     std::byte* target = to + field.offset;
-    const std::size_t size = message::element_size(field);
-    std::size_t count = message::inline_count(field);
+    const Span source = elements_of(walk, field, const_cast<std::byte*>(from) + field.offset);
     if (field.shape == Shape::kSequence) {
-      const Span content = content_of(from_chunk, source, size, message::element_alignment(field));
       // Growing the target cannot move the source: they are different contents, and contents move only when they grow.
-      resize_sequence(to_chunk, part, target, content.count);
-      source = content.data;
+      resize_sequence(to_chunk, part, target, source.count);
       target = cell_at(target).content();
-      count = content.count;
     }
-    if (count == 0) continue;
-    if (!part.has_contents()) {
-      std::memmove(target, source, count * size);
-      continue;
-    }
-    for (std::size_t i = 0; i < count; ++i) {
-      const std::byte* element = source + i * size;
-      std::byte* copy = target + i * size;
-      if (field.kind == Kind::kMessage) {
-        copy_message(from_chunk, element, to_chunk, copy, *part.nested);
-      } else if (field.kind == Kind::kString) {
-        const Span text = string_of(from_chunk, element);
-        reinterpret_cast<StringCell*>(copy)->assign({reinterpret_cast<const char*>(text.data), text.count},
-                                                    field.string_bound);
-      } else {
-        const Span units = content_of(from_chunk, element, 2, 2);
-        set_wstring(copy, units.data, units.count, field.string_bound);
-      }
+    copy_elements(walk, source.data, to_chunk, target, part, source.count);
+  }
+}
+
+void copy_elements(Walk& walk, const std::byte* from, Chunk* to_chunk, std::byte* to, const FieldRecord& part,
+                   std::size_t count) {
+  const Field& field = *part.field;
+  const std::size_t size = message::element_size(field);
+  if (!part.has_contents()) {
+    if (count != 0) std::memmove(to, from, count * size);
+    return;
+  }
+  for (std::size_t i = 0; i < count; ++i, from += size, to += size) {
+    if (field.kind == Kind::kMessage) {
+      copy_message(walk, from, to_chunk, to, *part.nested);
+    } else if (field.kind == Kind::kString) {
+      const Span text = string_of(walk, from);
+      reinterpret_cast<StringCell*>(to)->assign({reinterpret_cast<const char*>(text.data), text.count},
+                                                field.string_bound);
+    } else {
+      const Span units = content_of(walk, from, 2, 2);
+      set_wstring(to, units.data, units.count, field.string_bound);
     }
   }
+}
+
+Chunk* private_copy(Walk& walk, const std::byte* from, const TypeRecord& record) {
+  Chunk* copy = new_private(&record);
+  Ref owner(reinterpret_cast<PyObject*>(copy));
+  copy_message(walk, from, copy, copy->message, record);
+  owner.release();
+  return copy;
 }
 
 }  // namespace baton::python

@@ -6,7 +6,8 @@
 // through a Content, so memory outlives every array made from it; (2) a TypeRecord is immortal: validators and samples
 // refer to it from threads that do not know Python; (3) words of a received message are fetched once and checked at
 // every access, because its publisher may rewrite them; (4) contents of a loan or of a private message that a view
-// still uses are never freed or moved: they are retired, and freed with the last view.
+// still uses are never freed or moved: they are retired, and freed with the last view; (5) a copy out of a received
+// message is one Walk, so its contents together are at most the message's bytes, as at the take.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -19,6 +20,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "baton/memory/pool.hpp"
@@ -77,7 +79,8 @@ inline void checked(int status) {
 void translate_current_exception() noexcept;
 /// The exception class of an error code. Borrowed.
 PyObject* exception_of(Errc code) noexcept;
-void set_error(const Error& error) noexcept;
+/// What the core says, with the names that things have in Python. Any thread, without the GIL too.
+std::string in_python(std::string_view text);
 /// Adds BatonError and its subclasses to the module.
 void add_exceptions(PyObject* module);
 
@@ -90,15 +93,6 @@ R guarded(R failure, F&& body) noexcept {
     translate_current_exception();
     return failure;
   }
-}
-
-template <class T>
-T value_or_throw(Result<T> result) {
-  if (!result.ok()) {
-    set_error(result.error());
-    throw PythonError();
-  }
-  return std::move(result).value();
 }
 
 struct TypeRecord;
@@ -122,7 +116,7 @@ struct ForeignLayout {
     PyObject* name = nullptr;  ///< else this attribute; null: the class lacks it
   };
   std::vector<Place> places;
-  bool of_genpy = false;  ///< ROS 1's own class
+  bool signed_bytes = false;  ///< of genpy or rosbags, whose `byte` is signed
 };
 
 /// A message class's knowledge of its type. Immortal.
@@ -158,9 +152,23 @@ struct Chunk {
   PyObject* weak_references;
 };
 
-/// Keeps a part of a message alive and, as a buffer, shows it to NumPy.
+/// One reading of a message, whole or in part. Its publisher may rewrite a received message after the check, so that contents
+/// overlap. Without a budget, copies of contents within contents then take time and memory without end.
+struct Walk {
+  /// How often a copy reads each byte of a received message, on average.
+  static constexpr std::uint64_t kReadsPerByte = 1;
+
+  explicit Walk(Chunk* of) noexcept
+      : chunk(of), left(of->kind == Chunk::Kind::kSample ? kReadsPerByte * (of->size - of->record->type->size) : 0) {}
+  Chunk* chunk;
+  std::uint64_t left;  // bytes of contents; kSample only: other messages are this process's own
+};
+
+/// Keeps a part of a message alive and, as a buffer, shows it to NumPy. `owner` is a Chunk or, where the part lies in a
+/// content that can move, the Content.
 struct Content {
-  PyObject_HEAD Chunk* chunk;  // strong
+  PyObject_HEAD PyObject* owner;  // strong
+  Chunk* chunk;                   // borrowed through owner
   std::byte* data;
   std::size_t bytes;
   sfm::PrivateBlock* retired_block;  // kPrivate: to be freed with the last view
@@ -212,8 +220,8 @@ Chunk* new_sample(const TypeRecord* record, transport::TakenSample&& sample, std
 Chunk* new_loan(const TypeRecord* record, std::shared_ptr<baton::detail::PublisherCore> publisher,
                 const memory::Chunk& loan);
 Chunk* new_private(const TypeRecord* record);
-/// A new reference to a Content over [data, data + bytes) of `owner`'s chunk.
-PyObject* new_content(Chunk* chunk, std::byte* data, std::size_t bytes);
+/// A new reference to a Content over [data, data + bytes) of the chunk of `owner`.
+PyObject* new_content(PyObject* owner, Chunk* chunk, std::byte* data, std::size_t bytes);
 inline bool read_only(const Chunk* chunk) noexcept { return chunk->kind == Chunk::Kind::kSample; }
 /// Throws if the view may not be used: its loan was published, or its content was retired.
 void check_live(PyObject* owner, const Chunk* chunk);
@@ -225,10 +233,13 @@ struct Span {
   std::byte* data;
   std::size_t count;
 };
-/// The content that the words at `words` describe, checked against the chunk's end if it was received.
-Span content_of(const Chunk* chunk, const std::byte* words, std::size_t element_size, std::size_t alignment);
+/// The content that the words at `words` describe. Of a received message it lies inside the chunk, and its bytes are taken from
+/// the walk's budget; throws if it does not, or if the budget is spent.
+Span content_of(Walk& walk, const std::byte* words, std::size_t element_size, std::size_t alignment);
 /// A string's bytes without terminator and padding.
-Span string_of(const Chunk* chunk, const std::byte* words);
+Span string_of(Walk& walk, const std::byte* words);
+/// The elements of an array or sequence.
+Span elements_of(Walk& walk, const message::Field& field, std::byte* at);
 /// Sets the length of the sequence at `words`. Elements that are messages get their defaults, scalars are unspecified.
 void resize_sequence(Chunk* chunk, const FieldRecord& field, std::byte* words, std::size_t count);
 /// Sets the wstring at `words`.
@@ -238,8 +249,12 @@ void initialise(Chunk* chunk, const TypeRecord& record, std::byte* address);
 /// Frees the contents of the message at `address`. Views of them stay valid.
 void release_contents(Chunk* chunk, const message::Type& type, std::byte* address);
 /// Copies a message of the same type between any two places. `to` holds a valid message.
-void copy_message(const Chunk* from_chunk, const std::byte* from, Chunk* to_chunk, std::byte* to,
-                  const TypeRecord& record);
+void copy_message(Walk& walk, const std::byte* from, Chunk* to_chunk, std::byte* to, const TypeRecord& record);
+/// The same of `count` elements of a field.
+void copy_elements(Walk& walk, const std::byte* from, Chunk* to_chunk, std::byte* to, const FieldRecord& field,
+                   std::size_t count);
+/// The private copy of a message.
+Chunk* private_copy(Walk& walk, const std::byte* from, const TypeRecord& record);
 
 // --- view.cpp
 PyObject* new_message(const TypeRecord* record, PyObject* owner, Chunk* chunk, std::byte* address);
@@ -247,11 +262,18 @@ PyObject* new_message(const TypeRecord* record, PyObject* owner, Chunk* chunk, s
 PyObject* new_root(Chunk* chunk);
 PyObject* get_field(PyObject* owner, Chunk* chunk, const FieldRecord& field, std::byte* address, Message* holder,
                     std::size_t index);
-PyObject* get_element(PyObject* owner, Chunk* chunk, const FieldRecord& field, std::byte* address);
+PyObject* get_element(PyObject* owner, Walk& walk, const FieldRecord& field, std::byte* address);
+/// A NumPy array over `elements`, whose dtype is the field's.
+PyObject* make_array(PyObject* owner, Chunk* chunk, const FieldRecord& field, const Span& elements);
+/// The object that views of `elements` must keep alive: in memory that can move, the content itself.
+Ref owner_of_elements(PyObject* owner, Chunk* chunk, const FieldRecord& field, const Span& elements);
 bool is_message(PyObject* object) noexcept;
 const TypeRecord* record_of_class(PyObject* cls);
 void add_view_types(PyObject* module);
 void add_sequence_type(PyObject* module);
+
+// --- plain.cpp
+void add_plain(PyObject* module);
 
 // --- assign.cpp: Python objects of any world into messages
 void assign_field(Chunk* chunk, const FieldRecord& field, std::byte* address, PyObject* value);

@@ -66,6 +66,12 @@ struct Record {
   static inline std::function<nb::tuple(const T&)> values;
 };
 
+template <class T>
+T shown(T number) {
+  return number;
+}
+std::string shown(const std::string& text) { return in_python(text); }
+
 template <class T, class... Values>
 void add_record(nb::module_& m, const char* name, const char* doc, std::pair<const char*, Values T::*>... fields) {
   nb::list names;
@@ -78,7 +84,7 @@ void add_record(nb::module_& m, const char* name, const char* doc, std::pair<con
   cls.attr("__module__") = "baton";
   m.attr(name) = cls;
   Record<T>::cls = cls.release().ptr();
-  Record<T>::values = [fields...](const T& record) { return nb::make_tuple(record.*(fields.second)...); };
+  Record<T>::values = [fields...](const T& record) { return nb::make_tuple(shown(record.*(fields.second))...); };
 }
 
 template <class T>
@@ -337,9 +343,10 @@ void add_node(nb::module_& m) {
       .def("topics", &Node::topics, "Topics that are known now, with the names of their types.")
       .def("_holdings",
            [](const Node& node, const Seconds& timeout) {
+             const Nanoseconds time = nanoseconds(timeout);
              const std::vector<transport::Holding> holdings = [&] {
                const WithoutGil without;
-               return node.participant()->holdings(left_until(deadline_after(timeout))).or_throw();
+               return node.participant()->holdings(time).or_throw();
              }();
              nb::list out;
              for (const transport::Holding& holding : holdings) {
@@ -350,8 +357,8 @@ void add_node(nb::module_& m) {
                static constexpr const char* kStandings[] = {"connected", "left", "refused"};
                out.append(nb::make_tuple(gid_bytes(holding.writer), gid_bytes(holding.reader), holding.unread,
                                          holding.held, chunks, kStandings[static_cast<std::size_t>(holding.standing)],
-                                         holding.wished, holding.granted, holding.reason, holding.slots, holding.shared,
-                                         holding.promised));
+                                         holding.wished, holding.granted, in_python(holding.reason), holding.slots,
+                                         holding.shared, holding.promised));
              }
              return out;
            })

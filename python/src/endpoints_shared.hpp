@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
 #include <cmath>
 #include <functional>
@@ -26,7 +27,9 @@ using Nanoseconds = std::chrono::nanoseconds;
 using SteadyTime = std::chrono::steady_clock::time_point;
 using Seconds = std::optional<double>;
 
+/// REQUIRES the GIL. Code that may also run without it throws Exception, which becomes a Python error later.
 [[noreturn]] inline void raise(PyObject* type, const std::string& text) {
+  assert(PyGILState_Check() != 0);
   PyErr_SetString(type, text.c_str());
   throw nb::python_error();
 }
@@ -40,9 +43,10 @@ auto made_by(const char* class_name, const char* way) {
   };
 }
 
+/// With or without the GIL.
 inline Nanoseconds nanoseconds(const Seconds& seconds) {
   if (!seconds) return kInfinite;
-  if (std::isnan(*seconds)) raise(PyExc_ValueError, "a time must be a number of seconds");
+  if (std::isnan(*seconds)) throw Exception({Errc::invalid_argument, "a time must be a number of seconds, not nan"});
   if (*seconds >= 9e9) return kInfinite;
   return Nanoseconds(static_cast<std::int64_t>(std::max(*seconds, 0.0) * 1e9));
 }

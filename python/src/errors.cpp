@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of error codes as Python exceptions, and C++ exceptions as Python errors.
 #include <cctype>
-#include <cstring>
 #include <new>
 #include <stdexcept>
 
@@ -42,8 +41,9 @@ void add(PyObject* module, PyObject** slot, const char* code, const char* text, 
 }
 
 /// A message may name what another process wrote, which need not be UTF-8.
-void set_text(PyObject* type, const char* message) noexcept {
-  const Ref text(PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)), "backslashreplace"));
+void set_text(PyObject* type, const char* message) {
+  const std::string words = in_python(message);
+  const Ref text(PyUnicode_DecodeUTF8(words.data(), static_cast<Py_ssize_t>(words.size()), "backslashreplace"));
   if (text.get() != nullptr) PyErr_SetObject(type, text.get());
 }
 
@@ -60,24 +60,26 @@ PyObject* exception_of(Errc code) noexcept {
   return baton_error;
 }
 
-void set_error(const Error& error) noexcept { set_text(exception_of(error.code), error.message.c_str()); }
-
 void translate_current_exception() noexcept {
   try {
-    throw;
-  } catch (const PythonError&) {
-  } catch (const Exception& e) {
-    set_text(exception_of(e.code()), e.what());
-  } catch (const std::bad_alloc&) {
+    try {
+      throw;
+    } catch (const PythonError&) {
+    } catch (const Exception& e) {
+      set_text(exception_of(e.code()), e.what());
+    } catch (const std::bad_alloc&) {
+      PyErr_NoMemory();
+    } catch (const std::out_of_range& e) {
+      set_text(PyExc_IndexError, e.what());
+    } catch (const std::length_error& e) {
+      set_text(PyExc_ValueError, e.what());
+    } catch (const std::exception& e) {
+      set_text(PyExc_RuntimeError, e.what());
+    } catch (...) {
+      PyErr_SetString(PyExc_SystemError, "unknown C++ exception");
+    }
+  } catch (const std::bad_alloc&) {  // no memory for the text
     PyErr_NoMemory();
-  } catch (const std::out_of_range& e) {
-    PyErr_SetString(PyExc_IndexError, e.what());
-  } catch (const std::length_error& e) {
-    PyErr_SetString(PyExc_ValueError, e.what());
-  } catch (const std::exception& e) {
-    PyErr_SetString(PyExc_RuntimeError, e.what());
-  } catch (...) {
-    PyErr_SetString(PyExc_SystemError, "unknown C++ exception");
   }
 }
 

@@ -59,7 +59,8 @@ class PyExecutor {
   }
   bool spin_once(const Seconds& timeout) {
     bool ran = false;
-    interruptible([&] { ran = executor_.spin_once(nanoseconds(timeout)); });
+    const Nanoseconds time = nanoseconds(timeout);
+    interruptible([&] { ran = executor_.spin_once(time); });
     return ran;
   }
   std::size_t spin_some() {

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "baton/memory/window.hpp"
+#include "baton/node/logging.hpp"
 #include "core.hpp"
 #include "endpoints.hpp"
 #include "plan.hpp"
@@ -84,15 +85,17 @@ Message* message_argument(nb::handle object) {
 }  // namespace
 }  // namespace baton::python
 
-NB_MODULE(_core, m) {
+extern "C" PyObject* PyInit__core_of_main();
+
+/// The import. A sub-interpreter is refused before nanobind begins: the types of both would be made in it, and end with it.
+extern "C" NB_EXPORT PyObject* PyInit__core() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return PyInit__core_of_main();
+  PyErr_SetString(PyExc_ImportError, "baton works in the main interpreter of a process; this is a sub-interpreter");
+  return nullptr;
+}
+
+NB_MODULE(_core_of_main, m) {
   using namespace baton::python;
-  static PyInterpreterState* owner = nullptr;
-  if (owner != nullptr && owner != PyInterpreterState_Get()) {
-    PyErr_SetString(PyExc_ImportError,
-                    "baton works in one interpreter of a process; this sub-interpreter is another one");
-    throw nb::python_error();
-  }
-  owner = PyInterpreterState_Get();
   nb::set_leak_warnings(false);  // nodes may live until the process ends
   nb::register_exception_translator([](const std::exception_ptr& p, void*) {
     try {
@@ -108,6 +111,7 @@ NB_MODULE(_core, m) {
     add_chunk_types(m.ptr());
     add_view_types(m.ptr());
     add_sequence_type(m.ptr());
+    add_plain(m.ptr());
     add_plans(m.ptr());
     nb::module_ numpy = nb::module_::import_("numpy");
     imports.frombuffer = nb::object(numpy.attr("frombuffer")).release().ptr();
@@ -121,6 +125,8 @@ NB_MODULE(_core, m) {
     imports.copy_warning = copy_warning.release().ptr();
     imports.converted = converted.release().ptr();
   });
+  m.def("_in_python", [](const std::string& text) { return in_python(text); });
+  baton::detail::set_phrasing(&in_python);
   m.def("_set_main_thread", [](unsigned long ident) { set_main_thread(ident); });
   m.def("_make_record", make_record, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg().none());
   m.def("_bind_class", bind_class);

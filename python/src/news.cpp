@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "news.hpp"
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -31,6 +33,14 @@ struct Queue {
   bool ended = false;
 };
 
+/// Events of one kind that wait for a callback are one call: `statuses` has their number. Other processes cause them, and a
+/// callback may take any time.
+bool waits_already(const Queue& queue, const News& news) {
+  if (news.what.empty() || !news.code.empty()) return false;
+  return std::any_of(queue.waiting.begin(), queue.waiting.end(),
+                     [&](const News& each) { return each.key == news.key && each.what == news.what; });
+}
+
 // Never destroyed: the background thread may push at any time. A forked child makes a new one, because it has no such
 // thread.
 Queue* g_queue = new Queue;  // written at fork in the only thread there is
@@ -39,7 +49,7 @@ void push(News news) {
   Queue& queue = *g_queue;
   {
     const std::lock_guard<std::mutex> lock(queue.mutex);
-    if (queue.ended) return;
+    if (queue.ended || waits_already(queue, news)) return;
     queue.waiting.push_back(std::move(news));
   }
   queue.changed.notify_one();
@@ -108,7 +118,7 @@ std::function<void(Event)> event_callback(nb::handle callback) {
 std::function<void(const Diagnostic&)> diagnostic_callback(nb::handle callback) {
   if (callback.is_none()) return {};
   return [key = registered(callback)](const Diagnostic& diagnostic) {
-    push({key->key(), name_of(diagnostic.level), errc_name(diagnostic.code), diagnostic.text});
+    push({key->key(), name_of(diagnostic.level), errc_name(diagnostic.code), in_python(diagnostic.text)});
   };
 }
 

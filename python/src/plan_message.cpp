@@ -8,15 +8,16 @@ namespace {
 using message::Kind;
 using message::Shape;
 
-PyObject* convert(const Plan& plan, Message* holder, const TypeRecord& record, std::byte* at);
+PyObject* convert(const Plan& plan, Walk& walk, PyObject* owner, const TypeRecord& record, std::byte* at);
 
-PyObject* convert_element(const PlanField& field, const FieldRecord& source, Message* holder, std::byte* at) {
-  if (field.nested != nullptr) return convert(*field.nested, holder, *source.nested, at);
+PyObject* convert_element(const PlanField& field, const FieldRecord& source, Walk& walk, PyObject* owner,
+                          std::byte* at) {
+  if (field.nested != nullptr) return convert(*field.nested, walk, owner, *source.nested, at);
   if (field.field.kind < Kind::kString) return plan_make_scalar(field, at);
-  return get_element(holder->owner, holder->chunk, source, at);
+  return get_element(owner, walk, source, at);
 }
 
-PyObject* convert(const Plan& plan, Message* holder, const TypeRecord& record, std::byte* at) {
+PyObject* convert(const Plan& plan, Walk& walk, PyObject* owner, const TypeRecord& record, std::byte* at) {
   Ref object(plan_new_object(plan));
   for (const PlanField& field : plan.fields) {
     const FieldRecord* source = record.find(field.name);
@@ -31,16 +32,13 @@ PyObject* convert(const Plan& plan, Message* holder, const TypeRecord& record, s
     const message::Field& from = *source->field;
     std::byte* data = at + from.offset;
     if (field.field.shape == Shape::kSingle) {
-      plan_set(field, object.get(), convert_element(field, *source, holder, data));
+      plan_set(field, object.get(), convert_element(field, *source, walk, owner, data));
       continue;
     }
     const std::size_t size = message::element_size(from);
-    std::size_t count = message::inline_count(from);
-    if (from.shape == Shape::kSequence) {
-      const Span content = content_of(holder->chunk, data, size, message::element_alignment(from));
-      data = content.data;
-      count = content.count;
-    }
+    const Span elements = elements_of(walk, from, data);
+    data = elements.data;
+    const std::size_t count = elements.count;
     plan_check_count(field, count);
     if (field.field.kind < Kind::kString) {
       plan_set(field, object.get(), plan_make_scalars(field, data, count));
@@ -49,7 +47,7 @@ PyObject* convert(const Plan& plan, Message* holder, const TypeRecord& record, s
     Ref items(checked(PyList_New(static_cast<Py_ssize_t>(count))));
     for (std::size_t i = 0; i < count; ++i)
       PyList_SET_ITEM(items.get(), static_cast<Py_ssize_t>(i),
-                      convert_element(field, *source, holder, data + i * size));
+                      convert_element(field, *source, walk, owner, data + i * size));
     plan_set(field, object.get(), items.release());
   }
   return object.release();
@@ -66,7 +64,8 @@ PyObject* plan_from_message(PyObject* /*module*/, PyObject* arguments) {
     const Plan& plan = *plan_of_capsule(capsule);
     if (message->chunk->kind == Chunk::Kind::kSample) plan_keep_room(message->chunk->size);
     const WithoutCollection pause(plan);
-    return convert(plan, message, *message->record, message->address);
+    Walk walk(message->chunk);
+    return convert(plan, walk, message->owner, *message->record, message->address);
   });
 }
 

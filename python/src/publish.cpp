@@ -7,19 +7,17 @@ namespace baton::python {
 namespace {
 
 memory::Chunk take_loan(const TypeRecord& record, baton::detail::PublisherCore& publisher, std::size_t bytes) {
-  return value_or_throw([&] {
-    const WithoutGil without;
-    return bytes != 0 ? publisher.writer()->loan_sized(bytes) : publisher.loan(*record.type);
-  }());
+  const WithoutGil without;
+  return (bytes != 0 ? publisher.writer()->loan_sized(bytes) : publisher.loan(*record.type)).or_throw();
 }
 
 std::uint64_t publish_chunk(Chunk* chunk, const transport::PublishInfo& info) {
   const auto publisher = chunk->publisher;
   const memory::Chunk loan = chunk->loan;
-  const std::uint64_t sequence = value_or_throw([&] {
+  const std::uint64_t sequence = [&] {
     const WithoutGil without;
-    return publisher->publish(loan, info);
-  }());
+    return publisher->publish(loan, info).or_throw();
+  }();
   chunk->kind = Chunk::Kind::kGone;
   chunk->loan = {};
   chunk->publisher.reset();
@@ -28,7 +26,7 @@ std::uint64_t publish_chunk(Chunk* chunk, const transport::PublishInfo& info) {
 
 /// A loan of exactly the size of the message at `from`, and its copy.
 Ref copy_to_loan(const TypeRecord& record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
-                 const Chunk* from_chunk, const std::byte* from) {
+                 Chunk* from_chunk, const std::byte* from) {
   const bool received = read_only(from_chunk);
   // The words of a received message are untrusted, so its size is found while copying.
   const std::size_t bytes = !received ? sfm::copy_size(*record.type, from) : 0;
@@ -42,7 +40,8 @@ Ref copy_to_loan(const TypeRecord& record, const std::shared_ptr<baton::detail::
   }
   Ref owner(reinterpret_cast<PyObject*>(chunk));
   std::memset(chunk->message, 0, record.type->size);
-  copy_message(from_chunk, from, chunk, chunk->message, record);
+  Walk walk(from_chunk);
+  copy_message(walk, from, chunk, chunk->message, record);
   publisher->count_copy(bytes);
   return owner;
 }

@@ -14,27 +14,23 @@ using message::Shape;
 
 Sequence* sequence_of(PyObject* self) noexcept { return reinterpret_cast<Sequence*>(self); }
 
-Span elements_of(const Sequence* s) {
+Span elements_of(Walk& walk, const Sequence* s) {
   check_live(s->owner, s->chunk);
-  const message::Field& field = *s->field->field;
-  if (field.shape == Shape::kArray) return {s->address, field.count};
-  return content_of(s->chunk, s->address, message::element_size(field), message::element_alignment(field));
+  return python::elements_of(walk, *s->field->field, s->address);
 }
-
-/// The object that an element's view must keep alive: in memory that can move, the content itself.
-Ref element_owner(const Sequence* s, const Span& elements) {
-  if (read_only(s->chunk) || s->field->field->shape == Shape::kArray) return Ref::of(s->owner);
-  return Ref(new_content(s->chunk, elements.data, elements.count * message::element_size(*s->field->field)));
+Span elements_of(const Sequence* s) {
+  Walk walk(s->chunk);
+  return elements_of(walk, s);
 }
 
 Py_ssize_t sequence_length(PyObject* self) {
   return guarded<Py_ssize_t>(-1, [&] { return static_cast<Py_ssize_t>(elements_of(sequence_of(self)).count); });
 }
 
-PyObject* item_at(Sequence* s, const Span& elements, Py_ssize_t index) {
+PyObject* item_at(Walk& walk, Sequence* s, const Span& elements, Py_ssize_t index) {
   const std::size_t size = message::element_size(*s->field->field);
-  const Ref owner = element_owner(s, elements);
-  return get_element(owner.get(), s->chunk, *s->field, elements.data + static_cast<std::size_t>(index) * size);
+  const Ref owner = owner_of_elements(s->owner, s->chunk, *s->field, elements);
+  return get_element(owner.get(), walk, *s->field, elements.data + static_cast<std::size_t>(index) * size);
 }
 
 void check_index(const Span& elements, Py_ssize_t index) {
@@ -45,29 +41,32 @@ void check_index(const Span& elements, Py_ssize_t index) {
 
 PyObject* sequence_item(PyObject* self, Py_ssize_t index) {
   return guarded<PyObject*>(nullptr, [&] {
-    const Span elements = elements_of(sequence_of(self));
+    Walk walk(sequence_of(self)->chunk);
+    const Span elements = elements_of(walk, sequence_of(self));
     check_index(elements, index);
-    return item_at(sequence_of(self), elements, index);
+    return item_at(walk, sequence_of(self), elements, index);
   });
 }
 
 PyObject* sequence_subscript(PyObject* self, PyObject* key) {
   return guarded<PyObject*>(nullptr, [&] {
     Sequence* s = sequence_of(self);
-    const Span elements = elements_of(s);
+    Walk walk(s->chunk);
+    const Span elements = elements_of(walk, s);
     if (PySlice_Check(key)) {
       Py_ssize_t start, stop, step;
       checked(PySlice_Unpack(key, &start, &stop, &step));
       const Py_ssize_t count = PySlice_AdjustIndices(static_cast<Py_ssize_t>(elements.count), &start, &stop, step);
       Ref list(checked(PyList_New(count)));
-      for (Py_ssize_t i = 0; i < count; ++i) PyList_SET_ITEM(list.get(), i, item_at(s, elements, start + i * step));
+      for (Py_ssize_t i = 0; i < count; ++i)
+        PyList_SET_ITEM(list.get(), i, item_at(walk, s, elements, start + i * step));
       return list.release();
     }
     Py_ssize_t index = PyNumber_AsSsize_t(key, PyExc_IndexError);
     if (index == -1 && PyErr_Occurred()) throw PythonError();
     if (index < 0) index += static_cast<Py_ssize_t>(elements.count);
     check_index(elements, index);
-    return item_at(s, elements, index);
+    return item_at(walk, s, elements, index);
   });
 }
 
@@ -120,6 +119,50 @@ PyObject* sequence_append(PyObject* self, PyObject* value) {
   });
 }
 
+/// Goes over a Sequence in one Walk: list(message.names) is a copy.
+struct Iterator {
+  PyObject_HEAD Sequence* sequence;  // strong
+  Walk walk;
+  Py_ssize_t next;
+};
+
+PyTypeObject* iterator_type = nullptr;
+
+PyObject* sequence_iter(PyObject* self) {
+  return guarded<PyObject*>(nullptr, [&] {
+    auto* iterator = reinterpret_cast<Iterator*>(checked(iterator_type->tp_alloc(iterator_type, 0)));
+    Py_INCREF(self);
+    iterator->sequence = sequence_of(self);
+    new (&iterator->walk) Walk(iterator->sequence->chunk);
+    iterator->next = 0;
+    return reinterpret_cast<PyObject*>(iterator);
+  });
+}
+
+PyObject* iterator_next(PyObject* self) {
+  return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
+    auto* iterator = reinterpret_cast<Iterator*>(self);
+    const Span elements = elements_of(iterator->sequence);
+    if (static_cast<std::size_t>(iterator->next) >= elements.count) return nullptr;
+    return item_at(iterator->walk, iterator->sequence, elements, iterator->next++);
+  });
+}
+
+void iterator_dealloc(PyObject* self) {
+  Sequence* sequence = reinterpret_cast<Iterator*>(self)->sequence;
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(sequence);
+  Py_DECREF(type);
+}
+
+PyType_Slot iterator_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(iterator_dealloc)},
+                                {Py_tp_iter, reinterpret_cast<void*>(PyObject_SelfIter)},
+                                {Py_tp_iternext, reinterpret_cast<void*>(iterator_next)},
+                                {0, nullptr}};
+PyType_Spec iterator_spec = {"baton._core.SequenceIterator", sizeof(Iterator), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, iterator_slots};
+
 PyObject* sequence_repr(PyObject* self) {
   return guarded<PyObject*>(nullptr, [&] {
     Sequence* s = sequence_of(self);
@@ -155,7 +198,7 @@ PyType_Slot sequence_slots[] = {
     {Py_tp_richcompare, reinterpret_cast<void*>(sequence_compare)},
     {Py_tp_hash, reinterpret_cast<void*>(PyObject_HashNotImplemented)},
     {Py_tp_methods, sequence_methods},
-    {Py_tp_iter, reinterpret_cast<void*>(PySeqIter_New)},
+    {Py_tp_iter, reinterpret_cast<void*>(sequence_iter)},
     {Py_sq_length, reinterpret_cast<void*>(sequence_length)},
     {Py_sq_item, reinterpret_cast<void*>(sequence_item)},
     {Py_mp_length, reinterpret_cast<void*>(sequence_length)},
@@ -171,6 +214,7 @@ PyType_Spec sequence_spec = {"baton._core.Sequence", sizeof(Sequence), 0,
 
 void add_sequence_type(PyObject* module) {
   sequence_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromModuleAndSpec(module, &sequence_spec, nullptr)));
+  iterator_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromModuleAndSpec(module, &iterator_spec, nullptr)));
   checked(PyModule_AddObjectRef(module, "Sequence", reinterpret_cast<PyObject*>(sequence_type)));
 }
 

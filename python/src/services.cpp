@@ -51,7 +51,7 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
       baton::detail::say_unanswered(responses_->topic(), error);
     } catch (nb::python_error& error) {
       for (const Errc code : {Errc::out_of_memory, Errc::limit_reached, Errc::message_too_large})
-        if (error.matches(exception_of(code))) return say_unanswered(code, error.what());
+        if (error.matches(exception_of(code))) return say_unanswered(code, error.what());  // of the handler itself
       throw;
     }
     return true;

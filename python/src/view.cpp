@@ -55,18 +55,10 @@ PyObject* decode_wide(const Span& units) {
                                        static_cast<Py_ssize_t>(copy.size() * 2), "surrogatepass", &order));
 }
 
-/// The NumPy array over [data, data + count elements).
-PyObject* make_array(Chunk* chunk, const FieldRecord& field, std::byte* data, std::size_t count) {
-  static std::byte nothing;
-  Ref content(new_content(chunk, count == 0 ? &nothing : data, count * message::element_size(*field.field)));
-  PyObject* arguments[] = {content.get(), field.dtype};
-  return checked(PyObject_Vectorcall(imports.frombuffer, arguments, 2, nullptr));
-}
-
-/// The same as a baton.Array, which can resize the field.
+/// A baton.Array, which can resize the field.
 PyObject* make_growing_array(Chunk* chunk, const FieldRecord& field, const Span& content, Message* holder,
                              std::size_t index) {
-  Ref plain(make_array(chunk, field, content.data, content.count));
+  Ref plain(make_array(reinterpret_cast<PyObject*>(chunk), chunk, field, content));
   Ref array(checked(PyObject_CallMethod(plain.get(), "view", "O", imports.array_class)));
   Ref position(checked(PyLong_FromSize_t(index)));
   checked(PyObject_SetAttrString(array.get(), "_message", reinterpret_cast<PyObject*>(holder)));
@@ -195,9 +187,9 @@ PyObject* message_str(PyObject* self) {
     Ref owner;
     if (read_only(message->chunk)) {
       // A private copy: the printer trusts its words.
-      Chunk* copy = new_private(message->record);
+      Walk walk(message->chunk);
+      Chunk* copy = private_copy(walk, message->address, *message->record);
       owner = Ref(reinterpret_cast<PyObject*>(copy));
-      copy_message(message->chunk, message->address, copy, copy->message, *message->record);
       address = copy->message;
     }
     message::PrintOptions options;
@@ -316,7 +308,21 @@ PyObject* new_root(Chunk* chunk) {
   return new_message(chunk->record, owner.get(), chunk, chunk->message);
 }
 
-PyObject* get_element(PyObject* owner, Chunk* chunk, const FieldRecord& field, std::byte* at) {
+PyObject* make_array(PyObject* owner, Chunk* chunk, const FieldRecord& field, const Span& elements) {
+  static std::byte nothing;
+  Ref content(new_content(owner, chunk, elements.count == 0 ? &nothing : elements.data,
+                          elements.count * message::element_size(*field.field)));
+  PyObject* arguments[] = {content.get(), field.dtype};
+  return checked(PyObject_Vectorcall(imports.frombuffer, arguments, 2, nullptr));
+}
+
+Ref owner_of_elements(PyObject* owner, Chunk* chunk, const FieldRecord& field, const Span& elements) {
+  if (read_only(chunk) || field.field->shape != Shape::kSequence) return Ref::of(owner);
+  return Ref(new_content(reinterpret_cast<PyObject*>(chunk), chunk, elements.data,
+                         elements.count * message::element_size(*field.field)));
+}
+
+PyObject* get_element(PyObject* owner, Walk& walk, const FieldRecord& field, std::byte* at) {
   switch (field.field->kind) {
     case Kind::kBool:
       return PyBool_FromLong(load<std::uint8_t>(at) != 0);
@@ -341,11 +347,11 @@ PyObject* get_element(PyObject* owner, Chunk* chunk, const FieldRecord& field, s
     case Kind::kFloat64:
       return checked(PyFloat_FromDouble(load<double>(at)));
     case Kind::kString:
-      return decode(chunk, string_of(chunk, at));
+      return decode(walk.chunk, string_of(walk, at));
     case Kind::kWString:
-      return decode_wide(content_of(chunk, at, 2, 2));
+      return decode_wide(content_of(walk, at, 2, 2));
     case Kind::kMessage:
-      return new_message(field.nested, owner, chunk, at);
+      return new_message(field.nested, owner, walk.chunk, at);
   }
   throw std::logic_error("no such kind");
 }
@@ -353,11 +359,11 @@ PyObject* get_element(PyObject* owner, Chunk* chunk, const FieldRecord& field, s
 PyObject* get_field(PyObject* owner, Chunk* chunk, const FieldRecord& field, std::byte* at, Message* holder,
                     std::size_t index) {
   const Field& f = *field.field;
-  if (f.shape == Shape::kSingle) return get_element(owner, chunk, field, at);
+  Walk walk(chunk);
+  if (f.shape == Shape::kSingle) return get_element(owner, walk, field, at);
   if (field.dtype == nullptr) return make_sequence(owner, chunk, field, at);
-  if (f.shape == Shape::kArray) return make_array(chunk, field, at, f.count);
-  const Span content = content_of(chunk, at, message::element_size(f), message::element_alignment(f));
-  if (read_only(chunk)) return make_array(chunk, field, content.data, content.count);
+  const Span content = elements_of(walk, f, at);
+  if (read_only(chunk) || f.shape == Shape::kArray) return make_array(owner, chunk, field, content);
   return make_growing_array(chunk, field, content, holder, index);
 }
 

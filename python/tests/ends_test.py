@@ -214,3 +214,111 @@ spinner.start()
 spinner.join({LIMIT_S})
 """)
     assert end_of(process) == (0, "child ends False\n", "")
+
+
+READY = """
+import time
+def ready(): print("ready", flush=True)
+try:
+    {block}
+finally:
+    print("finally", flush=True)
+"""
+# How programs of nodes wait in their main thread. Each says "ready" before.
+MAINS = {
+    "spin": "baton.spin(node)",
+    "executor": "baton.Executor(node).spin()",
+    "take after init": "subscription.take(None)",
+    "sleep after init": "time.sleep(400)",
+    "asyncio after init": "import asyncio; asyncio.run(asyncio.sleep(400))",
+    "a thread that spins": "t = threading.Thread(target=baton.spin, args=(node,)); t.start(); t.join()",
+}
+
+
+def program(main):
+    if main in ("spin", "executor"):  # the handlers are there while it spins
+        ready = "node.create_timer(0.001, lambda: ready() if not said.append(1) and len(said) == 1 else None)"
+        return PREAMBLE + "said = []\n" + READY.format(block=f"{ready}; {MAINS[main]}")
+    return PREAMBLE + "baton.init()\n" + READY.format(block=f"ready(); {MAINS[main]}")
+
+
+@pytest.mark.parametrize("main", MAINS)
+def test_sigterm_ends_a_program_of_nodes_in_order(start, main):
+    # As systemd and `docker stop` do. C++ programs after shutdown_on_signals(), and those of rospy and rclpy, end so, too.
+    process = start(program(main))
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    assert end_of(process) == (0, "finally\n", "")
+
+
+@pytest.mark.parametrize("main", ["spin", "take after init"])
+def test_sigint_ends_a_program_that_a_shell_has_started_in_the_background(start, main):
+    process = start(program(main), preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGINT)
+    code, out, errors = end_of(process)
+    assert (code, out) == (-signal.SIGINT, "finally\n") and errors.rstrip().endswith("KeyboardInterrupt")
+
+
+def test_a_second_sigterm_ends_a_program_whose_end_hangs(start):
+    process = start("""
+import baton, time
+baton.init()
+try:
+    print("ready", flush=True)
+    time.sleep(400)
+finally:
+    print("hangs", flush=True)
+    time.sleep(400)
+""")
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.stdout.readline() == "hangs\n"
+    process.send_signal(signal.SIGTERM)
+    assert end_of(process)[0] == -signal.SIGTERM
+
+
+def test_signals_that_the_program_handles_stay_its_own(start):
+    process = start(f"""
+import signal
+own = lambda *_: print("own", flush=True) or executor.cancel()
+signal.signal(signal.SIGTERM, own)
+{PREAMBLE}
+baton.init()
+executor = baton.Executor(node)
+node.create_timer(0.001, lambda: print("ready", flush=True) if not said.append(1) and len(said) == 1 else None)
+said = []
+executor.spin()
+print(signal.getsignal(signal.SIGTERM) is own, flush=True)
+""")
+    assert process.stdout.readline() == "ready\n"
+    process.send_signal(signal.SIGTERM)
+    assert end_of(process) == (0, "own\nTrue\n", "")
+
+
+def test_handlers_are_there_while_a_program_spins_or_after_init_and_not_in_a_forked_child(start):
+    process = start(f"""
+import signal
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+def now(): return [signal.getsignal(each) in (signal.SIG_DFL, signal.SIG_IGN) for each in (signal.SIGTERM, signal.SIGINT)]
+{PREAMBLE}
+seen = [now()]
+executor = baton.Executor(node)
+node.create_timer(0.001, lambda: (seen.append(now()), executor.cancel()))
+executor.spin()
+seen.append(now())
+baton.init(signals=False)
+seen.append(now())
+baton.init()
+seen.append(now())
+if os.fork() == 0:
+    print(signal.getsignal(signal.SIGTERM) == signal.SIG_DFL, flush=True)
+    os._exit(0)
+os.wait()
+thread = threading.Thread(target=baton.init)  # only the main thread may install handlers
+thread.start()
+thread.join()
+print(seen[0], seen[1], *seen[-3:], flush=True)
+""")
+    left, handled = "[True, True]", "[False, False]"
+    assert end_of(process) == (0, f"True\n{left} {handled} {left} {left} {handled}\n", "")

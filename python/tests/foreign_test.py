@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects of rosbags, of genpy-like classes and of anything with attributes."""
 
+import dataclasses
+import random
 from types import SimpleNamespace
 
 import baton
 import numpy as np
 import pytest
+from baton_generator.model import Shape
 from rosbags.typesys import Stores, get_typestore
 
 STORE = get_typestore(Stores.ROS2_HUMBLE)
@@ -35,6 +38,102 @@ def test_rosbags_objects_are_accepted_and_produced():
     assert np.array_equal(made.data, [97, 98, 99])
     made.data[0] = 0
     assert image.data[0] == 97
+
+
+ENDS = {
+    "b": [False, True],
+    "i": [-1, 0],
+    "u": [-1, 0],
+    "f": [float("-inf"), 0.0, 1e-40, 7.0],
+    "U": ["", "x", "\u00e4" * 9, "\0", "\U0001f40d"],
+}
+
+
+def values_of(kind, seed):
+    """Keywords for a message class of Baton in which each field has a value, mostly one of the ends of its range."""
+    choose = random.Random(f"{kind.__qualname__} {seed}")
+
+    def scalar(base):
+        if base in ("string", "wstring"):
+            return choose.choice(ENDS["U"])
+        if base == "bool":
+            return choose.random() < 0.5
+        dtype = np.dtype(base)
+        if dtype.kind == "f":
+            return float(dtype.type(choose.choice(ENDS["f"])))
+        limits = np.iinfo(dtype)
+        return choose.choice(
+            [int(limits.min), int(limits.max), 0, 200 % (int(limits.max) + 1), 128 % (int(limits.max) + 1)]
+        )
+
+    def value(member, struct):
+        def one():
+            return message(struct.nested[member.type.base]) if member.type.is_message else scalar(member.type.base)
+
+        if member.type.shape is Shape.SINGLE:
+            return one()
+        most = min(member.type.count or 3, 3)
+        return [
+            one() for _ in range(member.type.count if member.type.shape is Shape.ARRAY else choose.randint(0, most))
+        ]
+
+    def message(struct):
+        return {member.name: value(member, struct) for member in struct.members}
+
+    return message(kind._struct)
+
+
+def same(one, other):
+    """Of two objects of rosbags: the same classes, values and types of the arrays' elements."""
+    if dataclasses.is_dataclass(one):
+        return type(one) is type(other) and all(
+            same(getattr(one, f.name), getattr(other, f.name)) for f in dataclasses.fields(one)
+        )
+    if isinstance(one, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and one == other
+
+
+def without_seq(message, ros1):
+    """What rosbags has of it: in ROS 2 there is no Header.seq."""
+
+    def clear(values):
+        if isinstance(values, dict):
+            if set(values) == {"seq", "stamp", "frame_id"}:
+                values["seq"] = 0
+            list(map(clear, values.values()))
+        elif isinstance(values, list):
+            list(map(clear, values))
+        return values
+
+    return message if ros1 else type(message)(clear(baton.to_dict(message)))
+
+
+@pytest.mark.parametrize("name", [each.value for each in Stores if each.value not in ("empty", "latest")])
+def test_every_type_of_a_store_goes_to_rosbags_and_back(name):
+    store = get_typestore(Stores(name))
+    ros1 = name.startswith("ros1")
+    source = baton.TypeSource(standard=name)
+    write, read = (
+        (store.serialize_ros1, store.deserialize_ros1) if ros1 else (store.serialize_cdr, store.deserialize_cdr)
+    )
+    wrong, seen = [], 0
+    for full_name, cls in store.types.items():
+        kind = source.message(full_name)
+        for message in (kind(), kind(values_of(kind, 1)), kind(values_of(kind, 2))):
+            try:
+                made = baton.convert(message, cls, store.types)
+                back = read(write(made, full_name), full_name)
+                if not same(made, back):
+                    wrong.append((full_name, "rosbags reads something else", made, back))
+                if [str(kind(made)), str(kind(back))] != [str(without_seq(message, ros1))] * 2:
+                    wrong.append((full_name, "Baton reads something else", made, back, message))
+            except Exception as error:
+                wrong.append((full_name, repr(error)))
+            seen += 1
+    assert seen > 200 and not wrong, f"{len({each[0] for each in wrong})} types: {wrong[:5]}"
 
 
 def test_rosbags_objects_are_published():

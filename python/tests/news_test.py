@@ -110,3 +110,24 @@ def test_the_interpreter_ends_and_forks_with_callbacks(start):
     """)
     _, errors = process.communicate(timeout=240)
     assert (process.returncode, errors) == (0, "")
+
+
+def test_events_that_wait_for_a_callback_are_one_call_of_each_kind():
+    node = baton.Node("n")
+    publisher = node.advertise("t", String)
+    called, go = queue.Queue(), threading.Event()
+    publisher.on_event(lambda event: (called.put(event), go.wait(240)))
+    for _ in range(50):
+        subscription = node.subscribe("t", String)
+        assert publisher.wait_for_subscriptions(1, 120)
+        del subscription
+        assert node.wait_for(lambda: publisher.matched == 0, 120)
+    assert publisher.statuses.matched_total == 50
+    go.set()
+    last = queue.Queue()
+    node.advertise("end", String).on_event(last.put)  # the calls have one order
+    other = node.advertise("end", String)
+    other.on_event(last.put)
+    end = node.subscribe("end", String)
+    assert last.get(timeout=240) == "matched" and end.topic == "/end"
+    assert called.qsize() <= 4, "the first ones, and those that waited together"

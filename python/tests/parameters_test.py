@@ -3,6 +3,7 @@
 
 import gc
 import threading
+import time
 import weakref
 
 import baton
@@ -268,3 +269,42 @@ def test_a_text_that_is_no_utf_8_comes_as_messages_have_it_and_ends_nothing():
     assert [node.get_parameter(name).value for name in ("name", "names")] == texts
     assert "'n\udcff' of node" in node.set_parameters([Parameter("n\udcff", value=texts[0])])[0].reason
     assert baton._core._parameter_yaml(texts[0]) == '"a\ufffd"'
+
+
+def test_requests_that_get_no_response_take_one_line_a_second_whatever_another_process_asks(start):
+    # Responses beyond 16 MiB. Another process chooses how many it wants, and of which services.
+    process = start("""
+        import baton, sys, threading, time
+        node = baton.Node("asked")
+        node.declare_parameter("large", "x" * (1 << 20))
+        node.serve("own", "std_srvs/SetBool", lambda request, response: loans.append(limited.loan()))
+        limited, loans = node.advertise("limited", "std_msgs/String", slots=64, max_message=1 << 12), []
+        executor = baton.Executor(node)
+        threading.Thread(target=executor.spin).start()
+        print("ready", flush=True)
+        sys.stdin.readline()
+        executor.cancel()
+        begun = float(sys.stdin.readline())
+        print(time.monotonic() - begun, flush=True)
+    """)
+    assert process.stdout.readline() == "ready\n"
+    node = baton.Node("asks")
+    get = node.client("/asked/get_parameters", "rcl_interfaces/GetParameters")
+    own = node.client("/own", "std_srvs/SetBool")
+    begun = time.monotonic()
+    for client, request in ((get, {"names": ["large"] * 20}), (own, {})):
+        assert client.wait_for_service(120)
+        for _ in range(200):
+            sent = False
+            while not sent:
+                assert time.monotonic() < begun + 240
+                try:
+                    client.call(request, 0.0)
+                    sent = True
+                except baton.QueueFull:
+                    time.sleep(0.001)
+    assert get.call({"names": ["asked"]}, 240) is not None  # behind its requests
+    out, errors = process.communicate(f"end\n{begun}\n", timeout=240)
+    lines = [line for line in errors.splitlines() if "gets no response" in line]
+    assert 2 <= len(lines) <= 2 + float(out), errors[-3000:]
+    assert "/asked/get_parameters/_response" in lines[0] and "more requests since the last such line" in errors, errors

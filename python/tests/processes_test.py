@@ -244,6 +244,26 @@ def test_a_second_interpreter_is_refused_in_words(start):
     assert out.startswith("refused:") and out.endswith("still works\n"), out + errors
 
 
+def test_a_sub_interpreter_that_tried_does_not_keep_the_main_interpreter_from_importing(start):
+    process = start("""
+        try: import _xxsubinterpreters as interpreters
+        except ImportError: import _interpreters as interpreters
+        other = interpreters.create()
+        code = "try: import baton\\nexcept ImportError as error: print('refused:', error, flush=True)"
+        interpreters.run_string(other, code)
+        interpreters.destroy(other)
+        import baton
+        node = baton.Node("main")
+        publisher, subscription = node.advertise("t", "std_msgs/String"), node.subscribe("t", "std_msgs/String")
+        publisher.wait_for_subscriptions(1, 120)
+        publisher.publish({"data": "works"})
+        print(subscription.take(120).data)
+    """)
+    out, errors = process.communicate(timeout=240)
+    assert process.returncode == 0, errors
+    assert out.startswith("refused: baton works in the main interpreter") and out.endswith("works\n"), out + errors
+
+
 def test_python_without_the_gil_is_refused_in_words(start):
     process = start("""
         import sys

@@ -7,6 +7,7 @@ import importlib
 import pathlib
 import pickle
 import time
+import tracemalloc
 import warnings
 
 import baton
@@ -384,6 +385,26 @@ def test_arrays_taken_before_a_resize_stay_valid_but_are_left_behind(pair, where
     assert before.tolist() == [0] * 100
 
 
+@pytest.mark.parametrize("where", ["private", "loan"])
+def test_an_array_inside_an_element_keeps_the_element_that_is_left_behind(where):
+    part = "=" * 80 + "\nMSG: test_msgs/Part\nstring name\nfloat64[36] numbers\n"
+    kind = baton.message_from_text("test_msgs/Parts", "test_msgs/Part[] parts\n" + part)
+    publisher = baton.Node("parts").advertise("parts", kind)
+    message = kind() if where == "private" else publisher.loan()
+    message.parts.resize(1)
+    message.parts[0].numbers[:] = 7
+    array = message.parts[0].numbers
+    message.parts.resize(3000)  # moves
+    others = [kind() for _ in range(50)]
+    for each in [*others, message]:  # takes memory that was freed
+        each.parts.resize(max(1, len(each.parts)))
+        for one in each.parts:
+            one.numbers[:] = 0
+    assert array.tolist() == [7.0] * 36
+    array[0] = 5
+    assert all(each.parts[0].numbers[0] == 0 for each in others) and message.parts[0].numbers[0] == 0
+
+
 def test_views_of_elements_that_were_left_behind_say_so():
     message = DiagnosticArray(status=[{"name": "a"}])
     element = message.status[0]
@@ -511,6 +532,27 @@ def test_strings_that_are_no_utf8_survive(pair):
     text = subscription.take(120).frame_id
     assert text.encode("utf-8", "surrogateescape") == b"\xff\xfe"
     assert Header(frame_id=text).frame_id == text
+
+
+def test_a_message_that_is_too_large_is_refused_before_memory_is_taken():
+    part = "=" * 80 + "\nMSG: test_msgs/Part\nuint8 number 7\nuint8[63] rest\n"
+    tracemalloc.start()
+    try:
+        for text in (
+            "uint8[2147483000] a",
+            "uint8[268435457] a",
+            "float64 x\nuint8[2147480000] a\nstring b\n",
+            "test_msgs/Part[4194305] parts\n" + part,
+            "test_msgs/Part[33554431] parts\n" + part,
+        ):
+            with pytest.raises(baton.InterfaceError, match="268435456 are possible") as refused:
+                baton.message_from_text("test_msgs/Large", text)
+            assert "a sequence" in str(refused.value)
+        largest = baton.message_from_text("test_msgs/Largest", "uint8[268435456] a")
+        assert largest.dtype.itemsize == 1 << 28
+        assert tracemalloc.get_traced_memory()[1] < 8 << 20
+    finally:
+        tracemalloc.stop()
 
 
 def test_one_definition_is_one_class():

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A publisher that changes a message while a Python callback reads it loses its connection; the executor goes on."""
+"""A publisher that changes a message while a Python callback reads it loses its connection; the executor goes on. A copy out of such a
+message ends with an error, and takes memory as the message's size allows."""
 
+import contextlib
+import copy
+import pickle
+import resource
 import struct
 import sys
 import threading
@@ -13,6 +18,7 @@ from raw_peer import Link, Published, image_message
 sys.path.insert(0, str(scene.PACKAGE))
 
 import baton
+from rosbags.typesys import Stores, get_typestore
 
 IMAGE_DATA = 44  # where the length of sensor_msgs/Image.data stands in the message
 LIMIT_S = 120
@@ -111,3 +117,137 @@ def test_an_error_of_the_callbacks_own_ends_the_executor_as_before(node):
     publisher.publish({"data": b"abc"})
     with pytest.raises(baton.MalformedMessage, match="of a file"):
         spin_until(baton.Executor(node), lambda: False)
+
+
+STORE = get_typestore(Stores.ROS2_KILTED)
+DIAGNOSTICS = baton.message("diagnostic_msgs/DiagnosticArray")
+SAME_FIELDS = baton.message_from_text(
+    "test_msgs/Same", "std_msgs/Header header\ndiagnostic_msgs/DiagnosticStatus[] status\n"
+)
+SAME_DEEPER = baton.message_from_text(
+    "test_msgs/Deeper",
+    """std_msgs/Header header
+test_msgs/Status[] status
+"""
+    + "=" * 80
+    + """
+MSG: test_msgs/Status
+byte level
+string name
+string message
+string hardware_id
+diagnostic_msgs/KeyValue[] values
+""",
+)
+NAMES = baton.message("rcl_interfaces/ListParametersResult")
+
+
+def of_genpy(name, **fields):
+    """A class as genpy generates it."""
+    package, _, short = name.partition("/")
+    space = {"_type": name, "_slot_types": list(fields.values()), "__slots__": list(fields), "__module__": __name__}
+    space["__init__"] = lambda self: None if not fields else [setattr(self, each, None) for each in fields] and None
+    globals()[f"_{package}__{short}"] = made = type(short, (), space)
+    return made
+
+
+of_genpy("std_msgs/Header", seq="uint32", stamp="uint32", frame_id="string")
+of_genpy("diagnostic_msgs/KeyValue", key="string", value="string")
+of_genpy("diagnostic_msgs/DiagnosticStatus", level="byte", values="diagnostic_msgs/KeyValue[]")
+GENPY = of_genpy("diagnostic_msgs/DiagnosticArray", status="diagnostic_msgs/DiagnosticStatus[]")
+
+MANY, VALUES = 5000, 10_000  # 50 million objects of 16 bytes at least, if each status has all values
+
+
+def diagnostics():
+    """One status with many values, and behind it more that share these values and are not counted."""
+    at_status, at_values = 28, 28 + MANY * 36
+    message = bytearray(at_values + VALUES * 16)
+    struct.pack_into("<Ii", message, 20, 1, at_status - 24)
+    for i in range(MANY):
+        words = at_status + i * 36 + 28
+        struct.pack_into("<Ii", message, words, VALUES, at_values - (words + 4))
+    return bytes(message), 20, MANY
+
+
+def names():
+    """One name of half a megabyte, and behind it more that share its text and are not counted."""
+    text = b"x" * 499_999 + b"\0\0\0\0\0"
+    text = text[: len(text) // 4 * 4 - 4] + b"\0\0\0\3"
+    at_names = 16
+    at_text = at_names + MANY * 8
+    message = bytearray(at_text) + text
+    struct.pack_into("<Ii", message, 0, 1, at_names - 4)
+    for i in range(MANY):
+        words = at_names + i * 8
+        struct.pack_into("<Ii", message, words, len(text), at_text - (words + 4))
+    return bytes(message), 0, MANY
+
+
+def published(message, node):
+    publisher = node.advertise("copies", DIAGNOSTICS, 10)
+    publisher.publish(message)
+
+
+COPIES = {
+    "str": lambda message, node: str(message),
+    "repr of all": lambda message, node: baton.format_message(message, 0, 0),
+    "baton.copy": lambda message, node: baton.copy(message),
+    "copy.copy": lambda message, node: copy.copy(message),
+    "copy.deepcopy": lambda message, node: copy.deepcopy(message),
+    "pickle": lambda message, node: pickle.dumps(message),
+    "to_dict": lambda message, node: baton.to_dict(message),
+    "its class": lambda message, node: DIAGNOSTICS(message),
+    "a field of a new message": lambda message, node: DIAGNOSTICS(status=message.status),
+    "a class of the same fields": lambda message, node: SAME_FIELDS(message),
+    "a class of the same fields, nested": lambda message, node: SAME_DEEPER(status=message.status),
+    "==": lambda message, node: message == DIAGNOSTICS(),
+    "rosbags": lambda message, node: baton.convert(
+        message, STORE.types["diagnostic_msgs/msg/DiagnosticArray"], STORE.types
+    ),
+    "rospy": lambda message, node: baton.convert(message, GENPY),
+    "publish": published,
+}
+TEXTS = {
+    "list": lambda message, node: list(message.names),
+    "slice": lambda message, node: message.names[:],
+    "join": lambda message, node: "".join(message.names),
+    "== of a list": lambda message, node: message.names == ["x"] * MANY,
+    "copy": lambda message, node: baton.copy(message),
+    "to_dict": lambda message, node: baton.to_dict(message),
+    "a field of a new message": lambda message, node: NAMES(names=message.names),
+}
+
+
+@contextlib.contextmanager
+def memory_for(more_bytes):
+    """At most that much more address space; without a bound in the code, copying ends with MemoryError."""
+    with open("/proc/self/statm") as statm:
+        now = int(statm.read().split()[0]) * resource.getpagesize()
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (now + more_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.parametrize(
+    ("kind", "make", "read"),
+    [pytest.param(DIAGNOSTICS, diagnostics, read, id=name) for name, read in COPIES.items()]
+    + [pytest.param(NAMES, names, read, id="texts: " + name) for name, read in TEXTS.items()],
+)
+def test_a_copy_of_a_message_whose_one_length_was_changed_ends_within_the_messages_size(
+    node, hostile, kind, make, read
+):
+    subscription = node.subscribe("changed", kind, qos=10)
+    liar = hostile("/changed")
+    assert subscription.wait_for_publishers(1, LIMIT_S)
+    bytes_, at, changed = make()
+    handle = liar.chunk(bytes_)
+    liar.push(handle)
+    message = subscription.take(LIMIT_S)
+    read(message, node)  # it is whole as yet
+    liar.segment[handle + 128 + at : handle + 128 + at + 4] = struct.pack("<I", changed)
+    with memory_for(256 << 20), pytest.raises(baton.MalformedMessage, match="changed this message|overlap"):
+        read(message, node)

@@ -27,6 +27,9 @@ struct LogSite {
 
 namespace detail {
 struct LoggerCore;
+/// For the API of another language: what Baton's own lines pass through, so that they name things as that API does. Null: as
+/// they are. Thread-safe; `phrasing` is called in any thread.
+void set_phrasing(std::string (*phrasing)(std::string_view)) noexcept;
 }  // namespace detail
 
 /// A name with a level. Loggers of one name share their level; a logger without a level of its own has the level of the

@@ -33,8 +33,9 @@ QoS request_qos();
 /// KEEP_LAST: a client that stopped reading must not hold up the others.
 QoS response_qos();
 
-/// REQUIRES that `why` is being handled. If memory was missing: one line of the logger "baton", because another process can
-/// be the reason (a client that keeps its responses, or that wants too much), and must not end spin(). Else rethrows `why`.
+/// REQUIRES that `why` is being handled. If memory was missing: a line of the logger "baton", at most one each second, because
+/// another process can be the reason (a client that keeps its responses, or that wants too much), and must not end spin().
+/// Else rethrows `why`.
 void say_unanswered(const std::string& response_topic, const Exception& why);
 
 /// The untyped part of a server.

@@ -120,7 +120,15 @@ def test_a_verb_of_the_command_outlives_the_message(tmp_path, verb):
         "PYTHONUNBUFFERED": "1",
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "baton_cli", "topic", verb, "/image", *(["sensor_msgs/Image"] if verb == "echo" else [])],
+        [
+            sys.executable,
+            "-m",
+            "baton_cli",
+            "topic",
+            verb,
+            "/image",
+            *(["sensor_msgs/Image"] if verb == "echo" else []),
+        ],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -28,6 +28,7 @@
 #include "baton/message/type.hpp"
 #include "baton/node/publisher.hpp"
 #include "baton/node/sample.hpp"
+#include "baton/os/shortage.hpp"
 #include "baton/sfm/cell.hpp"
 #include "baton/transport/transport.hpp"
 #include "interpreter_end.hpp"
@@ -81,6 +82,10 @@ void translate_current_exception() noexcept;
 PyObject* exception_of(Errc code) noexcept;
 /// What the core says, with the names that things have in Python. Any thread, without the GIL too.
 std::string in_python(std::string_view text);
+/// Whether a Python exception is of Baton's own shortage of memory.
+bool of_shortage(PyObject* error) noexcept;
+/// {"held_limit": "limit", ...} of transport::whose(). A new reference.
+PyObject* whose_errors();
 /// Adds BatonError and its subclasses to the module.
 void add_exceptions(PyObject* module);
 

@@ -8,7 +8,7 @@ namespace {
 
 memory::Chunk take_loan(const TypeRecord& record, baton::detail::PublisherCore& publisher, std::size_t bytes) {
   const WithoutGil without;
-  return (bytes != 0 ? publisher.writer()->loan_sized(bytes) : publisher.loan(*record.type)).or_throw();
+  return lent_or_throw(bytes != 0 ? publisher.writer()->loan_sized(bytes) : publisher.loan(*record.type));
 }
 
 std::uint64_t publish_chunk(Chunk* chunk, const transport::PublishInfo& info) {
@@ -16,7 +16,7 @@ std::uint64_t publish_chunk(Chunk* chunk, const transport::PublishInfo& info) {
   const memory::Chunk loan = chunk->loan;
   const std::uint64_t sequence = [&] {
     const WithoutGil without;
-    return publisher->publish(loan, info).or_throw();
+    return lent_or_throw(publisher->publish(loan, info));
   }();
   chunk->kind = Chunk::Kind::kGone;
   chunk->loan = {};

@@ -53,6 +53,7 @@ class Holding:
     subscription: bytes
     unread: int
     held: int
+    held_bytes: int  # of all messages that are held
     chunks: list[HeldChunk]  # the oldest eight of those held
     standing: str  # "connected"; "left": gone, samples that its process holds are not; "refused": see reason
     wished: int  # its QoS.held
@@ -455,6 +456,7 @@ class Node(_core.Node):
                 subscription,
                 unread,
                 held,
+                held_bytes,
                 [HeldChunk(*chunk) for chunk in chunks],
                 standing,
                 wished,
@@ -462,7 +464,7 @@ class Node(_core.Node):
                 reason,
                 *of_publisher,
             )
-            for publisher, subscription, unread, held, chunks, standing, wished, granted, reason, *of_publisher in self._holdings(
+            for publisher, subscription, unread, held, held_bytes, chunks, standing, wished, granted, reason, *of_publisher in self._holdings(
                 timeout
             )
         ]

@@ -20,6 +20,7 @@ import baton_cli
 from . import absent
 from .examples import examples
 from .groups import Group
+from .output import make_utf8
 
 # Verbs are where these packages are installed: a room brings its own.
 VERB_PACKAGES = ("baton_cli.verbs", "baton_perf.verbs", "baton_converter.verbs")
@@ -127,6 +128,7 @@ def baton() -> None:
 
 
 def main() -> None:
+    make_utf8()
     try:
         baton.main(prog_name="baton")
     except KeyboardInterrupt:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import statistics
@@ -21,6 +20,7 @@ from rich.live import Live
 
 from .. import links, live, ros1
 from ..examples import examples
+from ..output import json_text
 from ..top_view import SORTS, View, keys, picture
 
 
@@ -109,7 +109,7 @@ def held_chunks(node: Any, endpoints: list[Any], seconds: float) -> list[dict[st
                 "subscription": _end(subscription),
                 "unread": holding.unread,
                 "held": holding.held,
-                "held_bytes": sum(c.size_bytes for c in holding.chunks),
+                "held_bytes": holding.held_bytes,
                 "chunks": [
                     {"sequence": c.sequence, "bytes": c.size_bytes, "segment": c.segment, "offset": c.offset}
                     for c in holding.chunks
@@ -322,7 +322,7 @@ def command(
                 }
                 if as_json:
                     figures["topics"] = view.sorted(figures["topics"])
-                    click.echo(json.dumps(figures))
+                    click.echo(json_text(figures))
                 else:
                     draw()
                 shown += 1

@@ -88,7 +88,12 @@ def test_a_launcher_starts_all_starts_a_killed_one_again_and_ends_all_by_one_int
     with (tmp_path / "log").open("w") as log:
         # A session of its own, whose processes all get the interrupt, as from a terminal.
         launcher = subprocess.Popen(
-            command, env=environment, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            command,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's `pytest &` has it ignored
         )
         try:
             before = nodes(lambda found: set(found) == ALL)

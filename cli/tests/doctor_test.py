@@ -93,7 +93,7 @@ def test_doctor_shows_a_subscription_that_keeps_all_samples_that_it_may(baton, p
 
 
 def test_doctor_begins_with_a_summary_and_says_what_all_nodes_have_once(baton, program):
-    program(*[f'baton.Node("n{i}").get_logger().info("hello")' for i in range(5)])
+    program(*[f'(lambda node: (node, node.get_logger().info("hello")))(baton.Node("n{i}"))' for i in range(5)])
     first, *lines = baton("doctor", "--look", "0").splitlines()
     assert first.startswith("nothing is wrong; ")
     assert [line.split() for line in lines if "/rosout" in line] == ["- /rosout: 5 publishers no subscription".split()]

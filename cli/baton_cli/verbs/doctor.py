@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .. import links, live, ros1, ros2
+from .. import links, live, losses, ros1, ros2
 from ..examples import examples
 from ..near import did_you_mean
 from ..output import json_text
@@ -207,6 +207,25 @@ def judge_slots(
             )
         )
     return publishers, pairs
+
+
+def judge_losses(endpoints: list[Any], before: Mapping[bytes, Any], now: Mapping[bytes, Any]) -> list[Finding]:
+    """A line for each subscription that lost messages, by two reports: whether it still does."""
+    findings = []
+    for e in endpoints:
+        if e.is_publisher or e.gid not in now:
+            continue
+        counts, earlier = losses.as_json(now[e.gid]), losses.as_json(before.get(e.gid))
+        what = f"{e.topic}: subscription of {e.node} ({e.pid})"
+        if counts["total"]:
+            meanwhile = counts["total"] - earlier["total"]
+            recent = f", {meanwhile} of them while this looked" if meanwhile > 0 else ", none while this looked"
+            why = f"lost {losses.messages(counts['total'])}{recent}; {losses.why(counts, e.qos)}"
+            wrong = any(counts[name] for name in losses.WRONG)
+            findings.append(Finding(what, False if wrong else None, why, losses.way_out(counts, e.qos)))
+        if text := losses.remarks(counts):
+            findings.append(Finding(what, None, f"{text}; not counted as lost"))
+    return findings
 
 
 def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Finding]:
@@ -562,7 +581,8 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     machine = judge_machine()
     node, silent = join_or_say(domain, search, machine, as_json)
     endpoints = live.others(node)
-    holdings = node.holdings(ANSWER_S)
+    first = node.report(ANSWER_S)
+    holdings = first.holdings
     begin, graph = time.monotonic(), live.ros1_graph(node)
     # A preloaded publisher's channel is a link of ROS 1, and ROS 1's rows say what becomes of it.
     everything = endpoints
@@ -572,9 +592,10 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     of_baton = [f for f in judge_topics(endpoints, graph) if f.what not in {g.what for g in lacking}]
     topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
     pairs = [*silent, *topics, *judge_past(endpoints, graph), *judge_publishing(node, endpoints, look)]
+    time.sleep(max(0.0, begin + look - time.monotonic()))
+    pairs += judge_losses(endpoints, first.losses, node.report(ANSWER_S).losses)
     of_ros1 = []
     if graph:
-        time.sleep(max(0.0, begin + look - time.monotonic()))
         recent = ros1.since(graph, live.ros1_graph(node, quiet=True) or graph)
         of_ros1 = judge_ros1(ros1.judged(recent, everything, node.holdings(ANSWER_S), node.domain))
     memory = asdict(node.memory)

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from .. import links, live, rates, ros1
+from .. import links, live, losses, rates, ros1
 from ..examples import examples
 from ..groups import Group
 from ..output import json_text
@@ -116,6 +116,7 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
     graph = live.ros1_graph(node)
     of_ros1 = ros1.judged(graph.of(name), live.others(node), node.holdings(), node.domain) if graph else []
     travels = _travels(node, name)
+    lost = node.report(live.ANSWER_S).losses if as_json or verbose else {}
     if as_json:
         keys = ("reliability", "history", "depth", "durability", "deadline", "lifespan", "liveliness", "lease", "held")
         ends = [
@@ -128,6 +129,7 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
                 "type": e.type_name,
                 "type_hash": e.type_hash.hex(),
                 "qos": {k: getattr(e.qos, k) for k in keys},
+                "losses": None if e.is_publisher else losses.as_json(lost.get(e.gid)),
             }
             for e in here
         ]
@@ -153,10 +155,21 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
                 f"  Deadline: {_seconds(e.qos.deadline)}, lifespan: {_seconds(e.qos.lifespan)}, "
                 f"liveliness: {e.qos.liveliness}, lease {_seconds(e.qos.lease)}"
             )
+            if not publishers:
+                click.echo(textwrap.fill(f"Lost: {_lost_text(lost.get(e.gid), e.qos)}", _width(), **_INDENTED))
     for row in travels:
         click.echo(("\n" if verbose else "") + _travels_line(row))
     if graph and name in graph.topics:
         _show_ros1(graph, name, of_ros1, verbose)
+
+
+_INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    ", "break_on_hyphens": False}
+
+
+def _lost_text(found: Any, qos: Any) -> str:
+    counts = losses.as_json(found)
+    parts = [f"{losses.messages(counts['total'])}; {losses.why(counts, qos)}" if counts["total"] else "nothing"]
+    return "; ".join([*parts, *filter(None, [losses.remarks(counts)])])
 
 
 def _seconds(value: float | None) -> str:

@@ -1,22 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 # The verbs. `make demo` and `make test` do all set-up on a fresh Debian 12 machine; the rest is in scripts/.
-.PHONY: help setup peers demo build test check asan tsan fuzz bench torture docs api tidy accept results wheels packages packages-test release
+.PHONY: help setup peers demo build build-ros1 build-lab test test-ros1 test-lab nightly shake slowest check asan tsan fuzz bench torture docs api tidy accept results wheels packages packages-test release
 help:    ; @awk -F'|' '/^[|] `make/ { gsub(/`/, ""); printf "%-24s%s\n", $$2, $$3 }' HACKING.md
-setup:   ; scripts/setup.sh check
-peers:   ; scripts/setup.sh peers && cmake --preset release -DBATON_PERF_RUST=ON >/dev/null && scripts/build.sh release
+setup:   ; scripts/setup.sh all
 build:   ; scripts/setup.sh base && scripts/build.sh release
+build-ros1: ; scripts/setup.sh ros1 && scripts/build.sh ros1
+build-lab: ; scripts/setup.sh lab && scripts/build.sh lab
+peers:   ; scripts/setup.sh peers && cmake --preset lab -DBATON_PERF_RUST=ON >/dev/null && scripts/build.sh lab
 demo:    ; scripts/setup.sh base && scripts/build.sh release --target baton_demo && .venv/bin/baton demo $(ARGS)
-test:    ; scripts/setup.sh test && scripts/build.sh release && scripts/test.sh
+test:    ; scripts/setup.sh test && scripts/build.sh release && scripts/run_tests.py core
+test-ros1: ; scripts/setup.sh ros1 && scripts/build.sh ros1 && scripts/run_tests.py ros1
+test-lab: ; scripts/setup.sh lab && scripts/build.sh lab && scripts/run_tests.py lab
+nightly: ; .venv/bin/python scripts/parts.py nightly $(ARGS)
+shake:   ; scripts/shake.py $(ARGS)
+slowest: ; @scripts/slowest.py $(ARGS)
 check:   ; scripts/setup.sh check && scripts/check.sh
 tidy:    ; scripts/setup.sh check && scripts/build.sh dev && scripts/tidy.sh
 asan:    ; scripts/setup.sh base && scripts/sanitize.sh asan-ubsan
 tsan:    ; scripts/setup.sh base && scripts/sanitize.sh tsan
 fuzz:    ; scripts/setup.sh check && scripts/fuzz.sh 60
-bench:   build ; scripts/bench.sh $(ARGS)
-torture: ; scripts/setup.sh check && scripts/torture.sh
+bench:   build-lab ; scripts/bench.sh $(ARGS)
+torture: ; scripts/setup.sh all && scripts/torture.sh
 api:     ; scripts/setup.sh check && scripts/api.sh
 docs:    ; scripts/setup.sh base && .venv/bin/python scripts/check_docs.py
-accept:  build ; scripts/accept.sh $(ARGS)
+accept:  build-lab ; scripts/accept.sh $(ARGS)
 results: peers ; scripts/results.sh $(ARGS)
 wheels:  ; scripts/setup.sh check && .venv/bin/python scripts/make_wheels.py $(ARGS)
 packages: ; scripts/setup.sh packages && scripts/packages.sh

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,12 +26,31 @@ LONG = (
 )
 
 
+TESTS_TSV: list[Path] = []
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--nothing-missing",
         action="store_true",
-        help="fail if a test is skipped for something that could be installed (scripts/test.sh, where `make test` installs it)",
+        help="fail if a test is skipped for something that could be installed (scripts/run_tests.py, where `make test` installs it)",
     )
+    parser.addoption("--tests-tsv", type=Path, help="write what each phase of each test took to this file")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("--tests-tsv") and not hasattr(
+        config, "workerinput"
+    ):  # a worker's reports reach the process that started it
+        TESTS_TSV.append(config.getoption("--tests-tsv"))
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """A row for each phase of each test, for scripts/run_tests.py and scripts/slowest.py."""
+    if TESTS_TSV:
+        row = ("pytest", report.nodeid, report.when, f"{report.duration:.3f}", report.outcome)
+        with TESTS_TSV[0].open("a") as out:
+            out.write("\t".join(map(str, row)) + "\n")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

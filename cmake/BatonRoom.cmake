@@ -20,7 +20,8 @@
 # LABELS default to "unit". Tests labelled "unit" also run under TSan and under qemu-user: a test that forks and
 # execs, counts system calls or measures anything wears another label ("process", "count", "measure"); "house" is
 # where no code of the build runs: what the compiler refuses, the order of the rooms. "pure" says that
-# everything happens in one thread: under qemu-user, but not under TSan. The targets unit_tests and pure_tests build them.
+# everything happens in one thread: under qemu-user, but not under TSan. The targets unit_tests and pure_tests build them, unit_tests_of_rooms
+# those "unit" tests of the rooms with shared memory or threads (scripts/sanitize.sh --rooms).
 #
 #   baton_fuzzer(<name> SOURCES <file>... [DEPENDS <x>...] [SEEDS <dir>])
 #
@@ -220,6 +221,12 @@ function(baton_test name)
       add_dependencies(${label}_tests ${name})
     endif()
   endforeach()
+  if(NOT TARGET unit_tests_of_rooms)
+    add_custom_target(unit_tests_of_rooms)
+  endif()
+  if("unit" IN_LIST TEST_LABELS AND name MATCHES "^(os|memory|transport|node|shared|heap|link)_")
+    add_dependencies(unit_tests_of_rooms ${name})
+  endif()
   set(properties TIMEOUT ${TEST_TIMEOUT} LABELS "${TEST_LABELS}")
   if(TEST_SERIAL)
     list(APPEND properties RUN_SERIAL ON)

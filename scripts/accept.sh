@@ -7,6 +7,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # What is counted rather than timed (allocations, copies, faults, system calls in the steady state) is an ordinary test.
 if [ $# -eq 0 ]; then
-  scripts/run_ctest.sh release --label-regex '^count$' --verbose
+  scripts/run_ctest.sh lab --label-regex '^count$' --verbose
 fi
 .venv/bin/baton perf accept "$@"

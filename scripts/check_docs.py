@@ -84,7 +84,7 @@ def pages_named_in(root, path):
 def check(root):
     files = tracked(root)
     tops = {path.split("/", 1)[0] for path in files if "/" in path} | {"build", "out"}
-    verbs = set(re.findall(r"^([a-z-]+):", (root / "Makefile").read_text(), re.MULTILINE))
+    verbs = set(re.findall(r"^([a-z0-9-]+):", (root / "Makefile").read_text(), re.MULTILINE))
     known = set(files) | {str(parent) for path in files for parent in Path(path).parents}
     names = {Path(path).name for path in files}
     problems = misplaced_pages(root, files)

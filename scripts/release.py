@@ -31,7 +31,9 @@ COMING = re.compile(r"^Will be (\d+\.\d+\.\d+)[^\n]*\n\n?", re.M)
 STEPS = (
     ("scripts/build.sh", "release"),
     ("scripts/check.sh",),
-    ("scripts/test.sh",),
+    ("scripts/run_tests.py", "core"),
+    ("scripts/build.sh", "ros1"),
+    ("scripts/run_tests.py", "ros1"),
     (".venv/bin/python", "scripts/public_symbols.py", "--check"),
     (".venv/bin/python", "scripts/check_abi.py"),
     ("scripts/packages.sh",),

@@ -1,14 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds and runs the tests under sanitizers: sanitize.sh asan-ubsan|tsan [arguments of ctest].
+# Builds and runs the tests under sanitizers: sanitize.sh asan-ubsan|asan-ros1|tsan [--rooms | arguments of ctest]. With --rooms only the
+# unit tests of the rooms with shared memory or threads, as `.ci/run` does; without it also Python and the RMW, with asan-ros1 also ROS 1.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-preset=${1:?usage: scripts/sanitize.sh asan-ubsan|tsan}
+preset=${1:?usage: scripts/sanitize.sh asan-ubsan|asan-ros1|tsan [--rooms]}
 shift
+rooms=
+if [ "${1:-}" = --rooms ]; then
+  rooms=1
+  shift
+  set -- --label-regex '^unit$' --tests-regex '^(os|memory|transport|node|shared|heap|link)_' "$@"
+fi
 export ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1:${ASAN_OPTIONS:-}"
 export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:${UBSAN_OPTIONS:-}"
 export TSAN_OPTIONS="halt_on_error=0:exitcode=66:second_deadlock_stack=1:suppressions=$PWD/scripts/tsan.supp:${TSAN_OPTIONS:-}"
-scripts/build.sh "$preset"
+if [ -n "$rooms" ]; then
+  scripts/build.sh "$preset" --target unit_tests_of_rooms
+else
+  scripts/build.sh "$preset"
+fi
 # What is counted (allocations, faults, system calls) is counted in the release build: sanitizers add their own.
 run=(scripts/run_ctest.sh "$preset" --label-exclude '^count$' "$@")
 # gcc 12's thread sanitizer does not know the address randomization of kernels from 6.6 on ("unexpected memory mapping").
@@ -17,10 +28,10 @@ if [ "$preset" = tsan ] && setarch -R true 2>/dev/null; then
 fi
 "${run[@]}"
 
-[ "$preset" = asan-ubsan ] || exit 0
+case $preset in asan-*) [ -z "$rooms" ] || exit 0 ;; *) exit 0 ;; esac
 runtimes="$(c++ -print-file-name=libasan.so) $(c++ -print-file-name=libubsan.so)"
 export BATON_BUILD="$PWD/build/$preset"
-pytest=(.venv/bin/python -m pytest -q -n 2 --dist loadfile)  # as scripts/test.sh
+pytest=(.venv/bin/python -m pytest -q -n 2 --dist loadfile)
 
 # The Python extension, in an interpreter that is not instrumented: the runtimes go first. rclpy's libraries are not ours to test, and
 # type checkers do not run the extension.

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what Baton needs: setup.sh [base|test|check|packages|peers]. 'base' serves build and demo; 'test' adds what tests compare with
-# (ROS 2, rospy, type checkers, other allocators); 'check' adds to that the sanitizers' helpers, fuzzers, style tools and the Arm
-# cross build; 'packages' adds to that the tools of the Debian packages; 'peers' adds to 'test' the systems that `baton perf` compares with. Does nothing when everything is there. Uses
-# sudo only when not root.
+# Installs what Baton needs: setup.sh [base|test|ros1|lab|check|packages|peers|all]. 'base' serves build and demo; 'test' adds what the tests of
+# the core product compare with (ROS 2, type checkers, other allocators); to that 'ros1' adds ROS 1, 'lab' ROS 1 and what the laboratory
+# needs, 'check' the sanitizers' helpers, fuzzers, style tools and the Arm cross build, 'packages' all of these but the laboratory and the
+# tools of the Debian packages, 'peers' the systems that `baton perf` compares with. 'all' is everything but the peers. Does nothing when
+# everything is there. Uses sudo only when not root.
 # On anything but Debian 12 or newer it installs no system packages: it looks, and says what is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -11,7 +12,10 @@ group=${1:-base}
 case $group in
   base) groups=base ;;
   test) groups='base|test' ;;
-  packages) groups='base|test|check|packages' ;;
+  lab) groups='base|test|ros1|lab' ;;
+  packages) groups='base|test|ros1|check|packages' ;;
+  peers) groups='base|test|ros1|lab|peers' ;;
+  all) groups='base|test|ros1|lab|check|packages' ;;
   *) groups="base|test|$group" ;;
 esac
 
@@ -157,8 +161,9 @@ cargo_note() {  # not installed here: Debian 12's is too old, and rustup is the 
 
 case $group in
   base) system_packages; python_packages ;;
-  test | check | packages) system_packages; python_packages; check_python_packages; ros2_packages; pcl_headers ;;
-  peers) system_packages; python_packages; ros2_packages; peers_packages; cargo_note ;;
+  test | check) system_packages; python_packages; check_python_packages; ros2_packages ;;
+  ros1 | lab | packages | all) system_packages; python_packages; check_python_packages; ros2_packages; pcl_headers ;;
+  peers) system_packages; python_packages; check_python_packages; ros2_packages; pcl_headers; peers_packages; cargo_note ;;
   --needs) groups='base|test|check'; print_needs ;;
-  *) echo "usage: scripts/setup.sh [base|test|check|packages|peers|--needs]" >&2; exit 2 ;;
+  *) echo "usage: scripts/setup.sh [base|test|ros1|lab|check|packages|peers|all|--needs]" >&2; exit 2 ;;
 esac

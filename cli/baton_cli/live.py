@@ -29,8 +29,10 @@ def load() -> ModuleType:
     try:
         import baton
     except ImportError:
-        built = Path(__file__).resolve().parents[2] / "build" / "release" / "python"
-        if not built.is_dir():
+        builds = Path(__file__).resolve().parents[2] / "build"
+        folders = [builds / preset / "python" for preset in ("release", "ros1", "lab")]
+        built = next((folder for folder in folders if folder.is_dir()), None)
+        if built is None:
             raise click.ClickException(
                 "this verb needs Baton's Python package: `pip install .` or `make build` in a checkout"
             ) from None

@@ -28,7 +28,7 @@ def network(tmp_path):
     if not MASTER.exists():
         pytest.skip("needs a ROS 1 master: apt-get install python3-rosmaster")
     if not PRELOAD.exists():
-        pytest.skip("needs libbaton_roscpp.so: apt-get install libroscpp-dev libsensor-msgs-dev, then make build")
+        pytest.skip("needs libbaton_roscpp.so: make build-ros1")
     ros = Ros(tmp_path)
     ros.environment |= {"PYTHONPATH": str(BUILD / "python"), "COLUMNS": "160"}
     yield ros

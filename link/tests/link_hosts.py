@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = ROOT / "build/release/bin/baton_link"
-EMULATOR = ROOT / "build/release/bin/baton_network_line"
-COPY_COUNTER = ROOT / "build/release/lib/libbaton_link_copy_counter.so"
-CLOCK_SHIFT = ROOT / "build/release/lib/libbaton_link_clock_shift.so"
-PYTHON = ROOT / "build/release/python"
+BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
+PROGRAM = BUILD / "bin/baton_link"
+EMULATOR = BUILD / "bin/baton_network_line"
+COPY_COUNTER = BUILD / "lib/libbaton_link_copy_counter.so"
+CLOCK_SHIFT = BUILD / "lib/libbaton_link_clock_shift.so"
+PYTHON = BUILD / "python"
 PORT = 22700
 LIMIT_S = 120
 

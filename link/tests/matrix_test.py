@@ -10,11 +10,11 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from link_hosts import LIMIT_S, ROOT, Host
+from link_hosts import BUILD, LIMIT_S, Host
 from ros2_hosts import ENVIRONMENT, RMW_BATON, ROS2_PYTHON, ros2_link
 
-BIN = ROOT / "build/release/bin"
-PRELOAD = ROOT / "build/release/lib/libbaton_roscpp.so"
+BIN = BUILD / "bin"
+PRELOAD = BUILD / "lib/libbaton_roscpp.so"
 MASTER = Path("/usr/bin/rosmaster")
 IMAGE_BYTES = 1000  # of 200 KB, in fragments, a node of Fast DDS read no more in one of 12 runs (rmw_fastrtps takes a sample for ever)
 ENOUGH = 3  # messages of each pair
@@ -97,8 +97,9 @@ rclpy.spin(node)
 ROS1 = {"ROS_MASTER_URI": "http://127.0.0.1:11311", "ROS_IP": "127.0.0.1"}
 WITH_RMW_BATON = ENVIRONMENT | {"LD_PRELOAD": str(RMW_BATON), "RMW_IMPLEMENTATION": "rmw_baton_cpp"}
 
-# The kinds of programs. roscpp's have images only: their programs are those of ros1/tests.
-KINDS = ("cpp", "python", "rmw_baton", "fastdds", "ros1_baton", "ros1_preload")
+# The kinds of programs. roscpp's are there in a build with ROS 1 (make test-ros1), and have images only: their programs are those of ros1/tests.
+WITH_ROS1 = (BIN / "ros1_talker").exists()
+KINDS = ("cpp", "python", "rmw_baton", "fastdds", *(("ros1_baton", "ros1_preload") if WITH_ROS1 else ()))
 TYPES = {kind: ("image",) if kind.startswith("ros1") else ("text", "image") for kind in KINDS}
 
 # What is not carried, by the kinds of the talker and of the listener, and why (docs/guides/machines.md, "Which programs meet").
@@ -138,7 +139,7 @@ def listen(host: Host, folder: Path, ros1: dict[str, str]) -> dict[str, list[Pat
     begin("python", [sys.executable, "-c", PATTERN + PYTHON_HEAR, *KINDS], {})
     begin("fastdds", [str(ROS2_PYTHON), "-c", PATTERN + ROS2_HEAR, "fastdds", *KINDS], ENVIRONMENT)
     begin("rmw_baton", [str(ROS2_PYTHON), "-c", PATTERN + ROS2_HEAR, "rmw_baton", *KINDS], WITH_RMW_BATON)
-    for kind in KINDS:
+    for kind in KINDS if WITH_ROS1 else ():
         words = [f"/matrix/image_{kind}", "10", "0", "0"]
         begin("ros1_baton", [str(BIN / "ros1_api_listener"), *words], ros1)
         if kind in both[:1] + ["ros1_baton"]:  # of programs that are joined, and of Baton's own in roscpp
@@ -153,8 +154,9 @@ def talk(host: Host, folder: Path, ros1: dict[str, str]) -> None:
     start(host, [*words, "fastdds"], ENVIRONMENT, folder / "fastdds.talker")
     start(host, [*words, "rmw_baton"], WITH_RMW_BATON, folder / "rmw_baton.talker")
     for kind, program, more in (
-        ("ros1_baton", "ros1_api_talker", ros1),
-        ("ros1_preload", "ros1_talker", ros1_preload(ros1)),
+        (("ros1_baton", "ros1_api_talker", ros1), ("ros1_preload", "ros1_talker", ros1_preload(ros1)))
+        if WITH_ROS1
+        else ()
     ):
         start(host, [str(BIN / program), f"/matrix/image_{kind}", "10", "volatile"], more, folder / f"{kind}.talker")
         stdin = host.programs[-1].stdin
@@ -199,12 +201,10 @@ def pairs() -> list[tuple[str, str, str]]:
 
 
 @pytest.mark.skipif(not ROS2_PYTHON.exists() or not RMW_BATON.exists(), reason="needs ROS 2: make setup, make build")
-@pytest.mark.skipif(
-    not MASTER.exists() or not (BIN / "ros1_talker").exists(), reason="needs roscpp and a ROS 1 master: make setup"
-)
+@pytest.mark.skipif(WITH_ROS1 and not MASTER.exists(), reason="needs a ROS 1 master: scripts/setup.sh ros1")
 def test_each_kind_of_program_reaches_the_kinds_of_the_other_host_that_the_guide_names(hosts, tmp_path):
     a, b = hosts(2)
-    ros1 = [rosmaster(host, tmp_path / f"ros1_{host.name}") for host in (a, b)]
+    ros1 = [rosmaster(host, tmp_path / f"ros1_{host.name}") if WITH_ROS1 else {} for host in (a, b)]
     ros2_link(a)
     ros2_link(b, a)
     assert a.says("is connected")

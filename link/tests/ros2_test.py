@@ -9,13 +9,13 @@ import sys
 import time
 
 import pytest
-from link_hosts import LIMIT_S, PYTHON, ROOT
+from link_hosts import BUILD, LIMIT_S, PYTHON
 from link_test import FLOW, HEAR, IMAGE_HEAR, IMAGE_TALK, TALK, lines_of, ready
 from ros2_hosts import RMW_BATON, ROS2_PYTHON, every_type, program, ros2_link, stock
 
 pytestmark = pytest.mark.skipif(not ROS2_PYTHON.exists(), reason="needs ROS 2's Python packages: make setup")
 
-CPP = ROOT / "build/release/bin"
+CPP = BUILD / "bin"
 
 
 def result(process):

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "baton/os/fork.hpp"
+#include "baton/os/shortage.hpp"
 #include "parse_size.hpp"
 #include "pool_segment.hpp"
 #include "window_table.hpp"
@@ -53,7 +54,7 @@ namespace {
   const Result<void> backed = slot.segment->back_more(slot, sizeof(ChunkHeader) + bytes);
   if (backed.ok()) return;
   slot.segment->budget->missed.store(sizeof(ChunkHeader) + bytes, std::memory_order_relaxed);
-  throw Exception(
+  throw_shortage(
       {backed.error().code, "while growing a message to " + format_size(bytes) + ": " + backed.error().message});
 }
 

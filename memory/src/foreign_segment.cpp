@@ -16,6 +16,15 @@
 #include "baton/os/unique_fd.hpp"
 
 namespace baton::memory {
+namespace {
+
+Error holes_at(std::uint64_t offset) {
+  return {Errc::protocol_violation,
+          "the message at offset " + std::to_string(offset) +
+              " has holes: a publisher must back every page that it publishes (docs/format/chunk.md)"};
+}
+
+}  // namespace
 
 struct ForeignSegment::Mapping {
   SegmentRecord record;
@@ -164,6 +173,11 @@ Result<std::shared_ptr<ForeignSegment>> ForeignSegment::copy_of(std::uint64_t of
     return Error{Errc::protocol_violation, "a message at offset " + std::to_string(offset) + " claims " +
                                                std::to_string(header.size_bytes) + " bytes, beyond its segment of " +
                                                std::to_string(size_) + " bytes"};
+  // Before the limits: a size that is only claimed costs the publisher nothing.
+  const Result<bool> backed =
+      os::is_backed(mapping_->fd.get(), mapping_->file, nullptr, offset, sizeof(header) + header.size_bytes);
+  if (!backed.ok()) return backed.error();
+  if (!*backed) return holes_at(offset);
   const std::size_t page = os::page_bytes();
   const std::size_t bytes = (sizeof(header) + header.size_bytes + page - 1) / page * page;
   const std::shared_ptr<WindowShare>& share = mapping_->share;
@@ -238,8 +252,7 @@ Result<const ChunkHeader*> ForeignSegment::chunk(std::uint64_t offset, std::uint
         look_up(page, static_cast<std::uint32_t>((bytes + (std::uint64_t{1} << page_shift_) - 1) >> page_shift_));
     if (!backed.ok()) return backed.error();
     if (*backed) return {};
-    return refused("the message at offset " + std::to_string(offset) +
-                   " has holes: a publisher must back every page that it publishes (docs/format/chunk.md)");
+    return holes_at(offset);
   };
   if (known < end) {
     if (const Result<void> backed = check_backed(end); !backed.ok()) return backed.error();

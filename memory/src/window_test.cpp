@@ -149,6 +149,10 @@ TEST(ForeignSegment, WhatCannotBeMappedIsCopiedFromAndMappedOnceThereIsRoom) {
     EXPECT_EQ(segment->copy_of(offset).error().code, Errc::protocol_violation) << offset;
   chunk.header->size_bytes = 0xffffffff;
   EXPECT_EQ(segment->copy_of(handle_offset(chunk.handle)).error().code, Errc::protocol_violation);
+  chunk.header->size_bytes = static_cast<std::uint32_t>(announced.size / 2);
+  const Result<std::shared_ptr<ForeignSegment>> claimed = segment->copy_of(handle_offset(chunk.handle));
+  ASSERT_FALSE(claimed.ok());
+  EXPECT_EQ(claimed.error().code, Errc::protocol_violation) << "holes come before limits: " << claimed.error().message;
   chunk.header->size_bytes = 10000;
   for (const auto& [base, bytes] : taken) window.free(base, bytes);
   ASSERT_TRUE(segment->map().ok());

@@ -12,8 +12,11 @@
 
 #include "baton/os/fork.hpp"
 #include "baton/os/hot_memory.hpp"
+#include "baton/os/clock.hpp"
 #include "baton/os/pi_condition.hpp"
+#include "baton/os/shortage.hpp"
 #include "baton/os/termination.hpp"
+#include "baton/transport/whose.hpp"
 #include "node_core.hpp"
 
 namespace baton {
@@ -22,11 +25,10 @@ namespace detail {
 [[gnu::hot]] bool ReaderExecutable::ready() const { return reader_->has_data(); }
 
 [[gnu::hot]] bool ReaderExecutable::execute() {
-  Result<transport::TakenSample> taken = reader_->take();
+  Result<transport::TakenSample> taken = reader_->take_next();
   if (unlikely(!taken.ok())) {
-    // The transport has ended the connection to the publisher, and reported that.
-    if (taken.error().code == Errc::malformed_message || taken.error().code == Errc::protocol_violation) return false;
-    // held_limit: the executor cannot hold back a callback for ever, so the user must see the error.
+    // Another thread took the last sample that may be held: ready() is false until one is released.
+    if (transport::whose(taken.error().code) == transport::Whose::kLimit) return false;
     throw_error(taken.error());
   }
   return *taken && on_message(std::move(*taken));
@@ -106,6 +108,9 @@ struct ExecutorState final : os::Hot {
   std::vector<std::shared_ptr<NodeCore>> nodes;
   std::exception_ptr failure;
   unsigned threads = 1;
+  // relaxed: statistics, and a line that comes a moment too early or too late harms nobody.
+  std::atomic<std::uint64_t> shortages{0};
+  std::atomic<std::int64_t> shortage_reported_ns{0};
   const std::uint32_t generation = os::fork_generation();
 
   bool ended() const { return ends.load(std::memory_order_relaxed) || g_ended.load(std::memory_order_relaxed); }
@@ -123,6 +128,8 @@ struct ExecutorState final : os::Hot {
   /// Consumes a cancel() and rethrows an exception of a callback.
   void end_spin();
   void fail(std::exception_ptr thrown);
+  /// A callback found no memory of Baton's for a message: counts it, and prints a line at most every 10 s.
+  void report(const Shortage& shortage) noexcept;
   /// Runs at most `most` callbacks in this thread, and returns their number. Returns early if the spin ends, or if no
   /// callback becomes ready before `deadline`; without `wait` if none is ready now.
   std::size_t run(std::size_t most, SteadyTime deadline, bool wait);
@@ -301,6 +308,21 @@ void detail::ExecutorState::fail(std::exception_ptr thrown) {
   leadership.notify(INT_MAX);
 }
 
+void detail::ExecutorState::report(const Shortage& shortage) noexcept {
+  constexpr std::int64_t kEveryNs = 10'000'000'000;
+  const std::uint64_t count = shortages.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::int64_t now = os::monotonic_ns();
+  std::int64_t last = shortage_reported_ns.load(std::memory_order_relaxed);
+  if (last != 0 && now - last < kEveryNs) return;
+  if (!shortage_reported_ns.compare_exchange_strong(last, now, std::memory_order_relaxed)) return;
+  try {
+    log_of_baton(Logger::Level::kError, "a callback ended without memory for its message, and the executor goes on (" +
+                                            std::to_string(count) + " so far): " + shortage.what());
+  } catch (const std::bad_alloc&) {
+    // Counted all the same.
+  }
+}
+
 /// The next executable that is ready. It has entered its group.
 [[gnu::hot, gnu::noinline]] detail::Executable* detail::ExecutorState::pick(Nanoseconds* ready_in, bool* skipped_busy) {
   *ready_in = Nanoseconds::max();
@@ -364,6 +386,8 @@ void detail::ExecutorState::mute_busy() {
     const Unlocked unlocked(mutex);
     try {
       ran = executable.execute();
+    } catch (const Shortage& shortage) {
+      report(shortage);
     } catch (...) {
       fail(std::current_exception());
     }
@@ -536,6 +560,8 @@ std::size_t Executor::spin_some() {
   state_->end_spin();
   return count;
 }
+
+std::uint64_t Executor::shortages() const noexcept { return state_->shortages.load(std::memory_order_relaxed); }
 
 void Executor::cancel() noexcept {
   state_->ends.store(true, std::memory_order_relaxed);

@@ -45,6 +45,31 @@ TEST_F(ExecutorTest, SpinRunsCallbacksUntilItIsCancelled) {
   EXPECT_EQ(calls, 3);
 }
 
+TEST_F(ExecutorTest, ACallbackWithoutBatonsMemoryIsCountedAndEveryOtherExceptionEndsTheSpin) {
+  baton::Node node("n");
+  baton::PublisherOptions small;
+  small.memory_limit_bytes = 1 << 20;
+  auto big = node.advertise<String>("big", {}, small);
+  int calls = 0;
+  auto timer = node.create_timer(1ms, [&] {
+    if (++calls > 5) throw baton::Exception({baton::Errc::limit_reached, "the program's own"});
+    auto loan = big.loan();
+    loan->data.resize(8 << 20);
+  });
+  baton::Executor executor;
+  executor.add(node);
+  try {
+    executor.spin();
+    ADD_FAILURE() << "the program's own exception leaves spin()";
+  } catch (const baton::Shortage&) {
+    ADD_FAILURE() << "a Shortage stays in the executor";
+  } catch (const baton::Exception& error) {
+    EXPECT_STREQ(error.what(), "limit_reached: the program's own");
+  }
+  EXPECT_EQ(calls, 6);
+  EXPECT_EQ(executor.shortages(), 5U);
+}
+
 TEST_F(ExecutorTest, ANodeBelongsToOneExecutorAtATime) {
   baton::Node node("n");
   baton::Executor a, b;

@@ -96,7 +96,7 @@ MessageInfo message_info(const transport::TakenSample& taken) noexcept {
   MessageInfo info;
   info.sequence = taken.sequence();
   info.source_time_ns = header.source_time_ns;
-  info.source_monotonic_ns = header.source_monotonic_ns;
+  info.source_monotonic_ns = os::of_process(header.source_monotonic_ns);
   info.reception_time_ns = os::realtime_ns();
   info.publisher = taken.publisher();
   std::copy(std::begin(header.correlation_client), std::end(header.correlation_client),

@@ -31,7 +31,7 @@ Error PublisherCore::not_its_loan() const {
 
 [[gnu::hot]] void PublisherCore::loan(bool fixed, std::size_t bytes, transport::WriterShare* share,
                                       memory::Chunk* chunk) {
-  *chunk = (fixed ? writer_->loan_sized(bytes) : writer_->loan_growing()).or_throw();
+  *chunk = lent_or_throw(fixed ? writer_->loan_sized(bytes) : writer_->loan_growing());
   new (static_cast<void*>(share)) transport::WriterShare(*writer_);  // over an empty one
 }
 

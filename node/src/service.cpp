@@ -45,7 +45,7 @@ bool ClientCore::is_own(const transport::TakenSample& response) const noexcept {
 
 Result<transport::TakenSample> ClientCore::take_response(std::uint64_t request) {
   for (;;) {
-    Result<transport::TakenSample> taken = responses_->take();
+    Result<transport::TakenSample> taken = responses_->take_next();
     if (!taken.ok() || !*taken) return taken;
     if (is_own(*taken) && taken->header().correlation_sequence == request) return taken;
   }

@@ -2,8 +2,10 @@
 #include "baton/os/clock.hpp"
 
 #include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <atomic>
+#include <cstdio>
 
 #include "baton/os/hot_memory.hpp"
 
@@ -38,7 +40,31 @@ Reading function_of(const char* library, const char* name) {
   return is_libcs;
 }();
 
+/// time_namespaces(7): "monotonic <seconds> <nanoseconds>", for the children of this process. They are in its own namespace, unless
+/// it has called unshare(2) and no exec(2) since: then nothing says its own offset.
+std::int64_t offset_of_namespace() noexcept {
+  struct stat own {}, of_children {};
+  if (::stat("/proc/self/ns/time", &own) != 0 || ::stat("/proc/self/ns/time_for_children", &of_children) != 0 ||
+      own.st_ino != of_children.st_ino)
+    return 0;
+  std::FILE* const file = std::fopen("/proc/self/timens_offsets", "re");
+  if (file == nullptr) return 0;
+  long long seconds = 0, nanoseconds = 0;
+  const bool found = std::fscanf(file, "monotonic %lld %lld", &seconds, &nanoseconds) == 2;
+  std::fclose(file);
+  return found ? seconds * 1'000'000'000 + nanoseconds : 0;
+}
+
+// Written once, while libraries are being loaded.
+BATON_HOT_BSS std::int64_t g_time_namespace_ns = 0;
+[[maybe_unused]] const bool g_asked = [] {
+  g_time_namespace_ns = offset_of_namespace();
+  return true;
+}();
+
 }  // namespace
+
+[[gnu::hot]] std::int64_t time_namespace_ns() noexcept { return g_time_namespace_ns; }
 
 namespace {
 
@@ -64,8 +90,8 @@ std::int64_t ns_of(const timespec& time) noexcept { return std::int64_t{time.tv_
   const Reading vdso = g_vdso.load(std::memory_order_relaxed);
   timespec monotonic, realtime;
   if (vdso == nullptr || vdso(CLOCK_MONOTONIC, &monotonic) != 0 || vdso(CLOCK_REALTIME, &realtime) != 0)
-    return {read_by_call(CLOCK_MONOTONIC), read_by_call(CLOCK_REALTIME)};
-  return {ns_of(monotonic), ns_of(realtime)};
+    return {of_machine(read_by_call(CLOCK_MONOTONIC)), read_by_call(CLOCK_REALTIME)};
+  return {of_machine(ns_of(monotonic)), ns_of(realtime)};
 }
 
 }  // namespace baton::os

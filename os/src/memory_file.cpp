@@ -49,8 +49,8 @@ Result<bool> seek_finds_data(int fd, std::uint64_t offset, std::size_t bytes) {
 
 enum class Absent : std::uint8_t { kSwappedOut, kHole, kUnclear };
 
-/// The state of pages that mincore(2) does not find: swapped out ("evicted" for cachestat(2), Linux 6.5), holes, or
-/// reserved only.
+/// The state of pages that mincore(2) does not find, or that are not mapped: swapped out ("evicted" for cachestat(2), Linux 6.5), holes,
+/// or neither (kUnclear: reserved only, or in memory).
 Result<Absent> look_closer(int fd, std::uint64_t offset, std::size_t bytes) {
   CachestatRange range{offset, bytes};
   Cachestat pages{};
@@ -99,7 +99,12 @@ Result<bool> is_backed(int fd, const MemoryFile& file, const std::byte* mapped, 
   if (at == end) return true;
   // mincore(2) first: lseek(2) waits for the inode's lock. The file's maker can hold that lock as long as it likes (a
   // write(2) from memory that a FUSE server pages in), and this process would wait as long.
-  if (!file.ours || mapped == nullptr) return seek_finds_data(fd, at, end - at);
+  if (!file.ours) return seek_finds_data(fd, at, end - at);
+  if (mapped == nullptr) {
+    const Result<Absent> all = look_closer(fd, at, end - at);
+    if (!all.ok()) return all.error();
+    return *all != Absent::kHole;
+  }
   std::array<unsigned char, 1024> present;
   for (int unclear = 0; at < end;) {
     const std::uint64_t part = std::min(end - at, present.size() * page);

@@ -289,7 +289,7 @@ def run_program(c: dict, console: Console) -> list[Row]:
     folder = peers.program_folder()
     program = (folder or Path()) / c["program"]
     if not program.is_file():
-        return [Row(c["id"], c["source"], None, "", "", None, f"{c['program']} is not built: make build")]
+        return [Row(c["id"], c["source"], None, "", "", None, f"{c['program']} is not built: make build-lab")]
     console.print(f"[dim]{c['program']} ...[/]")
     done = subprocess.run([program, *c.get("arguments", [])], capture_output=True, text=True, check=False)
     rows = [row for line in done.stdout.splitlines() if (row := printed_row(c["id"], line))]

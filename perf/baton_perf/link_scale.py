@@ -144,7 +144,7 @@ def _measure(programs: Path, processes: int, network: str, directory: Path) -> d
 def main(processes: int, rounds: int, network: str) -> None:
     programs = program_folder()
     if programs is None or not all((programs / name).is_file() for name in (END, LINK)):
-        print(f"baton_link_scale: {END} or {LINK} is not built: make setup (Cyclone DDS), make build", file=sys.stderr)
+        print(f"baton_link_scale: {END} or {LINK} is not built: make build-lab", file=sys.stderr)
         sys.exit(2)
     done = []
     for _ in range(rounds):

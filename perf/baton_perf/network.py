@@ -211,7 +211,7 @@ class Network:
         program = (program_folder() or Path()) / EMULATOR
         if not program.is_file():
             raise NetworkFailed(
-                f"this kernel has no netem (tc(8)), and {program}, which stands in for it, is not built: make build"
+                f"this kernel has no netem (tc(8)), and {program}, which stands in for it, is not built: make build-lab"
             )
         spaces = [f"/proc/{self._pid_inside(host)}/ns/net" for host in (0, 1)]
         command = [

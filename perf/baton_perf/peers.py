@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that can be measured: ``baton_perf_<peer>`` of this checkout's release build, or of this package."""
+"""The programs that can be measured: ``baton_perf_<peer>`` of this checkout's build/lab, or of this package."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-BUILD = CHECKOUT / "build" / "release"
+BUILD = CHECKOUT / "build" / "lab"
 DESCRIBES_IN_S = 240  # programs in Python import much, and a busy machine must not make a peer disappear
 PACKAGED = Path(__file__).parent / "programs"  # a wheel's
 PREFIX = "baton_perf_"
@@ -41,7 +41,7 @@ class Peer:
 
 
 def program_folder() -> Path | None:
-    """Where the programs are: BATON_PERF_PROGRAMS, the wheel, the checkout's release build, or the folder of an installed one."""
+    """Where the programs are: BATON_PERF_PROGRAMS, the wheel, the checkout's build/lab, or the folder of an installed one."""
     named = os.environ.get("BATON_PERF_PROGRAMS")
     if named:
         return Path(named)
@@ -58,7 +58,7 @@ def built() -> dict[str, Peer]:
     folder = program_folder()
     if folder is None:
         raise click.ClickException(
-            "no program to measure was found: run `make build` in the checkout (or `make peers`). A package that was built from source "
+            "no program to measure was found: run `make build-lab` in the checkout (or `make peers`). A package that was built from source "
             "without CLI11 and nlohmann-json (Debian: libcli11-dev nlohmann-json3-dev) has none; install them and build it again"
         )
     found: dict[str, Peer] = {}

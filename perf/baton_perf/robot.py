@@ -38,7 +38,7 @@ def programs() -> Path:
     if folder is None or not (folder / "baton_robot_camera").is_file():
         raise click.ClickException(
             "the robot's nodes are not built: they need a checkout with ROS 1 and OpenCV (Debian: libroscpp-dev libsensor-msgs-dev "
-            "python3-rosmaster libopencv-imgproc-dev); install them (`make setup`) and run `make build`"
+            "python3-rosmaster libopencv-imgproc-dev); `make build-lab` installs and builds all"
         )
     if not MASTER.is_file():
         raise click.ClickException(f"there is no {MASTER}: install python3-rosmaster")

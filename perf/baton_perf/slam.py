@@ -54,7 +54,7 @@ def programs() -> Path:
     if folder is None or not (folder / "baton_slam_slam_recompiled").is_file():
         raise click.ClickException(
             "the SLAM nodes are not built: they need a checkout with ROS 1 and OpenCV (Debian: libroscpp-dev libsensor-msgs-dev "
-            "libgeometry-msgs-dev libcv-bridge-dev libopencv-dev python3-rosmaster); install them (`make setup`) and run `make build`"
+            "libgeometry-msgs-dev libcv-bridge-dev libopencv-dev python3-rosmaster); `make build-lab` installs and builds all"
         )
     if not MASTER.is_file():
         raise click.ClickException(f"there is no {MASTER}: install python3-rosmaster")

@@ -37,7 +37,7 @@ WORLDS = {  # name -> Python
     "rclpy": "ros2", "accelerated": "ros2", "rmw": "ros2", "rmw-accelerated": "ros2", "rmw-views": "ros2",
     "objects": "ros2", "baton": "ros2", "rospy": "debian", "rospy-accelerated": "debian", "cyclonedds": "peers", "iceoryx2": "peers",
 }  # fmt: skip
-RMW = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/release")) / "lib" / "librmw_baton_cpp.so"
+RMW = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/lab")) / "lib" / "librmw_baton_cpp.so"
 PROBES = {
     "rospy": "import rospy, genpy.dynamic",
     "rospy-accelerated": "import rospy, genpy.dynamic, baton.rospy",
@@ -72,7 +72,7 @@ def absent(world: str) -> str:
     if not PYTHONS[python].exists():
         return f"no {PYTHONS[python]} (make peers)"
     if world.startswith("rmw") and not RMW.exists():
-        return f"no {RMW} (make setup, make build)"
+        return f"no {RMW} (make build-lab)"
     if world not in PROBES:
         return ""
     done = subprocess.run(
@@ -439,7 +439,7 @@ def main():
     with tempfile.TemporaryDirectory() as directory:
         os.environ.setdefault("BATON_RUNTIME_DIR", directory)
         os.environ.setdefault("ROS_DOMAIN_ID", "83")
-        build = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/release"))
+        build = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/lab"))
         os.environ["ATSA_PACKAGES"] = str(rosidl_package.make(PACKAGE, DEFINITIONS, build / "atsa"))
         globals()[options.what](options)
 

@@ -15,7 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 from ros_domain import claim_domain
 
 CHECKOUT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/release"))
+BUILD = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/lab"))
 PYTHON = CHECKOUT / ".venv-ros2/bin/python"
 sys.path.insert(0, str(CHECKOUT / "perf/python"))
 needs_ros2 = pytest.mark.skipif(

@@ -19,7 +19,7 @@ from baton_perf.peers import BUILD, Peer
 from baton_perf.recording import Recording
 from click.testing import CliRunner
 
-needs_programs = pytest.mark.skipif(peers.program_folder() is None, reason="the release build is not there: make build")
+needs_programs = pytest.mark.skipif(peers.program_folder() is None, reason="build/lab is not there: make build-lab")
 PATIENCE = 300  # seconds; a machine may be busy
 
 
@@ -120,7 +120,7 @@ def test_the_help_says_what_a_round_trip_measures():
 
 
 @needs_programs
-@pytest.mark.skipif(not (BUILD / "CMakeCache.txt").is_file(), reason="the release build is not there: make build")
+@pytest.mark.skipif(not (BUILD / "CMakeCache.txt").is_file(), reason="build/lab is not there: make build-lab")
 def test_an_installed_perf_test_measures_with_the_programs_installed_beside_it(tmp_path):
     prefix = tmp_path / "prefix"
     subprocess.run(["cmake", "--install", BUILD, "--prefix", prefix], check=True, stdout=subprocess.DEVNULL)

@@ -13,7 +13,7 @@ from baton_perf import figures, peers
 from baton_perf.runs import Cell, perform
 
 if peers.program_folder() is None or "synthetic" not in peers.built():
-    pytest.skip("the release build is not there: make build", allow_module_level=True)
+    pytest.skip("build/lab is not there: make build-lab", allow_module_level=True)
 
 SO_TIMESTAMPNS = 35
 DELAY_US = 20_000

@@ -18,7 +18,7 @@ from recorded import invoke, run_of
 
 def why_not() -> str:
     if peers.program_folder() is None or "baton_link" not in peers.built():
-        return "the peer baton_link is not built (make setup, make build)"
+        return "the peer baton_link is not built (make build-lab)"
     try:
         network.check("10gbit")
     except NetworkFailed as problem:
@@ -96,4 +96,4 @@ def test_many_processes_of_two_hosts_are_connected_and_their_figures_are_verdict
 
 def test_a_scale_without_its_programs_is_an_error_with_the_way_out(tmp_path):
     done = scale("--processes", "1", BATON_PERF_PROGRAMS=str(tmp_path))
-    assert done.returncode == 2 and "make build" in done.stderr and done.stdout == ""
+    assert done.returncode == 2 and "make build-lab" in done.stderr and done.stdout == ""

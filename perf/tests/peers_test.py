@@ -8,7 +8,7 @@ from baton_perf import figures, peers
 from baton_perf.runs import Cell, RunFailed, perform
 
 if peers.program_folder() is None:
-    pytest.skip("the release build is not there: make build", allow_module_level=True)
+    pytest.skip("build/lab is not there: make build-lab", allow_module_level=True)
 
 BUILT = peers.built()
 ALL = [(peer, variant) for peer in BUILT.values() for variant in peer.variants if peer.id != "synthetic"]

@@ -19,7 +19,7 @@ from baton_perf.runs import Cell
 from click.testing import CliRunner
 
 BUILT = peers.program_folder() is not None
-needs_programs = pytest.mark.skipif(not BUILT, reason="the release build is not there: make build")
+needs_programs = pytest.mark.skipif(not BUILT, reason="build/lab is not there: make build-lab")
 
 
 def peer(id="baton", variants=("loan",), **changes) -> Peer:

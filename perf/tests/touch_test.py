@@ -17,7 +17,7 @@ from baton_perf.runs import RunFailed
 from click.testing import CliRunner
 
 if peers.program_folder() is None:
-    pytest.skip("the release build is not there: make build", allow_module_level=True)
+    pytest.skip("build/lab is not there: make build-lab", allow_module_level=True)
 try:
     stepping.check()
 except stepping.CannotStep as problem:

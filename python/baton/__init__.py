@@ -35,6 +35,7 @@ from ._core import (
     BatonError,
     CallbackGroup,
     Client,
+    Losses,
     Message,
     MessageInfo,
     Publisher,
@@ -57,7 +58,7 @@ from ._link import Link, LinkHost, LinkPeer, LinkRefused, LinkState, LinkTopic
 from ._logging import Logger, LoggingSeverity, LogHandler, get_logger
 from ._messages import TypeSource, convert, copy, message, message_from_text, search, service, to_dict
 from ._news import Diagnostic
-from ._node import Endpoint, Executor, HeldChunk, Holding, Node, init, spin
+from ._node import Endpoint, Executor, HeldChunk, Holding, Node, Report, init, spin
 from ._parameters import (
     FloatingPointRange,
     IntegerRange,
@@ -91,6 +92,7 @@ __all__ = [
     "LogHandler",
     "Logger",
     "LoggingSeverity",
+    "Losses",
     "Message",
     "MessageInfo",
     "Node",
@@ -98,6 +100,7 @@ __all__ = [
     "ParameterDescriptor",
     "Publisher",
     "QoS",
+    "Report",
     "Sequence",
     "Service",
     "SetParametersResult",

@@ -14,8 +14,12 @@ _SubscriptionEvent = Literal[
     "matched", "incompatible_qos", "incompatible_type", "deadline_missed", "liveliness_changed", "message_lost"
 ]
 
+def _whose() -> dict[str, str]: ...
+
 class BatonError(RuntimeError):
     code: str
+    shortage: bool
+    """Baton itself had no memory for a message that the program built: an executor counts it and goes on."""
 
 class InvalidArgument(BatonError, ValueError): ...
 class OutOfMemory(BatonError, MemoryError): ...
@@ -137,6 +141,24 @@ class Statuses:
     held_limit_total: int
 
 @dataclass(frozen=True)
+class Losses:
+    """Messages that a subscription did not get, by reason: newer ones took their place (`overflow`), also while it held as
+    many as it may (`held`); too large for what this process maps and copies (`limit`); no memory (`memory`); a failed check
+    (`malformed`); published while the processes were disconnected (`interrupted`). Not in `total`: expired ones
+    (`lifespan`), and delivered ones whose stamp lay in the future and was corrected (`stamp`)."""
+
+    overflow: int
+    held: int
+    limit: int
+    memory: int
+    malformed: int
+    interrupted: int
+    lifespan: int
+    stamp: int
+    @property
+    def total(self) -> int: ...
+
+@dataclass(frozen=True)
 class PublisherCounters:
     """Messages since the publisher was made; the copied ones were built elsewhere."""
 
@@ -206,6 +228,8 @@ class Subscription(Generic[_M]):
     def gid(self) -> bytes: ...
     @property
     def statuses(self) -> Statuses: ...
+    @property
+    def losses(self) -> Losses: ...
     def on_event(self, callback: Callable[[_SubscriptionEvent], object] | None) -> None:
         """Calls `callback(event)` in a thread of its own, with the names that `statuses` counts; None: no more. It is kept
         until then, or until this ends."""
@@ -315,10 +339,11 @@ class Node:
         /,
     ) -> Service: ...
     def _client(self, name: str, request: Any, response: Any, /) -> Client: ...
-    def _holdings(
+    def _report(
         self, timeout: float | None, /
-    ) -> list[
-        tuple[bytes, bytes, int, int, int, list[tuple[int, int, int, int]], str, int, int, str, int, int, int]
+    ) -> tuple[
+        list[tuple[bytes, bytes, int, int, int, list[tuple[int, int, int, int]], str, int, int, str, int, int, int]],
+        dict[bytes, Losses],
     ]: ...
     def _endpoints(self) -> list[tuple[bytes, bool, str, str, str, bytes, QoS, int]]: ...
     def _graph_version(self) -> int: ...
@@ -333,6 +358,9 @@ class Executor:
     def spin_once(self, timeout: float | None = None) -> bool: ...
     def spin_some(self) -> int: ...
     def cancel(self) -> None: ...
+    @property
+    def shortages(self) -> int:
+        """How often a callback ended because Baton had no memory for a message that it built."""
     def set_spin(self, seconds: float) -> None: ...
 
 class ParameterCallback: ...

@@ -65,6 +65,21 @@ class Holding:
     promised: int  # of them: granted, or held by subscriptions that left
 
 
+@dataclass(frozen=True)
+class Report:
+    """What the processes of the domain answered."""
+
+    holdings: list[Holding]
+    losses: dict[bytes, _core.Losses]  # by the subscription's Endpoint.gid; one that lost nothing has no entry
+
+
+def _lost(losses: _core.Losses) -> int:
+    return sum((losses.overflow, losses.held, losses.limit, losses.memory, losses.malformed, losses.interrupted))
+
+
+_core.Losses.total = property(_lost)  # type: ignore[method-assign,assignment]
+
+
 def init(args: Sequence[str] | None = None) -> list[str]:
     """Reads a command line of ROS 2 (`--ros-args -r from:=to -p name:=value`) or ROS 1 (`from:=to _name:=value`): `args`, else
     sys.argv. Names and parameters of all nodes made afterwards follow it. Returns the arguments that are not ROS's, the
@@ -446,11 +461,16 @@ class Node(_core.Node):
         self.close()
 
     def holdings(self, timeout: float | None = 1.0) -> list[Holding]:
-        """Who holds, and may hold, which messages in the domain now.
+        """report().holdings."""
+        return self.report(timeout).holdings
+
+    def report(self, timeout: float | None = 1.0) -> Report:
+        """Who holds, and may hold, which messages in the domain now, and what each subscription lost.
 
         Every process is asked; one that does not answer in time is missing.
         """
-        return [
+        rows, losses = self._report(timeout)
+        holdings = [
             Holding(
                 publisher,
                 subscription,
@@ -464,10 +484,9 @@ class Node(_core.Node):
                 reason,
                 *of_publisher,
             )
-            for publisher, subscription, unread, held, held_bytes, chunks, standing, wished, granted, reason, *of_publisher in self._holdings(
-                timeout
-            )
+            for publisher, subscription, unread, held, held_bytes, chunks, standing, wished, granted, reason, *of_publisher in rows
         ]
+        return Report(holdings, losses)
 
     def endpoints(self) -> list[Endpoint]:
         """All publishers and subscriptions that are known now, own ones included."""

@@ -26,6 +26,7 @@
 #include "baton/message/type.hpp"
 #include "baton/node/publisher.hpp"
 #include "baton/node/sample.hpp"
+#include "baton/os/shortage.hpp"
 #include "baton/sfm/cell.hpp"
 #include "baton/transport/transport.hpp"
 #include "interpreter_end.hpp"
@@ -78,6 +79,12 @@ void translate_current_exception() noexcept;
 /// The exception class of an error code. Borrowed.
 PyObject* exception_of(Errc code) noexcept;
 void set_error(const Error& error) noexcept;
+/// The same; `shortage`: of Baton's own memory for a message (os/shortage.hpp).
+void set_error(const Error& error, bool shortage) noexcept;
+/// Whether a Python exception is of Baton's own shortage of memory.
+bool of_shortage(PyObject* error) noexcept;
+/// {"held_limit": "limit", ...} of transport::whose(). A new reference.
+PyObject* whose_errors();
 /// Adds BatonError and its subclasses to the module.
 void add_exceptions(PyObject* module);
 
@@ -90,6 +97,16 @@ R guarded(R failure, F&& body) noexcept {
     translate_current_exception();
     return failure;
   }
+}
+
+/// For a loan and its publication: as lent_or_throw().
+template <class T>
+T lent_or_raise(Result<T> result) {
+  if (!result.ok()) {
+    set_error(result.error(), is_shortage(result.error().code));
+    throw PythonError();
+  }
+  return std::move(result).value();
 }
 
 template <class T>

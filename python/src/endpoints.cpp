@@ -102,6 +102,12 @@ void add_records(nb::module_& m) {
       field("not_alive_now", &Statuses::not_alive_now), field("lost_total", &Statuses::lost_total),
       field("copied_total", &Statuses::copied_total), field("held_limit_now", &Statuses::held_limit_now),
       field("held_limit_total", &Statuses::held_limit_total));
+  using transport::Losses;
+  add_record<Losses>(
+      m, "Losses", "Messages that a subscription did not get, by reason.", field("overflow", &Losses::overflow),
+      field("held", &Losses::held), field("limit", &Losses::limit), field("memory", &Losses::memory),
+      field("malformed", &Losses::malformed), field("interrupted", &Losses::interrupted),
+      field("lifespan", &Losses::lifespan), field("stamp", &Losses::stamp));
   add_record<PublisherCounters>(
       m, "PublisherCounters", "Messages since the publisher was made; the copied ones were built elsewhere.",
       field("published", &PublisherCounters::published), field("copied_messages", &PublisherCounters::copied_messages),
@@ -219,6 +225,7 @@ void add_subscription(nb::module_& m) {
       .def_prop_ro("matched", [](const PySubscription& s) { return s.reader->matched(); })
       .def_prop_ro("gid", [](const PySubscription& s) { return gid_bytes(s.reader->gid()); })
       .def_prop_ro("statuses", [](const PySubscription& s) { return record(s.reader->statuses()); })
+      .def_prop_ro("losses", [](const PySubscription& s) { return record(s.reader->losses()); })
       .def(
           "wait_for_publishers",
           [](const PySubscription& s, std::uint32_t count, Seconds timeout) {
@@ -317,7 +324,7 @@ void add_node(nb::module_& m) {
             timer.callback = std::make_shared<Callback>(std::move(callback));
             auto run = [function = timer.callback] {
               const WithGil gil;
-              (*function)();
+              run_callback([&] { (*function)(); });
             };
             const WithoutGil without;
             timer.timer = node.create_timer(time, run, nullptr, std::move(group));
@@ -326,14 +333,14 @@ void add_node(nb::module_& m) {
           nb::arg(), nb::arg(), nb::arg().none())
       .def("nodes", &Node::nodes, "Names and process ids of all nodes that are known now.")
       .def("topics", &Node::topics, "Topics that are known now, with the names of their types.")
-      .def("_holdings",
+      .def("_report",
            [](const Node& node, const Seconds& timeout) {
-             const std::vector<transport::Holding> holdings = [&] {
+             const transport::Report report = [&] {
                const WithoutGil without;
-               return node.participant()->holdings(left_until(deadline_after(timeout))).or_throw();
+               return node.participant()->report(left_until(deadline_after(timeout))).or_throw();
              }();
              nb::list out;
-             for (const transport::Holding& holding : holdings) {
+             for (const transport::Holding& holding : report.holdings) {
                nb::list chunks;
                for (const transport::Holding::Chunk& chunk : holding.chunks)
                  chunks.append(nb::make_tuple(chunk.sequence, chunk.size_bytes, memory::handle_segment(chunk.handle),
@@ -344,7 +351,9 @@ void add_node(nb::module_& m) {
                    holding.held_bytes, chunks, kStandings[static_cast<std::size_t>(holding.standing)], holding.wished,
                    holding.granted, holding.reason, holding.slots, holding.shared, holding.promised));
              }
-             return out;
+             nb::dict losses;
+             for (const auto& [reader, lost] : report.losses) losses[gid_bytes(reader)] = record(lost);
+             return nb::make_tuple(out, losses);
            })
       .def("_endpoints",
            [](const Node& node) {
@@ -428,6 +437,7 @@ void add_endpoints(nb::module_& m) {
       "message"_a, "Sequence number, times and publisher of a received message.");
   add_qos(m);
   add_records(m);
+  m.def("_whose", [] { return nb::steal(whose_errors()); });
   add_publisher(m);
   add_subscription(m);
   add_node(m);

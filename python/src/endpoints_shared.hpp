@@ -104,7 +104,7 @@ struct Taken {
 /// GIL, which another thread may keep for long.
 inline Taken take_from(transport::Reader& reader) {
   const WithoutGil without;
-  return Taken(reader.take());
+  return Taken(reader.take_next());
 }
 
 inline nb::object to_message(const TypeRecord* record, Taken&& taken) {
@@ -125,6 +125,17 @@ void call_with(transport::Reader& reader, const nb::object& message, F&& callbac
     const transport::Gid publisher = chunk->sample.publisher();
     const WithoutGil without;
     reader.expel(publisher, "it changed a message after it was checked");
+  }
+}
+
+/// Runs a callback for an executor. Baton's own shortage of memory leaves it as the exception that an executor counts.
+template <class F>
+void run_callback(F&& callback) {
+  try {
+    callback();
+  } catch (nb::python_error& error) {
+    if (!of_shortage(error.value().ptr())) throw;
+    throw Shortage({Errc::limit_reached, error.what()});
   }
 }
 

@@ -5,6 +5,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "baton/transport/whose.hpp"
 #include "core.hpp"
 
 namespace baton::python {
@@ -42,9 +43,13 @@ void add(PyObject* module, PyObject** slot, const char* code, const char* text, 
 }
 
 /// A message may name what another process wrote, which need not be UTF-8.
-void set_text(PyObject* type, const char* message) noexcept {
+void set_text(PyObject* type, const char* message, bool shortage = false) noexcept {
   const Ref text(PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)), "backslashreplace"));
-  if (text.get() != nullptr) PyErr_SetObject(type, text.get());
+  if (text.get() == nullptr) return;
+  if (!shortage) return PyErr_SetObject(type, text.get());
+  const Ref error(PyObject_CallOneArg(type, text.get()));
+  if (error.get() != nullptr && PyObject_SetAttrString(error.get(), "shortage", Py_True) == 0)
+    PyErr_SetObject(type, error.get());
 }
 
 }  // namespace
@@ -60,12 +65,27 @@ PyObject* exception_of(Errc code) noexcept {
   return baton_error;
 }
 
-void set_error(const Error& error) noexcept { set_text(exception_of(error.code), error.message.c_str()); }
+void set_error(const Error& error) noexcept { set_error(error, false); }
+void set_error(const Error& error, bool shortage) noexcept {
+  set_text(exception_of(error.code), error.message.c_str(), shortage);
+}
+
+bool of_shortage(PyObject* error) noexcept {
+  if (PyObject_IsInstance(error, baton_error) != 1) {
+    PyErr_Clear();
+    return false;
+  }
+  const Ref mark(PyObject_GetAttrString(error, "shortage"));
+  if (mark.get() == nullptr) PyErr_Clear();
+  return mark.get() == Py_True;
+}
 
 void translate_current_exception() noexcept {
   try {
     throw;
   } catch (const PythonError&) {
+  } catch (const Shortage& e) {
+    set_text(exception_of(e.code()), e.what(), true);
   } catch (const Exception& e) {
     set_text(exception_of(e.code()), e.what());
   } catch (const std::bad_alloc&) {
@@ -81,11 +101,23 @@ void translate_current_exception() noexcept {
   }
 }
 
+PyObject* whose_errors() {
+  static constexpr const char* kNames[] = {"program", "message", "limit"};
+  Ref all(checked(PyDict_New()));
+#define BATON_ERROR_CODE(name, value, text)                                                                     \
+  Ref name##_whose(checked(PyUnicode_FromString(kNames[static_cast<std::size_t>(transport::whose(Errc::name))]))); \
+  checked(PyDict_SetItemString(all.get(), #name, name##_whose.get()));
+#include "baton/os/error_codes.def"
+#undef BATON_ERROR_CODE
+  return all.release();
+}
+
 void add_exceptions(PyObject* module) {
   baton_error = checked(PyErr_NewExceptionWithDoc(
       "baton.BatonError", "What went wrong and the way out. `code` is the name in Baton's table of errors.",
       PyExc_RuntimeError, nullptr));
   checked(PyModule_AddObjectRef(module, "BatonError", baton_error));
+  checked(PyObject_SetAttrString(baton_error, "shortage", Py_False));
 #define BATON_ERROR_CODE(name, value, text)                                                              \
   add(module, &error_##name, #name, text,                                                                \
       Errc::name == Errc::invalid_argument || Errc::name == Errc::malformed_message ? PyExc_ValueError   \

@@ -48,6 +48,7 @@ class PyExecutor {
     executor_.remove(node);
   }
   void set_spin(double budget) { executor_.set_spin(nanoseconds(budget)); }
+  std::uint64_t shortages() const { return executor_.shortages(); }
   void cancel() {
     cancelled_ = true;
     executor_.cancel();
@@ -105,7 +106,8 @@ void add_executor(nb::module_& m) {
       .def("_add", &PyExecutor::add)
       .def("_remove", &PyExecutor::remove)
       .def("spin", &PyExecutor::spin,
-           "Runs callbacks until cancel() or Ctrl-C. An exception of a callback ends it and is raised here.")
+           "Runs callbacks until cancel() or Ctrl-C. An exception of a callback ends it and is raised here, but for "
+           "one with `shortage`: see shortages.")
       .def("spin_once", &PyExecutor::spin_once, "timeout"_a = nb::none(),
            "At most one callback; False if none became ready.")
       .def(
@@ -118,6 +120,8 @@ void add_executor(nb::module_& m) {
           nb::kw_only(), "timeout_sec"_a)
       .def("spin_some", &PyExecutor::spin_some, "Runs what is ready now; the number of callbacks run.")
       .def("cancel", &PyExecutor::cancel, "Makes spin() return soon; from any thread or callback.")
+      .def_prop_ro("shortages", &PyExecutor::shortages,
+                   "How often a callback ended because Baton had no memory for a message that it built.")
       .def("set_spin", &PyExecutor::set_spin, "seconds"_a, "Busy-waits that long before sleeping.");
 }
 

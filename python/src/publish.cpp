@@ -7,7 +7,7 @@ namespace baton::python {
 namespace {
 
 memory::Chunk take_loan(const TypeRecord& record, baton::detail::PublisherCore& publisher, std::size_t bytes) {
-  return value_or_throw([&] {
+  return lent_or_raise([&] {
     const WithoutGil without;
     return bytes != 0 ? publisher.writer()->loan_sized(bytes) : publisher.loan(*record.type);
   }());
@@ -16,7 +16,7 @@ memory::Chunk take_loan(const TypeRecord& record, baton::detail::PublisherCore& 
 std::uint64_t publish_chunk(Chunk* chunk, const transport::PublishInfo& info) {
   const auto publisher = chunk->publisher;
   const memory::Chunk loan = chunk->loan;
-  const std::uint64_t sequence = value_or_throw([&] {
+  const std::uint64_t sequence = lent_or_raise([&] {
     const WithoutGil without;
     return publisher->publish(loan, info);
   }());

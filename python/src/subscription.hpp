@@ -110,7 +110,7 @@ class SubscriptionExecutable final : public baton::detail::ReaderExecutable {
     Taken taken(std::move(message));
     const WithGil gil;
     const nb::object received = to_message(record_, std::move(taken));
-    call_with(*reader(), received, [&] { (*callback_)(received); });
+    run_callback([&] { call_with(*reader(), received, [&] { (*callback_)(received); }); });
     return true;
   }
   const TypeRecord* record_;

@@ -161,7 +161,7 @@ def test_a_slow_callback_loses_the_oldest_messages_of_its_queue(ros):
 def test_message_filters_match_messages_by_their_stamps(ros):
     program = BUILD / "bin" / "ros1_api_filters"
     if not program.exists():
-        pytest.skip("needs message_filters: apt-get install libmessage-filters-dev, then make build")
+        pytest.skip("needs message_filters: apt-get install libmessage-filters-dev and make build-ros1")
     filters = ros.run([program], preload=False)
     left, right = ros.api_talker(topic="left"), ros.api_talker(topic="right")
     meet(left, 1)
@@ -379,9 +379,7 @@ def test_stamps_and_durations_of_messages_are_written_as_ros_time_and_ros_durati
     assert (done.stdout, done.returncode) == ("ok\n", 0)
 
 
-@pytest.mark.skipif(
-    not (BUILD / "bin" / "ros1_api_cv").exists(), reason="needs libcv-bridge-dev: make setup, then make build"
-)
+@pytest.mark.skipif(not (BUILD / "bin" / "ros1_api_cv").exists(), reason="needs libcv-bridge-dev: make build-ros1")
 def test_opencv_sees_images_of_baton_as_cv_bridge_shows_stock_images(ros):
     program = ros.run([BUILD / "bin" / "ros1_api_cv"], preload=False)
     lines = []
@@ -392,7 +390,7 @@ def test_opencv_sees_images_of_baton_as_cv_bridge_shows_stock_images(ros):
 
 
 @pytest.mark.skipif(
-    not (BUILD / "bin" / "ros1_api_camera").exists(), reason="needs libmessage-filters-dev: make setup, then make build"
+    not (BUILD / "bin" / "ros1_api_camera").exists(), reason="needs libmessage-filters-dev: make build-ros1"
 )
 def test_images_of_a_camera_come_with_their_calibrations(ros, tmp_path):
     frames = Path(__file__).with_name("frames.py")

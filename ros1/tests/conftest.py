@@ -15,7 +15,7 @@ def pytest_collection_modifyitems(items):
     if not MASTER.exists():
         missing = "needs a ROS 1 master: apt-get install python3-rosmaster"
     elif not (BUILD / "bin" / "ros1_talker").exists():
-        missing = "needs programs of roscpp: apt-get install libroscpp-dev libsensor-msgs-dev, then make build"
+        missing = "needs programs of roscpp: make build-ros1"
     here = str(Path(__file__).parent)
     for item in items:
         if missing and str(item.path).startswith(here):

@@ -8,7 +8,7 @@ from ros1_network import BUILD
 
 pytestmark = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_figure_19").exists(),
-    reason="needs libcv-bridge-dev and libstereo-msgs-dev: make setup, then make build",
+    reason="needs libcv-bridge-dev and libstereo-msgs-dev: make build-ros1",
 )
 # Each topic, the kind of its messages, and the programs that make them.
 TOPICS = {

@@ -24,7 +24,7 @@ COUNT = 3
 
 pytestmark = pytest.mark.skipif(
     not all(path.exists() for path in (PLUGIN, REPUBLISH, LIST, SAVER)),
-    reason="needs libimage-transport-dev (then make build), image-transport-tools and ros-image-view: make setup installs them",
+    reason="needs libimage-transport-dev (make build-ros1), image-transport-tools and ros-image-view: make setup installs them",
 )
 
 

@@ -238,7 +238,7 @@ NODELETS = BUILD / "lib" / "libros1_nodelets.so"
 
 @pytest.mark.skipif(
     not (MANAGER.exists() and NODELETS.exists()),
-    reason="needs Debian's nodelets: make setup installs libnodeletlib-dev and libnodeletlib-tools, then make build",
+    reason="needs Debian's nodelets: make setup installs libnodeletlib-dev and libnodeletlib-tools and make build-ros1",
 )
 def test_nodelets_of_one_manager_pass_pointers_while_another_process_takes_shared_memory(ros, tmp_path):
     settings = package_of_tests(tmp_path / "packages", NODELETS)

@@ -11,7 +11,7 @@ from ros1_network import BUILD, named
 PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
 pytestmark = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_action_node").exists(),
-    reason="needs libactionlib-dev: make setup, then make build",
+    reason="needs libactionlib-dev: make build-ros1",
 )
 # Feedback and result are two topics, so feedback may come after the result.
 COUNTED = {"active", "feedback 1", "feedback 2", "feedback 3", "done SUCCEEDED 'counted' 6"}

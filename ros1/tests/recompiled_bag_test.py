@@ -9,7 +9,7 @@ from ros1_network import BUILD
 
 pytestmark = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_bag_types").exists(),
-    reason="needs librosbag-dev: make setup, then make build",
+    reason="needs librosbag-dev: make build-ros1",
 )
 HERE = Path(__file__).parent
 KINDS = ["recompiled", "stock"]

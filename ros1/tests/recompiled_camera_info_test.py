@@ -11,7 +11,7 @@ PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
 
 pytestmark = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_camera_info").exists(),
-    reason="needs libcamera-info-manager-dev and libcamera-calibration-parsers-dev: make setup, then make build",
+    reason="needs libcamera-info-manager-dev and libcamera-calibration-parsers-dev: make build-ros1",
 )
 
 

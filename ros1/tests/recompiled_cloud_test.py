@@ -14,7 +14,7 @@ PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
 
 pytestmark = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_clouds").exists(),
-    reason="needs PCL's headers and libraries: make setup, then make build",
+    reason="needs PCL's headers and libraries: make build-ros1",
 )
 
 

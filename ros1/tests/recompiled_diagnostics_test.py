@@ -7,7 +7,7 @@ from ros1_network import BUILD
 
 pytestmark = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_diagnostics").exists(),
-    reason="needs libdiagnostic-updater-dev and libdiagnostic-msgs-dev: make setup, then make build",
+    reason="needs libdiagnostic-updater-dev and libdiagnostic-msgs-dev: make build-ros1",
 )
 
 

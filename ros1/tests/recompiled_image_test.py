@@ -12,7 +12,7 @@ PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
 
 pytestmark = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_image_forms").exists(),
-    reason="needs libimage-transport-dev: make setup, then make build; builds with a sanitizer have no programs of it",
+    reason="needs libimage-transport-dev: make build-ros1; builds with a sanitizer have no programs of it",
 )
 
 

@@ -264,7 +264,7 @@ def test_services_with_messages_inside_answer_alike_between_stock_and_recompiled
 
 @pytest.mark.skipif(
     not (MANAGER.exists() and NODELETS.exists()),
-    reason="needs Debian's nodelets: make setup installs libnodeletlib-dev and libnodeletlib-tools, then make build",
+    reason="needs Debian's nodelets: make setup installs libnodeletlib-dev and libnodeletlib-tools and make build-ros1",
 )
 def test_recompiled_nodelets_of_a_stock_manager_pass_every_message_to_each_other_and_to_other_processes(ros, tmp_path):
     settings = package_of_tests(tmp_path / "packages", NODELETS)
@@ -314,7 +314,7 @@ def test_every_type_has_the_traits_the_bytes_and_the_text_of_ros(tmp_path):
 
 
 with_cv_bridge = pytest.mark.skipif(
-    not (BUILD / "bin" / "ros1_cv").exists(), reason="needs libcv-bridge-dev: make setup, then make build"
+    not (BUILD / "bin" / "ros1_cv").exists(), reason="needs libcv-bridge-dev: make build-ros1"
 )
 
 
@@ -357,7 +357,7 @@ def test_the_stock_cv_bridge_and_a_recompiled_program_share_only_names_without_m
 
 
 with_image_geometry = pytest.mark.skipif(
-    not (BUILD / "bin" / "ros1_geometry").exists(), reason="needs libimage-geometry-dev: make setup, then make build"
+    not (BUILD / "bin" / "ros1_geometry").exists(), reason="needs libimage-geometry-dev: make build-ros1"
 )
 
 
@@ -388,7 +388,7 @@ def cv_talker(ros, kind, form="message"):
 
 with_cv_programs = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_cv_talker").exists(),
-    reason="needs libcv-bridge-dev (make setup, then make build), and a build without a sanitizer",
+    reason="needs libcv-bridge-dev (make build-ros1), and a build without a sanitizer",
 )
 
 

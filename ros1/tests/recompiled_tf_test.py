@@ -14,23 +14,23 @@ PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
 
 with_tf2 = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_tf2_buffer").exists(),
-    reason="needs libtf2-ros-dev: make setup, then make build",
+    reason="needs libtf2-ros-dev: make build-ros1",
 )
 with_conversions = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_tf2_convert").exists(),
-    reason="needs libtf2-sensor-msgs-dev and libtf2-eigen-dev: make setup, then make build",
+    reason="needs libtf2-sensor-msgs-dev and libtf2-eigen-dev: make build-ros1",
 )
 with_kdl = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_tf_kdl").exists(),
-    reason="needs libtf2-kdl-dev and libtf-conversions-dev: make setup, then make build",
+    reason="needs libtf2-kdl-dev and libtf-conversions-dev: make build-ros1",
 )
 with_nodes = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_tf2_node").exists(),
-    reason="needs libtf2-ros-dev, ros-tf2-msgs, libactionlib-dev and libmessage-filters-dev: make setup, then make build",
+    reason="needs libtf2-ros-dev, ros-tf2-msgs, libactionlib-dev and libmessage-filters-dev: make build-ros1",
 )
 with_tf = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_tf_node").exists(),
-    reason="needs libtf-dev, ros-tf2-msgs and libmessage-filters-dev: make setup, then make build",
+    reason="needs libtf-dev, ros-tf2-msgs and libmessage-filters-dev: make build-ros1",
 )
 
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))  # kill_run.py is a command, too
 from tcp_ports import Ports, wait_for_server  # noqa: E402
 
-BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "release"))
+BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "ros1"))
 PRELOAD = BUILD / "lib" / "libbaton_roscpp.so"
 HANG_UP = BUILD / "lib" / "libros1_hang_up.so"
 MASTER = Path("/usr/bin/rosmaster")

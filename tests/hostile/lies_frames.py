@@ -32,7 +32,7 @@ def broken_rules(stage):
         "more descriptors than stated": lambda link: link.packet(raw.NODE_UP, text("n"), [raw.memfd(4096)], count=0),
         "an unknown flag": lambda link: link.packet(raw.NODE_UP, text("n"), flags=2),
         "an unknown type below": lambda link: link.packet(3),
-        "an unknown type above": lambda link: link.packet(0x0111),
+        "an unknown type above": lambda link: link.packet(raw.LOSSES + 1),
         "a second HELLO": lambda link: link.hello(),
         "a truncated BYE": lambda link: link.packet(raw.BYE, b"\1"),
         "a BYE with a long text": lambda link: link.packet(raw.BYE, struct.pack("<HI", 1, 1025) + b"x" * 1025),
@@ -158,6 +158,9 @@ FLOODS = {
     ),
     "sends definitions": lambda link, n: link.frame(
         raw.DEFINITION, os.urandom(16) + text("x" * 200_000), timeout=WAIT_S
+    ),
+    "sends losses": lambda link, n: link.frame(
+        raw.LOSSES, struct.pack("<QI", n, 1) + os.urandom(16 + 8 * 8), timeout=WAIT_S
     ),
     "sends holdings": lambda link, n: link.frame(
         raw.HOLDINGS, struct.pack("<Q", n) + os.urandom(16) + struct.pack("<I", 0), timeout=WAIT_S

@@ -20,13 +20,13 @@ from dataclasses import dataclass, field
 # handshake.md, sections 3 and 6
 HELLO, BYE = 1, 2
 MAGIC = bytes.fromhex("89424154 4f4e0d0a")
-VERSION = 3
+VERSION = 4
 MORE = 1
 PACKET_BYTES = 32768
 # connection.md, section 1
 ANNOUNCE, WITHDRAW, NODE_UP, NODE_DOWN, ATTACH, ATTACHED, REFUSED, SEGMENT = range(0x0100, 0x0108)
 RETIRED, DETACH, CLOSED, DEFINITION_REQUEST, DEFINITION, WAKE_SOCKET, ACCOUNT = range(0x0108, 0x010F)
-HOLDINGS_REQUEST, HOLDINGS = 0x010F, 0x0110
+HOLDINGS_REQUEST, HOLDINGS, LOSSES = range(0x010F, 0x0112)
 FOREVER = (1 << 63) - 1
 
 F_SEAL_SEAL, F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_FUTURE_WRITE = 1, 2, 4, 16
@@ -486,7 +486,7 @@ class Published:
         self.segment[at + 128 : at + 128 + len(message)] = message
         return at
 
-    def push(self, handle: int, token=None, wake=True) -> None:
+    def push(self, handle: int, token=None, wake=True, stamp=None) -> None:
         """One position further with this handle; wakes the reader as the format says."""
         head = self.head
         self.sequence += 1
@@ -495,7 +495,7 @@ class Published:
             token = (head + 1) << 20 | head % entries
         at = 64 + 32 * (head % self.slots)
         struct.pack_into("<Q", self.ring, at, handle)
-        struct.pack_into("<qQ", self.ring, at + 16, time.monotonic_ns(), self.sequence)
+        struct.pack_into("<qQ", self.ring, at + 16, time.monotonic_ns() if stamp is None else stamp, self.sequence)
         self.set_token(head, token)
         self.set_head(head + 1)
         if wake:

@@ -9,7 +9,10 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 PROLOGUE = """
 #include <boost/container/vector.hpp>
@@ -40,7 +43,6 @@ struct Swapping { std::atomic<int> y; std::atomic<int*> x; };
 struct Counting { std::atomic<int> x; std::atomic<bool> y; double z; };
 template <class T> using Vector = boost::container::vector<T, bs::allocator<T>>;
 struct Table { explicit Table(const bs::allocator<std::byte>&) {} };
-void use(bs::Heap& heap) { (void)heap;
 """
 
 # what is done, words of the reason (empty: it must compile)
@@ -91,13 +93,22 @@ def main() -> int:
     parser.add_argument("--compiler", required=True)
     parser.add_argument("dirs", nargs="+")
     args = parser.parse_args()
-    command = [args.compiler, *(f"-I{d}" for d in args.dirs), "-std=c++17", "-fsyntax-only", "-x", "c++", "-"]
+    flags = [*(f"-I{d}" for d in args.dirs), "-std=c++17"]
+    with tempfile.TemporaryDirectory() as folder:
+        # Compiled once: the headers are nearly all that a case costs.
+        prologue = Path(folder) / "prologue.hpp"
+        prologue.write_text(PROLOGUE)
+        subprocess.run([args.compiler, *flags, "-x", "c++-header", prologue, "-o", f"{prologue}.gch"], check=True)
+        problems = problems_of([args.compiler, *flags, "-include", prologue, "-fsyntax-only", "-x", "c++", "-"])
+    print(f"{len(CASES)} cases, {len(problems)} wrong", *problems, sep="\n")
+    return 1 if problems else 0
 
+
+def problems_of(command: Sequence[str | Path]) -> list[str]:
     def check(case: tuple[str, str]) -> str:
         statement, reason = case
-        done = subprocess.run(
-            command, input=f"{PROLOGUE}{statement}\n}}\n", capture_output=True, text=True, check=False
-        )
+        source = f"void use(bs::Heap& heap) {{ (void)heap;\n{statement}\n}}\n"
+        done = subprocess.run(command, input=source, capture_output=True, text=True, check=False)
         if not reason:
             return "" if done.returncode == 0 else f"'{statement}' must compile:\n{done.stderr[:2000]}"
         if done.returncode == 0:
@@ -105,9 +116,7 @@ def main() -> int:
         return "" if reason in done.stderr else f"'{statement}' must be refused with '{reason}':\n{done.stderr[:2000]}"
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        problems = [problem for problem in pool.map(check, CASES) if problem]
-    print(f"{len(CASES)} cases, {len(problems)} wrong", *problems, sep="\n")
-    return 1 if problems else 0
+        return [problem for problem in pool.map(check, CASES) if problem]
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/memory_file.hpp"
 #include "baton/os/trace.hpp"
@@ -61,25 +62,23 @@ Result<EventLine> EventPages::allocate() {
   return nullptr;
 }
 
-[[gnu::noinline]] bool ReaderConnection::count_lost(std::uint64_t sequence, std::uint64_t position) noexcept {
-  const bool known = next_sequence != 0;
-  // A smaller number is of a message from before the connection: Writer::hand_newest_to().
-  const bool skipped = known && sequence > next_sequence;
-  if (skipped) lost += sequence - next_sequence;
-  if (!known) lost += position;  // as many were pushed before it
+[[gnu::noinline]] std::uint64_t ReaderConnection::count_lost(std::uint64_t sequence, std::uint64_t position) noexcept {
+  // Without a number to expect: as many as were pushed before it. A smaller number is of a message from before the
+  // connection: Writer::hand_newest_to().
+  const std::uint64_t lost = next_sequence == 0         ? position
+                             : sequence > next_sequence ? sequence - next_sequence
+                                                        : 0;
   next_sequence = std::max(next_sequence, sequence + 1);
-  return skipped;
+  return lost;
 }
 
 [[gnu::hot]] const Gid& TakenSample::publisher() const noexcept { return connection_->writer; }
 
 [[gnu::hot]] std::int64_t TakenSample::expires_ns() const noexcept {
   const std::int64_t lifespan_ns = connection_->lifespan_ns;
-  // Unsigned: a hostile publisher names any time.
-  return lifespan_ns >= kEndless.count()
-             ? INT64_MAX
-             : static_cast<std::int64_t>(static_cast<std::uint64_t>(header_->source_monotonic_ns) +
-                                         static_cast<std::uint64_t>(lifespan_ns));
+  if (lifespan_ns >= kEndless.count()) return INT64_MAX;
+  // A publisher names any time: none lies in the future.
+  return ends_after(std::min(os::of_process(header_->source_monotonic_ns), os::monotonic_ns()), lifespan_ns);
 }
 
 [[gnu::hot]] void TakenSample::release() noexcept {

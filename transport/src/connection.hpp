@@ -37,6 +37,11 @@ namespace baton::transport {
 /// Deadlines and leases from this length on never end: added to a time they could overflow.
 inline constexpr std::chrono::nanoseconds kEndless = kInfinite / 2;
 
+/// When a time of a message's life ends; `lifespan_ns` is not negative. INT64_MAX: never.
+constexpr std::int64_t ends_after(std::int64_t stamp_ns, std::int64_t lifespan_ns) noexcept {
+  return stamp_ns > INT64_MAX - lifespan_ns ? INT64_MAX : stamp_ns + lifespan_ns;
+}
+
 using Platform = memory::StdPlatform;
 using WakeWord = memory::WakeWord<Platform>;
 using Ring = memory::RingLayout<Platform>;
@@ -164,9 +169,11 @@ struct ReaderConnection : os::Hot {
   bool socket_given = false;                     ///< the writer has the wake socket of its process
   bool interrupted = false;                      ///< the reader has had, or may get, another connection to this writer
   std::int64_t lifespan_ns = kInfinite.count();  ///< of its messages: the shorter one of both ends
-  /// Messages published for this connection before the last one that was taken, and never taken: evicted, or refused because no release
-  /// entry was free.
-  std::uint64_t lost = 0;
+  // For a publisher whose stamps lie in the future (Reader::Impl::corrected_order_ns).
+  std::int64_t ahead_ns = 0;        ///< how far they run ahead of the clock, as far as has been seen; 0: not at all
+  std::int64_t first_ahead_ns = 0;  ///< `ahead_ns` at first
+  std::uint64_t timed_from = 0;     ///< position of the first message that was pushed since
+  bool untimed = false;             ///< `ahead_ns` keeps growing: its stamps say nothing
   os::HotVector<std::unique_ptr<SegmentUse>> segments;
   const Reader::Impl* reader = nullptr;  ///< the owner, to be compared only: it may be gone
 
@@ -190,8 +197,11 @@ struct ReaderConnection : os::Hot {
     if (__builtin_expect(last_used != nullptr && last_used->index == index, 1)) return last_used;
     return search_segment(index);
   }
-  /// For a taken message whose number is not `next_sequence`, and its position in the queue. True if messages were lost before it.
-  bool count_lost(std::uint64_t sequence, std::uint64_t position) noexcept;
+  /// For a taken message whose number is not `next_sequence`, and its position in the queue: how many messages before it were evicted, or
+  /// refused because no release entry was free.
+  std::uint64_t count_lost(std::uint64_t sequence, std::uint64_t position) noexcept;
+  /// Whether messages waited since the last take because the held limit was reached.
+  bool held_back() const noexcept { return waiting_since_ns.load(std::memory_order_relaxed) != 0; }
   /// A message was taken: waiting has ended.
   void end_waiting() noexcept {
     if (unlikely(waiting_since_ns.load(std::memory_order_relaxed) != 0))
@@ -211,7 +221,7 @@ struct ReaderConnection : os::Hot {
     return false;
   }
   /// A message waits because the held limit is reached. If this goes on for seconds without a take, the reader's owner
-  /// reports it. Called by a look for messages (a wait set's, has_data()): take() fails with held_limit instead.
+  /// reports it. Called by a look for messages: a wait set's, has_data(), take().
   void message_waits() const noexcept;
   void add_reference() noexcept { references.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference() noexcept {

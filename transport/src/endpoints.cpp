@@ -29,8 +29,11 @@ Result<std::uint64_t> Participant::wait_graph_change(std::uint64_t seen, std::ch
   return impl_->wait_graph_change(seen, timeout);
 }
 Participant::MemoryAccount Participant::memory_account() const { return impl_->memory_account(); }
+Result<Report> Participant::report(std::chrono::nanoseconds timeout) { return impl_->report(timeout); }
 Result<std::vector<Holding>> Participant::holdings(std::chrono::nanoseconds timeout) {
-  return impl_->holdings(timeout);
+  Result<Report> all = impl_->report(timeout);
+  if (!all) return all.error();
+  return std::move(all->holdings);
 }
 Result<TypeInfo> Participant::type_of(const Gid& endpoint, std::chrono::nanoseconds timeout) {
   return impl_->type_of(endpoint, timeout);
@@ -66,6 +69,7 @@ std::map<Gid, bool> Reader::publishers() const { return impl_->publishers(); }
 std::vector<EndpointInfo> Reader::gone_publishers() const { return impl_->gone_publishers(); }
 void Reader::stop_matching() noexcept { impl_->stop_matching(); }
 [[gnu::hot]] Statuses Reader::statuses() const { return impl_->statuses(); }
+Losses Reader::losses() const { return impl_->losses(); }
 [[gnu::hot]] std::int64_t Reader::newest_ns() const { return impl_->newest_ns(); }
 std::int64_t Reader::sign_of_life_ns(const Gid& publisher) const { return impl_->sign_of_life_ns(publisher); }
 void Reader::on_event(std::function<void(Event)> callback) { impl_->on_event(std::move(callback)); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "baton/memory/window.hpp"
+#include "baton/transport/whose.hpp"
 #include "endpoint_test_support.hpp"
 #include "participant.hpp"
 
@@ -108,6 +109,32 @@ TEST(EndpointsInShortage, AShortageOfDescriptorsDelaysMatchesAndMessagesAndLoses
   EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::out_of_descriptors); }));
 }
 
+TEST(EndpointsInShortage, OneTakePassesOverABoundedNumberOfLostMessages) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS(), number_type(), {});  // a segment of many granules
+  publish(*writer, 0).or_throw();  // makes its segment
+  const auto reader = make_reader(*participant, "t", QoS(100));
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  memory::Window& window = **memory::Window::instance();
+  std::vector<std::pair<std::byte*, std::size_t>> taken;
+  for (std::size_t bytes = window.size(); bytes != 0; bytes /= 2) {
+    for (auto base = window.allocate(bytes); base.ok(); base = window.allocate(bytes)) taken.emplace_back(*base, bytes);
+  }
+  std::atomic<int> events{0};
+  reader->on_event([&](Event event) { events += event == Event::kMessageLost; });
+  for (int i = 0; i < 70; ++i) publish(*writer, 1, 5000).or_throw();
+  EXPECT_FALSE(reader->take_next().or_throw());
+  EXPECT_LT(reader->losses().limit, 70U);
+  EXPECT_TRUE(reader->has_data()) << "a caller that waits comes back at once";
+  EXPECT_FALSE(reader->take_next().or_throw());
+  EXPECT_EQ(reader->losses().limit, 70U);
+  EXPECT_TRUE(eventually([&] { return events > 0; }));
+  for (const auto& [base, bytes] : taken) window.free(base, bytes);
+  publish(*writer, 2).or_throw();
+  EXPECT_EQ(value_of(reader->take_next().or_throw()), 2U) << "the connection stays";
+}
+
 TEST(EndpointsInShortage, WhatCannotBeMappedIsCopiedUntilThereIsRoom) {
   TestDomain domain;
   const auto participant = domain.join();
@@ -133,6 +160,8 @@ TEST(EndpointsInShortage, WhatCannotBeMappedIsCopiedUntilThereIsRoom) {
   const Result<TakenSample> lost = reader->take();
   ASSERT_FALSE(lost.ok());
   EXPECT_EQ(lost.error().code, Errc::window_exhausted);
+  EXPECT_EQ(whose(lost.error().code), Whose::kMessage);
+  EXPECT_EQ(reader->losses().limit, 1U);
   EXPECT_EQ(reader->statuses().lost_total, 1U);
   for (std::uint64_t i = 1; i <= 3; ++i) EXPECT_EQ(value_of(held[i - 1]), i) << "a copy is its holder's";
   held.clear();

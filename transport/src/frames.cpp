@@ -246,6 +246,41 @@ Result<HoldingsFrame> decode_holdings(const Payload& bytes) {
   return frame;
 }
 
+namespace {
+
+/// In the order of the row of LOSSES.
+constexpr std::uint64_t Losses::*kLossCounts[] = {&Losses::overflow,  &Losses::held,        &Losses::limit,
+                                                  &Losses::memory,    &Losses::malformed,   &Losses::interrupted,
+                                                  &Losses::lifespan,  &Losses::stamp};
+
+}  // namespace
+
+Payload encode(const LossesFrame& frame) {
+  WireWriter out;
+  const std::size_t count = std::min<std::size_t>(frame.losses.size(), kMaxLosses);
+  out.put(frame.question).put(static_cast<std::uint32_t>(count));
+  for (std::size_t i = 0; i < count; ++i) {
+    out.put(frame.losses[i].first);
+    for (const auto counter : kLossCounts) out.put(frame.losses[i].second.*counter);
+  }
+  return std::move(out).take();
+}
+
+Result<LossesFrame> decode_losses(const Payload& bytes) {
+  WireReader in(bytes);
+  LossesFrame frame;
+  frame.question = in.get<std::uint64_t>();
+  const auto count = in.get<std::uint32_t>();
+  if (count > kMaxLosses) return bad("LOSSES");
+  frame.losses.resize(count);
+  for (auto& [reader, losses] : frame.losses) {
+    reader = in.get_array<16>();
+    for (const auto counter : kLossCounts) losses.*counter = in.get<std::uint64_t>();
+  }
+  if (!in.done()) return bad("LOSSES");
+  return frame;
+}
+
 Payload encode_question(std::uint64_t question) {
   WireWriter out;
   out.put(question);

@@ -35,6 +35,7 @@ enum class FrameType : std::uint16_t {
   kAccount,          // memory account of the process
   kHoldingsRequest,  // asks which subscriptions hold which messages of your writers
   kHoldings,         // the answer: frames for each writer, then an empty one
+  kLosses,           // what your readers lost: before that empty one
 };
 
 // Bounds on a peer's announcements; a peer that exceeds them is broken or hostile.
@@ -44,7 +45,9 @@ inline constexpr std::uint32_t kMaxDepth = 65536;
 inline constexpr std::uint32_t kMaxHeld = 65536;
 inline constexpr std::uint32_t kMaxHoldings = 32;  // per frame
 inline constexpr std::size_t kMaxReasonBytes = 400;
-inline constexpr std::size_t kMaxAnswers = 65536;         // holdings that one question gathers
+inline constexpr std::uint32_t kMaxLosses = 256;           // per frame
+inline constexpr std::size_t kMaxLossesAnswered = 4096;    // of one process, to one question
+inline constexpr std::size_t kMaxAnswers = 65536;         // rows that one question gathers
 inline constexpr std::size_t kMaxAnswersPerPeer = 16384;  // and those of one process
 
 using TypeHash = std::array<std::uint8_t, 16>;
@@ -88,6 +91,10 @@ struct HoldingsFrame {  // no holdings and a zero writer: the end of the answer
   Gid writer{};
   std::vector<Holding> holdings;
 };
+struct LossesFrame {
+  std::uint64_t question = 0;
+  std::vector<std::pair<Gid, Losses>> losses;  // by reader
+};
 struct AccountFrame {
   std::uint64_t backed_bytes = 0, limit_bytes = 0;
 };
@@ -102,6 +109,7 @@ Payload encode(const SegmentFrame& frame);
 Payload encode(const DefinitionFrame& frame);
 Payload encode(const AccountFrame& frame);
 Payload encode(const HoldingsFrame& frame);
+Payload encode(const LossesFrame& frame);
 Payload encode_question(std::uint64_t question);
 Payload encode_gid(const Gid& gid);
 Payload encode_name(const std::string& name);
@@ -115,6 +123,7 @@ Result<SegmentFrame> decode_segment(const Payload& bytes);
 Result<DefinitionFrame> decode_definition(const Payload& bytes);
 Result<AccountFrame> decode_account(const Payload& bytes);
 Result<HoldingsFrame> decode_holdings(const Payload& bytes);
+Result<LossesFrame> decode_losses(const Payload& bytes);
 Result<std::uint64_t> decode_question(const Payload& bytes);
 Result<Gid> decode_gid(const Payload& bytes);
 Result<std::string> decode_name(const Payload& bytes);

@@ -155,6 +155,32 @@ TEST(Frames, HoldingsHaveTheDocumentedBytes) {
   EXPECT_FALSE(decode_holdings(spoilt).ok());
 }
 
+TEST(Frames, LossesHaveTheDocumentedBytes) {
+  LossesFrame frame{0x0102, {{Gid{0x22}, Losses{1, 2, 3, 4, 5, 6, 7, 8}}}};
+  Payload expected{2, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0x22};
+  expected.resize(28);
+  for (std::uint8_t count = 1; count <= 8; ++count) expected.insert(expected.end(), {count, 0, 0, 0, 0, 0, 0, 0});
+  EXPECT_EQ(encode(frame), expected);
+  const LossesFrame back = decode_losses(expected).or_throw();
+  EXPECT_EQ(back.question, 0x0102U);
+  ASSERT_EQ(back.losses.size(), 1U);
+  EXPECT_EQ(back.losses[0].first, Gid{0x22});
+  EXPECT_EQ(back.losses[0].second.total(), 1U + 2 + 3 + 4 + 5 + 6);
+  EXPECT_EQ(back.losses[0].second.stamp, 8U);
+  Payload spoilt = expected;
+  spoilt.pop_back();
+  EXPECT_FALSE(decode_losses(spoilt).ok());
+  spoilt = expected;
+  spoilt[8] = 2;
+  EXPECT_FALSE(decode_losses(spoilt).ok());
+  frame.losses.resize(kMaxLosses + 1);
+  EXPECT_EQ(decode_losses(encode(frame)).or_throw().losses.size(), kMaxLosses);
+  EXPECT_LE(encode(frame).size(), 32776U - 16U);
+  spoilt = encode(frame);
+  spoilt[9] = 0xFF;
+  EXPECT_FALSE(decode_losses(spoilt).ok());
+}
+
 TEST(Frames, HoldingsComeBackAsTheyWereAndNeverMoreThanAFrameCanCarry) {
   HoldingsFrame frame{7, {}, {}};
   frame.writer[3] = 9;

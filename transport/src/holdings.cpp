@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which subscriptions hold which messages: a query to every process of the domain, whose background thread answers. For
-// tools.
+// Which subscriptions hold which messages, and what they lost: a query to every process of the domain, whose background
+// thread answers. For tools.
 #include <algorithm>
 
 #include "participant.hpp"
 
 namespace baton::transport {
 
-Result<std::vector<Holding>> Participant::Impl::holdings(std::chrono::nanoseconds timeout) {
+Result<Report> Participant::Impl::report(std::chrono::nanoseconds timeout) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   timeout = std::min<std::chrono::nanoseconds>(timeout, std::chrono::hours(24));
   std::uint64_t question;
-  std::vector<Holding> own;
+  Report own;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     for (const auto& [gid, writer] : writers_) {
       std::vector<Holding> here = writer->holdings();
-      std::move(here.begin(), here.end(), std::back_inserter(own));
+      std::move(here.begin(), here.end(), std::back_inserter(own.holdings));
+    }
+    for (const auto& [gid, reader] : readers_) {
+      if (const Losses losses = reader->losses(); losses.any()) own.losses.emplace(gid, losses);
     }
     {
       const std::lock_guard<std::mutex> questions_lock(questions_mutex_);
@@ -29,10 +32,11 @@ Result<std::vector<Holding>> Participant::Impl::holdings(std::chrono::nanosecond
   std::unique_lock<std::mutex> lock(questions_mutex_);
   const auto asked = questions_.find(question);
   answered_.wait_for(lock, timeout, [&] { return asked->second.missing.empty(); });
-  std::vector<Holding> out = std::move(asked->second.answers);
+  Report out = std::move(asked->second.answers);
   questions_.erase(asked);
   lock.unlock();
-  std::move(own.begin(), own.end(), std::back_inserter(out));
+  std::move(own.holdings.begin(), own.holdings.end(), std::back_inserter(out.holdings));
+  out.losses.merge(own.losses);
   return out;
 }
 
@@ -48,6 +52,19 @@ void Participant::Impl::on_holdings_request(PeerId peer, std::uint64_t question)
       send(peer, FrameType::kHoldings, encode(HoldingsFrame{question, gid, {first, first + count}}));
     }
   }
+  LossesFrame lost{question, {}};
+  std::size_t rows = 0;
+  for (const auto& [gid, reader] : readers_) {
+    if (!may || rows == kMaxLossesAnswered) break;
+    const Losses losses = reader->losses();
+    if (!losses.any()) continue;
+    ++rows;
+    lost.losses.emplace_back(gid, losses);
+    if (lost.losses.size() < kMaxLosses) continue;
+    send(peer, FrameType::kLosses, encode(lost));
+    lost.losses.clear();
+  }
+  if (!lost.losses.empty()) send(peer, FrameType::kLosses, encode(lost));
   send(peer, FrameType::kHoldings, encode(HoldingsFrame{question, {}, {}}));
 }
 
@@ -60,13 +77,31 @@ void Participant::Impl::on_holdings(PeerId peer, HoldingsFrame&& frame) {
       if (waiting == question.missing.end() || (frame.question != 0 && frame.question != number)) continue;
       if (frame.holdings.empty()) {
         question.missing.erase(waiting);
-      } else if (question.answers.size() < kMaxAnswers && question.counts[peer] < kMaxAnswersPerPeer) {
+      } else if (question.takes(peer)) {
         question.counts[peer] += frame.holdings.size();
-        std::move(frame.holdings.begin(), frame.holdings.end(), std::back_inserter(question.answers));
+        std::move(frame.holdings.begin(), frame.holdings.end(), std::back_inserter(question.answers.holdings));
       }
     }
   }
   answered_.notify_all();
+}
+
+void Participant::Impl::on_losses(PeerId peer, const LossesFrame& frame) {
+  const std::lock_guard<std::mutex> lock(questions_mutex_);
+  const auto asked = questions_.find(frame.question);
+  if (asked == questions_.end()) return;
+  Question& question = asked->second;
+  if (std::find(question.missing.begin(), question.missing.end(), peer) == question.missing.end()) return;
+  if (!question.takes(peer)) return;
+  question.counts[peer] += frame.losses.size();
+  for (const auto& [reader, losses] : frame.losses) {
+    const EndpointRecord* const record = graph_.find(reader);  // a process speaks of its own subscriptions only
+    if (record != nullptr && record->peer() == peer) question.answers.losses.emplace(reader, losses);
+  }
+}
+
+bool Participant::Impl::Question::takes(PeerId peer) {
+  return answers.holdings.size() + answers.losses.size() < kMaxAnswers && counts[peer] < kMaxAnswersPerPeer;
 }
 
 }  // namespace baton::transport

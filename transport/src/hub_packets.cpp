@@ -5,6 +5,7 @@
 
 #include "baton/os/crash_point.hpp"
 #include "baton/os/process.hpp"
+#include "baton/transport/whose.hpp"
 #include "hub_impl.hpp"
 
 namespace baton::transport {
@@ -91,8 +92,10 @@ void Hub::Impl::on_step(Link& link, LinkMachine::Step&& step) {
       Result<void> accepted;
       call([&] { accepted = handler.on_frame(link.id, std::move(step.frame)); });
       if (accepted) return;
-      end_link(link,
-               {{accepted.error().code, describe(link) + ": " + accepted.error().message}, Bye::kViolation, true});
+      // A lack of this process is no violation of the peer: both may meet again.
+      end_link(link, {{accepted.error().code, describe(link) + ": " + accepted.error().message},
+                      lacks_resources(accepted.error().code) ? Bye::kNoDescriptors : Bye::kViolation,
+                      true});
       return;
     }
     case Kind::kVersion: {

@@ -54,7 +54,7 @@ class Participant::Impl final : private HubHandler {
   std::uint64_t graph_version() const;
   Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout);
   MemoryAccount memory_account() const;
-  Result<std::vector<Holding>> holdings(std::chrono::nanoseconds timeout);
+  Result<Report> report(std::chrono::nanoseconds timeout);
   Result<TypeInfo> type_of(const Gid& endpoint, std::chrono::nanoseconds timeout);
   int domain() const { return hub_->domain(); }
 
@@ -188,6 +188,7 @@ class Participant::Impl final : private HubHandler {
   void forget_type_question(const Gid& endpoint) noexcept;                        // the same
   void on_holdings_request(PeerId peer, std::uint64_t question);
   void on_holdings(PeerId peer, HoldingsFrame&& frame);
+  void on_losses(PeerId peer, const LossesFrame& frame);
 
   // matching.cpp, with mutex_
   void match_new(const EndpointRecord& added);
@@ -270,8 +271,9 @@ class Participant::Impl final : private HubHandler {
   /// A query that waits for answers.
   struct Question {
     std::vector<PeerId> missing;  // peers that have not answered completely
-    std::vector<Holding> answers;
-    std::map<PeerId, std::size_t> counts;  // of the answers
+    Report answers;
+    std::map<PeerId, std::size_t> counts;  // of the answers' rows
+    bool takes(PeerId peer);               // more rows of this peer
   };
   std::mutex questions_mutex_;  // innermost
   std::condition_variable answered_;

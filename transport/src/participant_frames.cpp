@@ -8,6 +8,7 @@
 #include "baton/os/disposal.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/real_time.hpp"
+#include "baton/transport/whose.hpp"
 #include "participant.hpp"
 
 namespace baton::transport {
@@ -194,6 +195,12 @@ Result<void> Participant::Impl::handle(PeerId peer, Frame&& frame) {
         return {};
       });
       break;
+    case FrameType::kLosses:
+      handle(decode_losses(frame.payload), [&](const auto& value) -> Result<void> {
+        on_losses(peer, value);
+        return {};
+      });
+      break;
     default:
       return violation("unknown frame type " + std::to_string(frame.type));
   }
@@ -331,6 +338,10 @@ Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& fram
   const auto state = peers_.find(peer);
   Result<std::shared_ptr<memory::ForeignSegment>> segment = memory::ForeignSegment::open(
       fds[0].release().release(), frame.size_bytes, state != peers_.end() ? state->second.share : nullptr);
+  if (!segment && lacks_resources(segment.error().code)) {
+    lacks_segment(peer, frame.writer, remote->second, segment.error());
+    return {};
+  }
   if (!segment) return segment.error();
   // A process with locked memory maps and locks at once, not in the take of a thread with a deadline. If that fails,
   // the take tries again and reports the error.

@@ -7,6 +7,7 @@
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/trace.hpp"
+#include "baton/transport/whose.hpp"
 #include "participant.hpp"
 #include "wait_set.hpp"
 
@@ -31,6 +32,18 @@ Error Reader::Impl::forked_error() const {
           "subscription to '" + options_.topic + "' belongs to the parent process; make a new node in the child"};
 }
 
+/// When the message was published, in this process's clock, and never in the future: the order of messages of several publishers. Reads the
+/// clock only for a stamp that is later than the last reading.
+[[gnu::hot, gnu::always_inline]] inline std::int64_t Reader::Impl::order_ns(ReaderConnection& connection,
+                                                                            const memory::QueuedMessage& message) {
+  const std::int64_t stamp = os::of_process(message.source_monotonic_ns);
+  if (unlikely(connection.ahead_ns != 0)) return corrected_order_ns(connection, stamp, message.position);
+  if (stamp <= seen_now_ns_) return stamp;
+  // After the message was read, so its stamp is earlier if it is honest.
+  seen_now_ns_ = os::monotonic_ns();
+  return unlikely(stamp > seen_now_ns_) ? corrected_order_ns(connection, stamp, message.position) : stamp;
+}
+
 /// The connection whose oldest message is the oldest of all, and the number of unread messages (`holdable`: of those
 /// connections whose held limit leaves room; `only`: of connections to this publisher).
 [[gnu::hot]] Reader::Impl::Pick Reader::Impl::pick(ReaderConnection** best, memory::QueuedMessage* message,
@@ -38,6 +51,7 @@ Error Reader::Impl::forked_error() const {
                                                    const Gid* only) {
   *best = nullptr;
   *unread = 0;
+  std::int64_t earliest = INT64_MAX;
   for (std::size_t i = 0; i < connections_.size(); ++i) {
     ReaderConnection& connection = *connections_[i];
     const ReaderConnection::State state = connection.state.load(std::memory_order_relaxed);
@@ -66,7 +80,8 @@ Error Reader::Impl::forked_error() const {
         if (connection.full()) continue;  // until a sample is released: as in merged_away()
         if (connection.channel->queue().try_take(oldest)) {
           count_taken(connection, oldest);
-          discard(connection, oldest);
+          give_back(connection, oldest);
+          ++losses_.interrupted;
         }
         --i;
       } else {
@@ -78,7 +93,9 @@ Error Reader::Impl::forked_error() const {
     segment->segment->prefetch(memory::handle_offset(oldest.handle));
     if (holdable && connection.full()) continue;
     *unread += connection.channel->queue().size();
-    if (*best == nullptr || oldest.source_monotonic_ns < message->source_monotonic_ns) {
+    const std::int64_t order = order_ns(connection, oldest);
+    if (*best == nullptr || order < earliest) {
+      earliest = order;
       *best = &connection;
       *message = oldest;
     }
@@ -97,7 +114,8 @@ Error Reader::Impl::forked_error() const {
   if (connection.full()) return false;
   if (connection.channel->queue().try_take(message)) {
     count_taken(connection, message);
-    discard(connection, message);
+    give_back(connection, message);
+    ++losses_.overflow;
     notify(Event::kMessageLost);
   }
   return true;
@@ -127,6 +145,7 @@ void Reader::Impl::drop_useless() noexcept {
     if (picked == Pick::kFound) {
       if (only == nullptr && merged_away(*found->connection, found->message, unread)) continue;
       if (found->connection->full()) {
+        found->connection->message_waits();
         // Samples held of one publisher delay only that publisher's messages.
         const std::uint32_t limit = found->connection->limit.load(std::memory_order_relaxed);
         picked = pick(&found->connection, &found->message, &unread, &error, true, only);
@@ -156,7 +175,9 @@ void Reader::Impl::drop_useless() noexcept {
 [[gnu::hot, gnu::always_inline]] inline void Reader::Impl::count_taken(ReaderConnection& connection,
                                                                        const memory::QueuedMessage& message) {
   if (unlikely(message.sequence != connection.next_sequence)) {
-    if (connection.count_lost(message.sequence, message.position)) notify(Event::kMessageLost);
+    const std::uint64_t lost = connection.count_lost(message.sequence, message.position);
+    (connection.held_back() ? losses_.held : losses_.overflow) += lost;
+    if (lost > 0) notify(Event::kMessageLost);
   } else {
     connection.next_sequence = message.sequence + 1;
   }
@@ -247,9 +268,9 @@ void Reader::Impl::drop_useless() noexcept {
         BATON_CRASH_POINT("take.after_cursor");
         taken = true;
         count_taken(*found.connection, found.message);
+        if (unlikely(found.connection->ahead_ns != 0)) ++losses_.stamp;
         if (unwanted(*found.connection, found.message)) {
-          discard(*found.connection, found.message);
-          --discarded_;  // not lost
+          give_back(*found.connection, found.message);
           taken = false;
           continue;
         }
@@ -264,7 +285,10 @@ void Reader::Impl::drop_useless() noexcept {
     }
   } catch (const std::bad_alloc&) {
     // Only failures allocate: the text of an error, a copy for lack of room.
-    if (taken) discard(*found.connection, found.message);
+    if (taken) {
+      give_back(*found.connection, found.message);
+      ++losses_.memory;
+    }
     out = no_memory();
   }
   return out;
@@ -273,8 +297,13 @@ void Reader::Impl::drop_useless() noexcept {
 /// True for a message that was delivered before, or is too old.
 [[gnu::hot]] bool Reader::Impl::unwanted(ReaderConnection& connection, const memory::QueuedMessage& message) {
   if (connection.interrupted && seen_before_interruption(connection, message.sequence)) return true;
-  return connection.lifespan_ns != kInfinite.count() && !options_.take_expired &&
-         os::monotonic_ns() - message.source_monotonic_ns > connection.lifespan_ns;
+  if (connection.lifespan_ns >= kEndless.count() || options_.take_expired) return false;
+  const std::int64_t now = os::monotonic_ns();
+  std::int64_t stamp = os::of_process(message.source_monotonic_ns);
+  if (unlikely(connection.ahead_ns != 0 && !connection.untimed)) stamp = corrected_stamp_ns(connection, stamp);
+  const bool expired = now > ends_after(std::min(stamp, now), connection.lifespan_ns);
+  losses_.lifespan += expired;
+  return expired;
 }
 
 /// Makes a sample of a taken message that checked() has not accepted: the first one of its segment, or of a range of pages. Else `out` gets
@@ -283,7 +312,7 @@ void Reader::Impl::drop_useless() noexcept {
   ReaderConnection& connection = *found.connection;
   const memory::QueuedMessage& message = found.message;
   if (!connection.channel->releases().valid(message.entry)) {
-    *out = expel(connection, Errc::protocol_violation, "it lent a release entry that does not exist");
+    *out = refuse(connection, Errc::protocol_violation, "it lent a release entry that does not exist");
     return;
   }
   std::uint32_t size_bytes = 0;
@@ -291,15 +320,15 @@ void Reader::Impl::drop_useless() noexcept {
   const memory::ChunkHeader* const header = look_closer(connection, &closer.segment, message, &size_bytes, out);
   if (header == nullptr) return;
   if (size_bytes < skeleton_bytes_) {
-    *out = expel(connection, Errc::malformed_message,
-                 "it sent a message of " + std::to_string(size_bytes) + " bytes; the type has at least " +
-                     std::to_string(skeleton_bytes_));
+    *out = refuse(connection, Errc::malformed_message,
+                  "it sent a message of " + std::to_string(size_bytes) + " bytes; the type has at least " +
+                      std::to_string(skeleton_bytes_));
     return;
   }
   Error why{Errc::malformed_message, {}};
   if (validate_ != nullptr &&
       !validate_(validate_context_, reinterpret_cast<const std::byte*>(header + 1), size_bytes, &why)) {
-    *out = expel(connection, Errc::malformed_message, why.message);
+    *out = refuse(connection, Errc::malformed_message, why.message);
     return;
   }
   *out = sample_of(closer, header, size_bytes);
@@ -318,8 +347,23 @@ void Reader::Impl::drop_useless() noexcept {
   }
   const Result<const memory::ChunkHeader*> header = (*segment)->segment->chunk(offset, size_bytes);
   if (header) return *header;
-  *out = expel(connection, header.error().code, header.error().message);
+  lose(connection, message, header.error(), out);
   return nullptr;
+}
+
+/// A taken message that cannot be delivered: through the fault of its publisher, whose connection then ends, or for lack of room.
+[[gnu::cold]] void Reader::Impl::lose(ReaderConnection& connection, const memory::QueuedMessage& message,
+                                      const Error& why, Result<TakenSample>* out) {
+  if (why.code == Errc::protocol_violation) {
+    *out = refuse(connection, why.code, why.message);
+    return;
+  }
+  // Before it is given back: take() gives it back, too, if there is no memory for the text.
+  *out = Error{why.code, "subscription to '" + options_.topic + "' lost a message: " + why.message};
+  give_back(connection, message);
+  const bool too_large = why.code == Errc::limit_reached || why.code == Errc::window_exhausted;
+  ++(too_large ? losses_.limit : losses_.memory);
+  notify(Event::kMessageLost);
 }
 
 /// The first message of a segment maps the segment. If there is no room for it (the window is full, or the publisher's
@@ -342,15 +386,8 @@ SegmentUse* Reader::Impl::map_or_copy(ReaderConnection& connection, SegmentUse& 
   }
   Result<std::shared_ptr<memory::ForeignSegment>> copy = segment.segment->copy_of(*offset);
   if (!copy && segment.segment->mapped()) return &segment;  // by another reader
-  if (!copy && copy.error().code == Errc::protocol_violation) {
-    *out = expel(connection, copy.error().code, copy.error().message);
-    return nullptr;
-  }
   if (!copy) {
-    // Before it is given back: take() gives it back, too, if there is no memory for the text.
-    *out = Error{copy.error().code, "subscription to '" + options_.topic + "' lost a message: " + copy.error().message};
-    discard(connection, message);
-    notify(Event::kMessageLost);
+    lose(connection, message, copy.error(), out);
     return nullptr;
   }
   ++statuses_.copied_total;
@@ -363,21 +400,67 @@ SegmentUse* Reader::Impl::map_or_copy(ReaderConnection& connection, SegmentUse& 
   return connection.segments.back().get();
 }
 
+/// A message, or what is the program's: passes over lost messages, the first of which is `lost`.
+[[gnu::cold, gnu::noinline]] Result<TakenSample> Reader::Impl::take_after(Error lost) {
+  for (int passed = 0; passed < kMostPassedOver; ++passed) {
+    if (whose(lost.code) != Whose::kMessage) return lost;
+    report_loss(lost);
+    Result<TakenSample> taken = take();
+    if (taken.ok()) return taken;
+    lost = taken.error();
+  }
+  // has_data() is still true, so a caller that waits comes back at once.
+  return TakenSample();
+}
+
+/// One line now and then: a publisher can cause losses at any rate. The end of a connection is reported by expel().
+void Reader::Impl::report_loss(const Error& lost) noexcept {
+  if (lost.code == Errc::protocol_violation || lost.code == Errc::malformed_message) return;
+  const std::int64_t now = os::monotonic_ns();
+  std::uint64_t count = 0;
+  {
+    const std::lock_guard<os::PiMutex> lock(mutex_);
+    if (loss_reported_ns_ != 0 && now - loss_reported_ns_ < kReportEveryNs) return;
+    loss_reported_ns_ = now;
+    const std::uint64_t total = losses_.limit + losses_.memory;
+    count = total - std::exchange(losses_reported_, total);
+  }
+  try {
+    participant_->diagnose(Diagnostic::Level::kError, lost.code,
+                           lost.message + (count > 1 ? " (" + std::to_string(count) + " messages so far)" : ""));
+  } catch (const std::bad_alloc&) {
+    // Counted all the same.
+  }
+}
+
 [[gnu::hot]] Result<TakenSample> Reader::take() { return impl_->take(); }
+[[gnu::hot]] Result<TakenSample> Reader::take_next() {
+  Result<TakenSample> taken = impl_->take();
+  if (unlikely(!taken.ok())) return impl_->take_after(taken.error());
+  return taken;
+}
 [[gnu::hot]] Result<TakenSample> Reader::take_from(const Gid& publisher) { return impl_->take_from(publisher); }
 
-/// Gives back a message that was just taken, without delivering it.
-void Reader::Impl::discard(ReaderConnection& connection, const memory::QueuedMessage& message) {
-  ++discarded_;
+/// Gives back a message that was just taken, without delivering it. The caller counts it.
+void Reader::Impl::give_back(ReaderConnection& connection, const memory::QueuedMessage& message) noexcept {
   if (connection.channel->releases().valid(message.entry)) connection.channel->releases().release(message.entry);
+}
+
+/// A taken message whose publisher broke the protocol.
+Error Reader::Impl::refuse(ReaderConnection& connection, Errc code, const std::string& what) noexcept {
+  ++losses_.malformed;
+  return expel(connection, code, what);
 }
 
 /// Ends the connection to a publisher that broke the protocol.
 Error Reader::Impl::expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept {
   try {
+    const std::uint64_t unread = connection.channel ? connection.channel->queue().size() : 0;
     Error error{code, "subscription to '" + options_.topic + "' ended the connection to a publisher (process " +
                           std::to_string(participant_->pid_of(connection.peer)) + "): " + what};
     participant_->expel(connection.peer, gid_, connection.writer, error);
+    losses_.malformed += unread;
+    notify(Event::kMessageLost);
     static_cast<void>(forget(connection));
     return error;
   } catch (const std::bad_alloc&) {
@@ -394,7 +477,6 @@ void Reader::Impl::expel(const Gid& publisher, const std::string& what) noexcept
 /// Takes a connection off the list; samples and wait sets may still refer to it.
 ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
   const bool was_matched = connection.state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
-  discarded_ += connection.lost;
   last_arrival_ns_ =
       std::max(last_arrival_ns_, last_arrival_ns(connection));  // its messages still count for the deadline
   connection.state.store(ReaderConnection::State::kEnded, std::memory_order_relaxed);
@@ -533,18 +615,21 @@ void Reader::Impl::stop_matching() noexcept {
   if (forked()) return {};
   const std::lock_guard<os::PiMutex> lock(mutex_);
   Statuses out = statuses_;
-  out.lost_total = discarded_;
+  out.lost_total = losses_.total();
   out.refused_now = refused_by_.size();
   for (const ConnectionRef& ref : connections_) {
-    if (ref->channel) {
-      out.lost_total += ref->lost;
-      out.held_limit_now += ref->full() && ref->channel->queue().ready();
-    }
+    if (ref->channel) out.held_limit_now += ref->full() && ref->channel->queue().ready();
     if (ref->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) continue;
     ++out.matched_now;
     ++(ref->alive ? out.alive_now : out.not_alive_now);
   }
   return out;
+}
+
+Losses Reader::Impl::losses() const {
+  if (forked()) return {};
+  const std::lock_guard<os::PiMutex> lock(mutex_);
+  return losses_;
 }
 
 void Reader::Impl::on_event(std::function<void(Event)> callback) {

@@ -25,6 +25,9 @@
 
 namespace baton::transport {
 
+/// A line about lost messages, or about a waiter that cannot wait, at most so often for each.
+inline constexpr std::int64_t kReportEveryNs = 10'000'000'000;
+
 class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
  public:
   Impl(std::shared_ptr<Participant::Impl> participant, const Participant::ReaderOptions& options, const Gid& gid);
@@ -32,6 +35,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
 
   Result<TakenSample> take();
   Result<TakenSample> take_from(const Gid& publisher);
+  Result<TakenSample> take_after(Error lost);
   bool has_data() const;
   std::size_t unread() const;
   bool awaits_memory(const Gid& publisher) const;
@@ -41,6 +45,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   void stop_matching() noexcept;
   void expel(const Gid& publisher, const std::string& what) noexcept;
   Statuses statuses() const;
+  Losses losses() const;
   std::int64_t newest_ns() const;
   std::int64_t sign_of_life_ns(const Gid& publisher) const;
   void on_event(std::function<void(Event)> callback);
@@ -62,6 +67,8 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool give_sockets(const WaitSet::Impl* wait_set, WakeDescriptor& wake);
   /// An event that no publisher notifies of: makes the waiter check again. Any thread.
   void look_again();
+  /// Its waiter cannot wait for lack of memory or descriptors.
+  void report_lack(const Error& lack) noexcept;
 
   // --- the participant's side ---
   const Participant::ReaderOptions& options() const noexcept { return options_; }
@@ -109,6 +116,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
     std::uint64_t next_sequence = 0;
   };
   static constexpr std::size_t kMostInterrupted = 256;
+  static constexpr int kMostPassedOver = 64;                          // lost messages in one take_next()
 
   Error forked_error() const;
   Result<TakenSample> take_any(const Gid* only, const Candidate* begun = nullptr);
@@ -126,9 +134,13 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
                           std::uint64_t* offset, Result<TakenSample>* out);
   Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, std::optional<Error>* error,
             bool holdable, const Gid* only = nullptr);
-  void discard(ReaderConnection& connection, const memory::QueuedMessage& message);
+  void give_back(ReaderConnection& connection, const memory::QueuedMessage& message) noexcept;
   /// If there is no memory to end the connection, it stays until the next check.
   Error expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept;
+  Error refuse(ReaderConnection& connection, Errc code, const std::string& what) noexcept;
+  void lose(ReaderConnection& connection, const memory::QueuedMessage& message, const Error& why,
+            Result<TakenSample>* out);
+  void report_loss(const Error& lost) noexcept;
   /// The connection ends when the result is destroyed, if it has no other user.
   ConnectionRef forget(ReaderConnection& connection) noexcept;
   bool merged_away(ReaderConnection& connection, const memory::QueuedMessage& message, std::uint64_t unread);
@@ -152,6 +164,10 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   void check_liveliness();
   std::int64_t last_arrival_ns() const;
   std::int64_t last_arrival_ns(const ReaderConnection& connection) const;
+  std::int64_t newest_stamp_ns(const ReaderConnection& connection) const;
+  std::int64_t corrected_order_ns(ReaderConnection& connection, std::int64_t stamp_ns, std::uint64_t position);
+  static std::int64_t corrected_stamp_ns(const ReaderConnection& connection, std::int64_t stamp_ns) noexcept;
+  std::int64_t order_ns(ReaderConnection& connection, const memory::QueuedMessage& message);
 
   const std::shared_ptr<Participant::Impl> participant_;
   const Gid gid_;
@@ -173,8 +189,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   os::HotVector<ConnectionRef> connections_;
   const Participant::ReaderOptions options_;
   std::map<Gid, ReaderConnection*> by_writer_;  // connections that are attaching or live
-  std::uint64_t discarded_ =
-      0;  // lost by merging, by connections that are gone, or between two connections to one writer
+  Losses losses_;
   std::vector<Interrupted> interrupted_;  // oldest first
   std::set<Gid> refused_by_;
   Statuses statuses_;
@@ -182,6 +197,9 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool gives_sockets_again_ = false;  // a retry is scheduled
   bool lack_of_sockets_reported_ = false;
   bool held_limit_reported_ = false;
+  std::int64_t seen_now_ns_ = INT64_MIN;  // a time that has passed, CLOCK_MONOTONIC
+  std::int64_t loss_reported_ns_ = 0;
+  std::uint64_t losses_reported_ = 0;
   std::int64_t deadline_due_ns_ = 0, last_arrival_ns_ = 0;
 
   mutable std::mutex wake_mutex_;

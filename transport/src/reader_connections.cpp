@@ -142,7 +142,7 @@ Result<void> Reader::Impl::attached(
   if (const Interrupted* before = find_interrupted(frame.writer, connection->process)) {
     connection->interrupted = true;
     if (frame.first_sequence > before->next_sequence) {  // published meanwhile, or given up unread
-      discarded_ += frame.first_sequence - before->next_sequence;
+      losses_.interrupted += frame.first_sequence - before->next_sequence;
       notify(Event::kMessageLost);
     }
   }
@@ -391,6 +391,17 @@ void Reader::Impl::find_usual() noexcept {
   if (only.state.load(std::memory_order_relaxed) == State::kLive && !only.interrupted &&
       only.lifespan_ns == kInfinite.count())
     usual_ = &only;
+}
+
+void Reader::Impl::report_lack(const Error& lack) noexcept {
+  try {
+    participant_->diagnose(Diagnostic::Level::kWarning, lack.code,
+                           "subscription to '" + options_.topic + "' looks for messages every " +
+                               std::to_string(kWakeSocketPause.count()) +
+                               " ms, because it cannot wait for them: " + lack.message);
+  } catch (const std::bad_alloc&) {
+    // The next report comes in 10 s.
+  }
 }
 
 void Reader::Impl::connections_changed() {

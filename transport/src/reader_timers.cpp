@@ -42,12 +42,49 @@ std::int64_t Reader::Impl::last_arrival_ns() const {
 }
 
 std::int64_t Reader::Impl::last_arrival_ns(const ReaderConnection& connection) const {
-  if (!connection.channel) return 0;
+  if (!connection.channel || newest_stamp_ns(connection) == INT64_MIN) return 0;
+  return std::min(newest_stamp_ns(connection), os::monotonic_ns());
+}
+
+/// The stamp of the newest message that was pushed, in this process's clock; INT64_MIN: there was none. As the publisher wrote it.
+std::int64_t Reader::Impl::newest_stamp_ns(const ReaderConnection& connection) const {
   const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
   const std::uint64_t head = ring.head->load(std::memory_order_acquire);  // pairs with the release in append
-  if (head == 0) return 0;
-  return std::min(ring.slots[(head - 1) & (ring.capacity - 1)].source_monotonic_ns.load(std::memory_order_relaxed),
-                  os::monotonic_ns());
+  if (head == 0) return INT64_MIN;
+  return os::of_process(ring.slots[(head - 1) & (ring.capacity - 1)].source_monotonic_ns.load(std::memory_order_relaxed));
+}
+
+/// The place of a message whose publisher stamps messages in the future, by a lie or by another clock, among those of other publishers. Its
+/// stamps count as earlier by as much as the newest one was early. What was pushed before that is known, and everything if the
+/// difference keeps growing, comes first and is given up first: it may displace no message of others (KEEP_LAST).
+[[gnu::cold]] std::int64_t Reader::Impl::corrected_order_ns(ReaderConnection& connection, std::int64_t stamp_ns,
+                                                            std::uint64_t position) {
+  constexpr std::int64_t kMostGrowthNs = 1'000'000'000;
+  const std::int64_t now = os::monotonic_ns();
+  const std::int64_t corrected = corrected_stamp_ns(connection, stamp_ns);
+  if (corrected > now && !connection.untimed) {
+    const std::int64_t ahead = std::max(stamp_ns, newest_stamp_ns(connection)) - now;
+    if (connection.ahead_ns == 0) {
+      participant_->diagnose_about(connection.peer, Diagnostic::Level::kWarning, Errc::invalid_argument, [&] {
+        return "subscription to '" + options_.topic + "': the messages of process " +
+               std::to_string(participant_->pid_of(connection.peer)) + " are stamped " +
+               std::to_string(ahead / 1'000'000) +
+               " ms in the future; the stamps are corrected (docs/guides/containers.md, time namespaces)";
+      });
+      const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
+      connection.first_ahead_ns = ahead;
+      connection.timed_from = ring.head->load(std::memory_order_relaxed);  // orders nothing
+    }
+    connection.ahead_ns = ahead;
+    connection.untimed = ahead - connection.first_ahead_ns > kMostGrowthNs;
+    return INT64_MIN;
+  }
+  return connection.untimed || position < connection.timed_from ? INT64_MIN : corrected;
+}
+
+/// In this process's clock, less the connection's correction.
+std::int64_t Reader::Impl::corrected_stamp_ns(const ReaderConnection& connection, std::int64_t stamp_ns) noexcept {
+  return stamp_ns < INT64_MIN + connection.ahead_ns ? INT64_MIN : stamp_ns - connection.ahead_ns;
 }
 
 std::int64_t Reader::Impl::newest_ns() const {
@@ -130,7 +167,7 @@ std::int64_t Reader::Impl::sign_of_life_ns(const Gid& publisher) const {
       connection->offered.liveliness != Liveliness::kManualByTopic)
     return 0;
   // relaxed: a sign of life orders nothing.
-  return std::min(connection->line->asserted_ns.load(std::memory_order_relaxed), os::monotonic_ns());
+  return std::min(os::of_process(connection->line->asserted_ns.load(std::memory_order_relaxed)), os::monotonic_ns());
 }
 
 /// Manual liveliness: the publisher's last sign of life is in its control line. (The kernel provides automatic
@@ -144,7 +181,8 @@ void Reader::Impl::check_liveliness() {
   for (const ConnectionRef& ref : connections_) {
     if (ref->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) continue;
     if (ref->offered.liveliness != Liveliness::kManualByTopic) continue;
-    const std::int64_t asserted = std::min(ref->line->asserted_ns.load(std::memory_order_relaxed), now);
+    const std::int64_t asserted =
+        std::min(os::of_process(ref->line->asserted_ns.load(std::memory_order_relaxed)), now);
     const bool alive = now - asserted < lease;
     if (alive) due = std::min(due, asserted + lease);
     if (alive == ref->alive) continue;

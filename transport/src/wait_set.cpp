@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <climits>
+#include <new>
 #include <set>
+#include <thread>
 
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/wake_socket.hpp"
+#include "baton/transport/whose.hpp"
 #include "participant.hpp"
 #include "reader.hpp"
 
@@ -134,10 +137,36 @@ Result<void> WaitSet::Impl::rebuild() {
     std::uint32_t reasons;
   } unanswered{calls, reasons};  // if rebuild() fails or throws: the next wait() tries again
   if ((reasons & kChanged) != 0) {
-    if (Result<void> built = rebuild(); !built) return built.error();
+    Result<void> built;
+    try {
+      built = rebuild();
+    } catch (const std::bad_alloc&) {
+      built = no_memory();
+    }
+    if (!built) {
+      if (whose(built.error().code) == Whose::kProgram) return built.error();
+      pause_for(built.error());
+      return true;  // some reader may have data
+    }
   }
   unanswered.reasons = 0;
   return (reasons & kWoken) != 0;
+}
+
+/// For lack of memory or descriptors the words to wait for are not known: the caller looks for messages every 100 ms.
+[[gnu::cold, gnu::noinline]] void WaitSet::Impl::pause_for(const Error& lack) noexcept {
+  const std::int64_t now = os::monotonic_ns();
+  if (lack_reported_ns == 0 || now - lack_reported_ns >= kReportEveryNs) {
+    lack_reported_ns = now;
+    std::shared_ptr<Reader::Impl> reader;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (!readers.empty()) reader = readers.front();
+    }
+    if (reader != nullptr) reader->report_lack(lack);
+  }
+  const std::int64_t until = std::min(deadline_ns, now + std::chrono::nanoseconds(kWakeSocketPause).count());
+  if (until > now) std::this_thread::sleep_for(std::chrono::nanoseconds(until - now));
 }
 
 /// True if there is work or a call. False: the time is over.

@@ -56,6 +56,7 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   Result<bool> answer_calls();
   bool spin_until(std::int64_t end_ns);
   void sleep_on_descriptor();
+  void pause_for(const Error& lack) noexcept;
 
   /// Reasons to check more than the queues.
   static constexpr std::uint32_t kWoken = 1;  ///< wake() was called
@@ -85,6 +86,7 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   std::vector<std::shared_ptr<GuardCondition::Impl>> guards;
   std::mutex wake_mutex;                 // used by threads other than the waiting thread
   std::unique_ptr<WakeDescriptor> wake;  // made when first needed
+  std::int64_t lack_reported_ns = 0;     // of the waiting thread only
 };
 
 }  // namespace baton::transport

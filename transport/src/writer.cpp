@@ -29,7 +29,7 @@ Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Parti
   if (!line) return line.error();
   writer->line_ = std::move(*line);
   writer->control_ = writer->line_.line();
-  writer->control_->asserted_ns.store(os::monotonic_ns(), std::memory_order_relaxed);
+  writer->control_->asserted_ns.store(os::of_machine(os::monotonic_ns()), std::memory_order_relaxed);
   Writer::Impl* self = writer.get();  // the pool is a member: it is destroyed before the writer
   Result<std::unique_ptr<memory::Pool>> pool = memory::Pool::create(
       options.pool, [self](memory::Handle oldest) { return self->evict(oldest); },
@@ -195,15 +195,15 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   header.selection = info.selection;
 }
 
-/// Fills the header; returns the time of publication.
+/// Fills the header; returns the time of publication, of the machine.
 [[gnu::hot]] std::int64_t Writer::Impl::complete(memory::ChunkHeader& header, std::uint64_t sequence,
                                                  const PublishInfo* info) {
   const os::Times now = os::read_both_clocks();
   header.sequence = sequence;
-  header.source_monotonic_ns = now.monotonic_ns;
+  header.source_monotonic_ns = now.machine_ns;
   header.source_time_ns = now.realtime_ns;
   if (info != nullptr) add(header, *info);  // else zero, as the pool made the header
-  return now.monotonic_ns;
+  return header.source_monotonic_ns;
 }
 
 /// Whether each queue that refuses when full has room. `only`: the one reader that gets the message, or null.
@@ -294,7 +294,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   if (delivery.asserts) control_->asserted_ns.store(message.source_monotonic_ns, std::memory_order_relaxed);
   wake_readers();
 
-  if (delivery.timed) last_publish_ns_ = message.source_monotonic_ns;
+  if (delivery.timed) last_publish_ns_ = os::of_process(message.source_monotonic_ns);
   if (delivery.remembered) remember(message);
   if (expel_) expel_broken();
   BATON_TRACE3(publish, message.handle, message.sequence, live_.size());
@@ -335,7 +335,7 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
 [[gnu::hot]] Result<void> Writer::Impl::keep(const memory::Chunk& chunk) {
   if (forked()) return forked_error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  last_publish_ns_ = complete(*chunk.header, ++last_kept_, nullptr);
+  last_publish_ns_ = os::of_process(complete(*chunk.header, ++last_kept_, nullptr));
   pool_->publish(chunk, 1, true);  // the reference that this leaves is the caller's, until drop()
   return {};
 }

@@ -75,7 +75,7 @@ void Writer::Impl::check_liveliness() {
 void Writer::Impl::assert_liveliness() {
   if (generation_ != os::fork_generation()) return;
   // relaxed: a sign of life orders nothing.
-  line_.line()->asserted_ns.store(os::monotonic_ns(), std::memory_order_relaxed);
+  line_.line()->asserted_ns.store(os::of_machine(os::monotonic_ns()), std::memory_order_relaxed);
 }
 
 }  // namespace baton::transport

@@ -20,7 +20,7 @@ LIBRARY = "libbaton_roscpp.so"
 def find_library() -> str:
     """The library to preload: of this checkout, beside this command's installation, or on the loader's path."""
     here = Path(__file__).resolve()
-    checkout = here.parents[3] / "build" / "release" / "lib" / LIBRARY
+    checkout = here.parents[3] / "build" / "ros1" / "lib" / LIBRARY
     installation = here.parents[4] / LIBRARY  # of CMake: the packages are in <libraries>/baton/python
     for candidate in (checkout, installation, *(Path(sys.prefix) / folder / LIBRARY for folder in ("lib", "lib64"))):
         if candidate.exists():
@@ -28,8 +28,7 @@ def find_library() -> str:
     if ctypes.util.find_library("baton_roscpp"):
         return LIBRARY
     raise click.ClickException(
-        f"there is no {LIBRARY}. It is in the Debian package libbaton-roscpp; in a checkout it needs roscpp's headers: "
-        "apt-get install libroscpp-dev libsensor-msgs-dev, then make build"
+        f"there is no {LIBRARY}. It is in the Debian package libbaton-roscpp; in a checkout `make build-ros1` builds it"
     )
 
 

@@ -3,7 +3,8 @@
 // Thread rules: every function may be called from any thread. One spin*() runs at a time; a second call throws
 // already_exists.
 // Invariants: (1) callbacks of one CallbackGroup never run at the same time (unless it is reentrant); (2) an exception
-// thrown by a callback ends spin() and is rethrown from it; (3) an idle executor sleeps in the kernel.
+// thrown by a callback ends spin() and is rethrown from it, but for a Shortage of Baton's own memory, which is counted;
+// (3) an idle executor sleeps in the kernel.
 #pragma once
 
 #include <atomic>
@@ -136,6 +137,9 @@ class Executor : public detail::RefusedOfExecutor {
   std::size_t spin_some();
   /// Makes the running spin*(), or the next one, return soon. Any thread or callback.
   void cancel() noexcept;
+  /// How often a callback ended with a Shortage (os/shortage.hpp): Baton had no memory for a message that it built. The
+  /// executor prints that at most every 10 s, and goes on.
+  std::uint64_t shortages() const noexcept;
 
  private:
   friend void shutdown();

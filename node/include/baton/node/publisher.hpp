@@ -19,6 +19,7 @@
 #include "baton/node/ros_names.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/os/no_plt.hpp"
+#include "baton/os/shortage.hpp"
 #include "baton/sfm/size.hpp"
 #include "baton/transport/transport.hpp"
 
@@ -100,8 +101,8 @@ class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHan
   explicit Publisher(std::shared_ptr<detail::PublisherCore> core) : core_(std::move(core)) {}
   explicit operator bool() const noexcept { return core_ != nullptr; }
 
-  /// A new message in shared memory, default-initialised. Publishing it copies nothing. Throws limit_reached or
-  /// out_of_memory when the policy found no memory, and forked in a forked child.
+  /// A new message in shared memory, default-initialised. Publishing it copies nothing. Throws a Shortage (limit_reached or
+  /// out_of_memory) when the policy found no memory, and forked in a forked child.
   Loan<T> loan() {
     Loan<T> loan;
     const message::Type& type = message::type_of<T>();
@@ -138,7 +139,7 @@ class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHan
 
   /// Publishes a copy of an ordinary object (stack, heap, member, received sample): exactly one copy, into a chunk of
   /// the exact size. Later changes of `message` do not change what readers see.
-  std::uint64_t publish(const T& message) { return std::move(try_publish_copy(message)).or_throw(); }
+  std::uint64_t publish(const T& message) { return lent_or_throw(try_publish_copy(message)); }
 
   /// For a message prepared with allocate(): hands its data part over without a copy. The vectors of that part are
   /// empty in `message` afterwards. A message that is not prepared, or that outgrew its place, is copied as by

@@ -16,7 +16,7 @@ namespace baton {
 struct MessageInfo {
   std::uint64_t sequence = 0;              ///< per publisher, from 1
   std::int64_t source_time_ns = 0;         ///< CLOCK_REALTIME of the publisher at publish
-  std::int64_t source_monotonic_ns = 0;    ///< CLOCK_MONOTONIC of the publisher at publish; comparable on one machine
+  std::int64_t source_monotonic_ns = 0;    ///< CLOCK_MONOTONIC at publish, as this process sees it (time namespaces)
   std::int64_t reception_time_ns = 0;      ///< CLOCK_REALTIME of the call of info(), or right before the callback
   transport::Gid publisher{};              ///< id of the publisher
   transport::Gid correlation_client{};     ///< services: id of the client, else zero

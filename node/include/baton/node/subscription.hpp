@@ -32,9 +32,9 @@ class Subscription : public detail::RefusedOfSubscription, public detail::Refuse
   explicit operator bool() const noexcept { return reader_ != nullptr; }
 
   /// The oldest unread message, or an empty sample. Throws held_limit when this subscription already holds QoS::held
-  /// samples of the publisher, and malformed_message when a publisher sent bytes that are not a T (the connection to it
-  /// was ended).
-  Sample<T> take() { return Sample<T>(std::move(endpoint().take()).or_throw()); }
+  /// samples of the publisher. A message that cannot be delivered (malformed, too large, no memory) is passed over:
+  /// losses() counts it.
+  Sample<T> take() { return Sample<T>(std::move(endpoint().take_next()).or_throw()); }
   template <class Message, class Info>
   bool take(Message&, Info&) {
     static_assert(detail::kNever<Message>,
@@ -44,7 +44,7 @@ class Subscription : public detail::RefusedOfSubscription, public detail::Refuse
   /// A take() that returns errors instead of throwing.
   Result<Sample<T>> try_take() {
     if (!reader_) return detail::empty_error("subscription");
-    Result<transport::TakenSample> taken = endpoint().take();
+    Result<transport::TakenSample> taken = endpoint().take_next();
     if (!taken.ok()) return taken.error();
     return Result<Sample<T>>(Sample<T>(std::move(*taken)));
   }
@@ -57,6 +57,8 @@ class Subscription : public detail::RefusedOfSubscription, public detail::Refuse
   /// How many publishers serve this subscription: their messages from now on can be taken at once.
   std::uint32_t matched() const { return endpoint().matched(); }
   transport::Statuses statuses() const { return endpoint().statuses(); }
+  /// Messages that did not arrive, by reason.
+  transport::Losses losses() const { return endpoint().losses(); }
   /// Called on Baton's background thread; must not block or throw.
   void on_event(std::function<void(transport::Event)> callback) { endpoint().on_event(std::move(callback)); }
   const transport::Gid& gid() const { return endpoint().gid(); }

@@ -32,8 +32,9 @@ Result<MemoryFile> check_memory_file(int fd, int seals, int forbidden, const cha
 /// True if every page that [offset, offset + bytes) touches exists for ever: the page holds data or is swapped out, and
 /// the file's seals forbid its removal. False for a hole, and for a page that fallocate(2) reserved and that was never
 /// touched: reading such a page may allocate. No page is allocated. `mapped` is the address of the file's byte 0 in
-/// this process, null if unmapped. For a mapped file of this user the call takes no lock that another process could
-/// hold; otherwise the kernel locks the file's inode. REQUIRES: [offset, offset + bytes) lies inside the file. Errors:
+/// this process, null if unmapped: then reserved pages of a file of this user count as backed, since they cost its maker. For a file of
+/// this user the call takes no lock that another process could hold, but for an unmapped one before Linux 6.5; otherwise the kernel locks
+/// the file's inode. REQUIRES: [offset, offset + bytes) lies inside the file. Errors:
 /// system.
 Result<bool> is_backed(int fd, const MemoryFile& file, const std::byte* mapped, std::uint64_t offset,
                        std::size_t bytes);

@@ -88,6 +88,28 @@ struct Holding {
   static constexpr std::size_t kMostChunks = 8;
 };
 
+/// Messages that a subscription did not get, by reason. No count decreases. docs/format/error-codes.md names the errors
+/// behind `limit`, `memory` and `malformed`.
+struct Losses {
+  std::uint64_t overflow = 0;     ///< newer messages took their place in the queue (KEEP_LAST)
+  std::uint64_t held = 0;         ///< the same, while the subscription held as many samples as QoS::held allows
+  std::uint64_t limit = 0;        ///< too large for what this process maps and copies of one publisher's process
+  std::uint64_t memory = 0;       ///< this process had no memory, memory area or descriptor left
+  std::uint64_t malformed = 0;    ///< failed a check, or waited behind such a message; that connection ended
+  std::uint64_t interrupted = 0;  ///< published, or given up unread, while the processes were disconnected
+  std::uint64_t lifespan = 0;     ///< expired before the take; not lost, as in DDS
+  /// Delivered, and not lost: the publisher's stamp lay in the future, and was corrected.
+  std::uint64_t stamp = 0;
+  std::uint64_t total() const noexcept { return overflow + held + limit + memory + malformed + interrupted; }
+  bool any() const noexcept { return (total() | lifespan | stamp) != 0; }
+};
+
+/// The answers of a domain's processes.
+struct Report {
+  std::vector<Holding> holdings;
+  std::map<Gid, Losses> losses;  ///< by subscription; one that lost nothing has no entry
+};
+
 class Writer;
 class Reader;
 struct ReaderConnection;  // private to transport
@@ -161,9 +183,11 @@ class Participant : public std::enable_shared_from_this<Participant> {
   /// returns it. A process that does not answer is asked again after 10 s, however many calls there are. Errors: not_found
   /// (no such endpoint, or its process is gone), timed_out, forked.
   Result<TypeInfo> type_of(const Gid& endpoint, std::chrono::nanoseconds timeout);
-  /// Asks every process of the domain which subscriptions hold, and may hold, which of its messages. Answers that do
-  /// not come within `timeout` are missing. So are a publisher's connections beyond 512 and its refused subscriptions
-  /// beyond 64.
+  /// Asks every process of the domain which subscriptions hold, and may hold, which of its messages, and what its own
+  /// subscriptions lost. Answers that do not come within `timeout` are missing. So are a publisher's connections beyond
+  /// 512, its refused subscriptions beyond 64, and a process's subscriptions with losses beyond 4096.
+  Result<Report> report(std::chrono::nanoseconds timeout);
+  /// The holdings of report() alone.
   Result<std::vector<Holding>> holdings(std::chrono::nanoseconds timeout);
   int domain() const;
 
@@ -187,7 +211,7 @@ struct Statuses {
   std::uint64_t deadline_missed_total = 0;
   std::uint64_t liveliness_lost_total = 0;         // writer
   std::uint64_t alive_now = 0, not_alive_now = 0;  // reader: liveliness changed
-  std::uint64_t lost_total = 0;                    // reader: messages overwritten or reclaimed before the take
+  std::uint64_t lost_total = 0;                    // reader: Losses::total()
   std::uint64_t copied_total = 0;                  // reader: messages copied because their segment cannot be mapped
   /// Reader: publishers whose messages wait now because this subscription holds as many of their samples as it may
   /// (QoS::held).
@@ -395,9 +419,12 @@ class Reader {
   ~Reader();
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
-  /// The oldest message by source time over all publishers; an empty sample if there is none (not an error). Errors:
-  /// held_limit, malformed_message (that publisher's connection was ended), forked.
+  /// The oldest message by source time over all publishers; an empty sample if there is none (not an error). Errors are
+  /// the program's (held_limit, forked), or say that one message is lost: whose() in whose.hpp. A lost message is counted
+  /// (losses()).
   BATON_NO_PLT Result<TakenSample> take();
+  /// The same for programs: lost messages are passed over, and reported at most every 10 s. Errors: held_limit, forked.
+  BATON_NO_PLT Result<TakenSample> take_next();
   /// The same over one publisher only, of which no message is given up for KEEP_LAST. For callers that learn by a channel
   /// of their own which message comes next (TZC III-B). REQUIRES: no pollable_fd().
   Result<TakenSample> take_from(const Gid& publisher);
@@ -421,6 +448,7 @@ class Reader {
   /// another one and must know when it has all publishers of this one. Thread-safe.
   void stop_matching() noexcept;
   Statuses statuses() const;
+  Losses losses() const;
   /// When the newest message that reached this reader was published, CLOCK_MONOTONIC, taken or not; 0: no message yet.
   std::int64_t newest_ns() const;
   /// When a publisher with manual_by_topic liveliness gave its last sign of life, CLOCK_MONOTONIC: a publish or assert_liveliness().
@@ -470,7 +498,8 @@ class WaitSet {
   void remove(GuardCondition& guard);
   /// Bounded spinning before sleeping, 0 = none (default).
   void set_spin(std::chrono::nanoseconds budget);
-  /// Returns true when some reader may have data, some guard was triggered, or wake() was called; false on timeout.
+  /// Returns true when some reader may have data, some guard was triggered, or wake() was called; false on timeout. Without
+  /// the memory or descriptors for waiting it returns true after 100 ms, and a diagnostic says so. Error: forked.
   BATON_NO_PLT Result<bool> wait(std::chrono::nanoseconds timeout);
   /// A reader in which the last wait() found a message, or null. A hint: the wait may have ended for another reason, and another thread
   /// may have taken the message. Only the thread that waited may call this function. Compare the pointer with Reader::impl(), and do

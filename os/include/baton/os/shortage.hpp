@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exception that says: Baton itself has no memory for a message that the program builds. An executor counts it when
+// it leaves a callback, and goes on. Thread rules: values.
+#pragma once
+
+#include <utility>
+
+#include "baton/os/result.hpp"
+
+namespace baton {
+
+/// A loan could not be made, or could not grow: its code is limit_reached, out_of_memory, out_of_descriptors or
+/// window_exhausted. Only Baton throws it, so an exception of the program with such a code is another one.
+class Shortage : public Exception {
+ public:
+  using Exception::Exception;
+};
+
+constexpr bool is_shortage(Errc code) noexcept {
+  return code == Errc::limit_reached || code == Errc::out_of_memory || code == Errc::out_of_descriptors ||
+         code == Errc::window_exhausted;
+}
+
+/// For an error of a loan, its growth or its publication: a Shortage, or an Exception for any other code.
+[[noreturn, gnu::cold, gnu::noinline]] inline void throw_shortage(const Error& error) {
+  if (is_shortage(error.code)) throw Shortage(error);
+  throw Exception(error);
+}
+
+/// The value, or throw_shortage().
+template <class T>
+T lent_or_throw(Result<T>&& result) {
+  if (unlikely(!result.ok())) throw_shortage(result.error());
+  return std::move(result).value();
+}
+
+}  // namespace baton

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A lost message is not an error of the program: whatever one publisher sends, executors, loops and verbs go on, and the loss is counted by
+its reason. And a stamp of the future silences nobody."""
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import scene
+from raw_peer import Link, Published, image_message
+
+sys.path.insert(0, str(scene.PACKAGE))
+
+import baton
+
+LIMIT_S = 120
+UNMAPPABLE = 1 << 44  # a sparse segment that no window has room for, so its messages are copied
+CLAIMED = 300 << 20
+DAY_NS = 86_400_000_000_000
+LAST = (1 << 63) - 1
+
+
+@pytest.fixture
+def said():
+    return []
+
+
+@pytest.fixture
+def node(tmp_path, said):
+    return baton.Node("honest", runtime_directory=tmp_path, on_diagnostic=lambda each: said.append(each.text))
+
+
+def hostile(directory: Path, topic: str, **options) -> Published:
+    """A publisher of the raw peer, in this process, to the only other process of the directory."""
+    end = time.monotonic() + LIMIT_S
+    while True:
+        for each in sorted(directory.glob("*/p-*")):
+            try:
+                link = Link(str(each.parent), each.name)
+                link.endpoint(topic, False, patience=1)
+                return Published(link, topic, **options)
+            except (TimeoutError, ConnectionError):
+                pass
+        assert time.monotonic() < end, f"nobody subscribes to {topic}"
+        time.sleep(0.05)
+
+
+def eventually(condition, what="what the test waits for"):
+    end = time.monotonic() + LIMIT_S
+    while not condition():
+        assert time.monotonic() < end, f"{what} did not happen"
+        time.sleep(0.01)
+
+
+def claims_too_much(publisher) -> int:
+    """A chunk of 4 KiB whose header says 300 MiB."""
+    return publisher.chunk(image_message(b"x" * 100), size=CLAIMED)
+
+
+@pytest.mark.parametrize("segment", [UNMAPPABLE, 1 << 30], ids=["copied", "mapped"])
+def test_a_message_that_only_claims_its_size_costs_its_publisher_the_connection_and_no_program(
+    node, tmp_path, said, segment
+):
+    received = []
+    subscription = node.subscribe("image", "sensor_msgs/Image", lambda message: received.append(len(message.data)), 10)
+    executor = baton.Executor(node)
+    failed = []
+
+    def spin():
+        try:
+            executor.spin()
+        except BaseException as error:  # whatever ends it is what this test is about
+            failed.append(error)
+
+    thread = threading.Thread(target=spin)
+    thread.start()
+    try:
+        honest = node.advertise("image", "sensor_msgs/Image", 10)
+        liar = hostile(tmp_path, "/image", segment_bytes=segment)
+        assert subscription.wait_for_publishers(2, LIMIT_S) and honest.wait_for_subscriptions(1, LIMIT_S)
+        liar.push(claims_too_much(liar))
+        eventually(lambda: subscription.losses.malformed == 1 or failed, "the count")
+        honest.publish({"data": b"abc"})
+        eventually(lambda: received or failed, "the honest message")
+    finally:
+        executor.cancel()
+        thread.join()
+    assert not failed and received == [3]
+    assert subscription.losses.total == subscription.statuses.lost_total == 1
+    assert any("has holes" in text for text in said), said
+    assert subscription.matched == 1, "the liar's connection has ended"
+
+
+@pytest.mark.parametrize("how", ["take", "for"])
+def test_a_loop_over_messages_passes_over_the_lost_ones(node, tmp_path, how):
+    subscription = node.subscribe("image", "sensor_msgs/Image", qos=10)
+    honest = node.advertise("image", "sensor_msgs/Image", 10)
+    for lie in (claims_too_much, lambda p: p.chunk(image_message(b"x", words={44: (1 << 30, 4)}))):
+        liar = hostile(tmp_path, "/image", segment_bytes=UNMAPPABLE)
+        eventually(lambda: subscription.matched == 2 and honest.wait_for_subscriptions(1, LIMIT_S))
+        liar.push(lie(liar))
+        honest.publish({"data": b"abcd"})
+        message = subscription.take(LIMIT_S) if how == "take" else next(subscription)
+        assert len(message.data) == 4
+        eventually(lambda: subscription.matched == 1, "the end of the liar's connection")
+    assert subscription.losses.malformed == 2
+
+
+@pytest.mark.parametrize("verb", ["echo", "hz"])
+def test_a_verb_of_the_command_outlives_the_message(tmp_path, verb):
+    environment = {
+        **os.environ,
+        "BATON_RUNTIME_DIR": str(tmp_path),
+        "PYTHONPATH": str(scene.PACKAGE),
+        "PYTHONUNBUFFERED": "1",
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "baton_cli", "topic", verb, "/image", *(["sensor_msgs/Image"] if verb == "echo" else [])],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    watchdog = threading.Timer(LIMIT_S, process.kill)
+    watchdog.start()
+    try:
+        with baton.Node("honest", runtime_directory=tmp_path) as node:
+            honest = node.advertise("image", "sensor_msgs/Image", 10)
+            assert honest.wait_for_subscriptions(1, LIMIT_S)
+            liar = hostile(tmp_path, "/image", segment_bytes=UNMAPPABLE)
+            liar.push(claims_too_much(liar))
+            said = []
+            reader = threading.Thread(target=lambda: said.extend(process.stdout), daemon=True)
+            reader.start()
+            while process.poll() is None and not any("frame_after" in line or "average rate" in line for line in said):
+                honest.publish({"header": {"frame_id": "frame_after"}, "data": b"abc"})
+                time.sleep(0.05)
+            assert process.poll() is None, "".join(said)
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.wait()
+
+
+def test_losses_are_reported_at_a_bounded_rate(node, tmp_path, said):
+    """Messages that may not be copied, for lack of room in the window, are lost one by one; their connection stays."""
+    subscription = node.subscribe("image", "sensor_msgs/Image", qos=10)
+    liar = hostile(tmp_path, "/image", segment_bytes=UNMAPPABLE)
+    assert subscription.wait_for_publishers(1, LIMIT_S)
+    size = 300 << 20
+    os.posix_fallocate(liar.segment_fd, 0, size + 4096)  # really backed
+    for at in range(0, size + 4096, 4096):
+        liar.segment[at] = 1
+    handle = liar.chunk(image_message(b"x" * 100), at=0, size=size)
+    for count in range(1, 41):
+        liar.push(handle)
+        assert subscription.take(0) is None
+        assert subscription.losses.limit == count
+    assert subscription.matched == 1
+    assert len([text for text in said if "lost a message" in text]) == 1, said
+
+
+def test_stamps_of_the_future_silence_no_other_publisher(node, tmp_path, said):
+    subscription = node.subscribe("image", "sensor_msgs/Image", qos=4)
+    honest = node.advertise("image", "sensor_msgs/Image", 4)
+    liar = hostile(tmp_path, "/image")
+    assert subscription.wait_for_publishers(2, LIMIT_S) and honest.wait_for_subscriptions(1, LIMIT_S)
+    handle = liar.chunk(image_message(b"x" * 7))
+    for ahead in (DAY_NS, DAY_NS, 2 * DAY_NS, 3 * DAY_NS, LAST, LAST):
+        stamp = min(time.monotonic_ns() + ahead, LAST)
+        for _ in range(4):  # a slow reader finds both queues full
+            liar.push(handle, stamp=stamp)
+            honest.publish({"data": b"abc"})
+        got = []
+        while (message := subscription.take(0)) is not None:
+            got.append(len(message.data))
+        assert len(got) == 4, "KEEP_LAST is over both"
+        assert 3 in got, f"{ahead}: only the liar's messages arrived"
+    assert subscription.losses.stamp > 0
+    assert len([text for text in said if "in the future" in text]) == 1, said
+
+
+def test_a_message_of_the_future_does_not_outlive_its_lifespan(node, tmp_path):
+    subscription = node.subscribe("image", "sensor_msgs/Image", qos=baton.QoS(10, lifespan=1.0))
+    liar = hostile(tmp_path, "/image", lifespan=1_000_000_000)
+    assert subscription.wait_for_publishers(1, LIMIT_S)
+    handle = liar.chunk(image_message(b"x" * 7))
+    for stamp in (time.monotonic_ns() + DAY_NS, LAST, -(1 << 63), 0):
+        liar.push(handle, stamp=stamp)
+    assert len(subscription.take(0).data) == 7, "of the future counts as of now"
+    while subscription.take(0) is not None:
+        pass
+    assert subscription.losses.lifespan >= 2, "expired ones are counted"
+    assert subscription.losses.total == 0, "and are not lost, as in DDS"
+
+
+PUBLISHER = """
+import sys, time, baton
+with baton.Node("elsewhen") as node:
+    publisher = node.advertise("image", "sensor_msgs/Image", baton.QoS(10, lifespan=5.0))
+    publisher.wait_for_subscriptions(1, 120)
+    while publisher.matched:
+        publisher.publish({"data": b"abc"})
+        time.sleep(0.02)
+"""
+
+
+@pytest.mark.parametrize("offset_s", [86_400, -60])
+def test_a_publisher_in_another_time_namespace_is_heard_and_its_times_are_right(node, tmp_path, said, offset_s):
+    unshare = ["unshare", "--user", "--map-root-user", "--time", "--fork", f"--monotonic={offset_s}", "--"]
+    if shutil.which("unshare") is None or subprocess.run([*unshare, "true"], capture_output=True).returncode != 0:
+        pytest.skip("this machine makes no time namespaces")
+    subscription = node.subscribe("image", "sensor_msgs/Image", qos=baton.QoS(10, lifespan=5.0))
+    environment = {**os.environ, "BATON_RUNTIME_DIR": str(tmp_path), "PYTHONPATH": str(scene.PACKAGE)}
+    process = subprocess.Popen([*unshare, sys.executable, "-c", PUBLISHER], env=environment)
+    watchdog = threading.Timer(LIMIT_S, process.kill)
+    watchdog.start()
+    try:
+        messages = [subscription.take(LIMIT_S) for _ in range(5)]
+        ages = [time.monotonic_ns() - baton.info(each).source_monotonic_ns for each in messages]
+        assert all(0 <= age < 60_000_000_000 for age in ages), ages
+        del messages
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.wait()
+    assert subscription.losses.stamp == 0 and subscription.losses.lifespan == 0, (subscription.losses, said)

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The parts of the proof: the table names what exists, and a change runs the parts whose inputs it touches."""
+
+import subprocess
+from pathlib import Path
+
+import parts
+import pytest
+import run_tests
+import slowest
+
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = parts.read_parts()
+TRACKED = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_each_path_of_a_part_is_in_the_tree(name):
+    part = TABLE[name]
+    named = [path.split("::")[0] for key in ("tests", "also", "never_short", "in_smoke") for path in part.get(key, [])]
+    assert [path for path in named if not (ROOT / path).exists()] == []
+    patterns = [pattern.removeprefix("!") for pattern in part.get("inputs", [])]
+    assert [pattern for pattern in patterns if not any(parts.covers(pattern, path) for path in TRACKED)] == []
+
+
+def test_no_test_belongs_to_two_parts_except_by_also():
+    owners = {}
+    for name, part in TABLE.items():
+        for path in part.get("tests", []):
+            assert owners.setdefault(path, name) == name or {owners[path], name} <= {"builds", "ros1"}, path
+
+
+@pytest.mark.parametrize(
+    ("changed", "touched"),
+    [
+        (["ros1/api/src/subscription.cpp"], ["ros1"]),
+        (["docs/guides/python.md"], []),
+        (["perf/network/line.cpp"], []),
+        (["perf/runner/main.cpp", "CMakeLists.txt"], ["lab", "builds"]),
+        (["ros1x/a.cpp"], []),
+        (None, [name for name in TABLE if name != "core"]),
+    ],
+    ids=["a file of ros1", "a page", "taken away", "two parts", "a name that only begins alike", "nothing is known"],
+)
+def test_a_change_touches_the_parts_whose_inputs_are_in_it(changed, touched):
+    assert parts.touched_parts(TABLE, changed) == touched
+
+
+def test_a_file_that_only_moved_is_untouched_and_one_that_changed_counts(tmp_path, monkeypatch):
+    def git(*words):
+        subprocess.run(["git", "-c", "user.name=n", "-c", "user.email=e@example.org", *words], cwd=tmp_path, check=True)
+
+    git("init", "-q")
+    for name in ("moved", "changed", "same"):
+        (tmp_path / name).write_text(f"{name}\n" * 20)
+    git("add", ".")
+    git("commit", "-qm", "first")
+    (tmp_path / "moved").rename(tmp_path / "elsewhere")
+    (tmp_path / "changed").write_text("other\n")
+    git("add", ".")
+    git("commit", "-qm", "second")
+    monkeypatch.setattr(parts, "ROOT", tmp_path)
+    monkeypatch.setenv("CI_BASE", "HEAD~1")
+    assert parts.changed_since(parts.base_commit()) == ["changed"]
+    monkeypatch.setenv("CI_BASE", "no such commit")
+    assert parts.base_commit() == "" and parts.changed_since("") is None
+
+
+@pytest.fixture
+def runner(tmp_path, monkeypatch):
+    monkeypatch.setattr(run_tests, "OUT", tmp_path / "out")
+    monkeypatch.setattr(run_tests, "ROOT", tmp_path)
+    monkeypatch.setattr(run_tests, "AGAIN", 1)
+    for name, file in (("TESTS", "tests.tsv"), ("FLAKY", "flaky.tsv")):
+        monkeypatch.setattr(run_tests, name, tmp_path / "out" / file)
+    (tmp_path / "out").mkdir()
+    run_tests.TESTS.write_text(run_tests.HEAD)
+    (tmp_path / "conftest.py").write_text((ROOT / "conftest.py").read_text())
+    (tmp_path / "pytest.ini").write_text("[pytest]\npython_files = *_test.py\n")
+
+    def run(source):
+        (tmp_path / "some_test.py").write_text(source)
+        return run_tests.run_pytest(["-p", "no:cacheprovider", "some_test.py"])
+
+    return run
+
+
+ONCE = "from pathlib import Path\ndef test_{0}():\n    mark = Path(__file__).with_name('{0}')\n    first = not mark.exists()\n    mark.touch()\n    assert not first\n"
+
+
+@pytest.mark.parametrize(("flaky", "passes"), [(2, True), (3, False)])
+def test_two_flaky_tests_are_listed_and_pass_and_three_fail(runner, tmp_path, flaky, passes):
+    good, failed = runner("".join(ONCE.format("abc"[i]) for i in range(flaky)))
+    assert not good and len(failed) == flaky
+    assert run_tests.judge([("pytest", test) for test in failed], tmp_path) is passes
+    assert len(run_tests.FLAKY.read_text().splitlines()) == flaky
+
+
+def test_a_test_that_fails_again_fails_the_run(runner, tmp_path):
+    good, failed = runner("def test_a(): assert False\ndef test_b(): pass\n")
+    assert not good and failed == ["some_test.py::test_a"]
+    assert not run_tests.judge([("pytest", test) for test in failed], tmp_path)
+    assert not run_tests.FLAKY.exists()
+
+
+def test_the_seconds_of_tests_and_of_their_fixtures_are_told_apart(runner, monkeypatch):
+    runner("import pytest, time\n@pytest.fixture\ndef slow(): time.sleep(0.2)\ndef test_a(slow): pass\n")
+    monkeypatch.setattr(slowest, "OUT", run_tests.OUT)
+    rows = {row[0]: row[3] for row in slowest.tests() if row[2].endswith("test_a") and row[3] > 0.1}
+    assert list(rows) == ["fixtures"]

@@ -531,7 +531,7 @@ def _beside(path: Path, ending: str) -> Path:
 def report(recordings, clocks, out) -> None:
     """Make one self-contained HTML page from recordings.
 
-    A recording's summary (docs/results/results.json) gives the same page without plots.
+    A recording's summary (docs/results/results.json) gives the same page without plots. Recordings of several machines are refused.
     """
     try:
         from ..headline import load

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
 import importlib.metadata
 import pkgutil
@@ -136,6 +138,13 @@ def main() -> None:
     except BrokenPipeError:  # `baton ... | head`
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        click.echo(f"Error: the output cannot be written: {error}", err=True)
+        with contextlib.suppress(OSError):
+            sys.stdout.close()  # what is left in it cannot be written at the end, either
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -41,6 +41,16 @@ def test_no_verb_writes_json_by_another_way():
         assert not re.search(r"\bjson\.dumps?\(", path.read_text()), f"{path}: write output.json_text()"
 
 
+def test_a_full_disk_is_an_error_of_one_line():
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "baton_cli", "interface", "package", "std_srvs"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=400)
+    assert (done.returncode, done.stderr) == (
+        1,
+        "Error: the output cannot be written: [Errno 28] No space left on device\n",
+    )
+
+
 SCANNER = """
 import baton
 node = baton.Node("scanner")

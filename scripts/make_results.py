@@ -20,6 +20,9 @@ from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "perf"))
+from baton_perf import machines  # noqa: E402  (a checkout's, installed or not)
+
 EVERYTHING, FIELD_ALONE = "docs/results/results.json", "docs/results/field.json"
 PICTURE = "docs/results/hand-over.svg"
 PAGES = ("README.md", "docs/results/measured.md")
@@ -85,19 +88,27 @@ def is_field_alone(summary: dict) -> bool:
 
 def merged(summaries: list[dict]) -> dict:
     """All summaries as one. A later one replaces the experiments and criteria that it has; `headers` are those of the summaries, each with
-    the verdicts that are left of it."""
+    the verdicts that are left of it. `elsewhere` has the replaced comparisons with other transports that come from other machines: a
+    machine can say the opposite of another one, so no page shows the newest alone."""
     medians: dict = {}
     peers: dict = {}
-    headers = []
+    headers, elsewhere = [], []
     replaced: set[str] = set()
     for summary in reversed(summaries):
+        if FIELD in medians and FIELD in summary["medians"] and is_elsewhere(summary, headers):
+            elsewhere.append((summary["header"], summary["medians"][FIELD], summary["verdicts"]))
         rows = [row for row in summary["verdicts"] if row["criterion"] not in replaced]
         replaced |= {row["criterion"] for row in rows}
         headers.insert(0, (summary["header"], rows))
         medians = summary["medians"] | medians
         peers = summary["header"]["peers"] | peers
     verdicts = [row for _, rows in headers for row in rows]
-    return {"headers": headers, "peers": peers, "medians": medians, "verdicts": verdicts}
+    return {"headers": headers, "peers": peers, "medians": medians, "verdicts": verdicts, "elsewhere": elsewhere}
+
+
+def is_elsewhere(summary: dict, headers: list) -> bool:
+    """Whether none of the recordings with these headers is of the machine of this summary."""
+    return machines.key(summary["header"]) not in [machines.key(header) for header, _ in headers]
 
 
 def load() -> dict:
@@ -141,6 +152,48 @@ def of_readme(peers: dict) -> dict:
             "them: build them (make peers) and record again, or take them out of IN_README in scripts/make_results.py"
         )
     return {peer: peers[peer] for peer in IN_README}
+
+
+def short_name(header: dict) -> str:
+    """Of a machine: its processor without what every name has."""
+    return re.sub(r"\(R\)|\(TM\)| Processor| CPU", "", header["machine"]["cpu"]).strip()
+
+
+def readme_block(summary: dict) -> str:
+    """The transports of README on every machine, and where others are faster."""
+    header = next(
+        h for h, rows in reversed(summary["headers"]) if any(row["criterion"] in FIELD_CRITERIA for row in rows)
+    )
+    shown = [(short_name(header), of_readme(summary["medians"].get(FIELD, {})))]
+    for other, medians, _ in summary["elsewhere"]:
+        shown.append((short_name(other), {peer: medians.get(peer, {}) for peer in IN_README}))
+    head = [cell if len(shown) == 1 else f"{name}: {cell}" for name, _ in shown for cell in README_CELLS]
+    rows = [
+        [label(peer), *(number(of[peer][c]) if c in of[peer] else "-" for _, of in shown for c in README_CELLS)]
+        for peer in IN_README
+    ]
+    return markdown(["", *head], rows) + "\n" + "\n".join(faster(name, of) for name, of in shown) + "\n"
+
+
+def faster(name: str, peers: dict) -> str:
+    """A point of a list: the cells of README in which Baton is not the fastest."""
+    cells = []
+    for cell in README_CELLS:
+        own = peers[OWN].get(cell, math.inf)
+        better = sorted((of[cell], label(peer)) for peer, of in peers.items() if of.get(cell, math.inf) < own)
+        if better:
+            cells.append(f"{cell}: " + ", ".join(f"{peer} ({number(value)})" for value, peer in better))
+    return f"- {name}, faster than Baton: " + ("; ".join(cells) if cells else "none of these") + "."
+
+
+def elsewhere_block(summary: dict) -> str:
+    """The comparisons of other machines, each with its head, its medians and its counts."""
+    parts = []
+    for header, medians, verdicts in summary["elsewhere"]:
+        rows = [row for row in verdicts if row["criterion"] in FIELD_CRITERIA]
+        parts.append(head_of(header, rows) + "\n" + medians_table(medians, cells_of(medians)))
+        parts.append(field_block({"verdicts": rows}))
+    return "\n".join(parts) or "No other machine.\n"
 
 
 def medians_table(peers: dict, columns, order=None) -> str:
@@ -275,7 +328,9 @@ def block(name: str, summary: dict) -> str:
     if kind == "hand-over":
         return medians_table(field, cells_of(field))
     if kind == "readme":
-        return medians_table(of_readme(field), README_CELLS, list(IN_README))
+        return readme_block(summary)
+    if kind == "elsewhere":
+        return elsewhere_block(summary)
     if kind == "criteria":
         return criteria_block(summary, argument)
     if kind == "peers":
@@ -354,7 +409,6 @@ def main() -> None:
     if len(sys.argv) > 2:
         raise SystemExit(__doc__)
     if len(sys.argv) == 2:
-        sys.path.insert(0, str(ROOT / "perf"))
         from baton_perf import figures, tables
         from baton_perf.recording import Recording
         from baton_perf.runs import size_text

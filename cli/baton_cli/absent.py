@@ -11,8 +11,7 @@ VERBS = {
         "bag": "`baton topic echo --json` prints messages. There is no recorder for Baton's own nodes yet; `ros2 bag` records over "
         "rmw_baton_cpp (docs/guides/questions.md)",
         "run": "the program's own path: it reads --ros-args (docs/guides/names.md)",
-        "launch": "a shell script, a unit of systemd (docs/guides/deployment.md), or a launch file of ROS that starts executables "
-        "(docs/guides/from-ros.md)",
+        "launch": "a Procfile, a shell script, tmux or a launch file that starts executables (docs/guides/launching.md)",
         "action": "`ros2 action`: Baton's own nodes have no actions (docs/guides/from-ros.md)",
         "lifecycle": "`ros2 lifecycle`: Baton's own nodes have no lifecycle (docs/guides/from-ros.md)",
         "component": "`ros2 component`: each program of Baton is a process, and processes share messages without a copy "
@@ -28,7 +27,7 @@ VERBS = {
         "rosmsg": "`baton interface show TYPE`",
         "rossrv": "`baton interface show TYPE`",
         "rosrun": "the program's own path: it reads name:=value (docs/guides/names.md)",
-        "roslaunch": "a shell script, a unit of systemd (docs/guides/deployment.md), or `baton ros1 run roslaunch` for programs of roscpp",
+        "roslaunch": "a Procfile, a shell script or tmux (docs/guides/launching.md), or `baton ros1 run roslaunch` for programs of roscpp",
     },
     "node": {
         "ping": "`baton node info NODE`",

@@ -209,4 +209,6 @@ def find_node(node: Any, name: str) -> str:
         instead = f"nodes of that name: {', '.join(found)}"
     else:
         instead = f"there are: {', '.join(sorted(nodes))}" if nodes else ""
-    raise click.ClickException(f"there is no node '{full}'" + (f"; {instead}" if instead else ""))
+    raise click.ClickException(
+        f"there is no node '{full}'{live.that_answers(node)}" + (f"; {instead}" if instead else "")
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import json
 import os
 import re
 import sys
@@ -22,6 +21,7 @@ from baton_generator.packages import Universe
 
 from . import ros1
 from .near import did_you_mean
+from .output import json_text
 
 
 def load() -> ModuleType:
@@ -88,8 +88,14 @@ def add_search(search: tuple[Path, ...]) -> None:
         raise click.ClickException(reason(error)) from None
 
 
-def join(domain: int | None, search: tuple[Path, ...] = (), name: str | None = None) -> Any:
-    """A node with this name; without one it is there to look, and its name is one that listings leave out."""
+def join(
+    domain: int | None,
+    search: tuple[Path, ...] = (),
+    name: str | None = None,
+    say: Callable[[str], object] | None = None,
+) -> Any:
+    """A node with this name; without one it is there to look, and its name is one that listings leave out. `say` gets a sentence about each
+    process of which nothing is known, because it does not answer; by default stderr gets it."""
     baton = load()
     add_search(search)
     domain = chosen_domain(domain)
@@ -98,7 +104,39 @@ def join(domain: int | None, search: tuple[Path, ...] = (), name: str | None = N
     except baton.BatonError as error:
         raise click.ClickException(str(error)) from None
     settle(node)
+    for sentence in unanswered(node):
+        say(sentence) if say else click.echo(sentence, err=True)
     return node
+
+
+def unanswered(node: Any) -> list[str]:
+    """A sentence about each process that is in the domain and has not answered, so that its nodes do not look absent without a word."""
+    pids = node._unmet_pids()
+    sentences = []
+    for pid in pids:
+        try:
+            # "4242 (name) T ...": a name may have spaces and parentheses.
+            name, _, rest = Path(f"/proc/{pid}/stat").read_text(errors="replace").partition("(")[2].rpartition(")")
+        except OSError:
+            continue  # it ended meanwhile
+        stopped = rest.split()[:1] in (["T"], ["t"])
+        why, way_out = (
+            ("is stopped", f"kill -CONT {pid}")
+            if stopped
+            else ("does not answer", "it is busy, hangs, or has just begun")
+        )
+        sentences.append(harmless(f"process {pid} ({name}) {why}, so its nodes and topics are unknown; {way_out}"))
+    if not pids and (others := node._unmet()):
+        processes, them = ("process", "its") if others == 1 else ("processes", "their")
+        sentences.append(
+            f"{others} {processes} of this domain {'does' if others == 1 else 'do'} not answer, so {them} nodes and topics are unknown"
+        )
+    return sentences
+
+
+def that_answers(node: Any) -> str:
+    """For a sentence about something that is not there: some process may have it, and has not answered."""
+    return " that answers" if node._unmet() else ""
 
 
 def chosen_domain(domain: int | None) -> int | None:
@@ -279,7 +317,7 @@ def _complete(find: Callable[[Any], Collection[str]]) -> Callable[[click.Context
     def names(ctx: click.Context, _: click.Parameter, begun: str) -> list[str]:
         try:
             with ctx.scope(cleanup=False):
-                found = find(join(ctx.params.get("domain"), tuple(ctx.params.get("search") or ())))
+                found = find(join(ctx.params.get("domain"), tuple(ctx.params.get("search") or ()), say=lambda _: None))
         except Exception:
             return []
         slash = begun.startswith("/")
@@ -367,7 +405,7 @@ def show_names(
 ) -> None:
     """What a `list` of topics or services prints: names, with their types if wanted, or their number."""
     if as_json:
-        click.echo(json.dumps({name: sorted(kinds) for name, kinds in sorted(found.items())}))
+        click.echo(json_text({name: sorted(kinds) for name, kinds in sorted(found.items())}))
     elif count:
         click.echo(len(found))
     else:
@@ -406,6 +444,20 @@ def condition(text: str | None) -> Callable[[Any], bool]:
     return true_for
 
 
+_TYPE_NAME = re.compile(r"[A-Za-z]\w*/((msg|srv)/)?[A-Za-z]\w*", re.ASCII)
+
+
+def type_and_values(given: tuple[str, ...]) -> tuple[str | None, str]:
+    """[TYPE] [VALUES] of the command line: a single word is the type if it has the form of one."""
+    if len(given) > 2:
+        raise click.UsageError(f"too many arguments: {' '.join(given[2:])}; put VALUES into quotation marks")
+    if len(given) == 2:
+        return given[0], given[1]
+    if given and _TYPE_NAME.fullmatch(given[0]):
+        return given[0], "{}"
+    return None, given[0] if given else "{}"
+
+
 def short_type(name: str) -> str:
     """package/Name, also of ROS 2's package/msg/Name."""
     parts = name.split("/")
@@ -421,6 +473,7 @@ def nobody_there(node: Any) -> str:
     nodes = [name for name, pid in node.nodes() if not name.startswith("_baton_") and pid != os.getpid()]
     nodes += {e.node for e in others(node) if "@" in e.node}  # of other hosts, as in `baton node list`
     there = f"there {is_are(len(nodes), 'node')}" if nodes else "nobody is there"
+    there += "" if nodes else that_answers(node)
     return f"domain {node.domain} (BATON_DOMAIN, --domain): {there}{'' if nodes else _ros1_elsewhere(node)}"
 
 

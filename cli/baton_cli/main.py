@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib
 import importlib.metadata
 import pkgutil
@@ -20,6 +22,7 @@ import baton_cli
 from . import absent
 from .examples import examples
 from .groups import Group
+from .output import make_utf8
 
 # Verbs are where these packages are installed: a room brings its own.
 VERB_PACKAGES = ("baton_cli.verbs", "baton_perf.verbs", "baton_converter.verbs")
@@ -127,6 +130,7 @@ def baton() -> None:
 
 
 def main() -> None:
+    make_utf8()
     try:
         baton.main(prog_name="baton")
     except KeyboardInterrupt:
@@ -134,6 +138,13 @@ def main() -> None:
     except BrokenPipeError:  # `baton ... | head`
         sys.stderr.close()
         sys.exit(141)
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        click.echo(f"Error: the output cannot be written: {error}", err=True)
+        with contextlib.suppress(OSError):
+            sys.stdout.close()  # what is left in it cannot be written at the end, either
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 import re
 import statistics
 import time
@@ -22,6 +21,7 @@ from rich.table import Table
 
 from . import live
 from .examples import examples
+from .output import json_text
 
 _TYPE = re.compile(r"[a-z]\w*/(msg/)?[A-Z]\w*", re.ASCII)
 _PATTERN = re.compile(r"[*?\[]")
@@ -276,9 +276,9 @@ def _run(
             if meter.seen == meter.shown:
                 click.echo("no new messages")
             elif figures:
-                click.echo(json.dumps(figures) if as_json else meter.text(figures))
+                click.echo(json_text(figures) if as_json else meter.text(figures))
         elif as_json:
-            click.echo(json.dumps({"topics": [{"topic": m.topic, **m.figures()} for m in meters]}))
+            click.echo(json_text({"topics": [{"topic": m.topic, **m.figures()} for m in meters]}))
         else:
             for name in watch.waiting():
                 meters.append(kind(name, window))

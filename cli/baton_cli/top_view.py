@@ -200,6 +200,14 @@ def _holders(rows: list[dict[str, Any]], width: int) -> Table:
     return table
 
 
+def _losers(rows: list[dict[str, Any]], width: int) -> Table:
+    table = _columns(("lost by", "left"), ("topic", "left"), ("lost", "right"), ("Hz", "right"), ("why", "left"))
+    for r in rows:
+        hertz = f"{r['lost_hz']:.1f}" if r["lost_hz"] else ""
+        table.add_row(_Ends([r["subscription"]]), _Topic(r["topic"]), str(r["total"]), hertz, r["why"])
+    return table
+
+
 def _links(rows: list[dict[str, Any]], width: int) -> Table:
     """ROS 1's links. Why each takes its way is left out where there is no room: `baton doctor` says it."""
     wide = width >= WIDE
@@ -281,6 +289,7 @@ def picture(
     height: int | None = None,
     ros1: list[dict[str, Any]] | None = None,
     link: dict[str, Any] | None = None,
+    losers: list[dict[str, Any]] | None = None,
 ) -> Group:
     """Everything; with a height only what has room there, and a line that says how much is left out."""
     view = view or View()
@@ -305,6 +314,8 @@ def picture(
     found = view.sorted(rows)
     held = [r for r in holders if view.shows(r["topic"], r["publisher"], r["subscription"])]
     held_shown = held
+    lost = [r for r in losers or [] if view.shows(r["topic"], r["subscription"])]
+    lost_shown = lost
     notes = [Text(f"{r['topic']} is not watched: {r['note']}", overflow="ellipsis") for r in found if r["note"]]
     if link and link["trouble"]:
         notes.insert(0, Text(f"other hosts: {link['trouble']}", overflow="ellipsis"))
@@ -322,6 +333,7 @@ def picture(
             return of[: max(0, count)]
 
         hosts_shown = fitting(hosts, height // 4)
+        lost_shown = fitting(lost, min(HOLDERS, height // 4))
         links_shown = fitting(links, height // 3)
         held_shown = fitting(held, min(HOLDERS, height // 4))
     lines = ENDS if height is not None else 1 << 30
@@ -354,12 +366,17 @@ def picture(
         left_out += [f"{len(rows) - len(found)} of other names"] if len(found) < len(rows) else []
         left_out += [f"{len(hosts)} other hosts (no room)"] if hosts and not hosts_shown else []
         left_out += [f"{len(links)} links of ROS 1 (no room)"] if links and not links_shown else []
+        left_out += [f"{len(lost)} subscriptions with losses (no room)"] if lost and not lost_shown else []
         parts.append(Text(", ".join(left_out), style="bold"))
     parts += notes
     if hosts_shown:
         parts.append(_hosts(hosts_shown, width))
         if len(hosts_shown) < len(hosts):
             parts.append(Text(f"{len(hosts) - len(hosts_shown)} more", style="bold"))
+    if lost_shown:
+        parts.append(_losers(lost_shown, width))
+        if len(lost_shown) < len(lost):
+            parts.append(Text(f"{len(lost) - len(lost_shown)} more", style="bold"))
     if held_shown:
         parts.append(_holders(held_shown, width))
         if len(held_shown) < len(held):

@@ -187,7 +187,9 @@ def test_a_verb_or_option_of_ros2_that_is_not_there_is_answered_with_what_to_wri
 
 def test_a_verb_or_option_of_ros_1_that_is_not_there_is_answered_with_what_to_write() -> None:
     assert "No such command 'rosmsg'; write `baton interface show TYPE`." in run("rosmsg", "show", "x/Y", code=2)
-    assert "No such command 'roslaunch'; write a shell script" in run("roslaunch", "robot", "a.launch", code=2)
+    assert "No such command 'roslaunch'; write a Procfile, a shell script" in run(
+        "roslaunch", "robot", "a.launch", code=2
+    )
     assert "No such command 'kill'; write `kill` with the process" in run("node", "kill", "/camera", code=2)
     assert "No such command 'args'; write `baton interface show TYPE`." in run("service", "args", "/switch", code=2)
     assert re.search(r"-p'?; write `--csv`\.", run("topic", "echo", "-p", "/x", code=2))

@@ -92,6 +92,23 @@ def test_doctor_shows_a_subscription_that_keeps_all_samples_that_it_may(baton, p
     assert rows[0]["what"].startswith("/numbers") and "raise QoS 'held'" in rows[0]["way_out"]
 
 
+def test_doctor_begins_with_a_summary_and_says_what_all_nodes_have_once(baton, program):
+    program(*[f'(lambda node: (node, node.get_logger().info("hello")))(baton.Node("n{i}"))' for i in range(5)])
+    first, *lines = baton("doctor", "--look", "0").splitlines()
+    assert first.startswith("nothing is wrong; ")
+    assert [line.split() for line in lines if "/rosout" in line] == ["- /rosout: 5 publishers no subscription".split()]
+    found = json.loads(baton("doctor", "--look", "0", "--json"))
+    assert len([f for f in found["topics"] if f["what"].startswith("/rosout")]) == 5, "a program gets each"
+    assert found["summary"]["wrong"] == 0 and found["summary"]["notes"] >= 5
+    program(
+        'baton.Node("a").advertise("t", "std_msgs/String")',
+        'baton.Node("b").subscribe("t", "std_msgs/Int32")',
+    )
+    lines = baton("doctor", "--look", "0", code=1).splitlines()
+    assert lines[0].startswith("1 finding wrong (no); ")
+    assert lines[lines.index("Topics") + 1].startswith("no"), "what is wrong comes first"
+
+
 def test_doctor_knows_which_ends_are_ros_2_programs_and_what_these_copy(baton, program):
     program('baton.Node("talker", namespace="robot").advertise("/chatter", "std_msgs/String")')
     listener = program(

@@ -165,3 +165,21 @@ def test_interfaces_are_shown(baton, environment, tmp_path):
     assert baton("interface", "package", "my_robot") == "my_robot/msg/Battery\n"
     environment["BATON_MSG_PATH"] = str(tmp_path / "nowhere")
     assert "named in BATON_MSG_PATH" in baton("interface", "show", "my_robot/Battery", code=1)
+
+
+def test_a_stopped_process_is_named_instead_of_absent(baton):
+    camera = baton.camera()
+    camera.send_signal(signal.SIGSTOP)
+    sentence = f"process {camera.pid} (python"
+    said = baton("node", "info", "camera", code=1)
+    assert sentence in said and f"is stopped, so its nodes and topics are unknown; kill -CONT {camera.pid}" in said
+    assert "there is no node '/camera' that answers" in said
+    assert sentence in baton("param", "get", "camera", "rate", "--timeout", "0.3", code=1)
+    assert sentence in baton("service", "call", "switch", "--timeout", "0.3", code=1)
+    assert sentence in baton("topic", "info", "image", code=1)
+    found = json.loads(baton("doctor", "--json", "--look", "0", code=1).splitlines()[0])["topics"]
+    (row,) = (f for f in found if f["good"] is False)
+    assert row["what"].startswith(sentence) and row["why"].startswith("is stopped")
+    assert row["way_out"] == f"kill -CONT {camera.pid}"
+    camera.send_signal(signal.SIGCONT)
+    assert "Publishers:" in baton("node", "info", "camera")

@@ -92,7 +92,7 @@ def test_a_node_s_parameters_are_listed_read_set_and_described(param, start, lan
     assert param("list").splitlines() == ["/left/camera:", *(f"  {name}" for name in NAMES)]
     assert json.loads(param("list", "--json")) == {"/left/camera": NAMES}
     assert param("get", "left/camera", "rate") == "20\n", "the value of the command line"
-    param("set", "/left/camera", "rate", "30")
+    assert param("set", "/left/camera", "rate", "30") == "/left/camera: rate is 30 now\n"
     assert param("get", "/left/camera", "rate") == "30\n"
     param("set", "/left/camera", "gain", "-1")
     assert param("get", "/left/camera", "gain") == "-1.0\n"

@@ -57,3 +57,15 @@ def test_a_call_that_cannot_be_answered_says_why(baton, lamp):
     lamp.send_signal(signal.SIGSTOP)
     said = baton("service", "call", "switch", "std_srvs/SetBool", "--timeout", "0.5", code=1)
     assert "/switch sent no response within 0.5 s" in said or "nobody serves /switch" in said
+
+
+def test_a_call_learns_the_type_from_the_servers(baton, lamp, program):
+    assert baton("service", "call", "switch", "{data: true}") == "success: true\nmessage: 'on'\n"
+    assert baton("service", "call", "switch") == "success: false\nmessage: 'off'\n"
+    assert "nobody serves /swich within 0.3 s; did you mean /switch?" in baton(
+        "service", "call", "swich", "{data: true}", "--timeout", "0.3", code=1
+    )
+    assert "put VALUES into quotation marks" in baton("service", "call", "switch", "{data:", "true}", "x", code=2)
+    program('baton.Node("other").serve("switch", "std_srvs/Trigger", lambda request, response: None)')
+    said = baton("service", "call", "switch", "{data: true}", code=1)
+    assert "/switch is served as std_srvs/SetBool and std_srvs/Trigger; name one behind the service" in said

@@ -60,6 +60,20 @@ input()
         hoarder.communicate()
 
 
+def test_top_counts_the_bytes_of_all_messages_that_are_held(baton, program):
+    program(
+        '(node := baton.Node("keeper"))',
+        'node.advertise("image", "sensor_msgs/Image")',
+        'node.subscribe("image", "sensor_msgs/Image", qos=baton.QoS(20, held=20))',
+        "kept[2].wait_for_publishers(1, 120)",
+        "[kept[1].publish({'data': bytes(100_000)}) for _ in range(20)]",
+        "[kept[2].take(120) for _ in range(20)]",
+    )
+    (row,) = json.loads(baton("top", "-n", "1", "-i", "0.2", "--json"))["holders"]
+    assert (row["held"], len(row["chunks"])) == (20, 8)
+    assert row["held_bytes"] == 20 * row["chunks"][0]["bytes"] > 2_000_000
+
+
 @pytest.fixture
 def screen(environment):
     """screen(*arguments) runs the command on a terminal of 100 columns and 24 lines: a pty, and what was drawn."""

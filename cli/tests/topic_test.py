@@ -45,6 +45,26 @@ def test_a_topic_with_two_types_is_described_with_both_and_read_as_the_one_that_
     assert (row["type"], row["subscriptions"]) == ("std_msgs/String", [])
 
 
+def test_the_whole_quality_of_service_of_an_end_is_shown(baton, program):
+    program(
+        'baton.Node("a").advertise("t", "std_msgs/String", baton.QoS(5, deadline=0.5, liveliness="manual_by_topic", lease=2))',
+        'baton.Node("b").subscribe("t", "std_msgs/String", qos=baton.QoS(3, lifespan=0.25))',
+    )
+    publisher, subscription = baton("topic", "info", "t", "-v").split("Subscription count")
+    assert "QoS: reliable, keep_last 5, volatile\n" in publisher
+    assert "Deadline: 0.5 s, lifespan: infinite, liveliness: manual_by_topic, lease 2 s\n" in publisher
+    assert "Deadline: infinite, lifespan: 0.25 s, liveliness: automatic, lease infinite\n" in subscription
+
+
+def test_a_message_has_the_type_that_the_topic_has_unless_another_is_named(baton, program):
+    program('baton.Node("a").subscribe("t", "std_msgs/String")')
+    assert baton("topic", "pub", "-t", "1", "t", "{data: hello}") == 'publishing #1: {"data": "hello"}\n'
+    assert "nobody has /u, so its type is not known" in baton("topic", "pub", "-t", "1", "u", "{data: 1}", code=1)
+    program('baton.Node("b").subscribe("t", "std_msgs/Int32")')
+    assert "/t has several types: std_msgs/Int32, std_msgs/String" in baton("topic", "pub", "-1", "t", "{}", code=1)
+    assert baton("topic", "pub", "-t", "1", "t", "std_msgs/Int32", "{data: 4}") == 'publishing #1: {"data": 4}\n'
+
+
 def test_topics_are_found_by_their_type(baton):
     baton.camera()
     assert baton("topic", "find", "sensor_msgs/msg/Image").split() == ["/image"]

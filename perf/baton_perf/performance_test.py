@@ -81,7 +81,7 @@ class CsvLog:
     """The original's columns; latencies in ms."""
 
     def __init__(self, path: Path, settings: dict):
-        self.file = path.open("w", newline="")
+        self.file = path.open("w", encoding="utf-8", newline="")
         for key, value in settings.items():
             self.file.write(f"{key}: {value}\n")
         self.file.write("---EXPERIMENT-START---\n")

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import click
 
+from . import machines
 from .peers import BUILD, CHECKOUT, Peer
 from .runs import Cell
 
@@ -123,7 +124,9 @@ class Writer:
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             if resume:
-                self._check_same_build(Recording.load(path))
+                found = Recording.load(path)
+                self._check_same_machine(found)
+                self._check_same_build(found)
                 return
             self.moved_to = _free_name(path)
             path.replace(self.moved_to)
@@ -139,6 +142,14 @@ class Writer:
                 "absent": absent or {},
             },
         )
+
+    def _check_same_machine(self, recording: Recording) -> None:
+        now = {"machine": machine()}
+        if machines.key(recording.header) != machines.key(now):
+            raise click.ClickException(
+                f"{self.path} was recorded on another machine ({machines.text(recording.header)}), and this is {machines.text(now)}: "
+                "leave out --resume to measure anew"
+            )
 
     def _check_same_build(self, recording: Recording) -> None:
         """Rounds of two builds make no interval."""

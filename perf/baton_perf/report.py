@@ -10,9 +10,10 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
+import click
 import jinja2
 
-from . import accept, figures, headline, plots, report_tables, tables
+from . import accept, figures, headline, machines, plots, report_tables, tables
 from .experiments import EXPERIMENTS, Experiment, clock_of
 from .recording import Recording
 from .verdicts import Row, count
@@ -226,10 +227,29 @@ def _verdict_sentence(parts: list[Recording | headline.Summary]) -> str:
     return f" {passed} of {len(rows)} criteria pass, {failed} fail{also}."
 
 
+def _build_text(build: dict) -> str:
+    changed = " with local changes" if build["modified"] else ""
+    return f"{build['commit'][:12]}{changed}, {build.get('CMAKE_BUILD_TYPE', 'unknown build')}"
+
+
+def _refuse_several_machines(recordings: Sequence[tuple[Path, Recording | headline.Summary]]) -> None:
+    """A page has one head and one table on top, so it cannot be true for two machines."""
+    by_machine: dict[tuple, list[tuple[Path, dict]]] = {}
+    for path, part in recordings:
+        by_machine.setdefault(machines.key(part.header), []).append((path, part.header))
+    if len(by_machine) > 1:
+        lines = [f"  {', '.join(str(path) for path, _ in of)}: {machines.text(of[0][1])}" for of in by_machine.values()]
+        raise click.ClickException(
+            "\n".join(["these recordings are of different machines; make a report of each:", *lines])
+        )
+
+
 def write_report(
     recordings: Sequence[tuple[Path, Recording | headline.Summary]], out: Path, clocks: Sequence[str] = ()
 ) -> None:
-    """`clocks`: columns by which latencies are shown, one after the other; none: each experiment's own."""
+    """`clocks`: columns by which latencies are shown, one after the other; none: each experiment's own. Recordings of several machines are
+    refused."""
+    _refuse_several_machines(recordings)
     sections, tops, known = [], [], {}
     for number, (_, part) in enumerate(recordings):
         known |= part.header["peers"]
@@ -242,16 +262,7 @@ def write_report(
         if part.verdicts:
             sections.append(_verdicts(part, f"{number}-criteria"))
     header = recordings[0][1].header
-    m, b = header["machine"], header["build"]
-    machine = (
-        f"{m['cpu']}, {m['cpus']} CPUs, {m['memory_gb']} GB, Linux {m['kernel']} {m['architecture']}"
-        f"{', virtual (' + m['virtual'] + ')' if m['virtual'] else ''}, governor {m['governor']}, idle driver {m['idle_driver']}"
-    )
-    commit = (
-        b["commit"][:12]
-        + (" with local changes" if b["modified"] else "")
-        + f", {b.get('CMAKE_BUILD_TYPE', 'unknown build')}"
-    )
+    commit = " and ".join(dict.fromkeys(_build_text(part.header["build"]) for _, part in recordings))
     peers = report_tables.html_table(
         ["peer", "name", "version", "how it is used"],
         [[id, p["name"], p["version"], p["how"]] for id, p in known.items()],
@@ -268,11 +279,11 @@ def write_report(
         lead_sentence=sentence,
         top=headline.table(best.medians),
         caption=f"Medians over rounds, by size and number of subscribers; {tables.CLOCK_NAMES[best.clock]}. Bars: logarithmic, shorter is faster.",
-        machine=machine,
+        machine=machines.text(header),
         commit=commit,
         made=made,
         sections=sections,
         details=[section for section in sections if not section["listed"]],
         peers=peers,
     )
-    out.write_text(page)
+    out.write_text(page, "utf-8")

@@ -176,7 +176,7 @@ def show(path: Path, plot: Path, video: Path, document: Path | None, console: Co
         if found := rows(runs, task):
             console.print(table(found, TITLES[task]))
     if document is not None:
-        document.write_text(markdown(header, runs))
+        document.write_text(markdown(header, runs), "utf-8")
     console.print(f"recorded in {path}", highlight=False)
     if importlib.util.find_spec("matplotlib") is None:
         console.print("no plot and no video without matplotlib: pip install matplotlib, or baton-ipc[perf]")

@@ -268,7 +268,7 @@ def show(path: Path, plot: Path, document: Path | None, console: Console) -> Non
     for warning in few_poses(measured):
         console.print(f"[yellow]{warning}[/]", highlight=False, soft_wrap=True)
     if document is not None:
-        document.write_text(markdown(measured))
+        document.write_text(markdown(measured), "utf-8")
     console.print(f"recorded in {path}", highlight=False)
     if importlib.util.find_spec("matplotlib") is None:
         console.print("no plot without matplotlib: pip install matplotlib, or baton-ipc[perf]")

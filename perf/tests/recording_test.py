@@ -110,6 +110,18 @@ def test_a_recording_of_another_build_is_not_resumed(tmp_path, monkeypatch, now)
         recording.Writer(path, [], resume=True)
 
 
+def test_a_recording_of_another_machine_is_not_resumed(tmp_path, monkeypatch):
+    path = tmp_path / "r.jsonl.gz"
+    monkeypatch.setattr(recording, "build", lambda: {"commit": "1234", "modified": False})
+    recording.Writer(path, [])
+    here = recording.machine()
+    monkeypatch.setattr(recording, "machine", lambda: here | {"load_before": here["load_before"] + 1})
+    recording.Writer(path, [], resume=True)
+    monkeypatch.setattr(recording, "machine", lambda: here | {"cpu": "another one"})
+    with pytest.raises(click.ClickException, match="on another machine .*another one"):
+        recording.Writer(path, [], resume=True)
+
+
 @pytest.mark.parametrize(
     "content",
     [b"", b"not gzip", gzip.compress(b"not json\n", mtime=0), gzip.compress(b'{"format": 99}\n', mtime=0)],

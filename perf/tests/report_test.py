@@ -9,6 +9,7 @@ import re
 from dataclasses import asdict
 from html import escape
 
+import click
 import pytest
 from baton_perf import (
     figures,
@@ -252,3 +253,19 @@ def test_rows_that_pass_are_folded_away_and_rows_that_fail_are_not():
         (" open", "Single criteria: the 1 that fail"),
         ("", "Single criteria: the 1 that pass"),
     ]
+
+
+def test_recordings_of_two_machines_make_no_page_and_are_named(tmp_path):
+    header = header_of()
+    busier = header | {"machine": header["machine"] | {"load_before": 3.0}}
+    runs = field_runs(10, 100, rounds=1)
+    page_of(tmp_path, [recording.Recording(header, runs), recording.Recording(busier, runs)])
+    elsewhere = header | {"machine": header["machine"] | {"cpu": "another one"}}
+    with pytest.raises(click.ClickException, match=r"(?s)different machines.*/0: .*/1: another one"):
+        page_of(tmp_path, [recording.Recording(header, runs), recording.Recording(elsewhere, runs)])
+
+
+def test_a_page_of_two_builds_names_both(tmp_path):
+    headers = [header_of() | {"build": {"commit": commit, "modified": False}} for commit in ("a" * 40, "b" * 40)]
+    page = page_of(tmp_path, [recording.Recording(header, field_runs(10, 100, rounds=1)) for header in headers])
+    assert f"{'a' * 12}, unknown build and {'b' * 12}, unknown build" in page

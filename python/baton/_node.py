@@ -54,6 +54,7 @@ class Holding:
     subscription: bytes
     unread: int
     held: int
+    held_bytes: int  # of all messages that are held
     chunks: list[HeldChunk]  # the oldest eight of those held
     standing: str  # "connected"; "left": gone, samples that its process holds are not; "refused": see reason
     wished: int  # its QoS.held
@@ -493,6 +494,7 @@ class Node(_core.Node):
                 subscription,
                 unread,
                 held,
+                held_bytes,
                 [HeldChunk(*chunk) for chunk in chunks],
                 standing,
                 wished,
@@ -500,7 +502,7 @@ class Node(_core.Node):
                 reason,
                 *of_publisher,
             )
-            for publisher, subscription, unread, held, chunks, standing, wished, granted, reason, *of_publisher in rows
+            for publisher, subscription, unread, held, held_bytes, chunks, standing, wished, granted, reason, *of_publisher in rows
         ]
         return Report(holdings, losses)
 

@@ -362,10 +362,10 @@ void add_node(nb::module_& m) {
                  chunks.append(nb::make_tuple(chunk.sequence, chunk.size_bytes, memory::handle_segment(chunk.handle),
                                               memory::handle_offset(chunk.handle)));
                static constexpr const char* kStandings[] = {"connected", "left", "refused"};
-               out.append(nb::make_tuple(gid_bytes(holding.writer), gid_bytes(holding.reader), holding.unread,
-                                         holding.held, chunks, kStandings[static_cast<std::size_t>(holding.standing)],
-                                         holding.wished, holding.granted, in_python(holding.reason), holding.slots,
-                                         holding.shared, holding.promised));
+               out.append(nb::make_tuple(
+                   gid_bytes(holding.writer), gid_bytes(holding.reader), holding.unread, holding.held,
+                   holding.held_bytes, chunks, kStandings[static_cast<std::size_t>(holding.standing)], holding.wished,
+                   holding.granted, in_python(holding.reason), holding.slots, holding.shared, holding.promised));
              }
              nb::dict losses;
              for (const auto& [reader, lost] : report.losses) losses[gid_bytes(reader)] = record(lost);
@@ -381,6 +381,7 @@ void add_node(nb::module_& m) {
            })
       .def("_graph_version", [](const Node& node) { return node.participant()->graph_version(); })
       .def("_unmet", [](const Node& node) { return node.participant()->unmet_count(); })
+      .def("_unmet_pids", [](const Node& node) { return node.participant()->unmet_pids(); })
       .def_prop_ro("memory", [](const Node& node) { return record(node.memory_account()); })
       .def(
           "wait_for",

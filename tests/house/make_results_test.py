@@ -156,6 +156,30 @@ def test_a_recording_of_the_field_alone_replaces_the_field_and_nothing_else(ever
     ]
 
 
+def test_a_replaced_comparison_of_another_machine_stays_beside_the_new_one(everything, field_alone, monkeypatch):
+    monkeypatch.setattr(make_results, "IN_README", {"baton": "#0b5fae", "iceoryx2:event": None, "zeromq": None})
+    monkeypatch.setattr(make_results, "README_CELLS", ("64 B, 1", "16 MB, 1"))
+    field_alone["medians"]["field"] = {"baton": {"64 B, 1": 4}, "iceoryx2:event": {"64 B, 1": 3}, "zeromq": {}}
+    same = make_results.merged([everything, field_alone])
+    assert same["elsewhere"] == [] and "No other machine" in make_results.block("elsewhere", same)
+    assert len(make_results.block("readme", same).splitlines()[0].split("|")) == 5
+    machine = HEADER["machine"] | {"cpu": "Another(R) Processor"}
+    other = make_results.merged([everything, field_alone | {"header": field_alone["header"] | {"machine": machine}}])
+    assert make_results.block("readme", other).splitlines() == [
+        "|  | Another: 64 B, 1 | Another: 16 MB, 1 | A processor: 64 B, 1 | A processor: 16 MB, 1 |",
+        "| --- | --- | --- | --- | --- |",
+        "| **Baton** | 4 | - | 6 | 29 |",
+        "| iceoryx2, event | 3 | - | 8 | - |",
+        "| zeromq | - | - | 50 | 9000 |",
+        "",
+        "- Another, faster than Baton: 64 B, 1: iceoryx2, event (3).",
+        "- A processor, faster than Baton: none of these.",
+    ]
+    shown = make_results.block("elsewhere", other)
+    assert "on A processor (virtual)" in shown and "1 pass, 1 fail, 1 not measured." in shown
+    assert "| zeromq | 50 | 9000 |" in shown and "1.2 [1.08, 1.32] at 16 MB 1-1" in shown
+
+
 def test_a_recording_without_the_field_is_refused_by_name(everything, field_alone):
     for good in (everything, field_alone):
         make_results.refuse_without_field("good.gz", good)
@@ -193,7 +217,7 @@ def test_a_transport_of_the_readme_that_the_recording_lacks_is_an_error_that_nam
 def test_the_table_of_the_readme_has_its_transports_in_their_order(summary, monkeypatch):
     monkeypatch.setattr(make_results, "IN_README", {"baton": "#0b5fae", "iceoryx2:event": None, "zeromq": None})
     monkeypatch.setattr(make_results, "README_CELLS", ("64 B, 1", "16 MB, 1"))
-    assert [line.split(" | ")[0] for line in make_results.block("readme", summary).splitlines()[2:]] == [
+    assert [line.split(" | ")[0] for line in make_results.block("readme", summary).splitlines()[2:5]] == [
         "| **Baton**",
         "| iceoryx2, event",
         "| zeromq",

@@ -31,6 +31,8 @@ def units(tmp_path):
     text = template.read_text()
     assert PROGRAMS in text
     template.write_text(text.replace(PROGRAMS, f"{programs}/"))
+    drop_in = folder / "baton-node@left_camera.service.d/arguments.conf"
+    drop_in.write_text(drop_in.read_text().replace(PROGRAMS, f"{programs}/"))
     return folder
 
 
@@ -45,7 +47,13 @@ def said(units, name):
 
 
 @pytest.mark.parametrize(
-    "name", ["baton-directory.service", "baton-node@camera.service", "baton-node@controller.service"]
+    "name",
+    [
+        "baton-directory.service",
+        "baton-node@camera.service",
+        "baton-node@controller.service",
+        "baton-node@left_camera.service",
+    ],
 )
 def test_systemd_accepts_each_unit(units, name):
     assert said(units, name) == "0"

@@ -23,6 +23,7 @@ void Participant::remove_node(const std::string& name) { impl_->remove_node(name
 std::vector<EndpointInfo> Participant::endpoints() const { return impl_->endpoints(); }
 std::vector<std::pair<std::string, std::int32_t>> Participant::nodes() const { return impl_->nodes(); }
 std::size_t Participant::unmet_count() const { return impl_->unmet_count(); }
+std::vector<std::int32_t> Participant::unmet_pids() const { return impl_->unmet_pids(); }
 std::uint64_t Participant::graph_version() const { return impl_->graph_version(); }
 Result<std::uint64_t> Participant::wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) {
   return impl_->wait_graph_change(seen, timeout);

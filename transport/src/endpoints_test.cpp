@@ -128,6 +128,24 @@ TEST(Endpoints, HoldingsSayWhoHasWhichMessages) {
   EXPECT_EQ(holdings[0].chunks[0].size_bytes, second.size_bytes());
 }
 
+TEST(Endpoints, HoldingsCountTheBytesOfAllHeldMessagesAndListTheOldest) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t");
+  QoS qos(12);
+  qos.held = 12;
+  const auto reader = make_reader(*participant, "t", qos);
+  ASSERT_TRUE(matched(*reader, 1));
+  for (std::uint64_t i = 1; i <= 12; ++i) publish(*writer, i).or_throw();
+  std::vector<TakenSample> kept;
+  for (int i = 0; i < 12; ++i) kept.push_back(reader->take().or_throw());
+  const std::vector<Holding> holdings = participant->holdings(std::chrono::seconds(30)).or_throw();
+  ASSERT_EQ(holdings.size(), 1U);
+  EXPECT_EQ(holdings[0].held, 12U);
+  EXPECT_EQ(holdings[0].chunks.size(), Holding::kMostChunks);
+  EXPECT_EQ(holdings[0].held_bytes, 12U * kept[0].size_bytes());
+}
+
 TEST(Endpoints, SeveralWritersAreMergedBySourceTime) {
   TestDomain domain;
   const auto participant = domain.join();

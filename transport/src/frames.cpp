@@ -196,7 +196,7 @@ Payload encode(const HoldingsFrame& frame) {
     const Holding& holding = frame.holdings[i];
     out.put(holding.reader).put(holding.standing).put(holding.wished).put(holding.granted);
     out.put_string(std::string_view(holding.reason).substr(0, kMaxReasonBytes));
-    out.put(holding.unread).put(holding.held);
+    out.put(holding.unread).put(holding.held).put(holding.held_bytes);
     const std::size_t chunks = std::min(holding.chunks.size(), Holding::kMostChunks);
     out.put(static_cast<std::uint8_t>(chunks));
     for (std::size_t c = 0; c < chunks; ++c) {
@@ -232,6 +232,7 @@ Result<HoldingsFrame> decode_holdings(const Payload& bytes) {
     holding.reason = printable(in.get_string(kMaxReasonBytes));
     holding.unread = in.get<std::uint32_t>();
     holding.held = in.get<std::uint32_t>();
+    holding.held_bytes = in.get<std::uint64_t>();
     const auto chunks = in.get<std::uint8_t>();
     if (chunks > Holding::kMostChunks) return bad("HOLDINGS");
     holding.chunks.resize(chunks);

@@ -139,13 +139,15 @@ TEST(Frames, HoldingsHaveTheDocumentedBytes) {
   holding.reason = "no";
   holding.unread = 3;
   holding.held = 4;
+  holding.held_bytes = 0x0203;
   holding.chunks = {{7, 6, 5}};
   frame.holdings = {holding};
   Payload expected{2, 1, 0, 0, 0, 0, 0, 0, 0x11};
   expected.resize(24);
   expected.insert(expected.end(), {0, 0x10, 0, 0, 0xFE, 0x0E, 0, 0, 9, 0, 0, 0, 1, 0, 0, 0, 0x22});
   expected.resize(56);
-  expected.insert(expected.end(), {1, 8, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 'n', 'o', 3, 0, 0, 0, 4, 0, 0, 0, 1});
+  expected.insert(expected.end(), {1, 8, 0, 0, 0, 5, 0, 0, 0, 2, 0, 0, 0, 'n', 'o', 3, 0, 0, 0, 4, 0, 0, 0});
+  expected.insert(expected.end(), {3, 2, 0, 0, 0, 0, 0, 0, 1});
   expected.insert(expected.end(), {7, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0});
   EXPECT_EQ(encode(frame), expected);
   Payload spoilt = expected;

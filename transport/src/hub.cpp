@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
+#include <set>
 #include <utility>
 
 #include "baton/os/crash_point.hpp"
@@ -84,6 +86,25 @@ std::size_t Hub::unmet_count() const {
                from_hex(name.substr(std::min<std::size_t>(2, name.size())), process);
       }));
   return others - std::min(others, peer_count());
+}
+std::vector<std::int32_t> Hub::unmet_pids() const {
+  std::set<ProcessId> met;  // of a process that is up, a connection the other way may still be under way
+  std::map<ProcessId, std::int32_t> asked;
+  {
+    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    for (const auto& [id, link] : impl_->links) {
+      if (link->up) {
+        met.insert(link->process);
+      } else if (link->initiator && !link->lingering && link->info.local_pid > 0) {
+        asked[link->process] = link->info.local_pid;
+      }
+    }
+  }
+  std::set<std::int32_t> pids;
+  for (const auto& [process, pid] : asked) {
+    if (met.count(process) == 0) pids.insert(pid);
+  }
+  return {pids.begin(), pids.end()};
 }
 
 Hub::Impl::~Impl() { stop_listening(); }

@@ -169,6 +169,8 @@ class Hub {
   /// Number of processes with a name in the domain and no connection that is up: the handshake is running, or the
   /// process is dead, stopped or refused. Any thread.
   std::size_t unmet_count() const;
+  /// Processes that have accepted a connection of this one and not answered, sorted, as local_pid. Any thread.
+  std::vector<std::int32_t> unmet_pids() const;
 
  private:
   struct Impl;

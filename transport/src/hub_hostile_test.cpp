@@ -514,9 +514,14 @@ TEST_F(HostileListener, WhoHasANameAndDoesNotAnswerIsUnmetAndWhoIsUpIsNot) {
   std::fclose(std::fopen((path_ + "/plain-notes").c_str(), "w"));  // nobody's name
   TestHub a(directory_);
   EXPECT_EQ(a.hub->unmet_count(), 1U);
+  const std::vector<std::int32_t> pids{os::process_id()};
+  for (int i = 0; i < 12000 && a.hub->unmet_pids() != pids; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
   TestHub b(directory_);
   ASSERT_TRUE(a.recorder.has_peers(1));
   EXPECT_EQ(a.hub->unmet_count(), 1U);
+  EXPECT_EQ(a.hub->unmet_pids(), pids);
   ASSERT_EQ(os::remove_name(opened_.fd.get(), name_), 0);
   EXPECT_EQ(a.hub->unmet_count(), 0U);
 }

@@ -413,6 +413,9 @@ std::vector<std::pair<std::string, std::int32_t>> Participant::Impl::nodes() con
 }
 
 std::size_t Participant::Impl::unmet_count() const { return usable() ? hub_->unmet_count() : 0; }
+std::vector<std::int32_t> Participant::Impl::unmet_pids() const {
+  return usable() ? hub_->unmet_pids() : std::vector<std::int32_t>();
+}
 
 std::uint64_t Participant::Impl::graph_version() const {
   if (!usable()) return 0;

@@ -50,6 +50,7 @@ class Participant::Impl final : private HubHandler {
   std::vector<EndpointInfo> endpoints() const;
   std::vector<std::pair<std::string, std::int32_t>> nodes() const;
   std::size_t unmet_count() const;
+  std::vector<std::int32_t> unmet_pids() const;
   std::uint64_t graph_version() const;
   Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout);
   MemoryAccount memory_account() const;

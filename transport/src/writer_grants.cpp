@@ -134,7 +134,9 @@ std::vector<Holding> Writer::Impl::holdings() {
     connection.channel.for_each_held([&](memory::Handle handle) {
       ++holding.held;
       const memory::ChunkHeader* header = pool_->header_of(handle);
-      if (header == nullptr || holding.chunks.size() == Holding::kMostChunks) return;
+      if (header == nullptr) return;
+      holding.held_bytes += header->size_bytes;
+      if (holding.chunks.size() == Holding::kMostChunks) return;
       holding.chunks.push_back({handle, header->sequence, header->size_bytes});
     });
   };

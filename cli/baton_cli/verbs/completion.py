@@ -56,7 +56,7 @@ def command(shell: str | None, install: bool) -> None:
     path = share / PLACES[shell]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(script(shell) + "\n")
+        path.write_text(script(shell) + "\n", "utf-8")
     except OSError as error:
         raise click.ClickException(f"{error.filename}: {error.strerror}") from None
     click.echo(path)

@@ -29,6 +29,7 @@ from rich.table import Table
 
 from .. import demo_video
 from ..examples import examples
+from ..output import json_text
 
 if TYPE_CHECKING:
     from ..demo_picture import Pictures, Spread
@@ -394,7 +395,7 @@ def command(
             draw(steps, frames, out / "demo.png", animation)
             drawn = [f"Picture: {out / 'demo.png'}", *([f"animation: {animation}"] if animation else [])]
     (out / "reports.json").write_text(
-        json.dumps(
+        json_text(
             [
                 {"size": step.size, "transport": step.transport, "machine": list(os.uname()), "reports": step.reports}
                 for step in steps

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import resource
 import stat
@@ -21,9 +20,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .. import links, live, ros1, ros2
+from .. import links, live, losses, ros1, ros2
 from ..examples import examples
 from ..near import did_you_mean
+from ..output import json_text
 
 LINK_NODE = "link"  # of the link's subscriptions, which stand for those of other hosts and of ROS 2 nodes
 ANSWER_S = 1.0  # that ROS 2's processes have to say which way their messages go
@@ -91,6 +91,13 @@ def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) 
         + (", unless libbaton_heap.so is loaded there" if heap is None else ""),
         "LD_PRELOAD=libbaton_heap.so for the subscribing program" if heap is False else "",
     )
+
+
+def judge_silent(sentence: str) -> Finding:
+    """Of a sentence of live.unanswered()."""
+    why, _, way_out = sentence.partition("; ")
+    what, _, why = why.partition(") ")
+    return Finding(f"{what})", False, why, way_out) if why else Finding("processes", False, what, way_out)
 
 
 def judge_past(endpoints: list[Any], graph: ros1.Graph | None = None) -> list[Finding]:
@@ -200,6 +207,25 @@ def judge_slots(
             )
         )
     return publishers, pairs
+
+
+def judge_losses(endpoints: list[Any], before: Mapping[bytes, Any], now: Mapping[bytes, Any]) -> list[Finding]:
+    """A line for each subscription that lost messages, by two reports: whether it still does."""
+    findings = []
+    for e in endpoints:
+        if e.is_publisher or e.gid not in now:
+            continue
+        counts, earlier = losses.as_json(now[e.gid]), losses.as_json(before.get(e.gid))
+        what = f"{e.topic}: subscription of {e.node} ({e.pid})"
+        if counts["total"]:
+            meanwhile = counts["total"] - earlier["total"]
+            recent = f", {meanwhile} of them while this looked" if meanwhile > 0 else ", none while this looked"
+            why = f"lost {losses.messages(counts['total'])}{recent}; {losses.why(counts, e.qos)}"
+            wrong = any(counts[name] for name in losses.WRONG)
+            findings.append(Finding(what, False if wrong else None, why, losses.way_out(counts, e.qos)))
+        if text := losses.remarks(counts):
+            findings.append(Finding(what, None, f"{text}; not counted as lost"))
+    return findings
 
 
 def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Finding]:
@@ -425,10 +451,14 @@ def show(
 ) -> None:
     """`memory` None: nobody could be looked for. `empty`: for people, the text of sections without a finding."""
     if as_json:
+        counted = Counter(f.good for findings in sections.values() for f in findings)
         found = {title: [asdict(f) for f in findings] for title, findings in sections.items()}
-        click.echo(json.dumps({**found, "memory": memory}))
+        summary = {"wrong": counted[False], "notes": counted[None], "ok": counted[True]}
+        click.echo(json_text({"summary": summary, **found, "memory": memory}))
         return
     console = Console()
+    sections = {title: shown_first(fold(findings)) for title, findings in sections.items()}
+    console.print(summary_line(Counter(f.good for findings in sections.values() for f in findings)), end="\n\n")
     for title, findings in sections.items():
         if findings:
             console.print(HEADINGS[title], style="bold", highlight=False)
@@ -439,6 +469,42 @@ def show(
             console.print(f"{textwrap.fill(text, console.width - 1, **_WHOLE)}\n", highlight=False, markup=False)
     if memory is not None:
         console.print(f"message memory of the domain: {memory['domain_backed_bytes'] / 1e6:.1f} MB", highlight=False)
+
+
+def summary_line(counted: Mapping[bool | None, int]) -> Text:
+    """What comes first: whether anything is wrong."""
+    wrong, notes, ok = counted[False], counted[None], counted[True]
+    if wrong:
+        text = Text(f"{wrong} {'finding' if wrong == 1 else 'findings'} wrong (no)", "bold red")
+    else:
+        text = Text("nothing is wrong", "bold green")
+    return text.append(f"; {notes} to know (-), {ok} ok", "not bold default")
+
+
+# Of every node, and so of no interest where all is well or nobody subscribes.
+OF_EVERY_NODE = ("/rosout: ", "/parameter_events: ")
+
+
+def fold(findings: list[Finding]) -> list[Finding]:
+    """For people: what is said of many nodes' ends of one such topic, in one row."""
+    kept, folded = [], {}
+    for f in findings:
+        topic = next((t for t in OF_EVERY_NODE if f.what.startswith(t)), None)
+        if topic is None or f.good is False:
+            kept.append(f)
+        else:
+            folded.setdefault((topic, f.good, f.why, f.way_out), []).append(f)
+    for (topic, good, why, way_out), same in folded.items():
+        kinds = (
+            "pairs" if "->" in same[0].what else "publishers" if ": publisher of" in same[0].what else "subscriptions"
+        )
+        kept.append(same[0] if len(same) == 1 else Finding(f"{topic}{len(same)} {kinds}", good, why, way_out))
+    return kept
+
+
+def shown_first(findings: list[Finding]) -> list[Finding]:
+    """What is wrong, then what is to be known, each in the order in which it was found."""
+    return sorted(findings, key=lambda f: {False: 0, None: 1, True: 2}[f.good])
 
 
 HEADINGS = {
@@ -482,10 +548,13 @@ _IN = " " * 8
 _WHOLE: dict[str, Any] = {"break_on_hyphens": False}
 
 
-def join_or_say(domain: int | None, search: tuple[Path, ...], machine: list[Finding], as_json: bool) -> Any:
-    """A node for looking; where none can be, a finding says why, and that is all."""
+def join_or_say(
+    domain: int | None, search: tuple[Path, ...], machine: list[Finding], as_json: bool
+) -> tuple[Any, list[Finding]]:
+    """A node for looking, and what there is to say of processes that do not answer; where no node can be, a finding says why, and that is all."""
+    silent: list[str] = []
     try:
-        return live.join(domain, search)
+        return live.join(domain, search, say=silent.append), [judge_silent(sentence) for sentence in silent]
     except click.ClickException as error:
         why, _, way_out = error.message.partition("; ")
         what = "runtime directory" if "runtime_directory" in why else "joining the domain"
@@ -510,9 +579,10 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     are in a publisher's own counters only.
     """
     machine = judge_machine()
-    node = join_or_say(domain, search, machine, as_json)
+    node, silent = join_or_say(domain, search, machine, as_json)
     endpoints = live.others(node)
-    holdings = node.holdings(ANSWER_S)
+    first = node.report(ANSWER_S)
+    holdings = first.holdings
     begin, graph = time.monotonic(), live.ros1_graph(node)
     # A preloaded publisher's channel is a link of ROS 1, and ROS 1's rows say what becomes of it.
     everything = endpoints
@@ -521,10 +591,11 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     slots, lacking = judge_slots(endpoints, holdings, link.current.pid if link.current else None)
     of_baton = [f for f in judge_topics(endpoints, graph) if f.what not in {g.what for g in lacking}]
     topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
-    pairs = [*topics, *judge_past(endpoints, graph), *judge_publishing(node, endpoints, look)]
+    pairs = [*silent, *topics, *judge_past(endpoints, graph), *judge_publishing(node, endpoints, look)]
+    time.sleep(max(0.0, begin + look - time.monotonic()))
+    pairs += judge_losses(endpoints, first.losses, node.report(ANSWER_S).losses)
     of_ros1 = []
     if graph:
-        time.sleep(max(0.0, begin + look - time.monotonic()))
         recent = ros1.since(graph, live.ros1_graph(node, quiet=True) or graph)
         of_ros1 = judge_ros1(ros1.judged(recent, everything, node.holdings(ANSWER_S), node.domain))
     memory = asdict(node.memory)

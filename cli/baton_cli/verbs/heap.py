@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import json
-
 import click
 from rich.console import Console
 from rich.table import Table
@@ -12,6 +10,7 @@ from rich.table import Table
 from .. import live
 from ..examples import examples
 from ..groups import Group
+from ..output import json_text
 
 
 @examples("baton heap list")
@@ -32,7 +31,7 @@ def list_(domain: int | None, as_json: bool) -> None:
     except baton.BatonError as error:
         raise click.ClickException(str(error)) from None
     if as_json:
-        click.echo(json.dumps(heaps))
+        click.echo(json_text(heaps))
         return
     if not heaps:
         click.echo("nobody has a shared heap open")

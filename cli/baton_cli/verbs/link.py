@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ from .. import fitting, links, live
 from ..examples import examples
 from ..fitting import Column
 from ..groups import Group
+from ..output import json_text
 
 
 def find_program() -> Path:
@@ -138,7 +138,7 @@ def status(domain: int | None, interval: float, as_json: bool) -> None:
                 "topics": links.topic_rows(state, rates),
             },
         }
-        click.echo(json.dumps(found))
+        click.echo(json_text(found))
     elif state is None and not link.alive and not link.problem:
         click.echo("this host has no link in this domain: start one with `baton link`")
     else:

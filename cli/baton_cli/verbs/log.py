@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import click
 
 from .. import live
 from ..examples import examples
+from ..output import json_text
 
 LEVELS = {"debug": 10, "info": 20, "warn": 30, "error": 40, "fatal": 50}  # of rcl_interfaces/Log
 WORDS = {number: word.upper() for word, number in LEVELS.items()}
@@ -57,7 +57,7 @@ def command(
         severity = WORDS.get(line.level, str(line.level))
         stamp = f"{line.stamp.sec}.{line.stamp.nanosec:09}"
         if as_json:
-            shown = json.dumps(
+            shown = json_text(
                 {
                     "time": stamp,
                     "level": severity,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -11,6 +10,7 @@ import click
 from .. import links, live
 from ..examples import examples
 from ..groups import Group
+from ..output import json_text
 
 
 @examples("baton node info /camera")
@@ -33,7 +33,7 @@ def list_(domain: int | None, search: tuple[Path, ...], as_json: bool) -> None:
     found += sorted((live.node_name(n), pid, host) for n, (pid, host) in links.far_nodes(live.others(node)).items())
     if as_json:
         rows = [{"node": name, "pid": pid} | ({"host": host} if host else {}) for name, pid, host in found]
-        click.echo(json.dumps(rows))
+        click.echo(json_text(rows))
     else:
         live.say_if_empty(node, found, "nodes")
         for name, pid, host in found:

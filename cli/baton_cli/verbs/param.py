@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import re
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ import click
 from .. import links, live
 from ..examples import examples
 from ..groups import Group
+from ..output import json_text
 from .service import services_of
 
 TYPES = (
@@ -117,7 +117,7 @@ class Remote:
             known = "no node has parameters"
         if links.of_name(self.name, nodes):
             return f"{self.name} has no parameters; {known}"
-        return f"there is no node {self.name}; {known}"
+        return f"there is no node {self.name}{live.that_answers(self.looker)}; {known}"
 
     def names(self) -> list[str]:
         return [str(n) for n in self.call("list", {}).result.names]
@@ -174,7 +174,7 @@ def list_(domain: int | None, timeout: float, name: str | None, as_json: bool) -
                 raise
             click.echo(error.message, err=True)  # a node that does not spin: the others are listed
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json_text(found))
     elif not name:
         live.say_if_empty(looker, found, "parameters")
         for node, names in found.items():
@@ -194,7 +194,7 @@ def list_(domain: int | None, timeout: float, name: str | None, as_json: bool) -
 def get(domain: int | None, timeout: float, name: str, parameter: str, as_json: bool) -> None:
     """Print the value of a parameter of NODE, as YAML."""
     value = _plain(Remote(live.join(domain), name, timeout).values([parameter])[0])
-    click.echo(json.dumps(value) if as_json else live.load()._core._parameter_yaml(value))
+    click.echo(json_text(value) if as_json else live.load()._core._parameter_yaml(value))
 
 
 @examples(
@@ -218,6 +218,7 @@ def set_(domain: int | None, timeout: float, name: str, parameter: str, value: s
     result = remote.call("set", {"parameters": [_message(baton, parameter, given)]}).results[0]
     if not result.successful:
         raise click.ClickException(live.harmless(f"{remote.name} refused it: {result.reason}"))
+    click.echo(f"{remote.name}: {parameter} is {baton._core._parameter_yaml(given)} now")
 
 
 @examples("baton param describe camera rate", "baton param describe camera")
@@ -231,7 +232,7 @@ def describe(domain: int | None, timeout: float, name: str, parameters: tuple[st
     remote = Remote(live.join(domain), name, timeout)
     found = [_described(d) for d in remote.describe(list(parameters) or sorted(remote.names()))]
     if as_json:
-        click.echo(json.dumps(found))
+        click.echo(json_text(found))
         return
     for one in found:
         lines = [f"{one.pop('name')}:", *(f"  {key}: {value}" for key, value in one.items())]

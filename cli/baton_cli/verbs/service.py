@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +14,10 @@ from .. import live
 from ..examples import examples
 from ..groups import Group
 from ..near import did_you_mean
+from ..output import json_text
 
 
-@examples("baton service call /switch std_srvs/SetBool '{data: true}'")
+@examples("baton service call /switch '{data: true}'")
 @click.group(cls=Group)
 def command() -> None:
     """Look at services, and call one."""
@@ -117,7 +117,7 @@ def info(domain: int | None, search: tuple[Path, ...], name: str, as_json: bool)
             title.lower(): [{"node": live.node_name(e.node), "pid": e.pid} for e in found]
             for title, found in ends.items()
         }
-        click.echo(json.dumps({"types": sorted(service.types), **rows}))
+        click.echo(json_text({"types": sorted(service.types), **rows}))
         return
     click.echo("\n".join(f"Type: {t}" for t in sorted(service.types)))
     for title, found in ends.items():
@@ -126,12 +126,45 @@ def info(domain: int | None, search: tuple[Path, ...], name: str, as_json: bool)
             click.echo(f"  {live.node_name(e.node)}  (process {e.pid})")
 
 
-@examples("baton service call /switch std_srvs/SetBool '{data: true}'")
+def _served_type(node: Any, name: str, timeout: float) -> str:
+    """The type of a service that somebody serves, or will within `timeout` seconds."""
+
+    def types() -> list[str]:
+        service = services_of(node).get(name)
+        return service.served_as() if service else []
+
+    node.wait_for(types, timeout)
+    found = types()
+    if len(found) > 1:
+        raise click.ClickException(
+            f"{name} is served as {' and '.join(found)}; name one behind the service: {name} {found[0]}"
+        )
+    if not found:
+        raise click.ClickException(_nobody_serves(node, name, f"within {timeout:g} s"))
+    return found[0]
+
+
+def _nobody_serves(node: Any, name: str, when: str) -> str:
+    live.say_if_link_is_dead(node)
+    served = {n: s.served_as() for n, s in services_of(node).items() if s.servers}
+    if name in served:
+        hint = f"it is served as {', '.join(served[name])}"
+    else:
+        hint = did_you_mean(name, served) or (live.nobody_there(node) if not served else "baton service list")
+    # Of another host's service the type is known where a client of this host has named it.
+    far = (
+        "; with its TYPE behind the service's name it is looked for on other hosts, too"
+        if live.far_services(node)
+        else ""
+    )
+    return f"nobody serves {name} {when}; {hint}{far}"
+
+
+@examples("baton service call /switch '{data: true}'", "baton service call /switch std_srvs/SetBool '{data: true}'")
 @command.command()
 @live.domain_options
 @click.argument("name", metavar="SERVICE", shell_complete=live.complete_services)
-@click.argument("type_name", metavar="TYPE", shell_complete=live.complete_service_types)
-@click.argument("values", required=False, default="{}")
+@click.argument("given", metavar="[TYPE] [VALUES]", nargs=-1, shell_complete=live.complete_service_types)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -144,30 +177,27 @@ def call(
     domain: int | None,
     search: tuple[Path, ...],
     name: str,
-    type_name: str,
-    values: str,
+    given: tuple[str, ...],
     timeout: float,
     as_json: bool,
 ) -> None:
-    """Call SERVICE and print the response; VALUES are YAML: '{data: true}'."""
+    """Call SERVICE and print the response; VALUES are YAML: '{data: true}'.
+
+    TYPE is needed where servers of two types have the name, and for a service of another host."""
     baton = live.load()
+    type_name, values = live.type_and_values(given)
     node = live.join(domain, search, f"service_call_{os.getpid()}")
     name = live.absolute(name)
+    type_name = type_name or _served_type(node, name, timeout)
     service = live.service_class(type_name)
     request = live.message_from_yaml(service.Request, values, type_name)
     client = node.client(name, service)
     if not client.wait_for_service(timeout):
-        live.say_if_link_is_dead(node)
-        served = {n: s.served_as() for n, s in services_of(node).items() if s.servers}
-        if name in served:
-            hint = f"it is served as {', '.join(served[name])}"
-        else:
-            hint = did_you_mean(name, served) or (live.nobody_there(node) if not served else "baton service list")
-        raise click.ClickException(f"nobody serves {name} as {type_name} within {timeout:g} s; {hint}")
+        raise click.ClickException(_nobody_serves(node, name, f"as {type_name} within {timeout:g} s"))
     response = client.call(request, timeout)
     if response is None:
         raise click.ClickException(f"{name} sent no response within {timeout:g} s")
     if as_json:
-        click.echo(json.dumps(live.plain(response, 0)))
+        click.echo(json_text(live.plain(response, 0)))
     else:
         click.echo(baton.format_message(response, 0, 0, hide_header_seq=True), nl=False)

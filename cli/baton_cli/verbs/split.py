@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import click
@@ -17,6 +16,7 @@ from rich.table import Table as RichTable
 
 from baton_cli.examples import examples
 from baton_cli.interfaces import interface_errors, make_universe, source_options
+from baton_cli.output import json_text
 
 # Table II of the TZC paper (IROS 2019), over six meta-packages of which rosbags' noetic set carries common_msgs.
 PAPER = {"total": 358, "need_support": 104, "supported": 98, "unsupported": 6}
@@ -121,7 +121,7 @@ def _print_types(structs: list[Struct], as_json: bool) -> None:
             }
             for s in structs
         ]
-        click.echo(json.dumps(result, indent=2))
+        click.echo(json_text(result, indent=2))
         return
     console = Console()
     for s in structs:
@@ -153,7 +153,7 @@ def _print_table(counted: Table, as_json: bool) -> None:
             "baton_without_serialization": counted.without_serialization,
             "paper": PAPER,
         }
-        click.echo(json.dumps(numbers | more, indent=2))
+        click.echo(json_text(numbers | more, indent=2))
         return
     shown = RichTable(title="Types that TZC supports (Table II of the paper)", title_justify="left")
     for column in ("", "number", "of total", "of needed", "the paper"):

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton top`: topics, rates, bandwidth, latency, who holds which messages, and memory, live."""
+"""`baton top`: topics, rates, bandwidth, latency, who holds and who loses which messages, and memory, live."""
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import statistics
@@ -19,8 +18,9 @@ import click
 from rich.console import Console, Group
 from rich.live import Live
 
-from .. import links, live, ros1
+from .. import links, live, losses, ros1
 from ..examples import examples
+from ..output import json_text
 from ..top_view import SORTS, View, keys, picture
 
 
@@ -94,11 +94,32 @@ def watch(node: Any, known: dict[tuple[str, str], Watched], endpoints: list[Any]
             watched.why_not = str(getattr(error, "message", error)).splitlines()[0]
 
 
-def held_chunks(node: Any, endpoints: list[Any], seconds: float) -> list[dict[str, Any]]:
+def lost_messages(
+    endpoints: list[Any], before: dict[bytes, Any], now: dict[bytes, Any], seconds: float
+) -> list[dict[str, Any]]:
+    """What each subscription lost, those first that lose most now. `before`: one interval earlier."""
+    rows = []
+    for e in endpoints:
+        if e.is_publisher or e.gid not in now:
+            continue
+        counts, earlier = losses.as_json(now[e.gid]), losses.as_json(before.get(e.gid))
+        rows.append(
+            {
+                "topic": e.topic.partition(ros1.CHANNEL)[0],
+                "subscription": _end(e),
+                "lost_hz": max(0, counts["total"] - earlier["total"]) / seconds,
+                "why": "; ".join(filter(None, [losses.why(counts, e.qos), losses.remarks(counts)])),
+                **counts,
+            }
+        )
+    return sorted(rows, key=lambda r: (-r["lost_hz"], -r["total"], r["topic"], r["subscription"]))
+
+
+def held_chunks(holdings: list[Any], endpoints: list[Any]) -> list[dict[str, Any]]:
     """Who has which messages of whom, the most memory first. What only waits to be taken here is left out."""
     known = {e.gid: e for e in endpoints}
     rows = []
-    for holding in node.holdings(seconds):
+    for holding in holdings:
         publisher, subscription = known.get(holding.publisher), known.get(holding.subscription)
         if publisher is None or subscription is None or not (holding.held or holding.unread):
             continue
@@ -109,7 +130,7 @@ def held_chunks(node: Any, endpoints: list[Any], seconds: float) -> list[dict[st
                 "subscription": _end(subscription),
                 "unread": holding.unread,
                 "held": holding.held,
-                "held_bytes": sum(c.size_bytes for c in holding.chunks),
+                "held_bytes": holding.held_bytes,
                 "chunks": [
                     {"sequence": c.sequence, "bytes": c.size_bytes, "segment": c.segment, "offset": c.offset}
                     for c in holding.chunks
@@ -248,9 +269,9 @@ def command(
     pattern: str,
     as_json: bool,
 ) -> None:
-    """Show rates, bandwidth, latency and memory, live.
+    """Show rates, bandwidth, latency, losses and memory, live.
 
-    Latency is from publish to a subscription here; also shown is who holds which messages. It subscribes every topic with best
+    Latency is from publish to a subscription here; also shown is who holds which messages, and which subscriptions lost some and why. It subscribes every topic with best
     effort, so it is one more reader, and never holds a publisher up. A topic of another host is not subscribed: it does not travel
     because of a look, and its rate is what this host's link brings.
 
@@ -269,6 +290,7 @@ def command(
     view = View(sort=sort, pattern=pattern)
     screen = console.is_terminal and not as_json
     figures: dict[str, Any] = {}
+    lost, lost_at = node.report(live.ANSWER_S).losses, time.monotonic()
     shown = 0
 
     def draw() -> None:
@@ -284,6 +306,7 @@ def command(
                 *at,
                 ros1=figures["ros1"],
                 link=figures["link"],
+                losers=figures["losers"],
             ),
             refresh=True,
         )
@@ -311,10 +334,14 @@ def command(
                 seconds = time.monotonic() - begin
                 link, travelling = of_link.rows()
                 topics = [w.figures(seconds, endpoints) for w in known.values()]
+                lost_before, before_at = lost, lost_at
+                report = node.report(min(interval, 1.0))
+                lost, lost_at = report.losses, time.monotonic()
                 from_afar(topics, travelling, {key for key, watched in known.items() if watched.far})
                 figures = {
                     "topics": topics,
-                    "holders": held_chunks(node, endpoints, min(interval, 1.0)),
+                    "holders": held_chunks(report.holdings, endpoints),
+                    "losers": lost_messages(endpoints, lost_before, lost, lost_at - before_at),
                     "memory": asdict(node.memory),
                     "ros1": of_ros1.rows(),
                     "link": None if link is None else {**link, "topics": travelling},
@@ -322,7 +349,7 @@ def command(
                 }
                 if as_json:
                     figures["topics"] = view.sorted(figures["topics"])
-                    click.echo(json.dumps(figures))
+                    click.echo(json_text(figures))
                 else:
                     draw()
                 shown += 1

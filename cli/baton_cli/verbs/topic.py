@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import shutil
 import sys
@@ -15,9 +14,10 @@ from typing import Any
 
 import click
 
-from .. import links, live, rates, ros1
+from .. import links, live, losses, rates, ros1
 from ..examples import examples
 from ..groups import Group
+from ..output import json_text
 from ..yaml_text import text_of
 
 
@@ -116,6 +116,7 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
     graph = live.ros1_graph(node)
     of_ros1 = ros1.judged(graph.of(name), live.others(node), node.holdings(), node.domain) if graph else []
     travels = _travels(node, name)
+    lost = node.report(live.ANSWER_S).losses if as_json or verbose else {}
     if as_json:
         keys = ("reliability", "history", "depth", "durability", "deadline", "lifespan", "liveliness", "lease", "held")
         ends = [
@@ -128,11 +129,12 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
                 "type": e.type_name,
                 "type_hash": e.type_hash.hex(),
                 "qos": {k: getattr(e.qos, k) for k in keys},
+                "losses": None if e.is_publisher else losses.as_json(lost.get(e.gid)),
             }
             for e in here
         ]
         more = {"ros1": ros1.as_json(graph.of(name), of_ros1)} if graph else {}
-        click.echo(json.dumps({"type": types[0], "types": types, "endpoints": ends, "link": travels, **more}))
+        click.echo(json_text({"type": types[0], "types": types, "endpoints": ends, "link": travels, **more}))
         return
     click.echo("\n".join(f"Type: {t}" for t in types))
     for kind, publishers in (("Publisher", True), ("Subscription", False)):
@@ -149,10 +151,29 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
                 f"  QoS: {e.qos.reliability}, {e.qos.history} {e.qos.depth}, {e.qos.durability}"
                 + (f", holds {e.qos.held}" if not publishers else "")
             )
+            click.echo(
+                f"  Deadline: {_seconds(e.qos.deadline)}, lifespan: {_seconds(e.qos.lifespan)}, "
+                f"liveliness: {e.qos.liveliness}, lease {_seconds(e.qos.lease)}"
+            )
+            if not publishers:
+                click.echo(textwrap.fill(f"Lost: {_lost_text(lost.get(e.gid), e.qos)}", _width(), **_INDENTED))
     for row in travels:
         click.echo(("\n" if verbose else "") + _travels_line(row))
     if graph and name in graph.topics:
         _show_ros1(graph, name, of_ros1, verbose)
+
+
+_INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    ", "break_on_hyphens": False}
+
+
+def _lost_text(found: Any, qos: Any) -> str:
+    counts = losses.as_json(found)
+    parts = [f"{losses.messages(counts['total'])}; {losses.why(counts, qos)}" if counts["total"] else "nothing"]
+    return "; ".join([*parts, *filter(None, [losses.remarks(counts)])])
+
+
+def _seconds(value: float | None) -> str:
+    return "infinite" if value is None else f"{value:g} s"
 
 
 def _travels(node: Any, topic: str) -> list[dict[str, Any]]:
@@ -251,7 +272,7 @@ def echo(
         if as_json or as_csv or field or no_arr:
             data = _lengths(value) if no_arr else live.plain(value, limit)
             if as_json:
-                click.echo(json.dumps(data))
+                click.echo(json_text(data))
             elif as_csv:
                 writer.writerow(live.leaves(data))
                 sys.stdout.flush()
@@ -262,6 +283,19 @@ def echo(
             click.echo(text + "---")
         del message, value
         left = None if left is None else left - 1
+
+
+def _type_there(node: Any, topic: str) -> str:
+    """Of a topic that somebody has; there is no waiting, since whoever comes first names the type."""
+    topic = live.absolute(topic)
+    found = sorted({e.type_name for e in live.others(node) if e.topic == topic})
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise click.ClickException(f"{topic} has several types: {', '.join(found)}; name one behind the topic")
+    raise click.ClickException(
+        f"nobody has {topic}, so its type is not known: name it behind the topic; {live.instead_of(node, topic)}"
+    )
 
 
 PATIENCE_S = 2.0  # without a message before echo looks whether the link is dead
@@ -282,13 +316,13 @@ for measured in (rates.hz, rates.bw, rates.delay):
 
 @examples(
     "baton topic pub -1 /chatter std_msgs/String '{data: hello}'",
+    "baton topic pub -1 /chatter '{data: hello}'",
     "baton topic pub -r 10 /cmd_vel geometry_msgs/Twist '{linear: {x: 0.5}}'",
 )
 @command.command()
 @live.domain_options
 @click.argument("topic", shell_complete=live.complete_topics)
-@click.argument("type_name", metavar="TYPE", shell_complete=live.complete_messages)
-@click.argument("values", required=False, default="{}")
+@click.argument("given", metavar="[TYPE] [VALUES]", nargs=-1, shell_complete=live.complete_messages)
 @click.option("-r", "--rate", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True, help="Hz.")
 @click.option("-1", "--once", is_flag=True, help="One message, when somebody subscribes; waits until it was taken.")
 @click.option("-t", "--times", type=click.IntRange(1), help="So many messages.")
@@ -301,8 +335,7 @@ def pub(
     domain: int | None,
     search: tuple[Path, ...],
     topic: str,
-    type_name: str,
-    values: str,
+    given: tuple[str, ...],
     rate: float,
     once: bool,
     times: int | None,
@@ -310,9 +343,11 @@ def pub(
     durability: str,
     reliability: str,
 ) -> None:
-    """Publish on TOPIC; VALUES are YAML: '{data: hello}'."""
+    """Publish on TOPIC; VALUES are YAML: '{data: hello}'. Without TYPE it has the type that the topic's ends have."""
     baton = live.load()
+    type_name, values = live.type_and_values(given)
     node = live.join(domain, search, f"topic_pub_{os.getpid()}")
+    type_name = type_name or _type_there(node, topic)
     cls = live.message_class(type_name)
     message = live.message_from_yaml(cls, values, type_name)
     publisher = node.advertise(topic, cls, baton.QoS(10, durability=durability, reliability=reliability))
@@ -327,7 +362,7 @@ def pub(
     next_time = time.monotonic()
     while left is None or left > 0:
         number = publisher.publish(message)
-        click.echo(f"publishing #{number}: {json.dumps(live.plain(message, 32))}")
+        click.echo(f"publishing #{number}: {json_text(live.plain(message, 32))}")
         left = None if left is None else left - 1
         if left != 0:
             next_time += 1 / rate

@@ -531,7 +531,7 @@ def _beside(path: Path, ending: str) -> Path:
 def report(recordings, clocks, out) -> None:
     """Make one self-contained HTML page from recordings.
 
-    A recording's summary (docs/results/results.json) gives the same page without plots.
+    A recording's summary (docs/results/results.json) gives the same page without plots. Recordings of several machines are refused.
     """
     try:
         from ..headline import load
@@ -656,6 +656,6 @@ def accept(ids, rounds, quick, every, resume, markdown, out) -> None:
     rows += judge.judge(criteria, judge.Measured(Recording.load(path)), profile)
     append(path, {"verdicts": [asdict(row) for row in rows]})
     if markdown is not None:
-        markdown.write_text(verdicts.markdown(rows, Recording.load(path).header))
+        markdown.write_text(verdicts.markdown(rows, Recording.load(path).header), "utf-8")
     verdicts.show(rows, console, brief=not every)
     sys.exit(0 if rows and all(row.passed for row in rows) else 1)

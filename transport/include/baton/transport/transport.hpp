@@ -73,9 +73,10 @@ struct Holding {
     std::uint32_t size_bytes = 0;
   };
   Gid writer{}, reader{};
-  std::uint32_t unread = 0;   ///< in its queue
-  std::uint32_t held = 0;     ///< taken and still in use
-  std::vector<Chunk> chunks;  ///< the oldest kMostChunks of the held chunks
+  std::uint32_t unread = 0;      ///< in its queue
+  std::uint32_t held = 0;        ///< taken and still in use
+  std::uint64_t held_bytes = 0;  ///< the messages of `held`, all of them
+  std::vector<Chunk> chunks;     ///< the oldest kMostChunks of the held chunks
   Standing standing = Standing::kConnected;
   std::uint32_t wished = 0;   ///< its requested QoS::held
   std::uint32_t granted = 0;  ///< granted of `wished`; docs/format/qos.md
@@ -164,6 +165,9 @@ class Participant : public std::enable_shared_from_this<Participant> {
   /// Number of processes in the domain of which nothing is known yet: the handshake is running, or the process is
   /// stopped, dead, or another user's.
   std::size_t unmet_count() const;
+  /// Those of them that have accepted a connection and not answered, by the pid that the kernel gives; without those that
+  /// this process's PID namespace does not show.
+  std::vector<std::int32_t> unmet_pids() const;
   std::uint64_t graph_version() const;  ///< changes with the graph, and with matches and refusals
   /// Waits until graph_version() != seen. Error timed_out after `timeout`.
   Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout);

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What subscriptions lost, and why, for the verbs that show it: baton.Losses of Node.report(). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+# By the name of the count: what happened to so many messages, and what helps. {depth} and {held} are of the subscription's QoS.
+REASONS = {
+    "overflow": (
+        "newer ones pushed {them} out of its queue of {depth}",
+        "a faster callback, or a QoS depth above {depth}",
+    ),
+    "held": (
+        "newer ones pushed {them} out while it held all samples that it may",
+        "release samples sooner, or raise QoS 'held' above {held}",
+    ),
+    "limit": (
+        "too large for what its process maps and copies of one publisher's process",
+        "raise BATON_WINDOW and RLIMIT_AS of the subscribing process, or publish smaller messages",
+    ),
+    "memory": (
+        "its process had no memory, descriptor or memory area left",
+        "more memory, ulimit -n, or sysctl vm.max_map_count for the subscribing process",
+    ),
+    "malformed": (
+        "{they} failed a check, and the connection ended",
+        "the subscribing process's log names the publisher, which wrote what is no message of the type",
+    ),
+    "interrupted": (
+        "the two processes were disconnected",
+        "the logs of both processes say why",
+    ),
+}
+# Not lost, in DDS's words.
+REMARKS = {
+    "lifespan": "older than the lifespan",
+    "stamp": "stamped in the future by the publisher, which was corrected",
+}
+WRONG = ("limit", "memory", "malformed")  # what no quality of service asks for
+
+
+def as_json(losses: Any) -> dict[str, int]:
+    """All counts, with their total. A subscription without a row in the report lost nothing."""
+    if losses is None:
+        return {"total": 0, **dict.fromkeys([*REASONS, *REMARKS], 0)}
+    return {"total": losses.total, **asdict(losses)}
+
+
+def _reason(name: str, count: int, qos: Any) -> str:
+    text = REASONS[name][0] if name in REASONS else name
+    them, they = ("it", "it") if count == 1 else ("them", "they")
+    return text.format(depth=qos.depth, held=qos.held, them=them, they=they)
+
+
+def why(losses: Mapping[str, int], qos: Any) -> str:
+    """For people, the most frequent reason first: "180: newer ones pushed them out of its queue of 10; 20: ..."; empty: nothing was lost."""
+    found = sorted(((n, name) for name, n in losses.items() if n and name in REASONS), reverse=True)
+    return "; ".join(f"{n}: {_reason(name, n, qos)}" for n, name in found)
+
+
+def remarks(losses: Mapping[str, int]) -> str:
+    """For people: what was not delivered or was changed, and is no loss."""
+    return "; ".join(f"{losses[name]} {text}" for name, text in REMARKS.items() if losses.get(name))
+
+
+def way_out(losses: Mapping[str, int], qos: Any) -> str:
+    """What helps against the most frequent reason."""
+    name = max(REASONS, key=lambda name: losses.get(name, 0))
+    return REASONS[name][1].format(depth=qos.depth, held=qos.held) if losses.get(name) else ""
+
+
+def messages(count: int) -> str:
+    return f"{count} message{'s' * (count != 1)}"

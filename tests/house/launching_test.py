@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The launchers of docs/guides/launching.md start the README's programs, start a killed camera again, and end all by one Ctrl-C."""
+
+import importlib.util
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
+LAUNCH = ROOT / "examples/launch"
+LIMIT_S = 120
+
+pytestmark = pytest.mark.skipif(
+    not (BUILD / "bin/baton_readme_camera").exists() or not any((BUILD / "python/baton").glob("_core*.so")),
+    reason="the README's programs or the Python package are not built: make build",
+)
+
+LAUNCHERS = {
+    "honcho": [str(Path(sys.executable).parent / "honcho"), "-f", str(LAUNCH / "Procfile"), "start"],
+    "script": [str(LAUNCH / "robot.sh")],
+    "launch": [sys.executable, str(LAUNCH / "robot.launch.py")],
+}
+
+
+@pytest.fixture
+def environment(tmp_path):
+    directory = tmp_path / "run"
+    directory.mkdir(mode=0o700)
+    return {
+        **os.environ,
+        "PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}",
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(BUILD / "python"), os.environ.get("PYTHONPATH")])),
+        "BATON_RUNTIME_DIR": str(directory),
+        "BATON_DOMAIN": "0",
+        "ROS_HOME": str(tmp_path / "ros"),
+        "TMUX_TMPDIR": str(directory),
+    }
+
+
+@pytest.fixture
+def nodes(environment):
+    """nodes(condition) waits until the domain's nodes, with their processes, are so, and returns them."""
+    watcher = """
+import baton, sys
+node = baton.Node("_baton_watcher")
+for line in sys.stdin:
+    print(dict(n for n in node.nodes() if n[0] != "_baton_watcher"), flush=True)
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", watcher], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+
+    def wait(condition):
+        end = time.monotonic() + LIMIT_S
+        while True:
+            process.stdin.write("\n")
+            process.stdin.flush()
+            found = eval(process.stdout.readline(), {"__builtins__": {}}, {})
+            if condition(found):
+                return found
+            assert time.monotonic() < end, found
+            time.sleep(0.1)
+
+    yield wait
+    process.kill()
+    process.communicate()
+
+
+ALL = {"/left/camera", "/right/camera", "viewer"}
+
+
+@pytest.mark.parametrize("name", LAUNCHERS)
+def test_a_launcher_starts_all_starts_a_killed_one_again_and_ends_all_by_one_interrupt(
+    environment, nodes, name, tmp_path
+):
+    command = LAUNCHERS[name]
+    if name == "launch" and not importlib.util.find_spec("launch"):
+        pytest.skip("needs the Python package launch of ROS 2, which is not on PyPI")
+    if name == "honcho" and not Path(command[0]).exists():
+        pytest.skip("needs honcho: make test")
+    with (tmp_path / "log").open("w") as log:
+        # A session of its own, whose processes all get the interrupt, as from a terminal.
+        launcher = subprocess.Popen(
+            command,
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's `pytest &` has it ignored
+        )
+        try:
+            before = nodes(lambda found: set(found) == ALL)
+            os.kill(before["/left/camera"], signal.SIGKILL)
+            nodes(lambda found: set(found) == ALL and found["/left/camera"] != before["/left/camera"])
+            os.killpg(launcher.pid, signal.SIGINT)
+            launcher.wait(LIMIT_S)
+            nodes(lambda found: not found)
+        finally:
+            for pid in nodes(lambda found: True).values():
+                os.kill(pid, signal.SIGKILL)
+            launcher.kill()
+            launcher.wait()
+    assert "640x480 921600 bytes" in (tmp_path / "log").read_text(), "the viewer got the images of the left camera"
+
+
+@pytest.mark.skipif(not shutil.which("tmux"), reason="needs tmux: make test")
+def test_tmux_shows_each_program_in_a_pane_and_ends_all_by_one_interrupt(environment, nodes):
+    def tmux(*arguments):
+        return subprocess.run(
+            ["tmux", *arguments], env=environment, capture_output=True, text=True, timeout=LIMIT_S, check=True
+        ).stdout
+
+    try:
+        subprocess.run([LAUNCH / "tmux.sh"], env=environment, timeout=LIMIT_S, check=False, stdout=subprocess.DEVNULL)
+        before = nodes(lambda found: set(found) == ALL)
+        os.kill(before["/right/camera"], signal.SIGKILL)
+        nodes(lambda found: "/right/camera" not in found)
+        tmux("respawn-pane", "-k", "-t", "robot:0.1")
+        nodes(lambda found: set(found) == ALL)
+        assert "640x480 921600 bytes" in tmux("capture-pane", "-p", "-t", "robot:0.2")
+        subprocess.run([LAUNCH / "tmux.sh"], env=environment, timeout=LIMIT_S, check=False, stdout=subprocess.DEVNULL)
+        assert len(tmux("list-panes", "-t", "robot").splitlines()) == 3, "a second call makes nothing new"
+        # A key that is typed goes to all panes; send-keys knows one pane.
+        for pane in range(3):
+            tmux("send-keys", "-t", f"robot:0.{pane}", "C-c")
+        nodes(lambda found: not found)
+    finally:
+        subprocess.run(["tmux", "kill-server"], env=environment, capture_output=True, timeout=LIMIT_S, check=False)

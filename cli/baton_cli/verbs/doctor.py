@@ -302,13 +302,15 @@ def judge_machine() -> list[Finding]:
     if directory:
         try:
             mode = Path(directory).stat()
-            if mode.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            if mode.st_mode & stat.S_IWOTH:
+                pass  # joining says why not
+            elif mode.st_mode & stat.S_IWGRP:
                 findings.append(
                     Finding(
                         "runtime directory",
                         None,
-                        f"{directory} can be written by others",
-                        "they can join the domain: chmod 700",
+                        f"{directory} can be written by its group",
+                        "the group's users can join the domain: chmod 700, unless that is wanted",
                     )
                 )
             else:

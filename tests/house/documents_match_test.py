@@ -245,7 +245,7 @@ BOUNDS = [  # page, words with the number in them, constant, its file, what one 
     (CONNECTION, "the index of a release word in the lower {};", "kEntryBits", "memory/include/baton/memory/entry_token.hpp", 1),
     ("docs/format/qos.md", "| up to {} | granted in full", "kBasicHeld", "transport/src/grants.hpp", 1),
     ("docs/format/qos.md", "than {} slots cannot serve", "kFewestSlots", "transport/src/grants.hpp", 1),
-    ("docs/format/qos.md", "`PublisherOptions::slots`, {} by default", "kDefaultSlots", "memory/include/baton/memory/pool.hpp", 1),
+    ("docs/format/qos.md", "`PublisherOptions::slot_count`, {} by default", "kDefaultSlots", "memory/include/baton/memory/pool.hpp", 1),
 ]  # fmt: skip
 
 

@@ -46,7 +46,7 @@ std::int64_t Reader::Impl::last_arrival_ns(const ReaderConnection& connection) c
   const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
   const std::uint64_t head = ring.head->load(std::memory_order_acquire);  // pairs with the release in append
   if (head == 0) return 0;
-  return std::min(ring.slots[(head - 1) & (ring.capacity - 1)].source_monotonic_ns.load(std::memory_order_relaxed),
+  return std::min(ring.slot_table[(head - 1) & (ring.capacity - 1)].source_monotonic_ns.load(std::memory_order_relaxed),
                   os::monotonic_ns());
 }
 

@@ -148,7 +148,7 @@ class Executor : public detail::RefusedOfExecutor {
 void shutdown_on_signals();
 /// The same with other signals. With none ({}) only request_shutdown() ends the spin() calls: for programs with their
 /// own handlers.
-void shutdown_on_signals(std::initializer_list<int> signals);
+void shutdown_on_signals(std::initializer_list<int> signal_numbers);
 /// Has the effect of such a signal. For a signal handler of the program: async-signal-safe (signal-safety(7)), unlike
 /// all other functions of Baton. Call shutdown_on_signals() before: without it ok() returns false, but a sleeping
 /// spin() stays asleep.

@@ -267,7 +267,7 @@ class Node : public detail::RefusedOfNode {
   /// A service S (S::Request, S::Response). The handler is `void(const Request&, Response&)` or `void(const Request&,
   /// Response&, const MessageInfo&)`; rclcpp's `void(std::shared_ptr<Request>, std::shared_ptr<Response>)` costs a copy
   /// of both. An exception of the handler leaves spin(), and its client gets no response. The response is built in
-  /// shared memory, which `options` bound. The clients share its `slots`; each client may hold 8 responses
+  /// shared memory, which `options` bound. The clients share its `slot_count`; each client may hold 8 responses
   /// (docs/format/qos.md says how many clients find a place). If there is no memory for a response (limit_reached,
   /// out_of_memory, message_too_large, also thrown by the handler), its request gets none, a line of the logger "baton"
   /// says so, and spin() goes on: another process can be the reason.

@@ -81,8 +81,8 @@ struct Holding {
   std::uint32_t granted = 0;  ///< granted of `wished`; docs/format/qos.md
   std::string reason;         ///< printable ASCII, from the publisher: why it was refused or got less; else empty
   // Of the publisher; the same in each of its rows.
-  std::uint32_t slots = 0;     ///< messages that may be alive at the same time
-  std::uint32_t shared = 0;    ///< of `slots`: the most that all subscriptions together may hold
+  std::uint32_t slot_count = 0;     ///< messages that may be alive at the same time
+  std::uint32_t shared = 0;    ///< of `slot_count`: the most that all subscriptions together may hold
   std::uint32_t promised = 0;  ///< of `shared`: granted, or held by subscriptions that left
   static constexpr std::size_t kMostChunks = 8;
 };
@@ -176,7 +176,7 @@ struct Statuses {
   std::uint64_t matched_now = 0, matched_total = 0;
   std::uint64_t incompatible_qos_total = 0, incompatible_type_total = 0;
   std::string last_incompatibility;
-  /// Endpoints that match and are not connected, because the publisher cannot serve them (now, or with its `slots`
+  /// Endpoints that match and are not connected, because the publisher cannot serve them (now, or with its `slot_count`
   /// never): the last reason.
   std::uint64_t refused_now = 0;
   std::string last_refusal;

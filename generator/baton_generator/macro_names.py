@@ -34,7 +34,9 @@ sys/un.h sys/utsname.h sys/wait.h syslog.h tar.h termios.h ulimit.h unistd.h uti
 linux/can.h linux/can/raw.h linux/gpio.h linux/i2c-dev.h linux/i2c.h linux/input.h linux/joystick.h linux/serial.h linux/spi/spidev.h
 linux/videodev2.h""".split()
 # Qt's own words (qobjectdefs.h), which a machine without Qt must know, too.
-QT = "#define emit\n#define foreach(a, b) for (a : b)\n#define forever for (;;)\n#define signals public\n#define slots\n"
+QT = (
+    "#define emit\n#define foreach(a, b) for (a : b)\n#define forever for (;;)\n#define signals public\n#define slots\n"
+)
 
 _DEFINE = re.compile(r"#define ([A-Za-z]\w*)(\(?)[^ ]* ?(.*)")
 
@@ -43,7 +45,11 @@ def defined_by(headers: list[str], compiler: str = "c++", more: str = "") -> set
     """The names that stand for something else wherever they appear: no function-like macro, and none that is its own name."""
     text = "".join(f"#if __has_include(<{header}>)\n#include <{header}>\n#endif\n" for header in headers) + more
     run = subprocess.run(
-        [compiler, "-std=gnu++17", "-dM", "-E", "-x", "c++", "-"], input=text, capture_output=True, text=True, check=True
+        [compiler, "-std=gnu++17", "-dM", "-E", "-x", "c++", "-"],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     found = (_DEFINE.match(line) for line in run.stdout.splitlines())
     return {m[1] for m in found if m and not m[2] and m[1] != m[3]}

@@ -72,7 +72,9 @@ def parse_file(
         column = len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
         shown = raw.split(b"\n")[line - 1].decode("utf-8", "replace")
         raise fail(Location(str(path), line, column, 1, shown), "not UTF-8 text", "save the file as UTF-8") from None
-    return parse_text(text, package, path.stem, str(path), kind=path.suffix, dialect=dialect, hint=hint, has_own_header=has_own_header)
+    return parse_text(
+        text, package, path.stem, str(path), kind=path.suffix, dialect=dialect, hint=hint, has_own_header=has_own_header
+    )
 
 
 def parse_text(

@@ -134,7 +134,11 @@ def test_what_is_no_ordinary_file_is_refused_and_not_waited_for(tmp_path: Path) 
     (folder / "Large.msg").write_bytes(b"#" * (files.MOST_BYTES + 1))
     (folder / "Fits.msg").write_bytes(b"#" * files.MOST_BYTES)
     os.mkfifo(folder.parent / "package.xml")
-    wanted = {"Pipe": "is not an ordinary file", "Zero": "is not an ordinary file", "Large": "has more than 1048576 bytes"}
+    wanted = {
+        "Pipe": "is not an ordinary file",
+        "Zero": "is not an ordinary file",
+        "Large": "has more than 1048576 bytes",
+    }
     for name, why in (wanted | {"Fits": ""}).items():
         run = subprocess.run(
             [sys.executable, "-m", "baton_generator", "--output", tmp_path / "out", "--search", tmp_path, "--type", f"robot/{name}"],

@@ -49,7 +49,8 @@ TEST(Environment, OfASetUserIdProgramsCallerIsIgnored) {
   if (child == 0) {
     (void)::setenv(kVariable, "/somewhere", 1);
     // gtest's own variables would be another test's.
-    for (const char* name : {"GTEST_OUTPUT", "GTEST_FILTER", "GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"}) ::unsetenv(name);
+    for (const char* name : {"GTEST_OUTPUT", "GTEST_FILTER", "GTEST_TOTAL_SHARDS", "GTEST_SHARD_INDEX"})
+      ::unsetenv(name);
     ::alarm(60);
     ::execl(program.c_str(), program.c_str(), "--gtest_also_run_disabled_tests",
             "--gtest_filter=Environment.DISABLED_OfASetUserIdProgram", static_cast<char*>(nullptr));

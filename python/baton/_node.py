@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
-from . import _core, _hints, _link, _logging, _messages, _news, _parameters
+from . import _core, _hints, _link, _logging, _messages, _news, _parameters, _usage
 from ._core import QoS
 from ._parameters import ListParametersResult, Parameter, ParameterDescriptor, SetParametersResult
 
@@ -67,7 +67,9 @@ class Holding:
 def init(args: Sequence[str] | None = None) -> list[str]:
     """Reads a command line of ROS 2 (`--ros-args -r from:=to -p name:=value`) or ROS 1 (`from:=to _name:=value`): `args`, else
     sys.argv. Names and parameters of all nodes made afterwards follow it. Returns the arguments that are not ROS's, the
-    program's name first."""
+    program's name first. A wrong option or value is an InvalidArgument; if the program does not catch it, the program ends with
+    one line and status 2, as with argparse."""
+    _usage.install()
     return _core._init(list(sys.argv if args is None else args))
 
 

@@ -341,8 +341,8 @@ void add_node(nb::module_& m) {
                static constexpr const char* kStandings[] = {"connected", "left", "refused"};
                out.append(nb::make_tuple(gid_bytes(holding.writer), gid_bytes(holding.reader), holding.unread,
                                          holding.held, chunks, kStandings[static_cast<std::size_t>(holding.standing)],
-                                         holding.wished, holding.granted, holding.reason, holding.slot_count, holding.shared,
-                                         holding.promised));
+                                         holding.wished, holding.granted, holding.reason, holding.slot_count,
+                                         holding.shared, holding.promised));
              }
              return out;
            })

@@ -5,6 +5,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "baton/node/arguments.hpp"
 #include "core.hpp"
 
 namespace baton::python {
@@ -41,10 +42,14 @@ void add(PyObject* module, PyObject** slot, const char* code, const char* text, 
   checked(PyModule_AddObjectRef(module, name.c_str(), *slot));
 }
 
-/// A message may name what another process wrote, which need not be UTF-8.
-void set_text(PyObject* type, const char* message) noexcept {
+/// A message may name what another process wrote, which need not be UTF-8. `usage`: the user's mistake, see _usage.py.
+void set_text(PyObject* type, const char* message, bool usage = false) noexcept {
   const Ref text(PyUnicode_DecodeUTF8(message, static_cast<Py_ssize_t>(std::strlen(message)), "backslashreplace"));
-  if (text.get() != nullptr) PyErr_SetObject(type, text.get());
+  if (text.get() == nullptr) return;
+  const Ref error(PyObject_CallOneArg(type, text.get()));
+  if (error.get() == nullptr) return;
+  if (usage && PyObject_SetAttrString(error.get(), "is_usage", Py_True) != 0) return;
+  PyErr_SetObject(type, error.get());
 }
 
 }  // namespace
@@ -66,6 +71,8 @@ void translate_current_exception() noexcept {
   try {
     throw;
   } catch (const PythonError&) {
+  } catch (const UsageError& e) {
+    set_text(exception_of(e.code()), e.what(), true);
   } catch (const Exception& e) {
     set_text(exception_of(e.code()), e.what());
   } catch (const std::bad_alloc&) {

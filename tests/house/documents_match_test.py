@@ -99,7 +99,11 @@ OWN_ENVIRONMENT = re.compile(r"(^|/)(tests|perf|demo|examples|bench|fuzz|testing
 def test_only_one_file_calls_getenv():
     """A set-user-ID program must not obey its caller's environment: baton/os/environment.hpp decides for all of Baton."""
     listed = subprocess.run(
-        ["git", "ls-files", "*.cpp", "*.hpp", "*.h", "*.c", "*.j2"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "*.cpp", "*.hpp", "*.h", "*.c", "*.j2"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     found = {
         path

@@ -24,14 +24,12 @@ std::vector<EndpointInfo> Participant::endpoints() const { return impl_->endpoin
 std::vector<std::pair<std::string, std::int32_t>> Participant::nodes() const { return impl_->nodes(); }
 std::size_t Participant::unmet_count() const { return impl_->unmet_count(); }
 std::uint64_t Participant::graph_version() const { return impl_->graph_version(); }
-Result<std::uint64_t> Participant::wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) {
+Result<std::uint64_t> Participant::wait_graph_change(std::uint64_t seen, os::Nanoseconds timeout) {
   return impl_->wait_graph_change(seen, timeout);
 }
 Participant::MemoryAccount Participant::memory_account() const { return impl_->memory_account(); }
-Result<std::vector<Holding>> Participant::holdings(std::chrono::nanoseconds timeout) {
-  return impl_->holdings(timeout);
-}
-Result<TypeInfo> Participant::type_of(const Gid& endpoint, std::chrono::nanoseconds timeout) {
+Result<std::vector<Holding>> Participant::holdings(os::Nanoseconds timeout) { return impl_->holdings(timeout); }
+Result<TypeInfo> Participant::type_of(const Gid& endpoint, os::Nanoseconds timeout) {
   return impl_->type_of(endpoint, timeout);
 }
 int Participant::domain() const { return impl_->domain(); }
@@ -51,7 +49,7 @@ std::vector<Gid> Writer::matched_readers() const { return impl().matched_readers
 Statuses Writer::statuses() const { return impl().statuses(); }
 void Writer::on_event(std::function<void(Event)> callback) { impl().on_event(std::move(callback)); }
 void Writer::assert_liveliness() { impl().assert_liveliness(); }
-Result<void> Writer::wait_for_all_acked(std::chrono::nanoseconds timeout) { return impl().wait_for_all_acked(timeout); }
+Result<void> Writer::wait_for_all_acked(os::Nanoseconds timeout) { return impl().wait_for_all_acked(timeout); }
 const Gid& Writer::gid() const { return impl().gid(); }
 memory::Pool::Account Writer::memory_account() const { return impl().memory_account(); }
 void Writer::trim() { impl().trim(); }

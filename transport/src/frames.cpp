@@ -44,7 +44,7 @@ QoS get_qos(WireReader& in) {
   qos.depth = in.get<std::uint32_t>();
   qos.held = in.get<std::uint32_t>();
   if (qos.depth == 0 || qos.depth > kMaxDepth || qos.held == 0 || qos.held > kMaxHeld) in.fail();
-  for (auto* duration : {&qos.deadline, &qos.lifespan, &qos.lease}) {
+  for (os::Nanoseconds* duration : {&qos.deadline, &qos.lifespan, &qos.lease}) {
     *duration = std::chrono::nanoseconds(in.get<std::int64_t>());
     if (duration->count() < 0) in.fail();
   }

@@ -45,21 +45,21 @@ Result<void> check(const std::string& path, const os::DirectoryInfo& info, Owner
   if (info.everybody_may_write()) {
     // Others keep their files in a directory such as /tmp: nobody may follow an advice to change its mode.
     const bool public_place = !own || (info.mode & kSticky) != 0;
-    return Error{Errc::foreign_runtime_directory,
-                 "'" + path + "' is writable by all users (mode " + octal(info.mode) +
-                     "), and its permissions are Baton's access control: " +
-                     (public_place ? "leave it as it is, and set BATON_RUNTIME_DIR to a directory of your own inside it, "
-                                     "such as '" +
-                                         (path == "/" ? "" : path) + "/baton-" +
-                                         std::to_string(os::effective_user_id()) + "'"
-                                   : "chmod it to 0700, or 2770 to share it with its group")};
+    return Error{
+        Errc::foreign_runtime_directory,
+        "'" + path + "' is writable by all users (mode " + octal(info.mode) +
+            "), and its permissions are Baton's access control: " +
+            (public_place ? "leave it as it is, and set BATON_RUNTIME_DIR to a directory of your own inside it, "
+                            "such as '" +
+                                (path == "/" ? "" : path) + "/baton-" + std::to_string(os::effective_user_id()) + "'"
+                          : "chmod it to 0700, or 2770 to share it with its group")};
   }
   if (own) return {};
   if (owners == Owners::kThisUser) {
-    return Error{Errc::foreign_runtime_directory,
-                 "'" + path + "' is for user " + std::to_string(os::effective_user_id()) +
-                     " alone, and belongs to user " + std::to_string(info.uid) +
-                     "; set BATON_RUNTIME_DIR to a directory of your own"};
+    return Error{Errc::foreign_runtime_directory, "'" + path + "' is for user " +
+                                                      std::to_string(os::effective_user_id()) +
+                                                      " alone, and belongs to user " + std::to_string(info.uid) +
+                                                      "; set BATON_RUNTIME_DIR to a directory of your own"};
   }
   const bool shared = info.group_may_write();
   if (shared && os::in_group(info.gid)) return {};
@@ -149,8 +149,9 @@ Result<os::OpenedDirectory> open_runtime(std::string& path, std::string& remark,
     }
     auto directory = make_and_open(path, options, Owners::kThisUserOrGroup, made);
     if (made && from_environment && directory) {
-      remark = "BATON_RUNTIME_DIR is '" + path +
-               "', which was not there: it was made (mode 0700). Processes that use another directory do not meet this one";
+      remark =
+          "BATON_RUNTIME_DIR is '" + path +
+          "', which was not there: it was made (mode 0700). Processes that use another directory do not meet this one";
     }
     return directory;
   }
@@ -204,8 +205,8 @@ Result<DomainDirectory> open_domain_directory(int domain, const DirectoryOptions
   if (failed != 0 && failed != EEXIST) {
     return Error{Errc::no_runtime_directory, "cannot make '" + out.path + "': " + reason_of(failed)};
   }
-  auto directory = open_checked(runtime->fd.get(), name, out.path, options,
-                                shared ? Owners::kThisUserOrGroup : Owners::kThisUser);
+  auto directory =
+      open_checked(runtime->fd.get(), name, out.path, options, shared ? Owners::kThisUserOrGroup : Owners::kThisUser);
   if (!directory) return directory.error();
   os::mark_in_use(runtime->fd.get());
   os::mark_in_use(directory->fd.get());

@@ -189,7 +189,9 @@ def judge_slots(
                 why = f"refused: {why}" + ("; its messages take the underlying RMW" if of_rmw else "")
                 pairs.append(Finding(pair, None if of_rmw else False, why, way_out and f"raise {way_out}"))
             else:
-                pairs.append(Finding(pair, None, f"zero-copy, but it {why}", "raise PublisherOptions::slot_count (slots=)"))
+                pairs.append(
+                    Finding(pair, None, f"zero-copy, but it {why}", "raise PublisherOptions::slot_count (slots=)")
+                )
         refused = sum(h.standing == "refused" for h in rows)
         publishers.append(
             Finding(

@@ -100,6 +100,7 @@ DataPart organise_data(std::vector<DataSlot> data_slots);
 /// Copies the data elements of `message` to the data part that `layout` describes: the only pass over the payload in
 /// this header.
 /// REQUIRES: `layout` was organised from data_in_message(message), given as `data_slots`, and `out` has layout.bytes.
-void copy_data(Bytes message, const std::vector<DataSlot>& data_slots, const DataPart& layout, MutableBytes out) noexcept;
+void copy_data(Bytes message, const std::vector<DataSlot>& data_slots, const DataPart& layout,
+               MutableBytes out) noexcept;
 
 }  // namespace baton::message

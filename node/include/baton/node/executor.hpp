@@ -126,12 +126,12 @@ class Executor : public detail::RefusedOfExecutor {
     remove(static_cast<Node&>(detail::not_empty(node, "node pointer")));
   }
   /// How long to busy-wait before sleeping: a hand-over to a spinning thread costs 0.1 us instead of a futex wake.
-  void set_spin(std::chrono::nanoseconds budget);
+  void set_spin(os::Nanoseconds budget);
 
   /// Runs callbacks until cancel(), shutdown(), request_shutdown(), or a signal after shutdown_on_signals().
   void spin();
   /// Runs at most one callback; false if none became ready in time.
-  bool spin_once(std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max());
+  bool spin_once(os::Nanoseconds timeout = std::chrono::nanoseconds::max());
   /// Runs the callbacks that are ready now and returns their number.
   std::size_t spin_some();
   /// Makes the running spin*(), or the next one, return soon. Any thread or callback.

@@ -57,7 +57,7 @@ def number(expression):
     return value(ast.parse(text, mode="eval"))
 
 
-@pytest.mark.parametrize("row", rows())
+@pytest.mark.parametrize("row", list(rows()))
 def test_a_bound_is_that_of_the_code_and_has_a_test(row):
     _, bound, constant, happens, test = row
     path, name = code(constant)

@@ -3,6 +3,22 @@
 # them together, and baton_generate_messages() if the generator is part of the build. baton.pc is for builds without CMake.
 include(CMakePackageConfigHelpers)
 
+# After a build of some targets, such as `make demo`, the installation leaves the rest out and says so. The wheel's build needs all of its own.
+get_property(unbuilt GLOBAL PROPERTY BATON_MAY_BE_UNBUILT)
+if(unbuilt)
+  install(CODE "
+    set(unbuilt)
+    foreach(file IN ITEMS ${unbuilt})
+      if(NOT EXISTS \"\${file}\")
+        list(APPEND unbuilt \"\${file}\")
+      endif()
+    endforeach()
+    if(unbuilt)
+      list(JOIN unbuilt \"\\n  \" unbuilt)
+      message(WARNING \"Not installed, because not built (cmake --build '${PROJECT_BINARY_DIR}' builds all):\\n  \${unbuilt}\")
+    endif()" ALL_COMPONENTS)
+endif()
+
 get_property(installed_rooms GLOBAL PROPERTY BATON_INSTALLED_ROOMS)
 if(NOT installed_rooms)
   return()

@@ -173,6 +173,11 @@ function(baton_room name)
   endif()
 endfunction()
 
+# A file that an installation has if it was built: BatonInstall.cmake reports the others.
+function(baton_may_be_unbuilt file)
+  set_property(GLOBAL APPEND PROPERTY BATON_MAY_BE_UNBUILT "${file}")
+endfunction()
+
 # gtest's header is a third of what a test file costs: it is compiled once. In an executable, because the flags must be those of the tests;
 # gcc reads the header itself where they differ. Only gcc: with clang the compiler cache would not know a test file again. Not in the preset
 # dev, whose compile commands clang-tidy and clangd read.

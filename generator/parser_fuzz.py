@@ -46,7 +46,9 @@ def check(data: bytes) -> None:
     kind = ".srv" if data[0] & 1 else ".msg"
     text = data[1:].decode("utf-8", "replace")
     try:
-        interface = parser.parse_text(text, "fuzzed", "Name", kind=kind, dialect=DIALECTS[data[0] // 2 % 3])
+        interface = parser.parse_text(
+            text, "fuzzed", "Name", kind=kind, dialect=DIALECTS[data[0] // 2 % 3], has_own_header=data[0] >= 128
+        )
         resolver = Resolver(UNIVERSE)
         halves = [interface.request, interface.response] if isinstance(interface, Service) else [interface]
         for half in halves:

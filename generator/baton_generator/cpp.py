@@ -13,6 +13,7 @@ from struct import pack, unpack
 
 import jinja2
 
+from . import macro_names
 from .canonical import Member, ServiceStructs, Struct
 from .model import SCALAR_BYTES, Constant, FieldType, Shape, Value
 from .ros1_headers import Ros1Header
@@ -22,12 +23,10 @@ char8_t char16_t char32_t class compl concept const consteval constexpr constini
 default delete do double dynamic_cast else enum explicit export extern false float for friend goto if inline int long mutable namespace new
 noexcept not not_eq nullptr operator or or_eq private protected public reflexpr register reinterpret_cast requires restrict return short
 signed sizeof static static_assert static_cast struct switch synchronized template this thread_local throw true try typedef typeid typename
-union unsigned using virtual void volatile wchar_t while xor xor_eq""".split()
-# Names that common headers define as macros: a member of that name does not compile.
-_MACROS = """NULL EOF BUFSIZ assert errno offsetof stdin stdout stderr linux unix major minor makedev NAN INFINITY HUGE_VAL M_PI M_E
-SIGINT SIGTERM EINTR EAGAIN INT8_MIN INT8_MAX UINT8_MAX INT16_MIN INT16_MAX UINT16_MAX INT32_MIN INT32_MAX UINT32_MAX INT64_MIN INT64_MAX
-UINT64_MAX SIZE_MAX CHAR_BIT CHAR_MIN CHAR_MAX INT_MIN INT_MAX UINT_MAX LONG_MIN LONG_MAX ULONG_MAX RAND_MAX PATH_MAX""".split()
-_RESERVED = frozenset(_KEYWORDS + _MACROS)
+typeof union unsigned using virtual void volatile wchar_t while xor xor_eq""".split()
+# Macros that other systems' headers define otherwise than this one's: with parameters, or as their own name.
+_MORE_MACROS = "assert major makedev minor offsetof stderr stdin stdout".split()
+_RESERVED = macro_names.names()[0].union(_KEYWORDS, _MORE_MACROS)
 _MEMBER_NAMES = ("Ptr", "ConstPtr", "SharedPtr", "ConstSharedPtr", "UniquePtr")
 _SERVICE_MEMBER_NAMES = frozenset(("Request", "Response", "kName"))
 # A type of such a name would hide, or be hidden by, what the templates call members and parameters.
@@ -373,17 +372,33 @@ def _environment() -> jinja2.Environment:
     )
 
 
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def _hidden_macros(structs: list[CppStruct], *more: str) -> list[str]:
+    """The names in a header that are macros of other headers than the standard library's."""
+    words = {word for text in more for word in _WORD.findall(text)}
+    for s in structs:
+        for text in (s.qualified, *(c.name for c in s.constants)):
+            words.update(_WORD.findall(text))
+        for m in s.members:
+            words.update(_WORD.findall(f"{m.name} {m.second_name} {m.type}"))
+    return sorted(words & macro_names.names()[1])
+
+
 def render_message(struct: Struct) -> str:
     own, standard = _includes([struct])
+    described = describe(struct)
     return (
         _environment()
         .get_template("message.hpp.j2")
         .render(
             source=struct.full_name,
             package=identifier(struct.package),
-            structs=[describe(struct)],
+            structs=[described],
             own=own,
             standard=standard,
+            macros=_hidden_macros([described], *(f"{described.name}{end}" for end in ("Ptr", "ConstPtr"))),
         )
     )
 
@@ -391,16 +406,19 @@ def render_message(struct: Struct) -> str:
 def render_service(service: ServiceStructs) -> str:
     halves = [service.request, service.response]
     own, standard = _includes(halves)
+    name = identifier(service.name, _SERVICE_MEMBER_NAMES)
+    structs = [describe(half, "srv") for half in halves]
     return (
         _environment()
         .get_template("service.hpp.j2")
         .render(
             source=service.full_name,
             package=identifier(service.package),
-            name=identifier(service.name, _SERVICE_MEMBER_NAMES),
-            structs=[describe(half, "srv") for half in halves],
+            name=name,
+            structs=structs,
             own=own,
             standard=standard,
+            macros=_hidden_macros(structs, name),
             comment=_comment_lines(service.comment),
         )
     )

@@ -41,12 +41,13 @@ class Evidence:
     location: Location
 
 
-def evidence_of_type(token: str, package: str, location: Location) -> Evidence | None:
-    """What a type token says about the dialect."""
+def evidence_of_type(token: str, has_own_header: bool, location: Location) -> Evidence | None:
+    """What a type token says about the dialect. ``has_own_header``: the package has a message Header, so that its name alone says
+    nothing: ROS 1 (genmsg) reads std_msgs/Header, ROS 2 (rosidl) the package's own."""
     base = re.split(r"[\[<]", token, maxsplit=1)[0]
     if base in ("time", "duration"):
         return Evidence(Dialect.ROS1, f"the built-in type '{base}'", location)
-    if base == "Header" and package != "std_msgs":
+    if base == "Header" and not has_own_header:
         return Evidence(Dialect.ROS1, "'Header' without its package", location)
     if "<=" in token:
         return Evidence(Dialect.ROS2, "a bounded type", location)

@@ -17,6 +17,7 @@ from pathlib import Path
 from . import standard_sets
 from .diagnostics import Location, fail
 from .equivalence import STORE_DEFAULTS
+from .files import read_text
 from .model import PRIMITIVES, Constant, Dialect, Field, FieldType, Interface, Message, Shape, Value
 from .parser import parse_file
 
@@ -43,18 +44,27 @@ class Package:
     watched: list[Path] = field(default_factory=list)  # directories whose listing this depends on
     directory: Path | None = None  # where it was found below a directory that was given
 
+    @property
+    def has_own_header(self) -> bool:
+        return ("msg", "Header") in self.loaders
 
-def _load_file(path: Path, package: str, dialect: Dialect | None, inputs: set[Path]) -> Interface:
+
+def _load_file(path: Path, package: Package, dialect: Dialect | None, inputs: set[Path]) -> Interface:
     inputs.add(path)
-    return parse_file(path, package, dialect=dialect, hint=build_tool_dialect(path.parent.parent))
+    return parse_file(
+        path,
+        package.name,
+        dialect=dialect,
+        hint=build_tool_dialect(path.parent.parent),
+        has_own_header=package.has_own_header or (path.parent.parent / "msg" / "Header.msg").exists(),
+    )
 
 
 @cache
 def build_tool_dialect(package_dir: Path) -> Dialect | None:
     """What package.xml says about the dialect, where a file itself leaves it open."""
-    try:
-        text = (package_dir / "package.xml").read_text("utf-8", "replace")
-    except OSError:
+    text = read_text(package_dir / "package.xml")
+    if text is None:
         return None
     if re.search(r"\b(ament_\w+|rosidl_\w+)\b", text):
         return Dialect.ROS2
@@ -62,11 +72,7 @@ def build_tool_dialect(package_dir: Path) -> Dialect | None:
 
 
 def _name_in_package_xml(package_dir: Path) -> str | None:
-    try:
-        text = (package_dir / "package.xml").read_text("utf-8", "replace")
-    except OSError:
-        return None
-    match = re.search(r"<name>\s*([A-Za-z0-9_\-]+)\s*</name>", text)
+    match = re.search(r"<name>\s*([A-Za-z0-9_\-]+)\s*</name>", read_text(package_dir / "package.xml") or "")
     return match[1] if match else None
 
 
@@ -102,7 +108,9 @@ def _directory_packages(root: Path, dialect: Dialect | None, inputs: set[Path]) 
         for kind in kinds:
             package.watched.append(here / kind)
             for path in sorted((here / kind).glob(f"*.{kind}")):
-                package.loaders.setdefault((kind, path.stem), lambda p=path, n=name: _load_file(p, n, dialect, inputs))
+                package.loaders.setdefault(
+                    (kind, path.stem), lambda p=path, its=package: _load_file(p, its, dialect, inputs)
+                )
     # A msg/ of C++ headers or Python modules does not stand in front of the real package elsewhere.
     return {name: package for name, package in found.items() if package.loaders}
 
@@ -130,7 +138,7 @@ def _ament_package(prefix: Path, name: str, dialect: Dialect | None, inputs: set
     package = Package(name)
     for kind in _KINDS:
         for path in sorted((base / kind).glob(f"*.{kind}")):
-            package.loaders[kind, path.stem] = lambda p=path: _load_file(p, name, dialect or Dialect.ROS2, inputs)
+            package.loaders[kind, path.stem] = lambda p=path: _load_file(p, package, dialect or Dialect.ROS2, inputs)
     return package if package.loaders else None
 
 
@@ -207,8 +215,8 @@ class Universe:
             kind = path.suffix.lstrip(".")
             if kind not in _KINDS:
                 parse_file(path, package, dialect=dialect)  # says why not
-            loader = own.setdefault(package, Package(package)).loaders
-            loader[kind, path.stem] = lambda p=path, n=package: _load_file(p, n, dialect, self.inputs)
+            given = own.setdefault(package, Package(package))
+            given.loaders[kind, path.stem] = lambda p=path, its=given: _load_file(p, its, dialect, self.inputs)
         self._sources: list[dict[str, Package]] = [own]
         directories = list(search)
         self._sources += self._directories(directories)
@@ -226,6 +234,14 @@ class Universe:
                 )
             found.append(_directory_packages(root, self._dialect, self.inputs))
         return found
+
+    def reading_of(self, package: str) -> tuple[Dialect | None, bool]:
+        """What a text of this package is read with, as its files are: the dialect of its build tool, and whether it has a message
+        Header of its own."""
+        for candidate in self._candidates(package):
+            hint = build_tool_dialect(candidate.directory) if candidate.directory else None
+            return hint, candidate.has_own_header
+        return None, False
 
     def own_types(self) -> list[tuple[str, str]]:
         """(kind, package/Name) of everything in the given files and directories."""

@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from . import dialect as dialects
 from .diagnostics import Diagnostic, InterfaceError, Location, fail
+from .files import read_file
 from .model import PRIMITIVES, Constant, Dialect, Field, FieldType, Interface, Message, Service, Shape, Value
 from .values import Piece, quoted_end, read_byte, read_default, read_scalar, split_comment
 
@@ -53,13 +54,16 @@ class _Line:
         return bool(self.rest) and self.rest[0] not in "=#"
 
 
-def parse_file(path: Path, package: str, *, dialect: Dialect | None = None, hint: Dialect | None = None) -> Interface:
+def parse_file(
+    path: Path,
+    package: str,
+    *,
+    dialect: Dialect | None = None,
+    hint: Dialect | None = None,
+    has_own_header: bool = False,
+) -> Interface:
     """Reads one .msg or .srv file."""
-    where = Location(str(path))
-    try:
-        raw = path.read_bytes()
-    except OSError as error:
-        raise fail(where, f"cannot be read: {error.strerror}", "check the path and its permissions") from None
+    raw = read_file(path)
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -68,7 +72,9 @@ def parse_file(path: Path, package: str, *, dialect: Dialect | None = None, hint
         column = len(before.rpartition(b"\n")[2].decode("utf-8", "replace")) + 1
         shown = raw.split(b"\n")[line - 1].decode("utf-8", "replace")
         raise fail(Location(str(path), line, column, 1, shown), "not UTF-8 text", "save the file as UTF-8") from None
-    return parse_text(text, package, path.stem, str(path), kind=path.suffix, dialect=dialect, hint=hint)
+    return parse_text(
+        text, package, path.stem, str(path), kind=path.suffix, dialect=dialect, hint=hint, has_own_header=has_own_header
+    )
 
 
 def parse_text(
@@ -80,8 +86,10 @@ def parse_text(
     kind: str = ".msg",
     dialect: Dialect | None = None,
     hint: Dialect | None = None,
+    has_own_header: bool = False,
 ) -> Interface:
-    """Parses the text of an interface named ``package/name``; ``kind`` is ".msg" or ".srv". Raises InterfaceError."""
+    """Parses the text of an interface named ``package/name``; ``kind`` is ".msg" or ".srv". ``has_own_header``: the package has a
+    message Header. Raises InterfaceError."""
     whole = Location(path)
     if kind == ".action":
         raise fail(
@@ -105,7 +113,7 @@ def parse_text(
         )
     lines = [line.rstrip("\r") for line in text.split("\n")]
     separators = [i for i, line in enumerate(lines) if is_separator(line)]
-    parser = _Parser(package, path, lines, hint, dialect)
+    parser = _Parser(package, path, lines, hint, dialect, has_own_header or package == "std_msgs")
     if kind == ".msg":
         if separators:
             raise fail(parser.location(separators[0], 0, 3), "'---' in a message", "a service belongs into a .srv file")
@@ -131,8 +139,17 @@ def is_separator(line: str) -> bool:
 
 
 class _Parser:
-    def __init__(self, package: str, path: str, lines: list[str], hint: Dialect | None, forced: Dialect | None) -> None:
+    def __init__(
+        self,
+        package: str,
+        path: str,
+        lines: list[str],
+        hint: Dialect | None,
+        forced: Dialect | None,
+        has_own_header: bool,
+    ) -> None:
         self._package = package
+        self._has_own_header = has_own_header
         self._path = path
         self._lines = lines
         self._errors: list[Diagnostic] = []
@@ -195,7 +212,7 @@ class _Parser:
     def _evidence(self, lines: list[_Line]) -> list[dialects.Evidence]:
         found = []
         for line in lines:
-            found.append(dialects.evidence_of_type(line.type, self._package, line.type_at))
+            found.append(dialects.evidence_of_type(line.type, self._has_own_header, line.type_at))
             found.append(dialects.evidence_of_name(line.name, line.is_constant, line.name_at))
             if line.has_default:
                 found.append(dialects.evidence_of_default(line.rest_at))
@@ -361,6 +378,13 @@ class _Parser:
             return _ALIASES[text]
         if text in PRIMITIVES:
             return text
+        if text == "Header" and self._dialect is None and self._package != "std_msgs":
+            raise fail(
+                where,
+                f"ROS 1 reads 'Header' as std_msgs/Header, ROS 2 as {self._package}/Header, and nothing in the file tells which "
+                "dialect it is",
+                f"write std_msgs/Header or {self._package}/Header, or name the dialect with --dialect ros1 or --dialect ros2",
+            )
         if text == "roslib/Header" or (text == "Header" and self._reading is Dialect.ROS1):
             return "std_msgs/Header"
         parts = text.split("/")

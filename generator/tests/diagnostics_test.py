@@ -5,9 +5,12 @@
 """
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from baton_generator import files
 from baton_generator.canonical import Resolver
 from baton_generator.diagnostics import InterfaceError
 from baton_generator.model import Dialect
@@ -83,3 +86,63 @@ def test_a_package_that_is_there_under_another_name_is_named(tmp_path: Path) -> 
     given = [(tmp_path / "checkout" / "msg" / "Pose.msg", "my_project")]
     text = _error_of(Universe(files=given, environment={}), "robot_msgs/Pose")
     assert "its files were given as the package 'my_project': say PACKAGE robot_msgs" in text
+
+
+AMENT = "<package><name>robot</name><export><build_type>ament_cmake</build_type></export></package>"
+CATKIN = "<package><name>robot</name><buildtool_depend>catkin</buildtool_depend></package>"
+
+
+@pytest.mark.parametrize(
+    ("package_xml", "text", "read"),
+    [
+        (AMENT, "Header own", "robot/Header"),
+        (AMENT, "builtin_interfaces/Time stamp\nHeader own", "robot/Header"),
+        ("", "builtin_interfaces/Time stamp\nHeader own", "robot/Header"),
+        (AMENT, "robot/Header own", "robot/Header"),
+        (CATKIN, "Header own", "std_msgs/Header"),
+        ("", "time stamp\nHeader own", "std_msgs/Header"),
+        ("", "std_msgs/Header own", "std_msgs/Header"),
+        ("", "Header own", None),
+    ],
+)
+@pytest.mark.parametrize("given", [False, True], ids=["searched", "given"])
+def test_a_header_in_a_package_with_its_own_is_the_one_that_its_ros_reads(
+    package_xml: str, text: str, read: str | None, given: bool, tmp_path: Path
+) -> None:
+    """genmsg: always std_msgs/Header. rosidl: the package's own. The name alone says nothing of the dialect."""
+    folder = tmp_path / "robot" / "msg"
+    folder.mkdir(parents=True)
+    (folder / "Header.msg").write_text("int32 version\n")
+    (folder / "Bare.msg").write_text(text + "\n")
+    if package_xml:
+        (folder.parent / "package.xml").write_text(package_xml)
+    files_given = [(path, "robot") for path in folder.iterdir()] if given else []
+    universe = Universe(files=files_given, search=[] if given else [tmp_path], environment={})
+    if read is None:
+        said = _error_of(universe, "robot/Bare")
+        assert "ROS 1 reads 'Header' as std_msgs/Header, ROS 2 as robot/Header" in said
+        assert "write std_msgs/Header or robot/Header" in said
+    else:
+        assert Resolver(universe).message("robot/Bare").members[-1].type.base == read
+
+
+def test_what_is_no_ordinary_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    folder = tmp_path / "robot" / "msg"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "Pipe.msg")
+    (folder / "Zero.msg").symlink_to("/dev/zero")
+    (folder / "Large.msg").write_bytes(b"#" * (files.MOST_BYTES + 1))
+    (folder / "Fits.msg").write_bytes(b"#" * files.MOST_BYTES)
+    os.mkfifo(folder.parent / "package.xml")
+    wanted = {
+        "Pipe": "is not an ordinary file",
+        "Zero": "is not an ordinary file",
+        "Large": "has more than 1048576 bytes",
+    }
+    for name, why in (wanted | {"Fits": ""}).items():
+        run = subprocess.run(
+            [sys.executable, "-m", "baton_generator", "--output", tmp_path / "out", "--search", tmp_path, "--type", f"robot/{name}"],
+            capture_output=True, text=True, timeout=120, cwd=Path(files.__file__).parents[1],
+        )  # fmt: skip
+        assert (run.returncode, why in run.stderr) == (1 if why else 0, True), run.stderr
+        assert not why or "way out: " in run.stderr

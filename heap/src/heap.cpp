@@ -3,7 +3,6 @@
 
 #include <dlfcn.h>
 #include <malloc.h>
-#include <sys/auxv.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -15,6 +14,7 @@
 #include "baton/heap/interpose.h"
 #include "baton/memory/pool.hpp"
 #include "baton/memory/window.hpp"
+#include "baton/os/environment.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "registry.hpp"
 #include "strangers.hpp"
@@ -165,14 +165,14 @@ const void* install_function() {
 
 State decide() {
   State state;
-  const char* wish = std::getenv("BATON_HEAP");
+  const char* wish = os::environment("BATON_HEAP");
   const bool off = wish != nullptr && std::strcmp(wish, "0") == 0;
   if (off) state.reason = "switched off by BATON_HEAP=0";
   if (off && g_neighbour == nullptr) return state;
   const void* found = install_function();
   if (found == nullptr) {
     state.reason =
-        ::getauxval(AT_SECURE) != 0
+        os::ignores_environment()
             ? "libbaton_heap.so is not loaded: the system ignores LD_PRELOAD for a program with capabilities or "
               "set-user-ID"
             : "libbaton_heap.so is not loaded: add it, with its path, to LD_PRELOAD, or link it first";

@@ -35,7 +35,7 @@ memory::PoolOptions big_pool(std::uint32_t slots = 128) {
   memory::PoolOptions pool;
   pool.max_message_bytes = std::size_t{8} << 20;
   pool.memory_limit_bytes = std::size_t{256} << 20;
-  pool.slots = slots;
+  pool.slot_count = slots;
   return pool;
 }
 

@@ -5,12 +5,12 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <optional>
 
 #include "baton/os/clock.hpp"
+#include "baton/os/environment.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/process.hpp"
 #include "baton/transport/runtime_directory.hpp"
@@ -284,7 +284,7 @@ constexpr int kMaxRos2Domain = 232;  // the ports of the next one are above 6553
 Result<int> ros2_domain_of(const Options& options) {
   transport::DirectoryOptions without_baton;
   without_baton.environment = [](const char* name) -> const char* {
-    return std::strcmp(name, "ROS_DOMAIN_ID") == 0 ? std::getenv(name) : nullptr;
+    return std::strcmp(name, "ROS_DOMAIN_ID") == 0 ? os::harmless_environment(name) : nullptr;
   };
   Result<int> domain = transport::resolve_domain(options.ros2_domain, without_baton);
   if (domain && *domain > kMaxRos2Domain) {

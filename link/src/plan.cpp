@@ -208,7 +208,7 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
           }
           sending.publishers.insert(publisher->gid);
           if (publisher->qos.liveliness == Liveliness::kManualByTopic)
-            sending.lease = std::min(sending.lease, publisher->qos.lease);
+            sending.lease = std::min<std::chrono::nanoseconds>(sending.lease, publisher->qos.lease);
           // A transient_local publisher's history is kept in full for whoever comes late.
           if (kept(*publisher)) sending.request.depth = std::max(sending.request.depth, publisher->qos.depth);
         }

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <new>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "account_internal.hpp"
+#include "baton/os/environment.hpp"
 #include "baton/os/fork_listener.hpp"
 #include "parse_size.hpp"
 
@@ -82,7 +82,7 @@ Result<void> tell(std::ptrdiff_t bytes) {
 std::size_t process_backed_bytes() noexcept { return g_backed.load(std::memory_order_relaxed); }
 
 Result<std::size_t> limit_from_environment(const char* name) {
-  const char* text = std::getenv(name);
+  const char* text = os::environment(name);
   if (!text) return SIZE_MAX;
   const std::optional<std::size_t> limit = parse_size(text);
   if (!limit)

@@ -85,7 +85,7 @@ PoolOptions small() {
   PoolOptions options;
   options.max_message_bytes = kMiB;
   options.memory_limit_bytes = 4 * kMiB;
-  options.slots = 4;
+  options.slot_count = 4;
   return options;
 }
 
@@ -356,7 +356,7 @@ TEST(BadDays, AMachineThatCannotBeAskedForItsMemoryIsNoFullMachine) {
   EXPECT_EQ(in_child([]() -> std::string {
               PoolOptions options;
               options.max_message_bytes = options.memory_limit_bytes = 200 * kMiB;
-              options.slots = 1;
+              options.slot_count = 1;
               Publisher publisher(options);
               publisher.pool->abandon(publisher.pool->loan_growing(16).or_throw());
               limit(RLIMIT_NOFILE, 64);

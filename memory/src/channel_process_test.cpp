@@ -279,7 +279,7 @@ TEST(ChannelProcesses, APublisherKilledAtAnyMomentLeavesReadableMessagesAndNobod
     }
     // The publisher may have died after it handed the last message over, and before it counted it.
     const std::uint64_t head = memory.ring().head->load();
-    const std::uint64_t newest = messages_up_to(memory.ring().slots[head & (kDepth - 1)].entry.load());
+    const std::uint64_t newest = messages_up_to(memory.ring().slot_table[head & (kDepth - 1)].entry.load());
     EXPECT_EQ(last, std::max(head, newest)) << "the last published message is never lost";
     int status = 0;
     kill(child, SIGKILL);

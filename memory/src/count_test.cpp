@@ -71,7 +71,7 @@ struct Traffic {
 PoolOptions options() {
   PoolOptions options;
   options.max_message_bytes = 4 << 20;
-  options.slots = 64;
+  options.slot_count = 64;
   options.memory_limit_bytes = std::size_t{256} << 20;
   return options;
 }

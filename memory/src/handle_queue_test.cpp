@@ -156,15 +156,15 @@ TEST_F(HandleQueue, ConsumerReportsASlotOfAnImpossiblePosition) {
   make(2);
   push(1);
   for (const std::uint64_t position : {std::uint64_t{1}, std::uint64_t{2}, std::uint64_t{100}}) {
-    ring_.slots[0].entry.store(make_token(position, 0));
+    ring_.slot_table[0].entry.store(make_token(position, 0));
     EXPECT_EQ(look(), QueueStatus::kCorrupted) << position;
     EXPECT_TRUE(consumer_->ready()) << "so that a waiter meets the error";
   }
-  ring_.slots[0].entry.store(make_token(0, 1));
+  ring_.slot_table[0].entry.store(make_token(0, 1));
   push(2);
   EXPECT_EQ(take(), 1U);
   EXPECT_EQ(take(), 2U);
-  ring_.slots[0].entry.store(kNoEntry);  // the third message's slot, which had the first one
+  ring_.slot_table[0].entry.store(kNoEntry);  // the third message's slot, which had the first one
   EXPECT_EQ(look(), QueueStatus::kCorrupted);
 }
 

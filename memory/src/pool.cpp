@@ -126,7 +126,7 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
   PoolOptions options = given;
   if (options.memory_limit_bytes == 0) options.memory_limit_bytes = kDefaultLimit;
   if (options.max_message_bytes == 0) options.max_message_bytes = (*window)->default_message_bytes();
-  if (options.slots == 0) options.slots = PoolOptions{}.slots;
+  if (options.slot_count == 0) options.slot_count = PoolOptions{}.slot_count;
   if (options.max_message_bytes > kMaxMessageBytes)
     return Error{Errc::message_too_large, "max_message_bytes is " + std::to_string(options.max_message_bytes) +
                                               "; a message is at most " + std::to_string(kMaxMessageBytes) +
@@ -151,7 +151,7 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
       kRunBytes);
   // All prefaulted slots lie in the first segment.
   const std::size_t paid = options.prefault ? options.memory_limit_bytes / first.slot_bytes : 0;
-  first.slots = std::min<std::size_t>(options.slots, std::max(kFirstSlots, paid));
+  first.slots = std::min<std::size_t>(options.slot_count, std::max(kFirstSlots, paid));
   Result<std::byte*> reserved = (*window)->allocate(first.bytes());
   if (!reserved.ok()) return reserved.error();
   state->reserved = *reserved;
@@ -171,7 +171,7 @@ Result<std::unique_ptr<Pool>> Pool::create(const PoolOptions& given, Evict evict
 SegmentShape Pool::State::next_shape() const noexcept {
   SegmentShape next;
   next.slot_bytes = first.slot_bytes;
-  next.slots = std::min(3 * active_slots, options.slots - active_slots);
+  next.slots = std::min(3 * active_slots, options.slot_count - active_slots);
   const std::size_t packed =
       std::max(kMostPackedBytes, active_packed_bytes);  // twice as many, so that segments stay few
   const std::size_t limit = budget.limit.load(std::memory_order_relaxed);
@@ -604,7 +604,7 @@ Pool::Account Pool::State::account() const noexcept {
 Pool::Account Pool::account() const noexcept { return State::of(*this).account(); }
 
 std::uint64_t Pool::capacity(const PoolOptions& options, std::size_t message_bytes) noexcept {
-  const std::uint64_t slots = options.slots != 0 ? options.slots : kDefaultSlots;
+  const std::uint64_t slots = options.slot_count != 0 ? options.slot_count : kDefaultSlots;
   if (message_bytes == 0) return slots;
   const std::uint64_t limit = options.memory_limit_bytes != 0 ? options.memory_limit_bytes : kDefaultLimit;
   const std::uint64_t total = message_bytes + sizeof(ChunkHeader);

@@ -54,7 +54,7 @@ struct Model {
   Model() {
     options.policy = *rc::gen::element(Policy::kBestEffort, Policy::kMediumEffort, Policy::kWorstEffort);
     options.attempts = *rc::gen::inRange(1u, 4u);
-    options.slots = *rc::gen::element(1u, 2u, 3u, 5u, 17u, 100u);
+    options.slot_count = *rc::gen::element(1u, 2u, 3u, 5u, 17u, 100u);
     options.max_message_bytes = 256 * kKiB;
     options.memory_limit_bytes = *rc::gen::inRange<std::size_t>(1, 12) * 128 * kKiB;
     options.prefault = options.memory_limit_bytes >= options.max_message_bytes && *rc::gen::arbitrary<bool>();

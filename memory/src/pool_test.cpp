@@ -41,7 +41,7 @@ PoolOptions small(Policy policy = Policy::kMediumEffort) {
   PoolOptions options;
   options.max_message_bytes = kMiB;
   options.memory_limit_bytes = 4 * kMiB;
-  options.slots = 3;
+  options.slot_count = 3;
   options.policy = policy;
   return options;
 }
@@ -312,7 +312,7 @@ TEST_F(PoolTest, ARetiredSegmentIsUnmappedWithItsLastMessage) {
 
 TEST_F(PoolTest, SegmentsAreAddedOnlyForMessagesThatAreAlive) {
   PoolOptions options = small();
-  options.slots = 4096;
+  options.slot_count = 4096;
   options.memory_limit_bytes = 64 * kMiB;
   auto pool = make(options);
   std::vector<Handle> alive;
@@ -345,7 +345,7 @@ TEST_F(PoolTest, SegmentsAreAddedOnlyForMessagesThatAreAlive) {
   grow_to(4096);
   EXPECT_EQ(announced.size(), 5u);
   EXPECT_EQ(pool->account().published_slots, 4096u);
-  EXPECT_FALSE(publish()) << "as many as PoolOptions::slots";
+  EXPECT_FALSE(publish()) << "as many as PoolOptions::slot_count";
   // Whatever segment a slot is of, the one that came back last is lent first.
   for (const std::size_t i : {4000u, 3u, 100u, 20u}) pool->release(alive[i]);
   for (const std::size_t i : {20u, 100u, 3u, 4000u}) EXPECT_EQ(pool->loan_growing(16)->handle, alive[i]);
@@ -353,7 +353,7 @@ TEST_F(PoolTest, SegmentsAreAddedOnlyForMessagesThatAreAlive) {
 
 TEST_F(PoolTest, NoSegmentIsAddedForWhichThereWouldBeNoMemory) {
   PoolOptions options = small(Policy::kNone);
-  options.slots = 4096;
+  options.slot_count = 4096;
   options.memory_limit_bytes = 16 * kMiB;
   auto pool = make(options);
   for (int i = 0; i < 16; ++i) {
@@ -367,7 +367,7 @@ TEST_F(PoolTest, NoSegmentIsAddedForWhichThereWouldBeNoMemory) {
 
 TEST_F(PoolTest, SmallMessagesMayUseTheWholeMemoryLimit) {
   PoolOptions options = small(Policy::kNone);
-  options.slots = 1;
+  options.slot_count = 1;
   options.memory_limit_bytes = 512 * kMiB;  // twice the first segment's packed area
   auto pool = make(options);
   std::size_t count = 0;
@@ -378,7 +378,7 @@ TEST_F(PoolTest, SmallMessagesMayUseTheWholeMemoryLimit) {
 
 TEST_F(PoolTest, AllSegmentsAreRetiredTogetherAndEachGoesWithItsLastMessage) {
   PoolOptions options = small();
-  options.slots = 64;
+  options.slot_count = 64;
   auto pool = make(options);
   std::vector<Handle> alive;
   for (int i = 0; i < 20; ++i) {
@@ -450,7 +450,7 @@ TEST_F(PoolTest, AMessageOfAnotherSizeClassThatIsOlderGivesWayFirst) {
 TEST_F(PoolTest, ThereIsRoomForAsManyMessagesAsTheCapacitySays) {
   for (const std::size_t bytes : {std::size_t{8}, std::size_t{1000}, std::size_t{60000}, std::size_t{100000}}) {
     PoolOptions options = small(Policy::kNone);
-    options.slots = 20;
+    options.slot_count = 20;
     options.max_message_bytes = std::size_t{1} << 20;
     options.memory_limit_bytes = std::size_t{1} << 20;
     const auto owned = make(options);
@@ -492,7 +492,7 @@ TEST_F(PoolTest, PrefaultOfSlotsBeyondTheLimitIsRefused) {
 // What the thread rules promise; TSan looks at it.
 TEST_F(PoolTest, LoansGrowOnTheirOwnThreadsWhileThePoolWorksOn) {
   PoolOptions options = small();
-  options.slots = 16;
+  options.slot_count = 16;
   options.memory_limit_bytes = 64 * kMiB;
   auto pool = make(options);
   std::mutex mutex;  // the transport's

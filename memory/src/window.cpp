@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "baton/os/environment.hpp"
 #include "baton/os/fork_listener.hpp"
 #include "baton/os/hot_memory.hpp"
 #include "baton/os/sparse_memory.hpp"
@@ -76,7 +76,7 @@ std::mutex& window_mutex() {
 Result<void> reserve(State& state) {
   std::size_t wanted = kWanted;
   bool exact = false;
-  if (const char* text = std::getenv("BATON_WINDOW")) {
+  if (const char* text = os::environment("BATON_WINDOW")) {
     const std::optional<std::size_t> given = parse_size(text);
     if (!given || *given < kSmallest)
       return Error{Errc::invalid_argument, std::string("BATON_WINDOW='") + text +

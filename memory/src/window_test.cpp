@@ -64,7 +64,7 @@ struct Announced {
 std::unique_ptr<Pool> pool_with_segment(Announced* announced) {
   PoolOptions options;
   options.max_message_bytes = 1 << 20;
-  options.slots = 4;
+  options.slot_count = 4;
   return *Pool::create(options, {}, [=](std::uint32_t, int fd, std::uint64_t size) {
     announced->fd = ::dup(fd);
     announced->size = size;

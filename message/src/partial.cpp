@@ -119,7 +119,7 @@ Result<void> PartialSerializer::restore(Bytes control, Bytes data, Builder& buil
     return Error{Errc::malformed_message, std::string("data part of ") + type().name + ": the lengths need " +
                                               std::to_string(part.bytes) + " bytes, " + std::to_string(data.size) +
                                               " are there"};
-  for (const DataSlot& slot : part.slots) {
+  for (const DataSlot& slot : part.data_slots) {
     if (slot.count == 0) continue;
     const auto content =
         builder.add_sequence(slot.words, slot.count, element_layout(*split_->data[slot.element].field));
@@ -137,14 +137,14 @@ DataPart organise_data(std::vector<DataSlot> slots) {
     slot.place = part.bytes;
     part.bytes += slot.bytes;
   }
-  part.slots = std::move(slots);
+  part.data_slots = std::move(slots);
   return part;
 }
 
 void copy_data(Bytes message, const std::vector<DataSlot>& slots, const DataPart& layout, MutableBytes out) noexcept {
   for (std::size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].bytes != 0)
-      std::memcpy(out.data + layout.slots[i].place, message.data + slots[i].place, slots[i].bytes);
+      std::memcpy(out.data + layout.data_slots[i].place, message.data + slots[i].place, slots[i].bytes);
   }
 }
 

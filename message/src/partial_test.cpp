@@ -89,12 +89,12 @@ TEST(Partial, OrganisesTheDataPartFromTheLengthsAlone) {
   FlatBuffer restored;
   FlatBuilder builder(restored);
   const DataPart part = organise_data(partial.restore_control(bytes_of(control), builder).or_throw());
-  ASSERT_EQ(part.slots.size(), 3U);
+  ASSERT_EQ(part.data_slots.size(), 3U);
   EXPECT_EQ(part.bytes, 24U + 4U + 12U);
-  EXPECT_EQ(part.slots[0].place, 0U);
-  EXPECT_EQ(part.slots[1].place, 24U);
-  EXPECT_EQ(part.slots[2].place, 28U);
-  EXPECT_EQ(partial.elements().data[part.slots[2].element].path, "channels[].values");
+  EXPECT_EQ(part.data_slots[0].place, 0U);
+  EXPECT_EQ(part.data_slots[1].place, 24U);
+  EXPECT_EQ(part.data_slots[2].place, 28U);
+  EXPECT_EQ(partial.elements().data[part.data_slots[2].element].path, "channels[].values");
 }
 
 TEST(Partial, FindsTheDataElementsWhereTheyLieInTheChunk) {
@@ -143,8 +143,8 @@ TEST(Partial, AlignsBigDataElementsTo64) {
   FlatBuilder builder(restored);
   const DataPart part = organise_data(
       partial.restore_control(bytes_of(from_hex("03 00 00 00 00 10 00 00 01 00 00 00")), builder).or_throw());
-  EXPECT_EQ(part.slots[1].place, 64U);
-  EXPECT_EQ(part.slots[2].place, 64U + 4096U);
+  EXPECT_EQ(part.data_slots[1].place, 64U);
+  EXPECT_EQ(part.data_slots[2].place, 64U + 4096U);
 }
 
 TEST(Partial, RefusesPartsThatDoNotFitEachOther) {

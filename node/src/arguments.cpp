@@ -5,10 +5,14 @@
 #include <array>
 #include <atomic>
 #include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
 #include <optional>
 #include <string_view>
 
 #include "baton/node/executor.hpp"
+#include "baton/os/process.hpp"
 #include "logging.hpp"
 #include "names.hpp"
 #include "parameter_yaml.hpp"
@@ -97,7 +101,7 @@ ParameterAssignment assignment(const std::string& argument) {
   const std::string node = take_node(name, argument);
   if (name.empty()) refuse("argument '" + argument + "': the parameter's name is empty");
   const std::string where = "argument '" + argument + "'";
-  return {node.empty() ? "/**" : "/**/" + node, name, parse_parameter_value(value, where), where};
+  return {node.empty() ? "/**" : "/**/" + node, name, parse_parameter_value(value, where), where, true};
 }
 
 LogLevel log_level(const std::string& argument) {
@@ -165,7 +169,7 @@ bool take_ros1(const std::string& argument, Arguments& result) {
   if (from == "__log" || from == "__master" || from == "__ip" || from == "__hostname") return true;
   if (from.size() > 1 && from[0] == '_' && from[1] != '_') {
     const std::string where = "argument '" + argument + "'";
-    result.parameters.push_back({"/**", from.substr(1), parse_parameter_value(to, where), where});
+    result.parameters.push_back({"/**", from.substr(1), parse_parameter_value(to, where), where, true});
   } else {
     result.remappings.push_back(remapping(argument));
   }
@@ -187,6 +191,41 @@ std::atomic<const Initialised*>& of_init() {
 // Made when the library is loaded: a child forked while another thread makes it would wait for that thread for ever.
 [[maybe_unused]] const auto& g_made_early = of_init();
 
+/// Whether report_unused_parameters() has nothing (more) to say. Orders nothing else: relaxed.
+std::atomic<bool> g_unused_reported{true};
+
+// Constant after the first init(), and never freed: threads may end the program while its static objects end.
+const std::string* g_program = nullptr;
+std::terminate_handler g_former_end = nullptr;
+
+[[noreturn]] void end_for_usage_error() {
+  if (std::current_exception()) {
+    try {
+      throw;
+    } catch (const UsageError& error) {
+      const std::string_view text = error.what();
+      const std::size_t code = std::string_view(errc_name(error.code())).size() + 2;
+      std::fflush(stdout);
+      std::fprintf(stderr, "%s: %s\n", g_program->c_str(), text.data() + std::min(code, text.size()));
+      std::_Exit(2);
+    } catch (...) {
+    }
+  }
+  g_former_end();
+  std::abort();
+}
+
+/// A user who mistypes an option gets a line, and not "terminate called" with a core dump. Not by exit() where the mistake is
+/// found: a program may catch it.
+void end_for_usage_errors(const std::string& program) {
+  [[maybe_unused]] static const bool once = [&] {
+    const std::string name = program.substr(program.rfind('/') + 1);  // npos + 1 is 0
+    g_program = new std::string(name.empty() ? os::program_name() : name);
+    g_former_end = std::set_terminate(end_for_usage_error);
+    return true;
+  }();
+}
+
 }  // namespace
 
 bool ParameterAssignment::applies_to(const std::string& fully_qualified_name) const {
@@ -195,12 +234,16 @@ bool ParameterAssignment::applies_to(const std::string& fully_qualified_name) co
 
 Arguments parse_arguments(const std::vector<std::string>& arguments) {
   Arguments result;
-  for (std::size_t at = 0; at < arguments.size(); ++at) {
-    if (arguments[at] == "--ros-args") {
-      RosArguments(arguments, ++at, result).read();
-    } else if (!take_ros1(arguments[at], result)) {
-      result.rest.push_back(arguments[at]);
+  try {
+    for (std::size_t at = 0; at < arguments.size(); ++at) {
+      if (arguments[at] == "--ros-args") {
+        RosArguments(arguments, ++at, result).read();
+      } else if (!take_ros1(arguments[at], result)) {
+        result.rest.push_back(arguments[at]);
+      }
     }
+  } catch (const Exception& error) {
+    throw UsageError(error);
   }
   return result;
 }
@@ -211,12 +254,27 @@ std::vector<std::string> detail::read_arguments(const std::vector<std::string>& 
   // Release: pairs with the acquire in arguments(). `former` is never read through, so relaxed would do for it.
   while (!of_init().compare_exchange_weak(made->former, made, std::memory_order_release, std::memory_order_relaxed)) {
   }
+  g_unused_reported.store(parsed->parameters.empty(), std::memory_order_relaxed);
   detail::set_levels(parsed->log_levels, "");
   detail::set_console(parsed->console.value_or(true));
   return parsed->rest;
 }
 
+void detail::report_unused_parameters() noexcept {
+  if (g_unused_reported.load(std::memory_order_relaxed) || g_unused_reported.exchange(true, std::memory_order_relaxed))
+    return;
+  for (const ParameterAssignment& one : arguments()->parameters) {
+    if (one.use->declared.load(std::memory_order_relaxed)) continue;
+    // A file often serves several programs: only what it says of one node of this program by name is a mistake here.
+    const bool by_name = one.use->applied.load(std::memory_order_relaxed) && one.node.find('*') == std::string::npos;
+    if (!one.single && !by_name) continue;
+    log_of_baton(Logger::Level::kWarn, one.where + ": no node of this program has declared the parameter '" + one.name +
+                                           "', so nothing is set; `baton param list` shows the names");
+  }
+}
+
 std::vector<std::string> init(const std::vector<std::string>& arguments) {
+  end_for_usage_errors(arguments.empty() ? "" : arguments.front());
   std::vector<std::string> rest = detail::read_arguments(arguments);
   try {
     shutdown_on_signals();

@@ -56,7 +56,7 @@ std::shared_ptr<void> SimulatedClock::on_jump(std::function<void()> wake) {
   return token;
 }
 
-void SimulatedClock::set(std::chrono::nanoseconds now) {
+void SimulatedClock::set(os::Nanoseconds now) {
   now_ns_.store(now.count(), std::memory_order_relaxed);
   std::vector<std::shared_ptr<std::function<void()>>> wakes;  // called outside the lock: a wake may register timers
   {
@@ -74,17 +74,13 @@ void detail::throw_time_out_of_range(std::int64_t nanoseconds) {
 
 namespace {
 
-std::chrono::nanoseconds period_of(double hertz) {
-  constexpr double kLongest = 1e9;  // seconds: the clock's range is longer
-  const double seconds = hertz > 0 ? std::min(1 / hertz, kLongest) : 0;
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::duration<double>(seconds));
-}
+os::Nanoseconds period_of(double hertz) { return std::chrono::duration<double>(hertz > 0 ? 1 / hertz : 0); }
 
 }  // namespace
 
 Rate::Rate(double hertz) : Rate(period_of(hertz)) {}
 
-Rate::Rate(std::chrono::nanoseconds period) : period_(period) {
+Rate::Rate(os::Nanoseconds period) : period_(period) {
   if (period <= std::chrono::nanoseconds::zero())
     throw Exception({Errc::invalid_argument, "a rate must be positive, and its period at least a nanosecond"});
   reset();
@@ -100,7 +96,7 @@ bool Rate::sleep() {
   }
   const detail::EndOfWait wait(end);
   while (const auto pause = wait.next()) std::this_thread::sleep_for(*pause);
-  next_ = end > std::chrono::steady_clock::time_point::max() - period_ ? end : end + period_;
+  next_ = std::chrono::steady_clock::time_point(os::saturated_sum(end.time_since_epoch(), period_));
   return true;
 }
 
@@ -124,10 +120,10 @@ bool Duration::sleep() const {
   return ok();
 }
 
-std::chrono::steady_clock::time_point detail::deadline_after(std::chrono::nanoseconds timeout) noexcept {
-  using Point = std::chrono::steady_clock::time_point;
-  const Point now = std::chrono::steady_clock::now();
-  return timeout > Point::max() - now ? Point::max() : now + timeout;
+std::chrono::steady_clock::time_point detail::deadline_after(os::Nanoseconds timeout) noexcept {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::steady_clock::time_point(
+      os::saturated_sum(now, std::max<std::chrono::nanoseconds>(timeout, timeout.zero())));
 }
 
 }  // namespace baton

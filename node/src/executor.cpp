@@ -280,6 +280,7 @@ void detail::ExecutorState::leave(const Entry& entry) {
 }
 
 void detail::ExecutorState::begin_spin() {
+  report_unused_parameters();
   std::lock_guard<os::PiMutex> lock(mutex);
   if (spinning)
     throw Exception(
@@ -523,7 +524,7 @@ void Executor::remove(Node& node) {
   node.core_->on_change = nullptr;
 }
 
-void Executor::set_spin(Nanoseconds budget) { state_->wait_set.set_spin(budget); }
+void Executor::set_spin(os::Nanoseconds budget) { state_->wait_set.set_spin(budget); }
 
 void Executor::spin() {
   state_->begin_spin();
@@ -542,7 +543,7 @@ void Executor::spin() {
   state_->end_spin();
 }
 
-bool Executor::spin_once(Nanoseconds timeout) {
+bool Executor::spin_once(os::Nanoseconds timeout) {
   state_->begin_spin();
   const bool ran = state_->run(1, detail::deadline_after(timeout), true) != 0;
   state_->end_spin();

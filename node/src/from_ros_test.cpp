@@ -302,7 +302,6 @@ TEST_F(FromRos, ATimerTakesEveryDurationOfChrono) {
   EXPECT_EQ(executor.spin_some(), 3U);
   EXPECT_EQ(calls, 3);
   EXPECT_THROW(static_cast<void>(node_.create_timer(std::chrono::duration<double>(0.0), count)), baton::Exception);
-  EXPECT_THROW(static_cast<void>(node_.create_timer(std::chrono::duration<double>(1e300), count)), baton::Exception);
   EXPECT_THROW(static_cast<void>(node_.create_timer(std::chrono::duration<double>(NAN), count)), baton::Exception);
 }
 

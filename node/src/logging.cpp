@@ -5,12 +5,12 @@
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
-#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <utility>
 
 #include "baton/os/clock.hpp"
+#include "baton/os/environment.hpp"
 #include "baton/os/fork.hpp"
 #include "log_console.hpp"
 
@@ -61,7 +61,7 @@ const Levels& levels(std::string* wrong) {
   // Relaxed: all changes happen under the lock.
   if (const Levels* known = g_levels.load(std::memory_order_relaxed)) return *known;
   auto made = std::make_unique<Levels>();
-  const char* text = std::getenv("BATON_LOG_LEVEL");
+  const char* text = os::harmless_environment("BATON_LOG_LEVEL");
   if (text != nullptr && *text != '\0') {
     Level level = Level::kInfo;
     if (level_of_word(text, level))

@@ -135,9 +135,12 @@ struct GivenArguments {
     std::vector<ParameterAssignment> all;
     for (const auto* some : {&global->parameters, &own.parameters})
       for (const ParameterAssignment& one : *some)
-        if (one.applies_to(node)) all.push_back(one);
+        if (one.applies_to(node)) {
+          one.use->applied.store(true, std::memory_order_relaxed);
+          all.push_back(one);
+        }
     for (const Parameter& one : options.parameter_overrides)
-      all.push_back({node, one.name(), one.value(), "NodeOptions::parameter_overrides"});
+      all.push_back({node, one.name(), one.value(), detail::kProgramsOwn});
     return all;
   }
   const Arguments own;
@@ -171,6 +174,18 @@ void check_node_name(const std::string& name) {
   }
 }
 
+/// What the environment names is the user's choice.
+[[noreturn]] void throw_of_join(const Error& error) {
+  switch (error.code) {
+    case Errc::no_runtime_directory:
+    case Errc::foreign_runtime_directory:
+    case Errc::invalid_argument:
+      throw UsageError(Exception(error));
+    default:
+      throw Exception(error);
+  }
+}
+
 }  // namespace
 }  // namespace detail
 
@@ -195,7 +210,9 @@ Node::Node(std::string name, NodeOptions options) : core_(std::make_shared<detai
     participant_options.on_diagnostic = detail::print_diagnostic;
   }
   participant_options.diagnostic_owner = core_->diagnostic_owner;
-  core_->participant = transport::Participant::join(participant_options).or_throw();
+  auto joined = transport::Participant::join(participant_options);
+  if (!joined) detail::throw_of_join(joined.error());
+  core_->participant = std::move(*joined);
   core_->participant->add_node(core_->names.in_graph());
   if (options.enable_rosout && given.own.rosout.value_or(given.global->rosout.value_or(true)))
     core_->rosout = detail::make_rosout(core_->participant, resolve_topic_name("/rosout"), core_->names.in_graph());
@@ -301,7 +318,7 @@ std::size_t Node::count_subscriptions(const std::string& topic) const {
   return count(endpoints(), resolve_topic_name(topic), false);
 }
 
-bool Node::wait_for(const std::function<bool()>& condition, std::chrono::nanoseconds timeout) const {
+bool Node::wait_for(const std::function<bool()>& condition, os::Nanoseconds timeout) const {
   for (const detail::EndOfWait end(detail::deadline_after(timeout));;) {
     const std::uint64_t seen = core_->participant->graph_version();
     if (condition()) return true;

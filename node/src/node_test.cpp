@@ -145,7 +145,7 @@ TEST_F(NodeTest, PublishingWhatALoanRefersToCopiesItAndLeavesTheLoan) {
 TEST_F(NodeTest, APublisherOfAFixedSizeIsBoundByItsMemoryAndNotByLargeSlots) {
   baton::Node node("n");
   baton::PublisherOptions options;
-  options.slots = 4;
+  options.slot_count = 4;
   auto pub = node.advertise<baton::msg::std_msgs::UInt64>("number", {}, options);
   std::vector<baton::Subscription<baton::msg::std_msgs::UInt64>> subs;
   for (int i = 0; i < 20; ++i) subs.push_back(node.subscribe<baton::msg::std_msgs::UInt64>("number"));
@@ -215,8 +215,8 @@ TEST_F(NodeTest, HoldingMoreSamplesThanAPublisherCanGrantIsHeardAtOnceByBothEnds
   };
   baton::Node node("n", logging);
   baton::PublisherOptions few, enough;
-  few.slots = 256;
-  enough.slots = 642;
+  few.slot_count = 256;
+  enough.slot_count = 642;
   few.max_message_bytes = enough.max_message_bytes = 1 << 16;
   auto sub = node.subscribe<String>("t", baton::QoS(10).hold(300));
   auto pub = node.advertise<String>("t", {}, few);
@@ -226,7 +226,7 @@ TEST_F(NodeTest, HoldingMoreSamplesThanAPublisherCanGrantIsHeardAtOnceByBothEnds
         return told.incompatible_qos_total == 1 && told.refused_now == 1 && pub.statuses().incompatible_qos_total == 1;
       },
       60s));
-  EXPECT_NE(sub.statuses().last_incompatibility.find("raise PublisherOptions::slots to at least 642"),
+  EXPECT_NE(sub.statuses().last_incompatibility.find("raise PublisherOptions::slot_count to at least 642"),
             std::string::npos)
       << sub.statuses().last_incompatibility;
   pub = node.advertise<String>("t", {}, enough);

@@ -101,6 +101,13 @@ std::string why_no_descriptor(const ParameterDescriptor& descriptor, ParameterTy
   return "";
 }
 
+/// Refuses a given value.
+[[noreturn]] void throw_given(const ParameterAssignment& given, Errc code, const std::string& why) {
+  const Exception error({code, given.where + ": " + why});
+  if (given.where == kProgramsOwn) throw error;
+  throw UsageError(error);
+}
+
 }  // namespace
 
 /// Holds changing_.
@@ -130,7 +137,12 @@ class ParameterStore::Changing {
 
 ParameterStore::ParameterStore(std::string node, const std::vector<ParameterAssignment>& overrides)
     : node_(std::move(node)) {
-  for (const ParameterAssignment& one : overrides) overrides_[one.name] = one;
+  for (const ParameterAssignment& one : overrides) {
+    const auto [at, is_new] = overrides_.try_emplace(one.name, one);
+    if (is_new) continue;
+    at->second.use->declared.store(true, std::memory_order_relaxed);  // replaced on purpose: not reported as unused
+    at->second = one;
+  }
 }
 
 void ParameterStore::check_process() const {
@@ -190,26 +202,32 @@ ParameterValue ParameterStore::declare(const std::string& name, ParameterValue v
     if (has(name)) throw Exception({Errc::already_exists, named(name) + " is declared already"});
     if (const std::string why = why_no_descriptor(descriptor, wanted); !why.empty())
       throw Exception({Errc::invalid_argument, named(name) + " " + why});
-    if (const auto found = overrides_.find(name); found != overrides_.end()) {
+    const auto found = overrides_.find(name);
+    const bool is_given = found != overrides_.end();
+    if (is_given) {
       const ParameterAssignment& given = found->second;
+      given.use->declared.store(true, std::memory_order_relaxed);
       const std::optional<ParameterValue> fitting =
           descriptor.dynamic_typing ? given.value : as_type(given.value, wanted);
       if (!fitting)
-        throw Exception({Errc::type_mismatch, given.where + ": " + named(name) + " is of type " + name_of(wanted) +
-                                                  ", and " + shown(given.value) + " is of type " +
-                                                  name_of(given.value.type())});
+        throw_given(given, Errc::type_mismatch,
+                    named(name) + " is of type " + name_of(wanted) + ", and " + shown(given.value) + " is of type " +
+                        name_of(given.value.type()));
       value = *fitting;
       if (const std::string why = why_outside(value, descriptor); !why.empty())
-        throw Exception({Errc::invalid_argument, given.where + ": " + named(name) + " " + why});
+        throw_given(given, Errc::invalid_argument, named(name) + " " + why);
     }
     if (!value.is_set() && !descriptor.dynamic_typing)
-      throw Exception({Errc::invalid_argument, named(name) + " has no default, so it needs a value: --ros-args -p " +
-                                                   name + ":=VALUE, or --params-file"});
+      throw UsageError(
+          Exception({Errc::invalid_argument, named(name) + " has no default, so it needs a value: --ros-args -p " +
+                                                 name + ":=VALUE, or --params-file"}));
     if (const std::string why = why_outside(value, descriptor); !why.empty())
       throw Exception({Errc::invalid_argument, named(name) + " " + why});
     event.added.emplace_back(name, value);
-    if (const SetParametersResult result = allowed(event.added); !result.successful)
+    if (const SetParametersResult result = allowed(event.added); !result.successful) {
+      if (is_given) throw_given(found->second, Errc::invalid_argument, named(name) + ": " + result.reason);
       throw Exception({Errc::invalid_argument, named(name) + ": " + result.reason});
+    }
     if (prepare_) {
       prepare_();
       prepare_ = nullptr;

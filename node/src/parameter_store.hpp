@@ -26,6 +26,9 @@ namespace baton::detail {
 using OnSetParameters = std::function<SetParametersResult(const std::vector<Parameter>&)>;
 using PostSetParameters = std::function<void(const std::vector<Parameter>&)>;
 
+/// ParameterAssignment::where of a value that the program itself gives.
+inline constexpr const char* kProgramsOwn = "NodeOptions::parameter_overrides";
+
 class ParameterStore {
  public:
   /// What happened, for the topic /parameter_events.
@@ -42,7 +45,8 @@ class ParameterStore {
   void on_event(std::function<void(const Event&)> event) { event_ = std::move(event); }
 
   /// The value: the override if there is one, else `value`. A `value` that is not set gives only the type `wanted`, and
-  /// needs an override. Throws already_exists, type_mismatch, invalid_argument (refused by its range or a callback).
+  /// needs an override. Throws already_exists, type_mismatch, invalid_argument (refused by its range or a callback); as a
+  /// UsageError, if the override is not the program's own.
   ParameterValue declare(const std::string& name, ParameterValue value, ParameterType wanted,
                          const ParameterDescriptor& descriptor);
   /// Throws not_found, invalid_argument (read-only).

@@ -22,7 +22,7 @@ void run_fifo(int priority, std::size_t stack_bytes) {
 PublisherOptions pool(std::size_t max_message_bytes, std::uint32_t messages) {
   PublisherOptions options;
   options.max_message_bytes = max_message_bytes;
-  options.slots = messages;
+  options.slot_count = messages;
   // A slot also has the chunk's header, and consists of whole runs of 64 KiB.
   constexpr std::size_t kRunBytes = std::size_t{64} << 10;
   const std::size_t slot_bytes =

@@ -130,7 +130,7 @@ TEST_F(ServiceTest, AClientThatReadsLateHasItsResponseHoweverManyOthersGotTheirs
 TEST_F(ServiceTest, AsManyClientsAreServedAsTheResponsesHaveSlotsFor) {
   baton::Node server("server"), caller("caller");
   baton::PublisherOptions many;
-  many.slots = 2048;
+  many.slot_count = 2048;
   many.max_message_bytes = 1 << 20;
   const auto answer = [](const SetBool::Request& request, SetBool::Response& response) {
     response.success = request.data;

@@ -67,7 +67,7 @@ class TimerExecutable final : public detail::Executable, public detail::TimerCon
  private:
   /// One period later; a timer whose period ends beyond all time is never called.
   std::int64_t after(std::int64_t time_ns) const noexcept {
-    return time_ns > INT64_MAX - period_ns_ ? INT64_MAX : time_ns + period_ns_;
+    return os::saturated_sum(std::chrono::nanoseconds(time_ns), std::chrono::nanoseconds(period_ns_)).count();
   }
 
   const std::int64_t period_ns_;
@@ -83,7 +83,7 @@ class TimerExecutable final : public detail::Executable, public detail::TimerCon
 
 }  // namespace
 
-Timer Node::create_timer(std::chrono::nanoseconds period, std::function<void()> callback, std::shared_ptr<Clock> clock,
+Timer Node::create_timer(os::Nanoseconds period, std::function<void()> callback, std::shared_ptr<Clock> clock,
                          std::shared_ptr<CallbackGroup> group) {
   if (period <= std::chrono::nanoseconds::zero())
     throw Exception({Errc::invalid_argument, "timer of node '" + name() + "': the period must be positive, got " +

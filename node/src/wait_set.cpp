@@ -5,7 +5,7 @@
 
 namespace baton {
 
-bool WaitSet::wait(std::chrono::nanoseconds timeout) {
+bool WaitSet::wait(os::Nanoseconds timeout) {
   const detail::EndOfWait end(detail::deadline_after(timeout));
   do {
     const auto pause = end.next();

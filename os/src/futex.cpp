@@ -7,10 +7,10 @@
 
 #include <cerrno>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
+#include "baton/os/environment.hpp"
 #include "system_call.hpp"
 
 #ifndef SYS_futex_waitv
@@ -60,7 +60,7 @@ constexpr std::uint32_t flag_of(FutexScope scope) noexcept {
 }
 
 bool probe_waitv() noexcept {
-  const char* off = std::getenv("BATON_NO_FUTEX_WAITV");
+  const char* off = environment("BATON_NO_FUTEX_WAITV");
   if (off != nullptr && std::strcmp(off, "1") == 0) return false;
   // A value that differs returns at once with EAGAIN. A kernel without the call returns ENOSYS, seccomp EPERM.
   static const std::atomic<std::uint32_t> word{0};

@@ -20,11 +20,12 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <system_error>
 #include <vector>
+
+#include "baton/os/environment.hpp"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434
@@ -89,7 +90,7 @@ std::string home_directory() {
       found->pw_dir != nullptr && found->pw_dir[0] == '/') {
     return found->pw_dir;
   }
-  const char* home = std::getenv("HOME");
+  const char* home = environment("HOME");
   return home != nullptr && home[0] == '/' ? home : "";
 }
 
@@ -180,7 +181,7 @@ void raise_descriptor_limit() {
   constexpr rlim_t kEnough = 65536;
   static std::atomic<bool> done{false};  // orders no other memory: relaxed
   if (done.exchange(true, std::memory_order_relaxed)) return;
-  const char* const keep = std::getenv("BATON_KEEP_NOFILE");
+  const char* const keep = environment("BATON_KEEP_NOFILE");
   if (keep != nullptr && std::strcmp(keep, "1") == 0) return;
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from baton_generator.canonical import Resolver, Struct
 from baton_generator.diagnostics import fail
-from baton_generator.model import SCALAR_BYTES, FieldType, Shape
+from baton_generator.model import SCALAR_BYTES, Dialect, FieldType, Shape
 from baton_generator.model import Message as ParsedMessage
 from baton_generator.model import Service as ParsedService
 from baton_generator.packages import DEFAULT_STANDARD, Universe, require_packages
@@ -124,7 +124,7 @@ def message(name: str | type) -> type[_core.Message]:
     if not isinstance(name, str):
         text = getattr(name, "_full_text", None)  # of genpy: the definition itself, "" of std_msgs/Empty
         if isinstance(text, str):
-            return message_from_text(name._type, text)  # type: ignore[attr-defined]
+            return _message_from_text(name._type, text, Dialect.ROS1)  # type: ignore[attr-defined]
         from ._convert import type_name
 
         known = type_name(name)
@@ -166,17 +166,27 @@ def message_from_text(name: str, text: str) -> type[_core.Message]:
     """The class of a message "package/Name" defined by the text of a .msg file, ROS 1 or ROS 2. Types it names come from the
     same places as message()'s, unless the text defines them itself: ROS 1's tools write a type's full text so (genpy's `_full_text`,
     the connection header, bags), each behind a line of 80 "=" and a line "MSG: package/Name"."""
+    return _message_from_text(name, text, None)
+
+
+def _message_from_text(name: str, text: str, dialect: Dialect | None) -> type[_core.Message]:
     own, *others = _SECTION.split(text)
+    brought = {_short(each): text for each, text in zip(others[::2], others[1::2], strict=True)}
+    texts = _TIME_TEXTS | brought
 
     def parsed(full_name: str, definition: str) -> ParsedMessage:
         package, _, short = _short(full_name).partition("/")
-        read = parse_text(definition, package, short, f"<{full_name}>")
+        # A text that brings its types along says itself which Header it means.
+        known = (None, f"{package}/Header" in brought) if brought else source()._universe.reading_of(package)
+        hint, has_own_header = known
+        read = parse_text(
+            definition, package, short, f"<{full_name}>", dialect=dialect, hint=hint, has_own_header=has_own_header
+        )
         assert isinstance(read, ParsedMessage)
         return read
 
     with _lock:
         message = parsed(name, own)
-        texts = _TIME_TEXTS | {_short(each): text for each, text in zip(others[::2], others[1::2], strict=True)}
         types = {each: parsed(each, text) for each, text in texts.items()}
         return _class_of(Resolver(_BroughtAlong(types)).resolve(message))  # type: ignore[arg-type]
 
@@ -184,7 +194,8 @@ def message_from_text(name: str, text: str) -> type[_core.Message]:
 def service_from_text(name: str, text: str) -> type:
     """The same for the text of a .srv file."""
     package, _, short = _short(name).partition("/")
-    parsed = parse_text(text, package, short, f"<{name}>", kind=".srv")
+    hint, has_own_header = source()._universe.reading_of(package)
+    parsed = parse_text(text, package, short, f"<{name}>", kind=".srv", hint=hint, has_own_header=has_own_header)
     assert isinstance(parsed, ParsedService)
     with _lock:
         resolver = source()._resolver

@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
 
-from . import _core, _hints, _link, _logging, _messages, _news, _parameters, _signals
+from . import _core, _hints, _link, _logging, _messages, _news, _parameters, _signals, _usage
 from ._core import QoS
 from ._parameters import ListParametersResult, Parameter, ParameterDescriptor, SetParametersResult
 
@@ -84,8 +84,10 @@ _core.Losses.total = property(_lost)  # type: ignore[method-assign,assignment]
 def init(args: Sequence[str] | None = None, *, signals: bool = True) -> list[str]:
     """Reads a command line of ROS 2 (`--ros-args -r from:=to -p name:=value`) or ROS 1 (`from:=to _name:=value`): `args`, else
     sys.argv. Names and parameters of all nodes made afterwards follow it. Returns the arguments that are not ROS's, the
-    program's name first. From then on SIGTERM raises SystemExit in the main thread, and SIGINT raises KeyboardInterrupt also in
-    a shell's background job; handlers of the program stay. `signals=False` leaves signals alone."""
+    program's name first. A wrong option or value is an InvalidArgument; if the program does not catch it, the program ends with
+    one line and status 2, as with argparse. From then on SIGTERM raises SystemExit in the main thread, and SIGINT raises
+    KeyboardInterrupt also in a shell's background job; handlers of the program stay. `signals=False` leaves signals alone."""
+    _usage.install()
     own = _core._init(list(sys.argv if args is None else args))
     if signals:
         _signals.handle()

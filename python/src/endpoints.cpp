@@ -39,7 +39,7 @@ PublisherOptions pool_options(std::size_t memory_limit, std::size_t max_message,
   PublisherOptions options;
   options.memory_limit_bytes = memory_limit;
   options.max_message_bytes = max_message;
-  options.slots = slots;
+  options.slot_count = slots;
   options.attempts = attempts;
   options.prefault = prefault;
   if (policy == "best_effort")
@@ -365,7 +365,7 @@ void add_node(nb::module_& m) {
                out.append(nb::make_tuple(
                    gid_bytes(holding.writer), gid_bytes(holding.reader), holding.unread, holding.held,
                    holding.held_bytes, chunks, kStandings[static_cast<std::size_t>(holding.standing)], holding.wished,
-                   holding.granted, in_python(holding.reason), holding.slots, holding.shared, holding.promised));
+                   holding.granted, in_python(holding.reason), holding.slot_count, holding.shared, holding.promised));
              }
              nb::dict losses;
              for (const auto& [reader, lost] : report.losses) losses[gid_bytes(reader)] = record(lost);

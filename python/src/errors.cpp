@@ -4,6 +4,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "baton/node/arguments.hpp"
 #include "baton/transport/whose.hpp"
 #include "core.hpp"
 
@@ -42,7 +43,8 @@ void add(PyObject* module, PyObject** slot, const char* code, const char* text, 
 }
 
 /// A message may name what another process wrote, which need not be UTF-8.
-/// `mark`: the name of an attribute that becomes True, or null.
+/// `mark`: the name of an attribute that becomes True (`shortage`: Baton's own; `is_usage`: the user's mistake,
+/// see _usage.py), or null.
 void set_text(PyObject* type, const char* message, const char* mark = nullptr) {
   const std::string words = in_python(message);
   const Ref text(PyUnicode_DecodeUTF8(words.data(), static_cast<Py_ssize_t>(words.size()), "backslashreplace"));
@@ -82,6 +84,8 @@ void translate_current_exception() noexcept {
     } catch (const PythonError&) {
     } catch (const Shortage& e) {
       set_text(exception_of(e.code()), e.what(), "shortage");
+    } catch (const UsageError& e) {
+      set_text(exception_of(e.code()), e.what(), "is_usage");
     } catch (const Exception& e) {
       set_text(exception_of(e.code()), e.what());
     } catch (const std::bad_alloc&) {

@@ -2,6 +2,7 @@
 """Command lines, namespaces and parameters in Python: docs/guides/names.md, docs/guides/parameters.md."""
 
 import gc
+import re
 import threading
 import time
 import weakref
@@ -44,6 +45,51 @@ def test_init_reads_the_program_s_arguments_and_ros_1_s_grammar(no_arguments, mo
 def test_a_malformed_argument_is_an_error_that_names_it():
     with pytest.raises(baton.InvalidArgument, match="'--nonsense' behind --ros-args is unknown"):
         baton.init(["program", "--ros-args", "--nonsense"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "line"),
+    [
+        (["--ros-args", "-p"], {}, "argument '-p': its value is missing"),
+        (["--ros-args", "--nonsense"], {}, "argument '--nonsense' behind --ros-args is unknown"),
+        (
+            ["--ros-args", "-p", "rate:=fast"],
+            {},
+            "argument 'rate:=fast': parameter 'rate' of node '/camera' is of type double",
+        ),
+        (["_rate:=fast"], {}, "argument '_rate:=fast': parameter 'rate' of node '/camera' is of type double"),
+        ([], {"BATON_DOMAIN": "kitchen"}, "BATON_DOMAIN is 'kitchen'"),
+    ],
+)
+def test_a_mistake_of_the_user_is_one_line_and_status_2(start, arguments, environment, line):
+    code = (
+        "import atexit, baton; atexit.register(print, 'at exit'); baton.init(); print('initialised')\n"
+        "baton.Node('camera').declare_parameter('rate', 30.0)"
+    )
+    process = start(code, *arguments, env=environment)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 2, err
+    assert re.fullmatch(rf"[^:\n]+: {re.escape(line)}[^\n]*\n", err), err
+    assert out.endswith("at exit\n"), "what the program registered still runs"
+
+
+def test_a_mistake_of_the_program_keeps_its_traceback(start):
+    process = start("import baton; baton.init(); baton.Node('camera').declare_parameter('', 30.0)")
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert "Traceback" in err
+
+
+def test_a_misspelt_parameter_is_said_once(start):
+    code = (
+        "import baton; baton.init(); node = baton.Node('camera'); node.declare_parameter('rate', 30.0)\n"
+        "executor = baton.Executor(); executor.add(node)\n"
+        "for _ in range(3): executor.spin_once(0.0)"
+    )
+    process = start(code, "--ros-args", "-p", "rat:=5.0", "-p", "rate:=5.0")
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 0
+    assert err.count("no node of this program has declared the parameter 'rat'") == 1, err
 
 
 def test_a_file_gives_values_and_its_faults_have_a_line(tmp_path, no_arguments):

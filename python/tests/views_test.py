@@ -601,6 +601,36 @@ def test_the_search_path_takes_directories_and_lists_of_them_and_refuses_what_is
     assert baton.message("std_msgs/String") is baton.msg.std_msgs.String
 
 
+def test_a_text_means_the_header_that_the_files_of_its_package_mean(tmp_path, monkeypatch):
+    """As the generator reads files: rosidl's own Header, genmsg's std_msgs/Header, and no guess."""
+    ament = "<package><name>{}</name><export><build_type>ament_cmake</build_type></export></package>"
+    catkin = "<package><name>{}</name><buildtool_depend>catkin</buildtool_depend></package>"
+    for package, xml in (("of_ros2", ament), ("of_ros1", catkin), ("of_none", "")):
+        folder = tmp_path / package / "msg"
+        folder.mkdir(parents=True)
+        (folder / "Header.msg").write_text("int32 version\n")
+        (folder / "Bare.msg").write_text("Header own\n")
+        if xml:
+            (folder.parent / "package.xml").write_text(xml.format(package))
+    monkeypatch.setattr(baton._messages, "_search", [])
+    monkeypatch.setattr(baton._messages, "_default", None)
+    baton.search(tmp_path)
+    for package, fields in (("of_ros2", ["version"]), ("of_ros1", ["seq", "stamp", "frame_id"])):
+        for cls in (baton.message(f"{package}/Bare"), baton.message_from_text(f"{package}/Bare", "Header own")):
+            assert list(baton.to_dict(cls().own)) == fields
+    for read in (baton.message, lambda name: baton.message_from_text(name, "Header own")):
+        with pytest.raises(
+            baton.InterfaceError, match="ROS 1 reads 'Header' as std_msgs/Header, ROS 2 as of_none/Header"
+        ):
+            read("of_none/Bare")
+    # A text that brings its types along says itself which one it means.
+    line = "=" * 80
+    brought = f"Header own\n{line}\nMSG: std_msgs/Header\nuint32 seq\ntime stamp\nstring frame_id\n"
+    assert list(baton.to_dict(baton.message_from_text("of_ros2/Bare", brought)().own)) == ["seq", "stamp", "frame_id"]
+    brought = f"Header own\nbuiltin_interfaces/Time stamp\n{line}\nMSG: of_ros2/Header\nint32 version\n"
+    assert list(baton.to_dict(baton.message_from_text("of_ros2/Bare", brought)().own)) == ["version"]
+
+
 def test_the_version_is_the_distributions():
     settings = (pathlib.Path(__file__).parents[2] / "CMakeLists.txt").read_text()  # where pyproject.toml takes it from
     assert f"project(baton VERSION {baton.__version__} " in settings

@@ -42,7 +42,7 @@ inline transport::TypeInfo type() {
 inline memory::PoolOptions pool() {
   memory::PoolOptions pool;
   pool.max_message_bytes = std::size_t{1} << 20;
-  pool.slots = 128;
+  pool.slot_count = 128;
   return pool;
 }
 

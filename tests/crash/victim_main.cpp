@@ -62,7 +62,7 @@ std::vector<TakenSample> run(const std::string& directory) {
     if (i == 30) {
       // Nobody takes from this one: its pool runs short and evicts.
       memory::PoolOptions pool;
-      pool.slots = 8;
+      pool.slot_count = 8;
       pool.max_message_bytes = 1 << 20;
       const auto short_of_memory = make_writer(*participant, "unread", QoS(), pool);
       wait_for([&] { return short_of_memory->matched() > 0; }, std::chrono::seconds(2));

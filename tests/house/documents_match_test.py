@@ -92,6 +92,41 @@ def test_every_environment_variable_is_read_where_the_table_says():
                 assert row["variable"].strip("`") in read(path), f"{path} does not name {row['variable']}"
 
 
+# What only tests, measurements and examples build.
+OWN_ENVIRONMENT = re.compile(r"(^|/)(tests|perf|demo|examples|bench|fuzz|testing)/|_(test|test_support)\.")
+
+
+def test_only_one_file_calls_getenv():
+    """A set-user-ID program must not obey its caller's environment: baton/os/environment.hpp decides for all of Baton."""
+    listed = subprocess.run(
+        ["git", "ls-files", "*.cpp", "*.hpp", "*.h", "*.c", "*.j2"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = {
+        path
+        for path in listed.stdout.splitlines()
+        if not OWN_ENVIRONMENT.search(path)
+        and (ROOT / path).is_file()
+        and re.search(r"\b(?:secure_)?getenv\((?!\d\))", read(path))
+    }
+    assert found == {"os/src/environment.cpp"}
+
+
+def test_the_page_names_what_a_set_user_id_program_still_reads():
+    listed = subprocess.run(["git", "ls-files", "*.cpp", "*.hpp"], cwd=ROOT, capture_output=True, text=True, check=True)
+    found = {
+        name
+        for path in listed.stdout.splitlines()
+        if (ROOT / path).is_file() and not OWN_ENVIRONMENT.search(path)
+        for name in re.findall(r"harmless_environment\(\"(\w+)\"", read(path))
+    }
+    (sentence,) = re.findall(r"capabilities of its file\)\s+reads only ([^.]*)\.", read(ENVIRONMENT))
+    assert set(re.findall(r"`(\w+)`", sentence)) == found | {"ROS_DOMAIN_ID"}  # read in a loop
+
+
 # --- error codes ---
 
 
@@ -214,7 +249,7 @@ BOUNDS = [  # page, words with the number in them, constant, its file, what one 
     (CONNECTION, "the index of a release word in the lower {};", "kEntryBits", "memory/include/baton/memory/entry_token.hpp", 1),
     ("docs/format/qos.md", "| up to {} | granted in full", "kBasicHeld", "transport/src/grants.hpp", 1),
     ("docs/format/qos.md", "than {} slots cannot serve", "kFewestSlots", "transport/src/grants.hpp", 1),
-    ("docs/format/qos.md", "`PublisherOptions::slots`, {} by default", "kDefaultSlots", "memory/include/baton/memory/pool.hpp", 1),
+    ("docs/format/qos.md", "`PublisherOptions::slot_count`, {} by default", "kDefaultSlots", "memory/include/baton/memory/pool.hpp", 1),
 ]  # fmt: skip
 
 

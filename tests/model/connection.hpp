@@ -47,7 +47,7 @@ class Connection {
     new (segment_.cursor) Atomic<std::uint64_t>("cursor");
     new (segment_.sleeping) memory::WakeWord<ModelPlatform>("sleeping");
     for (std::uint32_t i = 0; i < ring_.capacity; ++i) {
-      new (&ring_.slots[i])
+      new (&ring_.slot_table[i])
           memory::RingSlot<ModelPlatform>{Atomic<std::uint64_t>("slot.handle"), Atomic<std::uint64_t>("slot.entry"),
                                           Atomic<std::int64_t>("slot.stamp"), Atomic<std::uint64_t>("slot.sequence")};
     }
@@ -60,7 +60,7 @@ class Connection {
   std::uint64_t published(const World& world) const {
     std::uint64_t most = 0;
     for (std::uint32_t i = 0; i < ring_.capacity; ++i)
-      most = std::max(most, memory::messages_up_to(world.latest(ring_.slots[i].entry.id())));
+      most = std::max(most, memory::messages_up_to(world.latest(ring_.slot_table[i].entry.id())));
     return most;
   }
   Atomic<std::uint64_t>& cursor() { return *segment_.cursor; }
@@ -95,7 +95,7 @@ class Connection {
       world.discard_reads();
       return false;
     }
-    const auto& slot = ring_.slots[message->position & (ring_.capacity - 1)];
+    const auto& slot = ring_.slot_table[message->position & (ring_.capacity - 1)];
     const int reads[] = {slot.handle.id(), slot.entry.id(), slot.source_monotonic_ns.id(), slot.sequence.id()};
     world.confirm_reads(reads, 4);
     world.require(message->handle < chunks.references.size(), "torn or invented handle");

@@ -76,7 +76,7 @@ void Member::join(unsigned publishers, unsigned subscriptions) {
   node_ = std::make_unique<Node>("member", options);
   wait_set_ = std::make_unique<transport::WaitSet>();
   PublisherOptions pool;
-  pool.slots = kSlots;
+  pool.slot_count = kSlots;
   pool.max_message_bytes = 1 << 16;
   const unsigned first = below(random_, kTopics);
   for (unsigned i = 0; i < publishers; ++i) {

@@ -37,7 +37,7 @@ void publish_many(Writer& writer, std::uint64_t first) {
 
 memory::PoolOptions few_slots() {
   memory::PoolOptions pool = small_pool();
-  pool.slots = 64;
+  pool.slot_count = 64;
   return pool;
 }
 

@@ -25,17 +25,17 @@ std::vector<std::pair<std::string, std::int32_t>> Participant::nodes() const { r
 std::size_t Participant::unmet_count() const { return impl_->unmet_count(); }
 std::vector<std::int32_t> Participant::unmet_pids() const { return impl_->unmet_pids(); }
 std::uint64_t Participant::graph_version() const { return impl_->graph_version(); }
-Result<std::uint64_t> Participant::wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) {
+Result<std::uint64_t> Participant::wait_graph_change(std::uint64_t seen, os::Nanoseconds timeout) {
   return impl_->wait_graph_change(seen, timeout);
 }
 Participant::MemoryAccount Participant::memory_account() const { return impl_->memory_account(); }
-Result<Report> Participant::report(std::chrono::nanoseconds timeout) { return impl_->report(timeout); }
-Result<std::vector<Holding>> Participant::holdings(std::chrono::nanoseconds timeout) {
+Result<Report> Participant::report(os::Nanoseconds timeout) { return impl_->report(timeout); }
+Result<std::vector<Holding>> Participant::holdings(os::Nanoseconds timeout) {
   Result<Report> all = impl_->report(timeout);
   if (!all) return all.error();
   return std::move(all->holdings);
 }
-Result<TypeInfo> Participant::type_of(const Gid& endpoint, std::chrono::nanoseconds timeout) {
+Result<TypeInfo> Participant::type_of(const Gid& endpoint, os::Nanoseconds timeout) {
   return impl_->type_of(endpoint, timeout);
 }
 int Participant::domain() const { return impl_->domain(); }
@@ -55,7 +55,7 @@ std::vector<Gid> Writer::matched_readers() const { return impl().matched_readers
 Statuses Writer::statuses() const { return impl().statuses(); }
 void Writer::on_event(std::function<void(Event)> callback) { impl().on_event(std::move(callback)); }
 void Writer::assert_liveliness() { impl().assert_liveliness(); }
-Result<void> Writer::wait_for_all_acked(std::chrono::nanoseconds timeout) { return impl().wait_for_all_acked(timeout); }
+Result<void> Writer::wait_for_all_acked(os::Nanoseconds timeout) { return impl().wait_for_all_acked(timeout); }
 const Gid& Writer::gid() const { return impl().gid(); }
 memory::Pool::Account Writer::memory_account() const { return impl().memory_account(); }
 void Writer::trim() { impl().trim(); }

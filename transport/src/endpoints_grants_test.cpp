@@ -12,7 +12,7 @@ namespace {
 memory::PoolOptions pool_of(std::uint32_t slots) {
   memory::PoolOptions pool = small_pool();
   pool.max_message_bytes = std::size_t{64} << 10;
-  pool.slots = slots;
+  pool.slot_count = slots;
   return pool;
 }
 
@@ -50,7 +50,7 @@ TEST(EndpointsGrants, ThreeHundredSubscriptionsAtOneDefaultPublisherAllGetTheirD
   ASSERT_TRUE(matched(*writer, 300));
   for (const auto& [reader, row] : rows_of(*participant, *writer)) {
     EXPECT_EQ(row.granted, QoS().held);
-    EXPECT_EQ(row.slots, memory::kDefaultSlots);
+    EXPECT_EQ(row.slot_count, memory::kDefaultSlots);
     EXPECT_EQ(row.promised, 300 * QoS().held);
   }
   publish(*writer, 7).or_throw();
@@ -69,7 +69,7 @@ TEST(EndpointsGrants, AWishThatNeverFitsIsAnErrorOnBothSidesThatNamesTheNumbersA
   ASSERT_TRUE(eventually([&] { return told(reader->statuses()); }));
   ASSERT_TRUE(eventually([&] { return told(writer->statuses()); }));
   for (const std::string& text : {reader->statuses().last_incompatibility, writer->statuses().last_incompatibility}) {
-    for (const char* number : {"300", "119", "256", "PublisherOptions::slots", "642"}) {
+    for (const char* number : {"300", "119", "256", "PublisherOptions::slot_count", "642"}) {
       EXPECT_NE(text.find(number), std::string::npos) << number << " in: " << text;
     }
   }

@@ -280,9 +280,9 @@ void be_hostile_writer(const std::string& directory, const Lie& lie) {
   const os::SharedFd events = filled(lie.event_bytes, lie.event_seals, [](std::byte*) {});
   const os::SharedFd ring = filled(lie.ring_bytes, lie.ring_seals, [&](std::byte* at) {
     const Ring view = Ring::at(at, kCapacity);
-    view.slots[0].handle.store(lie.handle);
-    view.slots[0].entry.store(lie.entry);
-    view.slots[0].sequence.store(1);
+    view.slot_table[0].handle.store(lie.handle);
+    view.slot_table[0].entry.store(lie.entry);
+    view.slot_table[0].sequence.store(1);
     view.head->store(1);
   });
   os::SharedFd segment = filled(kSegmentBytes, lie.segment_seals, [&](std::byte* at) {
@@ -370,9 +370,9 @@ void be_greedy_writer(Child& self, const std::string& directory, std::uint32_t s
   std::array<std::byte, 4096> ring{};
   const Ring view = Ring::at(ring.data(), kCapacity);
   for (std::uint32_t i = 0; i < segments; ++i) {
-    view.slots[i].handle.store(std::uint64_t{i} << 48 | 4096);
-    view.slots[i].entry.store(memory::make_token(i, i));
-    view.slots[i].sequence.store(i + 1);
+    view.slot_table[i].handle.store(std::uint64_t{i} << 48 | 4096);
+    view.slot_table[i].entry.store(memory::make_token(i, i));
+    view.slot_table[i].sequence.store(i + 1);
   }
   view.head->store(segments);
   const std::array<std::byte, 4096> events{};
@@ -429,7 +429,7 @@ TEST(HostileWriters, HugeSparseSegmentsTakeNoRoomFromOurPublishersOrFromOthers) 
   // While all of that is held:
   memory::PoolOptions large;
   large.max_message_bytes = window / 64;
-  large.slots = 16;
+  large.slot_count = 16;
   if (large.max_message_bytes > memory::kMaxMessageBytes) large.max_message_bytes = memory::kMaxMessageBytes;
   const auto own = make_writer(*participant, "own", QoS(), number_type(), large);
   EXPECT_TRUE(own->loan_growing().ok());

@@ -525,7 +525,7 @@ void a_publisher_that_shuts_its_wake_socket_down(bool in_wait_set) {
   const auto participant = domain.join();
   memory::PoolOptions pool = small_pool();
   pool.max_message_bytes = 4096;
-  pool.slots = 16;
+  pool.slot_count = 16;
   std::vector<std::shared_ptr<Writer>> others;
   for (int i = 0; in_wait_set && i < kOthers; ++i)
     others.push_back(make_writer(*participant, "t", QoS(), number_type(), pool));

@@ -14,7 +14,7 @@ TEST(EndpointsInShortage, HeldSamplesAreSharedOutWhenTheSlotsRunShort) {
   TestDomain domain;
   const auto participant = domain.join();
   memory::PoolOptions pool = small_pool();
-  pool.slots = 16;
+  pool.slot_count = 16;
   const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool);
   std::vector<std::shared_ptr<Reader>> readers;
   for (int i = 0; i < 12; ++i) readers.push_back(make_reader(*participant, "t", QoS(2).hold(6)));
@@ -28,7 +28,7 @@ TEST(EndpointsInShortage, AReaderThatWasRefusedForWantOfSlotsIsServedWhenOthersH
   TestDomain domain;
   const auto participant = domain.join();
   memory::PoolOptions pool = small_pool();
-  pool.slots = 8;
+  pool.slot_count = 8;
   const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool);
   std::vector<std::shared_ptr<Reader>> readers;
   const auto told = [&] { return domain.diagnostics().has(Errc::limit_reached); };

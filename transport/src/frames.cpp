@@ -44,7 +44,7 @@ QoS get_qos(WireReader& in) {
   qos.depth = in.get<std::uint32_t>();
   qos.held = in.get<std::uint32_t>();
   if (qos.depth == 0 || qos.depth > kMaxDepth || qos.held == 0 || qos.held > kMaxHeld) in.fail();
-  for (auto* duration : {&qos.deadline, &qos.lifespan, &qos.lease}) {
+  for (os::Nanoseconds* duration : {&qos.deadline, &qos.lifespan, &qos.lease}) {
     *duration = std::chrono::nanoseconds(in.get<std::int64_t>());
     if (duration->count() < 0) in.fail();
   }
@@ -190,7 +190,7 @@ Result<AccountFrame> decode_account(const Payload& bytes) {
 Payload encode(const HoldingsFrame& frame) {
   WireWriter out;
   const Holding of_writer = frame.holdings.empty() ? Holding() : frame.holdings.front();
-  out.put(frame.question).put(frame.writer).put(of_writer.slots).put(of_writer.shared).put(of_writer.promised);
+  out.put(frame.question).put(frame.writer).put(of_writer.slot_count).put(of_writer.shared).put(of_writer.promised);
   out.put(static_cast<std::uint32_t>(std::min<std::size_t>(frame.holdings.size(), kMaxHoldings)));
   for (std::size_t i = 0; i < frame.holdings.size() && i < kMaxHoldings; ++i) {
     const Holding& holding = frame.holdings[i];
@@ -220,7 +220,7 @@ Result<HoldingsFrame> decode_holdings(const Payload& bytes) {
   frame.holdings.resize(count);
   for (Holding& holding : frame.holdings) {
     holding.writer = frame.writer;
-    holding.slots = slots;
+    holding.slot_count = slots;
     holding.shared = shared;
     holding.promised = promised;
     holding.reader = in.get_array<16>();

@@ -130,7 +130,7 @@ TEST(Frames, HoldingsHaveTheDocumentedBytes) {
   frame.writer = {0x11};
   Holding holding;
   holding.reader = {0x22};
-  holding.slots = 0x1000;
+  holding.slot_count = 0x1000;
   holding.shared = 0xEFE;
   holding.promised = 9;
   holding.standing = Holding::Standing::kLeft;
@@ -188,7 +188,7 @@ TEST(Frames, HoldingsComeBackAsTheyWereAndNeverMoreThanAFrameCanCarry) {
   for (Holding& holding : frame.holdings) {
     holding.chunks.resize(Holding::kMostChunks + 1);
     holding.reason.assign(kMaxReasonBytes + 7, 'x');
-    holding.slots = 4096;
+    holding.slot_count = 4096;
     holding.shared = 3838;
     holding.promised = 11;
   }
@@ -216,7 +216,7 @@ TEST(Frames, HoldingsComeBackAsTheyWereAndNeverMoreThanAFrameCanCarry) {
   EXPECT_EQ(holding.wished, 8U);
   EXPECT_EQ(holding.granted, 7U);
   EXPECT_EQ(holding.reason, "a?b?") << "another process's words are made printable";
-  EXPECT_EQ(holding.slots, 4096U);
+  EXPECT_EQ(holding.slot_count, 4096U);
   EXPECT_EQ(holding.shared, 3838U);
   EXPECT_EQ(holding.promised, 11U);
   EXPECT_EQ(back.holdings[0].reason.size(), kMaxReasonBytes);

@@ -16,7 +16,7 @@ constexpr std::uint64_t at_least_basic(std::uint64_t share, std::uint64_t all) n
 }
 
 std::string way_out(std::uint64_t slots, std::uint64_t fixed_bytes) {
-  if (fixed_bytes == 0) return "raise PublisherOptions::slots to at least " + std::to_string(slots);
+  if (fixed_bytes == 0) return "raise PublisherOptions::slot_count to at least " + std::to_string(slots);
   return "raise PublisherOptions::memory_limit_bytes to at least " + std::to_string(slots * fixed_bytes);
 }
 

@@ -73,7 +73,7 @@ Grant grant(const Shares& shares, const Granted& granted, std::uint32_t wish) no
 std::uint64_t slots_for(const Granted& granted, std::uint32_t wish, std::uint32_t depth) noexcept;
 
 /// The text of a refusal or a lesser grant: the wish, the slots that exist, and the way out. `fixed_bytes` 0: slots
-/// come from PublisherOptions::slots; else each slot takes `fixed_bytes` of PublisherOptions::memory_limit_bytes.
+/// come from PublisherOptions::slot_count; else each slot takes `fixed_bytes` of PublisherOptions::memory_limit_bytes.
 std::string explain(const Shares& shares, const Granted& granted, std::uint32_t wish, std::uint32_t depth,
                     const Grant& grant, std::uint64_t fixed_bytes);
 

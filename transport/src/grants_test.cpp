@@ -188,7 +188,7 @@ TEST(Grants, ARefusalNamesTheNumbersAndTheWayOut) {
   EXPECT_EQ(explain(shares, {}, 300, 10, never, 0),
             "a subscription asks to hold 300 samples (QoS held); one subscription gets at most 119 of the publisher's "
             "256 slots; "
-            "raise PublisherOptions::slots to at least 642, or lower QoS held");
+            "raise PublisherOptions::slot_count to at least 642, or lower QoS held");
   const Granted much{200, 170};
   const Grant share = grant(shares, much, 50);
   EXPECT_EQ(share.reason, Grant::Reason::kPartyShare);

@@ -9,7 +9,7 @@ namespace baton::transport {
 
 Result<Report> Participant::Impl::report(std::chrono::nanoseconds timeout) {
   if (Result<void> ok = usable(); !ok) return ok.error();
-  timeout = std::min<std::chrono::nanoseconds>(timeout, std::chrono::hours(24));
+  timeout = std::clamp<std::chrono::nanoseconds>(timeout, timeout.zero(), std::chrono::hours(24));
   std::uint64_t question;
   Report own;
   {

@@ -150,6 +150,8 @@ Result<void> Hub::Impl::start() {
   if (!started) return started.error();
   thread = *started;
   thread_started = true;
+  if (!directory.remark.empty())
+    post([this] { diagnose(Diagnostic::Level::kWarning, Errc::no_runtime_directory, directory.remark); });
   return {};
 }
 

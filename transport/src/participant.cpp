@@ -427,8 +427,8 @@ Result<std::uint64_t> Participant::Impl::wait_graph_change(std::uint64_t seen, s
   if (Result<void> ok = usable(); !ok) return ok.error();
   std::unique_lock<std::mutex> lock(version_mutex_);
   const auto differs = [&] { return version_ != seen; };
-  // An unlimited wait_for would overflow; a year is long enough.
-  if (timeout > std::chrono::hours(24 * 365)) timeout = std::chrono::hours(24 * 365);
+  // wait_for adds it to the present time; a year is long enough.
+  timeout = std::clamp<std::chrono::nanoseconds>(timeout, timeout.zero(), std::chrono::hours(24 * 365));
   if (!version_changed_.wait_for(lock, timeout, differs)) {
     return Error{Errc::timed_out, "the graph did not change in the given time"};
   }

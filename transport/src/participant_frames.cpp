@@ -274,7 +274,7 @@ Result<void> Participant::Impl::on_attached(PeerId peer, const AttachedFrame& fr
       return "subscription to '" + options.topic + "' may hold " + std::to_string(frame.held) +
              " samples of the publisher in process " + std::to_string(pid_of(peer)) + " and asked for " +
              std::to_string(options.qos.held) +
-             " (QoS held): the publisher's slots are granted to others; raise its PublisherOptions::slots";
+             " (QoS held): the publisher's slots are granted to others; raise its PublisherOptions::slot_count";
     });
   }
   return {};

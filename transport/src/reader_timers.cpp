@@ -52,7 +52,7 @@ std::int64_t Reader::Impl::newest_stamp_ns(const ReaderConnection& connection) c
   const std::uint64_t head = ring.head->load(std::memory_order_acquire);  // pairs with the release in append
   if (head == 0) return INT64_MIN;
   return os::of_process(
-      ring.slots[(head - 1) & (ring.capacity - 1)].source_monotonic_ns.load(std::memory_order_relaxed));
+      ring.slot_table[(head - 1) & (ring.capacity - 1)].source_monotonic_ns.load(std::memory_order_relaxed));
 }
 
 /// The place of a message whose publisher stamps messages in the future, by a lie or by another clock, among those of other publishers. Its

@@ -3,19 +3,22 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <system_error>
 #include <vector>
 
+#include "baton/os/environment.hpp"
 #include "baton/os/process.hpp"
 
 namespace baton::transport {
 namespace {
 
-const char* lookup(const DirectoryOptions& options, const char* name) {
-  const char* value = options.environment ? options.environment(name) : std::getenv(name);
+/// A variable's value as `of_process` reads it, or a test's; null if empty.
+const char* lookup(const DirectoryOptions& options, const char* name, const char* (*of_process)(const char*)) {
+  const char* value = options.environment ? options.environment(name) : of_process(name);
   return value != nullptr && value[0] != '\0' ? value : nullptr;
 }
+
+constexpr std::uint32_t kSticky = 01000;
 
 std::string octal(std::uint32_t mode) {
   char text[16];
@@ -25,23 +28,40 @@ std::string octal(std::uint32_t mode) {
 
 std::string reason_of(int error_number) { return std::system_category().message(error_number); }
 
-// The directory belongs to its owner alone, or to a group. Its permissions are the only access control, so permissions
-// that keep no user out are refused.
-Result<void> check(const std::string& path, const os::DirectoryInfo& info) {
+/// Who may own a directory. Its permissions are the only access control.
+enum class Owners {
+  kThisUser,  // a default: its name is known to all, and anybody may have made it before this user in /var/tmp
+  kThisUserOrGroup,
+};
+
+Result<void> check(const std::string& path, const os::DirectoryInfo& info, Owners owners) {
   const std::string network = os::network_file_system(info.file_system);
   if (!network.empty()) {
     return Error{Errc::foreign_runtime_directory,
                  "'" + path + "' lies on a network or user-space file system (" + network +
                      "), where sockets of different machines would mix; set BATON_RUNTIME_DIR to a local directory"};
   }
+  const bool own = info.uid == os::effective_user_id();
   if (info.everybody_may_write()) {
-    return Error{Errc::foreign_runtime_directory,
-                 "'" + path + "' is writable by all users (mode " + octal(info.mode) +
-                     "); its permissions are Baton's access control: chmod it to 0700, or 2770 "
-                     "to share it with its group"};
+    // Others keep their files in a directory such as /tmp: nobody may follow an advice to change its mode.
+    const bool public_place = !own || (info.mode & kSticky) != 0;
+    return Error{
+        Errc::foreign_runtime_directory,
+        "'" + path + "' is writable by all users (mode " + octal(info.mode) +
+            "), and its permissions are Baton's access control: " +
+            (public_place ? "leave it as it is, and set BATON_RUNTIME_DIR to a directory of your own inside it, "
+                            "such as '" +
+                                (path == "/" ? "" : path) + "/baton-" + std::to_string(os::effective_user_id()) + "'"
+                          : "chmod it to 0700, or 2770 to share it with its group")};
+  }
+  if (own) return {};
+  if (owners == Owners::kThisUser) {
+    return Error{Errc::foreign_runtime_directory, "'" + path + "' is for user " +
+                                                      std::to_string(os::effective_user_id()) +
+                                                      " alone, and belongs to user " + std::to_string(info.uid) +
+                                                      "; set BATON_RUNTIME_DIR to a directory of your own"};
   }
   const bool shared = info.group_may_write();
-  if (info.uid == os::effective_user_id()) return {};
   if (shared && os::in_group(info.gid)) return {};
   return Error{
       Errc::foreign_runtime_directory,
@@ -53,7 +73,7 @@ Result<void> check(const std::string& path, const os::DirectoryInfo& info) {
 }
 
 Result<os::OpenedDirectory> open_checked(int parent, const std::string& name, const std::string& path,
-                                         const DirectoryOptions& options) {
+                                         const DirectoryOptions& options, Owners owners) {
   os::OpenedDirectory directory = options.open(parent, name);
   switch (directory.error_number) {
     case 0:
@@ -70,18 +90,20 @@ Result<os::OpenedDirectory> open_checked(int parent, const std::string& name, co
                    "cannot open '" + path + "': " + reason_of(directory.error_number) +
                        "; make it, or set BATON_RUNTIME_DIR to a local directory of your own"};
   }
-  if (auto checked = check(path, directory.info); !checked) return checked.error();
+  if (auto checked = check(path, directory.info, owners); !checked) return checked.error();
   return directory;
 }
 
-// Makes the last component only: a mistyped path must be an error and not a new tree.
-Result<os::OpenedDirectory> make_and_open(const std::string& path, const DirectoryOptions& options) {
+// Makes the last component only: a mistyped path must be an error and not a new tree. `made`: whether it did.
+Result<os::OpenedDirectory> make_and_open(const std::string& path, const DirectoryOptions& options, Owners owners,
+                                          bool& made) {
   const int failed = os::make_directory(-1, path, 0700);
+  made = failed == 0;
   if (failed != 0 && failed != EEXIST) {
     return Error{Errc::no_runtime_directory, "cannot make '" + path + "': " + reason_of(failed) +
                                                  "; set BATON_RUNTIME_DIR to a local directory of your own"};
   }
-  return open_checked(-1, path, path, options);
+  return open_checked(-1, path, path, options, owners);
 }
 
 // The defaults, best first. All processes of a user must come to the same answer, so the defaults do not depend on a
@@ -103,11 +125,21 @@ std::vector<std::string> default_directories() {
   return places;
 }
 
-Result<os::OpenedDirectory> open_runtime(std::string& path, const DirectoryOptions& options) {
+/// `remark`: what the user has to know although all went well.
+Result<os::OpenedDirectory> open_runtime(std::string& path, std::string& remark, const DirectoryOptions& options) {
+  constexpr const char* kVariable = "BATON_RUNTIME_DIR";
   path = options.runtime_directory;
-  if (path.empty()) {
-    if (const char* named = lookup(options, "BATON_RUNTIME_DIR")) path = named;
+  const bool from_environment = path.empty();
+  if (from_environment) {
+    if (const char* named = lookup(options, kVariable, os::environment)) {
+      path = named;
+    } else if (lookup(options, kVariable, os::harmless_environment) != nullptr) {
+      remark =
+          "BATON_RUNTIME_DIR is ignored in a program with rights that its caller lacks (set-user-ID, set-group-ID, "
+          "capabilities): such a program names its directory itself, as NodeOptions::runtime_directory";
+    }
   }
+  bool made = false;
   if (!path.empty()) {
     while (path.size() > 1 && path.back() == '/') path.pop_back();
     if (path.front() != '/') {
@@ -115,11 +147,17 @@ Result<os::OpenedDirectory> open_runtime(std::string& path, const DirectoryOptio
                    "BATON_RUNTIME_DIR is '" + path +
                        "'; it must be an absolute path, or processes started elsewhere never meet"};
     }
-    return make_and_open(path, options);
+    auto directory = make_and_open(path, options, Owners::kThisUserOrGroup, made);
+    if (made && from_environment && directory) {
+      remark =
+          "BATON_RUNTIME_DIR is '" + path +
+          "', which was not there: it was made (mode 0700). Processes that use another directory do not meet this one";
+    }
+    return directory;
   }
   std::string tried;
-  for (const std::string& place : default_directories()) {
-    auto directory = make_and_open(place, options);
+  for (const std::string& place : options.defaults.empty() ? default_directories() : options.defaults) {
+    auto directory = make_and_open(place, options, Owners::kThisUser, made);
     if (directory || directory.error().code == Errc::out_of_descriptors) {
       path = place;
       return directory;
@@ -139,7 +177,7 @@ Result<int> resolve_domain(int wanted, const DirectoryOptions& options) {
   }
   if (wanted != -1) return Error{Errc::invalid_argument, "domain " + std::to_string(wanted) + " is negative"};
   for (const char* variable : {"BATON_DOMAIN", "ROS_DOMAIN_ID"}) {
-    const char* text = lookup(options, variable);
+    const char* text = lookup(options, variable, os::harmless_environment);
     if (text == nullptr) continue;
     int value = 0;
     const char* at = text;
@@ -155,19 +193,20 @@ Result<int> resolve_domain(int wanted, const DirectoryOptions& options) {
 
 Result<DomainDirectory> open_domain_directory(int domain, const DirectoryOptions& options) {
   std::string path;
-  auto runtime = open_runtime(path, options);
+  DomainDirectory out;
+  auto runtime = open_runtime(path, out.remark, options);
   if (!runtime) return runtime.error();
   const os::DirectoryInfo& info = runtime->info;
   const bool shared = info.group_may_write();
 
-  DomainDirectory out;
   const std::string name = std::to_string(domain);
   out.path = path + "/" + name;
   const int failed = os::make_directory(runtime->fd.get(), name, shared ? 02770 : 0700, shared ? info.gid : ~0U);
   if (failed != 0 && failed != EEXIST) {
     return Error{Errc::no_runtime_directory, "cannot make '" + out.path + "': " + reason_of(failed)};
   }
-  auto directory = open_checked(runtime->fd.get(), name, out.path, options);
+  auto directory =
+      open_checked(runtime->fd.get(), name, out.path, options, shared ? Owners::kThisUserOrGroup : Owners::kThisUser);
   if (!directory) return directory.error();
   os::mark_in_use(runtime->fd.get());
   os::mark_in_use(directory->fd.get());

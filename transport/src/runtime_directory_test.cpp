@@ -101,6 +101,67 @@ TEST_F(RuntimeDirectory, OfAnotherUserIsRefusedUnlessSharedWithAGroup) {
   EXPECT_EQ(failure().code, Errc::foreign_runtime_directory);
 }
 
+// Anybody may make a name in /var/tmp, and users of one machine often have a group in common.
+TEST_F(RuntimeDirectory, ThatIsADefaultBelongsToTheUserAlone) {
+  options_.defaults = {root_ + "/taken", root_ + "/free"};
+  options_.open = [&](int parent, const std::string& name) {
+    auto directory = os::open_directory(parent, name);
+    directory.info.gid = ::getegid();
+    if (name.find("taken") != std::string::npos) {
+      directory.info.uid = ::geteuid() + 1;
+      directory.info.mode = 02770;
+    }
+    return directory;
+  };
+  auto opened = open_domain_directory(0, options_);
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(opened->path, root_ + "/free/0");
+  options_.defaults.pop_back();
+  const Error error = failure();
+  EXPECT_EQ(error.code, Errc::no_runtime_directory);
+  EXPECT_NE(error.message.find("belongs to user " + std::to_string(::geteuid() + 1)), std::string::npos)
+      << error.message;
+  // The same directory, where the user names it.
+  variables_["BATON_RUNTIME_DIR"] = root_ + "/taken";
+  EXPECT_TRUE(open_domain_directory(0, options_));
+}
+
+// The owner of /tmp is root: neither root nor anybody else may follow an advice to change its mode.
+TEST_F(RuntimeDirectory, ThatIsAPublicPlaceIsNotToBeChanged) {
+  ASSERT_EQ(::chmod(root_.c_str(), 01777), 0);
+  variables_["BATON_RUNTIME_DIR"] = root_;
+  const Error own = failure();
+  EXPECT_EQ(own.message.find("chmod"), std::string::npos) << own.message;
+  EXPECT_NE(own.message.find("BATON_RUNTIME_DIR to a directory of your own inside it"), std::string::npos)
+      << own.message;
+  options_.open = [](int parent, const std::string& name) {
+    auto directory = os::open_directory(parent, name);
+    directory.info.uid = ::geteuid() + 1;
+    directory.info.mode = 0777;
+    return directory;
+  };
+  const Error of_another = failure();
+  EXPECT_EQ(of_another.message.find("chmod"), std::string::npos) << of_another.message;
+  options_.open = os::open_directory;
+  ASSERT_EQ(::chmod(root_.c_str(), 0777), 0);
+  EXPECT_NE(failure().message.find("chmod it to 0700"), std::string::npos);
+}
+
+TEST_F(RuntimeDirectory, ThatTheEnvironmentNamesAndThatWasMadeIsReported) {
+  variables_["BATON_RUNTIME_DIR"] = root_ + "/misspelt";
+  auto made = open_domain_directory(0, options_);
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_NE(made->remark.find("'" + root_ + "/misspelt', which was not there"), std::string::npos) << made->remark;
+  auto again = open_domain_directory(0, options_);
+  ASSERT_TRUE(again) << again.error().message;
+  EXPECT_EQ(again->remark, "");
+  variables_["BATON_RUNTIME_DIR"] = "";
+  options_.runtime_directory = root_ + "/of_the_program";
+  auto of_the_program = open_domain_directory(0, options_);
+  ASSERT_TRUE(of_the_program) << of_the_program.error().message;
+  EXPECT_EQ(of_the_program->remark, "");
+}
+
 TEST_F(RuntimeDirectory, OnANetworkFileSystemIsRefusedByName) {
   options_.runtime_directory = root_;
   for (const auto& [magic, name] : std::map<std::uint64_t, std::string>{

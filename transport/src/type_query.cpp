@@ -17,7 +17,7 @@ constexpr std::size_t kMostDefinitionBytes = std::size_t{16} << 20;
 
 Result<TypeInfo> Participant::Impl::type_of(const Gid& endpoint, std::chrono::nanoseconds timeout) {
   if (Result<void> ok = usable(); !ok) return ok.error();
-  timeout = std::min<std::chrono::nanoseconds>(timeout, std::chrono::hours(24));
+  timeout = std::clamp<std::chrono::nanoseconds>(timeout, timeout.zero(), std::chrono::hours(24));
   TypeInfo type;
   PeerId peer{};
   std::uint64_t number = 0;

@@ -26,10 +26,8 @@ inline void pause_cpu() noexcept {
 }
 
 std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
-  if (timeout == kInfinite || timeout == std::chrono::nanoseconds::max()) return INT64_MAX;
-  const std::int64_t now = os::monotonic_ns();
-  const std::int64_t ns = std::max<std::int64_t>(timeout.count(), 0);
-  return ns > INT64_MAX - now ? INT64_MAX : now + ns;
+  if (timeout == kInfinite) return INT64_MAX;  // spares the look at the clock
+  return os::saturated_sum(std::chrono::nanoseconds(os::monotonic_ns()), std::max(timeout, timeout.zero())).count();
 }
 
 }  // namespace
@@ -206,7 +204,7 @@ Result<void> WaitSet::Impl::rebuild() {
   timed_out = false;
   with_message = nullptr;
   const std::int64_t spin = spin_ns.load(std::memory_order_relaxed);
-  std::int64_t spin_end = spin > 0 ? std::min(os::monotonic_ns() + spin, deadline_ns) : 0;
+  std::int64_t spin_end = spin > 0 ? std::min(deadline_after(std::chrono::nanoseconds(spin)), deadline_ns) : 0;
   for (;;) {
     if (unlikely(calls.load(std::memory_order_relaxed) != 0)) {
       Result<bool> woken = answer_calls();
@@ -293,11 +291,9 @@ void WaitSet::remove(GuardCondition& guard) {
   impl_->look_again();
 }
 
-void WaitSet::set_spin(std::chrono::nanoseconds budget) {
-  impl_->spin_ns.store(budget.count(), std::memory_order_relaxed);
-}
+void WaitSet::set_spin(os::Nanoseconds budget) { impl_->spin_ns.store(budget.count(), std::memory_order_relaxed); }
 
-[[gnu::hot]] Result<bool> WaitSet::wait(std::chrono::nanoseconds timeout) { return impl_->wait(timeout); }
+[[gnu::hot]] Result<bool> WaitSet::wait(os::Nanoseconds timeout) { return impl_->wait(timeout); }
 
 [[gnu::hot]] const Reader::Impl* WaitSet::reader_with_work() const noexcept {
   return impl_->with_message != nullptr ? impl_->with_message->reader : nullptr;

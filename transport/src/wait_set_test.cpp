@@ -206,7 +206,7 @@ TEST(WaitSet, WaitsForMoreWritersThanOneSystemCallCan) {
   const auto reader = make_reader(*participant, "t", QoS(10).hold(1));
   memory::PoolOptions pool = small_pool();
   pool.max_message_bytes = 4096;
-  pool.slots = 16;
+  pool.slot_count = 16;
   std::vector<std::shared_ptr<Writer>> writers;
   for (int i = 0; i < 200; ++i) writers.push_back(make_writer(*participant, "t", QoS(), number_type(), pool));
   ASSERT_TRUE(matched(*reader, 200));
@@ -261,7 +261,7 @@ TEST_P(WakeSocketShortage, DelaysMessagesAndLosesNone) {
   const auto participant = domain.join();
   memory::PoolOptions pool = small_pool();
   pool.max_message_bytes = 4096;
-  pool.slots = 16;
+  pool.slot_count = 16;
   const std::size_t count = in_wait_set ? 130 : 1;  // more than futex_waitv takes
   std::vector<std::shared_ptr<Writer>> writers;
   for (std::size_t i = 0; i < count; ++i) writers.push_back(make_writer(*participant, "t", QoS(), number_type(), pool));

@@ -22,7 +22,7 @@ Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Parti
   if (writer->shares_.shared == 0) {
     return Error{Errc::invalid_argument,
                  "publisher of '" + options.topic + "' has room for " + std::to_string(writer->shares_.slots) +
-                     " messages (PublisherOptions::slots, " +
+                     " messages (PublisherOptions::slot_count, " +
                      "memory_limit_bytes); a subscription can be served from " + std::to_string(kFewestSlots) + " on"};
   }
   Result<EventLine> line = writer->participant_->event_pages().allocate();

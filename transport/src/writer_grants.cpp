@@ -116,7 +116,7 @@ std::vector<Holding> Writer::Impl::holdings() {
   if (expel_) expel_broken();
   Holding row;
   row.writer = gid_;
-  row.slots = to_u32(shares_.slots);
+  row.slot_count = to_u32(shares_.slots);
   row.shared = to_u32(shares_.shared);
   row.promised = to_u32(granted(Party{}).total);
   const auto add = [&](WriterConnection& connection) {

@@ -196,7 +196,9 @@ def judge_slots(
                 why = f"refused: {why}" + ("; its messages take the underlying RMW" if of_rmw else "")
                 pairs.append(Finding(pair, None if of_rmw else False, why, way_out and f"raise {way_out}"))
             else:
-                pairs.append(Finding(pair, None, f"zero-copy, but it {why}", "raise PublisherOptions::slots (slots=)"))
+                pairs.append(
+                    Finding(pair, None, f"zero-copy, but it {why}", "raise PublisherOptions::slot_count (slots=)")
+                )
         refused = sum(h.standing == "refused" for h in rows)
         publishers.append(
             Finding(
@@ -328,13 +330,15 @@ def judge_machine() -> list[Finding]:
     if directory:
         try:
             mode = Path(directory).stat()
-            if mode.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            if mode.st_mode & stat.S_IWOTH:
+                pass  # joining says why not
+            elif mode.st_mode & stat.S_IWGRP:
                 findings.append(
                     Finding(
                         "runtime directory",
                         None,
-                        f"{directory} can be written by others",
-                        "they can join the domain: chmod 700",
+                        f"{directory} can be written by its group",
+                        "the group's users can join the domain: chmod 700, unless that is wanted",
                     )
                 )
             else:

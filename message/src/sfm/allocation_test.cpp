@@ -69,7 +69,7 @@ void fill(PointCloud& cloud, int round) {
 std::unique_ptr<memory::Pool> make_pool() {
   memory::PoolOptions options;
   options.max_message_bytes = std::size_t{16} << 20;
-  options.slots = 4;
+  options.slot_count = 4;
   return memory::Pool::create(
              options, [](memory::Handle) { return false; }, [](std::uint32_t, int, std::uint64_t) {})
       .or_throw();

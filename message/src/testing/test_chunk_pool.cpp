@@ -15,7 +15,7 @@ TestChunk::TestChunk(std::size_t skeleton_bytes, std::size_t max_bytes) : state_
   memory::PoolOptions options;
   options.max_message_bytes = max_bytes;
   options.memory_limit_bytes = std::size_t{256} << 20;
-  options.slots = 2;
+  options.slot_count = 2;
   state_->pool = memory::Pool::create(
                      options, [](memory::Handle) { return false; }, [](std::uint32_t, int, std::uint64_t) {})
                      .or_throw();

@@ -4,9 +4,9 @@
 #include <ros/master.h>
 #include <ros/this_node.h>
 
-#include <cstdlib>
 #include <mutex>
 
+#include "baton/os/environment.hpp"
 #include "baton/os/process.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "domain.hpp"
@@ -23,7 +23,7 @@ std::shared_ptr<baton::Node> node() {
     throw Exception(Error{Errc::invalid_argument, "baton::ros1: call ros::init() before advertise() and subscribe()"});
   }
   NodeOptions options;
-  if (const char* const chosen = std::getenv("BATON_DOMAIN"); chosen == nullptr || *chosen == '\0') {
+  if (const char* const chosen = os::harmless_environment("BATON_DOMAIN"); chosen == nullptr || *chosen == '\0') {
     options.domain = domain_of_master(ros::master::getURI(), os::host_name());
   }
   options.use_global_arguments = false;  // roscpp has applied the rules of the command line
@@ -43,7 +43,7 @@ std::shared_ptr<baton::Node> node() {
 }
 
 Mode default_mode() {
-  const char* const value = std::getenv("BATON_ROS1_MODE");
+  const char* const value = os::environment("BATON_ROS1_MODE");
   const std::string mode = value == nullptr ? "" : value;
   if (mode.empty() || mode == "lotros") return Mode::kLotros;
   if (mode == "tzc") return Mode::kTzc;

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "baton/heap/heap.hpp"
+#include "baton/os/environment.hpp"
 #include "baton/os/process.hpp"
 #include "buffers.hpp"
 #include "domain.hpp"
@@ -71,7 +72,7 @@ std::shared_ptr<Participant> Links::participant(const std::string& node) {  // w
     return nullptr;
   }
   transport::ParticipantOptions options;
-  if (const char* const chosen = std::getenv("BATON_DOMAIN"); chosen == nullptr || *chosen == '\0') {
+  if (const char* const chosen = os::harmless_environment("BATON_DOMAIN"); chosen == nullptr || *chosen == '\0') {
     options.domain = domain_of_master(Roscpp::instance().master_uri(), os::host_name());
   }
   options.on_diagnostic = [](const transport::Diagnostic& diagnostic) {

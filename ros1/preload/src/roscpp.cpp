@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <queue>
@@ -17,6 +16,7 @@
 
 #include <ros/subscription_callback_helper.h>
 
+#include "baton/os/environment.hpp"
 #include "line_limit.hpp"
 #include "private_members.hpp"
 #include "start_check.hpp"
@@ -117,7 +117,7 @@ Roscpp look_up() {
       find(handle, "_ZN3ros11PollManager8instanceEv", &out.poll_manager) &
       find(handle, "_ZN3ros11PollManager21addPollThreadListenerERKN5boost8functionIFvvEEE", &out.add_listener) &
       find(handle, "_ZN3ros7PollSet6signalEv", &out.signal);
-  const char* const setting = std::getenv("BATON_ROS1");
+  const char* const setting = os::environment("BATON_ROS1");
   if (setting != nullptr && std::string_view(setting) == "0") return out;
   const auto known =
       std::find_if(kBuilds.begin(), kBuilds.end(), [&](const Build& build) { return build.id == library.build_id; });

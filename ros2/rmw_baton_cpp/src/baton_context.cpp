@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton_context.hpp"
 
-#include <cstdlib>
 #include <string>
 
 #include "baton/heap/heap.hpp"
+#include "baton/os/environment.hpp"
 #include "baton/rosidl/native_plan.hpp"
 #include "rcutils/allocator.h"
 #include "rcutils/logging_macros.h"
@@ -50,12 +50,12 @@ void log(const transport::Diagnostic& diagnostic) {
 
 std::shared_ptr<BatonContext> BatonContext::join(const rmw_context_t& context) {
   const char* underlying_name = underlying()->identifier;
-  const char* wanted_memory = std::getenv("BATON_RMW_MALLOC");
+  const char* wanted_memory = os::environment("BATON_RMW_MALLOC");
   const std::string memory = wanted_memory != nullptr && *wanted_memory != '\0' ? wanted_memory : "huge";
   if (memory != "huge" && memory != "system")
     RCUTILS_LOG_WARN_NAMED(kLogger, "BATON_RMW_MALLOC=%s is none of huge, system: taken as huge", memory.c_str());
   rosidl::ArrayCopier::use_huge_pages(memory != "system");
-  const char* wanted = std::getenv("BATON_RMW_PATHS");
+  const char* wanted = os::environment("BATON_RMW_PATHS");
   const std::string paths = wanted != nullptr && *wanted != '\0' ? wanted : "auto";
   if (paths != "auto" && paths != "both" && paths != "underlying") {
     RCUTILS_LOG_WARN_NAMED(kLogger, "BATON_RMW_PATHS=%s is none of auto, both, underlying: taken as auto",
@@ -65,7 +65,7 @@ std::shared_ptr<BatonContext> BatonContext::join(const rmw_context_t& context) {
   auto baton_context = std::make_shared<BatonContext>();
   if (reason.empty()) {
     transport::ParticipantOptions options;
-    const char* domain = std::getenv("BATON_DOMAIN");
+    const char* domain = os::harmless_environment("BATON_DOMAIN");
     if (domain == nullptr || *domain == '\0') options.domain = static_cast<int>(context.actual_domain_id);
     options.on_diagnostic = log;
     options.diagnostic_owner = baton_context;

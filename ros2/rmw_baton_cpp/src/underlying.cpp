@@ -3,9 +3,9 @@
 
 #include <dlfcn.h>
 
-#include <cstdlib>
 #include <string>
 
+#include "baton/os/environment.hpp"
 #include "failure.hpp"
 #include "rmw/error_handling.h"
 
@@ -27,7 +27,7 @@ int load_flags() {
 
 Loaded load() {
   Loaded loaded;
-  const char* wanted = std::getenv("BATON_RMW");
+  const char* wanted = os::environment("BATON_RMW");
   const std::string name = wanted != nullptr && *wanted != '\0' ? wanted : "rmw_fastrtps_cpp";
   const std::string file = "lib" + name + ".so";
   void* library = dlopen(file.c_str(), load_flags());

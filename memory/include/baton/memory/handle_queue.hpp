@@ -82,7 +82,7 @@ struct RingLayout {
   static constexpr std::size_t kSlotsOffset = sizeof(Word) > kCacheLineBytes ? 2 * sizeof(Word) : kCacheLineBytes;
 
   Word* head = nullptr;
-  Slot* slots = nullptr;
+  Slot* slot_table = nullptr;
   std::uint32_t capacity = 0;  ///< slots, a power of two
 
   /// Bytes that a ring of `capacity` slots needs.
@@ -341,7 +341,7 @@ class QueueConsumer {
 
  private:
   const RingSlot<Platform>& slot_of(std::uint64_t position) const noexcept {
-    return ring_.slots[position & (ring_.capacity - 1)];
+    return ring_.slot_table[position & (ring_.capacity - 1)];
   }
   /// True if `entry`, the token in the slot of position `cursor`, says that nothing was pushed at this position yet: it is the token of the
   /// round before, or in the first round none.

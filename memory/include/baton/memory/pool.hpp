@@ -34,7 +34,7 @@ enum class Policy : std::uint8_t {
   kNone,          ///< takes nothing back: refuses the new message, for callers that have a fallback
 };
 
-/// The default of PoolOptions::slots.
+/// The default of PoolOptions::slot_count.
 inline constexpr std::uint32_t kDefaultSlots = 4096;
 
 struct PoolOptions {
@@ -43,11 +43,11 @@ struct PoolOptions {
   std::size_t memory_limit_bytes = 0;  ///< bytes of RAM this publisher may ever back; 0 = 1 GiB
   /// Page-exclusive slots: unsized loans and messages above 64 KiB alive at the same time; 0 = 4096. The pool begins
   /// with room for 16 and adds more when needed; memory_limit_bytes limits their number.
-  std::uint32_t slots = kDefaultSlots;
+  std::uint32_t slot_count = kDefaultSlots;
   Policy policy = Policy::kMediumEffort;
   std::uint32_t attempts = 8;  ///< kMediumEffort: N >= 1
   bool prefault =
-      false;  ///< back and map whole slots at creation, as many as memory_limit_bytes pays for, at most `slots`
+      false;  ///< back and map whole slots at creation, as many as memory_limit_bytes pays for, at most `slot_count`
 };
 
 /// Names a chunk to readers: segment index (upper 16 bits) and byte offset of its ChunkHeader (lower 48).

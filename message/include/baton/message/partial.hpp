@@ -55,7 +55,7 @@ struct DataSlot {
 
 /// Where each data element lies in a data part of its own.
 struct DataPart {
-  std::vector<DataSlot> slots;  ///< `place` counts from the data part's start, which is aligned to 64
+  std::vector<DataSlot> data_slots;  ///< `place` counts from the data part's start, which is aligned to 64
   std::size_t bytes = 0;
 };
 
@@ -95,11 +95,12 @@ class PartialSerializer {
 };
 
 /// TZC's memory organization: the offset of each data element from the lengths of those before it.
-DataPart organise_data(std::vector<DataSlot> slots);
+DataPart organise_data(std::vector<DataSlot> data_slots);
 
 /// Copies the data elements of `message` to the data part that `layout` describes: the only pass over the payload in
 /// this header.
-/// REQUIRES: `layout` was organised from data_in_message(message), given as `slots`, and `out` has layout.bytes.
-void copy_data(Bytes message, const std::vector<DataSlot>& slots, const DataPart& layout, MutableBytes out) noexcept;
+/// REQUIRES: `layout` was organised from data_in_message(message), given as `data_slots`, and `out` has layout.bytes.
+void copy_data(Bytes message, const std::vector<DataSlot>& data_slots, const DataPart& layout,
+               MutableBytes out) noexcept;
 
 }  // namespace baton::message

@@ -4,6 +4,7 @@
 // Thread rules: all functions are thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -30,12 +31,32 @@ struct Remapping {
   std::string to;
 };
 
+/// The user's mistake, not the program's: a command line, a file of parameters or an environment variable with a wrong
+/// option or value. If it leaves main() after init(), the program ends with one line on stderr and status 2, where another
+/// exception calls abort().
+class UsageError : public Exception {
+ public:
+  explicit UsageError(const Exception& error) : Exception(error) {}
+};
+
+namespace detail {
+
+/// What became of an assignment; its copies share it. The words order nothing else: relaxed suffices.
+struct AssignmentUse {
+  std::atomic<bool> applied{false};   ///< a node had a matching name
+  std::atomic<bool> declared{false};  ///< a node has declared the parameter
+};
+
+}  // namespace detail
+
 /// A parameter's value for the nodes whose name matches.
 struct ParameterAssignment {
   std::string node;  ///< an absolute name of nodes; `*` stands for one part of it, `**` for any number of parts
   std::string name;
   ParameterValue value;
-  std::string where;  ///< file and line, or the argument: for errors
+  std::string where;    ///< file and line, or the argument: for errors
+  bool single = false;  ///< of an argument, not of a file
+  std::shared_ptr<detail::AssignmentUse> use = std::make_shared<detail::AssignmentUse>();
 
   /// `fully_qualified_name` is a node's, e.g. "/left/camera".
   bool applies_to(const std::string& fully_qualified_name) const;
@@ -57,13 +78,14 @@ struct Arguments {
   std::vector<std::string> rest;                ///< the arguments that are not ROS's
 };
 
-/// Reads a command line, with or without the program's name. Throws invalid_argument (an unknown or malformed argument,
-/// with the argument in the text), not_found (a missing file of parameters).
+/// Reads a command line, with or without the program's name. Throws UsageError: invalid_argument (an unknown or malformed
+/// argument, with the argument in the text), not_found (a missing file of parameters).
 Arguments parse_arguments(const std::vector<std::string>& arguments);
 
 /// Reads the program's command line: names and parameters of all nodes made afterwards follow it. Does what
 /// shutdown_on_signals() does. Returns the arguments that are not ROS's, the program's name first. Throws as
-/// parse_arguments(). A second call replaces the first one's arguments.
+/// parse_arguments(); a UsageError that nobody catches then ends the program with one line and status 2. A second call
+/// replaces the first one's arguments.
 std::vector<std::string> init(int argc, const char* const* argv);
 std::vector<std::string> init(const std::vector<std::string>& arguments);
 template <class Name, class... Options>
@@ -85,6 +107,9 @@ namespace detail {
 
 /// init() without shutdown_on_signals(), for languages that have their own handlers.
 std::vector<std::string> read_arguments(const std::vector<std::string>& arguments);
+/// Logs the parameters of init()'s arguments that no node has declared, once: a misspelt name would change nothing, without
+/// a word. For the first spin(), when the nodes are there.
+void report_unused_parameters() noexcept;
 
 }  // namespace detail
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "baton/node/ros_names.hpp"
+#include "baton/os/duration.hpp"
 
 namespace baton {
 
@@ -37,7 +38,7 @@ class SimulatedClock final : public Clock {
   std::chrono::nanoseconds real_time_until(std::chrono::nanoseconds deadline) const override;
   std::shared_ptr<void> on_jump(std::function<void()> wake) override;
   /// Moves time and wakes every executor with a timer on this clock.
-  void set(std::chrono::nanoseconds now);
+  void set(os::Nanoseconds now);
 
  private:
   std::atomic<std::int64_t> now_ns_{0};
@@ -50,7 +51,7 @@ class Rate : public detail::RefusedOfRate {
  public:
   /// Throws invalid_argument if `hertz` is not positive.
   explicit Rate(double hertz);
-  explicit Rate(std::chrono::nanoseconds period);
+  explicit Rate(os::Nanoseconds period);
   /// Sleeps to the end of the period. False if it had passed already; then the next period begins now. Returns early
   /// when the process is asked to end (ok()).
   bool sleep();
@@ -65,9 +66,9 @@ class Rate : public detail::RefusedOfRate {
 
 namespace detail {
 
-/// The present CLOCK_MONOTONIC plus `timeout`. A sum beyond the clock's range becomes its last moment, so waits may be
-/// endless (kInfinite).
-std::chrono::steady_clock::time_point deadline_after(std::chrono::nanoseconds timeout) noexcept;
+/// The present CLOCK_MONOTONIC plus `timeout`, or the present if `timeout` is negative. A sum beyond the clock's range becomes
+/// its last moment, so waits may be endless (kInfinite).
+std::chrono::steady_clock::time_point deadline_after(os::Nanoseconds timeout) noexcept;
 
 }  // namespace detail
 }  // namespace baton

@@ -127,12 +127,12 @@ class Executor : public detail::RefusedOfExecutor {
     remove(static_cast<Node&>(detail::not_empty(node, "node pointer")));
   }
   /// How long to busy-wait before sleeping: a hand-over to a spinning thread costs 0.1 us instead of a futex wake.
-  void set_spin(std::chrono::nanoseconds budget);
+  void set_spin(os::Nanoseconds budget);
 
   /// Runs callbacks until cancel(), shutdown(), request_shutdown(), or a signal after shutdown_on_signals().
   void spin();
   /// Runs at most one callback; false if none became ready in time.
-  bool spin_once(std::chrono::nanoseconds timeout = std::chrono::nanoseconds::max());
+  bool spin_once(os::Nanoseconds timeout = std::chrono::nanoseconds::max());
   /// Runs the callbacks that are ready now and returns their number.
   std::size_t spin_some();
   /// Makes the running spin*(), or the next one, return soon. Any thread or callback.
@@ -152,7 +152,7 @@ class Executor : public detail::RefusedOfExecutor {
 void shutdown_on_signals();
 /// The same with other signals. With none ({}) only request_shutdown() ends the spin() calls: for programs with their
 /// own handlers.
-void shutdown_on_signals(std::initializer_list<int> signals);
+void shutdown_on_signals(std::initializer_list<int> signal_numbers);
 /// Has the effect of such a signal. For a signal handler of the program: async-signal-safe (signal-safety(7)), unlike
 /// all other functions of Baton. Call shutdown_on_signals() before: without it ok() returns false, but a sleeping
 /// spin() stays asleep.

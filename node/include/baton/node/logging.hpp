@@ -119,7 +119,7 @@ class LogThrottle {
     std::int64_t last = last_ns_.load(std::memory_order_relaxed);
     const std::int64_t ns = now.count();
     // A clock that was set back begins a new period.
-    if (last != kNever && ns >= last && ns - last < period_ms * 1'000'000) return false;
+    if (last != kNever && ns >= last && (ns - last) / 1'000'000 < period_ms) return false;
     return last_ns_.compare_exchange_strong(last, ns, std::memory_order_relaxed);
   }
 

@@ -90,21 +90,6 @@ using AsElsewhere = std::enable_if_t<true, T>;
 template <class Depth>
 inline constexpr bool kIsDepth = std::is_integral_v<Depth> || std::is_same_v<Depth, QoS>;
 
-/// The period of a timer as written: every duration of std::chrono.
-template <class Rep, class Period>
-std::chrono::nanoseconds period_of(const std::chrono::duration<Rep, Period>& period) {
-  if constexpr (std::is_convertible_v<std::chrono::duration<Rep, Period>, std::chrono::nanoseconds>) {
-    return period;
-  } else {
-    return from_seconds(std::chrono::duration<double>(period).count());
-  }
-}
-
-template <class T, class = void>
-struct IsChronoDuration : std::false_type {};
-template <class T>
-struct IsChronoDuration<T, std::void_t<decltype(period_of(std::declval<const T&>()))>> : std::true_type {};
-
 /// A queue length, or a whole QoS.
 template <class Depth>
 QoS qos_of(const Depth& depth) {
@@ -267,7 +252,7 @@ class Node : public detail::RefusedOfNode {
   /// A service S (S::Request, S::Response). The handler is `void(const Request&, Response&)` or `void(const Request&,
   /// Response&, const MessageInfo&)`; rclcpp's `void(std::shared_ptr<Request>, std::shared_ptr<Response>)` costs a copy
   /// of both. An exception of the handler leaves spin(), and its client gets no response. The response is built in
-  /// shared memory, which `options` bound. The clients share its `slots`; each client may hold 8 responses
+  /// shared memory, which `options` bound. The clients share its `slot_count`; each client may hold 8 responses
   /// (docs/format/qos.md says how many clients find a place). If there is no memory for a response (limit_reached,
   /// out_of_memory, message_too_large, also thrown by the handler), its request gets none, a line of the logger "baton"
   /// says so, and spin() goes on: another process can be the reason.
@@ -293,9 +278,9 @@ class Node : public detail::RefusedOfNode {
   Client<S> client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group = nullptr,
                    const PublisherOptions& options = {});
 
-  /// Calls `callback()` every `period` (> 0) of `clock`. A period that was missed because callbacks took too long is
+  /// Calls `callback()` every `period` (> 0, else invalid_argument) of `clock`; never, if the period is for ever. A period that was missed because callbacks took too long is
   /// skipped. The timer runs as long as a copy of the Timer lives.
-  [[nodiscard]] Timer create_timer(std::chrono::nanoseconds period, std::function<void()> callback,
+  [[nodiscard]] Timer create_timer(os::Nanoseconds period, std::function<void()> callback,
                                    std::shared_ptr<Clock> clock = nullptr,
                                    std::shared_ptr<CallbackGroup> group = nullptr);
 
@@ -303,7 +288,7 @@ class Node : public detail::RefusedOfNode {
   template <class Period, class F>
   [[nodiscard]] Timer create_timer(const Period& period, F callback, std::shared_ptr<Clock> clock = nullptr,
                                    std::shared_ptr<CallbackGroup> group = nullptr) {
-    constexpr bool kDuration = detail::IsChronoDuration<Period>::value;
+    constexpr bool kDuration = std::is_convertible_v<const Period&, os::Nanoseconds>;
     constexpr bool kPlain = std::is_invocable_v<F&>;
     static_assert(kDuration,
                   "a period has a unit: write create_timer(100ms, callback), with using namespace "
@@ -312,7 +297,7 @@ class Node : public detail::RefusedOfNode {
                   "a timer's callback takes no argument: write void f(), and baton::now() in it for what roscpp's "
                   "TimerEvent has");
     if constexpr (kDuration && kPlain) {
-      return create_timer(detail::period_of(period), std::function<void()>(std::move(callback)), std::move(clock),
+      return create_timer(os::Nanoseconds(period), std::function<void()>(std::move(callback)), std::move(clock),
                           std::move(group));
     } else {
       return Timer();
@@ -479,7 +464,7 @@ class Node : public detail::RefusedOfNode {
   std::size_t count_subscriptions(const std::string& topic) const;
   /// Waits until `condition()` is true; checks it again after every change of the graph. False on timeout,
   /// and when the process is asked to end meanwhile (ok()); after that it waits a second at most.
-  bool wait_for(const std::function<bool()>& condition, std::chrono::nanoseconds timeout) const;
+  bool wait_for(const std::function<bool()>& condition, os::Nanoseconds timeout) const;
   transport::Participant::MemoryAccount memory_account() const;
 
   const std::shared_ptr<CallbackGroup>& default_group() const noexcept;

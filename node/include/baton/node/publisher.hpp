@@ -206,9 +206,7 @@ class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHan
   void on_event(std::function<void(transport::Event)> callback) { core().writer()->on_event(std::move(callback)); }
   void assert_liveliness() { core().writer()->assert_liveliness(); }
   /// True once every reliable subscription took all messages published so far, or lost them to overwriting.
-  bool wait_for_all_acked(std::chrono::nanoseconds timeout) {
-    return core().writer()->wait_for_all_acked(timeout).ok();
-  }
+  bool wait_for_all_acked(os::Nanoseconds timeout) { return core().writer()->wait_for_all_acked(timeout).ok(); }
   const transport::Gid& gid() const { return core().writer()->gid(); }
   memory::Pool::Account memory_account() const { return core().writer()->memory_account(); }
   /// Gives memory that was backed for past, larger messages back to the system when they are released.

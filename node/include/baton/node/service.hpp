@@ -182,7 +182,7 @@ class Client : public detail::RefusedOfClient, public detail::RefusedOfHandle<Cl
   bool available() const { return valid_core().available(); }
   /// Waits for a server; false on timeout, and when the process is asked to end meanwhile (ok()).
   /// After that it waits a second at most.
-  bool wait_for_service(std::chrono::nanoseconds timeout) const {
+  bool wait_for_service(os::Nanoseconds timeout) const {
     return valid_core().wait_available(detail::deadline_after(timeout));
   }
   /// A request in shared memory.
@@ -206,7 +206,7 @@ class Client : public detail::RefusedOfClient, public detail::RefusedOfHandle<Cl
   /// (ok()); after that it waits a second at most. Only for clients made without a callback
   /// (invalid_argument otherwise). If a server dies, the call still waits for its timeout, since another server may
   /// answer.
-  Sample<Response> call(Loan<Request>&& request, std::chrono::nanoseconds timeout) {
+  Sample<Response> call(Loan<Request>&& request, os::Nanoseconds timeout) {
     if (executable_)
       throw Exception(
           {Errc::invalid_argument, "call() on client '" + valid_core().name() +
@@ -216,7 +216,7 @@ class Client : public detail::RefusedOfClient, public detail::RefusedOfHandle<Cl
     return Sample<Response>(valid_core().wait_response(send(std::move(request)), deadline).or_throw());
   }
   template <class Lent, class = std::enable_if_t<std::is_same_v<Lent, Loan<Request>>>>
-  Sample<Response> call(const Lent&, std::chrono::nanoseconds) {
+  Sample<Response> call(const Lent&, os::Nanoseconds) {
     static_assert(detail::kNever<Lent>, "a loan is handed over: write call(std::move(loan), timeout)");
     return {};
   }
@@ -225,17 +225,17 @@ class Client : public detail::RefusedOfClient, public detail::RefusedOfHandle<Cl
     static_assert(detail::kNever<Sent>, "a call has an end: write call(request, timeout), e.g. call(request, 1s)");
     return {};
   }
-  Sample<Response> call(const Request& request, std::chrono::nanoseconds timeout) {
+  Sample<Response> call(const Request& request, os::Nanoseconds timeout) {
     Loan<Request> copy = loan();
     *copy = request;
     return call(std::move(copy), timeout);
   }
   /// The same with a request that is behind a pointer, as ROS 2's fingers make it.
-  Sample<Response> call(const std::shared_ptr<Request>& request, std::chrono::nanoseconds timeout) {
+  Sample<Response> call(const std::shared_ptr<Request>& request, os::Nanoseconds timeout) {
     return call(static_cast<const Request&>(detail::not_empty(request, "request pointer")), timeout);
   }
   /// As in ROS 1: sends srv.request, and fills srv.response. False after `timeout`; the response is then unchanged.
-  bool call(S& srv, std::chrono::nanoseconds timeout) {
+  bool call(S& srv, os::Nanoseconds timeout) {
     const Sample<Response> response = call(srv.request, timeout);
     if (!response) return false;
     srv.response = *response;

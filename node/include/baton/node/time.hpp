@@ -13,6 +13,7 @@
 
 #include "baton/message/type.hpp"
 #include "baton/node/refused.hpp"
+#include "baton/os/duration.hpp"
 #include "baton/os/result.hpp"
 
 namespace baton {
@@ -60,16 +61,15 @@ inline std::chrono::nanoseconds from_seconds(double seconds) {
 
 }  // namespace detail
 
-/// A std::chrono::nanoseconds with the words of rclcpp::Duration, and a duration in messages.
-class Duration : public std::chrono::nanoseconds {
+/// A std::chrono::nanoseconds with the words of rclcpp::Duration, and a duration in messages. Every duration of std::chrono
+/// converts to it, and saturates at the ends of the range (os::saturated()).
+class Duration : public os::Nanoseconds {
  public:
-  constexpr Duration() : std::chrono::nanoseconds(0) {}
-  template <class Rep, class Period,
-            class = std::enable_if_t<
-                std::is_convertible_v<const std::chrono::duration<Rep, Period>&, std::chrono::nanoseconds>>>
-  constexpr Duration(const std::chrono::duration<Rep, Period>& value) : std::chrono::nanoseconds(value) {}
+  constexpr Duration() = default;
+  template <class Rep, class Period>
+  constexpr Duration(const std::chrono::duration<Rep, Period>& value) : os::Nanoseconds(value) {}
   constexpr Duration(std::int32_t seconds, std::uint32_t nanoseconds)
-      : std::chrono::nanoseconds(std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanoseconds)) {}
+      : os::Nanoseconds(std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanoseconds)) {}
   /// From a duration in a message.
   template <class Message, class = std::enable_if_t<detail::IsDuration<Message>::value>, class = void>
   constexpr Duration(const Message& message) : Duration(message.sec, message.nanosec) {}
@@ -118,7 +118,7 @@ class Time {
   static Time now() { return std::chrono::system_clock::now(); }
   constexpr Time(std::int32_t seconds, std::uint32_t nanoseconds)
       : since_epoch_(std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanoseconds)) {}
-  constexpr explicit Time(std::chrono::nanoseconds since_epoch) : since_epoch_(since_epoch) {}
+  constexpr explicit Time(os::Nanoseconds since_epoch) : since_epoch_(since_epoch) {}
   /// Throws invalid_argument beyond 292 years.
   static Time from_seconds(double seconds) { return Time(detail::from_seconds(seconds)); }
   template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>, class = void>
@@ -148,17 +148,20 @@ class Time {
   constexpr std::int64_t toNSec() const noexcept { return nanoseconds(); }
   constexpr bool isZero() const noexcept { return since_epoch_.count() == 0; }
 
-  constexpr Time& operator+=(std::chrono::nanoseconds d) noexcept {
-    since_epoch_ += d;
+  // Sums and differences stay at the ends of the range.
+  constexpr Time& operator+=(os::Nanoseconds d) noexcept {
+    since_epoch_ = os::saturated_sum(since_epoch_, d);
     return *this;
   }
-  constexpr Time& operator-=(std::chrono::nanoseconds d) noexcept {
-    since_epoch_ -= d;
+  constexpr Time& operator-=(os::Nanoseconds d) noexcept {
+    since_epoch_ = os::saturated_difference(since_epoch_, d);
     return *this;
   }
-  friend constexpr Time operator+(Time t, std::chrono::nanoseconds d) noexcept { return t += d; }
-  friend constexpr Time operator-(Time t, std::chrono::nanoseconds d) noexcept { return t -= d; }
-  friend constexpr Duration operator-(const Time& a, const Time& b) noexcept { return a.since_epoch_ - b.since_epoch_; }
+  friend constexpr Time operator+(Time t, os::Nanoseconds d) noexcept { return t += d; }
+  friend constexpr Time operator-(Time t, os::Nanoseconds d) noexcept { return t -= d; }
+  friend constexpr Duration operator-(const Time& a, const Time& b) noexcept {
+    return os::saturated_difference(a.since_epoch_, b.since_epoch_);
+  }
   friend constexpr bool operator==(const Time& a, const Time& b) noexcept { return a.since_epoch_ == b.since_epoch_; }
   friend constexpr bool operator!=(const Time& a, const Time& b) noexcept { return !(a == b); }
   friend constexpr bool operator<(const Time& a, const Time& b) noexcept { return a.since_epoch_ < b.since_epoch_; }

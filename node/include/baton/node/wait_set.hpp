@@ -27,11 +27,11 @@ class WaitSet : public detail::RefusedOfWaitSet {
   }
   /// True when a subscription may have messages, or wake() was called. False on timeout, and when the process is asked
   /// to end meanwhile (ok()); after that it waits a second at most.
-  bool wait(std::chrono::nanoseconds timeout);
+  bool wait(os::Nanoseconds timeout);
   /// Makes a running wait(), or the next one, return true.
   void wake() { wait_set_.wake(); }
   /// How long to look for messages before sleeping; 0 is the default.
-  void set_spin(std::chrono::nanoseconds budget) { wait_set_.set_spin(budget); }
+  void set_spin(os::Nanoseconds budget) { wait_set_.set_spin(budget); }
 
  private:
   transport::WaitSet wait_set_;

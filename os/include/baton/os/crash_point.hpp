@@ -13,11 +13,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "baton/os/environment.hpp"
+
 namespace baton::os {
 
 /// Any thread. `passes` counts the passes of one place in the source.
 inline void crash_point(const char* name, std::atomic<unsigned>& passes) {
-  static const char* const wanted = std::getenv("BATON_CRASH_AT");
+  static const char* const wanted = environment("BATON_CRASH_AT");
   if (wanted == nullptr) return;
   const std::size_t length = std::strlen(name);
   if (std::strncmp(wanted, name, length) != 0 || (wanted[length] != '\0' && wanted[length] != ':')) return;

@@ -15,7 +15,8 @@ namespace baton::os {
 /// Replaces the handlers of `signals`. Each signal calls `callback`, and so does request_termination(). A second signal
 /// of the same number takes the default action, so a program that hangs can be ended. A forked child gets the default
 /// actions of `signals` back. Errors: already_exists, system, invalid_argument (a signal that cannot be caught).
-Result<void> on_termination(std::function<void()> callback, std::initializer_list<int> signals = {SIGINT, SIGTERM});
+Result<void> on_termination(std::function<void()> callback,
+                            std::initializer_list<int> signal_numbers = {SIGINT, SIGTERM});
 
 /// Makes on_termination()'s thread call the callback soon. Does nothing without on_termination(). Async-signal-safe
 /// (signal-safety(7)): one write(2), no lock, no allocation.

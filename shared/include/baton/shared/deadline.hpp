@@ -6,18 +6,16 @@
 #include <cstdint>
 
 #include "baton/os/clock.hpp"
+#include "baton/os/duration.hpp"
 
 namespace baton::shared::detail {
 
 inline constexpr std::int64_t kForever = INT64_MAX;
 
 /// The end of a wait that begins now; a duration that is too long to count lasts for ever.
-template <class Rep, class Period>
-std::int64_t deadline_after(const std::chrono::duration<Rep, Period>& duration) noexcept {
-  using Seconds = std::chrono::duration<double>;
+inline std::int64_t deadline_after(os::Nanoseconds duration) noexcept {
   if (duration <= duration.zero()) return 0;
-  if (std::chrono::duration_cast<Seconds>(duration) > Seconds(1e9)) return kForever;
-  return os::monotonic_ns() + std::chrono::ceil<std::chrono::nanoseconds>(duration).count();
+  return os::saturated_sum(std::chrono::nanoseconds(os::monotonic_ns()), duration).count();
 }
 
 /// Seconds until then, negative if it is over. In floating point, because a time_point of hours or seconds may exceed

@@ -32,6 +32,7 @@
 #include <utility>
 #include <vector>
 
+#include "baton/os/duration.hpp"
 #include "baton/os/result.hpp"
 #include "baton/os/unique_fd.hpp"
 #include "baton/shared/process_lock.hpp"
@@ -70,7 +71,7 @@ struct HeapOptions {
   int domain = -1;                                 ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
   std::string runtime_directory;                   ///< empty: BATON_RUNTIME_DIR, else the per-user default
   std::size_t limit_bytes = std::size_t{1} << 30;  ///< address space; an existing heap keeps its limit. 1 MiB to 16 GiB
-  std::chrono::milliseconds timeout{5000};         ///< of open(): other processes may be stopped
+  os::Nanoseconds timeout = std::chrono::seconds(5);  ///< of open(): other processes may be stopped
   /// Called on any thread, one call at a time, without a lock of the heap; never after the Heap object's end. May fork
   /// and collect. Must not throw, and must not wait for threads that use the heap.
   std::function<void(const HeapEvent&)> on_event;

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include "baton/os/duration.hpp"
+
 namespace baton {
 
 enum class Reliability : std::uint8_t { kBestEffort, kReliable };
@@ -21,10 +23,10 @@ struct QoS {
   History history = History::kKeepLast;
   std::uint32_t depth = 10;  ///< KEEP_LAST: messages; KEEP_ALL: the resource limit of the queue, messages
   Durability durability = Durability::kVolatile;
-  std::chrono::nanoseconds deadline = kInfinite;
-  std::chrono::nanoseconds lifespan = kInfinite;
+  os::Nanoseconds deadline = kInfinite;
+  os::Nanoseconds lifespan = kInfinite;
   Liveliness liveliness = Liveliness::kAutomatic;
-  std::chrono::nanoseconds lease = kInfinite;
+  os::Nanoseconds lease = kInfinite;
   /// Subscription only: samples that it may hold at the same time, per publisher. A request above 8 is granted in full,
   /// or the subscription is refused. A request of up to 8 may be granted in part. One subscription, process and user
   /// each have an upper share of a publisher's slots: docs/format/qos.md.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "baton/os/directory.hpp"
 #include "baton/os/result.hpp"
@@ -17,7 +18,8 @@ inline constexpr int kMaxDomain = 9999;
 
 struct DirectoryOptions {
   std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the first usable default
-  /// Tests replace these: the environment and the kernel's description of a directory.
+  /// Tests replace these: the defaults, the environment, and the kernel's description of a directory.
+  std::vector<std::string> defaults;
   std::function<const char*(const char*)> environment;
   std::function<os::OpenedDirectory(int, const std::string&)> open = os::open_directory;
 };
@@ -32,6 +34,7 @@ struct DomainDirectory {
   std::string path;
   std::uint32_t socket_mode = 0600;
   std::uint32_t gid = ~0U;  ///< the group that shares the directory; ~0: none
+  std::string remark;       ///< what the user has to know although all went well; empty: nothing
 };
 
 /// Errors: no_runtime_directory, foreign_runtime_directory, out_of_descriptors.

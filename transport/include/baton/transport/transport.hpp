@@ -82,9 +82,9 @@ struct Holding {
   std::uint32_t granted = 0;  ///< granted of `wished`; docs/format/qos.md
   std::string reason;         ///< printable ASCII, from the publisher: why it was refused or got less; else empty
   // Of the publisher; the same in each of its rows.
-  std::uint32_t slots = 0;     ///< messages that may be alive at the same time
-  std::uint32_t shared = 0;    ///< of `slots`: the most that all subscriptions together may hold
-  std::uint32_t promised = 0;  ///< of `shared`: granted, or held by subscriptions that left
+  std::uint32_t slot_count = 0;  ///< messages that may be alive at the same time
+  std::uint32_t shared = 0;      ///< of `slot_count`: the most that all subscriptions together may hold
+  std::uint32_t promised = 0;    ///< of `shared`: granted, or held by subscriptions that left
   static constexpr std::size_t kMostChunks = 8;
 };
 
@@ -170,7 +170,7 @@ class Participant : public std::enable_shared_from_this<Participant> {
   std::vector<std::int32_t> unmet_pids() const;
   std::uint64_t graph_version() const;  ///< changes with the graph, and with matches and refusals
   /// Waits until graph_version() != seen. Error timed_out after `timeout`.
-  Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout);
+  Result<std::uint64_t> wait_graph_change(std::uint64_t seen, os::Nanoseconds timeout);
 
   /// Message memory of this process and of all known processes of the domain. A limit of SIZE_MAX means no limit
   /// (BATON_PROCESS_MEMORY_LIMIT, BATON_DOMAIN_MEMORY_LIMIT).
@@ -182,13 +182,13 @@ class Participant : public std::enable_shared_from_this<Participant> {
   /// known and false. A call with a timeout of 0 asks and does not wait: the answer changes graph_version(), and the next call
   /// returns it. A process that does not answer is asked again after 10 s, however many calls there are. Errors: not_found
   /// (no such endpoint, or its process is gone), timed_out, forked.
-  Result<TypeInfo> type_of(const Gid& endpoint, std::chrono::nanoseconds timeout);
+  Result<TypeInfo> type_of(const Gid& endpoint, os::Nanoseconds timeout);
   /// Asks every process of the domain which subscriptions hold, and may hold, which of its messages, and what its own
   /// subscriptions lost. Answers that do not come within `timeout` are missing. So are a publisher's connections beyond
   /// 512, its refused subscriptions beyond 64, and a process's subscriptions with losses beyond 4096.
-  Result<Report> report(std::chrono::nanoseconds timeout);
+  Result<Report> report(os::Nanoseconds timeout);
   /// The holdings of report() alone.
-  Result<std::vector<Holding>> holdings(std::chrono::nanoseconds timeout);
+  Result<std::vector<Holding>> holdings(os::Nanoseconds timeout);
   int domain() const;
 
   class Impl;  // private to transport
@@ -204,7 +204,7 @@ struct Statuses {
   std::uint64_t matched_now = 0, matched_total = 0;
   std::uint64_t incompatible_qos_total = 0, incompatible_type_total = 0;
   std::string last_incompatibility;
-  /// Endpoints that match and are not connected, because the publisher cannot serve them (now, or with its `slots`
+  /// Endpoints that match and are not connected, because the publisher cannot serve them (now, or with its `slot_count`
   /// never): the last reason.
   std::uint64_t refused_now = 0;
   std::string last_refusal;
@@ -313,7 +313,7 @@ class Writer {
   void assert_liveliness();
   /// Returns once every reliable reader took all messages published so far, or they were evicted. Error timed_out after
   /// `timeout`.
-  Result<void> wait_for_all_acked(std::chrono::nanoseconds timeout);
+  Result<void> wait_for_all_acked(os::Nanoseconds timeout);
   const Gid& gid() const;
   memory::Pool::Account memory_account() const;
   /// Replaces the data segment, so that memory backed for past large messages returns to the system when they are
@@ -503,10 +503,10 @@ class WaitSet {
   Result<void> add(GuardCondition& guard);
   void remove(GuardCondition& guard);
   /// Bounded spinning before sleeping, 0 = none (default).
-  void set_spin(std::chrono::nanoseconds budget);
+  void set_spin(os::Nanoseconds budget);
   /// Returns true when some reader may have data, some guard was triggered, or wake() was called; false on timeout. Without
   /// the memory or descriptors for waiting it returns true after 100 ms, and a diagnostic says so. Error: forked.
-  BATON_NO_PLT Result<bool> wait(std::chrono::nanoseconds timeout);
+  BATON_NO_PLT Result<bool> wait(os::Nanoseconds timeout);
   /// A reader in which the last wait() found a message, or null. A hint: the wait may have ended for another reason, and another thread
   /// may have taken the message. Only the thread that waited may call this function. Compare the pointer with Reader::impl(), and do
   /// not use it otherwise: the reader may have been destroyed, and a new reader may have its address.

@@ -9,7 +9,9 @@ _Reliability = Literal["reliable", "best_effort"]
 _History = Literal["keep_last", "keep_all"]
 _Durability = Literal["volatile", "transient_local"]
 _Liveliness = Literal["automatic", "manual_by_topic"]
-_PublisherEvent = Literal["matched", "incompatible_qos", "incompatible_type", "deadline_missed", "liveliness_lost"]
+_PublisherEvent = Literal[
+    "matched", "incompatible_qos", "incompatible_type", "deadline_missed", "liveliness_lost", "message_dropped"
+]
 _SubscriptionEvent = Literal[
     "matched", "incompatible_qos", "incompatible_type", "deadline_missed", "liveliness_changed", "message_lost"
 ]
@@ -135,6 +137,7 @@ class Statuses:
     copied_total: int
     held_limit_now: int
     held_limit_total: int
+    dropped_total: int
 
 @dataclass(frozen=True)
 class PublisherCounters:
@@ -314,7 +317,7 @@ class Node:
         group: CallbackGroup | None,
         /,
     ) -> Service: ...
-    def _client(self, name: str, request: Any, response: Any, /) -> Client: ...
+    def _client(self, name: str, request: Any, response: Any, held: int, /) -> Client: ...
     def _holdings(
         self, timeout: float | None, /
     ) -> list[tuple[bytes, bytes, int, int, list[tuple[int, int, int, int]], str, int, int, str, int, int, int]]: ...

@@ -349,11 +349,12 @@ class Node(_core.Node):
         self._kept.append(made)
         return made
 
-    def client(self, name: str, service_type: Any) -> _core.Client:
-        """A client of a service; its call() needs no executor."""
+    def client(self, name: str, service_type: Any, *, held: int = 64) -> _core.Client:
+        """A client of a service; its call() needs no executor. The program may keep `held` responses at the same time (1 to
+        65536); another call then raises HeldLimit."""
         _checked_topic(name, "client")
         service: Any = _messages.service(service_type)
-        return self._client(name, _messages.message(service.Request), _messages.message(service.Response))
+        return self._client(name, _messages.message(service.Request), _messages.message(service.Response), held)
 
     def declare_parameter(
         self, name: str, value: Any = None, descriptor: ParameterDescriptor | Any | None = None

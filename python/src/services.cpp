@@ -212,11 +212,12 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none())
       .def(
           "_client",
-          [](Node& node, const std::string& name, nb::handle request, nb::handle response) {
+          [](Node& node, const std::string& name, nb::handle request, nb::handle response, std::uint32_t held) {
             const TypeRecord* requests = record_of_class(request.ptr());
             const TypeRecord* responses = record_of_class(response.ptr());
             const WithoutGil without;
-            return new PyClient(node.make_client(name, *requests->type, *responses->type, {}), requests, responses);
+            return new PyClient(node.make_client(name, *requests->type, *responses->type, {}, held), requests,
+                                responses);
           },
           nb::rv_policy::take_ownership);
 }

@@ -53,6 +53,7 @@ namespace {
 [[gnu::noinline]] void back_more(Slot& slot, std::size_t bytes) {
   const Result<void> backed = slot.segment->back_more(slot, sizeof(ChunkHeader) + bytes);
   if (backed.ok()) return;
+  slot.starved = true;
   slot.segment->budget->missed.store(sizeof(ChunkHeader) + bytes, std::memory_order_relaxed);
   throw_shortage(
       {backed.error().code, "while growing a message to " + format_size(bytes) + ": " + backed.error().message});

@@ -25,6 +25,7 @@
 #include "baton/memory/pool.hpp"
 #include "baton/memory/window.hpp"
 #include "baton/os/child.hpp"
+#include "baton/os/process.hpp"
 
 using namespace baton;
 using namespace baton::memory;
@@ -109,6 +110,31 @@ std::size_t address_space_bytes() {
 }
 
 }  // namespace
+
+TEST(BadDays, AProcessWithoutMemoryAreasIsToldWhichLimitToRaise) {
+  if (os::most_memory_areas() > 300'000) GTEST_SKIP() << "vm.max_map_count is large here";
+  EXPECT_EQ(in_child([]() -> std::string {
+              Publisher publisher(small());
+              // Every second page readable: each costs two areas.
+              const std::size_t pages = os::most_memory_areas() + 10;
+              auto* const all = static_cast<std::byte*>(
+                  ::mmap(nullptr, pages * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+              if (all == MAP_FAILED) return "no addresses";
+              std::size_t used = 0;
+              while (used < pages && ::mprotect(all + used * 4096, 4096, PROT_READ) == 0) used += 2;
+              if (used >= pages) return "no end of areas";
+              // The last one, if there was one: its neighbours have other rights.
+              for (const int rights : {PROT_READ, PROT_WRITE, PROT_READ | PROT_WRITE | PROT_EXEC})
+                ::mmap(nullptr, 4096, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+              const Result<Chunk> refused = publisher.pool->loan_growing(16);
+              if (refused.ok() || !names(refused.error(), Errc::limit_reached, "sysctl -w vm.max_map_count="))
+                return refused.ok() ? "not refused" : show(refused.error());
+              ::munmap(all, pages * 4096);
+              publisher.publish(50'000, 1);
+              return "";
+            }),
+            "");
+}
 
 TEST(BadDays, ALimitedAddressSpaceGivesASmallerWindowThatWorks) {
   EXPECT_EQ(in_child([]() -> std::string {

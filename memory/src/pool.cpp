@@ -58,9 +58,11 @@ struct AgeList {
 
 struct Pool::State final : Pool {
   // What every message touches, in one line up to `budget.missed`.
-  ContentBook* books = nullptr;    // those that no loan uses; last in, first out, so that they are warm
-  std::size_t expected_bytes = 0;  // the largest unsized message so far: the likely size of the next one
-  Slot* newest_loan = nullptr;     // publish() and abandon() look here first
+  ContentBook* books = nullptr;  // those that no loan uses; last in, first out, so that they are warm
+  std::uint32_t expected_bytes =
+      0;  // header included: the likely size of the next unsized message, since one was so large
+  std::uint32_t largest_bytes = 0;  // of all messages
+  Slot* newest_loan = nullptr;      // publish() and abandon() look here first
   AgeList published;
   Slot* free_large = nullptr;  // free slots, last in, first out; of active segments
   Budget budget;
@@ -105,10 +107,12 @@ struct Pool::State final : Pool {
   Slot* pop_larger(unsigned size_class, std::size_t wanted_bytes) noexcept;
   Result<Slot*> fresh(unsigned size_class, std::size_t wanted_bytes);
   Slot* fresh_large() noexcept;
-  Slot* reclaim(unsigned size_class, std::size_t wanted_bytes);
+  Slot* reclaim(unsigned size_class, std::size_t wanted_bytes, bool only_backed = false);
+  Slot* pop_backed(unsigned size_class, std::size_t wanted_bytes) noexcept;
   Slot* find(unsigned size_class, std::size_t wanted_bytes, std::size_t backed_bytes);
   Slot* find_memory(Slot* slot, unsigned size_class, std::size_t wanted_bytes, std::size_t backed_bytes);
   Result<Slot*> find_elsewhere(unsigned size_class, std::size_t wanted_bytes);
+  Slot* find_missed(std::size_t wanted_bytes);
   void add_book();
   void return_book(Slot* slot) noexcept;
   Result<Chunk> start_loan(Slot* slot, std::size_t slot_bytes, std::size_t skeleton_bytes);
@@ -261,6 +265,14 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
   return slot;
 }
 
+// The warmest free slot that has memory for `wanted_bytes`.
+Slot* Pool::State::pop_backed(unsigned size_class, std::size_t wanted_bytes) noexcept {
+  for (Slot** link = &free_of(size_class); *link; link = &(*link)->older) {
+    if ((*link)->backed >= wanted_bytes) return std::exchange(*link, (*link)->older);
+  }
+  return nullptr;
+}
+
 // A free slot of a larger class: a slot that is too large is better than a dropped message.
 Slot* Pool::State::pop_larger(unsigned size_class, std::size_t wanted_bytes) noexcept {
   while (++size_class <= kLargeClass)
@@ -315,15 +327,20 @@ Result<Slot*> Pool::State::grow(unsigned size_class, std::size_t wanted_bytes) {
 //   best effort:   every message, until the new one fits
 //   medium effort: the same, at most `attempts` messages looked at
 //   worst effort:  ends at the first message that is in use, so that the newer ones stay
-Slot* Pool::State::reclaim(unsigned size_class, std::size_t wanted_bytes) {
+// `only_backed`: the system gives no more memory, so the slot must have it already.
+Slot* Pool::State::reclaim(unsigned size_class, std::size_t wanted_bytes, bool only_backed) {
   if (!evict || options.policy == Policy::kNone) return nullptr;
   std::uint32_t attempts = options.policy == Policy::kMediumEffort ? options.attempts : UINT32_MAX;
   std::uint64_t age = 0;
   for (Slot* slot = published.oldest; slot && attempts > 0; slot = published.after(age), --attempts) {
     age = slot->age;
     evict(slot->handle);
-    if (Slot* found = pop_free(size_class, wanted_bytes)) return found;
-    if (Slot* found = pop_larger(size_class, wanted_bytes)) return found;
+    if (only_backed) {
+      if (Slot* found = pop_backed(size_class, wanted_bytes)) return found;
+    } else {
+      if (Slot* found = pop_free(size_class, wanted_bytes)) return found;
+      if (Slot* found = pop_larger(size_class, wanted_bytes)) return found;
+    }
     if (options.policy == Policy::kWorstEffort && published.oldest && published.oldest->age <= age) return nullptr;
   }
   return nullptr;
@@ -360,6 +377,8 @@ Slot* Pool::State::find_memory(Slot* slot, unsigned size_class, std::size_t want
   }
   if (Result<void> backed = slot->segment->back(*slot, backed_bytes); !backed.ok()) {
     push_free(slot);
+    // Another limit than the pool's own: of the process, the domain, a cgroup or the machine.
+    if (Slot* reclaimed = reclaim(size_class, backed_bytes, true)) return reclaimed;
     return refuse(backed.error());
   }
   return slot;
@@ -419,6 +438,7 @@ void Pool::State::add_book() {
   slot->book = books;
   books = books->below;
   slot->state = Slot::State::kLoaned;
+  slot->starved = false;
   slot->book->reset(static_cast<std::uint32_t>(skeleton_bytes), static_cast<std::uint32_t>(limit));
   newest_loan = slot;
   ++slot->segment->live;
@@ -458,14 +478,12 @@ Error Pool::State::too_large(std::size_t message_bytes) const {
 [[gnu::hot]] Result<Chunk> Pool::loan_growing(std::size_t skeleton_bytes) {
   State& s = State::of(*this);
   const std::size_t needed = skeleton_bytes + sizeof(ChunkHeader);
-  std::size_t wanted = std::max(needed, s.expected_bytes);
-  if (unlikely(s.budget.missed.load(std::memory_order_relaxed) != 0)) {
-    const std::size_t missed = s.budget.missed.exchange(0, std::memory_order_relaxed);
-    // Learned from a failure, so it must not exceed what the pool can ever give. What was published had memory.
-    wanted = std::max(wanted, std::min(missed, s.budget.limit.load(std::memory_order_relaxed)));
-  }
+  const std::size_t wanted = std::max<std::size_t>(needed, s.expected_bytes);
   if (!s.books) out_of_line([&s] { s.add_book(); });  // before there is a slot that could be lost
-  Slot* slot = s.pop_warm(kLargeClass, wanted);
+  Slot* slot = nullptr;
+  if (unlikely(s.budget.missed.load(std::memory_order_relaxed) != 0))
+    out_of_line([&] { slot = s.find_missed(wanted); });
+  if (!slot) slot = s.pop_warm(kLargeClass, wanted);
   if (!slot) slot = s.find(kLargeClass, wanted, needed);
   if (!slot) return out_of_line([&s]() -> Result<Chunk> { return s.refusal; });
   return s.start_loan(slot, slot->segment->slot_bytes, skeleton_bytes);
@@ -497,6 +515,17 @@ void Pool::raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_
   retire_segment(std::move(on_retired));
 }
 
+/// After a loan that could not grow: a slot that has all the memory already, for which messages are reclaimed. Null: there is
+/// none, and a smaller message may still find its place.
+Slot* Pool::State::find_missed(std::size_t wanted_bytes) {
+  const std::size_t missed = budget.missed.exchange(0, std::memory_order_relaxed);
+  // Learned from a failure, so it must not exceed what the pool can ever give. What was published had memory.
+  const std::size_t wanted = std::max(wanted_bytes, std::min(missed, budget.limit.load(std::memory_order_relaxed)));
+  if (collect) collect();
+  if (Slot* slot = pop_backed(kLargeClass, wanted)) return slot;
+  return find(kLargeClass, wanted, wanted);
+}
+
 void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
   if (!segment->retired || segment->live > 0) return;
   const std::uint32_t index = segment->index;
@@ -516,26 +545,33 @@ void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
     push_free(slot);
 }
 
-[[gnu::hot]] void Pool::abandon(const Chunk& chunk) noexcept {
+[[gnu::hot]] bool Pool::abandon(const Chunk& chunk) noexcept {
   State& s = State::of(*this);
   Slot* slot = s.loan_of(chunk.handle);
-  if (!slot) return;
+  if (!slot) return false;
+  const bool starved = slot->starved;
   s.return_book(slot);
   s.recycle(slot);
+  return starved;
 }
 
-[[gnu::hot]] void Pool::publish(const Chunk& chunk, std::uint32_t references, bool plain_header) noexcept {
+[[gnu::hot]] bool Pool::publish(const Chunk& chunk, std::uint32_t references, bool plain_header) noexcept {
   State& s = State::of(*this);
   Slot* slot = s.loan_of(chunk.handle);
-  if (!slot) return;
-  chunk.header->size_bytes = slot->book->end();
+  if (!slot) return false;
+  const std::uint32_t bytes = chunk.header->size_bytes = slot->book->end();
+  const bool largest = bytes > s.largest_bytes;
+  if (unlikely(largest)) s.largest_bytes = bytes;
+  static_assert(kMaxMessageBytes + sizeof(ChunkHeader) <= UINT32_MAX);
   if (slot->size_class == kLargeClass)
-    s.expected_bytes = std::max(s.expected_bytes - s.expected_bytes / 64, slot->book->end() + sizeof(ChunkHeader));
+    s.expected_bytes =
+        std::max(s.expected_bytes - s.expected_bytes / 64, bytes + static_cast<std::uint32_t>(sizeof(ChunkHeader)));
   slot->state = Slot::State::kPublished;
   slot->plain_header = plain_header;
   slot->references = references;
   s.return_book(slot);
   s.published.append(slot);
+  return largest;
 }
 
 void Pool::set_publisher(const std::uint8_t* id, const std::uint8_t* type_hash) noexcept {
@@ -582,7 +618,7 @@ void Pool::State::retire(std::function<void(std::uint32_t)> on_retired) {
 void Pool::retire_segment(std::function<void(std::uint32_t)> on_retired) {
   State& s = State::of(*this);
   if (s.active.empty()) return;
-  s.expected_bytes = 0;
+  s.expected_bytes = s.largest_bytes = 0;
   s.retire(std::move(on_retired));
 }
 
@@ -603,13 +639,45 @@ Pool::Account Pool::State::account() const noexcept {
 
 Pool::Account Pool::account() const noexcept { return State::of(*this).account(); }
 
+std::size_t Pool::bytes_of(Handle handle) const noexcept {
+  const Slot* slot = State::of(*this).slot_of(handle);
+  return slot != nullptr ? slot->backed : 0;
+}
+
+std::size_t Pool::published_bytes() const noexcept {
+  std::size_t bytes = 0;
+  for (const Slot* slot = State::of(*this).published.oldest; slot; slot = slot->newer) bytes += slot->backed;
+  return bytes;
+}
+
+std::uint64_t Pool::room(std::size_t bytes, std::size_t left_bytes) const noexcept {
+  const State& s = State::of(*this);
+  std::size_t left = std::min(s.budget.left(), left_bytes);
+  std::uint64_t count = 0;
+  for (const Slot* slot = s.free_large; slot; slot = slot->older) {
+    const std::size_t lacking = slot->backed < bytes ? bytes - slot->backed : 0;
+    if (lacking > left) continue;
+    left -= lacking;
+    ++count;
+  }
+  return count + left / bytes;
+}
+
+std::size_t Pool::limit_bytes(const PoolOptions& options) noexcept {
+  return options.memory_limit_bytes != 0 ? options.memory_limit_bytes : kDefaultLimit;
+}
+
+std::size_t Pool::slot_bytes(std::size_t bytes) noexcept {
+  const std::size_t total = bytes + sizeof(ChunkHeader);
+  return round_up(total, total > kRunBytes ? kRunBytes : os::page_bytes());  // as in PoolSegment::back_more()
+}
+
 std::uint64_t Pool::capacity(const PoolOptions& options, std::size_t message_bytes) noexcept {
   const std::uint64_t slots = options.slot_count != 0 ? options.slot_count : kDefaultSlots;
   if (message_bytes == 0) return slots;
-  const std::uint64_t limit = options.memory_limit_bytes != 0 ? options.memory_limit_bytes : kDefaultLimit;
+  const std::uint64_t limit = limit_bytes(options);
   const std::uint64_t total = message_bytes + sizeof(ChunkHeader);
-  const std::uint64_t unit = total > kRunBytes ? kRunBytes : os::page_bytes();  // as in PoolSegment::back()
-  const std::uint64_t large_bytes = (total + unit - 1) / unit * unit;
+  const std::uint64_t large_bytes = slot_bytes(message_bytes);
   if (total > class_bytes(kClasses - 1)) return std::min(slots, limit / large_bytes);
   unsigned size_class = 0;
   while (class_bytes(size_class) < total) ++size_class;

@@ -37,6 +37,7 @@ struct Slot {
   State state = State::kFree;
   std::uint8_t size_class = 0;
   bool plain_header = false;  ///< the header has what is the same in all messages of the pool, and no PublishInfo
+  bool starved = false;       ///< kLoaned: the message could not grow
   std::uint64_t age = 0;      ///< kPublished: counts publications
   Slot* older = nullptr;      ///< kPublished: the neighbour in age; kFree: the next slot in the list
   Slot* newer = nullptr;

@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "baton/memory/window.hpp"
+#include "baton/os/process.hpp"
 #include "parse_size.hpp"
 
 namespace baton::memory {
@@ -11,7 +12,7 @@ namespace {
 
 // Guards all shares. A forked child does not need it: it maps and frees nothing of its parent's.
 std::mutex g_mutex;
-std::size_t g_used = 0;
+std::size_t g_used = 0, g_areas = 0;
 
 std::size_t granules(std::size_t bytes) {
   const std::size_t granule = Window::instance().value()->granule();
@@ -21,7 +22,20 @@ std::size_t granules(std::size_t bytes) {
 /// How much of the window the owner of `used` may have now.
 std::size_t allowed(std::size_t used) {
   const std::size_t half = Window::instance().value()->size() / 2, others = g_used - used;
-  return others < half ? (half - others) / 4 : 0;
+  return others < half ? (half - others) / WindowShare::kParts : 0;
+}
+
+/// How many memory areas the owner of `areas` may have now.
+std::size_t allowed_areas(std::size_t areas) {
+  const std::size_t half = os::most_memory_areas() / 2, others = g_areas - areas;
+  return others < half ? (half - others) / WindowShare::kParts : 0;
+}
+
+Error out_of_areas(std::size_t areas, std::size_t most) {
+  return {Errc::limit_reached, "a process's messages would take " + std::to_string(areas) +
+                                   " memory areas of this process, and may take " + std::to_string(most) +
+                                   " now; make fewer publishers there, or raise vm.max_map_count (sysctl), which is " +
+                                   std::to_string(os::most_memory_areas())};
 }
 
 Error exhausted(std::size_t bytes, std::size_t used, std::size_t most) {
@@ -38,6 +52,10 @@ Result<void> WindowShare::take(std::size_t bytes) {
   const std::lock_guard<std::mutex> lock(g_mutex);
   const std::size_t most = allowed(used_) / 8 * 7;
   if (used_ > most || more > most - used_) return exhausted(more, used_, most);
+  if (const std::size_t most_areas = allowed_areas(areas_) / 8 * 7; areas_ + kAreasEach > most_areas)
+    return out_of_areas(areas_ + kAreasEach, most_areas);
+  areas_ += kAreasEach;
+  g_areas += kAreasEach;
   used_ += more;
   g_used += more;
   return {};
@@ -48,6 +66,8 @@ void WindowShare::give_back(std::size_t bytes) noexcept {
   const std::lock_guard<std::mutex> lock(g_mutex);
   used_ -= less;
   g_used -= less;
+  areas_ -= kAreasEach;
+  g_areas -= kAreasEach;
 }
 
 Result<void> WindowShare::take_copy(std::size_t bytes) {
@@ -60,6 +80,10 @@ Result<void> WindowShare::take_copy(std::size_t bytes) {
                      format_size(kMostCopiedBytes) + "; release samples, or raise BATON_WINDOW"};
   const std::size_t most = allowed(used_);
   if (used_ > most || more > most - used_) return exhausted(more, used_, most);
+  if (const std::size_t most_areas = allowed_areas(areas_); areas_ + kAreasEach > most_areas)
+    return out_of_areas(areas_ + kAreasEach, most_areas);
+  areas_ += kAreasEach;
+  g_areas += kAreasEach;
   copied_ += bytes;
   used_ += more;
   g_used += more;
@@ -72,6 +96,8 @@ void WindowShare::give_back_copy(std::size_t bytes) noexcept {
   copied_ -= bytes;
   used_ -= less;
   g_used -= less;
+  areas_ -= kAreasEach;
+  g_areas -= kAreasEach;
 }
 
 std::size_t WindowShare::used_bytes() const noexcept {

@@ -15,6 +15,7 @@
 
 #include "baton/memory/arena.hpp"
 #include "baton/memory/pool.hpp"
+#include "baton/os/process.hpp"
 #include "baton/os/real_time.hpp"
 #include "baton/os/shared_memory.hpp"
 #include "baton/os/sparse_memory.hpp"
@@ -338,6 +339,34 @@ TEST(ForeignSegment, OnePeersSegmentsTakeItsShareOfTheWindowOnly) {
   EXPECT_GE(again->used_bytes(), window.size() / 16) << "everything is given back";
   greedy[0].clear();
   EXPECT_EQ(again->used_bytes(), 0U);
+}
+
+TEST(WindowShare, ManySmallSegmentsTakeAShareOfTheMemoryAreas) {
+  const std::size_t all = os::most_memory_areas() / WindowShare::kAreasEach;  // mappings
+  WindowShare shares[8];
+  std::size_t taken[8] = {}, sum = 0;
+  for (std::size_t i = 0; i < 8; ++i) {
+    Result<void> last = shares[i].take(4096);
+    for (; last.ok() && taken[i] < all; last = shares[i].take(4096)) ++taken[i];
+    ASSERT_FALSE(last.ok()) << "no end";
+    sum += taken[i];
+    if (i > 0) continue;
+    if (last.error().code == Errc::window_exhausted) GTEST_SKIP() << "a window of few granules";
+    EXPECT_EQ(last.error().code, Errc::limit_reached);
+    EXPECT_NE(last.error().message.find("vm.max_map_count"), std::string::npos) << last.error().message;
+    EXPECT_GE(taken[i], all / 16);
+    EXPECT_LE(taken[i], all / 8);
+    EXPECT_TRUE(shares[i].take_copy(4096).ok()) << "an eighth is for copies";
+    shares[i].give_back_copy(4096);
+  }
+  EXPECT_LE(sum, all / 2) << "the rest is this process's";
+  EXPECT_GT(taken[7], 0U);
+  for (std::size_t i = 0; i < 8; ++i) {
+    for (std::size_t n = 0; n < taken[i]; ++n) shares[i].give_back(4096);
+    EXPECT_EQ(shares[i].used_bytes(), 0U);
+  }
+  EXPECT_TRUE(shares[0].take(4096).ok());
+  shares[0].give_back(4096);
 }
 
 TEST(ForeignSegment, CopiesCountInTheShareAndAreGivenBack) {

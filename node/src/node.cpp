@@ -236,11 +236,16 @@ std::string Node::resolve_service_name(const std::string& service) const {
 }
 
 std::shared_ptr<detail::PublisherCore> Node::publisher_at(const std::string& name, const message::Type& type,
-                                                          const QoS& qos, const PublisherOptions& options) {
+                                                          const QoS& qos, const PublisherOptions& options,
+                                                          detail::PublisherUse use) {
   const os::HotRoom room;
-  auto writer =
-      core_->participant->create_writer({name, core_->names.in_graph(), detail::type_info(type), qos, options})
-          .or_throw();
+  transport::Participant::WriterOptions made{name, core_->names.in_graph(), detail::type_info(type), qos, options};
+  made.skips_full = use == detail::PublisherUse::kRequests;
+  if (use == detail::PublisherUse::kResponses) {
+    made.grants_in_part = true;
+    if (options.slots == 0 || options.slots == memory::kDefaultSlots) made.pool.slots = transport::kResponseSlots;
+  }
+  auto writer = core_->participant->create_writer(made).or_throw();
   return os::make_hot_shared<detail::PublisherCore>(std::move(writer), name);
 }
 
@@ -258,7 +263,7 @@ std::shared_ptr<transport::Reader> Node::reader_at(const std::string& name, cons
 
 std::shared_ptr<detail::PublisherCore> Node::make_publisher(const std::string& topic, const message::Type& type,
                                                             const QoS& qos, const PublisherOptions& options) {
-  return publisher_at(resolve_topic_name(topic), type, qos, options);
+  return publisher_at(resolve_topic_name(topic), type, qos, options, detail::PublisherUse::kTopic);
 }
 
 std::shared_ptr<transport::Reader> Node::make_reader(const std::string& topic, const message::Type& type,
@@ -271,16 +276,19 @@ detail::ServerCore Node::make_server(const std::string& service, const message::
   detail::ServerCore core;
   core.name = resolve_service_name(service);
   core.requests = reader_at(detail::request_topic(core.name), request, detail::request_qos());
-  core.responses = publisher_at(detail::response_topic(core.name), response, detail::response_qos(), options);
+  core.responses = publisher_at(detail::response_topic(core.name), response, detail::response_qos(kHeldResponses),
+                                options, detail::PublisherUse::kResponses);
   return core;
 }
 
 std::shared_ptr<detail::ClientCore> Node::make_client(const std::string& service, const message::Type& request,
-                                                      const message::Type& response, const PublisherOptions& options) {
+                                                      const message::Type& response, const PublisherOptions& options,
+                                                      std::uint32_t held) {
   std::string name = resolve_service_name(service);
   // The reader first: a server must not see a client that cannot get responses.
-  auto responses = reader_at(detail::response_topic(name), response, detail::response_qos());
-  auto requests = publisher_at(detail::request_topic(name), request, detail::request_qos(), options);
+  auto responses = reader_at(detail::response_topic(name), response, detail::response_qos(held));
+  auto requests = publisher_at(detail::request_topic(name), request, detail::request_qos(), options,
+                               detail::PublisherUse::kRequests);
   return std::make_shared<detail::ClientCore>(participant(), std::move(name), std::move(requests),
                                               std::move(responses));
 }

@@ -143,6 +143,9 @@ void describe(const ParameterStore& store, const DescribeParameters::Request& re
 
 /// What other processes may make a parameter keep. The node's own program sets what it wants.
 constexpr std::size_t kValueMaxBytes = std::size_t{4} << 20;
+constexpr std::size_t kResponseMaxBytes = std::size_t{16} << 20;
+constexpr std::size_t kResponsesMaxBytes = std::size_t{256}
+                                           << 20;  // of one service, of all responses that clients keep
 
 std::size_t bytes_of(const ParameterValue& value) {
   return std::visit(
@@ -177,8 +180,8 @@ SetParametersResult set(ParameterStore& store, std::vector<Parameter> parameters
 /// A response has a value as often as another process's request names it. Enough for parameters, which are small.
 PublisherOptions response_memory() {
   PublisherOptions options;
-  options.max_message_bytes = std::size_t{16} << 20;
-  options.memory_limit_bytes = std::size_t{256} << 20;
+  options.max_message_bytes = kResponseMaxBytes;
+  options.memory_limit_bytes = kResponsesMaxBytes;
   return options;
 }
 

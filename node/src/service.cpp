@@ -16,7 +16,7 @@ std::string request_topic(const std::string& service) { return service + "/_requ
 std::string response_topic(const std::string& service) { return service + "/_response"; }
 
 QoS request_qos() { return QoS().reliable().keep_all(100); }
-QoS response_qos() { return QoS().reliable().keep_last(100); }
+QoS response_qos(std::uint32_t held) { return QoS().reliable().keep_last(100).hold(held); }
 
 namespace {
 
@@ -72,6 +72,13 @@ bool ClientCore::is_own(const transport::TakenSample& response) const noexcept {
 Result<transport::TakenSample> ClientCore::take_response(std::uint64_t request) {
   for (;;) {
     Result<transport::TakenSample> taken = responses_->take_next();
+    if (!taken.ok() && taken.error().code == Errc::held_limit) {
+      return Error{Errc::held_limit,
+                   "client '" + name_ +
+                       "' keeps as many responses as it may; let go of some, or make the client with a "
+                       "greater `held` (" +
+                       std::to_string(kHeldResponses) + " by default)"};
+    }
     if (!taken.ok() || !*taken) return taken;
     if (is_own(*taken) && taken->header().correlation_sequence == request) return taken;
   }

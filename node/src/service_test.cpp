@@ -154,6 +154,57 @@ TEST_F(ServiceTest, AsManyClientsAreServedAsTheResponsesHaveSlotsFor) {
   spin.join();
 }
 
+TEST_F(ServiceTest, FiftyResponsesMayBeKeptAndMoreIfTheClientAsksForMore) {
+  baton::Node node("client");
+  auto client = node.client<SetBool>("switch"), much = node.client<SetBool>("switch", {}, 200);
+  ASSERT_TRUE(client.wait_for_service(60s) && much.wait_for_service(60s));
+  std::vector<baton::Sample<SetBool::Response>> kept;
+  for (int i = 0; i < 200; ++i) {
+    kept.push_back(much.call(SetBool::Request{}, 60s));
+    ASSERT_TRUE(kept.back()) << i;
+    if (i >= 50) continue;
+    kept.push_back(client.call(SetBool::Request{}, 60s));
+    ASSERT_TRUE(kept.back()) << i;
+  }
+  try {
+    for (int i = 0; i < 20; ++i) kept.push_back(client.call(SetBool::Request{}, 60s));
+    FAIL() << "the limit is 64";
+  } catch (const baton::Exception& error) {
+    EXPECT_EQ(error.code(), baton::Errc::held_limit);
+    EXPECT_NE(std::string(error.what()).find("`held`"), std::string::npos) << error.what();
+  }
+  kept.clear();
+  EXPECT_TRUE(client.call(SetBool::Request{}, 60s));
+}
+
+TEST_F(ServiceTest, AServerThatDoesNotReadStopsNoCallThatAnotherServerAnswers) {
+  baton::Node idle("idle"), node("client");
+  int asked = 0;
+  // Nobody spins `idle`, so its requests wait.
+  auto second = idle.serve<SetBool>("switch", [&](const SetBool::Request&, SetBool::Response&) { ++asked; });
+  auto client = node.client<SetBool>("switch");
+  ASSERT_TRUE(client.wait_for_service(60s));
+  while (client.core()->requests()->writer()->matched() < 2) std::this_thread::sleep_for(1ms);
+  for (int i = 0; i < 250; ++i) ASSERT_TRUE(client.call(SetBool::Request{}, 60s)) << i;
+  EXPECT_EQ(asked, 0);
+  baton::Executor executor;
+  executor.add(idle);
+  while (executor.spin_some() > 0) {
+  }
+  EXPECT_EQ(asked, 100) << "the first hundred wait; the others are lost for this server";
+  // Alone it stops its clients, as both asked for.
+  auto alone = idle.serve<SetBool>("alone", [](const SetBool::Request&, SetBool::Response&) {});
+  auto caller = node.client<SetBool>("alone");
+  ASSERT_TRUE(caller.wait_for_service(60s));
+  for (int i = 0; i < 100; ++i) caller.send(SetBool::Request{});
+  try {
+    caller.send(SetBool::Request{});
+    FAIL() << "the queue is full";
+  } catch (const baton::Exception& error) {
+    EXPECT_EQ(error.code(), baton::Errc::queue_full);
+  }
+}
+
 TEST_F(ServiceTest, ARequestThatFindsNoMemoryForItsResponseDoesNotEndTheService) {
   baton::Node server("server"), caller("caller");
   baton::PublisherOptions little;

@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 
+#include "baton/os/sparse_memory.hpp"
+
 namespace baton::os {
 namespace {
 
@@ -91,6 +93,11 @@ Left measure() {
 }
 
 }  // namespace
+
+std::size_t memory_left() {
+  const std::size_t left = measure().bytes;
+  return left - std::min(left, kMargin);
+}
 
 Result<void> check_memory_left(std::size_t bytes) {
   std::size_t credit = g_credit.load(std::memory_order_relaxed);

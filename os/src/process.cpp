@@ -20,6 +20,8 @@
 #include <cerrno>
 #include <climits>
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <system_error>
@@ -199,6 +201,39 @@ std::pair<std::uint64_t, std::uint64_t> file_identity(int fd) {
 
 UniqueFd reserve_descriptor() { return UniqueFd(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
+std::size_t most_memory_areas() noexcept {
+  constexpr std::size_t kUsual = 65530;
+  // Constant-initialized, as a child forked while another thread initialises a static object would wait for it for ever.
+  static std::atomic<std::size_t> known{0};
+  std::size_t areas = known.load(std::memory_order_relaxed);  // orders nothing
+  if (areas == 0) {
+    areas = kUsual;
+    if (std::FILE* const file = std::fopen("/proc/sys/vm/max_map_count", "re")) {
+      std::size_t number = 0;
+      if (std::fscanf(file, "%zu", &number) == 1 && number > 0) areas = number;
+      std::fclose(file);
+    }
+    known.store(areas, std::memory_order_relaxed);
+  }
+  return areas;
+}
+
+namespace {
+
+/// A refused call wanted one or two more; other threads may have come and gone meanwhile.
+constexpr std::size_t kSpareAreas = 16;
+
+std::size_t memory_areas() {
+  std::size_t lines = 0;
+  if (std::FILE* const file = std::fopen("/proc/self/maps", "re")) {
+    for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) lines += c == '\n' ? 1 : 0;
+    std::fclose(file);
+  }
+  return lines;
+}
+
+}  // namespace
+
 Error system_error(const std::string& what, int error_number) {
   const std::string text = what + ": " + std::system_category().message(error_number);
   switch (error_number) {
@@ -208,6 +243,12 @@ Error system_error(const std::string& what, int error_number) {
     case ENFILE:
       return {Errc::out_of_descriptors, text + " (the whole machine is out of them; raise fs.file-max)"};
     case ENOMEM:
+      if (const std::size_t areas = memory_areas(), most = most_memory_areas(); areas + kSpareAreas >= most) {
+        return {Errc::limit_reached, text + " (this process has " + std::to_string(areas) +
+                                         " memory areas, and vm.max_map_count allows " + std::to_string(most) +
+                                         "; raise it with `sysctl -w vm.max_map_count=" + std::to_string(4 * most) +
+                                         "`)"};
+      }
       return {Errc::out_of_memory, text};
     default:
       return {Errc::system, text};

@@ -9,7 +9,9 @@ _Reliability = Literal["reliable", "best_effort"]
 _History = Literal["keep_last", "keep_all"]
 _Durability = Literal["volatile", "transient_local"]
 _Liveliness = Literal["automatic", "manual_by_topic"]
-_PublisherEvent = Literal["matched", "incompatible_qos", "incompatible_type", "deadline_missed", "liveliness_lost"]
+_PublisherEvent = Literal[
+    "matched", "incompatible_qos", "incompatible_type", "deadline_missed", "liveliness_lost", "message_dropped"
+]
 _SubscriptionEvent = Literal[
     "matched", "incompatible_qos", "incompatible_type", "deadline_missed", "liveliness_changed", "message_lost"
 ]
@@ -139,6 +141,7 @@ class Statuses:
     copied_total: int
     held_limit_now: int
     held_limit_total: int
+    dropped_total: int
 
 @dataclass(frozen=True)
 class Losses:
@@ -342,7 +345,7 @@ class Node:
         /,
     ) -> Service: ...
     def _client(
-        self, name: str, request: Any, response: Any, memory_limit: int, max_message: int, /
+        self, name: str, request: Any, response: Any, held: int, memory_limit: int, max_message: int, /
     ) -> Client: ...
     def _report(
         self, timeout: float | None, /

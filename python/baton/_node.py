@@ -382,14 +382,16 @@ class Node(_core.Node):
         self._kept.append(made)
         return made
 
-    def client(self, name: str, service_type: Any, *, memory_limit: int = 0, max_message: int = 0) -> _core.Client:
-        """A client of a service; its call() needs no executor. `memory_limit`: bytes that all requests may ever use (0: 1 GiB);
-        `max_message`: bytes of the largest request (0: 256 MiB)."""
+    def client(
+        self, name: str, service_type: Any, *, held: int = 64, memory_limit: int = 0, max_message: int = 0
+    ) -> _core.Client:
+        """A client of a service; its call() needs no executor. The program may keep `held` responses at the same time (1 to
+        65536); another call then raises HeldLimit. `memory_limit`: bytes that all requests may ever use (0: 1 GiB); `max_message`:
+        bytes of the largest request (0: 256 MiB)."""
         _checked_topic(name, "client")
         service: Any = _messages.service(service_type)
-        return self._client(
-            name, _messages.message(service.Request), _messages.message(service.Response), memory_limit, max_message
-        )
+        request, response = _messages.message(service.Request), _messages.message(service.Response)
+        return self._client(name, request, response, held, memory_limit, max_message)
 
     def declare_parameter(
         self, name: str, value: Any = None, descriptor: ParameterDescriptor | Any | None = None

@@ -109,7 +109,7 @@ void add_records(nb::module_& m) {
       field("liveliness_lost_total", &Statuses::liveliness_lost_total), field("alive_now", &Statuses::alive_now),
       field("not_alive_now", &Statuses::not_alive_now), field("lost_total", &Statuses::lost_total),
       field("copied_total", &Statuses::copied_total), field("held_limit_now", &Statuses::held_limit_now),
-      field("held_limit_total", &Statuses::held_limit_total));
+      field("held_limit_total", &Statuses::held_limit_total), field("dropped_total", &Statuses::dropped_total));
   using transport::Losses;
   add_record<Losses>(m, "Losses", "Messages that a subscription did not get, by reason.",
                      field("overflow", &Losses::overflow), field("held", &Losses::held), field("limit", &Losses::limit),

@@ -71,6 +71,8 @@ std::string_view name_of(Event event) noexcept {
       return "liveliness_changed";
     case Event::kMessageLost:
       return "message_lost";
+    case Event::kMessageDropped:
+      return "message_dropped";
   }
   return "unknown";
 }

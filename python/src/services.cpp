@@ -221,13 +221,13 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg())
       .def(
           "_client",
-          [](Node& node, const std::string& name, nb::handle request, nb::handle response, std::size_t memory_limit,
-             std::size_t max_message) {
+          [](Node& node, const std::string& name, nb::handle request, nb::handle response, std::uint32_t held,
+             std::size_t memory_limit, std::size_t max_message) {
             const TypeRecord* requests = record_of_class(request.ptr());
             const TypeRecord* responses = record_of_class(response.ptr());
             const WithoutGil without;
             return new PyClient(
-                node.make_client(name, *requests->type, *responses->type, memory_of(memory_limit, max_message)),
+                node.make_client(name, *requests->type, *responses->type, memory_of(memory_limit, max_message), held),
                 requests, responses);
           },
           nb::rv_policy::take_ownership);

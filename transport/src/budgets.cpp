@@ -10,40 +10,58 @@
 namespace baton::transport {
 namespace {
 
-constexpr const char* kNames[kKeeps] = {"announced endpoints and nodes", "connections", "data segments"};
+constexpr const char* kNames[kKeeps] = {"announced endpoints and nodes", "connections", "data segments", "connections"};
 
 std::string in_units(Keep keep, std::size_t amount) {
-  return std::to_string(amount) + (keep == Keep::kSegments ? " descriptors" : " bytes");
+  return std::to_string(amount) + (keep == Keep::kSegments ? " descriptors"
+                                   : keep == Keep::kAreas  ? " memory areas"
+                                                           : " bytes");
 }
 
-const char* way_out(Keep keep) { return keep == Keep::kSegments ? "; raise RLIMIT_NOFILE (ulimit -n)" : ""; }
+const char* way_out(Keep keep) {
+  if (keep == Keep::kAreas) return "; raise vm.max_map_count (sysctl)";
+  return keep == Keep::kSegments ? "; raise RLIMIT_NOFILE (ulimit -n)" : "";
+}
 
 }  // namespace
 
 std::size_t BudgetLimits::of_process(Keep keep) const {
   const std::size_t given = per_process[static_cast<std::size_t>(keep)];
-  return given != kOfDescriptors ? given : std::max<std::size_t>(16, os::descriptor_limit() / 2);
+  if (given == kOfAreas) return os::most_memory_areas() / kAreasPartOfProcess;
+  return given != kOfDescriptors ? given
+                                 : std::max<std::size_t>(16, os::descriptor_limit() / kDescriptorsPartOfProcess);
 }
 
 std::size_t BudgetLimits::of_user(Keep keep) const {
   const std::size_t given = per_user[static_cast<std::size_t>(keep)];
-  return given != kOfDescriptors ? given : std::max<std::size_t>(24, os::descriptor_limit() / 4 * 3);
+  if (given == kOfAreas) return os::most_memory_areas() / kAreasPartOfUser;
+  return given != kOfDescriptors ? given
+                                 : std::max<std::size_t>(24, os::descriptor_limit() / kDescriptorsPartOfUser * 3);
 }
 
 // All counters are relaxed: they order nothing, and a check may miss an amount that another thread gives back at that
 // moment.
 
 Charge::Charge(Charge&& other) noexcept
-    : account_(std::move(other.account_)), amount_(std::exchange(other.amount_, 0)), keep_(other.keep_) {}
+    : account_(std::move(other.account_)),
+      amount_(std::exchange(other.amount_, 0)),
+      areas_(std::exchange(other.areas_, 0)),
+      keep_(other.keep_) {}
 
 Charge& Charge::operator=(Charge&& other) noexcept {
   std::swap(account_, other.account_);
   std::swap(amount_, other.amount_);
+  std::swap(areas_, other.areas_);
   std::swap(keep_, other.keep_);
   return *this;
 }
 
-Charge::~Charge() { give_back(amount_); }
+Charge::~Charge() {
+  give_back(amount_);
+  if (!account_ || areas_ == 0) return;
+  account_->kept[static_cast<std::size_t>(Keep::kAreas)].fetch_sub(areas_, std::memory_order_relaxed);
+  account_->user->kept[static_cast<std::size_t>(Keep::kAreas)].fetch_sub(areas_, std::memory_order_relaxed);
+}
 
 void Charge::add(Charge&& other) noexcept {
   if (!account_) {
@@ -51,6 +69,7 @@ void Charge::add(Charge&& other) noexcept {
     return;
   }
   amount_ += std::exchange(other.amount_, 0);
+  areas_ += std::exchange(other.areas_, 0);
 }
 
 void Charge::give_back(std::size_t amount) noexcept {
@@ -98,9 +117,27 @@ void Budgets::remove_peer(PeerId peer) noexcept {
     at = at->second.use_count() == 1 ? users_.erase(at) : std::next(at);
 }
 
-Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t amount) {
+Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t amount, std::size_t areas) {
   const auto found = accounts_.find(peer);
   if (peer == kSelf || found == accounts_.end()) return Charge();
+  if (Result<void> allowed = allow(found, keep, amount); !allowed) return allowed.error();
+  if (Result<void> allowed = areas > 0 ? allow(found, Keep::kAreas, areas) : Result<void>(); !allowed)
+    return allowed.error();
+  Charge charge;
+  charge.account_ = found->second;
+  charge.amount_ = amount;
+  charge.areas_ = areas;
+  charge.keep_ = keep;
+  for (auto* kept : {found->second->kept, found->second->user->kept}) {
+    kept[static_cast<std::size_t>(keep)].fetch_add(amount, std::memory_order_relaxed);
+    kept[static_cast<std::size_t>(Keep::kAreas)].fetch_add(areas, std::memory_order_relaxed);
+  }
+  return charge;
+}
+
+/// Whether the process of `found` may keep `amount` more.
+Result<void> Budgets::allow(Accounts::iterator found, Keep keep, std::size_t amount) {
+  const PeerId peer = found->first;
   const auto which = static_cast<std::size_t>(keep);
   Charge::Account& account = *found->second;
   Charge::User& user = *account.user;
@@ -154,13 +191,7 @@ Result<Charge> Budgets::charge(PeerId peer, Keep keep, std::size_t amount) {
       most->second->ending = most->first;
     }
   }
-  Charge charge;
-  charge.account_ = found->second;
-  charge.amount_ = amount;
-  charge.keep_ = keep;
-  account.kept[which].fetch_add(amount, std::memory_order_relaxed);
-  user.kept[which].fetch_add(amount, std::memory_order_relaxed);
-  return charge;
+  return {};
 }
 
 std::size_t Budgets::kept(PeerId peer, Keep keep) const {

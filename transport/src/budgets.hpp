@@ -26,16 +26,31 @@ inline constexpr PeerId kSelf = 0;
 enum class Keep : std::uint8_t {
   kAnnouncements,  ///< bytes
   kConnections,    ///< bytes
-  kSegments        ///< descriptors of data segments
+  kSegments,       ///< descriptors of data segments
+  kAreas           ///< memory areas of connections; those of data segments: memory/window_share.hpp
 };
-inline constexpr std::size_t kKeeps = 3;
+inline constexpr std::size_t kKeeps = 4;
+/// Of a connection: its two segments, and for the first one of a process the page that they share.
+inline constexpr std::size_t kAreasOfConnection = 3;
+
+// Bytes, for one process and for all processes of one user.
+inline constexpr std::size_t kAnnouncedBytesOfProcess = std::size_t{64} << 20;
+inline constexpr std::size_t kAnnouncedBytesOfUser = std::size_t{512} << 20;
+inline constexpr std::size_t kConnectionBytesOfProcess = std::size_t{256} << 20;
+inline constexpr std::size_t kConnectionBytesOfUser = std::size_t{1024} << 20;
+// Parts of RLIMIT_NOFILE, as it is when something is charged: one of so many (of a user: three of so many).
+inline constexpr std::size_t kDescriptorsPartOfProcess = 2;
+inline constexpr std::size_t kDescriptorsPartOfUser = 4;
+// Parts of vm.max_map_count.
+inline constexpr std::size_t kAreasPartOfProcess = 8;
+inline constexpr std::size_t kAreasPartOfUser = 4;
 
 struct BudgetLimits {
-  std::size_t per_process[kKeeps] = {std::size_t{64} << 20, std::size_t{256} << 20, kOfDescriptors};
-  std::size_t per_user[kKeeps] = {std::size_t{512} << 20, std::size_t{1024} << 20, kOfDescriptors};
+  std::size_t per_process[kKeeps] = {kAnnouncedBytesOfProcess, kConnectionBytesOfProcess, kOfDescriptors, kOfAreas};
+  std::size_t per_user[kKeeps] = {kAnnouncedBytesOfUser, kConnectionBytesOfUser, kOfDescriptors, kOfAreas};
 
-  /// Of RLIMIT_NOFILE as it is when something is charged: a half for one process, three quarters for one user.
   static constexpr std::size_t kOfDescriptors = SIZE_MAX;
+  static constexpr std::size_t kOfAreas = SIZE_MAX - 1;
   std::size_t of_process(Keep keep) const;
   std::size_t of_user(Keep keep) const;
 };
@@ -66,6 +81,7 @@ class Charge {
   };
   std::shared_ptr<Account> account_;
   std::size_t amount_ = 0;
+  std::size_t areas_ = 0;  // of kAreas, beside the amount
   Keep keep_ = Keep::kAnnouncements;
 };
 
@@ -80,8 +96,8 @@ class Budgets {
   void add_peer(PeerId peer, std::uint64_t process, std::uint32_t uid);
   void remove_peer(PeerId peer) noexcept;
   /// Charges `amount`. limit_reached, with the numbers, if the peer's process has no room left; nothing was charged
-  /// then. For kSelf and unknown peers nothing is counted.
-  Result<Charge> charge(PeerId peer, Keep keep, std::size_t amount);
+  /// then. For kSelf and unknown peers nothing is counted. `areas`: so much of Keep::kAreas is charged beside it.
+  Result<Charge> charge(PeerId peer, Keep keep, std::size_t amount, std::size_t areas = 0);
   /// The charged amount of the peer's process, over all its connections.
   std::size_t kept(PeerId peer, Keep keep) const;
   std::size_t kept_of_user(std::uint32_t uid, Keep keep) const;
@@ -89,10 +105,12 @@ class Budgets {
   std::size_t returned(bool reset) noexcept;
 
  private:
+  using Accounts = std::map<PeerId, std::shared_ptr<Charge::Account>>;
+  Result<void> allow(Accounts::iterator found, Keep keep, std::size_t amount);
   std::function<void(PeerId, const Error&)> end_peer_;
   const BudgetLimits limits_;
   std::shared_ptr<std::atomic<std::size_t>> returned_ = std::make_shared<std::atomic<std::size_t>>(0);
-  std::map<PeerId, std::shared_ptr<Charge::Account>> accounts_;           // of connections that are up
+  Accounts accounts_;                                                     // of connections that are up
   std::map<std::uint64_t, std::weak_ptr<Charge::Account>> of_processes_;  // also of those with charges only
   std::map<std::uint32_t, std::shared_ptr<Charge::User>> users_;
 };

@@ -123,6 +123,7 @@ struct WriterConnection : os::Hot {
   WakeSocketRef notify_end;          ///< of a reader that waits in poll(); empty: the reader gave none
   Party party;                       ///< the party whose share `held` uses
   std::uint32_t wished = 0;          ///< the subscription's requested QoS held
+  std::size_t held_bytes = 0;        ///< at the last look at memory (writer_memory.cpp)
   bool draining = false;             ///< detached: nothing is pushed, held samples come back
   std::uint64_t first_sequence = 0;  ///< of the oldest message that it was given, or will be
   std::uint64_t handed_before = 0;   ///< by publish_to(), on all connections of the writer before this one began

@@ -35,6 +35,37 @@ Shares shares_of(std::uint64_t slots, std::uint32_t depth) noexcept {
   return shares;
 }
 
+Shares shares_of_memory(std::uint64_t capacity, std::uint32_t depth) noexcept {
+  constexpr std::uint64_t kFew = 16;
+  Shares shares = shares_of(capacity, depth);
+  if (capacity < kFew) {  // few large messages: one of four is the publisher's, and the one that is being built
+    shares = {};
+    shares.slots = capacity;
+    shares.queues = std::max<std::uint64_t>(1, capacity / 4);
+    shares.loans = capacity >= 4 ? 1 : 0;
+    shares.shared = less(capacity, shares.queues + shares.loans);
+    shares.one = shares.shared;
+  }
+  shares.party = at_least_basic(shares.shared * 3 / 4, shares.shared);
+  return shares;
+}
+
+bool holds_too_much(const Shares& shares, const Granted& held) noexcept {
+  if (held.party > std::max<std::uint64_t>(1, shares.party)) return true;
+  if (held.total > less(shares.shared, shares.newcomers) && held.party > kBasicHeld) return true;
+  return held.total > shares.shared && held.party > 1;
+}
+
+Grant grant_in_part(const Shares& shares, const Granted& granted, std::uint32_t wish) noexcept {
+  constexpr std::uint64_t kParts = 128;
+  Grant out = grant(shares, granted, wish);
+  if (wish <= kBasicHeld) return out;
+  const std::uint64_t part = std::max<std::uint64_t>(kBasicHeld, out.room / kParts);
+  out.held = static_cast<std::uint32_t>(std::min<std::uint64_t>({wish, part, out.room}));
+  out.reason = out.held == wish ? Grant::Reason::kFull : Grant::Reason::kPartyShare;
+  return out;
+}
+
 Grant grant(const Shares& shares, const Granted& granted, std::uint32_t wish) noexcept {
   const std::uint64_t free = less(shares.shared, granted.total);
   const std::uint64_t of_party = less(shares.party, granted.party);

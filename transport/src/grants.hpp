@@ -48,6 +48,11 @@ struct Shares {
 
 /// `depth`: the publisher's own QoS depth. With fewer than kFewestSlots nothing is shared.
 Shares shares_of(std::uint64_t slots, std::uint32_t depth) noexcept;
+
+/// The same of memory that `capacity` messages of the usual size fit in: `slots` counts such messages. The writer keeps a
+/// part for itself however small `capacity` is.
+Shares shares_of_memory(std::uint64_t capacity, std::uint32_t depth) noexcept;
+
 /// The samples granted, or still held by subscriptions that left, before a wish is considered.
 struct Granted {
   std::uint64_t total = 0;  ///< to all
@@ -68,6 +73,14 @@ struct Grant {
 
 /// The grant for a subscription that wishes to hold `wish` (>= 1) samples.
 Grant grant(const Shares& shares, const Granted& granted, std::uint32_t wish) noexcept;
+
+/// The same of a publisher that also grants parts of wishes above kBasicHeld: at most kBasicHeld or, if that is more, one of 128 of
+/// what the party could get. So many subscriptions that all wish for much (clients of a service) find a place.
+Grant grant_in_part(const Shares& shares, const Granted& granted, std::uint32_t wish) noexcept;
+
+/// Whether a party that holds so many messages now, in units of the usual size, takes memory that others or the publisher
+/// need. `shares`: shares_of_memory().
+bool holds_too_much(const Shares& shares, const Granted& held) noexcept;
 
 /// The fewest slots with which this grant would be the whole wish.
 std::uint64_t slots_for(const Granted& granted, std::uint32_t wish, std::uint32_t depth) noexcept;

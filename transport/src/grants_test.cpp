@@ -8,6 +8,7 @@
 #include <array>
 #include <map>
 #include <random>
+#include <tuple>
 #include <vector>
 
 namespace baton::transport {
@@ -69,6 +70,72 @@ TEST(Grants, TheSlotsAreNeverGrantedTwice) {
       ASSERT_LE(publisher.granted(party).total, shares.shared);
       ASSERT_LE(publisher.granted(party).party, shares.party);
     }
+  }
+}
+
+/// A publisher whose readers hold messages, of which each takes one unit of its memory.
+TEST(Grants, WhoeverHoldsTooMuchIsFoundBeforeTheWritersPartIsUsed) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 2000; ++round) {
+    const std::uint64_t capacity = random() % (std::uint64_t{1} << (1 + random() % 12));
+    const Shares shares = shares_of_memory(capacity, static_cast<std::uint32_t>(1 + random() % 100));
+    ASSERT_LE(shares.shared + std::max<std::uint64_t>(1, shares.loans + shares.queues),
+              std::max<std::uint64_t>(1, capacity));
+    std::map<int, std::uint64_t> held;
+    std::uint64_t total = 0;
+    const int parties = 1 + static_cast<int>(random() % 4);
+    // Each party takes one message more, as long as it may.
+    for (bool any = true; any;) {
+      any = false;
+      for (int party = 0; party < parties; ++party) {
+        if (holds_too_much(shares, {total + 1, held[party] + 1})) continue;
+        if (held[party] >= 1 && total >= capacity) continue;
+        ++held[party];
+        ++total;
+        any = true;
+      }
+    }
+    // The first message of a party is never too much; beyond that the writer's part stays.
+    ASSERT_LE(total, std::max<std::uint64_t>(shares.shared, static_cast<std::uint64_t>(parties))) << capacity;
+    if (parties == 1 && capacity >= 64) {
+      ASSERT_LE(total, shares.party);
+    }
+  }
+}
+
+TEST(Grants, AMessageAtATimeAndTheOnlyPartyMayHoldMostOfFewLargeMessages) {
+  EXPECT_EQ(shares_of_memory(1, 10).shared, 0U);
+  EXPECT_FALSE(holds_too_much(shares_of_memory(1, 10), {1, 1}));
+  EXPECT_EQ(shares_of_memory(3, 10).party, 2U);
+  EXPECT_EQ(shares_of_memory(4, 10).party, 2U);
+  EXPECT_EQ(shares_of_memory(8, 10).party, 5U);
+  // 172 frames of 6.2 MB in 1 GiB.
+  const Shares camera = shares_of_memory(172, 10);
+  EXPECT_EQ(camera.shared, 160U);
+  EXPECT_EQ(camera.party, 120U);
+  EXPECT_TRUE(holds_too_much(camera, {121, 121}));
+  EXPECT_FALSE(holds_too_much(camera, {150, 30}));
+  EXPECT_TRUE(holds_too_much(camera, {151, 30}));
+  EXPECT_FALSE(holds_too_much(camera, {151, 8}));
+  EXPECT_TRUE(holds_too_much(camera, {161, 2}));
+  EXPECT_FALSE(holds_too_much(camera, {161, 1}));
+}
+
+TEST(Grants, PartsOfGreatWishesLeaveRoomForMany) {
+  for (const auto& [slots, full, served] : {std::tuple{65536U, 500, 700}, std::tuple{2048U, 0, 150}}) {
+    const Shares shares = shares_of(slots, 100);
+    Granted granted;
+    int got_full = 0, got_any = 0;
+    for (int client = 0; client < served; ++client) {
+      const Grant part = grant_in_part(shares, granted, 64);
+      granted.total += part.held;
+      granted.party += part.held;
+      got_full += part.held == 64 ? 1 : 0;
+      got_any += part.held >= kBasicHeld ? 1 : 0;
+    }
+    EXPECT_GE(got_full, full) << slots;
+    EXPECT_EQ(got_any, served) << slots;
+    EXPECT_LE(granted.party, shares.party);
   }
 }
 

@@ -362,6 +362,35 @@ BudgetLimits for_connections(std::size_t per_process, std::size_t per_user) {
   return limits;
 }
 
+TEST(Budgets, ConnectionsCountTheirMemoryAreas) {
+  BudgetLimits limits;
+  limits.per_process[static_cast<std::size_t>(Keep::kAreas)] = 30;
+  limits.per_user[static_cast<std::size_t>(Keep::kAreas)] = 40;
+  Budgets budgets(nullptr, limits);
+  budgets.add_peer(1, 555, 7);
+  budgets.add_peer(2, 666, 7);
+  std::vector<Charge> kept;
+  const auto connect = [&](PeerId peer) {
+    Result<Charge> charge = budgets.charge(peer, Keep::kConnections, 1, kAreasOfConnection);
+    if (charge) kept.push_back(std::move(*charge));
+    return charge ? Error{} : charge.error();
+  };
+  for (int i = 0; i < 10; ++i) ASSERT_EQ(connect(1).message, "");
+  const Error refused = connect(1);
+  EXPECT_EQ(refused.code, Errc::limit_reached);
+  for (const char* word : {"33 memory areas", "30", "vm.max_map_count"})
+    EXPECT_NE(refused.message.find(word), std::string::npos) << refused.message;
+  EXPECT_EQ(budgets.kept(1, Keep::kConnections), 10U) << "nothing was charged";
+  for (int i = 0; i < 3; ++i) ASSERT_EQ(connect(2).message, "");
+  EXPECT_EQ(connect(2).message, "") << "beyond the user's budget the process with most is ended";
+  EXPECT_EQ(connect(1).message, "it is being disconnected");
+  kept.clear();
+  EXPECT_EQ(budgets.kept(1, Keep::kAreas), 0U);
+  EXPECT_EQ(budgets.kept_of_user(7, Keep::kAreas), 0U);
+  EXPECT_LE(BudgetLimits().of_process(Keep::kAreas) * 8, os::most_memory_areas());
+  EXPECT_LE(BudgetLimits().of_user(Keep::kAreas) * 4, os::most_memory_areas());
+}
+
 TEST(Budgets, WhatOutlivesItsConnectionStillCountsForItsProcessThatConnectsAgain) {
   std::vector<PeerId> ended;
   Budgets budgets([&](PeerId peer, const Error&) { ended.push_back(peer); }, for_connections(1000, 1500));

@@ -165,7 +165,8 @@ void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader
   Result<void> begun;
   bool later = true;
   try {
-    Result<Charge> charge = budgets_.charge(writer.peer(), Keep::kConnections, reader->connection_bytes());
+    Result<Charge> charge =
+        budgets_.charge(writer.peer(), Keep::kConnections, reader->connection_bytes(), kAreasOfConnection);
     if (charge) {
       begun = reader->begin_attach(info_of(writer, pids_of(writer.peer())), std::move(*charge));
     } else {

@@ -246,7 +246,8 @@ Result<void> Participant::Impl::on_attach(PeerId peer, const AttachFrame& frame,
     return violation("ATTACH between endpoints that do not match");
   }
   record->attached = true;
-  Result<Charge> charge = budgets_.charge(peer, Keep::kConnections, Writer::Impl::connection_bytes(*record->qos));
+  Result<Charge> charge =
+      budgets_.charge(peer, Keep::kConnections, Writer::Impl::connection_bytes(*record->qos), kAreasOfConnection);
   if (!charge) {
     writer->second->refuse_attach(
         peer, party_of(peer), *record->qos, frame,
@@ -269,7 +270,7 @@ Result<void> Participant::Impl::on_attached(PeerId peer, const AttachedFrame& fr
     return {};
   }
   const Participant::ReaderOptions& options = reader->second->options();
-  if (frame.held < options.qos.held) {
+  if (frame.held < std::min(options.qos.held, kBasicHeld)) {
     diagnose_about(peer, Diagnostic::Level::kWarning, Errc::limit_reached, [&] {
       return "subscription to '" + options.topic + "' may hold " + std::to_string(frame.held) +
              " samples of the publisher in process " + std::to_string(pid_of(peer)) + " and asked for " +

@@ -125,6 +125,7 @@ Result<memory::Chunk> Writer::Impl::loan_expecting(std::size_t expected_bytes) {
 [[gnu::always_inline]] inline Result<memory::Chunk> Writer::Impl::loan_locked(std::size_t message_bytes, bool growing) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   BATON_CRASH_POINT("loan.begin");
+  if (unlikely(loans_left_-- == 0)) look_at_memory(false);
   Result<memory::Chunk> chunk =
       growing ? pool_->loan_growing(skeleton_bytes_) : pool_->loan_sized(message_bytes, skeleton_bytes_);
   if (!chunk) out_of_line([&] { chunk = loan_in_shortage(message_bytes, growing, chunk.error()); });
@@ -154,7 +155,7 @@ void Writer::Impl::deliver_frames_to_self() {  // with mutex_, which it gives ba
 [[gnu::always_inline]] inline void Writer::Impl::abandon(const memory::Chunk& chunk) noexcept {
   if (forked()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  pool_->abandon(chunk);
+  if (unlikely(pool_->abandon(chunk))) dropped("a message could not grow");
 }
 
 /// Hands a reference to the connection; what the connection does not take is released.
@@ -221,15 +222,21 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   return header.source_monotonic_ns;
 }
 
-/// Whether each queue that refuses when full has room. `only`: the one reader that gets the message, or null.
-[[gnu::hot]] bool Writer::Impl::room_at_all(const WriterConnection* only) {
+/// Whether each queue that refuses when full has room, or (skips_full) at least one queue. `only`: the one reader that gets the
+/// message, or null.
+[[gnu::hot]] bool Writer::Impl::room_for(const WriterConnection* only) {
+  bool full = false, room = false;
   for (const auto& connection : live_) {
-    if (!connection->refuses_when_full) continue;
-    if ((only != nullptr && connection != only) || !connection->channel.full()) continue;
-    if (!connection->channel.corrupted()) return false;
-    connection->broken = expel_ = true;  // full() returns true for a corrupted queue
+    if (only != nullptr && connection != only) continue;
+    if (!connection->refuses_when_full || !connection->channel.full()) {
+      room = true;
+    } else if (connection->channel.corrupted()) {
+      connection->broken = expel_ = true;  // full() returns true for a corrupted queue
+    } else {
+      full = true;
+    }
   }
-  return true;
+  return !full || (room && options_.skips_full);
 }
 
 [[gnu::hot]] Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk) { return impl().publish(chunk); }
@@ -243,7 +250,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   BATON_CRASH_POINT("publish.begin");
   if (expel_) expel_broken();
   if (special_ || live_.empty()) return publish_specially(chunk, nullptr);
-  return deliver(chunk, {last_sequence_ + 1, nullptr, live_.size(), false, false, false}, nullptr);
+  return deliver(chunk, {last_sequence_ + 1, nullptr, live_.size(), false, false, false, false}, nullptr);
 }
 
 [[gnu::always_inline]] inline Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk,
@@ -263,6 +270,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
                     live_.size(),
                     options_.qos.durability == Durability::kTransientLocal,
                     options_.qos.liveliness == Liveliness::kManualByTopic,
+                    keep_all_ && options_.skips_full,
                     options_.qos.deadline < kEndless};
   if (info != nullptr) {
     if (info->origin != nullptr) delivery.sequence = info->origin->sequence;
@@ -277,7 +285,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
     }
     if (info->keep) ++delivery.references;
   }
-  if (keep_all_ && !room_at_all(delivery.only)) {
+  if (keep_all_ && !room_for(delivery.only)) {
     return out_of_line([&] {
       return Error{Errc::queue_full,
                    "publisher of '" + options_.topic +
@@ -296,11 +304,15 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
                                                                   const PublishInfo* info) {
   const Kept message{chunk.handle, complete(*chunk.header, delivery.sequence, info), delivery.sequence};
   last_sequence_ = message.sequence;
-  pool_->publish(chunk, delivery.references, info == nullptr);
+  if (unlikely(pool_->publish(chunk, delivery.references, info == nullptr))) larger_message(chunk.header->size_bytes);
 
   BATON_CRASH_POINT("publish.before_push");
   for (const auto& connection : live_) {
     if (delivery.only != nullptr && delivery.only != connection) continue;
+    if (delivery.skips_full && connection->refuses_when_full && connection->channel.full()) {
+      pool_->release(message.handle);
+      continue;
+    }
     push_referenced(*connection, message);
     BATON_CRASH_POINT("publish.between_pushes");
   }
@@ -351,7 +363,8 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
   if (forked()) return forked_error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
   last_publish_ns_ = os::of_process(complete(*chunk.header, ++last_kept_, nullptr));
-  pool_->publish(chunk, 1, true);  // the reference that this leaves is the caller's, until drop()
+  // The reference that this leaves is the caller's, until drop().
+  if (pool_->publish(chunk, 1, true)) larger_message(chunk.header->size_bytes);
   return {};
 }
 
@@ -529,6 +542,9 @@ void Writer::Impl::raise_limits(std::size_t max_message_bytes, std::size_t memor
 void Writer::Impl::trim() {
   if (forked()) return;
   const std::lock_guard<os::PiMutex> lock(mutex_);
+  shown_bytes_ = 0;
+  unit_bytes_ = 1;
+  memory_.slots = 0;
   pool_->retire_segment([this](std::uint32_t index) { send_retired(index); });
 }
 

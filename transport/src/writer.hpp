@@ -15,6 +15,7 @@
 #include <set>
 #include <vector>
 
+#include "allowance.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
@@ -100,8 +101,13 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   };
   /// A reader that matches and was refused. It tries again, unless its wish never fits.
   struct Refusal {
+    enum class Why : std::uint8_t {
+      kGrant,  ///< answer()
+      kHeld,   ///< its party holds too much memory now
+      kOther,  ///< this process's memory, descriptors or the budget of the reader's process was short
+    };
     Errc code;
-    bool of_slots;  ///< else memory, descriptors or the budget of its process was short
+    Why why;
     Party party;
     std::uint32_t wished;
   };
@@ -121,8 +127,29 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   [[gnu::cold]] void deliver_frames_to_self();
   Result<memory::Chunk> loan_in_shortage(std::size_t message_bytes, bool growing, Error error);
   bool give_up_oldest_unread();
-  Granted granted(const Party& party) const;
+  Granted granted(const Party& party, std::uint32_t above = 0) const;
+  /// How a wish is answered, by the slots or by the sizes of the messages, whichever allows less.
+  struct Answer {
+    Shares shares;
+    Granted before;
+    std::uint64_t message_bytes;  ///< what a slot costs of memory_limit_bytes; 0: the slots count
+    Grant grant;
+  };
+  Answer answer(const Party& party, std::uint32_t wish) const;
   std::string explain_grant(const Party& party, std::uint32_t wish) const;
+  // writer_memory.cpp
+  bool guards_memory() const noexcept;
+  std::uint64_t units(std::size_t bytes) const noexcept { return (bytes + unit_bytes_ - 1) / unit_bytes_; }
+  [[gnu::cold, gnu::noinline]] void larger_message(std::size_t bytes) noexcept;
+  [[gnu::cold, gnu::noinline]] void look_at_memory(bool short_of_it);
+  void measure_holders();
+  std::size_t left_outside();
+  Granted held_by(const Party& party) const noexcept;
+  void give_up_unread_beyond(std::uint64_t allowed, std::uint64_t unread);
+  void close_holders(const Party& party, std::uint64_t held);
+  std::string explain_memory(const Granted& held) const;
+  bool memory_for(const Party& party);
+  [[gnu::cold, gnu::noinline]] void dropped(const char* why) noexcept;
   bool overheld(WriterConnection& connection);
   memory::PushStatus push(WriterConnection& connection, const Kept& message);
   memory::PushStatus push_referenced(WriterConnection& connection, const Kept& message);
@@ -138,13 +165,14 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
     std::uint32_t references;  ///< one for each push, and those that stay with this publisher
     bool remembered;           ///< for late readers
     bool asserts;              ///< it is a sign of life
+    bool skips_full;           ///< readers with a full queue do not get it
     bool timed;                ///< there is a deadline
   };
   Result<std::uint64_t> publish_specially(const memory::Chunk& chunk, const PublishInfo* info);
   std::uint64_t deliver(const memory::Chunk& chunk, const Delivery& delivery, const PublishInfo* info);
   void not_pushed(WriterConnection& connection, memory::Handle handle, memory::PushStatus status);
   static void add(memory::ChunkHeader& header, const PublishInfo& info);
-  bool room_at_all(const WriterConnection* only);
+  bool room_for(const WriterConnection* only);
   static std::int64_t complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo* info);
   void replay(WriterConnection& connection, const QoS& requested);
   [[gnu::cold]] void expel_broken();
@@ -165,10 +193,11 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   std::atomic<std::uint32_t> holders_{1};  // that keep the writer open
   const std::uint32_t generation_;
   const std::uint32_t skeleton_bytes_;
-  const bool special_;    // publish_specially() is for every message
-  bool expel_ = false;    // a connection was found broken
-  bool frames_ = false;   // frames_to_self_ has some
-  bool drained_ = false;  // draining_ has some
+  const bool special_;            // publish_specially() is for every message
+  bool expel_ = false;            // a connection was found broken
+  bool frames_ = false;           // frames_to_self_ has some
+  bool drained_ = false;          // draining_ has some
+  std::uint32_t loans_left_ = 0;  // until look_at_memory()
   std::unique_ptr<memory::Pool> pool_;
   std::uint64_t last_sequence_ = 0;  // of publish()
   ControlLine* control_ = nullptr;   // of line_
@@ -193,6 +222,24 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   std::uint64_t handed_over_ = 0;  // by publish_to(), on all connections
   Statuses statuses_;
   PendingEvents pending_;
+  std::uint32_t shown_bytes_ = 0;  // of the largest message so far
+  // What look_at_memory() saw: writer_memory.cpp.
+  struct HeldMessage {
+    memory::Handle handle;
+    std::uint32_t party;  // index in parties_
+    std::size_t bytes;
+  };
+  struct PartyBytes {
+    Party party;
+    std::size_t bytes;  // messages that two of its subscriptions hold count once
+  };
+  std::vector<HeldMessage> held_messages_;
+  std::vector<PartyBytes> parties_;
+  std::size_t held_total_bytes_ = 0, held_total_ = 0;  // messages count once
+  std::size_t unit_bytes_ = 1;                         // memory of the largest message so far, or a little less
+  Shares memory_;                                      // in such units; none yet: slots is 0
+  std::size_t seen_backed_ = SIZE_MAX, seen_outside_ = SIZE_MAX;
+  Allowance drops_said_;
   std::int64_t deadline_due_ns_ = 0;
   std::int64_t lease_due_ns_ = 0;
   bool lease_lost_ = false;

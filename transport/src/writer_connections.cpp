@@ -33,7 +33,7 @@ std::size_t Writer::Impl::connection_bytes(const QoS& requested) noexcept {
 void Writer::Impl::refuse_attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
                                  const Error& error) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (!closed_) refuse(peer, frame, {error.code, false, party, requested.held}, error.message);
+  if (!closed_) refuse(peer, frame, {error.code, Refusal::Why::kOther, party, requested.held}, error.message);
 }
 
 Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
@@ -53,24 +53,30 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   }
   collect();  // messages that were given back count for no subscription any more
   if (expel_) expel_broken();
-  const Grant given = grant(shares_, granted(party), requested.held);
+  const Grant given = answer(party, requested.held).grant;
   if (given.held == 0) {
     const bool never = given.reason == Grant::Reason::kNeverFits;
-    refuse(peer, frame, {never ? Errc::incompatible_qos : Errc::limit_reached, true, party, requested.held},
+    refuse(peer, frame,
+           {never ? Errc::incompatible_qos : Errc::limit_reached, Refusal::Why::kGrant, party, requested.held},
            explain_grant(party, requested.held));
+    return {};
+  }
+  if (!memory_for(party)) {
+    refuse(peer, frame, {Errc::limit_reached, Refusal::Why::kHeld, party, requested.held},
+           explain_memory(held_by(party)));
     return {};
   }
   Result<os::SharedMapping> mapping = os::map_segment(segment, segment_bytes, os::Writers::kBothEnds);
   if (!mapping) {
     if (mapping.error().code == Errc::protocol_violation) return mapping.error();
-    refuse(peer, frame, {mapping.error().code, false, party, requested.held}, mapping.error().message);
+    refuse(peer, frame, {mapping.error().code, Refusal::Why::kOther, party, requested.held}, mapping.error().message);
     return {};
   }
   BATON_CRASH_POINT("attach.before_ring");
   const std::uint32_t capacity = memory::ring_capacity(requested.depth);
   Result<os::CreatedSegment> ring = os::create_segment("baton-ring", Ring::bytes(capacity), os::Writers::kOnlyCreator);
   if (!ring) {
-    refuse(peer, frame, {ring.error().code, false, party, requested.held}, ring.error().message);
+    refuse(peer, frame, {ring.error().code, Refusal::Why::kOther, party, requested.held}, ring.error().message);
     return {};
   }
   const Ring ring_view = Ring::at(ring->mapping.base(), capacity);
@@ -86,7 +92,9 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   connection->party = party;
   connection->wished = requested.held;
   connection->held = given.held;
-  const std::string lesser = given.held < requested.held ? explain_grant(party, requested.held) : std::string();
+  // Of a greater wish, a part is granted only by publishers for which that is ordinary.
+  const std::string lesser =
+      given.held < std::min(requested.held, kBasicHeld) ? explain_grant(party, requested.held) : std::string();
   connection->charge = std::move(charge);
   connection->number = ++last_connection_;
   connection->handed_before = handed_over_;

@@ -14,28 +14,59 @@ namespace {
 constexpr std::size_t kMaxConnectionRows = 512;
 constexpr std::size_t kMaxRefusedRows = 64;
 
+bool of_memory(Errc code) noexcept { return code == Errc::limit_reached || code == Errc::out_of_memory; }
+
 std::uint32_t to_u32(std::uint64_t number) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(number, UINT32_MAX));
 }
 
 }  // namespace
 
-Granted Writer::Impl::granted(const Party& party) const {  // with mutex_
+/// `above`: without the connections that were granted at most so many.
+Granted Writer::Impl::granted(const Party& party, std::uint32_t above) const {  // with mutex_
   Granted out;
   const auto add = [&](const Party& of, std::uint64_t count) {
     out.total += count;
     if (of == party) out.party += count;
   };
-  for (const auto& connection : live_) add(connection->party, connection->held);
+  for (const auto& connection : live_) {
+    if (connection->held > above) add(connection->party, connection->held);
+  }
   for (const auto& connection : draining_) add(connection->party, connection->channel.outstanding());
   return out;
 }
 
+Writer::Impl::Answer Writer::Impl::answer(const Party& party, std::uint32_t wish) const {  // with mutex_
+  const auto judge = [&](Answer out) {
+    out.grant =
+        options_.grants_in_part ? grant_in_part(out.shares, out.before, wish) : grant(out.shares, out.before, wish);
+    return out;
+  };
+  const bool fixed = options_.type.fixed_size;
+  const Answer by_slots = judge({shares_,
+                                 granted(party),
+                                 fixed ? sizeof(memory::ChunkHeader) + options_.type.skeleton_bytes : std::size_t{0},
+                                 {}});
+  if (by_slots.grant.held == 0 || wish <= kBasicHeld || shown_bytes_ == 0 || !guards_memory()) return by_slots;
+  // The sizes are known by now. A wish of at most kBasicHeld needs no place: what such subscriptions hold is looked at while they
+  // hold it (look_at_memory()), and few of them hold all that they may.
+  const std::uint64_t bytes = memory::Pool::slot_bytes(shown_bytes_);
+  const std::uint64_t fit = memory::Pool::limit_bytes(options_.pool) / bytes;
+  const Answer by_size =
+      judge({shares_of(std::clamp<std::uint64_t>(fit, kFewestSlots, shares_.slots), options_.qos.depth),
+             granted(party, kBasicHeld),
+             bytes,
+             {}});
+  return by_size.grant.held < by_slots.grant.held ? by_size : by_slots;
+}
+
 std::string Writer::Impl::explain_grant(const Party& party, std::uint32_t wish) const {  // with mutex_
-  const std::uint64_t fixed_bytes =
-      options_.type.fixed_size ? sizeof(memory::ChunkHeader) + options_.type.skeleton_bytes : std::uint64_t{0};
-  const Granted before = granted(party);
-  return explain(shares_, before, wish, options_.qos.depth, grant(shares_, before, wish), fixed_bytes);
+  const Answer now = answer(party, wish);
+  std::string out = explain(now.shares, now.before, wish, options_.qos.depth, now.grant, now.message_bytes);
+  if (now.message_bytes != 0 && !options_.type.fixed_size) {
+    out += "; a slot is the memory of its largest message so far, " + std::to_string(now.message_bytes) + " bytes";
+  }
+  return out;
 }
 
 void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal,
@@ -99,12 +130,14 @@ Result<memory::Chunk> Writer::Impl::loan_in_shortage(std::size_t message_bytes, 
   const std::uint32_t skeleton_bytes = options_.type.skeleton_bytes;
   Result<memory::Chunk> chunk = std::move(error);
   if (options_.pool.policy == memory::Policy::kNone) return chunk;
+  look_at_memory(true);
   for (std::uint32_t i = 0; i < std::max<std::uint32_t>(options_.pool.attempts, 1); ++i) {
-    if (chunk || chunk.error().code != Errc::limit_reached || !give_up_oldest_unread()) break;
+    if (chunk || !of_memory(chunk.error().code) || !give_up_oldest_unread()) break;
     chunk = !growing             ? pool_->loan_sized(message_bytes, skeleton_bytes)
             : message_bytes != 0 ? pool_->loan_growing(skeleton_bytes, message_bytes)
                                  : pool_->loan_growing(skeleton_bytes);
   }
+  if (!chunk && of_memory(chunk.error().code)) dropped(chunk.error().message.c_str());
   return chunk;
 }
 
@@ -149,8 +182,12 @@ std::vector<Holding> Writer::Impl::holdings() {
     holding.reader = reader.second;
     holding.standing = Holding::Standing::kRefused;
     holding.wished = refusal.wished;
-    holding.reason = refusal.of_slots ? explain_grant(refusal.party, refusal.wished)
-                                      : std::string("the publisher could not connect it: ") + errc_name(refusal.code);
+    if (refusal.why == Refusal::Why::kOther) {
+      holding.reason = std::string("the publisher could not connect it: ") + errc_name(refusal.code);
+    } else {
+      holding.reason = refusal.why == Refusal::Why::kGrant ? explain_grant(refusal.party, refusal.wished)
+                                                           : explain_memory(held_by(refusal.party));
+    }
   }
   return out;
 }

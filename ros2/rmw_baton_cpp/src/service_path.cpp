@@ -56,6 +56,9 @@ std::optional<ServicePath::Ends> ServicePath::make_ends(Role role, BatonContext&
   writer_options.node = node;
   writer_options.type = ends.sent_type->info;
   writer_options.qos = server ? response_qos() : request_qos();
+  writer_options.skips_full = !server;
+  writer_options.grants_in_part = server;
+  if (server) writer_options.pool.slots = transport::kResponseSlots;
   // The responses' end comes first at a client, and last at a server: who finds a server can be answered.
   if (!server) {
     Result<std::shared_ptr<transport::Reader>> reader = baton_context.participant().create_reader(reader_options);

@@ -94,12 +94,12 @@ class Pool : public os::Hot {
   /// Raises what PoolOptions says; a lower number changes nothing. Larger messages take slots of a new segment, as after retire_segment().
   void raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_bytes,
                     std::function<void(std::uint32_t index)> on_retired);
-  /// Gives an unpublished loan back.
-  void abandon(const Chunk& chunk) noexcept;
+  /// Gives an unpublished loan back. True: the message could not grow for want of memory.
+  bool abandon(const Chunk& chunk) noexcept;
   /// Closes the loan: fixes header->size_bytes; content calls on it fail from now on. The message has as many references
   /// as the caller is going to hand out or keep, at least one. `plain_header`: the caller has written no word of the header
-  /// but sequence and times; so the next loan of this memory need not write the others again.
-  void publish(const Chunk& chunk, std::uint32_t references = 1, bool plain_header = false) noexcept;
+  /// but sequence and times; so the next loan of this memory need not write the others again. True: no message was as large before.
+  bool publish(const Chunk& chunk, std::uint32_t references = 1, bool plain_header = false) noexcept;
   /// Who publishes, in the headers of all loans from now on: publisher_id and type_hash. REQUIRES: there was no loan before.
   void set_publisher(const std::uint8_t* id, const std::uint8_t* type_hash) noexcept;
 
@@ -124,6 +124,17 @@ class Pool : public os::Hot {
     std::size_t backed_bytes, limit_bytes, loaned_slots, published_slots, segments;
   };
   Account account() const noexcept;
+  /// Memory of the message, its reserve included; 0 if there is no message at that handle.
+  std::size_t bytes_of(Handle handle) const noexcept;
+  /// Memory of all published messages. O(messages).
+  std::size_t published_bytes() const noexcept;
+  /// How many more messages of `bytes` (header included) could be loaned now and grow to this size, if the system gives at most
+  /// `left_bytes` more: in free slots, and in memory that was not taken yet. O(free slots).
+  std::uint64_t room(std::size_t bytes, std::size_t left_bytes) const noexcept;
+  /// Memory that a message of `bytes` (header excluded) takes in a slot of its own.
+  static std::size_t slot_bytes(std::size_t bytes) noexcept;
+  /// memory_limit_bytes, or its default.
+  static std::size_t limit_bytes(const PoolOptions& options) noexcept;
   /// Segments alive now, for a subscriber that attaches later: calls `visit(index, fd, size)`.
   void visit_segments(const std::function<void(std::uint32_t, int, std::uint64_t)>& visit) const;
 

@@ -252,7 +252,8 @@ class Node : public detail::RefusedOfNode {
   /// A service S (S::Request, S::Response). The handler is `void(const Request&, Response&)` or `void(const Request&,
   /// Response&, const MessageInfo&)`; rclcpp's `void(std::shared_ptr<Request>, std::shared_ptr<Response>)` costs a copy
   /// of both. An exception of the handler leaves spin(), and its client gets no response. The response is built in
-  /// shared memory, which `options` bound. The clients share its `slot_count`; each client may hold 8 responses
+  /// shared memory, which `options` bound. The clients share its `slot_count`; each client may keep kHeldResponses of its
+  /// responses, or fewer where slots are short
   /// (docs/format/qos.md says how many clients find a place). If there is no memory for a response (limit_reached,
   /// out_of_memory, message_too_large, also thrown by the handler), its request gets none, a line of the logger "baton"
   /// says so, and spin() goes on: another process can be the reason.
@@ -269,14 +270,15 @@ class Node : public detail::RefusedOfNode {
   [[nodiscard]] Service<S> create_service(const std::string& name, Handler... handler) {
     return serve<S>(name, std::move(handler)...);
   }
-  /// A client whose call() blocks the calling thread; needs no executor. `options` are for the memory of its requests.
+  /// A client whose call() blocks the calling thread; needs no executor. `options` are for the memory of its requests. The program may
+  /// keep `held` responses at the same time (1 to 65536); another take then fails with held_limit.
   template <class S>
-  Client<S> client(const std::string& name, const PublisherOptions& options = {});
+  Client<S> client(const std::string& name, const PublisherOptions& options = {}, std::uint32_t held = kHeldResponses);
   /// A client for send(); an executor hands each response to `callback`, which takes what a subscription's callback takes
   /// (of Response).
   template <class S, class F>
   Client<S> client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group = nullptr,
-                   const PublisherOptions& options = {});
+                   const PublisherOptions& options = {}, std::uint32_t held = kHeldResponses);
 
   /// Calls `callback()` every `period` (> 0, else invalid_argument) of `clock`; never, if the period is for ever. A period that was missed because callbacks took too long is
   /// skipped. The timer runs as long as a copy of the Timer lives.
@@ -475,9 +477,10 @@ class Node : public detail::RefusedOfNode {
   std::shared_ptr<detail::PublisherCore> make_publisher(const std::string& topic, const message::Type& type,
                                                         const QoS& qos, const PublisherOptions& options);
   std::shared_ptr<transport::Reader> make_reader(const std::string& topic, const message::Type& type, const QoS& qos);
-  /// The endpoints of a client; `options` are for its requests.
+  /// The endpoints of a client; `options` are for its requests, `held` for its responses.
   std::shared_ptr<detail::ClientCore> make_client(const std::string& service, const message::Type& request,
-                                                  const message::Type& response, const PublisherOptions& options);
+                                                  const message::Type& response, const PublisherOptions& options,
+                                                  std::uint32_t held = kHeldResponses);
   /// The endpoints of a server; `options` are for its responses.
   detail::ServerCore make_server(const std::string& service, const message::Type& request,
                                  const message::Type& response, const PublisherOptions& options);
@@ -490,7 +493,8 @@ class Node : public detail::RefusedOfNode {
  private:
   friend class Executor;
   std::shared_ptr<detail::PublisherCore> publisher_at(const std::string& name, const message::Type& type,
-                                                      const QoS& qos, const PublisherOptions& options);
+                                                      const QoS& qos, const PublisherOptions& options,
+                                                      detail::PublisherUse use);
   std::shared_ptr<transport::Reader> reader_at(const std::string& name, const message::Type& type, const QoS& qos);
   std::shared_ptr<detail::NodeCore> core_;
 };
@@ -524,16 +528,16 @@ Service<S> Node::serve(const std::string& name, F handler, std::shared_ptr<Callb
 }
 
 template <class S>
-Client<S> Node::client(const std::string& name, const PublisherOptions& options) {
-  return Client<S>(
-      make_client(name, message::type_of<typename S::Request>(), message::type_of<typename S::Response>(), options),
-      nullptr);
+Client<S> Node::client(const std::string& name, const PublisherOptions& options, std::uint32_t held) {
+  return Client<S>(make_client(name, message::type_of<typename S::Request>(), message::type_of<typename S::Response>(),
+                               options, held),
+                   nullptr);
 }
 
 template <class S, class F>
 Client<S> Node::client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group,
-                       const PublisherOptions& options) {
-  Client<S> client = this->client<S>(name, options);
+                       const PublisherOptions& options, std::uint32_t held) {
+  Client<S> client = this->client<S>(name, options, held);
   auto executable = std::make_shared<detail::ClientExecutable<S, F>>(group ? std::move(group) : default_group(),
                                                                      client.core(), std::move(callback));
   return Client<S>(client.core(), add(executable));

@@ -23,15 +23,22 @@
 #include "baton/transport/transport.hpp"
 
 namespace baton {
+/// How many responses a client may keep at the same time if the program gives no number: Node::client().
+inline constexpr std::uint32_t kHeldResponses = 64;
+
 namespace detail {
+
+/// What a publisher is for. As in docs/format/qos.md ("Services"): one server that does not read must not stop the requests to the
+/// others, and many clients share the slots of the responses.
+enum class PublisherUse : std::uint8_t { kTopic, kRequests, kResponses };
 
 /// The topics of a service; `service` is its resolved name, because rules for names apply to the service alone.
 std::string request_topic(const std::string& service);
 std::string response_topic(const std::string& service);
 /// KEEP_ALL: a request is delivered, or refused with queue_full; it is never silently dropped.
 QoS request_qos();
-/// KEEP_LAST: a client that stopped reading must not hold up the others.
-QoS response_qos();
+/// KEEP_LAST: a client that stopped reading must not hold up the others. `held`: responses that a client may keep.
+QoS response_qos(std::uint32_t held);
 
 /// REQUIRES that `why` is being handled. If memory was missing: a line of the logger "baton", at most one each second, because
 /// another process can be the reason (a client that keeps its responses, or that wants too much), and must not end spin().

@@ -77,4 +77,8 @@ void populate(std::byte* at, std::size_t bytes) noexcept;
 /// (machine, cgroup, or RLIMIT_MEMLOCK).
 Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byte* at);
 
+/// Bytes that back_sparse() can still get of the machine and of the cgroups of this process, as they are now. Costs a few
+/// file reads.
+std::size_t memory_left();
+
 }  // namespace baton::os

@@ -110,6 +110,10 @@ struct Report {
   std::map<Gid, Losses> losses;  ///< by subscription; one that lost nothing has no entry
 };
 
+/// Slots of a service's responses, if the program gives no number: 64 responses for about a thousand clients. A slot that is not used
+/// costs nothing.
+inline constexpr std::uint32_t kResponseSlots = 65536;
+
 class Writer;
 class Reader;
 struct ReaderConnection;  // private to transport
@@ -135,6 +139,12 @@ class Participant : public std::enable_shared_from_this<Participant> {
     Gid gid{};
     /// Stands for a publisher of another machine: every publish() is given PublishInfo::origin.
     bool relayed = false;
+    /// Grants part of a great wish to hold samples, where QoS::held is otherwise granted in full or refused: for responses of a
+    /// service, whose clients all wish for much and seldom use it (docs/format/qos.md).
+    bool grants_in_part = false;
+    /// With keep_all: a subscription whose queue is full does not get the message, and publish() fails with queue_full only if
+    /// no subscription has room. For requests of a service: one server that does not read must not stop the others.
+    bool skips_full = false;
   };
   struct ReaderOptions {
     std::string topic, node;
@@ -209,7 +219,9 @@ struct Statuses {
   std::uint64_t refused_now = 0;
   std::string last_refusal;
   std::uint64_t deadline_missed_total = 0;
-  std::uint64_t liveliness_lost_total = 0;         // writer
+  std::uint64_t liveliness_lost_total = 0;  // writer
+  /// Writer: messages that were not published because there was no memory: a loan failed, or could not grow and was given back.
+  std::uint64_t dropped_total = 0;
   std::uint64_t alive_now = 0, not_alive_now = 0;  // reader: liveliness changed
   std::uint64_t lost_total = 0;                    // reader: Losses::total()
   std::uint64_t copied_total = 0;                  // reader: messages copied because their segment cannot be mapped
@@ -227,7 +239,8 @@ enum class Event : std::uint8_t {
   kDeadlineMissed,
   kLivelinessLost,
   kLivelinessChanged,
-  kMessageLost
+  kMessageLost,
+  kMessageDropped  ///< of a publisher: Statuses::dropped_total
 };
 
 /// Where a message was published first, if that was not here.
@@ -261,7 +274,9 @@ class Writer {
  public:
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
-  /// See Pool. Thread-safe (a process-private mutex).
+  /// See Pool. Thread-safe (a process-private mutex). A subscription that holds so much that the publisher's memory would run short is
+  /// disconnected before, until it has released enough (docs/format/qos.md). If there is no memory all the same, the message counts in
+  /// Statuses::dropped_total.
   Result<memory::Chunk> loan_sized(std::size_t message_bytes);
   Result<memory::Chunk> loan_growing();
   /// A loan for a message that arrives in parts and is to have `expected_bytes`: room is made for them, and memory is taken as the message

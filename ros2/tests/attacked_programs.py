@@ -91,6 +91,21 @@ def answer(node, kind):
     return attend(node, kind, lambda: {"count": count[0], "clients": clients})
 
 
+def busy(node):
+    """A server whose first request takes until a line comes."""
+    count = [0]
+
+    def respond(request, response):
+        if count[0] == 0:
+            print(json.dumps({"count": 0}), flush=True)
+            sys.stdin.readline()
+        count[0] += 1
+        return response
+
+    node.create_service(SetBool, "switch", respond)
+    return attend(node, "events", lambda: {"count": count[0]})
+
+
 def press(node):
     """Each line makes a request, if the one before is answered."""
     client = node.create_client(SetBool, "switch")

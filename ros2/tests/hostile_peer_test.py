@@ -9,7 +9,7 @@ import sys
 import time
 
 import pytest
-from ros2_processes import ROOT, going
+from ros2_processes import ROOT, go_on, going
 
 sys.path.insert(0, str(ROOT / "tests/hostile"))
 from raw_peer import Link, Published, string_message
@@ -117,6 +117,34 @@ def test_a_request_or_response_that_cannot_be_read_is_lost_and_ends_no_program(p
     report = end(processes, server)
     assert "SetParameters_Request was dropped" in report["log"]
     assert report["count"] == 20 and len(lines_about_peers(report["log"])) <= LINES
+
+
+def test_a_client_cannot_make_a_busy_server_copy_requests_without_end(processes, baton, hostile):
+    server = going(baton("busy"))
+    switch = hostile("/switch/_request", keep_all=True)
+    switch.publish(b"\1")
+    assert json.loads(server.stdout.readline())["count"] == 0  # it is busy now
+    # 40 MiB are below the bound of 64 MiB, and 80 MiB are not.
+    large = hostile("/busy/set_parameters/_request", segment_bytes=48 << 20, keep_all=True)
+    handle = large.chunk(NO_STRING + bytes(40 << 20), at=0)
+    assert taken_of(large, lambda: handle, 60) == 2
+    taken = taken_of(switch, lambda: switch.chunk(b"\1"), 5000)
+    assert taken in (1000, 1001)  # with the first request
+    go_on(server)
+    eventually(server, lambda report: report["count"] == switch.sequence)
+    end(processes, server)
+
+
+def taken_of(published, chunk, most):
+    """How many messages are taken, until no more are."""
+    while published.sequence < most:
+        published.push(chunk())
+        stalled = time.monotonic() + 5
+        while published.unread() > 20 and time.monotonic() < stalled:
+            assert published.link.drain(0.002) is None, "the program has ended, or expelled the peer"
+        if published.unread() > 20:
+            break
+    return published.sequence - published.unread()
 
 
 @pytest.mark.parametrize("reader", ["plain", "baton"])

@@ -24,6 +24,25 @@ from .near import did_you_mean
 from .output import json_text
 
 
+class Unchanged:
+    """`with` it around the reading of one message: a message that its publisher changes meanwhile is left out, and the verb goes on.
+    Says so once."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> bool:
+        if not isinstance(error, load().MalformedMessage):
+            return False
+        if not self._said:
+            click.echo(f"a message is left out: {error}", err=True)
+        self._said = True
+        return True
+
+
 def load() -> ModuleType:
     """The package baton: installed, or of this checkout's build."""
     try:

@@ -10,9 +10,9 @@
 #include <mutex>
 #include <thread>
 
+#include "baton/os/clock.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/hot_memory.hpp"
-#include "baton/os/clock.hpp"
 #include "baton/os/pi_condition.hpp"
 #include "baton/os/shortage.hpp"
 #include "baton/os/termination.hpp"

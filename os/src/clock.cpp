@@ -43,7 +43,8 @@ Reading function_of(const char* library, const char* name) {
 /// time_namespaces(7): "monotonic <seconds> <nanoseconds>", for the children of this process. They are in its own namespace, unless
 /// it has called unshare(2) and no exec(2) since: then nothing says its own offset.
 std::int64_t offset_of_namespace() noexcept {
-  struct stat own {}, of_children {};
+  struct stat own {
+  }, of_children{};
   if (::stat("/proc/self/ns/time", &own) != 0 || ::stat("/proc/self/ns/time_for_children", &of_children) != 0 ||
       own.st_ino != of_children.st_ino)
     return 0;

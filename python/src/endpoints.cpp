@@ -103,11 +103,11 @@ void add_records(nb::module_& m) {
       field("copied_total", &Statuses::copied_total), field("held_limit_now", &Statuses::held_limit_now),
       field("held_limit_total", &Statuses::held_limit_total));
   using transport::Losses;
-  add_record<Losses>(
-      m, "Losses", "Messages that a subscription did not get, by reason.", field("overflow", &Losses::overflow),
-      field("held", &Losses::held), field("limit", &Losses::limit), field("memory", &Losses::memory),
-      field("malformed", &Losses::malformed), field("interrupted", &Losses::interrupted),
-      field("lifespan", &Losses::lifespan), field("stamp", &Losses::stamp));
+  add_record<Losses>(m, "Losses", "Messages that a subscription did not get, by reason.",
+                     field("overflow", &Losses::overflow), field("held", &Losses::held), field("limit", &Losses::limit),
+                     field("memory", &Losses::memory), field("malformed", &Losses::malformed),
+                     field("interrupted", &Losses::interrupted), field("lifespan", &Losses::lifespan),
+                     field("stamp", &Losses::stamp));
   add_record<PublisherCounters>(
       m, "PublisherCounters", "Messages since the publisher was made; the copied ones were built elsewhere.",
       field("published", &PublisherCounters::published), field("copied_messages", &PublisherCounters::copied_messages),

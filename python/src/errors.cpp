@@ -104,7 +104,7 @@ void translate_current_exception() noexcept {
 PyObject* whose_errors() {
   static constexpr const char* kNames[] = {"program", "message", "limit"};
   Ref all(checked(PyDict_New()));
-#define BATON_ERROR_CODE(name, value, text)                                                                     \
+#define BATON_ERROR_CODE(name, value, text)                                                                        \
   Ref name##_whose(checked(PyUnicode_FromString(kNames[static_cast<std::size_t>(transport::whose(Errc::name))]))); \
   checked(PyDict_SetItemString(all.get(), #name, name##_whose.get()));
 #include "baton/os/error_codes.def"

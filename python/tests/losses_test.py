@@ -11,9 +11,8 @@ import threading
 import time
 from pathlib import Path
 
-import pytest
-
 import baton
+import pytest
 from baton import _core
 from build_tree import PACKAGE
 
@@ -86,7 +85,12 @@ with baton.Node("asks") as node:
     def asked():
         environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
         out = subprocess.run(
-            [sys.executable, "-c", program], capture_output=True, text=True, timeout=LIMIT_S, check=True, env=environment
+            [sys.executable, "-c", program],
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=True,
+            env=environment,
         )
         return out.stdout.split()
 

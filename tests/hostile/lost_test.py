@@ -4,6 +4,7 @@ its reason. And a stamp of the future silences nobody."""
 
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import threading
@@ -120,7 +121,15 @@ def test_a_verb_of_the_command_outlives_the_message(tmp_path, verb):
         "PYTHONUNBUFFERED": "1",
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "baton_cli", "topic", verb, "/image", *(["sensor_msgs/Image"] if verb == "echo" else [])],
+        [
+            sys.executable,
+            "-m",
+            "baton_cli",
+            "topic",
+            verb,
+            "/image",
+            *(["sensor_msgs/Image"] if verb == "echo" else []),
+        ],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -145,6 +154,28 @@ def test_a_verb_of_the_command_outlives_the_message(tmp_path, verb):
         watchdog.cancel()
         process.kill()
         process.wait()
+
+
+def test_a_verb_leaves_out_a_message_that_changes_while_it_is_read(node, tmp_path, capsys):
+    from baton_cli import live
+
+    subscription = node.subscribe("image", "sensor_msgs/Image", qos=10)
+    liar = hostile(tmp_path, "/image")
+    assert subscription.wait_for_publishers(1, LIMIT_S)
+    unchanged, read = live.Unchanged(), []
+    for _ in range(2):
+        handle = liar.chunk(image_message(b"x" * 100))
+        liar.push(handle)
+        message = subscription.take(LIMIT_S)
+        liar.segment[handle + 128 + 44 : handle + 128 + 48] = struct.pack("<I", 1 << 30)  # the length of data
+        with unchanged:
+            read.append(live.plain(message, 32))
+    with unchanged:
+        read.append("an honest one")
+    assert read == ["an honest one"]
+    assert capsys.readouterr().err.count("a message is left out") == 1, "once, whatever comes"
+    with pytest.raises(ValueError, match="of the verb's own"), unchanged:
+        raise ValueError("of the verb's own")
 
 
 def test_losses_are_reported_at_a_bounded_rate(node, tmp_path, said):

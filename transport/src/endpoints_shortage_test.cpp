@@ -113,7 +113,7 @@ TEST(EndpointsInShortage, OneTakePassesOverABoundedNumberOfLostMessages) {
   TestDomain domain;
   const auto participant = domain.join();
   const auto writer = make_writer(*participant, "t", QoS(), number_type(), {});  // a segment of many granules
-  publish(*writer, 0).or_throw();  // makes its segment
+  publish(*writer, 0).or_throw();                                                // makes its segment
   const auto reader = make_reader(*participant, "t", QoS(100));
   ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
   memory::Window& window = **memory::Window::instance();

@@ -249,9 +249,9 @@ Result<HoldingsFrame> decode_holdings(const Payload& bytes) {
 namespace {
 
 /// In the order of the row of LOSSES.
-constexpr std::uint64_t Losses::*kLossCounts[] = {&Losses::overflow,  &Losses::held,        &Losses::limit,
-                                                  &Losses::memory,    &Losses::malformed,   &Losses::interrupted,
-                                                  &Losses::lifespan,  &Losses::stamp};
+constexpr std::uint64_t Losses::*kLossCounts[] = {&Losses::overflow, &Losses::held,      &Losses::limit,
+                                                  &Losses::memory,   &Losses::malformed, &Losses::interrupted,
+                                                  &Losses::lifespan, &Losses::stamp};
 
 }  // namespace
 

@@ -45,8 +45,8 @@ inline constexpr std::uint32_t kMaxDepth = 65536;
 inline constexpr std::uint32_t kMaxHeld = 65536;
 inline constexpr std::uint32_t kMaxHoldings = 32;  // per frame
 inline constexpr std::size_t kMaxReasonBytes = 400;
-inline constexpr std::uint32_t kMaxLosses = 256;           // per frame
-inline constexpr std::size_t kMaxLossesAnswered = 4096;    // of one process, to one question
+inline constexpr std::uint32_t kMaxLosses = 256;          // per frame
+inline constexpr std::size_t kMaxLossesAnswered = 4096;   // of one process, to one question
 inline constexpr std::size_t kMaxAnswers = 65536;         // rows that one question gathers
 inline constexpr std::size_t kMaxAnswersPerPeer = 16384;  // and those of one process
 

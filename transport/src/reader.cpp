@@ -405,7 +405,10 @@ SegmentUse* Reader::Impl::map_or_copy(ReaderConnection& connection, SegmentUse& 
   for (int passed = 0; passed < kMostPassedOver; ++passed) {
     if (whose(lost.code) != Whose::kMessage) return lost;
     report_loss(lost);
-    Result<TakenSample> taken = take();
+    Result<TakenSample> taken = [this] {
+      const std::lock_guard<os::PiMutex> lock(mutex_);
+      return take_any(nullptr);
+    }();
     if (taken.ok()) return taken;
     lost = taken.error();
   }

@@ -116,7 +116,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
     std::uint64_t next_sequence = 0;
   };
   static constexpr std::size_t kMostInterrupted = 256;
-  static constexpr int kMostPassedOver = 64;                          // lost messages in one take_next()
+  static constexpr int kMostPassedOver = 64;  // lost messages in one take_next()
 
   Error forked_error() const;
   Result<TakenSample> take_any(const Gid* only, const Candidate* begun = nullptr);

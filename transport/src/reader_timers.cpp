@@ -51,7 +51,8 @@ std::int64_t Reader::Impl::newest_stamp_ns(const ReaderConnection& connection) c
   const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
   const std::uint64_t head = ring.head->load(std::memory_order_acquire);  // pairs with the release in append
   if (head == 0) return INT64_MIN;
-  return os::of_process(ring.slots[(head - 1) & (ring.capacity - 1)].source_monotonic_ns.load(std::memory_order_relaxed));
+  return os::of_process(
+      ring.slots[(head - 1) & (ring.capacity - 1)].source_monotonic_ns.load(std::memory_order_relaxed));
 }
 
 /// The place of a message whose publisher stamps messages in the future, by a lie or by another clock, among those of other publishers. Its
@@ -181,8 +182,7 @@ void Reader::Impl::check_liveliness() {
   for (const ConnectionRef& ref : connections_) {
     if (ref->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) continue;
     if (ref->offered.liveliness != Liveliness::kManualByTopic) continue;
-    const std::int64_t asserted =
-        std::min(os::of_process(ref->line->asserted_ns.load(std::memory_order_relaxed)), now);
+    const std::int64_t asserted = std::min(os::of_process(ref->line->asserted_ns.load(std::memory_order_relaxed)), now);
     const bool alive = now - asserted < lease;
     if (alive) due = std::min(due, asserted + lease);
     if (alive == ref->alive) continue;

@@ -47,28 +47,30 @@ def command(
     node = live.join(domain)
     lines = node.subscribe("/rosout", "rcl_interfaces/Log", qos=baton.QoS(1000, durability="transient_local"))
     left = 1 if once else count
+    unchanged = live.Unchanged()
     while left is None or left > 0:
         line = lines.take(timeout)
         if line is None:
             raise click.ClickException(f"no line for {timeout} s")
-        of_node = name is None or line.name == name or line.name.startswith(name + ".")
-        if line.level < LEVELS[level] or not of_node or not text.search(line.msg):
-            continue
-        severity = WORDS.get(line.level, str(line.level))
-        stamp = f"{line.stamp.sec}.{line.stamp.nanosec:09}"
-        if as_json:
-            shown = json_text(
-                {
-                    "time": stamp,
-                    "level": severity,
-                    "name": line.name,
-                    "text": line.msg,
-                    "function": line.function,
-                    "file": line.file,
-                    "line": line.line,
-                }
-            )
-        else:
-            shown = live.harmless(f"[{severity}] [{stamp}] [{line.name}]: {line.msg}")
-        click.echo(shown)
-        left = None if left is None else left - 1
+        with unchanged:
+            of_node = name is None or line.name == name or line.name.startswith(name + ".")
+            if line.level < LEVELS[level] or not of_node or not text.search(line.msg):
+                continue
+            severity = WORDS.get(line.level, str(line.level))
+            stamp = f"{line.stamp.sec}.{line.stamp.nanosec:09}"
+            if as_json:
+                shown = json_text(
+                    {
+                        "time": stamp,
+                        "level": severity,
+                        "name": line.name,
+                        "text": line.msg,
+                        "function": line.function,
+                        "file": line.file,
+                        "line": line.line,
+                    }
+                )
+            else:
+                shown = live.harmless(f"[{severity}] [{stamp}] [{line.name}]: {line.msg}")
+            click.echo(shown)
+            left = None if left is None else left - 1

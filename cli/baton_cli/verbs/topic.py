@@ -258,6 +258,7 @@ def echo(
     left = 1 if once else count
     writer = csv.writer(sys.stdout)
     explained = False
+    unchanged = live.Unchanged()
     while left is None or left > 0:
         first = PATIENCE_S if timeout is None else min(timeout, PATIENCE_S)
         message = subscription.take(first)
@@ -266,23 +267,25 @@ def echo(
             message = subscription.take(None if timeout is None else timeout - first)
         if message is None:
             raise click.ClickException(f"no message on {live.absolute(topic)} for {timeout} s")
-        if not wanted(message):
-            continue
-        value = live.field_of(message, field) if field else message
-        if as_json or as_csv or field or no_arr:
-            data = _lengths(value) if no_arr else live.plain(value, limit)
-            if as_json:
-                click.echo(json_text(data))
-            elif as_csv:
-                writer.writerow(live.leaves(data))
-                sys.stdout.flush()
+        value = None
+        with unchanged:
+            if not wanted(message):
+                continue
+            value = live.field_of(message, field) if field else message
+            if as_json or as_csv or field or no_arr:
+                data = _lengths(value) if no_arr else live.plain(value, limit)
+                if as_json:
+                    click.echo(json_text(data))
+                elif as_csv:
+                    writer.writerow(live.leaves(data))
+                    sys.stdout.flush()
+                else:
+                    click.echo(text_of(data) + "---")
             else:
-                click.echo(text_of(data) + "---")
-        else:
-            text = baton.format_message(message, limit, 0 if full_length else 128, hide_header_seq=True)
-            click.echo(text + "---")
+                text = baton.format_message(message, limit, 0 if full_length else 128, hide_header_seq=True)
+                click.echo(text + "---")
+            left = None if left is None else left - 1
         del message, value
-        left = None if left is None else left - 1
 
 
 def _type_there(node: Any, topic: str) -> str:

@@ -55,10 +55,22 @@ def _reason(name: str, count: int, qos: Any) -> str:
     return text.format(depth=qos.depth, held=qos.held, them=them, they=they)
 
 
+def _found(losses: Mapping[str, int]) -> list[tuple[int, str]]:
+    """The most frequent reason first."""
+    return sorted(((n, name) for name, n in losses.items() if n and name in REASONS), reverse=True)
+
+
 def why(losses: Mapping[str, int], qos: Any) -> str:
-    """For people, the most frequent reason first: "180: newer ones pushed them out of its queue of 10; 20: ..."; empty: nothing was lost."""
-    found = sorted(((n, name) for name, n in losses.items() if n and name in REASONS), reverse=True)
+    """For people: "180: newer ones pushed them out of its queue of 10; 20: ...", a single reason without its number; empty: nothing was lost."""
+    found = _found(losses)
+    if len(found) == 1:
+        return _reason(found[0][1], found[0][0], qos)
     return "; ".join(f"{n}: {_reason(name, n, qos)}" for n, name in found)
+
+
+def short(losses: Mapping[str, int]) -> str:
+    """For people, where there is little room: "180 overflow, 20 held"."""
+    return ", ".join(f"{n} {name}" for n, name in _found(losses))
 
 
 def remarks(losses: Mapping[str, int]) -> str:

@@ -201,10 +201,17 @@ def _holders(rows: list[dict[str, Any]], width: int) -> Table:
 
 
 def _losers(rows: list[dict[str, Any]], width: int) -> Table:
+    """Subscriptions that lost messages. Where there is little room, reasons are the names that --json has."""
     table = _columns(("lost by", "left"), ("topic", "left"), ("lost", "right"), ("Hz", "right"), ("why", "left"))
     for r in rows:
         hertz = f"{r['lost_hz']:.1f}" if r["lost_hz"] else ""
-        table.add_row(_Ends([r["subscription"]]), _Topic(r["topic"]), str(r["total"]), hertz, r["why"])
+        table.add_row(
+            _Ends([r["subscription"]]),
+            _Topic(r["topic"]),
+            str(r["total"]),
+            hertz,
+            r["why" if width >= NARROW else "short"],
+        )
     return table
 
 

@@ -67,3 +67,20 @@ def test_the_server_answers_the_client(start):
     assert client.communicate(timeout=LIMIT_S)[0] == "True: switched\nFalse: nothing to do\n"
     assert client.returncode == 0
     interrupt(server)
+
+
+def test_the_test_of_a_node_passes(tmp_path):
+    environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"), BATON_RUNTIME_DIR=str(tmp_path / "not used"))
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        "/dev/null",
+        HERE / "test_counter.py",
+    ]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LIMIT_S, cwd=tmp_path)
+    assert done.returncode == 0 and "1 passed" in done.stdout, done.stdout + done.stderr

@@ -514,7 +514,7 @@ TEST_F(HostileListener, WhoHasANameAndDoesNotAnswerIsUnmetAndWhoIsUpIsNot) {
   std::fclose(std::fopen((path_ + "/plain-notes").c_str(), "w"));  // nobody's name
   TestHub a(directory_);
   EXPECT_EQ(a.hub->unmet_count(), 1U);
-  const std::vector<std::int32_t> pids{os::process_id()};
+  const std::vector<std::int32_t> pids{::getpid()};
   for (int i = 0; i < 12000 && a.hub->unmet_pids() != pids; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }

@@ -222,7 +222,7 @@ def judge_losses(endpoints: list[Any], before: Mapping[bytes, Any], now: Mapping
         if counts["total"]:
             meanwhile = counts["total"] - earlier["total"]
             recent = f", {meanwhile} of them while this looked" if meanwhile > 0 else ", none while this looked"
-            why = f"lost {losses.messages(counts['total'])}{recent}; {losses.why(counts, e.qos)}"
+            why = f"lost {losses.messages(counts['total'])}{recent}: {losses.why(counts, e.qos)}"
             wrong = any(counts[name] for name in losses.WRONG)
             findings.append(Finding(what, False if wrong else None, why, losses.way_out(counts, e.qos)))
         if text := losses.remarks(counts):
@@ -452,17 +452,19 @@ def show(
     memory: dict[str, int] | None,
     as_json: bool,
     empty: Mapping[str, str] = MappingProxyType({}),
+    lost: int = 0,
 ) -> None:
-    """`memory` None: nobody could be looked for. `empty`: for people, the text of sections without a finding."""
+    """`memory` None: nobody could be looked for. `empty`: for people, the text of sections without a finding. `lost`: messages, of all
+    subscriptions."""
     if as_json:
         counted = Counter(f.good for findings in sections.values() for f in findings)
         found = {title: [asdict(f) for f in findings] for title, findings in sections.items()}
-        summary = {"wrong": counted[False], "notes": counted[None], "ok": counted[True]}
+        summary = {"wrong": counted[False], "notes": counted[None], "ok": counted[True], "lost": lost}
         click.echo(json_text({"summary": summary, **found, "memory": memory}))
         return
     console = Console()
     sections = {title: shown_first(fold(findings)) for title, findings in sections.items()}
-    console.print(summary_line(Counter(f.good for findings in sections.values() for f in findings)), end="\n\n")
+    console.print(summary_line(Counter(f.good for findings in sections.values() for f in findings), lost), end="\n\n")
     for title, findings in sections.items():
         if findings:
             console.print(HEADINGS[title], style="bold", highlight=False)
@@ -475,13 +477,15 @@ def show(
         console.print(f"message memory of the domain: {memory['domain_backed_bytes'] / 1e6:.1f} MB", highlight=False)
 
 
-def summary_line(counted: Mapping[bool | None, int]) -> Text:
-    """What comes first: whether anything is wrong."""
+def summary_line(counted: Mapping[bool | None, int], lost: int) -> Text:
+    """What comes first: whether anything is wrong, and whether messages were lost."""
     wrong, notes, ok = counted[False], counted[None], counted[True]
     if wrong:
         text = Text(f"{wrong} {'finding' if wrong == 1 else 'findings'} wrong (no)", "bold red")
     else:
         text = Text("nothing is wrong", "bold green")
+    if lost:
+        text.append("; ", "not bold default").append(f"{losses.messages(lost)} lost", "bold yellow")
     return text.append(f"; {notes} to know (-), {ok} ok", "not bold default")
 
 
@@ -597,7 +601,10 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
     pairs = [*silent, *topics, *judge_past(endpoints, graph), *judge_publishing(node, endpoints, look)]
     time.sleep(max(0.0, begin + look - time.monotonic()))
-    pairs += judge_losses(endpoints, first.losses, node.report(ANSWER_S).losses)
+    losses_now = node.report(ANSWER_S).losses
+    pairs = [*judge_losses(endpoints, first.losses, losses_now), *pairs]
+    known = {e.gid for e in everything}
+    lost = sum(found.total for gid, found in losses_now.items() if gid in known)
     of_ros1 = []
     if graph:
         recent = ros1.since(graph, live.ros1_graph(node, quiet=True) or graph)
@@ -608,5 +615,5 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
         of_link += judge_buffers()
     sections = {"machine": machine, "topics": pairs, "link": of_link, "ros1": of_ros1, "slots": slots}
     empty = {"link": NO_LINK} if of_ros1 else {"topics": live.nobody_there(node), "link": NO_LINK}
-    show(sections, memory, as_json, empty)
+    show(sections, memory, as_json, empty, lost)
     raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs, *of_link, *of_ros1]) else 0)

@@ -108,6 +108,7 @@ def lost_messages(
                 "topic": e.topic.partition(ros1.CHANNEL)[0],
                 "subscription": _end(e),
                 "lost_hz": max(0, counts["total"] - earlier["total"]) / seconds,
+                "short": losses.short(counts),
                 "why": "; ".join(filter(None, [losses.why(counts, e.qos), losses.remarks(counts)])),
                 **counts,
             }

@@ -168,7 +168,7 @@ _INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    "
 
 def _lost_text(found: Any, qos: Any) -> str:
     counts = losses.as_json(found)
-    parts = [f"{losses.messages(counts['total'])}; {losses.why(counts, qos)}" if counts["total"] else "nothing"]
+    parts = [f"{losses.messages(counts['total'])}: {losses.why(counts, qos)}" if counts["total"] else "nothing"]
     return "; ".join([*parts, *filter(None, [losses.remarks(counts)])])
 
 

@@ -199,9 +199,10 @@ const std::string* g_program = nullptr;
 std::terminate_handler g_former_end = nullptr;
 
 [[noreturn]] void end_for_usage_error() {
-  if (std::current_exception()) {
+  // Not `throw;`: the former handler shall still find the exception.
+  if (const std::exception_ptr uncaught = std::current_exception()) {
     try {
-      throw;
+      std::rethrow_exception(uncaught);
     } catch (const UsageError& error) {
       const std::string_view text = error.what();
       const std::size_t code = std::string_view(errc_name(error.code())).size() + 2;

@@ -3,9 +3,11 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -19,8 +21,7 @@ using Line = std::vector<std::string>;
 class Usage : public test::DomainTest {
  protected:
   /// Runs `use` as the main() of a program with this command line. Nobody catches what it throws.
-  template <class Use>
-  static void program(Line line, Use use) noexcept {
+  static void program(Line line, void (*use)()) noexcept {
     ::alarm(60);
     line.insert(line.begin(), "/opt/robot/bin/camera");
     init(line);
@@ -33,6 +34,11 @@ class Usage : public test::DomainTest {
     upto100.floating_point_range = FloatingPointRange{0.0, 100.0, 0.0};
     node.declare_parameter("rate", 30.0, upto100);
     std::_Exit(0);
+  }
+  static void overrides_rate() {
+    NodeOptions options;
+    options.parameter_overrides = {Parameter("rate", "fast")};
+    Node("camera", options).declare_parameter("rate", 30.0);
   }
   static void needs_topic() {
     Node node("camera");
@@ -91,13 +97,7 @@ TEST_F(UsageDeathTest, AnotherExceptionStillAborts) {
                         throw Exception({Errc::invalid_argument, "the program's own mistake"});
                       }),
               ::testing::KilledBySignal(SIGABRT), "the program's own mistake");
-  EXPECT_EXIT(program({},
-                      [] {
-                        NodeOptions options;
-                        options.parameter_overrides = {Parameter("rate", "fast")};
-                        Node("camera", options).declare_parameter("rate", 30.0);
-                      }),
-              ::testing::KilledBySignal(SIGABRT), "NodeOptions::parameter_overrides");
+  EXPECT_EXIT(program({}, overrides_rate), ::testing::KilledBySignal(SIGABRT), "NodeOptions::parameter_overrides");
 }
 
 TEST_F(Usage, AProgramMayCatchAMistakeOfItsUser) {
@@ -106,6 +106,20 @@ TEST_F(Usage, AProgramMayCatchAMistakeOfItsUser) {
   Node node("camera");
   EXPECT_THROW(node.declare_parameter("rate", 30.0), UsageError);
   init({"camera"});
+}
+
+TEST_F(Usage, ADirectoryThatTheEnvironmentNamesAndThatWasMadeIsReported) {
+  const std::string misspelt = directory_ + "/misspelt";
+  ::setenv("BATON_RUNTIME_DIR", misspelt.c_str(), 1);
+  std::promise<std::string> said;
+  std::atomic<bool> first{true};
+  NodeOptions options;
+  options.on_diagnostic = [&](const Diagnostic& diagnostic) {
+    if (first.exchange(false)) said.set_value(diagnostic.text);
+  };
+  const Node node("camera", options);
+  const std::string text = said.get_future().get();
+  EXPECT_NE(text.find("'" + misspelt + "', which was not there"), std::string::npos) << text;
 }
 
 // --- a parameter that nobody has declared ---

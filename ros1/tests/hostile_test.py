@@ -20,7 +20,7 @@ from ros1_network import ROOT
 from tzc_test import HANDLE_MD5, TZC, handle, handles
 
 sys.path.insert(0, str(ROOT / "tests/hostile"))
-from raw_peer import Gone, Link, Published, Subscribed, image_message  # noqa: E402
+from raw_peer import Gone, Link, Published, Subscribed, image_message
 
 MOST_MARKERS = 1024  # kMostMarkers in ros1/preload/src/incoming.hpp
 MOST_LINES = 20  # kMostLines in ros1/preload/src/line_limit.hpp

@@ -23,6 +23,7 @@ std::uint32_t width_of(const sensor_msgs::PointCloud2_<Allocator>& cloud);
 #include <sensor_msgs/point_cloud2_iterator.h>
 #include <std_msgs/String.h>
 
+#include <algorithm>
 #include <boost/make_shared.hpp>
 #include <functional>
 #include <iostream>
@@ -329,6 +330,38 @@ sensor_msgs::PointCloud2Ptr cloud() {
   return made;
 }
 
+/// Fields' iterators by their names in std::vector.
+void iterators() {
+  const sensor_msgs::PointCloud2Ptr made = cloud();
+  int found = 0;
+  for (std::vector<sensor_msgs::PointField>::iterator field = made->fields.begin(); field != made->fields.end();
+       ++field) {
+    if (field->name == "y") field = made->fields.erase(field);
+    found += field->name == "z";
+  }
+  const sensor_msgs::PointCloud2ConstPtr constant = made;
+  for (std::vector<sensor_msgs::PointField>::const_iterator field = constant->fields.begin();
+       field != constant->fields.end(); ++field) {
+    found += field->name == "rgb" ? 10 : 0;
+  }
+  check("iterators of messages have the names of std::vector's", found == 11 && made->fields.size() == 3);
+  sensor_msgs::CameraInfo info;
+  info.D.assign(4, 0.5);
+  std::vector<double>::iterator second = info.D.begin() + 1;
+  *second = 3;
+  second = info.D.insert(second, 7);
+  const std::vector<double>::const_reverse_iterator last = static_cast<const sensor_msgs::CameraInfo&>(info).D.rbegin();
+  const std::vector<double>::iterator largest = std::max_element(info.D.begin(), info.D.end());
+  bool good = *second == 7 && *last == 0.5 && largest - info.D.begin() == 1 && info.D.size() == 5;
+  info.D.reserve(10);
+  info.D.insert(info.D.end(), info.D.begin(), info.D.begin() + 2);
+  good = good && info.D.size() == 7 && info.D.back() == 7;
+  check("and so have those of numbers", good);
+  const std::vector<std::uint8_t>::iterator end = std::remove(made->data.begin(), made->data.end(), 255);
+  made->data.erase(end, made->data.end());
+  check("algorithms take them", made->data.size() == 5 * 32 - 5 && std::vector<std::uint8_t>(made->data).size() == 155);
+}
+
 void point_clouds(ros::NodeHandle& node) {
   sensor_msgs::PointCloud2ConstPtr received;
   const boost::function<void(const sensor_msgs::PointCloud2ConstPtr&)> keep =
@@ -372,6 +405,7 @@ int main(int argc, char** argv) {
   two_publishers_of_a_type(node);
   a_message_of_another_type(node);
   relay(node);
+  iterators();
   point_clouds(node);
   std::cout << "end" << std::endl;
 }

@@ -61,7 +61,25 @@ T* construct(T* p, Args&&... args) {
   return ::new (static_cast<void*>(p)) T(std::forward<Args>(args)...);
 }
 
+#ifdef BATON_SFM_STD_ITERATORS
+template <class T>
+using Iterator = typename std::vector<T>::iterator;
+template <class T>
+using ConstIterator = typename std::vector<T>::const_iterator;
+#else
+template <class T>
+using Iterator = T*;
+template <class T>
+using ConstIterator = const T*;
+#endif
+
 }  // namespace detail
+
+// Recompiled programs of ROS 1 name the iterators of their fields as they did with std::vector (`std::vector<T>::iterator`). The class
+// is then another one for the linker, since libraries are compiled without.
+#ifdef BATON_SFM_STD_ITERATORS
+inline namespace std_iterators {
+#endif
 
 /// `Bound` 0: unbounded. Use the aliases Vector and BoundedVector.
 template <class T, std::uint32_t Bound>
@@ -77,8 +95,8 @@ class BasicVector {
   using const_reference = const T&;
   using pointer = T*;
   using const_pointer = const T*;
-  using iterator = T*;
-  using const_iterator = const T*;
+  using iterator = detail::Iterator<T>;
+  using const_iterator = detail::ConstIterator<T>;
   using reverse_iterator = std::reverse_iterator<iterator>;
   using const_reverse_iterator = std::reverse_iterator<const_iterator>;
 
@@ -101,14 +119,14 @@ class BasicVector {
     build([&] { assign(list.begin(), list.end()); });
   }
   BasicVector(const BasicVector& other) {
-    build([&] { assign(other.begin(), other.end()); });
+    build([&] { assign_elements(other.data(), other.size()); });
   }
   BasicVector(BasicVector&& other) noexcept {
-    if (!cell_.steal(other.cell_)) assign(other.cbegin(), other.cend());
+    if (!cell_.steal(other.cell_)) assign_elements(other.data(), other.size());
   }
   template <std::uint32_t M>
   BasicVector(const BasicVector<T, M>& other) {  // NOLINT(google-explicit-constructor)
-    build([&] { assign(other.begin(), other.end()); });
+    build([&] { assign_elements(other.data(), other.size()); });
   }
   template <class U, class A>
   BasicVector(const std::vector<U, A>& other) {  // NOLINT(google-explicit-constructor)
@@ -123,7 +141,7 @@ class BasicVector {
   }
 
   BasicVector& operator=(const BasicVector& other) {
-    if (this != &other) assign(other.begin(), other.end());
+    if (this != &other) assign_elements(other.data(), other.size());
     return *this;
   }
   BasicVector& operator=(BasicVector&& other) {
@@ -138,12 +156,12 @@ class BasicVector {
       cell_.release();
       if (cell_.steal(other.cell_)) return *this;
     }
-    assign(other.cbegin(), other.cend());
+    assign_elements(other.data(), other.size());
     return *this;
   }
   template <std::uint32_t M>
   BasicVector& operator=(const BasicVector<T, M>& other) {
-    assign(other.begin(), other.end());
+    assign_elements(other.data(), other.size());
     return *this;
   }
   template <class U, class A>
@@ -184,6 +202,8 @@ class BasicVector {
       *this = std::move(fresh);
     } else if constexpr (std::is_pointer_v<It> && std::is_same_v<std::remove_cv_t<std::remove_pointer_t<It>>, T>) {
       assign_elements(first, static_cast<size_type>(last - first));
+    } else if constexpr (std::is_same_v<It, iterator> || std::is_same_v<It, const_iterator>) {
+      assign_elements(first == last ? nullptr : std::addressof(*first), static_cast<size_type>(last - first));
     } else {
       assign_range(first, static_cast<size_type>(std::distance(first, last)));
     }
@@ -208,12 +228,12 @@ class BasicVector {
   /// Null while nothing was ever allocated.
   T* data() noexcept { return reinterpret_cast<T*>(cell_.content()); }
   const T* data() const noexcept { return reinterpret_cast<const T*>(cell_.content()); }
-  iterator begin() noexcept { return data(); }
-  const_iterator begin() const noexcept { return data(); }
-  const_iterator cbegin() const noexcept { return data(); }
-  iterator end() noexcept { return data() + size(); }
-  const_iterator end() const noexcept { return data() + size(); }
-  const_iterator cend() const noexcept { return data() + size(); }
+  iterator begin() noexcept { return iterator(data()); }
+  const_iterator begin() const noexcept { return const_iterator(data()); }
+  const_iterator cbegin() const noexcept { return const_iterator(data()); }
+  iterator end() noexcept { return iterator(data() + size()); }
+  const_iterator end() const noexcept { return const_iterator(data() + size()); }
+  const_iterator cend() const noexcept { return const_iterator(data() + size()); }
   reverse_iterator rbegin() noexcept { return reverse_iterator(end()); }
   const_reverse_iterator rbegin() const noexcept { return const_reverse_iterator(end()); }
   reverse_iterator rend() noexcept { return reverse_iterator(begin()); }
@@ -300,7 +320,7 @@ class BasicVector {
   template <class... Args>
   iterator emplace(const_iterator position, Args&&... args) {
     const size_type index = static_cast<size_type>(position - cbegin());
-    if (index == size()) return &append_one(std::forward<Args>(args)...);
+    if (index == size()) return iterator(&append_one(std::forward<Args>(args)...));
     T value(std::forward<Args>(args)...);  // args may refer to our own elements, which move now
     return insert_with(index, 1, [&](T* gap, auto) { detail::construct(gap, std::move(value)); });
   }
@@ -328,8 +348,8 @@ class BasicVector {
     const size_type index = static_cast<size_type>(position - cbegin());
     using Category = typename std::iterator_traits<It>::iterator_category;
     bool own_range = false;
-    if constexpr (std::is_pointer_v<It>) {
-      own_range = first != last && index_of(reinterpret_cast<const T*>(first)) != kNotOwn;
+    if constexpr (std::is_pointer_v<It> || std::is_same_v<It, iterator> || std::is_same_v<It, const_iterator>) {
+      own_range = first != last && index_of(reinterpret_cast<const T*>(std::addressof(*first))) != kNotOwn;
     }
     if (!std::is_convertible_v<Category, std::forward_iterator_tag> || own_range) {
       BasicVector copy(first, last);
@@ -534,7 +554,7 @@ class BasicVector {
       throw;
     }
     set_size(old + count);
-    return d + index;
+    return iterator(d + index);
   }
 
   // The same for trivially copyable elements, in one call (so that the compiler sees a memcpy).
@@ -552,7 +572,7 @@ class BasicVector {
       throw;
     }
     set_size(old + count);
-    return d + index;
+    return iterator(d + index);
   }
 
   // From contiguous T, possibly our own.
@@ -613,6 +633,10 @@ class BasicVector {
 
   detail::Cell cell_;
 };
+
+#ifdef BATON_SFM_STD_ITERATORS
+}  // namespace std_iterators
+#endif
 
 /// A variable-length sequence.
 template <class T>

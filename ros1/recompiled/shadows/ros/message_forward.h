@@ -4,6 +4,8 @@
 #ifndef ROSLIB_MESSAGE_FORWARD_H
 #define ROSLIB_MESSAGE_FORWARD_H
 #define BATON_ROS1_RECOMPILED
+// The iterators of fields are those of std::vector (baton/sfm/vector.hpp).
+#define BATON_SFM_STD_ITERATORS
 
 #include <cstddef>
 #include <memory>

@@ -20,7 +20,5 @@ using ::sensor_msgs::PointField;
 
 #pragma GCC system_header  // no warnings of the stock code
 #define sensor_msgs sensor_msgs::baton_recompiled
-#define const_iterator const_pointer  // the stock code names std::vector's; that of a recompiled message is a pointer
 #include_next <sensor_msgs/point_cloud2_iterator.h>
-#undef const_iterator
 #undef sensor_msgs

@@ -56,7 +56,7 @@ from ._errors import *  # noqa: F403
 from ._import_hook import install_hints as _install_hints
 from ._link import Link, LinkHost, LinkPeer, LinkRefused, LinkState, LinkTopic
 from ._logging import Logger, LoggingSeverity, LogHandler, get_logger
-from ._messages import TypeSource, convert, copy, message, message_from_text, search, service, to_dict
+from ._messages import TypeSource, convert, copy, message, message_from_text, same, search, service, to_dict
 from ._news import Diagnostic
 from ._node import Endpoint, Executor, HeldChunk, Holding, Node, Report, init, spin
 from ._parameters import (
@@ -133,8 +133,8 @@ __version__ = "0.1.0"
 
 _install_hints()
 _hints.add_missing(Publisher, Subscription, Timer, Client, Service, Array)
-_core._set_python_parts(Array, CopyWarning, converted)
-del converted
+_core._set_python_parts(Array, CopyWarning, converted, same)
+del converted, same
 _core._set_main_thread(_threading.main_thread().ident)
 
 

@@ -346,16 +346,17 @@ def _equal(one: _core.Message, other: object) -> Any:
         return True
     if type(one) is not type(other):
         return NotImplemented
-    return _same(_core._plain(one), _core._plain(other))
+    return same(_core._plain(one), _core._plain(other))
 
 
-def _same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any) -> bool:
+    """Of two results of _core._plain() for one class."""
     if isinstance(one, np.ndarray):
         return np.array_equal(one, other)
     if isinstance(one, dict):
-        return all(_same(value, other[name]) for name, value in one.items())
+        return all(same(value, other[name]) for name, value in one.items())
     if isinstance(one, list):
-        return len(one) == len(other) and all(map(_same, one, other))
+        return len(one) == len(other) and all(map(same, one, other))
     return bool(one == other)
 
 

@@ -106,10 +106,10 @@ Span content_of(Walk& walk, const std::byte* words, std::size_t element_size, st
     Cell& cell = cell_at(const_cast<std::byte*>(words));
     return {cell.content(), cell.length()};
   }
-  std::uint32_t length;
-  std::int32_t offset;
-  std::memcpy(&length, words, sizeof length);
-  std::memcpy(&offset, words + sizeof length, sizeof offset);
+  // One fetch of each word, which the compiler may neither repeat nor split. Relaxed: no store of the publisher is waited for.
+  const std::uint32_t length = __atomic_load_n(reinterpret_cast<const std::uint32_t*>(words), __ATOMIC_RELAXED);
+  const std::int32_t offset =
+      __atomic_load_n(reinterpret_cast<const std::int32_t*>(words + sizeof length), __ATOMIC_RELAXED);
   if (length == 0) return {nullptr, 0};
   const auto begin = reinterpret_cast<std::uintptr_t>(chunk->message);
   const std::uintptr_t at =

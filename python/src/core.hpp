@@ -216,6 +216,7 @@ struct Imports {
   PyObject* array_class = nullptr;  // baton.Array
   PyObject* copy_warning = nullptr;
   PyObject* converted = nullptr;  // baton._array.converted
+  PyObject* same = nullptr;       // baton._messages.same
 };
 extern Imports imports;
 
@@ -278,6 +279,8 @@ void add_view_types(PyObject* module);
 void add_sequence_type(PyObject* module);
 
 // --- plain.cpp
+/// A message as a dict, a Sequence as a list. A new reference; null: a Python error is set.
+PyObject* plain(PyObject* value) noexcept;
 void add_plain(PyObject* module);
 
 // --- assign.cpp: Python objects of any world into messages

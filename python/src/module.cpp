@@ -120,11 +120,13 @@ NB_MODULE(_core_of_main, m) {
   } catch (const PythonError&) {
     throw nb::python_error();
   }
-  m.def("_set_python_parts", [](nb::object array_class, nb::object copy_warning, nb::object converted) {
-    imports.array_class = array_class.release().ptr();
-    imports.copy_warning = copy_warning.release().ptr();
-    imports.converted = converted.release().ptr();
-  });
+  m.def("_set_python_parts",
+        [](nb::object array_class, nb::object copy_warning, nb::object converted, nb::object same) {
+          imports.array_class = array_class.release().ptr();
+          imports.copy_warning = copy_warning.release().ptr();
+          imports.converted = converted.release().ptr();
+          imports.same = same.release().ptr();
+        });
   m.def("_in_python", [](const std::string& text) { return in_python(text); });
   baton::detail::set_phrasing(&in_python);
   m.def("_set_main_thread", [](unsigned long ident) { set_main_thread(ident); });

@@ -38,7 +38,14 @@ PyObject* plain_message(Walk& walk, PyObject* owner, const TypeRecord& record, s
   return Py_NewRef(dict.get());
 }
 
-PyObject* plain(PyObject* /*module*/, PyObject* value) {
+PyObject* plain_function(PyObject* /*module*/, PyObject* value) { return plain(value); }
+
+PyMethodDef functions[] = {{"_plain", plain_function, METH_O, "A message as a dict, a Sequence as a list."},
+                           {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+PyObject* plain(PyObject* value) noexcept {
   return guarded<PyObject*>(nullptr, [&] {
     if (is_message(value)) {
       const auto* message = reinterpret_cast<Message*>(value);
@@ -56,11 +63,6 @@ PyObject* plain(PyObject* /*module*/, PyObject* value) {
     return plain_field(walk, sequence->owner, *sequence->field, sequence->address);
   });
 }
-
-PyMethodDef functions[] = {{"_plain", plain, METH_O, "A message as a dict, a Sequence as a list."},
-                           {nullptr, nullptr, 0, nullptr}};
-
-}  // namespace
 
 void add_plain(PyObject* module) { checked(PyModule_AddFunctions(module, functions)); }
 

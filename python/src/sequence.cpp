@@ -174,6 +174,12 @@ PyObject* sequence_compare(PyObject* self, PyObject* other, int operation) {
   if ((operation != Py_EQ && operation != Py_NE) ||
       !(PyList_Check(other) || PyTuple_Check(other) || Py_TYPE(other) == sequence_type))
     Py_RETURN_NOTIMPLEMENTED;
+  if (Py_TYPE(other) == sequence_type && sequence_of(self)->field->nested == sequence_of(other)->field->nested) {
+    // Two walks. Element by element, each comparison would be a walk of its own.
+    const Ref one(plain(self)), two(one ? plain(other) : nullptr);
+    const Ref same(two ? PyObject_CallFunctionObjArgs(imports.same, one.get(), two.get(), nullptr) : nullptr);
+    return same ? PyBool_FromLong((same.get() == Py_True) == (operation == Py_EQ)) : nullptr;
+  }
   Ref mine(PySequence_List(self));
   Ref its(mine ? PySequence_List(other) : nullptr);
   return its ? PyObject_RichCompare(mine.get(), its.get(), operation) : nullptr;

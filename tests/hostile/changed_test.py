@@ -202,6 +202,7 @@ COPIES = {
     "a class of the same fields": lambda message, node: SAME_FIELDS(message),
     "a class of the same fields, nested": lambda message, node: SAME_DEEPER(status=message.status),
     "==": lambda message, node: message == DIAGNOSTICS(),
+    "== of a field": lambda message, node: message.status == DIAGNOSTICS(status=[{}]).status,
     "rosbags": lambda message, node: baton.convert(
         message, STORE.types["diagnostic_msgs/msg/DiagnosticArray"], STORE.types
     ),

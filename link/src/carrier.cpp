@@ -16,6 +16,11 @@ constexpr const char* kRos2Topic = "/_baton/ros2";  // docs/format/ros2-two-path
 /// Messages under way that the link holds in their publisher's memory, for each host.
 constexpr std::uint32_t kUnderWay = 8;
 constexpr std::size_t kMostComplaints = 1000;
+/// Publishers that a step makes and withdraws, and bytes that it announces: every process of this host is told of each, and one that lags is
+/// not to be taken for one that has stopped.
+constexpr std::size_t kMostMadeInStep = 16;
+constexpr std::size_t kMostWithdrawnInStep = 500;
+constexpr std::size_t kMostAnnouncedInStep = std::size_t{16} << 10;
 /// Between two looks at how much memory the hosts' messages have.
 constexpr std::chrono::seconds kAccountEvery{1};
 /// How long the last messages of a publisher that is gone may take: longer than a host may be away.
@@ -35,7 +40,6 @@ Carrier::Carrier(std::shared_ptr<transport::Participant> participant, std::strin
       saying_(std::move(saying)),
       changed_(std::move(changed)),
       types_(std::make_shared<Types>(participant_, saying_)),
-      copied_(std::make_shared<std::atomic<std::size_t>>(0)),
       hoard_(std::make_shared<Hoard>(os::machine_memory_bytes())) {
   own_.host_name = std::move(host_name);
 }
@@ -167,6 +171,7 @@ Result<std::shared_ptr<transport::Writer>> Carrier::make_proxy(const Gid& gid, c
 
 bool Carrier::receive(const Plan& plan) {
   bool again = false;
+  std::size_t withdrawn = 0, made = 0, announced_bytes = 0;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto at = proxies_.begin(); at != proxies_.end();) {
     const auto wanted = plan.receiving.find(at->first);
@@ -180,6 +185,12 @@ bool Carrier::receive(const Plan& plan) {
     }
     const auto channel = in_.find(proxy.channel);
     if (channel != in_.end()) channel->second.channel->remove(at->first);
+    if (wanted == plan.receiving.end() && ++withdrawn > kMostWithdrawnInStep) {
+      again = true;
+      proxy.joined = false;
+      ++at;
+      continue;
+    }
     at = proxies_.erase(at);
   }
   for (auto at = in_.begin(); at != in_.end();) {
@@ -195,7 +206,8 @@ bool Carrier::receive(const Plan& plan) {
     at = in_.erase(at);
   }
 
-  for (const auto& [gid, wanted] : plan.receiving) {
+  for (const Gid& gid : plan.order) {
+    const Receiving& wanted = plan.receiving.at(gid);
     const std::string channel = channel_of(wanted.publisher);
     const std::string& topic = wanted.publisher.topic;
     std::shared_ptr<const CarriedType> type;
@@ -221,6 +233,11 @@ bool Carrier::receive(const Plan& plan) {
     auto proxy = proxies_.find(gid);
     if (proxy == proxies_.end()) {
       if (!type && !wanted.type) continue;  // the other host says its type soon
+      announced_bytes += announced_bytes_of(wanted);
+      if (++made > kMostMadeInStep || announced_bytes > kMostAnnouncedInStep) {
+        again = true;
+        continue;
+      }
       Result<std::shared_ptr<transport::Writer>> writer = make_proxy(gid, wanted, type ? type->info : *wanted.type);
       if (!writer) {
         saying_->say(About::kPublishers, Level::kError, writer.error().code, writer.error().message);
@@ -251,7 +268,10 @@ void Carrier::account() {
   const auto now = std::chrono::steady_clock::now();
   if (now - accounted_ < kAccountEvery) return;
   accounted_ = now;
-  hoard_->keep(known_hosts_->all());
+  const std::set<Gid> hosts = known_hosts_->all();
+  hoard_->keep(hosts);
+  for (auto at = copied_.begin(); at != copied_.end();)
+    at = hosts.count(at->first) != 0 ? std::next(at) : copied_.erase(at);
   std::map<Gid, std::pair<Gid, std::size_t>> publishers;
   for (const auto& [gid, proxy] : proxies_)
     publishers.emplace(gid, std::pair(proxy.host, proxy.writer->memory_account().backed_bytes));
@@ -318,7 +338,9 @@ bool Carrier::open_out(const std::pair<Gid, std::string>& key, const Sending& se
   out.publishers = sending.publishers;
   out.clients = sending.clients;
   out.reader = reader;
-  out.source = std::make_shared<TopicSource>(sending.topic, reader, kUnderWay, copied_, saying_);
+  CopiedBytes& copied = copied_[key.first];
+  if (!copied) copied = std::make_shared<std::atomic<std::size_t>>(0);
+  out.source = std::make_shared<TopicSource>(sending.topic, reader, kUnderWay, copied, saying_);
   out.source->set_publishers(sending.publishers, writers_);
   if (is_response(sending.topic)) out.source->set_clients(sending.clients);
   out.flow = engine_->open_flow(key.first, key.second, out.source);

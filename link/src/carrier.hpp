@@ -106,7 +106,7 @@ class Carrier {
   Words own_;
   std::vector<std::byte> said_;
   std::uint64_t words_sequence_ = 0, last_channel_ = 0;
-  CopiedBytes copied_;
+  std::map<Gid, CopiedBytes> copied_;  // by host
   const std::shared_ptr<Answerable> answerable_ = std::make_shared<Answerable>();
   const std::shared_ptr<Hoard> hoard_;
   std::chrono::steady_clock::time_point accounted_{};

@@ -19,7 +19,8 @@
 
 namespace baton::link {
 
-/// Bytes of small messages that are copied because they are under way, of all channels.
+/// Bytes of small messages that are copied because they are under way to a host, of all channels. Each host has its own: one that takes nothing
+/// leaves the others theirs.
 using CopiedBytes = std::shared_ptr<std::atomic<std::size_t>>;
 
 class TopicSource final : public Source {

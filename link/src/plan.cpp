@@ -105,12 +105,8 @@ void limit_receiving(Plan& plan) {
     ++of_topic[wanted.publisher.topic];
   }
   std::map<Gid, std::vector<Gid>> rest;
-  std::size_t bytes = 0, count = 0;
-  const auto cost = [&](const Gid& gid) {
-    const Receiving& wanted = plan.receiving.at(gid);
-    return wanted.publisher.topic.size() + wanted.publisher.type_name.size() + wanted.publisher.node.size() +
-           wanted.host_name.size() + kPublisherBytes;
-  };
+  std::size_t count = 0;
+  const auto cost = [&](const Gid& gid) { return announced_bytes_of(plan.receiving.at(gid)); };
   for (const auto& [topic, of_hosts] : by_topic) {
     std::map<Gid, std::vector<Gid>> kept;
     if (of_topic[topic] > kMostPublishersOfTopic) {
@@ -121,15 +117,12 @@ void limit_receiving(Plan& plan) {
     }
     for (const auto& [host, gids] : kept.empty() ? of_hosts : kept) {
       rest[host].insert(rest[host].end(), gids.begin(), gids.end());
-      for (const Gid& gid : gids) bytes += cost(gid);
       count += gids.size();
     }
   }
-  std::set<Gid> kept;
-  for (const Gid& gid : in_turns<Gid>(rest, kMostPublisherBytes, cost)) {
-    if (kept.size() >= kMostPublishers) break;
-    kept.insert(gid);
-  }
+  plan.order = in_turns<Gid>(rest, kMostPublisherBytes, cost);
+  plan.order.resize(std::min(plan.order.size(), kMostPublishers));
+  const std::set<Gid> kept(plan.order.begin(), plan.order.end());
   if (kept.size() < count) {
     plan.complaints.insert(std::to_string(count - kept.size()) +
                            " publishers of other hosts are left out: the link has room for " +
@@ -177,6 +170,11 @@ void limit_sending(Plan& plan) {
 }
 
 }  // namespace
+
+std::size_t announced_bytes_of(const Receiving& wanted) {
+  return wanted.publisher.topic.size() + wanted.publisher.type_name.size() + wanted.publisher.node.size() +
+         wanted.host_name.size() + kPublisherBytes;
+}
 
 Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<Gid, Gid>& owners) {
   Plan out;

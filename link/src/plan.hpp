@@ -49,20 +49,24 @@ struct Receiving {
 struct Plan {
   std::map<std::pair<Gid, std::string>, Sending> sending;  ///< by host and numbered channel
   std::map<Gid, Receiving> receiving;                      ///< publishers of other hosts, by their ids
+  std::vector<Gid> order;                                  ///< of `receiving`: the hosts take turns
   std::set<std::string> channels;                          ///< of those that fit
   std::set<Gid> left_out;                                  ///< publishers of other hosts, because there are too many
   std::set<std::string> complaints;                        ///< for people: what does not fit, and what is not carried
 };
 
 /// Endpoints of the link on one topic: fewer than a process may have (transport/src/graph.hpp), also while a subscription replaces another.
-inline constexpr std::size_t kMostPublishersOfTopic = 640;
+inline constexpr std::size_t kMostPublishersOfTopic = 400;
 inline constexpr std::size_t kMostSubscriptionsOfTopic = 160;
 /// And in all. Publishers also have a bound of the bytes that every process of this host keeps of them.
-inline constexpr std::size_t kMostPublishers = 32768;
+inline constexpr std::size_t kMostPublishers = 16384;
 inline constexpr std::size_t kMostPublisherBytes = std::size_t{32} << 20;
 inline constexpr std::size_t kMostSubscriptions = 8192;
 /// Of one host.
 inline constexpr std::size_t kMostComplaintsOfHost = 50;
+
+/// What each process of this host keeps of a publisher.
+std::size_t announced_bytes_of(const Receiving& wanted);
 
 /// `here`: the endpoints of this host, without the link's own. `owners`: the hosts whose publishers have stood here so far: another host that
 /// says the same publisher does not get it. Where there is not room for all, every host has its turn, so that one with many leaves room for

@@ -197,12 +197,19 @@ def crowd(options: dict) -> dict:
         with contextlib.suppress(OSError):
             hosts.append(RawHost(options["address"], own=next(own)))
             ends, wants = [], []
-            for topic in options["topics"]:
-                name, kind, _, type_hash, _ = topic
+            for place, (name, kind, _, type_hash, _) in enumerate(options["topics"]):
                 if number == 0:
-                    ends += [end(i, name, kind, bytes.fromhex(type_hash), writer=True) for i in range(1000)]
+                    crowd = range(place * 1000, (place + 1) * 1000)
+                    ends += [end(i, name, kind, bytes.fromhex(type_hash), writer=True) for i in crowd]
                 ends.append(
-                    end(10_000 + number, name, kind, bytes.fromhex(type_hash), writer=False, depth=1 + number * 7)
+                    end(
+                        10_000 + 100 * place + number,
+                        name,
+                        kind,
+                        bytes.fromhex(type_hash),
+                        writer=False,
+                        depth=1 + number * 7,
+                    )
                 )
                 wants += [f"baton/1/{r}{t}/{type_hash[:16]}{name}#{number}" for r in "rb" for t in "tv"]
             hosts[-1].say(ends, options["topics"], wants)

@@ -470,6 +470,69 @@ TEST_F(PoolTest, AMessageAboveTwoGiBIsRefused) {
   EXPECT_EQ(make(small())->loan_sized(kMaxMessageBytes + 1, 16).error().code, Errc::message_too_large);
 }
 
+TEST_F(PoolTest, AGrowingLoanOfAnExpectedSizeHasRoomForItAndTakesMemoryAsItGrows) {
+  auto pool = make(small());
+  const Chunk chunk = *pool->loan_growing(16, kMiB);
+  EXPECT_LT(pool->account().backed_bytes, kMiB / 4);
+  void* const content = content_allocate(chunk.message(), 1000, 1);
+  EXPECT_LT(pool->account().backed_bytes, kMiB / 4);
+  EXPECT_TRUE(content_resize_in_place(chunk.message(), content, kMiB - 16));
+  EXPECT_EQ(content, static_cast<std::byte*>(chunk.message()) + 16);
+  pool->publish(chunk);
+  EXPECT_EQ(chunk.header->size_bytes, kMiB);
+  EXPECT_EQ(pool->loan_growing(16, kMiB + 1).error().code, Errc::message_too_large);
+}
+
+TEST_F(PoolTest, AnOldMessageMakesRoomForAGrowingLoanOfAnExpectedSize) {
+  PoolOptions options = small();
+  options.memory_limit_bytes = 2 * kMiB;
+  std::vector<Chunk> unread;
+  Pool* self = nullptr;
+  const auto pool = make(options, [&](Handle oldest) {
+    const auto at =
+        std::find_if(unread.begin(), unread.end(), [&](const Chunk& each) { return each.handle == oldest; });
+    if (at == unread.end()) return false;
+    unread.erase(at);
+    self->release(oldest);
+    return true;
+  });
+  self = pool.get();
+  for (int i = 0; i < 5; ++i) {
+    const Result<Chunk> chunk = pool->loan_growing(16, kMiB - 4096);
+    ASSERT_TRUE(chunk.ok()) << i << ": " << chunk.error().message;
+    content_allocate(chunk->message(), kMiB - 8192, 1);
+    pool->publish(*chunk);
+    unread.push_back(*chunk);
+  }
+  EXPECT_LT(unread.size(), 3u);
+}
+
+TEST_F(PoolTest, RaisedLimitsTakeLargerMessagesAndOlderOnesStay) {
+  for (const bool used : {false, true}) {
+    const auto pool = make(small());
+    Chunk old{};
+    if (used) {
+      old = *pool->loan_sized(kMiB, 16);
+      std::memset(old.message(), 7, kMiB);
+    }
+    EXPECT_EQ(pool->loan_sized(8 * kMiB, 16).error().code, Errc::message_too_large);
+    std::vector<std::uint32_t> retired;
+    pool->raise_limits(8 * kMiB, 32 * kMiB, [&](std::uint32_t index) { retired.push_back(index); });
+    EXPECT_EQ(pool->account().limit_bytes, 32 * kMiB);
+    const Chunk large = *pool->loan_sized(8 * kMiB, 16);
+    std::memset(large.message(), 1, 8 * kMiB);
+    pool->raise_limits(kMiB, kMiB, [](std::uint32_t) { ADD_FAILURE() << "lower numbers change nothing"; });
+    EXPECT_EQ(pool->account().limit_bytes, 32 * kMiB);
+    if (used) {
+      EXPECT_EQ(static_cast<unsigned char*>(old.message())[kMiB - 1], 7);
+      EXPECT_TRUE(retired.empty());
+      pool->abandon(old);
+      EXPECT_EQ(retired, std::vector<std::uint32_t>{0});
+    }
+    pool->abandon(large);
+  }
+}
+
 TEST_F(PoolTest, PrefaultedSlotsAreBackedAtCreation) {
   PoolOptions options = small();
   options.prefault = true;

@@ -114,6 +114,13 @@ TEST_F(Tcp, AHostThatIsNotThereIsAnError) {
   EXPECT_NE(refused.error().message.find("127.0.0.1"), std::string::npos);
 }
 
+TEST(TcpConnect, AnAddressOfOneNetworkWithoutItsInterfaceIsAnsweredWithTheWayOut) {
+  const auto refused = tcp_connect("fe80::1", 22700, {}, kPatience, kUnsent, goes_on, nullptr);
+  ASSERT_FALSE(refused);
+  if (refused.error().message.find("Address family not supported") != std::string::npos) GTEST_SKIP() << "no IPv6 here";
+  EXPECT_NE(refused.error().message.find("fe80::1%eth0"), std::string::npos) << refused.error().message;
+}
+
 TEST(TcpListener, WithoutAPlaceItTakesConnectionsOfAllAddresses) {
   Result<TcpListener> listener = TcpListener::open({});
   ASSERT_TRUE(listener) << listener.error().message;

@@ -47,6 +47,8 @@ class Sending {
   /// the wait set.
   void next(std::size_t bytes, std::size_t count, std::vector<Send>& frames);
 
+  /// The other end opens and closes flows, by what it wants, and reads nothing of what is said of them.
+  bool is_clogged() const noexcept { return control_.size() > kMostControl; }
   bool idle(std::uint32_t flow) const;
   std::uint64_t acknowledged(std::uint32_t flow) const;
   struct Totals {
@@ -75,6 +77,8 @@ class Sending {
 
   /// Of one flow under way, beyond one chunk: enough for 10 Gbit/s over 25 ms.
   static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
+  /// kOpen, kClose and kReady that are not sent: more than all flows that there may be.
+  static constexpr std::size_t kMostControl = 40000;
 
   transport::WaitSet& wait_set_;
   std::map<std::uint32_t, Flow> flows_;

@@ -211,6 +211,24 @@ TEST_F(SendingOf, AClosedFlowSaysSoAndGivesUpItsChunks) {
   EXPECT_TRUE(sending_.acknowledge(frame(Kind::kAck, flow, 2)));
 }
 
+TEST_F(SendingOf, OpeningsThatNobodyReadsAreBounded) {
+  for (std::size_t i = 0; i < kMostFlows; ++i) sending_.open("a", source_);
+  connect();
+  EXPECT_FALSE(sending_.is_clogged()) << "as many as there may be";
+  for (std::uint32_t i = 1; i <= kMostFlows; ++i) {
+    sending_.close(i);
+    sending_.open("a", source_);
+  }
+  EXPECT_FALSE(sending_.is_clogged());
+  for (std::uint32_t i = 1; i <= kMostFlows; ++i) {
+    sending_.close(kMostFlows + i);
+    sending_.open("a", source_);
+  }
+  EXPECT_TRUE(sending_.is_clogged());
+  sending_.disconnected();
+  EXPECT_FALSE(sending_.is_clogged());
+}
+
 TEST_F(SendingOf, FlowsAreBounded) {
   for (std::size_t i = 0; i < kMostFlows; ++i) ASSERT_NE(sending_.open("a", source_), 0U);
   EXPECT_EQ(sending_.open("a", source_), 0U);

@@ -93,6 +93,7 @@ class Session::FlowEnd final : public Flow {
     {
       const std::lock_guard<std::mutex> lock(session_->mutex_);
       session_->sending_.close(id_);
+      session_->end_if_clogged();
     }
     session_->wait_set_.wake();
   }
@@ -150,11 +151,17 @@ void Session::end() {
   writer_.reset();
 }
 
+/// With mutex_.
+void Session::end_if_clogged() {
+  if (connection_ && sending_.is_clogged()) connection_->end();
+}
+
 std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared_ptr<Source> source) {
   std::uint32_t id = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     id = sending_.open(channel, std::move(source));
+    end_if_clogged();
   }
   if (id == 0) return nullptr;
   wait_set_.wake();

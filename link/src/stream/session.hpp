@@ -72,6 +72,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void write();
   void collect(std::vector<Send>& frames, std::shared_ptr<Connection>& connection);
   Result<void> send(Wire& wire, const std::vector<Send>& frames);
+  void end_if_clogged();
   void adapt(Wire& wire, std::chrono::nanoseconds taken);
   Result<void> take_frame(Input& input, const std::shared_ptr<Connection>& connection);
   void detach(const std::shared_ptr<Connection>& connection);

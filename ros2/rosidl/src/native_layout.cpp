@@ -191,6 +191,15 @@ Three three_words(const std::byte* at) {
   return words;
 }
 
+/// Whether the second word is the size: the sequence has as many elements as that word says, not as the third one says.
+bool has_size_in_second_word(const Member& member, std::byte* at, std::size_t count) {
+  const auto write = [at](std::size_t size) { std::memcpy(at + sizeof size, &size, sizeof size); };
+  write(count - 1);
+  const bool found = member.size_function(at) == count - 1;
+  write(count);
+  return found;
+}
+
 /// The fault in a string that was made by the type's initialization; empty: none.
 template <class String>
 std::string look_at_string(const std::byte* at) {
@@ -239,7 +248,8 @@ std::string look_at_sequence(const Member& member, bool c, std::byte* at, std::s
     return "has elements that do not lie side by side, " + number(element_bytes) + " bytes each";
   const auto begin = reinterpret_cast<std::uintptr_t>(first);
   const Three words = three_words(at);
-  const bool right = c ? words[0] == begin && words[1] == count && words[2] >= count && words[2] < kMostElements
+  const bool right = c ? words[0] == begin && words[1] == count && words[2] >= count && words[2] < kMostElements &&
+                             has_size_in_second_word(member, at, count)
                        : words[0] == begin && words[1] == begin + count * element_bytes && words[2] >= words[1];
   if (right) return "";
   return c ? "is no {data, size, capacity}" : "is no std::vector of three pointers";

@@ -396,22 +396,30 @@ struct OtherWords : Buffer {  // 24 bytes, but not those of a vector
   std::size_t more[2] = {0, 0};
 };
 
-struct OtherOrder {  // begin, capacity, size: 24 bytes
-  OtherOrder() = default;
-  OtherOrder(const OtherOrder&) = delete;
-  OtherOrder& operator=(const OtherOrder&) = delete;
-  ~OtherOrder() { delete[] begin; }
-  std::size_t size() const { return count; }
+/// 24 bytes: begin, then size and capacity, or the reverse.
+template <bool kCapacityFirst>
+struct COrder {
+  COrder() = default;
+  COrder(const COrder&) = delete;
+  COrder& operator=(const COrder&) = delete;
+  ~COrder() { delete[] begin; }
+  std::size_t size() const { return kCapacityFirst ? third : second; }
   const std::uint8_t* at(std::size_t i) const { return begin + i; }
   std::uint8_t* at(std::size_t i) { return begin + i; }
   void resize(std::size_t wanted) {
     delete[] begin;
     begin = new std::uint8_t[wanted]();
-    count = capacity = wanted;
+    second = third = wanted;
+  }
+  static bool c_resize(void* at, std::size_t count) {
+    static_cast<COrder*>(at)->resize(count);
+    return true;
   }
   std::uint8_t* begin = nullptr;
-  std::size_t capacity = 0, count = 0;
+  std::size_t second = 0, third = 0;
 };
+using CSequence = COrder<false>;
+using OtherOrder = COrder<true>;
 
 struct Scattered : Vector {  // elements that are 4 bytes each, said to be uint8
   const std::uint8_t* at(std::size_t i) const { return bytes.data() + 4 * i; }
@@ -442,21 +450,21 @@ TEST(NativeLayout, a_sequence_of_32_bytes_is_refused) {
 
 TEST(NativeLayout, a_sequence_of_the_right_size_with_other_words_is_refused_by_trying_it) {
   static_assert(sizeof(OtherWords) == 24 && sizeof(OtherOrder) == 24);
-  const auto verdict = [](Member member, Members members, bool c) {
-    const auto resize = [](void* at, std::size_t count) {
-      static_cast<OtherOrder*>(at)->resize(count);
-      return true;
-    };
-    if (c) reinterpret_cast<rosidl_typesupport_introspection_c__MessageMember&>(member).resize_function = resize;
+  const auto verdict = [](Member member, Members members, bool (*c_resize)(void*, std::size_t) = nullptr) {
+    if (c_resize != nullptr)
+      reinterpret_cast<rosidl_typesupport_introspection_c__MessageMember&>(member).resize_function = c_resize;
     members.members_ = &member;
-    return Type(members, c).verdict();
+    return Type(members, c_resize != nullptr).verdict();
   };
-  EXPECT_TRUE(says(verdict(sequence<OtherWords>("data", 0), members_of<OtherWords>(1), false),
+  EXPECT_TRUE(says(verdict(sequence<OtherWords>("data", 0), members_of<OtherWords>(1)),
                    "other_msgs/Other.data is no std::vector of three pointers"));
-  EXPECT_TRUE(says(verdict(sequence<OtherOrder>("data", 0), members_of<OtherOrder>(1), false),
+  EXPECT_TRUE(says(verdict(sequence<OtherOrder>("data", 0), members_of<OtherOrder>(1)),
                    "other_msgs/Other.data is no std::vector of three pointers"));
-  EXPECT_EQ(verdict(sequence<OtherOrder>("data", 0), members_of<OtherOrder>(1), true), "accepted");  // {data, 2, 2}
-  EXPECT_TRUE(says(verdict(sequence<Scattered>("data", 0), members_of<Scattered>(1), false),
+  // {data, 2, 2} in both orders: what the size function reads tells them apart.
+  EXPECT_TRUE(says(verdict(sequence<OtherOrder>("data", 0), members_of<OtherOrder>(1), OtherOrder::c_resize),
+                   "other_msgs/Other.data is no {data, size, capacity}"));
+  EXPECT_EQ(verdict(sequence<CSequence>("data", 0), members_of<CSequence>(1), CSequence::c_resize), "accepted");
+  EXPECT_TRUE(says(verdict(sequence<Scattered>("data", 0), members_of<Scattered>(1)),
                    "other_msgs/Other.data has elements that do not lie side by side, 1 bytes each"));
 }
 

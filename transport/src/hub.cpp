@@ -16,8 +16,6 @@ namespace {
 // The users' event callbacks also run on this thread, so its stack is larger than the hub alone needs. Only touched
 // pages cost memory, except under mlockall.
 constexpr std::size_t kStackBytes = 256 * 1024;
-constexpr unsigned kMaxDiagnosticsPerWindow = 50;
-constexpr auto kDiagnosticsWindow = std::chrono::seconds(10);
 
 // The hub whose background thread this is.
 thread_local const void* t_running = nullptr;
@@ -304,18 +302,8 @@ void Hub::Impl::run_timers(Clock::time_point start) {
 
 void Hub::Impl::diagnose(Diagnostic::Level level, Errc code, std::string text) {
   if (!options.on_diagnostic) return;
-  const auto now = Clock::now();
-  if (diagnostics_count == 0 || now - diagnostics_since > kDiagnosticsWindow) {
-    diagnostics_since = now;
-    diagnostics_count = 0;
-  }
-  ++diagnostics_count;
-  if (diagnostics_count > kMaxDiagnosticsPerWindow) return;
-  if (diagnostics_count == kMaxDiagnosticsPerWindow) {
-    level = Diagnostic::Level::kWarning;
-    text = "more than " + std::to_string(kMaxDiagnosticsPerWindow) +
-           " diagnostics in 10 s; the next ones are dropped (the last: " + text + ")";
-  }
+  if (!diagnostics.pass(Clock::now(), &text)) return;
+  if (diagnostics.is_last()) level = Diagnostic::Level::kWarning;
   call([&] { options.on_diagnostic({level, code, std::move(text)}); });
 }
 

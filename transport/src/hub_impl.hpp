@@ -19,6 +19,7 @@
 #include <unordered_map>
 
 #include "baton/os/fork_listener.hpp"
+#include "baton/os/line_budget.hpp"
 #include "baton/os/poller.hpp"
 #include "baton/os/unix_socket.hpp"
 #include "baton/transport/runtime_directory.hpp"
@@ -257,8 +258,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   Link* downs = nullptr;                                 ///< links whose on_peer_down() is due, newest first
   std::vector<std::uint8_t> bye_leaving, bye_no_memory;  ///< made before they are needed
   std::unique_ptr<std::uint8_t[]> buffer;
-  Clock::time_point diagnostics_since{};
-  unsigned diagnostics_count = 0;
+  os::LineBudget diagnostics;
   std::optional<Clock::time_point> shortage_told, memory_told;
 };
 

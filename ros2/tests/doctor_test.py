@@ -3,12 +3,13 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 
 import pytest
-from ros2_processes import BUILD, ROOT, going
+from ros2_processes import BUILD, ROOT, filters, go_on, going
 
 sys.path.insert(0, str(ROOT / "cli"))
 from baton_cli import ros2
@@ -46,6 +47,21 @@ def test_doctor_says_which_way_messages_take_and_why(processes):
     processes.kill(served)
 
 
+def test_a_program_that_ends_its_last_node_and_makes_another_goes_on_with_baton(processes):
+    program = going(processes.start("baton", "again", "3", file="again.py"))
+    pair = f"/again: /again ({program.pid}) -> /again ({program.pid})"
+    assert eventually(processes.domain, pair, "Baton's memory")
+    go_on(program)
+    report = processes.result(program)
+    assert report["got"] == [["2"], ["1"], ["0"]]
+    ends = re.findall(
+        r"subscription of /again: (\d+) messages through Baton .*, (\d+) through the underlying RMW", report["log"]
+    )
+    # The first messages may take the underlying RMW, before both ends have met in Baton.
+    assert len(ends) == 3 and all(int(baton) > 0 for baton, _ in ends), ends
+    assert "its gid is not in the graph" not in report["log"]
+
+
 def test_doctor_counts_the_copies_of_each_pair():
     def copies(fixed_size, aliases):
         reader = {"gid": "02", "node": "/hear", "underlying": False, "why": ""}
@@ -71,6 +87,7 @@ def test_doctor_counts_the_copies_of_each_pair():
     assert copies(False, True) == begin + "none out"
 
 
+@filters
 def test_doctor_names_a_subscription_that_baton_does_not_serve(processes):
     filtered = going(processes.start("baton", "hear_filtered", "at_once"))
     talker = going(processes.start("baton", "count", "999999", "1000", "1"))

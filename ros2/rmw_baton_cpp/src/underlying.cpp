@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "distribution.hpp"
 #include "failure.hpp"
 #include "rmw/error_handling.h"
 
@@ -27,6 +28,8 @@ int load_flags() {
 
 Loaded load() {
   Loaded loaded;
+  loaded.error = refusal_of_librmw();
+  if (!loaded.error.empty()) return loaded;
   const char* wanted = std::getenv("BATON_RMW");
   const std::string name = wanted != nullptr && *wanted != '\0' ? wanted : "rmw_fastrtps_cpp";
   const std::string file = "lib" + name + ".so";
@@ -44,6 +47,7 @@ Loaded load() {
     loaded.error = "BATON_RMW=" + name + " is rmw_baton_cpp itself: name another RMW";
 #include "underlying_functions.def"
 #undef BATON_RMW_FUNCTION
+  if (loaded.error.empty()) loaded.error = refusal_of(functions, file);
   if (loaded.error.empty()) functions.identifier = functions.rmw_get_implementation_identifier();
   return loaded;
 }

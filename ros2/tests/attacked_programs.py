@@ -37,7 +37,9 @@ def hear(node, kind, raw):
         lost[0] += status.total_count_change
 
     events = SubscriptionEventCallbacks(message_lost=count)
-    node.create_subscription(String, "chatter", got.append, QoSProfile(depth=100), raw=raw == "raw", event_callbacks=events)
+    node.create_subscription(
+        String, "chatter", got.append, QoSProfile(depth=100), raw=raw == "raw", event_callbacks=events
+    )
 
     def state():
         return {
@@ -45,7 +47,9 @@ def hear(node, kind, raw):
             "got": [message.data for message in got[-200:]] if raw != "raw" else [],
             "lost": lost[0],
             "publishers": [
-                bytes(each.endpoint_gid)[:16].hex() for each in node.get_publishers_info_by_topic("/chatter") if each.node_name == "talk"
+                bytes(each.endpoint_gid)[:16].hex()
+                for each in node.get_publishers_info_by_topic("/chatter")
+                if each.node_name == "talk"
             ],
         }
 
@@ -99,6 +103,7 @@ def busy(node):
         if count[0] == 0:
             print(json.dumps({"count": 0}), flush=True)
             sys.stdin.readline()
+            print(json.dumps({"count": 0}), flush=True)
         count[0] += 1
         return response
 

@@ -7,7 +7,9 @@ import pytest
 from ros2_processes import JAZZY, KILTED, environment, paths
 
 MISSING = next((each for each in (JAZZY, KILTED) if not each.library.exists() or not each.python.exists()), None)
-pytestmark = pytest.mark.skipif(MISSING is not None, reason="needs two ROS 2s and the RMW for each: make setup, make build")
+pytestmark = pytest.mark.skipif(
+    MISSING is not None, reason="needs two ROS 2s and the RMW for each: make setup, make build"
+)
 PAIRS = [(JAZZY, KILTED), (KILTED, JAZZY)]
 IDS = [f"{one.name} to {other.name}" for one, other in PAIRS]
 # Loads the other ROS 2's library beside the program's own librmw.so, as an installed one would be, and makes the first call of rcl.

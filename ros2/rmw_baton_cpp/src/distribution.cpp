@@ -84,7 +84,8 @@ std::string refusal_of(const Underlying& rmw, const std::string& file) {
   }
   keep(&room);
   const std::size_t bytes = written(room);
-  if (bytes != sizeof(rmw_init_options_t)) return refusal(file, bytes);  // the options are leaked: their end has a size, too
+  if (bytes != sizeof(rmw_init_options_t))
+    return refusal(file, bytes);  // the options are leaked: their end has a size, too
   if (rmw.rmw_init_options_fini(options) != RMW_RET_OK) rcutils_reset_error();
   return "";
 }

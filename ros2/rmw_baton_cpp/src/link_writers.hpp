@@ -31,8 +31,8 @@ class LinkWriters {
 
   std::mutex mutex_;
   std::set<transport::Gid> writers_;
-  bool all_believed_ = true;         // at the last look
-  std::int64_t look_again_ns_ = 0;   // CLOCK_MONOTONIC, unless all_believed_
+  bool all_believed_ = true;              // at the last look
+  std::int64_t look_again_ns_ = 0;        // CLOCK_MONOTONIC, unless all_believed_
   std::optional<std::uint64_t> version_;  // of the graph then
 };
 

@@ -191,9 +191,8 @@ bool Merge::choose_underlying(bool baton_is_seen, std::int64_t now_ns, std::int6
     const FromUnderlying& message = underlying_[i];
     const bool blocked = std::any_of(underlying_.begin(), underlying_.begin() + static_cast<std::ptrdiff_t>(i),
                                      [&](const FromUnderlying& older) { return older.publisher == message.publisher; });
-    const bool decidable =
-        !blocked && (baton_is_seen || oldest_of(message.publisher) != nullptr) &&
-        !waits_for_copy(message, now_ns, look_again_ns);
+    const bool decidable = !blocked && (baton_is_seen || oldest_of(message.publisher) != nullptr) &&
+                           !waits_for_copy(message, now_ns, look_again_ns);
     const Verdict verdict = decidable ? verdict_of(message) : Verdict::kNotYet;
     if (verdict == Verdict::kNow) {
       *index = i;

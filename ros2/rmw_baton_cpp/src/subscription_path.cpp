@@ -123,8 +123,8 @@ void SubscriptionPath::stop() {
     message->source_time_ns = header.source_time_ns;
     message->reception_time_ns = os::realtime_ns();
     if (const std::optional<OrderHeader> order = OrderHeader::decode(header))
-      message->position = PathOrder::Position{*order, sample->sequence(), expires, message->source_time_ns,
-                                              message->reception_time_ns};
+      message->position =
+          PathOrder::Position{*order, sample->sequence(), expires, message->source_time_ns, message->reception_time_ns};
     message->expired = expires && message->expires_ns < os::monotonic_ns();
     message->sample = std::move(*sample);
     return true;
@@ -341,7 +341,8 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   return RMW_RET_OK;
 }
 
-[[gnu::hot]] Result<void> SubscriptionPath::deliver(FromBaton& message, const Taking& taking, rmw_message_info_t* info) {
+[[gnu::hot]] Result<void> SubscriptionPath::deliver(FromBaton& message, const Taking& taking,
+                                                    rmw_message_info_t* info) {
   if (info != nullptr) {
     *info = {};
     info->source_timestamp = message.source_time_ns;

@@ -140,6 +140,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   std::uint64_t units(std::size_t bytes) const noexcept { return (bytes + unit_bytes_ - 1) / unit_bytes_; }
   [[gnu::cold, gnu::noinline]] void larger_message(std::size_t bytes) noexcept;
   [[gnu::cold, gnu::noinline]] void look_at_memory(bool short_of_it);
+  void divide_memory(const memory::Pool::Account& now, bool same);
   void measure_holders();
   std::size_t left_outside();
   Granted held_by(const Party& party) const noexcept;

@@ -184,6 +184,29 @@ TEST(Flood, OfEndpointsOnOneTopicEndsThePeer) {
             std::string::npos);
 }
 
+TEST(Flood, OfAnswersAboutHeldSamplesIsCutAtTheBoundOfOneProcess) {
+  TestDomain domain;
+  Child child([&](Child& self) {
+    self.hear();
+    Flooder flooder(domain.path());
+    flooder.send(FrameType::kAnnounce, encode(endpoint(1, "x", true)));
+    HoldingsFrame rows{1, endpoint(1, "t", true).gid, std::vector<Holding>(kMaxHoldings)};
+    const Payload many = encode(rows), end = encode(HoldingsFrame{1, {}, {}});
+    // Round for round, until one of them came after the question.
+    while (!flooder.ended) {
+      for (std::size_t sent = 0; sent < 2 * kMaxAnswersPerPeer; sent += kMaxHoldings)
+        flooder.send(FrameType::kHoldings, many);
+      flooder.send(FrameType::kHoldings, end);
+    }
+  });
+  const auto participant = domain.join();
+  child.say();
+  ASSERT_TRUE(eventually([&] { return participant->endpoints().size() == 1; }));
+  const std::vector<Holding> rows = participant->holdings(60s).or_throw();
+  EXPECT_GE(rows.size(), 1U);
+  EXPECT_LE(rows.size(), kMaxAnswersPerPeer);
+}
+
 TEST(Flood, OfEndpointsThatDoNotFitIsCountedButNotDescribedOneByOne) {
   constexpr std::size_t kEach = 1000, kRounds = 20;
   Flood flood([](Flooder& flooder) {

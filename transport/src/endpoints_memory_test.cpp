@@ -103,22 +103,24 @@ TEST(EndpointsMemory, AProcessThatKeepsAllThatItGetsEndsNeitherThePublisherNorTh
 TEST(EndpointsMemory, AWishBeyondTheMemoryIsRefusedInWordsOnceSizesAreKnown) {
   TestDomain domain;
   const auto participant = domain.join();
-  const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool_of(64 * kMiB));
+  const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool_of(160 * kMiB));
   publish_grown(*writer, 1).or_throw();
   const auto greedy = make_reader(*participant, "t", QoS().hold(252));
   ASSERT_TRUE(eventually([&] { return greedy->statuses().incompatible_qos_total == 1; }));
-  // 64 messages: 2 loans, 10 in queues, 52 shared; one subscription gets half of these.
-  for (const char* word : {"252", "at most 26 of the publisher's 64 slots", "memory_limit_bytes", "1048576 bytes"}) {
+  // 160 messages: 2 loans, 10 in queues, 148 shared; one subscription gets half of these.
+  for (const char* word : {"252", "at most 74 of the publisher's 160 slots", "memory_limit_bytes", "1048576 bytes"}) {
     EXPECT_NE(greedy->statuses().last_incompatibility.find(word), std::string::npos)
         << greedy->statuses().last_incompatibility;
   }
-  const auto modest = make_reader(*participant, "t", QoS().hold(26));
+  const auto modest = make_reader(*participant, "t", QoS().hold(74));
   EXPECT_TRUE(matched(*modest, 1));
-  const auto second = make_reader(*participant, "t", QoS().hold(20));  // 46 are more than a process gets
+  const auto second = make_reader(*participant, "t", QoS().hold(60));  // 134 are more than a process gets
   EXPECT_TRUE(eventually([&] { return second->statuses().refused_now == 1; }));
   EXPECT_EQ(second->statuses().incompatible_qos_total, 0U);
-  const auto ordinary = make_reader(*participant, "t");
-  EXPECT_TRUE(matched(*ordinary, 1));
+  for (const std::uint32_t small : {8U, 32U}) {
+    const auto ordinary = make_reader(*participant, "t", QoS().hold(small));
+    EXPECT_TRUE(matched(*ordinary, 1)) << small;
+  }
 }
 
 TEST(EndpointsMemory, FewLargeMessagesAreSharedByAllThatReadThem) {
@@ -223,11 +225,26 @@ TEST(EndpointsMemory, SeveralProcessesThatKeepAllLeaveThePublisherItsPart) {
 }
 
 TEST(EndpointsMemory, TheLimitsOfProcessAndDomainCountAsThePublishersOwn) {
+  // A process reads them once, and its children inherit what was read: so in a program of its own.
+  if (std::getenv("BATON_TEST_ALONE") == nullptr) {
+    const pid_t alone = ::fork();
+    if (alone == 0) {
+      ::setenv("BATON_TEST_ALONE", "1", 1);
+      ::execl("/proc/self/exe", "alone", "--gtest_filter=EndpointsMemory.TheLimitsOfProcessAndDomain*", nullptr);
+      ::_exit(127);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(alone, &status, 0), alone);
+    EXPECT_EQ(status, 0);
+    return;
+  }
   for (const char* variable : {"BATON_PROCESS_MEMORY_LIMIT", "BATON_DOMAIN_MEMORY_LIMIT"}) {
     TestDomain domain;
     Child camera([&](Child& self) {
       ::setenv(variable, "32M", 1);
       const auto participant = domain.join();
+      const Participant::MemoryAccount limits = participant->memory_account();
+      BATON_CHECK(std::min(limits.process_limit_bytes, limits.domain_limit_bytes) == 32 * kMiB);
       const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool_of(512 * kMiB));
       self.say();
       BATON_CHECK(matched(*writer, 1));

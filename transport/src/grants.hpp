@@ -32,6 +32,9 @@ struct Party {
 /// A wish up to this many samples (the default of QoS::held) may be granted in part: some samples are better than no
 /// service.
 inline constexpr std::uint32_t kBasicHeld = 8;
+/// Wishes up to this many are granted without regard to the sizes of messages: few of them are used in full, and what is held is
+/// looked at while it is held (holds_too_much()).
+inline constexpr std::uint32_t kSmallWish = 32;
 /// The fewest slots with which a publisher can serve a subscription: two loans, one queued message, one held sample.
 inline constexpr std::uint64_t kFewestSlots = 4;
 

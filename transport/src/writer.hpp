@@ -142,6 +142,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   std::uint64_t units(std::size_t bytes) const noexcept { return (bytes + unit_bytes_ - 1) / unit_bytes_; }
   [[gnu::cold, gnu::noinline]] void larger_message(std::size_t bytes) noexcept;
   [[gnu::cold, gnu::noinline]] void look_at_memory(bool short_of_it);
+  void divide_memory(const memory::Pool::Account& now, bool same);
   void measure_holders();
   std::size_t left_outside();
   Granted held_by(const Party& party) const noexcept;
@@ -189,15 +190,15 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   const Gid gid_;
   std::int64_t last_publish_ns_ = 0;  // where there is a deadline
   // What every message touches: the second line of the object, which ends with the first word of mutex_.
-  LiveConnections live_;
-  std::atomic<std::uint32_t> holders_{1};  // that keep the writer open
+  [[no_unique_address]] LiveConnections live_;  // its last bytes are the next word's
+  std::uint32_t loans_left_ = 0;                // until look_at_memory()
+  std::atomic<std::uint32_t> holders_{1};       // that keep the writer open
   const std::uint32_t generation_;
   const std::uint32_t skeleton_bytes_;
-  const bool special_;            // publish_specially() is for every message
-  bool expel_ = false;            // a connection was found broken
-  bool frames_ = false;           // frames_to_self_ has some
-  bool drained_ = false;          // draining_ has some
-  std::uint32_t loans_left_ = 0;  // until look_at_memory()
+  const bool special_;    // publish_specially() is for every message
+  bool expel_ = false;    // a connection was found broken
+  bool frames_ = false;   // frames_to_self_ has some
+  bool drained_ = false;  // draining_ has some
   std::unique_ptr<memory::Pool> pool_;
   std::uint64_t last_sequence_ = 0;  // of publish()
   ControlLine* control_ = nullptr;   // of line_

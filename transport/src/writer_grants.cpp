@@ -47,14 +47,12 @@ Writer::Impl::Answer Writer::Impl::answer(const Party& party, std::uint32_t wish
                                  granted(party),
                                  fixed ? sizeof(memory::ChunkHeader) + options_.type.skeleton_bytes : std::size_t{0},
                                  {}});
-  if (by_slots.grant.held == 0 || wish <= kBasicHeld || shown_bytes_ == 0 || !guards_memory()) return by_slots;
-  // The sizes are known by now. A wish of at most kBasicHeld needs no place: what such subscriptions hold is looked at while they
-  // hold it (look_at_memory()), and few of them hold all that they may.
+  if (by_slots.grant.held == 0 || wish <= kSmallWish || shown_bytes_ == 0 || !guards_memory()) return by_slots;
   const std::uint64_t bytes = memory::Pool::slot_bytes(shown_bytes_);
   const std::uint64_t fit = memory::Pool::limit_bytes(options_.pool) / bytes;
   const Answer by_size =
       judge({shares_of(std::clamp<std::uint64_t>(fit, kFewestSlots, shares_.slots), options_.qos.depth),
-             granted(party, kBasicHeld),
+             granted(party, kSmallWish),
              bytes,
              {}});
   return by_size.grant.held < by_slots.grant.held ? by_size : by_slots;

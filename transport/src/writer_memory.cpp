@@ -94,20 +94,30 @@ std::size_t Writer::Impl::left_outside() {
 
 /// Until the next loan that needs it. `short_of_it`: a loan has just failed.
 void Writer::Impl::look_at_memory(bool short_of_it) {  // with mutex_
-  loans_left_ = UINT32_MAX;                            // the next look comes one loan after so many
+  // The next look comes one loan after so many.
+  loans_left_ = UINT32_MAX;
   if (shown_bytes_ == 0 || !guards_memory()) return;
   collect();
   if (expel_) expel_broken();
   const memory::Pool::Account now = pool_->account();
   const std::uint64_t healthy = memory_.shared / 4;
   const bool same = memory_.slots != 0 && now.backed_bytes == seen_backed_;
-  // No message is larger than a unit, so even if readers held all of them they would hold a quarter of what they may.
+  // No message is much larger than a unit, so even if readers held all of them they would hold little more than a quarter.
   if (same && !short_of_it && now.published_slots + now.loaned_slots <= healthy) {
     loans_left_ = static_cast<std::uint32_t>(std::max<std::uint64_t>(1, healthy));
     return;
   }
+  try {
+    divide_memory(now, same && !short_of_it);
+  } catch (const std::bad_alloc&) {
+    loans_left_ = 0;  // this process has no memory for its own lists: with the next loan
+  }
+}
+
+/// The rest of look_at_memory(). `same`: the pool has taken no memory since the last look.
+void Writer::Impl::divide_memory(const memory::Pool::Account& now, bool same) {  // with mutex_
   measure_holders();
-  if ((!same || short_of_it) && pool_->room(unit_bytes_, SIZE_MAX) > 0) seen_outside_ = left_outside();
+  if (!same && pool_->room(unit_bytes_, SIZE_MAX) > 0) seen_outside_ = left_outside();
   seen_backed_ = now.backed_bytes;
   const std::uint64_t held = units(held_total_bytes_);
   const std::uint64_t room = pool_->room(unit_bytes_, seen_outside_);
@@ -199,8 +209,8 @@ void Writer::Impl::dropped(const char* why) noexcept {  // with mutex_
   if (drops_said_.use(Allowance::Clock::now(), 1, kWindow) < 0) return;
   try {
     participant_->diagnose(Diagnostic::Level::kWarning, Errc::limit_reached,
-                           "publisher of '" + options_.topic + "' dropped a message, the " +
-                               std::to_string(statuses_.dropped_total) + "th so far, for want of memory: " + why);
+                           "publisher of '" + options_.topic + "' dropped a message for want of memory (" +
+                               std::to_string(statuses_.dropped_total) + " so far): " + why);
   } catch (const std::bad_alloc&) {
     // The count stays.
   }

@@ -15,7 +15,7 @@ struct Phrase {
 
 // A phrase stands before those that are a part of it. python/tests/phrases_test.py reads the core's texts.
 constexpr std::array kPhrases = {
-    Phrase{"PublisherOptions::slots", "advertise()'s slots"},
+    Phrase{"PublisherOptions::slot_count", "advertise()'s slots"},
     Phrase{"PublisherOptions::memory_limit_bytes", "advertise()'s memory_limit"},
     Phrase{"NodeOptions::parameter_overrides", "parameter_overrides of Node()"},
     Phrase{"memory_limit_bytes", "memory_limit"},

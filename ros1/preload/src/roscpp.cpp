@@ -126,7 +126,7 @@ Roscpp look_up() {
   const std::string build = (library.path.empty() ? "libroscpp.so" : library.path) + " (build " +
                             (library.build_id.empty() ? "unknown" : library.build_id) + ")";
   const std::string untried = " is not a build that libbaton_roscpp.so was tried with";
-  const char* const tries = std::getenv("BATON_ROS1_TRY");
+  const char* const tries = os::environment("BATON_ROS1_TRY");
   if (tries == nullptr || std::string_view(tries) != "1") {
     say("messages go by TCPROS as without Baton: " + build + untried +
         " (docs/guides/ros1.md has the list); with BATON_ROS1_TRY=1 it is tested at the start of each program");

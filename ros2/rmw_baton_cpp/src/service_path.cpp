@@ -80,7 +80,7 @@ std::optional<ServicePath::Ends> ServicePath::make_ends(Role role, BatonContext&
   writer_options.qos = server ? response_qos() : request_qos();
   writer_options.skips_full = !server;
   writer_options.grants_in_part = server;
-  if (server) writer_options.pool.slots = transport::kResponseSlots;
+  if (server) writer_options.pool.slot_count = transport::kResponseSlots;
   // The responses' end comes first at a client, and last at a server: who finds a server can be answered.
   if (!server) {
     Result<std::shared_ptr<transport::Reader>> reader = baton_context.participant().create_reader(reader_options);

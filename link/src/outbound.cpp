@@ -199,7 +199,8 @@ Source::Found TopicSource::next(std::shared_ptr<const Outgoing>& chunk) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (const auto sign = signs_.find(taken->publisher()); sign != signs_.end()) {
-        sign->second = std::max(sign->second, std::min(taken->header().source_monotonic_ns, os::monotonic_ns()));
+        sign->second =
+            std::max(sign->second, std::min(os::of_process(taken->header().source_monotonic_ns), os::monotonic_ns()));
         unsent_signs_.erase(sign->first);
       }
       if (publishers_.count(taken->publisher()) == 0) continue;

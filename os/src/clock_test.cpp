@@ -43,6 +43,12 @@ TEST(Clocks, BothAreReadOneRightAfterTheOther) {
   EXPECT_NEAR(static_cast<double>(both.realtime_ns), static_cast<double>(clock_ns(CLOCK_REALTIME)), 60e9);
 }
 
+TEST(Clocks, ATimeOfTheMachineComesBackAsItWasWhateverAnotherProcessWrote) {
+  for (const std::int64_t time : {std::int64_t{0}, INT64_MIN, INT64_MAX, clock_ns(CLOCK_MONOTONIC)})
+    EXPECT_EQ(of_process(of_machine(time)), time);
+  EXPECT_EQ(of_process(0), time_namespace_ns());
+}
+
 INSTANTIATE_TEST_SUITE_P(Both, Clocks, testing::Values(CLOCK_MONOTONIC, CLOCK_REALTIME));
 
 }  // namespace

@@ -204,10 +204,10 @@ with baton.Node("poor") as node:
         areas.append(at)
     print("poor", flush=True)
     end = time.monotonic() + (LIMIT_S if sys.argv[1] == "later" else 2)
-    while subscription.losses.memory == 0 and time.monotonic() < end:
+    while subscription.losses.memory + subscription.losses.limit == 0 and time.monotonic() < end:
         executor.spin_once(0.1)
     end = time.monotonic() + LIMIT_S
-    lost = subscription.losses.memory
+    lost = subscription.losses.memory + subscription.losses.limit
     while areas:
         libc.munmap(areas.pop(), 4096)
     received.clear()

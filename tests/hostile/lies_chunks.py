@@ -43,6 +43,13 @@ def headers(stage):
     each(stage, [lambda p, lie=lie: p.chunk(good[:0] if "at" in lie else good, **lie) for lie in lies])
 
 
+@attack("publishes messages that only claim their size")
+def claims(stage):
+    """A header of 300 MiB costs its publisher a page: in a segment that is mapped, and in one that is copied from."""
+    for segment in (1 << 30, 1 << 44):
+        each(stage, [lambda p: p.chunk(image_message(b"x" * 100), size=300 << 20)], segment_bytes=segment)
+
+
 @attack("publishes messages whose words lead anywhere")
 def words(stage):
     pairs = []

@@ -93,7 +93,7 @@ struct Holding {
 struct Losses {
   std::uint64_t overflow = 0;     ///< newer messages took their place in the queue (KEEP_LAST)
   std::uint64_t held = 0;         ///< the same, while the subscription held as many samples as QoS::held allows
-  std::uint64_t limit = 0;        ///< too large for what this process maps and copies of one publisher's process
+  std::uint64_t limit = 0;        ///< a limit of this process: what it maps and copies of one publisher's process
   std::uint64_t memory = 0;       ///< this process had no memory, memory area or descriptor left
   std::uint64_t malformed = 0;    ///< failed a check, or waited behind such a message; that connection ended
   std::uint64_t interrupted = 0;  ///< published, or given up unread, while the processes were disconnected

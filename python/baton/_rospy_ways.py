@@ -13,6 +13,7 @@ import contextlib
 import functools
 import importlib
 import io
+import math
 import os
 import select
 import socket
@@ -296,6 +297,9 @@ class Incoming:
         self._by_bytes: dict[bytes, int] = {}  # the newest messages of publishers that Baton could not carry
         # Of the thread, by publisher: messages that follow one by TCPROS which has not come, and since when the first one waits.
         self._held_back: dict[bytes, tuple[float, collections.deque[Any]]] = {}
+        self._moved: dict[
+            bytes, float
+        ] = {}  # with the lock: when a message by TCPROS was done; inf: one is being delivered
         self._asked = self._emptied = 0  # how often the queue was to be emptied, and how often it was
         self._seen = -1
         self._ended = False
@@ -332,6 +336,9 @@ class Incoming:
         """Delivers a message by TCPROS that Baton could not carry: after what its publisher handed over before, and before the rest."""
         publisher, number = trailer
         with self._came:
+            if len(self._moved) >= _MOST_BY_BYTES and publisher not in self._moved:
+                self._moved.clear()
+            self._moved[publisher] = math.inf
             self._asked += 1
             asked = self._asked
             if not self._ended:
@@ -344,6 +351,7 @@ class Incoming:
                 if len(self._by_bytes) >= _MOST_BY_BYTES and publisher not in self._by_bytes:
                     self._by_bytes.clear()
                 self._by_bytes[publisher] = max(number, self._by_bytes.get(publisher, 0))
+                self._moved[publisher] = time.monotonic()
                 if not self._ended:
                     self._asked += 1  # what was held back follows
                     os.eventfd_write(self._wake, 1)
@@ -373,6 +381,8 @@ class Incoming:
     def _release_held_back(self) -> None:
         """Delivers what has waited for its message, long enough, or in too great a number: rospy may have dropped that message."""
         for publisher, (since, messages) in tuple(self._held_back.items()):
+            with self._lock:
+                since = max(since, self._moved.get(publisher, 0.0))  # the link brings them, however slowly
             gives_up = time.monotonic() - since >= _PATIENCE_S or len(messages) > _MOST_OF_ONE_HELD_BACK
             while messages and (gives_up or not self._has_to_wait(messages[0])):
                 self._give(messages.popleft())

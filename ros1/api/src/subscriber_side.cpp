@@ -305,7 +305,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     auto held = held_back.find(sample.publisher());
     if (held == held_back.end()) {
       if (number == 0 || has_come(sample, number) || held_back.size() >= kMostHeldBack) return false;
-      held = held_back.emplace(sample.publisher(), HeldBack{{}, std::chrono::steady_clock::now()}).first;
+      held = held_back.emplace(sample.publisher(), HeldBack{{}, std::chrono::steady_clock::now(), false}).first;
     }
     held->second.samples.push_back(std::move(sample));
     plan_look();
@@ -317,7 +317,10 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     const auto now = std::chrono::steady_clock::now();
     for (auto each = held_back.begin(); each != held_back.end();) {
       std::deque<transport::TakenSample>& samples = each->second.samples;
-      const bool gives_up = now - each->second.since >= kBytesPatience || samples.size() > kMostOfOneHeldBack;
+      // Twice: what was in the callback queue at the first look was called before the second.
+      const bool is_late = now - each->second.since >= kBytesPatience;
+      const bool gives_up = (is_late && each->second.was_late) || samples.size() > kMostOfOneHeldBack;
+      each->second.was_late = is_late;
       while (!samples.empty()) {
         const std::uint64_t number = follows(samples.front());
         if (!gives_up && number != 0 && !has_come(samples.front(), number)) break;
@@ -335,6 +338,10 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     if (by_bytes.size() >= kMostByBytes && by_bytes.count(trailer.writer) == 0) by_bytes.clear();
     std::uint64_t& newest = by_bytes[trailer.writer];
     newest = std::max(newest, trailer.number);
+    if (const auto held = held_back.find(trailer.writer); held != held_back.end()) {
+      held->second.since = std::chrono::steady_clock::now();  // the link brings them, however slowly
+      held->second.was_late = false;
+    }
     release_held_back();
   }
   /// The turn of this thread to call back; without the lock if the subscription has ended. Its destructor may run in a
@@ -513,6 +520,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   struct HeldBack {
     std::deque<transport::TakenSample> samples;
     std::chrono::steady_clock::time_point since;
+    bool was_late = false;  // at the last look
   };
   std::map<Gid, HeldBack> held_back;      // by publisher
   std::map<Gid, std::uint64_t> by_bytes;  // the newest messages that came by TCPROS because Baton could not carry them

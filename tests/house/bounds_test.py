@@ -29,7 +29,12 @@ def number(expression):
     """The value of an expression of whole numbers, as C++ or Python writes it: digits grouped, with suffixes, in braces."""
     text = re.sub(r"(?<=[0-9a-fA-F])'(?=[0-9a-fA-F])", "", expression)
     text = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)(?:[uU]?[lL]{0,2}|[lL]{1,2}[uU])\b", r"\1", text)
-    text = re.sub(r"\b(?:std::)?u?int\d+_t\b|\bstd::size_t\b|\bsize_t\b", "", text).replace("{", "(").replace("}", ")").replace("//", "#")
+    text = (
+        re.sub(r"\b(?:std::)?u?int\d+_t\b|\bstd::size_t\b|\bsize_t\b", "", text)
+        .replace("{", "(")
+        .replace("}", ")")
+        .replace("//", "#")
+    )
     text = text.split("#")[0].strip()
 
     def value(node):
@@ -39,21 +44,31 @@ def number(expression):
             return node.value
         if isinstance(node, ast.BinOp):
             left, right = value(node.left), value(node.right)
-            return {ast.LShift: lambda: left << right, ast.Mult: lambda: left * right, ast.Add: lambda: left + right, ast.Sub: lambda: left - right,
-                    ast.Div: lambda: left // right, ast.FloorDiv: lambda: left // right}[type(node.op)]()
+            return {
+                ast.LShift: lambda: left << right,
+                ast.Mult: lambda: left * right,
+                ast.Add: lambda: left + right,
+                ast.Sub: lambda: left - right,
+                ast.Div: lambda: left // right,
+                ast.FloorDiv: lambda: left // right,
+            }[type(node.op)]()
         raise ValueError(f"not an expression of numbers: {expression}")
 
     return value(ast.parse(text, mode="eval"))
 
 
-@pytest.mark.parametrize("row", rows())
+@pytest.mark.parametrize("row", list(rows()))
 def test_a_bound_is_that_of_the_code_and_has_a_test(row):
     _, bound, constant, happens, test = row
     path, name = code(constant)
-    definitions = re.findall(rf"\b{re.escape(name)}\b(?::\s*[\w.]+)?\s*(?:=\s*([^;\n]+)|\{{([^;\n]+)\}});?", (ROOT / path).read_text())
+    definitions = re.findall(
+        rf"\b{re.escape(name)}\b(?::\s*[\w.]+)?\s*(?:=\s*([^;\n]+)|\{{([^;\n]+)\}});?", (ROOT / path).read_text()
+    )
     assert definitions, f"{path} defines no {name}"
     values = [(first or second).strip() for first, second in definitions]
-    assert number(code(bound)[0]) in [number(value) for value in values if re.match(r"[\d({]|std::|u?int", value)], f"{name} in {path} is {values}"
+    assert number(code(bound)[0]) in [number(value) for value in values if re.match(r"[\d({]|std::|u?int", value)], (
+        f"{name} in {path} is {values}"
+    )
     assert happens
     where, *names = code(test)
     assert names, f"no test is named in {where}"

@@ -100,6 +100,28 @@ TEST(EndpointsMemory, AProcessThatKeepsAllThatItGetsEndsNeitherThePublisherNorTh
       << domain.diagnostics().text(Errc::limit_reached);
 }
 
+TEST(EndpointsMemory, OfOneProcessOnlyTheSubscriptionThatHoldsMuchIsDisconnected) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool_of(64 * kMiB));
+  const auto honest = make_reader(*participant, "t", QoS(4)),
+             greedy = make_reader(*participant, "t", QoS(10).hold(252));
+  ASSERT_TRUE(matched(*writer, 2) && matched(*honest, 1) && matched(*greedy, 1));
+  Hoard hoard;
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    ASSERT_TRUE(publish_grown(*writer, i).ok()) << i;
+    if (i == 1) hoard.kept.push_back(take_sample(*greedy));
+    hoard.take_all(*greedy);
+    EXPECT_EQ(value_of(take_sample(*honest)), i);
+  }
+  EXPECT_GE(hoard.kept.size(), 30U);
+  for (std::size_t i = 0; i < hoard.kept.size(); ++i) EXPECT_EQ(value_of(hoard.kept[i]), i + 1);
+  EXPECT_TRUE(eventually([&] { return greedy->statuses().refused_now == 1; }));
+  EXPECT_EQ(honest->statuses().matched_total, 1U);
+  EXPECT_EQ(honest->statuses().lost_total, 0U);
+  EXPECT_EQ(writer->statuses().dropped_total, 0U);
+}
+
 TEST(EndpointsMemory, AWishBeyondTheMemoryIsRefusedInWordsOnceSizesAreKnown) {
   TestDomain domain;
   const auto participant = domain.join();

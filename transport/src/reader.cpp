@@ -378,11 +378,11 @@ SegmentUse* Reader::Impl::map_or_copy(ReaderConnection& connection, SegmentUse& 
   const Result<void> mapped = segment.segment->map();
   if (mapped) return &segment;
   if (!std::exchange(segment.reported, true)) {
-    participant_->diagnose(
-        Diagnostic::Level::kError, mapped.error().code,
-        "subscription to '" + options_.topic +
-            "' cannot map a publisher's data segment, its messages are copied until there is room: " +
-            mapped.error().message);
+    participant_->diagnose_about(connection.peer, Diagnostic::Level::kError, mapped.error().code, [&] {
+      return "subscription to '" + options_.topic +
+             "' cannot map a publisher's data segment, its messages are copied until there is room: " +
+             mapped.error().message;
+    });
   }
   Result<std::shared_ptr<memory::ForeignSegment>> copy = segment.segment->copy_of(*offset);
   if (!copy && segment.segment->mapped()) return &segment;  // by another reader

@@ -171,7 +171,7 @@ TEST(Security, FilesThatCannotBeUsedAreErrorsThatNameThem) {
   options.interface = "127.0.0.1";
   options.port = free_port();
   std::string warned;
-  options.say = [&](const char*, transport::Diagnostic::Level, Errc, std::string text) { warned += text; };
+  options.say = [&](About, transport::Diagnostic::Level, Errc, std::string text) { warned += text; };
   const auto refused = [&](const std::string& directory, const std::string& words) {
     options.security = directory;
     const auto made = make_engine(options, std::make_shared<Ears>());

@@ -264,9 +264,13 @@ def test_a_bound_is_the_constant_of_the_code(page, words, constant, path, unit):
 
 
 def test_budgets_in_bytes():
-    text = re.search(r"struct BudgetLimits \{(.*?)\n\};", read("transport/src/budgets.hpp"), re.DOTALL)[1]
+    text = read("transport/src/budgets.hpp")
     per_process, per_user = (
-        [int(n) for n in re.findall(r"\{(\d+)\} << 20", line)] for line in text.splitlines() if "<< 20" in line
+        [
+            int(re.search(rf"k{what}Of{whose} = std::size_t\{{(\d+)\}} << 20", text)[1])
+            for what in ("AnnouncedBytes", "ConnectionBytes")
+        ]
+        for whose in ("Process", "User")
     )
     rows = table(CONNECTION, "what one peer makes this process keep", "at most", "beyond it")
     mib = [
@@ -280,8 +284,11 @@ def test_budgets_in_bytes():
 
 def test_budgets_in_descriptors():
     source = read("transport/src/budgets.cpp")
-    least = [int(n) for n in re.findall(r"max<std::size_t>\((\d+), os::descriptor_limit\(\) / (?:2|4 \* 3)\)", source)]
-    assert "descriptor_limit() / 2)" in source and "descriptor_limit() / 4 * 3)" in source
+    least = [int(n) for n in re.findall(r"max<std::size_t>\((\d+), os::descriptor_limit\(\) / k", source)]
+    assert "descriptor_limit() / kDescriptorsPartOfProcess)" in source
+    assert "descriptor_limit() / kDescriptorsPartOfUser * 3)" in source
+    header = read("transport/src/budgets.hpp")
+    assert "kDescriptorsPartOfProcess = 2;" in header and "kDescriptorsPartOfUser = 4;" in header
     rows = table(CONNECTION, "what one peer makes this process keep", "at most", "beyond it")
     first = next(
         i for i, row in enumerate(rows) if row["what one peer makes this process keep"].startswith("descriptors")
@@ -289,6 +296,21 @@ def test_budgets_in_descriptors():
     assert [row["at most"] for row in rows[first : first + 2]] == [
         f"half of `RLIMIT_NOFILE`, at least {least[0]}",
         f"three quarters of `RLIMIT_NOFILE`, at least {least[1]}",
+    ]
+
+
+def test_budgets_in_memory_areas():
+    header = read("transport/src/budgets.hpp")
+    assert "kAreasPartOfProcess = 8;" in header and "kAreasPartOfUser = 4;" in header
+    rows = table(CONNECTION, "what one peer makes this process keep", "at most", "beyond it")
+    first = next(
+        i
+        for i, row in enumerate(rows)
+        if row["what one peer makes this process keep"].startswith("memory areas of connections")
+    )
+    assert [row["at most"] for row in rows[first : first + 2]] == [
+        "an eighth of `vm.max_map_count`",
+        "a quarter of `vm.max_map_count`",
     ]
 
 

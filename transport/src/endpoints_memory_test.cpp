@@ -248,11 +248,11 @@ TEST(EndpointsMemory, SeveralProcessesThatKeepAllLeaveThePublisherItsPart) {
 
 TEST(EndpointsMemory, TheLimitsOfProcessAndDomainCountAsThePublishersOwn) {
   // A process reads them once, and its children inherit what was read: so in a program of its own.
-  if (std::getenv("BATON_TEST_ALONE") == nullptr) {
+  const std::string only_this = "--gtest_filter=EndpointsMemory.TheLimitsOfProcessAndDomainCountAsThePublishersOwn";
+  if ("--gtest_filter=" + ::testing::GTEST_FLAG(filter) != only_this) {
     const pid_t alone = ::fork();
     if (alone == 0) {
-      ::setenv("BATON_TEST_ALONE", "1", 1);
-      ::execl("/proc/self/exe", "alone", "--gtest_filter=EndpointsMemory.TheLimitsOfProcessAndDomain*", nullptr);
+      ::execl("/proc/self/exe", "alone", only_this.c_str(), nullptr);
       ::_exit(127);
     }
     int status = 0;

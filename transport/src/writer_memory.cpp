@@ -190,7 +190,7 @@ std::string Writer::Impl::explain_memory(const Granted& held) const {
          " bytes: all may hold " + std::to_string(memory_.shared) + " of them, one process " +
          std::to_string(memory_.party) + ". Release samples sooner, lower QoS held, or raise " +
          (fit * unit_bytes_ + unit_bytes_ < limit
-              ? "the memory of the machine, the cgroup or BATON_..._MEMORY_LIMIT"
+              ? "BATON_PROCESS_MEMORY_LIMIT, BATON_DOMAIN_MEMORY_LIMIT, or the memory of the cgroup or machine"
               : "PublisherOptions::memory_limit_bytes, which is " + mebibytes(limit));
 }
 

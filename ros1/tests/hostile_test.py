@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT / "tests/hostile"))
 from raw_peer import Gone, Link, Published, Subscribed, image_message
 
 MOST_MARKERS = 1024  # kMostMarkers in ros1/preload/src/incoming.hpp
-MOST_LINES = 20  # kMostLines in ros1/preload/src/line_limit.hpp
+MOST_LINES = 50  # kMost in os/include/baton/os/line_budget.hpp
 IMAGE = ("sensor_msgs/Image", IMAGE_MD5)
 
 

@@ -15,7 +15,6 @@
 #include <thread>
 #include <vector>
 
-#include "line_limit.hpp"
 #include "links.hpp"
 
 namespace baton::ros1 {
@@ -203,18 +202,6 @@ TEST_F(IncomingWithReader, ALookTakesAsManyMessagesAsItMayHoweverManyTheQueueHas
   ASSERT_TRUE(link.look_again(nobody));
   EXPECT_EQ(reader->unread(), kDepth - 3 * Incoming::kMostTaken);
   EXPECT_EQ(link.markers(), 1U);
-}
-
-TEST(LineLimit, AProcessWritesSoManyLinesInASpanOfTimeWhateverItsPeersDo) {
-  LineLimit limit;
-  LineLimit::Time now{};
-  std::uint32_t written = 0;
-  for (int i = 0; i < 1'000; ++i) written += limit.admits(now) ? 1 : 0;
-  EXPECT_EQ(written, LineLimit::kMostLines);
-  EXPECT_EQ(limit.take_left_out(), 1'000U - LineLimit::kMostLines);
-  EXPECT_FALSE(limit.admits(now + LineLimit::kSpan - std::chrono::nanoseconds(1)));
-  EXPECT_TRUE(limit.admits(now + LineLimit::kSpan));
-  EXPECT_EQ(limit.take_left_out(), 1U);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@
 #include <ros/subscription_callback_helper.h>
 
 #include "baton/os/environment.hpp"
-#include "line_limit.hpp"
+#include "baton/os/line_budget.hpp"
 #include "private_members.hpp"
 #include "start_check.hpp"
 
@@ -182,13 +182,11 @@ void Roscpp::write_if_idle(ros::TransportSubscriberLink& link, const boost::shar
 
 void say(const std::string& text) {
   static std::mutex mutex;
-  static auto* const limit = new LineLimit;  // never destroyed, as the links
+  static auto* const budget = new os::LineBudget;  // never destroyed, as the links
   const std::lock_guard<std::mutex> lock(mutex);
-  if (!limit->admits(LineLimit::Time::clock::now())) return;
-  if (const std::uint64_t lines = limit->take_left_out(); lines > 0) {
-    std::fprintf(stderr, "baton: %llu lines were left out\n", static_cast<unsigned long long>(lines));
-  }
-  std::fprintf(stderr, "baton: %s\n", text.c_str());
+  std::string line = text;
+  if (!budget->pass(std::chrono::steady_clock::now(), &line)) return;
+  std::fprintf(stderr, "baton: %s\n", line.c_str());
 }
 
 }  // namespace baton::ros1

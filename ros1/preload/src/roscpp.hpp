@@ -63,7 +63,7 @@ struct Roscpp {
                      std::uint32_t bytes) const;
 };
 
-/// One line on stderr, beginning with "baton: ", as far as LineLimit admits it.
+/// One line on stderr, beginning with "baton: ", as far as os::LineBudget lets it pass.
 void say(const std::string& text);
 
 }  // namespace baton::ros1

@@ -112,6 +112,15 @@ void ContextAnnouncement::set_context(const transport::Gid& endpoint) {
   own_ = common(endpoint);
 }
 
+void ContextAnnouncement::forget_context() {
+  std::shared_ptr<transport::Writer> ended;  // ends without the lock, which its events may wait for
+  const std::lock_guard<std::mutex> lock(mutex_);
+  ended = std::move(writer_);
+  writer_ = nullptr;
+  own_.reset();
+  tried_ = false;
+}
+
 bool ContextAnnouncement::knows_context() {
   const std::lock_guard<std::mutex> lock(mutex_);
   return own_.has_value();

@@ -42,13 +42,16 @@ class ContextAnnouncement {
   ContextAnnouncement(const ContextAnnouncement&) = delete;
   ContextAnnouncement& operator=(const ContextAnnouncement&) = delete;
 
-  /// Call with the first endpoint of the context. Does nothing the second time, nor if Baton cannot announce: then the
+  /// Call with each endpoint of the context. Does nothing after the first one, until forget_context(), nor if Baton cannot announce: then the
   /// death of a process is known only for endpoints that it served.
   void announce(transport::Participant& participant, const transport::Gid& endpoint);
 
   /// Takes this context's common bytes from the gid of one of its endpoints, as announce() does, too.
   void set_context(const transport::Gid& endpoint);
   bool knows_context();
+  /// Call when the last node of the context has ended. The underlying RMW may give the endpoints of the next node other
+  /// common bytes: they are learnt again.
+  void forget_context();
   /// Whether an endpoint's gid begins with this context's common bytes. False unless knows_context().
   bool is_of_this_context(const transport::Gid& endpoint);
 

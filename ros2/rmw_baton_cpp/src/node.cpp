@@ -58,7 +58,10 @@ rmw_ret_t rmw_destroy_node(rmw_node_t* node) try {
     context->baton_context->participant().remove_node(full_name(*own_node->inner));
     const std::lock_guard<std::mutex> lock(context->mutex);
     context->graph_watch->remove(own_node->graph.baton);
-    if (--context->nodes == 0) context->graph_watch.reset();  // the guard that it watches may go with the last node
+    if (--context->nodes == 0) {  // what belongs to the underlying RMW's part of the context may go with the last node
+      context->graph_watch.reset();
+      context->baton_context->announcement().forget_context();
+    }
   }
   const rmw_ret_t result = forward(&Underlying::rmw_destroy_node, node);
   if (result != RMW_RET_INVALID_ARGUMENT && result != RMW_RET_INCORRECT_RMW_IMPLEMENTATION) delete own_node;

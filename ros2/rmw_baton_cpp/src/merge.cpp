@@ -47,6 +47,11 @@ FromUnderlying take_out(std::deque<FromUnderlying>& queue, std::size_t index) {
 [[gnu::hot]] bool Merge::is_dropped(FromBaton& message) {
   if (!message.position) return message.expired;
   message.order = &orders_.of(message.publisher);
+  message.order->memory_arrived();
+  if (unlikely(!message.order->trusted())) {
+    message.position.reset();
+    return message.expired;
+  }
   const OrderHeader& header = message.position->header;
   const bool settled = header.also_underlying && header.underlying_count <= message.order->settled_underlying();
   return (settled || message.expired) && out_of_line([&] {
@@ -61,7 +66,8 @@ FromUnderlying take_out(std::deque<FromUnderlying>& queue, std::size_t index) {
 bool Merge::fetch_underlying() {
   for (FromUnderlying message; sources_.take_underlying(&message); message = {}) {
     PathOrder& order = orders_.of(message.publisher);
-    order.arrived_underlying(message.number);
+    if (!order.arrived_underlying(message.number, message.source_time_ns, message.received_ns))
+      distrust(message.publisher);
     if (message.number > order.settled_underlying()) {
       underlying_.push_back(message);
       return true;
@@ -70,6 +76,13 @@ bool Merge::fetch_underlying() {
     sources_.release(message);
   }
   return false;
+}
+
+/// The publisher's messages from Baton are those of another publisher (path_order.hpp, invariant 4).
+[[gnu::cold]] void Merge::distrust(const transport::Gid& publisher) {
+  for (FromBaton& message : baton_) {
+    if (message.publisher == publisher) message.position.reset();
+  }
 }
 
 /// Fetches as many as may wait in the merge: KEEP_LAST evicts all but `depth` messages, and copies of messages in
@@ -172,13 +185,14 @@ bool Merge::older_waits(const FromBaton& message, const PathOrder& order) const 
 /// Finds the first message of the underlying RMW that may be delivered now. Drops duplicates on the way.
 /// `baton_is_seen`: Baton's queue was emptied after these messages were fetched. Otherwise only publishers with an
 /// oldest Baton message in baton_ count.
-bool Merge::choose_underlying(bool baton_is_seen, std::size_t* index) {
+bool Merge::choose_underlying(bool baton_is_seen, std::int64_t now_ns, std::int64_t* look_again_ns,
+                              std::size_t* index) {
   for (std::size_t i = 0; i < underlying_.size();) {
     const FromUnderlying& message = underlying_[i];
     const bool blocked = std::any_of(underlying_.begin(), underlying_.begin() + static_cast<std::ptrdiff_t>(i),
                                      [&](const FromUnderlying& older) { return older.publisher == message.publisher; });
-    const bool decidable =
-        !blocked && (baton_is_seen || oldest_of(message.publisher) != nullptr) && !may_be_copy(message);
+    const bool decidable = !blocked && (baton_is_seen || oldest_of(message.publisher) != nullptr) &&
+                           !waits_for_copy(message, now_ns, look_again_ns);
     const Verdict verdict = decidable ? verdict_of(message) : Verdict::kNotYet;
     if (verdict == Verdict::kNow) {
       *index = i;
@@ -193,8 +207,17 @@ bool Merge::choose_underlying(bool baton_is_seen, std::size_t* index) {
 }
 
 /// True if the publisher's oldest message in Baton's queue cannot be taken yet: nothing is known of what it copies.
-bool Merge::may_be_copy(const FromUnderlying& message) const {
-  return sources_.baton_awaits(message.publisher) && oldest_of(message.publisher) == nullptr;
+bool Merge::may_be_copy(const FromUnderlying& message) {
+  return sources_.baton_awaits(message.publisher) && oldest_of(message.publisher) == nullptr &&
+         orders_.of(message.publisher).trusted();
+}
+
+bool Merge::waits_for_copy(const FromUnderlying& message, std::int64_t now_ns, std::int64_t* look_again_ns) {
+  if (!may_be_copy(message)) return false;
+  PathOrder& order = orders_.of(message.publisher);
+  if (!order.may_wait_for_memory(now_ns)) return false;
+  *look_again_ns = std::min(*look_again_ns, order.waits_for_memory_until());
+  return true;
 }
 
 FromBaton* Merge::copy_of(const FromUnderlying& message) {
@@ -344,7 +367,7 @@ Merge::Next Merge::choose_of_all(bool fetched_one, Now now, std::int64_t* look_a
     if (!options_.keep_last) fetched = fetch_both();
     if (!underlying_.empty()) {
       std::size_t underlying_index = 0;
-      if (choose_underlying(fetched.all_of_baton, &underlying_index))
+      if (choose_underlying(fetched.all_of_baton, now.monotonic_ns, look_again_ns, &underlying_index))
         return {Source::kUnderlying, underlying_index, underlying_[underlying_index].notified};
       if (fetched.from_underlying) continue;  // the fetched messages were duplicates, or wait for Baton's
       // A message has entered Baton's queue just now. If this reader drops it, the underlying RMW's messages need not

@@ -42,6 +42,7 @@ struct FromUnderlying {
   std::int64_t source_time_ns = 0;  ///< CLOCK_REALTIME
   std::size_t buffer = 0;           ///< of the source: where the message lies
   bool notified = false;
+  std::int64_t received_ns = 0;  ///< CLOCK_REALTIME
 };
 
 class MergeSources {
@@ -141,7 +142,7 @@ class Merge {
   bool fetch_all_underlying();
   Fetched fetch_both();
   bool choose_baton(std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index);
-  bool choose_underlying(bool baton_is_seen, std::size_t* index);
+  bool choose_underlying(bool baton_is_seen, std::int64_t now_ns, std::int64_t* look_again_ns, std::size_t* index);
   void drop_expired(Now now);
   void drop_duplicates();
   void evict_beyond_depth();
@@ -152,7 +153,9 @@ class Merge {
   PathOrder::Verdict verdict_of(const FromUnderlying& message);
   bool older_waits(const FromBaton& message, const PathOrder& order) const;
   bool counts(const FromUnderlying& message, std::size_t unread);
-  bool may_be_copy(const FromUnderlying& message) const;
+  bool may_be_copy(const FromUnderlying& message);
+  bool waits_for_copy(const FromUnderlying& message, std::int64_t now_ns, std::int64_t* look_again_ns);
+  void distrust(const transport::Gid& publisher);
   FromBaton* copy_of(const FromUnderlying& message);
   void move_mark(FromUnderlying& message);
 

@@ -82,6 +82,7 @@ struct Simulation final : MergeSources {
     *message = std::move(oldest->queue.front());
     oldest->queue.pop_front();
     message->expired = message->expires_ns < now_ns;
+    message->position->taken_ns = now_ns;
     return true;
   }
   std::size_t held_of(const Publisher& publisher) const {
@@ -144,7 +145,7 @@ struct Simulation final : MergeSources {
       publisher.newcomer = false;
       FromBaton& queued = publisher.queue.emplace_back();
       queued.publisher = publisher.gid;
-      queued.position = PathOrder::Position{header, ++publisher.sequence, !lives_long};
+      queued.position = PathOrder::Position{header, ++publisher.sequence, !lives_long, time_ns};
       queued.source_time_ns = time_ns;
       if (!lives_long) queued.expires_ns = time_ns + options.merge.lifespan_ns;
       if (options.merge.keep_last && publisher.queue.size() > options.merge.depth) publisher.queue.pop_front();
@@ -165,6 +166,7 @@ struct Simulation final : MergeSources {
     publisher.in_flight.pop_front();
     if (one_in(options.lost_one_in)) return;
     history.push_back(message);
+    history.back().received_ns = now_ns;
     if (!options.merge.keep_last || history.size() <= options.merge.depth) return;
     history.erase(std::min_element(history.begin(), history.end(), [](const auto& one, const auto& other) {
       return one.source_time_ns < other.source_time_ns;

@@ -66,7 +66,37 @@ PathOrder::Verdict PathOrder::of_underlying(std::uint64_t number, const Position
   return skips(*oldest) ? Verdict::kNever : Verdict::kNow;
 }
 
+bool PathOrder::arrived_underlying(std::uint64_t number, std::int64_t source_ns, std::int64_t received_ns) noexcept {
+  newest_underlying_ = std::max(newest_underlying_, number);
+  const auto bounded = [](std::int64_t time_ns) { return std::clamp<std::int64_t>(time_ns, 0, INT64_MAX / 4); };
+  source_ns = bounded(source_ns);
+  ahead_ns_ = std::max(ahead_ns_, source_ns - bounded(received_ns));
+  if (number >= claimed_) {
+    claimed_ = 0;  // confirmed, or there is none
+    return true;
+  }
+  // A publisher writes messages in the order of their numbers. The order word was written before it was taken, by this
+  // host's clock. A later time is only believed as far as the sender's clock is ahead, which late messages hide.
+  const std::int64_t claim_ns = std::min(bounded(claim_source_ns_), bounded(claim_taken_ns_) + ahead_ns_ + kSureNs);
+  if (source_ns - claim_ns <= kMarginNs) return true;
+  trusted_ = false;
+  settled_underlying_ = number - 1;
+  return false;
+}
+
+bool PathOrder::may_wait_for_memory(std::int64_t now_ns) noexcept {
+  if (!trusted_) return false;
+  if (awaits_since_ns_ == 0) awaits_since_ns_ = now_ns;
+  trusted_ = now_ns < waits_for_memory_until();
+  return trusted_;
+}
+
 [[gnu::hot]] void PathOrder::settle(const Position& position) noexcept {
+  if (position.header.underlying_count > settled_underlying_ && claimed_ == 0) {
+    claimed_ = position.header.underlying_count;
+    claim_source_ns_ = position.source_ns;
+    claim_taken_ns_ = position.taken_ns;
+  }
   settled_underlying_ = std::max(settled_underlying_, position.header.underlying_count);
   last_sequence_ = std::max(last_sequence_, position.sequence);
   last_number_ = std::max(last_number_, position.header.number);

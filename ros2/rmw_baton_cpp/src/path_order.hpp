@@ -11,6 +11,10 @@
 // (2) Every message of a publisher is delivered at most once.
 // (3) Messages are delivered in the publisher's order. A message from the underlying RMW that arrives after a younger
 //     message has stopped waiting for it (after 0, kGraceNs or kSureNs) is dropped.
+// (4) Order words are claims: any process of the domain can announce a publisher with the gid of an honest one. A claim
+//     that a message of the underlying RMW contradicts is believed for kMarginNs at most, or for kSureNs more if its
+//     message comes from the future. Afterwards this publisher's
+//     messages from Baton count as those of another publisher, and (2) and (3) hold for each path alone.
 #pragma once
 
 #include <algorithm>
@@ -61,12 +65,18 @@ class PathOrder {
   /// the messages of its history.
   static constexpr std::int64_t kSureNs = 10'000'000'000;
 
+  /// A message of the underlying RMW contradicts an order word if it is younger than that word by more than this, and
+  /// has a lower number. Clocks may be set back by less.
+  static constexpr std::int64_t kMarginNs = 1'000'000'000;
+
   enum class Verdict : std::uint8_t { kNow, kNotYet, kNever };
   /// A message of Baton's queue.
   struct Position {
     OrderHeader header;
     std::uint64_t sequence;  ///< sequence of Baton's writer: a gap means that messages were evicted (KEEP_LAST)
     bool expires = false;    ///< has a lifespan, and so have all older messages
+    // CLOCK_REALTIME, when it was sent and when it was taken from the queue.
+    std::int64_t source_ns = INT64_MAX, taken_ns = INT64_MAX;
   };
   /// The subscription's quality of service.
   struct Policy {
@@ -76,7 +86,16 @@ class PathOrder {
 
   /// A message from the underlying RMW has arrived. It may have to wait; older messages will not arrive from that RMW
   /// any more.
-  void arrived_underlying(std::uint64_t number) noexcept { newest_underlying_ = std::max(newest_underlying_, number); }
+  /// `source_ns`, `received_ns`: CLOCK_REALTIME of the sender and of this host. False: it contradicts an order word, and
+  /// from now on trusted() is false.
+  bool arrived_underlying(std::uint64_t number, std::int64_t source_ns, std::int64_t received_ns) noexcept;
+  /// False: this publisher's messages from Baton are those of another publisher (invariant 4).
+  bool trusted() const noexcept { return trusted_; }
+  /// Whether a message from the underlying RMW may wait for memory of this publisher's oldest message in Baton's queue,
+  /// which never comes if the publisher is no honest one. Ends the trust after kSureNs.
+  bool may_wait_for_memory(std::int64_t now_ns) noexcept;
+  std::int64_t waits_for_memory_until() const noexcept { return awaits_since_ns_ + kSureNs; }
+  void memory_arrived() noexcept { awaits_since_ns_ = 0; }
   /// Decides about the oldest message of this publisher in Baton's queue. `underlying_matched`: the underlying
   /// subscription has publishers. REQUIRES: no older message from the underlying RMW has arrived and waits. kNotYet:
   /// the message waits until waits_until(), unless a message from the underlying RMW changes that earlier.
@@ -106,6 +125,12 @@ class PathOrder {
   std::uint64_t last_sequence_ = 0;       // of Baton's writer; 0: no message came over Baton yet
   std::uint64_t last_number_ = 0;
   std::int64_t waits_until_ns_ = 0;
+  std::int64_t awaits_since_ns_ = 0;
+  bool trusted_ = true;
+  // The oldest order word that no message from the underlying RMW has confirmed; 0: none.
+  std::uint64_t claimed_ = 0;
+  std::int64_t claim_source_ns_ = 0, claim_taken_ns_ = 0;
+  std::int64_t ahead_ns_ = 0;  // the sender's clock, of this host's
 };
 
 /// A subscription's knowledge of all its publishers. A publisher must not be forgotten while one of its messages is

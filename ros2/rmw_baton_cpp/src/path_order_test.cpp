@@ -22,7 +22,7 @@ TEST(PathOrder, a_message_waits_for_older_reliable_ones_although_the_underlying_
   EXPECT_EQ(order.waits_until(), 5 + PathOrder::kSureNs);
   EXPECT_EQ(order.of_baton(first, true, kReliable, 4 + PathOrder::kSureNs), Verdict::kNotYet);
   EXPECT_EQ(order.of_underlying(6, &first), Verdict::kNow);
-  order.arrived_underlying(6);
+  order.arrived_underlying(6, 0, 0);
   order.settle_underlying(6);
   EXPECT_EQ(order.of_baton(first, true, kReliable, 6), Verdict::kNow);
 }
@@ -60,7 +60,7 @@ TEST(PathOrder, keep_all_waits_long_for_messages_that_baton_could_not_carry) {
     EXPECT_EQ(order.of_baton(after, true, asks, 5), Verdict::kNotYet);
     EXPECT_EQ(order.waits_until(), 5 + wait_ns);
     for (std::uint64_t number = 1; number <= 7; ++number) {
-      order.arrived_underlying(number);
+      order.arrived_underlying(number, 0, 0);
       EXPECT_EQ(order.of_underlying(number, &after), Verdict::kNow);
       order.settle_underlying(number);
     }
@@ -125,11 +125,71 @@ TEST(PathOrder, a_message_waits_for_older_ones_until_a_younger_one_has_arrived_f
                                   1};  // of a durable publisher: to a volatile reader, which gets no history
   EXPECT_EQ(order.of_baton(first, true, kBestEffort, 1), Verdict::kNotYet);
   EXPECT_EQ(order.of_underlying(88, &first), Verdict::kNow);
-  order.arrived_underlying(88);
+  order.arrived_underlying(88, 0, 0);
   order.settle_underlying(88);
   EXPECT_EQ(order.of_baton(first, true, kBestEffort, 1), Verdict::kNotYet);
-  order.arrived_underlying(90);  // 89 was lost
+  order.arrived_underlying(90, 0, 0);  // 89 was lost
   EXPECT_EQ(order.of_baton(first, true, kBestEffort, 1), Verdict::kNow);
+}
+
+constexpr std::int64_t kSecond = 1'000'000'000, kStart = 1'000 * kSecond;
+
+/// The words of a publisher that may be no honest one: `count` messages of the underlying RMW.
+PathOrder::Position claim(std::uint64_t count, std::int64_t source_ns, std::int64_t taken_ns) {
+  PathOrder::Position position{{count, count, true}, 1};
+  position.source_ns = source_ns;
+  position.taken_ns = taken_ns;
+  return position;
+}
+
+TEST(PathOrder, a_claim_that_younger_messages_contradict_silences_the_honest_writer_for_a_time_only) {
+  const std::uint64_t counts[] = {300, 1'000, std::uint64_t{1} << 50};
+  for (const std::uint64_t count : counts) {
+    for (const std::int64_t stamped_ns : {kStart, kStart + 3'600 * kSecond, INT64_MAX, std::int64_t{0}}) {
+      const std::int64_t silent_ns = PathOrder::kMarginNs + (stamped_ns > kStart ? PathOrder::kSureNs : 0);
+      PathOrder order;
+      EXPECT_TRUE(order.arrived_underlying(10, kStart - kSecond, kStart - kSecond + 1'000));
+      order.settle_underlying(10);
+      order.settle(claim(count, stamped_ns, kStart));
+      std::uint64_t number = 10, delivered = 0;
+      // Repeated claims do not make the first one younger.
+      for (std::int64_t now_ns = kStart; now_ns < kStart + silent_ns + kSecond; now_ns += kSecond / 20) {
+        if (order.trusted()) order.settle(claim(count + number, stamped_ns, now_ns));
+        ++number;
+        order.arrived_underlying(number, now_ns, now_ns + 1'000);
+        if (order.of_underlying(number, nullptr) != Verdict::kNow) continue;
+        order.settle_underlying(number);
+        ++delivered;
+      }
+      EXPECT_FALSE(order.trusted());
+      EXPECT_GE(delivered, 18U) << count << " " << stamped_ns;  // 20 a second
+    }
+  }
+}
+
+TEST(PathOrder, late_duplicates_of_an_honest_publisher_contradict_nothing) {
+  // The newest message comes through Baton at once, and late through the underlying RMW with all older ones.
+  for (const std::int64_t ahead_ns : {std::int64_t{0}, 3'600 * kSecond, -3'600 * kSecond}) {  // of the sender's clock
+    const std::int64_t late_ns = ahead_ns > 0 ? PathOrder::kSureNs : 120 * kSecond;
+    PathOrder order;
+    order.settle(claim(100, kStart + 5 * kSecond + ahead_ns, kStart + 5 * kSecond + 1'000));
+    for (std::uint64_t number = 1; number <= 100; ++number) {
+      const std::int64_t sent_ns = kStart + static_cast<std::int64_t>(number) * kSecond / 20;
+      EXPECT_TRUE(order.arrived_underlying(number, sent_ns + ahead_ns, sent_ns + late_ns));
+      EXPECT_EQ(order.of_underlying(number, nullptr), Verdict::kNever);
+    }
+  }
+}
+
+TEST(PathOrder, memory_that_never_comes_keeps_messages_back_for_a_time) {
+  PathOrder order;
+  EXPECT_TRUE(order.may_wait_for_memory(5));
+  EXPECT_TRUE(order.may_wait_for_memory(4 + PathOrder::kSureNs));
+  order.memory_arrived();
+  EXPECT_TRUE(order.may_wait_for_memory(6 + PathOrder::kSureNs));
+  EXPECT_EQ(order.waits_for_memory_until(), 6 + 2 * PathOrder::kSureNs);
+  EXPECT_FALSE(order.may_wait_for_memory(order.waits_for_memory_until()));
+  EXPECT_FALSE(order.may_wait_for_memory(0));
 }
 
 transport::Gid gid_of(std::uint32_t number) {

@@ -115,10 +115,11 @@ void SubscriptionPath::stop() {
     if (ignore_local_ && is_local(message->publisher)) continue;
     message->expires_ns = sample->expires_ns();
     const bool expires = message->expires_ns < INT64_MAX;
-    if (const std::optional<OrderHeader> order = OrderHeader::decode(header))
-      message->position = PathOrder::Position{*order, sample->sequence(), expires};
     message->source_time_ns = header.source_time_ns;
     message->reception_time_ns = os::realtime_ns();
+    if (const std::optional<OrderHeader> order = OrderHeader::decode(header))
+      message->position =
+          PathOrder::Position{*order, sample->sequence(), expires, message->source_time_ns, message->reception_time_ns};
     message->expired = expires && message->expires_ns < os::monotonic_ns();
     message->sample = std::move(*sample);
     return true;
@@ -178,6 +179,7 @@ bool SubscriptionPath::fetch_underlying(FromUnderlying* message) {
   message->publisher = gid_of(info);
   message->number = info.publication_sequence_number;
   message->source_time_ns = info.source_timestamp;
+  message->received_ns = info.received_timestamp > 0 ? info.received_timestamp : os::realtime_ns();
   message->notified = notifications_.taken_from_underlying();
   return true;
 }

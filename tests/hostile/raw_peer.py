@@ -408,10 +408,12 @@ class Refused(Exception):
 class Published:
     """A publisher of the raw peer with one honest reader. Its data segment has `segment_bytes` and is written by chunk()."""
 
-    def __init__(self, link: Link, topic: str, segment_bytes=1 << 20, depth=10, attach=True, **quality) -> None:
+    def __init__(
+        self, link: Link, topic: str, segment_bytes=1 << 20, depth=10, attach=True, gid=None, **quality
+    ) -> None:
         self.link = link
         self.reader = link.endpoint(topic, False)
-        self.gid = link.announce(topic, True, self.reader, quality=qos(depth, 8, **quality))
+        self.gid = link.announce(topic, True, self.reader, gid, quality=qos(depth, 8, **quality))
         self.segment_bytes = segment_bytes
         self.sequence = 0
         self.place = 0
@@ -461,8 +463,10 @@ class Published:
             [self.event_fd, self.ring_fd] if fds is None else fds,
         )
 
-    def chunk(self, message: bytes, at=None, size=None, magic=0x54420100, version=1, order=1, skeleton=None) -> int:
-        """Writes a chunk with this message; its handle."""
+    def chunk(
+        self, message: bytes, at=None, size=None, magic=0x54420100, version=1, order=1, skeleton=None, words=b""
+    ) -> int:
+        """Writes a chunk with this message; its handle. `words` are those of the header from byte 64 on."""
         if at is None:
             at = self.place
             self.place = (self.place + 128 + len(message) + 63) // 64 * 64
@@ -482,7 +486,7 @@ class Published:
             self.gid,
             self.reader.type_hash[:8],
         )
-        self.segment[at : at + 128] = header.ljust(128, b"\0")
+        self.segment[at : at + 128] = (header + words).ljust(128, b"\0")
         self.segment[at + 128 : at + 128 + len(message)] = message
         return at
 

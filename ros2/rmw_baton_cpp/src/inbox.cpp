@@ -2,15 +2,19 @@
 #include "inbox.hpp"
 
 #include <cstring>
+#include <new>
+#include <string>
 #include <utility>
 
 #include "baton/os/clock.hpp"
-#include "rcutils/logging_macros.h"
+#include "peer_faults.hpp"
 
 namespace baton::rmw {
 namespace {
 
-constexpr std::size_t kMostFetched = 1000;  // more stay in the reader's queue, whose depth holds back the senders
+// Copies for a callback. More messages stay in the reader's queue, whose depth holds back the senders.
+constexpr std::size_t kMostFetched = 1000;
+constexpr std::size_t kMostFetchedBytes = std::size_t{64} << 20;  // one message more may begin below it
 
 }  // namespace
 
@@ -27,10 +31,8 @@ bool Inbox::take_from_reader(Message* message) {
   for (;;) {
     Result<transport::TakenSample> sample = reader_->take();
     if (!sample) {
-      if (sample.error().code == Errc::held_limit) return false;
-      RCUTILS_LOG_WARN_NAMED(kLogger, "%s", sample.error().message.c_str());
-      if (sample.error().code == Errc::forked) return false;
-      continue;  // that sender's connection was ended
+      if (!may_take_again(sample.error())) return false;
+      continue;
     }
     if (!*sample) return false;
     const memory::ChunkHeader& header = sample->header();
@@ -50,6 +52,7 @@ bool Inbox::take(Message* message) {
   if (fetched_.empty()) return !callback_wait_set_ && take_from_reader(message);
   *message = std::move(fetched_.front());
   fetched_.pop_front();
+  fetched_bytes_ -= message->size_bytes;
   if (notified_ != 0) --notified_;
   if (callback_wait_set_ && !wait_set_) {  // there is room again
     join(callback_wait_set_);
@@ -57,6 +60,8 @@ bool Inbox::take(Message* message) {
   }
   return true;
 }
+
+bool Inbox::is_full() const { return fetched_.size() >= kMostFetched || fetched_bytes_ >= kMostFetchedBytes; }
 
 bool Inbox::ready() {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -72,7 +77,7 @@ void Inbox::join(const std::shared_ptr<transport::WaitSet>& wait_set) {
   if (Result<void> added = wait_set->add(reader_); added)
     wait_set_ = wait_set;
   else
-    RCUTILS_LOG_WARN_NAMED(kLogger, "%s", added.error().message.c_str());
+    warn_of_peer(added.error().message);
 }
 
 void Inbox::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
@@ -107,13 +112,19 @@ void Inbox::set_callback(rmw_event_callback_t callback, const void* user_data) {
 /// since the last call.
 std::size_t Inbox::fetch_for_callback(std::size_t arrived) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (Message message; fetched_.size() < kMostFetched && take_from_reader(&message); message = {}) {
-    message.copy.reset(new std::byte[message.size_bytes]);
+  for (Message message; !is_full() && take_from_reader(&message); message = {}) {
+    message.copy.reset(new (std::nothrow) std::byte[message.size_bytes]);
+    if (!message.copy) {
+      warn_of_peer("a request or response of " + std::to_string(message.size_bytes) +
+                   " bytes was dropped: no memory for a copy");
+      continue;
+    }
     std::memcpy(message.copy.get(), message.sample.message(), message.size_bytes);
     message.sample.release();
+    fetched_bytes_ += message.size_bytes;
     fetched_.push_back(std::move(message));
   }
-  if (fetched_.size() == kMostFetched) join(nullptr);  // otherwise the callback thread would not sleep
+  if (is_full()) join(nullptr);  // otherwise the callback thread would not sleep
   const std::size_t count = arrived + fetched_.size() - std::exchange(notified_, fetched_.size());
   if (count != 0) signal_.begin_notifying();
   return count;

@@ -53,6 +53,7 @@ class Inbox final : public WaitSetMember {
   // With mutex_
   bool take_from_reader(Message* message);
   void join(const std::shared_ptr<transport::WaitSet>& wait_set);
+  bool is_full() const;
 
   void set_callback_wait_set(const std::shared_ptr<transport::WaitSet>& wait_set);
   std::size_t fetch_for_callback(std::size_t arrived);
@@ -64,6 +65,7 @@ class Inbox final : public WaitSetMember {
   std::shared_ptr<transport::WaitSet> wait_set_;           // that the reader wakes
   std::shared_ptr<transport::WaitSet> callback_wait_set_;  // null: without a callback
   std::deque<Message> fetched_;                            // for a callback
+  std::size_t fetched_bytes_ = 0;                          // of their copies
   std::size_t notified_ = 0;                               // of fetched_, the first ones: the callback was notified
 };
 

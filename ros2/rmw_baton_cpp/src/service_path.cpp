@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service_path.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "baton/message/builder.hpp"
+#include "peer_faults.hpp"
 #include "rcutils/logging_macros.h"
 #include "rmw/error_handling.h"
 
@@ -16,7 +16,29 @@ namespace {
 QoS request_qos() { return QoS().reliable().keep_all(100); }
 QoS response_qos() { return QoS().reliable().keep_last(100); }
 
-constexpr std::size_t kMostClients = 256;  // remembered by a server before it forgets those that are gone
+// The application sees a request's number, and knows nothing of paths. DDS numbers its requests from 1, and so do
+// Baton's own nodes; clients of this RMW number theirs through Baton from kThroughBaton. So a server shows all requests
+// through Baton with kThroughBaton set, and those of Baton's nodes with kOfBatonsNode, too.
+constexpr std::uint64_t kThroughBaton = std::uint64_t{1} << 62;  // ClientPath::kFirst
+constexpr std::uint64_t kOfBatonsNode = std::uint64_t{1} << 61;
+
+/// Makes a request's number the one that the application sees. False: no client sends this number.
+bool show(std::uint64_t* number) {
+  if (*number >= 2 * kThroughBaton) return false;
+  if ((*number & kOfBatonsNode) != 0) return false;
+  if ((*number & kThroughBaton) == 0) *number |= kThroughBaton | kOfBatonsNode;
+  return true;
+}
+std::uint64_t sent_number(std::uint64_t shown) {
+  return (shown & kOfBatonsNode) != 0 ? shown & ~(kThroughBaton | kOfBatonsNode) : shown;
+}
+
+/// Whether a response has no memory. Clients that keep responses can cause that, so it is no error of the server, as in
+/// baton/node/service.hpp.
+bool is_shortage(const Error& error) {
+  return error.code == Errc::out_of_memory || error.code == Errc::limit_reached ||
+         error.code == Errc::message_too_large;
+}
 
 rmw_ret_t failed(const Error& error) {
   RMW_SET_ERROR_MSG(error.message.c_str());
@@ -73,32 +95,30 @@ std::optional<ServicePath::Ends> ServicePath::make_ends(Role role, BatonContext&
   return ends;
 }
 
-rmw_ret_t ServicePath::send(const void* native, const transport::PublishInfo& info) {
+Result<void> ServicePath::send(const void* native, const transport::PublishInfo& info) {
   transport::Writer& writer = *ends_.writer;
   const TypeSupport& type = *ends_.sent_type;
   Result<memory::Chunk> chunk =
       writer.loan_sized(type.info.fixed_size ? type.info.skeleton_bytes : type.native->room_for(native));
-  if (!chunk) return failed(chunk.error());
+  if (!chunk) return chunk.error();
   message::LoanBuilder builder(chunk->message());
   const Result<void> written = type.native->write(native, builder);
   const Result<std::uint64_t> published =
       written ? writer.publish(*chunk, info) : Result<std::uint64_t>(written.error());
-  if (published) return RMW_RET_OK;
+  if (published) return {};
   writer.abandon(*chunk);
-  return failed(published.error());
+  return published.error();
 }
 
 template <class Wanted>
 rmw_ret_t ServicePath::take(rmw_service_info_t* info, void* native, bool* taken, Wanted&& wanted) {
   *taken = false;
-  for (Inbox::Message message; inbox_->take(&message);) {
-    if (!wanted(message)) continue;
+  if (Inbox::Message message; inbox_->take(&message)) {
+    if (!wanted(message)) return RMW_RET_OK;
     rosidl::ArrayCopier arrays;
     if (const Result<void> read = ends_.received_type->native->read(message.bytes(), native, arrays); !read) {
-      if (read.error().code == Errc::out_of_memory) return failed(read.error());
-      RCUTILS_LOG_WARN_NAMED(kLogger, "a %s was dropped: %s", ends_.received_type->info.name.c_str(),
-                             read.error().message.c_str());
-      continue;
+      warn_of_peer("a " + ends_.received_type->info.name + " was dropped: " + read.error().message);
+      return RMW_RET_OK;  // the next take is for the next message: a callback is notified of each
     }
     static_assert(sizeof info->request_id.writer_guid == sizeof message.client);
     std::memcpy(info->request_id.writer_guid, message.client.data(), message.client.size());
@@ -120,33 +140,23 @@ std::unique_ptr<ServerPath> ServerPath::make(const std::shared_ptr<BatonContext>
 }
 
 rmw_ret_t ServerPath::take(rmw_service_info_t* info, void* request, bool* taken) {
-  const rmw_ret_t result = ServicePath::take(info, request, taken, [](const Inbox::Message&) { return true; });
-  if (result != RMW_RET_OK || !*taken) return result;
-  transport::Gid client{};
-  std::memcpy(client.data(), info->request_id.writer_guid, client.size());
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (clients_.size() >= kMostClients && clients_.count(client) == 0) {
-    const std::vector<transport::Gid> here = ends_.writer->matched_readers();
-    for (auto known = clients_.begin(); known != clients_.end();)
-      known = std::find(here.begin(), here.end(), *known) == here.end() ? clients_.erase(known) : std::next(known);
-  }
-  clients_.insert(client);
-  return result;
+  return ServicePath::take(info, request, taken, [](Inbox::Message& message) { return show(&message.sequence); });
 }
 
-bool ServerPath::has_taken(const rmw_request_id_t& request) {
-  transport::Gid client{};
-  std::memcpy(client.data(), request.writer_guid, client.size());
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return clients_.count(client) != 0;
+bool ServerPath::has_taken(const rmw_request_id_t& request) noexcept {
+  return request.sequence_number > 0 && (static_cast<std::uint64_t>(request.sequence_number) & kThroughBaton) != 0;
 }
 
 rmw_ret_t ServerPath::respond(const rmw_request_id_t& request, const void* response) {
   transport::PublishInfo info;
   std::memcpy(info.correlation_client.data(), request.writer_guid, info.correlation_client.size());
-  info.correlation_sequence = static_cast<std::uint64_t>(request.sequence_number);
+  info.correlation_sequence = sent_number(static_cast<std::uint64_t>(request.sequence_number));
   info.only_client = true;
-  return send(response, info);
+  const Result<void> sent = send(response, info);
+  if (sent) return RMW_RET_OK;
+  if (!is_shortage(sent.error())) return failed(sent.error());
+  warn_of_peer("a request gets no " + ends_.sent_type->info.name + ": " + sent.error().message);
+  return RMW_RET_OK;
 }
 
 std::unique_ptr<ClientPath> ClientPath::make(const std::shared_ptr<BatonContext>& baton_context,
@@ -162,9 +172,9 @@ rmw_ret_t ClientPath::send(const void* request, std::int64_t* sequence) {
   info.correlation_client = ends_.reader->gid();
   const std::int64_t number = next_.fetch_add(1, std::memory_order_relaxed);  // only uniqueness matters
   info.correlation_sequence = static_cast<std::uint64_t>(number);
-  const rmw_ret_t result = ServicePath::send(request, info);
-  if (result == RMW_RET_OK) *sequence = number;
-  return result;
+  if (const Result<void> sent = ServicePath::send(request, info); !sent) return failed(sent.error());
+  *sequence = number;
+  return RMW_RET_OK;
 }
 
 rmw_ret_t ClientPath::take(rmw_service_info_t* info, void* response, bool* taken) {

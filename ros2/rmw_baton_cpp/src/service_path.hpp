@@ -12,9 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "baton_context.hpp"
@@ -49,9 +47,9 @@ class ServicePath {
       : ends_(std::move(ends)), inbox_(std::make_shared<Inbox>(baton_context, ends_.reader, signal)) {}
   ~ServicePath() { inbox_->stop(); }
 
-  rmw_ret_t send(const void* native, const transport::PublishInfo& info);
-  /// Takes the next message that `wanted(message)` accepts. A message that is not of the type is dropped, and the log
-  /// says so.
+  Result<void> send(const void* native, const transport::PublishInfo& info);
+  /// Takes the next message if `wanted(message)` accepts it. A message that cannot be read is dropped, and the log says
+  /// so (peer_faults.hpp).
   template <class Wanted>
   rmw_ret_t take(rmw_service_info_t* info, void* native, bool* taken, Wanted&& wanted);
 
@@ -67,14 +65,13 @@ class ServerPath final : public ServicePath {
                                           const char* service, const rosidl_service_type_support_t& type,
                                           ReadySignal& signal);
   rmw_ret_t take(rmw_service_info_t* info, void* request, bool* taken);
-  /// Whether take() has returned this request, and not the underlying RMW.
-  bool has_taken(const rmw_request_id_t& request);
+  /// Whether take() has returned this request, and not the underlying RMW. Only the request's number says so: the gid
+  /// comes from the client, who may name another client's.
+  static bool has_taken(const rmw_request_id_t& request) noexcept;
   rmw_ret_t respond(const rmw_request_id_t& request, const void* response);
 
  private:
   using ServicePath::ServicePath;
-  std::mutex mutex_;
-  std::set<transport::Gid> clients_;  // that have sent requests
 };
 
 /// The client's end.
@@ -90,8 +87,7 @@ class ClientPath final : public ServicePath {
 
  private:
   using ServicePath::ServicePath;
-  /// The numbers of requests through Baton begin after all numbers that the underlying RMW will ever use.
-  static constexpr std::int64_t kFirst = std::int64_t{1} << 62;
+  static constexpr std::int64_t kFirst = std::int64_t{1} << 62;  // kThroughBaton
   std::atomic<std::int64_t> next_{kFirst};
 };
 

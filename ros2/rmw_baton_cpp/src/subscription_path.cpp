@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "baton/native/native_take.hpp"
 #include "baton/os/clock.hpp"
 #include "endpoints.hpp"
 #include "handles.hpp"
+#include "peer_faults.hpp"
 #include "rcutils/logging_macros.h"
 
 namespace baton::rmw {
@@ -19,6 +21,9 @@ transport::Gid gid_of(const rmw_message_info_t& info) {
   std::memcpy(gid.data(), info.publisher_gid.data, gid.size());
   return gid;
 }
+
+bool succeeded(rmw_ret_t result) { return result == RMW_RET_OK; }
+bool succeeded(const Result<void>& result) { return result.ok(); }
 
 }  // namespace
 
@@ -130,13 +135,6 @@ void SubscriptionPath::stop() {
   return ContextAnnouncement::same_context(publisher, reader_->gid());
 }
 
-[[gnu::cold]] bool SubscriptionPath::may_take_again(const Error& error) {
-  if (error.code == Errc::held_limit) return false;
-  RCUTILS_LOG_WARN_NAMED(kLogger, "%s", error.message.c_str());
-  // Else that publisher's connection was ended, and cannot fail again.
-  return error.code != Errc::forked && error.code != Errc::out_of_memory;
-}
-
 bool SubscriptionPath::take_underlying(FromUnderlying* message) {
   while (fetch_underlying(message)) {
     const bool repeated = reader_->matched() != 0 &&
@@ -236,10 +234,18 @@ void SubscriptionPath::forget_all_ended_publishers() {
 /// The second half of notify_lost().
 void SubscriptionPath::count_lost(std::unique_lock<std::mutex>* lock) {
   std::uint64_t more = 0;
-  const std::uint64_t lost = reader_->statuses().lost_total + merge_.evicted();
+  const std::uint64_t lost = reader_->statuses().lost_total + merge_.evicted() + refused_;
   if (lost > lost_) more = lost - std::exchange(lost_, lost);
   lock->unlock();
   if (more != 0) lost_event_.happened(more);
+}
+
+/// The message that was chosen cannot be delivered.
+[[gnu::cold]] void SubscriptionPath::lose(const Error& why, std::unique_lock<std::mutex>* lock) {
+  ++refused_;
+  count_lost(lock);
+  warn_of_peer("a message of " + topic_ + " was dropped: " + why.message);
+  lock->lock();
 }
 
 [[gnu::hot]] rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
@@ -249,27 +255,28 @@ void SubscriptionPath::count_lost(std::unique_lock<std::mutex>* lock) {
   if (direct()) return take_direct(taking, taken, info);
   std::int64_t look_again_ns = INT64_MAX;
   const Merge::Next next = merge_.choose(now(os::monotonic_ns()), &look_again_ns);
-  rmw_ret_t result = RMW_RET_OK;
   if (next.source == Merge::Source::kNone) {
     if (notifications_.found_nothing(look_again_ns)) baton_context_->callback_thread().wake_at(look_again_ns);
   } else {
     // Wait sets of other threads check this subscription while the message is copied.
     notifications_.taken(next.notified);
+    Result<void> delivered;
     if (next.source == Merge::Source::kBaton) {
       {
         FromBaton message = merge_.take_baton(next);
         ++through_baton_;
         notify_lost(&lock);
-        result = deliver(message, taking, info);
+        delivered = deliver(message, taking, info);
       }
       lock.lock();
     } else {
-      result = take_chosen_underlying(next, taking, info, &lock);
+      delivered = take_chosen_underlying(next, taking, info, &lock);
     }
-    *taken = result == RMW_RET_OK;
+    *taken = delivered.ok();
+    if (!delivered) lose(delivered.error(), &lock);
   }
   if (callback_wait_set_) wake_callback_thread();
-  return result;
+  return RMW_RET_OK;
 }
 
 /// REQUIRES: there is a callback. The callback thread looks again if it has left its wait set, or may have to notify.
@@ -280,16 +287,32 @@ void SubscriptionPath::wake_callback_thread() {
 }
 
 /// Unlocks while the message is copied out.
-rmw_ret_t SubscriptionPath::take_chosen_underlying(const Merge::Next& next, const Taking& taking,
-                                                   rmw_message_info_t* info, std::unique_lock<std::mutex>* lock) {
+Result<void> SubscriptionPath::take_chosen_underlying(const Merge::Next& next, const Taking& taking,
+                                                      rmw_message_info_t* info, std::unique_lock<std::mutex>* lock) {
   const FromUnderlying message = merge_.take_underlying(next);
   SerializedMessage& buffer = buffers_[message.buffer];
   buffer.info.publication_sequence_number = message.number;
   ++through_underlying_;
   notify_lost(lock);
-  const rmw_ret_t result = deliver(buffer, taking, info);
+  Result<void> delivered = deliver(buffer, taking, info);
   lock->lock();
   release(message);
+  return delivered;
+}
+
+/// Lends a message of our own, filled by `fill(taking)`. Lends none if that fails, or if there is no message (`taken`).
+template <class Fill>
+auto SubscriptionPath::lend_copy(const Taking& taking, const bool& taken, Fill&& fill) {
+  Copy copy(type_->loans->make(), Destroy{type_->loans.get()});
+  if (!copy) throw std::bad_alloc();
+  void* const native = copy.get();
+  lent_copies_.add(native, std::move(copy));  // before a message is taken, which would be lost without memory for this
+                                              // entry
+  auto result = fill(Taking{native, nullptr, taking.allocation, nullptr});
+  if (succeeded(result) && taken)
+    *taking.lent = native;
+  else
+    lent_copies_.remove(native);
   return result;
 }
 
@@ -318,7 +341,8 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   return RMW_RET_OK;
 }
 
-[[gnu::hot]] rmw_ret_t SubscriptionPath::deliver(FromBaton& message, const Taking& taking, rmw_message_info_t* info) {
+[[gnu::hot]] Result<void> SubscriptionPath::deliver(FromBaton& message, const Taking& taking,
+                                                    rmw_message_info_t* info) {
   if (info != nullptr) {
     *info = {};
     info->source_timestamp = message.source_time_ns;
@@ -333,68 +357,56 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
     return serialize({message.sample.message(), message.sample.size_bytes()}, *taking.serialized);
   Result<heap::NativeTaken> filled =
       heap::take_into_native(*type_->native, std::move(message.sample), taking.native, quota_);
-  if (!filled) {
-    return out_of_line([&] {
-      RMW_SET_ERROR_MSG(filled.error().message.c_str());
-      return filled.error().code == Errc::out_of_memory ? RMW_RET_BAD_ALLOC : RMW_RET_ERROR;
-    });
-  }
+  if (!filled) return out_of_line([&] { return Result<void>(filled.error()); });
   copied_bytes_.fetch_add(filled->copied_bytes, std::memory_order_relaxed);  // a statistic: orders nothing
-  return RMW_RET_OK;
+  return {};
 }
 
-[[gnu::hot]] rmw_ret_t SubscriptionPath::lend(FromBaton& message, const Taking& taking) {
+[[gnu::hot]] Result<void> SubscriptionPath::lend(FromBaton& message, const Taking& taking) {
   const message::Bytes bytes(message.sample.message(), message.sample.size_bytes());
   // Native code gets a pointer to non-const; the mapping is read-only all the same.
   void* const native = const_cast<void*>(message.sample.message());
   if (!type_->native->is_native(bytes) || !lent_in_place_.add(native, std::move(message.sample)))
     return lend_copy(taking, true, [&](const Taking& copy) { return deliver(message, copy, nullptr); });
   *taking.lent = native;
-  return RMW_RET_OK;
+  return {};
 }
 
-rmw_ret_t SubscriptionPath::serialize(message::Bytes bytes, rmw_serialized_message_t& serialized) const {
+namespace {
+
+Result<void> make_room(rmw_serialized_message_t& serialized, std::size_t bytes) {
+  if (rmw_serialized_message_resize(&serialized, bytes) == RMW_RET_OK) return {};
+  rcutils_reset_error();
+  return Error{Errc::out_of_memory, "no memory for " + std::to_string(bytes) + " bytes of a serialized message"};
+}
+
+}  // namespace
+
+Result<void> SubscriptionPath::serialize(message::Bytes bytes, rmw_serialized_message_t& serialized) const {
   Result<std::size_t> size = type_->cdr.encoded_size(bytes);
-  if (size) {
-    if (rmw_serialized_message_resize(&serialized, *size) != RMW_RET_OK) return RMW_RET_BAD_ALLOC;
-    size = type_->cdr.encode(bytes, {serialized.buffer, *size});
-  }
-  if (!size) {
-    RMW_SET_ERROR_MSG(size.error().message.c_str());
-    return RMW_RET_ERROR;
-  }
+  if (!size) return size.error();
+  if (Result<void> room = make_room(serialized, *size); !room) return room;
+  size = type_->cdr.encode(bytes, {serialized.buffer, *size});
+  if (!size) return size.error();
   serialized.buffer_length = *size;
-  return RMW_RET_OK;
+  return {};
 }
 
-rmw_ret_t SubscriptionPath::deliver(SerializedMessage& message, const Taking& taking, rmw_message_info_t* info) {
+Result<void> SubscriptionPath::deliver(SerializedMessage& message, const Taking& taking, rmw_message_info_t* info) {
   message.info.publisher_gid.implementation_identifier = kIdentifier;
   if (info != nullptr) *info = message.info;
   if (taking.lent != nullptr)
     return lend_copy(taking, true, [&](const Taking& copy) { return deliver(message, copy, nullptr); });
-  if (taking.native != nullptr) return underlying()->rmw_deserialize(&message.bytes, type_handle_, taking.native);
-  const rmw_ret_t result = rmw_serialized_message_resize(taking.serialized, message.bytes.buffer_length);
-  if (result == RMW_RET_OK) {
-    std::memcpy(taking.serialized->buffer, message.bytes.buffer, message.bytes.buffer_length);
-    taking.serialized->buffer_length = message.bytes.buffer_length;
+  if (taking.native != nullptr) {
+    if (underlying()->rmw_deserialize(&message.bytes, type_handle_, taking.native) == RMW_RET_OK) return {};
+    const std::string why = rcutils_get_error_string().str;
+    rcutils_reset_error();
+    return Error{Errc::malformed_message, "the underlying RMW cannot read it: " + why};
   }
-  return result;
-}
-
-/// Lends a message of our own, filled by `fill(taking)`. Lends none if that fails, or if there is no message (`taken`).
-template <class Fill>
-rmw_ret_t SubscriptionPath::lend_copy(const Taking& taking, const bool& taken, Fill&& fill) {
-  Copy copy(type_->loans->make(), Destroy{type_->loans.get()});
-  if (!copy) return RMW_RET_BAD_ALLOC;
-  void* const native = copy.get();
-  lent_copies_.add(native, std::move(copy));  // before a message is taken, which would be lost without memory for this
-                                              // entry
-  const rmw_ret_t result = fill(Taking{native, nullptr, taking.allocation, nullptr});
-  if (result == RMW_RET_OK && taken)
-    *taking.lent = native;
-  else
-    lent_copies_.remove(native);
-  return result;
+  if (Result<void> room = make_room(*taking.serialized, message.bytes.buffer_length); !room) return room;
+  std::memcpy(taking.serialized->buffer, message.bytes.buffer, message.bytes.buffer_length);
+  taking.serialized->buffer_length = message.bytes.buffer_length;
+  return {};
 }
 
 [[gnu::hot]] rmw_ret_t SubscriptionPath::give_back(void* lent) {
@@ -432,7 +444,7 @@ bool SubscriptionPath::callback_is_first(const Merge::Next& next) {
   if (Result<void> added = wait_set->add(reader_); added)
     wait_set_ = wait_set;
   else
-    RCUTILS_LOG_WARN_NAMED(kLogger, "%s", added.error().message.c_str());
+    warn_of_peer(added.error().message);
 }
 
 [[gnu::hot]] void SubscriptionPath::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {

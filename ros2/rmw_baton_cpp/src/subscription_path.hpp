@@ -60,7 +60,8 @@ class SubscriptionPath final : public os::Hot, private MergeSources, public Wait
   /// Publishers of Baton that this subscription gets messages from, and that the underlying RMW does not know. Thread-safe.
   std::size_t matched_only_in_baton() const;
 
-  /// `info` may be null.
+  /// `info` may be null. A message that cannot be delivered is lost (peer_faults.hpp): nothing is taken, and the event
+  /// counts it. The next take is for the next message.
   rmw_ret_t take(const Taking& taking, bool* taken, rmw_message_info_t* info);
 
   /// Messages of types of fixed size are lent: in place, read-only, or as a copy. These are copied: messages from the
@@ -130,10 +131,10 @@ class SubscriptionPath final : public os::Hot, private MergeSources, public Wait
   Merge::Now now(std::int64_t monotonic_ns) const;
   void join(const std::shared_ptr<transport::WaitSet>& wait_set);
   rmw_ret_t take_direct(const Taking& taking, bool* taken, rmw_message_info_t* info);
-  rmw_ret_t take_chosen_underlying(const Merge::Next& next, const Taking& taking, rmw_message_info_t* info,
-                                   std::unique_lock<std::mutex>* lock);
+  Result<void> take_chosen_underlying(const Merge::Next& next, const Taking& taking, rmw_message_info_t* info,
+                                      std::unique_lock<std::mutex>* lock);
+  void lose(const Error& why, std::unique_lock<std::mutex>* lock);
   bool is_local(const transport::Gid& publisher) const;
-  static bool may_take_again(const Error& error);
   bool callback_is_first(const Merge::Next& next);
   void wake_callback_thread();
 
@@ -147,12 +148,13 @@ class SubscriptionPath final : public os::Hot, private MergeSources, public Wait
   void count_lost(std::unique_lock<std::mutex>* lock);
   void set_callback_wait_set(const std::shared_ptr<transport::WaitSet>& wait_set);
   std::size_t fetch_for_callback(std::size_t arrived);
-  rmw_ret_t deliver(FromBaton& message, const Taking& taking, rmw_message_info_t* info);
-  rmw_ret_t lend(FromBaton& message, const Taking& taking);
-  rmw_ret_t serialize(message::Bytes bytes, rmw_serialized_message_t& serialized) const;
-  rmw_ret_t deliver(SerializedMessage& message, const Taking& taking, rmw_message_info_t* info);
+  // Errors of these are faults of the message, or a shortage of memory for it.
+  Result<void> deliver(FromBaton& message, const Taking& taking, rmw_message_info_t* info);
+  Result<void> lend(FromBaton& message, const Taking& taking);
+  Result<void> serialize(message::Bytes bytes, rmw_serialized_message_t& serialized) const;
+  Result<void> deliver(SerializedMessage& message, const Taking& taking, rmw_message_info_t* info);
   template <class Fill>
-  rmw_ret_t lend_copy(const Taking& taking, const bool& taken, Fill&& fill);
+  auto lend_copy(const Taking& taking, const bool& taken, Fill&& fill);
 
   // What every message needs, side by side.
   const std::shared_ptr<transport::Reader> reader_;
@@ -177,6 +179,7 @@ class SubscriptionPath final : public os::Hot, private MergeSources, public Wait
   Event& lost_event_;
   std::uint64_t deadline_ = 0;  // of the context's; 0: none
   std::uint64_t lost_ = 0;      // lost messages that the event has counted
+  std::uint64_t refused_ = 0;   // messages that could not be delivered
 
   LoanTable<transport::TakenSample> lent_in_place_{kHeld / 2};
   LoanTable<Copy> lent_copies_;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Debian packages of the working tree into out/packages, from a copy of the tree, and reads them with lintian.
-# The RMW needs ROS 2's headers (.venv-ros2) and ROS 1's part roscpp's: without them these packages are left out, and it says so.
+# The RMW needs ROS 2's headers (.venv-ros2, .venv-ros2-jazzy) and ROS 1's part roscpp's: without them these packages are left out, and it says so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -12,7 +12,9 @@ leave_out() {  # leave_out <profile> <package> <reason>
   profiles+=("$1")
 }
 [ -f .venv-ros2/include/rmw/rmw/rmw.h ] ||
-  leave_out pkg.baton.noros2 ros-kilted-rmw-baton-cpp "no ROS 2 in .venv-ros2 (scripts/setup.sh check)"
+  leave_out pkg.baton.noros2 "ros-kilted-rmw-baton-cpp ros-jazzy-rmw-baton-cpp" "no ROS 2 in .venv-ros2 (scripts/setup.sh check)"
+[ -f .venv-ros2-jazzy/include/rmw/rmw/rmw.h ] ||
+  leave_out pkg.baton.noros2jazzy ros-jazzy-rmw-baton-cpp "no ROS 2 Jazzy in .venv-ros2-jazzy (scripts/setup.sh check)"
 [ -f /usr/include/ros/transport_publisher_link.h ] ||
   leave_out pkg.baton.noros1 libbaton-roscpp "no roscpp (Debian: libroscpp-dev)"
 [ -f /usr/include/image_transport/publisher_plugin.h ] ||
@@ -32,7 +34,7 @@ git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' 
 .venv/bin/python scripts/debian_changelog.py >"$source/debian/changelog"
 
 export CCACHE_BASEDIR=$source CCACHE_NOHASHDIR=1 CCACHE_DIR=${CCACHE_DIR:-${HOME:-/root}/.cache/ccache}
-export BATON_GENERATOR_PYTHON=$root/.venv/bin/python BATON_ROS2_PREFIX=$root/.venv-ros2
+export BATON_GENERATOR_PYTHON=$root/.venv/bin/python BATON_ROS2_PREFIX=$root/.venv-ros2 BATON_ROS2_JAZZY_PREFIX=$root/.venv-ros2-jazzy
 BATON_NANOBIND_DIR=$(.venv/bin/python -m nanobind --cmake_dir)
 export BATON_NANOBIND_DIR
 (

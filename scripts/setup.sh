@@ -108,15 +108,17 @@ check_python_packages() {
   printf '%s\n' "$want" >"$stamp"
 }
 
-ros2_packages() {
+ros2_packages() {  # of Kilted, and of Jazzy
   [ "$(uname -m)" = x86_64 ] || return 0  # no other wheels; the tests that want them say so and are skipped
-  local stamp=.venv-ros2/.baton-setup want
-  want=$(cat requirements-ros2.txt; pwd; python3 --version)
-  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && return
-  echo "setup: ROS 2's Python packages into .venv-ros2"
-  python3 -m venv --clear .venv-ros2
-  .venv-ros2/bin/python -m pip install -q --disable-pip-version-check -r requirements-ros2.txt </dev/null
-  printf '%s\n' "$want" >"$stamp"
+  local name want
+  for name in ros2 ros2-jazzy; do
+    want=$(cat "requirements-$name.txt"; pwd; python3 --version)
+    [ -f ".venv-$name/.baton-setup" ] && [ "$(cat ".venv-$name/.baton-setup")" = "$want" ] && continue
+    echo "setup: ROS 2's Python packages into .venv-$name"
+    python3 -m venv --clear ".venv-$name"
+    ".venv-$name/bin/python" -m pip install -q --disable-pip-version-check -r "requirements-$name.txt" </dev/null
+    printf '%s\n' "$want" >".venv-$name/.baton-setup"
+  done
 }
 
 # libpcl-dev depends on the development files of VTK and Qt: 770 MB, of which PCL's headers are 11. They are unpacked, not installed.

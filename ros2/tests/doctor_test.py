@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from ros2_processes import BUILD, ROOT, going
+from ros2_processes import BUILD, ROOT, filters, go_on, going
 
 sys.path.insert(0, str(ROOT / "cli"))
 from baton_cli import ros2
@@ -46,6 +46,16 @@ def test_doctor_says_which_way_messages_take_and_why(processes):
     processes.kill(served)
 
 
+def test_a_program_that_ends_its_last_node_and_makes_another_goes_on_with_baton(processes):
+    program = going(processes.start("baton", "again", "3", file="again.py"))
+    pair = f"/again: /again ({program.pid}) -> /again ({program.pid})"
+    assert eventually(processes.domain, pair, "Baton's memory")
+    go_on(program)
+    report = processes.result(program)
+    assert report["got"] == [["2"], ["1"], ["0"]]
+    assert "its gid is not in the graph" not in report["log"]
+
+
 def test_doctor_counts_the_copies_of_each_pair():
     def copies(fixed_size, aliases):
         reader = {"gid": "02", "node": "/hear", "underlying": False, "why": ""}
@@ -71,6 +81,7 @@ def test_doctor_counts_the_copies_of_each_pair():
     assert copies(False, True) == begin + "none out"
 
 
+@filters
 def test_doctor_names_a_subscription_that_baton_does_not_serve(processes):
     filtered = going(processes.start("baton", "hear_filtered", "at_once"))
     talker = going(processes.start("baton", "count", "999999", "1000", "1"))

@@ -5,7 +5,7 @@ the underlying RMW alone."""
 import subprocess
 
 import pytest
-from ros2_processes import LIBRARY, PYTHON, environment
+from ros2_processes import LIBRARY, PYTHON, TESTED, environment
 
 PAIRS = [("plain", "plain"), ("baton", "baton"), ("baton", "plain"), ("plain", "baton")]
 IDENTIFIER = {"plain": "rmw_fastrtps_cpp", "baton": "rmw_baton_cpp"}
@@ -19,7 +19,7 @@ def exported(library):
 
 
 def test_it_exports_exactly_the_functions_of_the_underlying_rmw():
-    underlying = exported(PYTHON.parents[1] / "lib/librmw_fastrtps_cpp.so")
+    underlying = exported(TESTED.prefix / "lib/librmw_fastrtps_cpp.so")
     assert len(underlying) > 80
     assert exported(LIBRARY) == underlying
 

@@ -16,7 +16,6 @@ from rclpy.experimental import EventsExecutor
 from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.subscription_content_filter_options import ContentFilterOptions
 from rclpy.utilities import get_rmw_implementation_identifier
 from rclpy_program import main
 from sensor_msgs.msg import Image
@@ -182,6 +181,8 @@ def hear_some(node, number):
 
 def hear_filtered(node, later):
     """Only numbers above 7: from the start, or from a time when the subscription is matched."""
+    from rclpy.subscription_content_filter_options import ContentFilterOptions  # Jazzy has none
+
     got = []
     options = ContentFilterOptions(filter_expression="data > %0", expression_parameters=["7"])
     subscription = node.create_subscription(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts unmodified ROS 2 programs over the underlying RMW alone ("plain") or with rmw_baton_cpp above it ("baton")."""
+"""Starts unmodified ROS 2 programs over the underlying RMW alone ("plain") or with rmw_baton_cpp above it ("baton"). They are programs of
+one distribution of ROS 2, which BATON_ROS2_DISTRIBUTION names; a test may start some of another one."""
 
 import json
 import os
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -17,9 +19,28 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
 from ros_domain import claim_domain
 
 ROOT = Path(__file__).resolve().parents[2]
-PYTHON = ROOT / ".venv-ros2/bin/python"
 BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
-LIBRARY = BUILD / "lib/librmw_baton_cpp.so"
+
+
+class Distribution(NamedTuple):
+    """A ROS 2, and what the build has for it."""
+
+    name: str
+    prefix: Path
+    library: Path
+    programs: Path
+
+    @property
+    def python(self):
+        return self.prefix / "bin/python"
+
+
+KILTED = Distribution("kilted", ROOT / ".venv-ros2", BUILD / "lib/librmw_baton_cpp.so", BUILD / "bin")
+JAZZY = Distribution("jazzy", ROOT / ".venv-ros2-jazzy", BUILD / "lib/jazzy/librmw_baton_cpp.so", BUILD / "bin/jazzy")
+TESTED = {each.name: each for each in (KILTED, JAZZY)}[os.environ.get("BATON_ROS2_DISTRIBUTION") or "kilted"]
+# rclpy of Jazzy sets no content filter.
+filters = pytest.mark.skipif(TESTED is JAZZY, reason="rclpy of Jazzy has no content filters")
+PYTHON, LIBRARY = TESTED.python, TESTED.library
 HEAP = BUILD / "lib/libbaton_heap.so"
 # The runtimes of a build with sanitizers, which stand before all else that is preloaded (scripts/sanitize.sh).
 SANITIZERS = os.environ.get("BATON_SANITIZER_RUNTIMES")
@@ -66,12 +87,12 @@ def wait_as_long_again(begin):
     time.sleep(max(4, 1.5 * (time.monotonic() - begin)))
 
 
-def environment(rmw, domain, **more):
+def environment(rmw, domain, distribution=TESTED, **more):
     """The wheels' librcl names librmw_fastrtps_cpp.so itself, so there another RMW is also preloaded (docs/guides/ros2.md)."""
     env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "RMW_IMPLEMENTATION", "BATON_RMW")}
     env["ROS_DOMAIN_ID"] = str(domain)
     if rmw == "baton":
-        env |= {"LD_PRELOAD": str(LIBRARY), "RMW_IMPLEMENTATION": "rmw_baton_cpp"}
+        env |= {"LD_PRELOAD": str(distribution.library), "RMW_IMPLEMENTATION": "rmw_baton_cpp"}
     return env | more
 
 
@@ -82,11 +103,11 @@ class Processes:
         self.domain, self._claim = claim_domain()
         self.running = []
 
-    def start(self, rmw, program, *arguments, file="programs.py", cwd=None, **more):
+    def start(self, rmw, program, *arguments, file="programs.py", cwd=None, distribution=TESTED, **more):
         if SANITIZERS:
             pytest.skip("a program of rclpy, whose libraries are not ours to test")
-        command = [PYTHON, Path(__file__).parent / file, program, *arguments]
-        return self._run(command, environment(rmw, self.domain, **more), cwd)
+        command = [distribution.python, Path(__file__).parent / file, program, *arguments]
+        return self._run(command, environment(rmw, self.domain, distribution, **more), cwd)
 
     def _run(self, command, env, cwd=None):
         process = subprocess.Popen(
@@ -110,13 +131,13 @@ class Processes:
     def start_cpp(self, rmw, *arguments, program="ros2_rcl_image", heap=False, **more):
         """A program of this folder. The wheels' librcl.so needs what their Python packages bring, and symbols of libpython."""
         env = environment(rmw, self.domain, **more)
-        packages = PYTHON.parents[1].glob("lib/python3*/site-packages/ros_*.libs")
-        env["AMENT_PREFIX_PATH"] = str(PYTHON.parents[1])
-        env["LD_LIBRARY_PATH"] = ":".join(str(each) for each in [PYTHON.parents[1] / "lib", *packages])
+        packages = TESTED.prefix.glob("lib/python3*/site-packages/ros_*.libs")
+        env["AMENT_PREFIX_PATH"] = str(TESTED.prefix)
+        env["LD_LIBRARY_PATH"] = ":".join(str(each) for each in [TESTED.prefix / "lib", *packages])
         asked = "import sysconfig as s; print(s.get_config_var('LIBDIR') + '/' + s.get_config_var('LDLIBRARY'))"
         libpython = subprocess.run([PYTHON, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
         env["LD_PRELOAD"] = ":".join(filter(None, [SANITIZERS, heap and str(HEAP), libpython, env.get("LD_PRELOAD")]))
-        return self._run([BUILD / "bin" / program, *map(str, arguments)], env)
+        return self._run([TESTED.programs / program, *map(str, arguments)], env)
 
     @staticmethod
     def result(process):

@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from ros2_processes import go_on, going, paths, wait_as_long_again
+from ros2_processes import filters, go_on, going, paths, wait_as_long_again
 
 END = 999999  # what count_until_told ends with
 
@@ -105,6 +105,7 @@ def test_an_executor_that_is_driven_by_callbacks_hears_everything(processes, wri
     assert heard["got"] == list(range(200))
 
 
+@filters
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_a_filter_is_heeded_beside_a_served_reader(processes, rmw):
     filtered = going(processes.start(rmw, "hear_filtered", "at_once"))
@@ -116,6 +117,7 @@ def test_a_filter_is_heeded_beside_a_served_reader(processes, rmw):
     assert heard["got"] == list(range(8, 20)) and heard["filtered"]
 
 
+@filters
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_a_served_reader_that_sets_a_filter_is_heard_below(processes, rmw):
     talker = processes.start(rmw, "count", "1000", "5", "1")
@@ -127,6 +129,7 @@ def test_a_served_reader_that_sets_a_filter_is_heard_below(processes, rmw):
     assert heard["filtered"] and later == follows(later)
 
 
+@filters
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_a_filter_set_by_a_served_reader_is_heeded(processes, rmw):
     talker = processes.start(rmw, "count", "20", "20", "2")

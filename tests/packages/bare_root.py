@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DEBS = sorted(path for path in (ROOT / "out/packages").glob("*.deb") if "-dbgsym_" not in path.name)
 OURS = [path.name.partition("_")[0] for path in DEBS]
 LONG = bool(os.environ.get("BATON_LONG_TEST"))
-ROS2 = ROOT / ".venv-ros2"
+ROS2S = {"kilted": ROOT / ".venv-ros2", "jazzy": ROOT / ".venv-ros2-jazzy"}
 # What a user of C++ brings; ROS 1's part needs a stock program and a master.
 TOOLS = ["g++", "cmake", "make", "pkg-config"] + (
     ["libroscpp-dev", "libsensor-msgs-dev", "python3-rosmaster", "image-transport-tools"] if LONG else []
@@ -41,8 +41,8 @@ class BareRoot:
     def command(self, words, **variables):
         """Each command has its own view of the mounts, so that nothing of them is left on this machine."""
         mounts = ["mount -t proc proc proc", "mount --rbind /dev dev", "mount -t tmpfs none run"]
-        if ROS2.exists():  # the wheels' Python is wherever this machine has it
-            for each in (ROS2.resolve(), Path(os.path.realpath(ROS2 / "bin/python")).parents[1]):
+        for venv in filter(Path.exists, ROS2S.values()):  # the wheels' Python is wherever this machine has it
+            for each in (venv.resolve(), Path(os.path.realpath(venv / "bin/python")).parents[1]):
                 if each != Path("/usr"):
                     mounts.append(
                         f"mkdir -p .{each} && mount --rbind {each} .{each} && mount -o remount,ro,bind .{each}"
@@ -200,9 +200,10 @@ def test_nothing_that_is_installed_needs_a_library_that_is_not(installed):
     # ROS 2's own, which lie in the same folder once ROS 2 is there.
     ros2 = missing.pop("librmw_baton_cpp.so", set())
     assert not missing
-    if "ros-kilted-rmw-baton-cpp" in OURS:
-        assert ros2 and all((ROS2 / "lib" / library).exists() for library in ros2), ros2
-    assert "librmw_baton_cpp.so" in shown or "ros-kilted-rmw-baton-cpp" not in OURS
+    rmws = {f"ros-{name}-rmw-baton-cpp" for name in ROS2S} & set(OURS)
+    if rmws:
+        assert ros2 and all((ROS2S["kilted"] / "lib" / library).exists() for library in ros2), ros2
+    assert shown.count("/librmw_baton_cpp.so:") == len(rmws)
 
 
 def test_the_programs_of_the_readme_compile_and_run(installed):
@@ -313,18 +314,19 @@ def test_the_link_does_not_listen_because_it_is_installed(installed):
     assert "BATON_LINK_OPTIONS=\n" in (installed.folder / "etc/default/baton-link").read_text()
 
 
-def test_rclpy_loads_the_installed_rmw_and_its_messages_travel_through_baton(installed):
-    if "ros-kilted-rmw-baton-cpp" not in OURS:
+@pytest.mark.parametrize("distribution", list(ROS2S))
+def test_rclpy_loads_the_installed_rmw_and_its_messages_travel_through_baton(installed, distribution):
+    if f"ros-{distribution}-rmw-baton-cpp" not in OURS:
         pytest.skip("the RMW's package was not made (scripts/packages.sh says why)")
     for name in ("programs.py", "rclpy_program.py"):
         installed.write(f"/root/rclpy/{name}", page(f"ros2/tests/{name}"))
-    venv = ROS2.resolve()
-    libraries = ["/opt/ros/kilted/lib", venv / "lib", *venv.glob("lib/python3*/site-packages/ros_*.libs")]
+    venv = ROS2S[distribution].resolve()
+    libraries = [f"/opt/ros/{distribution}/lib", venv / "lib", *venv.glob("lib/python3*/site-packages/ros_*.libs")]
     domain, claim = claim_domain()
     # The wheels' librcl.so names rmw_fastrtps_cpp itself: there another RMW is also preloaded (docs/guides/ros2.md).
     variables = {
         "RMW_IMPLEMENTATION": "rmw_baton_cpp",
-        "LD_PRELOAD": "/opt/ros/kilted/lib/librmw_baton_cpp.so",
+        "LD_PRELOAD": f"/opt/ros/{distribution}/lib/librmw_baton_cpp.so",
         "LD_LIBRARY_PATH": ":".join(map(str, libraries)),
         "ROS_DOMAIN_ID": str(domain),
         "BATON_RUNTIME_DIR": "/tmp/rclpy",

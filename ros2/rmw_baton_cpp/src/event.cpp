@@ -31,7 +31,7 @@ void stand_for(rmw_event_t* event, Event& own_event, const rmw_event_t& made, bo
 template <class Handle, class Function>
 rmw_ret_t init_event(Function Underlying::*init, rmw_event_t* rmw_event, const Handle* handle, rmw_event_type_t type) {
   auto* own_handle = ours(handle);
-  if (own_handle == nullptr || rmw_event == nullptr || type >= RMW_EVENT_TYPE_MAX)
+  if (own_handle == nullptr || rmw_event == nullptr || type >= kEventTypes)
     return forward(init, rmw_event, handle, type);
   rmw_event_t made = rmw_get_zero_initialized_event();
   const rmw_ret_t result = forward(init, &made, handle, type);

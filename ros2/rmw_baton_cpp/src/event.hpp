@@ -34,7 +34,9 @@ struct Event {
  private:
   std::atomic<std::uint64_t> counted_{0};
 };
-using Events = std::array<Event, RMW_EVENT_TYPE_MAX>;
+/// The last type of event in each ROS 2, and one more. (RMW_EVENT_TYPE_MAX came with Kilted.)
+inline constexpr std::size_t kEventTypes = std::size_t{RMW_EVENT_PUBLICATION_MATCHED} + 1;
+using Events = std::array<Event, kEventTypes>;
 
 /// From now on the underlying RMW uses `event`'s signal, even if the application does not use this event. False: that
 /// is not possible.

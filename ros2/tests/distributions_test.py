@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of ROS 2 Jazzy beside programs of ROS 2 Kilted: they share topics and services, and each refuses the other's library."""
+
+import subprocess
+
+import pytest
+from ros2_processes import JAZZY, KILTED, environment, paths
+
+MISSING = next((each for each in (JAZZY, KILTED) if not each.library.exists() or not each.python.exists()), None)
+pytestmark = pytest.mark.skipif(
+    MISSING is not None, reason="needs two ROS 2s and the RMW for each: make setup, make build"
+)
+PAIRS = [(JAZZY, KILTED), (KILTED, JAZZY)]
+IDS = [f"{one.name} to {other.name}" for one, other in PAIRS]
+# Loads the other ROS 2's library beside the program's own librmw.so, as an installed one would be, and makes the first call of rcl.
+FIRST_CALL = """
+import ctypes, sys, rclpy
+class Allocator(ctypes.Structure):
+    _fields_ = [("words", ctypes.c_void_p * 5)]
+class Text(ctypes.Structure):
+    _fields_ = [("text", ctypes.c_char * 4096)]
+rcutils = ctypes.CDLL("librcutils.so")
+rcutils.rcutils_get_default_allocator.restype = Allocator
+rcutils.rcutils_get_error_string.restype = Text
+library = ctypes.CDLL(sys.argv[1])
+library.rmw_init_options_init.argtypes = [ctypes.c_void_p, Allocator]
+options = ctypes.create_string_buffer(4096)
+print(library.rmw_init_options_init(options, rcutils.rcutils_get_default_allocator()), any(options.raw))
+print(rcutils.rcutils_get_error_string().text.decode())
+"""
+
+
+@pytest.mark.parametrize(("writer", "reader"), [("baton", "baton"), ("baton", "plain"), ("plain", "baton")])
+@pytest.mark.parametrize(("one", "other"), PAIRS, ids=IDS)
+def test_a_talker_of_one_is_heard_in_order_by_a_listener_of_the_other(processes, one, other, writer, reader):
+    talker = processes.start(writer, "talk", "default", "20", "1", distribution=one)
+    heard = processes.result(processes.start(reader, "listen", "default", "20", distribution=other))
+    said = processes.result(talker)
+    assert heard["got"] == [f"hello {i}" for i in range(20)]
+    if (writer, reader) == ("baton", "baton"):
+        assert paths(said["log"], "/chatter")["baton"] == 20
+        assert paths(heard["log"], "/chatter")["baton"] == 20
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS, ids=IDS)
+def test_a_service_of_one_answers_a_client_of_the_other(processes, one, other):
+    serving = processes.start("baton", "serve", distribution=one)
+    answer = processes.result(processes.start("baton", "call", distribution=other))
+    assert (answer["value"], answer["text"], answer["color"]) == (42, "notab", "red")
+    assert processes.result(serving)["stopped"]
+
+
+def title(distribution):
+    return f"ROS 2 {distribution.name.title()}"
+
+
+@pytest.mark.parametrize(("program", "library"), PAIRS, ids=IDS)
+def test_a_preloaded_library_that_was_built_for_another_ros2_is_refused_by_name(processes, program, library):
+    mixed = program._replace(library=library.library)
+    done = subprocess.run(
+        [program.python, "-c", "import rclpy; rclpy.init()"],
+        env=environment("baton", processes.domain, mixed), capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr  # an exception of Python, and no signal
+    if library is JAZZY:
+        # A library of the build tree brings its own librmw.so, and the loader misses a function of Kilted's there.
+        assert "undefined symbol: rmw_enclave_options_copy" in done.stderr
+        return
+    assert f"librmw_baton_cpp.so was built for {title(library)}, and this program's librmw" in done.stderr
+    assert f"use the librmw_baton_cpp.so that was built for {title(program)}" in done.stderr
+
+
+@pytest.mark.parametrize(("program", "library"), [*PAIRS, (JAZZY, JAZZY), (KILTED, KILTED)])
+def test_the_first_call_refuses_the_librmw_of_another_ros2_and_writes_nothing(processes, program, library):
+    done = subprocess.run(
+        [program.python, "-c", FIRST_CALL, library.library],
+        env=environment("plain", processes.domain), capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    result, said = done.stdout.split("\n", 1)
+    if program is library:
+        assert result == "0 True"
+    else:
+        assert result == "1 False"
+        assert f"built for {title(library)}, and this program's librmw.so is of {title(program)}" in said

@@ -3,7 +3,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 import time
@@ -54,11 +53,6 @@ def test_a_program_that_ends_its_last_node_and_makes_another_goes_on_with_baton(
     go_on(program)
     report = processes.result(program)
     assert report["got"] == [["2"], ["1"], ["0"]]
-    ends = re.findall(
-        r"subscription of /again: (\d+) messages through Baton .*, (\d+) through the underlying RMW", report["log"]
-    )
-    # The first messages may take the underlying RMW, before both ends have met in Baton.
-    assert len(ends) == 3 and all(int(baton) > 0 for baton, _ in ends), ends
     assert "its gid is not in the graph" not in report["log"]
 
 

@@ -79,8 +79,9 @@ std::string refusal_of(const Underlying& rmw, const std::string& file) {
   auto* options = reinterpret_cast<rmw_init_options_t*>(room.bytes);
   keep(&room);
   if (rmw.rmw_init_options_init(options, rcutils_get_default_allocator()) != RMW_RET_OK) {
+    const std::string why = rcutils_get_error_string().str;
     rcutils_reset_error();
-    return file + " cannot initialize its options";
+    return file + " cannot initialize its options: " + why;
   }
   keep(&room);
   const std::size_t bytes = written(room);

@@ -8,6 +8,7 @@
 #include "baton/os/environment.hpp"
 #include "distribution.hpp"
 #include "failure.hpp"
+#include "handles.hpp"
 #include "rmw/error_handling.h"
 
 namespace baton::rmw {
@@ -39,16 +40,16 @@ Loaded load() {
     return loaded;
   }
   Underlying& functions = loaded.functions;
-#define BATON_RMW_FUNCTION(function)                                                        \
-  functions.function = reinterpret_cast<decltype(&::function)>(dlsym(library, #function));  \
-  if (functions.function == nullptr && loaded.error.empty())                                \
-    loaded.error = file + " has no function " #function ": it is of another ROS 2 version"; \
-  if (functions.function == &::function)                                                    \
-    loaded.error = "BATON_RMW=" + name + " is rmw_baton_cpp itself: name another RMW";
+#define BATON_RMW_FUNCTION(function)                                                       \
+  functions.function = reinterpret_cast<decltype(&::function)>(dlsym(library, #function)); \
+  if (functions.function == nullptr && loaded.error.empty())                               \
+    loaded.error = file + " has no function " #function ": it is of another ROS 2 version";
 #include "underlying_functions.def"
 #undef BATON_RMW_FUNCTION
-  if (loaded.error.empty()) loaded.error = refusal_of(functions, file);
-  if (loaded.error.empty()) functions.identifier = functions.rmw_get_implementation_identifier();
+  if (!loaded.error.empty()) return loaded;
+  functions.identifier = functions.rmw_get_implementation_identifier();
+  loaded.error = is_ours(functions.identifier) ? "BATON_RMW=" + name + " is rmw_baton_cpp itself: name another RMW"
+                                               : refusal_of(functions, file);
   return loaded;
 }
 

@@ -172,7 +172,9 @@ def main() -> int:
     else:
         left_out = part.get("never_short", []) if form == "short" else []
         smoke = part.get("in_smoke", [])
-        chosen = smoke if form == "smoke" else [*part.get("tests", []), *part.get("also", [])]
+        # A path that is named is collected although it is ignored.
+        named = [path for path in [*part.get("tests", []), *part.get("also", [])] if path not in left_out]
+        chosen = smoke if form == "smoke" else named
         if not chosen:
             print(f"run_tests: the part {name} has no tests of pytest", file=sys.stderr)
             return 2

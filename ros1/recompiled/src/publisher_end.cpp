@@ -49,7 +49,7 @@ void forget(const MessageClass& message, const std::shared_ptr<Core>& core) {
 thread_local int g_making_stock = 0;
 
 /// Baton has no memory for the message; TCPROS may.
-bool is_shortage(Errc code) {
+bool may_go_by_bytes(Errc code) {
   return code == Errc::out_of_memory || code == Errc::limit_reached || code == Errc::message_too_large ||
          code == Errc::window_exhausted;
 }
@@ -124,7 +124,7 @@ void PublisherEnd::publish(const ros::SerializedMessage& wire) {
     decode(wire, *chunk);
   } catch (const Exception& error) {
     core_->writer()->abandon(*chunk);
-    if (!is_shortage(error.code())) throw;
+    if (!may_go_by_bytes(error.code())) throw;
     return publish_by_tcp(wire, {error.code(), error.what()});
   }
   publish_loan(*chunk, [](const memory::Chunk&) {});
@@ -133,7 +133,7 @@ void PublisherEnd::publish(const ros::SerializedMessage& wire) {
 }
 
 void PublisherEnd::publish_by_tcp(const ros::SerializedMessage& wire, const Error& why) {
-  if (!is_shortage(why.code)) throw Exception(why);
+  if (!may_go_by_bytes(why.code)) throw Exception(why);
   ROS_WARN_THROTTLE(1.0, "baton: a message on %s goes by TCP: %s", core_->topic().c_str(), why.message.c_str());
   side_.publish_bytes(wire);
 }

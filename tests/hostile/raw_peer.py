@@ -70,6 +70,13 @@ def writable_then_sealed(size: int) -> tuple[int, mmap.mmap]:
     return fd, view
 
 
+def store(view: mmap.mmap, offset: int, value: int, size: int = 8) -> None:
+    """Stores one word that the other side reads at the same time, in one piece. (struct.pack_into() makes the bytes 0 first: who reads a 0
+    there, in a token, a cursor or a release word, sees a violation.)"""
+    word = memoryview(view)[offset : offset + size].cast({4: "I", 8: "Q"}[size])
+    word[0] = value & (1 << 8 * size) - 1
+
+
 def futex_wake(view: mmap.mmap, offset: int) -> None:
     word = ctypes.c_uint32.from_buffer(view, offset)
     _libc.syscall(SYS_FUTEX, ctypes.byref(word), 1, 0x7FFFFFFF, None, None, 0)
@@ -133,6 +140,7 @@ class Link:
         self.directory, self.name = directory, name
         self.identity = identity or os.urandom(16)
         self.endpoints: dict[bytes, Endpoint] = {}
+        self.detached: set[bytes] = set()  # gids of a writer of ours and of the reader that left it
         self.bye: Gone | None = None
         self.parts: list[bytes] = []
         self.part_fds: list[int] = []
@@ -212,6 +220,8 @@ class Link:
                 self.endpoints[endpoint.gid] = endpoint
             elif kind == WITHDRAW:
                 self.endpoints.pop(frame.payload[:16], None)
+            elif kind == DETACH:
+                self.detached.add(frame.payload)
             return frame
 
     def wait(self, kind: int, patience: float = 20.0) -> Frame:
@@ -369,7 +379,7 @@ class Subscribed:
 
     @cursor.setter
     def cursor(self, value: int) -> None:
-        struct.pack_into("<Q", self.view, 0, value & (2**64 - 1))
+        store(self.view, 0, value)
 
     @property
     def sleeping(self) -> int:
@@ -377,10 +387,10 @@ class Subscribed:
 
     @sleeping.setter
     def sleeping(self, value: int) -> None:
-        struct.pack_into("<I", self.view, 64, value & 0xFFFFFFFF)
+        store(self.view, 64, value, size=4)
 
     def release_word(self, index: int, value: int) -> None:
-        struct.pack_into("<Q", self.view, 128 + 8 * index, value & (2**64 - 1))
+        store(self.view, 128 + 8 * index, value)
 
     def take(self, patience: float = 5.0) -> int:
         """Takes one message and keeps it; its sequence number. (A store where the format wants a compare-and-swap: honest as long as
@@ -510,14 +520,14 @@ class Published:
         return struct.unpack_from("<Q", self.ring, 0)[0]
 
     def set_token(self, position: int, token: int) -> None:
-        struct.pack_into("<Q", self.ring, 64 + 32 * (position % self.slots) + 8, token & (2**64 - 1))
+        store(self.ring, 64 + 32 * (position % self.slots) + 8, token)
 
     def set_head(self, head: int) -> None:
-        struct.pack_into("<Q", self.ring, 0, head & (2**64 - 1))
+        store(self.ring, 0, head)
 
     def wake(self) -> None:
         (word,) = struct.unpack_from("<I", self.event, 0)
-        struct.pack_into("<I", self.event, 0, (word + 1) & 0xFFFFFFFF)
+        store(self.event, 0, word + 1, size=4)
         futex_wake(self.event, 0)
 
     def wake_socket(self) -> socket.socket:
@@ -529,6 +539,11 @@ class Published:
 
     def publish(self, message: bytes) -> None:
         self.push(self.chunk(message))
+
+    @property
+    def detached(self) -> bool:
+        """Whether the reader has ended this connection, as it does with a publisher that breaks the protocol."""
+        return self.gid + self.reader_gid in self.link.detached
 
     def unread(self) -> int:
         return struct.unpack_from("<Q", self.ring, 0)[0] - struct.unpack_from("<Q", self.connection, 0)[0]

@@ -103,7 +103,8 @@ Result<bool> is_backed(int fd, const MemoryFile& file, const std::byte* mapped, 
   if (mapped == nullptr) {
     const Result<Absent> all = look_closer(fd, at, end - at);
     if (!all.ok()) return all.error();
-    return *all != Absent::kHole;
+    // In memory, or reserved only: lseek(2) tells them apart.
+    return *all == Absent::kHole ? Result<bool>(false) : seek_finds_data(fd, at, end - at);
   }
   std::array<unsigned char, 1024> present;
   for (int unclear = 0; at < end;) {

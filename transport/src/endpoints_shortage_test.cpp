@@ -55,7 +55,10 @@ TEST(EndpointsInShortage, AWriterForWhichTheWindowHasNoRoomIsRefusedWhenItIsMade
   options.pool.max_message_bytes = memory::kMaxMessageBytes;  // few of these fill every window
   std::vector<std::shared_ptr<Writer>> writers;
   Result<std::shared_ptr<Writer>> writer = participant->create_writer(options);
-  for (; writer.ok(); writer = participant->create_writer(options)) writers.push_back(std::move(*writer));
+  for (; writer.ok(); writer = participant->create_writer(options)) {
+    writers.push_back(std::move(*writer));
+    options.topic = "t" + std::to_string(writers.size() / kMaxAnnouncedPerTopic);
+  }
   EXPECT_EQ(writer.error().code, Errc::window_exhausted) << writer.error().message;
   for (std::size_t i = 0; i < std::min<std::size_t>(writers.size(), 50); ++i) {
     Result<memory::Chunk> chunk = writers[i]->loan_growing();

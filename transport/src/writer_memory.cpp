@@ -24,9 +24,10 @@ std::string mebibytes(std::size_t bytes) { return std::to_string((bytes + (1U <<
 
 }  // namespace
 
-/// The slots of a type of fixed size are counted exactly. A writer without a policy has callers with another way for their messages.
+/// The slots of a type of fixed size are counted exactly, and prefaulted slots have all their memory, whatever readers hold. A
+/// writer without a policy has callers with another way for their messages.
 bool Writer::Impl::guards_memory() const noexcept {
-  return !options_.type.fixed_size && options_.pool.policy != memory::Policy::kNone;
+  return !options_.type.fixed_size && !options_.pool.prefault && options_.pool.policy != memory::Policy::kNone;
 }
 
 void Writer::Impl::larger_message(std::size_t bytes) noexcept {  // with mutex_

@@ -56,7 +56,7 @@ def test_doctor_shows_how_slots_are_granted_and_which_subscription_was_refused_o
     assert refused["good"] is False
     assert "asks to hold 300" in refused["why"]
     assert "at most 26 of the publisher's 64 slots" in refused["why"]
-    assert refused["way_out"].startswith("raise PublisherOptions::slot_count to at least 642")
+    assert refused["way_out"].startswith("raise advertise()'s slots to at least 642")
     (slots,) = found["slots"]
     assert slots["what"].startswith("/image: publisher of camera")
     assert slots["why"] == "64 slots, of which 52 can be held: granted: 1 x 8 of 8; 44 left; 1 refused"

@@ -154,6 +154,22 @@ TEST(MemoryFile, APageThatWasOnlyReservedIsNoneSinceItsMakerCanTakeItBack) {
   EXPECT_FALSE(*is_backed(memory.fd.get(), memory.file, nullptr, 0, kMiB));
 }
 
+TEST(MemoryFile, AReservationWhoseFileCouldNotBeUnmappedIsOrdinaryMemoryWhenItIsUsedAgain) {
+  // As when the kernel had no memory area for unmap_to_reservation().
+  const std::size_t page = page_bytes();
+  Sparse memory(kMiB);
+  std::byte* at = reserve_addresses(kMiB, page);
+  ASSERT_NE(at, nullptr);
+  ASSERT_TRUE(map_sparse(memory.fd.get(), kMiB, at).ok());
+  ASSERT_TRUE(use_reservation(at, page).ok());
+  EXPECT_EQ(at[0], std::byte{0});
+  at[0] = std::byte{7};
+  std::byte of_file{1};
+  ASSERT_TRUE(copy_out(memory.fd.get(), 0, &of_file, 1).ok());
+  EXPECT_EQ(of_file, std::byte{0}) << "not the file's memory";
+  release_addresses(at, kMiB);
+}
+
 TEST(MemoryFile, WhatBackSparseBacksIsBacked) {
   const std::size_t bytes = 64 * kMiB;
   std::byte* at = reserve_addresses(bytes, page_bytes());

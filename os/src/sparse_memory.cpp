@@ -190,8 +190,9 @@ Result<void> copy_out(int fd, std::uint64_t offset, void* to, std::size_t bytes)
 }
 
 Result<void> use_reservation(std::byte* at, std::size_t bytes) {
-  if (::mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0)
-    return system_error("mprotect of " + std::to_string(bytes) + " bytes", errno);
+  // Mapped anew: unmap_to_reservation() fails where the process has no memory area left, and then a file is still mapped.
+  if (map_bare(-1, bytes, at) == MAP_FAILED || ::mprotect(at, bytes, PROT_READ | PROT_WRITE) != 0)
+    return system_error("mmap of " + std::to_string(bytes) + " bytes of a reservation", errno);
   return {};
 }
 

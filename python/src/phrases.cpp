@@ -18,6 +18,7 @@ constexpr std::array kPhrases = {
     Phrase{"PublisherOptions::slot_count", "advertise()'s slots"},
     Phrase{"PublisherOptions::memory_limit_bytes", "advertise()'s memory_limit"},
     Phrase{"NodeOptions::parameter_overrides", "parameter_overrides of Node()"},
+    Phrase{"NodeOptions::runtime_directory", "runtime_directory of Node()"},
     Phrase{"memory_limit_bytes", "memory_limit"},
     Phrase{"max_message_bytes", "max_message"},
     Phrase{"kMediumEffort", "medium_effort"},

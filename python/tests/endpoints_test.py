@@ -100,7 +100,7 @@ def test_a_held_number_that_the_publisher_can_never_grant_is_an_incompatibility_
         text = end.statuses.last_incompatibility
         assert "asks to hold 300 samples" in text
         assert "at most 119 of the publisher's 256 slots" in text
-        assert "slot_count to at least 642" in text
+        assert "slots to at least 642" in text
         assert end.statuses.refused_now == 1
     (row,) = node.holdings(60)
     assert (row.standing, row.wished, row.granted, row.slots, row.shared) == ("refused", 300, 0, 256, 238)

@@ -130,7 +130,8 @@ def test_a_program_may_log_at_its_end_and_without_memory_for_messages(start):
     )
     _, printed = process.communicate(timeout=60)
     assert process.returncode == 0, printed
-    said = texts(printed)
+    # The transport's own line of a dropped message comes from another thread, before the end or not at all.
+    said = [text for text in texts(printed) if "dropped a message for want of memory" not in text]
     assert said[0] == "running" and said[2:] == ["at exit", "deleted"]
     assert said[1].startswith("lines of node 'camera' do not reach '/rosout' now: limit_reached: ")
 

@@ -24,7 +24,8 @@ Result<void> check_file_size_limit(std::size_t bytes);
 std::byte* reserve_addresses(std::size_t bytes, std::size_t alignment) noexcept;
 /// Gives a reservation back to the kernel.
 void release_addresses(std::byte* base, std::size_t bytes) noexcept;
-/// Turns a mapped part of a reservation into a bare reservation again.
+/// Turns a mapped part of a reservation into a bare reservation again. Without a memory area (vm.max_map_count) the mapping stays until
+/// the part is used again: map_sparse(), use_reservation() and the segments of this process replace whatever is mapped.
 void unmap_to_reservation(std::byte* base, std::size_t bytes) noexcept;
 
 /// Private zero bytes that take memory only where they are touched, also under MCL_FUTURE; null if the kernel refuses.
@@ -51,8 +52,8 @@ Result<MemoryFile> check_sparse(int fd, std::size_t bytes);
 Result<void> map_sparse(int fd, std::size_t bytes, std::byte* at);
 /// Copies bytes from a file. Errors: protocol_violation (a range beyond the file's end), system.
 Result<void> copy_out(int fd, std::uint64_t offset, void* to, std::size_t bytes);
-/// Makes whole pages of a reservation ordinary memory of this process, until unmap_to_reservation(). Errors:
-/// out_of_memory, system.
+/// Makes whole pages of a reservation ordinary memory of this process, zero, until unmap_to_reservation(). Errors:
+/// out_of_memory, limit_reached (memory areas), system.
 Result<void> use_reservation(std::byte* at, std::size_t bytes);
 
 /// A sparse memfd of `bytes` that every process with the descriptor may write. It is sealed against shrinking, growing

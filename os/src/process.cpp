@@ -27,6 +27,7 @@
 #include <system_error>
 #include <vector>
 
+#include "baton/os/clock.hpp"
 #include "baton/os/environment.hpp"
 
 #ifndef SYS_pidfd_open
@@ -223,12 +224,21 @@ namespace {
 /// A refused call wanted one or two more; other threads may have come and gone meanwhile.
 constexpr std::size_t kSpareAreas = 16;
 
+/// To count very many takes 20 ms, and where there are too many, each message of a peer may ask: such a count is good for a second.
 std::size_t memory_areas() {
+  constexpr std::int64_t kGoodForNs = 1'000'000'000;
+  static std::atomic<std::size_t> known{0};  // relaxed, both: an estimate, which orders nothing
+  static std::atomic<std::int64_t> until_ns{0};
+  const std::size_t before = known.load(std::memory_order_relaxed);
+  if (before + kSpareAreas >= most_memory_areas() && monotonic_ns() < until_ns.load(std::memory_order_relaxed))
+    return before;
   std::size_t lines = 0;
   if (std::FILE* const file = std::fopen("/proc/self/maps", "re")) {
     for (int c = std::fgetc(file); c != EOF; c = std::fgetc(file)) lines += c == '\n' ? 1 : 0;
     std::fclose(file);
   }
+  known.store(lines, std::memory_order_relaxed);
+  until_ns.store(monotonic_ns() + kGoodForNs, std::memory_order_relaxed);
   return lines;
 }
 

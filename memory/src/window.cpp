@@ -151,7 +151,7 @@ Result<std::byte*> Window::allocate(std::size_t bytes) {
   return Error{Errc::window_exhausted,
                "no room for a segment of " + std::to_string(bytes / kMiB) + " MiB in the window of " +
                    std::to_string(s.size / kMiB) +
-                   " MiB; lower max_message_bytes or slots of the publishers, or raise BATON_WINDOW or RLIMIT_AS"};
+                   " MiB; lower max_message_bytes or slot_count of the publishers, or raise BATON_WINDOW or RLIMIT_AS"};
 }
 
 void Window::publish(SegmentRecord* record) noexcept {

@@ -42,7 +42,7 @@ Error exhausted(std::size_t bytes, std::size_t used, std::size_t most) {
   return {Errc::window_exhausted,
           "a process's messages would take " + format_size(used + bytes) + " of this process's window of " +
               format_size(Window::instance().value()->size()) + ", and may take " + format_size(most) +
-              " now; raise BATON_WINDOW here, or lower max_message_bytes or slots there"};
+              " now; raise BATON_WINDOW here, or lower max_message_bytes or slot_count there"};
 }
 
 }  // namespace

@@ -415,10 +415,18 @@ void detail::ExecutorState::mute_busy() {
   if (unlikely(!woken.ok())) throw_error(woken.error());
 }
 
+namespace {
+
+bool is_over(SteadyTime deadline) {
+  return deadline != SteadyTime::max() && std::chrono::steady_clock::now() >= deadline;
+}
+
+}  // namespace
+
 /// Runs one callback, or returns false as run() says. Unlocks while it sleeps and while the callback runs.
 [[gnu::hot, gnu::always_inline]] inline bool detail::ExecutorState::run_one(Spinner& spinner, SteadyTime deadline,
                                                                             bool wait) {
-  for (;;) {
+  for (std::size_t misses = 0;;) {
     if (ended()) return false;
     Nanoseconds ready_in;
     bool skipped_busy;
@@ -440,6 +448,8 @@ void detail::ExecutorState::mute_busy() {
       if (unlikely(executable == nullptr)) continue;
     }
     if (!unlikely(!execute(spinner, *executable))) return true;
+    // A reader whose messages are all lost, or another's, stays ready as long as they come.
+    if (++misses >= entries.size() && (!wait || out_of_line([&] { return is_over(deadline); }))) return false;
   }
 }
 

@@ -631,6 +631,36 @@ TEST_F(ExecutorTest, DurationsWithoutEndAreWaitsWithoutEnd) {
   change.join();
 }
 
+/// As a subscription that loses all that it gets.
+class NeverRuns final : public baton::detail::Executable {
+ public:
+  using Executable::Executable;
+  bool ready() const override { return true; }
+  bool execute() override {
+    std::this_thread::sleep_for(1ms);
+    ++tried;
+    return false;
+  }
+  std::atomic<int> tried{0};
+};
+
+TEST_F(ExecutorTest, WhatIsReadyAndNeverRunsHoldsNoTimeoutUp) {
+  baton::Node node("n");
+  baton::Executor executor;
+  executor.add(node);
+  const auto never = std::make_shared<NeverRuns>(node.default_group());
+  const auto added = node.add(never);
+  EXPECT_FALSE(executor.spin_once(20ms));
+  EXPECT_GT(never->tried, 1);
+  EXPECT_FALSE(executor.spin_once(0ms));
+  EXPECT_EQ(executor.spin_some(), 0U);
+  int calls = 0;
+  const auto timer = node.create_timer(1ms, [&] { ++calls; });
+  std::this_thread::sleep_for(2ms);
+  executor.spin_some();
+  EXPECT_GE(calls, 1) << "the others have their turn";
+}
+
 TEST_F(ExecutorTest, ZeroThreadsAreRefused) { EXPECT_THROW(baton::Executor(0), baton::Exception); }
 
 }  // namespace

@@ -21,6 +21,7 @@ constexpr std::array kPhrases = {
     Phrase{"NodeOptions::runtime_directory", "runtime_directory of Node()"},
     Phrase{"memory_limit_bytes", "memory_limit"},
     Phrase{"max_message_bytes", "max_message"},
+    Phrase{"slot_count", "slots"},
     Phrase{"kMediumEffort", "medium_effort"},
     Phrase{"kWorstEffort", "worst_effort"},
     Phrase{"sfm::BoundedString", "a bounded string"},

@@ -46,7 +46,7 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
     const WithGil gil;
     nb::object request = to_message(request_, std::move(taken));
     try {
-      call_with(*reader(), request, [&] { answer(request, info); });
+      run_callback([&] { call_with(*reader(), request, [&] { answer(request, info); }); });
     } catch (const Exception& error) {
       baton::detail::say_unanswered(responses_->topic(), error);
     } catch (nb::python_error& error) {

@@ -179,6 +179,43 @@ def test_the_page_of_errors_says_whose_each_error_is():
     assert {code: whose for whose, codes in rows.items() for code in codes} == _core._whose()
 
 
+def test_a_shortage_in_a_service_costs_its_response_alone_whatever_its_code(node, capfd):
+    asked = []
+
+    def answers(request, response):
+        asked.append(request.data)
+        if len(asked) == 1:  # as Baton raises it in a handler that publishes where no window is left
+            error = baton.WindowExhausted("no room")
+            error.shortage = True
+            raise error
+
+    service = node.serve("set", "std_srvs/SetBool", answers)
+    client = node.client("set", "std_srvs/SetBool")
+    executor = baton.Executor(node)
+    ends = threading.Event()
+    failed = []
+
+    def spin():
+        try:
+            while not ends.is_set():
+                executor.spin_once(0.1)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=spin)
+    thread.start()
+    try:
+        assert client.wait_for_service(LIMIT_S)
+        assert client.call({"data": True}, timeout=0.5) is None
+        assert client.call({"data": False}, timeout=LIMIT_S) is not None
+    finally:
+        ends.set()
+        thread.join()
+        del service
+    assert not failed and asked == [True, False]
+    assert "a request gets no response" in capfd.readouterr().err
+
+
 @pytest.mark.parametrize("when", ["first", "later"])
 def test_messages_for_which_no_memory_area_is_left_are_lost_and_nothing_else(node, when):
     """In a process of its own: it uses up vm.max_map_count, before the first message of a publisher or between two segments."""

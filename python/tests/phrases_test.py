@@ -39,7 +39,7 @@ def test_no_text_of_the_core_has_a_name_that_only_cpp_programs_know():
     ("said", "heard"),
     [
         ("raise PublisherOptions::slot_count to at least 20", "raise advertise()'s slots to at least 20"),
-        ("raise memory_limit_bytes or slots", "raise memory_limit or slots"),
+        ("raise memory_limit_bytes or slot_count", "raise memory_limit or slots"),
         ("parameter 'max_message_bytes' is not declared", "parameter 'max_message_bytes' is not declared"),
         ("my_max_message_bytes, max_message_bytes_of", "my_max_message_bytes, max_message_bytes_of"),
         ("", ""),

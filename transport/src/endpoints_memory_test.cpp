@@ -294,6 +294,39 @@ TEST(EndpointsMemory, TheLimitsOfProcessAndDomainCountAsThePublishersOwn) {
   }
 }
 
+TEST(EndpointsMemory, APublisherWhoseLimitsWereRaisedGrantsByTheNewOnes) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool_of(16 * kMiB));
+  publish_grown(*writer, 1).or_throw();
+  const auto before = make_reader(*participant, "t", QoS().hold(40));
+  ASSERT_TRUE(eventually([&] { return before->statuses().incompatible_qos_total == 1; }));
+  writer->raise_limits(8 * kMiB, 160 * kMiB);
+  const auto after = make_reader(*participant, "t", QoS().hold(40));
+  EXPECT_TRUE(matched(*after, 1)) << after->statuses().last_incompatibility;
+}
+
+TEST(EndpointsMemory, MessagesThatArriveInPartsAreCountedAsOthers) {
+  TestDomain domain;
+  HoardingProcess greedy(domain, QoS(10).hold(252));
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool_of(64 * kMiB));
+  ASSERT_TRUE(matched(*writer, 1));
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    const Result<memory::Chunk> chunk = writer->loan_growing(kFrame);
+    ASSERT_TRUE(chunk.ok()) << i << ": " << chunk.error().message;
+    std::memcpy(chunk->message(), &i, 8);
+    memory::content_allocate(chunk->message(), kFrame - 8, 8);
+    ASSERT_TRUE(writer->publish(*chunk).ok());
+    ASSERT_EQ(greedy.does(i == 1 ? 'f' : 'k'), '.');
+    // The publisher's part is still free: 2 loans and 10 in queues of 64.
+    if (i == 60) {
+      EXPECT_LE(writer->memory_account().backed_bytes, 54 * kMiB);
+    }
+  }
+  EXPECT_EQ(writer->statuses().dropped_total, 0U);
+}
+
 TEST(EndpointsMemory, AMessageThatFindsNoMemoryIsCountedAndReported) {
   TestDomain domain;
   const auto participant = domain.join();

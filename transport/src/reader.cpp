@@ -400,18 +400,16 @@ SegmentUse* Reader::Impl::map_or_copy(ReaderConnection& connection, SegmentUse& 
   return connection.segments.back().get();
 }
 
-/// A message, or what is the program's: passes over lost messages, the first of which is `lost`.
-[[gnu::cold, gnu::noinline]] Result<TakenSample> Reader::Impl::take_after(Error lost) {
+/// A message, or what is the program's: passes over lost messages, the first of which is `taken`. Errors are moved and not copied, since
+/// there may be no memory.
+[[gnu::cold, gnu::noinline]] Result<TakenSample> Reader::Impl::take_after(Result<TakenSample>&& taken) {
   for (int passed = 0; passed < kMostPassedOver; ++passed) {
-    if (whose(lost.code) != Whose::kMessage) return lost;
-    report_loss(lost);
-    Result<TakenSample> taken = [this] {
-      const std::lock_guard<os::PiMutex> lock(mutex_);
-      return take_any(nullptr);
-    }();
-    if (taken.ok()) return taken;
-    lost = taken.error();
+    if (taken.ok() || whose(taken.error().code) != Whose::kMessage) return std::move(taken);
+    report_loss(taken.error());
+    const std::lock_guard<os::PiMutex> lock(mutex_);
+    taken = take_any(nullptr);
   }
+  if (taken.ok()) return std::move(taken);
   // has_data() is still true, so a caller that waits comes back at once.
   return TakenSample();
 }
@@ -439,7 +437,7 @@ void Reader::Impl::report_loss(const Error& lost) noexcept {
 [[gnu::hot]] Result<TakenSample> Reader::take() { return impl_->take(); }
 [[gnu::hot]] Result<TakenSample> Reader::take_next() {
   Result<TakenSample> taken = impl_->take();
-  if (unlikely(!taken.ok())) return impl_->take_after(taken.error());
+  if (unlikely(!taken.ok())) return impl_->take_after(std::move(taken));
   return taken;
 }
 [[gnu::hot]] Result<TakenSample> Reader::take_from(const Gid& publisher) { return impl_->take_from(publisher); }

@@ -35,7 +35,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
 
   Result<TakenSample> take();
   Result<TakenSample> take_from(const Gid& publisher);
-  Result<TakenSample> take_after(Error lost);
+  Result<TakenSample> take_after(Result<TakenSample>&& taken);
   bool has_data() const;
   std::size_t unread() const;
   bool awaits_memory(const Gid& publisher) const;

@@ -66,12 +66,16 @@ std::int64_t Reader::Impl::newest_stamp_ns(const ReaderConnection& connection) c
   if (corrected > now && !connection.untimed) {
     const std::int64_t ahead = std::max(stamp_ns, newest_stamp_ns(connection)) - now;
     if (connection.ahead_ns == 0) {
-      participant_->diagnose_about(connection.peer, Diagnostic::Level::kWarning, Errc::invalid_argument, [&] {
-        return "subscription to '" + options_.topic + "': the messages of process " +
-               std::to_string(participant_->pid_of(connection.peer)) + " are stamped " +
-               std::to_string(ahead / 1'000'000) +
-               " ms in the future; the stamps are corrected (docs/guides/containers.md, time namespaces)";
-      });
+      try {
+        participant_->diagnose_about(connection.peer, Diagnostic::Level::kWarning, Errc::invalid_argument, [&] {
+          return "subscription to '" + options_.topic + "': the messages of process " +
+                 std::to_string(participant_->pid_of(connection.peer)) + " are stamped " +
+                 std::to_string(ahead / 1'000'000) +
+                 " ms in the future; the stamps are corrected (docs/guides/containers.md, time namespaces)";
+        });
+      } catch (const std::bad_alloc&) {
+        // They are corrected all the same. drop_useless() comes here, too, and must not throw.
+      }
       const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
       connection.first_ahead_ns = ahead;
       connection.timed_from = ring.head->load(std::memory_order_relaxed);  // orders nothing

@@ -109,6 +109,7 @@ void Writer::raise_limits(std::size_t max_message_bytes, std::size_t memory_limi
 Result<memory::Chunk> Writer::Impl::loan_expecting(std::size_t expected_bytes) {
   if (forked()) return forked_error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
+  if (loans_left_-- == 0) look_at_memory(false);
   Result<memory::Chunk> chunk = pool_->loan_growing(skeleton_bytes_, expected_bytes);
   if (!chunk) chunk = loan_in_shortage(expected_bytes, true, chunk.error());
   if (expel_) expel_broken();

@@ -49,7 +49,7 @@ Writer::Impl::Answer Writer::Impl::answer(const Party& party, std::uint32_t wish
                                  {}});
   if (by_slots.grant.held == 0 || wish <= kSmallWish || shown_bytes_ == 0 || !guards_memory()) return by_slots;
   const std::uint64_t bytes = memory::Pool::slot_bytes(shown_bytes_);
-  const std::uint64_t fit = memory::Pool::limit_bytes(options_.pool) / bytes;
+  const std::uint64_t fit = pool_->account().limit_bytes / bytes;  // not options_: raise_limits()
   const Answer by_size =
       judge({shares_of(std::clamp<std::uint64_t>(fit, kFewestSlots, shares_.slots), options_.qos.depth),
              granted(party, kSmallWish),

@@ -183,7 +183,7 @@ void Writer::Impl::close_holders(const Party& party, std::uint64_t held) {  // w
 }
 
 std::string Writer::Impl::explain_memory(const Granted& held) const {
-  const std::size_t limit = memory::Pool::limit_bytes(options_.pool);
+  const std::size_t limit = pool_->account().limit_bytes;  // not options_: raise_limits()
   const std::uint64_t fit = memory_.slots;
   return "its process (or user) holds " + mebibytes(held.party * unit_bytes_) +
          " of the publisher's messages, and all subscriptions " + mebibytes(held.total * unit_bytes_) +

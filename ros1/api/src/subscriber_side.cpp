@@ -312,8 +312,14 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     return true;
   }
   /// With `one_at_a_time`: delivers what has waited for its message, long enough, or in too great a number. False: the
-  /// subscription has ended.
+  /// subscription has ended. A callback may spin, and so come here again: then the call that runs already delivers, in its order.
   bool release_held_back() {
+    if (releases) return true;
+    struct Releasing {
+      explicit Releasing(bool& flag) : releases(flag) { releases = true; }
+      ~Releasing() { releases = false; }  // also if the callback throws
+      bool& releases;
+    } const releasing(releases);
     const auto now = std::chrono::steady_clock::now();
     for (auto each = held_back.begin(); each != held_back.end();) {
       std::deque<transport::TakenSample>& samples = each->second.samples;
@@ -523,6 +529,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     bool was_late = false;  // at the last look
   };
   std::map<Gid, HeldBack> held_back;      // by publisher
+  bool releases = false;                  // release_held_back() runs: nothing else removes from it
   std::map<Gid, std::uint64_t> by_bytes;  // the newest messages that came by TCPROS because Baton could not carry them
 
   // In mode tzc.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "baton/message/builder.hpp"
+#include "baton/os/shortage.hpp"
 #include "peer_faults.hpp"
 #include "rcutils/logging_macros.h"
 #include "rmw/error_handling.h"
@@ -35,10 +36,7 @@ std::uint64_t sent_number(std::uint64_t shown) {
 
 /// Whether a response has no memory. Clients that keep responses can cause that, so it is no error of the server, as in
 /// baton/node/service.hpp.
-bool is_shortage(const Error& error) {
-  return error.code == Errc::out_of_memory || error.code == Errc::limit_reached ||
-         error.code == Errc::message_too_large;
-}
+bool is_shortage(const Error& error) { return baton::is_shortage(error.code) || error.code == Errc::message_too_large; }
 
 rmw_ret_t failed(const Error& error) {
   RMW_SET_ERROR_MSG(error.message.c_str());

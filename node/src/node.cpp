@@ -243,7 +243,8 @@ std::shared_ptr<detail::PublisherCore> Node::publisher_at(const std::string& nam
   made.skips_full = use == detail::PublisherUse::kRequests;
   if (use == detail::PublisherUse::kResponses) {
     made.grants_in_part = true;
-    if (options.slot_count == 0 || options.slot_count == memory::kDefaultSlots) made.pool.slot_count = transport::kResponseSlots;
+    if (options.slot_count == 0 || options.slot_count == memory::kDefaultSlots)
+      made.pool.slot_count = transport::kResponseSlots;
   }
   auto writer = core_->participant->create_writer(made).or_throw();
   return os::make_hot_shared<detail::PublisherCore>(std::move(writer), name);

@@ -69,6 +69,8 @@ def python_bin(tmp_path_factory):
 @pytest.fixture
 def environment(home, python_bin, tmp_path):
     """Nothing of the caller's environment helps to find Baton."""
+    runtime = tmp_path / "run"
+    runtime.mkdir(mode=0o700)  # what a program makes by itself is a warning
     kept = {key: value for key, value in os.environ.items() if key.startswith("CCACHE_") or key in ("LANG", "USER")}
     return {
         **kept,
@@ -77,7 +79,7 @@ def environment(home, python_bin, tmp_path):
         "CCACHE_BASEDIR": str(ROOT),
         "CCACHE_NOHASHDIR": "1",
         "PATH": f"{python_bin}:{os.defpath}:/usr/bin:/usr/local/bin",
-        "BATON_RUNTIME_DIR": str(tmp_path / "run"),
+        "BATON_RUNTIME_DIR": str(runtime),
         "PYTHONDONTWRITEBYTECODE": "1",
     }
 

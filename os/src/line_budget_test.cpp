@@ -17,7 +17,9 @@ TEST(LineBudget, PassesTheSameFewLinesInEachWindowWhateverTheySay) {
     for (unsigned i = 0; i < 100'000; ++i) {
       text = "peer " + std::to_string(i);
       if (!budget.pass(begin + std::chrono::microseconds(i), &text)) continue;
-      if (++passed == 1) EXPECT_EQ(text, window == 1 ? "peer 0" : "peer 0 (before it, 99950 lines were dropped)");
+      if (++passed == 1) {
+        EXPECT_EQ(text, window == 1 ? "peer 0" : "peer 0 (before it, 99950 lines were dropped)");
+      }
       last = text;
     }
     EXPECT_EQ(passed, LineBudget::kMost);

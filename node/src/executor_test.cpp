@@ -49,12 +49,13 @@ TEST_F(ExecutorTest, ACallbackWithoutBatonsMemoryIsCountedAndEveryOtherException
   baton::Node node("n");
   baton::PublisherOptions small;
   small.memory_limit_bytes = 256 << 10;
+  small.max_message_bytes = 1 << 20;
   auto big = node.advertise<String>("big", {}, small);
   int calls = 0;
   auto timer = node.create_timer(1ms, [&] {
     if (++calls > 5) throw baton::Exception({baton::Errc::limit_reached, "the program's own"});
     auto loan = big.loan();
-    loan->data.resize(512 << 10);  // fits the slots of the smallest window
+    loan->data.resize(512 << 10);
   });
   baton::Executor executor;
   executor.add(node);

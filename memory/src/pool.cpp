@@ -510,8 +510,12 @@ void Pool::raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_
   const std::size_t largest = std::min(max_message_bytes, kMaxMessageBytes);
   if (largest <= s.options.max_message_bytes) return;
   s.options.max_message_bytes = largest;
+  const std::size_t needed = slot_bytes_for(largest);
+  if (needed <= s.first.slot_bytes) return;
   if (s.reserved) Window::instance().value()->free(std::exchange(s.reserved, nullptr), s.first.bytes());
-  s.first.slot_bytes = slot_bytes_for(largest);
+  // Half as large again at least: a publisher whose messages grow byte by byte makes few segments.
+  s.first.slot_bytes =
+      std::max(needed, std::min(slot_bytes_for(s.first.slot_bytes / 2 * 3), slot_bytes_for(kMaxMessageBytes)));
   retire_segment(std::move(on_retired));
 }
 

@@ -533,6 +533,24 @@ TEST_F(PoolTest, RaisedLimitsTakeLargerMessagesAndOlderOnesStay) {
   }
 }
 
+TEST_F(PoolTest, ATopicWhoseMessagesGrowByteByByteMakesFewSegments) {
+  const auto pool = make(small());
+  std::size_t retired = 0;
+  const auto carry = [&](std::size_t bytes) {
+    pool->raise_limits(bytes, 4 * bytes, [&](std::uint32_t) { ++retired; });
+    const Result<Chunk> chunk = pool->loan_sized(bytes, 16);
+    ASSERT_TRUE(chunk.ok()) << bytes << ": " << chunk.error().message;
+    EXPECT_EQ(pool->loan_sized(bytes + 1, 16).error().code, Errc::message_too_large) << "no more than it was raised to";
+    pool->abandon(*chunk);
+  };
+  std::size_t bytes = kMiB;
+  while (bytes < kMiB + 1000) carry(++bytes);
+  EXPECT_LE(announced.size(), 2u);
+  while (bytes < 8 * kMiB) carry(bytes += std::size_t{64} << 10);
+  EXPECT_LE(announced.size(), 7u) << "1 MiB times 1.5 five times is nearly 8 MiB";
+  EXPECT_GE(retired + 1, announced.size()) << "each former segment is given back";
+}
+
 TEST_F(PoolTest, PrefaultedSlotsAreBackedAtCreation) {
   PoolOptions options = small();
   options.prefault = true;

@@ -91,7 +91,8 @@ class Pool : public os::Hot {
   /// The same for a message that is to have `expected_bytes` when it is complete: makes room for them as loan_sized() does, and backs the
   /// skeleton alone. For a message that arrives in parts. Error message_too_large also where they exceed max_message_bytes.
   Result<Chunk> loan_growing(std::size_t skeleton_bytes, std::size_t expected_bytes);
-  /// Raises what PoolOptions says; a lower number changes nothing. Larger messages take slots of a new segment, as after retire_segment().
+  /// Raises what PoolOptions says; a lower number changes nothing. Messages that are larger than the slots take slots of a new segment, as
+  /// after retire_segment(); these slots are half as large again at least.
   void raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_bytes,
                     std::function<void(std::uint32_t index)> on_retired);
   /// Gives an unpublished loan back. True: the message could not grow for want of memory.

@@ -6,13 +6,11 @@
 #include <sys/mman.h>
 
 #include <array>
-#include <condition_variable>
 #include <random>
 
 #include "baton/memory/window.hpp"
 #include "endpoint_test_support.hpp"
-#include "frames.hpp"
-#include "hub.hpp"
+#include "raw_peer_test_support.hpp"
 #include "reader.hpp"
 
 namespace baton::transport::test {
@@ -119,81 +117,6 @@ INSTANTIATE_TEST_SUITE_P(Hostile, HostileReader, ::testing::ValuesIn(kHostileRea
                          [](const auto& test) { return std::string(test.param.name); });
 
 // --- a process that speaks frames as it likes ---
-
-class RawPeer final : public HubHandler {
- public:
-  explicit RawPeer(const std::string& directory) {
-    HubOptions options;
-    options.domain = 0;
-    options.runtime_directory = directory;
-    hub = std::move(Hub::create(options, *this)).or_throw();
-    hub->start().or_throw();
-  }
-  ~RawPeer() override { hub.reset(); }
-  void on_peer_up(PeerId peer, const PeerInfo&) override {
-    const std::lock_guard<std::mutex> lock(mutex);
-    peers.push_back(peer);
-    changed.notify_all();
-  }
-  void on_peer_down(PeerId peer, const Error&) override {
-    const std::lock_guard<std::mutex> lock(mutex);
-    gone.push_back(peer);
-    changed.notify_all();
-  }
-  Result<void> on_frame(PeerId peer, Frame&& frame) override {
-    const std::lock_guard<std::mutex> lock(mutex);
-    frames.emplace_back(peer, std::move(frame));
-    changed.notify_all();
-    return {};
-  }
-  /// The first frame of `type` with its sender; an empty payload if none comes.
-  std::pair<PeerId, Frame> await(FrameType type) {
-    std::unique_lock<std::mutex> lock(mutex);
-    std::pair<PeerId, Frame> out;
-    changed.wait_for(lock, kPatience, [&] {
-      for (auto& entry : frames) {
-        if (entry.second.type != static_cast<std::uint16_t>(type) || entry.second.payload.empty()) continue;
-        out = std::move(entry);
-        entry.second.payload.clear();
-        return true;
-      }
-      return false;
-    });
-    return out;
-  }
-  bool await_peers(std::size_t count) {
-    std::unique_lock<std::mutex> lock(mutex);
-    return changed.wait_for(lock, kPatience, [&] { return peers.size() >= count; });
-  }
-  bool await_gone() {
-    std::unique_lock<std::mutex> lock(mutex);
-    return changed.wait_for(lock, kPatience, [&] { return !gone.empty(); });
-  }
-  void send(PeerId peer, FrameType type, Payload payload, std::vector<os::SharedFd> fds = {}) {
-    hub->send(peer, static_cast<std::uint16_t>(type), std::move(payload), std::move(fds));
-  }
-  /// Announces an endpoint on "t" that looks like make_writer's or make_reader's.
-  Gid announce(bool is_writer, const QoS& qos = QoS()) {
-    AnnounceFrame frame;
-    std::copy(hub->process_id().begin(), hub->process_id().end(), frame.gid.begin());
-    frame.gid[12] ^= 0x55;
-    frame.is_writer = is_writer;
-    frame.topic = "t";
-    frame.node = "hostile";
-    frame.type_name = number_type().name;
-    frame.type_hash = number_type().hash;
-    frame.skeleton_bytes = 8;
-    frame.qos = qos;
-    for (const PeerId peer : peers) send(peer, FrameType::kAnnounce, encode(frame));
-    return frame.gid;
-  }
-
-  std::unique_ptr<Hub> hub;
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::vector<PeerId> peers, gone;
-  std::vector<std::pair<PeerId, Frame>> frames;
-};
 
 os::SharedFd memory_fd(std::size_t bytes, int seals) {
   os::UniqueFd fd(::memfd_create("hostile", MFD_ALLOW_SEALING | MFD_CLOEXEC));

@@ -300,8 +300,7 @@ bool Reader::Impl::leave_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set
   const std::lock_guard<os::PiMutex> lock(mutex_);
   const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
   if (wait_set_ != wait_set) return false;
-  wait_set_.reset();
-  for (const ConnectionRef& ref : connections_) ref->socket_given = false;
+  wait_set_.reset();  // The publishers keep its sockets, for the case that the reader comes back.
   return true;
 }
 
@@ -320,7 +319,7 @@ void Reader::Impl::append_notifiers(std::set<Notifier>* out) const {
 std::size_t Reader::Impl::publishers_without_socket() const {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(),
-                                                [](const ConnectionRef& ref) { return !ref->socket_given; }));
+                                                [](const ConnectionRef& ref) { return ref->socket_given.expired(); }));
 }
 
 bool Reader::Impl::give_sockets(const WaitSet::Impl* wait_set, WakeDescriptor& wake) {
@@ -332,7 +331,7 @@ bool Reader::Impl::give_sockets(const WaitSet::Impl* wait_set, WakeDescriptor& w
 bool Reader::Impl::give_sockets(WakeDescriptor& wake) {  // with mutex_
   bool all = true;
   for (const ConnectionRef& ref : connections_) {
-    if (ref->socket_given || ref->state.load(std::memory_order_relaxed) != State::kLive) continue;
+    if (ref->state.load(std::memory_order_relaxed) != State::kLive) continue;
     Result<os::SharedFd> socket = wake.socket_for({participant_, ref->peer}, ref->process, participant_->wake_pairs());
     if (!socket) {
       all = false;
@@ -344,8 +343,9 @@ bool Reader::Impl::give_sockets(WakeDescriptor& wake) {  // with mutex_
       });
       continue;
     }
+    if (ref->socket_given.lock() == *socket) continue;
     participant_->give_wake_socket(ref->peer, ref->writer, gid_, *socket);
-    ref->socket_given = true;
+    ref->socket_given = *socket;
   }
   if (all) lack_of_sockets_reported_ = false;
   return all;

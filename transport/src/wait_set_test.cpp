@@ -5,6 +5,7 @@
 #include <atomic>
 
 #include "endpoint_test_support.hpp"
+#include "raw_peer_test_support.hpp"
 #include "reader.hpp"
 
 namespace baton::transport::test {
@@ -223,9 +224,40 @@ TEST(WaitSet, WaitsForMoreWritersThanOneSystemCallCan) {
   while (seen < 600) {
     ASSERT_TRUE(wait_set.wait(kPatience).value()) << "lost wake-up after " << seen;
     const std::uint64_t value = take(*reader);
-    if (value != kNothing) seen = value;
+    if (value == kNothing) continue;
+    if (value % 50 == 0) {  // a reader that leaves and comes back is woken by the sockets that its publishers have
+      wait_set.remove(reader);
+      wait_set.add(reader).or_throw();
+    }
+    seen = value;
   }
   publisher.join();
+}
+
+TEST(WaitSet, GivesItsSocketToEachPublisherOnceHoweverOftenTheReaderComesBack) {
+  constexpr std::uint16_t kCrowd = 130;  // more than futex_waitv takes
+  TestDomain domain;
+  const auto participant = domain.join();
+  auto reader = make_reader(*participant, "t", QoS().hold(1));
+  CrowdOfPublishers crowd(domain.path());
+  for (std::uint16_t i = 0; i < kCrowd && !HasFailure(); ++i) crowd.add(i);
+  ASSERT_TRUE(matched(*reader, kCrowd));
+  WaitSet wait_set, other;
+  const auto wait_in = [&](WaitSet& waits) {
+    waits.add(reader).or_throw();
+    EXPECT_FALSE(waits.wait(100us).value());
+    waits.remove(reader);
+  };
+  for (int i = 0; i < 20; ++i) wait_in(wait_set);
+  EXPECT_TRUE(eventually([&] { return crowd.sockets() >= kCrowd; }));
+  crowd.add(kCrowd);
+  ASSERT_TRUE(matched(*reader, kCrowd + 1));
+  for (int i = 0; i < 20; ++i) wait_in(wait_set);
+  wait_in(other);  // another wait set has another socket
+  wait_in(wait_set);
+  reader.reset();
+  ASSERT_TRUE(crowd.reader_left());
+  EXPECT_EQ(crowd.sockets(), 3U * (kCrowd + 1));
 }
 
 TEST(PollableFd, IsReadableWhileThereMayBeData) {

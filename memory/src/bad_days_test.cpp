@@ -127,7 +127,7 @@ TEST(BadDays, AProcessWithoutMemoryAreasIsToldWhichLimitToRaise) {
               for (const int rights : {PROT_READ, PROT_WRITE, PROT_READ | PROT_WRITE | PROT_EXEC})
                 ::mmap(nullptr, 4096, rights, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
               const Result<Chunk> refused = publisher.pool->loan_growing(16);
-              if (refused.ok() || !names(refused.error(), Errc::limit_reached, "sysctl -w vm.max_map_count="))
+              if (refused.ok() || !names(refused.error(), Errc::out_of_memory, "sysctl -w vm.max_map_count="))
                 return refused.ok() ? "not refused" : show(refused.error());
               ::munmap(all, pages * 4096);
               publisher.publish(50'000, 1);

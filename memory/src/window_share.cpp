@@ -32,7 +32,7 @@ std::size_t allowed_areas(std::size_t areas) {
 }
 
 Error out_of_areas(std::size_t areas, std::size_t most) {
-  return {Errc::limit_reached, "a process's messages would take " + std::to_string(areas) +
+  return {Errc::out_of_memory, "a process's messages would take " + std::to_string(areas) +
                                    " memory areas of this process, and may take " + std::to_string(most) +
                                    " now; make fewer publishers there, or raise vm.max_map_count (sysctl), which is " +
                                    std::to_string(os::most_memory_areas())};

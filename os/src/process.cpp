@@ -254,7 +254,7 @@ Error system_error(const std::string& what, int error_number) {
       return {Errc::out_of_descriptors, text + " (the whole machine is out of them; raise fs.file-max)"};
     case ENOMEM:
       if (const std::size_t areas = memory_areas(), most = most_memory_areas(); areas + kSpareAreas >= most) {
-        return {Errc::limit_reached, text + " (this process has " + std::to_string(areas) +
+        return {Errc::out_of_memory, text + " (this process has " + std::to_string(areas) +
                                          " memory areas, and vm.max_map_count allows " + std::to_string(most) +
                                          "; raise it with `sysctl -w vm.max_map_count=" + std::to_string(4 * most) +
                                          "`)"};

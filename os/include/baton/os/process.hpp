@@ -81,7 +81,7 @@ std::pair<std::uint64_t, std::uint64_t> file_identity(int fd);
 UniqueFd reserve_descriptor();
 
 /// "call: text of errno". The code is out_of_descriptors for EMFILE and ENFILE, out_of_memory for ENOMEM, else system.
-/// ENOMEM of a process that has as many memory areas as vm.max_map_count allows is limit_reached, and the text says so.
+/// For ENOMEM of a process that has as many memory areas as vm.max_map_count allows, the text says so.
 Error system_error(const std::string& what, int error_number);
 /// How many memory areas (mappings) a process may have: vm.max_map_count, read once.
 std::size_t most_memory_areas() noexcept;

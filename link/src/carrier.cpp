@@ -504,11 +504,12 @@ void Carrier::fill_topics(Link::State& state) const {
     topic.messages = out.source->tally().messages();
     topic.bytes = out.source->tally().bytes();
     topic.dropped = out.source->lost();
-    if (topic.dropped > 0) topic.dropped_why = kOverwritten;
+    if (topic.dropped > 0) topic.dropped_why = out.source->tally().why();
+    if (topic.dropped > 0 && topic.dropped_why.empty()) topic.dropped_why = kOverwritten;
     if (host == state.hosts.end()) continue;  // it has just gone
     topic.hosts = {host->name};
     host->dropped += topic.dropped;
-    if (topic.dropped > 0) host->dropped_why = kOverwritten;
+    if (topic.dropped > 0) host->dropped_why = topic.dropped_why;
   }
   for (const auto& [channel, in] : in_) {
     if (!in.open) continue;

@@ -87,7 +87,13 @@ std::set<Gid> TopicSource::readers() const {
 
 std::uint64_t TopicSource::lost() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return readers_.lost();
+  return readers_.lost() + tally_.dropped();
+}
+
+void TopicSource::lose(Errc code, const std::string& why) {
+  tally_.dropped(why);
+  saying_->say(About::kSubscriptions, Saying::Level::kError, code,
+               "a message of '" + topic_ + "' is lost for other hosts: " + why);
 }
 
 bool TopicSource::set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known) {
@@ -197,20 +203,28 @@ Source::Found TopicSource::next(std::shared_ptr<const Outgoing>& chunk) {
       return chunk ? Found::kChunk : Found::kNothing;
     }
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      std::unique_lock<std::mutex> lock(mutex_);
       if (const auto sign = signs_.find(taken->publisher()); sign != signs_.end()) {
         sign->second =
             std::max(sign->second, std::min(os::of_process(taken->header().source_monotonic_ns), os::monotonic_ns()));
         unsent_signs_.erase(sign->first);
       }
-      if (publishers_.count(taken->publisher()) == 0) continue;
+      if (publishers_.count(taken->publisher()) == 0) {
+        const bool stays_here = is_decided(taken->publisher());
+        lock.unlock();
+        if (!stays_here) lose(Errc::not_found, "its publisher had ended before it was known");
+        continue;
+      }
       if (clients_) {
         Gid client;
         std::memcpy(client.data(), taken->header().correlation_client, client.size());
         if (clients_->count(client) == 0) continue;
       }
     }
-    if (std::memcmp(taken->header().publisher_id, taken->publisher().data(), taken->publisher().size()) != 0) continue;
+    if (std::memcmp(taken->header().publisher_id, taken->publisher().data(), taken->publisher().size()) != 0) {
+      lose(Errc::protocol_violation, "its header names another publisher");
+      continue;
+    }
     tally_.carried(taken->size_bytes());
     chunk = outgoing(std::move(*taken));
     return Found::kChunk;

@@ -43,7 +43,7 @@ class TopicSource final : public Source {
   Result<void> replace(std::shared_ptr<transport::Reader> reader);
   bool is_replacing() const;
   std::set<Gid> readers() const;
-  std::uint64_t lost() const;  ///< messages that the readers have lost
+  std::uint64_t lost() const;  ///< messages that the readers have lost, or that were given up here: tally() says why
 
   Found next(std::shared_ptr<const Outgoing>& chunk) override;
   void attach(transport::WaitSet& wait_set) override;
@@ -56,6 +56,7 @@ class TopicSource final : public Source {
   std::shared_ptr<const Outgoing> next_sign();
   bool is_decided(const Gid& publisher) const;
   Result<transport::TakenSample> take(bool& waits);
+  void lose(Errc code, const std::string& why);
 
   const std::string topic_;
   const std::size_t held_;

@@ -149,6 +149,7 @@ TEST_F(OutboundOf, MessagesOfKnownPublishersThatAreNotNamedStayHere) {
   EXPECT_EQ(take_all(), Source::Found::kNothing);
   EXPECT_TRUE(chunks_.empty());
   EXPECT_FALSE(source_->waits());
+  EXPECT_EQ(source_->lost(), 0U) << "no message for other hosts";
 }
 
 TEST_F(OutboundOf, MessagesThatComeBeforeTheirPublisherIsKnownWaitAndTravel) {
@@ -177,6 +178,20 @@ TEST_F(OutboundOf, MessagesOfAPublisherThatNeverBecomesKnownHoldNobodyUp) {
   EXPECT_FALSE(source_->waits());
   EXPECT_EQ(take_all(), Source::Found::kNothing);
   EXPECT_TRUE(chunks_.empty());
+  EXPECT_EQ(source_->lost(), 1U);
+  EXPECT_EQ(source_->tally().why(), "its publisher had ended before it was known");
+}
+
+TEST_F(OutboundOf, AMessageWhoseHeaderNamesAnotherPublisherIsCountedAsLost) {
+  open(64);
+  Result<memory::Chunk> chunk = writer_->loan_sized(64);
+  ASSERT_TRUE(chunk) << chunk.error().message;
+  chunk->header->publisher_id[0] ^= 1;
+  ASSERT_TRUE(writer_->publish(*chunk, {}));
+  EXPECT_EQ(take_all(), Source::Found::kNothing);
+  EXPECT_TRUE(chunks_.empty());
+  EXPECT_EQ(source_->lost(), 1U);
+  EXPECT_EQ(source_->tally().why(), "its header names another publisher");
 }
 
 TEST_F(OutboundOf, AReaderThatReplacesAnotherOneLosesAndDoublesNothing) {

@@ -64,7 +64,7 @@ struct HostState {
   std::uint64_t received_messages = 0, received_bytes = 0;
   std::uint64_t sent_again = 0;                         ///< TCP segments
   std::size_t waiting_messages = 0, waiting_bytes = 0;  ///< under way to it, not acknowledged
-  /// Messages for it that were overwritten in the queues of the topics that it wants now, before they were sent.
+  /// Messages for it that were overwritten in the queues of the topics that it wants now, or given up, before they were sent.
   std::uint64_t dropped = 0;
   std::string dropped_why;  ///< empty: none
 };
@@ -96,7 +96,7 @@ struct TopicState {
   std::vector<std::string> hosts;  ///< sending: the one that wants it; receiving: all that publish it
   std::uint64_t messages = 0;      ///< sending: handed to the network; receiving: published here
   std::uint64_t bytes = 0;         ///< of these messages as they lie in memory, without their headers
-  /// Sending: messages that were overwritten before they were sent. Receiving: messages that came and could not be published.
+  /// Sending: messages that were overwritten or given up before they were sent. Receiving: messages that came and could not be published.
   std::uint64_t dropped = 0;
   std::string dropped_why;  ///< of the last of them; empty: none
 };

@@ -17,13 +17,29 @@ WAY_OUT = re.compile(r"make (setup|build|test)|apt-get install")
 LONG = (
     "python/tests/wheel_test.py",
     "tests/house/consumption_test.py",
-    "link/tests/bad_days_test.py",
     "ros2/tests/two_paths_test.py",
     "ros1/tests/debian_programs_test.py",
     "ros1/tests/every_type_test.py",
     "ros2/tests/story_test.py",
     "perf/tests/ros1_experiments_test.py",
+    "cli/tests/link_test.py",
+    "cli/tests/topic_test.py",
+    "link/tests/hostile_test.py",
+    "ros2/tests/qos_test.py",
+    "cli/tests/param_test.py",
+    "link/tests/link_test.py",
+    "ros2/tests/kill_test.py",
+    "cli/tests/domain_test.py",
+    "ros2/tests/event_test.py",
 )
+# The longest files of all, whose tests have nothing in common that is made once: any worker takes any of their tests. They come last and fill up.
+SPREAD = (
+    "link/tests/bad_days_test.py",
+    "link/tests/ros2_test.py",
+    "ros2/tests/hostile_peer_test.py",
+)
+# Spread by the family of an attack, which begins the name of each case: the attacks of a worker have honest processes in common.
+HOSTILE = "tests/hostile/hostile_test.py"
 
 
 TESTS_TSV: list[Path] = []
@@ -61,9 +77,30 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     def place(item: pytest.Item) -> tuple[int, int]:
         name = item.path.relative_to(config.rootpath).as_posix()
-        return LONG.index(name) if name in LONG else len(LONG), -tests[item.path]
+        first = [HOSTILE, *LONG]
+        return first.index(name) if name in first else len(first) + (name in SPREAD), -tests[item.path]
 
     items.sort(key=place)
+
+
+def unit_of(test: str) -> str:
+    """What one worker runs in one go: the tests of a file, but for those that are spread."""
+    file, _, name = test.partition("::")
+    return f"{file}::{name.partition(':')[0]}" if file == HOSTILE else test if file in SPREAD else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """`--dist loadfile` is by unit_of()."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByUnit(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return unit_of(nodeid)
+
+    return ByUnit(config, log)
 
 
 def reason_of(report: Any) -> str:

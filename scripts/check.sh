@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Style and structure, without a build and without tests: order of the rooms, documents, retired words, format, Python's style and types.
+# Style and structure, without a build and without tests: order of the rooms, documents, retired words, format, Python's style and types, the
+# reference (that of Python only where its package is built).
 # Runs every check even if one fails. scripts/tidy.sh reads the C++ code with clang-tidy.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -26,4 +27,5 @@ check .venv/bin/ruff format -q --check .
 check format
 check .venv/bin/mypy --no-error-summary --config-file pyproject.toml python/baton
 check types
+check scripts/api.sh --if-built
 exit $failed

@@ -24,8 +24,8 @@ from parts import CORE, ROOT, read_parts
 PYTEST = [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-q"]
 # Most tests wait for processes, so more run at a time than there are processors; the tests of a file share what they made and stay in one worker.
 WORKERS = 4
-# What compares delays, or takes another way where messages come late, runs alone.
-ALONE = ("tests/hostile", "ros1/tests/kill_steps_test.py")
+# What takes another way where messages come late runs alone.
+ALONE = ("ros1/tests/kill_steps_test.py",)
 AGAIN = 5
 MOST_FLAKY = 2
 OUT = ROOT / "out/ci"
@@ -58,7 +58,7 @@ def run_ctest(folder: Path, arguments: Sequence[str]) -> tuple[bool, list[str]]:
             "--test-dir",
             str(folder),
             "-j",
-            str(os.cpu_count()),
+            str(WORKERS),
             "--no-tests=error",
             "--timeout",
             "300",
@@ -156,6 +156,7 @@ def main() -> int:
 
     build = ROOT / "build" / part.get("build", "release")
     os.environ["BATON_BUILD"] = str(build)
+    os.environ.update(part.get("set", {}))
     broken = False  # something failed that is no test that could run again
     failures: list[tuple[str, str]] = []
     if name == CORE:
@@ -180,12 +181,13 @@ def main() -> int:
             return 2
     complete = ["--nothing-missing"] if is_complete_machine() else []
     ignored = [f"--{'deselect' if '::' in path else 'ignore'}={path}" for path in left_out]
-    alone = [path for path in ALONE if path not in left_out and (name == CORE) == (not path.startswith("ros1/"))]
-    together = ["-n", str(WORKERS), "--dist", "loadfile", "--no-loadscope-reorder"] if form != "smoke" else []
+    alone = [path for path in ALONE if name == "ros1" and path not in left_out]
+    few = form == "smoke" and len(smoke) <= WORKERS
+    together = [] if few else ["-n", str(WORKERS), "--dist", "loadfile", "--no-loadscope-reorder"]
     rounds = [[*together, *complete, *ignored, *(f"--ignore={path}" for path in alone), *chosen, *arguments]]
     if form == "short" and smoke:
         rounds.append([*complete, *smoke])
-    if form == "run" and not arguments and name in (CORE, "ros1"):
+    if form == "run" and not arguments and alone:
         rounds.append([*complete, *alone])
     for each in rounds:
         good, failed = run_pytest(each)

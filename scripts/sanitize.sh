@@ -55,8 +55,9 @@ if [ -x "build/$preset/bin/ros1_api_talker" ] && [ -x /usr/bin/rosmaster ]; then
     --deselect ros1/tests/recompiled_tf_test.py::test_conversions_share_with_libtf2_ros_only_names_without_messages
 fi
 
-# The RMW, in C++ programs over rcl, whose libraries are not instrumented. What would start rclpy is skipped.
+# The RMW, in C++ programs over rcl, whose libraries are not instrumented. What would start rclpy is skipped. With sanitizers it is built
+# for Kilted only.
 if [ -e "build/$preset/lib/librmw_baton_cpp.so" ]; then
-  BATON_SANITIZER_RUNTIMES=${runtimes/ /:} \
+  BATON_SANITIZER_RUNTIMES=${runtimes/ /:} BATON_ROS2_DISTRIBUTION=kilted \
     "${pytest[@]}" ros2/tests/loans_test.py ros2/tests/rcl_test.py
 fi

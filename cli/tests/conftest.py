@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))
+from warm_command import WarmCommand
+
 BUILD = Path(os.environ.get("BATON_BUILD", Path(__file__).resolve().parents[2] / "build/release"))
 
 CAMERA = """
@@ -36,12 +39,19 @@ def patient(arguments):
     return [*arguments[:2], *more, *arguments[2:]]
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def build():
     """The build tree under test."""
     if not any((BUILD / "python" / "baton").glob("_core*.so")):
         pytest.skip("the Python package is not built: make build")
     return BUILD
+
+
+@pytest.fixture(scope="session")
+def warm_command(build):
+    command = WarmCommand(build / "python")
+    yield command
+    command.end()
 
 
 @pytest.fixture
@@ -51,13 +61,12 @@ def environment(build, tmp_path):
 
 
 @pytest.fixture
-def baton(environment):
+def baton(environment, warm_command):
     """baton(*arguments) runs the command; .camera starts the process that publishes."""
     running = []
 
     def run(*arguments, code=0):
-        command = [sys.executable, "-m", "baton_cli", *patient(arguments)]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400)
+        done = warm_command.run(patient(arguments), environment)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout if code == 0 else done.stdout + done.stderr
 

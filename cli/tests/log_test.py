@@ -33,7 +33,7 @@ time.sleep(300)
 
 
 @pytest.fixture
-def log(tmp_path):
+def log(tmp_path, warm_command):
     """log(*arguments, code=0): what the command printed while two nodes log."""
     directory = tmp_path / "run"
     directory.mkdir(mode=0o700)
@@ -44,13 +44,7 @@ def log(tmp_path):
     assert nodes.stdout.readline() == "ready\n"
 
     def run(*arguments, code=0):
-        done = subprocess.run(
-            [sys.executable, "-m", "baton_cli", "log", *arguments],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=240,
-        )
+        done = warm_command.run(["log", *arguments], environment)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout if code == 0 else done.stderr
 

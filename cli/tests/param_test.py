@@ -52,14 +52,13 @@ def environment(tmp_path):
 
 
 @pytest.fixture
-def param(environment):
+def param(environment, warm_command):
     """param(*arguments, code=0): what the command printed, on both outputs if it failed."""
 
     def run(*arguments, code=0):
         verb, *rest = map(str, arguments)
         patient = [] if "--timeout" in rest else ["--timeout", "120"]  # the machine may be busy
-        command = [sys.executable, "-m", "baton_cli", "param", verb, *patient, *rest]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=400)
+        done = warm_command.run(["param", verb, *patient, *rest], environment)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout if code == 0 else done.stdout + done.stderr
 

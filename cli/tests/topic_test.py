@@ -56,11 +56,15 @@ def test_the_whole_quality_of_service_of_an_end_is_shown(baton, program):
     assert "Deadline: infinite, lifespan: 0.25 s, liveliness: automatic, lease infinite\n" in subscription
 
 
+# A message that a program's subscription does not take keeps `topic pub` for five seconds.
+TAKES = '__import__("threading").Thread(target=kept[-1].take, args=(None,), daemon=True).start()'
+
+
 def test_a_message_has_the_type_that_the_topic_has_unless_another_is_named(baton, program):
-    program('baton.Node("a").subscribe("t", "std_msgs/String")')
+    program('baton.Node("a").subscribe("t", "std_msgs/String")', TAKES)
     assert baton("topic", "pub", "-t", "1", "t", "{data: hello}") == 'publishing #1: {"data": "hello"}\n'
     assert "nobody has /u, so its type is not known" in baton("topic", "pub", "-t", "1", "u", "{data: 1}", code=1)
-    program('baton.Node("b").subscribe("t", "std_msgs/Int32")')
+    program('baton.Node("b").subscribe("t", "std_msgs/Int32")', TAKES)
     assert "/t has several types: std_msgs/Int32, std_msgs/String" in baton("topic", "pub", "-1", "t", "{}", code=1)
     assert baton("topic", "pub", "-t", "1", "t", "std_msgs/Int32", "{data: 4}") == 'publishing #1: {"data": 4}\n'
 

@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+from ros2_distribution import BUILD, TESTED
 from ros_domain import claim_domain
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "release"))
 LIMIT_S = 300
 
-if not (BUILD / "lib" / "librmw_baton_cpp.so").exists():
+if not TESTED.library.exists():
     pytest.skip("the RMW is not built: make setup && make build, on x86-64", allow_module_level=True)
 
 

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from link_test import lines_of, ready
+from link_programs import lines_of, ready
 
 FOREIGN = Path(__file__).parent / "big_endian_host.py"
 HEADER = {"seq": 7, "stamp": {"sec": -3, "nanosec": 999999999}, "frame_id": "camera_link"}

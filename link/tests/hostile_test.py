@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from flow import Listener, Talker
 from link_hosts import LIMIT_S, PROGRAM, Host, ip
-from link_test import lines_of
+from link_programs import lines_of
 
 RAW_HOST = Path(__file__).with_name("raw_host.py")
 KIND = "sensor_msgs/Image"

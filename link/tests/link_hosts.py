@@ -252,7 +252,9 @@ class Host:
             process.send_signal(signal.SIGTERM)
         for process in processes:
             try:
-                process.wait(timeout=10)
+                process.wait(
+                    timeout=1
+                )  # a DDS writer waits for 5 s for the acknowledgement of a reader that was ended before
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

@@ -5,91 +5,11 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import time
 
 import pytest
 from link_hosts import COPY_COUNTER, LIMIT_S, ip
-
-TALK = """
-import baton, json, sys, time
-from baton.msg.std_msgs import String
-count, durability = int(sys.argv[1]), sys.argv[2]
-node = baton.Node("talker")
-publisher = node.advertise("chatter", String, baton.QoS(int(sys.argv[3]), durability=durability))
-if durability == "volatile":
-    assert publisher.wait_for_subscriptions(1, 90)
-print("begins", flush=True)
-for i in range(count):
-    with publisher.loan() as message:
-        message.data = f"message {i}"
-    time.sleep(0.005)
-print("all", flush=True)
-sys.stdin.read() if durability != "volatile" else time.sleep(3)
-"""
-
-HEAR = """
-import baton, json, sys, time
-from baton.msg.std_msgs import String
-until, durability = sys.argv[1], sys.argv[2]
-node = baton.Node("listener")
-subscription = node.subscribe("chatter", String, qos=baton.QoS(1000, durability=durability))
-print("ready", flush=True)
-got = []
-while (message := subscription.take(90)) is not None:
-    info = baton.info(message)
-    got.append((str(message.data), info.sequence))
-    if message.data == until:
-        break
-time.sleep(0.3)
-while (message := subscription.take(0)) is not None:
-    got.append((str(message.data), baton.info(message).sequence))
-print(json.dumps(got), flush=True)
-"""
-
-IMAGE_TALK = """
-import baton, sys, time
-import numpy as np
-from baton.msg.sensor_msgs import Image
-node = baton.Node("camera")
-publisher = node.advertise("image", Image, baton.QoS(10))
-assert publisher.wait_for_subscriptions(1, 90)
-for i in range(5):
-    with publisher.loan() as image:
-        image.height, image.width, image.encoding = 1080, 1920, "rgb8"
-        image.data.resize(1920 * 1080 * 3 + i)
-        image.data[:] = np.arange(len(image.data), dtype=np.uint32).astype(np.uint8) ^ i
-    time.sleep(0.1)
-time.sleep(3)
-"""
-
-IMAGE_HEAR = """
-import baton, sys
-import numpy as np
-from baton.msg.sensor_msgs import Image
-node = baton.Node("viewer")
-subscription = node.subscribe("image", Image, qos=baton.QoS(10))
-for i in range(5):
-    image = subscription.take(90)
-    assert image is not None, i
-    assert image.encoding == "rgb8" and len(image.data) == 1920 * 1080 * 3 + i
-    assert (image.data == (np.arange(len(image.data), dtype=np.uint32).astype(np.uint8) ^ i)).all()
-print("5 images", flush=True)
-"""
-
-
-def lines_of(process: subprocess.Popen) -> str:
-    out, error = process.communicate(timeout=LIMIT_S)
-    assert process.returncode == 0, error
-    return out.splitlines()[-1] if out else ""
-
-
-def ready(process: subprocess.Popen) -> None:
-    assert process.stdout.readline(), process.stderr.read()
-
-
-def expected(count: int) -> list[list]:
-    return [[f"message {i}", i + 1] for i in range(count)]
+from link_programs import FLOW, HEAR, IMAGE_HEAR, IMAGE_TALK, TALK, expected, lines_of, ready
 
 
 def test_messages_reach_another_host_once_in_order_and_with_their_numbers(hosts):
@@ -188,25 +108,6 @@ def test_a_second_link_takes_over_when_the_first_is_killed(hosts):
     lines_of(talker)
 
 
-FLOW = """
-import baton, sys, threading, time
-from baton.msg.std_msgs import String
-node = baton.Node("talker")
-publisher = node.advertise("chatter", String, baton.QoS(1000))
-assert publisher.wait_for_subscriptions(1, 90)
-print("begins", flush=True)
-ends = threading.Event()
-threading.Thread(target=lambda: (sys.stdin.read(), ends.set()), daemon=True).start()
-i = 0
-while not ends.is_set():
-    with publisher.loan() as message:
-        message.data = f"message {i}"
-    i += 1
-    time.sleep(0.005)
-print(f"message {i - 1}", flush=True)
-time.sleep(3)
-"""
-
 COUNT = """
 import baton, sys
 from baton.msg.std_msgs import String
@@ -244,8 +145,8 @@ def test_messages_flow_again_when_a_killed_link_is_started_again(hosts, end):
     assert other.says("is connected", before + 1)
     for _ in range(100):
         assert (line := listener.stdout.readline()), listener.stderr.read()
-    talker.stdin.close()
-    talker.stdin = None
+    talker.stdin.write("enough\n")
+    talker.stdin.flush()
     newest = int(talker.stdout.readline().split()[-1]) + 1
     seen = int(line)
     while seen < newest and (line := listener.stdout.readline()):

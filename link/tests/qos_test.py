@@ -7,7 +7,7 @@ import json
 import time
 
 from link_hosts import LIMIT_S
-from link_test import HEAR, TALK, lines_of, ready
+from link_programs import HEAR, TALK, lines_of, ready
 
 # Publishes "message 0" ... with the QoS of its first argument, `count` of them; one more for the line "publish" of its input. For "flow"
 # it publishes, and for "assert" it asserts its life, 20 times a second until the next line. It answers each line, when it is done with

@@ -6,10 +6,10 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from link_hosts import BUILD, ROOT, Host
+from link_hosts import ROOT, Host
+from ros2_distribution import TESTED
 
-ROS2_PYTHON = ROOT / ".venv-ros2/bin/python"
-RMW_BATON = BUILD / "lib/librmw_baton_cpp.so"
+ROS2_PYTHON, RMW_BATON = TESTED.python, TESTED.library
 STOCK = Path(__file__).parent / "ros2_stock.py"
 EVERY_TYPE = ROOT / "ros2/tests/every_type.py"
 # Hosts share /dev/shm, where Fast DDS would take processes of two hosts for one another.

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from link_hosts import LIMIT_S, PROGRAM, Host
-from link_test import HEAR, TALK, expected, lines_of, ready
+from link_programs import HEAR, TALK, expected, lines_of, ready
 from ros2_hosts import ROS2_PYTHON, stock
 from security_test import state_of
 

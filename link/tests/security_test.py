@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from link_hosts import LIMIT_S, PORT, PROGRAM, ROOT
-from link_test import HEAR, TALK, expected, lines_of, ready
+from link_programs import HEAR, TALK, expected, lines_of, ready
 
 # Forwards TCP connections to another host, and writes all bytes of both directions to a file.
 RELAY = f"""

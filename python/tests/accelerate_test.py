@@ -7,9 +7,10 @@ import subprocess
 import sys
 
 import pytest
-from build_tree import PACKAGE, ROOT
+from build_tree import PACKAGE
+from ros2_distribution import TESTED
 
-ROS2 = ROOT / ".venv-ros2" / "bin" / "python"
+ROS2 = TESTED.python
 # As in an installed site-packages: Python reads the .pth file there when it starts.
 SITE = f"import site; site.addsitedir({str(PACKAGE)!r})\n"
 FAKE = {

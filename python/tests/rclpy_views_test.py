@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""baton.rclpy's own endpoints in nodes of rclpy: views over rmw_baton_cpp. In .venv-ros2 (make setup, x86-64)."""
+"""baton.rclpy's own endpoints in nodes of rclpy: views over rmw_baton_cpp. With ROS 2's wheels (make setup, x86-64)."""
 
 import pytest
-from build_tree import BUILD, HERE, PACKAGE, ROOT
+from build_tree import HERE, PACKAGE
+from ros2_distribution import TESTED
 from ros_domain import claim_domain
 
-PYTHON = ROOT / ".venv-ros2" / "bin" / "python"
-RMW = BUILD / "lib" / "librmw_baton_cpp.so"
+PYTHON, RMW = TESTED.python, TESTED.library
 pytestmark = pytest.mark.skipif(
     not (PYTHON.exists() and RMW.exists()), reason="needs ROS 2's wheels and rmw_baton_cpp: make setup, make build"
 )

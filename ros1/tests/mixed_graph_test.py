@@ -10,11 +10,11 @@ import pytest
 from ros1_network import BUILD, ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
+from ros2_distribution import TESTED
 from ros_domain import claim_domain
 
 PROGRAMS = Path(__file__).parent / "programs"
-ROS2 = ROOT / ".venv-ros2/bin/python"
-RMW = BUILD / "lib" / "librmw_baton_cpp.so"
+ROS2, RMW = TESTED.python, TESTED.library
 SIZES = [10, 100_000, 6_220_800, 0, 1000]
 
 # What the programs below share: as programs/pattern.hpp.

@@ -1,10 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events tell what happened over both paths: the underlying RMW does not see what Baton alone carries."""
 
-import time
-
 import pytest
-from ros2_processes import go_on, going, paths, wait_as_long_again
+from ros2_processes import eventually, go_on, going, paths, segments
 
 TOTAL = 60
 
@@ -68,11 +66,10 @@ def test_who_publishes_through_baton_is_alive(pairs):
 
 @pytest.mark.parametrize("first", [30])
 def test_what_gives_way_in_a_full_queue_is_reported_lost(processes, first):
-    begin = time.monotonic()
     writer = start(processes, "baton", "hurry", str(first), "10")
     reader = start(processes, "baton", "fall_behind", str(first - 1), str(first + 9))
     going(reader)
-    wait_as_long_again(begin)  # the ends have met in Baton
+    assert eventually(lambda: segments(reader)[1] > 0)  # the ends have met in Baton
     go_on(writer)
     going(writer)
     go_on(reader)

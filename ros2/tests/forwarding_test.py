@@ -5,7 +5,8 @@ the underlying RMW alone."""
 import subprocess
 
 import pytest
-from ros2_processes import LIBRARY, PYTHON, TESTED, environment
+from ros2_distribution import TESTED
+from ros2_processes import LIBRARY, PYTHON, environment
 
 PAIRS = [("plain", "plain"), ("baton", "baton"), ("baton", "plain"), ("plain", "baton")]
 IDENTIFIER = {"plain": "rmw_fastrtps_cpp", "baton": "rmw_baton_cpp"}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts unmodified ROS 2 programs over the underlying RMW alone ("plain") or with rmw_baton_cpp above it ("baton"). They are programs of
-one distribution of ROS 2, which BATON_ROS2_DISTRIBUTION names; a test may start some of another one."""
+one distribution of ROS 2 (scripts/ros2_distribution.py); a test may start some of another one."""
 
 import json
 import os
@@ -11,33 +11,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
+from ros2_distribution import BUILD, JAZZY, TESTED
 from ros_domain import claim_domain
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
-
-
-class Distribution(NamedTuple):
-    """A ROS 2, and what the build has for it."""
-
-    name: str
-    prefix: Path
-    library: Path
-    programs: Path
-
-    @property
-    def python(self):
-        return self.prefix / "bin/python"
-
-
-KILTED = Distribution("kilted", ROOT / ".venv-ros2", BUILD / "lib/librmw_baton_cpp.so", BUILD / "bin")
-JAZZY = Distribution("jazzy", ROOT / ".venv-ros2-jazzy", BUILD / "lib/jazzy/librmw_baton_cpp.so", BUILD / "bin/jazzy")
-TESTED = {each.name: each for each in (KILTED, JAZZY)}[os.environ.get("BATON_ROS2_DISTRIBUTION") or "kilted"]
 # rclpy of Jazzy sets no content filter.
 filters = pytest.mark.skipif(TESTED is JAZZY, reason="rclpy of Jazzy has no content filters")
 PYTHON, LIBRARY = TESTED.python, TESTED.library
@@ -80,6 +61,22 @@ def go_on(process):
     """Tells a program what it waits for on its standard input."""
     process.stdin.write("\n")
     process.stdin.flush()
+
+
+def segments(process):
+    """Baton's memory in a process: what it has open, and what it has mapped."""
+    fds = [os.readlink(each) for each in Path(f"/proc/{process.pid}/fd").iterdir() if each.is_symlink()]
+    maps = Path(f"/proc/{process.pid}/maps").read_text().splitlines()
+    return len([each for each in fds if "memfd" in each]), len([each for each in maps if "memfd" in each])
+
+
+def eventually(condition, within_s=120):
+    end = time.monotonic() + within_s
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.05)
+    return True
 
 
 def wait_as_long_again(begin):

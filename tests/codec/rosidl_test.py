@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The CDR codec against ROS 2 itself: rclpy.serialization over rmw_fastrtps_cpp. Runs where ROS 2's Python packages are: in
-.venv-ros2 (`make setup` makes it) or where BATON_ROS2_PYTHON points. Elsewhere the bytes of tests/vectors/codec/ remain
+the environment that `make setup` makes, or where BATON_ROS2_PYTHON points. Elsewhere the bytes of tests/vectors/codec/ remain
 (vectors_test.py), which were compared with it."""
 
 import copy
 import os
 import re
-from pathlib import Path
 
 import make_vectors
 import pytest
@@ -15,9 +14,9 @@ import values
 from definitions import definition, ros2_store
 from hypothesis import given, settings
 from oracle_process import Oracle, python_with
+from ros2_distribution import TESTED
 
-ROS2_VENV = Path(__file__).parents[2] / ".venv-ros2/bin/python"
-PYTHON = python_with("rclpy.serialization", [os.environ.get("BATON_ROS2_PYTHON"), str(ROS2_VENV)])
+PYTHON = python_with("rclpy.serialization", [os.environ.get("BATON_ROS2_PYTHON"), str(TESTED.python)])
 pytestmark = pytest.mark.skipif(PYTHON is None, reason="needs ROS 2's Python packages: make setup")
 
 STANDARD = sorted(

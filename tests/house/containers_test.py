@@ -17,12 +17,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from ros2_distribution import TESTED
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples/containers"
 BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
-ROS2 = ROOT / ".venv-ros2/bin/python"
+ROS2 = TESTED.python
 COMPOSE = YAML(typ="safe").load(FOLDER / "compose.yaml")
 SERVICES = COMPOSE["services"]
 DOCKERFILE = (FOLDER / "Dockerfile").read_text()
@@ -76,7 +77,7 @@ def contents(name):
     return FOLDER / "watcher.py", {
         "PATH": f"{ROS2.parent}:/usr/bin",
         "RMW_IMPLEMENTATION": "rmw_baton_cpp",
-        "LD_PRELOAD": str(BUILD / "lib/librmw_baton_cpp.so"),
+        "LD_PRELOAD": str(TESTED.library),
     }
 
 
@@ -129,7 +130,7 @@ def namespaces(pid):
 def test_services_in_namespaces_of_their_own_get_each_other_s_messages(tmp_path, with_ros2):
     if not any((BUILD / "python/baton").glob("_core*.so")) or not (BUILD / "bin/baton_readme_camera").exists():
         pytest.skip("needs the release build: make build")
-    if with_ros2 and not ((BUILD / "lib/librmw_baton_cpp.so").exists() and ROS2.exists()):
+    if with_ros2 and not (TESTED.library.exists() and ROS2.exists()):
         pytest.skip("the RMW is not built: make test, on x86-64")
     volume = tmp_path / "volume"
     volume.mkdir(mode=0o700)

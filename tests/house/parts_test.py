@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of the proof: the table names what exists, and a change runs the parts whose inputs it touches."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -28,6 +29,33 @@ def test_no_test_belongs_to_two_parts_except_by_also():
     for name, part in TABLE.items():
         for path in part.get("tests", []):
             assert owners.setdefault(path, name) == name or {owners[path], name} <= {"builds", "ros1"}, path
+
+
+def test_each_file_that_starts_programs_of_ros_2_has_one_scenario_over_kilted_in_the_gate():
+    """The rest of them runs over Kilted every night."""
+    part = TABLE["kilted"]
+    starts = re.compile(
+        r"^(import|from) (ros2_distribution|ros2_processes|ros2_hosts)\b|^def test_\w+\(.*\bprocesses\b", re.M
+    )
+    files = [path for path in TRACKED if path.endswith("_test.py") and starts.search((ROOT / path).read_text())]
+    files += [path for path in TRACKED if re.fullmatch(r"ros2/tests/\w+_test\.py", path) and path not in files]
+    elsewhere = {path for path in files if any(parts.covers(each, path) for each in TABLE["ros1"]["tests"])}
+    assert [
+        path for path in files if path not in elsewhere and not any(parts.covers(each, path) for each in part["also"])
+    ] == []
+    # Of Jazzy these are in other parts, and the last two start no programs, or those of both.
+    without = {
+        *TABLE["stories"]["tests"],
+        *TABLE["oracles"]["tests"],
+        "ros2/tests/oracle_test.py",
+        "ros2/tests/distributions_test.py",
+    }
+    assert sorted(test.split("::")[0] for test in part["in_smoke"]) == sorted({*files} - elsewhere - without)
+
+
+def test_the_files_that_conftest_names_are_there():
+    named = re.findall(r'"(\S+_test\.py)"', (ROOT / "conftest.py").read_text())
+    assert len(named) > 1 and [name for name in named if not (ROOT / name).is_file()] == []
 
 
 @pytest.mark.parametrize(

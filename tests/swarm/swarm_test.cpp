@@ -34,7 +34,7 @@ using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 struct Options {
-  double seconds = 40;
+  double seconds = 10;
   std::uint64_t kills = 0;  // 0: as many as there are in `seconds`
   std::uint64_t seed = 0;
 };

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # The verbs. `make demo` and `make test` do all set-up on a fresh Debian 12 machine; the rest is in scripts/.
-.PHONY: help setup peers demo build build-ros1 build-lab test test-ros1 test-lab nightly shake slowest check asan tsan fuzz bench torture docs api tidy accept results wheels packages packages-test release
+.PHONY: help setup peers demo build build-ros1 build-lab test test-ros1 test-lab nightly shake coverage mutants slowest check asan tsan fuzz bench torture docs api tidy accept results wheels packages packages-test release
 help:    ; @awk -F'|' '/^[|] `make/ { gsub(/`/, ""); printf "%-24s%s\n", $$2, $$3 }' HACKING.md
 setup:   ; scripts/setup.sh all
 build:   ; scripts/setup.sh base && scripts/build.sh release
@@ -13,6 +13,8 @@ test-ros1: ; scripts/setup.sh ros1 && scripts/build.sh ros1 && scripts/run_tests
 test-lab: ; scripts/setup.sh lab && scripts/build.sh lab && scripts/run_tests.py lab
 nightly: ; .venv/bin/python scripts/parts.py nightly $(ARGS)
 shake:   ; scripts/shake.py $(ARGS)
+coverage: ; scripts/setup.sh coverage && .venv/bin/python scripts/covered_lines.py $(ARGS)
+mutants: ; scripts/setup.sh test && .venv/bin/python scripts/mutants.py $(ARGS)
 slowest: ; @scripts/slowest.py $(ARGS)
 check:   ; scripts/setup.sh check && scripts/check.sh
 tidy:    ; scripts/setup.sh check && scripts/build.sh dev && scripts/tidy.sh

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the tests of one part (scripts/parts.toml) of its build: ctest, then pytest; all of them even if some fail.
 
-    scripts/run_tests.py PART [--short | --smoke] [PYTEST ARGUMENT ...]
+    scripts/run_tests.py PART [--short | --smoke | --count] [PYTEST ARGUMENT ...]
 
 What each test took goes to out/ci/tests.tsv (scripts/slowest.py reads it). A test that fails runs five times more, alone, at once. If it passes
 five times it is flaky: it is listed in out/ci/flaky.tsv and at the end, with its log. One or two flaky tests do not fail the run; three do.
+With --count the tests are those of the build `coverage` (scripts/covered_lines.py), and none runs again.
 """
 
 from __future__ import annotations
@@ -142,19 +143,20 @@ def main() -> int:
     words = sys.argv[1:]
     if not words or words[0] not in parts:
         print(
-            f"usage: scripts/run_tests.py {'|'.join(parts)} [--short | --smoke] [argument of pytest ...]",
+            f"usage: scripts/run_tests.py {'|'.join(parts)} [--short | --smoke | --count] [argument of pytest ...]",
             file=sys.stderr,
         )
         return 2
     name, arguments = words[0], words[1:]
     part = parts[name]
     form = next((each[2:] for each in ("--short", "--smoke") if each in arguments), "run")
-    arguments = [each for each in arguments if each not in ("--short", "--smoke")]
+    counts = "--count" in arguments
+    arguments = [each for each in arguments if each not in ("--short", "--smoke", "--count")]
     OUT.mkdir(parents=True, exist_ok=True)
     if not TESTS.exists():
         TESTS.write_text(HEAD)
 
-    build = ROOT / "build" / part.get("build", "release")
+    build = ROOT / "build" / ("coverage" if counts else part.get("build", "release"))
     os.environ["BATON_BUILD"] = str(build)
     os.environ.update(part.get("set", {}))
     broken = False  # something failed that is no test that could run again
@@ -179,7 +181,7 @@ def main() -> int:
         if not chosen:
             print(f"run_tests: the part {name} has no tests of pytest", file=sys.stderr)
             return 2
-    complete = ["--nothing-missing"] if is_complete_machine() else []
+    complete = ["--nothing-missing"] if is_complete_machine() and not counts else []
     ignored = [f"--{'deselect' if '::' in path else 'ignore'}={path}" for path in left_out]
     alone = [path for path in ALONE if name == "ros1" and path not in left_out]
     few = form == "smoke" and len(smoke) <= WORKERS
@@ -193,6 +195,8 @@ def main() -> int:
         good, failed = run_pytest(each)
         broken |= not good and not failed
         failures += [("pytest", test) for test in failed]
+    if counts:
+        return 1 if failures or broken else 0
     return 0 if judge(failures, build) and not broken else 1
 
 

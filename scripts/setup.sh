@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what Baton needs: setup.sh [base|test|ros1|lab|check|packages|peers|all]. 'base' serves build and demo; 'test' adds what the tests of
-# the core product compare with (ROS 2, type checkers, other allocators); to that 'ros1' adds ROS 1, 'lab' ROS 1 and what the laboratory
-# needs, 'check' the sanitizers' helpers, fuzzers, style tools and the Arm cross build, 'packages' all of these but the laboratory and the
-# tools of the Debian packages, 'peers' the systems that `baton perf` compares with. 'all' is everything but the peers. Does nothing when
-# everything is there. Uses sudo only when not root.
+# Installs what Baton needs: setup.sh [base|test|ros1|lab|check|coverage|packages|peers|all]. 'base' serves build and demo; 'test' adds what the
+# tests of the core product compare with (ROS 2, type checkers, other allocators); to that 'ros1' adds ROS 1, 'lab' ROS 1 and what the laboratory
+# needs, 'check' the sanitizers' helpers, fuzzers, style tools and the Arm cross build, 'coverage' what counts lines in processes of ROS 2's
+# Python, 'packages' all of these but the laboratory and coverage, and the tools of the Debian packages, 'peers' the systems that
+# 'baton perf' compares with. 'all' is everything but the peers and coverage. Does nothing when everything is there. Uses sudo only when not root.
 # On anything but Debian 12 or newer it installs no system packages: it looks, and says what is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,6 +14,7 @@ case $group in
   test) groups='base|test' ;;
   lab) groups='base|test|ros1|lab' ;;
   packages) groups='base|test|ros1|check|packages' ;;
+  coverage) groups='base|test' ;;
   peers) groups='base|test|ros1|lab|peers' ;;
   all) groups='base|test|ros1|lab|check|packages' ;;
   *) groups="base|test|$group" ;;
@@ -125,6 +126,15 @@ ros2_packages() {  # of Kilted, and of Jazzy
   done
 }
 
+coverage_packages() {
+  local name want
+  want=$(grep '^coverage==' requirements-check.txt)
+  for name in ros2 ros2-jazzy; do
+    [ -x ".venv-$name/bin/python" ] || continue
+    ".venv-$name/bin/python" -m pip install -q --disable-pip-version-check --only-binary :all: "$want" </dev/null
+  done
+}
+
 # libpcl-dev depends on the development files of VTK and Qt: 770 MB, of which PCL's headers are 11. They are unpacked, not installed.
 pcl_headers() {
   is_debian || return 0
@@ -165,7 +175,8 @@ case $group in
   base) system_packages; python_packages ;;
   test | check) system_packages; python_packages; check_python_packages; ros2_packages ;;
   ros1 | lab | packages | all) system_packages; python_packages; check_python_packages; ros2_packages; pcl_headers ;;
+  coverage) system_packages; python_packages; check_python_packages; ros2_packages; coverage_packages ;;
   peers) system_packages; python_packages; check_python_packages; ros2_packages; pcl_headers; peers_packages; cargo_note ;;
   --needs) groups='base|test|check'; print_needs ;;
-  *) echo "usage: scripts/setup.sh [base|test|ros1|lab|check|packages|peers|all|--needs]" >&2; exit 2 ;;
+  *) echo "usage: scripts/setup.sh [base|test|ros1|lab|check|coverage|packages|peers|all|--needs]" >&2; exit 2 ;;
 esac

@@ -6,7 +6,9 @@ import sys
 import pytest
 from baton_generator.canonical import Resolver, Struct
 from baton_generator.cpp import render_message
+from baton_generator.equivalence import canonical_message
 from baton_generator.packages import Universe
+from baton_generator.parser import parse_text
 from baton_generator.standard_sets import names as standard_sets
 
 
@@ -78,6 +80,12 @@ def test_camera_info_has_both_spellings() -> None:
         for lower in "dkrp":
             assert f" {lower}{{}};" in header
             assert f" {lower.upper()};  ///<" in header
+
+
+@pytest.mark.parametrize(("given", "fields"), [("D", ["d"]), ("D d", ["D", "d"]), ("d D", ["d", "D"])])
+def test_a_field_gets_its_common_name_unless_another_field_has_it(given, fields) -> None:
+    message = parse_text("".join(f"float64[] {name}\n" for name in given.split()), "sensor_msgs", "CameraInfo")
+    assert [field.name for field in canonical_message(message).fields] == fields
 
 
 def test_known_defaults_are_added_to_the_sets_that_have_them() -> None:

@@ -83,7 +83,8 @@ TEST(Futex, AWaitEndsAtItsDeadlineAndAtAChangedWord) {
   const auto word = std::make_unique<Word>(7);
   for (const FutexScope scope : {FutexScope::kProcess, FutexScope::kEveryone}) {
     FutexWait wait{word.get(), 7, scope};
-    EXPECT_EQ(futex_waits(&wait, 1, 1), WaitOutcome::kTimedOut);  // long ago
+    for (const std::int64_t long_ago : {std::int64_t{1}, std::int64_t{-1}, INT64_MIN})  // below the clock's zero, too
+      EXPECT_EQ(futex_waits(&wait, 1, long_ago), WaitOutcome::kTimedOut);
     wait.seen = 8;
     EXPECT_EQ(futex_waits(&wait, 1, INT64_MAX), WaitOutcome::kWoken);
   }

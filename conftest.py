@@ -18,6 +18,7 @@ LONG = (
     "python/tests/wheel_test.py",
     "tests/house/consumption_test.py",
     "ros2/tests/two_paths_test.py",
+    "ros1/tests/conformance_test.py",
     "ros1/tests/debian_programs_test.py",
     "ros1/tests/every_type_test.py",
     "ros2/tests/story_test.py",

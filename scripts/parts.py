@@ -35,7 +35,19 @@ part is green at one of its last commits.
 
 
 def read_parts(root: Path = ROOT) -> dict[str, dict[str, Any]]:
-    return tomllib.loads((root / "scripts/parts.toml").read_text())
+    parts = tomllib.loads((root / "scripts/parts.toml").read_text())
+    for part in parts.values():
+        part["never_short"] = [each for path in part.get("never_short", []) for each in files_of(root, path)]
+    return parts
+
+
+def files_of(root: Path, path: str) -> list[str]:
+    """The files that a name with `*` stands for; another one stands for itself."""
+    if "*" not in path:
+        return [path]
+    return sorted(str(each.relative_to(root)) for each in root.glob(path)) or [
+        path
+    ]  # a pattern without files is a path without a file
 
 
 def covers(pattern: str, path: str) -> bool:

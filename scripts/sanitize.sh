@@ -46,7 +46,7 @@ fi
 if [ -x "build/$preset/bin/ros1_api_talker" ] && [ -x /usr/bin/rosmaster ]; then
   BATON_SANITIZER_RUNTIMES=${runtimes/ /:} ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" \
     "${pytest[@]}" ros1/tests/api_test.py ros1/tests/tzc_test.py \
-    ros1/tests/same_name_test.py ros1/tests/lies_test.py ros1/tests/recompiled_test.py \
+    ros1/tests/conformance_test.py ros1/tests/lies_test.py ros1/tests/recompiled_test.py \
     ros1/tests/recompiled_actionlib_test.py ros1/tests/recompiled_tf_test.py ros1/tests/recompiled_camera_info_test.py \
     ros1/tests/recompiled_diagnostics_test.py ros1/tests/recompiled_cloud_test.py \
     --deselect ros1/tests/api_test.py::test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs \

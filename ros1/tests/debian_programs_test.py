@@ -11,6 +11,8 @@ import pytest
 from nodelet_packages import nodelet_packages
 from ros1_network import BUILD, PATIENCE_S
 
+pytestmark = pytest.mark.own_master  # its topics have absolute names
+
 PYTHON = "/usr/bin/python3"
 HERE = Path(__file__).parent
 RAW = BUILD / "bin" / "ros1_raw"

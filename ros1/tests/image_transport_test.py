@@ -22,10 +22,13 @@ SAVER = Path("/usr/lib/image_view/image_saver")
 LARGE = 1_000_000
 COUNT = 3
 
-pytestmark = pytest.mark.skipif(
-    not all(path.exists() for path in (PLUGIN, REPUBLISH, LIST, SAVER)),
-    reason="needs libimage-transport-dev (make build-ros1), image-transport-tools and ros-image-view: make setup installs them",
-)
+pytestmark = [
+    pytest.mark.own_master,  # its topics have absolute names
+    pytest.mark.skipif(
+        not all(path.exists() for path in (PLUGIN, REPUBLISH, LIST, SAVER)),
+        reason="needs libimage-transport-dev (make build-ros1), image-transport-tools and ros-image-view: make setup installs them",
+    ),
+]
 
 
 def packages(prefix=BUILD):
@@ -231,17 +234,6 @@ def test_image_proc_gives_the_same_images_with_raw_and_with_baton(images, ros, f
 # --- programs of users
 
 
-def test_images_reach_subscribers_of_baton_without_a_socket(images):
-    listener, talker = images.listener(), images.talker()
-    meet(talker, listener)
-    before = tcp_bytes(listener)
-    sizes = [LARGE, 1000, 0, 6_220_800] * 5
-    for size in sizes:
-        talker.do(f"publish {size} 1 0")
-    assert [listener.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
-    assert tcp_bytes(listener) - before < LARGE, "what is left is between node and master"
-
-
 def test_every_kind_of_subscriber_gets_every_image(images, ros):
     listeners = [images.listener(), images.listener(), images.listener("raw")]
     stock = [ros.listener(False, topic="camera"), ros.listener(False, topic="camera/baton")]
@@ -250,8 +242,8 @@ def test_every_kind_of_subscriber_gets_every_image(images, ros):
     talker.do(f"publish {LARGE} 20 5")
     for listener in listeners + stock:
         assert [listener.line() for _ in range(20)] == [image(i + 1) for i in range(20)]
-    for listener in listeners + stock:
-        assert listener.more(0.2) == []
+    talker.do("publish 10 1 0")  # what came too often would come before
+    assert [listener.line() for listener in listeners + stock] == [image(21, 10)] * len(listeners + stock)
 
 
 def test_nothing_is_copied_while_nobody_subscribes(images):
@@ -263,68 +255,6 @@ def test_nothing_is_copied_while_nobody_subscribes(images):
     talker.do(f"publish {LARGE} 1 0")
     assert listener.line() == image(4).replace(" 3 ", " 0 ", 1), "numbers count what is published by this transport"
     assert maps_images(talker)
-
-
-def test_a_late_subscriber_gets_what_is_published_from_then_on(images):
-    first, talker = images.listener(), images.talker()
-    meet(talker, first)
-    talker.do(f"publish {LARGE} 2 0")
-    late = images.listener()
-    meet(talker, first, late)
-    talker.do(f"publish {LARGE} 2 0")
-    assert [first.line() for _ in range(4)] == [image(i + 1) for i in range(4)]
-    assert [late.line() for _ in range(2)] == [image(3), image(4)]
-
-
-def test_a_late_subscriber_gets_the_latched_image_once(images):
-    first, talker = images.listener(), images.talker(latch=True)
-    meet(talker, first)
-    talker.do(f"publish {LARGE} 2 50")
-    late = images.listener()
-    assert late.line() == image(2)
-    assert late.more(0.3) == []
-
-
-def test_a_slow_subscriber_loses_the_oldest_images_of_its_queue(images):
-    listener, talker = images.listener(queue_size=2), images.talker()
-    meet(talker, listener)
-    listener.do("hold")
-    talker.do("publish 1000 1 0")
-    assert listener.line() == image(1, 1000)
-    talker.do("publish 1000 20 0")
-    listener.tell("release")
-    assert [listener.line(), listener.line()] == [image(20, 1000), image(21, 1000)]
-    assert listener.more(0.5) == []
-
-
-def test_a_subscriber_may_keep_as_many_images_as_it_likes(images):
-    listener, talker = images.listener(keep=50), images.talker()
-    meet(talker, listener)
-    talker.do(f"publish {LARGE} 60 10")
-    assert [listener.line() for _ in range(60)] == [image(i + 1) for i in range(60)]
-    assert listener.end() == 0, "a kept image has changed"
-
-
-@pytest.mark.parametrize("victim", ["listener", "talker"])
-def test_a_killed_end_leaves_the_other_to_go_on(images, victim):
-    listener, talker = images.listener(), images.talker()
-    meet(talker, listener)
-    talker.do(f"publish {LARGE} 1 0")
-    assert listener.line() == image(1)
-    program = listener if victim == "listener" else talker
-    program.process.send_signal(signal.SIGKILL)
-    program.process.wait()
-    if victim == "listener":
-        talker.do("subscribers 0")
-        listener = images.listener()
-        meet(talker, listener)
-        talker.do(f"publish {LARGE} 1 0")
-        assert listener.line() == image(2)
-    else:
-        talker = images.talker()
-        meet(talker, listener)
-        talker.do(f"publish {LARGE} 1 0")
-        assert listener.line() == image(1)
 
 
 def test_the_last_callback_sees_that_the_last_subscriber_has_gone(images):
@@ -388,14 +318,3 @@ def test_images_go_by_tcp_where_a_process_cannot_use_baton_and_an_error_says_so(
     talker.do(f"publish {LARGE} 3 5")
     assert [listener.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
     wait_until(lambda: any("images on /other/baton go by TCP" in line for line in talker.errors))
-
-
-def test_an_image_that_finds_no_memory_goes_by_tcp_in_its_place(images):
-    listener, talker = images.listener(), images.talker(BATON_PROCESS_MEMORY_LIMIT="4M")
-    meet(talker, listener)
-    sizes = [LARGE, 10_000_000, LARGE, 10_000_000, LARGE]
-    for size in sizes:
-        talker.do(f"publish {size} 1 0")
-    assert [listener.line() for _ in sizes] == [image(i + 1, size) for i, size in enumerate(sizes)]
-    assert listener.more(0.2) == []
-    wait_until(lambda: any("2 images on /camera/baton went by TCP so far" in line for line in talker.errors))

@@ -141,10 +141,9 @@ def random_kills(ros, kills, seed, kind=Network):
         while time.monotonic() < end:
             network.publish(chance.choice([SMALL, LARGE]), chance.randrange(1, 6))
         if what == "master":
-            ros.master.send_signal(signal.SIGKILL)
-            ros.master.wait()
+            ros.master.kill()
             network.publish(LARGE, 2)
-            ros.master = ros.start_master()
+            ros.master.start()
             wait_until(lambda: answers(network), "the master does not come back")
         for victim in victims:
             victim.process.send_signal(signal.SIGKILL)

@@ -9,6 +9,8 @@ import pytest
 from kill_run import KINDS, LARGE, SMALL, Network, reap, wait_until
 from ros1_network import BUILD, HANG_UP, PATIENCE_S, ROOT
 
+pytestmark = pytest.mark.own_master  # which may be killed, too
+
 CRASHING = BUILD / "lib" / "libbaton_roscpp_crashing.so"
 SUBSCRIBER = ["ros1.marker", "ros1.taken", "ros1.aliased"]
 PUBLISHER = ["ros1.handed_over", "ros1.repeated"]

@@ -4,6 +4,8 @@
 import kill_run
 import pytest
 
+pytestmark = pytest.mark.own_master  # which may be killed, too
+
 
 @pytest.mark.parametrize("kind", kill_run.KINDS)
 def test_kills_at_random_moments_cost_the_others_nothing(ros, kind):

@@ -5,10 +5,13 @@ import contextlib
 import signal
 import struct
 
+import pytest
 from liar import subscribe, subscriptions
 from preload_test import IN_FLIGHT, LARGE, image, warm
 from ros1_network import BUILD, tcp_bytes
 from tzc_test import raw_file
+
+pytestmark = pytest.mark.own_master  # its topics have absolute names
 
 POINT = "geometry_msgs/Point", "4a842b65f413084dc2b10fb484ea7f17", "float64 x\nfloat64 y\nfloat64 z\n"
 

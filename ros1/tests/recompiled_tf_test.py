@@ -10,6 +10,8 @@ import pytest
 from linked_names import assert_no_shared_name_has_a_message
 from ros1_network import BUILD, PATIENCE_S, ROOT, configure, named, run
 
+pytestmark = pytest.mark.own_master  # its topics have absolute names
+
 PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
 
 with_tf2 = pytest.mark.skipif(

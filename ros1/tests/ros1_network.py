@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import functools
+import itertools
 import os
 import queue
 import signal
@@ -141,25 +143,18 @@ def tcp_bytes(listener):
     return int(count)
 
 
-def check_latecomers(sends, receives):
-    """Two programs "latecomers", which both subscribe to a latched topic of the first, again and again: each subscription gets the newest
-    message once."""
-    sends.do("advertise")
-    for process in (sends, receives):
-        process.do("subscribe")
-    sends.do("meet")
-    sends.do("publish")
-    for process in (sends, receives):
-        assert process.ask("numbers 1") == "1"
-        process.do("subscribe")
-        assert process.ask("numbers 1") == "1|1"
-        process.do("subscribe")
-        assert process.ask("numbers 1") == "1|1|1"
-    sends.do("publish")
-    for process in (sends, receives):
-        assert process.ask("numbers 2") == "1 2|1 2|1 2"
-        process.do("subscribe")
-        assert process.ask("numbers 1") == "1 2|1 2|1 2|2"
+@functools.cache
+def without_rospy():
+    """The reason why no program of rospy can run, if there is one: it has to be of the Python of Baton's package."""
+    version = tuple(sys.version_info[:2])
+    probe = f"import rospy, baton.rospy, sensor_msgs.msg, sys; assert sys.version_info[:2] == {version}"
+    environment = {**os.environ, "PYTHONPATH": str(BUILD / "python")}
+    done = subprocess.run(
+        ["/usr/bin/python3", "-c", probe], env=environment, capture_output=True, text=True, timeout=60
+    )
+    if done.returncode == 0:
+        return None
+    return f"needs rospy for this Python: apt-get install python3-rospy python3-sensor-msgs; {done.stderr}"
 
 
 def run(*command):
@@ -189,10 +184,41 @@ def named(name):
     return [f"__name:={name}"] if name else []
 
 
-class Ros:
-    """A ROS 1 network of its own."""
+class Master:
+    """A ROS master in a process of its own. `directory` gets its logs."""
 
     def __init__(self, directory):
+        self.environment = {
+            **os.environ,
+            "ROS_IP": "127.0.0.1",
+            "ROS_HOME": str(directory),
+            "ROS_LOG_DIR": str(directory),
+        }
+        self.ports = Ports(1)
+        self.port = self.ports.numbers[0]
+        self.uri = f"http://127.0.0.1:{self.port}"
+        self.start()
+        self.networks = itertools.count(1)
+
+    def start(self):
+        command = ["/usr/bin/python3", MASTER, "--core", "-p", str(self.port)]
+        quiet = subprocess.DEVNULL
+        self.process = subprocess.Popen(command, env=self.environment, stdout=quiet, stderr=quiet)
+        wait_for_server(self.process, self.port)
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def close(self):
+        self.kill()
+        self.ports.close()
+
+
+class Ros:
+    """A ROS 1 network: with a master of its own, or as a namespace of a master that has others, which share no topic or node of a relative name."""
+
+    def __init__(self, directory, master=None):
         self.runtime = directory / "run"
         self.runtime.mkdir(mode=0o700)
         self.programs = []
@@ -206,22 +232,25 @@ class Ros:
         self.environment.pop("BATON_DOMAIN", None)
         self.environment.pop("ROS_DOMAIN_ID", None)
         self.held = {}
-        self.ports = Ports(1)
-        self.port = self.ports.numbers[0]
-        self.environment["ROS_MASTER_URI"] = f"http://127.0.0.1:{self.port}"
-        self.master = self.start_master()
-        wait_for_server(self.master, self.port)
+        self.own_master = None if master else Master(directory)
+        self.master = master or self.own_master
+        self.environment["ROS_MASTER_URI"] = self.master.uri
+        self.namespace = ""
+        if master:
+            self.namespace = f"/n{next(master.networks)}"
+            self.environment["ROS_NAMESPACE"] = self.namespace
 
-    def start_master(self):
-        command = ["/usr/bin/python3", MASTER, "--core", "-p", str(self.port)]
-        return subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    def resolve(self, name):
+        """The name in the graph of a topic or node of these programs."""
+        return f"{self.namespace}/{name}"
 
     def nodes(self):
-        """The nodes that the master knows, also dead ones, and their addresses."""
+        """The nodes of this network that the master knows, also dead ones, and their addresses."""
         with xmlrpc_timeout(PATIENCE_S):
             master = xmlrpc.client.ServerProxy(self.environment["ROS_MASTER_URI"])
             state = master.getSystemState("/test")[2]
             names = sorted({node for part in state for _, nodes in part for node in nodes})
+            names = [name for name in names if name.startswith(f"{self.namespace}/")]
             found = {name: master.lookupNode("/test", name) for name in names}
         return {name: uri for name, (code, _, uri) in found.items() if code == 1}  # some may end meanwhile
 
@@ -274,6 +303,13 @@ class Ros:
         prefix = "ros1_recompiled_" if kind == "recompiled" else "ros1_"
         return self.run([BUILD / "bin" / f"{prefix}{program}", *words], preload=False, **settings)
 
+    def check_nothing_more(self, *receivers, topic="images"):
+        """The next message at each is the first one of a new stock publisher: what came too often would come before."""
+        sends = self.talker(preload=False, topic=topic)
+        sends.do(f"subscribers {len(receivers)}")
+        sends.do("publish 7 1 0")
+        assert [each.line() for each in receivers] == ["1 0 7 good"] * len(receivers)
+
     def sockets(self):
         """The names that processes left, or have, in the runtime directory."""
         return [path for path in self.runtime.rglob("*") if path.is_socket()]
@@ -300,8 +336,7 @@ class Ros:
     def close(self):
         for program in self.programs:
             program.close()
-        self.master.kill()
-        self.master.wait()
-        self.ports.close()
+        if self.own_master:
+            self.own_master.close()
         for each in self.held.values():
             each.close()

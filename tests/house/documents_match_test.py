@@ -5,6 +5,7 @@ environment variables, threads. Names are read from the sources, so a rename the
 import ast
 import json
 import re
+import runpy
 import subprocess
 from pathlib import Path
 
@@ -492,3 +493,23 @@ def test_the_numbers_of_the_pages_are_those_of_the_recording():
         assert make_results.filled(text, summary) == text, f"{page}: run scripts/make_results.py"
     assert read(make_results.PICTURE) == make_results.draw(summary), "run scripts/make_results.py"
     assert f"({make_results.PICTURE})" in read("README.md")
+
+
+# --- the conformance table of ROS 1 ---
+
+
+@pytest.fixture(scope="module")
+def conformance():
+    return runpy.run_path(str(ROOT / "ros1/tests/conformance.py"))
+
+
+def test_the_page_of_the_conformance_table_is_what_its_command_writes(conformance):
+    assert read("docs/concepts/ros1-conformance.md") == conformance["page"]()
+
+
+def test_each_scenario_of_the_conformance_table_has_each_of_its_kinds_at_both_ends(conformance):
+    for scenario in conformance["SCENARIOS"]:
+        rows = [row.kinds for row in conformance["rows"]() if row.scenario is scenario]
+        assert len(set(rows)) == len(rows)
+        for place, kinds in enumerate((scenario.publishers, scenario.subscribers, scenario.third)):
+            assert {row[place] for row in rows if len(row) > place} == set(kinds), (scenario.name, place)

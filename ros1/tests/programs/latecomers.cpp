@@ -43,7 +43,6 @@ int main(int argc, char** argv) {
         return false;
       };
       while (waits()) ros::getGlobalCallbackQueue()->callAvailable(ros::WallDuration(0.1));
-      for (int i = 0; i < 30; ++i) ros::getGlobalCallbackQueue()->callAvailable(ros::WallDuration(0.01));  // too many
       for (const std::vector<unsigned>& each : numbers) {
         std::cout << (&each == &numbers.front() ? "" : "|");
         for (const unsigned& number : each) std::cout << (&number == each.data() ? "" : " ") << number;

@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs each row of the conformance table (conformance.py) with real programs: one function for each scenario."""
+
+import os
+import signal
+import time
+import xmlrpc.client
+
+import pytest
+from conformance import ALL, KINDS, TOPIC, Kind, rows, share
+from ros1_network import BUILD, PATIENCE_S, PRELOAD, named, tcp_bytes, without_rospy
+
+LARGE, SMALL, HUGE = 1_000_000, 1_000, 3_000_000
+SHORT_OF_MEMORY = {"BATON_PROCESS_MEMORY_LIMIT": "2M"}  # no message of HUGE bytes finds room in so much
+
+
+def missing(kind):
+    """The reason why no program of this kind can run, if there is one."""
+    if kind.python and os.environ.get("BATON_SANITIZER_RUNTIMES"):
+        return "builds with a sanitizer have no Python that is instrumented"
+    if kind.python:
+        return without_rospy()
+    if kind.preload and not PRELOAD.exists():
+        return "builds with a sanitizer have no libbaton_roscpp.so"
+    if not (BUILD / f"bin/ros1_{kind.program}talker").exists():
+        return "needs libimage-transport-dev: make build-ros1; builds with a sanitizer have no plugin"
+    return None
+
+
+class End:
+    """A program of a kind at one end of the topic."""
+
+    def __init__(self, ros, kind, role, *words, name=None, **settings):
+        self.kind, self.ros, self.published = kind, ros, 0
+        command = [*kind.command(BUILD, role, *words), *named(name)]
+        self.program = ros.run(command, preload=kind.preload, **{**kind.settings(BUILD), **settings})
+        for method in ("line", "do", "tell", "ask", "end", "process"):
+            setattr(self, method, getattr(self.program, method))
+
+    def publish(self, *sizes, period_ms=0):
+        """Publishes a message of each of these sizes; the lines that a subscriber prints for them."""
+        first = self.published + 1
+        for size in sizes:
+            self.do(f"publish {size} 1 {period_ms}")
+        self.published += len(sizes)
+        return [self.image(first + i, size) for i, size in enumerate(sizes)]
+
+    def image(self, number, size=LARGE):
+        """What a subscriber prints for this publisher's message."""
+        return f"{number} {number - 1 + self.kind.first_seq} {size} good"
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def talker(ros, kind, latch=False, name=None, **settings):
+    return End(ros, kind, "talker", TOPIC, 100, "latch" if latch else "volatile", name=name, **settings)
+
+
+def listener(ros, kind, queue_size=100, keep=0, name=None, **settings):
+    return End(ros, kind, "listener", TOPIC, queue_size, keep, 0, name=name, **settings)
+
+
+def everybody(ros, kinds=ALL):
+    return [listener(ros, kind) for kind in kinds if not missing(kind)]
+
+
+def lines_of(receiver, count):
+    return [receiver.line() for _ in range(count)]
+
+
+def check_nothing_else(sends, *receivers):
+    """The next message at each is one that is published now: what came too often would have come before."""
+    expected = sends.publish(10)
+    assert contents(each.line() for each in receivers) == contents(expected * len(receivers))
+
+
+def contents(lines):
+    """The lines without the headers' sequence numbers: rospy numbers a latched message again."""
+    return [(number, size, state) for number, _, size, state in map(str.split, lines)]
+
+
+def every_message(ros, publisher, subscriber):
+    receives, sends = listener(ros, subscriber), talker(ros, publisher)
+    sends.do("subscribers 1")
+    expected = sends.publish(*[LARGE, 10, 0, 6_220_800, 100_000] * 3)
+    assert lines_of(receives, 15) == expected
+    check_nothing_else(sends, receives)
+    assert receives.end() == 0
+
+
+def crowd(ros, publisher, _):
+    receivers, sends = everybody(ros), talker(ros, publisher)
+    sharing = until_shared(sends, receivers)
+    before = [tcp_bytes(each) for each in sharing]
+    expected = sends.publish(*[LARGE, 10, 0, 100_000] * 3, period_ms=5)
+    assert {each.kind.name: lines_of(each, 12) for each in receivers} == {
+        each.kind.name: expected for each in receivers
+    }
+    if publisher.shares == "baton":
+        after = [tcp_bytes(each) for each in sharing]
+        assert all(b - a < LARGE for a, b in zip(before, after, strict=True)), "what is left is between node and master"
+    check_nothing_else(sends, *receivers)
+
+
+def until_shared(sends, receivers, size=LARGE):
+    """Publishes until a message of this size reaches all that share memory with the publisher in that way; these receivers."""
+    sends.do(f"subscribers {len(receivers)}")
+    sharing = [each for each in receivers if share(sends.kind, each.kind)]
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        before = [tcp_bytes(each) for each in sharing]
+        expected = sends.publish(size)
+        assert [each.line() for each in receivers] == expected * len(receivers)
+        if all(tcp_bytes(each) - earlier < size for each, earlier in zip(sharing, before, strict=True)):
+            return sharing
+        assert time.monotonic() < deadline, "the ends never took the shared way"
+        time.sleep(0.02)
+
+
+def shared_memory(ros, publisher, subscriber):
+    receives, sends = listener(ros, subscriber), talker(ros, publisher)
+    assert until_shared(sends, [receives]) == [receives]
+    before = tcp_bytes(receives)
+    for size in [LARGE, 200_000, 6_220_800] * 5:
+        assert sends.publish(size) == [receives.line()]
+    assert tcp_bytes(receives) - before < LARGE, "what is left is between node and master"
+
+
+def latched(ros, publisher, subscriber):
+    sends, early = talker(ros, publisher, latch=True), listener(ros, KINDS["roscpp"])
+    sends.do("subscribers 1")  # image_transport drops an image that nobody subscribes
+    expected = contents(sends.publish(10, LARGE))
+    assert contents(lines_of(early, 2)) == expected
+    late = []
+    for _ in range(2):
+        late.append(listener(ros, subscriber))
+        assert contents(lines_of(late[-1], 1)) == expected[1:]
+    sends.do("subscribers 3")
+    check_nothing_else(sends, early, *late)
+
+
+def latecomers(ros, kind):
+    return End(ros, kind, "latecomers", "map")
+
+
+def later_subscription(ros, publisher, subscriber):
+    sends, receives = both = latecomers(ros, publisher), latecomers(ros, subscriber)
+    sends.do("advertise")
+    for end in both:
+        end.do("subscribe")
+    sends.do("meet")
+    sends.do("publish")
+    for end in both:
+        for expected in ("1", "1|1", "1|1|1"):
+            assert end.ask("numbers 1") == expected
+            if expected != "1|1|1":
+                end.do("subscribe")
+    sends.do("publish")
+    for end in both:
+        assert end.ask("numbers 2") == "1 2|1 2|1 2"
+        end.do("subscribe")
+        assert end.ask("numbers 1") == "1 2|1 2|1 2|2"
+    sends.do("publish")
+    assert [end.ask("numbers 2") for end in both] == ["1 2 3|1 2 3|1 2 3|2 3"] * 2
+
+
+def kept(ros, publisher, subscriber):
+    keep = subscriber.held or 50
+    receives, sends = listener(ros, subscriber, keep=keep), talker(ros, publisher)
+    sends.do("subscribers 1")
+    expected = sends.publish(*[LARGE] * keep)
+    assert lines_of(receives, keep) == expected
+    more = sends.publish(*[LARGE] * 20)
+    if not subscriber.held:
+        assert lines_of(receives, 20) == more
+    assert receives.end() == 0, "a kept message has changed"
+
+
+def messages_by_link(ros):
+    """How many messages the network's only subscriber of the topic has got by ROS 1's connections."""
+    master = xmlrpc.client.ServerProxy(ros.master.uri)
+    names = {
+        name
+        for topic, names in master.getSystemState("/test")[2][1]
+        for name in names
+        if topic.startswith(ros.resolve(TOPIC))
+    }
+    (uri,) = {master.lookupNode("/test", name)[2] for name in names}
+    answer = xmlrpc.client.ServerProxy(uri).getBusStats("/test")
+    subscribed = (
+        answer[1] if isinstance(answer[1], list) else answer[2][1]
+    )  # roscpp writes its statistics over code and text of its answer
+    return sum(link[2] for topic, links in subscribed if topic.startswith(ros.resolve(TOPIC)) for link in links)
+
+
+def slow(ros, publisher, subscriber):
+    receives, sends = listener(ros, subscriber, queue_size=2), talker(ros, publisher)
+    sends.do("subscribers 1")
+    receives.do("hold")
+    assert sends.publish(SMALL) == [receives.line()]
+    by_link = messages_by_link(ros)
+    assert by_link or share(publisher, subscriber)
+    expected = sends.publish(*[SMALL] * 20)
+    deadline = time.monotonic() + PATIENCE_S
+    while by_link and messages_by_link(ros) < by_link + 20:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    receives.tell("release")
+    lines = [receives.line()]
+    while lines[-1] != expected[-1]:
+        lines.append(receives.line())
+    assert lines == expected[-len(lines) :] and len(lines) <= 3, "the queue's two, and one on its way into the queue"
+    check_nothing_else(sends, receives)
+
+
+def killed_subscriber(ros, publisher, subscriber):
+    stays, victim, sends = listener(ros, subscriber), listener(ros, subscriber, keep=5), talker(ros, publisher)
+    sends.do("subscribers 2")
+    expected = sends.publish(LARGE, LARGE)
+    assert lines_of(victim, 2) == expected
+    victim.kill()
+    expected += sends.publish(*[LARGE] * 10, period_ms=5)
+    assert lines_of(stays, 12) == expected
+    sends.do("subscribers 1")
+    newcomer = listener(ros, subscriber)
+    sends.do("subscribers 2")
+    check_nothing_else(sends, stays, newcomer)
+
+
+def killed_publisher(ros, publisher, subscriber):
+    receives, sends = listener(ros, subscriber, keep=5), talker(ros, publisher)
+    sends.do("subscribers 1")
+    expected = sends.publish(*[LARGE] * 5)
+    assert lines_of(receives, 5) == expected
+    sends.kill()
+    sends = talker(ros, publisher)
+    sends.do("subscribers 1")
+    check_nothing_else(sends, receives)
+    assert receives.end() == 0, "a message of the killed publisher changed"
+
+
+def hung_subscriber(ros, publisher, subscriber, successor):
+    sends, before = talker(ros, publisher), listener(ros, subscriber, name="camera_view")
+    sends.do("subscribers 1")
+    assert sends.publish(LARGE) == [before.line()]
+    before.process.send_signal(signal.SIGSTOP)
+    after = listener(ros, successor, name="camera_view")
+    sends.do("subscribers 2")
+    expected = sends.publish(*[LARGE] * 5, period_ms=5)
+    assert lines_of(after, 5) == expected
+    check_nothing_else(sends, after)
+
+
+def hung_publisher(ros, publisher, subscriber, successor):
+    receives, before = listener(ros, subscriber), talker(ros, publisher, name="camera")
+    before.do("subscribers 1")
+    assert before.publish(LARGE) == [receives.line()]
+    before.process.send_signal(signal.SIGSTOP)
+    after = talker(ros, successor, name="camera")
+    after.do("subscribers 1")
+    expected = after.publish(*[LARGE] * 5, period_ms=5)
+    assert lines_of(receives, 5) == expected
+    check_nothing_else(after, receives)
+
+
+def too_large(ros, publisher, _):
+    receivers, sends = everybody(ros), talker(ros, publisher, **SHORT_OF_MEMORY)
+    assert until_shared(sends, receivers, 200_000)
+    sizes = [SMALL, HUGE, SMALL, SMALL, HUGE, HUGE, SMALL, 0]
+    for _ in range(2):
+        expected = sends.publish(*sizes)
+        found = {each.kind.name: lines_of(each, len(sizes)) for each in receivers}
+        assert found == {each.kind.name: expected for each in receivers}
+    check_nothing_else(sends, *receivers)
+    if publisher.name != "preload":  # which says nothing: the message takes roscpp's own way
+        assert any("TCP" in line for line in sends.program.errors)
+
+
+def too_large_latched(ros, publisher, subscriber):
+    sends, early = talker(ros, publisher, latch=True, **SHORT_OF_MEMORY), listener(ros, publisher)
+    sends.do("subscribers 1")
+    assert sends.publish(10) == [early.line()]
+    expected = contents(sends.publish(HUGE))
+    assert contents(lines_of(early, 1)) == expected
+    late = listener(ros, subscriber)
+    assert contents(lines_of(late, 1)) == expected
+    sends.do("subscribers 2")
+    check_nothing_else(sends, early, late)
+
+
+def reused(ros, publisher, subscriber):
+    receives, sends = listener(ros, subscriber), talker(ros, publisher)
+    sends.do("subscribers 1")
+    sends.do(f"reuse {LARGE} 20")
+    sends.published = 20
+    assert lines_of(receives, 20) == [sends.image(i + 1) for i in range(20)]
+    check_nothing_else(sends, receives)
+
+
+def visitor(ros, kind, topic=TOPIC):
+    return End(ros, kind, "visitor", topic)
+
+
+def counted(ros, publisher, subscriber):
+    receives, sends = visitor(ros, subscriber), talker(ros, publisher)
+    for _ in range(20):
+        sends.do("subscribers 0")
+        sends.tell("greet")
+        receives.tell("visit")
+        assert (sends.line(), receives.line()) == ("done greet", "visited")
+
+
+def left(ros, publisher, subscriber):
+    receives, sends = visitor(ros, subscriber), talker(ros, publisher)
+    for _ in range(3):
+        sends.do("subscribers 0")
+        sends.tell("greet")
+        assert receives.ask("leave") == "left after the callback"
+        assert sends.line() == "done greet"
+
+
+def welcomed(ros, publisher, subscriber):
+    sends = talker(ros, publisher)
+    sends.do(f"welcome door{TOPIC}")
+    receives = visitor(ros, subscriber, f"door{TOPIC}")
+    for _ in range(10):
+        assert receives.ask("visit") == "visited"
+
+
+def introduced(ros, publisher, _):
+    for topic, size in ((f"small{TOPIC}", 10), (f"large{TOPIC}", LARGE)):
+        sends = talker(ros, publisher)
+        sends.do(f"introduce {topic} {size} volatile")
+        there, expected = [], 0
+        for name in ["recompiled", "roscpp", "recompiled", "roscpp"]:
+            there.append(End(ros, KINDS[name], "listener", topic, 100, 0, 0))
+            for _ in range(3):  # unnumbered, as roscpp leaves them
+                expected += 1
+                assert there[-1].line() == f"{expected} 77 {size} good"
+            expected += 1
+            sends.do(f"announce {size}")
+            assert [each.line() for each in there] == [f"{expected} {len(there) - 1} {size} good"] * len(there)
+
+
+def introduced_latched(ros, publisher, subscriber):
+    sends, topic = talker(ros, publisher), f"door{TOPIC}"
+    sends.do(f"introduce {topic} 10 latch")
+    sends.do("announce 20")
+    latched, there = 1, []
+    for _ in range(3):
+        there.append(End(ros, subscriber, "listener", topic, 100, 0, 0))
+        own = [f"{number} 77 10 good" for number in range(latched + 1, latched + 4)]
+        lines = lines_of(there[-1], 3)
+        if not set(own) == set(lines):
+            lines.append(there[-1].line())  # the latched one came between
+        assert [line for line in lines if not line.endswith(" 20 good")] == own
+        assert len(lines) == len(set(lines))
+        latched += 3
+    sends.do("announce 30")
+    for each in there:
+        line = each.line()
+        if line.endswith(" 20 good"):
+            line = each.line()
+        assert line.split()[::2] == [str(latched + 1), "30"]
+
+
+def switched_off(ros, publisher, subscriber):
+    off = {"BATON_ROS1": "0"}
+    receives, sends = listener(ros, subscriber, **off), talker(ros, publisher)
+    sends.do("subscribers 1")
+    if publisher.preload:
+        assert ros.sockets() == []
+    before = tcp_bytes(receives)
+    expected = sends.publish(*[LARGE] * 5, period_ms=5)
+    assert lines_of(receives, 5) == expected
+    check_nothing_else(sends, receives)
+    assert tcp_bytes(receives) - before > 5 * LARGE
+    assert receives.program.errors == []
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
+def test_row(ros, row):
+    kinds = [KINDS.get(name, name) for name in row.kinds]
+    for kind in kinds:
+        if reason := isinstance(kind, Kind) and missing(kind):
+            pytest.skip(reason)
+    globals()[row.scenario.name](ros, *kinds)

@@ -11,6 +11,7 @@ import baton
 import numpy as np
 import pytest
 from baton import Parameter, ParameterDescriptor, SetParametersResult
+from spinning import spinning
 
 
 @pytest.fixture
@@ -296,18 +297,12 @@ def test_a_text_that_is_no_utf_8_comes_as_messages_have_it_and_ends_nothing():
     client = caller.client("/camera/set_parameters", "rcl_interfaces/SetParameters")
     assert client.wait_for_service(60)
     texts = ["a\udcff", ["b\udcfe", "c"]]
-    executor = baton.Executor(node)
-    thread = threading.Thread(target=executor.spin)
-    thread.start()
-    try:
+    with spinning(node):
         for name, value in (
             ("name", {"type": 4, "string_value": texts[0]}),
             ("names", {"type": 9, "string_array_value": texts[1]}),
         ):
             assert client.call({"parameters": [{"name": name, "value": value}]}, 120).results[0].successful
-    finally:
-        executor.cancel()
-        thread.join()
     assert seen == texts
     assert [node.get_parameter(name).value for name in ("name", "names")] == texts
     assert "'n\udcff' of node" in node.set_parameters([Parameter("n\udcff", value=texts[0])])[0].reason

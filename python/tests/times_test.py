@@ -8,6 +8,7 @@ import threading
 import baton
 import pytest
 from baton.msg.std_msgs import String
+from spinning import spinning
 
 LIMIT_S = 120
 ENDLESS = [math.inf, 1e300, 9.3e9, 8.9e9, 3.2e10]  # 2^63 ns are 9.2e9 s
@@ -104,21 +105,15 @@ def test_an_event_loop_waits_for_a_response_without_end(seconds):
         response.success = True
 
     server.serve("switch", "std_srvs/SetBool", switch)
-    executor = baton.Executor(server)
-    thread = threading.Thread(target=executor.spin)
-    thread.start()
     client = node.client("switch", "std_srvs/SetBool")
-    client.wait_for_service(LIMIT_S)
 
     async def call():
         asyncio.get_running_loop().call_later(0.1, go.set)
         return await baton.aio.call(client, {"data": True}, seconds)
 
-    try:
+    with spinning(server):
+        client.wait_for_service(LIMIT_S)
         assert asyncio.run(call()).success
-    finally:
-        executor.cancel()
-        thread.join()
 
 
 @pytest.mark.parametrize("seconds", ENDLESS)

@@ -16,7 +16,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tcp_ports import Ports
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from support.claims import Ports
 
 PUBLISHER = """
 import baton

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the tests of verbs share: the command in a domain of its own, and processes that it can look at."""
 
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
+from support import processes
+from support.build import BUILD, PACKAGE, has_package
+from support.processes import PIPE, Programs
 from warm_command import WarmCommand
-
-BUILD = Path(os.environ.get("BATON_BUILD", Path(__file__).resolve().parents[2] / "build/release"))
 
 CAMERA = """
 import baton, sys
@@ -39,70 +35,74 @@ def patient(arguments):
     return [*arguments[:2], *more, *arguments[2:]]
 
 
+class Command:
+    """The command `baton` beside the programs of a test."""
+
+    def __init__(self, programs, warm):
+        self.programs, self._warm = programs, warm
+
+    def done(self, *arguments, code=0, **options):
+        """Runs it to its end, with this status. With options of subprocess.run() it is a process that was started anew."""
+        if options:
+            done = self.programs.run([sys.executable, "-m", "baton_cli", *patient(arguments)], **options)
+        else:
+            done = self._warm.run(patient(arguments), self.programs.environment())
+        assert done.returncode == code, done.stdout + done.stderr
+        return done
+
+    def __call__(self, *arguments, code=0):
+        """What it prints: with another status than 0 also its diagnostics."""
+        done = self.done(*arguments, code=code)
+        return done.stdout if code == 0 else done.stdout + done.stderr
+
+    def start(self, *arguments, **options):
+        """Starts it, and goes on."""
+        command = [sys.executable, "-u", "-m", "baton_cli", *arguments]
+        return self.programs.start(command, stderr=PIPE, **options)
+
+    def camera(self):
+        """A process that publishes."""
+        return self.programs.python(CAMERA, ready="ready")
+
+
 @pytest.fixture(scope="session")
 def build():
     """The build tree under test."""
-    if not any((BUILD / "python" / "baton").glob("_core*.so")):
+    if not has_package():
         pytest.skip("the Python package is not built: make build")
     return BUILD
 
 
 @pytest.fixture(scope="session")
 def warm_command(build):
-    command = WarmCommand(build / "python")
+    command = WarmCommand(PACKAGE)
     yield command
     command.end()
 
 
 @pytest.fixture
 def environment(build, tmp_path):
-    tmp_path.chmod(0o700)
-    return {**os.environ, "BATON_RUNTIME_DIR": str(tmp_path), "PYTHONPATH": str(build / "python"), "COLUMNS": "160"}
+    return processes.environment(tmp_path, COLUMNS="160")
 
 
 @pytest.fixture
-def baton(environment, warm_command):
-    """baton(*arguments) runs the command; .camera starts the process that publishes."""
-    running = []
-
-    def run(*arguments, code=0):
-        done = warm_command.run(patient(arguments), environment)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout if code == 0 else done.stdout + done.stderr
-
-    def camera():
-        process = subprocess.Popen([sys.executable, "-c", CAMERA], env=environment, stdout=subprocess.PIPE, text=True)
-        running.append(process)
-        assert process.stdout.readline() == "ready\n"
-        return process
-
-    run.camera = camera
-    yield run
-    for process in running:
-        process.kill()
-        process.wait()
+def programs(environment):
+    with Programs(environment) as programs:
+        yield programs
 
 
 @pytest.fixture
-def program(environment):
+def baton(programs, warm_command):
+    return Command(programs, warm_command)
+
+
+@pytest.fixture
+def program(programs):
     """program(*statements) starts a process that keeps what each makes in the list `kept`."""
-    running = []
 
     def start(*statements):
         lines = [f"kept.append({s})" for s in statements]
         code = "\n".join(["import baton", "kept = []", *lines, "print('ready', flush=True)", "input()"])
-        process = subprocess.Popen(
-            [sys.executable, "-c", code],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        running.append(process)
-        assert process.stdout.readline() == "ready\n"
-        return process
+        return programs.python(code, ready="ready")
 
-    yield start
-    for process in running:
-        process.kill()
-        process.communicate()
+    return start

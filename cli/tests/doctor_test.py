@@ -2,12 +2,11 @@
 """`baton doctor`: what it finds in a domain and on this machine."""
 
 import json
-import subprocess
-import sys
-import time
+
+from support.waiting import until
 
 
-def test_doctor_finds_pairs_that_share_memory_and_those_that_do_not(baton, environment):
+def test_doctor_finds_pairs_that_share_memory_and_those_that_do_not(baton, programs):
     baton.camera()
     good = json.loads(baton("doctor", "--json", "--look", "4"))
     # /chatter goes to its own process, nobody takes the images, and what is said on /chatter is made of dicts.
@@ -25,20 +24,13 @@ c = node.advertise("chatter", "std_msgs/String", baton.QoS(reliability="best_eff
 print("ready", flush=True)
 input()
 """
-    old = subprocess.Popen(
-        [sys.executable, "-c", code], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert old.stdout.readline() == "ready\n"
-        text = baton("doctor", "--json", code=1)
-        findings = {(f["what"].split(" ")[0], f["good"]): f for f in json.loads(text.splitlines()[0])["topics"]}
-        assert "define it differently" in findings["/image:", False]["why"]
-        assert "reliability" in findings["/chatter:", False]["why"]
-        assert "did you mean /chatter?" in findings["/Chatter:", None]["way_out"]
-        assert "way out" in baton("doctor", code=1)
-    finally:
-        old.kill()
-        old.communicate()
+    programs.python(code, ready="ready")
+    text = baton("doctor", "--json", code=1)
+    findings = {(f["what"].split(" ")[0], f["good"]): f for f in json.loads(text.splitlines()[0])["topics"]}
+    assert "define it differently" in findings["/image:", False]["why"]
+    assert "reliability" in findings["/chatter:", False]["why"]
+    assert "did you mean /chatter?" in findings["/Chatter:", None]["way_out"]
+    assert "way out" in baton("doctor", code=1)
 
 
 def test_doctor_shows_how_slots_are_granted_and_which_subscription_was_refused_or_got_less(baton, program):
@@ -86,9 +78,7 @@ def test_doctor_shows_a_subscription_that_keeps_all_samples_that_it_may(baton, p
         found = json.loads(baton("doctor", "--json", "--look", "0"))
         return [each for each in found["topics"] if "2 samples that it may" in each["why"]]
 
-    end = time.monotonic() + 60
-    while not (rows := waiting()):
-        assert time.monotonic() < end, "doctor does not show the subscription"
+    rows = until(waiting, "doctor does not show the subscription")
     assert rows[0]["what"].startswith("/numbers") and "raise QoS 'held'" in rows[0]["way_out"]
 
 

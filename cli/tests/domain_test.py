@@ -3,7 +3,6 @@
 
 import json
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -64,37 +63,22 @@ def test_a_node_is_found_by_its_name_with_and_without_a_slash(baton, program):
 
 
 @pytest.mark.parametrize("verb", [["topic", "echo", "chatter"], ["topic", "pub", "-1", "chatter", "std_msgs/String"]])
-def test_an_interrupt_ends_a_verb_without_a_word(environment, verb):
-    process = subprocess.Popen(
-        [sys.executable, "-m", "baton_cli", *verb],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stderr.readline().startswith("waiting for ")
-        process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=240)
-        # A second later echo says what there is instead: then the signal came late.
-        assert out == "" and [line for line in errors.splitlines() if not line.startswith("nobody has /chatter")] == []
-        assert process.returncode == 130
-    finally:
-        process.kill()
-        process.wait()
+def test_an_interrupt_ends_a_verb_without_a_word(baton, verb):
+    process = baton.start(*verb)
+    assert process.stderr.readline().startswith("waiting for ")
+    out, errors = process.interrupted(130)
+    # A second later echo says what there is instead: then the signal came late.
+    assert out == "" and [line for line in errors.splitlines() if not line.startswith("nobody has /chatter")] == []
 
 
-def test_an_empty_domain_is_named(environment):
-    command = [sys.executable, "-m", "baton_cli"]
+def test_an_empty_domain_is_named(baton):
     for verb in ("topic", "node", "service"):
-        done = subprocess.run(
-            [*command, verb, "list", "--domain", "7"], env=environment, capture_output=True, text=True, timeout=240
-        )
-        assert done.returncode == 0 and done.stdout == ""
+        done = baton.done(verb, "list", "--domain", "7")
+        assert done.stdout == ""
         assert f"no {verb}s in domain 7 (BATON_DOMAIN, --domain): nobody is there" in done.stderr
 
 
-def test_the_shell_completes_topics_nodes_services_and_types(baton, environment):
+def test_the_shell_completes_topics_nodes_services_and_types(baton, programs):
     baton.camera()
 
     def completed(*words):
@@ -103,14 +87,8 @@ def test_the_shell_completes_topics_nodes_services_and_types(baton, environment)
             "COMP_WORDS": " ".join(words),
             "COMP_CWORD": str(len(words) - 1),
         }
-        done = subprocess.run(
-            [sys.executable, "-c", "from baton_cli.main import baton; baton(prog_name='baton')"],
-            env={**environment, **variables},
-            capture_output=True,
-            text=True,
-            timeout=240,
-        )
-        return [line.partition(",")[2] for line in done.stdout.splitlines()]
+        command = [sys.executable, "-c", "from baton_cli.main import baton; baton(prog_name='baton')"]
+        return [line.partition(",")[2] for line in programs.run(command, env=variables).stdout.splitlines()]
 
     assert completed("baton", "topic", "echo", "/im") == ["/image"]
     assert completed("baton", "topic", "hz", "/image", "ch") == ["chatter"]
@@ -132,22 +110,18 @@ def test_stubs_are_written_for_a_package_and_what_it_refers_to(baton, tmp_path):
     assert "no package 'no_msgs'" in baton("stubs", "no_msgs", "-o", str(tmp_path), code=1)
 
 
-def test_shared_heaps_are_listed_with_who_has_them_open_and_what_they_hold(baton, environment, build):
+def test_shared_heaps_are_listed_with_who_has_them_open_and_what_they_hold(baton, programs, build):
     assert baton("heap", "list") == "nobody has a shared heap open\n"
-    waits_for_a_pusher = [build / "bin" / "lot_roles", "pull", "1"]
-    puller = subprocess.Popen(waits_for_a_pusher, env=environment)
-    try:
-        heaps = []
-        while not heaps or heaps[0]["objects"] == 0:
-            assert puller.poll() is None
-            heaps = json.loads(baton("heap", "list", "--json"))
-        (heap,) = heaps
-        assert (heap["name"], heap["processes"], heap["orphans"]) == ("lot-example", 1, 0)
-        assert 0 < heap["used_bytes"] <= heap["backed_bytes"] < heap["limit_bytes"]
-        assert baton("heap", "list").splitlines()[1].split()[:2] == ["lot-example", "1"]
-    finally:
-        puller.kill()
-        puller.wait()
+    puller = programs.start([build / "bin/lot_roles", "pull", "1"])  # waits for a pusher
+    heaps = []
+    while not heaps or heaps[0]["objects"] == 0:
+        assert puller.poll() is None
+        heaps = json.loads(baton("heap", "list", "--json"))
+    (heap,) = heaps
+    assert (heap["name"], heap["processes"], heap["orphans"]) == ("lot-example", 1, 0)
+    assert 0 < heap["used_bytes"] <= heap["backed_bytes"] < heap["limit_bytes"]
+    assert baton("heap", "list").splitlines()[1].split()[:2] == ["lot-example", "1"]
+    puller.end()
     assert baton("heap", "list") == "nobody has a shared heap open\n"
 
 

@@ -5,8 +5,6 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,9 +14,10 @@ from baton_cli import fitting, links, live, top_view
 from baton_cli.verbs import doctor, link, top
 from click.testing import CliRunner
 from rich.console import Console
-from tcp_ports import Ports
+from support.claims import Ports
+from support.processes import PIPE
+from support.waiting import until
 
-LIMIT_S = 60
 FAR = """
 import sys, baton
 from baton.msg.std_msgs import String
@@ -33,35 +32,27 @@ with baton.Link([f"127.0.0.1:{near}"], interface="lo", port=int(far), host_name=
 
 
 @pytest.fixture
-def near_link(build, environment, tmp_path):
+def far(tmp_path):
+    """What makes a process one of the host `far`."""
+    (tmp_path / "far").mkdir(mode=0o700)
+    return {"BATON_RUNTIME_DIR": str(tmp_path / "far")}
+
+
+@pytest.fixture
+def near_link(build, environment, programs, far):
     """The link of this host, which is connected to the host `far`, whose node publishes /chatter."""
-    ports = Ports(2)
-    near_port, far_port = ports.numbers
-    directory = tmp_path / "far"
-    directory.mkdir(mode=0o700)
-    words = [build / "bin/baton_link", "--interface", "lo", "--port", str(near_port), "--host-name", "near"]
-    near = subprocess.Popen(words, env=environment, stderr=subprocess.PIPE, text=True)
-    far = subprocess.Popen(
-        [sys.executable, "-c", FAR, str(near_port), str(far_port)],
-        env={**environment, "BATON_RUNTIME_DIR": str(directory)},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert far.stdout.readline() == "ready\n"
+    with Ports(2) as (near_port, far_port):
+        words = [build / "bin/baton_link", "--interface", "lo", "--port", near_port, "--host-name", "near"]
+        near = programs.start(words, stderr=PIPE)
+        programs.python(FAR, near_port, far_port, env=far, ready="ready")
         while "host far is connected" not in (line := near.stderr.readline()):
             assert line, "the link has ended"
         # Others read it in a file, which the link writes once a second.
         state = Path(environment["BATON_RUNTIME_DIR"], "0", "link.state")
-        until(
-            lambda: state.exists() and re.search(r"^host\tname=far\t.*\tconnected=1\t", state.read_text(), re.MULTILINE)
-        )
+        connected = re.compile(r"^host\tname=far\t.*\tconnected=1\t", re.MULTILINE)
+        until(lambda: state.exists() and connected.search(state.read_text()))
         yield near
-    finally:
-        for process in (far, near):
-            process.kill()
-            process.communicate()
-        ports.close()
+        programs.close()
 
 
 LAMP = """
@@ -75,28 +66,11 @@ baton.spin(node)
 
 
 @pytest.fixture
-def far_lamp(baton, near_link, environment, tmp_path):
+def far_lamp(baton, near_link, programs, far):
     """A node of the host `far` with parameters and a service, once this host knows it."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", LAMP],
-        env={**environment, "BATON_RUNTIME_DIR": str(tmp_path / "far")},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout.readline() == "ready\n"
-        until(lambda: "/lamp@far" in baton("node", "list"))
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def until(look):
-    end = time.monotonic() + LIMIT_S
-    while not (found := look()):
-        assert time.monotonic() < end, "it did not come"
-    return found
+    process = programs.python(LAMP, env=far, ready="ready")
+    until(lambda: "/lamp@far" in baton("node", "list"))
+    return process
 
 
 def status(baton, *words, code=0):
@@ -142,7 +116,7 @@ def test_a_killed_link_is_said_to_be_dead(baton, near_link):
     assert findings[0]["good"] is False and "dead for at most" in findings[0]["why"]
 
 
-def test_verbs_that_list_or_wait_say_that_the_link_is_dead(baton, near_link, environment):
+def test_verbs_that_list_or_wait_say_that_the_link_is_dead(baton, near_link):
     until(lambda: status(baton, "-i", "0")["state"]["hosts"])
     verbs = [
         ("node", "list"),
@@ -159,8 +133,7 @@ def test_verbs_that_list_or_wait_say_that_the_link_is_dead(baton, near_link, env
     ]
 
     def stderr(*words):
-        command = [sys.executable, "-m", "baton_cli", *words]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240).stderr
+        return baton.start(*words).ends(None)[1]
 
     assert "is dead" not in stderr(*verbs[0])
     near_link.kill()
@@ -170,23 +143,12 @@ def test_verbs_that_list_or_wait_say_that_the_link_is_dead(baton, near_link, env
         assert stderr(*words).count(line) == 1, words
 
 
-def test_echo_says_that_the_link_is_dead_while_it_waits_for_the_next_message(baton, near_link, environment):
+def test_echo_says_that_the_link_is_dead_while_it_waits_for_the_next_message(baton, near_link):
     until(lambda: "/chatter" in baton("topic", "list"))
-    echo = subprocess.Popen(
-        [sys.executable, "-u", "-m", "baton_cli", "topic", "echo", "/chatter"],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert echo.stdout.readline() == "data: hello\n"
-        near_link.kill()
-        near_link.wait()
-        assert echo.stderr.readline() == f"the link (process {near_link.pid}) is dead; start it again: baton link\n"
-    finally:
-        echo.kill()
-        echo.communicate()
+    echo = baton.start("topic", "echo", "/chatter").says("data: hello")
+    near_link.kill()
+    near_link.wait()
+    assert echo.stderr.readline() == f"the link (process {near_link.pid}) is dead; start it again: baton link\n"
 
 
 def test_a_link_that_is_stopped_is_not_taken_for_working(baton, near_link):
@@ -244,12 +206,11 @@ def test_the_parameters_of_a_node_of_another_host_are_those_of_the_name_that_nod
     assert "a request to /lamp@far reaches /lamp, too" in said, "no host can be chosen for a request"
 
 
-def test_lists_say_that_services_of_other_hosts_are_missing_until_a_client_names_them(baton, far_lamp, environment):
+def test_lists_say_that_services_of_other_hosts_are_missing_until_a_client_names_them(baton, far_lamp):
     def said(*words):
-        command = [sys.executable, "-m", "baton_cli", *words]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
-        assert done.stdout == ""
-        return done.stderr
+        out, errors = baton.start(*words).ends(None)
+        assert out == ""
+        return errors
 
     nodes = len(baton("node", "list").splitlines())
     hint = "services of other hosts (far) are known only while a client of this host has named them; calls work"

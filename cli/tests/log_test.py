@@ -2,19 +2,10 @@
 """`baton log` with a node that logs, each in a process of its own."""
 
 import json
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
+from functools import partial
 
 import pytest
-
-BUILD = Path(os.environ.get("BATON_BUILD", Path(__file__).resolve().parents[2] / "build/release"))
-PACKAGE = BUILD / "python"
-pytestmark = pytest.mark.skipif(
-    not any((PACKAGE / "baton").glob("_core*.so")), reason="the Python package is not built"
-)
 
 NODES = """
 import os, sys, time, baton
@@ -33,24 +24,10 @@ time.sleep(300)
 
 
 @pytest.fixture
-def log(tmp_path, warm_command):
+def log(baton, programs):
     """log(*arguments, code=0): what the command printed while two nodes log."""
-    directory = tmp_path / "run"
-    directory.mkdir(mode=0o700)
-    environment = {**os.environ, "BATON_RUNTIME_DIR": str(directory), "PYTHONPATH": str(PACKAGE)}
-    nodes = subprocess.Popen(
-        [sys.executable, "-c", NODES], env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    assert nodes.stdout.readline() == "ready\n"
-
-    def run(*arguments, code=0):
-        done = warm_command.run(["log", *arguments], environment)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout if code == 0 else done.stderr
-
-    yield run
-    nodes.kill()
-    nodes.communicate()
+    programs.python(NODES, ready="ready")
+    return partial(baton, "log")
 
 
 def texts(printed):
@@ -95,8 +72,8 @@ def test_errors_name_the_option(log):
 
 
 @pytest.fixture
-def steering(monkeypatch):
-    monkeypatch.setenv("STEERING", "1")
+def steering(environment):
+    environment["STEERING"] = "1"
 
 
 def test_a_line_that_would_steer_the_terminal_is_harmless(steering, log):

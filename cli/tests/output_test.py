@@ -45,10 +45,8 @@ def test_a_full_disk_is_an_error_of_one_line():
     with open("/dev/full", "w") as full:
         command = [sys.executable, "-m", "baton_cli", "interface", "package", "std_srvs"]
         done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=400)
-    assert (done.returncode, done.stderr) == (
-        1,
-        "Error: the output cannot be written: [Errno 28] No space left on device\n",
-    )
+    said = "Error: the output cannot be written: [Errno 28] No space left on device\n"
+    assert (done.returncode, done.stderr) == (1, said)
 
 
 SCANNER = """
@@ -64,12 +62,8 @@ baton.spin(node)
 
 
 @pytest.fixture
-def scanner(environment):
-    process = subprocess.Popen([sys.executable, "-c", SCANNER], env=environment, stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    yield process
-    process.kill()
-    process.wait()
+def scanner(programs):
+    return programs.python(SCANNER, ready="ready")
 
 
 def test_a_scan_with_all_kinds_of_ranges_is_json_for_every_parser(baton, scanner):
@@ -81,10 +75,7 @@ def test_a_scan_with_all_kinds_of_ranges_is_json_for_every_parser(baton, scanner
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 @pytest.mark.parametrize("form", ["--csv", "--json", "--field=header", "--full-length"], ids=str)
-def test_texts_are_utf_8_on_a_stdout_of_any_encoding(environment, scanner, encoding, form):
-    command = [sys.executable, "-m", "baton_cli", "topic", "echo", "scan", "--once", form]
-    environment = {**environment, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
-    done = subprocess.run(command, env=environment, capture_output=True, timeout=400)
-    assert done.returncode == 0, done.stderr
-    text = done.stdout.decode()
+def test_texts_are_utf_8_on_a_stdout_of_any_encoding(baton, scanner, encoding, form):
+    settings = {"PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    text = baton.done("topic", "echo", "scan", "--once", form, env=settings, encoding="utf-8").stdout
     assert "grün €☃" in (read(text)["header"]["frame_id"] if form == "--json" else text)

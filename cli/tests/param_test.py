@@ -2,20 +2,15 @@
 """`baton param` with a node in C++ and one in Python, each in a process of its own."""
 
 import json
-import os
 import signal
-import subprocess
 import sys
-from pathlib import Path
+from functools import partial
 
 import pytest
+from support.build import BIN, needs_package
 
-BUILD = Path(os.environ.get("BATON_BUILD", Path(__file__).resolve().parents[2] / "build/release"))
-PACKAGE = BUILD / "python"
-PEER = BUILD / "bin" / "python_cpp_peer"
-pytestmark = pytest.mark.skipif(
-    not any((PACKAGE / "baton").glob("_core*.so")) or not PEER.exists(), reason="the Python package is not built"
-)
+PEER = BIN / "python_cpp_peer"
+pytestmark = needs_package(PEER)
 
 CAMERA = """
 import baton
@@ -40,48 +35,20 @@ node.add_on_set_parameters_callback(check)
 print("ready", flush=True)
 baton.spin(node)
 """
-PROGRAMS = {"C++": [str(PEER), "parameters"], "Python": [sys.executable, "-c", CAMERA]}
+PROGRAMS = {"C++": [PEER, "parameters"], "Python": [sys.executable, "-c", CAMERA]}
 NAMES = ["bytes", "flags", "gain", "names", "on", "rate", "roi.size", "serial", "weights"]
 
 
 @pytest.fixture
-def environment(tmp_path):
-    directory = tmp_path / "run"
-    directory.mkdir(mode=0o700)
-    return {**os.environ, "BATON_RUNTIME_DIR": str(directory), "PYTHONPATH": str(PACKAGE), "COLUMNS": "160"}
-
-
-@pytest.fixture
-def param(environment, warm_command):
+def param(baton):
     """param(*arguments, code=0): what the command printed, on both outputs if it failed."""
-
-    def run(*arguments, code=0):
-        verb, *rest = map(str, arguments)
-        patient = [] if "--timeout" in rest else ["--timeout", "120"]  # the machine may be busy
-        done = warm_command.run(["param", verb, *patient, *rest], environment)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout if code == 0 else done.stdout + done.stderr
-
-    return run
+    return partial(baton, "param")
 
 
 @pytest.fixture
-def start(environment):
+def start(programs):
     """start(language, *arguments): a process with the node."""
-    running = []
-
-    def run(language, *arguments):
-        process = subprocess.Popen(
-            [*PROGRAMS[language], *map(str, arguments)], env=environment, stdout=subprocess.PIPE, text=True
-        )
-        running.append(process)
-        assert process.stdout.readline() == "ready\n"
-        return process
-
-    yield run
-    for process in running:
-        process.kill()
-        process.communicate()
+    return lambda language, *arguments: programs.start([*PROGRAMS[language], *arguments], ready="ready")
 
 
 @pytest.mark.parametrize("language", PROGRAMS)
@@ -157,7 +124,7 @@ def test_a_node_that_does_not_answer_is_named(param, start):
     assert "/camera sent no response within 0.5 s" in said or "there is no node /camera" in said
 
 
-def test_names_and_texts_that_would_steer_the_terminal_are_harmless(param, start, environment):
+def test_names_and_texts_that_would_steer_the_terminal_are_harmless(param, start, programs):
     start("Python")
     setter = """
 import baton
@@ -166,7 +133,7 @@ assert client.wait_for_service(60)
 text = {"type": 9, "string_array_value": ["a\\x07\\x9b1m\\udcff"]}
 assert client.call({"parameters": [{"name": "names", "value": text}]}, 60).results[0].successful
 """
-    subprocess.run([sys.executable, "-c", setter], env=environment, check=True)
+    programs.python(setter).ends()
     assert param("get", "camera", "names") == '["a\\x07\\x9b1m\ufffd"]\n'
     assert '    names: ["a\\x07\\x9b1m\ufffd"]\n' in param("dump", "camera")
     said = param("set", "camera", "n\x9b1m", "1", code=1)

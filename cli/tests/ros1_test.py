@@ -4,10 +4,8 @@
 import contextlib
 import json
 import socket
-import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,6 +14,8 @@ from xmlrpc.server import SimpleXMLRPCServer
 import pytest
 from baton_cli import ros1, tcp_bytes
 from baton_cli.verbs import doctor
+from support.processes import PIPE, Programs
+from support.waiting import until
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "ros1/tests"))
 from ros1_network import BUILD, MASTER, PRELOAD, Ros
@@ -36,13 +36,17 @@ def network(tmp_path):
 
 
 @pytest.fixture
-def baton(network):
+def programs(network):
+    with Programs(lambda: network.environment) as programs:
+        yield programs
+
+
+@pytest.fixture
+def baton(programs):
     """baton(*arguments) runs the command in the environment of the network's nodes: its output, and its errors."""
 
     def run(*arguments, code=0, **settings):
-        command = [sys.executable, "-m", "baton_cli", *arguments]
-        environment = {**network.environment, **settings}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
+        done = programs.run([sys.executable, "-m", "baton_cli", *arguments], env=settings)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr
 
@@ -52,21 +56,22 @@ def baton(network):
 def links(baton, *listeners, topic="/images"):
     """The links of a topic by the process of their subscriber, once these listeners are among them: on a busy machine a node answers the
     command too late."""
-    end = time.monotonic() + 120
-    while True:
-        found = json.loads(baton("doctor", "--ros1", "--look", "0", "--json"))["ros1"]
-        rows = {int(f["what"].rpartition("(")[2][:-1]): f for f in found if f["what"].startswith(topic + ":")}
-        if {each.process.pid for each in listeners} <= set(rows):
-            return rows
-        assert time.monotonic() < end, found
+
+    def found():
+        every = json.loads(baton("doctor", "--ros1", "--look", "0", "--json"))["ros1"]
+        rows = {int(f["what"].rpartition("(")[2][:-1]): f for f in every if f["what"].startswith(topic + ":")}
+        return rows if {each.process.pid for each in listeners} <= set(rows) else None
+
+    return until(found, "a listener has no link")
 
 
 def row_that_begins(baton, listener, words):
     """The row of this listener's link, once it begins so: the ends of a link learn of each other, and count, one after the other."""
-    end = time.monotonic() + 120
-    while not (row := links(baton, listener)[listener.process.pid])["why"].startswith(words):
-        assert time.monotonic() < end, row
-    return row
+
+    def row():
+        return links(baton, listener)[listener.process.pid]
+
+    return until(lambda: (now := row())["why"].startswith(words) and now, row)
 
 
 def test_each_link_of_ros_1_has_its_way_and_why(network, baton):
@@ -187,13 +192,11 @@ def test_without_a_master_the_links_with_shared_memory_are_left(network, baton):
     assert row["what"].endswith(f"({listener.process.pid})") and row["why"].startswith("shared memory")
 
 
-def test_an_empty_domain_names_that_of_ros_1_and_its_topics_are_not_looked_for_elsewhere(network, baton):
+def test_an_empty_domain_names_that_of_ros_1_and_its_topics_are_not_looked_for_elsewhere(network, baton, programs):
     listener, talker = network.listener(), network.talker()
     talker.do("subscribers 1")
     row_that_begins(baton, listener, "shared memory")  # both processes are in the domain
-    asked = "from baton_cli import ros1; print(ros1.domain())"
-    environment = network.environment
-    domain = int(subprocess.run([sys.executable, "-c", asked], env=environment, capture_output=True, check=True).stdout)
+    domain = int(programs.python("from baton_cli import ros1; print(ros1.domain())").ends()[0])
     assert domain >= 100
     said = baton("topic", "list")
     assert said == (
@@ -202,18 +205,9 @@ def test_an_empty_domain_names_that_of_ros_1_and_its_topics_are_not_looked_for_e
     )
     assert "/images" in baton("topic", "list", BATON_DOMAIN=str(domain))
     assert "give one" in baton("topic", "list", "--ros1", "--domain", "0", code=2)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "baton_cli", "topic", "echo", "images", "--ros1"],
-        env=network.environment,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stderr.readline() == "waiting for /images ...\n"
-        assert "ROS 1's nodes have it, but no publisher with types of Baton: rostopic" in process.stderr.readline()
-    finally:
-        process.kill()
-        process.communicate()
+    process = programs.start([sys.executable, "-m", "baton_cli", "topic", "echo", "images", "--ros1"], stderr=PIPE)
+    assert process.stderr.readline() == "waiting for /images ...\n"
+    assert "ROS 1's nodes have it, but no publisher with types of Baton: rostopic" in process.stderr.readline()
 
 
 def test_messages_that_find_no_memory_are_seen_to_go_by_tcp(network, baton):
@@ -248,9 +242,8 @@ def test_the_kernel_counts_what_a_connection_carried():
             before = tcp_bytes.sent()[ports]
             client.sendall(b"x" * 12_345)
             assert len(accepted.recv(12_345, socket.MSG_WAITALL)) == 12_345
-            end = time.monotonic() + 60
-            while (carried := tcp_bytes.sent()[ports] - before) < 12_345:  # it counts what was acknowledged
-                assert time.monotonic() < end
+            # It counts what was acknowledged.
+            carried = until(lambda: (now := tcp_bytes.sent()[ports] - before) >= 12_345 and now)
             assert carried <= 12_346, "the connection's beginning counts as a byte"
 
 

@@ -3,8 +3,6 @@
 
 import json
 import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -21,12 +19,8 @@ baton.spin(node)
 
 
 @pytest.fixture
-def lamp(environment):
-    process = subprocess.Popen([sys.executable, "-c", SERVER], env=environment, stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    yield process
-    process.kill()
-    process.wait()
+def lamp(programs):
+    return programs.python(SERVER, ready="ready")
 
 
 def test_a_service_is_listed_found_described_and_called(baton, lamp):

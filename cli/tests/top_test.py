@@ -10,7 +10,6 @@ import pty
 import select
 import signal
 import struct
-import subprocess
 import sys
 import termios
 import time
@@ -33,7 +32,7 @@ def test_top_counts_what_is_published(baton):
     assert "/image" in baton("top", "-n", "1", "-i", "0.2")
 
 
-def test_top_says_who_holds_which_messages(baton, environment):
+def test_top_says_who_holds_which_messages(baton, programs):
     baton.camera()
     code = """
 import baton
@@ -43,21 +42,15 @@ held = [subscription.take(120) for _ in range(3)]
 print(*(baton.info(m).sequence for m in held), flush=True)
 input()
 """
-    hoarder = subprocess.Popen(
-        [sys.executable, "-c", code], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    try:
-        sequences = [int(n) for n in hoarder.stdout.readline().split()]
-        shown = json.loads(baton("top", "-n", "1", "-i", "3", "--json"))["holders"]
-        mine = next(h for h in shown if h["subscription"] == f"hoarder({hoarder.pid})")
-        assert (mine["topic"], mine["held"]) == ("/image", 3)
-        assert mine["publisher"].startswith("camera(")
-        assert [c["sequence"] for c in mine["chunks"]] == sequences
-        assert mine["held_bytes"] > 3_000_000
-        assert "hoarder" in baton("top", "-n", "1", "-i", "3")
-    finally:
-        hoarder.kill()
-        hoarder.communicate()
+    hoarder = programs.python(code)
+    sequences = [int(n) for n in hoarder.stdout.readline().split()]
+    shown = json.loads(baton("top", "-n", "1", "-i", "3", "--json"))["holders"]
+    mine = next(h for h in shown if h["subscription"] == f"hoarder({hoarder.pid})")
+    assert (mine["topic"], mine["held"]) == ("/image", 3)
+    assert mine["publisher"].startswith("camera(")
+    assert [c["sequence"] for c in mine["chunks"]] == sequences
+    assert mine["held_bytes"] > 3_000_000
+    assert "hoarder" in baton("top", "-n", "1", "-i", "3")
 
 
 def test_top_counts_the_bytes_of_all_messages_that_are_held(baton, program):

@@ -2,9 +2,6 @@
 """`baton topic list`, `type`, `find`, `info`, `echo` and `pub`, against processes that publish."""
 
 import json
-import signal
-import subprocess
-import sys
 
 import pytest
 from baton_cli.yaml_text import text_of
@@ -136,120 +133,68 @@ def test_values_become_yaml_that_reads_back_as_the_same():
     assert YAML(typ="safe").load(text_of("on")) == "on"
 
 
-def test_the_publisher_of_pub_is_there_for_everybody(baton, environment):
-    command = [
-        sys.executable,
-        "-m",
-        "baton_cli",
-        "topic",
-        "pub",
-        "-r",
-        "50",
-        "chatter",
-        "std_msgs/String",
-        "{data: hello}",
-    ]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-    try:
-        assert process.stdout.readline().startswith("publishing #1")
-        assert baton("topic", "echo", "chatter", "-n", "2", "--csv") == "hello\nhello\n"
-        assert "average rate" in baton("topic", "hz", "chatter", "-n", "5")
-        assert baton("topic", "type", "chatter") == "std_msgs/String\n"
-        assert "Publisher count: 1\n" in baton("topic", "info", "chatter")
-        assert f"/topic_pub_{process.pid}" in baton("node", "list")
-        process.send_signal(signal.SIGINT)
-        process.communicate()
-        assert process.returncode == 130
-    finally:
-        process.kill()
-        process.wait()
+def test_the_publisher_of_pub_is_there_for_everybody(baton):
+    process = baton.start("topic", "pub", "-r", "50", "chatter", "std_msgs/String", "{data: hello}")
+    assert process.stdout.readline().startswith("publishing #1")
+    assert baton("topic", "echo", "chatter", "-n", "2", "--csv") == "hello\nhello\n"
+    assert "average rate" in baton("topic", "hz", "chatter", "-n", "5")
+    assert baton("topic", "type", "chatter") == "std_msgs/String\n"
+    assert "Publisher count: 1\n" in baton("topic", "info", "chatter")
+    assert f"/topic_pub_{process.pid}" in baton("node", "list")
+    process.interrupted(130)
 
 
 def test_pub_reaches_the_subscription_and_refuses_what_does_not_fit(baton):
     camera = baton.camera()
     assert "publishing #1" in baton("topic", "pub", "-1", "chatter", "std_msgs/String", "{data: x}")
-    assert camera.stdout.readline() == "x\n"
+    camera.says("x")
     assert "no std_msgs/String" in baton("topic", "pub", "-1", "chatter", "std_msgs/String", "{text: x}", code=1)
     said = baton("topic", "pub", "-1", "chatter", "std_msgs/Strin", "{}", code=1)
     assert said.startswith("Error: unknown type 'std_msgs/Strin'\n  way out: did you mean 'String'?")
     assert "(--search DIR, or directories in BATON_MSG_PATH)" in said
 
 
-def test_pub_says_what_it_waits_for_and_that_the_topic_has_another_type(baton, program, environment):
+def test_pub_says_what_it_waits_for_and_that_the_topic_has_another_type(baton, program):
     program('baton.Node("listener").subscribe("chatter", "std_msgs/Int32")')
-    process = subprocess.Popen(
-        [sys.executable, "-m", "baton_cli", "topic", "pub", "-1", "chatter", "std_msgs/msg/String", "{data: x}"],
-        env={**environment, "BATON_LOG_LEVEL": "off"},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stderr.readline() == "waiting for 1 subscription to /chatter ...\n"
-        assert process.stderr.readline() == "there is /chatter with another type: std_msgs/Int32\n"
-    finally:
-        process.kill()
-        process.communicate()
+    words = ["topic", "pub", "-1", "chatter", "std_msgs/msg/String", "{data: x}"]
+    process = baton.start(*words, env={"BATON_LOG_LEVEL": "off"})
+    assert process.stderr.readline() == "waiting for 1 subscription to /chatter ...\n"
+    assert process.stderr.readline() == "there is /chatter with another type: std_msgs/Int32\n"
 
 
 @pytest.mark.parametrize("verb", [["echo"], ["hz"], ["bw"], ["delay"], ["echo", "--type"]], ids=" ".join)
-def test_a_topic_that_nobody_has_is_waited_for_with_the_names_of_near_ones(program, environment, verb):
+def test_a_topic_that_nobody_has_is_waited_for_with_the_names_of_near_ones(baton, program, verb):
     program('baton.Node("front").advertise("camera/image", "sensor_msgs/Image")')
-    words = [verb[0], "image", *(["sensor_msgs/Image"] if "--type" in verb else [])]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "baton_cli", "topic", *words],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+    process = baton.start("topic", verb[0], "image", *(["sensor_msgs/Image"] if "--type" in verb else []))
+    assert process.stderr.readline() == "waiting for /image ...\n"
+    assert process.stderr.readline() == "nobody has /image; did you mean /camera/image?\n"
+    program(
+        '(node := baton.Node("late"))',
+        '(images := node.advertise("image", "sensor_msgs/Image"))',
+        'node.create_timer(0.05, lambda: images.publish({"height": 7}))',
+        '__import__("threading").Thread(target=baton.spin, args=[node], daemon=True).start()',
     )
-    try:
-        assert process.stderr.readline() == "waiting for /image ...\n"
-        assert process.stderr.readline() == "nobody has /image; did you mean /camera/image?\n"
-        program(
-            '(node := baton.Node("late"))',
-            '(images := node.advertise("image", "sensor_msgs/Image"))',
-            'node.create_timer(0.05, lambda: images.publish({"height": 7}))',
-            '__import__("threading").Thread(target=baton.spin, args=[node], daemon=True).start()',
-        )
-        assert process.stdout.readline() != "", "it went on waiting"
-        process.send_signal(signal.SIGINT)
-        assert process.communicate()[1] == ""
-    finally:
-        process.kill()
-        process.communicate()
+    assert process.stdout.readline() != "", "it went on waiting"
+    assert process.interrupted(None)[1] == ""
 
 
-def test_one_of_several_topics_that_nobody_publishes_is_named_once(program, environment):
+def test_one_of_several_topics_that_nobody_publishes_is_named_once(baton, program):
     program(
         'baton.Node("front").advertise("camera/image", "sensor_msgs/Image")',
         'baton.Node("front").advertise("scan", "std_msgs/String")',
     )
-    process = subprocess.Popen(
-        [sys.executable, "-m", "baton_cli", "topic", "hz", "scan", "imag", "--json"],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stderr.readline() == "nobody publishes /imag; did you mean /camera/image?\n"
-        for _ in range(2):
-            assert json.loads(process.stdout.readline())["topics"][0]["topic"] == "/scan"
-        process.send_signal(signal.SIGINT)
-        assert process.communicate()[1] == "", "it was said once"
-    finally:
-        process.kill()
-        process.communicate()
+    process = baton.start("topic", "hz", "scan", "imag", "--json")
+    assert process.stderr.readline() == "nobody publishes /imag; did you mean /camera/image?\n"
+    for _ in range(2):
+        assert json.loads(process.stdout.readline())["topics"][0]["topic"] == "/scan"
+    assert process.interrupted(None)[1] == "", "it was said once"
 
 
-def test_a_type_that_no_topic_has_is_named_with_the_near_ones(baton, environment):
+def test_a_type_that_no_topic_has_is_named_with_the_near_ones(baton):
     baton.camera()
-    command = [sys.executable, "-m", "baton_cli", "topic", "find", "sensor_msgs/CompressedImage"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == (
-        "no topic in domain 0 has the type sensor_msgs/CompressedImage; did you mean sensor_msgs/Image?\n"
-    )
+    done = baton.done("topic", "find", "sensor_msgs/CompressedImage")
+    text = "no topic in domain 0 has the type sensor_msgs/CompressedImage; did you mean sensor_msgs/Image?\n"
+    assert (done.stdout, done.stderr) == ("", text)
     said = baton("topic", "find", "sensor_msgs/Imag", code=1)
     assert "unknown type 'sensor_msgs/Imag'\n" in said and "in domain 0: did you mean sensor_msgs/Image?" in said
     assert "did you mean 'sensor_msgs'" in baton("topic", "find", "sensor_msg/Image", code=1)

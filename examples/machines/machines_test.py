@@ -2,27 +2,22 @@
 """The programs of this folder, on two hosts: two runtime directories of this machine, which nothing but the links joins. And what the
 compose file says."""
 
-import contextlib
-import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from ruamel.yaml import YAML
-from tcp_ports import Ports
+from support.build import BIN, BUILD, LIB, LINK, ROOT, needs_package
+from support.claims import Ports
+from support.processes import Programs, environment
 
 HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
-TALKER = BUILD / "bin/baton_machines_talker"
-LINK = BUILD / "bin/baton_link"
+TALKER = BIN / "baton_machines_talker"
 COMPOSE = YAML(typ="safe").load(HERE / "compose.yaml")
 SERVICES = COMPOSE["services"]
-LIMIT_S = 60
 HEAR = """
 import baton
 node = baton.Node("ear")
@@ -33,30 +28,19 @@ baton.spin(node)
 
 @pytest.fixture
 def ports():
-    with contextlib.closing(Ports(2)) as claimed:
-        yield [str(port) for port in claimed.numbers]
+    with Ports(2) as claimed:
+        yield claimed
 
 
 @pytest.fixture
 def start(tmp_path):
     """start(host, *command): on that host."""
-    running = []
-
-    def run(host, *command):
-        (tmp_path / host).mkdir(mode=0o700, exist_ok=True)
-        environment = {**os.environ, "BATON_RUNTIME_DIR": str(tmp_path / host), "PYTHONPATH": str(BUILD / "python")}
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
-        running.append(process)
-        return process
-
-    yield run
-    for process in running:
-        process.kill()
-        process.communicate()
+    with Programs({}) as programs:
+        yield lambda host, *command: programs.start(command, env=environment(tmp_path / host))
 
 
 def test_the_talker_is_compiled_against_the_build_folder_by_the_guides_own_lines(start, ports, tmp_path):
-    if not (BUILD / "lib/libbaton.so").is_file():
+    if not (LIB / "libbaton.so").is_file():
         pytest.skip("not built: make build")
     guide = (ROOT / "docs/guides/machines.md").read_text()
     (lines,) = [block for block in re.findall(r"```sh\n(.*?)```", guide, re.DOTALL) if "-o talker" in block]
@@ -69,21 +53,16 @@ def test_the_talker_is_compiled_against_the_build_folder_by_the_guides_own_lines
     talker = start("a", tmp_path / "talker", ports[0])
     node = start("a", sys.executable, "-c", HEAR)
     assert node.stdout.readline().startswith("hello ")
-    talker.send_signal(signal.SIGINT)
-    talker.communicate(timeout=LIMIT_S)
-    assert talker.returncode == 0
+    talker.interrupted()
 
 
+@needs_package(TALKER)
 def test_the_listener_prints_what_the_other_host_says(start, ports):
-    if not TALKER.is_file() or not any((BUILD / "python/baton").glob("_core*.so")):
-        pytest.skip("not built: make build")
     listener = start("b", sys.executable, HERE / "listener.py", ports[1], f"127.0.0.1:{ports[0]}")
     talker = start("a", TALKER, ports[0])
     line = listener.stdout.readline()
     assert line.startswith("hello ") and "(from " in line, line
-    talker.send_signal(signal.SIGINT)
-    out, _ = talker.communicate(timeout=LIMIT_S)
-    assert talker.returncode == 0
+    out, _ = talker.interrupted()
     name, _, count = out.strip().partition(": ")
     assert name == "/chatter" and int(count.split()[0]) > 0, out
 
@@ -105,7 +84,7 @@ def test_the_links_of_the_compose_file_know_their_options_and_each_other():
         pytest.skip("baton_link is not built: make build")
     commands = [service["command"] for service in SERVICES.values() if service["command"][0].endswith("/baton_link")]
     for words in commands:
-        done = subprocess.run([LINK, *words[1:], "--help"], capture_output=True, text=True, timeout=LIMIT_S)
+        done = subprocess.run([LINK, *words[1:], "--help"], capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
     peers = [words[words.index("--peer") + 1] for words in commands if "--peer" in words]
     assert len(peers) == 1 and peers[0] in SERVICES

@@ -3,52 +3,32 @@
 
 import json
 import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-from ros2_distribution import BUILD, TESTED
-from ros_domain import claim_domain
+from support.build import PACKAGE, ROOT, needs_package
+from support.claims import claim_domain
+from support.processes import Programs
+from support.ros2 import TESTED, needs_ros2
+from support.waiting import until
 
 HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
-LIMIT_S = 300
-
-if not TESTED.library.exists():
-    pytest.skip("the RMW is not built: make setup && make build, on x86-64", allow_module_level=True)
 
 
-def doctor(domain):
+def doctor(programs, domain):
     """How the messages from the camera to the viewer travel, in the words of `baton doctor`."""
-    command = [ROOT / ".venv/bin/baton", "doctor", "--json", "--look", "0", "--domain", str(domain)]
-    environment = dict(os.environ, PYTHONPATH=str(BUILD / "python"))
-    output = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False, timeout=LIMIT_S).stdout
-    return [each["why"] for each in json.loads(output)["topics"] if each["what"].startswith("/image: /camera")]
+    command = [ROOT / ".venv/bin/baton", "doctor", "--json", "--look", "0", "--domain", domain]
+    topics = json.loads(programs.run(command, env={"PYTHONPATH": str(PACKAGE)}).stdout)["topics"]
+    return [each["why"] for each in topics if each["what"].startswith("/image: /camera")]
 
 
-@pytest.mark.skipif(not list((BUILD / "python/baton").glob("_core*.so")), reason="doctor needs Baton's Python package")
+@needs_ros2(TESTED.library)
+@needs_package()  # doctor
 def test_two_ordinary_programs_meet_in_baton():
     domain, claim = claim_domain()
-    environment = dict(os.environ, ROS_DOMAIN_ID=str(domain))
-    command = [HERE / "run.sh"]
-    viewer = subprocess.Popen([*command, HERE / "viewer.py"], stdout=subprocess.PIPE, text=True, env=environment)
-    camera = subprocess.Popen([*command, HERE / "camera.py"], env=environment)
-    try:
+    with claim, Programs(dict(os.environ, ROS_DOMAIN_ID=str(domain))) as programs:
+        viewer, camera = (programs.start([HERE / "run.sh", HERE / name]) for name in ("viewer.py", "camera.py"))
         for _ in range(3):
-            assert viewer.stdout.readline() == "640x480, 921600 bytes\n"
-        while not any(why.startswith("Baton's memory") for why in doctor(domain)):
-            time.sleep(0.1)
+            viewer.says("640x480, 921600 bytes")
+        until(lambda: any(why.startswith("Baton's memory") for why in doctor(programs, domain)), every_s=0.1)
         for program in (viewer, camera):
-            program.send_signal(signal.SIGINT)
-            program.wait(LIMIT_S)
-    finally:
-        for program in (viewer, camera):
-            program.kill()
-            program.wait()
-        viewer.stdout.close()
-        claim.close()
+            program.interrupted(None)

@@ -8,6 +8,7 @@
 
 #include "baton/link/link.hpp"
 #include "role.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace baton::link {
 namespace {
@@ -93,18 +94,13 @@ TEST(State, WhatIsNotKnownHasNoField) {
 
 class SavedStates : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string made = (std::filesystem::temp_directory_path() / "baton-link-state-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(made.data()), nullptr);
-    path_ = made;
-  }
-  void TearDown() override { std::filesystem::remove_all(path_); }
   SavedState read() const {
     Result<SavedState> saved = read_state(0, path_);
     EXPECT_TRUE(saved) << saved.error().message;
     return saved ? *saved : SavedState{};
   }
-  std::string path_;
+  ::baton::test::TemporaryDirectory temporary_;
+  const std::string& path_ = temporary_.path();
 };
 
 TEST_F(SavedStates, WithoutALinkThereIsNoneAndReadingMakesNoFile) {

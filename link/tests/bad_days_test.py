@@ -16,7 +16,8 @@ from pathlib import Path
 
 import pytest
 from flow import Got, Listener, Sent, Talker
-from link_hosts import LIMIT_S, PORT, Host
+from link_hosts import PORT, Host
+from support.waiting import LIMIT_S, until
 
 LONG = bool(os.environ.get("BATON_LONG_TEST"))
 OUT_S = 10.0 if LONG else 2.0  # that a cable is out, or a process is stopped
@@ -646,7 +647,7 @@ print(f"{count} connections", flush=True)
 def test_strangers_on_the_port_do_not_disturb_honest_hosts(hosts, identity):
     a, b, c = hosts(3)
     stranger = c.python(STRANGER, a.address, str(PORT))
-    assert stranger.stdout.readline() == "listens\n"
+    stranger.says("listens")
     a.link()
     if identity == "of_a_host_that_is_connected":
         b.link(a, c)
@@ -664,26 +665,22 @@ def test_strangers_on_the_port_do_not_disturb_honest_hosts(hosts, identity):
     for _, listener in ways:
         listener.reaches(20)
     before, memory = descriptors(link.pid), own_memory(link.pid)
-    stranger.stdin.write("begin\n")
-    stranger.stdin.flush()
-    assert stranger.stdout.readline() == "storm\n", stranger.stderr.read()
+    stranger.tell("begin")
+    stranger.says("storm")
     time.sleep(OUT_S)
     during = descriptors(link.pid)
     # Hosts that meet amid the storm, and a topic that is new.
     fresh = Talker(a, "fresh"), Listener(b, "fresh")
     flow(*fresh)
     fresh[1].reaches(50)
-    stranger.stdin.write("end\n")
-    stranger.stdin.flush()
+    stranger.tell("end")
     said = stranger.stdout.readline()
     stranger.wait(timeout=LIMIT_S)
     for talker, listener in (*ways, fresh):
         sent, (got,) = stop(talker, listener)
         measured(messages=sent.last, longest_pause=seconds(got.longest_gap_s()))
         got.is_all(sent.last)
-    end = time.monotonic() + LIMIT_S
-    while descriptors(link.pid) > before + 8 and time.monotonic() < end:
-        time.sleep(0.1)
+    until(lambda: descriptors(link.pid) <= before + 8, lambda: descriptors(link.pid))
     growth = own_memory(link.pid) - memory
     measured(
         stranger=f"{met.strip()} bytes, {said.strip()}",
@@ -691,5 +688,4 @@ def test_strangers_on_the_port_do_not_disturb_honest_hosts(hosts, identity):
         growth=f"{growth / MB:.1f} MB",
     )
     assert link.poll() is None, "the link has ended"
-    assert descriptors(link.pid) <= before + 8
     assert growth < MOST_GROWTH

@@ -101,13 +101,12 @@ def test_messages_of_a_big_endian_host_arrive_field_by_field(hosts):
     a, b = hosts(2)
     a.link()
     assert a.says("listens on port")
-    listener = a.python(HEAR, *VALUES)
-    ready(listener)
+    listener = ready(a.python(HEAR, *VALUES))
     defined = json.loads(lines_of(b.python(DEFINITIONS, *VALUES)))
     topics = [[f"/topic{i}", name, *defined[name], value] for i, (name, value) in enumerate(VALUES.items())]
-    foreign = b._program(sys.executable, str(FOREIGN), a.address, json.dumps(topics))
+    foreign = b.program(sys.executable, FOREIGN, a.address, json.dumps(topics))
     got = json.loads(lines_of(listener))
     assert got == VALUES
-    assert foreign.stdout.readline() == "acknowledged\n", foreign.stderr.read()
+    foreign.says("acknowledged")
     assert "host big-endian is connected" in a.log_text()
     assert "warning" not in a.log_text()

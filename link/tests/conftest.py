@@ -15,7 +15,10 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from link_hosts import EMULATOR, LIMIT_S, PROGRAM, Host, ip
+from link_hosts import EMULATOR, Host, ip
+from support.build import LINK
+from support.processes import PIPE, Process
+from support.waiting import LIMIT_S
 
 _numbers = itertools.count()
 
@@ -24,18 +27,18 @@ _numbers = itertools.count()
 def hosts(tmp_path: Path) -> Iterator[Callable[..., list[Host]]]:
     """hosts(n): n hosts on one network. hosts(2, line=WORDS): two hosts with a line between them that delays, loses or reorders packets
     (perf/network/main.cpp has the words). At the end the line's counts are printed."""
-    if not PROGRAM.is_file():
+    if not LINK.is_file():
         pytest.skip("baton_link is not built (make setup, make build)")
     made: list[Host] = []
     spaces: list[str] = []
-    lines: list[subprocess.Popen[str]] = []
+    lines: list[Process] = []
 
     def emulate(words: list[str]) -> None:
         if not EMULATOR.is_file():
             pytest.skip("baton_network_line is not built (make build)")
         paths = [f"/run/netns/{host.namespace}" for host in made]
         command = [str(EMULATOR), "--device", "eth0", "--packets", "20000", *words, *paths]
-        line = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = Process(command, stderr=PIPE, watchdog_s=8 * LIMIT_S)
         lines.append(line)
         if line.stdout.readline().strip() != "ready":
             pytest.skip(f"this machine permits no line between namespaces: {line.stderr.read().strip()}")
@@ -66,7 +69,7 @@ def hosts(tmp_path: Path) -> Iterator[Callable[..., list[Host]]]:
         host.end()
     for line in lines:
         line.send_signal(signal.SIGTERM)
-        out, _ = line.communicate(timeout=LIMIT_S)
+        out, _ = line.ends(None)
         for way, counts in zip(("there", "back"), json.loads(out.splitlines()[-1]) if out else (), strict=False):
             print(f"the line {way}: {counts['entered']} packets, {counts['lost']} lost, {counts['overtook']} overtook")
     for space in spaces:

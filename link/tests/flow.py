@@ -6,13 +6,14 @@ from __future__ import annotations
 import json
 import queue
 import statistics
-import subprocess
+import sys
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from link_hosts import LIMIT_S, Host
+from link_hosts import Host
+from support.waiting import LIMIT_S
 
 PROGRAM = Path(__file__).with_name("flow_process.py")
 
@@ -20,7 +21,7 @@ PROGRAM = Path(__file__).with_name("flow_process.py")
 class _End:
     def __init__(self, host: Host, role: str, options: dict) -> None:
         self.host = host
-        self.process: subprocess.Popen[str] = host.file(PROGRAM, role, json.dumps(options))
+        self.process = host.program(sys.executable, PROGRAM, role, json.dumps(options))
         self._lines: queue.Queue[str] = queue.Queue()
         self.seen: list[str] = []
         threading.Thread(target=self._read, daemon=True).start()
@@ -32,10 +33,6 @@ class _End:
         except ValueError:
             pass  # closed at the end of the test
         self._lines.put("")
-
-    def tell(self, words: str) -> None:
-        self.process.stdin.write(words + "\n")
-        self.process.stdin.flush()
 
     def says(self, words: str, timeout: float = LIMIT_S) -> str:
         """The first line from now on that begins with these words."""
@@ -96,10 +93,10 @@ class Talker(_End):
         self.says("advertised")
 
     def go(self) -> None:
-        self.tell("go")
+        self.process.tell("go")
 
     def end(self) -> Sent:
-        self.tell("end")
+        self.process.tell("end")
         return self.sent()
 
     def sent(self) -> Sent:
@@ -191,5 +188,5 @@ class Listener(_End):
 
     def until(self, last: int) -> Got:
         """What arrived once the last number has; without it after half a minute of silence."""
-        self.tell(f"until {last}")
+        self.process.tell(f"until {last}")
         return Got(**json.loads(self.says("{", timeout=4 * LIMIT_S)))

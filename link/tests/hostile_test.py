@@ -6,15 +6,17 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import time
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from flow import Listener, Talker
-from link_hosts import LIMIT_S, PROGRAM, Host, ip
+from link_hosts import Host, ip
 from link_programs import lines_of
+from support.build import LINK
+from support.processes import PIPE
+from support.waiting import until
 
 RAW_HOST = Path(__file__).with_name("raw_host.py")
 KIND = "sensor_msgs/Image"
@@ -53,16 +55,11 @@ def topic(host: Host, name: str) -> list:
 
 class Attack:
     def __init__(self, host: Host, name: str, **options: object) -> None:
-        self.process = host.file(RAW_HOST, name, json.dumps(options))
-
-    def says(self, words: str) -> None:
-        line = self.process.stdout.readline()
-        assert line.strip() == words, line + self.process.stderr.read()
+        self.process = host.program(sys.executable, RAW_HOST, name, json.dumps(options))
+        self.says = self.process.says
 
     def end(self) -> dict:
-        out, errors = self.process.communicate("\n", timeout=LIMIT_S)
-        assert self.process.returncode == 0, errors
-        return json.loads(out.splitlines()[-1])
+        return json.loads(self.process.ends(input="\n")[0].splitlines()[-1])
 
 
 @contextmanager
@@ -130,8 +127,7 @@ def addresses() -> list[str]:
 
 def test_a_crowd_of_publishers_and_subscriptions_ends_the_link_for_no_process_of_its_host(three):
     a, b, c = three
-    idle = a.python(IDLE, KIND, "flow", "more")
-    assert idle.stdout.readline() == "ready\n"
+    a.python(IDLE, KIND, "flow", "more").says("ready")
     honest = Honest(a, b)
     topics = [topic(c, "/flow"), topic(c, "/more")]
     with attacked(c, "crowd", **{"address": a.address, "from": addresses(), "topics": topics}) as seen:
@@ -275,14 +271,11 @@ def test_a_message_above_the_ordinary_limit_arrives_as_its_publisher_permits(hos
     a, b = hosts(2)
     a.link()
     b.link(a)
-    ear, mouth = a.python(HEAR_LARGE), b.python(TALK_LARGE)
-    assert ear.stdout.readline() == mouth.stdout.readline() == "ready\n"
-    assert wait_for(lambda: any(row["topic"] == "/large" for row in status(b)["topics"]))
+    ear, mouth = large(a, b)
     for _ in range(2):
-        mouth.stdin.write("\n")
-        mouth.stdin.flush()
-        assert ear.stdout.readline() == "got\n", ear.stderr.read() + a.log_text()
-    assert sum(host["dropped"] for host in status(a)["hosts"]) == 0
+        mouth.tell()
+        ear.says("got")
+    assert sum(host["dropped"] for host in a.state()["hosts"]) == 0
 
 
 def test_a_message_that_a_link_cannot_carry_is_counted_and_shown_with_its_reason(hosts):
@@ -291,35 +284,27 @@ def test_a_message_that_a_link_cannot_carry_is_counted_and_shown_with_its_reason
     a.link()
     del a._environment["BATON_PROCESS_MEMORY_LIMIT"]
     b.link(a)
-    ear, mouth = a.python(HEAR_LARGE), b.python(TALK_LARGE)
-    assert ear.stdout.readline() == mouth.stdout.readline() == "ready\n"
-    assert wait_for(lambda: any(row["topic"] == "/large" for row in status(b)["topics"]))
-    mouth.stdin.write("\n")
-    mouth.stdin.flush()
-    assert wait_for(lambda: any(host["dropped"] for host in status(a)["hosts"])), a.log_text()
-    (host,) = status(a)["hosts"]
+    _, mouth = large(a, b)
+    mouth.tell()
+    until(lambda: any(host["dropped"] for host in a.state()["hosts"]), a.log_text)
+    (host,) = a.state()["hosts"]
     assert "BATON_PROCESS_MEMORY_LIMIT" in host["dropped_why"]
-    (row,) = [row for row in status(a)["topics"] if row["topic"] == "/large"]
+    (row,) = [row for row in a.state()["topics"] if row["topic"] == "/large"]
     assert row["dropped"] == host["dropped"]
 
 
-def status(host: Host) -> dict:
-    said = host.command("link", "status", "--json", "-i", "0").communicate(timeout=LIMIT_S)[0]
-    return (json.loads(said)["state"] if said else None) or {"hosts": [], "topics": []}
-
-
-def wait_for(condition) -> bool:
-    end = time.monotonic() + LIMIT_S
-    while time.monotonic() < end:
-        if condition():
-            return True
-        time.sleep(0.1)
-    return False
+def large(a: Host, b: Host):
+    """Both ends of the large messages, connected."""
+    ear, mouth = a.python(HEAR_LARGE), b.python(TALK_LARGE)
+    for end in (ear, mouth):
+        end.says("ready")
+    until(lambda: any(row["topic"] == "/large" for row in b.state()["topics"]))
+    return ear, mouth
 
 
 def test_a_peer_that_needs_an_interface_is_named_with_the_way_out(hosts):
     (a,) = hosts(1)
-    link = a._start([str(PROGRAM), "--no-multicast", "--peer", "fe80::1"], stderr=subprocess.PIPE)
+    link = a._start([str(LINK), "--no-multicast", "--peer", "fe80::1"], stderr=PIPE)
     a.links.append(link)
     for line in link.stderr:
         if "not reached" in line:

@@ -4,25 +4,25 @@ joins them. A host may lose its cable, its address and its power."""
 
 from __future__ import annotations
 
-import os
+import json
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from support import processes
+from support.build import BIN, LIB, LINK
+from support.processes import PIPE, Process
+from support.waiting import LIMIT_S, until
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
-PROGRAM = BUILD / "bin/baton_link"
-EMULATOR = BUILD / "bin/baton_network_line"
-COPY_COUNTER = BUILD / "lib/libbaton_link_copy_counter.so"
-CLOCK_SHIFT = BUILD / "lib/libbaton_link_clock_shift.so"
-PYTHON = BUILD / "python"
+EMULATOR = BIN / "baton_network_line"
+COPY_COUNTER = LIB / "libbaton_link_copy_counter.so"
+CLOCK_SHIFT = LIB / "libbaton_link_clock_shift.so"
 PORT = 22700
-LIMIT_S = 120
 
 
 def ip(*words: str) -> None:
@@ -31,31 +31,27 @@ def ip(*words: str) -> None:
 
 def again(*words: str) -> None:
     """ip(), tried again: the kernel removes the devices of a namespace that was deleted a moment later."""
-    end = time.monotonic() + LIMIT_S
-    while True:
+
+    def done() -> bool:
         try:
-            return ip(*words)
+            return ip(*words) is None
         except subprocess.CalledProcessError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.05)
+            return False
+
+    if not done():
+        until(done, f"ip {words} fails", every_s=0.05)
 
 
 class Host:
     """One host. `link()` starts its link, `python()` a program. `bridge`: the namespace of the bridge; empty: another line joins it."""
 
     def __init__(self, number: int, name: str, namespace: str, address: str, directory: Path, bridge: str) -> None:
-        self.number, self.name, self.namespace, self.address, self.directory = (
-            number,
-            name,
-            namespace,
-            address,
-            directory,
-        )
+        self.number, self.name, self.namespace = number, name, namespace
+        self.address, self.directory = address, directory
         self.bridge, self.port = bridge, f"p{number}"
         directory.mkdir(mode=0o700)
-        self.links: list[subprocess.Popen[str]] = []
-        self.programs: list[subprocess.Popen[str]] = []
+        self.links: list[Process] = []
+        self.programs: list[Process] = []
         self.log = directory.parent / f"{name}.log"
         self.copies = directory.parent / f"{name}.copies"
         self.names = directory.parent / f"{name}.hosts"
@@ -70,19 +66,8 @@ class Host:
         ip("-n", self.namespace, "link", "set", "lo", "up")
         if not self.bridge:
             return
-        peer = ("peer", "name", self.port, "netns", self.bridge)
-        again(
-            "-n",
-            self.namespace,
-            "link",
-            "add",
-            "eth0",
-            "address",
-            f"02:00:00:00:00:{self.number + 1:02x}",
-            "type",
-            "veth",
-            *peer,
-        )
+        card = f"link add eth0 address 02:00:00:00:00:{self.number + 1:02x} type veth"
+        again("-n", self.namespace, *card.split(), "peer", "name", self.port, "netns", self.bridge)
         ip("-n", self.bridge, "link", "set", self.port, "master", "br0", "up")
         self.use_address()
 
@@ -121,9 +106,7 @@ class Host:
         """The host is gone with all its processes and connections, and nobody hears of it."""
         self.pull()
         for process in (*self.programs, *self.links):
-            process.kill()
-            process.wait()
-            self._close(process)
+            process.end()
         self.programs, self.links = [], []
         # Mounts of the other hosts' processes may keep the namespace for a while.
         ip("-n", self.bridge, "link", "delete", self.port)
@@ -153,29 +136,21 @@ class Host:
         if self.clock is None:
             return []
         children = Path(f"/proc/{self.clock.pid}/task/{self.clock.pid}/children")
-        end = time.monotonic() + LIMIT_S
-        while not (found := children.read_text().split()):
-            if self.clock.poll() is not None or time.monotonic() > end:
-                pytest.skip("this machine permits no new time namespaces")
-            time.sleep(0.01)
+        until(lambda: children.read_text() or self.clock.poll() is not None)
+        if not (found := children.read_text().split()):
+            pytest.skip("this machine permits no new time namespaces")
         return ["nsenter", "--time", "--target", found[0], "--"]
 
     # Its processes.
 
-    def _start(self, words: list[str], more: dict[str, str] | None = None, **keywords: object) -> subprocess.Popen[str]:
-        environment = os.environ | {
-            "BATON_RUNTIME_DIR": str(self.directory),
-            "BATON_DOMAIN": "0",
-            "PYTHONPATH": str(PYTHON),
-            **self._environment,
-            **(more or {}),
-        }
+    def _start(self, words: list[str], more: dict[str, str] | None = None, **options: object) -> Process:
+        environment = processes.environment(self.directory, BATON_DOMAIN="0", **{**self._environment, **(more or {})})
         # `ip netns exec` gives the process mounts of its own.
         names = (
             ["sh", "-c", 'mount --bind "$0" /etc/hosts && exec "$@"', str(self.names)] if self.names.exists() else []
         )
         command = ["ip", "netns", "exec", self.namespace, *names, *self._clock(), *words]
-        return subprocess.Popen(command, env=environment, text=True, **keywords)  # type: ignore[call-overload]
+        return Process(command, env=environment, watchdog_s=8 * LIMIT_S, **options)
 
     def link(
         self,
@@ -185,36 +160,35 @@ class Host:
         interface: str = "",
         multicast: bool = False,
         more: tuple[str, ...] = (),
-    ) -> subprocess.Popen[str]:
+    ) -> Process:
         """`counted`: end_link() returns how many bytes it has copied. `by_name`: know() has told their names. `more`: words."""
         environment = {"LD_PRELOAD": str(COPY_COUNTER), "BATON_TEST_COPIES": str(self.copies)} if counted else {}
-        words = [str(PROGRAM), "--interface", interface or self.address, "--host-name", self.name, *more]
+        words = [str(LINK), "--interface", interface or self.address, "--host-name", self.name, *more]
         words += [] if multicast else ["--no-multicast"]
         words += [word for peer in peers for word in ("--peer", f"{peer.name}.test" if by_name else peer.address)]
         with self.log.open("a") as log:
-            started = self._start(words, environment, stderr=log)
+            started = self._start(words, environment, stdin=None, stdout=None, stderr=log)
         self.links.append(started)
         return started
 
-    def python(self, program: str, *arguments: str) -> subprocess.Popen[str]:
-        return self._program(sys.executable, "-c", program, *arguments)
+    def python(self, program: str, *arguments: str) -> Process:
+        return self.program(sys.executable, "-c", program, *arguments)
 
-    def file(self, program: Path, *arguments: str) -> subprocess.Popen[str]:
-        return self._program(sys.executable, str(program), *arguments)
-
-    def command(self, *words: str) -> subprocess.Popen[str]:
+    def command(self, *words: str) -> Process:
         """The command `baton` with these words."""
-        return self._program(str(Path(sys.executable).parent / "baton"), *words)
+        return self.program(str(Path(sys.executable).parent / "baton"), *words)
 
-    def _program(self, *words: str) -> subprocess.Popen[str]:
-        started = self._start(
-            list(words),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+    def program(self, *words: object, more: dict[str, str] | None = None) -> Process:
+        """Any program, with `more` in its environment."""
+        started = self._start([str(word) for word in words], more, stderr=PIPE)
         self.programs.append(started)
         return started
+
+    def state(self) -> dict:
+        """What `baton link status` says of its link; without one, of nothing."""
+        said, _ = self.command("link", "status", "--json", "-i", "0").ends(None)
+        nothing: dict = {"hosts": [], "topics": [], "peers": [], "refused_hosts": []}
+        return (json.loads(said)["state"] if said else None) or nothing
 
     def kill_link(self) -> None:
         link = self.links.pop()
@@ -231,34 +205,19 @@ class Host:
         return self.log.read_text() if self.log.exists() else ""
 
     def says(self, words: str, times: int = 1) -> bool:
-        """Whether the link's diagnostics have these words so many times, now or within the limit."""
-        end = time.monotonic() + LIMIT_S
-        while time.monotonic() < end:
-            if self.log_text().count(words) >= times:
-                return True
-            time.sleep(0.05)
-        return False
-
-    @staticmethod
-    def _close(process: subprocess.Popen[str]) -> None:
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
+        """Waits until the link's diagnostics have these words so many times; fails with them."""
+        text = lambda: f"{self.name} does not say {words!r}: {self.log_text()[-4000:]}"  # noqa: E731
+        return until(lambda: self.log_text().count(words) >= times, text, every_s=0.05)
 
     def end(self) -> None:
-        processes = (*self.programs, *self.links)
-        for process in processes:
+        every = (*self.programs, *self.links)
+        for process in every:
             process.send_signal(signal.SIGCONT)
             process.send_signal(signal.SIGTERM)
-        for process in processes:
-            try:
-                process.wait(
-                    timeout=1
-                )  # a DDS writer waits for 5 s for the acknowledgement of a reader that was ended before
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-            self._close(process)
+        for process in every:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=1)  # a DDS writer waits 5 s for the acknowledgement of a reader that ended before it
+            process.end()
         if self.clock is not None:
             self.clock.kill()
             self.clock.wait()

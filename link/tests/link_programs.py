@@ -4,9 +4,7 @@ lines_of() ends it."""
 
 from __future__ import annotations
 
-import subprocess
-
-from link_hosts import LIMIT_S
+from support.processes import Process
 
 TALK = """
 import baton, sys, time
@@ -95,14 +93,16 @@ sys.stdin.read()
 """
 
 
-def lines_of(process: subprocess.Popen) -> str:
-    out, error = process.communicate(timeout=LIMIT_S)
-    assert process.returncode == 0, error
+def lines_of(process: Process) -> str:
+    """The last line of what a program has said, once it has ended."""
+    out, _ = process.ends()
     return out.splitlines()[-1] if out else ""
 
 
-def ready(process: subprocess.Popen) -> None:
+def ready(process: Process) -> Process:
+    """A program that has said a line."""
     assert process.stdout.readline(), process.stderr.read()
+    return process
 
 
 def expected(count: int) -> list[list]:

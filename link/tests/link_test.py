@@ -8,8 +8,9 @@ import signal
 import time
 
 import pytest
-from link_hosts import COPY_COUNTER, LIMIT_S, ip
+from link_hosts import COPY_COUNTER, ip
 from link_programs import FLOW, HEAR, IMAGE_HEAR, IMAGE_TALK, TALK, expected, lines_of, ready
+from support.waiting import until
 
 
 def test_messages_reach_another_host_once_in_order_and_with_their_numbers(hosts):
@@ -17,8 +18,7 @@ def test_messages_reach_another_host_once_in_order_and_with_their_numbers(hosts)
     a.link()
     b.link(a)
     for here, there in ((a, b), (b, a)):
-        listener = there.python(HEAR, "message 99", "volatile")
-        ready(listener)
+        listener = ready(there.python(HEAR, "message 99", "volatile"))
         talker = here.python(TALK, "100", "volatile", "1000")
         assert json.loads(lines_of(listener)) == expected(100)
         lines_of(talker)
@@ -54,11 +54,9 @@ def test_a_late_subscription_abroad_gets_what_a_transient_local_publisher_keeps(
     a, b = hosts(2)
     a.link()
     b.link(a)
-    talker = a.python(TALK, "20", "transient_local", "5")
-    ready(talker)
+    talker = ready(a.python(TALK, "20", "transient_local", "5"))
     assert talker.stdout.readline()  # all are published
-    listener = b.python(HEAR, "message 19", "transient_local")
-    ready(listener)
+    listener = ready(b.python(HEAR, "message 19", "transient_local"))
     assert json.loads(lines_of(listener)) == expected(20)[-5:]
 
 
@@ -101,8 +99,7 @@ def test_a_second_link_takes_over_when_the_first_is_killed(hosts):
     assert a.says("waiting to take over")
     first.send_signal(signal.SIGKILL)
     first.wait(timeout=LIMIT_S)
-    listener = b.python(HEAR, "message 99", "volatile")
-    ready(listener)
+    listener = ready(b.python(HEAR, "message 99", "volatile"))
     talker = a.python(TALK, "100", "volatile", "1000")
     assert json.loads(lines_of(listener)) == expected(100)
     lines_of(talker)
@@ -129,10 +126,8 @@ def test_messages_flow_again_when_a_killed_link_is_started_again(hosts, end):
     a, b = hosts(2)
     a.link(b)
     b.link(a)
-    listener = b.python(COUNT)
-    ready(listener)
-    talker = a.python(FLOW)
-    ready(talker)
+    listener = ready(b.python(COUNT))
+    talker = ready(a.python(FLOW))
     for _ in range(50):
         assert listener.stdout.readline(), listener.stderr.read()
     killed, other = (a, b) if end == "sending" else (b, a)
@@ -201,8 +196,7 @@ def test_garbage_on_the_port_stops_no_message_of_honest_hosts(hosts):
     b.link(a)
     assert a.says("is connected")
     lines_of(c.python(STRANGER, a.address, "0"))
-    listener = b.python(HEAR, "message 99", "volatile")
-    ready(listener)
+    listener = ready(b.python(HEAR, "message 99", "volatile"))
     talker = a.python(TALK, "100", "volatile", "1000")
     assert json.loads(lines_of(listener)) == expected(100)
     lines_of(talker)
@@ -225,12 +219,9 @@ def test_the_command_lists_and_prints_a_topic_of_another_host(hosts):
     assert a.says("is connected")
     a.command("topic", "pub", "/chatter", "std_msgs/String", "{data: hello}", "-r", "10")
     echo = b.command("topic", "echo", "/chatter", "--once")
-    out, error = echo.communicate(timeout=LIMIT_S)
-    assert "data: hello" in out, error
+    assert "data: hello" in echo.ends()[0]
     # A command that lists waits for two seconds at most: on a busy machine it may not have met the link.
-    end = time.monotonic() + LIMIT_S
-    while "/chatter" not in b.command("topic", "list").communicate(timeout=LIMIT_S)[0]:
-        assert time.monotonic() < end
+    until(lambda: "/chatter" in b.command("topic", "list").ends()[0])
 
 
 def test_a_peer_that_was_never_reached_is_shown_with_the_reason_until_it_is(hosts):
@@ -239,22 +230,11 @@ def test_a_peer_that_was_never_reached_is_shown_with_the_reason_until_it_is(host
     ip("-n", a.namespace, "rule", "add", "to", b.address, "ipproto", "tcp", "dport", "22700", "unreachable")
     a.link(b)
 
-    def state():
-        out, error = a.command("link", "status", "--json", "-i", "0").communicate(timeout=LIMIT_S)
-        assert out, error
-        return json.loads(out)["state"] or {"peers": [], "hosts": []}
-
-    def until(look):
-        end = time.monotonic() + LIMIT_S
-        while not (found := look(state())):
-            assert time.monotonic() < end, a.log_text()
-        return found
-
-    (peer,) = until(lambda now: now["peers"])
+    (peer,) = until(lambda: a.state()["peers"], a.log_text)
     assert peer["peer"] == b.address and peer["not_reached_s"] >= 0
     assert peer["why"].startswith(f"{b.address}: "), peer
-    said = a.command("link", "status", "-i", "0").communicate(timeout=LIMIT_S)[0]
+    said = a.command("link", "status", "-i", "0").ends()[0]
     assert f"peer {b.address}: not reached for " in said and peer["why"] in said
     b.link(a)
     assert a.says("is connected")
-    until(lambda now: now["hosts"] and not now["peers"])
+    until(lambda: (now := a.state())["hosts"] and not now["peers"], a.log_text)

@@ -3,18 +3,18 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import time
 from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from link_hosts import BUILD, LIMIT_S, Host
-from ros2_hosts import ENVIRONMENT, RMW_BATON, ROS2_PYTHON, ros2_link
+from link_hosts import Host
+from ros2_hosts import ENVIRONMENT, ROS2_PYTHON, ros2_link
+from support.build import BIN, LIB
+from support.ros2 import TESTED, needs_ros2, over
+from support.waiting import until
 
-BIN = BUILD / "bin"
-PRELOAD = BUILD / "lib/libbaton_roscpp.so"
+PRELOAD = LIB / "libbaton_roscpp.so"
 MASTER = Path("/usr/bin/rosmaster")
 IMAGE_BYTES = 1000  # of 200 KB, in fragments, a node of Fast DDS read no more in one of 12 runs (rmw_fastrtps takes a sample for ever)
 ENOUGH = 3  # messages of each pair
@@ -95,7 +95,7 @@ rclpy.spin(node)
 """
 
 ROS1 = {"ROS_MASTER_URI": "http://127.0.0.1:11311", "ROS_IP": "127.0.0.1"}
-WITH_RMW_BATON = ENVIRONMENT | {"LD_PRELOAD": str(RMW_BATON), "RMW_IMPLEMENTATION": "rmw_baton_cpp"}
+WITH_RMW_BATON = ENVIRONMENT | over("baton")
 
 # The kinds of programs. roscpp's are there in a build with ROS 1 (make test-ros1), and have images only: their programs are those of ros1/tests.
 WITH_ROS1 = (BIN / "ros1_talker").exists()
@@ -111,7 +111,7 @@ APART = {
 
 def start(host: Host, words: list[str], more: dict[str, str], out: Path) -> None:
     with out.open("w") as file, out.with_suffix(".errors").open("w") as errors:
-        host.programs.append(host._start(words, more, stdin=subprocess.PIPE, stdout=file, stderr=errors))
+        host.programs.append(host._start(words, more, stdout=file, stderr=errors))
 
 
 def rosmaster(host: Host, folder: Path) -> dict[str, str]:
@@ -200,7 +200,7 @@ def pairs() -> list[tuple[str, str, str]]:
     ]
 
 
-@pytest.mark.skipif(not ROS2_PYTHON.exists() or not RMW_BATON.exists(), reason="needs ROS 2: make setup, make build")
+@needs_ros2(TESTED.library)
 @pytest.mark.skipif(WITH_ROS1 and not MASTER.exists(), reason="needs a ROS 1 master: scripts/setup.sh ros1")
 def test_each_kind_of_program_reaches_the_kinds_of_the_other_host_that_the_guide_names(hosts, tmp_path):
     a, b = hosts(2)
@@ -210,19 +210,17 @@ def test_each_kind_of_program_reaches_the_kinds_of_the_other_host_that_the_guide
     assert a.says("is connected")
     files = listen(b, tmp_path, ros1[1])
     talk(a, tmp_path, ros1[0])
-    wanted = pairs()
-    end = time.monotonic() + LIMIT_S
-    while True:
+
+    def missing():
         got = heard(files)
-        missing = [pair for pair in wanted if len(got[pair]) < ENOUGH]
-        if not missing or time.monotonic() > end:
-            break
-        time.sleep(0.5)
+        return [pair for pair in pairs() if len(got[pair]) < ENOUGH]
+
+    until(lambda: not missing(), lambda: "\n".join([*map(str, missing()), a.log_text(), b.log_text()]), every_s=0.5)
+    got = heard(files)
     for host in (a, b):
         host.kill_link()  # it would wait 5 s for DDS readers that have died
         for process in host.programs:
             process.kill()  # a ROS 1 master takes long to end
-    assert not missing, "\n".join([*map(str, missing), a.log_text(), b.log_text()])
     wrong = [f"{pair}: {fault}" for pair, messages in got.items() if (fault := fault_of(messages))]
     assert not wrong, "\n".join(wrong)
     surprising = [pair for pair, messages in got.items() if messages and pair[1:] in APART]

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import json
-import time
 
-from link_hosts import LIMIT_S
 from link_programs import HEAR, TALK, lines_of, ready
+from support.waiting import until
 
 # Publishes "message 0" ... with the QoS of its first argument, `count` of them; one more for the line "publish" of its input. For "flow"
 # it publishes, and for "assert" it asserts its life, 20 times a second until the next line. It answers each line, when it is done with
@@ -64,11 +63,6 @@ def talk(host, count, subscriptions=1, **qos):
     return host.python(TALKER, json.dumps(qos), str(count), str(subscriptions))
 
 
-def tell(process, line):
-    process.stdin.write(line + "\n")
-    process.stdin.flush()
-
-
 def answer(process):
     line = process.stdout.readline()
     assert line, process.stderr.read()
@@ -106,8 +100,7 @@ def test_best_effort_ends_meet_and_a_reliable_subscription_is_refused_in_words_o
     best_effort = "durability=durability, reliability='best_effort')"
     listener = b.python(HEAR.replace("durability=durability)", best_effort), "message 99", "volatile")
     ready(listener)
-    refused = b.python(HEAR, "", "volatile")
-    ready(refused)
+    refused = ready(b.python(HEAR, "", "volatile"))
     talker = a.python(TALK.replace("durability=durability)", best_effort), "100", "volatile", "1000")
     words = "reliability: offered best_effort, requested reliable"
     assert a.says(words)
@@ -164,12 +157,12 @@ say(texts(late))
     )
     ready(listener)
     talker = talk(a, 0, depth=100, lifespan=1.0)
-    tell(talker, "flow")
+    talker.tell("flow")
     assert answer(listener) == [True], "no message came before it was over"
     for _ in range(4):
-        tell(talker, "publish")
+        talker.tell("publish")
     said = [talker.stdout.readline() for _ in range(7)]  # begins, all, and an answer to each line
-    tell(listener, f"message {int(said[-1]) - 1}")
+    listener.tell(f"message {int(said[-1]) - 1}")
     assert answer(listener) == [[]]
 
 
@@ -192,8 +185,8 @@ for line in sys.stdin:
     assert answer(listener) == [True]
     # Without a sign of life for a lease the publisher counts as not alive, and with one as alive.
     for wanted in ("not alive", "alive", "not alive"):
-        tell(listener, wanted)
-        tell(talker, "assert" if wanted == "alive" else "rest")
+        listener.tell(wanted)
+        talker.tell("assert" if wanted == "alive" else "rest")
         assert answer(listener) == [True], wanted
 
 
@@ -218,16 +211,11 @@ say(str(kept.take(40).data))
     assert answer(listener) == ["closed"]
 
     def depths():
-        shown, error = a.command("topic", "info", "chatter", "-v", "--json").communicate(timeout=LIMIT_S)
-        assert shown, error
-        ends = json.loads(shown)["endpoints"]
+        ends = json.loads(a.command("topic", "info", "chatter", "-v", "--json").ends()[0])["endpoints"]
         return [end["qos"]["depth"] for end in ends if end["kind"] == "subscription"]
 
-    end = time.monotonic() + LIMIT_S
-    while depths() != [1]:
-        assert time.monotonic() < end, depths()
-        time.sleep(0.3)
-    tell(talker, "publish")
-    tell(listener, "take")
+    until(lambda: depths() == [1], depths, every_s=0.3)
+    talker.tell("publish")
+    listener.tell("take")
     assert answer(listener) == ["message 1"]
     assert a.log_text().count("warning") == 0

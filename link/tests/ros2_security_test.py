@@ -6,19 +6,17 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from link_hosts import LIMIT_S, PROGRAM, Host
+from link_hosts import Host
 from link_programs import HEAR, TALK, expected, lines_of, ready
 from ros2_hosts import ROS2_PYTHON, stock
-from security_test import state_of
+from support.build import LINK
+from support.processes import Process
+from support.waiting import LIMIT_S, until
 
-if (
-    b"no side towards ROS 2"
-    in subprocess.run([PROGRAM, "--ros2", "--security", "/nowhere"], capture_output=True).stderr
-):
+if b"no side towards ROS 2" in subprocess.run([LINK, "--ros2", "--security", "/nowhere"], capture_output=True).stderr:
     pytest.skip("baton_link is built without Cyclone DDS (make setup, make build)", allow_module_level=True)
 if not ROS2_PYTHON.exists():
     pytest.skip("needs ROS 2's Python packages: make setup", allow_module_level=True)
@@ -125,10 +123,8 @@ def link(host: Host, enclave: str = "") -> None:
     assert host.says("joins ROS 2 nodes of domain 0" + (", with DDS Security" if enclave else ""))
 
 
-def hear(host: Host, until: str) -> subprocess.Popen[str]:
-    listener = host.python(HEAR, until, "transient_local")
-    ready(listener)
-    return listener
+def hear(host: Host, last: str) -> Process:
+    return ready(host.python(HEAR, last, "transient_local"))
 
 
 @pytest.mark.parametrize("secured", [False, True])
@@ -143,10 +139,9 @@ def test_what_goes_by_dds_arrives_and_is_readable_on_the_line_only_without_secur
     assert json.loads(lines_of(listener)) == expected(100)
     lines_of(talker)
     # What was on the line before a packet of ours has been written to the file when that packet is there.
-    end = time.monotonic() + LIMIT_S
-    while b"the end of the recording" not in (line := recorded.read_bytes()):
-        assert time.monotonic() < end
-        lines_of(a.python(SEND, b.address, "the end of the recording"))
+    last = b"the end of the recording"
+    until(lambda: lines_of(a.python(SEND, b.address, last.decode())) or last in recorded.read_bytes())
+    line = recorded.read_bytes()
     assert len(line) > 100 * 128
     for words in (b"message 50", b"std_msgs", b"chatter"):
         assert (words in line) != secured, words
@@ -168,14 +163,14 @@ def test_participants_of_another_ca_and_without_security_hear_nothing_and_are_no
     for stranger in strangers:
         assert stranger.poll() is None
         stranger.kill()
+
     # One end of each handshake refuses the other's certificate, and says which. Participants without security, and those whose
     # handshake ran out of time, are named by their number.
-    end = time.monotonic() + LIMIT_S
-    while True:
-        refused = [each for host in (a, b, c) for each in state_of(host)["refused_hosts"]]
-        if certificates := [each for each in refused if not each["participant"]]:
-            break
-        assert time.monotonic() < end, refused
+    def refusals():
+        return [each for host in (a, b, c) for each in host.state()["refused_hosts"]]
+
+    refused = until(lambda: (now := refusals()) and not all(each["participant"] for each in now) and now, refusals)
+    certificates = [each for each in refused if not each["participant"]]
     assert {each["address"] for each in refused} == {""}
     assert {each["name"] for each in certificates} <= {"/CN=/robot", "/CN=/viewer"}
     assert "Certificate not valid" in certificates[0]["why"]
@@ -203,9 +198,8 @@ def test_a_topic_that_the_permissions_deny_stays_and_the_link_says_so(hosts, our
 def test_a_missing_file_of_the_enclave_is_named_at_the_start(ours, missing):
     enclave = ours.enclave("robot")
     Path(enclave, missing).unlink()
-    refused = subprocess.run(
-        [PROGRAM, "--ros2", "--security", enclave], capture_output=True, text=True, timeout=LIMIT_S
-    )
+    command = [LINK, "--ros2", "--security", enclave]
+    refused = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     assert refused.returncode != 0
     assert f"there is no file '{enclave}/{missing}'" in refused.stderr
     assert "ros2 security create_enclave" in refused.stderr

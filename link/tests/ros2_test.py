@@ -9,13 +9,13 @@ import sys
 import time
 
 import pytest
-from link_hosts import BUILD, LIMIT_S, PYTHON
 from link_programs import FLOW, HEAR, IMAGE_HEAR, IMAGE_TALK, TALK, lines_of, ready
-from ros2_hosts import RMW_BATON, ROS2_PYTHON, every_type, program, ros2_link, stock
+from ros2_hosts import every_type, ros2_link, stock
+from support.build import BIN
+from support.ros2 import TESTED, needs_ros2
+from support.waiting import LIMIT_S
 
-pytestmark = pytest.mark.skipif(not ROS2_PYTHON.exists(), reason="needs ROS 2's Python packages: make setup")
-
-CPP = BUILD / "bin"
+pytestmark = needs_ros2()
 
 
 def result(process):
@@ -69,8 +69,7 @@ def talk_to_all(host, listeners):
     talker = host.python(TALK_ON)
     for listener in listeners:
         ready(listener)  # has heard
-    talker.stdin.write("on\n")
-    talker.stdin.flush()
+    talker.tell("on")
     for listener in listeners:
         got = [each if isinstance(each, str) else each[0] for each in result(listener)]
         numbers = [int(text.split()[1]) for text in got[:-1]]
@@ -82,8 +81,7 @@ def talk_to_all(host, listeners):
 def test_a_stock_node_hears_a_publisher_of_baton(hosts):
     (a,) = hosts(1)
     ros2_link(a)
-    listener = stock(a, "hear", words(until="message 99"))
-    ready(listener)
+    listener = ready(stock(a, "hear", words(until="message 99")))
     talker = a.python(TALK, "100", "volatile", "1000")
     assert result(listener) == texts(100)
     lines_of(talker)
@@ -92,8 +90,7 @@ def test_a_stock_node_hears_a_publisher_of_baton(hosts):
 def test_a_subscription_of_baton_hears_a_stock_node_with_the_numbers_of_its_messages(hosts):
     (a,) = hosts(1)
     ros2_link(a)
-    listener = a.python(HEAR, "message 99", "volatile")
-    ready(listener)
+    listener = ready(a.python(HEAR, "message 99", "volatile"))
     stock(a, "talk", words(count=100))
     assert result(listener) == [[f"message {i}", i + 1] for i in range(100)]
 
@@ -101,18 +98,16 @@ def test_a_subscription_of_baton_hears_a_stock_node_with_the_numbers_of_its_mess
 def test_each_side_sees_the_others_nodes_topics_and_types(hosts):
     (a,) = hosts(1)
     ros2_link(a)
-    talker = a.python(TALK, "1", "transient_local", "1")
-    ready(talker)
+    ready(a.python(TALK, "1", "transient_local", "1"))
     seen = result(stock(a, "look", words(node="talker")))
     assert {"talker", "baton_link"} <= set(seen["nodes"])
     assert seen["types"] == ["std_msgs/msg/String"]
-    package = ROS2_PYTHON.parents[1] / "share/std_msgs/msg/String.json"
+    package = TESTED.prefix / "share/std_msgs/msg/String.json"
     right = json.loads(package.read_text())["type_hashes"][0]["hash_string"]
     assert seen["publishers"] == [["std_msgs/msg/String", right]]
     assert seen["of_node"] == [["/chatter", ["std_msgs/msg/String"]]]
 
-    listener = a.python(HEAR.replace("chatter", "answer"), "message 0", "volatile")
-    ready(listener)
+    listener = ready(a.python(HEAR.replace("chatter", "answer"), "message 0", "volatile"))
     stock(a, "talk", words(topic="/answer", count=1))
     assert heard(listener) == texts(1)
     listener = a.python(COUNT_PUBLISHERS)
@@ -154,17 +149,14 @@ def test_every_standard_type_goes_in_and_out_with_each_field_and_the_hash_of_ros
     ros2_link(a)
     file = tmp_path / "types"
     lines_of(every_type(a, "", "list", str(file)))
-    share = ROS2_PYTHON.parents[1] / "share"
+    share = TESTED.prefix / "share"
     # Those that are defined in the language of messages, which Baton reads.
     names = [name for name in file.read_text().split() if (share / f"{name}.msg").exists()]
     assert len(names) > 120
     file.write_text("".join(f"{name}\n" for name in names))
     hearer = every_type(a, "/echo", "hear", str(file), "python")
-    echo = program(
-        a,
-        [sys.executable, "-c", ECHO, str(file)],
-        {"AMENT_PREFIX_PATH": str(ROS2_PYTHON.parents[1]), "PYTHONPATH": str(PYTHON)},
-    )
+    ament = {"AMENT_PREFIX_PATH": str(TESTED.prefix)}
+    echo = a.program(sys.executable, "-c", ECHO, file, more=ament)
     hashes = stock(a, "hashes", json.dumps({"file": str(file), "prefix": "/echo/"}))
     ready(echo)
     sender = every_type(a, "/stock", "send", str(file), "1")
@@ -186,8 +178,7 @@ def test_images_of_6_mb_arrive_whole(hosts):
     viewer = a.python(IMAGE_HEAR)
     stock(a, "show", wanted)
     assert lines_of(viewer) == "5 images"
-    stock_viewer = stock(a, "view", wanted)
-    ready(stock_viewer)
+    stock_viewer = ready(stock(a, "view", wanted))
     camera = a.python(IMAGE_TALK)
     whole, sizes = result(stock_viewer)
     assert whole == 5, sizes
@@ -196,46 +187,40 @@ def test_images_of_6_mb_arrive_whole(hosts):
 
 def test_programs_in_cpp_are_joined_like_those_in_python(hosts):
     (a,) = hosts(1)
-    if not (CPP / "baton_readme_camera").exists():
+    if not (BIN / "baton_readme_camera").exists():
         pytest.skip("the example baton_readme_camera is not built")
     ros2_link(a)
-    viewer = stock(a, "view", words(topic="/image", count=3, depth=10))
-    ready(viewer)
-    camera = program(a, [str(CPP / "baton_readme_camera")], {})
+    viewer = ready(stock(a, "view", words(topic="/image", count=3, depth=10)))
+    camera = a.program(BIN / "baton_readme_camera")
     _, sizes = result(viewer)
     assert sizes[:3] == [[480, 640, 640 * 480 * 3]] * 3
     camera.send_signal(signal.SIGTERM)
     camera.wait(timeout=LIMIT_S)
-    viewer = program(a, [str(CPP / "baton_readme_viewer")], {})
+    viewer = a.program(BIN / "baton_readme_viewer")
     stock(a, "show", words(topic="/image", depth=10))
-    assert viewer.stdout.readline() == f"1920x1080 {1920 * 1080 * 3} bytes\n"
+    viewer.says(f"1920x1080 {1920 * 1080 * 3} bytes")
 
 
 def test_latched_messages_reach_those_that_come_late(hosts):
     (a,) = hosts(1)
     ros2_link(a)
-    talker = a.python(TALK, "20", "transient_local", "5")
-    ready(talker)
+    talker = ready(a.python(TALK, "20", "transient_local", "5"))
     assert talker.stdout.readline()  # all are published
     for _ in range(2):  # the second one gets what the first one's DDS writer keeps
-        listener = stock(a, "hear", words(until="message 19", latched=True))
-        ready(listener)
+        listener = ready(stock(a, "hear", words(until="message 19", latched=True)))
         assert result(listener) == texts(20, 15)
 
-    stock_talker = stock(a, "talk", words(topic="/map", count=20, latched=True, depth=5))
-    ready(stock_talker)
+    stock_talker = ready(stock(a, "talk", words(topic="/map", count=20, latched=True, depth=5)))
     assert stock_talker.stdout.readline()
     for _ in range(2):
-        listener = a.python(HEAR.replace("chatter", "map"), "message 19", "transient_local")
-        ready(listener)
+        listener = ready(a.python(HEAR.replace("chatter", "map"), "message 19", "transient_local"))
         assert heard(listener) == texts(20, 15)
 
 
 def test_best_effort_ends_meet(hosts):
     (a,) = hosts(1)
     ros2_link(a)
-    listener = stock(a, "hear", words(until="message 99", best_effort=True))
-    ready(listener)
+    listener = ready(stock(a, "hear", words(until="message 99", best_effort=True)))
     talker = a.python(TALK, "100", "volatile", "1000")
     got = result(listener)
     assert got and got == sorted(set(got), key=texts(100).index)
@@ -244,8 +229,7 @@ def test_best_effort_ends_meet(hosts):
     best_effort = HEAR.replace("durability=durability)", "durability=durability, reliability='best_effort')").replace(
         "chatter", "other"
     )
-    listener = a.python(best_effort, "message 99", "volatile")
-    ready(listener)
+    listener = ready(a.python(best_effort, "message 99", "volatile"))
     stock(a, "talk", words(topic="/other", count=100, best_effort=True))
     got = heard(listener)
     assert got and got == sorted(set(got), key=texts(100).index)
@@ -255,8 +239,7 @@ def test_ends_that_differ_in_type_or_quality_are_refused_in_words(hosts):
     (a,) = hosts(1)
     ros2_link(a)
     other = "import Int32 as String"
-    listener = a.python(HEAR.replace("import String", other), "", "volatile")
-    ready(listener)
+    ready(a.python(HEAR.replace("import String", other), "", "volatile"))
     stock(a, "talk", words(count=1, subscriptions=0))
     assert a.says(
         "subscription of '/chatter' (node 'listener') is not connected to the publisher of ROS 2 node 'stock_talker': "
@@ -281,12 +264,8 @@ def test_another_definition_of_the_same_name_is_refused_in_words(hosts, tmp_path
     (package / "msg").mkdir(parents=True)
     (package / "package.xml").write_text("<package><name>std_msgs</name></package>")
     (package / "msg/String.msg").write_text("string text\n")
-    listener = program(
-        a,
-        [sys.executable, "-c", HEAR, "", "volatile"],
-        {"BATON_MSG_PATH": str(tmp_path / "search"), "PYTHONPATH": str(PYTHON)},
-    )
-    ready(listener)
+    search = {"BATON_MSG_PATH": str(tmp_path / "search")}
+    ready(a.program(sys.executable, "-c", HEAR, "", "volatile", more=search))
     stock(a, "talk", words(count=1, subscriptions=0))
     assert a.says("the subscription has type std_msgs/String in another definition (RIHS01_")
 
@@ -314,8 +293,7 @@ def test_a_host_without_a_side_of_its_own_is_joined_by_the_one_that_has_it(hosts
     ros2_link(a)
     b.link(a)
     assert a.says("is connected")
-    listener = stock(a, "hear", words(until="message 99"))
-    ready(listener)
+    listener = ready(stock(a, "hear", words(until="message 99")))
     talker = b.python(TALK, "100", "volatile", "1000")
     assert result(listener) == texts(100)
     lines_of(talker)
@@ -324,24 +302,20 @@ def test_a_host_without_a_side_of_its_own_is_joined_by_the_one_that_has_it(hosts
 def test_a_link_that_is_killed_and_started_again_joins_the_ends_again(hosts):
     (a,) = hosts(1)
     link = ros2_link(a)
-    listener = stock(a, "hear", words(until="message 9"))
-    ready(listener)
+    listener = ready(stock(a, "hear", words(until="message 9")))
     a.python(FLOW)
     assert texts(10)[-1] in result(listener)
     link.kill()
     link.wait(timeout=LIMIT_S)
     ros2_link(a)
     assert a.says("joins ROS 2 nodes", 2)
-    listener = stock(a, "hear", words(count=50))
-    ready(listener)
+    listener = ready(stock(a, "hear", words(count=50)))
     got = result(listener)
     numbers = [int(text.split()[1]) for text in got]
     assert len(numbers) >= 50 and numbers == sorted(set(numbers))
 
 
-@pytest.mark.skipif(
-    not RMW_BATON.exists(), reason="needs librmw_baton_cpp.so: build the preset release after make setup"
-)
+@needs_ros2(TESTED.library)
 def test_nodes_with_rmw_baton_get_each_message_once(hosts):
     (a,) = hosts(1)
     ros2_link(a)
@@ -407,8 +381,7 @@ def test_no_message_of_a_publisher_is_lost_when_others_of_its_topic_start(hosts)
     a, b = hosts(2)
     ros2_link(a)
     ros2_link(b)  # not connected to the other link: all goes by DDS
-    listener = b.python(GAPS)
-    ready(listener)
+    listener = ready(b.python(GAPS))
     for name in "0123":
         ready(a.python(STEADY, name))
         time.sleep(1)
@@ -450,8 +423,7 @@ def test_the_last_messages_of_a_publisher_that_ends_reach_ros2(hosts):
     a, b = hosts(2)
     ros2_link(a)
     ros2_link(b)
-    listener = b.python(COUNT_BURST)
-    ready(listener)
+    listener = ready(b.python(COUNT_BURST))
     assert a.python(BURST).wait(timeout=LIMIT_S) == 0
     assert lines_of(listener) == "500 499"
 
@@ -480,7 +452,6 @@ while not ended.wait(0.1):
 def test_a_stock_node_that_does_not_keep_up_with_images_reads_on(hosts):
     a, b = hosts(2)
     ros2_link(a)
-    viewer = stock(b, "drown", words(topic="/image", texts="/chatter", until="after the flood"))
-    ready(viewer)
+    viewer = ready(stock(b, "drown", words(topic="/image", texts="/chatter", until="after the flood")))
     a.python(FLOOD)
     assert result(viewer) > 0

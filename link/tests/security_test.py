@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from link_hosts import LIMIT_S, PORT, PROGRAM, ROOT
+from link_hosts import PORT
 from link_programs import HEAR, TALK, expected, lines_of, ready
+from support.build import LINK, ROOT
+from support.waiting import LIMIT_S, until
 
 # Forwards TCP connections to another host, and writes all bytes of both directions to a file.
 RELAY = f"""
@@ -36,7 +37,7 @@ with open(path, "wb", buffering=0) as log:
 @pytest.fixture
 def enclaves(tmp_path: Path) -> Path:
     """A folder with the enclaves robot and viewer."""
-    if b"--security" not in subprocess.run([PROGRAM, "--security", "/nowhere"], capture_output=True).stderr:
+    if b"--security" not in subprocess.run([LINK, "--security", "/nowhere"], capture_output=True).stderr:
         pytest.skip("baton_link is built without OpenSSL (make setup, make build)")
     guide = (ROOT / "docs/guides/machines.md").read_text()
     commands = re.search(r"```sh\n(openssl .*?)```", guide, re.DOTALL)
@@ -54,8 +55,7 @@ def test_words_of_a_message_are_on_the_line_only_without_security(hosts, enclave
     a.link(more=("--security", str(enclaves / "robot")) if secured else ())
     assert a.says("listens on port 22700" + (", with TLS" if secured else ""))  # the relay connects once, at once
     b.link(c, more=("--security", str(enclaves / "viewer")) if secured else ())
-    listener = b.python(HEAR, "message 99", "transient_local")
-    ready(listener)
+    listener = ready(b.python(HEAR, "message 99", "transient_local"))
     talker = a.python(TALK, "100", "transient_local", "1000")
     assert json.loads(lines_of(listener)) == expected(100)
     lines_of(talker)
@@ -66,26 +66,20 @@ def test_words_of_a_message_are_on_the_line_only_without_security(hosts, enclave
     assert "warning" not in a.log_text() + b.log_text()
 
 
-def state_of(host):
-    said = host.command("link", "status", "--json", "-i", "0").communicate(timeout=LIMIT_S)[0]
-    return (json.loads(said)["state"] if said else None) or {"hosts": [], "refused_hosts": []}
-
-
 def test_the_status_says_that_a_line_is_encrypted_and_which_host_is_refused_and_why(hosts, enclaves):
     a, b, c = hosts(3)
     a.link(more=("--security", str(enclaves / "robot")))
     b.link(a, more=("--security", str(enclaves / "viewer")))
     c.link(a)
-    end = time.monotonic() + LIMIT_S
-    while not ((state := state_of(a))["hosts"] and state["refused_hosts"] and state_of(c)["refused_hosts"]):
-        assert time.monotonic() < end, state
+    until(lambda: c.state()["refused_hosts"])
+    state = until(lambda: (now := a.state())["hosts"] and now["refused_hosts"] and now, a.state)
     assert state["secured"] is True
     assert [(host["name"], host["encrypted"]) for host in state["hosts"]] == [(b.name, True)]
     (refused,) = state["refused_hosts"]
     assert (refused["address"], refused["name"]) == (c.address, "")
     assert "it speaks no TLS; a link needs --security" in refused["why"]
     assert refused["last_ns"] > 0
-    state = state_of(c)
+    state = c.state()
     assert state["secured"] is False and state["hosts"] == []
     assert "this host needs --security, too" in state["refused_hosts"][0]["why"]
 

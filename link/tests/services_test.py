@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
 
-from link_hosts import LIMIT_S, Host
+from link_hosts import Host
+from support.processes import Process
 
 # Answers with the name of its host, and says which requests came.
 SERVE = """
@@ -40,16 +40,12 @@ print(json.dumps(got), flush=True)
 """
 
 
-def serve(host: Host) -> subprocess.Popen[str]:
-    server = host.python(SERVE, host.name)
-    assert server.stdout.readline() == "ready\n", server.stderr.read()
-    return server
+def serve(host: Host) -> Process:
+    return host.python(SERVE, host.name).says("ready")
 
 
-def answers(client: subprocess.Popen[str]) -> list[list[object]]:
-    out, error = client.communicate(timeout=LIMIT_S)
-    assert client.returncode == 0, error
-    return json.loads(out)
+def answers(client: Process) -> list[list[object]]:
+    return json.loads(client.ends()[0])
 
 
 def expected(count: int, host: Host) -> list[list[object]]:
@@ -82,8 +78,7 @@ def test_a_server_that_is_started_again_answers_again(hosts):
     b.link(a)
     server = serve(a)
     assert answers(b.python(CALL, "1", "1")) == expected(1, a)
-    server.kill()
-    server.wait(timeout=LIMIT_S)
+    server.end()
     serve(a)
     assert answers(b.python(CALL, "5", "2")) == expected(5, a)
 
@@ -94,8 +89,5 @@ def test_the_commands_call_services_and_read_parameters_of_another_host(hosts):
     b.link(a)
     serve(a)
     called = b.command("service", "call", "switch", "std_srvs/SetBool", "{data: true}", "--timeout", "20")
-    out, error = called.communicate(timeout=LIMIT_S)
-    assert a.name in out, error
-    asked = b.command("param", "get", "server", "color", "--timeout", "20")
-    out, error = asked.communicate(timeout=LIMIT_S)
-    assert "red" in out, error
+    assert a.name in called.ends()[0]
+    assert "red" in b.command("param", "get", "server", "color", "--timeout", "20").ends()[0]

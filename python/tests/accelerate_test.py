@@ -7,10 +7,9 @@ import subprocess
 import sys
 
 import pytest
-from build_tree import PACKAGE
-from ros2_distribution import TESTED
+from support.build import PACKAGE
+from support.ros2 import TESTED
 
-ROS2 = TESTED.python
 # As in an installed site-packages: Python reads the .pth file there when it starts.
 SITE = f"import site; site.addsitedir({str(PACKAGE)!r})\n"
 FAKE = {
@@ -93,11 +92,11 @@ def test_what_fails_is_said_and_the_program_goes_on(program):
 
 
 @pytest.mark.skipif(
-    not ROS2.exists() or "asan" in os.environ.get("LD_PRELOAD", ""),
+    not TESTED.python.exists() or "asan" in os.environ.get("LD_PRELOAD", ""),
     reason="needs ROS 2's wheels (make setup), no sanitizer",
 )
 def test_ros_2s_own_rclpy_is_accelerated():
-    out, errors = run([ROS2, "-c", SITE + REAL], BATON_ACCELERATE="rclpy")
+    out, errors = run([TESTED.python, "-c", SITE + REAL], BATON_ACCELERATE="rclpy")
     assert out == "rclpy.publisher True\n", errors
 
 

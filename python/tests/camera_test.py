@@ -25,9 +25,9 @@ VIEWER = """
     """
 
 
-def test_a_subscription_that_keeps_its_frames_ends_neither_the_camera_nor_the_viewer(start):
+def test_a_subscription_that_keeps_its_frames_ends_neither_the_camera_nor_the_viewer(programs):
     for code in (GREEDY, VIEWER):
-        assert start(code).stdout.readline() == "ready\n"
+        programs.python(code, ready="ready")
     node = baton.Node("camera")
     publisher = node.advertise("image", "sensor_msgs/Image", 10, memory_limit=MEMORY)
     frames = last_seen = 0

@@ -9,11 +9,11 @@ from places import place_of
 SIZE = 1920 * 1080 * 3
 
 
-def test_an_image_from_a_cpp_publisher_is_the_same_memory_in_a_python_callback(start):
+def test_an_image_from_a_cpp_publisher_is_the_same_memory_in_a_python_callback(programs):
     node = baton.Node("python")
     seen = []
     node.subscribe("image", Image, lambda image: seen.append((place_of(image.data), image)), 100)
-    peer = start.peer("publish", "image", 3, SIZE)
+    peer = programs.peer("publish", "image", 3, SIZE)
     executor = baton.Executor(node)
     while len(seen) < 3:  # spin_once() may also find that what woke it was nothing to take
         executor.spin_once(1)
@@ -29,9 +29,8 @@ def test_an_image_from_a_cpp_publisher_is_the_same_memory_in_a_python_callback(s
         assert not image.data.flags.writeable
 
 
-def test_an_image_that_python_filled_in_a_loan_is_the_same_memory_in_a_cpp_subscriber(start):
-    peer = start.peer("subscribe", "image", 3)
-    assert peer.stdout.readline() == "ready\n"
+def test_an_image_that_python_filled_in_a_loan_is_the_same_memory_in_a_cpp_subscriber(programs):
+    peer = programs.peer("subscribe", "image", 3).says("ready")
     node = baton.Node("python")
     publisher = node.advertise("image", Image, 100)
     assert publisher.wait_for_subscriptions(1, 120)
@@ -50,10 +49,10 @@ def test_an_image_that_python_filled_in_a_loan_is_the_same_memory_in_a_cpp_subsc
     assert peer.wait(120) == 0
 
 
-def test_arrays_outlive_the_sample_the_node_and_the_publisher_process(start):
+def test_arrays_outlive_the_sample_the_node_and_the_publisher_process(programs):
     node = baton.Node("python")
     subscription = node.subscribe("image", Image, qos=10)
-    peer = start.peer("publish", "image", 1, SIZE)
+    peer = programs.peer("publish", "image", 1, SIZE)
     image = subscription.take(120)
     data = image.data
     view = data[10:20]
@@ -63,16 +62,15 @@ def test_arrays_outlive_the_sample_the_node_and_the_publisher_process(start):
     assert view.tolist() == list(range(10, 20))
 
 
-def test_a_python_client_calls_a_cpp_service(start):
-    peer = start.peer("serve", "switch")
-    assert peer.stdout.readline() == "ready\n"
+def test_a_python_client_calls_a_cpp_service(programs):
+    programs.peer("serve", "switch").says("ready")
     client = baton.Node("python").client("switch", "std_srvs/SetBool")
     assert client.wait_for_service(120)
     response = client.call({"data": True}, 120)
     assert (response.success, response.message) == (False, "from C++")
 
 
-def test_a_cpp_client_calls_a_python_service(start):
+def test_a_cpp_client_calls_a_python_service(programs):
     node = baton.Node("python")
 
     calls = []
@@ -83,9 +81,9 @@ def test_a_cpp_client_calls_a_python_service(start):
 
     node.serve("switch", "std_srvs/SetBool", handler)
     executor = baton.Executor(node)
-    peer = start.peer("call", "switch")
+    peer = programs.peer("call", "switch")
     while not calls:
         executor.spin_once(1)
         assert peer.poll() is None or calls
-    assert peer.stdout.readline() == "true from Python\n"
+    peer.says("true from Python")
     assert peer.wait(120) == 0

@@ -19,6 +19,8 @@ from baton._messages import service_from_text
 from baton.msg.sensor_msgs import Image
 from baton.msg.std_msgs import Header, String
 from baton.srv.std_srvs import SetBool
+from spinning import spinning
+from support.waiting import until as wait_until
 
 
 @pytest.fixture
@@ -251,10 +253,7 @@ def test_a_client_and_a_service_take_limits_for_their_messages(node):
     server = baton.Node("server")
     for name, most in (("narrow", 1 << 20), ("wide", 8 << 20)):
         server.serve(name, Echo, handler, max_message=most)
-    executor = baton.Executor(server)
-    thread = threading.Thread(target=executor.spin)
-    thread.start()
-    try:
+    with spinning(server):
         small, large = {}, {"text": text}
         wide = node.client("wide", Echo, max_message=8 << 20)
         assert wide.wait_for_service(120)
@@ -269,9 +268,6 @@ def test_a_client_and_a_service_take_limits_for_their_messages(node):
         assert other.wait_for_service(120)
         assert other.call(small, 2) is None, "a response of 3 MiB finds no room"
         assert got == [len(text), 0]
-    finally:
-        executor.cancel()
-        thread.join()
 
 
 def test_a_service_answers_in_shared_memory(node):
@@ -281,10 +277,7 @@ def test_a_service_answers_in_shared_memory(node):
 
     server = baton.Node("server")
     server.serve("switch", SetBool, handler)
-    executor = baton.Executor(server)
-    thread = threading.Thread(target=executor.spin)
-    thread.start()
-    try:
+    with spinning(server):
         client = node.client("switch", "std_srvs/SetBool")
         assert client.wait_for_service(120)
         response = client.call({"data": True}, 120)
@@ -292,9 +285,6 @@ def test_a_service_answers_in_shared_memory(node):
         request = client.loan()
         request.data = False
         assert client.call(request, 120).message == "was False"
-    finally:
-        executor.cancel()
-        thread.join()
     assert client.call(SetBool.Request(data=True), 0.01) is None
 
 
@@ -307,17 +297,11 @@ def test_a_request_that_finds_no_memory_for_its_response_does_not_end_spin(node,
 
     server = baton.Node("server")
     server.serve("switch", SetBool, handler)
-    executor = baton.Executor(server)
     client = node.client("switch", SetBool)
     assert client.wait_for_service(120)
-    thread = threading.Thread(target=executor.spin)
-    thread.start()
-    try:
+    with spinning(server):
         assert client.call({"data": True}, 0.01) is None
         assert client.call({"data": False}, 120).message == "done"
-    finally:
-        executor.cancel()
-        thread.join()
 
 
 def test_an_exception_of_a_handler_is_raised_by_spin_and_the_client_gets_none(node):
@@ -328,26 +312,11 @@ def test_an_exception_of_a_handler_is_raised_by_spin_and_the_client_gets_none(no
 
     server = baton.Node("server")
     server.serve("switch", SetBool, handler)
-    executor = baton.Executor(server)
     client = node.client("switch", SetBool)
     assert client.wait_for_service(120)
-    raised = []
-
-    def spin():
-        try:
-            executor.spin()
-        except KeyError as error:
-            raised.append(error)
-        executor.spin()
-
-    thread = threading.Thread(target=spin)
-    thread.start()
-    try:
+    with spinning(server, KeyError, again=True) as raised:
         assert client.call({"data": True}, 0.2) is None
         assert client.call({"data": False}, 120).message == "done"
-    finally:
-        executor.cancel()
-        thread.join()
     assert "what the handler could not do" in str(raised[0])
 
 
@@ -355,29 +324,14 @@ def answer_of(node, handler):
     """What a client gets from this handler, and what spin() raised."""
     server = baton.Node("server")
     server.serve("switch", SetBool, handler)
-    executor = baton.Executor(server)
     client = node.client("switch", SetBool)
     assert client.wait_for_service(120)
-    raised = []
-
-    def spin():
-        try:
-            executor.spin()
-        except TypeError as error:
-            raised.append(str(error))
-
-    thread = threading.Thread(target=spin)
-    thread.start()
-    try:
-        if handler.__name__.startswith("wrong"):
-            response = client.call({"data": True}, 0.5)
-            thread.join(120)  # the handler ends it, however late its turn comes
-        else:
-            response = client.call({"data": True}, 120)
-        return response and response.message, raised
-    finally:
-        executor.cancel()
-        thread.join()
+    with spinning(server, TypeError) as raised:
+        wrong = handler.__name__.startswith("wrong")
+        response = client.call({"data": True}, 0.5 if wrong else 120)
+        if wrong:
+            wait_until(lambda: raised)  # the handler ends it, however late its turn comes
+    return response and response.message, list(map(str, raised))
 
 
 def test_a_handler_may_return_the_response_that_it_filled(node):
@@ -431,12 +385,8 @@ def server():
         response.message = "done"
 
     node.serve("switch", SetBool, switch)
-    executor = baton.Executor(node)
-    thread = threading.Thread(target=executor.spin)
-    thread.start()
-    yield
-    executor.cancel()
-    thread.join()
+    with spinning(node):
+        yield
 
 
 def test_asyncio_awaits_responses_while_other_tasks_run(node, server):
@@ -619,10 +569,9 @@ def test_a_callback_that_keeps_every_message_is_reported_and_counted():
     executor.add(node)
 
     def spin_until(done):
-        end = time.monotonic() + 120
-        while not done():
-            assert time.monotonic() < end, (subscription.statuses, heard)
-            executor.spin_once(0.1)
+        wait_until(
+            lambda: done() or executor.spin_once(0.1) and done(), lambda: (subscription.statuses, heard), every_s=0
+        )
 
     spin_until(lambda: subscription.statuses.held_limit_total == 1 and heard)
     assert (len(kept), subscription.statuses.held_limit_now) == (2, 1)
@@ -692,22 +641,17 @@ def test_the_reception_time_of_a_callback_is_that_of_the_take_though_a_thread_ke
     )
     publisher = node.advertise("t", "std_msgs/String")
     assert subscription.wait_for_publishers(1, 60)
-    executor = baton.Executor()
-    executor.add(node)
-    spins = threading.Thread(target=executor.spin)
-    spins.start()
-    time.sleep(0.1)  # mostly, the executor sleeps by then
-    interval = sys.getswitchinterval()
-    sys.setswitchinterval(10)
-    try:
-        publisher.publish({"data": "x"})
-        keep_gil(500_000)
-    finally:
-        sys.setswitchinterval(interval)
-    while not ages:
-        time.sleep(0.01)
-    executor.cancel()
-    spins.join()
+    with spinning(node):
+        time.sleep(0.1)  # mostly, the executor sleeps by then
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(10)
+        try:
+            publisher.publish({"data": "x"})
+            keep_gil(500_000)
+        finally:
+            sys.setswitchinterval(interval)
+        while not ages:
+            time.sleep(0.01)
     assert ages[0] < 400_000_000
 
 

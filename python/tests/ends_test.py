@@ -5,8 +5,7 @@ import signal
 import sys
 
 import pytest
-
-LIMIT_S = 120
+from support.waiting import LIMIT_S
 
 PREAMBLE = """
 import baton, os, signal, sys, threading
@@ -52,33 +51,33 @@ print("main ends", flush=True)
 
 
 def end_of(process):
-    out, errors = process.communicate(timeout=LIMIT_S)
+    out, errors = process.ends(None)
     return process.returncode, out, errors
 
 
 @pytest.mark.parametrize("loop", [False, True], ids=["once", "again and again"])
 @pytest.mark.parametrize("wait", WAITS)
-def test_a_thread_that_waits_for_ever_ends_with_the_main_thread(start, wait, loop):
-    process = start(threads_run(WAITS[wait], loop=loop, daemon=False))
+def test_a_thread_that_waits_for_ever_ends_with_the_main_thread(programs, wait, loop):
+    process = programs.python(threads_run(WAITS[wait], loop=loop, daemon=False))
     assert end_of(process) == (0, "main ends\nfinally\n", "")
 
 
 @pytest.mark.parametrize("wait", WAITS)
-def test_a_daemon_that_waits_for_ever_does_not_disturb_the_end(start, wait):
-    code, out, errors = end_of(start(threads_run(WAITS[wait], loop=True, daemon=True)))
+def test_a_daemon_that_waits_for_ever_does_not_disturb_the_end(programs, wait):
+    code, out, errors = end_of(programs.python(threads_run(WAITS[wait], loop=True, daemon=True)))
     assert (code, errors) == (0, "") and out.startswith("main ends\n")
 
 
 @pytest.mark.parametrize("wait", ["spin", "take", "a call"])
 @pytest.mark.parametrize("first", ["import baton", "import concurrent.futures.thread"])
-def test_a_worker_of_a_pool_that_waits_for_ever_ends_with_the_main_thread(start, first, wait):
+def test_a_worker_of_a_pool_that_waits_for_ever_ends_with_the_main_thread(programs, first, wait):
     pool = "import concurrent.futures; concurrent.futures.ThreadPoolExecutor().submit(run)"
-    process = start(first + "\n" + threads_run(WAITS[wait], loop=False, daemon=False, how=pool))
+    process = programs.python(first + "\n" + threads_run(WAITS[wait], loop=False, daemon=False, how=pool))
     assert end_of(process) == (0, "main ends\nfinally\n", "")
 
 
-def test_many_threads_that_wait_for_different_things_all_end(start):
-    process = start(f"""
+def test_many_threads_that_wait_for_different_things_all_end(programs):
+    process = programs.python(f"""
 {PREAMBLE}
 waits = {list(WAITS.values())!r}
 own = [node.subscribe("other", "std_msgs/String") for _ in range(8)]
@@ -90,22 +89,20 @@ print("main ends", flush=True)
     assert end_of(process) == (0, "main ends\n", "")
 
 
-def test_ctrl_c_ends_a_program_whose_main_thread_joins_one_that_spins(start):
-    process = start(f"""
+def test_ctrl_c_ends_a_program_whose_main_thread_joins_one_that_spins(programs):
+    process = programs.python(f"""
 {PREAMBLE}
 thread = threading.Thread(target=baton.spin, args=(node,))
 thread.start()
 print("spins", flush=True)
 thread.join()
 """)
-    assert process.stdout.readline() == "spins\n"
-    process.send_signal(signal.SIGINT)
-    code, _, errors = end_of(process)
-    assert code != 0 and "KeyboardInterrupt" in errors
+    _, errors = process.says("spins").interrupted(None)
+    assert process.returncode != 0 and "KeyboardInterrupt" in errors
 
 
-def test_sys_exit_in_a_callback_of_the_main_thread_ends_the_program(start):
-    process = start(f"""
+def test_sys_exit_in_a_callback_of_the_main_thread_ends_the_program(programs):
+    process = programs.python(f"""
 {PREAMBLE}
 threading.Thread(target=baton.spin, args=(nodes[1],)).start()
 node.create_timer(0.01, lambda: sys.exit(7))
@@ -114,8 +111,8 @@ baton.spin(node)
     assert end_of(process) == (7, "", "")
 
 
-def test_sys_exit_in_a_callback_of_another_thread_ends_that_thread_alone(start):
-    process = start(f"""
+def test_sys_exit_in_a_callback_of_another_thread_ends_that_thread_alone(programs):
+    process = programs.python(f"""
 {PREAMBLE}
 node.create_timer(0.01, lambda: sys.exit(7))
 thread = threading.Thread(target=baton.spin, args=(node,))
@@ -126,8 +123,8 @@ print(thread.is_alive(), flush=True)
     assert end_of(process) == (0, "False\n", "")
 
 
-def test_what_follows_a_spin_that_the_end_has_ended_still_runs(start):
-    process = start(f"""
+def test_what_follows_a_spin_that_the_end_has_ended_still_runs(programs):
+    process = programs.python(f"""
 {PREAMBLE}
 begun = threading.Event()
 node.create_timer(0.01, begun.set)
@@ -142,8 +139,8 @@ begun.wait()
     assert end_of(process) == (0, "still works\n", "")
 
 
-def test_functions_of_atexit_may_still_publish_and_take(start):
-    process = start(f"""
+def test_functions_of_atexit_may_still_publish_and_take(programs):
+    process = programs.python(f"""
 {PREAMBLE}
 import atexit
 @atexit.register
@@ -156,8 +153,8 @@ threading.Thread(target=baton.spin, args=(node,)).start()
     assert end_of(process) == (0, "last words True\n", "")
 
 
-def test_a_thread_that_begins_to_wait_after_the_end_has_begun_ends_too(start):
-    process = start(f"""
+def test_a_thread_that_begins_to_wait_after_the_end_has_begun_ends_too(programs):
+    process = programs.python(f"""
 {PREAMBLE}
 import time
 def run():
@@ -171,7 +168,7 @@ print("main ends", flush=True)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_a_worker_process_with_a_thread_that_spins_ends(tmp_path, start, method):
+def test_a_worker_process_with_a_thread_that_spins_ends(tmp_path, programs, method):
     script = tmp_path / "worker.py"
     script.write_text(f"""
 import multiprocessing, threading, baton
@@ -187,12 +184,12 @@ if __name__ == "__main__":
     worker.join({LIMIT_S})
     print(worker.exitcode, flush=True)
 """)
-    code, out, errors = end_of(start.command([sys.executable, str(script)]))
+    code, out, errors = end_of(programs.start([sys.executable, script]))
     assert (code, out) == (0, "0\n"), errors
 
 
-def test_a_child_that_a_spinning_thread_forks_has_none_of_its_parents_waits(start):
-    process = start(f"""
+def test_a_child_that_a_spinning_thread_forks_has_none_of_its_parents_waits(programs):
+    process = programs.python(f"""
 {PREAMBLE}
 import warnings; warnings.simplefilter("ignore")  # newer Pythons advise against fork() beside threads
 def fork_once():
@@ -243,25 +240,24 @@ def program(main):
 
 
 @pytest.mark.parametrize("main", MAINS)
-def test_sigterm_ends_a_program_of_nodes_in_order(start, main):
+def test_sigterm_ends_a_program_of_nodes_in_order(programs, main):
     # As systemd and `docker stop` do. C++ programs after shutdown_on_signals(), and those of rospy and rclpy, end so, too.
-    process = start(program(main))
-    assert process.stdout.readline() == "ready\n"
+    process = programs.python(program(main)).says("ready")
     process.send_signal(signal.SIGTERM)
     assert end_of(process) == (0, "finally\n", "")
 
 
 @pytest.mark.parametrize("main", ["spin", "take after init"])
-def test_sigint_ends_a_program_that_a_shell_has_started_in_the_background(start, main):
-    process = start(program(main), preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
-    assert process.stdout.readline() == "ready\n"
+def test_sigint_ends_a_program_that_a_shell_has_started_in_the_background(programs, main):
+    process = programs.python(program(main), preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    process.says("ready")
     process.send_signal(signal.SIGINT)
     code, out, errors = end_of(process)
     assert (code, out) == (-signal.SIGINT, "finally\n") and errors.rstrip().endswith("KeyboardInterrupt")
 
 
-def test_a_second_sigterm_ends_a_program_whose_end_hangs(start):
-    process = start("""
+def test_a_second_sigterm_ends_a_program_whose_end_hangs(programs):
+    process = programs.python("""
 import baton, time
 baton.init()
 try:
@@ -271,15 +267,15 @@ finally:
     print("hangs", flush=True)
     time.sleep(400)
 """)
-    assert process.stdout.readline() == "ready\n"
+    process.says("ready")
     process.send_signal(signal.SIGTERM)
-    assert process.stdout.readline() == "hangs\n"
+    process.says("hangs")
     process.send_signal(signal.SIGTERM)
     assert end_of(process)[0] == -signal.SIGTERM
 
 
-def test_signals_that_the_program_handles_stay_its_own(start):
-    process = start(f"""
+def test_signals_that_the_program_handles_stay_its_own(programs):
+    process = programs.python(f"""
 import signal
 own = lambda *_: print("own", flush=True) or executor.cancel()
 signal.signal(signal.SIGTERM, own)
@@ -291,13 +287,13 @@ said = []
 executor.spin()
 print(signal.getsignal(signal.SIGTERM) is own, flush=True)
 """)
-    assert process.stdout.readline() == "ready\n"
+    process.says("ready")
     process.send_signal(signal.SIGTERM)
     assert end_of(process) == (0, "own\nTrue\n", "")
 
 
-def test_handlers_are_there_while_a_program_spins_or_after_init_and_not_in_a_forked_child(start):
-    process = start(f"""
+def test_handlers_are_there_while_a_program_spins_or_after_init_and_not_in_a_forked_child(programs):
+    process = programs.python(f"""
 import signal
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 def now(): return [signal.getsignal(each) in (signal.SIG_DFL, signal.SIG_IGN) for each in (signal.SIGTERM, signal.SIGINT)]

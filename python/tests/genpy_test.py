@@ -7,7 +7,7 @@ import sys
 
 import numpy
 import pytest
-from build_tree import HERE, PACKAGE
+from support.build import PACKAGE, ROOT
 
 
 def python_with_genpy():
@@ -29,6 +29,6 @@ def test_accelerated_classes_write_genpys_bytes_and_make_its_objects():
     packages = os.path.dirname(os.path.dirname(numpy.__file__))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE), packages])}
     done = subprocess.run(
-        [PYTHON, HERE / "genpy_process.py"], env=environment, capture_output=True, text=True, timeout=240
+        [PYTHON, ROOT / "python/tests/genpy_process.py"], env=environment, capture_output=True, text=True, timeout=240
     )
     assert (done.returncode, done.stdout) == (0, "genpy\n"), done.stderr

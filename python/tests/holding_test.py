@@ -33,11 +33,10 @@ ENDS = {
 
 
 @pytest.mark.parametrize("what", ENDS)
-def test_kept_samples_stay_as_they_are_when_the_subscription_and_the_node_have_ended(start, what):
+def test_kept_samples_stay_as_they_are_when_the_subscription_and_the_node_have_ended(programs, what):
     node = baton.Node("writer")
     publisher = node.advertise("images", Image, 10)
-    reader = start(READER.format(end=ENDS[what]))
-    assert reader.stdout.readline() == "ready\n"
+    reader = programs.python(READER.format(end=ENDS[what])).says("ready")
     assert publisher.wait_for_subscriptions(1, 120)
 
     def publish(number):
@@ -48,16 +47,14 @@ def test_kept_samples_stay_as_they_are_when_the_subscription_and_the_node_have_e
 
     for number in range(1, KEPT + 1):
         publish(number)
-    assert reader.stdout.readline() == "kept\n"
+    reader.says("kept")
     assert node.wait_for(lambda: publisher.matched == 0, 120)
     for number in range(KEPT + 1, KEPT + 1 + MORE):
         publish(number)
-    reader.stdin.write("look\n")
-    reader.stdin.flush()
-    assert reader.stdout.readline() == "1 2 3 4 intact\n"
+    reader.tell("look")
+    reader.says("1 2 3 4 intact")
     assert publisher.memory.published_slots == KEPT  # pinned: alive, though disconnected
     # What it held returns to the publisher when it has gone.
-    reader.stdin.write("end\n")
-    reader.stdin.flush()
+    reader.tell("end")
     assert reader.wait(120) == 0
     assert node.wait_for(lambda: publish(0) or publisher.memory.published_slots == 0, 120)

@@ -2,24 +2,19 @@
 """Programs that keep the responses of their calls, as a list comprehension or asyncio.gather does."""
 
 import asyncio
-import threading
 
 import baton
 import baton.aio
 import pytest
+from spinning import spinning
 
 
 @pytest.fixture
 def server():
     node = baton.Node("server")
     node.serve("reset", "std_srvs/SetBool", lambda request, response: None)
-    executor = baton.Executor()
-    executor.add(node)
-    thread = threading.Thread(target=executor.spin, daemon=True)
-    thread.start()
-    yield node
-    executor.cancel()
-    thread.join()
+    with spinning(node):
+        yield node
 
 
 def test_fifty_responses_are_kept(server):

@@ -2,21 +2,18 @@
 """The link to other machines as an object. The other machine is a process with a runtime directory of its own: nothing but the link
 joins the two."""
 
-import contextlib
 import os
 import random
-import signal
 import socket
-import time
-from pathlib import Path
 
 import baton
 import pytest
 from baton import _link
 from baton.msg.std_msgs import String
-from tcp_ports import Ports
+from support.build import ROOT
+from support.claims import Ports
+from support.waiting import LIMIT_S, until
 
-LIMIT_S = 60
 FAR = """
 import sys, baton
 from baton.msg.std_msgs import String
@@ -34,26 +31,15 @@ with baton.Link([f"127.0.0.1:{near}"], interface="lo", port=int(far), host_name=
 @pytest.fixture
 def ports():
     """Two ports that nobody has."""
-    with contextlib.closing(Ports(2)) as claimed:
-        yield claimed.numbers
+    with Ports(2) as claimed:
+        yield claimed
 
 
 @pytest.fixture
-def far(start, ports, tmp_path):
+def far(programs, ports, tmp_path):
     """Another host, whose node publishes once a subscription of this one comes."""
-    directory = tmp_path / "far"
-    directory.mkdir(mode=0o700)
-    process = start(FAR, *ports, env={"BATON_RUNTIME_DIR": str(directory)})
-    assert process.stdout.readline() == "ready\n"
-    return process
-
-
-def until(condition):
-    end = time.monotonic() + LIMIT_S
-    while not (found := condition()):
-        assert time.monotonic() < end, "it did not come"
-        time.sleep(0.02)
-    return found
+    (tmp_path / "far").mkdir(mode=0o700)
+    return programs.python(FAR, *ports, env={"BATON_RUNTIME_DIR": str(tmp_path / "far")}, ready="ready")
 
 
 def test_a_link_brings_a_topic_of_another_host_and_says_what_it_does(ports, far):
@@ -94,14 +80,12 @@ def domain_with_a_free_port():
         return domain
 
 
-def test_a_node_has_a_link_of_its_own(start, ports, tmp_path, monkeypatch):
+def test_a_node_has_a_link_of_its_own(programs, ports, tmp_path, monkeypatch):
     monkeypatch.setenv("BATON_DOMAIN", str(domain_with_a_free_port()))
     (tmp_path / "far").mkdir(mode=0o700)
     lonely = FAR.replace('[f"127.0.0.1:{near}"], interface="lo", ', "")
-    far = start(
-        lonely, *ports, env={"BATON_RUNTIME_DIR": str(tmp_path / "far"), "BATON_DOMAIN": os.environ["BATON_DOMAIN"]}
-    )
-    assert far.stdout.readline() == "ready\n"
+    other = {"BATON_RUNTIME_DIR": str(tmp_path / "far"), "BATON_DOMAIN": os.environ["BATON_DOMAIN"]}
+    programs.python(lonely, *ports, env=other, ready="ready")
     with baton.Node("listener", link=[f"127.0.0.1:{ports[1]}"]) as node:
         message = node.subscribe("chatter", String).take(LIMIT_S)
         assert message is not None and message.data == "hello"
@@ -139,21 +123,20 @@ def test_a_node_wants_a_list_of_hosts():
         baton.Node("n", link="hostb")
 
 
-def test_a_second_link_waits_and_takes_over(start, ports):
-    first = start(
+def test_a_second_link_waits_and_takes_over(programs, ports):
+    first = programs.python(
         f"""
         import baton
         link = baton.Link(interface="lo", port={ports[0]}, host_name="first")
         print("ready", flush=True)
         input()
-        """
+        """,
+        ready="ready",
     )
-    assert first.stdout.readline() == "ready\n"
     with baton.Link(interface="lo", port=ports[1], host_name="second") as link:
         assert link.state().phase == "waiting"
         until(lambda: (now := _link.saved().state) and now.host_name == "first")  # written after "ready"
-        first.send_signal(signal.SIGKILL)
-        first.wait(LIMIT_S)
+        first.end()
         until(lambda: link.state().phase == "working")
         until(lambda: (now := _link.saved().current) and now.host_name == "second")
 
@@ -168,21 +151,20 @@ def test_a_link_is_closed_once_and_says_nothing_afterwards(ports):
         link.state()
 
 
-def test_a_program_that_ends_with_a_link_open_ends_in_order(start, ports):
-    program = start(
+def test_a_program_that_ends_with_a_link_open_ends_in_order(programs, ports):
+    program = programs.python(
         f"""
         import baton
         link = baton.Link(interface="lo", port={ports[0]})
         """
     )
-    _, errors = program.communicate(timeout=LIMIT_S)
-    assert program.returncode == 0, errors
+    program.ends()
     saved = _link.saved()
     assert (saved.alive, saved.state) == (False, None)
 
 
-def test_a_forked_child_does_not_hold_the_role(start, ports):
-    program = start(
+def test_a_forked_child_does_not_hold_the_role(programs, ports):
+    program = programs.python(
         f"""
         import os, time, baton
         link = baton.Link(interface="lo", port={ports[0]})
@@ -195,7 +177,7 @@ def test_a_forked_child_does_not_hold_the_role(start, ports):
         os.kill(os.getpid(), 9)
         """
     )
-    assert program.stdout.readline() == "child\n"
+    program.says("child")
     program.wait(LIMIT_S)
     until(lambda: not _link.saved().alive)
     assert _link.saved().state is not None, "what a killed link has written stays"
@@ -219,9 +201,8 @@ def test_a_number_that_is_none_is_not_known():
 
 
 def test_the_example_of_the_format_is_read_as_the_page_says():
-    root = Path(__file__).resolve().parents[2]
-    golden = (root / "link/tests/link.state").read_text()
-    page = (root / "docs/format/link-state.md").read_text()
+    golden = (ROOT / "link/tests/link.state").read_text()
+    page = (ROOT / "docs/format/link-state.md").read_text()
     assert "```\n" + golden.replace("\t", " | ") + "```\n" in page
     state = _link.parse(golden)
     assert (state.host_name, state.id, state.domain, state.pid, state.port) == ("robot", "1a" * 16, 3, 4711, 22703)

@@ -114,8 +114,8 @@ def test_lines_of_python_s_own_logging_go_to_a_logger(capfd):
     assert texts(capfd.readouterr().err) == ["3 left"]
 
 
-def test_a_program_may_log_at_its_end_and_without_memory_for_messages(start):
-    process = start(
+def test_a_program_may_log_at_its_end_and_without_memory_for_messages(programs):
+    process = programs.python(
         """
         import atexit, baton
         node = baton.Node("camera")
@@ -128,16 +128,15 @@ def test_a_program_may_log_at_its_end_and_without_memory_for_messages(start):
         """,
         env={"BATON_PROCESS_MEMORY_LIMIT": "1", "BATON_LOG_LEVEL": "info"},
     )
-    _, printed = process.communicate(timeout=60)
-    assert process.returncode == 0, printed
+    _, printed = process.ends()
     # The transport's own line of a dropped message comes from another thread, before the end or not at all.
     said = [text for text in texts(printed) if "dropped a message for want of memory" not in text]
     assert said[0] == "running" and said[2:] == ["at exit", "deleted"]
     assert said[1].startswith("lines of node 'camera' do not reach '/rosout' now: limit_reached: ")
 
 
-def test_a_forked_child_logs_on_stderr_alone(start):
-    process = start(
+def test_a_forked_child_logs_on_stderr_alone(programs):
+    process = programs.python(
         """
         import os, baton
         node = baton.Node("camera")
@@ -149,5 +148,4 @@ def test_a_forked_child_logs_on_stderr_alone(start):
         assert len(node.endpoints()) == 1
         """
     )
-    _, printed = process.communicate(timeout=60)
-    assert process.returncode == 0 and texts(printed) == ["parent", "child"], printed
+    assert texts(process.ends()[1]) == ["parent", "child"]

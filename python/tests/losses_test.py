@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 import threading
 import time
-from pathlib import Path
 
 import baton
 import pytest
 from baton import _core
-from build_tree import PACKAGE
-
-LIMIT_S = 120
-ROOT = Path(__file__).resolve().parents[2]
+from support.build import ROOT
+from support.waiting import LIMIT_S
 
 
 @pytest.fixture
@@ -69,7 +63,7 @@ def test_expired_messages_are_counted_and_not_lost(node):
     assert subscription.losses.lifespan == 3 and subscription.losses.total == 0
 
 
-def test_another_process_sees_what_was_lost_and_by_which_subscription(node):
+def test_another_process_sees_what_was_lost_and_by_which_subscription(node, programs):
     publisher, subscription = pair(node, 4)
     program = f"""
 import baton
@@ -83,16 +77,7 @@ with baton.Node("asks") as node:
 """
 
     def asked():
-        environment = {**os.environ, "PYTHONPATH": str(PACKAGE)}
-        out = subprocess.run(
-            [sys.executable, "-c", program],
-            capture_output=True,
-            text=True,
-            timeout=LIMIT_S,
-            check=True,
-            env=environment,
-        )
-        return out.stdout.split()
+        return programs.python(program).ends()[0].split()
 
     assert asked() == ["1"], "a subscription that lost nothing has no row"
     for i in range(10):
@@ -217,7 +202,7 @@ def test_a_shortage_in_a_service_costs_its_response_alone_whatever_its_code(node
 
 
 @pytest.mark.parametrize("when", ["first", "later"])
-def test_messages_for_which_no_memory_area_is_left_are_lost_and_nothing_else(node, when):
+def test_messages_for_which_no_memory_area_is_left_are_lost_and_nothing_else(node, programs, when):
     """In a process of its own: it uses up vm.max_map_count, before the first message of a publisher or between two segments."""
     program = """
 import ctypes, sys, time, baton
@@ -254,14 +239,7 @@ with baton.Node("poor") as node:
     print(len(received) > 0, executor.shortages, flush=True)
 """
     publisher = node.advertise("text", "std_msgs/String")
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, when],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(PACKAGE)},
-    )
-    watchdog = threading.Timer(LIMIT_S, process.kill)
-    watchdog.start()
+    process = programs.python(program, when)
     stop = threading.Event()
 
     def publish():
@@ -280,15 +258,11 @@ with baton.Node("poor") as node:
             publisher.trim()  # the next messages lie in another segment
         else:
             thread.start()
-        said = process.stdout.read().split()
-        stop.set()
-        thread.join()
-        assert process.wait(LIMIT_S) == 0
+        said = process.ends()[0].split()
         assert said[0] == "rich" and (when == "first" or int(said[1]) > 0), said
         assert said[2] == "0", "an area is memory, as docs/format/error-codes.md says"
         assert said[3:] == ["True", "0"], "it receives again"
     finally:
         stop.set()
-        watchdog.cancel()
-        process.kill()
-        process.wait()
+        if thread.is_alive():
+            thread.join()

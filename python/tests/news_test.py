@@ -70,11 +70,11 @@ def test_an_exception_in_a_callback_is_reported_and_the_next_is_called(monkeypat
         assert reported.get(timeout=240) is KeyError
 
 
-def test_diagnostics_reach_the_node_that_asked_for_them(start):
+def test_diagnostics_reach_the_node_that_asked_for_them(programs):
     told = queue.Queue()
     node = baton.Node("n", on_diagnostic=told.put)
     publisher = node.advertise("t", String)
-    other = start("""
+    other = programs.python("""
         import baton
         node = baton.Node('other')
         strange = baton.message_from_text('std_msgs/String', 'uint8[] data')
@@ -90,8 +90,8 @@ def test_diagnostics_reach_the_node_that_asked_for_them(start):
     assert other.poll() is None
 
 
-def test_the_interpreter_ends_and_forks_with_callbacks(start):
-    process = start("""
+def test_the_interpreter_ends_and_forks_with_callbacks(programs):
+    process = programs.python("""
         import baton, os
         node = baton.Node('n', on_diagnostic=print)
         publisher = node.advertise('t', 'std_msgs/String')
@@ -108,8 +108,7 @@ def test_the_interpreter_ends_and_forks_with_callbacks(start):
         subscription = node.subscribe('t', 'std_msgs/String')
         raise SystemExit(code)
     """)
-    _, errors = process.communicate(timeout=240)
-    assert (process.returncode, errors) == (0, "")
+    assert process.ends()[1] == ""
 
 
 def test_events_that_wait_for_a_callback_are_one_call_of_each_kind():

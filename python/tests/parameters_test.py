@@ -11,6 +11,7 @@ import baton
 import numpy as np
 import pytest
 from baton import Parameter, ParameterDescriptor, SetParametersResult
+from spinning import spinning
 
 
 @pytest.fixture
@@ -61,34 +62,31 @@ def test_a_malformed_argument_is_an_error_that_names_it():
         ([], {"BATON_DOMAIN": "kitchen"}, "BATON_DOMAIN is 'kitchen'"),
     ],
 )
-def test_a_mistake_of_the_user_is_one_line_and_status_2(start, arguments, environment, line):
+def test_a_mistake_of_the_user_is_one_line_and_status_2(programs, arguments, environment, line):
     code = (
         "import atexit, baton; atexit.register(print, 'at exit'); baton.init(); print('initialised')\n"
         "baton.Node('camera').declare_parameter('rate', 30.0)"
     )
-    process = start(code, *arguments, env=environment)
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 2, err
+    process = programs.python(code, *arguments, env=environment)
+    out, err = process.ends(2)
     assert re.fullmatch(rf"[^:\n]+: {re.escape(line)}[^\n]*\n", err), err
     assert out.endswith("at exit\n"), "what the program registered still runs"
 
 
-def test_a_mistake_of_the_program_keeps_its_traceback(start):
-    process = start("import baton; baton.init(); baton.Node('camera').declare_parameter('', 30.0)")
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 1
+def test_a_mistake_of_the_program_keeps_its_traceback(programs):
+    process = programs.python("import baton; baton.init(); baton.Node('camera').declare_parameter('', 30.0)")
+    _, err = process.ends(1)
     assert "Traceback" in err
 
 
-def test_a_misspelt_parameter_is_said_once(start):
+def test_a_misspelt_parameter_is_said_once(programs):
     code = (
         "import baton; baton.init(); node = baton.Node('camera'); node.declare_parameter('rate', 30.0)\n"
         "executor = baton.Executor(); executor.add(node)\n"
         "for _ in range(3): executor.spin_once(0.0)"
     )
-    process = start(code, "--ros-args", "-p", "rat:=5.0", "-p", "rate:=5.0")
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 0
+    process = programs.python(code, "--ros-args", "-p", "rat:=5.0", "-p", "rate:=5.0")
+    _, err = process.ends()
     assert err.count("no node of this program has declared the parameter 'rat'") == 1, err
 
 
@@ -259,8 +257,8 @@ def test_threads_set_parameters_while_callbacks_of_python_run():
     assert not failed and not any(thread.is_alive() for thread in threads)
 
 
-def test_other_processes_set_parameters_through_ros_2_s_services(start):
-    server = start(
+def test_other_processes_set_parameters_through_ros_2_s_services(programs):
+    programs.python(
         """
 import baton
 baton.init(["program", "--ros-args", "-r", "__ns:=/left"])
@@ -271,9 +269,9 @@ def check(parameters):
 node.add_on_set_parameters_callback(check)
 print("ready", flush=True)
 baton.spin(node)
-"""
+""",
+        ready="ready",
     )
-    assert server.stdout.readline() == "ready\n"
     node = baton.Node("caller")
     client = node.client("/left/camera/set_parameters", "rcl_interfaces/SetParameters")
     assert client.wait_for_service(60)
@@ -299,27 +297,21 @@ def test_a_text_that_is_no_utf_8_comes_as_messages_have_it_and_ends_nothing():
     client = caller.client("/camera/set_parameters", "rcl_interfaces/SetParameters")
     assert client.wait_for_service(60)
     texts = ["a\udcff", ["b\udcfe", "c"]]
-    executor = baton.Executor(node)
-    thread = threading.Thread(target=executor.spin)
-    thread.start()
-    try:
+    with spinning(node):
         for name, value in (
             ("name", {"type": 4, "string_value": texts[0]}),
             ("names", {"type": 9, "string_array_value": texts[1]}),
         ):
             assert client.call({"parameters": [{"name": name, "value": value}]}, 120).results[0].successful
-    finally:
-        executor.cancel()
-        thread.join()
     assert seen == texts
     assert [node.get_parameter(name).value for name in ("name", "names")] == texts
     assert "'n\udcff' of node" in node.set_parameters([Parameter("n\udcff", value=texts[0])])[0].reason
     assert baton._core._parameter_yaml(texts[0]) == '"a\ufffd"'
 
 
-def test_requests_that_get_no_response_take_one_line_a_second_whatever_another_process_asks(start):
+def test_requests_that_get_no_response_take_one_line_a_second_whatever_another_process_asks(programs):
     # Responses beyond 16 MiB. Another process chooses how many it wants, and of which services.
-    process = start("""
+    process = programs.python("""
         import baton, sys, threading, time
         node = baton.Node("asked")
         node.declare_parameter("large", "x" * (1 << 20))
@@ -333,7 +325,7 @@ def test_requests_that_get_no_response_take_one_line_a_second_whatever_another_p
         begun = float(sys.stdin.readline())
         print(time.monotonic() - begun, flush=True)
     """)
-    assert process.stdout.readline() == "ready\n"
+    process.says("ready")
     node = baton.Node("asks")
     get = node.client("/asked/get_parameters", "rcl_interfaces/GetParameters")
     own = node.client("/own", "std_srvs/SetBool")
@@ -351,7 +343,7 @@ def test_requests_that_get_no_response_take_one_line_a_second_whatever_another_p
                 except baton.QueueFull:
                     time.sleep(0.001)
     assert get.call({"names": ["asked"]}, 240) is not None  # behind its requests
-    out, errors = process.communicate(f"end\n{begun}\n", timeout=240)
+    out, errors = process.ends(input=f"end\n{begun}\n")
     lines = [line for line in errors.splitlines() if "gets no response" in line]
     assert 2 <= len(lines) <= 2 + float(out), errors[-3000:]
     assert "/asked/get_parameters/_response" in lines[0] and "more requests since the last such line" in errors, errors

@@ -6,7 +6,7 @@ import re
 import baton
 import pytest
 from baton import _core
-from build_tree import ROOT
+from support.build import ROOT
 
 ROOMS = ("os", "memory", "message", "transport", "node", "link")
 # What only C++ programs write: scopes, members, constants, fields of options, braces and dereferenced arguments.
@@ -49,10 +49,10 @@ def test_names_that_somebody_chose_stay(said, heard):
     assert _core._in_python(said) == heard
 
 
-def test_errors_statuses_diagnostics_and_lines_have_pythons_names(start):
+def test_errors_statuses_diagnostics_and_lines_have_pythons_names(programs):
     with pytest.raises(baton.InvalidArgument, match=r'Node\("camera", namespace="left"\)'):
         baton.Node("left/camera")
-    process = start("""
+    process = programs.python("""
         import baton
         said = []
         for hear in (None, said.append):  # a line of the logger, and a callback
@@ -64,7 +64,6 @@ def test_errors_statuses_diagnostics_and_lines_have_pythons_names(start):
             print(wants.statuses.last_incompatibility, wants.statuses.last_refusal)
         print(*(each.text for each in said), flush=True)
     """)
-    out, errors = process.communicate(timeout=240)
-    assert process.returncode == 0, errors
+    out, errors = process.ends()
     assert "raise advertise()'s slots" in errors and out.count("raise advertise()'s slots") >= 3, out + errors
     assert "::" not in out + errors

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals, forks, ends of processes: nothing hangs, nothing dangles."""
 
-import os
 import signal
 import sys
 
@@ -25,14 +24,13 @@ asyncio.run(main())""",
 
 
 @pytest.mark.parametrize("waiter", WAITERS)
-def test_ctrl_c_ends_every_wait(start, waiter):
-    process = start("import baton, sys\nnode = baton.Node('n')\nprint('waiting', flush=True)\n" + WAITERS[waiter])
-    assert process.stdout.readline() == "waiting\n"
+def test_ctrl_c_ends_every_wait(programs, waiter):
+    code = "import baton, sys\nnode = baton.Node('n')\nprint('waiting', flush=True)\n"
+    process = programs.python(code + WAITERS[waiter], ready="waiting")
     # Asleep: the wait that matters.
     while open(f"/proc/{process.pid}/stat").read().rpartition(")")[2].split()[0] != "S":
         assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=240)
+    _, errors = process.interrupted(None)
     assert "KeyboardInterrupt" in errors
     assert process.returncode != 0
 
@@ -50,7 +48,7 @@ BUSY = {
 
 
 @pytest.mark.parametrize("what", BUSY)
-def test_a_daemon_thread_that_is_busy_does_not_disturb_the_end(start, what):
+def test_a_daemon_thread_that_is_busy_does_not_disturb_the_end(programs, what):
     code = f"""
         import threading, baton, sys
         node = baton.Node('n')
@@ -67,13 +65,11 @@ def test_a_daemon_thread_that_is_busy_does_not_disturb_the_end(start, what):
             def __del__(self, sleep=__import__('time').sleep): sleep(0.05)
         sys.kept = Slow()
         """
-    process = start(code)
-    output = process.communicate(timeout=240)
-    assert (process.returncode, *output) == (0, "", "")
+    assert programs.python(code).ends() == ("", "")
 
 
-def test_a_python_signal_handler_runs_during_a_wait_which_then_goes_on(start):
-    process = start("""
+def test_a_python_signal_handler_runs_during_a_wait_which_then_goes_on(programs):
+    process = programs.python("""
         import baton, signal
         node = baton.Node('n')
         subscription = node.subscribe('topic', 'std_msgs/String')
@@ -81,19 +77,19 @@ def test_a_python_signal_handler_runs_during_a_wait_which_then_goes_on(start):
         print('waiting', flush=True)
         print(subscription.take(None).data, flush=True)
     """)
-    assert process.stdout.readline() == "waiting\n"
+    process.says("waiting")
     process.send_signal(signal.SIGUSR1)
-    assert process.stdout.readline() == "handled\n"
+    process.says("handled")
     node = baton.Node("other")
     publisher = node.advertise("topic", String)
     assert publisher.wait_for_subscriptions(1, 120)
     publisher.publish({"data": "after the signal"})
-    assert process.stdout.readline() == "after the signal\n"
+    process.says("after the signal")
     assert process.wait(120) == 0
 
 
-def test_the_interpreter_ends_with_everything_still_alive(start):
-    process = start("""
+def test_the_interpreter_ends_with_everything_still_alive(programs):
+    process = programs.python("""
         import baton
         node = baton.Node('n')
         publisher = node.advertise('topic', 'sensor_msgs/Image')
@@ -116,25 +112,22 @@ def test_the_interpreter_ends_with_everything_still_alive(start):
             def __del__(self): print('late', self.things[0][5], flush=True)
         late = Late(data)
     """)
-    out, errors = process.communicate(timeout=240)
-    assert (process.returncode, errors) == (0, "")
-    assert out == "late 0\n"
+    assert process.ends() == ("late 0\n", "")
 
 
-def test_the_interpreter_ends_while_another_thread_spins(start):
-    process = start("""
+def test_the_interpreter_ends_while_another_thread_spins(programs):
+    process = programs.python("""
         import baton, threading
         node = baton.Node('n')
         node.create_timer(0.0001, lambda: None)
         threading.Thread(target=baton.Executor(node, threads=2).spin, daemon=True).start()
         for i in range(100000): pass
     """)
-    _, errors = process.communicate(timeout=240)
-    assert (process.returncode, errors) == (0, "")
+    assert process.ends()[1] == ""
 
 
-def test_a_forked_child_makes_its_own_node_and_leaves_the_parents_alone(start):
-    process = start("""
+def test_a_forked_child_makes_its_own_node_and_leaves_the_parents_alone(programs):
+    process = programs.python("""
         import baton, os
         from baton.msg.std_msgs import String
         node = baton.Node('parent')
@@ -167,12 +160,11 @@ def test_a_forked_child_makes_its_own_node_and_leaves_the_parents_alone(start):
         del sample
         assert subscription.take(120).data == 'after'
     """)
-    _, errors = process.communicate(timeout=240)
-    assert (process.returncode, errors) == (0, "")
+    assert process.ends()[1] == ""
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork"])
-def test_multiprocessing_workers_talk_to_their_parent(tmp_path, start, method):
+def test_multiprocessing_workers_talk_to_their_parent(tmp_path, programs, method):
     script = tmp_path / "workers.py"
     script.write_text(f"""
 import multiprocessing, baton
@@ -192,24 +184,11 @@ if __name__ == '__main__':
     for w in workers: w.join()
     print([w.exitcode for w in workers])
 """)
-    process = (
-        start("import runpy, sys; runpy.run_path(sys.argv[1], run_name='__main__')", script)
-        if method == "fork"
-        else None
-    )
-    if process is None:
-        import subprocess
-
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-        done = subprocess.run([sys.executable, script], env=environment, capture_output=True, text=True, timeout=240)
-        out, errors = done.stdout, done.stderr
-    else:
-        out, errors = process.communicate(timeout=240)
-    assert out == "[0, 1]\n[0, 0]\n", errors
+    assert programs.start([sys.executable, script]).ends()[0] == "[0, 1]\n[0, 0]\n"
 
 
-def test_a_killed_publisher_leaves_its_messages_readable(start):
-    process = start("""
+def test_a_killed_publisher_leaves_its_messages_readable(programs):
+    process = programs.python("""
         import baton
         node = baton.Node('victim')
         publisher = node.advertise('topic', 'std_msgs/String', 10)
@@ -220,17 +199,16 @@ def test_a_killed_publisher_leaves_its_messages_readable(start):
     """)
     node = baton.Node("survivor")
     subscription = node.subscribe("topic", String, qos=10)
-    assert process.stdout.readline() == "published\n"
+    process.says("published")
     first = subscription.take(120)
-    process.kill()
-    process.wait(120)
+    process.end()
     assert node.wait_for(lambda: subscription.matched == 0, 120)
     assert [first.data, subscription.take(0).data, subscription.take(0).data] == [f"message {i}" for i in range(3)]
     assert subscription.take(0) is None
 
 
-def test_a_second_interpreter_is_refused_in_words(start):
-    process = start("""
+def test_a_second_interpreter_is_refused_in_words(programs):
+    process = programs.python("""
         import baton
         try: import _xxsubinterpreters as interpreters
         except ImportError: import _interpreters as interpreters
@@ -239,13 +217,12 @@ def test_a_second_interpreter_is_refused_in_words(start):
         interpreters.run_string(other, code)
         print(baton.message('std_msgs/String')(data='still works').data)
     """)
-    out, errors = process.communicate(timeout=240)
-    assert process.returncode == 0, errors
+    out, errors = process.ends()
     assert out.startswith("refused:") and out.endswith("still works\n"), out + errors
 
 
-def test_a_sub_interpreter_that_tried_does_not_keep_the_main_interpreter_from_importing(start):
-    process = start("""
+def test_a_sub_interpreter_that_tried_does_not_keep_the_main_interpreter_from_importing(programs):
+    process = programs.python("""
         try: import _xxsubinterpreters as interpreters
         except ImportError: import _interpreters as interpreters
         other = interpreters.create()
@@ -259,16 +236,15 @@ def test_a_sub_interpreter_that_tried_does_not_keep_the_main_interpreter_from_im
         publisher.publish({"data": "works"})
         print(subscription.take(120).data)
     """)
-    out, errors = process.communicate(timeout=240)
-    assert process.returncode == 0, errors
+    out, errors = process.ends()
     assert out.startswith("refused: baton works in the main interpreter") and out.endswith("works\n"), out + errors
 
 
-def test_python_without_the_gil_is_refused_in_words(start):
-    process = start("""
+def test_python_without_the_gil_is_refused_in_words(programs):
+    process = programs.python("""
         import sys
         sys._is_gil_enabled = lambda: False
         try: import baton
         except ImportError as error: print(error)
     """)
-    assert "PYTHON_GIL=1" in process.communicate(timeout=240)[0]
+    assert "PYTHON_GIL=1" in process.ends()[0]

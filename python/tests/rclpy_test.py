@@ -5,14 +5,14 @@ import contextlib
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
-from build_tree import HERE, PACKAGE
-from ros2_distribution import TESTED
-from ros_domain import claim_domain
+from support.build import PACKAGE
+from support.claims import claim_domain
+from support.ros2 import TESTED, needs_ros2
 
-PYTHON = TESTED.python
-pytestmark = pytest.mark.skipif(not PYTHON.exists(), reason="needs ROS 2's wheels: make setup")
+pytestmark = needs_ros2()
 
 
 SAYS = {
@@ -31,12 +31,12 @@ def test_rclpy(what, tmp_path):
     services; keywords: every parameter by its name; publish: rclpy's objects on Baton's topics; values: what fields may hold, the
     same in all ways out; layouts: C structs that are laid out differently."""
     domain, claim = claim_domain()
-    environment = {**os.environ, "PYTHONPATH": str(PACKAGE), "ROS_DOMAIN_ID": str(domain), "ROS_LOG_DIR": str(tmp_path)}
+    env = {**os.environ, "PYTHONPATH": str(PACKAGE), "ROS_DOMAIN_ID": str(domain), "ROS_LOG_DIR": str(tmp_path)}
     with claim, open(tmp_path / "out", "w+") as out, open(tmp_path / "errors", "w+") as errors:
         # Files and a session of its own, because the wheels may start a second process.
         process = subprocess.Popen(
-            [PYTHON, HERE / "rclpy_process.py", what],
-            env=environment,
+            [TESTED.python, Path(__file__).with_name("rclpy_process.py"), what],
+            env=env,
             stdout=out,
             stderr=errors,
             start_new_session=True,

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy
 import pytest
-from build_tree import PACKAGE
-from tcp_ports import Ports, wait_for_server
+from support.build import PACKAGE
+from support.claims import Ports, wait_for_server
+from support.processes import PIPE, Programs
 
 PYTHON = "/usr/bin/python3"
 MASTER = Path("/usr/bin/rosmaster")
@@ -71,31 +72,16 @@ def ros(tmp_path):
     if subprocess.run([PYTHON, "-c", PROBE], env=environment, capture_output=True).returncode:
         pytest.skip("needs rospy for this Python: apt-get install python3-rospy python3-rosmaster")
     (tmp_path / "talk.py").write_text(TALK)
-    ports = Ports(1)
-    (port,) = ports.numbers
-    environment["ROS_MASTER_URI"] = f"http://127.0.0.1:{port}"
-    command = [PYTHON, MASTER, "--core", "-p", str(port)]
-    running = [subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)]
-    wait_for_server(running[0], port)
+    with Ports(1) as (port,), Programs(environment, stderr=PIPE) as programs:
+        environment["ROS_MASTER_URI"] = f"http://127.0.0.1:{port}"
+        devnull = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        wait_for_server(programs.start([PYTHON, MASTER, "--core", "-p", port], **devnull), port)
 
-    def run(role, accelerate):
-        program = ["-m", "baton_accelerate", "rospy"] if accelerate else []
-        process = subprocess.Popen(
-            [PYTHON, *program, tmp_path / "talk.py", role],
-            env=environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        running.append(process)
-        return process
+        def run(role, accelerate):
+            program = ["-m", "baton_accelerate", "rospy"] if accelerate else []
+            return programs.start([PYTHON, *program, tmp_path / "talk.py", role])
 
-    yield run
-    for process in running:
-        process.kill()
-        process.communicate()
-    ports.close()
+        yield run
 
 
 @pytest.mark.skipif(not MASTER.exists(), reason="needs rospy: apt-get install python3-rospy python3-rosmaster")
@@ -106,7 +92,7 @@ def test_stock_and_accelerated_rospy_talk(ros, accelerated):
     for which, listener in listeners.items():
         out, errors = listener.communicate(timeout=240)
         assert out == f"{which} map part 299 (299.0, 0.5)\n", errors
-    assert talker.stdout.readline() == f"{accelerated}\n"
+    talker.says(f"{accelerated}")
 
 
 NUMPY = """

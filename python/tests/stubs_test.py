@@ -29,6 +29,8 @@ def members(cls):
 
 def stub_members(node):
     names = {n.name for n in node.body if isinstance(n, ast.FunctionDef)}
+    fields = (n.target.id for n in node.body if isinstance(n, ast.AnnAssign))  # of a record
+    names |= {name for name in fields if not name.startswith("_")}
     return {n for n in names if not n.startswith("__") or n in ("__next__", "__iter__")}
 
 

@@ -8,7 +8,7 @@ import threading
 import baton
 import pytest
 from baton.msg.std_msgs import String
-from build_tree import HERE
+from spinning import spinning
 
 LIMIT_S = 120
 ENDLESS = [math.inf, 1e300, 9.3e9, 8.9e9, 3.2e10]  # 2^63 ns are 9.2e9 s
@@ -74,18 +74,17 @@ def test_a_time_that_is_over_does_not_wait(ends, wait):
         assert not wait(ends, seconds), seconds
 
 
-def test_a_time_longer_than_the_clocks_is_endless(start):
+def test_a_time_longer_than_the_clocks_is_endless(programs):
     # Only the end of the interpreter ends it: these threads keep no process alive. A wait that is over too early says so before.
-    process = start(f"""
+    process = programs.python("""
         import sys, threading, time, baton
-        sys.path.insert(0, {str(HERE)!r})
         from times_test import ENDLESS, WAITS, Ends
         begun = threading.Semaphore(0)
         def run(name, wait, seconds):
             ends = Ends()
             begun.release()
             result = wait(ends, seconds)
-            sys.stdout.write(f"over: {{name}} {{seconds}} {{result}}\\n")
+            sys.stdout.write(f"over: {name} {seconds} {result}\\n")
         waits = [(name, wait, seconds) for name, wait in WAITS.items() if name != "aio.call" for seconds in ENDLESS]
         for each in waits: threading.Thread(target=run, args=each).start()
         for _ in waits: begun.acquire()
@@ -106,21 +105,15 @@ def test_an_event_loop_waits_for_a_response_without_end(seconds):
         response.success = True
 
     server.serve("switch", "std_srvs/SetBool", switch)
-    executor = baton.Executor(server)
-    thread = threading.Thread(target=executor.spin)
-    thread.start()
     client = node.client("switch", "std_srvs/SetBool")
-    client.wait_for_service(LIMIT_S)
 
     async def call():
         asyncio.get_running_loop().call_later(0.1, go.set)
         return await baton.aio.call(client, {"data": True}, seconds)
 
-    try:
+    with spinning(server):
+        client.wait_for_service(LIMIT_S)
         assert asyncio.run(call()).success
-    finally:
-        executor.cancel()
-        thread.join()
 
 
 @pytest.mark.parametrize("seconds", ENDLESS)

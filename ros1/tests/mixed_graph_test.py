@@ -10,7 +10,7 @@ import pytest
 from ros1_network import BUILD, ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
-from ros2_distribution import TESTED
+from support.ros2 import TESTED
 from ros_domain import claim_domain
 
 pytestmark = pytest.mark.own_master  # its topics have absolute names

@@ -4,7 +4,7 @@
 import subprocess
 
 import pytest
-from ros2_distribution import JAZZY, KILTED
+from support.ros2 import JAZZY, KILTED
 from ros2_processes import environment, paths
 
 MISSING = next((each for each in (JAZZY, KILTED) if not each.library.exists() or not each.python.exists()), None)

@@ -5,7 +5,7 @@ the underlying RMW alone."""
 import subprocess
 
 import pytest
-from ros2_distribution import TESTED
+from support.ros2 import TESTED
 from ros2_processes import LIBRARY, PYTHON, environment
 
 PAIRS = [("plain", "plain"), ("baton", "baton"), ("baton", "plain"), ("plain", "baton")]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts unmodified ROS 2 programs over the underlying RMW alone ("plain") or with rmw_baton_cpp above it ("baton"). They are programs of
-one distribution of ROS 2 (scripts/ros2_distribution.py); a test may start some of another one."""
+one distribution of ROS 2 (tests/support/ros2.py); a test may start some of another one."""
 
 import json
 import os
@@ -15,8 +15,9 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-from ros2_distribution import BUILD, JAZZY, TESTED
-from ros_domain import claim_domain
+from support.build import BUILD
+from support.claims import claim_domain
+from support.ros2 import JAZZY, TESTED
 
 ROOT = Path(__file__).resolve().parents[2]
 # rclpy of Jazzy sets no content filter.

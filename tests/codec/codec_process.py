@@ -6,9 +6,8 @@ from __future__ import annotations
 import os
 import struct
 import subprocess
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+from support.build import BUILD, ROOT
 
 
 class CodecError(Exception):
@@ -21,8 +20,7 @@ def find_tool() -> str:
         return named
     native = (path for path in ROOT.glob("build/*/**/codec_tool") if "aarch64" not in path.parts)  # a cross build's
     # Another build may be going on, and its newest program half written.
-    release = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
-    found = sorted(native, key=lambda path: (path.is_relative_to(release), path.stat().st_mtime))
+    found = sorted(native, key=lambda path: (path.is_relative_to(BUILD), path.stat().st_mtime))
     if not found:
         raise RuntimeError("codec_tool is not built: run 'make build', or name it in BATON_CODEC_TOOL")
     return str(found[-1])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes tests/vectors/codec/: for each message its definition (.msg, canonical), its values (.json) and its bytes in every form
 as commented hex. The bytes come from sfm_reference.py; those of ROS 1 and CDR are compared with rosbags here, and with genpy and
-rclpy by genpy_test.py and rosidl_test.py. The C++ codecs have no part in it.
+rclpy by oracles_test.py. The C++ codecs have no part in it.
 
 It also writes the seeds of the codec fuzzers, message/fuzz/seeds/.
 

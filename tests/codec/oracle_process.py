@@ -8,6 +8,8 @@ import os
 import subprocess
 from pathlib import Path
 
+from support.processes import Process
+
 
 class Oracle:
     """Sends one JSON object a line, gets one back."""
@@ -15,17 +17,16 @@ class Oracle:
     def __init__(self, python: str, script: str):
         # A virtual environment in the caller's variables would win over the packages of the other Python.
         environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
-        self.process = subprocess.Popen(
-            [python, str(Path(__file__).with_name(script))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
+        self.process = Process([python, Path(__file__).with_name(script)], env=environment, watchdog_s=3600)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.end()
 
     def ask(self, **request):
-        self.process.stdin.write(json.dumps(request) + "\n")
-        self.process.stdin.flush()
+        self.process.tell(json.dumps(request))
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"the oracle died with {self.process.wait()} on {request}")
@@ -33,10 +34,6 @@ class Oracle:
         if "error" in answer:
             raise RuntimeError(answer["error"])
         return answer["result"]
-
-    def close(self) -> None:
-        self.process.stdin.close()
-        self.process.wait(timeout=120)
 
 
 def python_with(module: str, candidates: list[str | None]) -> str | None:

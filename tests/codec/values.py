@@ -50,6 +50,23 @@ def message(schema: Schema, name: str | None = None, *, plain_text: bool = False
     return st.fixed_dictionaries({field_name: field(kind) for field_name, kind in schema.types[name]})
 
 
+def clear_seq(schema: Schema, name: str, value: dict) -> None:
+    """CDR has no Header.seq: it comes back as zero."""
+    for field, kind in schema.types[name]:
+        if "/" in kind.base:
+            for item in [value[field]] if kind.shape == "single" else value[field]:
+                clear_seq(schema, kind.base, item)
+    if name == "std_msgs/Header":
+        value["seq"] = 0
+
+
+def has_nan(value: object) -> bool:
+    """Whether a number that is none stands anywhere in a message."""
+    if isinstance(value, dict | list):
+        return any(map(has_nan, value.values() if isinstance(value, dict) else value))
+    return value != value
+
+
 def example(schema: Schema, seed: int = 0) -> dict:
     """One message with a value for every field, always the same: for types too large for Hypothesis, and for vectors."""
     rng = random.Random(seed)

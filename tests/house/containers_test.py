@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from ros2_distribution import TESTED
+from support.ros2 import TESTED
 from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -35,7 +35,7 @@ def test_each_file_that_starts_programs_of_ros_2_has_one_scenario_over_kilted_in
     """The rest of them runs over Kilted every night."""
     part = TABLE["kilted"]
     starts = re.compile(
-        r"^(import|from) (ros2_distribution|ros2_processes|ros2_hosts)\b|^def test_\w+\(.*\bprocesses\b", re.M
+        r"^(import|from) (support\.ros2|ros2_processes|ros2_hosts)\b|^def test_\w+\(.*\bprocesses\b", re.M
     )
     files = [path for path in TRACKED if path.endswith("_test.py") and starts.search((ROOT / path).read_text())]
     files += [path for path in TRACKED if re.fullmatch(r"ros2/tests/\w+_test\.py", path) and path not in files]

@@ -7,7 +7,7 @@ import pytest
 from support import processes
 from support.build import BUILD, PACKAGE, has_package
 from support.processes import PIPE, Programs
-from warm_command import WarmCommand
+from support.warm_command import WarmCommand
 
 CAMERA = """
 import baton, sys

@@ -43,7 +43,7 @@ fi
 
 # Programs of roscpp with types of Baton, and instrumented stock ones beside them. What roscpp leaks at its end is not ours. Without tests that
 # build a project with this build's libraries, load an instrumented library into a stock program, or compare names of symbols.
-if [ -x "build/$preset/bin/ros1_api_talker" ] && [ -x /usr/bin/rosmaster ]; then
+if [ -x "build/$preset/bin/ros1_api_ends" ] && [ -x /usr/bin/rosmaster ]; then
   BATON_SANITIZER_RUNTIMES=${runtimes/ /:} ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" \
     "${pytest[@]}" ros1/tests/api_test.py ros1/tests/tzc_test.py \
     ros1/tests/conformance_test.py ros1/tests/lies_test.py ros1/tests/recompiled_test.py \

@@ -98,7 +98,7 @@ ROS1 = {"ROS_MASTER_URI": "http://127.0.0.1:11311", "ROS_IP": "127.0.0.1"}
 WITH_RMW_BATON = ENVIRONMENT | over("baton")
 
 # The kinds of programs. roscpp's are there in a build with ROS 1 (make test-ros1), and have images only: their programs are those of ros1/tests.
-WITH_ROS1 = (BIN / "ros1_talker").exists()
+WITH_ROS1 = (BIN / "ros1_ends").exists()
 KINDS = ("cpp", "python", "rmw_baton", "fastdds", *(("ros1_baton", "ros1_preload") if WITH_ROS1 else ()))
 TYPES = {kind: ("image",) if kind.startswith("ros1") else ("text", "image") for kind in KINDS}
 
@@ -141,9 +141,9 @@ def listen(host: Host, folder: Path, ros1: dict[str, str]) -> dict[str, list[Pat
     begin("rmw_baton", [str(ROS2_PYTHON), "-c", PATTERN + ROS2_HEAR, "rmw_baton", *KINDS], WITH_RMW_BATON)
     for kind in KINDS if WITH_ROS1 else ():
         words = [f"/matrix/image_{kind}", "10", "0", "0"]
-        begin("ros1_baton", [str(BIN / "ros1_api_listener"), *words], ros1)
+        begin("ros1_baton", [str(BIN / "ros1_api_ends"), "listener", *words], ros1)
         if kind in both[:1] + ["ros1_baton"]:  # of programs that are joined, and of Baton's own in roscpp
-            begin("ros1_preload", [str(BIN / "ros1_listener"), *words], ros1_preload(ros1))
+            begin("ros1_preload", [str(BIN / "ros1_ends"), "listener", *words], ros1_preload(ros1))
     return files
 
 
@@ -154,11 +154,14 @@ def talk(host: Host, folder: Path, ros1: dict[str, str]) -> None:
     start(host, [*words, "fastdds"], ENVIRONMENT, folder / "fastdds.talker")
     start(host, [*words, "rmw_baton"], WITH_RMW_BATON, folder / "rmw_baton.talker")
     for kind, program, more in (
-        (("ros1_baton", "ros1_api_talker", ros1), ("ros1_preload", "ros1_talker", ros1_preload(ros1)))
-        if WITH_ROS1
-        else ()
+        (("ros1_baton", "ros1_api_ends", ros1), ("ros1_preload", "ros1_ends", ros1_preload(ros1))) if WITH_ROS1 else ()
     ):
-        start(host, [str(BIN / program), f"/matrix/image_{kind}", "10", "volatile"], more, folder / f"{kind}.talker")
+        start(
+            host,
+            [str(BIN / program), "talker", f"/matrix/image_{kind}", "10", "volatile"],
+            more,
+            folder / f"{kind}.talker",
+        )
         stdin = host.programs[-1].stdin
         stdin.write(f"publish {IMAGE_BYTES} 10000 100\n")
         stdin.flush()

@@ -5,21 +5,20 @@
 conformance.py      writes docs/concepts/ros1-conformance.md, which says what each row proves (tests/house/documents_match_test.py compares)
 
 The kinds of the two ends decide the way of a message, and the scenario decides what happens to it meanwhile. They are independent but for the
-pairs in Scenario.also, so no full cross is run: each scenario has each of its kinds at both ends, with the partners that it has met least
-(pairs()). In the scenario `crowd` each publisher meets each subscriber.
+pairs in Scenario.also and for the one question whether the ends share memory. So no full cross is run: each scenario has each of its kinds at
+both ends, with a partner that shares memory and with one that does not (pairs()). In the scenario `crowd` each publisher meets each subscriber.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/concepts/ros1-conformance.md"
 TOPIC = "images/baton"  # the transport `baton` of image_transport adds the second part to its base topic
-BIN = "bin/ros1_"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +33,7 @@ class Kind:
     python: str = ""  # the first argument of rospy_ends.py
     accelerated: bool = False
     preload: bool = False
-    program: str = ""  # what stands before "talker" and "listener" in the name of a program of roscpp
+    program: str = ""  # what stands before "ends" in the name of a program of roscpp
     transport: bool = False  # of image_transport
     mode: str = ""
 
@@ -48,7 +47,7 @@ class Kind:
             return [*start, Path(__file__).parent / "programs/rospy_ends.py", self.python, role, *words]
         if self.transport:
             words = (words[0].removesuffix("/baton"), *(["baton"] if role == "listener" else []), *words[1:])
-        return [build / f"{BIN}{self.program}{role}", *words]
+        return [build / f"bin/ros1_{self.program}ends", role, *words]
 
     def settings(self, build: Path) -> dict[str, str]:
         found = {"BATON_ROS1_MODE": self.mode} if self.mode else {}
@@ -71,7 +70,6 @@ ALL = [
     Kind("plugin", "image_transport with the transport baton", shares="baton", program="image_", transport=True),
 ]
 KINDS = {kind.name: kind for kind in ALL}
-TYPES_OF_BATON = ["lotros", "tzc", "recompiled", "accelerated", "views", "plugin"]
 # Programs with the commands of talker.cpp beside "publish", and their counterparts.
 ROSCPP = ["roscpp", "preload", "recompiled"]
 
@@ -86,22 +84,26 @@ class Scenario:
     subscribers: list[str]
     also: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
     third: list[str] = dataclasses.field(default_factory=list)
-    may: Callable[[Kind, Kind], bool] = lambda publisher, subscriber: True
+    without: list[tuple[str, str]] = dataclasses.field(default_factory=list)
 
 
 def but(*names: str) -> list[str]:
     return [kind.name for kind in ALL if kind.name not in names]
 
 
-def share(publisher: Kind, subscriber: Kind) -> bool:
-    return publisher.shares != "" and publisher.shares == subscriber.shares
+def share(publisher: str, subscriber: str) -> bool:
+    """Whether ends of these kinds hand messages over in shared memory."""
+    pair = KINDS.get(publisher), KINDS.get(subscriber)
+    return all(pair) and pair[0].shares != "" and pair[0].shares == pair[1].shares
 
 
 EVERY = but()
+EVERY_KIND = ["every kind"]  # at once
 SCENARIOS = [
     Scenario(
         "every_message",
-        "Messages of every size arrive once, in order, with their numbers, and byte for byte.",
+        "Messages of every size arrive once, in order, with their numbers, byte for byte, and stay so while a callback keeps them. Between ends that "
+        "share memory none passes a socket.",
         EVERY,
         EVERY,
         also=[
@@ -111,43 +113,23 @@ SCENARIOS = [
             ("roscpp", "recompiled"),
             ("accelerated", "rospy"),
             ("rospy", "accelerated"),
+            ("lotros", "tzc"),
+            ("tzc", "lotros"),
+            ("lotros", "lotros"),  # also of the smoke form of the part ros1, as the next one
+            ("recompiled", "recompiled"),
         ],
     ),
     Scenario(
         "crowd",
         "One publisher serves a subscriber of every kind at once: each gets each message once and in order, in shared memory where both share some.",
         EVERY,
-        ["every kind"],
-    ),
-    Scenario(
-        "shared_memory",
-        "Large messages between two ends of Baton do not pass a socket.",
-        ["preload", *TYPES_OF_BATON],
-        ["preload", *TYPES_OF_BATON],
-        also=[
-            ("preload", "preload"),
-            ("lotros", "lotros"),
-            ("tzc", "tzc"),
-            ("lotros", "tzc"),
-            ("tzc", "lotros"),
-            ("recompiled", "recompiled"),
-            ("accelerated", "accelerated"),
-            ("views", "views"),
-        ],
-        may=share,
+        EVERY_KIND,
     ),
     Scenario(
         "latched",
         "Each late subscriber gets the newest latched message once, and later messages once.",
         EVERY,
         EVERY,
-        also=[
-            ("preload", "preload"),
-            ("recompiled", "recompiled"),
-            ("accelerated", "accelerated"),
-            ("lotros", "lotros"),
-            ("tzc", "tzc"),
-        ],
     ),
     Scenario(
         "later_subscription",
@@ -157,43 +139,23 @@ SCENARIOS = [
         also=[("recompiled", "recompiled"), ("views", "recompiled"), ("recompiled", "views"), ("views", "views")],
     ),
     Scenario(
-        "kept",
-        "Messages that a callback keeps stay as they were, while others come and, at a limit of held messages, wait.",
-        EVERY,
-        EVERY,
-        also=[("lotros", "lotros"), ("recompiled", "recompiled"), ("preload", "preload")],
-    ),
-    Scenario(
         "slow",
         "A callback that takes long loses the oldest messages of its queue, and gets the newest ones.",
-        EVERY,
-        but("rospy", "accelerated"),  # rospy reads its socket in the thread of the callback
-        also=[("lotros", "lotros"), ("tzc", "tzc"), ("views", "views"), ("plugin", "plugin")],
+        ["roscpp", "preload", "lotros", "tzc"],  # the queue is the subscriber's: these stand for the ways of a message
+        but("rospy", "accelerated"),
+        # rospy reads its socket in the thread of the callback. And in mode tzc nothing says when messages without handles are in the queue.
+        without=[("roscpp", "views"), ("preload", "views"), ("lotros", "tzc")],
     ),
     Scenario(
-        "killed_subscriber",
-        "A subscriber that is killed costs the others no message, and a newcomer gets the next one.",
+        "killed",
+        "A subscriber that is killed costs the others no message, and a newcomer gets the next one. What a killed publisher sent stays good, and a new "
+        "publisher is heard.",
         EVERY,
         EVERY,
-        also=[("preload", "preload")],
     ),
     Scenario(
-        "killed_publisher",
-        "What a killed publisher sent stays good, and a new publisher is heard.",
-        EVERY,
-        EVERY,
-        also=[("preload", "preload")],
-    ),
-    Scenario(
-        "hung_subscriber",
-        "A subscriber gets everything although one of its name hangs.",
-        ["lotros", "tzc"],
-        ["lotros", "tzc"],
-        third=["lotros", "tzc", "roscpp", "preload"],
-    ),
-    Scenario(
-        "hung_publisher",
-        "A publisher is heard although one of its name hangs.",
+        "hung",
+        "A subscriber gets everything, and a publisher is heard, although one of its name hangs; its successor may be of any kind.",
         ["lotros", "tzc"],
         ["lotros", "tzc"],
         third=["lotros", "tzc", "roscpp", "preload"],
@@ -202,58 +164,38 @@ SCENARIOS = [
         "too_large",
         "A message that shared memory has no room for goes by TCP, in its place: each subscriber gets everything once and in order.",
         ["preload", "recompiled", "accelerated", "plugin"],
-        ["every kind"],
+        EVERY_KIND,
     ),
     Scenario(
         "too_large_latched",
         "A latched message that Baton cannot carry reaches late subscribers once.",
         ["recompiled", "accelerated"],
-        EVERY,
+        EVERY_KIND,
     ),
     Scenario(
         "reused",
         "A message that its program changes after publishing arrives as it was published.",
         ROSCPP,
-        EVERY,
+        ROSCPP,
         also=[("recompiled", "recompiled"), ("recompiled", "roscpp")],
     ),
     Scenario(
-        "counted",
-        "A subscriber that its publisher counts gets the next message.",
+        "visited",
+        "A subscriber that its publisher counts gets the next message; what a connect callback publishes reaches the subscriber that came; a "
+        "subscription that ends waits for its callback in another thread.",
         ROSCPP,
         ROSCPP,
-        also=[("recompiled", "recompiled")],
-    ),
-    Scenario(
-        "left",
-        "A subscription that ends waits for its callback in another thread.",
-        ROSCPP,
-        ROSCPP,
-        also=[("recompiled", "recompiled")],
-    ),
-    Scenario(
-        "welcomed",
-        "What a connect callback publishes reaches the subscriber that came.",
-        ROSCPP,
-        ROSCPP,
-        also=[("recompiled", "recompiled")],
+        also=[("recompiled", "recompiled"), ("recompiled", "roscpp"), ("roscpp", "recompiled")],
     ),
     Scenario(
         "introduced",
-        "What a connect callback publishes to one subscriber reaches nobody else, small or large.",
+        "What a connect callback publishes to one subscriber reaches nobody else, small or large, and is not latched.",
         ["roscpp", "recompiled"],
-        ["recompiled and roscpp"],
-    ),
-    Scenario(
-        "introduced_latched",
-        "What one subscriber got alone is not latched.",
-        ["roscpp", "recompiled"],
-        ["roscpp", "recompiled"],
-        also=[("recompiled", "recompiled")],
+        ["recompiled and roscpp"],  # by turns
     ),
     Scenario(
         "switched_off",
-        "With BATON_ROS1=0 at one end an unchanged program stays with TCPROS, and says nothing.",
+        "With BATON_ROS1=0 an unchanged program stays with TCPROS, and says nothing.",
         ["preload", "accelerated"],
         ["preload", "accelerated"],
         also=[("preload", "preload"), ("accelerated", "accelerated")],
@@ -272,22 +214,27 @@ class Row:
 
 
 def pairs(scenario: Scenario, met: Counter[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """So that each publisher and each subscriber is in a pair, of those that met least; with a third kind, so that each two kinds of different
-    factors meet."""
+    """So that each publisher and each subscriber is in a pair that shares memory and in one that does not, where there is one, of those that met
+    least; with a third kind, so that each two kinds of different factors meet."""
     first, second, third = scenario.publishers, scenario.subscribers, scenario.third
     if third:
         return [
             (first[(i + j) % len(first)], second[i], kind) for j, kind in enumerate(third) for i in range(len(second))
         ]
     found = list(scenario.also)
-    used = Counter(each for pair in found for each in enumerate(pair))
-    while missing := [each for each in (*((0, p) for p in first), *((1, s) for s in second)) if not used[each]]:
-        end, name = missing[0]
-        fit = [(name, other) for other in second] if end == 0 else [(other, name) for other in first]
-        fit = [each for each in fit if each[1] not in KINDS or scenario.may(KINDS[each[0]], KINDS[each[1]])]
-        best = min(fit, key=lambda each: (used[0, each[0]] + used[1, each[1]], met[each]))
-        found.append(best)
-        used.update(enumerate(best))
+    used: Counter[tuple[int, str, bool]] = Counter()
+
+    def count(pair: tuple[str, ...]) -> list[tuple[int, str, bool]]:
+        return [(end, name, share(*pair)) for end, name in enumerate(pair)]
+
+    for each in found:
+        used.update(count(each))
+    whole = [pair for pair in itertools.product(first, second) if pair not in scenario.without]
+    for wanted in dict.fromkeys(key for pair in whole for key in count(pair)):
+        if not used[wanted]:
+            fit = [pair for pair in whole if wanted in count(pair)]
+            found.append(min(fit, key=lambda pair: (sum(used[key] for key in count(pair)), met[pair])))
+            used.update(count(found[-1]))
     return found
 
 
@@ -305,8 +252,8 @@ HEAD = """# Conformance of ROS 1
 
 Which promise each row of the conformance table proves. `ros1/tests/conformance.py` has the table and writes this page; `ros1/tests/conformance_test.py`
 runs each row with real programs and a ROS master. The way of a message depends on the kinds of its two ends. A scenario says what happens meanwhile.
-These are independent, so each scenario has each of its kinds at both ends, and no full cross is run. In the scenario `crowd` each publisher meets
-each subscriber.
+These are independent but for the question whether the ends share memory. So no full cross is run: each scenario has each of its kinds at both ends,
+with a partner that shares memory and with one that does not. In the scenario `crowd` each publisher meets each subscriber.
 
 | kind | programs |
 | --- | --- |

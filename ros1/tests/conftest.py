@@ -21,7 +21,7 @@ def pytest_collection_modifyitems(items):
     missing = None
     if not MASTER.exists():
         missing = "needs a ROS 1 master: apt-get install python3-rosmaster"
-    elif not (BUILD / "bin" / "ros1_talker").exists():
+    elif not (BUILD / "bin" / "ros1_ends").exists():
         missing = "needs programs of roscpp: make build-ros1"
     here = str(Path(__file__).parent)
     for item in items:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from nodelet_packages import nodelet_packages
-from ros1_network import BUILD, PATIENCE_S, tcp_bytes
+from ros1_network import BUILD, PATIENCE_S
 
 PYTHON = "/usr/bin/python3"
 HERE = Path(__file__).parent
@@ -45,11 +45,11 @@ class Images:
         return self.ros.run(command, preload=False, **packages(), **settings)
 
     def talker(self, queue_size=100, latch=False, topic="camera", **settings):
-        command = [BUILD / "bin" / "ros1_image_talker", topic, queue_size, "latch" if latch else "volatile"]
+        command = [BUILD / "bin" / "ros1_image_ends", "talker", topic, queue_size, "latch" if latch else "volatile"]
         return self.run(command, **settings)
 
     def listener(self, transport="baton", queue_size=100, keep=0, pause_ms=0, topic="camera", **settings):
-        command = [BUILD / "bin" / "ros1_image_listener", topic, transport, queue_size, keep, pause_ms]
+        command = [BUILD / "bin" / "ros1_image_ends", "listener", topic, transport, queue_size, keep, pause_ms]
         return self.run(command, **settings)
 
 

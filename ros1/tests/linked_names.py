@@ -17,7 +17,7 @@ def names(*arguments):
 def names_shared_with_libraries(kind, program, libraries, namespaces):
     """Names in these namespaces, and in those of messages, that the program's own source file and a stock library have."""
     prefix = "ros1_recompiled_" if kind == "recompiled" else "ros1_"
-    compiled = BUILD / f"ros1/tests/CMakeFiles/{prefix}{program}.dir/programs/{program}.cpp.o"
+    compiled = BUILD / f"ros1/tests/long/CMakeFiles/{prefix}{program}.dir/__/programs/{program}.cpp.o"
     # The stock program's: the other one's linker drops libraries of which it needs nothing, but a library may need them.
     linked = subprocess.run(["ldd", BUILD / "bin" / f"ros1_{program}"], capture_output=True, text=True, check=True)
     paths = [line.split()[2] for line in linked.stdout.splitlines() if re.search(rf"lib({libraries})\.so", line)]

@@ -114,7 +114,7 @@ needs_ros2 = pytest.mark.skipif(
 
 @needs_ros2
 def test_a_recompiled_publisher_reaches_every_kind_of_subscriber_once(graph):
-    recompiled = graph.run([BUILD / "bin/ros1_recompiled_listener", "images", "100", "0", "0"], preload=False)
+    recompiled = graph.run([BUILD / "bin/ros1_recompiled_ends", "listener", "images", "100", "0", "0"], preload=False)
     ros1 = {
         "recompiled": recompiled,
         "as shipped": graph.listener(preload=False),
@@ -124,7 +124,7 @@ def test_a_recompiled_publisher_reaches_every_kind_of_subscriber_once(graph):
     others = {"Baton": baton_node(graph, BATON_LISTENER), "ROS 2": ros2_node(graph, ROS2_LISTENER)}
     for program in others.values():
         assert program.line() == "ready"
-    sends = graph.run([BUILD / "bin/ros1_recompiled_talker", "images", "100", "volatile"], preload=False)
+    sends = graph.run([BUILD / "bin/ros1_recompiled_ends", "talker", "images", "100", "volatile"], preload=False)
     sends.do(f"subscribers {len(ros1) + len(others)}")
     for size in SIZES:
         sends.do(f"publish {size} 1 0")
@@ -141,7 +141,7 @@ def test_a_recompiled_publisher_reaches_every_kind_of_subscriber_once(graph):
 @needs_ros2
 @pytest.mark.parametrize("node, source", [(baton_node, BATON_TALKER), (ros2_node, ROS2_TALKER)], ids=["Baton", "ROS 2"])
 def test_a_recompiled_subscriber_hears_a_publisher_that_is_not_of_ros_1(graph, node, source):
-    receives = graph.run([BUILD / "bin/ros1_recompiled_listener", "images", "100", "0", "0"], preload=False)
+    receives = graph.run([BUILD / "bin/ros1_recompiled_ends", "listener", "images", "100", "0", "0"], preload=False)
     sends = node(graph, source, 1, *SIZES)
     assert [receives.line().split()[::2] for _ in SIZES] == [[str(i + 1), str(size)] for i, size in enumerate(SIZES)]
     assert sends.line() == "done"
@@ -152,8 +152,8 @@ def test_a_recompiled_subscriber_hears_a_publisher_that_is_not_of_ros_1(graph, n
 
 
 def test_a_recompiled_subscriber_hears_publishers_of_every_kind_of_ros_1(graph):
-    receives = graph.run([BUILD / "bin/ros1_recompiled_listener", "images", "100", "0", "0"], preload=False)
-    recompiled = graph.run([BUILD / "bin/ros1_recompiled_talker", "images", "100", "volatile"], preload=False)
+    receives = graph.run([BUILD / "bin/ros1_recompiled_ends", "listener", "images", "100", "0", "0"], preload=False)
+    recompiled = graph.run([BUILD / "bin/ros1_recompiled_ends", "talker", "images", "100", "volatile"], preload=False)
     kinds = [graph.talker(preload=False), graph.talker(), graph.api_talker(), recompiled]
     for sends in kinds:
         sends.do("subscribers 1")

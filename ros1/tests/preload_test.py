@@ -98,7 +98,7 @@ def rings_of(talker, listener):
     return rings
 
 
-@pytest.mark.parametrize("more", [[], [SMALL], [LARGE], [SMALL, LARGE] * 5], ids=["idle", "small", "large", "mixed"])
+@pytest.mark.parametrize("more", [[], [SMALL, LARGE] * 5], ids=["idle", "mixed"])
 def test_messages_in_shared_memory_when_the_connection_there_ends_arrive_by_tcp(ros, more):
     listener, talker = ros.listener(), ros.talker()
     first = warm(talker, listener)
@@ -184,7 +184,7 @@ def library_of_roscpp():
     return next(
         line.split()[2]
         for line in subprocess.run(
-            ["ldd", BUILD / "bin" / "ros1_talker"], capture_output=True, text=True
+            ["ldd", BUILD / "bin" / "ros1_ends"], capture_output=True, text=True
         ).stdout.splitlines()
         if "libroscpp.so" in line
     )

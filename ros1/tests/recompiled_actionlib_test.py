@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recompiled servers and clients of actionlib, beside stock ones."""
 
-import itertools
 import re
 
 import pytest
 from linked_names import assert_no_shared_name_has_a_message
-from ros1_network import BUILD, named
+from ros1_network import BUILD, PAIRS, named
 
-PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
 pytestmark = [
     pytest.mark.own_master,  # its topics have absolute names
     pytest.mark.skipif(

@@ -54,7 +54,7 @@ def test_no_recompiled_program_of_this_tree_shares_a_class_with_messages_with_a_
         words = {**os.environ, "PYTHONPATH": str(ROOT / "converter")}
         return subprocess.run([*command, f"--target={program}"], env=words, capture_output=True, text=True, check=False)
 
-    listener = "ros1_recompiled_listener"
+    listener = "ros1_recompiled_ends"
     programs = sorted(path.name for path in (BUILD / "bin").glob("ros1_recompiled_*"))
     assert listener in programs
     more = [program for program in programs if libraries_of(program) - libraries_of(listener)]
@@ -191,7 +191,10 @@ def test_headers_of_an_installation_come_before_those_of_a_ros_outside_of_usr(tm
 
 def test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs(ros, tmp_path):
     build = build_example("ros1_recompiled", tmp_path)
-    own, stock = ros.run([build / "listener"], preload=False), ros.start("stock", "listener", "image", 100, 0, 0)
+    own, stock = (
+        ros.run([build / "listener"], preload=False),
+        ros.start("stock", "ends", "listener", "image", 100, 0, 0),
+    )
     ros.run([build / "talker"], preload=False)
     assert own.line() == "640x480 921600 bytes"
     assert stock.line().split()[2] == "921600"

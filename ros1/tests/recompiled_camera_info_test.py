@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recompiled programs of camera_info_manager and camera_calibration_parsers, beside the same programs of ROS."""
 
-import itertools
-
 import pytest
 from recompiled_tf_test import assert_no_shared_name_has_a_message
-from ros1_network import BUILD
-
-PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
+from ros1_network import BUILD, PAIRS
 
 pytestmark = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_camera_info").exists(),

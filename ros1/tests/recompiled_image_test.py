@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recompiled programs of image_transport, beside the same programs of ROS."""
 
-import itertools
-
 import pytest
 from recompiled_tf_test import assert_no_shared_name_has_a_message
-from ros1_network import BUILD, tcp_bytes
+from ros1_network import BUILD, PAIRS, tcp_bytes
 
 LARGE = 1_000_000
-PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
 
 pytestmark = pytest.mark.skipif(
     not (BUILD / "bin" / "ros1_recompiled_image_forms").exists(),
@@ -24,11 +21,11 @@ def start(ros, kind, program, *words):
 
 
 def talker(ros, kind, latch="volatile"):
-    return start(ros, kind, "image_talker", "camera", 100, latch)
+    return start(ros, kind, "image_ends", "talker", "camera", 100, latch)
 
 
 def listener(ros, kind, transport="raw", keep=0):
-    return start(ros, kind, "image_listener", "camera", transport, 100, keep, 0)
+    return start(ros, kind, "image_ends", "listener", "camera", transport, 100, keep, 0)
 
 
 def image(number, seq, size=LARGE):
@@ -135,8 +132,8 @@ def meet_as_cameras(sends, receives):
 @pytest.mark.parametrize("publisher, subscriber", PAIRS)
 def test_cameras_of_every_pair_hand_over_images_with_their_calibrations(ros, publisher, subscriber):
     receives, sends = (
-        start(ros, subscriber, "camera_listener", "camera"),
-        start(ros, publisher, "camera_talker", "camera"),
+        start(ros, subscriber, "image_ends", "camera_listener", "camera"),
+        start(ros, publisher, "image_ends", "camera_talker", "camera"),
     )
     sends.do("subscribers 1")
     first = meet_as_cameras(sends, receives)
@@ -149,8 +146,8 @@ def test_cameras_of_every_pair_hand_over_images_with_their_calibrations(ros, pub
 
 
 def test_images_published_by_pointer_are_neither_serialized_nor_copied(ros):
-    receives = start(ros, "recompiled", "camera_listener", "camera")
-    sends = start(ros, "recompiled", "camera_talker", "camera")
+    receives = start(ros, "recompiled", "image_ends", "camera_listener", "camera")
+    sends = start(ros, "recompiled", "image_ends", "camera_talker", "camera")
     sends.do("subscribers 1")
     first = meet_as_cameras(sends, receives)
     before, tcp_before = [counts(program) for program in (sends, receives)], tcp_bytes(receives)

@@ -7,14 +7,13 @@ from pathlib import Path
 
 import pytest
 from nodelet_packages import MANAGER, lines_of_nodelets, package_of_tests
-from ros1_network import BUILD, PATIENCE_S, check_latecomers, tcp_bytes
+from ros1_network import BUILD, PAIRS, PATIENCE_S, tcp_bytes
 
 LARGE = 1_000_000
 HERE = Path(__file__).parent
-PAIRS = list(itertools.product(("recompiled", "stock"), repeat=2))
 NODELETS = BUILD / "lib" / "libros1_recompiled_nodelets.so"
 counted = pytest.mark.skipif(
-    not (BUILD / "bin" / "ros1_pointer_talker").exists(), reason="builds with a sanitizer have the sanitizer's memcpy"
+    not (BUILD / "bin" / "ros1_pointer_ends").exists(), reason="builds with a sanitizer have the sanitizer's memcpy"
 )
 
 
@@ -28,11 +27,11 @@ def start(ros, kind, program, *words):
 
 
 def talker(ros, kind, queue_size=100, latch="volatile"):
-    return start(ros, kind, "talker", "images", queue_size, latch)
+    return start(ros, kind, "ends", "talker", "images", queue_size, latch)
 
 
 def listener(ros, kind, keep=0, topic="images"):
-    return start(ros, kind, "listener", topic, 100, keep, 0)
+    return start(ros, kind, "ends", "listener", topic, 100, keep, 0)
 
 
 def counts(program):
@@ -52,7 +51,7 @@ def test_a_message_of_more_than_the_memory_of_an_ordinary_publisher_arrives(ros)
     assert [receives.line() for _ in range(3)] == [image(1, 10), image(2, 300_000_000), image(3, 10)]
 
 
-@pytest.mark.parametrize("kept", [1, 40, 1000])
+@pytest.mark.parametrize("kept", [1000])
 def test_a_recompiled_subscriber_may_keep_messages(ros, kept):
     receives, sends = listener(ros, "recompiled", keep=kept), talker(ros, "recompiled")
     sends.do("subscribers 1")
@@ -76,8 +75,8 @@ def counts_since(before, *programs):
 
 @counted
 def test_messages_published_by_pointer_are_neither_serialized_nor_copied(ros):
-    receives = start(ros, "recompiled", "pointer_listener", "images")
-    sends = start(ros, "recompiled", "pointer_talker", "images")
+    receives = start(ros, "recompiled", "pointer_ends", "listener", "images")
+    sends = start(ros, "recompiled", "pointer_ends", "talker", "images")
     sends.do("subscribers 1")
     before, tcp_before = begin_to_count(sends, receives), tcp_bytes(receives)
     sizes = [LARGE, 200_000, 6_220_800] * 5
@@ -91,8 +90,8 @@ def test_messages_published_by_pointer_are_neither_serialized_nor_copied(ros):
 @counted
 def test_a_copy_that_is_made_constant_is_made_in_shared_memory(ros):
     receives, sends = (
-        start(ros, "recompiled", "pointer_listener", "images"),
-        start(ros, "recompiled", "pointer_talker", "images"),
+        start(ros, "recompiled", "pointer_ends", "listener", "images"),
+        start(ros, "recompiled", "pointer_ends", "talker", "images"),
     )
     sends.do("subscribers 1")
     before = begin_to_count(sends, receives)
@@ -105,9 +104,9 @@ def test_a_copy_that_is_made_constant_is_made_in_shared_memory(ros):
 
 @counted
 def test_a_stock_subscriber_costs_one_serialization_and_no_other_copy(ros):
-    own = start(ros, "recompiled", "pointer_listener", "images")
-    stock = start(ros, "stock", "pointer_listener", "images")
-    sends = start(ros, "recompiled", "pointer_talker", "images")
+    own = start(ros, "recompiled", "pointer_ends", "listener", "images")
+    stock = start(ros, "stock", "pointer_ends", "listener", "images")
+    sends = start(ros, "recompiled", "pointer_ends", "talker", "images")
     sends.do("subscribers 2")
     before = begin_to_count(sends, own, stock)
     sends.do(f"publish {LARGE} 4")
@@ -129,7 +128,7 @@ def test_ordinary_code_of_many_forms_works_as_with_ros(ros):
 
 def test_services_with_messages_inside_answer_alike_between_stock_and_recompiled_programs(ros):
     heard = {}
-    for server, client in PAIRS:
+    for server, client in [*PAIRS, ("stock", "stock")]:
         serves = start(ros, server, "services", "serve")
         assert serves.line() == "serving"
         calls = start(ros, client, "services", "call")
@@ -260,22 +259,24 @@ FORMS = ["message", "cvimage", "pointer", "const_pointer"]
 
 
 def cv_listener(ros, kind, form="message", keep=0):
-    return start(ros, kind, "cv_listener", "images", form, keep)
+    return start(ros, kind, "cv_ends", "listener", "images", form, keep)
 
 
 def cv_talker(ros, kind, form="message"):
-    return start(ros, kind, "cv_talker", "images", form)
+    return start(ros, kind, "cv_ends", "talker", "images", form)
 
 
 with_cv_programs = pytest.mark.skipif(
-    not (BUILD / "bin" / "ros1_cv_talker").exists(),
+    not (BUILD / "bin" / "ros1_cv_ends").exists(),
     reason="needs libcv-bridge-dev (make build-ros1), and a build without a sanitizer",
 )
 
 
 @with_cv_programs
-@pytest.mark.parametrize("publisher, subscriber", PAIRS)
-@pytest.mark.parametrize("form", FORMS)
+# A form at each pair; the forms are the publisher's, and independent of the pair.
+@pytest.mark.parametrize(
+    ("publisher", "subscriber", "form"), [(*pair, form) for pair, form in zip(itertools.cycle(PAIRS), FORMS)]
+)
 def test_images_of_opencv_go_from_every_program_to_every_subscriber(ros, publisher, subscriber, form):
     shares, reads = cv_listener(ros, subscriber), cv_listener(ros, subscriber, "cvimage")
     sends = cv_talker(ros, publisher, form)
@@ -301,7 +302,7 @@ def test_an_image_of_opencv_is_copied_once_into_its_message_and_nowhere_else(ros
 
 
 @with_cv_programs
-@pytest.mark.parametrize("kept", [1, 10, 40])
+@pytest.mark.parametrize("kept", [1, 40])
 def test_a_shared_image_keeps_the_pixels_of_its_message(ros, kept):
     receives, sends = cv_listener(ros, "recompiled", keep=kept), cv_talker(ros, "recompiled")
     sends.do("subscribers 1")

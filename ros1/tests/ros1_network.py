@@ -28,6 +28,8 @@ PRELOAD = BUILD / "lib" / "libbaton_roscpp.so"
 HANG_UP = BUILD / "lib" / "libros1_hang_up.so"
 MASTER = Path("/usr/bin/rosmaster")
 PATIENCE_S = 60
+# Of programs that were compiled both ways. What two stock ones do proves nothing of Baton.
+PAIRS = [("recompiled", "recompiled"), ("recompiled", "stock"), ("stock", "recompiled")]
 
 
 class Program:
@@ -283,20 +285,20 @@ class Ros:
 
     def talker(self, preload=True, queue_size=100, latch=False, topic="images", name=None, **settings):
         words = [topic, queue_size, "latch" if latch else "volatile", *named(name)]
-        return self.run([BUILD / "bin" / "ros1_talker", *words], preload, **settings)
+        return self.run([BUILD / "bin" / "ros1_ends", "talker", *words], preload, **settings)
 
     def listener(self, preload=True, queue_size=100, keep=0, pause_ms=0, topic="images", name=None, **settings):
         words = [topic, queue_size, keep, pause_ms, *named(name)]
-        return self.run([BUILD / "bin" / "ros1_listener", *words], preload, **settings)
+        return self.run([BUILD / "bin" / "ros1_ends", "listener", *words], preload, **settings)
 
     # `program`: the end of the program's name, if it is not the usual one.
     def api_talker(self, queue_size=100, latch=False, topic="images", name=None, program="", **settings):
         words = [topic, queue_size, "latch" if latch else "volatile", *named(name)]
-        return self.run([BUILD / "bin" / f"ros1_api_talker{program}", *words], preload=False, **settings)
+        return self.run([BUILD / "bin" / f"ros1_api_ends{program}", "talker", *words], preload=False, **settings)
 
     def api_listener(self, queue_size=100, keep=0, pause_ms=0, topic="images", name=None, program="", **settings):
         words = [topic, queue_size, keep, pause_ms, *named(name)]
-        return self.run([BUILD / "bin" / f"ros1_api_listener{program}", *words], preload=False, **settings)
+        return self.run([BUILD / "bin" / f"ros1_api_ends{program}", "listener", *words], preload=False, **settings)
 
     def start(self, kind, program, *words, **settings):
         """A program that was compiled both ways; `kind` is "recompiled" or "stock"."""

@@ -72,7 +72,7 @@ def test_what_a_publisher_without_handles_left_behind_is_delivered(ros, own):
 
 
 def test_bytes_in_handles_and_bytes_of_a_stock_publisher_may_be_decoded_at_the_same_time(ros):
-    queues = ros.run([BUILD / "bin" / "ros1_api_queues", "images"], preload=False, **TZC)  # with four threads
+    queues = ros.run([BUILD / "bin" / "ros1_api_ends", "queues", "images"], preload=False, **TZC)  # with four threads
     assert queues.line() == "ready"  # all three subscriptions are one subscriber in roscpp
     talkers = [ros.api_talker(latch=True, **TZC), ros.talker(False)]
     for talker in talkers:

@@ -140,7 +140,7 @@ def meet_again_and_again(topic):
             while publisher.get_num_connections() < 2:
                 time.sleep(0.01)
         else:
-            while any(len(each) < int(rest[0]) for each in numbers):
+            while any(each[-1:] != [int(rest[0])] for each in numbers):
                 time.sleep(0.01)
             say("|".join(" ".join(map(str, each)) for each in numbers))
             continue

@@ -56,9 +56,7 @@ struct Plan {
 };
 
 /// Endpoints of the link on one topic: fewer than a process may have (transport/src/graph.hpp), also while a subscription replaces another.
-/// And so few publishers that a subscription can sleep on their words (futex_waitv(2): 128), beside publishers of its own host: a thread that
-/// waits in calls of its own tells every publisher of its wake socket in each call, where it cannot.
-inline constexpr std::size_t kMostPublishersOfTopic = 100;
+inline constexpr std::size_t kMostPublishersOfTopic = 700;
 inline constexpr std::size_t kMostSubscriptionsOfTopic = 160;
 /// And in all. Publishers also have a bound of the bytes that every process of this host keeps of them.
 inline constexpr std::size_t kMostPublishers = 16384;

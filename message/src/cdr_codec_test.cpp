@@ -105,5 +105,19 @@ TEST(CdrCodec, RefusesOtherEncapsulationsByTheirNumber) {
             "cannot decode t/A: field 'a': the wire ends inside it, 0 bytes were left of 1");
 }
 
+TEST(CdrCodec, ATypeOfTooManyFieldsIsRefused) {
+  std::string text;
+  constexpr int kLevels = 6;  // of ten fields each: a million
+  for (int level = 1; level <= kLevels; ++level) {
+    text += "message t/M" + std::to_string(level) + "\n";
+    const std::string type = level < kLevels ? "t/M" + std::to_string(level + 1) : "string";
+    for (char name = 'a'; name <= 'j'; ++name) text += type + " " + name + "\n";
+  }
+  const Definition type = define(text.c_str());
+  const Result<CdrCodec> codec = CdrCodec::compile(type.type());
+  ASSERT_FALSE(codec.ok());
+  EXPECT_NE(codec.error().message.find("more than 100000 fields"), std::string::npos) << codec.error().message;
+}
+
 }  // namespace
 }  // namespace baton::message

@@ -73,6 +73,8 @@ TEST(Definition, NamesTheLineOfWhatIsWrong) {
             "type definition, line 2: an array's length is a number up to 4294967295");
   EXPECT_EQ(error_of("message t/A\nuint64[4294967295] a\n"),
             "type definition, line 2: the skeleton is larger than 256 MiB");
+  EXPECT_EQ(error_of("message t/A\n" + std::string(std::size_t{1} << 20, '\n')),
+            "type definition, line 1: longer than 1 MiB");
 }
 
 TEST(Definition, RefusesNestingThatNobodyMeans) {

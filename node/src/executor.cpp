@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "baton/os/allowance.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/hot_memory.hpp"
@@ -110,7 +111,7 @@ struct ExecutorState final : os::Hot {
   unsigned threads = 1;
   // relaxed: statistics, and a line that comes a moment too early or too late harms nobody.
   std::atomic<std::uint64_t> shortages{0};
-  std::atomic<std::int64_t> shortage_reported_ns{0};
+  os::Allowance shortage_lines;
   const std::uint32_t generation = os::fork_generation();
 
   bool ended() const { return ends.load(std::memory_order_relaxed) || g_ended.load(std::memory_order_relaxed); }
@@ -310,12 +311,8 @@ void detail::ExecutorState::fail(std::exception_ptr thrown) {
 }
 
 void detail::ExecutorState::report(const Shortage& shortage) noexcept {
-  constexpr std::int64_t kEveryNs = 10'000'000'000;
   const std::uint64_t count = shortages.fetch_add(1, std::memory_order_relaxed) + 1;
-  const std::int64_t now = os::monotonic_ns();
-  std::int64_t last = shortage_reported_ns.load(std::memory_order_relaxed);
-  if (last != 0 && now - last < kEveryNs) return;
-  if (!shortage_reported_ns.compare_exchange_strong(last, now, std::memory_order_relaxed)) return;
+  if (!shortage_lines.once()) return;
   try {
     log_of_baton(Logger::Level::kError, "a callback ended without memory for its message, and the executor goes on (" +
                                             std::to_string(count) + " so far): " + shortage.what());

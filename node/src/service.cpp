@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <new>
 #include <string>
 
-#include "baton/os/clock.hpp"
+#include "baton/os/allowance.hpp"
+#include "baton/os/shortage.hpp"
 #include "node_core.hpp"
 
 namespace baton::detail {
@@ -22,20 +24,15 @@ namespace {
 
 /// Lines about requests without a response: one in this time, for all services of the process. Another process chooses how
 /// many such requests there are, and of which services.
-constexpr std::int64_t kUnansweredPauseNs = 1'000'000'000;
-// Relaxed, both: counts, which order nothing.
-std::atomic<std::int64_t> g_next_unanswered_ns{0};
-std::atomic<std::uint64_t> g_unsaid{0};
+constexpr std::chrono::seconds kUnansweredPause{1};
+os::Allowance g_unanswered_lines;
+std::atomic<std::uint64_t> g_unsaid{0};  // relaxed: a count, which orders nothing
 
 }  // namespace
 
 void say_unanswered(const std::string& response_topic, const Exception& why) {
-  if (why.code() != Errc::out_of_memory && why.code() != Errc::limit_reached && why.code() != Errc::message_too_large)
-    throw;
-  const std::int64_t now_ns = os::monotonic_ns();
-  std::int64_t next_ns = g_next_unanswered_ns.load(std::memory_order_relaxed);
-  if (now_ns < next_ns ||
-      !g_next_unanswered_ns.compare_exchange_strong(next_ns, now_ns + kUnansweredPauseNs, std::memory_order_relaxed)) {
+  if (!finds_no_room(why.code())) throw;
+  if (!g_unanswered_lines.once(kUnansweredPause)) {
     g_unsaid.fetch_add(1, std::memory_order_relaxed);
     return;
   }

@@ -50,7 +50,13 @@ _MOST_HELD_BACK = 64
 _MOST_OF_ONE_HELD_BACK = 4
 _LOOK_MS = 100  # at those that are held back
 # Baton has no memory for the message; TCPROS may.
-SHORTAGES = (_core.OutOfMemory, _core.LimitReached, _core.MessageTooLarge, _core.WindowExhausted)
+SHORTAGES = (
+    _core.OutOfMemory,
+    _core.LimitReached,
+    _core.MessageTooLarge,
+    _core.OutOfDescriptors,
+    _core.WindowExhausted,
+)
 
 lock = threading.RLock()
 _node: weakref.ref[Node] | None = None

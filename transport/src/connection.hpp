@@ -167,7 +167,7 @@ struct ReaderConnection : os::Hot {
   mutable std::atomic<std::int64_t> waiting_since_ns{0};
   const ControlLine* line = nullptr;
 
-  std::weak_ptr<const os::UniqueFd> socket_given;  ///< the wake socket that the writer was given last; expired: it has none
+  std::weak_ptr<const os::UniqueFd> socket_given;  ///< the writer's wake socket; expired: it has none
   bool interrupted = false;                      ///< the reader has had, or may get, another connection to this writer
   std::int64_t lifespan_ns = kInfinite.count();  ///< of its messages: the shorter one of both ends
   // For a publisher whose stamps lie in the future (Reader::Impl::corrected_order_ns).

@@ -11,6 +11,7 @@
 #include "frames.hpp"
 #include "graph.hpp"
 #include "handshake.hpp"
+#include "raw_peer_test_support.hpp"
 
 namespace baton::transport::test {
 namespace {
@@ -182,6 +183,83 @@ TEST(Flood, OfEndpointsOnOneTopicEndsThePeer) {
   EXPECT_EQ(flood.run(), static_cast<int>(Bye::kViolation));
   EXPECT_NE(flood.domain.diagnostics().text(Errc::protocol_violation).find(std::to_string(kMaxAnnouncedPerTopic)),
             std::string::npos);
+}
+
+/// A publisher of `topic` in the raw peer's process; `number` is the last part of its id and of its type's hash.
+AnnounceFrame publisher_of(const RawPeer& peer, const std::string& topic, const std::string& type,
+                           std::uint8_t number) {
+  AnnounceFrame frame;
+  std::copy(peer.hub->process_id().begin(), peer.hub->process_id().end(), frame.gid.begin());
+  frame.gid[14] = 1;
+  frame.gid[15] = number;
+  frame.is_writer = true;
+  frame.topic = topic;
+  frame.node = "crowd";
+  frame.type_name = type;
+  frame.type_hash.fill(number);
+  frame.skeleton_bytes = 8;
+  return frame;
+}
+
+TEST(Flood, OfPublishersWhoseConnectionsBreakIsRememberedUpToABound) {
+  constexpr std::uint16_t kCrowd = 300;
+  constexpr std::uint64_t kMostRemembered = 256;  // kMostInterrupted in reader.hpp
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t", QoS().hold(1));
+  std::vector<Gid> publishers;
+  {
+    CrowdOfPublishers crowd(domain.path());
+    for (std::uint16_t i = 0; i < kCrowd && !HasFailure(); ++i) publishers.push_back(crowd.add(i));
+    ASSERT_TRUE(matched(*reader, kCrowd));
+  }
+  ASSERT_TRUE(matched(*reader, 0));
+  CrowdOfPublishers again(domain.path());
+  for (const Gid& each : publishers) again.add(each, 5);  // so four messages of each were lost meanwhile
+  ASSERT_TRUE(matched(*reader, kCrowd));
+  EXPECT_EQ(reader->losses().interrupted, 4 * kMostRemembered);
+}
+
+TEST(Flood, OfTypesThatDifferIsAskedForFewDefinitionsAtOnce) {
+  constexpr std::size_t kMostAsked = 16;  // kMaxWanted in matching.cpp
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  RawPeer peer(domain.path());
+  ASSERT_TRUE(peer.await_peers(1));
+  for (std::uint8_t i = 1; i <= 40; ++i)
+    peer.send(peer.peers[0], FrameType::kAnnounce, encode(publisher_of(peer, "t", number_type().name, i)));
+  peer.announce(true);  // one that fits, and comes last
+  ASSERT_FALSE(peer.await(FrameType::kAttach).second.payload.empty());
+  EXPECT_EQ(peer.count(FrameType::kDefinitionRequest), kMostAsked);
+}
+
+TEST(Flood, OfDefinitionsIsCutAtTheBytesThatAllAnswersMayTake) {
+  constexpr std::uint8_t kTypes = 100;
+  constexpr std::size_t kEach = 200'000, kMostBytes = std::size_t{16} << 20;  // kMostDefinitionBytes in type_query.cpp
+  TestDomain domain;
+  const auto participant = domain.join();
+  RawPeer peer(domain.path());
+  ASSERT_TRUE(peer.await_peers(1));
+  const auto announce = [&](std::uint8_t i) {
+    const AnnounceFrame frame = publisher_of(peer, "t" + std::to_string(i), "a/T" + std::to_string(i), i);
+    peer.send(peer.peers[0], FrameType::kAnnounce, encode(frame));
+    return frame.gid;
+  };
+  std::vector<Gid> publishers;
+  for (std::uint8_t i = 1; i <= kTypes; ++i) publishers.push_back(announce(i));
+  ASSERT_TRUE(eventually([&] { return participant->endpoints().size() == kTypes; }));
+  for (const Gid& each : publishers) EXPECT_EQ(participant->type_of(each, 0ns).error().code, Errc::timed_out);
+  for (std::size_t i = 0; i < publishers.size();) {
+    // So few that the raw peer's queue has room. An endpoint comes last, and shows that they have come.
+    for (std::size_t end = i + 10; i < end; ++i)
+      peer.send(peer.peers[0], FrameType::kDefinition, encode(DefinitionFrame{publishers[i], std::string(kEach, 'x')}));
+    announce(static_cast<std::uint8_t>(kTypes + i / 10));
+    ASSERT_TRUE(eventually([&] { return participant->endpoints().size() == kTypes + i / 10; }));
+  }
+  std::size_t kept = 0;
+  for (const Gid& each : publishers) kept += participant->type_of(each, 0ns).ok();
+  EXPECT_EQ(kept, kMostBytes / kEach);
 }
 
 TEST(Flood, OfAnswersAboutHeldSamplesIsCutAtTheBoundOfOneProcess) {

@@ -123,6 +123,13 @@ TEST(Frames, AbsurdValuesAreRefused) {
   Payload many = encode(HoldingsFrame{});
   many[36] = kMaxHoldings + 1;  // the number of readers
   EXPECT_FALSE(decode_holdings(many).ok());
+  DefinitionFrame definition;
+  definition.text.assign(kMaxDefinitionBytes, 'x');
+  Payload longest = encode(definition);
+  EXPECT_TRUE(decode_definition(longest).ok());
+  longest.push_back('x');
+  longest[16] += 1;  // its length, whose lowest byte is 0
+  EXPECT_FALSE(decode_definition(longest).ok());
 }
 
 TEST(Frames, HoldingsHaveTheDocumentedBytes) {

@@ -254,9 +254,7 @@ bool Hub::Impl::accept_without_descriptors() {
 }
 
 void Hub::Impl::tell_shortage(const std::string& what) {
-  const auto now = Clock::now();
-  if (shortage_told && now - *shortage_told < kShortageInterval) return;
-  shortage_told = now;
+  if (!shortage_lines.once()) return;
   diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
            os::system_error(what, EMFILE).message + "; trying again until it works");
 }

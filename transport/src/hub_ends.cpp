@@ -308,9 +308,7 @@ void Hub::Impl::reap_unlucky() noexcept {
 }
 
 void Hub::Impl::tell_no_memory() {
-  const auto now = Clock::now();
-  if (memory_told && now - *memory_told < kShortageInterval) return;
-  memory_told = now;
+  if (!memory_lines.once()) return;
   diagnose(Diagnostic::Level::kError, Errc::out_of_memory,
            "no memory left to serve another process; connections are ended and made again until there is some");
 }

@@ -259,10 +259,9 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::vector<std::uint8_t> bye_leaving, bye_no_memory;  ///< made before they are needed
   std::unique_ptr<std::uint8_t[]> buffer;
   os::LineBudget diagnostics;
-  std::optional<Clock::time_point> shortage_told, memory_told;
+  os::Allowance shortage_lines, memory_lines;
 };
 
-inline constexpr auto kShortageInterval = std::chrono::seconds(10);
 inline constexpr std::size_t kMaxSilentLinks = 64;
 inline constexpr std::uint64_t kListenerToken = 2;
 constexpr std::uint64_t socket_token(LinkId id) { return id * 4; }

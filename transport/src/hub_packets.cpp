@@ -5,7 +5,7 @@
 
 #include "baton/os/crash_point.hpp"
 #include "baton/os/process.hpp"
-#include "baton/transport/whose.hpp"
+#include "baton/os/shortage.hpp"
 #include "hub_impl.hpp"
 
 namespace baton::transport {
@@ -94,7 +94,7 @@ void Hub::Impl::on_step(Link& link, LinkMachine::Step&& step) {
       if (accepted) return;
       // A lack of this process is no violation of the peer: both may meet again.
       end_link(link, {{accepted.error().code, describe(link) + ": " + accepted.error().message},
-                      lacks_resources(accepted.error().code) ? Bye::kNoDescriptors : Bye::kViolation,
+                      is_shortage(accepted.error().code) ? Bye::kNoDescriptors : Bye::kViolation,
                       true});
       return;
     }

@@ -122,7 +122,7 @@ bool Participant::Impl::want_definition(const Gid& own, const EndpointRecord& ot
     found->own.push_back(own);
     return true;
   }
-  if (wanted.size() >= kMaxWanted || state->questions.use(Allowance::Clock::now(), kMaxReports, kReportWindow) < 0)
+  if (wanted.size() >= kMaxWanted || state->questions.use(os::Allowance::Clock::now(), kMaxReports, kReportWindow) < 0)
     return false;
   wanted.push_back({other.gid, other.type->hash, {own}});
   send(other.peer(), FrameType::kDefinitionRequest, encode_gid(other.gid));
@@ -305,7 +305,8 @@ Result<void> Participant::Impl::on_definition_request(PeerId peer, const Gid& gi
 /// An answer costs more than a query.
 bool Participant::Impl::may_ask(PeerId peer) {
   const auto state = peers_.find(peer);
-  return state == peers_.end() || state->second.answers.use(Allowance::Clock::now(), kMaxAnswered, kReportWindow) >= 0;
+  return state == peers_.end() ||
+         state->second.answers.use(os::Allowance::Clock::now(), kMaxAnswered, kReportWindow) >= 0;
 }
 
 void Participant::Impl::on_definition(PeerId peer, const DefinitionFrame& frame) {

@@ -161,8 +161,8 @@ void Participant::Impl::diagnose(Diagnostic::Level level, Errc code, std::string
 Participant::Impl::Reporting Participant::Impl::may_report(PeerId peer) noexcept {
   const std::lock_guard<std::mutex> lock(pids_mutex_);
   const auto found = pids_.find(peer);
-  Allowance& reports = found == pids_.end() ? other_reports_ : found->second.reports;
-  const int left = reports.use(Allowance::Clock::now(), kMaxReports, kReportWindow);
+  os::Allowance& reports = found == pids_.end() ? other_reports_ : found->second.reports;
+  const int left = reports.use(os::Allowance::Clock::now(), kMaxReports, kReportWindow);
   return left < 0 ? Reporting::kNo : left == 0 ? Reporting::kLast : Reporting::kYes;
 }
 
@@ -178,12 +178,7 @@ void Participant::Impl::end_peer(PeerId peer, const Error& error) {  // with mut
 os::SharedFd Participant::Impl::duplicate(int fd) {
   os::UniqueFd copy = os::duplicate(fd);
   if (!copy) {
-    // With many publishers one shortage is many failures. relaxed: it only spaces the reports.
-    constexpr std::int64_t kBetweenReportsNs = 10'000'000'000;
-    const std::int64_t now = os::monotonic_ns();
-    std::int64_t last = share_shortage_told_ns_.load(std::memory_order_relaxed);
-    if ((last == 0 || now - last > kBetweenReportsNs) &&
-        share_shortage_told_ns_.compare_exchange_strong(last, now, std::memory_order_relaxed)) {
+    if (share_shortage_lines_.once()) {  // with many publishers one shortage is many failures
       diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
                "no file descriptor left to share data segments; their messages wait until there is one; raise "
                "RLIMIT_NOFILE (ulimit -n)");
@@ -452,10 +447,10 @@ Participant::MemoryAccount Participant::Impl::memory_account() const {
 }
 
 Participant::Impl::Pids Participant::Impl::pids_of(PeerId peer) const {
-  if (peer == kSelf) return {os::process_id(), os::process_id(), {}};
+  if (peer == kSelf) return {os::process_id(), os::process_id()};
   const std::lock_guard<std::mutex> lock(pids_mutex_);
   const auto found = pids_.find(peer);
-  return found == pids_.end() ? Pids() : found->second;
+  return found == pids_.end() ? Pids() : found->second.pids;
 }
 
 Party Participant::Impl::party_of(PeerId peer) const {

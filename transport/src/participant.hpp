@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "allowance.hpp"
+#include "baton/os/allowance.hpp"
 #include "baton/transport/transport.hpp"
 #include "budgets.hpp"
 #include "connection.hpp"
@@ -127,15 +127,18 @@ class Participant::Impl final : private HubHandler {
     std::uint64_t identity = 0;  // PeerInfo's
     std::string name;
     std::shared_ptr<memory::WindowShare> share;  // the part of this process's window that its segments may take
-    Allowance answers;                           // limits answers to its queries about holdings and definitions
-    Allowance questions;                         // limits queries about its definitions
+    os::Allowance answers;                       // limits answers to its queries about holdings and definitions
+    os::Allowance questions;                     // limits queries about its definitions
     std::vector<Wanted> wanted;
     /// Identifies the peer's process: its identity, or if that is unknown its user.
     std::uint64_t process() const noexcept { return identity != 0 ? identity : std::uint64_t{1} << 62 | uid; }
   };
   struct Pids {
     std::int32_t shown = 0, local = 0;  // EndpointInfo's
-    Allowance reports;
+  };
+  struct Reporter {
+    Pids pids;
+    os::Allowance reports;
   };
   enum class Reporting : std::uint8_t { kNo, kYes, kLast };
   Reporting may_report(PeerId peer) noexcept;
@@ -256,11 +259,11 @@ class Participant::Impl final : private HubHandler {
   std::deque<FrameToSelf> to_self_;
   bool to_self_posted_ = false;  // deliver_to_self_from_queue() is going to run
   bool to_self_told_ = false;    // lack of descriptors was reported
-  std::atomic<std::int64_t> share_shortage_told_ns_{0};
+  os::Allowance share_shortage_lines_;
 
   mutable std::mutex pids_mutex_;  // innermost
-  std::map<PeerId, Pids> pids_;
-  Allowance other_reports_;  // limits reports about this process itself, and about peers that left
+  std::map<PeerId, Reporter> pids_;
+  os::Allowance other_reports_;  // limits reports about this process itself, and about peers that left
   struct DiagnosticCallback {
     std::function<void(const Diagnostic&)> call;
     std::weak_ptr<const void> owner;

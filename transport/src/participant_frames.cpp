@@ -8,7 +8,7 @@
 #include "baton/os/disposal.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/real_time.hpp"
-#include "baton/transport/whose.hpp"
+#include "baton/os/shortage.hpp"
 #include "participant.hpp"
 
 namespace baton::transport {
@@ -46,7 +46,7 @@ std::shared_ptr<memory::ForeignSegment> ended_elsewhere(KeptSegment kept) {
 void Participant::Impl::on_peer_up(PeerId peer, const PeerInfo& info) {
   {
     const std::lock_guard<std::mutex> lock(pids_mutex_);
-    Pids& pids = pids_[peer];
+    Pids& pids = pids_[peer].pids;
     pids.shown = info.pid;
     pids.local = info.local_pid;
   }
@@ -287,8 +287,7 @@ Result<void> Participant::Impl::on_ended(PeerId peer, const RefusedFrame& frame)
   if (!reader->second->ended_by_writer(peer, frame.writer)) return {};
   release_remote_writer(frame.writer, frame.reader);
   const std::string text = "subscription to '" + reader->second->options().topic + "' is not served: " + frame.text;
-  const bool shortage = frame.code == Errc::out_of_descriptors || frame.code == Errc::out_of_memory ||
-                        frame.code == Errc::limit_reached || frame.code == Errc::window_exhausted;
+  const bool shortage = is_shortage(frame.code);
   const bool never = frame.code == Errc::incompatible_qos;  // this publisher cannot serve it
   if (never) {
     attempts_.erase({frame.writer, frame.reader});
@@ -339,7 +338,7 @@ Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& fram
   const auto state = peers_.find(peer);
   Result<std::shared_ptr<memory::ForeignSegment>> segment = memory::ForeignSegment::open(
       fds[0].release().release(), frame.size_bytes, state != peers_.end() ? state->second.share : nullptr);
-  if (!segment && lacks_resources(segment.error().code)) {
+  if (!segment && is_shortage(segment.error().code)) {
     lacks_segment(peer, frame.writer, remote->second, segment.error());
     return {};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Take. Connections are in reader_connections.cpp, timers in reader_timers.cpp.
+// Take. What is lost is in reader_losses.cpp, connections are in reader_connections.cpp, timers in reader_timers.cpp.
 #include "reader.hpp"
 
 #include <algorithm>
@@ -7,7 +7,6 @@
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/trace.hpp"
-#include "baton/transport/whose.hpp"
 #include "participant.hpp"
 #include "wait_set.hpp"
 
@@ -351,21 +350,6 @@ void Reader::Impl::drop_useless() noexcept {
   return nullptr;
 }
 
-/// A taken message that cannot be delivered: through the fault of its publisher, whose connection then ends, or for lack of room.
-[[gnu::cold]] void Reader::Impl::lose(ReaderConnection& connection, const memory::QueuedMessage& message,
-                                      const Error& why, Result<TakenSample>* out) {
-  if (why.code == Errc::protocol_violation) {
-    *out = refuse(connection, why.code, why.message);
-    return;
-  }
-  // Before it is given back: take() gives it back, too, if there is no memory for the text.
-  *out = Error{why.code, "subscription to '" + options_.topic + "' lost a message: " + why.message};
-  give_back(connection, message);
-  const bool too_large = why.code == Errc::limit_reached || why.code == Errc::window_exhausted;
-  ++(too_large ? losses_.limit : losses_.memory);
-  notify(Event::kMessageLost);
-}
-
 /// The first message of a segment maps the segment. If there is no room for it (the window is full, or the publisher's
 /// process has used up its share), the message is copied: then the segment is the copy, and `offset` 0. Null: `out` has
 /// the error. A message without room for a copy either is lost, and the error says so.
@@ -400,40 +384,6 @@ SegmentUse* Reader::Impl::map_or_copy(ReaderConnection& connection, SegmentUse& 
   return connection.segments.back().get();
 }
 
-/// A message, or what is the program's: passes over lost messages, the first of which is `taken`. Errors are moved and not copied, since
-/// there may be no memory.
-[[gnu::cold, gnu::noinline]] Result<TakenSample> Reader::Impl::take_after(Result<TakenSample>&& taken) {
-  for (int passed = 0; passed < kMostPassedOver; ++passed) {
-    if (taken.ok() || whose(taken.error().code) != Whose::kMessage) return std::move(taken);
-    report_loss(taken.error());
-    const std::lock_guard<os::PiMutex> lock(mutex_);
-    taken = take_any(nullptr);
-  }
-  if (taken.ok()) return std::move(taken);
-  // has_data() is still true, so a caller that waits comes back at once.
-  return TakenSample();
-}
-
-/// One line now and then: a publisher can cause losses at any rate. The end of a connection is reported by expel().
-void Reader::Impl::report_loss(const Error& lost) noexcept {
-  if (lost.code == Errc::protocol_violation || lost.code == Errc::malformed_message) return;
-  const std::int64_t now = os::monotonic_ns();
-  std::uint64_t count = 0;
-  {
-    const std::lock_guard<os::PiMutex> lock(mutex_);
-    if (loss_reported_ns_ != 0 && now - loss_reported_ns_ < kReportEveryNs) return;
-    loss_reported_ns_ = now;
-    const std::uint64_t total = losses_.limit + losses_.memory;
-    count = total - std::exchange(losses_reported_, total);
-  }
-  try {
-    participant_->diagnose(Diagnostic::Level::kError, lost.code,
-                           lost.message + (count > 1 ? " (" + std::to_string(count) + " messages so far)" : ""));
-  } catch (const std::bad_alloc&) {
-    // Counted all the same.
-  }
-}
-
 [[gnu::hot]] Result<TakenSample> Reader::take() { return impl_->take(); }
 [[gnu::hot]] Result<TakenSample> Reader::take_next() {
   Result<TakenSample> taken = impl_->take();
@@ -441,39 +391,6 @@ void Reader::Impl::report_loss(const Error& lost) noexcept {
   return taken;
 }
 [[gnu::hot]] Result<TakenSample> Reader::take_from(const Gid& publisher) { return impl_->take_from(publisher); }
-
-/// Gives back a message that was just taken, without delivering it. The caller counts it.
-void Reader::Impl::give_back(ReaderConnection& connection, const memory::QueuedMessage& message) noexcept {
-  if (connection.channel->releases().valid(message.entry)) connection.channel->releases().release(message.entry);
-}
-
-/// A taken message whose publisher broke the protocol.
-Error Reader::Impl::refuse(ReaderConnection& connection, Errc code, const std::string& what) noexcept {
-  ++losses_.malformed;
-  return expel(connection, code, what);
-}
-
-/// Ends the connection to a publisher that broke the protocol.
-Error Reader::Impl::expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept {
-  try {
-    const std::uint64_t unread = connection.channel ? connection.channel->queue().size() : 0;
-    Error error{code, "subscription to '" + options_.topic + "' ended the connection to a publisher (process " +
-                          std::to_string(participant_->pid_of(connection.peer)) + "): " + what};
-    participant_->expel(connection.peer, gid_, connection.writer, error);
-    losses_.malformed += unread;
-    notify(Event::kMessageLost);
-    static_cast<void>(forget(connection));
-    return error;
-  } catch (const std::bad_alloc&) {
-    return no_memory();
-  }
-}
-
-void Reader::Impl::expel(const Gid& publisher, const std::string& what) noexcept {
-  if (forked()) return;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (ReaderConnection* connection = find(publisher)) expel(*connection, Errc::malformed_message, what);
-}
 
 /// Takes a connection off the list; samples and wait sets may still refer to it.
 ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
@@ -625,12 +542,6 @@ void Reader::Impl::stop_matching() noexcept {
     ++(ref->alive ? out.alive_now : out.not_alive_now);
   }
   return out;
-}
-
-Losses Reader::Impl::losses() const {
-  if (forked()) return {};
-  const std::lock_guard<os::PiMutex> lock(mutex_);
-  return losses_;
 }
 
 void Reader::Impl::on_event(std::function<void(Event)> callback) {

@@ -16,6 +16,7 @@
 #include <set>
 #include <vector>
 
+#include "baton/os/allowance.hpp"
 #include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
@@ -24,9 +25,6 @@
 #include "wake_descriptor.hpp"
 
 namespace baton::transport {
-
-/// A line about lost messages, or about a waiter that cannot wait, at most so often for each.
-inline constexpr std::int64_t kReportEveryNs = 10'000'000'000;
 
 class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
  public:
@@ -62,8 +60,8 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   std::size_t publishers_without_socket() const;
   /// The processes to whose publishers it is connected.
   void append_notifiers(std::set<Notifier>* out) const;
-  /// Gives every publisher without a socket a socket of `wake`. False if a publisher without a socket is left; true if
-  /// this reader is not (any more) in `wait_set`.
+  /// Gives each publisher the socket of `wake` for its process, unless it was given this socket last. False if there was no socket for a
+  /// publisher; true if this reader is not (any more) in `wait_set`.
   bool give_sockets(const WaitSet::Impl* wait_set, WakeDescriptor& wake);
   /// An event that no publisher notifies of: makes the waiter check again. Any thread.
   void look_again();
@@ -198,7 +196,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool lack_of_sockets_reported_ = false;
   bool held_limit_reported_ = false;
   std::int64_t seen_now_ns_ = INT64_MIN;  // a time that has passed, CLOCK_MONOTONIC
-  std::int64_t loss_reported_ns_ = 0;
+  os::Allowance loss_lines_;
   std::uint64_t losses_reported_ = 0;
   std::int64_t deadline_due_ns_ = 0, last_arrival_ns_ = 0;
 

@@ -154,8 +154,7 @@ Result<void> WaitSet::Impl::rebuild() {
 /// For lack of memory or descriptors the words to wait for are not known: the caller looks for messages every 100 ms.
 [[gnu::cold, gnu::noinline]] void WaitSet::Impl::pause_for(const Error& lack) noexcept {
   const std::int64_t now = os::monotonic_ns();
-  if (lack_reported_ns == 0 || now - lack_reported_ns >= kReportEveryNs) {
-    lack_reported_ns = now;
+  if (lack_lines.once()) {
     std::shared_ptr<Reader::Impl> reader;
     {
       const std::lock_guard<std::mutex> lock(mutex);

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "baton/os/allowance.hpp"
 #include "baton/os/futex.hpp"
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
@@ -86,7 +87,7 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   std::vector<std::shared_ptr<GuardCondition::Impl>> guards;
   std::mutex wake_mutex;                 // used by threads other than the waiting thread
   std::unique_ptr<WakeDescriptor> wake;  // made when first needed
-  std::int64_t lack_reported_ns = 0;     // of the waiting thread only
+  os::Allowance lack_lines;
 };
 
 }  // namespace baton::transport

@@ -9,7 +9,7 @@
 
 namespace baton::transport {
 
-std::size_t WakePairs::limit() { return std::max<std::size_t>(4, os::descriptor_limit() / 16); }
+std::size_t WakePairs::limit() { return std::max<std::size_t>(4, os::descriptor_limit() / kPartOfDescriptors); }
 
 Result<std::shared_ptr<const void>> WakePairs::count(std::uint64_t process) {
   const std::lock_guard<std::mutex> lock(mutex_);

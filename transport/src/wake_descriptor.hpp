@@ -44,7 +44,9 @@ struct Notifier {
 /// Thread-safe.
 class WakePairs {
  public:
-  /// The limit for one process: the two ends of its pairs are an eighth of the soft limit of descriptors; at least 4.
+  /// The pairs of one process may be one of so many parts of the descriptors. A pair has two ends.
+  static constexpr std::size_t kPartOfDescriptors = 16;
+  /// The limit for one process, of the soft limit of descriptors; at least 4.
   static std::size_t limit();
   /// Keep the result as long as the pair. `process`: identifies the process; 0: this process, which has no limit.
   /// Errors: limit_reached, with the numbers.

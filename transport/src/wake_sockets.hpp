@@ -24,8 +24,10 @@ using WakeSocketRef = std::shared_ptr<const os::ReceivedFd>;
 
 class WakeSockets {
  public:
-  /// The limit for one process: an eighth of the soft limit of descriptors, at least 8.
-  static std::size_t limit() { return std::max<std::size_t>(8, os::descriptor_limit() / 8); }
+  /// One process may use one of so many parts of the descriptors.
+  static constexpr std::size_t kPartOfDescriptors = 8;
+  /// The limit for one process, of the soft limit of descriptors; at least 8.
+  static std::size_t limit() { return std::max<std::size_t>(8, os::descriptor_limit() / kPartOfDescriptors); }
 
   /// The socket that `received` names; if the process gave the same socket before, the first descriptor. `process`:
   /// identifies the process; 0: this process, which has no limit. Errors: limit_reached, with the numbers.

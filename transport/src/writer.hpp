@@ -15,7 +15,7 @@
 #include <set>
 #include <vector>
 
-#include "allowance.hpp"
+#include "baton/os/allowance.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
@@ -240,7 +240,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   std::size_t unit_bytes_ = 1;                         // memory of the largest message so far, or a little less
   Shares memory_;                                      // in such units; none yet: slots is 0
   std::size_t seen_backed_ = SIZE_MAX, seen_outside_ = SIZE_MAX;
-  Allowance drops_said_;
+  os::Allowance drop_lines_;
   std::int64_t deadline_due_ns_ = 0;
   std::int64_t lease_due_ns_ = 0;
   bool lease_lost_ = false;

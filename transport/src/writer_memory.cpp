@@ -204,10 +204,9 @@ bool Writer::Impl::memory_for(const Party& party) {  // with mutex_
 }
 
 void Writer::Impl::dropped(const char* why) noexcept {  // with mutex_
-  constexpr auto kWindow = std::chrono::seconds(10);
   ++statuses_.dropped_total;
   notify(Event::kMessageDropped);
-  if (drops_said_.use(Allowance::Clock::now(), 1, kWindow) < 0) return;
+  if (!drop_lines_.once()) return;
   try {
     participant_->diagnose(Diagnostic::Level::kWarning, Errc::limit_reached,
                            "publisher of '" + options_.topic + "' dropped a message for want of memory (" +

@@ -453,7 +453,8 @@ class Side final : public Ros2Side {
     }
   }
 
-  static constexpr std::size_t kMostNamed = 1000, kMostNamedEnds = 10'000;
+  static constexpr std::size_t kMostNamed = 1000;        // participants
+  static constexpr std::size_t kMostNamedEnds = 10'000;  // of one
   const std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<Saying> saying_;
   const Ros2Options options_;

@@ -8,9 +8,7 @@
 #include <atomic>
 #include <boost/make_shared.hpp>
 #include <condition_variable>
-#include <deque>
 #include <exception>
-#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -23,6 +21,7 @@
 #include "baton/ros1/ros1.hpp"
 #include "by_bytes.hpp"
 #include "graph_names.hpp"
+#include "held_back.hpp"
 #include "peer.hpp"
 #include "private_members.hpp"
 
@@ -294,60 +293,23 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     return !has_ended();  // the callback may have ended its own subscription
   }
 
-  // Messages that follow one that went by TCPROS and has not come. Those of other publishers do not wait for it.
-  bool has_come(const transport::TakenSample& sample, std::uint64_t number) const {
-    const auto newest = by_bytes.find(sample.publisher());
-    return newest != by_bytes.end() && newest->second >= number;
-  }
   /// With `one_at_a_time`. True: `sample` was taken over, and is delivered later.
   bool hold_back(transport::TakenSample& sample) {
-    const std::uint64_t number = follows(sample);
-    auto held = held_back.find(sample.publisher());
-    if (held == held_back.end()) {
-      if (number == 0 || has_come(sample, number) || held_back.size() >= kMostHeldBack) return false;
-      held = held_back.emplace(sample.publisher(), HeldBack{{}, std::chrono::steady_clock::now(), false}).first;
-    }
-    held->second.samples.push_back(std::move(sample));
+    if (!held_back.hold(sample, std::chrono::steady_clock::now())) return false;
     plan_look();
     return true;
   }
-  /// With `one_at_a_time`: delivers what has waited for its message, long enough, or in too great a number. False: the
-  /// subscription has ended. A callback may spin, and so come here again: then the call that runs already delivers, in its order.
+  /// With `one_at_a_time`. False: the subscription has ended.
   bool release_held_back() {
-    if (releases) return true;
-    struct Releasing {
-      explicit Releasing(bool& flag) : releases(flag) { releases = true; }
-      ~Releasing() { releases = false; }  // also if the callback throws
-      bool& releases;
-    } const releasing(releases);
-    const auto now = std::chrono::steady_clock::now();
-    for (auto each = held_back.begin(); each != held_back.end();) {
-      std::deque<transport::TakenSample>& samples = each->second.samples;
-      // Twice: what was in the callback queue at the first look was called before the second.
-      const bool is_late = now - each->second.since >= kBytesPatience;
-      const bool gives_up = (is_late && each->second.was_late) || samples.size() > kMostOfOneHeldBack;
-      each->second.was_late = is_late;
-      while (!samples.empty()) {
-        const std::uint64_t number = follows(samples.front());
-        if (!gives_up && number != 0 && !has_come(samples.front(), number)) break;
-        transport::TakenSample sample = std::move(samples.front());
-        samples.pop_front();
-        if (!deliver(std::move(sample))) return false;
-      }
-      each = samples.empty() ? held_back.erase(each) : std::next(each);
-    }
-    plan_look();
-    return true;
+    const bool goes_on = held_back.release(std::chrono::steady_clock::now(), [this](transport::TakenSample&& sample) {
+      return deliver(std::move(sample));
+    });
+    if (goes_on) plan_look();
+    return goes_on;
   }
   /// With `one_at_a_time`: this message was delivered. What waited for it follows.
   void came_by_bytes(const Trailer& trailer) {
-    if (by_bytes.size() >= kMostByBytes && by_bytes.count(trailer.writer) == 0) by_bytes.clear();
-    std::uint64_t& newest = by_bytes[trailer.writer];
-    newest = std::max(newest, trailer.number);
-    if (const auto held = held_back.find(trailer.writer); held != held_back.end()) {
-      held->second.since = std::chrono::steady_clock::now();  // the link brings them, however slowly
-      held->second.was_late = false;
-    }
+    held_back.came(trailer, std::chrono::steady_clock::now());
     release_held_back();
   }
   /// The turn of this thread to call back; without the lock if the subscription has ended. Its destructor may run in a
@@ -492,14 +454,6 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   }
 
   static constexpr std::chrono::milliseconds kLate{1}, kLeft{100};
-  /// A message by TCPROS that a message of Baton follows, and that does not come within this time, does not come: the link is newer,
-  /// or roscpp's queues have dropped it.
-  static constexpr std::chrono::seconds kBytesPatience{5};
-  /// Publishers whose numbers of such messages are kept.
-  static constexpr std::size_t kMostByBytes = 1024;
-  /// Publishers of which messages are held back, and messages of each. What comes beyond is delivered.
-  static constexpr std::size_t kMostHeldBack = 64;
-  static constexpr std::size_t kMostOfOneHeldBack = 4;
 
   const std::string topic;
   const Mode mode;
@@ -523,14 +477,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   boost::weak_ptr<Helper> helper;  // of the subscriber
 
   // With `one_at_a_time`.
-  struct HeldBack {
-    std::deque<transport::TakenSample> samples;
-    std::chrono::steady_clock::time_point since;
-    bool was_late = false;  // at the last look
-  };
-  std::map<Gid, HeldBack> held_back;      // by publisher
-  bool releases = false;                  // release_held_back() runs: nothing else removes from it
-  std::map<Gid, std::uint64_t> by_bytes;  // the newest messages that came by TCPROS because Baton could not carry them
+  HeldBack<transport::TakenSample> held_back;
 
   // In mode tzc.
   Arrivals arrivals;  // with `one_at_a_time`

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "baton/os/crash_point.hpp"
+#include "baton/os/shortage.hpp"
 
 namespace baton::ros1 {
 namespace {
@@ -48,6 +49,14 @@ Incoming::Found Incoming::find(std::uint64_t number, ros::SerializedMessage* mes
       if (!taken) {
         // held_limit: another thread has stored a release and not counted it yet.
         if (taken.error().code == Errc::held_limit) return Found::kNotYet;
+        if (is_shortage(taken.error().code) || taken.error().code == Errc::system) {
+          // A new connection would find no memory or descriptor either. The publisher repeats the others.
+          say(topic_ + ": " + taken.error().message + "; this connection goes on by TCPROS");
+          reader_.reset();
+          lost_one_ = true;
+          waits_since_ = Clock::now();
+          return Found::kNotYet;
+        }
         say(topic_ + ": " + taken.error().message);
         return Found::kMad;
       }
@@ -163,10 +172,14 @@ bool Incoming::deliver_waiting(const Deliver& deliver) {
 
 bool Incoming::look_again(const Deliver& deliver) {
   if (!deliver_waiting(deliver)) return false;
-  if (reader_ && waits() && (weight_ > kManyBytes || Clock::now() - waits_since_ > kPatience)) {
+  if (!waits() || (weight_ <= kManyBytes && Clock::now() - waits_since_ <= kPatience)) return true;
+  if (reader_) {
     // The publisher sees that the subscription is gone, and repeats all that was not taken.
     say(topic_ + ": a message did not arrive in shared memory; this connection goes on by TCPROS");
     reader_.reset();
+  } else if (std::exchange(lost_one_, false)) {  // it was taken, so the publisher does not repeat it
+    remove_first();
+    return deliver_waiting(deliver);
   }
   return true;
 }

@@ -102,7 +102,8 @@ class Incoming {
   // choose those that collide in a hash table.
   std::multimap<std::uint64_t, Waiting*> markers_;
   std::size_t weight_ = 0;
-  bool over_ = false;  // more waited than may, and a line said so
+  bool lost_one_ = false;  // this process had no memory for a message that it took, and its marker waits, or will wait
+  bool over_ = false;      // more waited than may, and a line said so
   Clock::time_point waits_since_;
 };
 

@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "baton/memory/window.hpp"
 #include "links.hpp"
 
 namespace baton::ros1 {
@@ -192,6 +193,38 @@ TEST_F(IncomingWithReader, TooMuchBehindAMarkerIsRequestedAsBytesAtOnce) {
   ASSERT_TRUE(link.look_again(nobody));
   EXPECT_EQ(g_said.size(), 1U);
   EXPECT_EQ(reader.use_count(), 1) << "the publisher sees the end";
+}
+
+TEST_F(IncomingWithReader, AMessageForWhichThereIsNoMemoryIsLostAloneAndTheConnectionGoesOnByTcpros) {
+  writer->trim();
+  for (int i = 0; i < 2; ++i) publish();  // 2 and 3, in a segment that is not mapped
+  memory::Window& window = *memory::Window::instance().value();
+  std::vector<std::pair<std::byte*, std::size_t>> taken;
+  for (std::size_t bytes = window.size(); bytes >= window.granule(); bytes /= 2) {
+    for (Result<std::byte*> some = window.allocate(bytes); some.ok(); some = window.allocate(bytes))
+      taken.emplace_back(*some, bytes);
+  }
+  std::vector<std::size_t> delivered;  // their sizes
+  const Incoming::Deliver deliver = [&](const ros::SerializedMessage& message) {
+    delivered.push_back(message.num_bytes);
+  };
+  EXPECT_TRUE(link.arrive(frame(2), deliver)) << "a new connection would have no memory either";
+  EXPECT_TRUE(link.arrive(frame(3), deliver));
+  while (g_said.empty() && !HasFailure()) EXPECT_TRUE(link.look_again(deliver));  // its segment may be on its way
+  for (const auto& [at, bytes] : taken) window.free(at, bytes);
+  EXPECT_NE(g_said.back().find("this connection goes on by TCPROS"), std::string::npos) << g_said.back();
+  EXPECT_EQ(reader.use_count(), 1) << "the publisher sees the end";
+  EXPECT_TRUE(link.arrive(frame(3, "repeated"), deliver));
+  ros::SerializedMessage large = plain("as bytes");
+  EXPECT_TRUE(link.arrive(large, deliver));
+  EXPECT_TRUE(delivered.empty()) << "behind the one that was lost";
+  large.num_bytes = Incoming::kManyBytes;
+  EXPECT_TRUE(link.arrive(large, deliver));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(link.look_again(deliver));
+  EXPECT_EQ(delivered, (std::vector<std::size_t>{8, 8, Incoming::kManyBytes}));
+  EXPECT_FALSE(link.waits());
+  EXPECT_EQ(link.weight(), 0U);
+  EXPECT_EQ(g_said.size(), 1U) << "one line for a shortage that lasts";
 }
 
 TEST_F(IncomingWithReader, ALookTakesAsManyMessagesAsItMayHoweverManyTheQueueHas) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "baton/message/builder.hpp"
+#include "baton/os/shortage.hpp"
 #include "baton/ros1/ros1.hpp"
 #include "baton/sfm/size.hpp"
 #include "endpoints.hpp"
@@ -47,12 +48,6 @@ void forget(const MessageClass& message, const std::shared_ptr<Core>& core) {
 }
 
 thread_local int g_making_stock = 0;
-
-/// Baton has no memory for the message; TCPROS may.
-bool may_go_by_bytes(Errc code) {
-  return code == Errc::out_of_memory || code == Errc::limit_reached || code == Errc::message_too_large ||
-         code == Errc::window_exhausted;
-}
 
 QoS qos_of(const ros::AdvertiseOptions& options) {
   return options.latch ? QoS(1).transient_local() : QoS(ros1::detail::depth_of(options.queue_size));
@@ -124,7 +119,7 @@ void PublisherEnd::publish(const ros::SerializedMessage& wire) {
     decode(wire, *chunk);
   } catch (const Exception& error) {
     core_->writer()->abandon(*chunk);
-    if (!may_go_by_bytes(error.code())) throw;
+    if (!finds_no_room(error.code())) throw;
     return publish_by_tcp(wire, {error.code(), error.what()});
   }
   publish_loan(*chunk, [](const memory::Chunk&) {});
@@ -133,7 +128,7 @@ void PublisherEnd::publish(const ros::SerializedMessage& wire) {
 }
 
 void PublisherEnd::publish_by_tcp(const ros::SerializedMessage& wire, const Error& why) {
-  if (!may_go_by_bytes(why.code)) throw Exception(why);
+  if (!finds_no_room(why.code)) throw Exception(why);
   ROS_WARN_THROTTLE(1.0, "baton: a message on %s goes by TCP: %s", core_->topic().c_str(), why.message.c_str());
   side_.publish_bytes(wire);
 }

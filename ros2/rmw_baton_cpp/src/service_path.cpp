@@ -34,10 +34,6 @@ std::uint64_t sent_number(std::uint64_t shown) {
   return (shown & kOfBatonsNode) != 0 ? shown & ~(kThroughBaton | kOfBatonsNode) : shown;
 }
 
-/// Whether a response has no memory. Clients that keep responses can cause that, so it is no error of the server, as in
-/// baton/node/service.hpp.
-bool is_shortage(const Error& error) { return baton::is_shortage(error.code) || error.code == Errc::message_too_large; }
-
 rmw_ret_t failed(const Error& error) {
   RMW_SET_ERROR_MSG(error.message.c_str());
   return error.code == Errc::out_of_memory ? RMW_RET_BAD_ALLOC : RMW_RET_ERROR;
@@ -155,7 +151,8 @@ rmw_ret_t ServerPath::respond(const rmw_request_id_t& request, const void* respo
   info.only_client = true;
   const Result<void> sent = send(response, info);
   if (sent) return RMW_RET_OK;
-  if (!is_shortage(sent.error())) return failed(sent.error());
+  // Clients that keep responses can cause that, so it is no error of the server, as in baton/node/service.hpp.
+  if (!finds_no_room(sent.error().code)) return failed(sent.error());
   warn_of_peer("a request gets no " + ends_.sent_type->info.name + ": " + sent.error().message);
   return RMW_RET_OK;
 }

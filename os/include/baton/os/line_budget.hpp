@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include "baton/os/allowance.hpp"
+
 namespace baton::os {
 
 class LineBudget {
@@ -18,27 +20,25 @@ class LineBudget {
   /// Whether the next line may be written. Then `text` is the line. The last line of a window also says that the next
   /// ones are dropped, and the first line of the next window says how many were.
   bool pass(std::chrono::steady_clock::time_point now, std::string* text) {
-    if (count_ == 0 || now - since_ > kWindow) {
-      since_ = now;
-      count_ = 0;
-    }
-    if (++count_ > kMost) {
+    const int left = lines_.use(now, kMost, kWindow);
+    if (left < 0) {
       ++dropped_;
       return false;
     }
     if (dropped_ != 0) *text += " (before it, " + std::to_string(dropped_) + " lines were dropped)";
     dropped_ = 0;
-    if (count_ == kMost)
+    is_last_ = left == 0;
+    if (is_last_)
       *text = "more than " + std::to_string(kMost) + " lines in " + std::to_string(kWindow.count()) +
               " s; the next ones are dropped (the last: " + *text + ")";
     return true;
   }
   /// After pass(): that line says that the next ones are dropped.
-  bool is_last() const noexcept { return count_ == kMost; }
+  bool is_last() const noexcept { return is_last_; }
 
  private:
-  std::chrono::steady_clock::time_point since_{};
-  unsigned count_ = 0;
+  Allowance lines_;
+  bool is_last_ = false;
   std::uint64_t dropped_ = 0;
 };
 

@@ -21,6 +21,9 @@ constexpr bool is_shortage(Errc code) noexcept {
          code == Errc::window_exhausted;
 }
 
+/// Of a message that is not sent: Baton's own shortage, or the message is larger than its publisher may send.
+constexpr bool finds_no_room(Errc code) noexcept { return is_shortage(code) || code == Errc::message_too_large; }
+
 /// For an error of a loan, its growth or its publication: a Shortage, or an Exception for any other code.
 [[noreturn, gnu::cold, gnu::noinline]] inline void throw_shortage(const Error& error) {
   if (is_shortage(error.code)) throw Shortage(error);

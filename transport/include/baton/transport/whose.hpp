@@ -47,10 +47,4 @@ constexpr Whose whose(Errc code) noexcept {
   return Whose::kProgram;
 }
 
-/// This process has no memory, address space, memory area or descriptor for what an honest peer may ask.
-constexpr bool lacks_resources(Errc code) noexcept {
-  return code == Errc::out_of_memory || code == Errc::limit_reached || code == Errc::out_of_descriptors ||
-         code == Errc::window_exhausted;
-}
-
 }  // namespace baton::transport

@@ -67,6 +67,7 @@ class Judge:
 
     def __init__(self, tree: Path, rooms: dict[str, dict[str, Any]], log: Path) -> None:
         self.tree, self.rooms, self.log = tree, rooms, log
+        self.preset = "release"  # of the room whose tests run
 
     def run(self, *words: str) -> int:
         """The status; 124 if it took too long. Nothing that it started is left."""
@@ -93,8 +94,6 @@ class Judge:
                 except ProcessLookupError:
                     pass
                 process.wait()
-
-    preset = "release"
 
     def failed_by(self, room: str) -> tuple[str, str]:
         """(verdict, test): "passed", "caught", "hung" or "broken", which is no verdict."""

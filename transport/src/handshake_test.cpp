@@ -116,6 +116,14 @@ TEST(Handshake, EveryTruncationOfHelloIsAViolation) {
   }
 }
 
+TEST(Handshake, AByteBehindAHelloOfThisVersionIsAViolation) {
+  Bytes bytes = encode_hello(example_hello());
+  bytes.push_back(0);
+  ++bytes[4];  // the payload's length
+  LinkMachine machine;
+  EXPECT_EQ(feed(machine, bytes).kind, Kind::kViolation);
+}
+
 TEST(Handshake, NothingButHelloAndByeMayComeFirst) {
   for (const std::uint16_t type :
        {std::uint16_t{0}, std::uint16_t{3}, std::uint16_t{0xFF}, kFirstUserFrame, std::uint16_t{0xFFFF}}) {

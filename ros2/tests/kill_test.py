@@ -5,7 +5,7 @@ import os
 import time
 from pathlib import Path
 
-from ros2_processes import go_on, going, paths, wait_as_long_again
+from ros2_processes import paths, wait_as_long_again
 
 END = 999999  # what count_until_told ends with
 
@@ -44,9 +44,9 @@ def settled(look, while_s):
 
 def test_the_others_go_on_and_nothing_of_the_dead_stays(processes, tmp_path):
     more = {"BATON_RUNTIME_DIR": str(tmp_path)}
-    hearer = going(processes.start("baton", "hear", str(END), **more))
+    hearer = processes.start("baton", "hear", str(END), **more).says("going")
     begin = time.monotonic()
-    talker = going(processes.start("baton", "count_until_told", "4", "1", **more))
+    talker = processes.start("baton", "count_until_told", "4", "1", **more).says("going")
     assert eventually(lambda: segments(hearer)[1] > 0)  # they have met
     # On a busy machine all takes longer, the talker's start, too.
     before = settled(lambda: (segments(hearer), segments(talker)), max(3, time.monotonic() - begin))
@@ -55,7 +55,7 @@ def test_the_others_go_on_and_nothing_of_the_dead_stays(processes, tmp_path):
     ]
     for i, victim in enumerate(victims):
         if i == 0:
-            going(victim)  # in full work; the others at any moment of their start
+            victim.says("going")  # in full work; the others at any moment of their start
         time.sleep(0.2 * i)
         processes.kill(victim)
     assert eventually(lambda: (segments(hearer), segments(talker)) == before), (
@@ -64,7 +64,7 @@ def test_the_others_go_on_and_nothing_of_the_dead_stays(processes, tmp_path):
         before,
     )
     wait_as_long_again(begin)
-    go_on(talker)
+    talker.tell()
     got = processes.result(hearer)["got"]
     said = processes.result(talker)
     of_the_talker = [each for each in got if each <= END]
@@ -72,22 +72,22 @@ def test_the_others_go_on_and_nothing_of_the_dead_stays(processes, tmp_path):
     # Of the readers that were killed the underlying RMW believes in some for 20 s; from then on Baton alone must carry.
     assert paths(said["log"], "/count")["underlying"] < said["numbers"] / 2
     assert len(sockets(tmp_path)) <= len(victims)
-    next_one = going(processes.start("baton", "hear", str(END), **more))
+    next_one = processes.start("baton", "hear", str(END), **more).says("going")
     assert eventually(lambda: len(sockets(tmp_path)) == 1), "who comes next sweeps what the dead left"
     processes.kill(next_one)
 
 
 def test_a_killed_reader_leaves_its_publisher_on_batons_path(processes):
-    hearer = going(processes.start("baton", "hear", str(END)))
-    victims = [going(processes.start("baton", "hear", str(END))) for _ in range(2)]
+    hearer = processes.start("baton", "hear", str(END)).says("going")
+    victims = [processes.start("baton", "hear", str(END)).says("going") for _ in range(2)]
     begin = time.monotonic()
-    talker = going(processes.start("baton", "count_until_told", "3", "3"))
+    talker = processes.start("baton", "count_until_told", "3", "3").says("going")
     assert eventually(lambda: segments(hearer)[1] > 0)  # they have met
     time.sleep(0.6)
     for victim in victims:
         processes.kill(victim)
     wait_as_long_again(begin)  # the underlying RMW believes in the dead for 20 s
-    go_on(talker)
+    talker.tell()
     heard, said = processes.result(hearer), processes.result(talker)
     assert heard["got"] == [*range(said["numbers"]), END]
     assert paths(said["log"], "/count")["underlying"] < said["numbers"] / 2

@@ -2,7 +2,6 @@
 """Callbacks of entities, alone and beside wait sets (callbacks.cpp)."""
 
 import pytest
-from ros2_processes import go_on, going
 
 PROGRAM = "ros2_callbacks"
 
@@ -30,8 +29,8 @@ def test_who_takes_once_for_each_message_he_was_told_of_gets_all_though_callback
 def test_a_callback_that_is_set_after_taking_without_one_is_told_of_all_that_comes(processes, rmw):
     hearer = processes.start_cpp(rmw, "polled", program=PROGRAM)
     talker = processes.start_cpp("plain", "talk", program=PROGRAM)
-    going(hearer)
-    go_on(talker)
+    hearer.says("going")
+    talker.tell()
     assert processes.result(hearer)["taken"] == 21
     processes.result(talker)
 

@@ -5,21 +5,19 @@ import json
 import os
 import subprocess
 import sys
-import time
 
-import pytest
-from ros2_processes import BUILD, ROOT, filters, go_on, going
+from ros2_processes import filters
+from support.build import PACKAGE, ROOT, needs_package
+from support.waiting import until
 
 sys.path.insert(0, str(ROOT / "cli"))
 from baton_cli import ros2
 
-pytestmark = pytest.mark.skipif(
-    not list((BUILD / "python/baton").glob("_core*.so")), reason="needs Baton's Python package: make build"
-)
+pytestmark = needs_package()
 
 
 def doctor(domain):
-    env = os.environ | {"PYTHONPATH": f"{BUILD / 'python'}:{ROOT / 'cli'}"}
+    env = os.environ | {"PYTHONPATH": f"{PACKAGE}:{ROOT / 'cli'}"}
     command = [sys.executable, "-m", "baton_cli", "doctor", "--json", "--look", "0", "--domain", str(domain)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200, check=False)
     return {each["what"]: each["why"] for each in json.loads(done.stdout)["topics"]}
@@ -27,17 +25,13 @@ def doctor(domain):
 
 def eventually(domain, pair, why):
     """Whether doctor comes to say that: ends that met in the underlying RMW may be about to meet in Baton."""
-    end = time.monotonic() + 120
-    while not (found := doctor(domain).get(pair, "")).startswith(why):
-        assert time.monotonic() < end, found
-        time.sleep(0.1)
-    return True
+    return until(lambda: doctor(domain).get(pair, "").startswith(why), lambda: doctor(domain), every_s=0.1)
 
 
 def test_doctor_says_which_way_messages_take_and_why(processes):
-    served = going(processes.start("baton", "hear", "999999"))
-    plain = going(processes.start("plain", "hear", "999999"))
-    talker = going(processes.start("baton", "count", "999999", "20", "2"))
+    served = processes.start("baton", "hear", "999999").says("going")
+    plain = processes.start("plain", "hear", "999999").says("going")
+    talker = processes.start("baton", "count", "999999", "20", "2").says("going")
     pair = f"/count: /count ({talker.pid}) -> /hear ({served.pid})"
     assert eventually(processes.domain, pair, "Baton's memory: 1 copy in, 1 out (none of loans)")
     other = f"/count: /count ({talker.pid}) -> /hear"
@@ -47,10 +41,10 @@ def test_doctor_says_which_way_messages_take_and_why(processes):
 
 
 def test_a_program_that_ends_its_last_node_and_makes_another_goes_on_with_baton(processes):
-    program = going(processes.start("baton", "again", "3", file="again.py"))
+    program = processes.start("baton", "again", "3", file="again.py").says("going")
     pair = f"/again: /again ({program.pid}) -> /again ({program.pid})"
     assert eventually(processes.domain, pair, "Baton's memory")
-    go_on(program)
+    program.tell()
     report = processes.result(program)
     assert report["got"] == [["2"], ["1"], ["0"]]
     assert "its gid is not in the graph" not in report["log"]
@@ -83,8 +77,8 @@ def test_doctor_counts_the_copies_of_each_pair():
 
 @filters
 def test_doctor_names_a_subscription_that_baton_does_not_serve(processes):
-    filtered = going(processes.start("baton", "hear_filtered", "at_once"))
-    talker = going(processes.start("baton", "count", "999999", "1000", "1"))
+    filtered = processes.start("baton", "hear_filtered", "at_once").says("going")
+    talker = processes.start("baton", "count", "999999", "1000", "1").says("going")
     pair = f"/count: /count ({talker.pid}) -> /hear_filtered"
     why = "serialized, by rmw_fastrtps_cpp: Baton does not serve it (yet): a content filter"
     assert eventually(processes.domain, pair, why)

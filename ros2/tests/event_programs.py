@@ -11,10 +11,9 @@ import rclpy
 from rclpy.duration import Duration
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.qos import LivelinessPolicy, QoSProfile
-from rclpy_program import main
+from rclpy_program import main, spin_until
 from std_msgs.msg import UInt64
 
-LIMIT_S = 200
 TOPIC = "count"
 DEADLINE_S = 0.6
 # Longer, because threads of Fast DDS watch over it: when one of them has no turn for a lease, a writer that is alive counts as lost.
@@ -29,14 +28,6 @@ PROFILES = {
         depth=100, liveliness=LivelinessPolicy.MANUAL_BY_TOPIC, liveliness_lease_duration=Duration(seconds=LEASE_S)
     ),
 }
-
-
-def spin_until(node, done):
-    end = time.monotonic() + LIMIT_S
-    while not done():
-        if time.monotonic() > end:
-            raise TimeoutError(f"{sys.argv[1:]} saw nothing in {LIMIT_S} s")
-        rclpy.spin_once(node, timeout_sec=0.05)
 
 
 def told_to_go_on():

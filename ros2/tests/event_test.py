@@ -2,7 +2,8 @@
 """Events tell what happened over both paths: the underlying RMW does not see what Baton alone carries."""
 
 import pytest
-from ros2_processes import eventually, go_on, going, paths, segments
+from ros2_processes import paths, segments
+from support.waiting import until
 
 TOTAL = 60
 
@@ -15,12 +16,12 @@ def silence(pairs, kind):
     """Of each pair of kinds: what the writer and the reader reported of a silence."""
     readers = [start(processes, reader, "listen", kind, str(TOTAL)) for _, reader, processes in pairs]
     for reader in readers:
-        going(reader)
+        reader.says("going")
     writers = [start(processes, writer, "talk", kind, str(TOTAL)) for writer, _, processes in pairs]
     for process in readers + writers:
-        going(process)  # both ends noticed the silence
+        process.says("going")  # both ends noticed the silence
     for process in readers + writers:
-        go_on(process)
+        process.tell()
     for reader, writer, (kind_of_writer, kind_of_reader, processes) in zip(readers, writers, pairs, strict=True):
         heard = processes.result(reader)
         said = processes.result(writer)
@@ -68,13 +69,13 @@ def test_who_publishes_through_baton_is_alive(pairs):
 def test_what_gives_way_in_a_full_queue_is_reported_lost(processes, first):
     writer = start(processes, "baton", "hurry", str(first), "10")
     reader = start(processes, "baton", "fall_behind", str(first - 1), str(first + 9))
-    going(reader)
-    assert eventually(lambda: segments(reader)[1] > 0)  # the ends have met in Baton
-    go_on(writer)
-    going(writer)
-    go_on(reader)
+    reader.says("going")
+    until(lambda: segments(reader)[1] > 0)  # the ends have met in Baton
+    writer.tell()
+    writer.says("going")
+    reader.tell()
     heard = processes.result(reader)
-    go_on(writer)
+    writer.tell()
     assert heard["got"][-3:] == [first + 7, first + 8, first + 9] and first + 6 not in heard["got"]
     missing = first + 10 - len(heard["got"])
     assert counts_up(heard["lost"]) and missing - heard["early"] <= heard["lost"][-1][0] <= missing
@@ -87,10 +88,10 @@ def test_who_asks_for_matches_is_told_and_a_plain_reader_that_comes_later_is_ser
     # That somebody must be served by the underlying RMW is learned from the same event.
     first = processes.start(rmw, "hear", "20")
     writer = start(processes, rmw, "meet", when, "2")
-    going(writer)
+    writer.says("going")
     processes.result(first)
     got = processes.result(processes.start("plain", "hear_some", "20"))["got"]
     assert got == sorted(set(got))
-    go_on(writer)
+    writer.tell()
     seen = processes.result(writer)["seen"]
     assert seen == sorted(seen) and seen[-1] >= 2

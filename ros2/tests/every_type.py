@@ -13,7 +13,7 @@ from pathlib import Path
 import rclpy
 from rclpy.logging import LoggingSeverity, set_logger_level
 from rclpy.serialization import deserialize_message, serialize_message
-from rclpy_program import report_and_end
+from rclpy_program import report_and_end, wait_until
 from rosidl_parser import definition as idl
 
 LIMIT_S = 280
@@ -105,18 +105,12 @@ def filled(message_type, source):
     return message
 
 
-def wait_until(done, what):
-    end = time.monotonic() + LIMIT_S
-    while not done():
-        if time.monotonic() > end:
-            raise TimeoutError(f"{sys.argv[1:]}: {what()} in {LIMIT_S} s")
-        time.sleep(0.01)
-
-
 def send(node, types, readers):
     publishers = [(node.create_publisher(kind, name, 10), kind, name) for name, kind in types]
     wait_until(
-        lambda: all(each.get_subscription_count() >= int(readers) for each, _, _ in publishers), lambda: "nobody hears"
+        lambda: all(each.get_subscription_count() >= int(readers) for each, _, _ in publishers),
+        lambda: "nobody hears",
+        LIMIT_S,
     )
     time.sleep(2)  # the ends have met in Baton, too
     for publisher, kind, name in publishers:
@@ -149,7 +143,7 @@ def hear(node, types, *senders):
                     expected.pop()
         return not any(expected for *_, expected in hearings)
 
-    wait_until(take_all, lambda: f"missed {[name for name, *_, expected in hearings if expected]}")
+    wait_until(take_all, lambda: f"missed {[name for name, *_, expected in hearings if expected]}", LIMIT_S)
     return {"types": len(types), "wrong": wrong}
 
 

@@ -6,7 +6,8 @@ import re
 import subprocess
 
 import pytest
-from ros2_processes import PYTHON, ROOT, environment
+from ros2_processes import PYTHON, environment
+from support.build import ROOT
 
 WANTED = 200
 

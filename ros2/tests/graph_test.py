@@ -3,15 +3,13 @@
 
 import json
 
-from ros2_processes import go_on, going
-
 SWITCH, STRING, IMAGE = "std_srvs/srv/SetBool", "std_msgs/msg/String", "sensor_msgs/msg/Image"
 
 
 def test_a_node_of_baton_is_in_the_graph_of_ros_nodes(processes):
-    ends = going(processes.start_standalone("ends", "0"))
+    ends = processes.start_standalone("ends", "0").says("going")
     # Known over both, and counted once.
-    other = going(processes.start("baton", "say_lines", "0"))
+    other = processes.start("baton", "say_lines", "0").says("going")
     looker = processes.start("baton", "see_baton", "ends")
     seen = json.loads(looker.stdout.readline())
     assert sorted(seen["nodes"]) == [["ends", "/"], ["say_lines", "/"], ["see_baton", "/"]]
@@ -24,10 +22,10 @@ def test_a_node_of_baton_is_in_the_graph_of_ros_nodes(processes):
     assert seen["counts"] == [1, 1, 1, 1] and seen["stops"] == ["ends"]
     assert seen["own"] == 2  # of the two ROS nodes
     assert seen["matched"] == [1, 0, 2], "those that give messages, and the two of ROS once each"
-    go_on(ends)
+    ends.tell()
     processes.result(ends)
-    go_on(looker)
+    looker.tell()
     assert processes.result(looker)["left"] == [0, 0, 0]
     for _ in range(3):
-        go_on(other)
+        other.tell()
     processes.result(other)

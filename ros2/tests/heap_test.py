@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """C++ nodes with and without libbaton_heap.so: what is copied, what is lent, what comes back."""
 
-from ros2_processes import go_on
-
 IMAGE = 6220800
 
 
@@ -62,7 +60,7 @@ def test_a_program_that_keeps_every_message_receives_every_message(processes):
 def test_kept_vectors_outlive_a_publisher_that_is_killed(processes):
     subscriber = start(processes, "sub", 12, IMAGE, heap=True)
     first = start(processes, "pub", 10, IMAGE, "hold", heap=True)
-    assert first.stdout.readline() == "holding\n"
+    first.says("holding")
     first.kill()
     start(processes, "pub", 2, IMAGE, "hold", heap=True)  # the subscriber keeps two of the first one's, too
     assert result(processes, subscriber) == RIGHT | {"got": 12, "aliased": 12}
@@ -71,9 +69,9 @@ def test_kept_vectors_outlive_a_publisher_that_is_killed(processes):
 def test_kept_vectors_stay_as_they_are_when_the_process_lives_on_without_ros(processes):
     reader = start(processes, "outlive", 4, 100000, heap=True)
     publisher = start(processes, "first", 4, 100000, 200, heap=False)
-    assert publisher.stdout.readline() == "published\n"
-    assert reader.stdout.readline() == "kept\n"
-    go_on(publisher)  # 200 more, into memory that nobody holds
+    publisher.says("published")
+    reader.says("kept")
+    publisher.tell()  # 200 more, into memory that nobody holds
     assert result(processes, publisher)["live"] == 0
-    go_on(reader)
+    reader.tell()
     assert result(processes, reader) == {"wrong": 0, "aliased": 4, "live": 0}

@@ -9,10 +9,11 @@ import sys
 import time
 
 import pytest
-from ros2_processes import ROOT, going
+from support.build import ROOT
 
 sys.path.insert(0, str(ROOT / "tests/hostile"))
 from raw_peer import Link, Published, string_message
+from support.waiting import until
 
 FILE = "attacked_programs.py"
 EXECUTORS = ["waits", "events"]
@@ -54,20 +55,15 @@ def hostile(processes, tmp_path):
 
 
 def ask(process):
-    process.stdin.write("\n")
-    process.stdin.flush()
+    process.tell()
     line = process.stdout.readline()
-    assert line, f"the program has ended: {process.wait(60)}\n{process.log.seek(0)}{process.log.read()}"
+    assert line, f"the program has ended: {process.wait(60)}\n{process.log()}"
     return json.loads(line)
 
 
 def eventually(process, done):
     """The first report of the program that is as wanted."""
-    end = time.monotonic() + LIMIT_S
-    while not done(report := ask(process)):
-        assert time.monotonic() < end, report
-        time.sleep(0.05)
-    return report
+    return until(lambda: done(report := ask(process)) and report, lambda: ask(process), LIMIT_S, 0.05)
 
 
 def end(processes, process):
@@ -78,12 +74,9 @@ def end(processes, process):
 
 def flood(published, message, count, **header):
     """Each message is taken before the next one comes: none is evicted."""
-    stop = time.monotonic() + LIMIT_S
     for _ in range(count):
         published.push(published.chunk(message, **header))
-        while published.unread() > 0:
-            still_reads(published)
-            assert time.monotonic() < stop
+        until(lambda: still_reads(published) or published.unread() == 0, every_s=0)
 
 
 def still_reads(published):
@@ -104,7 +97,7 @@ def few_lines_about_peers(log):
 @pytest.mark.parametrize("raw", ["native", "raw"])
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_message_that_cannot_be_read_is_lost_and_ends_no_program(processes, baton, hostile, executor, raw):
-    hearer = going(baton("hear", executor, raw))
+    hearer = baton("hear", executor, raw).says("going")
     published = hostile("/chatter")
     flood(published, NO_STRING, FLOOD)
     assert eventually(hearer, lambda report: report["lost"] >= FLOOD)["count"] == 0
@@ -118,7 +111,7 @@ def test_a_message_that_cannot_be_read_is_lost_and_ends_no_program(processes, ba
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_request_or_response_that_cannot_be_read_is_lost_and_ends_no_program(processes, baton, hostile, executor):
-    server = going(baton("answer", executor))
+    server = baton("answer", executor).says("going")
     flood(hostile("/answer/set_parameters/_request", keep_all=True), NO_STRING, FLOOD)
     flood(hostile("/switch/_request", keep_all=True), b"\1", 100, words=b"\xff" * 24)  # a number that no client sends
     assert ask(server)["count"] == 0
@@ -130,7 +123,7 @@ def test_a_request_or_response_that_cannot_be_read_is_lost_and_ends_no_program(p
 
 
 def test_a_client_cannot_make_a_busy_server_copy_requests_without_end(processes, baton, hostile):
-    server = going(baton("busy"))
+    server = baton("busy").says("going")
     switch = hostile("/switch/_request", keep_all=True)
     switch.publish(b"\1")
     assert json.loads(server.stdout.readline())["count"] == 0  # it is busy now
@@ -168,11 +161,11 @@ def taken_of(published, chunk, limit):
 @pytest.mark.parametrize("reader", ["plain", "baton"])
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a publisher of Baton"])
 def test_a_serialized_message_that_is_none_ends_no_program(processes, baton, reader, beside):
-    hearer = going(baton("hear", "waits", "native", rmw=reader))
-    talker = going(baton("talk", "0.05")) if beside else None
+    hearer = baton("hear", "waits", "native", rmw=reader).says("going")
+    talker = baton("talk", "0.05").says("going") if beside else None
     if talker:
         eventually(hearer, lambda report: report["count"] > 3)
-    garbler = going(baton("garble", "50", rmw="plain"))
+    garbler = baton("garble", "50", rmw="plain").says("going")
     before = ask(hearer)["count"]
     if talker:
         eventually(hearer, lambda report: report["count"] > before + 20)
@@ -185,8 +178,8 @@ def test_a_serialized_message_that_is_none_ends_no_program(processes, baton, rea
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_request_with_the_gid_of_a_dds_client_takes_no_answer_from_it(processes, baton, hostile, executor):
-    server = going(baton("answer", executor))
-    client = going(baton("press", rmw="plain"))
+    server = baton("answer", executor).says("going")
+    client = baton("press", rmw="plain").says("going")
     answered = eventually(client, lambda report: report["answered"] >= 3)["answered"]
     gid = bytes.fromhex(eventually(server, lambda report: report["clients"])["clients"][0])
     published = hostile("/switch/_request", keep_all=True)
@@ -222,10 +215,9 @@ def goes_on(hearer):
 @pytest.mark.parametrize("talker", ["plain", "baton"])
 @pytest.mark.parametrize("words", [(1 << 50, True), (1 << 50, False), (100, True)], ids=["all", "older", "a few"])
 def test_a_publisher_with_the_gid_of_an_honest_writer_does_not_silence_it(processes, baton, hostile, talker, words):
-    hearer = going(baton("hear", "waits", "native"))
-    talking = going(
-        baton("talk", "0.05", rmw=talker, **({"BATON_RMW_PATHS": "underlying"} if talker == "baton" else {}))
-    )
+    hearer = baton("hear", "waits", "native").says("going")
+    more = {"BATON_RMW_PATHS": "underlying"} if talker == "baton" else {}
+    talking = baton("talk", "0.05", rmw=talker, **more).says("going")
     published = hostile("/chatter", gid=heard_and_known(hearer))
     count, also = words
     for number in range(1, 4):
@@ -241,8 +233,8 @@ def test_a_publisher_with_the_gid_of_an_honest_writer_does_not_silence_it(proces
 
 
 def test_a_publisher_whose_memory_never_comes_delays_an_honest_writer_only_for_a_time(processes, baton, hostile):
-    hearer = going(baton("hear", "waits", "native"))
-    talking = going(baton("talk", "0.05", rmw="plain"))
+    hearer = baton("hear", "waits", "native").says("going")
+    talking = baton("talk", "0.05", rmw="plain").says("going")
     published = hostile("/chatter", gid=heard_and_known(hearer))
     published.push(7 << 48)  # in a segment that is never sent
     goes_on(hearer)
@@ -251,8 +243,8 @@ def test_a_publisher_whose_memory_never_comes_delays_an_honest_writer_only_for_a
 
 
 def test_a_peer_that_says_it_is_a_writer_of_the_link_silences_nobody(processes, baton, hostile):
-    hearer = going(baton("hear", "waits", "native"))
-    talking = going(baton("talk", "0.05", rmw="plain"))
+    hearer = baton("hear", "waits", "native").says("going")
+    talking = baton("talk", "0.05", rmw="plain").says("going")
     gid = heard_and_known(hearer)
     published = hostile("/chatter")
     published.publish(string_message(b"forged"))  # so that the subscription merges both paths

@@ -3,7 +3,8 @@
 
 import time
 
-from ros2_processes import eventually, go_on, going, paths, segments
+from ros2_processes import paths, segments
+from support.waiting import until
 
 END = 999999  # what count_until_told ends with
 
@@ -24,10 +25,10 @@ def settled(look, while_s):
 
 def test_the_others_go_on_and_nothing_of_the_dead_stays(processes, tmp_path):
     more = {"BATON_RUNTIME_DIR": str(tmp_path)}
-    hearer = going(processes.start("baton", "hear", str(END), **more))
+    hearer = processes.start("baton", "hear", str(END), **more).says("going")
     begin = time.monotonic()
-    talker = going(processes.start("baton", "count_until_told", "4", "1", **more))
-    assert eventually(lambda: segments(hearer)[1] > 0)  # they have met
+    talker = processes.start("baton", "count_until_told", "4", "1", **more).says("going")
+    until(lambda: segments(hearer)[1] > 0)  # they have met
     # On a busy machine all takes longer, the talker's start, too.
     before = settled(lambda: (segments(hearer), segments(talker)), max(1, time.monotonic() - begin))
     victims = [
@@ -35,15 +36,14 @@ def test_the_others_go_on_and_nothing_of_the_dead_stays(processes, tmp_path):
     ]
     for i, victim in enumerate(victims):
         if i == 0:
-            going(victim)  # in full work; the others at any moment of their start
+            victim.says("going")  # in full work; the others at any moment of their start
         time.sleep(0.2 * i)
         processes.kill(victim)
-    assert eventually(lambda: (segments(hearer), segments(talker)) == before), (
-        segments(hearer),
-        segments(talker),
-        before,
+    until(
+        lambda: (segments(hearer), segments(talker)) == before,
+        lambda: (segments(hearer), segments(talker), before),
     )
-    go_on(talker)
+    talker.tell()
     got = processes.result(hearer)["got"]
     said = processes.result(talker)
     of_the_talker = [each for each in got if each <= END]
@@ -51,20 +51,20 @@ def test_the_others_go_on_and_nothing_of_the_dead_stays(processes, tmp_path):
     # Of the readers that were killed the underlying RMW believes in some for 20 s; from then on Baton alone must carry.
     assert paths(said["log"], "/count")["underlying"] < said["numbers"] / 2
     assert len(sockets(tmp_path)) <= len(victims)
-    next_one = going(processes.start("baton", "hear", str(END), **more))
-    assert eventually(lambda: len(sockets(tmp_path)) == 1), "who comes next sweeps what the dead left"
+    next_one = processes.start("baton", "hear", str(END), **more).says("going")
+    until(lambda: len(sockets(tmp_path)) == 1, "who comes next sweeps what the dead left")
     processes.kill(next_one)
 
 
 def test_a_killed_reader_leaves_its_publisher_on_batons_path(processes):
-    hearer = going(processes.start("baton", "hear", str(END)))
-    victims = [going(processes.start("baton", "hear", str(END))) for _ in range(2)]
-    talker = going(processes.start("baton", "count_until_told", "3", "3"))
-    assert eventually(lambda: segments(hearer)[1] > 0)  # they have met
+    hearer = processes.start("baton", "hear", str(END)).says("going")
+    victims = [processes.start("baton", "hear", str(END)).says("going") for _ in range(2)]
+    talker = processes.start("baton", "count_until_told", "3", "3").says("going")
+    until(lambda: segments(hearer)[1] > 0)  # they have met
     time.sleep(0.6)
     for victim in victims:
         processes.kill(victim)
-    go_on(talker)  # the underlying RMW believes in the dead for 20 s
+    talker.tell()  # the underlying RMW believes in the dead for 20 s
     heard, said = processes.result(hearer), processes.result(talker)
     assert heard["got"] == [*range(said["numbers"]), END]
     assert paths(said["log"], "/count")["underlying"] < said["numbers"] / 2

@@ -2,7 +2,7 @@
 """Loans of types of fixed size at both ends, without libbaton_heap.so (loans.cpp)."""
 
 import pytest
-from ros2_processes import LIMIT_S, log_of
+from ros2_processes import LIMIT_S
 
 PROGRAM = "ros2_loans"
 MESSAGES = 300
@@ -11,12 +11,12 @@ MESSAGES = 300
 def test_the_cases_of_one_process(processes):
     process = processes.start_cpp("baton", program=PROGRAM)
     out, _ = process.communicate(timeout=2 * LIMIT_S)
-    assert process.returncode == 0, f"{out[-8000:]}\n{log_of(process)[-4000:]}"
+    assert process.returncode == 0, f"{out[-8000:]}\n{process.log()[-4000:]}"
 
 
 def line(process):
     found = process.stdout.readline()
-    assert found, process.communicate() and log_of(process)
+    assert found, process.communicate() and process.log()
     return found.strip()
 
 

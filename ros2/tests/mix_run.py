@@ -20,7 +20,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from ros2_processes import HEAP, LIBRARY, PYTHON, Processes, log_of
+from ros2_processes import HEAP, LIBRARY, PYTHON, Processes
 
 STAY_S = (5, 40)  # how long those live that are to end by themselves
 VICTIM_S = (0.2, 8)
@@ -98,11 +98,10 @@ class Life:
         said = self.process.stdout.read()
         if code in (0, -signal.SIGPROF) and self.ending_since is not None:  # rclpy_program.report_and_end()
             return "ended" if '"wrong": 0' in said else f"saw changed messages: {said}"
-        return f"died with {code}\n{said}\n{log_of(self.process)}\n{stacks(self.directory)}"
+        return f"died with {code}\n{said}\n{self.process.log()}\n{stacks(self.directory)}"
 
     def bury(self, processes, keep):
-        for stream in (self.process.stdin, self.process.stdout, self.process.log):
-            stream.close()
+        self.process.end()
         processes.running.remove(self.process)
         if not keep:
             shutil.rmtree(self.directory)

@@ -17,7 +17,7 @@ from rclpy.parameter import Parameter, parameter_value_to_python
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 from rclpy.utilities import get_rmw_implementation_identifier
-from rclpy_program import main
+from rclpy_program import LIMIT_S, main, spin_until
 from sensor_msgs.msg import Image
 from std_msgs.msg import String, UInt64
 from std_srvs.srv import SetBool
@@ -25,17 +25,8 @@ from test_msgs.action import Fibonacci
 from test_msgs.srv import BasicTypes
 
 BEGIN = time.monotonic()
-LIMIT_S = 200
 LARGE = 1000000
 END = LARGE - 1
-
-
-def spin_until(node, done):
-    end = time.monotonic() + LIMIT_S
-    while not done():
-        if time.monotonic() > end:
-            raise TimeoutError(f"{sys.argv[1:]} saw nothing in {LIMIT_S} s")
-        rclpy.spin_once(node, timeout_sec=0.1)
 
 
 def meet(node, publisher, readers):
@@ -211,9 +202,7 @@ def hear_with_callbacks(node, last):
     node.create_subscription(UInt64, "count", lambda message: got.append(message.data), 5000)
     executor = EventsExecutor()
     executor.add_node(node)
-    end = time.monotonic() + LIMIT_S
-    while not (got and got[-1] >= int(last)) and time.monotonic() < end:
-        executor.spin_once(timeout_sec=0.5)
+    spin_until(node, lambda: got and got[-1] >= int(last), executor)
     return {"got": got}
 
 
@@ -353,11 +342,7 @@ def press(node, number, executor):
     got = []
     for i in range(int(number)):
         future = client.call_async(SetBool.Request(data=i % 2 == 1))
-        end = time.monotonic() + LIMIT_S
-        while not future.done():
-            if time.monotonic() > end:
-                raise TimeoutError(f"no response {i}")
-            running.spin_once(timeout_sec=0.1)
+        spin_until(node, future.done, running)
         got.append([future.result().success, future.result().message])
     return {"got": got}
 
@@ -370,12 +355,10 @@ def serve(node):
 
     node.declare_parameter("color", "red")
     node.create_service(BasicTypes, "twice", answer)
-    end = time.monotonic() + LIMIT_S
     stopped = []
     node.create_subscription(String, "stop", stopped.append, 1)
-    while not stopped and time.monotonic() < end:
-        rclpy.spin_once(node, timeout_sec=0.1)
-    return {"stopped": bool(stopped)}
+    spin_until(node, lambda: stopped)
+    return {"stopped": True}
 
 
 def call(node):

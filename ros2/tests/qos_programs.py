@@ -14,21 +14,12 @@ from rclpy.executors import MultiThreadedExecutor, SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, LivelinessPolicy, QoSProfile
 from rclpy.serialization import serialize_message
-from rclpy_program import main
+from rclpy_program import LIMIT_S, main, spin_until, wait_until
 from std_msgs.msg import String, UInt64
 
 BEGIN = time.monotonic()
-LIMIT_S = 200
 WaitSet = rclpy_implementation.WaitSet
 TOPIC = "count"
-
-
-def spin_until(node, done):
-    end = time.monotonic() + LIMIT_S
-    while not done():
-        if time.monotonic() > end:
-            raise TimeoutError(f"{sys.argv[1:]} saw nothing in {LIMIT_S} s")
-        rclpy.spin_once(node, timeout_sec=0.1)
 
 
 def meet_in_baton():
@@ -147,9 +138,7 @@ def pair(node, qos, kind=UInt64):
     """Both ends, in one process; nothing is taken."""
     subscription = node.create_subscription(kind, TOPIC, lambda _: None, qos)
     publisher = node.create_publisher(kind, TOPIC, qos)
-    end = time.monotonic() + LIMIT_S
-    while not (publisher.get_subscription_count() and subscription.get_publisher_count()) and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_until(lambda: publisher.get_subscription_count() and subscription.get_publisher_count())
     meet_in_baton()
     return publisher, subscription
 
@@ -203,13 +192,10 @@ def executors(node):
     threads = [threading.Thread(target=each.spin) for each in (first, second)]
     for thread in threads:
         thread.start()
-    end = time.monotonic() + LIMIT_S
-    while not (publisher.get_subscription_count() and echo.get_subscription_count()) and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_until(lambda: publisher.get_subscription_count() and echo.get_subscription_count())
     for i in range(100):
         publisher.publish(UInt64(data=i))
-    while len(got["two"]) < 100 and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_until(lambda: len(got["two"]) >= 100)
     for each in (first, second):
         each.shutdown()
     for thread in threads:

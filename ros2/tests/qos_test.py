@@ -4,7 +4,6 @@
 import time
 
 import pytest
-from ros2_processes import going
 
 
 def start(processes, rmw, *arguments):
@@ -23,10 +22,12 @@ def results(pairs, running):
     ("kind", "expected"), [("last3", [7, 8, 9]), ("all", list(range(10))), ("durable3", [7, 8, 9])]
 )
 def test_a_history_keeps_what_it_should(pairs, kind, expected):
-    late = [going(start(processes, reader, "read_late", kind, str(len(expected)))) for _, reader, processes in pairs]
+    late = [
+        start(processes, reader, "read_late", kind, str(len(expected))).says("going") for _, reader, processes in pairs
+    ]
     talkers = [start(processes, writer, "write", kind, "10", "1") for writer, _, processes in pairs]
     for talker in talkers:
-        going(talker)
+        talker.says("going")
     assert results(pairs, late) == [{"got": expected}] * 4
     results(pairs, talkers)
 
@@ -34,8 +35,8 @@ def test_a_history_keeps_what_it_should(pairs, kind, expected):
 def test_who_comes_late_gets_the_history(pairs):
     talkers = [start(processes, writer, "write", "durable3", "10", "0") for writer, _, processes in pairs]
     for talker in talkers:
-        going(talker)
-    late = [going(start(processes, reader, "read_late", "durable3", "3")) for _, reader, processes in pairs]
+        talker.says("going")
+    late = [start(processes, reader, "read_late", "durable3", "3").says("going") for _, reader, processes in pairs]
     assert results(pairs, late) == [{"got": [7, 8, 9]}] * 4
     results(pairs, talkers)
 
@@ -43,16 +44,16 @@ def test_who_comes_late_gets_the_history(pairs):
 def test_what_is_too_old_is_not_delivered(pairs):
     talkers = [start(processes, writer, "write", "lifespan", "10", "0") for writer, _, processes in pairs]
     for talker in talkers:
-        going(talker)
+        talker.says("going")
     time.sleep(0.5)
-    late = [going(start(processes, reader, "read_late", "lifespan", "0")) for _, reader, processes in pairs]
+    late = [start(processes, reader, "read_late", "lifespan", "0").says("going") for _, reader, processes in pairs]
     assert results(pairs, late) == [{"got": []}] * 4
     results(pairs, talkers)
 
 
 @pytest.mark.parametrize("kind", ["deadline", "manual"])
 def test_silence_is_noticed_at_both_ends(pairs, kind):
-    listeners = [going(start(processes, reader, "notice_silence", kind)) for _, reader, processes in pairs]
+    listeners = [start(processes, reader, "notice_silence", kind).says("going") for _, reader, processes in pairs]
     talkers = [start(processes, writer, "fall_silent", kind) for writer, _, processes in pairs]
     for heard in results(pairs, listeners):
         assert heard["got"] == list(range(10))

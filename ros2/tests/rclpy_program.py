@@ -5,9 +5,33 @@ name, and prints what it found as one line of JSON."""
 import json
 import signal
 import sys
+import time
 
 import rclpy
 from rclpy.logging import LoggingSeverity, set_logger_level
+
+LIMIT_S = 200
+
+
+def spin_until(node, done, executor=None):
+    """Spins the node, or the executor that has it, until done(), which must come within the limit."""
+    end = time.monotonic() + LIMIT_S
+    while not done():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{sys.argv[1:]} saw nothing in {LIMIT_S} s")
+        if executor:
+            executor.spin_once(timeout_sec=0.05)
+        else:
+            rclpy.spin_once(node, timeout_sec=0.05)
+
+
+def wait_until(done, what=lambda: "it did not come", limit_s=LIMIT_S):
+    """Waits until done(), which must come within the limit, while another thread spins or nothing has to be spun."""
+    end = time.monotonic() + limit_s
+    while not done():
+        if time.monotonic() > end:
+            raise TimeoutError(f"{sys.argv[1:]}: {what()} in {limit_s} s")
+        time.sleep(0.01)
 
 
 def report_and_end(report, *nodes):

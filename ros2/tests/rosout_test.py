@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from ros2_processes import BUILD, ROOT, go_on, going
+from support.build import BUILD, ROOT
 
 WARN = 30
 LINES = 5
@@ -16,8 +16,8 @@ LINES = 5
 
 def start(processes, kind):
     if kind == "standalone":
-        return going(processes.start_standalone("say_lines", str(LINES)))
-    return going(processes.start(kind, "say_lines", str(LINES)))
+        return processes.start_standalone("say_lines", str(LINES)).says("going")
+    return processes.start(kind, "say_lines", str(LINES)).says("going")
 
 
 def expected(name):
@@ -27,13 +27,13 @@ def expected(name):
 @pytest.mark.parametrize("kind", ["standalone", "baton", "plain"])
 def test_a_ros_node_hears_each_line_once(processes, kind):
     talker = start(processes, kind)
-    hearer = going(processes.start("baton", "hear_lines", str(2 * LINES)))
-    go_on(talker)  # lines that are older than their reader; they live ten seconds
-    go_on(hearer)
-    go_on(talker)
+    hearer = processes.start("baton", "hear_lines", str(2 * LINES)).says("going")
+    talker.tell()  # lines that are older than their reader; they live ten seconds
+    hearer.tell()
+    talker.tell()
     heard = processes.result(hearer)
     assert heard["got"] == expected("say_lines")
-    go_on(talker)
+    talker.tell()
     said = processes.result(talker)
     if kind == "baton":  # the lines were there twice, and the reader took one of each
         written = re.search(r"publisher of /rosout: (\d+) messages through Baton", said["log"])
@@ -45,19 +45,19 @@ def test_a_ros_node_hears_each_line_once(processes, kind):
 
 def test_a_plain_ros_node_still_hears_the_lines_of_one_over_baton(processes):
     talker = start(processes, "baton")
-    hearer = going(processes.start("plain", "hear_lines", str(2 * LINES)))
-    go_on(talker)
-    go_on(hearer)
-    go_on(talker)
+    hearer = processes.start("plain", "hear_lines", str(2 * LINES)).says("going")
+    talker.tell()
+    hearer.tell()
+    talker.tell()
     assert processes.result(hearer)["got"] == expected("say_lines")
-    go_on(talker)
+    talker.tell()
     processes.result(talker)
 
 
 def test_baton_log_prints_the_lines_of_ros_nodes_and_of_batons_own(processes):
     talkers = [start(processes, kind) for kind in ("standalone", "baton")]
     for talker in talkers:
-        go_on(talker)
+        talker.tell()
     env = os.environ | {"PYTHONPATH": f"{BUILD / 'python'}:{ROOT / 'cli'}"}
     command = [sys.executable, "-m", "baton_cli", "log", "--json", "--domain", str(processes.domain), "--level", "warn"]
     command += ["--node", "say_lines", "-n", str(2 * LINES)]
@@ -67,6 +67,6 @@ def test_baton_log_prints_the_lines_of_ros_nodes_and_of_batons_own(processes):
     files = {os.path.basename(line["file"]) for line in lines}
     assert "standalone.py" in files and len(files) == 2  # rclpy names a file of its own
     for talker in talkers:
-        go_on(talker)
-        go_on(talker)
+        talker.tell()
+        talker.tell()
         processes.result(talker)

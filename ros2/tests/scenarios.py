@@ -32,13 +32,12 @@ from rclpy.qos import (
 )
 from rclpy.serialization import deserialize_message, serialize_message
 from rclpy.wait_for_message import wait_for_message
-from rclpy_program import report_and_end
+from rclpy_program import LIMIT_S, report_and_end, spin_until
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String, UInt8MultiArray, UInt64
 from test_msgs.action import Fibonacci
 from test_msgs.srv import BasicTypes
 
-LIMIT_S = 200
 WARM = 1 << 40
 RELIABLE, BEST_EFFORT = ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT
 VOLATILE, DURABLE = DurabilityPolicy.VOLATILE, DurabilityPolicy.TRANSIENT_LOCAL
@@ -148,17 +147,6 @@ def far():
 
 
 # --- near ---
-
-
-def spin_until(node, done, executor=None):
-    end = time.monotonic() + LIMIT_S
-    while not done():
-        if time.monotonic() > end:
-            raise TimeoutError("nothing came")
-        if executor:
-            executor.spin_once(timeout_sec=0.05)
-        else:
-            rclpy.spin_once(node, timeout_sec=0.05)
 
 
 def answer(node, future):

@@ -8,7 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from ros2_processes import BUILD, ROOT, Processes, go_on, going
+from ros2_processes import Processes
+from support.build import BUILD, ROOT
 
 REQUESTS = 20
 ANSWERS = [[i % 2 == 1, f"request {i + 1}"] for i in range(REQUESTS)]
@@ -24,7 +25,7 @@ def baton(processes, *arguments, code=0):
 
 
 def test_a_ros_node_reads_and_sets_the_parameters_of_batons_own_node(processes):
-    keeper = going(processes.start_standalone("parameters", "0"))
+    keeper = processes.start_standalone("parameters", "0").says("going")
     asked = processes.result(processes.start("baton", "ask_parameters", "parameters"))
     assert asked["values"] == {"bytes": None, "names": ["left", ""], "rate": 10, "serial": "a b"}
     assert asked["types"] == [5, 9, 2, 4]
@@ -33,13 +34,13 @@ def test_a_ros_node_reads_and_sets_the_parameters_of_batons_own_node(processes):
         asked["set"][0] == [True, ""] and asked["set"][1][0] is False and "must be from 1 to 100" in asked["set"][1][1]
     )
     assert (asked["together"], asked["rate"]) == (False, 50)
-    go_on(keeper)
+    keeper.tell()
     assert processes.result(keeper)["rate"] == 50
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_baton_param_reads_and_sets_the_parameters_of_a_ros_node(processes, executor):
-    keeper = going(processes.start("baton", "keep_parameters", executor))
+    keeper = processes.start("baton", "keep_parameters", executor).says("going")
     assert {"/keep_parameters:", "  rate", "  names"} <= set(baton(processes, "param", "list").splitlines())
     assert json.loads(baton(processes, "param", "get", "keep_parameters", "names", "--json")) == ["left", "right"]
     baton(processes, "param", "set", "keep_parameters", "rate", "30")
@@ -49,30 +50,30 @@ def test_baton_param_reads_and_sets_the_parameters_of_a_ros_node(processes, exec
     )
     assert "\n    rate: 30\n" in baton(processes, "param", "dump", "keep_parameters")
     assert "Type: std_srvs/SetBool" in baton(processes, "service", "info", "switch")
-    go_on(keeper)
+    keeper.tell()
     assert processes.result(keeper)["rate"] == 30
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_ros_client_calls_batons_own_service(processes, executor):
-    server = going(processes.start_standalone("switch", str(REQUESTS)))
+    server = processes.start_standalone("switch", str(REQUESTS)).says("going")
     assert processes.result(processes.start("baton", "press", str(REQUESTS), executor))["got"] == ANSWERS
     assert processes.result(server)["count"] == REQUESTS
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_batons_own_client_calls_a_ros_service(processes, executor):
-    server = going(processes.start("baton", "switch", str(REQUESTS), executor))
+    server = processes.start("baton", "switch", str(REQUESTS), executor).says("going")
     assert processes.result(processes.start_standalone("press", str(REQUESTS)))["got"] == ANSWERS
-    go_on(server)
+    server.tell()
     assert processes.result(server)["count"] == REQUESTS
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_ros_service_gets_each_request_of_a_ros_client_once(processes, executor):
-    server = going(processes.start("baton", "switch", str(REQUESTS), executor))
+    server = processes.start("baton", "switch", str(REQUESTS), executor).says("going")
     assert processes.result(processes.start("baton", "press", str(REQUESTS), executor))["got"] == ANSWERS
-    go_on(server)
+    server.tell()
     assert processes.result(server)["count"] == REQUESTS
 
 
@@ -80,10 +81,10 @@ def test_a_ros_service_gets_each_request_of_a_ros_client_once(processes, executo
 def test_ros_nodes_that_only_baton_connects_call_each_other(processes, executor):
     other = Processes()  # another domain of the underlying RMW
     try:
-        server = going(processes.start("baton", "switch", str(REQUESTS), executor))
+        server = processes.start("baton", "switch", str(REQUESTS), executor).says("going")
         client = other.start("baton", "press", str(REQUESTS), executor, BATON_DOMAIN=str(processes.domain))
         assert other.result(client)["got"] == ANSWERS
-        go_on(server)
+        server.tell()
         assert processes.result(server)["count"] == REQUESTS
     finally:
         other.close()

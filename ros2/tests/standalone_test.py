@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Baton's own nodes and ROS 2 nodes share the topics of a machine, without a bridge."""
 
-from ros2_processes import go_on, going
-
 EXPECTED = [[i, "rgb8", list(range(9))] for i in range(5)]
 
 
@@ -14,18 +12,18 @@ def test_a_ros_node_hears_batons_own_publisher(processes):
 
 def test_a_ros_publisher_counts_the_subscriptions_of_batons_own_nodes(processes):
     talker = processes.start("baton", "say_images", "5")  # which waits until it is matched
-    hearer = going(processes.start_standalone("hear", "5"))
-    go_on(talker)
+    hearer = processes.start_standalone("hear", "5").says("going")
+    talker.tell()
     assert processes.result(hearer)["got"] == EXPECTED
-    go_on(talker)
+    talker.tell()
     processes.result(talker)
 
 
 def test_batons_own_node_and_a_plain_ros_node_hear_a_ros_publisher(processes):
     hearers = [processes.start_standalone("hear", "5"), processes.start("plain", "hear_images", "5")]
     talker = processes.start("baton", "say_images", "5", "2")
-    going(hearers[0])
-    go_on(talker)
+    hearers[0].says("going")
+    talker.tell()
     heard = [processes.result(hearer) for hearer in hearers]
     assert [h["got"] for h in heard] == [EXPECTED] * 2
     assert heard[0]["made"] == ["low"]  # the RMW made the messages from native structs

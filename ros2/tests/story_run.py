@@ -12,7 +12,7 @@ import time
 from dataclasses import asdict
 
 from oracle import LATE_S, Fault, Oracle
-from ros2_processes import HEAP, LIBRARY, Processes, log_of
+from ros2_processes import HEAP, LIBRARY, Processes
 from story import story
 
 LIMIT_S = 180
@@ -40,7 +40,7 @@ class Actor:
         except queue.Empty:
             raise Fault(f"{self.name} ({self.kind}) does not answer") from None
         if not line:
-            raise Fault(f"{self.name} ({self.kind}) ended with {self.process.wait()}:\n{log_of(self.process)}")
+            raise Fault(f"{self.name} ({self.kind}) ended with {self.process.wait()}:\n{self.process.log()}")
         return json.loads(line)
 
     def tell(self, do, **arguments):
@@ -64,7 +64,7 @@ class Actor:
         self.process.stdin.close()
         self.process.stdout.close()
         if code not in (0, -signal.SIGPROF) and not kill:  # rclpy_program.report_and_end()
-            raise Fault(f"{self.name} ({self.kind}) ended with {code}:\n{log_of(self.process)}")
+            raise Fault(f"{self.name} ({self.kind}) ended with {code}:\n{self.process.log()}")
 
     def last_words(self):
         """Ends the process; its log, which counts the messages of each subscription by their paths."""
@@ -72,7 +72,7 @@ class Actor:
             self.end(kill=False)
         except (OSError, Fault) as error:
             return str(error)
-        return log_of(self.process)
+        return self.process.log()
 
 
 class Play:

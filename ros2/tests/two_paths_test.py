@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from ros2_processes import filters, go_on, going, paths, wait_as_long_again
+from ros2_processes import filters, paths, wait_as_long_again
 
 END = 999999  # what count_until_told ends with
 
@@ -19,9 +19,9 @@ def test_served_messages_take_baton_alone(processes):
     begin = time.monotonic()
     talker = processes.start("baton", "count_until_told", "10", "1")
     hearer = processes.start("baton", "hear", str(END))
-    going(talker)
+    talker.says("going")
     wait_as_long_again(begin)
-    go_on(talker)
+    talker.tell()
     heard = processes.result(hearer)
     said = processes.result(talker)
     assert heard["got"] == [*range(said["numbers"]), END]
@@ -32,13 +32,13 @@ def test_served_messages_take_baton_alone(processes):
 
 
 def test_each_message_comes_once_and_in_order_while_other_readers_come_and_go(processes):
-    hearer = going(processes.start("baton", "hear", str(END)))
-    talker = going(processes.start("baton", "count_until_told", "3", "1"))
+    hearer = processes.start("baton", "hear", str(END)).says("going")
+    talker = processes.start("baton", "count_until_told", "3", "1").says("going")
     visitors = []
     for rmw in ["plain", "baton", "plain"]:
         visitors.append(processes.result(processes.start(rmw, "hear_some", "100"))["got"])
     time.sleep(1)
-    go_on(talker)
+    talker.tell()
     heard = processes.result(hearer)
     said = processes.result(talker)
     for visitor in visitors:
@@ -51,21 +51,21 @@ def test_each_message_comes_once_and_in_order_while_other_readers_come_and_go(pr
 
 
 def test_a_killed_reader_does_not_push_its_publisher_onto_the_other_path(processes):
-    hearer = going(processes.start("baton", "hear", str(END)))
-    victim = going(processes.start("baton", "hear", str(END)))
+    hearer = processes.start("baton", "hear", str(END)).says("going")
+    victim = processes.start("baton", "hear", str(END)).says("going")
     begin = time.monotonic()
-    talker = going(processes.start("baton", "count_until_told", "3", "2"))
+    talker = processes.start("baton", "count_until_told", "3", "2").says("going")
     victim.kill()
     wait_as_long_again(begin)  # the underlying RMW believes in the victim for another 20 s
-    go_on(talker)
+    talker.tell()
     heard, said = processes.result(hearer), processes.result(talker)
     assert heard["got"] == [*range(said["numbers"]), END]
     assert paths(said["log"], "/count")["underlying"] < said["numbers"] / 2
 
 
 def test_a_killed_publisher_harms_nobody(processes):
-    hearer = going(processes.start("baton", "hear", "1500"))
-    victim = going(processes.start("baton", "count", "1000", "3", "1"))
+    hearer = processes.start("baton", "hear", "1500").says("going")
+    victim = processes.start("baton", "count", "1000", "3", "1").says("going")
     time.sleep(1)
     victim.kill()
     talker = processes.start("baton", "count", "1501", "1", "1")
@@ -81,11 +81,11 @@ def test_a_killed_publisher_harms_nobody(processes):
 
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_readers_that_keep_all_hear_all_though_one_of_them_stops_until_its_publisher_is_refused(processes, rmw):
-    hearers = [going(processes.start(rmw, "hear_all")) for _ in range(2)]
-    talker = going(processes.start(rmw, "count_until_refused", "2"))
+    hearers = [processes.start(rmw, "hear_all").says("going") for _ in range(2)]
+    talker = processes.start(rmw, "count_until_refused", "2").says("going")
     hearers[0].send_signal(signal.SIGSTOP)
-    go_on(talker)
-    assert talker.stdout.readline() == "refused\n"
+    talker.tell()
+    talker.says("refused")
     hearers[0].send_signal(signal.SIGCONT)
     heard = [processes.result(hearer)["got"] for hearer in hearers]
     said = processes.result(talker)
@@ -108,8 +108,8 @@ def test_an_executor_that_is_driven_by_callbacks_hears_everything(processes, wri
 @filters
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_a_filter_is_heeded_beside_a_served_reader(processes, rmw):
-    filtered = going(processes.start(rmw, "hear_filtered", "at_once"))
-    served = going(processes.start(rmw, "hear", "19"))
+    filtered = processes.start(rmw, "hear_filtered", "at_once").says("going")
+    served = processes.start(rmw, "hear", "19").says("going")
     talker = processes.start(rmw, "count", "20", "20", "2")
     assert processes.result(served)["got"] == list(range(20))
     heard = processes.result(filtered)
@@ -121,8 +121,8 @@ def test_a_filter_is_heeded_beside_a_served_reader(processes, rmw):
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_a_served_reader_that_sets_a_filter_is_heard_below(processes, rmw):
     talker = processes.start(rmw, "count", "1000", "5", "1")
-    filtered = going(processes.start(rmw, "hear_filtered", "later"))
-    going(talker)
+    filtered = processes.start(rmw, "hear_filtered", "later").says("going")
+    talker.says("going")
     heard = processes.result(filtered)
     processes.result(talker)
     later = [number for number in heard["got"] if number > 7]  # the others were there before the filter
@@ -133,7 +133,7 @@ def test_a_served_reader_that_sets_a_filter_is_heard_below(processes, rmw):
 @pytest.mark.parametrize("rmw", ["plain", "baton"])
 def test_a_filter_set_by_a_served_reader_is_heeded(processes, rmw):
     talker = processes.start(rmw, "count", "20", "20", "2")
-    filtered = going(processes.start(rmw, "hear_filtered", "later"))
+    filtered = processes.start(rmw, "hear_filtered", "later").says("going")
     served = processes.start(rmw, "hear", "19")  # the talker begins
     heard = processes.result(filtered)
     assert processes.result(served)["got"] == list(range(20))
@@ -151,9 +151,9 @@ def test_every_message_may_be_sent_on_both_paths(processes):
     begin = time.monotonic()
     talker = processes.start("baton", "count_until_told", "10", "2", BATON_RMW_PATHS="both")
     hearers = [processes.start(rmw, "hear", str(END)) for rmw in ("baton", "plain")]
-    going(talker)
+    talker.says("going")
     wait_as_long_again(begin)  # the two ends may meet in the underlying RMW before they meet in Baton
-    go_on(talker)
+    talker.tell()
     heard = [processes.result(hearer)["got"] for hearer in hearers]
     said = processes.result(talker)
     assert heard == [[*range(said["numbers"]), END]] * 2

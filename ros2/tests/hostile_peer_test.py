@@ -169,7 +169,7 @@ def taken_of(published, chunk, limit):
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a publisher of Baton"])
 def test_a_serialized_message_that_is_none_ends_no_program(processes, baton, reader, beside):
     hearer = going(baton("hear", "waits", "native", rmw=reader))
-    talker = going(baton("talk", "0.05")) if beside else None
+    talker = going(baton("talk", "0.02")) if beside else None
     if talker:
         eventually(hearer, lambda report: report["count"] > 3)
     garbler = going(baton("garble", "50", rmw="plain"))
@@ -224,7 +224,7 @@ def goes_on(hearer):
 def test_a_publisher_with_the_gid_of_an_honest_writer_does_not_silence_it(processes, baton, hostile, talker, words):
     hearer = going(baton("hear", "waits", "native"))
     talking = going(
-        baton("talk", "0.05", rmw=talker, **({"BATON_RMW_PATHS": "underlying"} if talker == "baton" else {}))
+        baton("talk", "0.02", rmw=talker, **({"BATON_RMW_PATHS": "underlying"} if talker == "baton" else {}))
     )
     published = hostile("/chatter", gid=heard_and_known(hearer))
     count, also = words
@@ -242,7 +242,7 @@ def test_a_publisher_with_the_gid_of_an_honest_writer_does_not_silence_it(proces
 
 def test_a_publisher_whose_memory_never_comes_delays_an_honest_writer_only_for_a_time(processes, baton, hostile):
     hearer = going(baton("hear", "waits", "native"))
-    talking = going(baton("talk", "0.05", rmw="plain"))
+    talking = going(baton("talk", "0.02", rmw="plain"))
     published = hostile("/chatter", gid=heard_and_known(hearer))
     published.push(7 << 48)  # in a segment that is never sent
     goes_on(hearer)
@@ -252,7 +252,7 @@ def test_a_publisher_whose_memory_never_comes_delays_an_honest_writer_only_for_a
 
 def test_a_peer_that_says_it_is_a_writer_of_the_link_silences_nobody(processes, baton, hostile):
     hearer = going(baton("hear", "waits", "native"))
-    talking = going(baton("talk", "0.05", rmw="plain"))
+    talking = going(baton("talk", "0.02", rmw="plain"))
     gid = heard_and_known(hearer)
     published = hostile("/chatter")
     published.publish(string_message(b"forged"))  # so that the subscription merges both paths

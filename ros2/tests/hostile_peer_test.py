@@ -162,7 +162,7 @@ def taken_of(published, chunk, limit):
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a publisher of Baton"])
 def test_a_serialized_message_that_is_none_ends_no_program(processes, baton, reader, beside):
     hearer = baton("hear", "waits", "native", rmw=reader).says("going")
-    talker = baton("talk", "0.05").says("going") if beside else None
+    talker = baton("talk", "0.02").says("going") if beside else None
     if talker:
         eventually(hearer, lambda report: report["count"] > 3)
     garbler = baton("garble", "50", rmw="plain").says("going")
@@ -217,7 +217,7 @@ def goes_on(hearer):
 def test_a_publisher_with_the_gid_of_an_honest_writer_does_not_silence_it(processes, baton, hostile, talker, words):
     hearer = baton("hear", "waits", "native").says("going")
     more = {"BATON_RMW_PATHS": "underlying"} if talker == "baton" else {}
-    talking = baton("talk", "0.05", rmw=talker, **more).says("going")
+    talking = baton("talk", "0.02", rmw=talker, **more).says("going")
     published = hostile("/chatter", gid=heard_and_known(hearer))
     count, also = words
     for number in range(1, 4):
@@ -234,7 +234,7 @@ def test_a_publisher_with_the_gid_of_an_honest_writer_does_not_silence_it(proces
 
 def test_a_publisher_whose_memory_never_comes_delays_an_honest_writer_only_for_a_time(processes, baton, hostile):
     hearer = baton("hear", "waits", "native").says("going")
-    talking = baton("talk", "0.05", rmw="plain").says("going")
+    talking = baton("talk", "0.02", rmw="plain").says("going")
     published = hostile("/chatter", gid=heard_and_known(hearer))
     published.push(7 << 48)  # in a segment that is never sent
     goes_on(hearer)
@@ -244,7 +244,7 @@ def test_a_publisher_whose_memory_never_comes_delays_an_honest_writer_only_for_a
 
 def test_a_peer_that_says_it_is_a_writer_of_the_link_silences_nobody(processes, baton, hostile):
     hearer = baton("hear", "waits", "native").says("going")
-    talking = baton("talk", "0.05", rmw="plain").says("going")
+    talking = baton("talk", "0.02", rmw="plain").says("going")
     gid = heard_and_known(hearer)
     published = hostile("/chatter")
     published.publish(string_message(b"forged"))  # so that the subscription merges both paths

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs one attack: attacker.py <name in the table> <directory of the domain>. Says "attacking" when it begins, and in JSON
-what it saw when the lies are told, keeps what it has until its input ends, and then leaves. Nothing here outlives its watchdog."""
+"""Runs one attack: attacker.py <directory of the domain>, and the attack's name in the table as a line of its input. Says "attacking" when it
+begins, and in JSON what it saw when the lies are told, keeps what it has until its input ends, and then leaves. Nothing here outlives its
+watchdog."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ class Stage:
 
 
 def main() -> None:
-    _, name, directory = sys.argv
+    directory = sys.argv[1]
+    name = sys.stdin.readline().rstrip("\n")
     signal.alarm(WATCHDOG_S)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     stage = Stage(directory)
@@ -71,7 +73,7 @@ def main() -> None:
     times = os.times()
     used = times.user + times.system + times.children_user + times.children_system
     print(json.dumps({"done": said or "", "cpu_ns": int(used * 1e9)}), flush=True)
-    sys.stdin.buffer.read()
+    sys.stdin.read()
     os._exit(0)
 
 

@@ -42,8 +42,9 @@ def run_until_sure(scene, attack) -> list[str]:
 
 def run(scene, attack) -> tuple[list[str], list[str]]:
     before = scene.peace
-    attacker = scenes.Attacker(attack.name, scene.directory, scene.victim, scene.victim_name)
+    attacker = scene.next_attacker
     try:
+        attacker.attack(attack.name)
         said = attacker.line(MOST_S)
         scene.reset()
         begun = time.monotonic()
@@ -52,21 +53,21 @@ def run(scene, attack) -> tuple[list[str], list[str]]:
         assert said is not None, "the attack does not come to its end"
         told = json.loads(said)
         scene.renew()
+        scene.newcomer("during the attack", held=1)  # qos.md: a late subscription may be granted less
         time.sleep(max(scenes.QUIET_S / 2, begun + scenes.QUIET_S - time.monotonic()))
         during = scene.reports()
-        scene.newcomer("during the attack", held=1)  # qos.md: a late subscription may be granted less
         attacker.leave()
     finally:
         attacker.end()
+        scene.next_attacker = scene.attacker()  # starts while the rest is looked at
     descriptors = before["victim"]["descriptors"]
     scene.eventually(
         lambda: scene.victim.footprint()["descriptors"] <= descriptors + scenes.MORE_DESCRIPTORS,
         lambda: f"the victim has {descriptors} descriptors as before; it has {scene.victim.descriptors()}",
     )
-    scene.newcomer("after the attack", held=8)
     scene.memory_returns(before)
+    scene.peace = after = scene.measure("after the attack")
     scene.nothing_is_pinned()
-    scene.peace = after = scene.measure()
     counted, noisy = scenes.judge(before, during, after, attack, told["cpu_ns"])
     if attack.expected and attack.expected not in told["done"]:
         counted.append(f"the attacker saw '{told['done']}', expected '{attack.expected}'")

@@ -114,10 +114,6 @@ class Honest:
         except BrokenPipeError as error:
             raise Died(f"{self.name} {self.how_it_ended()}") from error
 
-    def tell(self, command: str) -> None:
-        self.ask(command)
-        assert self.line() == "ok"
-
     def answer(self) -> dict:
         report = json.loads(self.line())
         report["cpu_ns"], self.cpu_ns = report["cpu_ns"] - self.cpu_ns, report["cpu_ns"]
@@ -144,7 +140,9 @@ class Honest:
 
 
 class Attacker:
-    def __init__(self, name: str, directory: str, victim: Honest, victim_name: str) -> None:
+    """An attacker that has started, and attacks what attack() names."""
+
+    def __init__(self, directory: str, victim: Honest, victim_name: str) -> None:
         environment = {
             **os.environ,
             "PYTHONDONTWRITEBYTECODE": "1",
@@ -153,7 +151,7 @@ class Attacker:
         }
         # The lowest priority: that it computes is no harm, what it makes others compute is.
         self.process = subprocess.Popen(
-            ["nice", "-n", "19", sys.executable, "-S", str(HERE / "attacker.py"), name, f"{directory}/0"],
+            ["nice", "-n", "19", sys.executable, "-S", str(HERE / "attacker.py"), f"{directory}/0"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -162,6 +160,9 @@ class Attacker:
             bufsize=0,
         )
         self.buffer = b""
+
+    def attack(self, name: str) -> None:
+        self.process.stdin.write(name.encode() + b"\n")
 
     def line(self, patience: float) -> str | None:
         """The next line; None if none came in time. Raises if the attacker ended: an attack that fails shows nothing."""
@@ -207,9 +208,12 @@ class Scene:
         self.bystanders = [Honest(name, name, directory, TOPICS[name]) for name in ("cpp", "python")]
         self.honest = [self.victim, *self.bystanders]
         self.eventually(lambda: all(self.all_matched(h) for h in self.honest), lambda: "all are matched")
-        self.newcomer("once before all measurements")
-        self.measure(0.5)
-        self.peace = self.measure()  # the last measurement without an attacker
+        self.measure("once before all measurements")
+        self.peace = self.measure("once more before them")  # the last measurement without an attacker
+        self.next_attacker = self.attacker()
+
+    def attacker(self) -> Attacker:
+        return Attacker(self.directory, self.victim, self.victim_name)
 
     def all_matched(self, honest: Honest) -> bool:
         honest.ask("report")
@@ -229,9 +233,12 @@ class Scene:
     def deaths(self) -> list[str]:
         return [f"{h.name} {h.how_it_ended()}" for h in self.honest if h.process.poll() is not None]
 
-    def measure(self, seconds: float = QUIET_S) -> dict[str, dict]:
+    def measure(self, when: str) -> dict[str, dict]:
+        """What is while a newcomer comes and goes, as during an attack."""
         self.reset()
-        time.sleep(seconds)
+        begun = time.monotonic()
+        self.newcomer(when)
+        time.sleep(max(QUIET_S / 2, begun + QUIET_S - time.monotonic()))
         return self.reports()
 
     def reset(self) -> None:
@@ -253,10 +260,15 @@ class Scene:
         )
         assert done.stdout.strip() == "served", f"a newcomer {when} was not served: {done.stdout}{done.stderr}"
 
+    def tell(self, command: str) -> None:
+        for honest in self.honest:
+            honest.ask(command)
+        for honest in self.honest:
+            assert honest.line() == "ok"
+
     def renew(self) -> None:
         """Every honest publisher goes on in a new segment, for which all of them need room in their windows."""
-        for honest in self.honest:
-            honest.tell("renew")
+        self.tell("renew")
 
     def memory_returns(self, before: dict) -> None:
         """Waits a while for the victim's memory, which is given back in the background; judge() says whether all of it came."""
@@ -268,8 +280,7 @@ class Scene:
 
     def nothing_is_pinned(self) -> None:
         """All stop publishing and let their samples go: then no message of any of them is left."""
-        for honest in self.honest:
-            honest.tell("pause")
+        self.tell("pause")
         try:
 
             def pinned():
@@ -279,10 +290,11 @@ class Scene:
                 lambda: not any(pinned().values()), lambda: f"nobody's memory holds messages; slots held: {pinned()}"
             )
         finally:
-            for honest in self.honest:
-                honest.tell("resume")
+            self.tell("resume")
 
     def end(self) -> None:
+        if hasattr(self, "next_attacker"):
+            self.next_attacker.end()
         for honest in self.honest:
             honest.end()
 

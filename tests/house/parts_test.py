@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The parts of the proof: the table names what exists, and a change runs the parts whose inputs it touches."""
 
+import importlib.util
 import re
 import subprocess
 from pathlib import Path
@@ -53,9 +54,28 @@ def test_each_file_that_starts_programs_of_ros_2_has_one_scenario_over_kilted_in
     assert sorted(test.split("::")[0] for test in part["in_smoke"]) == sorted({*files} - elsewhere - without)
 
 
-def test_the_files_that_conftest_names_are_there():
+def conftest():
+    spec = importlib.util.spec_from_file_location("conftest_of_all", ROOT / "conftest.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_files_that_conftest_names_are_there_and_those_that_are_spread_make_nothing_once():
     named = re.findall(r'"(\S+_test\.py)"', (ROOT / "conftest.py").read_text())
     assert len(named) > 1 and [name for name in named if not (ROOT / name).is_file()] == []
+    shared = re.compile(r"scope=.(module|session|package)")
+    assert [name for name in conftest().SPREAD if shared.search((ROOT / name).read_text())] == []
+
+
+def test_a_unit_is_a_file_a_spread_test_or_a_family_of_attacks_with_all_its_victims():
+    unit_of = conftest().unit_of
+    assert unit_of("a_test.py::test_b[x]") == unit_of("a_test.py::test_c") == "a_test.py"
+    spread = conftest().SPREAD[0] + "::test_b[x]"
+    assert unit_of(spread) == spread
+    case = "tests/hostile/hostile_test.py::test_harms[{}: a {} victim of a peer that {}]".format
+    assert unit_of(case("words", "cpp", "lies")) == unit_of(case("words", "python", "is silent: long"))
+    assert unit_of(case("words", "cpp", "lies")) != unit_of(case("wake", "cpp", "lies"))
 
 
 @pytest.mark.parametrize(

@@ -226,14 +226,14 @@ with baton.Node("poor") as node:
         areas.append(at)
     print("poor", flush=True)
     end = time.monotonic() + (LIMIT_S if sys.argv[1] == "later" else 2)
-    while subscription.losses.total == 0 and time.monotonic() < end:
+    while subscription.losses.memory + subscription.losses.limit == 0 and time.monotonic() < end:
         executor.spin_once(0.1)
     end = time.monotonic() + LIMIT_S
     lost = subscription.losses
     while areas:
         libc.munmap(areas.pop(), 4096)
     received.clear()
-    print("rich", lost.memory, lost.total - lost.memory, flush=True)
+    print("rich", lost.memory, lost.limit, flush=True)
     while not received and time.monotonic() < end:
         executor.spin_once(0.1)
     print(len(received) > 0, executor.shortages, flush=True)

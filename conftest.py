@@ -19,7 +19,6 @@ LONG = (
     "tests/house/consumption_test.py",
     "link/tests/bad_days_test.py",
     "ros2/tests/two_paths_test.py",
-    "ros1/tests/conformance_test.py",
     "ros1/tests/debian_programs_test.py",
     "ros1/tests/every_type_test.py",
     "ros2/tests/story_test.py",

@@ -26,6 +26,8 @@ PYTEST = [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-q"]
 WORKERS = 4
 # What compares delays, or takes another way where messages come late, runs alone.
 ALONE = ("tests/hostile", "ros1/tests/kill_steps_test.py")
+# Whose tests share nothing: a worker takes any of them. As one file they would keep one worker when the others are done.
+SPREAD = ("ros1/tests/conformance_test.py",)
 AGAIN = 5
 MOST_FLAKY = 2
 OUT = ROOT / "out/ci"
@@ -166,25 +168,26 @@ def main() -> int:
         failures += [("ctest", test) for test in failed]
 
     if name == CORE:
-        smoke: list[str] = []
         left_out = [path for other in parts.values() for path in other.get("tests", [])]
         chosen: list[str] = []
     else:
         left_out = part.get("never_short", []) if form == "short" else []
-        smoke = part.get("in_smoke", [])
         # A path that is named is collected although it is ignored.
         named = [path for path in [*part.get("tests", []), *part.get("also", [])] if path not in left_out]
-        chosen = smoke if form == "smoke" else named
+        chosen = part.get("in_smoke", []) if form == "smoke" else named
         if not chosen:
             print(f"run_tests: the part {name} has no tests of pytest", file=sys.stderr)
             return 2
     complete = ["--nothing-missing"] if is_complete_machine() else []
     ignored = [f"--{'deselect' if '::' in path else 'ignore'}={path}" for path in left_out]
     alone = [path for path in ALONE if path not in left_out and (name == CORE) == (not path.startswith("ros1/"))]
-    together = ["-n", str(WORKERS), "--dist", "loadfile", "--no-loadscope-reorder"] if form != "smoke" else []
-    rounds = [[*together, *complete, *ignored, *(f"--ignore={path}" for path in alone), *chosen, *arguments]]
-    if form == "short" and smoke:
-        rounds.append([*complete, *smoke])
+    workers = ["-n", str(WORKERS), "--dist"]
+    together = [*workers, "loadfile", "--no-loadscope-reorder"] if form != "smoke" else []
+    spread = [path for path in SPREAD if name == "ros1" and form != "smoke" and not arguments]
+    apart = [f"--ignore={path}" for path in [*alone, *spread]]
+    rounds = [[*together, *complete, *ignored, *apart, *chosen, *arguments]]
+    if spread:
+        rounds.append([*workers, "load", *complete, *spread])
     if form == "run" and not arguments and name in (CORE, "ros1"):
         rounds.append([*complete, *alone])
     for each in rounds:

@@ -18,7 +18,6 @@ LONG = (
     "python/tests/wheel_test.py",
     "tests/house/consumption_test.py",
     "ros2/tests/two_paths_test.py",
-    "ros1/tests/conformance_test.py",
     "ros1/tests/debian_programs_test.py",
     "ros1/tests/every_type_test.py",
     "ros2/tests/story_test.py",
@@ -38,6 +37,7 @@ SPREAD = (
     "link/tests/bad_days_test.py",
     "link/tests/ros2_test.py",
     "ros2/tests/hostile_peer_test.py",
+    "ros1/tests/conformance_test.py",
 )
 # Spread by the family of an attack, which begins the name of each case: the attacks of a worker have honest processes in common.
 HOSTILE = "tests/hostile/hostile_test.py"

@@ -169,27 +169,22 @@ def main() -> int:
         failures += [("ctest", test) for test in failed]
 
     if name == CORE:
-        smoke: list[str] = []
         left_out = [path for other in parts.values() for path in other.get("tests", [])]
         chosen: list[str] = []
     else:
         left_out = part.get("never_short", []) if form == "short" else []
-        smoke = part.get("in_smoke", [])
         # A path that is named is collected although it is ignored.
         named = [path for path in [*part.get("tests", []), *part.get("also", [])] if path not in left_out]
-        chosen = smoke if form == "smoke" else named
+        chosen = part.get("in_smoke", []) if form == "smoke" else named
         if not chosen:
             print(f"run_tests: the part {name} has no tests of pytest", file=sys.stderr)
             return 2
     complete = ["--nothing-missing"] if is_complete_machine() and not counts else []
     ignored = [f"--{'deselect' if '::' in path else 'ignore'}={path}" for path in left_out]
     alone = [path for path in ALONE if name == "ros1" and path not in left_out]
-    few = form == "smoke" and len(smoke) <= WORKERS
+    few = form == "smoke" and len(chosen) <= WORKERS
     together = [] if few else ["-n", str(WORKERS), "--dist", "loadfile", "--no-loadscope-reorder"]
     rounds = [[*together, *complete, *ignored, *(f"--ignore={path}" for path in alone), *chosen, *arguments]]
-    # The tests of the smoke form that the short form has left out with their files.
-    if form == "short" and (rest := [test for test in smoke if test.split("::")[0] in left_out]):
-        rounds.append([*complete, *rest])
     if form == "run" and not arguments and alone:
         rounds.append([*complete, *alone])
     for each in rounds:

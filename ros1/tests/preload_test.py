@@ -54,16 +54,6 @@ def test_large_messages_between_preloaded_ends_do_not_pass_the_socket(ros):
     assert tcp_bytes(listener) - before == 10 * 28, "a marker has 28 bytes"
 
 
-def test_large_and_small_messages_keep_their_order(ros):
-    listener, talker = ros.listener(), ros.talker()
-    first = warm(talker, listener)
-    for _ in range(20):
-        talker.do(f"publish {LARGE} 1 0")
-        talker.do(f"publish {SMALL} 1 0")
-    expected = [image(first + i + 1, LARGE if i % 2 == 0 else SMALL) for i in range(40)]
-    assert [listener.line() for _ in range(40)] == expected
-
-
 def test_a_slow_subscriber_gets_as_many_messages_as_by_tcpros(ros):
     listeners = {preload: ros.listener(preload, queue_size=100, pause_ms=10) for preload in (False, True)}
     talker = ros.talker(queue_size=100)

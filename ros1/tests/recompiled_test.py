@@ -118,6 +118,7 @@ def test_a_stock_subscriber_costs_one_serialization_and_no_other_copy(ros):
     assert min(deserialized) >= 4, "what is counted happens in stock programs"
 
 
+@pytest.mark.own_master
 def test_ordinary_code_of_many_forms_works_as_with_ros(ros):
     program = ros.run([BUILD / "bin" / "ros1_recompiled_forms"], preload=False)
     lines = []
@@ -126,6 +127,7 @@ def test_ordinary_code_of_many_forms_works_as_with_ros(ros):
     assert lines and [line for line in lines if not line.endswith(": good")] == []
 
 
+@pytest.mark.own_master
 def test_services_with_messages_inside_answer_alike_between_stock_and_recompiled_programs(ros):
     heard = {}
     for server, client in [*PAIRS, ("stock", "stock")]:

@@ -25,6 +25,12 @@ def test_each_path_of_a_part_is_in_the_tree(name):
     assert [pattern for pattern in patterns if not any(parts.covers(pattern, path) for path in TRACKED)] == []
 
 
+@pytest.mark.parametrize("name", TABLE)
+def test_the_short_form_of_a_part_has_the_tests_of_its_smoke_form(name):
+    left_out = TABLE[name].get("never_short", [])
+    assert [test for test in TABLE[name].get("in_smoke", []) if {test, test.split("::")[0]} & {*left_out}] == []
+
+
 def test_no_test_belongs_to_two_parts_except_by_also():
     owners = {}
     for name, part in TABLE.items():

@@ -210,6 +210,7 @@ def main() -> int:
     if arguments.table:
         print(RESULTS.read_text() if RESULTS.exists() else HEAD, end="")
         return 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that an ended run undoes its mutant, and ends its tests
     OUT.mkdir(parents=True, exist_ok=True)
     if not RESULTS.exists():
         RESULTS.write_text(HEAD)

@@ -10,7 +10,7 @@ import pytest
 from ros1_network import BUILD, ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
-from ros_domain import claim_domain
+from support.claims import claim_domain
 
 PROGRAMS = Path(__file__).parent / "programs"
 ROS2 = ROOT / ".venv-ros2/bin/python"

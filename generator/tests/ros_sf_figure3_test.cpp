@@ -3,8 +3,6 @@
 #include <baton/msg/golden_msgs/simple_image.hpp>
 
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <sstream>
 #include <string>
 
@@ -12,6 +10,7 @@
 
 #include "baton/node/executor.hpp"
 #include "baton/node/node.hpp"
+#include "support/own_domain.hpp"
 
 namespace {
 
@@ -26,19 +25,9 @@ void callback(const Image::ConstPtr& img) {
   kept = img;
 }
 
-class RosSf : public ::testing::Test {
+class RosSf : public baton::test::DomainTest {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "baton-test-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-    ::setenv("BATON_RUNTIME_DIR", directory_.c_str(), 1);
-  }
-  void TearDown() override {
-    kept.reset();
-    std::filesystem::remove_all(directory_);
-  }
-  std::string directory_;
+  void TearDown() override { kept.reset(); }
 };
 
 TEST_F(RosSf, TheProgramOfFigure3PublishesAMessageFromTheStack) {

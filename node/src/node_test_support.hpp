@@ -1,31 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every test gets a runtime directory of its own, so that tests never meet each other.
+// What the tests of nodes share: a domain of their own (DomainTest), and waiting for a match.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
-#include <stdexcept>
-#include <string>
 
 #include "baton/node/node.hpp"
+#include "support/own_domain.hpp"
 
 namespace baton::test {
-
-class DomainTest : public ::testing::Test {
- protected:
-  // Not in SetUp(): a node may be a member of the derived class.
-  DomainTest() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "baton-test-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("no directory for the test: " + pattern);
-    directory_ = pattern;
-    ::setenv("BATON_RUNTIME_DIR", directory_.c_str(), 1);
-  }
-  ~DomainTest() override { std::filesystem::remove_all(directory_); }
-  std::string directory_;
-};
 
 /// Matching happens on the background thread, also inside one process. A subscription is matched once its publisher serves it, so
 /// what is published afterwards can be taken at once; the publisher counts it a little earlier.

@@ -7,40 +7,27 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
-import pytest
+from support.build import PACKAGE, ROOT
+from support.claims import claim_domain
+from support.ros2 import KILTED, needs_ros2
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "scripts"))
-from ros_domain import claim_domain
-
-CHECKOUT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/lab"))
-PYTHON = CHECKOUT / ".venv-ros2/bin/python"
-sys.path.insert(0, str(CHECKOUT / "perf/python"))
-needs_ros2 = pytest.mark.skipif(
-    not PYTHON.exists() or not any((BUILD / "python/baton").glob("_core*.so")),
-    reason="needs ROS 2's wheels (make setup) and the Python package",
-)
+sys.path.insert(0, str(ROOT / "perf/python"))
+needs_ros2 = needs_ros2(PACKAGE / "baton/__init__.py")
 
 
 def run(*arguments, timeout=600):
     domain, claim = claim_domain()
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{BUILD}/python:{CHECKOUT}/perf/python",
-        "ROS_DOMAIN_ID": str(domain),
-    }
+    environment = {**os.environ, "PYTHONPATH": f"{PACKAGE}:{ROOT}/perf/python", "ROS_DOMAIN_ID": str(domain)}
+    command = [KILTED.python, *arguments]
     with claim:
-        done = subprocess.run(
-            [PYTHON, *arguments], env=environment, capture_output=True, text=True, timeout=timeout, cwd=CHECKOUT
-        )
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 
 
 def atsa(*arguments):
-    return run(CHECKOUT / "perf/python/atsa.py", *arguments)
+    return run(ROOT / "perf/python/atsa.py", *arguments)
 
 
 SIZES = """
@@ -58,7 +45,7 @@ print(size('WayPoint'), size('Novatel'), size('Pose'), size('Packet') + m.PACKET
 
 def test_messages_have_the_papers_sizes():
     done = subprocess.run(
-        [sys.executable, "-c", SIZES], cwd=CHECKOUT / "perf/python", capture_output=True, text=True, check=True
+        [sys.executable, "-c", SIZES], cwd=ROOT / "perf/python", capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["72", "142", "400", "1250", "8000000", "1000", "2000"]
 

@@ -18,6 +18,7 @@ from baton_perf.experiments import EXPERIMENTS
 from baton_perf.peers import BUILD, Peer
 from baton_perf.recording import Recording
 from click.testing import CliRunner
+from support.processes import PIPE, Process
 
 needs_programs = pytest.mark.skipif(peers.program_folder() is None, reason="build/lab is not there: make build-lab")
 PATIENCE = 300  # seconds; a machine may be busy
@@ -27,22 +28,16 @@ class Command:
     """`baton perf` with a line of JSON per second."""
 
     def __init__(self, *arguments: str):
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "baton_cli", "perf", "-o", "json", "--keep-last", "--reliable", "-r", "100", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )  # fmt: skip
+        options = ["-o", "json", "--keep-last", "--reliable", "-r", "100", *arguments]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        self.process = Process([sys.executable, "-m", "baton_cli", "perf", *options], env=environment, stderr=PIPE)
 
     def lines(self) -> list[dict]:
         """What it has said at its end."""
         try:
-            out, err = self.process.communicate(timeout=PATIENCE)
+            return [json.loads(line) for line in self.process.ends(limit_s=PATIENCE)[0].splitlines()]
         finally:
-            self.process.kill()
-        assert self.process.returncode == 0, err
-        return [json.loads(line) for line in out.splitlines()]
+            self.process.end()
 
 
 @needs_programs
@@ -59,7 +54,7 @@ def test_the_time_of_two_commands_counts_from_when_they_meet(communication, firs
         assert early.process.poll() is None, early.process.stderr.read()
         late = Command(*common, second, "0").lines()
     except BaseException:
-        early.process.kill()
+        early.process.end()
         raise
     heard, sent = (early.lines(), late) if first == "-p" else (late, early.lines())
     assert heard[0]["recv"] > 0

@@ -9,21 +9,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
-from baton_perf import accept, experiments, figures, network, peers, recording
+from baton_perf import accept, experiments, figures, peers, recording
 from baton_perf.experiments import EXPERIMENTS
-from baton_perf.network import NetworkFailed
 from baton_perf.runs import Cell, perform
-from recorded import invoke, run_of
+from recorded import invoke, run_of, why_no_network
 
 
 def why_not() -> str:
     if peers.program_folder() is None or "baton_link" not in peers.built():
         return "the peer baton_link is not built (make build-lab)"
-    try:
-        network.check("10gbit")
-    except NetworkFailed as problem:
-        return str(problem)
-    return ""
+    return why_no_network()
 
 
 WHY_NOT = why_not()

@@ -4,10 +4,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, replace
@@ -18,18 +16,11 @@ from baton_perf import experiments, figures, network, peers, recording, runs, se
 from baton_perf.experiments import EXPERIMENTS
 from baton_perf.network import ADDRESSES, NAMES, PROFILES, Network, NetworkFailed
 from baton_perf.runs import Cell, RunFailed, perform
-from recorded import invoke, needs_programs, peer, run_of
+from recorded import invoke, needs_programs, peer, run_of, why_no_network
+from support.processes import Process
+from support.waiting import until
 
-
-def why_not() -> str:
-    try:
-        network.check("10gbit")
-    except NetworkFailed as problem:
-        return str(problem)
-    return ""
-
-
-WHY_NOT = why_not()
+WHY_NOT = why_no_network()
 needs_network = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 BUILT = peers.built() if peers.program_folder() else {}
 FEW = Cell(bytes=1 << 20, message="Image", messages=10, rate=30, round_trip=True, answer_s=20, network="veth")
@@ -101,22 +92,12 @@ def test_a_network_is_gone_when_the_run_that_made_it_is_killed(tmp_path):
         "    time.sleep(600)\n"
     )
     path = os.pathsep.join(sys.path)
-    run = subprocess.Popen(
-        [sys.executable, "-c", program],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(tmp_path)},
-    )
+    run = Process([sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": path, "TMPDIR": str(tmp_path)})
     spaces = set(run.stdout.readline().split())
     assert len(spaces) == 2 and processes_in(spaces)
     with kept(spaces):
-        run.send_signal(signal.SIGKILL)
-        run.wait()
-        run.stdout.close()
-        end = time.monotonic() + 60
-        while processes_in(spaces):
-            assert time.monotonic() < end, "processes are left in the namespaces of a run that is dead"
-            time.sleep(0.02)
+        run.end()
+        until(lambda: not processes_in(spaces), "processes are left in the namespaces of a run that is dead")
     assert list(tmp_path.iterdir()) == []
 
 

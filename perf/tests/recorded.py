@@ -8,18 +8,24 @@ from pathlib import Path
 
 import pytest
 from baton_cli.main import baton
-from baton_perf import (
-    accept,
-    peers,
-    recording,
-)
+from baton_perf import accept, network, peers, recording
 from baton_perf.experiments import EXPERIMENTS
+from baton_perf.network import NetworkFailed
 from baton_perf.peers import Peer
 from baton_perf.runs import Cell
 from click.testing import CliRunner
 
 BUILT = peers.program_folder() is not None
 needs_programs = pytest.mark.skipif(not BUILT, reason="build/lab is not there: make build-lab")
+
+
+def why_no_network() -> str:
+    """Why two hosts in namespaces cannot be made; empty where they can."""
+    try:
+        network.check("10gbit")
+    except NetworkFailed as problem:
+        return str(problem)
+    return ""
 
 
 def peer(id="baton", variants=("loan",), **changes) -> Peer:

@@ -10,8 +10,8 @@ import pytest
 from ros1_network import BUILD, ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
+from support.claims import claim_domain
 from support.ros2 import TESTED
-from ros_domain import claim_domain
 
 pytestmark = pytest.mark.own_master  # its topics have absolute names
 

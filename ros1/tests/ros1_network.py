@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "scripts"))  # kill_run.py is a command, too
-from tcp_ports import Ports, wait_for_server  # noqa: E402
+sys.path.insert(0, str(ROOT / "tests"))  # kill_run.py is a command, too
+from support.claims import Ports, wait_for_server  # noqa: E402
 
 BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build" / "ros1"))
 PRELOAD = BUILD / "lib" / "libbaton_roscpp.so"

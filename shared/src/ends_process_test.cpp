@@ -119,7 +119,7 @@ TEST(SharedEnds, AHeapIsThereUntilItsThreadsHaveEndedTheirObjects) {
 
 TEST(SharedEnds, APointerOfAThreadThatEndsMayBeTheLastOfItsHeap) {
   const pid_t child = forked([] {
-    TemporaryDirectory directory;
+    HeapDirectory directory;
     for (int i = 0; i < 20; ++i) {
       std::thread([&] {
         thread_local shared_ptr<Slow> of_thread;  // ends after anything that the library has in the thread
@@ -133,7 +133,7 @@ TEST(SharedEnds, APointerOfAThreadThatEndsMayBeTheLastOfItsHeap) {
 }
 
 TEST(SharedEnds, TheHeapIsLeftAtOnceAlsoWhileItsBackgroundThreadRecovers) {
-  TemporaryDirectory directory;
+  HeapDirectory directory;
   const pid_t child = forked([&] {
     std::atomic<bool> ends{false};
     const pid_t other = forked([&] {
@@ -317,7 +317,7 @@ TEST(SharedEnds, OnEventMayEndTheHeapObjectThatCollects) {
 }
 
 TEST(SharedEnds, AnyTimeoutMayBeGivenToOpen) {
-  TemporaryDirectory directory;
+  HeapDirectory directory;
   HeapOptions options = directory.options("h");
   const Heap first = Heap::open(options).or_throw();
   options.timeout = std::chrono::milliseconds::max();
@@ -325,7 +325,7 @@ TEST(SharedEnds, AnyTimeoutMayBeGivenToOpen) {
 }
 
 TEST(SharedEnds, AMemberWithoutDescriptorsLetsNewcomersInWhenItHasSome) {
-  TemporaryDirectory directory;
+  HeapDirectory directory;
   int go[2], done[2];
   ASSERT_EQ(::pipe(go) | ::pipe(done), 0);
   const pid_t member = forked([&] {

@@ -305,7 +305,7 @@ TEST(SharedHeapProcesses, RandomKillsUnderLoadLoseDoubleAndBlockNothing) {
 }
 
 TEST(SharedHeapProcesses, ANamedHeapOutlivesItsMakerAndCollectsByItself) {
-  TemporaryDirectory directory;
+  HeapDirectory directory;
   const pid_t maker = ::fork();
   if (maker == 0) {
     ::alarm(250);
@@ -470,7 +470,7 @@ class SharedNameCrash : public testing::TestWithParam<const char*> {};
 
 TEST_P(SharedNameCrash, LeavesANameThatOthersCanOpenAndLeave) {
   for (const bool alone : {false, true}) {
-    TemporaryDirectory directory;
+    HeapDirectory directory;
     {
       std::unique_ptr<Heap> heap;
       if (!alone) heap = std::make_unique<Heap>(Heap::open(directory.options("h")).or_throw());

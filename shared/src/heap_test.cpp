@@ -145,7 +145,7 @@ TEST(Heap, AsManyProcessesAsItHasSlotsForCanOpenIt) {
 }
 
 TEST(NamedHeap, IsFoundByItsNameAndLeavesNothing) {
-  TemporaryDirectory directory;
+  HeapDirectory directory;
   {
     Heap first = Heap::open(directory.options("a")).or_throw();
     auto* const memory = static_cast<int*>(first.allocate(4).or_throw());
@@ -164,7 +164,7 @@ TEST(NamedHeap, IsFoundByItsNameAndLeavesNothing) {
 }
 
 TEST(NamedHeap, ManyProcessesThatOpenItAtOnceGetOneHeap) {
-  TemporaryDirectory directory;
+  HeapDirectory directory;
   std::vector<std::thread> threads;
   std::vector<std::unique_ptr<Heap>> heaps(8);
   for (auto& heap : heaps) {

@@ -21,6 +21,7 @@
 
 #include "baton/os/unique_fd.hpp"
 #include "baton/shared/heap.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace baton::shared {
 
@@ -59,33 +60,17 @@ class InHeap {
   T& object_;
 };
 
-class TemporaryDirectory {
+class HeapDirectory : public ::baton::test::TemporaryDirectory {
  public:
-  TemporaryDirectory() : path_((std::filesystem::temp_directory_path() / "baton-heap-XXXXXX").string()) {
-    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("mkdtemp");
-  }
-  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::string& path() const { return path_; }
   HeapOptions options(const std::string& name, std::size_t limit_bytes = std::size_t{64} << 20) const {
     HeapOptions out;
     out.name = name;
     out.domain = 0;
-    out.runtime_directory = path_;
+    out.runtime_directory = path();
     out.limit_bytes = limit_bytes;
     out.timeout = std::chrono::seconds(60);  // an emulator on a busy machine needs more than the default
     return out;
   }
-  std::vector<std::string> names() const {
-    std::vector<std::string> out;
-    for (const auto& entry : std::filesystem::directory_iterator(path_ + "/0"))
-      out.push_back(entry.path().filename().string());
-    return out;
-  }
-
- private:
-  std::string path_;
 };
 
 /// Returns when the threads of this process's heaps sleep, or after a second. The sanitizer's allocator stays locked in a

@@ -86,7 +86,7 @@ TEST(SharedLives, AForkWhileThreadsEndObjectsLeavesAChildThatCanUseAHeap) {
 }
 
 TEST(SharedLives, OnEventMayForkAndCollect) {
-  TemporaryDirectory directory;
+  HeapDirectory directory;
   const pid_t child = forked([&] {  // so that a hang is seen as an alarm
     ::alarm(250);
     std::atomic<int> reported{0};
@@ -127,7 +127,7 @@ TEST(SharedLives, AConstructorMayLookForOtherNames) {
 using Numbers = queue<int, 8>;
 
 TEST(SharedLives, AProcessThatHasOnlyPointersHandsTheHeapOver) {
-  TemporaryDirectory directory;
+  HeapDirectory directory;
   const auto connect = [&] {
     Heap heap = Heap::open(directory.options("h")).or_throw();
     return find_or_make<Numbers>(heap, "n");
@@ -175,7 +175,7 @@ TEST(SharedLives, MembersOfConstructedObjectsAreFreedWithThem) {
 }
 
 TEST(SharedLives, OneMemberThatAnswersIsEnough) {
-  TemporaryDirectory directory;
+  HeapDirectory directory;
   std::vector<pid_t> members;
   int started[2];
   ASSERT_EQ(::pipe(started), 0);

@@ -494,7 +494,7 @@ struct declared_shareable<PingPong> : recoverable {};
 namespace {
 
 TEST(SharedWaiters, ThreadsSleepAndWakeWhileOthersComeAndGo) {
-  const TemporaryDirectory directory;
+  const HeapDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   std::atomic<bool> end{false};
   std::vector<std::thread> threads;

@@ -105,7 +105,7 @@ shared_ptr<Meeting> meeting_in(Heap& heap) { return find_or_make<Meeting>(heap, 
 
 /// A child that is a member, reports its arrival, and waits for `go`; then body(meeting).
 template <class Body>
-pid_t member(const TemporaryDirectory& directory, Body&& body) {
+pid_t member(const HeapDirectory& directory, Body&& body) {
   return forked([&] {
     Heap heap = Heap::open(directory.options("h")).or_throw();
     const shared_ptr<Meeting> meeting = meeting_in(heap);
@@ -120,7 +120,7 @@ void set_and_die(Meeting& meeting) {
 }
 
 TEST(SharedWaiters, ASleeperHasNoTimeLimitWhereDeathsAreWatched) {
-  const TemporaryDirectory directory;
+  const HeapDirectory directory;
   Heap named = Heap::open(directory.options("h")).or_throw();
   Heap nameless = new_heap();
   const auto sleep_in = [](Heap& heap) {
@@ -147,7 +147,7 @@ TEST(SharedWaiters, ASleeperHasNoTimeLimitWhereDeathsAreWatched) {
 }
 
 TEST(SharedWaiters, ManySleepersAreWokenForAProcessThatDiedBeforeItsNotification) {
-  const TemporaryDirectory directory;
+  const HeapDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
   const pid_t child = member(directory, set_and_die);
@@ -165,7 +165,7 @@ TEST(SharedWaiters, ManySleepersAreWokenForAProcessThatDiedBeforeItsNotification
 }
 
 TEST(SharedWaiters, AConditionThatADeadProcessMadeTrueIsSeen) {
-  const TemporaryDirectory directory;
+  const HeapDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
   const pid_t child = member(directory, [](Meeting& m) {
@@ -185,7 +185,7 @@ TEST(SharedWaiters, AConditionThatADeadProcessMadeTrueIsSeen) {
 }
 
 TEST(SharedWaiters, TheDeathOfAnAttachedProcessIsMadeGoodInEveryProcess) {
-  const TemporaryDirectory directory;
+  const HeapDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
   const pid_t elsewhere = member(directory, [](Meeting& m) { m.wait(); });
@@ -201,7 +201,7 @@ TEST(SharedWaiters, TheDeathOfAnAttachedProcessIsMadeGoodInEveryProcess) {
 }
 
 TEST(SharedWaiters, ADeathWhileTheBackgroundThreadIsBusyIsMadeGood) {
-  const TemporaryDirectory directory;
+  const HeapDirectory directory;
   std::atomic<bool> busy{false}, end{false};
   HeapOptions options = directory.options("h");
   options.on_event = [&](const HeapEvent& event) {
@@ -237,7 +237,7 @@ TEST(SharedWaiters, TheDeathOfAProcessThatWasNotAcceptedForWantOfDescriptorsIsMa
 #if defined(__SANITIZE_ADDRESS__)
   GTEST_SKIP() << "the sanitizer of undefined behaviour makes a pipe to look at an object whose type it has not seen";
 #endif
-  const TemporaryDirectory directory;
+  const HeapDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();  // gives newcomers the descriptor
   const shared_ptr<Meeting> meeting = meeting_in(heap);
   const pid_t short_of = forked([&] {
@@ -259,7 +259,7 @@ TEST(SharedWaiters, TheDeathOfAProcessThatWasNotAcceptedForWantOfDescriptorsIsMa
 }
 
 TEST(SharedWaiters, AWakeUpThatMeetsAnExceptionGoesToTheNext) {
-  const TemporaryDirectory directory;
+  const HeapDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
   std::atomic<bool> taken{false};
@@ -288,7 +288,7 @@ TEST(SharedWaiters, AWakeUpThatMeetsAnExceptionGoesToTheNext) {
 }
 
 TEST(SharedWaiters, AChildForkedBesideSleepersWatchesForItself) {
-  const TemporaryDirectory directory;
+  const HeapDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
   Waiter waiter(*meeting, [&] { meeting->wait(); });
@@ -331,7 +331,7 @@ TEST(SharedWaitersVictim, DISABLED_NotifiesUntilItIsKilled) {
   meeting->semaphore.release();
 }
 
-pid_t start_victim(const TemporaryDirectory& directory, const std::string& point, bool sleeps) {
+pid_t start_victim(const HeapDirectory& directory, const std::string& point, bool sleeps) {
   const std::string at = "BATON_CRASH_AT=" + point, where = "BATON_SHARED_DIRECTORY=" + directory.path();
   const pid_t victim = ::fork();
   if (victim == 0) {
@@ -348,7 +348,7 @@ pid_t start_victim(const TemporaryDirectory& directory, const std::string& point
 class SharedWaitersCrash : public testing::TestWithParam<const char*> {};
 
 TEST_P(SharedWaitersCrash, LeavesNobodyAsleep) {
-  const TemporaryDirectory directory;
+  const HeapDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
   Waiter pops(*meeting, [&] { EXPECT_EQ(meeting->numbers.pop(), 1U); });
@@ -375,7 +375,7 @@ INSTANTIATE_TEST_SUITE_P(AtEveryPoint, SharedWaitersCrash,
                          });
 
 TEST(SharedWaiters, ASleeperThatDiesWhenItIsWokenLeavesTheWakeUpToTheNext) {
-  const TemporaryDirectory directory;
+  const HeapDirectory directory;
   Heap heap = Heap::open(directory.options("h")).or_throw();
   const shared_ptr<Meeting> meeting = meeting_in(heap);
   const pid_t victim = start_victim(directory, "shared.event_count.woken", true);

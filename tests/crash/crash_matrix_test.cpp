@@ -17,6 +17,7 @@
 
 #include "crash_test_support.hpp"
 #include "points.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace baton::crash {
 namespace {
@@ -87,8 +88,8 @@ class CrashMatrix : public ::testing::TestWithParam<std::tuple<const char*, int>
 
 TEST_P(CrashMatrix, SurvivorsNeitherHangNorMissNorLeak) {
   const auto [point, pass] = GetParam();
-  std::string directory = (std::filesystem::temp_directory_path() / "baton-crash-XXXXXX").string();
-  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const ::baton::test::TemporaryDirectory temporary;
+  const std::string& directory = temporary.path();
   // A dead name, for hub.sweep.
   const pid_t dead = ::fork();
   if (dead == 0) {
@@ -192,11 +193,8 @@ TEST_P(CrashMatrix, SurvivorsNeitherHangNorMissNorLeak) {
   int status = 0;
   ::waitpid(other, &status, 0);
   EXPECT_EQ(status, 0);
-  std::size_t names = 0;
-  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(directory + "/0")) ++names;
   // The survivor ends without good-bye; names of the dead (a temporary one too) wait for the next newcomer.
-  EXPECT_LE(names, 3U);
-  std::filesystem::remove_all(directory);
+  EXPECT_LE(temporary.names().size(), 3U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Points, CrashMatrix,

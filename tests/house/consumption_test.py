@@ -14,9 +14,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.build import BUILD, ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
 GUIDE = (ROOT / "docs/guides/guide.md").read_text()
 SECTION = GUIDE[GUIDE.index("## Install, and use from a project") : GUIDE.index("## Building messages")]
 BLOCKS = [(match[1], match[2]) for match in re.finditer(r"^```(\w+)\n(.*?)^```$", SECTION, re.MULTILINE | re.DOTALL)]

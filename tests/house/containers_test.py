@@ -17,12 +17,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.ros2 import TESTED
 from ruamel.yaml import YAML
+from support.build import BIN, BUILD, PACKAGE, ROOT, has_package
+from support.ros2 import TESTED, over
 
-ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "examples/containers"
-BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
 ROS2 = TESTED.python
 COMPOSE = YAML(typ="safe").load(FOLDER / "compose.yaml")
 SERVICES = COMPOSE["services"]
@@ -68,17 +67,10 @@ def test_a_service_and_its_image_say_the_same(name):
 def contents(name):
     """What the service's image has in /opt/robot, from this checkout, and the environment that the image sets beside compose's."""
     if name == "camera":
-        return BUILD / "bin/baton_readme_camera", {}
+        return BIN / "baton_readme_camera", {}
     if name == "viewer":
-        return FOLDER / "viewer.py", {
-            "PATH": f"{Path(sys.executable).parent}:/usr/bin",
-            "PYTHONPATH": f"{BUILD}/python",
-        }
-    return FOLDER / "watcher.py", {
-        "PATH": f"{ROS2.parent}:/usr/bin",
-        "RMW_IMPLEMENTATION": "rmw_baton_cpp",
-        "LD_PRELOAD": str(TESTED.library),
-    }
+        return FOLDER / "viewer.py", {"PATH": f"{Path(sys.executable).parent}:/usr/bin", "PYTHONPATH": str(PACKAGE)}
+    return FOLDER / "watcher.py", {"PATH": f"{ROS2.parent}:/usr/bin", **over("baton")}
 
 
 def start(name, volume):
@@ -128,7 +120,7 @@ def namespaces(pid):
 )
 @pytest.mark.parametrize("with_ros2", [False, True], ids=["baton", "baton and ROS 2"])
 def test_services_in_namespaces_of_their_own_get_each_other_s_messages(tmp_path, with_ros2):
-    if not any((BUILD / "python/baton").glob("_core*.so")) or not (BUILD / "bin/baton_readme_camera").exists():
+    if not has_package() or not (BIN / "baton_readme_camera").exists():
         pytest.skip("needs the release build: make build")
     if with_ros2 and not (TESTED.library.exists() and ROS2.exists()):
         pytest.skip("the RMW is not built: make test, on x86-64")

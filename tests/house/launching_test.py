@@ -7,20 +7,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from support import processes
+from support.build import BIN, PACKAGE, ROOT, needs_package
+from support.processes import Programs
+from support.waiting import LIMIT_S, until
 
-ROOT = Path(__file__).resolve().parents[2]
-BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
 LAUNCH = ROOT / "examples/launch"
-LIMIT_S = 120
 
-pytestmark = pytest.mark.skipif(
-    not (BUILD / "bin/baton_readme_camera").exists() or not any((BUILD / "python/baton").glob("_core*.so")),
-    reason="the README's programs or the Python package are not built: make build",
-)
+pytestmark = needs_package(BIN / "baton_readme_camera")
 
 LAUNCHERS = {
     "honcho": [str(Path(sys.executable).parent / "honcho"), "-f", str(LAUNCH / "Procfile"), "start"],
@@ -32,16 +29,10 @@ LAUNCHERS = {
 @pytest.fixture
 def environment(tmp_path):
     directory = tmp_path / "run"
-    directory.mkdir(mode=0o700)
-    return {
-        **os.environ,
-        "PATH": f"{BUILD / 'bin'}:{os.environ['PATH']}",
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(BUILD / "python"), os.environ.get("PYTHONPATH")])),
-        "BATON_RUNTIME_DIR": str(directory),
-        "BATON_DOMAIN": "0",
-        "ROS_HOME": str(tmp_path / "ros"),
-        "TMUX_TMPDIR": str(directory),
-    }
+    more = {"BATON_DOMAIN": "0", "ROS_HOME": str(tmp_path / "ros"), "TMUX_TMPDIR": str(directory)}
+    more["PATH"] = f"{BIN}:{os.environ['PATH']}"
+    more["PYTHONPATH"] = os.pathsep.join(filter(None, [str(PACKAGE), os.environ.get("PYTHONPATH")]))
+    return processes.environment(directory, **more)
 
 
 @pytest.fixture
@@ -53,24 +44,14 @@ node = baton.Node("_baton_watcher")
 for line in sys.stdin:
     print(dict(n for n in node.nodes() if n[0] != "_baton_watcher"), flush=True)
 """
-    process = subprocess.Popen(
-        [sys.executable, "-c", watcher], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    with Programs(environment) as programs:
+        process = programs.python(watcher)
 
-    def wait(condition):
-        end = time.monotonic() + LIMIT_S
-        while True:
-            process.stdin.write("\n")
-            process.stdin.flush()
-            found = eval(process.stdout.readline(), {"__builtins__": {}}, {})
-            if condition(found):
-                return found
-            assert time.monotonic() < end, found
-            time.sleep(0.1)
+        def now():
+            process.tell()
+            return eval(process.stdout.readline(), {"__builtins__": {}}, {})
 
-    yield wait
-    process.kill()
-    process.communicate()
+        yield lambda condition: until(lambda: [found] if condition(found := now()) else None, now, every_s=0.1)[0]
 
 
 ALL = {"/left/camera", "/right/camera", "viewer"}

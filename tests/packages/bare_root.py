@@ -5,7 +5,6 @@ Not among the tests of `make test`: it needs the packages, root, and Debian's ar
 by mmdebstrap from the archive that this machine's apt uses. With BATON_LONG_TEST ROS 1 is installed in it, too.
 """
 
-import contextlib
 import json
 import os
 import re
@@ -16,10 +15,9 @@ import time
 from pathlib import Path
 
 import pytest
-from ros_domain import claim_domain
-from tcp_ports import Ports, wait_for_server
+from support.build import ROOT
+from support.claims import Ports, claim_domain, wait_for_server
 
-ROOT = Path(__file__).resolve().parents[2]
 DEBS = sorted(path for path in (ROOT / "out/packages").glob("*.deb") if "-dbgsym_" not in path.name)
 OURS = [path.name.partition("_")[0] for path in DEBS]
 LONG = bool(os.environ.get("BATON_LONG_TEST"))
@@ -271,8 +269,8 @@ def test_two_processes_of_python_exchange_a_message(installed):
 @pytest.fixture
 def ports():
     """Two ports that nobody has."""
-    with contextlib.closing(Ports(2)) as claimed:
-        yield claimed.numbers
+    with Ports(2) as claimed:
+        yield claimed
 
 
 def test_the_installed_link_brings_a_topic_of_another_host_and_says_so(installed, ports):

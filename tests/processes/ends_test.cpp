@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "baton/msg/std_msgs/string.hpp"
 #include "baton/os/child.hpp"
 #include "baton/srv/std_srvs/set_bool.hpp"
+#include "support/own_domain.hpp"
 
 using namespace std::chrono_literals;
 using baton::msg::std_msgs::String;
@@ -181,18 +181,7 @@ void expect_an_orderly_end(const std::string& role, int signal, int repetitions 
   }
 }
 
-class Ends : public ::testing::Test {
- protected:
-  Ends() {
-    std::string name = (std::filesystem::temp_directory_path() / "baton-ends-XXXXXX").string();
-    directory_ = ::mkdtemp(name.data());
-    ::setenv("BATON_RUNTIME_DIR", directory_.c_str(), 1);
-  }
-  ~Ends() override { std::filesystem::remove_all(directory_); }
-
- private:
-  std::filesystem::path directory_;
-};
+using Ends = baton::test::DomainTest;
 
 TEST_F(Ends, AProgramThatTurnsSignalsIntoAShutdownEndsInOrderAtAnyMoment) {
   for (const int signal : {SIGINT, SIGTERM}) {

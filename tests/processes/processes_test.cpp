@@ -23,6 +23,7 @@
 #include "baton/msg/sensor_msgs/image.hpp"
 #include "baton/msg/std_msgs/string.hpp"
 #include "baton/os/child.hpp"
+#include "support/own_domain.hpp"
 
 using namespace std::chrono_literals;
 using baton::msg::sensor_msgs::Image;
@@ -189,15 +190,9 @@ std::set<std::string> shm_names() {
   return names;
 }
 
-class Processes : public ::testing::Test {
+class Processes : public baton::test::DomainTest {
  protected:
-  void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "baton-processes-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-    ::setenv("BATON_RUNTIME_DIR", directory_.c_str(), 1);
-    shm_before_ = shm_names();
-  }
+  void SetUp() override { shm_before_ = shm_names(); }
   void TearDown() override {
     // A new process sweeps what the killed ones left: soon only its own name is there, and after it none.
     {
@@ -207,7 +202,6 @@ class Processes : public ::testing::Test {
     }
     EXPECT_EQ(sockets(), 0u) << "in " << directory_;
     EXPECT_EQ(shm_names(), shm_before_);
-    std::filesystem::remove_all(directory_);
   }
   std::size_t sockets() const {
     std::size_t count = 0;
@@ -221,7 +215,6 @@ class Processes : public ::testing::Test {
     std::string text;
     return child.read_line(&text) ? text : "(ended)";
   }
-  std::string directory_;
   std::set<std::string> shm_before_;
 };
 

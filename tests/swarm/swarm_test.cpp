@@ -26,6 +26,7 @@
 #include <thread>
 
 #include "member.hpp"
+#include "support/own_domain.hpp"
 
 namespace baton::swarm {
 namespace {
@@ -169,7 +170,7 @@ void begin_child() {
   ::_exit(0);
 }
 
-class Swarm : public ::testing::Test {
+class Swarm : public test::DomainTest {
  protected:
   struct Process {
     pid_t pid = 0;
@@ -180,10 +181,6 @@ class Swarm : public ::testing::Test {
   };
 
   void SetUp() override {
-    std::string pattern = (std::filesystem::temp_directory_path() / "baton-swarm-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    directory_ = pattern;
-    ::setenv("BATON_RUNTIME_DIR", directory_.c_str(), 1);
     ::setenv("BATON_DOMAIN", "0", 1);
     board_ = Board::make();
     ASSERT_NE(board_, nullptr);
@@ -194,7 +191,6 @@ class Swarm : public ::testing::Test {
     }
     while (::wait(nullptr) > 0) {
     }
-    std::filesystem::remove_all(directory_);
   }
 
   Card& card(unsigned index) { return board_->cards[index]; }
@@ -294,7 +290,6 @@ class Swarm : public ::testing::Test {
   bool step(Clock::time_point now);
   void report();
 
-  std::string directory_;
   Board* board_ = nullptr;
   Random random_{g_options.seed};
   std::vector<Process> members_, survivors_;

@@ -26,6 +26,7 @@
 
 #include "baton/transport/transport.hpp"
 #include "participant.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace baton::transport::test {
 
@@ -78,25 +79,12 @@ struct Diagnostics {
 };
 
 /// A domain directory of its own, gone at the end.
-class TestDomain {
+class TestDomain : public ::baton::test::TemporaryDirectory {
  public:
-  TestDomain() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "baton-test-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path_ = pattern;
-  }
-  ~TestDomain() {
-    if (owner_ != ::getpid()) return;
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TestDomain(const TestDomain&) = delete;
-  TestDomain& operator=(const TestDomain&) = delete;
-
   std::shared_ptr<Participant> join(int domain = 0) {
     ParticipantOptions options;
     options.domain = domain;
-    options.runtime_directory = path_;
+    options.runtime_directory = path();
     options.on_diagnostic = [log = diagnostics_](const Diagnostic& diagnostic) {
       if (std::getenv("BATON_TEST_VERBOSE") != nullptr) {
         std::fprintf(stderr, "[%d] %s: %s\n", ::getpid(), errc_name(diagnostic.code), diagnostic.text.c_str());
@@ -107,21 +95,21 @@ class TestDomain {
     return Participant::join(options).or_throw();
   }
   Diagnostics& diagnostics() { return *diagnostics_; }
-  const std::string& path() const { return path_; }
-  /// Sockets left in domain `domain`.
-  std::size_t names(int domain = 0) const {
-    std::error_code ignored;
+  /// How many processes have their sockets there.
+  std::size_t sockets() const {
     std::size_t count = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(path_ + "/" + std::to_string(domain), ignored)) {
-      count += entry.is_socket() ? 1 : 0;
-    }
+    for (const std::string& name : names()) count += std::filesystem::is_socket(path() + "/0/" + name) ? 1 : 0;
     return count;
   }
 
  private:
-  std::string path_;
-  pid_t owner_ = ::getpid();
   std::shared_ptr<Diagnostics> diagnostics_ = std::make_shared<Diagnostics>();
+};
+
+/// A test of endpoints of one process: its domain, and the process in it.
+struct OneProcess : public ::testing::Test {
+  TestDomain domain;
+  std::shared_ptr<Participant> participant = domain.join();
 };
 
 /// struct { uint64 value; } and room for more bytes behind it.

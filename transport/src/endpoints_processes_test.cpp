@@ -132,7 +132,7 @@ TEST(EndpointsProcesses, ManyReadersGetEveryMessage) {
   for (std::uint64_t i = 1; i <= kMessages; ++i) publish(*writer, i).or_throw();
   for (const auto& child : children) EXPECT_EQ(child->wait(), 0);
   EXPECT_TRUE(matched(*writer, 0));
-  EXPECT_EQ(domain.names(), 1U);
+  EXPECT_EQ(domain.sockets(), 1U);
 }
 
 TEST(EndpointsProcesses, SeveralWritersAreMergedByTheirSourceTime) {
@@ -666,14 +666,14 @@ TEST(EndpointsProcesses, NothingIsLeftBehind) {
       ::pause();
     });
     ASSERT_EQ(killed.hear(), '.');
-    EXPECT_EQ(domain.names(), 1U);
+    EXPECT_EQ(domain.sockets(), 1U);
     killed.kill();
     killed.wait();
     // The next one that looks into the directory sweeps the dead name.
     const auto participant = domain.join();
-    EXPECT_TRUE(eventually([&] { return domain.names() == 1; }));
+    EXPECT_TRUE(eventually([&] { return domain.sockets() == 1; }));
   }
-  EXPECT_EQ(domain.names(), 0U);
+  EXPECT_EQ(domain.sockets(), 0U);
   EXPECT_EQ(shm(), 0U);
 }
 

@@ -10,9 +10,9 @@
 namespace baton::transport::test {
 namespace {
 
-TEST(EndpointsInShortage, HeldSamplesAreSharedOutWhenTheSlotsRunShort) {
-  TestDomain domain;
-  const auto participant = domain.join();
+using EndpointsInShortage = OneProcess;
+
+TEST_F(EndpointsInShortage, HeldSamplesAreSharedOutWhenTheSlotsRunShort) {
   memory::PoolOptions pool = small_pool();
   pool.slot_count = 16;
   const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool);
@@ -24,9 +24,7 @@ TEST(EndpointsInShortage, HeldSamplesAreSharedOutWhenTheSlotsRunShort) {
   EXPECT_LT(writer->matched(), 12U);
 }
 
-TEST(EndpointsInShortage, AReaderThatWasRefusedForWantOfSlotsIsServedWhenOthersHaveLeft) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(EndpointsInShortage, AReaderThatWasRefusedForWantOfSlotsIsServedWhenOthersHaveLeft) {
   memory::PoolOptions pool = small_pool();
   pool.slot_count = 8;
   const auto writer = make_writer(*participant, "t", QoS(), number_type(), pool);
@@ -45,9 +43,7 @@ TEST(EndpointsInShortage, AReaderThatWasRefusedForWantOfSlotsIsServedWhenOthersH
   EXPECT_EQ(value_of(take_sample(*refused)), 7U);
 }
 
-TEST(EndpointsInShortage, AWriterForWhichTheWindowHasNoRoomIsRefusedWhenItIsMadeAndNotAtItsFirstLoan) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(EndpointsInShortage, AWriterForWhichTheWindowHasNoRoomIsRefusedWhenItIsMadeAndNotAtItsFirstLoan) {
   Participant::WriterOptions options;
   options.topic = "t";
   options.node = "n";
@@ -69,9 +65,7 @@ TEST(EndpointsInShortage, AWriterForWhichTheWindowHasNoRoomIsRefusedWhenItIsMade
   EXPECT_TRUE(participant->create_writer(options).ok() || (*memory::Window::instance())->size() < std::size_t{1} << 40);
 }
 
-TEST(EndpointsInShortage, AShortageOfDescriptorsForSharingSegmentsIsReportedOnceInTenSeconds) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(EndpointsInShortage, AShortageOfDescriptorsForSharingSegmentsIsReportedOnceInTenSeconds) {
   {
     const NoDescriptors shortage;
     for (int i = 0; i < 10; ++i) EXPECT_EQ(participant->impl().duplicate(2), nullptr);
@@ -87,9 +81,7 @@ TEST(EndpointsInShortage, AShortageOfDescriptorsForSharingSegmentsIsReportedOnce
   EXPECT_NE(participant->impl().duplicate(2), nullptr);
 }
 
-TEST(EndpointsInShortage, AShortageOfDescriptorsDelaysMatchesAndMessagesAndLosesNone) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(EndpointsInShortage, AShortageOfDescriptorsDelaysMatchesAndMessagesAndLosesNone) {
   for (std::size_t spare = 0; spare < 6; ++spare) {
     const std::string topic = "t" + std::to_string(spare);
     const auto writer = make_writer(*participant, topic);
@@ -112,9 +104,7 @@ TEST(EndpointsInShortage, AShortageOfDescriptorsDelaysMatchesAndMessagesAndLoses
   EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::out_of_descriptors); }));
 }
 
-TEST(EndpointsInShortage, OneTakePassesOverABoundedNumberOfLostMessages) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(EndpointsInShortage, OneTakePassesOverABoundedNumberOfLostMessages) {
   const auto writer = make_writer(*participant, "t", QoS(), number_type(), {});  // a segment of many granules
   publish(*writer, 0).or_throw();                                                // makes its segment
   const auto reader = make_reader(*participant, "t", QoS(100));
@@ -138,9 +128,7 @@ TEST(EndpointsInShortage, OneTakePassesOverABoundedNumberOfLostMessages) {
   EXPECT_EQ(value_of(reader->take_next().or_throw()), 2U) << "the connection stays";
 }
 
-TEST(EndpointsInShortage, WhatCannotBeMappedIsCopiedUntilThereIsRoom) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(EndpointsInShortage, WhatCannotBeMappedIsCopiedUntilThereIsRoom) {
   const auto writer = make_writer(*participant, "t", QoS(), number_type(), {});  // a segment of many granules
   publish(*writer, 0).or_throw();                                                // makes it
   memory::Window& window = **memory::Window::instance();

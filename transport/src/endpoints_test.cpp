@@ -14,9 +14,9 @@
 namespace baton::transport::test {
 namespace {
 
-TEST(Endpoints, AMessageArrivesWithItsMetadata) {
-  TestDomain domain;
-  const auto participant = domain.join();
+using Endpoints = OneProcess;
+
+TEST_F(Endpoints, AMessageArrivesWithItsMetadata) {
   const auto writer = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t");
   ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
@@ -32,9 +32,7 @@ TEST(Endpoints, AMessageArrivesWithItsMetadata) {
   EXPECT_FALSE(reader->take().value());
 }
 
-TEST(Endpoints, AnEndpointKeepsTheGidThatItWasGiven) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, AnEndpointKeepsTheGidThatItWasGiven) {
   Participant::WriterOptions writing;
   writing.topic = "t";
   writing.type = number_type();
@@ -57,16 +55,12 @@ TEST(Endpoints, AnEndpointKeepsTheGidThatItWasGiven) {
   EXPECT_TRUE(participant->create_reader(reading).ok());
 }
 
-TEST(Endpoints, OneParticipantPerDirectoryAndDomain) {
-  TestDomain domain;
-  const auto first = domain.join();
-  EXPECT_EQ(first, domain.join());
-  EXPECT_NE(first, domain.join(1));
+TEST_F(Endpoints, OneParticipantPerDirectoryAndDomain) {
+  EXPECT_EQ(participant, domain.join());
+  EXPECT_NE(participant, domain.join(1));
 }
 
-TEST(Endpoints, KeepLastLosesTheOldestAndCountsThem) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, KeepLastLosesTheOldestAndCountsThem) {
   const auto writer = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t", QoS(3));
   ASSERT_TRUE(matched(*reader, 1));
@@ -79,9 +73,7 @@ TEST(Endpoints, KeepLastLosesTheOldestAndCountsThem) {
   EXPECT_EQ(reader->statuses().lost_total, 7U);
 }
 
-TEST(Endpoints, AReaderThatDoesNotKnowTheFirstNumberCountsWhatIsMissingFromTheFirstMessageOn) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, AReaderThatDoesNotKnowTheFirstNumberCountsWhatIsMissingFromTheFirstMessageOn) {
   Participant::WriterOptions options;
   options.topic = "t";
   options.node = "relay";
@@ -107,9 +99,7 @@ TEST(Endpoints, AReaderThatDoesNotKnowTheFirstNumberCountsWhatIsMissingFromTheFi
   EXPECT_EQ(reader->statuses().lost_total, 2U);
 }
 
-TEST(Endpoints, HoldingsSayWhoHasWhichMessages) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, HoldingsSayWhoHasWhichMessages) {
   const auto writer = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t", QoS(3));
   ASSERT_TRUE(matched(*reader, 1));
@@ -128,9 +118,7 @@ TEST(Endpoints, HoldingsSayWhoHasWhichMessages) {
   EXPECT_EQ(holdings[0].chunks[0].size_bytes, second.size_bytes());
 }
 
-TEST(Endpoints, HoldingsCountTheBytesOfAllHeldMessagesAndListTheOldest) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, HoldingsCountTheBytesOfAllHeldMessagesAndListTheOldest) {
   const auto writer = make_writer(*participant, "t");
   QoS qos(12);
   qos.held = 12;
@@ -146,9 +134,7 @@ TEST(Endpoints, HoldingsCountTheBytesOfAllHeldMessagesAndListTheOldest) {
   EXPECT_EQ(holdings[0].held_bytes, 12U * kept[0].size_bytes());
 }
 
-TEST(Endpoints, SeveralWritersAreMergedBySourceTime) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, SeveralWritersAreMergedBySourceTime) {
   const auto a = make_writer(*participant, "t"), b = make_writer(*participant, "t"), c = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t", QoS(100));
   ASSERT_TRUE(matched(*reader, 3));
@@ -158,9 +144,7 @@ TEST(Endpoints, SeveralWritersAreMergedBySourceTime) {
   EXPECT_EQ(take(*reader), kNothing);
 }
 
-TEST(Endpoints, AReaderThatMatchesNoMoreKeepsItsPublishersAndGetsNoOthers) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, AReaderThatMatchesNoMoreKeepsItsPublishersAndGetsNoOthers) {
   auto early = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t");
   ASSERT_TRUE(matched(*reader, 1));
@@ -178,9 +162,7 @@ TEST(Endpoints, AReaderThatMatchesNoMoreKeepsItsPublishersAndGetsNoOthers) {
   EXPECT_TRUE(eventually([&] { return reader->publishers().empty(); }));
 }
 
-TEST(Endpoints, AReaderNamesThePublishersThatAreGoneUntilTheirMessagesAreTaken) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, AReaderNamesThePublishersThatAreGoneUntilTheirMessagesAreTaken) {
   auto silent = make_writer(*participant, "t"), first = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t");
   ASSERT_TRUE(matched(*reader, 2));
@@ -202,9 +184,7 @@ TEST(Endpoints, AReaderNamesThePublishersThatAreGoneUntilTheirMessagesAreTaken) 
   EXPECT_TRUE(reader->gone_publishers().empty());
 }
 
-TEST(Endpoints, WhoTakesFromOneWriterLeavesTheMessagesOfTheOthers) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, WhoTakesFromOneWriterLeavesTheMessagesOfTheOthers) {
   const auto first = make_writer(*participant, "t"), second = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t", QoS(2).hold(1));
   ASSERT_TRUE(matched(*reader, 2));
@@ -223,9 +203,7 @@ TEST(Endpoints, WhoTakesFromOneWriterLeavesTheMessagesOfTheOthers) {
   EXPECT_FALSE(reader->take_from(Gid{}).or_throw()) << "of a writer that nobody knows";
 }
 
-TEST(Endpoints, KeepLastCountsOverAllWritersTogether) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, KeepLastCountsOverAllWritersTogether) {
   const auto a = make_writer(*participant, "t"), b = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t", QoS(4));
   ASSERT_TRUE(matched(*reader, 2));
@@ -236,9 +214,7 @@ TEST(Endpoints, KeepLastCountsOverAllWritersTogether) {
   EXPECT_EQ(reader->statuses().lost_total, 3U);
 }
 
-TEST(Endpoints, KeepAllRefusesToPublishWhenTheQueueIsFull) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, KeepAllRefusesToPublishWhenTheQueueIsFull) {
   const auto writer = make_writer(*participant, "t", QoS().keep_all());
   const auto reader = make_reader(*participant, "t", QoS().keep_all(3));
   const auto other = make_reader(*participant, "t", QoS(2));
@@ -253,9 +229,7 @@ TEST(Endpoints, KeepAllRefusesToPublishWhenTheQueueIsFull) {
   EXPECT_EQ(take(*other), 4U);
 }
 
-TEST(Endpoints, ABestEffortReaderNeverHoldsAWriterUp) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, ABestEffortReaderNeverHoldsAWriterUp) {
   const auto writer = make_writer(*participant, "t", QoS().keep_all());
   const auto reader = make_reader(*participant, "t", QoS().keep_all(2).best_effort());
   ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
@@ -264,9 +238,7 @@ TEST(Endpoints, ABestEffortReaderNeverHoldsAWriterUp) {
   EXPECT_EQ(take(*reader), 5U);
 }
 
-TEST(Endpoints, SamplesHeldOfOnePublisherDoNotHoldUpTheOthersMessages) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, SamplesHeldOfOnePublisherDoNotHoldUpTheOthersMessages) {
   const auto first = make_writer(*participant, "t"), second = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t", QoS(10).hold(1));
   ASSERT_TRUE(matched(*reader, 2));
@@ -281,9 +253,7 @@ TEST(Endpoints, SamplesHeldOfOnePublisherDoNotHoldUpTheOthersMessages) {
   EXPECT_EQ(take(*reader), 2U);
 }
 
-TEST(Endpoints, DurationsNearTheEndOfTimeAreEndless) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, DurationsNearTheEndOfTimeAreEndless) {
   QoS qos(10);
   qos.deadline = qos.lease = qos.lifespan = kInfinite - 1ns;
   qos.liveliness = Liveliness::kManualByTopic;
@@ -296,9 +266,7 @@ TEST(Endpoints, DurationsNearTheEndOfTimeAreEndless) {
   EXPECT_EQ(reader->statuses().alive_now, 1U);
 }
 
-TEST(Endpoints, MessagesThatWaitForTheHeldLimitAreCountedAndReportedOnce) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, MessagesThatWaitForTheHeldLimitAreCountedAndReportedOnce) {
   const auto writer = make_writer(*participant, "t"), other = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t", QoS(10).hold(2));
   WaitSet waits;
@@ -338,9 +306,7 @@ TEST(Endpoints, MessagesThatWaitForTheHeldLimitAreCountedAndReportedOnce) {
   EXPECT_EQ(domain.diagnostics().count(Errc::held_limit), 1U) << "but not reported again";
 }
 
-TEST(Endpoints, TheHeldLimitIsAnErrorThatARelaseCures) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, TheHeldLimitIsAnErrorThatARelaseCures) {
   const auto writer = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t", QoS(10).hold(2));
   ASSERT_TRUE(matched(*reader, 1));
@@ -355,9 +321,7 @@ TEST(Endpoints, TheHeldLimitIsAnErrorThatARelaseCures) {
   EXPECT_EQ(take(*reader), 3U);
 }
 
-TEST(Endpoints, ADescriptorRestsAtTheHeldLimitUntilSomethingChanges) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, ADescriptorRestsAtTheHeldLimitUntilSomethingChanges) {
   const auto writer = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t", QoS(5).hold(1));
   ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
@@ -379,9 +343,7 @@ TEST(Endpoints, ADescriptorRestsAtTheHeldLimitUntilSomethingChanges) {
   EXPECT_EQ(::poll(&entry, 1, 0), 0);
 }
 
-TEST(Endpoints, HeldSamplesKeepTheirContentWhateverIsPublished) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, HeldSamplesKeepTheirContentWhateverIsPublished) {
   const auto writer = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t", QoS(1).hold(4));
   ASSERT_TRUE(matched(*reader, 1));
@@ -394,9 +356,7 @@ TEST(Endpoints, HeldSamplesKeepTheirContentWhateverIsPublished) {
   for (std::uint64_t i = 1; i <= 4; ++i) EXPECT_EQ(value_of(held[i - 1]), i);
 }
 
-TEST(Endpoints, ALateReaderGetsTheHistoryOfATransientLocalWriter) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, ALateReaderGetsTheHistoryOfATransientLocalWriter) {
   const auto writer = make_writer(*participant, "t", QoS(3).transient_local());
   for (std::uint64_t i = 1; i <= 5; ++i) publish(*writer, i).or_throw();
   const auto late = make_reader(*participant, "t", QoS(10).transient_local());
@@ -411,9 +371,7 @@ TEST(Endpoints, ALateReaderGetsTheHistoryOfATransientLocalWriter) {
   EXPECT_EQ(take(*fresh), 6U);
 }
 
-TEST(Endpoints, AnExpiredMessageIsNotDelivered) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, AnExpiredMessageIsNotDelivered) {
   QoS qos;
   qos.lifespan = 1s;  // the second message is taken before it is over, also on a busy machine
   const auto writer = make_writer(*participant, "t", qos);
@@ -426,9 +384,7 @@ TEST(Endpoints, AnExpiredMessageIsNotDelivered) {
   EXPECT_EQ(reader->statuses().lost_total, 0U);
 }
 
-TEST(Endpoints, WhoAsksForExpiredMessagesGetsThemAndSeesThatTheyAre) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, WhoAsksForExpiredMessagesGetsThemAndSeesThatTheyAre) {
   QoS qos;
   qos.lifespan = 1ms;
   const auto writer = make_writer(*participant, "t", qos);
@@ -445,9 +401,7 @@ TEST(Endpoints, WhoAsksForExpiredMessagesGetsThemAndSeesThatTheyAre) {
   EXPECT_LT(sample.expires_ns(), os::monotonic_ns());
 }
 
-TEST(Endpoints, WhoTakesAheadLearnsHowMuchIsUnreadAndWhenASampleExpires) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, WhoTakesAheadLearnsHowMuchIsUnreadAndWhenASampleExpires) {
   QoS offered, asked;
   offered.lifespan = std::chrono::hours(2);
   asked.lifespan = std::chrono::hours(1);
@@ -467,9 +421,7 @@ TEST(Endpoints, WhoTakesAheadLearnsHowMuchIsUnreadAndWhenASampleExpires) {
   EXPECT_EQ(other->take().or_throw().expires_ns(), INT64_MAX);
 }
 
-TEST(Endpoints, AMissedDeadlineIsReportedOnBothSidesFromTheFirstMessageOn) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, AMissedDeadlineIsReportedOnBothSidesFromTheFirstMessageOn) {
   QoS qos;
   qos.deadline = 20ms;
   const auto writer = make_writer(*participant, "t", qos);
@@ -487,9 +439,7 @@ TEST(Endpoints, AMissedDeadlineIsReportedOnBothSidesFromTheFirstMessageOn) {
   EXPECT_TRUE(eventually([&] { return reader->statuses().deadline_missed_total >= 2 && events >= 2; }));
 }
 
-TEST(Endpoints, ManualLivelinessIsLostAndComesBack) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, ManualLivelinessIsLostAndComesBack) {
   QoS qos;
   qos.liveliness = Liveliness::kManualByTopic;
   qos.lease = 40ms;
@@ -504,9 +454,7 @@ TEST(Endpoints, ManualLivelinessIsLostAndComesBack) {
   }));
 }
 
-TEST(Endpoints, IncompatibleQosIsReportedOnBothSidesAndNothingFlows) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, IncompatibleQosIsReportedOnBothSidesAndNothingFlows) {
   const auto writer = make_writer(*participant, "t", QoS().best_effort());
   const auto reader = make_reader(*participant, "t", QoS());
   EXPECT_TRUE(eventually([&] { return writer->statuses().incompatible_qos_total == 1; }));
@@ -516,9 +464,7 @@ TEST(Endpoints, IncompatibleQosIsReportedOnBothSidesAndNothingFlows) {
   EXPECT_EQ(writer->matched(), 0U);
 }
 
-TEST(Endpoints, ADifferingDefinitionIsRefusedWithTheDifference) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, ADifferingDefinitionIsRefusedWithTheDifference) {
   TypeInfo other = number_type(2);
   other.definition = "uint64 value\nuint8 extra\n";
   const auto writer = make_writer(*participant, "t");
@@ -532,9 +478,7 @@ TEST(Endpoints, ADifferingDefinitionIsRefusedWithTheDifference) {
   EXPECT_EQ(reader->matched(), 0U);
 }
 
-TEST(Endpoints, AnotherTypeNameIsRefused) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, AnotherTypeNameIsRefused) {
   TypeInfo other = number_type();
   other.name = "test/Other";
   const auto writer = make_writer(*participant, "t");
@@ -543,57 +487,28 @@ TEST(Endpoints, AnotherTypeNameIsRefused) {
   EXPECT_TRUE(eventually([&] { return writer->statuses().incompatible_type_total == 1; }));
 }
 
-TEST(Endpoints, EndpointsMayGoInAnyOrderWhileSamplesLive) {
-  for (int order = 0; order < 6; ++order) {
-    TestDomain domain;
-    auto participant = domain.join();
-    auto writer = make_writer(*participant, "t");
-    auto reader = make_reader(*participant, "t");
+TEST_F(Endpoints, EndpointsMayGoInAnyOrderWhileSamplesLive) {
+  std::string order = "prw";
+  do {
+    std::shared_ptr<Participant> process = participant ? std::move(participant) : domain.join();
+    auto writer = make_writer(*process, "t");
+    auto reader = make_reader(*process, "t");
     ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
     publish(*writer, 7).or_throw();
     publish(*writer, 8).or_throw();
     TakenSample sample = reader->take().or_throw();
-    switch (order) {
-      case 0:
-        writer.reset();
-        reader.reset();
-        participant.reset();
-        break;
-      case 1:
-        writer.reset();
-        participant.reset();
-        reader.reset();
-        break;
-      case 2:
-        reader.reset();
-        writer.reset();
-        participant.reset();
-        break;
-      case 3:
-        reader.reset();
-        participant.reset();
-        writer.reset();
-        break;
-      case 4:
-        participant.reset();
-        writer.reset();
-        reader.reset();
-        break;
-      default:
-        participant.reset();
-        reader.reset();
-        writer.reset();
-        break;
+    for (const char goes : order) {
+      if (goes == 'p') process.reset();
+      if (goes == 'r') reader.reset();
+      if (goes == 'w') writer.reset();
     }
     EXPECT_EQ(value_of(sample), 7U) << order;
     sample.release();
     EXPECT_FALSE(sample);
-  }
+  } while (std::next_permutation(order.begin(), order.end()));
 }
 
-TEST(Endpoints, APublisherThatIsExpelledLosesThisReaderOnly) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, APublisherThatIsExpelledLosesThisReaderOnly) {
   const auto writer = make_writer(*participant, "t");
   const auto other = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t");
@@ -615,9 +530,7 @@ TEST(Endpoints, APublisherThatIsExpelledLosesThisReaderOnly) {
   EXPECT_EQ(take(*beside), 2U);
 }
 
-TEST(Endpoints, UnreadMessagesOfAWriterThatLeftStayReadable) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, UnreadMessagesOfAWriterThatLeftStayReadable) {
   auto writer = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t");
   ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
@@ -630,9 +543,7 @@ TEST(Endpoints, UnreadMessagesOfAWriterThatLeftStayReadable) {
   EXPECT_FALSE(reader->has_data());
 }
 
-TEST(Endpoints, AReaderGetsWhatAWriterPublishedThatEndedBeforeTheReaderKnewOfTheirConnection) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, AReaderGetsWhatAWriterPublishedThatEndedBeforeTheReaderKnewOfTheirConnection) {
   const auto reader = make_reader(*participant, "t");
   const auto hold = [&](std::future<void> until) {
     participant->impl().post([until = std::make_shared<std::future<void>>(std::move(until))] { until->wait(); });
@@ -656,9 +567,7 @@ TEST(Endpoints, AReaderGetsWhatAWriterPublishedThatEndedBeforeTheReaderKnewOfThe
   EXPECT_EQ(reader->statuses().lost_total, 0U);
 }
 
-TEST(Endpoints, AReaderGetsTheMessageOfEveryWriterThatEndsAtOnce) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, AReaderGetsTheMessageOfEveryWriterThatEndsAtOnce) {
   const auto reader = make_reader(*participant, "t");
   for (std::uint64_t i = 0; i < 1000; ++i) {
     auto writer = make_writer(*participant, "t");
@@ -671,9 +580,7 @@ TEST(Endpoints, AReaderGetsTheMessageOfEveryWriterThatEndsAtOnce) {
   EXPECT_EQ(domain.diagnostics().count(Errc::protocol_violation), 0U);
 }
 
-TEST(Endpoints, AShareOfALoanKeepsAWriterOpenWithoutItsHandle) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, AShareOfALoanKeepsAWriterOpenWithoutItsHandle) {
   const auto reader = make_reader(*participant, "t");
   auto writer = make_writer(*participant, "t");
   ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
@@ -693,9 +600,7 @@ TEST(Endpoints, AShareOfALoanKeepsAWriterOpenWithoutItsHandle) {
   EXPECT_TRUE(matched(*reader, 0));
 }
 
-TEST(Endpoints, WhatIsSentBesideAMessageIsNotSentBesideTheNextOneInItsMemory) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, WhatIsSentBesideAMessageIsNotSentBesideTheNextOneInItsMemory) {
   const auto reader = make_reader(*participant, "t");
   auto writer = make_writer(*participant, "t");
   ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
@@ -719,9 +624,7 @@ TEST(Endpoints, WhatIsSentBesideAMessageIsNotSentBesideTheNextOneInItsMemory) {
   }
 }
 
-TEST(Endpoints, WhatWasMeantForAWriterThatEndedIsNotTakenForALaterOneWithItsGid) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, WhatWasMeantForAWriterThatEndedIsNotTakenForALaterOneWithItsGid) {
   const auto reader = make_reader(*participant, "t");
   Participant::WriterOptions options;
   options.topic = "t";
@@ -745,9 +648,7 @@ TEST(Endpoints, WhatWasMeantForAWriterThatEndedIsNotTakenForALaterOneWithItsGid)
   EXPECT_EQ(domain.diagnostics().count(Errc::protocol_violation), 0U);
 }
 
-TEST(Endpoints, AReaderThatIsNeverAskedKeepsNothingOfWritersThatLeftButItsNewestMessages) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, AReaderThatIsNeverAskedKeepsNothingOfWritersThatLeftButItsNewestMessages) {
   const auto reader = make_reader(*participant, "t", QoS(3));
   const auto connections = [] {
     std::ifstream maps("/proc/self/maps");
@@ -771,9 +672,7 @@ TEST(Endpoints, AReaderThatIsNeverAskedKeepsNothingOfWritersThatLeftButItsNewest
   EXPECT_EQ(connections(), 0);
 }
 
-TEST(Endpoints, ASampleHeldByAReaderThatLeftIsNotOverwritten) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, ASampleHeldByAReaderThatLeftIsNotOverwritten) {
   const auto writer = make_writer(*participant, "t");
   auto reader = make_reader(*participant, "t");
   ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
@@ -789,9 +688,7 @@ TEST(Endpoints, ASampleHeldByAReaderThatLeftIsNotOverwritten) {
   EXPECT_LE(used(), 1U);
 }
 
-TEST(Endpoints, WaitForAllAckedEndsWhenEverythingWasTaken) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, WaitForAllAckedEndsWhenEverythingWasTaken) {
   const auto writer = make_writer(*participant, "t");
   const auto reader = make_reader(*participant, "t");
   ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
@@ -806,9 +703,7 @@ TEST(Endpoints, WaitForAllAckedEndsWhenEverythingWasTaken) {
   taker.join();
 }
 
-TEST(Endpoints, TheGraphShowsNodesAndEndpointsAndSaysWhenItChanges) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, TheGraphShowsNodesAndEndpointsAndSaysWhenItChanges) {
   const std::uint64_t before = participant->graph_version();
   participant->add_node("camera");
   auto writer = make_writer(*participant, "image");
@@ -828,9 +723,7 @@ TEST(Endpoints, TheGraphShowsNodesAndEndpointsAndSaysWhenItChanges) {
   EXPECT_EQ(participant->wait_graph_change(now, 5ms).error().code, Errc::timed_out);
 }
 
-TEST(Endpoints, ArgumentsOutsideTheirRangeAreNamed) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, ArgumentsOutsideTheirRangeAreNamed) {
   Participant::WriterOptions options;
   options.type = number_type();
   EXPECT_EQ(participant->create_writer(options).error().code, Errc::invalid_argument);
@@ -839,9 +732,7 @@ TEST(Endpoints, ArgumentsOutsideTheirRangeAreNamed) {
   EXPECT_EQ(participant->create_writer(options).error().code, Errc::invalid_argument);
 }
 
-TEST(Endpoints, ANodeNameThatOtherProcessesCannotReadIsAnErrorAndNotTheEndOfTheirConnection) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, ANodeNameThatOtherProcessesCannotReadIsAnErrorAndNotTheEndOfTheirConnection) {
   Participant::WriterOptions writing;
   writing.topic = "t";
   writing.type = number_type();
@@ -856,9 +747,7 @@ TEST(Endpoints, ANodeNameThatOtherProcessesCannotReadIsAnErrorAndNotTheEndOfThei
   EXPECT_TRUE(participant->create_writer(writing));
 }
 
-TEST(Endpoints, ManyThreadsMayPublishTakeAndRelease) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(Endpoints, ManyThreadsMayPublishTakeAndRelease) {
   const auto writer = make_writer(*participant, "t", QoS().keep_all());
   const auto reader = make_reader(*participant, "t", QoS().keep_all(32).hold(16));
   ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));

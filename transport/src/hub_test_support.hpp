@@ -7,7 +7,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <filesystem>
 #include <map>
 #include <mutex>
 #include <set>
@@ -15,39 +14,14 @@
 #include <vector>
 
 #include "hub.hpp"
+#include "support/temporary_directory.hpp"
 
 namespace baton::transport {
 
 /// Long enough for a loaded machine: it decides only how long a failing test takes.
 inline constexpr auto kPatience = std::chrono::seconds(60);
 
-class TemporaryDirectory {
- public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "baton-hub-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
-    path_ = pattern;
-  }
-  ~TemporaryDirectory() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryDirectory(const TemporaryDirectory&) = delete;
-  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-  const std::string& path() const { return path_; }
-  /// Names in domain `domain`'s directory.
-  std::vector<std::string> names(int domain = 0) const {
-    std::vector<std::string> out;
-    std::error_code ignored;
-    for (const auto& entry : std::filesystem::directory_iterator(path_ + "/" + std::to_string(domain), ignored)) {
-      out.push_back(entry.path().filename().string());
-    }
-    return out;
-  }
-
- private:
-  std::string path_;
-};
+using ::baton::test::TemporaryDirectory;
 
 class Recorder final : public HubHandler {
  public:

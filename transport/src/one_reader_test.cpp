@@ -6,6 +6,8 @@
 namespace baton::transport::test {
 namespace {
 
+using OneReader = OneProcess;
+
 Result<std::uint64_t> publish_to(Writer& writer, const Gid& reader, std::uint64_t value) {
   const memory::Chunk chunk = writer.loan_sized(8).or_throw();
   std::memcpy(chunk.message(), &value, 8);
@@ -16,9 +18,7 @@ Result<std::uint64_t> publish_to(Writer& writer, const Gid& reader, std::uint64_
   return sequence;
 }
 
-TEST(OneReader, TheNewestMessageCanBeHandedToALateReaderThatAskedForNone) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(OneReader, TheNewestMessageCanBeHandedToALateReaderThatAskedForNone) {
   const auto writer = make_writer(*participant, "t", QoS(1).transient_local());
   const auto early = make_reader(*participant, "t");
   ASSERT_TRUE(matched(*writer, 1) && matched(*early, 1));
@@ -43,9 +43,7 @@ TEST(OneReader, TheNewestMessageCanBeHandedToALateReaderThatAskedForNone) {
   }
 }
 
-TEST(OneReader, AReaderThatSleepsWakesUpForTheMessageThatItIsHanded) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(OneReader, AReaderThatSleepsWakesUpForTheMessageThatItIsHanded) {
   const auto writer = make_writer(*participant, "t", QoS(1).transient_local());
   publish(*writer, 1).or_throw();
   const auto reader = make_reader(*participant, "t");
@@ -61,9 +59,7 @@ TEST(OneReader, AReaderThatSleepsWakesUpForTheMessageThatItIsHanded) {
   EXPECT_EQ(take(*reader), 1U);
 }
 
-TEST(OneReader, AMessageForOneReaderReachesNoOtherAndNoLateOne) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(OneReader, AMessageForOneReaderReachesNoOtherAndNoLateOne) {
   const auto writer = make_writer(*participant, "t", QoS(2).transient_local());
   const auto one = make_reader(*participant, "t"), other = make_reader(*participant, "t");
   ASSERT_TRUE(matched(*writer, 2) && matched(*one, 1) && matched(*other, 1));
@@ -78,9 +74,7 @@ TEST(OneReader, AMessageForOneReaderReachesNoOtherAndNoLateOne) {
   for (const auto& reader : {one, other, late}) EXPECT_EQ(take(*reader), kNothing);
 }
 
-TEST(OneReader, AReaderThatGotAMessageAloneIsHandedNoOlderOne) {
-  TestDomain domain;
-  const auto participant = domain.join();
+TEST_F(OneReader, AReaderThatGotAMessageAloneIsHandedNoOlderOne) {
   const auto writer = make_writer(*participant, "t", QoS(1).transient_local());
   publish(*writer, 1).or_throw();
   const auto one = make_reader(*participant, "t"), other = make_reader(*participant, "t");

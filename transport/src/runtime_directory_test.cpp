@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <map>
 
+#include "support/temporary_directory.hpp"
+
 namespace baton::transport {
 namespace {
 
@@ -17,15 +19,11 @@ namespace fs = std::filesystem;
 class RuntimeDirectory : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "baton-directory-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
     options_.environment = [this](const char* name) -> const char* {
       const auto found = variables_.find(name);
       return found == variables_.end() ? nullptr : found->second.c_str();
     };
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   Error failure() {
     auto opened = open_domain_directory(0, options_);
@@ -38,7 +36,8 @@ class RuntimeDirectory : public ::testing::Test {
     return status.st_mode & 07777U;
   }
 
-  std::string root_;
+  ::baton::test::TemporaryDirectory temporary_;
+  const std::string& root_ = temporary_.path();
   DirectoryOptions options_;
   std::map<std::string, std::string> variables_;
 };

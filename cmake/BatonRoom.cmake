@@ -190,12 +190,58 @@ function(baton_precompile_gtest test)
     file(GENERATE OUTPUT "${source}" CONTENT "int main() {}\n")
     add_executable(baton_gtest_header EXCLUDE_FROM_ALL "${source}")
     baton_warnings(baton_gtest_header)
-    target_compile_options(baton_gtest_header PRIVATE $<$<CONFIG:Release>:-O1> -fpch-preprocess)
+    baton_test_code(baton_gtest_header)
+    target_compile_options(baton_gtest_header PRIVATE -fpch-preprocess)
     target_link_libraries(baton_gtest_header PRIVATE GTest::gtest_main)
     target_precompile_headers(baton_gtest_header PRIVATE <gtest/gtest.h>)
   endif()
   target_compile_options(${test} PRIVATE -fpch-preprocess)  # for the compiler cache
   target_precompile_headers(${test} REUSE_FROM baton_gtest_header)
+endfunction()
+
+# How the code of tests, and of programs that tests start, is compiled: what is tested is compiled as users run it, but code that runs once need not
+# be fast.
+function(baton_test_code target)
+  if(NOT CMAKE_CROSSCOMPILING)  # an emulator would run it three times as long
+    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
+  endif()
+  # gcc looks for garbage only in a heap of this many KiB: a tenth of what such a file costs otherwise.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>)
+endfunction()
+
+# Sets `units` to the given sources, with files that include up to five tests each in place of the tests: headers are read, and their templates
+# compiled, once for them. A test with a name of another one in its unnamed namespace needs another name. Not CMake's UNITY_BUILD, whose files
+# have absolute paths in them, by which the compiler cache would not know them in another clone. Nothing of it in the preset dev
+# (CMAKE_UNITY_BUILD is OFF), where each file has to include what it uses.
+function(baton_units units target)
+  set(tests ${ARGN})
+  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
+  list(LENGTH tests count)
+  if(count LESS 2 OR DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
+    set(${units} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
+  set(others ${ARGN})
+  list(REMOVE_ITEM others ${tests})
+  set(folder "${CMAKE_CURRENT_BINARY_DIR}/units")
+  set(made "")
+  set(count 0)
+  foreach(source IN LISTS tests)
+    math(EXPR number "${count} / 5")
+    math(EXPR in_unit "${count} % 5")
+    math(EXPR count "${count} + 1")
+    if(in_unit EQUAL 0)
+      list(APPEND made "${folder}/${target}_${number}.cpp")
+      set(text_${number} "")
+    endif()
+    get_filename_component(source "${source}" ABSOLUTE)
+    file(RELATIVE_PATH source "${folder}" "${source}")
+    string(APPEND text_${number} "#include \"${source}\"\n")
+  endforeach()
+  foreach(each RANGE ${number})
+    file(CONFIGURE OUTPUT "${folder}/${target}_${each}.cpp" CONTENT "${text_${each}}" @ONLY)
+  endforeach()
+  set(${units} ${made} ${others} PARENT_SCOPE)
 endfunction()
 
 function(baton_test name)
@@ -209,10 +255,15 @@ function(baton_test name)
   if(NOT TEST_LABELS)
     set(TEST_LABELS unit)
   endif()
-  add_executable(${name} ${TEST_SOURCES})
+  baton_units(units ${name} ${TEST_SOURCES})
+  add_executable(${name} ${units})
   baton_warnings(${name})
-  # What is tested is compiled as users run it; the tests themselves take half the time so.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  if("count" IN_LIST TEST_LABELS)  # what the queues and containers in headers cost is counted: they are optimized
+    target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    set_target_properties(${name} PROPERTIES DISABLE_PRECOMPILE_HEADERS ON)  # the header's flags are others
+  else()
+    baton_test_code(${name})
+  endif()
   if(IS_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}/src")
     target_include_directories(${name} PRIVATE src)
   endif()

@@ -18,7 +18,7 @@ step scripts/build.sh dev
 step scripts/run_ctest.sh dev --label-regex process --repeat until-fail:"$rounds" --timeout 600
 step scripts/sanitize.sh asan-ubsan --label-regex process --repeat until-fail:3 --timeout 600
 step scripts/sanitize.sh tsan --repeat until-fail:3
-step env BATON_SHARED_KILLS=10000 build/dev/bin/shared_heap_process_tests --gtest_filter='*RandomKills*'
+step env BATON_SHARED_KILLS=10000 build/dev/bin/shared_process_tests --gtest_filter='*RandomKills*'
 step build/dev/bin/model_tests --full
 if [ -x .venv-ros2-jazzy/bin/python ] && [ -e build/dev/lib/libbaton_heap.so ]; then
   step env BATON_BUILD="$PWD/build/dev" nice .venv/bin/python ros2/tests/mix_run.py --seconds "${MIX_SECONDS:-3600}"

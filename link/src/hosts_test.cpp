@@ -9,7 +9,7 @@
 namespace baton::link {
 namespace {
 
-constexpr Gid kFar{1}, kOther{2};
+constexpr Gid kPeer{1}, kOther{2};
 
 Words words_of(const Gid& host, const std::string& name) {
   Words out;
@@ -41,29 +41,29 @@ class HostsOf : public ::testing::Test {
 };
 
 TEST_F(HostsOf, AHostIsKnownWhenItJoinsAndNamedWhenItsWordsCome) {
-  hosts_.joined(kFar);
-  EXPECT_EQ(hosts_.all(), std::set<Gid>{kFar});
+  hosts_.joined(kPeer);
+  EXPECT_EQ(hosts_.all(), std::set<Gid>{kPeer});
   EXPECT_TRUE(hosts_.words().empty());
-  EXPECT_TRUE(arrives(kFar, words_of(kFar, "far")));
+  EXPECT_TRUE(arrives(kPeer, words_of(kPeer, "far")));
   ASSERT_EQ(hosts_.words().size(), 1U);
   EXPECT_EQ(hosts_.words()[0].host_name, "far");
   EXPECT_EQ(changes_, 2);
   EXPECT_EQ(said_, "host far is connected");
-  EXPECT_TRUE(arrives(kFar, words_of(kFar, "far"))) << "said once";
-  hosts_.gone(kFar);
+  EXPECT_TRUE(arrives(kPeer, words_of(kPeer, "far"))) << "said once";
+  hosts_.gone(kPeer);
   EXPECT_TRUE(hosts_.all().empty());
   EXPECT_EQ(said_, "host far is connectedhost far has left");
 }
 
 TEST_F(HostsOf, WordsAreThoseOfTheHostFromWhichTheyComeWhateverIdTheySay) {
-  hosts_.joined(kFar);
-  EXPECT_TRUE(arrives(kFar, words_of(kOther, "other")));
+  hosts_.joined(kPeer);
+  EXPECT_TRUE(arrives(kPeer, words_of(kOther, "other")));
   ASSERT_EQ(hosts_.words().size(), 1U);
-  EXPECT_EQ(hosts_.words()[0].host, kFar);
+  EXPECT_EQ(hosts_.words()[0].host, kPeer);
 }
 
 TEST_F(HostsOf, WhatIsNoWordsIsRefused) {
-  hosts_.joined(kFar);
+  hosts_.joined(kPeer);
   struct NoWords : Outgoing {
     explicit NoWords(const WordsChunk& chunk) : copy(chunk.bytes, chunk.bytes + chunk.size_bytes) {
       bytes = copy.data();
@@ -71,42 +71,42 @@ TEST_F(HostsOf, WhatIsNoWordsIsRefused) {
     }
     std::vector<std::byte> copy;
   };
-  const WordsChunk chunk(kFar, 1, encode(words_of(kFar, "far")));
+  const WordsChunk chunk(kPeer, 1, encode(words_of(kPeer, "far")));
   NoWords another(chunk);
   another.copy[offsetof(memory::ChunkHeader, type_hash)] = std::byte{0};
-  EXPECT_FALSE(arrives(kFar, another)) << "a message of a type";
+  EXPECT_FALSE(arrives(kPeer, another)) << "a message of a type";
   NoWords cut(chunk);
   --cut.size_bytes;
-  EXPECT_FALSE(arrives(kFar, cut));
+  EXPECT_FALSE(arrives(kPeer, cut));
   EXPECT_TRUE(is_said("words that are none"));
   EXPECT_TRUE(arrives(kOther, words_of(kOther, "other"))) << "it has left meanwhile";
   EXPECT_TRUE(hosts_.words().empty());
 }
 
 TEST_F(HostsOf, ABrokenConnectionIsSaidOnceAndSoIsTheNextOne) {
-  hosts_.joined(kFar);
-  hosts_.connected(kFar, false);
+  hosts_.joined(kPeer);
+  hosts_.connected(kPeer, false);
   EXPECT_EQ(said_, "") << "it has no name yet";
-  EXPECT_TRUE(arrives(kFar, words_of(kFar, "far")));
+  EXPECT_TRUE(arrives(kPeer, words_of(kPeer, "far")));
   said_.clear();
-  hosts_.connected(kFar, true);  // a second connection beside the first
+  hosts_.connected(kPeer, true);  // a second connection beside the first
   EXPECT_EQ(said_, "");
-  hosts_.connected(kFar, false);
-  hosts_.connected(kFar, false);
-  hosts_.connected(kFar, true);
+  hosts_.connected(kPeer, false);
+  hosts_.connected(kPeer, false);
+  hosts_.connected(kPeer, true);
   EXPECT_EQ(said_,
             "host far has ended its link, or is not reached; it is forgotten if that lasts for 20 shost far is "
             "connected again");
   said_.clear();
   hosts_.end();
-  hosts_.connected(kFar, false);
-  hosts_.gone(kFar);
+  hosts_.connected(kPeer, false);
+  hosts_.gone(kPeer);
   EXPECT_EQ(said_, "") << "this link ends, the other hosts have not";
 }
 
 TEST_F(HostsOf, AHostOfThisHostsNameIsSaid) {
-  hosts_.joined(kFar);
-  EXPECT_TRUE(arrives(kFar, words_of(kFar, "near")));
+  hosts_.joined(kPeer);
+  EXPECT_TRUE(arrives(kPeer, words_of(kPeer, "near")));
   EXPECT_TRUE(is_said("another host has the name of this one, near"));
 }
 
@@ -114,8 +114,8 @@ TEST(WordsSource, GivesTheNewestWordsOnce) {
   WordsSource source;
   std::shared_ptr<const Outgoing> chunk;
   EXPECT_EQ(source.next(chunk), Source::Found::kNothing);
-  source.set(std::make_shared<WordsChunk>(kFar, 1, encode(words_of(kFar, "one"))));
-  const auto newest = std::make_shared<WordsChunk>(kFar, 2, encode(words_of(kFar, "two")));
+  source.set(std::make_shared<WordsChunk>(kPeer, 1, encode(words_of(kPeer, "one"))));
+  const auto newest = std::make_shared<WordsChunk>(kPeer, 2, encode(words_of(kPeer, "two")));
   source.set(newest);
   EXPECT_FALSE(source.empty());
   EXPECT_EQ(source.next(chunk), Source::Found::kChunk);

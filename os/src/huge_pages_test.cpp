@@ -14,7 +14,7 @@
 namespace baton::os {
 namespace {
 
-constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::size_t kMebibyte = std::size_t{1} << 20;
 
 /// Whether the kernel notes the wish for the mapping at `address` (proc_pid_smaps(5), VmFlags).
 bool wished(const std::byte* address) {
@@ -49,41 +49,41 @@ class HugePages : public testing::Test {
     ASSERT_NE(mapped, MAP_FAILED);
     memory_ = static_cast<std::byte*>(mapped);
     const auto address = reinterpret_cast<std::uintptr_t>(mapped);
-    aligned_ = memory_ + ((2 * kMiB - address % (2 * kMiB)) % (2 * kMiB));
+    aligned_ = memory_ + ((2 * kMebibyte - address % (2 * kMebibyte)) % (2 * kMebibyte));
   }
   void TearDown() override {
     if (memory_ != nullptr) ::munmap(memory_, kBytes);
   }
 
-  static constexpr std::size_t kBytes = 12 * kMiB;
+  static constexpr std::size_t kBytes = 12 * kMebibyte;
   std::byte* memory_ = nullptr;
   std::byte* aligned_ = nullptr;  // of 10 MiB at least
 };
 
 TEST_F(HugePages, AreAskedForInsideAnArrayAndNotBesideIt) {
-  const bool heard = ask_for_huge_pages(aligned_ + 64, 8 * kMiB);
+  const bool heard = ask_for_huge_pages(aligned_ + 64, 8 * kMebibyte);
   // Without transparent huge pages in the kernel nothing happens, and nothing may go wrong.
-  EXPECT_EQ(wished(aligned_ + 2 * kMiB), heard);
-  EXPECT_EQ(wished(aligned_ + 8 * kMiB - 1), heard);
+  EXPECT_EQ(wished(aligned_ + 2 * kMebibyte), heard);
+  EXPECT_EQ(wished(aligned_ + 8 * kMebibyte - 1), heard);
   EXPECT_FALSE(wished(aligned_));
-  EXPECT_FALSE(wished(aligned_ + 8 * kMiB));
+  EXPECT_FALSE(wished(aligned_ + 8 * kMebibyte));
 }
 
 TEST_F(HugePages, AreNotAskedForWhereNoWholeOneFits) {
-  EXPECT_FALSE(ask_for_huge_pages(aligned_, 2 * kMiB - 1));
-  EXPECT_FALSE(ask_for_huge_pages(aligned_ + 1, 4 * kMiB - 2));
+  EXPECT_FALSE(ask_for_huge_pages(aligned_, 2 * kMebibyte - 1));
+  EXPECT_FALSE(ask_for_huge_pages(aligned_ + 1, 4 * kMebibyte - 2));
   EXPECT_FALSE(ask_for_huge_pages(nullptr, 0));
   EXPECT_FALSE(wished(aligned_));
 }
 
 TEST_F(HugePages, LeaveContentsAndErrnoAlone) {
-  std::memset(aligned_, 0x5a, 8 * kMiB);
+  std::memset(aligned_, 0x5a, 8 * kMebibyte);
   errno = EDOM;
-  static_cast<void>(ask_for_huge_pages(aligned_, 8 * kMiB));
+  static_cast<void>(ask_for_huge_pages(aligned_, 8 * kMebibyte));
   // Not mapped at all, at an address that no process has: refused.
-  EXPECT_FALSE(ask_for_huge_pages(reinterpret_cast<void*>(~std::uintptr_t{0} << 30), 8 * kMiB));
+  EXPECT_FALSE(ask_for_huge_pages(reinterpret_cast<void*>(~std::uintptr_t{0} << 30), 8 * kMebibyte));
   EXPECT_EQ(errno, EDOM);
-  for (std::size_t at = 0; at < 8 * kMiB; at += 4096) ASSERT_EQ(aligned_[at], std::byte{0x5a}) << at;
+  for (std::size_t at = 0; at < 8 * kMebibyte; at += 4096) ASSERT_EQ(aligned_[at], std::byte{0x5a}) << at;
 }
 
 }  // namespace

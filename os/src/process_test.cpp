@@ -183,9 +183,9 @@ TEST(Poller, ThatWaitsForTheHangUpAloneReportsNoDataButTheEndBehindIt) {
   EXPECT_TRUE(closed_now(here.get()));
 }
 
-struct Listener final : ForkListener {
-  Listener() { start_listening(); }
-  ~Listener() { stop_listening(); }
+struct ForkLog final : ForkListener {
+  ForkLog() { start_listening(); }
+  ~ForkLog() { stop_listening(); }
   void before_fork() override { order += 'b'; }
   void after_fork_in_parent() override { order += 'p'; }
   void after_fork_in_child() override { order += 'c'; }
@@ -194,7 +194,7 @@ struct Listener final : ForkListener {
 
 TEST(ForkListener, HearsOfTheForkOnBothSidesAndOnlyWhileItListens) {
   {
-    Listener listener;
+    ForkLog listener;
     const pid_t child = ::fork();
     if (child == 0) ::_exit(listener.order == "bc" ? 0 : 1);
     int status = -1;

@@ -378,8 +378,8 @@ pid_t start_victim(const std::string& at, const std::string& where) {
   const std::string crash = "BATON_CRASH_AT=" + at;
   const pid_t victim = ::fork();
   if (victim == 0) {
-    const char* const arguments[] = {"victim", "--gtest_also_run_disabled_tests", "--gtest_filter=Shared*Victim.*",
-                                     nullptr};
+    const char* const arguments[] = {"victim", "--gtest_also_run_disabled_tests",
+                                     "--gtest_filter=SharedHeapVictim.*:SharedFullHeapVictim.*", nullptr};
     const char* const environment[] = {crash.c_str(), where.c_str(), nullptr};
     ::dup2(::open("/dev/null", O_WRONLY), STDOUT_FILENO);
     ::execve("/proc/self/exe", const_cast<char**>(arguments), const_cast<char**>(environment));

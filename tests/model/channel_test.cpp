@@ -142,7 +142,6 @@ struct Weakened {
   Shape shape;
 };
 using Op = Mutation::Op;
-constexpr int kPublisher = 0, kReader = 1;
 const Weakened kWeakened[] = {
     {"slot store relaxed", {"slot.entry", Op::kStore, kPublisher}, {2, 2, 1, 2, 1, 2}},
     {"slot load relaxed", {"slot.entry", Op::kLoad, kReader}, {2, 2, 1, 2, 1, 2}},

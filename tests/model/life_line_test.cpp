@@ -10,8 +10,6 @@
 namespace baton::model {
 namespace {
 
-constexpr int kPublisher = 0, kReader = 1;
-
 struct LifeLinePlan {
   int pushes = 3;
   int reuses = 3;                      // chunks that the publisher fills after the disconnection

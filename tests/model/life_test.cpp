@@ -9,8 +9,6 @@
 namespace baton::model {
 namespace {
 
-constexpr int kPublisher = 0, kReader = 1;
-
 struct Plan {
   std::uint32_t depth = 2, held = 2;
   int pushes = 3;

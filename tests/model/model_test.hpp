@@ -10,6 +10,9 @@
 
 namespace baton::model {
 
+/// The threads of a scenario with one publisher and one reader.
+inline constexpr int kPublisher = 0, kReader = 1;
+
 /// True under --full or BATON_MODEL_FULL=1: larger parameters, minutes to an hour.
 bool full_run();
 

@@ -12,7 +12,6 @@ namespace {
 
 using memory::Sleeping;
 using WakeWord = memory::WakeWord<ModelPlatform>;
-constexpr int kPublisher = 0, kReader = 1;
 
 struct Loop {
   int messages = 3;

@@ -13,7 +13,7 @@ namespace baton::rmw {
 namespace {
 
 using Verdict = PathOrder::Verdict;
-constexpr PathOrder::Policy kBestEffort{}, kReliable{true, false}, kAll{true, true};
+constexpr PathOrder::Policy kBestEffort{}, kReliable{true, false}, kKeepAll{true, true};
 
 TEST(PathOrder, a_message_waits_for_older_reliable_ones_although_the_underlying_rmw_has_not_matched_yet) {
   PathOrder order;
@@ -53,7 +53,7 @@ TEST(PathOrder, the_statement_about_older_messages_is_only_for_newcomers) {
 TEST(PathOrder, keep_all_waits_long_for_messages_that_baton_could_not_carry) {
   const std::int64_t grace_ns = PathOrder::kGraceNs, sure_ns = PathOrder::kSureNs;
   for (const auto& [asks, expires, wait_ns] :
-       {std::tuple{kAll, false, sure_ns}, {kAll, true, grace_ns}, {kReliable, false, grace_ns}}) {
+       {std::tuple{kKeepAll, false, sure_ns}, {kKeepAll, true, grace_ns}, {kReliable, false, grace_ns}}) {
     PathOrder order;
     order.settle({{1, 0, false}, 1});
     const PathOrder::Position after{{9, 7, false}, 2, expires};  // seven took the underlying RMW only

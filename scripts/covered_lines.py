@@ -24,6 +24,7 @@ import sys
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from parts import CORE, ROOT, covers, read_parts
 
@@ -122,7 +123,7 @@ def write_settings() -> Path:
     path = OUT / "coveragerc"
     path.write_text(
         "[run]\nparallel = true\n"
-        f"data_file = {OUT}/python/data\n"
+        f"data_file = {OUT}/python/python.data\n"
         "patch = _exit, execv, fork\n"  # workers of pytest-xdist; programs that replace themselves; children
         "source =\n" + "".join(f"    {ROOT / package}\n" for package in packages)
     )
@@ -149,38 +150,45 @@ def count(parts: list[str]) -> None:
             print(f"coverage: tests of {part} failed; the report has what ran", flush=True)
 
 
-def report() -> set[Line]:
-    """Makes the page, prints the totals; the covered lines."""
-    settings = f"--rcfile={OUT / 'coveragerc'}"
-    must(BIN / "coverage", "combine", "-q", "--keep", settings, OUT / "python")
-    must(BIN / "coverage", "xml", "-q", "-i", settings, "-o", OUT / "python.xml")
-    gcovr = [BIN / "gcovr", "--root", ROOT, "--exclude", rf"{BUILD}/.*", "--merge-mode-functions", "separate"]
+def counted() -> dict[str, Any]:
+    """What gcov and coverage.py have counted in files of the product, as gcovr writes it."""
+    settings = [f"--rcfile={OUT / 'coveragerc'}", f"--data-file={OUT / 'python.data'}"]
+    must(BIN / "coverage", "combine", "-q", "--keep", *settings, OUT / "python")
+    must(BIN / "coverage", "json", "-q", "-i", *settings, "-o", OUT / "python.json")
     must(
-        *gcovr,
+        *(BIN / "gcovr", "--root", ROOT, "--exclude", rf"{BUILD}/.*", "--merge-mode-functions", "separate"),
         *("-j", str(os.cpu_count()), "--object-directory", BUILD, "--gcov-ignore-errors", "all"),
         *("--gcov-ignore-parse-errors", "all", "--json", OUT / "cpp.json", BUILD),
     )
-    both = ["--add-tracefile", OUT / "cpp.json", "--cobertura-add-tracefile", OUT / "python.xml"]
-    must(*gcovr, *both, "--json", OUT / "all.json")
-    counted = json.loads((OUT / "all.json").read_text())["files"]
+    whole: dict[str, Any] = json.loads((OUT / "cpp.json").read_text())
+    whole["files"] = [file for file in whole["files"] if is_product(file["file"])]
+    for name, file in json.loads((OUT / "python.json").read_text())["files"].items():
+        if is_product(name):
+            counts = {**dict.fromkeys(file["missing_lines"], 0), **dict.fromkeys(file["executed_lines"], 1)}
+            lines = [{"line_number": each, "count": counts[each], "branches": []} for each in sorted(counts)]
+            whole["files"].append({"file": name, "lines": lines, "functions": []})
+    return whole
+
+
+def report() -> set[Line]:
+    """Makes the page, prints the totals; the covered lines."""
+    whole = counted()
     covered, known = set(), set()
-    for file in counted:
-        if is_product(file["file"]):
-            for line in file["lines"]:
-                known.add((file["file"], line["line_number"]))
-                if line["count"] > 0:
-                    covered.add((file["file"], line["line_number"]))
+    for file in whole["files"]:
+        for line in file["lines"]:
+            known.add((file["file"], line["line_number"]))
+            if line["count"] > 0:
+                covered.add((file["file"], line["line_number"]))
     rooms: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     for each, place in ((known, 1), (covered, 0)):
-        for file, _ in each:
-            rooms[file.split("/")[0]][place] += 1
+        for name, _ in each:
+            rooms[name.split("/")[0]][place] += 1
     for room, (good, all_lines) in sorted(rooms.items()):
         print(f"{room:12s} {good:7d} of {all_lines:7d} lines  {100 * good / all_lines:5.1f} %")
     print(f"{'sum':12s} {len(covered):7d} of {len(known):7d} lines  {100 * len(covered) / max(len(known), 1):5.1f} %")
-    chosen = [
-        word for file in sorted({file for file, _ in known}) for word in ("--filter", re.escape(str(ROOT / file)) + "$")
-    ]
-    must(*gcovr, *both, *chosen, "--html-nested", OUT / "index.html")
+    (OUT / "product.json").write_text(json.dumps(whole))
+    merged = ["--merge-mode-functions", "separate", "--add-tracefile", OUT / "product.json"]
+    must(BIN / "gcovr", "--root", ROOT, *merged, "--html-nested", OUT / "index.html")
     return covered
 
 

@@ -205,8 +205,10 @@ function(baton_test_code target)
   if(NOT CMAKE_CROSSCOMPILING)  # an emulator would run it three times as long
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O0>)
   endif()
-  # gcc looks for garbage only in a heap of this many KiB: a tenth of what such a file costs otherwise.
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>)
+  if(NOT DEFINED CMAKE_UNITY_BUILD)  # clang, which reads the commands of the preset dev, does not know the parameter
+    # gcc looks for garbage only in a heap of this many KiB: a tenth of what such a file costs otherwise.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=524288>)
+  endif()
 endfunction()
 
 # Sets `units` to the given sources, with files that include up to five tests each in place of the tests: headers are read, and their templates
@@ -217,7 +219,7 @@ function(baton_units units target)
   set(tests ${ARGN})
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(LENGTH tests count)
-  if(count LESS 2 OR DEFINED CMAKE_UNITY_BUILD AND NOT CMAKE_UNITY_BUILD)
+  if(count LESS 2 OR DEFINED CMAKE_UNITY_BUILD)
     set(${units} ${ARGN} PARENT_SCOPE)
     return()
   endif()

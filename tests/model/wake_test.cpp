@@ -13,7 +13,7 @@ using memory::Sleeping;
 using WakeWord = memory::WakeWord<ModelPlatform>;
 
 /// What the mutants do wrong on purpose; everything else is the shipped code.
-enum class Wrong { kNothing, kNoLastLook, kCaptureLast, kFlagLast, kEventLast, kWakeBeforePush, kNoHangUp };
+enum class WrongWake { kNothing, kNoLastLook, kCaptureLast, kFlagLast, kEventLast, kWakeBeforePush, kNoHangUp };
 
 struct Plan {
   int publishers = 1;
@@ -22,7 +22,7 @@ struct Plan {
   bool descriptor = false;  // the last waiter sleeps in poll()
   bool guard = false;       // a thread of the first waiter's process triggers a guard condition
   bool hang_up = false;     // publisher 0 may be killed: every waiter's process watches its socket
-  Wrong wrong = Wrong::kNothing;
+  WrongWake wrong = WrongWake::kNothing;
 };
 
 class Waking : public Scenario {
@@ -84,7 +84,7 @@ class Waking : public Scenario {
     World& world = World::current();
     Publisher& publisher = publishers_[static_cast<std::size_t>(p)];
     for (int i = 1; i <= plan_.messages; ++i) {
-      if (plan_.wrong == Wrong::kWakeBeforePush) signal(publisher);
+      if (plan_.wrong == WrongWake::kWakeBeforePush) signal(publisher);
       // One chunk, one reference per connection, as Writer::publish does it. Nothing is reused here (channel_test does
       // that), so nothing is collected.
       Chunks& chunks = *publisher.chunks;
@@ -98,7 +98,7 @@ class Waking : public Scenario {
       }
       // What the writer knows of the cursor decides nothing while the queue never fills.
       world.checkpoint(1, static_cast<std::uint64_t>(i));
-      if (plan_.wrong != Wrong::kWakeBeforePush) signal(publisher);
+      if (plan_.wrong != WrongWake::kWakeBeforePush) signal(publisher);
     }
   }
 
@@ -111,7 +111,7 @@ class Waking : public Scenario {
       }
     };
     bool wake = false;
-    if (plan_.wrong == Wrong::kEventLast) {
+    if (plan_.wrong == WrongWake::kEventLast) {
       ModelPlatform::fence_seq_cst();
       for (auto& c : publisher.connections)
         wake |= memory::who_sleeps<ModelPlatform>(c->sleeping()) == Sleeping::kFutex;
@@ -211,14 +211,14 @@ class Waking : public Scenario {
     };
     const auto awake = [](WakeWord& sleeping, Sleeping) { memory::announce_awake<ModelPlatform>(sleeping); };
     switch (plan_.wrong) {
-      case Wrong::kNoLastLook:
+      case WrongWake::kNoLastLook:
         sources.for_each_event(capture);
         sources.for_each_sleeping(announce);
         memory::announced_sleep<ModelPlatform>();
         sources.sleep();
         sources.for_each_sleeping(awake);
         break;
-      case Wrong::kCaptureLast: {
+      case WrongWake::kCaptureLast: {
         sources.for_each_sleeping(announce);
         memory::announced_sleep<ModelPlatform>();
         const bool ready = sources.ready();
@@ -227,7 +227,7 @@ class Waking : public Scenario {
         sources.for_each_sleeping(awake);
         break;
       }
-      case Wrong::kFlagLast: {
+      case WrongWake::kFlagLast: {
         sources.for_each_event(capture);
         const bool ready = sources.ready();
         sources.for_each_sleeping(announce);
@@ -244,7 +244,7 @@ class Waking : public Scenario {
   /// The background thread of a waiter's process: the socket to publisher 0 hangs up.
   void hang_up(int w) {
     World::current().await_death(0);
-    if (plan_.wrong == Wrong::kNoHangUp) return;
+    if (plan_.wrong == WrongWake::kNoHangUp) return;
     Waiter& waiter = *waiters_[static_cast<std::size_t>(w)];
     waiter.gone.store(1, std::memory_order_release);
     ring_local(waiter);
@@ -359,24 +359,24 @@ TEST(WakeModel, AGuardConditionWakesItsWaitSet) {
 
 struct WrongStep {
   const char* name;
-  Wrong wrong;
+  WrongWake wrong;
   bool descriptor = false;
 };
 class WrongWaking : public testing::TestWithParam<WrongStep> {};
 TEST_P(WrongWaking, IsFound) {
   Plan p = plan(1, 1, 1);
   p.wrong = GetParam().wrong;
-  p.hang_up = p.wrong == Wrong::kNoHangUp;
+  p.hang_up = p.wrong == WrongWake::kNoHangUp;
   p.descriptor = GetParam().descriptor;
   expect_violation(GetParam().name, scenario<Waking>(p), p.hang_up ? with_kill(kFirstPublisherDies) : no_kill());
 }
 INSTANTIATE_TEST_SUITE_P(WakeModel, WrongWaking,
-                         testing::Values(WrongStep{"no last look", Wrong::kNoLastLook},
-                                         WrongStep{"event captured after the last look", Wrong::kCaptureLast},
-                                         WrongStep{"flag set after the last look", Wrong::kFlagLast, true},
-                                         WrongStep{"event after the wake", Wrong::kEventLast},
-                                         WrongStep{"signal before push", Wrong::kWakeBeforePush},
-                                         WrongStep{"nobody notifies at hang-up", Wrong::kNoHangUp}));
+                         testing::Values(WrongStep{"no last look", WrongWake::kNoLastLook},
+                                         WrongStep{"event captured after the last look", WrongWake::kCaptureLast},
+                                         WrongStep{"flag set after the last look", WrongWake::kFlagLast, true},
+                                         WrongStep{"event after the wake", WrongWake::kEventLast},
+                                         WrongStep{"signal before push", WrongWake::kWakeBeforePush},
+                                         WrongStep{"nobody notifies at hang-up", WrongWake::kNoHangUp}));
 
 struct WeakenedWake {
   const char* name;

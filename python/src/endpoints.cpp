@@ -79,8 +79,8 @@ void add_record(nb::module_& m, const char* name, const char* doc, std::pair<con
        fields.first,
        nb::borrow(reinterpret_cast<PyObject*>(std::is_same_v<Values, std::string> ? &PyUnicode_Type : &PyLong_Type)))),
    ...);
-  nb::object cls = nb::module_::import_("dataclasses").attr("make_dataclass")(name, names, nb::arg("frozen") = true,
-                                                                                    nb::arg("slots") = true);
+  nb::object cls = nb::module_::import_("dataclasses")
+                       .attr("make_dataclass")(name, names, nb::arg("frozen") = true, nb::arg("slots") = true);
   cls.attr("__doc__") = doc;
   cls.attr("__module__") = "baton";
   m.attr(name) = cls;

@@ -216,7 +216,8 @@ class Host:
             process.send_signal(signal.SIGTERM)
         for process in every:
             with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=1)  # a DDS writer waits 5 s for the acknowledgement of a reader that ended before it
+                # A DDS writer would wait 5 s for the acknowledgement of a reader that ended before it.
+                process.wait(timeout=1)
             process.end()
         if self.clock is not None:
             self.clock.kill()

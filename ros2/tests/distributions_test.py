@@ -4,8 +4,8 @@
 import subprocess
 
 import pytest
-from support.ros2 import JAZZY, KILTED
 from ros2_processes import environment, paths
+from support.ros2 import JAZZY, KILTED
 
 MISSING = next((each for each in (JAZZY, KILTED) if not each.library.exists() or not each.python.exists()), None)
 pytestmark = pytest.mark.skipif(

@@ -5,8 +5,8 @@ the underlying RMW alone."""
 import subprocess
 
 import pytest
-from support.ros2 import TESTED
 from ros2_processes import LIBRARY, PYTHON, environment
+from support.ros2 import TESTED
 
 PAIRS = [("plain", "plain"), ("baton", "baton"), ("baton", "plain"), ("plain", "baton")]
 IDENTIFIER = {"plain": "rmw_fastrtps_cpp", "baton": "rmw_baton_cpp"}

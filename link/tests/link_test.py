@@ -10,7 +10,7 @@ import time
 import pytest
 from link_hosts import COPY_COUNTER, ip
 from link_programs import FLOW, HEAR, IMAGE_HEAR, IMAGE_TALK, TALK, expected, lines_of, ready
-from support.waiting import until
+from support.waiting import LIMIT_S, until
 
 
 def test_messages_reach_another_host_once_in_order_and_with_their_numbers(hosts):

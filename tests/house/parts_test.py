@@ -46,7 +46,8 @@ def test_each_file_that_starts_programs_of_ros_2_has_one_scenario_over_kilted_in
     )
     files = [path for path in TRACKED if path.endswith("_test.py") and starts.search((ROOT / path).read_text())]
     files += [path for path in TRACKED if re.fullmatch(r"ros2/tests/\w+_test\.py", path) and path not in files]
-    elsewhere = {path for path in files if any(parts.covers(each, path) for each in TABLE["ros1"]["tests"])}
+    others = [*TABLE["ros1"]["tests"], *TABLE["lab"]["tests"]]
+    elsewhere = {path for path in files if any(parts.covers(each, path) for each in others)}
     assert [
         path for path in files if path not in elsewhere and not any(parts.covers(each, path) for each in part["also"])
     ] == []

@@ -185,7 +185,6 @@ def test_without_a_master_the_links_with_shared_memory_are_left(network, baton):
     row_that_begins(baton, listener, "shared memory")
     assert set(links(baton, listener, stock)) == {listener.process.pid, stock.process.pid}
     network.master.kill()
-    network.master.wait()
     said = baton("doctor", "--ros1", "--look", "0", "--json")
     assert f"ROS 1's master at {network.environment['ROS_MASTER_URI']} does not answer" in said
     (row,) = json.loads(said.splitlines()[-2 if said.splitlines()[-1].startswith("ROS") else -1])["ros1"]

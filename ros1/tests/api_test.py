@@ -133,11 +133,11 @@ def test_callback_queues_and_queue_lengths_are_those_of_each_subscription(ros):
 
 @pytest.mark.own_master
 def test_names_are_remapped_and_resolved_as_roscpp_does(ros):
-    def run(program, *words):
-        return ros.run([BUILD / "bin" / f"ros1_{program}", *words], preload=False)
+    def run(*words):
+        return ros.run([BUILD / "bin" / "ros1_api_ends", *words], preload=False)
 
-    listener = run("api_listener", "images", 100, 0, 0, "images:=/robot/camera/images", "__ns:=/other")
-    talker = run("api_talker", "camera/images", 100, "volatile", "__ns:=/robot")
+    listener = run("listener", "images", 100, 0, 0, "images:=/robot/camera/images", "__ns:=/other")
+    talker = run("talker", "camera/images", 100, "volatile", "__ns:=/robot")
     stock = ros.listener(False, topic="/robot/camera/images")
     meet(talker, 2, serialized=1)
     talker.do(f"publish {LARGE} 5 0")

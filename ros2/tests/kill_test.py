@@ -52,7 +52,7 @@ def test_the_others_go_on_and_nothing_of_the_dead_stays(processes, tmp_path):
     assert paths(said["log"], "/count")["underlying"] < said["numbers"] / 2
     assert len(sockets(tmp_path)) <= len(victims)
     next_one = processes.start("baton", "hear", str(END), **more).says("going")
-    until(lambda: len(sockets(tmp_path)) == 1, "who comes next sweeps what the dead left")
+    until(lambda: len(sockets(tmp_path)) == 1, "the next process sweeps what the dead left")
     processes.kill(next_one)
 
 

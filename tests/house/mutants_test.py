@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The faults of scripts/mutants.toml fit the product, and scripts/mutants.py judges as it says."""
 
+import re
 import subprocess
 
 import mutants
@@ -21,6 +22,15 @@ def test_each_room_with_mutants_has_tests_that_exist():
     for room in ROOMS.values():
         assert room.keys() & {"ctest", "tests"} and room.get("part", parts.CORE) in parts.read_parts()
         assert all((mutants.ROOT / path).exists() for path in [*room.get("tests", []), *room.get("not", [])])
+
+
+def test_each_room_with_mutants_builds_targets_that_exist():
+    files = subprocess.run(["git", "ls-files", "*CMakeLists.txt"], cwd=mutants.ROOT, capture_output=True, text=True)
+    words = {word for path in files.stdout.split() for word in re.findall(r"\w+", (mutants.ROOT / path).read_text())}
+    targets = [target for room in ROOMS.values() for target in room.get("build", [])]
+    folders = [target.removesuffix("/all") for target in targets if target.endswith("/all")]
+    assert [folder for folder in folders if not (mutants.ROOT / folder / "CMakeLists.txt").exists()] == []
+    assert [target for target in targets if not target.endswith("/all") and target not in words] == []
 
 
 def test_the_rooms_that_use_one_come_in_the_order_of_the_layers():

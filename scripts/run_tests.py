@@ -153,7 +153,7 @@ def main() -> int:
     counts = "--count" in arguments
     arguments = [each for each in arguments if each not in ("--short", "--smoke", "--count")]
     OUT.mkdir(parents=True, exist_ok=True)
-    if not TESTS.exists() or (name == CORE and not arguments):  # core is what runs first: the rows are those of one round
+    if not TESTS.exists() or (name == CORE and not arguments):  # core runs first: the rows are those of one round
         TESTS.write_text(HEAD)
 
     build = ROOT / "build" / ("coverage" if counts else part.get("build", "release"))

@@ -70,7 +70,7 @@ ALL = [
     Kind("plugin", "image_transport with the transport baton", shares="baton", program="image_", transport=True),
 ]
 KINDS = {kind.name: kind for kind in ALL}
-# Programs with the commands of talker.cpp beside "publish", and their counterparts.
+# Programs with the commands of the talker of ends.cpp beside "publish", and their counterparts.
 ROSCPP = ["roscpp", "preload", "recompiled"]
 
 

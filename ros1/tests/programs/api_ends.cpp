@@ -23,7 +23,7 @@ using baton::msg::sensor_msgs::Image;
 
 namespace {
 
-// talker.cpp with types of Baton: publishes numbered images on each line of its input "publish BYTES COUNT PERIOD_MS"; "drop" ends its
+// ends.cpp's talker with types of Baton: publishes numbered images on each line of its input "publish BYTES COUNT PERIOD_MS"; "drop" ends its
 // publisher. Arguments: topic, queue size, "latch" or "volatile".
 int talker(int argc, char** argv) {
   ros::init(argc, argv, "talker", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);
@@ -86,7 +86,7 @@ int talker(int argc, char** argv) {
   return 0;
 }
 
-// listener.cpp with types of Baton: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: topic, queue size, how many messages to
+// ends.cpp's listener with types of Baton: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: topic, queue size, how many messages to
 // keep for ever, milliseconds that each callback takes; with LISTENER_UDP set it asks stock publishers for UDPROS. With
 // LISTENER_OWN_THREAD set callbacks run in the subscription's own thread, and nothing spins but the line "spin" of its input. The callback
 // of the image with the number LISTENER_LAST ends the subscription. From the line "hold" on a callback that has printed goes on only after

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ordinary program of rosbag's C++ API and of topic_tools, compiled as it is and recompiled. It knows sensor_msgs/Image, and
 // publishes it without an object of it.
-//   write BAG FIRST COUNT BYTES   images as those of talker.cpp
+//   write BAG FIRST COUNT BYTES   images as those of the talker of ends.cpp
 //   play BAG TOPIC COUNT          advertises; when COUNT subscribers are there, publishes the bag's images and prints "played";
 //                                 its input's end ends it
 //   relay FROM TO COUNT           publishes what comes on FROM; prints "ready" when COUNT subscribers are there

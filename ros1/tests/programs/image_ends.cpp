@@ -20,7 +20,7 @@
 
 namespace {
 
-// talker.cpp with image_transport, as a user of it writes one, without a word of Baton. Arguments: base topic, queue size, "latch" or
+// ends.cpp's talker with image_transport, as a user of it writes one, without a word of Baton. Arguments: base topic, queue size, "latch" or
 // "volatile". On "status" it prints how often subscribers came and went, how many there are, and how many the last callback saw; "look"
 // subscribes its own images by transport baton, and prints "own NUMBER" for each.
 int talker(int argc, char** argv) {
@@ -91,7 +91,7 @@ int talker(int argc, char** argv) {
   return 0;
 }
 
-// listener.cpp with image_transport: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: base topic, transport, queue size, how
+// ends.cpp's listener with image_transport: prints "NUMBER SEQ BYTES good|bad" for each image. Arguments: base topic, transport, queue size, how
 // many images to keep for ever, milliseconds that each callback takes. Lines of its input: "tcp" prints the bytes that its TCP connections
 // received; "publishers" prints how many it has; "drop" ends its subscription; from "hold" on a callback that has printed goes on only
 // after "release".

@@ -89,6 +89,53 @@ def others_ids(stage):
                 pass
 
 
+def claim(stage, gids: list[bytes], endpoint: raw.Endpoint) -> None:
+    link = stage.keep(Link(stage.directory, stage.victim))
+    try:
+        for number, gid in enumerate(gids):
+            link.announce(f"/claimed{number}", number % 2 == 0, endpoint, gid=gid)
+            link.frame(raw.WITHDRAW, gid)
+            link.announce(f"/claimed{number}", number % 2 == 1, endpoint, gid=gid)
+        link.drain(0.1)
+    except Gone:
+        pass
+
+
+@attack("announces the ids that the next endpoints of others will have")
+def next_ids(stage):
+    endpoints = their_endpoints(stage)
+    assert endpoints
+    stage.begin()
+    for endpoint in endpoints:
+        (number,) = struct.unpack_from("<I", endpoint.gid, 12)
+        claim(stage, [endpoint.gid[:12] + struct.pack("<I", number + i) for i in range(1, 40)], endpoint)
+
+
+@attack("announces the ids that the victim's next endpoints will have")
+def victims_next_ids(stage):
+    own = Link(stage.directory, stage.victim)
+    endpoints = list((own.drain(0.1), own.endpoints)[1].values())
+    own.close()
+    assert endpoints
+    stage.begin()
+    gids = {endpoints[0].gid[:12] + struct.pack("<I", i) for i in range(1, 200)}
+    claim(stage, sorted(gids - {each.gid for each in endpoints}), endpoints[0])
+
+
+@attack("has a process id that begins as another's")
+def twin(stage):
+    ids = [bytes.fromhex(name[2:]) for name in (*bystanders(stage), stage.victim)]
+    stage.begin()
+    for identity in ids:
+
+        def act(identity=identity):
+            link = Link(stage.directory, stage.victim, identity[:12] + os.urandom(4), hello=False)
+            link.hello()
+            link.drain(0.02)
+
+        stage.apart(act)
+
+
 @attack("takes down nodes that are others'")
 def others_nodes(stage):
     stage.begin()

@@ -518,13 +518,6 @@ const HostileAttachCase kHostileAttaches[] = {
      [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid&) {
        send_attach(peer, victim, writer, writer, 4096, memory_fd(4096, kBothSeals));
      }},
-    {"AnnouncesTheVictimsIdentity",
-     [](RawPeer& peer, PeerId victim, const Gid& writer, const Gid&) {
-       AnnounceFrame frame;
-       frame.gid = writer;
-       frame.topic = "t";
-       peer.send(victim, FrameType::kAnnounce, encode(frame));
-     }},
     {"WithdrawsTheVictimsWriter", [](RawPeer& peer, PeerId victim, const Gid& writer,
                                      const Gid&) { peer.send(victim, FrameType::kWithdraw, encode_gid(writer)); }},
     {"SendsGarbageFrames",

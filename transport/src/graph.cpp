@@ -71,7 +71,7 @@ std::size_t* Graph::share_of(AnnouncingPeer& peer, const Topic& topic) {
 
 Result<EndpointRecord*> Graph::add_endpoint(PeerId peer, const AnnounceFrame& frame) {
   ++visits_;
-  if (by_gid_.count(frame.gid) != 0) return Error{Errc::already_exists, "an endpoint id was announced twice"};
+  if (is_taken(frame.gid)) return Error{Errc::already_exists, "an endpoint id was announced twice"};
   Result<Charge> charged = charge(budgets_, peer, bytes_of(frame.topic, frame.node, frame.type_name));
   if (!charged) return charged.error();
   const auto owner = peers_.try_emplace(peer).first;

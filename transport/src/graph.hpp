@@ -154,6 +154,8 @@ class Graph {
   Result<EndpointRecord*> add_endpoint(PeerId peer, const AnnounceFrame& frame);
   /// Null if the id is unknown, or belongs to a peer that left.
   EndpointRecord* find(const Gid& gid);
+  /// Whether an endpoint has the id, also one of a peer that left.
+  bool is_taken(const Gid& gid) const { return by_gid_.count(gid) != 0; }
   void remove_endpoint(EndpointRecord& record) noexcept;
   Topic* topic(const std::string& name);
 

@@ -70,6 +70,17 @@ TEST(Graph, RefusesAnIdThatIsKnown) {
   EXPECT_EQ(graph.find(gid(1))->peer(), 1U);
 }
 
+TEST(Graph, AnIdIsTakenUntilItsEndpointIsRemoved) {
+  Graph graph;
+  EXPECT_FALSE(graph.is_taken(gid(1)));
+  ASSERT_TRUE(graph.add_endpoint(1, endpoint(1, "a")).ok());
+  graph.leave(1);
+  EXPECT_EQ(graph.find(gid(1)), nullptr);
+  EXPECT_TRUE(graph.is_taken(gid(1))) << "its endpoint is not forgotten yet";
+  forget_all(graph);
+  EXPECT_FALSE(graph.is_taken(gid(1)));
+}
+
 TEST(Graph, ForgetsEverythingOfAPeerThatLeft) {
   Graph graph;
   ASSERT_TRUE(graph.add_endpoint(1, endpoint(1, "a")).ok());

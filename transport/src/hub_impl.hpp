@@ -177,6 +177,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void no_longer_silent(Link& link);
   void refuse_for_ever(const ProcessId& process);
   void make_room_for_routes();
+  bool another_begins_like(const ProcessId& process) const;
 
   // hub_packets.cpp
   void on_readable(LinkId id);

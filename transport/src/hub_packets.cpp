@@ -124,6 +124,16 @@ void Hub::Impl::on_step(Link& link, LinkMachine::Step&& step) {
   }
 }
 
+/// Whether another process is connected whose endpoints would have the same ids: only a process that lies has such an id.
+bool Hub::Impl::another_begins_like(const ProcessId& process) const {
+  ProcessId first{};
+  const IdPrefix prefix = prefix_of(process);
+  std::copy(prefix.begin(), prefix.end(), first.begin());
+  for (auto at = routes.lower_bound(first); at != routes.end() && prefix_of(at->first) == prefix; ++at)
+    if (at->first != process && at->second.up != 0) return true;
+  return false;
+}
+
 void Hub::Impl::on_hello(Link& link) {
   BATON_CRASH_POINT("hub.hello_received");
   const Hello& hello = link.machine.peer();
@@ -131,17 +141,25 @@ void Hub::Impl::on_hello(Link& link) {
   link.info.process_id = hello.process_id;
   link.info.name = hello.name;
   link.info.version = hello.version;
-  if (hello.process_id == self || (link.initiator && hello.process_id != link.process)) {
+  if (prefix_of(hello.process_id) == prefix_of(self) || (link.initiator && hello.process_id != link.process)) {
     end_link(
         link,
         {{Errc::protocol_violation, describe(link) + " claims another process's identity"}, Bye::kViolation, true});
     return;
   }
   if (link.initiator) {
+    if (another_begins_like(hello.process_id)) {
+      end_link(link, {{Errc::disconnected, "another process's id begins with the same bytes"}, Bye::kDuplicate, false});
+      return;
+    }
     go_up(link);
     return;
   }
   no_longer_silent(link);
+  if (another_begins_like(hello.process_id)) {
+    end_link(link, {{Errc::disconnected, "another process's id begins with the same bytes"}, Bye::kDuplicate, false});
+    return;
+  }
   make_room_for_routes();
   Route& route = routes[hello.process_id];
   if (route.refused) {

@@ -263,8 +263,10 @@ void Participant::Impl::endpoint_gone(const EndpointRecord& record, bool with_it
 }
 
 void Participant::Impl::forget_left() {
-  const bool more =
-      graph_.forget_some(kForgottenAtOnce, [&](const EndpointRecord& record) { endpoint_gone(record, true); });
+  const bool more = graph_.forget_some(kForgottenAtOnce, [&](const EndpointRecord& record) {
+    endpoint_gone(record, true);
+    give_to_next(record.gid);
+  });
   if (!more) return_memory_later();
   if (!more || forgetting_) return;
   hub_->post([this] {

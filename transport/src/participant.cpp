@@ -137,8 +137,10 @@ Gid Participant::Impl::new_gid() {  // with mutex_
   // Process id (random) with the endpoint's number in its last bytes: unique in the domain, stable for a writer.
   const ProcessId& process = hub_->process_id();
   std::copy(process.begin(), process.end(), gid.begin());
-  for (std::size_t i = 0; i < 4; ++i) gid[12 + i] = static_cast<std::uint8_t>(next_endpoint_ >> (8 * i));
-  ++next_endpoint_;
+  do {
+    for (std::size_t i = 0; i < 4; ++i) gid[12 + i] = static_cast<std::uint8_t>(next_endpoint_ >> (8 * i));
+    ++next_endpoint_;
+  } while (graph_.is_taken(gid));
   return gid;
 }
 
@@ -146,6 +148,8 @@ Result<Gid> Participant::Impl::gid_for(const Gid& wanted) {  // with mutex_
   if (wanted == Gid{}) return new_gid();
   if (graph_.find(wanted) != nullptr)
     return Error{Errc::already_exists, "an endpoint with this gid exists in the domain"};
+  if (owner_of(wanted).value_or(kSelf) != kSelf)
+    return Error{Errc::already_exists, "this gid is one of another process's endpoints"};
   return wanted;
 }
 
@@ -340,6 +344,7 @@ void Participant::Impl::withdraw_own(const Gid& gid) noexcept {  // with mutex_
     // Messages that a publisher of this process keeps for this ended subscription are unread, and will be overwritten.
   }
   graph_.remove_endpoint(*record);
+  give_to_next(gid);
 }
 
 void Participant::Impl::add_node(const std::string& name) {

@@ -126,6 +126,7 @@ class Participant::Impl final : private HubHandler {
     std::uint32_t uid = 0;
     std::uint64_t identity = 0;  // PeerInfo's
     std::string name;
+    IdPrefix prefix{};                           // of the ids of its endpoints
     std::shared_ptr<memory::WindowShare> share;  // the part of this process's window that its segments may take
     os::Allowance answers;                       // limits answers to its queries about holdings and definitions
     os::Allowance questions;                     // limits queries about its definitions
@@ -193,6 +194,20 @@ class Participant::Impl final : private HubHandler {
   void on_holdings(PeerId peer, HoldingsFrame&& frame);
   void on_losses(PeerId peer, const LossesFrame& frame);
 
+  // endpoint_ids.cpp, with mutex_
+  /// The process whose endpoints' ids begin like this one. Nothing: none that is connected.
+  std::optional<PeerId> owner_of(const Gid& gid) const;
+  /// Another process that has the endpoint id which `peer` announces, and keeps it. Before, takes the id from a process that has announced it
+  /// without right.
+  Result<std::optional<PeerId>> holder_of(PeerId peer, const AnnounceFrame& frame);
+  /// Keeps the announcement of `claimant` until `holder` has the id no more.
+  Result<void> keep_claim(PeerId claimant, PeerId holder, const AnnounceFrame& frame);
+  bool has_claim(PeerId peer, const Gid& gid) const;
+  void drop_claim(PeerId peer, const Gid& gid) noexcept;
+  /// The endpoint with this id is removed now: the next one that has announced it gets the id soon.
+  void give_to_next(const Gid& gid) noexcept;
+  void grant_claim(const Gid& gid);
+
   // matching.cpp, with mutex_
   void match_new(const EndpointRecord& added);
   void match_known(const Gid& own, std::uint64_t from, std::uint64_t end);
@@ -241,6 +256,12 @@ class Participant::Impl final : private HubHandler {
   Endpoints<Writer::Impl> writers_;
   Endpoints<Reader::Impl> readers_;
   std::map<PeerId, PeerState> peers_;
+  std::map<IdPrefix, PeerId> prefixes_;  // of peers_
+  struct Claim {
+    AnnounceFrame frame;
+    Charge charge;
+  };
+  std::map<PeerId, std::map<Gid, Claim>> claims_;  // announcements of ids that others have
   WakeSockets wake_sockets_;
   WakePairs wake_pairs_;
   PeerState self_state_;

@@ -57,6 +57,8 @@ void Participant::Impl::on_peer_up(PeerId peer, const PeerInfo& info) {
   state.uid = info.uid;
   state.identity = info.identity;
   state.name = info.name;
+  state.prefix = prefix_of(info.process_id);
+  prefixes_[state.prefix] = peer;
   state.share = std::make_shared<memory::WindowShare>();
   BATON_CRASH_POINT("handshake.before_announce");
   Graph::NodePosition own{kSelf, nullptr};
@@ -74,10 +76,15 @@ void Participant::Impl::on_peer_down(PeerId peer, const Error&) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     graph_.leave(peer);
+    claims_.erase(peer);
     forget_left();
     // Whether the process lives is not known: the samples that it holds stay pinned until on_peer_gone().
     for (const auto& [own, writer] : writers_) writer->peer_disconnected(peer);
-    peers_.erase(peer);
+    if (const auto state = peers_.find(peer); state != peers_.end()) {
+      const auto prefix = prefixes_.find(state->second.prefix);
+      if (prefix != prefixes_.end() && prefix->second == peer) prefixes_.erase(prefix);
+      peers_.erase(state);
+    }
     budgets_.remove_peer(peer);
     account_.peer_gone(peer);
   }
@@ -213,6 +220,9 @@ Result<void> Participant::Impl::on_announce(PeerId peer, const AnnounceFrame& fr
     endpoint_gone(*left, true);
     graph_.remove_endpoint(*left);
   }
+  const Result<std::optional<PeerId>> holder = holder_of(peer, frame);
+  if (!holder) return holder.error();
+  if (*holder) return keep_claim(peer, **holder, frame);
   Result<EndpointRecord*> added = graph_.add_endpoint(peer, frame);
   if (!added) return violation(added.error().message);
   match_new(**added);
@@ -221,9 +231,14 @@ Result<void> Participant::Impl::on_announce(PeerId peer, const AnnounceFrame& fr
 
 Result<void> Participant::Impl::on_withdraw(PeerId peer, const Gid& gid) {
   EndpointRecord* record = graph_.find(gid);
+  if (has_claim(peer, gid)) {
+    drop_claim(peer, gid);
+    return {};
+  }
   if (record == nullptr || record->peer() != peer) return violation("WITHDRAW of an endpoint that was not announced");
   endpoint_gone(*record, false);
   graph_.remove_endpoint(*record);
+  give_to_next(gid);
   if (peer != kSelf) return_memory_later();
   return {};
 }
@@ -234,6 +249,14 @@ Result<void> Participant::Impl::on_attach(PeerId peer, const AttachFrame& frame,
   const auto writer = writers_.find(frame.writer);
   if (writer == writers_.end()) return {};  // withdrawn meanwhile: a WITHDRAW is on its way
   EndpointRecord* record = graph_.find(frame.reader);
+  if (has_claim(peer, frame.reader)) {
+    RefusedFrame refused;
+    static_cast<PairFrame&>(refused) = frame;
+    refused.code = Errc::limit_reached;  // it tries again
+    refused.text = "another process has announced an endpoint with the subscription's id";
+    send(peer, FrameType::kRefused, encode(refused));
+    return {};
+  }
   if (record == nullptr) {
     if (peer == kSelf) return {};  // withdrawn meanwhile
     return violation("ATTACH for a reader that was not announced");
@@ -304,7 +327,9 @@ Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& fram
   if (fds.size() != 1) return violation("SEGMENT without a descriptor");
   const auto remote = remote_writers_.find(frame.writer);
   if (remote == remote_writers_.end()) return {};  // no reader uses it any more
-  if (remote->second.peer != peer) return violation("SEGMENT for a writer of another process");
+  if (remote->second.peer != peer) {
+    return has_claim(peer, frame.writer) ? Result<void>() : violation("SEGMENT for a writer of another process");
+  }
   if (remote->second.lacking) return {};  // its readers disconnect
   for (const auto& [index, segment] : remote->second.segments) {
     if (index == frame.index) return {};

@@ -19,12 +19,13 @@ namespace baton::transport::test {
 
 class RawPeer final : public HubHandler {
  public:
-  explicit RawPeer(const std::string& directory) {
+  /// `begins` false: its test calls hub->start().
+  explicit RawPeer(const std::string& directory, bool begins = true) {
     HubOptions options;
     options.domain = 0;
     options.runtime_directory = directory;
     hub = std::move(Hub::create(options, *this)).or_throw();
-    hub->start().or_throw();
+    if (begins) hub->start().or_throw();
   }
   ~RawPeer() override { hub.reset(); }
   void on_peer_up(PeerId peer, const PeerInfo&) override {

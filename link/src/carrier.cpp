@@ -257,12 +257,6 @@ bool Carrier::receive(const Plan& plan) {
   return again;
 }
 
-std::map<Gid, Gid> Carrier::owners() const {  // by the thread of step(), which alone changes proxies_
-  std::map<Gid, Gid> out;
-  for (const auto& [gid, proxy] : proxies_) out.emplace(gid, proxy.host);
-  return out;
-}
-
 /// How much memory the messages of each host have. What is idle of a host with more than its share is given back.
 void Carrier::account() {
   const auto now = std::chrono::steady_clock::now();
@@ -473,7 +467,8 @@ bool Carrier::step() {
   std::vector<End> here = ends_here();
   bool again = add_departing(here);
   account();
-  const Plan now = plan(here, known_hosts_->words(), owners());
+  const Plan now = plan(here, known_hosts_->words(), owners_);
+  owners_ = now.owners;
   complain(now.complaints);
   again = receive(now) || again;
   again = send(now) || again;

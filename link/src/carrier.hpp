@@ -94,7 +94,6 @@ class Carrier {
   Result<std::shared_ptr<transport::Writer>> make_proxy(const Gid& gid, const Receiving& wanted,
                                                         transport::TypeInfo type);
   void fill_topics(Link::State& state) const;
-  std::map<Gid, Gid> owners() const;
   void account();
   void say_words(const std::vector<End>& here);
   std::vector<LinkedHost> linked_hosts() const;
@@ -118,6 +117,7 @@ class Carrier {
   std::shared_ptr<const std::set<Gid>> writers_;  // of this host, the same
   std::map<Gid, End> publishers_;                 // of this host, as the last step saw them
   std::map<Gid, Departing> departing_;
+  std::map<IdPrefix, Gid> owners_;  // of the last plan
 
   mutable std::mutex mutex_;                        // the tables, which fill() reads
   std::map<std::pair<Gid, std::string>, Out> out_;  // by host and channel

@@ -176,8 +176,63 @@ std::size_t announced_bytes_of(const Receiving& wanted) {
          wanted.host_name.size() + kPublisherBytes;
 }
 
-Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<Gid, Gid>& owners) {
+namespace {
+
+/// Of which of the other hosts each process is, by the first bytes of its endpoints' ids.
+std::map<IdPrefix, Gid> owners_of(const std::vector<End>& here, const std::vector<Words>& others,
+                                  const std::map<IdPrefix, Gid>& before) {
+  std::map<IdPrefix, Gid> out;
+  std::set<IdPrefix> own;
+  for (const End& end : here) own.insert(prefix_of(end.gid));
+  // Who came first: any process of this host may announce any id but those of other processes here.
+  for (const Words& host : others) {
+    for (const End& end : host.ends) {
+      const IdPrefix prefix = prefix_of(end.gid);
+      const auto owner = before.find(prefix);
+      if (owner != before.end() && owner->second == host.host) out.emplace(prefix, host.host);
+    }
+  }
+  for (const Words& host : others) {
+    for (const End& end : host.ends) {
+      const IdPrefix prefix = prefix_of(end.gid);
+      if (own.count(prefix) == 0) out.emplace(prefix, host.host);
+    }
+  }
+  return out;
+}
+
+/// Publishers of a host that are left out, because their ids are those of processes elsewhere.
+class Claims {
+ public:
+  explicit Claims(const std::vector<Words>& others) {
+    for (const Words& host : others) names_.emplace(host.host, host.host_name);
+  }
+  void add(const Gid* owner) { ++counts_[owner == nullptr ? std::string() : names_.at(*owner)]; }
+  /// `host`: that has said them.
+  std::vector<std::string> words(const std::string& host) {
+    std::vector<std::string> out;
+    for (const auto& [owner, count] : counts_) {
+      if (owner == host) continue;  // a link that was started again has the name of the one before
+      out.push_back(std::to_string(count) + " publishers of host " + host +
+                    " are left out, because their ids are those of processes of " +
+                    (owner.empty() ? "this host: it is not what it says"
+                                   : "host " + owner + ": one of them is not what it says"));
+    }
+    counts_.clear();
+    return out;
+  }
+
+ private:
+  std::map<Gid, std::string> names_;
+  std::map<std::string, std::size_t> counts_;
+};
+
+}  // namespace
+
+Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<IdPrefix, Gid>& owners) {
   Plan out;
+  out.owners = owners_of(here, others, owners);
+  Claims claims(others);
   std::map<std::string, std::vector<const End*>> publishers, subscriptions;
   std::set<Gid> known;
   for (const End& end : here) {
@@ -236,23 +291,17 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
       }
       // An id that is known here came back by another way: it is this host's own.
       if (known.count(end.gid) != 0) continue;
+      const auto owner = out.owners.find(prefix_of(end.gid));
+      if (owner == out.owners.end() || owner->second != host.host) {
+        claims.add(owner == out.owners.end() ? nullptr : &owner->second);
+        continue;
+      }
       const std::vector<const End*>& mine = subscriptions[end.topic];
       const auto fitting =
           std::find_if(mine.begin(), mine.end(), [&](const End* each) { return same_type(*each, end); });
       // Every node has services; most are never called from abroad.
       if (!is_topic(end.topic) && mine.empty()) continue;
-      const auto [place, is_new] = out.receiving.try_emplace(end.gid);
-      Receiving& receiving = place->second;
-      if (!is_new && receiving.host != host.host) {
-        const auto owner = owners.find(end.gid);
-        // A link that was started again has the name of the one before.
-        if (receiving.host_name != host.host_name) {
-          complain("hosts " + receiving.host_name + " and " + host.host_name +
-                   " say that they have the same publisher of '" + end.topic + "': one of them is not what it says");
-        }
-        if (owner == owners.end() || owner->second != host.host) continue;
-        receiving = {};
-      }
+      Receiving& receiving = out.receiving[end.gid];
       receiving.host = host.host;
       receiving.publisher = end;
       receiving.host_name = host.host_name;
@@ -263,6 +312,7 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
       receiving.subscription = (*fitting)->gid;
       out.channels.insert(channel_of(end));
     }
+    for (const std::string& text : claims.words(host.host_name)) out.complaints.insert(text);
   }
   limit_receiving(out);
   limit_sending(out);

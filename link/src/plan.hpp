@@ -53,6 +53,7 @@ struct Plan {
   std::set<std::string> channels;                          ///< of those that fit
   std::set<Gid> left_out;                                  ///< publishers of other hosts, because there are too many
   std::set<std::string> complaints;                        ///< for people: what does not fit, and what is not carried
+  std::map<IdPrefix, Gid> owners;                          ///< the other hosts' processes, and of which host each is
 };
 
 /// Endpoints of the link on one topic: fewer than a process may have (transport/src/graph.hpp), also while a subscription replaces another.
@@ -68,9 +69,9 @@ inline constexpr std::size_t kMostComplaintsOfHost = 50;
 /// What each process of this host keeps of a publisher.
 std::size_t announced_bytes_of(const Receiving& wanted);
 
-/// `here`: the endpoints of this host, without the link's own. `owners`: the hosts whose publishers have stood here so far: another host that
-/// says the same publisher does not get it. Where there is not room for all, every host has its turn, so that one with many leaves room for
-/// the others.
-Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<Gid, Gid>& owners = {});
+/// `here`: the endpoints of this host, without the link's own. `owners`: those of the plan before. The ids of a process's endpoints begin with
+/// the same bytes, and a process is of the host that had or said an endpoint of it first, as long as that does. Publishers of it that another
+/// host says are left out. Where there is not room for all, every host has its turn, so that one with many leaves room for the others.
+Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<IdPrefix, Gid>& owners = {});
 
 }  // namespace baton::link

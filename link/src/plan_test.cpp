@@ -205,16 +205,63 @@ TEST(Plan, APublisherBelongsToTheHostThatHadItBefore) {
   Words honest = crowd(90, 1), stranger = crowd(10, 0);
   stranger.ends = honest.ends;
   const Gid publisher = numbered_id(90, 0);
-  const std::map<Gid, Gid> owners{{publisher, honest.host}};
+  const std::map<IdPrefix, Gid> owners{{prefix_of(publisher), honest.host}};
   for (const std::vector<Words>& others :
        {std::vector<Words>{honest, stranger}, std::vector<Words>{stranger, honest}}) {
     const Plan made = plan({subscription}, others, owners);
     EXPECT_EQ(made.receiving.at(publisher).host, honest.host);
     ASSERT_EQ(made.complaints.size(), 1U);
-    EXPECT_NE(made.complaints.begin()->find("say that they have the same publisher"), std::string::npos);
+    EXPECT_NE(made.complaints.begin()->find("1 publishers of host crowd10 are left out"), std::string::npos);
+    EXPECT_NE(made.complaints.begin()->find("processes of host crowd90"), std::string::npos);
   }
   EXPECT_EQ(plan({subscription}, {stranger}, owners).receiving.at(publisher).host, stranger.host)
       << "its host is gone: a link that was started again";
+}
+
+/// An endpoint of a process, by both numbers.
+End end_of(std::uint8_t process, std::uint8_t number, bool is_writer = true) {
+  End out = end(is_writer, process);
+  out.gid[12] = number;
+  return out;
+}
+Words says(std::uint8_t number, std::vector<End> ends) {
+  Words words = crowd(number, 0);
+  words.ends = std::move(ends);
+  return words;
+}
+
+TEST(Plan, TheIdsThatAProcessOfThisHostWillGiveAreNoOtherHosts) {
+  const End own = end_of(1, 1);
+  const std::vector<Words> liar{says(50, {end_of(1, 2), end_of(1, 3), end_of(2, 1)})};
+  const Plan made = plan({own, end(false, 9)}, liar);
+  EXPECT_EQ(made.receiving.size(), 1U);
+  EXPECT_EQ(made.receiving.count(end_of(2, 1).gid), 1U);
+  ASSERT_EQ(made.complaints.size(), 1U);
+  EXPECT_NE(made.complaints.begin()->find("2 publishers of host crowd50 are left out"), std::string::npos);
+  EXPECT_NE(made.complaints.begin()->find("this host: it is not what it says"), std::string::npos);
+  EXPECT_EQ(plan({own, end(false, 9)}, liar, made.owners).receiving.size(), 1U);
+}
+
+TEST(Plan, TheIdsThatAProcessOfAnotherHostWillGiveAreThatHosts) {
+  const Words honest = says(90, {end_of(1, 1, false)}), liar = says(10, {end_of(1, 2)});
+  const std::map<IdPrefix, Gid> before = plan({end(false, 9)}, {honest}).owners;
+  const Words more = says(90, {end_of(1, 1, false), end_of(1, 2)});
+  for (const std::vector<Words>& others : {std::vector<Words>{honest, liar}, std::vector<Words>{liar, honest}}) {
+    const Plan made = plan({end(false, 9)}, others, before);
+    EXPECT_TRUE(made.receiving.empty());
+    EXPECT_EQ(made.complaints.size(), 1U);
+    const Plan next = plan({end(false, 9)}, {liar, more}, made.owners);
+    EXPECT_EQ(next.receiving.at(end_of(1, 2).gid).host, honest.host);
+  }
+  EXPECT_EQ(plan({end(false, 9)}, {liar, says(90, {})}, before).receiving.size(), 1U) << "it says the process no more";
+}
+
+TEST(Plan, AProcessOfThisHostThatAnnouncesIdsOfAnotherHostsProcessTakesNoneFromIt) {
+  const Words honest = says(90, {end_of(1, 1)});
+  const Plan before = plan({}, {honest});
+  const Plan made = plan({end_of(1, 7)}, {honest}, before.owners);
+  EXPECT_EQ(made.receiving.count(end_of(1, 1).gid), 1U);
+  EXPECT_TRUE(made.complaints.empty());
 }
 
 TEST(Plan, AHostThatFitsNothingMakesFewComplaints) {

@@ -3,6 +3,8 @@
 // Thread rules: values, pure functions.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -26,6 +28,14 @@ struct End {
   TypeHash hash{};
   QoS qos;
 };
+
+/// With these bytes begin the ids of one process's endpoints.
+using IdPrefix = std::array<std::uint8_t, 12>;
+inline IdPrefix prefix_of(const Gid& gid) {
+  IdPrefix prefix{};
+  std::copy_n(gid.begin(), prefix.size(), prefix.begin());
+  return prefix;
+}
 
 struct Words {
   Gid host{};  ///< chosen anew by each link

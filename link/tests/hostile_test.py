@@ -217,10 +217,52 @@ def test_a_host_does_not_silence_a_publisher_of_another(three):
     honest = Honest(a, b)
     publisher = lines_of(a.python(PUBLISHER, "/flow")).strip()
     with attacked(c, "forged_publisher", address=a.address, topics=[topic(c, "/flow")], publisher=publisher) as seen:
-        assert a.says("say that they have the same publisher of '/flow'")
+        assert a.says("publishers of host liar are left out, because their ids are those of processes of host bbb")
         honest.go_on(100)
     assert seen["open"]
     honest.end()
+
+
+# A publisher of /flow, and more of them when lines come in.
+MORE = """
+import baton, sys
+node = baton.Node("grows")
+made = [node.advertise("/first", baton.message(sys.argv[1]))]
+print("ready", flush=True)
+for line in sys.stdin:
+    made.append(node.advertise("/flow", baton.message(sys.argv[1])))
+    print("made", flush=True)
+"""
+
+# How many publishers of /flow a subscription has.
+COUNT = """
+import baton, sys, time
+node = baton.Node("counts")
+subscription = node.subscribe("/flow", baton.message(sys.argv[1]), lambda message: None)
+print("ready", flush=True)
+for line in sys.stdin:
+    while subscription.matched < int(line):
+        time.sleep(0.02)
+    print("matched", line.strip(), flush=True)
+"""
+
+
+@pytest.mark.parametrize("whose", ["the victim", "another host"])
+def test_the_ids_that_a_process_will_give_are_no_other_hosts(three, whose):
+    a, b, c = three
+    counts = a.python(COUNT, KIND).says("ready")
+    grows = (a if whose == "the victim" else b).python(MORE, KIND).says("ready")
+    publisher = lines_of(a.python(PUBLISHER, "/first")).strip()
+    with attacked(c, "next_ids", address=a.address, topics=[topic(c, "/flow")], publisher=publisher) as seen:
+        whom = "this host" if whose == "the victim" else "host bbb"
+        assert a.says(f"40 publishers of host liar are left out, because their ids are those of processes of {whom}")
+        for number in (1, 2):
+            grows.tell()
+            grows.says("made")
+            counts.tell(str(number))
+            counts.says(f"matched {number}")
+    assert seen["open"]
+    assert log_lines(a) < LOG_LINES
 
 
 @pytest.mark.parametrize("name", ["wrong_frames", "big_words", "terminal_names"])

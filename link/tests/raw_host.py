@@ -386,6 +386,20 @@ def forged_publisher(options: dict) -> dict:
 
 
 @attack
+def next_ids(options: dict) -> dict:
+    """Says that it has publishers with the ids that the next endpoints of an honest publisher's process will have."""
+    name, kind, _, type_hash, _ = options["topics"][0]
+    host = RawHost(options["address"])
+    publisher = bytes.fromhex(options["publisher"])
+    (number,) = struct.unpack_from("<I", publisher, 12)
+    behind = end(0, name, kind, bytes.fromhex(type_hash), writer=True)[16:]
+    claimed = [publisher[:12] + struct.pack("<I", number + i) + behind for i in range(1, 41)]
+    host.say(claimed, options["topics"])
+    goes_on(host.serve)
+    return {"open": not host.ended}
+
+
+@attack
 def wrong_frames(options: dict) -> dict:
     """Acknowledgements and resumptions of things never sent, channels without end, frames of no kind, parts of no flow."""
     ended = 0

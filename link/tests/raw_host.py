@@ -48,7 +48,8 @@ def header(size: int, publisher: bytes, type_hash: bytes, sequence: int = 1, ske
 
 
 def gid(number: int) -> bytes:
-    return b"\xee" * 12 + struct.pack("<I", number)
+    """Each ten thousand are of another process."""
+    return b"\xee" * 8 + struct.pack("<II", number // 10_000, number)
 
 
 def end(

@@ -46,7 +46,8 @@ Result<TakenSample> Succession::take() {
         if (is_new(*taken)) return taken;
         continue;
       }
-      if (replaced) {
+      // One take passes over a bounded number of messages: some may be left behind them.
+      if (replaced && !before_->has_data()) {
         if (wait_set_ != nullptr) wait_set_->remove(before_);
         lost_before_ += before_->statuses().lost_total;
         before_.reset();

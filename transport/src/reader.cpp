@@ -46,8 +46,8 @@ Error Reader::Impl::forked_error() const {
 /// The connection whose oldest message is the oldest of all, and the number of unread messages (`holdable`: of those
 /// connections whose held limit leaves room; `only`: of connections to this publisher).
 [[gnu::hot]] Reader::Impl::Pick Reader::Impl::pick(ReaderConnection** best, memory::QueuedMessage* message,
-                                                   std::uint64_t* unread, std::optional<Error>* error, bool holdable,
-                                                   const Gid* only) {
+                                                   std::uint64_t* unread, std::optional<Error>* error, Passes& passes,
+                                                   bool holdable, const Gid* only) {
   *best = nullptr;
   *unread = 0;
   std::int64_t earliest = INT64_MAX;
@@ -77,6 +77,8 @@ Error Reader::Impl::forked_error() const {
         // The publisher died, or the processes were disconnected, before its segment arrived: no reader of this process
         // can read this message any more. Give it back, since a living publisher waits for that.
         if (connection.full()) continue;  // until a sample is released: as in merged_away()
+        if (passes.spent()) continue;     // a living publisher may go on pushing
+        passes.count();
         if (connection.channel->queue().try_take(oldest)) {
           count_taken(connection, oldest);
           give_back(connection, oldest);
@@ -121,33 +123,35 @@ Error Reader::Impl::forked_error() const {
 }
 
 /// Gives up messages that no take() would deliver. A reader that is rarely used must not collect the segments of all
-/// former publishers.
+/// former publishers. For each that ends, as many as its queue has at most, but not without a bound: the participant's lock is held.
 void Reader::Impl::drop_useless() noexcept {
   ReaderConnection* connection = nullptr;
   memory::QueuedMessage message{};
   std::uint64_t unread = 0;
   std::optional<Error> error;
+  Passes passes(std::clamp(options_.qos.depth, kFewestDropped, kMostDropped));
   for (const bool holdable : {false, true}) {
-    while (pick(&connection, &message, &unread, &error, holdable) == Pick::kFound &&
+    while (!passes.spent() && pick(&connection, &message, &unread, &error, passes, holdable) == Pick::kFound &&
            merged_away(*connection, message, unread)) {
+      passes.count();
     }
   }
 }
 
 /// The message that take() delivers, of all connections. kFailed: `out` has the error.
-[[gnu::hot, gnu::noinline]] Reader::Impl::Pick Reader::Impl::choose(Candidate* found, const Gid* only,
+[[gnu::hot, gnu::noinline]] Reader::Impl::Pick Reader::Impl::choose(Candidate* found, const Gid* only, Passes& passes,
                                                                     Result<TakenSample>* out) {
-  for (;;) {
+  for (; !passes.spent(); passes.count()) {
     std::uint64_t unread = 0;
     std::optional<Error> error;
-    Pick picked = pick(&found->connection, &found->message, &unread, &error, false, only);
+    Pick picked = pick(&found->connection, &found->message, &unread, &error, passes, false, only);
     if (picked == Pick::kFound) {
       if (only == nullptr && merged_away(*found->connection, found->message, unread)) continue;
       if (found->connection->full()) {
         found->connection->message_waits();
         // Samples held of one publisher delay only that publisher's messages.
         const std::uint32_t limit = found->connection->limit.load(std::memory_order_relaxed);
-        picked = pick(&found->connection, &found->message, &unread, &error, true, only);
+        picked = pick(&found->connection, &found->message, &unread, &error, passes, true, only);
         if (picked == Pick::kFound && only == nullptr && merged_away(*found->connection, found->message, unread))
           continue;
         if (picked == Pick::kNone) {
@@ -168,6 +172,7 @@ void Reader::Impl::drop_useless() noexcept {
       found->segment = found->connection->find_segment(memory::handle_segment(found->message.handle));
     return picked;
   }
+  return Pick::kSpent;
 }
 
 /// The number of a taken message: a gap before it is a loss.
@@ -209,24 +214,24 @@ void Reader::Impl::drop_useless() noexcept {
 
 /// The usual case, in as few instructions as it needs: the oldest message of the only publisher can be delivered. Everything else is
 /// for take_any(), which looks again.
-[[gnu::hot, gnu::always_inline]] inline Result<TakenSample> Reader::Impl::take() {
+[[gnu::hot, gnu::always_inline]] inline Result<TakenSample> Reader::Impl::take(Passes& passes) {
   if (unlikely(forked())) return out_of_line([&] { return Result<TakenSample>(forked_error()); });
   const std::lock_guard<os::PiMutex> lock(mutex_);
   Candidate found;
   found.connection = usual_;
-  if (unlikely(found.connection == nullptr)) return take_any(nullptr);
+  if (unlikely(found.connection == nullptr)) return take_any(nullptr, passes);
   ReaderConnection& connection = *found.connection;
   const QueueStatus status = connection.channel->queue().peek_once(&found.message);
   if (unlikely(status != QueueStatus::kOk)) {
     if (status == QueueStatus::kEmpty && !wake_) return Result<TakenSample>(std::in_place);
-    return take_any(nullptr);
+    return take_any(nullptr, passes);
   }
   found.segment = connection.find_segment(memory::handle_segment(found.message.handle));
-  if (unlikely(found.segment == nullptr || connection.full())) return take_any(nullptr);
+  if (unlikely(found.segment == nullptr || connection.full())) return take_any(nullptr, passes);
   // The publisher's CPU has these lines: fetch them together, while the cursor is on its way.
   found.segment->segment->prefetch(memory::handle_offset(found.message.handle));
   BATON_CRASH_POINT("take.before_cursor");
-  if (unlikely(!connection.channel->queue().try_take(found.message))) return take_any(nullptr);
+  if (unlikely(!connection.channel->queue().try_take(found.message))) return take_any(nullptr, passes);
   BATON_CRASH_POINT("take.after_cursor");
   count_taken(connection, found.message);
   std::uint32_t size_bytes = 0;
@@ -236,18 +241,22 @@ void Reader::Impl::drop_useless() noexcept {
   } catch (const std::bad_alloc&) {
     // A check that allocates is made once more.
   }
-  if (unlikely(header == nullptr)) return out_of_line([this, found] { return take_any(nullptr, &found); });
+  if (unlikely(header == nullptr))
+    return out_of_line([this, found, &passes] { return take_any(nullptr, passes, &found); });
   return sample_of(found, header, size_bytes);
 }
 
 [[gnu::hot]] Result<TakenSample> Reader::Impl::take_from(const Gid& publisher) {
   if (forked()) return forked_error();
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  return take_any(&publisher);
+  // As many as its queue may have: if there is none left of those that were there, no message is returned (ros1/api relies on it).
+  Passes passes(std::max(kMostPassedOver, memory::ring_capacity(options_.qos.depth)));
+  return take_any(&publisher, passes);
 }
 
 /// The oldest message of all publishers, or of `only`. `begun`: this message was taken from its queue already, and comes first.
-[[gnu::hot, gnu::noinline]] Result<TakenSample> Reader::Impl::take_any(const Gid* only, const Candidate* begun) {
+[[gnu::hot, gnu::noinline]] Result<TakenSample> Reader::Impl::take_any(const Gid* only, Passes& passes,
+                                                                       const Candidate* begun) {
   Result<TakenSample> out(std::in_place);
   if (closed_) return out;
   Candidate found{};
@@ -256,13 +265,19 @@ void Reader::Impl::drop_useless() noexcept {
   try {
     for (;;) {
       if (!taken) {
-        const Pick picked = choose(&found, only, &out);
+        const Pick picked = choose(&found, only, passes, &out);
         if (picked != Pick::kFound) {
-          if (picked == Pick::kNone && only == nullptr && wake_ && rearm()) continue;
+          if (picked == Pick::kNone && only == nullptr && wake_ && rearm()) {
+            passes.count();
+            continue;
+          }
+          if (picked == Pick::kSpent && wake_)
+            disarm();  // readable() is still true; so the descriptor must be readable
           return out;
         }
         if (armed_) disarm();
         BATON_CRASH_POINT("take.before_cursor");
+        passes.count();  // unless it is delivered, which ends the call
         if (!found.connection->channel->queue().try_take(found.message)) continue;  // evicted meanwhile: try again
         BATON_CRASH_POINT("take.after_cursor");
         taken = true;
@@ -384,10 +399,14 @@ SegmentUse* Reader::Impl::map_or_copy(ReaderConnection& connection, SegmentUse& 
   return connection.segments.back().get();
 }
 
-[[gnu::hot]] Result<TakenSample> Reader::take() { return impl_->take(); }
+[[gnu::hot]] Result<TakenSample> Reader::take() {
+  Impl::Passes passes;
+  return impl_->take(passes);
+}
 [[gnu::hot]] Result<TakenSample> Reader::take_next() {
-  Result<TakenSample> taken = impl_->take();
-  if (unlikely(!taken.ok())) return impl_->take_after(std::move(taken));
+  Impl::Passes passes;
+  Result<TakenSample> taken = impl_->take(passes);
+  if (unlikely(!taken.ok())) return impl_->take_after(std::move(taken), passes);
   return taken;
 }
 [[gnu::hot]] Result<TakenSample> Reader::take_from(const Gid& publisher) { return impl_->take_from(publisher); }

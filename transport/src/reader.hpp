@@ -31,9 +31,22 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   Impl(std::shared_ptr<Participant::Impl> participant, const Participant::ReaderOptions& options, const Gid& gid);
   ~Impl();
 
-  Result<TakenSample> take();
+  static constexpr std::uint32_t kMostPassedOver = 256;  // messages in one call
+  /// The messages that a call may still pass over: it gives them up, has delivered them before, finds them expired or loses them. Each look
+  /// that another taker or the publisher made vain counts as well. A publisher can refill its queue as fast as a call empties it.
+  class Passes {
+   public:
+    explicit Passes(std::uint32_t most = kMostPassedOver) noexcept : left_(most) {}
+    bool spent() const noexcept { return left_ == 0; }
+    void count() noexcept { left_ -= left_ != 0; }
+
+   private:
+    std::uint32_t left_;
+  };
+
+  Result<TakenSample> take(Passes& passes);
   Result<TakenSample> take_from(const Gid& publisher);
-  Result<TakenSample> take_after(Result<TakenSample>&& taken);
+  Result<TakenSample> take_after(Result<TakenSample>&& taken, Passes& passes);
   bool has_data() const;
   std::size_t unread() const;
   bool awaits_memory(const Gid& publisher) const;
@@ -99,7 +112,8 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   void report_held_limit_later(const ReaderConnection& connection);
 
  private:
-  enum class Pick : std::uint8_t { kNone, kFound, kFailed };
+  /// kSpent: the call may pass over no further message, and a wait must come back at once.
+  enum class Pick : std::uint8_t { kNone, kFound, kFailed, kSpent };
   /// A message in its queue, and later the same message taken.
   struct Candidate {
     ReaderConnection* connection;
@@ -114,11 +128,13 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
     std::uint64_t next_sequence = 0;
   };
   static constexpr std::size_t kMostInterrupted = 256;
-  static constexpr int kMostPassedOver = 64;  // lost messages in one take_next()
+  static constexpr int kMostLost = 64;                 // messages in one take_next(), each of which takes long
+  static constexpr std::uint32_t kFewestDropped = 64;  // messages in one drop_useless()
+  static constexpr std::uint32_t kMostDropped = 1024;  // the same, of a reader with a long queue
 
   Error forked_error() const;
-  Result<TakenSample> take_any(const Gid* only, const Candidate* begun = nullptr);
-  Pick choose(Candidate* found, const Gid* only, Result<TakenSample>* out);
+  Result<TakenSample> take_any(const Gid* only, Passes& passes, const Candidate* begun = nullptr);
+  Pick choose(Candidate* found, const Gid* only, Passes& passes, Result<TakenSample>* out);
   void count_taken(ReaderConnection& connection, const memory::QueuedMessage& message);
   bool unwanted(ReaderConnection& connection, const memory::QueuedMessage& message);
   const memory::ChunkHeader* checked(const Candidate& found, std::uint32_t* size_bytes) const;
@@ -131,7 +147,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   SegmentUse* map_or_copy(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message,
                           std::uint64_t* offset, Result<TakenSample>* out);
   Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, std::optional<Error>* error,
-            bool holdable, const Gid* only = nullptr);
+            Passes& passes, bool holdable, const Gid* only = nullptr);
   void give_back(ReaderConnection& connection, const memory::QueuedMessage& message) noexcept;
   /// If there is no memory to end the connection, it stays until the next check.
   Error expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept;

@@ -58,12 +58,12 @@ void Reader::Impl::expel(const Gid& publisher, const std::string& what) noexcept
 
 /// A message, or what is the program's: passes over lost messages, the first of which is `taken`. Errors are moved and not copied, since
 /// there may be no memory.
-[[gnu::cold, gnu::noinline]] Result<TakenSample> Reader::Impl::take_after(Result<TakenSample>&& taken) {
-  for (int passed = 0; passed < kMostPassedOver; ++passed) {
+[[gnu::cold, gnu::noinline]] Result<TakenSample> Reader::Impl::take_after(Result<TakenSample>&& taken, Passes& passes) {
+  for (int passed = 0; passed < kMostLost; ++passed) {
     if (taken.ok() || whose(taken.error().code) != Whose::kMessage) return std::move(taken);
     report_loss(taken.error());
     const std::lock_guard<os::PiMutex> lock(mutex_);
-    taken = take_any(nullptr);
+    taken = take_any(nullptr, passes);
   }
   if (taken.ok()) return std::move(taken);
   // has_data() is still true, so a caller that waits comes back at once.

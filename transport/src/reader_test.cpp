@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much one call of a reader does, and what it counts, whatever publishers do.
+#include "reader.hpp"
+
+#include <poll.h>
+
+#include "endpoint_test_support.hpp"
+
+namespace baton::transport::test {
+namespace {
+
+using OneReaderCall = OneProcess;
+
+constexpr std::uint64_t kMostPassed = Reader::Impl::kMostPassedOver;
+
+QoS short_lived(std::uint32_t depth) {
+  QoS qos(depth);
+  qos.lifespan = 1ms;
+  return qos;
+}
+
+/// Publishers of "t" with `each` unread messages each, for a reader that keeps `depth` of all of them.
+struct Crowd {
+  Crowd(Participant& participant, std::size_t count, std::uint32_t depth, std::uint64_t each) {
+    for (std::size_t i = 0; i < count; ++i) writers.push_back(make_writer(participant, "t", QoS(depth)));
+    reader = make_reader(participant, "t", QoS(depth));
+    if (!matched(*reader, static_cast<std::uint32_t>(count))) throw std::runtime_error("no match");
+    for (const auto& writer : writers) {
+      for (std::uint64_t i = 0; i < each; ++i) publish(*writer, i).or_throw();
+    }
+    if (!eventually([&] { return reader->unread() == count * each; })) throw std::runtime_error("not all have come");
+  }
+  std::vector<std::shared_ptr<Writer>> writers;
+  std::shared_ptr<Reader> reader;
+};
+
+bool is_readable(int fd) {
+  ::pollfd entry{fd, POLLIN, 0};
+  return ::poll(&entry, 1, 0) == 1;
+}
+
+TEST_F(OneReaderCall, PassesOverABoundedNumberOfExpiredMessages) {
+  const std::uint32_t many = kMostPassed + 100;
+  const auto writer = make_writer(*participant, "t", short_lived(many));
+  const auto reader = make_reader(*participant, "t", QoS(many));
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  for (std::uint64_t i = 0; i < many; ++i) publish(*writer, i).or_throw();
+  std::this_thread::sleep_for(10ms);
+  EXPECT_FALSE(reader->take().or_throw());
+  EXPECT_EQ(reader->losses().lifespan, kMostPassed);
+  EXPECT_TRUE(reader->has_data()) << "a caller that waits comes back at once";
+  EXPECT_FALSE(reader->take_next().or_throw());
+  EXPECT_EQ(reader->losses().lifespan, many);
+  EXPECT_FALSE(reader->has_data());
+}
+
+TEST_F(OneReaderCall, GivesUpABoundedNumberOfMessagesThatNewerOnesOfOtherPublishersDisplace) {
+  Crowd crowd(*participant, 5, 100, 100);
+  Reader& reader = *crowd.reader;
+  EXPECT_FALSE(reader.take().or_throw());
+  EXPECT_EQ(reader.losses().overflow, kMostPassed);
+  EXPECT_TRUE(reader.has_data());
+  for (int i = 0; i < 100; ++i) EXPECT_NE(take(reader), kNothing) << i;
+  EXPECT_EQ(take(reader), kNothing);
+  EXPECT_EQ(reader.losses().overflow, 400U);
+}
+
+TEST_F(OneReaderCall, LeavesTheDescriptorReadableIfItPassedOverAsMuchAsItMay) {
+  Crowd crowd(*participant, 4, 100, 100);
+  const int fd = crowd.reader->pollable_fd().or_throw();
+  ASSERT_TRUE(is_readable(fd));
+  EXPECT_FALSE(crowd.reader->take().or_throw());
+  EXPECT_TRUE(is_readable(fd));
+  for (int i = 0; i < 100; ++i) EXPECT_NE(take(*crowd.reader), kNothing) << i;
+  EXPECT_EQ(take(*crowd.reader), kNothing);
+  EXPECT_FALSE(is_readable(fd));
+}
+
+TEST_F(OneReaderCall, OfOnePublisherPassesOverAllThatItsQueueHas) {
+  const std::uint32_t many = 2 * kMostPassed;
+  const auto writer = make_writer(*participant, "t", short_lived(many));
+  const auto reader = make_reader(*participant, "t", QoS(many));
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  for (std::uint64_t i = 0; i < many; ++i) publish(*writer, i).or_throw();
+  std::this_thread::sleep_for(10ms);
+  EXPECT_FALSE(reader->take_from(writer->gid()).or_throw());
+  EXPECT_EQ(reader->losses().lifespan, many);
+}
+
+TEST_F(OneReaderCall, TheEndOfAPublisherGivesUpABoundedNumberOfMessagesOfTheOthers) {
+  constexpr std::uint64_t kFewestDropped = 64;  // in reader.hpp
+  Crowd crowd(*participant, 100, 1, 1);
+  crowd.writers.pop_back();
+  ASSERT_TRUE(matched(*crowd.reader, 99));
+  settle(*participant);
+  EXPECT_EQ(crowd.reader->losses().overflow, kFewestDropped);
+}
+
+}  // namespace
+}  // namespace baton::transport::test

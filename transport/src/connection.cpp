@@ -65,7 +65,9 @@ Result<EventLine> EventPages::allocate() {
 [[gnu::noinline]] std::uint64_t ReaderConnection::count_lost(std::uint64_t sequence, std::uint64_t position) noexcept {
   // Without a number to expect: as many as were pushed before it. A smaller number is of a message from before the
   // connection: Writer::hand_newest_to().
-  const std::uint64_t lost = next_sequence == 0 ? position : sequence > next_sequence ? sequence - next_sequence : 0;
+  const std::uint64_t lost = next_sequence == 0         ? position
+                             : sequence > next_sequence ? lost_in_gap(sequence - next_sequence)
+                                                        : 0;
   next_sequence = std::max(next_sequence, sequence + 1);
   return lost;
 }

@@ -11,6 +11,7 @@
 // lies stays mapped; (2) in a forked child no function of this file touches shared memory.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -97,6 +98,21 @@ class EventPages : public std::enable_shared_from_this<EventPages> {
   std::mutex mutex_;
   std::vector<std::shared_ptr<EventPage>> pages_;
 };
+
+/// As many messages as one connection carries at most (entry_token.hpp).
+inline constexpr std::uint64_t kMostMessages = std::uint64_t{1} << 44;
+static_assert(kMostMessages == std::uint64_t{1} << (64 - memory::kEntryBits));
+
+/// How many messages are lost if so many numbers of a publisher are missing. More than a publisher can have sent are a lie, of which
+/// nothing follows but that something is missing.
+constexpr std::uint64_t lost_in_gap(std::uint64_t missing) noexcept { return missing < kMostMessages ? missing : 1; }
+
+/// No count of losses grows beyond this one, however publishers lie: then no count decreases, and no sum of a few exceeds 64 bits.
+inline constexpr std::uint64_t kMostLosses = std::uint64_t{1} << 60;
+
+constexpr void add_losses(std::uint64_t& count, std::uint64_t more) noexcept {
+  count += std::min(more, kMostLosses - std::min(count, kMostLosses));
+}
 
 /// The writer's end.
 struct WriterConnection : os::Hot {

@@ -139,6 +139,7 @@ struct Lie {
   std::uint64_t segment_announced = kSegmentBytes;
   std::uint64_t handle = 4096;
   std::uint64_t entry = memory::make_token(0, 0);
+  std::uint64_t head = 1;
   std::uint32_t magic = memory::kChunkMagic, size_bytes = 8;
   int segments = 1;
   bool huge_pages = false;  // the segment: of huge pages, of which the machine has none to give
@@ -206,7 +207,7 @@ void be_hostile_writer(const std::string& directory, const Lie& lie) {
     view.slot_table[0].handle.store(lie.handle);
     view.slot_table[0].entry.store(lie.entry);
     view.slot_table[0].sequence.store(1);
-    view.head->store(1);
+    view.head->store(lie.head);
   });
   os::SharedFd segment = filled(kSegmentBytes, lie.segment_seals, [&](std::byte* at) {
     memory::ChunkHeader header{};
@@ -403,6 +404,61 @@ TEST(HostileWriters, MessagesWhoseSegmentIsLateArePassedOverAndDoNotCountUntilIt
   for (Child* child : {&late, &second}) {
     child->say('q');
     EXPECT_EQ(child->wait(), 0);
+  }
+}
+
+TEST(HostileWriters, AMessageWhoseSegmentDiesWithItsPublisherIsLostAndAnEvent) {
+  TestDomain domain;
+  Child late([&](Child& self) {
+    self.hear();
+    be_greedy_writer(self, domain.path(), 1, std::size_t{1} << 20, true);
+  });
+  Child second([&](Child& self) {  // be_greedy_writer() waits for two
+    const auto participant = domain.join();
+    self.say();
+    self.hear();
+  });
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t", QoS(10));
+  std::atomic<int> events{0};
+  reader->on_event([&](Event event) { events += event == Event::kMessageLost; });
+  ASSERT_EQ(second.hear(), '.');
+  late.say();
+  ASSERT_EQ(late.hear(), '.');
+  ASSERT_TRUE(matched(*reader, 1));
+  late.kill();
+  ASSERT_TRUE(matched(*reader, 0));
+  EXPECT_FALSE(reader->take().or_throw());
+  EXPECT_EQ(reader->losses().interrupted, 1U);
+  EXPECT_TRUE(eventually([&] { return events > 0; }));
+  second.say('q');
+  EXPECT_EQ(second.wait(), 0);
+}
+
+TEST(HostileWriters, AMessageBehindAnImpossibleTokenIsMalformedWhateverTheHeadSays) {
+  for (const std::uint64_t head : {std::uint64_t{1}, std::uint64_t{1} << 63}) {
+    TestDomain domain;
+    Child second([&](Child& self) {  // be_hostile_writer() waits for two
+      const auto participant = domain.join();
+      self.say();
+      self.hear();
+    });
+    Child hostile([&](Child& self) {
+      self.hear();
+      Lie lie;
+      lie.entry = memory::make_token(1'000'000, 0);
+      lie.head = head;
+      be_hostile_writer(domain.path(), lie);
+    });
+    const auto participant = domain.join();
+    const auto reader = make_reader(*participant, "t", QoS(10));
+    ASSERT_EQ(second.hear(), '.');
+    hostile.say();
+    EXPECT_TRUE(eventually([&] { return !reader->take().ok(); }));
+    EXPECT_EQ(reader->losses().malformed, 1U) << head;
+    EXPECT_EQ(hostile.wait(), 0);
+    second.say();
+    EXPECT_EQ(second.wait(), 0);
   }
 }
 

@@ -68,7 +68,7 @@ Error Reader::Impl::forked_error() const {
     }
     if (status == QueueStatus::kCorrupted) {
       *error = out_of_line(
-          [&] { return expel(connection, Errc::protocol_violation, "its queue holds impossible positions"); });
+          [&] { return expel(connection, Errc::protocol_violation, "its queue holds impossible positions", 1); });
       return Pick::kFailed;
     }
     const SegmentUse* segment = connection.find_segment(memory::handle_segment(oldest.handle));
@@ -82,7 +82,8 @@ Error Reader::Impl::forked_error() const {
         if (connection.channel->queue().try_take(oldest)) {
           count_taken(connection, oldest);
           give_back(connection, oldest);
-          ++losses_.interrupted;
+          add_losses(losses_.interrupted, 1);
+          notify(Event::kMessageLost);
         }
         --i;
       } else {
@@ -116,7 +117,7 @@ Error Reader::Impl::forked_error() const {
   if (connection.channel->queue().try_take(message)) {
     count_taken(connection, message);
     give_back(connection, message);
-    ++losses_.overflow;
+    add_losses(losses_.overflow, 1);
     notify(Event::kMessageLost);
   }
   return true;
@@ -180,7 +181,7 @@ void Reader::Impl::drop_useless() noexcept {
                                                                        const memory::QueuedMessage& message) {
   if (unlikely(message.sequence != connection.next_sequence)) {
     const std::uint64_t lost = connection.count_lost(message.sequence, message.position);
-    (connection.held_back() ? losses_.held : losses_.overflow) += lost;
+    add_losses(connection.held_back() ? losses_.held : losses_.overflow, lost);
     if (lost > 0) notify(Event::kMessageLost);
   } else {
     connection.next_sequence = message.sequence + 1;

@@ -150,7 +150,8 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
             Passes& passes, bool holdable, const Gid* only = nullptr);
   void give_back(ReaderConnection& connection, const memory::QueuedMessage& message) noexcept;
   /// If there is no memory to end the connection, it stays until the next check.
-  Error expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept;
+  /// `least`: so many messages wait in its queue, whatever its head says.
+  Error expel(ReaderConnection& connection, Errc code, const std::string& what, std::uint64_t least = 0) noexcept;
   Error refuse(ReaderConnection& connection, Errc code, const std::string& what) noexcept;
   void lose(ReaderConnection& connection, const memory::QueuedMessage& message, const Error& why,
             Result<TakenSample>* out);

@@ -142,7 +142,7 @@ Result<void> Reader::Impl::attached(
   if (const Interrupted* before = find_interrupted(frame.writer, connection->process)) {
     connection->interrupted = true;
     if (frame.first_sequence > before->next_sequence) {  // published meanwhile, or given up unread
-      losses_.interrupted += frame.first_sequence - before->next_sequence;
+      add_losses(losses_.interrupted, lost_in_gap(frame.first_sequence - before->next_sequence));
       notify(Event::kMessageLost);
     }
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages that a reader loses, and publishers whose connection ends for them: counted, and reported now and then.
+#include <algorithm>
 #include <utility>
 
 #include "baton/transport/whose.hpp"
@@ -35,13 +36,14 @@ Error Reader::Impl::refuse(ReaderConnection& connection, Errc code, const std::s
 }
 
 /// Ends the connection to a publisher that broke the protocol.
-Error Reader::Impl::expel(ReaderConnection& connection, Errc code, const std::string& what) noexcept {
+Error Reader::Impl::expel(ReaderConnection& connection, Errc code, const std::string& what,
+                          std::uint64_t least) noexcept {
   try {
-    const std::uint64_t unread = connection.channel ? connection.channel->queue().size() : 0;
+    const std::uint64_t unread = std::max(least, connection.channel ? connection.channel->queue().size() : 0);
     Error error{code, "subscription to '" + options_.topic + "' ended the connection to a publisher (process " +
                           std::to_string(participant_->pid_of(connection.peer)) + "): " + what};
     participant_->expel(connection.peer, gid_, connection.writer, error);
-    losses_.malformed += unread;
+    add_losses(losses_.malformed, unread);
     notify(Event::kMessageLost);
     static_cast<void>(forget(connection));
     return error;

@@ -5,6 +5,7 @@
 #include <poll.h>
 
 #include "endpoint_test_support.hpp"
+#include "raw_peer_test_support.hpp"
 
 namespace baton::transport::test {
 namespace {
@@ -94,6 +95,68 @@ TEST_F(OneReaderCall, TheEndOfAPublisherGivesUpABoundedNumberOfMessagesOfTheOthe
   ASSERT_TRUE(matched(*crowd.reader, 99));
   settle(*participant);
   EXPECT_EQ(crowd.reader->losses().overflow, kFewestDropped);
+}
+
+using LossesOfAReader = OneProcess;
+
+void publish_as(Writer& writer, std::uint64_t sequence) {
+  const memory::Chunk chunk = writer.loan_sized(8).or_throw();
+  std::memcpy(chunk.message(), &sequence, 8);
+  Origin origin;
+  origin.sequence = sequence;
+  PublishInfo info;
+  info.origin = &origin;
+  writer.publish(chunk, info).or_throw();
+}
+
+TEST_F(LossesOfAReader, NumbersThatNoPublisherReachesMakeNoCountSmallerAndNoneHuge) {
+  const auto writer = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*reader, 1));
+  std::uint64_t lies = 0;
+  for (const std::uint64_t sequence : {std::uint64_t{1} << 62, std::uint64_t{3} << 62, UINT64_MAX - 1}) {
+    publish_as(*writer, sequence);
+    EXPECT_EQ(value_of(take_sample(*reader)), sequence);
+    EXPECT_EQ(reader->losses().overflow, ++lies);
+  }
+  publish_as(*writer, UINT64_MAX);
+  EXPECT_EQ(value_of(take_sample(*reader)), UINT64_MAX);
+  EXPECT_EQ(reader->losses().overflow, lies);
+}
+
+TEST_F(LossesOfAReader, AllNumbersThatAPublisherMayHaveReachedCount) {
+  const auto writer = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*reader, 1));
+  publish_as(*writer, kMostMessages);
+  EXPECT_EQ(value_of(take_sample(*reader)), kMostMessages);
+  EXPECT_EQ(reader->losses().overflow, kMostMessages - 1);
+}
+
+TEST_F(LossesOfAReader, AFirstNumberThatNoPublisherReachesCountsOnce) {
+  const auto reader = make_reader(*participant, "t");
+  Gid publisher{};
+  {
+    CrowdOfPublishers crowd(domain.path());
+    publisher = crowd.add(0);
+    ASSERT_TRUE(matched(*reader, 1));
+  }
+  ASSERT_TRUE(matched(*reader, 0));
+  CrowdOfPublishers again(domain.path());
+  again.add(publisher, std::uint64_t{1} << 63);
+  ASSERT_TRUE(matched(*reader, 1));
+  EXPECT_EQ(reader->losses().interrupted, 1U);
+}
+
+TEST(LossesOfReaders, StayAtTheirGreatestValueAndTheirSumDoesToo) {
+  Losses losses;
+  losses.held = kMostLosses - 1;
+  add_losses(losses.held, 1);
+  EXPECT_EQ(losses.held, kMostLosses);
+  add_losses(losses.held, UINT64_MAX);
+  EXPECT_EQ(losses.held, kMostLosses);
+  losses.overflow = losses.limit = losses.memory = losses.malformed = losses.interrupted = kMostLosses;
+  EXPECT_EQ(losses.total(), 6 * kMostLosses);
 }
 
 }  // namespace

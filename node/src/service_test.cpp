@@ -127,6 +127,22 @@ TEST_F(ServiceTest, AClientThatReadsLateHasItsResponseHoweverManyOthersGotTheirs
   EXPECT_FALSE(late.core()->responses()->take().or_throw()) << "the others' responses did not come here";
 }
 
+TEST_F(ServiceTest, OneLookForAResponsePassesOverABoundedNumberOfOthers) {
+  constexpr std::uint64_t kMostOtherResponses = 16;  // in service.cpp
+  baton::Node node("client"), stranger("stranger");
+  auto client = node.client<SetBool>("switch");
+  auto strangers = stranger.advertise<SetBool::Response>("switch/_response", baton::QoS(100));
+  ASSERT_TRUE(client.wait_for_service(60s));
+  const auto& responses = client.core()->responses();
+  while (responses->matched() < 2 || strangers.matched() < 1) std::this_thread::sleep_for(1ms);
+  for (std::uint64_t i = 0; i < kMostOtherResponses + 1; ++i) strangers.publish(strangers.loan());
+  while (responses->unread() <= kMostOtherResponses) std::this_thread::sleep_for(1ms);
+  EXPECT_FALSE(client.core()->take_response(1).or_throw());
+  EXPECT_EQ(responses->unread(), 1U) << "the caller looks at its deadline, and comes back";
+  for (std::uint64_t i = 0; i < 2 * kMostOtherResponses; ++i) strangers.publish(strangers.loan());
+  EXPECT_TRUE(client.call(SetBool::Request{}, 60s));
+}
+
 TEST_F(ServiceTest, AsManyClientsAreServedAsTheResponsesHaveSlotsFor) {
   baton::Node server("server"), caller("caller");
   baton::PublisherOptions many;

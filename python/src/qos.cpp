@@ -2,8 +2,11 @@
 // Quality of service as Python sees it: names for enumerations, seconds for times.
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <initializer_list>
+#include <string>
+#include <tuple>
 
 #include "endpoints_shared.hpp"
 
@@ -51,6 +54,30 @@ void init_qos(QoS* self, std::uint32_t depth, const std::string& reliability, co
   new (self) QoS(qos);
 }
 
+using Policies = std::tuple<std::uint32_t, std::uint32_t, std::string, std::string, std::string, std::string,
+                            std::int64_t, std::int64_t, std::int64_t>;
+
+/// All policies, times in nanoseconds: what equality, hashes and pickles are made of.
+Policies policies(const QoS& q) {
+  return {q.depth,
+          q.held,
+          name_of(q.reliability),
+          name_of(q.history),
+          name_of(q.durability),
+          name_of(q.liveliness),
+          q.deadline.count(),
+          q.lifespan.count(),
+          q.lease.count()};
+}
+
+void set_policies(QoS& self, const Policies& state) {
+  const auto& [depth, held, reliability, history, durability, liveliness, deadline, lifespan, lease] = state;
+  init_qos(&self, depth, reliability, history, durability, {}, {}, liveliness, {}, held);
+  self.deadline = Nanoseconds(deadline);
+  self.lifespan = Nanoseconds(lifespan);
+  self.lease = Nanoseconds(lease);
+}
+
 }  // namespace
 
 void add_qos(nb::module_& m) {
@@ -67,6 +94,11 @@ void add_qos(nb::module_& m) {
       .def_prop_ro("deadline", [](const QoS& q) { return seconds(q.deadline); })
       .def_prop_ro("lifespan", [](const QoS& q) { return seconds(q.lifespan); })
       .def_prop_ro("lease", [](const QoS& q) { return seconds(q.lease); })
+      .def(
+          "__eq__", [](const QoS& a, const QoS& b) { return policies(a) == policies(b); }, nb::is_operator())
+      .def("__hash__", [](const QoS& q) { return nb::hash(nb::cast(policies(q))); })
+      .def("__getstate__", policies)
+      .def("__setstate__", set_policies)
       .def("__repr__", [](const QoS& q) {
         return "QoS(" + std::to_string(q.depth) + ", reliability='" + name_of(q.reliability) + "', history='" +
                name_of(q.history) + "', durability='" + name_of(q.durability) + "', held=" + std::to_string(q.held) +

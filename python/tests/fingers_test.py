@@ -66,6 +66,31 @@ def test_statuses_memory_and_counters_are_dataclasses(node):
     assert {field.name: field.type for field in dataclasses.fields(publisher.statuses)}["last_refusal"] is str
 
 
+def test_records_are_copied_and_pickled_and_take_no_new_attribute(node):
+    publisher, subscription = node.advertise("image", Image), node.subscribe("image", Image)
+    assert subscription.wait_for_publishers(1, 120)
+    records = [publisher.statuses, publisher.counters, publisher.memory, subscription.losses, node.memory]
+    for record in [*records, *node.endpoints()]:
+        assert pickle.loads(pickle.dumps(record)) == copy.copy(record) == copy.deepcopy(record) == record
+        assert dataclasses.asdict(record) == {
+            each.name: getattr(record, each.name) for each in dataclasses.fields(record)
+        }
+        assert hash(pickle.loads(pickle.dumps(record))) == hash(record)
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            record.newer = 1
+    assert baton.Statuses is type(subscription.statuses)
+
+
+def test_qualities_of_service_are_equal_if_all_their_policies_are():
+    quality = baton.QoS(
+        3, history="keep_all", durability="transient_local", deadline=0.1, lifespan=2, lease=None, held=2
+    )
+    same = pickle.loads(pickle.dumps(quality))
+    assert same == copy.deepcopy(quality) == quality and hash(same) == hash(quality)
+    assert (same.depth, same.history, same.deadline, same.lifespan, same.lease) == (3, "keep_all", 0.1, 2.0, None)
+    assert quality != baton.QoS(3) != "a quality" and baton.QoS(3) == baton.QoS(3)
+
+
 @pytest.mark.parametrize("value", [2.0, 2, "text", True])
 def test_a_value_in_the_place_of_a_parameter_s_type_is_refused(value):
     with pytest.raises(TypeError, match="write Parameter\\('gain', value="):

@@ -68,8 +68,8 @@ class ClientCore {
   bool is_own(const transport::TakenSample& response) const noexcept;
   /// Held from sending a request until its response comes, because another caller would drop that response.
   std::mutex& call_mutex() noexcept { return call_mutex_; }
-  /// REQUIRES call_mutex(). The response to this request, or an empty sample if it has not come yet. Drops all other
-  /// responses that have come.
+  /// REQUIRES call_mutex(). The response to this request, or an empty sample if it has not come yet. Drops up to 16 other
+  /// responses that have come; behind more of them the response is found by a later call, before which no wait sleeps.
   Result<transport::TakenSample> take_response(std::uint64_t request);
   /// REQUIRES call_mutex(). Repeats take_response() until the deadline; then returns an empty sample.
   Result<transport::TakenSample> wait_response(std::uint64_t request, std::chrono::steady_clock::time_point deadline);

@@ -33,7 +33,7 @@ class Subscription : public detail::RefusedOfSubscription, public detail::Refuse
 
   /// The oldest unread message, or an empty sample. Throws held_limit when this subscription already holds QoS::held
   /// samples of the publisher. A message that cannot be delivered (malformed, too large, no memory) is passed over:
-  /// losses() counts it.
+  /// losses() counts it. Also empty after a bounded number of messages that were passed over; then has_data() stays true.
   Sample<T> take() { return Sample<T>(std::move(endpoint().take_next()).or_throw()); }
   template <class Message, class Info>
   bool take(Message&, Info&) {

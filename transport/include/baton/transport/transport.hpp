@@ -88,7 +88,7 @@ struct Holding {
   static constexpr std::size_t kMostChunks = 8;
 };
 
-/// Messages that a subscription did not get, by reason. No count decreases. docs/format/error-codes.md names the errors
+/// Messages that a subscription did not get, by reason. No count decreases; each stays at 2^60. docs/format/error-codes.md names the errors
 /// behind `limit`, `memory` and `malformed`.
 struct Losses {
   std::uint64_t overflow = 0;     ///< newer messages took their place in the queue (KEEP_LAST)
@@ -442,9 +442,10 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
   /// The oldest message by source time over all publishers; an empty sample if there is none (not an error). Errors are
   /// the program's (held_limit, forked), or say that one message is lost: whose() in whose.hpp. A lost message is counted
-  /// (losses()).
+  /// (losses()). One call passes over at most 256 messages (displaced by newer ones, expired, had before); then it returns an empty
+  /// sample, has_data() stays true, and a wait returns at once.
   BATON_NO_PLT Result<TakenSample> take();
-  /// The same for programs: lost messages are passed over, and reported at most every 10 s. Errors: held_limit, forked.
+  /// The same for programs: lost messages are passed over, 64 at most, and reported at most every 10 s. Errors: held_limit, forked.
   BATON_NO_PLT Result<TakenSample> take_next();
   /// The same over one publisher only, of which no message is given up for KEEP_LAST. For callers that learn by a channel
   /// of their own which message comes next (TZC III-B). REQUIRES: no pollable_fd().

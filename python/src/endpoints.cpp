@@ -59,8 +59,8 @@ const char* name_of(memory::Selection selection) {
   return selection == memory::Selection::kLow ? "low" : selection == memory::Selection::kHigh ? "high" : "in place";
 }
 
-/// The dataclass that Python has for a struct of numbers and texts. Without slots: with them, a frozen dataclass answers a
-/// new attribute with a TypeError about super(). Its name is one of the package's, so that it can be pickled.
+/// The dataclass that Python has for a struct of numbers and texts. Its name is one of the package's, so that it can be
+/// pickled.
 template <class T>
 struct Record {
   static inline PyObject* cls = nullptr;  // kept for ever: modules are not unloaded
@@ -80,7 +80,8 @@ void add_record(nb::module_& m, const char* name, const char* doc, std::pair<con
        fields.first,
        nb::borrow(reinterpret_cast<PyObject*>(std::is_same_v<Values, std::string> ? &PyUnicode_Type : &PyLong_Type)))),
    ...);
-  nb::object cls = nb::module_::import_("dataclasses").attr("make_dataclass")(name, names, nb::arg("frozen") = true);
+  nb::object cls = nb::module_::import_("dataclasses")
+                       .attr("make_dataclass")(name, names, nb::arg("frozen") = true, nb::arg("slots") = true);
   cls.attr("__doc__") = doc;
   cls.attr("__module__") = "baton";
   m.attr(name) = cls;

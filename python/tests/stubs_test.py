@@ -2,7 +2,6 @@
 """The stub of the extension says what the extension has, name by name (mypy and pyright read it in scripts/check.sh)."""
 
 import ast
-import dataclasses
 import os
 import shutil
 import subprocess
@@ -20,7 +19,7 @@ STUB = Path(__file__).resolve().parents[1] / "baton" / "_core.pyi"
 def members(cls):
     # What a nanobind class does not write itself, and what typing adds, is no part of the interface.
     ignored = {"__class_getitem__", "__new__", "__repr__", "__init__", "__get__", "__set__", "__enter__", "__exit__"}
-    found = {field.name for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
+    found = set()
     for base in cls.__mro__[:-1]:
         if base.__module__.startswith("baton"):
             own = {n for n, member in vars(base).items() if not isinstance(member, _hints.Missing)}

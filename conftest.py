@@ -21,7 +21,7 @@ LONG = (
     "ros1/tests/debian_programs_test.py",
     "ros1/tests/every_type_test.py",
     "ros2/tests/story_test.py",
-    "perf/tests/ros1_experiments_test.py",
+    "lab/tests/ros1_experiments_test.py",
     "cli/tests/link_test.py",
     "cli/tests/topic_test.py",
     "link/tests/hostile_test.py",

@@ -35,6 +35,8 @@ class Table:
 
     def __init__(self, text):
         self.level = {}  # room -> number of its line
+        self.folders = {}  # folder -> its room
+        self.products = {}  # room -> (number of its product's line, the product)
         self.prefixes = {}  # include prefix -> room
         self.packages = {}  # Python package -> room
         self.system = set()
@@ -48,9 +50,18 @@ class Table:
             keyword, _, rest = line.partition(" ")
             if keyword == "room":
                 level = max(self.level.values(), default=-1) + 1
-                for room in rest.split():
+                for folder in rest.split():
+                    room = Path(folder).name
                     self.level[room] = level
+                    self.folders[folder] = room
                     self.prefixes[f"baton/{room}/"] = room
+            elif keyword == "product":
+                product, _, names = rest.partition(":")
+                place = len({number for number, _ in self.products.values()})
+                for room in names.split():
+                    if room not in self.level:
+                        raise SystemExit(f"layers.txt:{number}: there is no room '{room}' above this line")
+                    self.products[room] = (place, product.strip())
             elif keyword == "owns":
                 room, _, names = rest.partition(":")
                 for name in names.split():
@@ -76,8 +87,16 @@ class Table:
             else:
                 raise SystemExit(f"layers.txt:{number}: unknown keyword '{keyword}'")
 
+    def room_of(self, path):
+        """The room that a file lies in: that of the innermost folder with one, or None."""
+        return next((self.folders[str(folder)] for folder in Path(path).parents if str(folder) in self.folders), None)
+
     def may_use(self, user, used):
-        return user == used or self.level[used] < self.level[user]
+        if user == used:
+            return True
+        if user in self.products and used in self.products and self.products[used] > self.products[user]:
+            return False
+        return self.level[used] < self.level[user]
 
     def order_of(self, path):
         """The folder with an order that the file lies in, and that order; or None."""
@@ -117,8 +136,8 @@ def python_packages(files, table):
     packages = dict(table.packages)
     for path in files:
         parts = Path(path).parts
-        if parts[0] in table.level and parts[-1] == "__init__.py" and parts[-2].startswith("baton"):
-            packages.setdefault(parts[-2], parts[0])
+        if parts[-1] == "__init__.py" and parts[-2].startswith("baton"):
+            packages.setdefault(parts[-2], table.room_of(path))
     return packages
 
 
@@ -128,7 +147,7 @@ def check_inside(path, number, quote, name, table, problems):
     if order is None:
         return
     folder, levels = order
-    own = name.startswith(f"baton/{Path(path).parts[0]}/") or (quote == '"' and not name.startswith("baton/"))
+    own = name.startswith(f"baton/{table.room_of(path)}/") or (quote == '"' and not name.startswith("baton/"))
     user, used = Path(path).stem, Path(name).stem
     if own and user in levels and used in levels and user != used and levels[used] >= levels[user]:
         problems.append(f"{path}:{number}: in {folder}, {user} may not use {used}: scripts/layers.txt has it later")
@@ -150,7 +169,7 @@ def check_listed(files, table, problems):
 
 
 def check_cpp(path, text, table, problems):
-    room = Path(path).parts[0]
+    room = table.room_of(path)
     for number, line in enumerate(text.splitlines(), 1):
         match = INCLUDE.match(line)
         if not match:
@@ -174,7 +193,7 @@ def check_cpp(path, text, table, problems):
 
 
 def check_python(path, text, table, packages, problems):
-    room = Path(path).parts[0]
+    room = table.room_of(path)
     try:
         tree = ast.parse(text)
     except SyntaxError as error:
@@ -197,7 +216,7 @@ def check(root):
     """All problems of the tree at `root`, as lines of text."""
     root = root.resolve()
     table = Table((root / "scripts/layers.txt").read_text())
-    files = [path for path in tracked_files(root) if Path(path).parts[0] in table.level]
+    files = [path for path in tracked_files(root) if table.room_of(path)]
     packages = python_packages(files, table)
     problems = []
     for path in files:

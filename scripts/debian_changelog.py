@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints debian/changelog, made from CHANGELOG.md: an entry for each release, and one for Unreleased.
+"""Prints packaging/debian/changelog, made from CHANGELOG.md: an entry for each release, and one for Unreleased.
 
 A version that is not released yet is <version>~dev<date of the commit>, which Debian sorts before <version>.
 """

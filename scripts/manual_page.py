@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Prints the manual page baton(1): every verb with its help, as the command itself prints it (debian/rules)."""
+"""Prints the manual page baton(1): every verb with its help, as the command itself prints it (packaging/debian/rules)."""
 
 from __future__ import annotations
 

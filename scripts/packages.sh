@@ -39,7 +39,7 @@ BATON_NANOBIND_DIR=$(.venv/bin/python -m nanobind --cmake_dir)
 export BATON_NANOBIND_DIR
 (
   cd "$source"
-  # Build-Depends are those of packages.txt and debian/control alike; dpkg-buildpackage compares.
+  # Build-Depends are those of packages.txt and packaging/debian/control alike; dpkg-buildpackage compares.
   dpkg-buildpackage -us -uc -b ${profiles[0]:+-P"$(IFS=,; echo "${profiles[*]}")"} "$@" >"$out/build.log" 2>&1
 ) || { tail -n 60 "$out/build.log" >&2; echo "packages: dpkg-buildpackage failed; all of it: out/packages/build.log" >&2; exit 1; }
 mv "$out"/source/*.deb "$out"/source/*.changes "$out"/source/*.buildinfo "$out"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Which symbols of libbaton.so are public, and debian/libbaton<version>.symbols, which lists them.
+"""Which symbols of libbaton.so are public, and packaging/debian/libbaton<version>.symbols, which lists them.
 
 A symbol is public if an installed header declares it: clang prints the mangled name of each declaration. Functions that are inline
 there are no part of the interface, because each program compiles them itself; classes' vtables and type information are.
@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 FOUND = re.search(r"^project\(baton VERSION ((\d+\.\d+)\.\d+)", (ROOT / "CMakeLists.txt").read_text(), re.M)
 assert FOUND
 VERSION, ABI = FOUND[1], FOUND[2]  # the soname has major and minor version
-SYMBOLS = ROOT / f"debian/libbaton{ABI}.symbols"
-ROOMS = ("os", "memory", "message", "transport", "shared", "node", "link")
+SYMBOLS = ROOT / f"packaging/debian/libbaton{ABI}.symbols"
+ROOMS = ("core/os", "core/memory", "core/message", "core/transport", "core/objects", "core/node", "link")
 # The objects of each library. The second replaces malloc, so what it defines is not in its header alone.
 LIBRARIES = {"libbaton": "baton_*_objects.dir", "libbaton_real_time_check": "baton_real_time_check.dir"}
 OF_CLASS = re.compile(r"(?:vtable|VTT|typeinfo|typeinfo name) for (.*)")

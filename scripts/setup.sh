@@ -95,7 +95,7 @@ python_packages() {
   # The command baton of the checkout: no distribution, so that nothing is installed over the one of python/.
   .venv/bin/python - <<'END'
 import pathlib, sys, sysconfig
-rooms = [pathlib.Path.cwd() / room for room in ("cli", "generator", "perf", "converter")]
+rooms = [pathlib.Path.cwd() / room for room in ("cli", "generator", "lab", "ros1/converter")]
 pathlib.Path(sysconfig.get_path("purelib"), "baton-checkout.pth").write_text("".join(f"{room}\n" for room in rooms))
 command = pathlib.Path(sysconfig.get_path("scripts"), "baton")
 command.write_text(f"#!{sys.executable}\nfrom baton_cli.main import main\n\nmain()\n")
@@ -161,7 +161,7 @@ peers_packages() {
   [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && return
   echo "setup: wheels of the compared systems into .venv-peers"
   python3 -m venv --clear .venv-peers
-  # eCAL's library is used from C++, the others' Python in perf/python.
+  # eCAL's library is used from C++, the others' Python in lab/python.
   .venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps -r requirements-peers.txt </dev/null
   printf '%s\n' "$want" >"$stamp"
 }

@@ -18,7 +18,7 @@ step scripts/build.sh dev
 step scripts/run_ctest.sh dev --label-regex process --repeat until-fail:"$rounds" --timeout 600
 step scripts/sanitize.sh asan-ubsan --label-regex process --repeat until-fail:3 --timeout 600
 step scripts/sanitize.sh tsan --repeat until-fail:3
-step env BATON_SHARED_KILLS=10000 build/dev/bin/shared_process_tests --gtest_filter='*RandomKills*'
+step env BATON_OBJECTS_KILLS=10000 build/dev/bin/objects_process_tests --gtest_filter='*RandomKills*'
 step build/dev/bin/model_tests --full
 if [ -x .venv-ros2-jazzy/bin/python ] && [ -e build/dev/lib/libbaton_heap.so ]; then
   step env BATON_BUILD="$PWD/build/dev" nice .venv/bin/python ros2/tests/mix_run.py --seconds "${MIX_SECONDS:-3600}"
@@ -33,7 +33,7 @@ if [ -x /usr/bin/rosmaster ]; then
   step .venv/bin/python ros1/tests/kill_run.py --kills "${ROS1_KILLS:-1000}" --kind lotros
   step .venv/bin/python ros1/tests/ways_run.py --steps "${ROS1_STEPS:-1000}"
 fi
-step .venv/bin/python converter/tests/escapes_run.py --seeds "${MIGRATE_SEEDS:-1-100}"
+step .venv/bin/python ros1/converter/tests/escapes_run.py --seeds "${MIGRATE_SEEDS:-1-100}"
 step build/release/bin/swarm_tests --kills "${SWARM_KILLS:-1000000}"
 step scripts/fuzz.sh --each "${FUZZ_SECONDS:-600}"
 exit $status

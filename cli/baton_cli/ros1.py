@@ -263,7 +263,7 @@ def copies_text(copies: int) -> str:
     return {0: "no copy", 1: "1 copy"}.get(copies, f"{copies} copies")
 
 
-DATA_SEGMENT = "/memfd:baton-data"  # memory/src: the name of a segment of messages in /proc/PID/maps
+DATA_SEGMENT = "/memfd:baton-data"  # core/memory/src: the name of a segment of messages in /proc/PID/maps
 BY_TCP = "TCP"
 BY_MEMORY = "shared memory"
 BY_QUEUE = "Baton's queue"

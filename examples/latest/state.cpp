@@ -15,10 +15,10 @@
 #include <string>
 #include <thread>
 
-#include "baton/shared/latest.hpp"
-#include "baton/shared/shared_ptr.hpp"
+#include "baton/objects/latest.hpp"
+#include "baton/objects/shared_ptr.hpp"
 
-namespace bs = baton::shared;
+namespace bs = baton::objects;
 using namespace std::chrono_literals;
 
 struct Joint {

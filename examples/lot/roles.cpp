@@ -13,14 +13,14 @@
 #include <thread>
 #include <vector>
 
-#include "baton/shared/latest.hpp"
-#include "baton/shared/mutex.hpp"
-#include "baton/shared/queue.hpp"
-#include "baton/shared/shared_ptr.hpp"
+#include "baton/objects/latest.hpp"
+#include "baton/objects/mutex.hpp"
+#include "baton/objects/queue.hpp"
+#include "baton/objects/shared_ptr.hpp"
 
 namespace lot {
 
-namespace bs = baton::shared;
+namespace bs = baton::objects;
 
 struct Frame {
   std::uint64_t number = 0;
@@ -42,7 +42,7 @@ struct Topic {
 }  // namespace lot
 
 template <>
-struct baton::shared::declared_shareable<lot::Topic> : baton::shared::recoverable {};
+struct baton::objects::declared_shareable<lot::Topic> : baton::objects::recoverable {};
 
 namespace lot {
 
@@ -123,7 +123,7 @@ int pull(bs::Heap& heap, Topic& topic, std::uint64_t count) {
 }  // namespace lot
 
 int main(int argc, char** argv) {
-  namespace bs = baton::shared;
+  namespace bs = baton::objects;
   try {
     bs::HeapOptions options;
     options.name = "lot-example";

@@ -10,7 +10,7 @@ namespace {
 
 /// "baton/1/rt/", and the digits of a hash: the topic's name follows.
 constexpr std::size_t kChannelPrefix = 11 + 16;
-/// What each process of this host keeps of a publisher besides its names (transport/src/graph.hpp).
+/// What each process of this host keeps of a publisher besides its names (core/transport/src/graph.hpp).
 constexpr std::size_t kPublisherBytes = 768;
 constexpr char kDigits[] = "0123456789abcdef";
 constexpr char kNumberMark = '#';  // in no name of a topic

@@ -56,7 +56,7 @@ struct Plan {
   std::map<IdPrefix, Gid> owners;                          ///< the other hosts' processes, and of which host each is
 };
 
-/// Endpoints of the link on one topic: fewer than a process may have (transport/src/graph.hpp), also while a subscription replaces another.
+/// Endpoints of the link on one topic: fewer than a process may have (core/transport/src/graph.hpp), also while a subscription replaces another.
 inline constexpr std::size_t kMostPublishersOfTopic = 700;
 inline constexpr std::size_t kMostSubscriptionsOfTopic = 160;
 /// And in all. Publishers also have a bound of the bytes that every process of this host keeps of them.

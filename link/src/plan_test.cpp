@@ -155,7 +155,7 @@ Words crowd(std::uint8_t number, std::size_t count) {
 }
 
 TEST(Plan, PublishersAndSubscriptionsOfOneTopicAreFewerThanAProcessMayHave) {
-  constexpr std::size_t kMostOfAProcess = 1024;  // transport/src/graph.hpp
+  constexpr std::size_t kMostOfAProcess = 1024;  // core/transport/src/graph.hpp
   EXPECT_LE(kMostPublishersOfTopic + 2 * kMostSubscriptionsOfTopic, kMostOfAProcess);
   const End publisher = end(true, 1), subscription = end(false, 2);
   std::vector<Words> others{crowd(50, 1000)};

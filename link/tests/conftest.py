@@ -26,7 +26,7 @@ _numbers = itertools.count()
 @pytest.fixture
 def hosts(tmp_path: Path) -> Iterator[Callable[..., list[Host]]]:
     """hosts(n): n hosts on one network. hosts(2, line=WORDS): two hosts with a line between them that delays, loses or reorders packets
-    (perf/network/main.cpp has the words). At the end the line's counts are printed."""
+    (lab/network/main.cpp has the words). At the end the line's counts are printed."""
     if not LINK.is_file():
         pytest.skip("baton_link is not built (make setup, make build)")
     made: list[Host] = []

@@ -249,7 +249,7 @@ def _skeleton(size: int, starts: list[tuple[int, bytes]]) -> bytes:
     return bytes(skeleton)
 
 
-MOST_SKELETON_BYTES = 1 << 28  # of a definition that is read at run time: message/src/definition.cpp has the same
+MOST_SKELETON_BYTES = 1 << 28  # of a definition that is read at run time: core/message/src/definition.cpp has the same
 
 
 def _make_class(struct: Struct) -> type[_core.Message]:

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "baton/shared/heap.hpp"
+#include "baton/objects/heap.hpp"
 #include "endpoints_shared.hpp"
 
 namespace baton::python {
@@ -17,22 +17,22 @@ void add_heaps(nb::module_& m) {
   m.def(
       "_shared_heaps",
       [](std::optional<int> domain) {
-        shared::HeapOptions options;
+        objects::HeapOptions options;
         if (domain) options.domain = *domain;
         options.timeout = std::chrono::seconds(1);
         nb::list out;
-        const std::vector<std::string> names = shared::Heap::names(options).or_throw();
+        const std::vector<std::string> names = objects::Heap::names(options).or_throw();
         for (const std::string& name : names) {
           options.name = name;
           nb::dict row;
           row["name"] = name;
           // Joins for a moment: only members see a heap's account.
-          Result<shared::Heap> heap = [&] {
+          Result<objects::Heap> heap = [&] {
             const WithoutGil without;
-            return shared::Heap::open(options);
+            return objects::Heap::open(options);
           }();
           if (heap) {
-            const shared::HeapStats stats = heap->stats();
+            const objects::HeapStats stats = heap->stats();
             row["processes"] = stats.processes - 1;
             row["objects"] = stats.objects;
             row["orphans"] = stats.orphans;

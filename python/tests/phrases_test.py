@@ -8,7 +8,7 @@ import pytest
 from baton import _core
 from support.build import ROOT
 
-ROOMS = ("os", "memory", "message", "transport", "node", "link")
+ROOMS = ("core/os", "core/memory", "core/message", "core/transport", "core/node", "link")
 # What only C++ programs write: scopes, members, constants, fields of options, braces and dereferenced arguments.
 CPP = re.compile(r"[A-Za-z]\w*::\w+|\bk[A-Z]\w+|\w+_bytes\b|\(\*|->\w|\bstd\b|\"\w+\", \"\w+\"\)")
 NOT_SAID = re.compile(r"BATON_CRASH_POINT|static_assert|deprecated|#include|BATON_REFUSED|^\s*//|static_cast<|printf")

@@ -43,7 +43,7 @@ def wheel(sdist, tmp_path_factory):
 def test_the_sdist_has_what_is_built_and_nothing_that_git_ignores(sdist):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"CMakeLists.txt", "LICENSE", "PKG-INFO", "python/src/module.cpp", "perf/msg/CMakeLists.txt"} <= names
+    assert {"CMakeLists.txt", "LICENSE", "PKG-INFO", "python/src/module.cpp", "lab/msg/CMakeLists.txt"} <= names
     assert not [name for name in names if re.match(r"(build|out|\.venv[^/]*|\.git)/", name)]
 
 

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "baton/heap/heap.hpp"
+#include "baton/containers/heap.hpp"
 #include "baton/memory/window.hpp"
 #include "rcl.hpp"
 #include "rosidl_typesupport_cpp/message_type_support.hpp"
@@ -38,10 +38,10 @@ void wait_until(Done done, const char* what) {
 const rosidl_message_type_support_t* type() { return rosidl_typesupport_cpp::get_message_type_support_handle<Image>(); }
 
 /// The RMW's; zeros if it is another RMW.
-baton::heap::Counters counters() {
-  baton::heap::Counters sums;
+baton::containers::Counters counters() {
+  baton::containers::Counters sums;
   if (void* found = dlsym(RTLD_DEFAULT, "baton_heap_counters"))
-    reinterpret_cast<decltype(&baton::heap::baton_heap_counters)>(found)(&sums);
+    reinterpret_cast<decltype(&baton::containers::baton_heap_counters)>(found)(&sums);
   return sums;
 }
 
@@ -126,7 +126,7 @@ void subscribe(rcl_node_t& node, int messages, std::size_t bytes, std::size_t mo
       each.push_back(0);
     }
   }
-  const baton::heap::Counters sums = counters();
+  const baton::containers::Counters sums = counters();
   std::printf("{\"got\": %d, \"wrong\": %d, \"aliased\": %d, \"live\": %zu, \"unknown\": %lu}\n", got, wrong, aliased,
               sums.live_messages, static_cast<unsigned long>(sums.unknown));
 }

@@ -3,7 +3,7 @@
 as commented hex. The bytes come from sfm_reference.py; those of ROS 1 and CDR are compared with rosbags here, and with genpy and
 rclpy by oracles_test.py. The C++ codecs have no part in it.
 
-It also writes the seeds of the codec fuzzers, message/fuzz/seeds/.
+It also writes the seeds of the codec fuzzers, core/message/fuzz/seeds/.
 
     .venv/bin/python tests/codec/make_vectors.py            writes the files
     .venv/bin/python tests/codec/make_vectors.py --check    says whether they are up to date
@@ -22,7 +22,7 @@ from rosbags.typesys import Stores
 
 ROOT = Path(__file__).resolve().parents[2]
 DIRECTORY = ROOT / "tests/vectors/codec"
-SEEDS = ROOT / "message/fuzz/seeds"
+SEEDS = ROOT / "core/message/fuzz/seeds"
 TIME = "message builtin_interfaces/Time\nint32 sec\nuint32 nanosec\n"
 HEADER = "message std_msgs/Header\nuint32 seq\nbuiltin_interfaces/Time stamp\nstring frame_id\n"
 STAMP = {"sec": 1700000000, "nanosec": 999999999}

@@ -36,7 +36,7 @@ TEST(CrashPoints, TheListNamesExactlyThoseInTheSources) {
       std::ifstream file(entry.path());
       const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
       for (auto at = std::sregex_iterator(text.begin(), text.end(), point); at != std::sregex_iterator(); ++at) {
-        // Objects without messages have their own matrix (shared/src/process_test.cpp, heap_process_test.cpp).
+        // Objects without messages have their own matrix (core/objects/src/process_test.cpp, heap_process_test.cpp).
         if ((*at)[1].str().rfind("shared.", 0) != 0) found.insert((*at)[1]);
       }
     }

@@ -35,36 +35,36 @@ def tree(tmp_path):
 
 
 def test_downward_includes_are_fine(tree):
-    tree("node/src/node.cpp", '#include <vector>\n#include "baton/memory/pool.hpp"\n#include <baton/os/result.hpp>\n')
+    tree("core/node/src/node.cpp", '#include <vector>\n#include "baton/memory/pool.hpp"\n#include <baton/os/result.hpp>\n')
     assert tree.check() == []
 
 
 def test_an_upward_include_is_found_with_file_and_line(tree):
-    tree("memory/src/pool.cpp", '#include <vector>\n#include "baton/node/node.hpp"\n')
+    tree("core/memory/src/pool.cpp", '#include <vector>\n#include "baton/node/node.hpp"\n')
     (problem,) = tree.check()
-    assert problem.startswith("memory/src/pool.cpp:2:")
+    assert problem.startswith("core/memory/src/pool.cpp:2:")
     assert "memory may not use node" in problem
 
 
 def test_spaces_in_the_directive_hide_nothing(tree):
-    tree("memory/src/pool.cpp", "  #  include <baton/node/node.hpp>\n")
+    tree("core/memory/src/pool.cpp", "  #  include <baton/node/node.hpp>\n")
     assert len(tree.check()) == 1
 
 
 def test_rooms_on_one_line_do_not_know_each_other(tree):
-    tree("perf/src/a.cpp", "#include <baton/cli/b.hpp>\n")
+    tree("lab/src/a.cpp", "#include <baton/cli/b.hpp>\n")
     assert len(tree.check()) == 1
 
 
 def test_generated_messages_count_as_the_generators(tree):
-    tree("node/src/node.cpp", "#include <baton/msg/std_msgs/string.hpp>\n")
-    tree("perf/src/perf.cpp", "#include <baton/msg/std_msgs/string.hpp>\n")
+    tree("core/node/src/node.cpp", "#include <baton/msg/std_msgs/string.hpp>\n")
+    tree("lab/src/perf.cpp", "#include <baton/msg/std_msgs/string.hpp>\n")
     (problem,) = tree.check()
-    assert problem.startswith("node/src/node.cpp:1:")
+    assert problem.startswith("core/node/src/node.cpp:1:")
 
 
 def test_a_relative_include_out_of_the_room_is_found(tree):
-    tree("memory/src/pool.cpp", '#include "../../node/src/secret.hpp"\n')
+    tree("core/memory/src/pool.cpp", '#include "../../core/node/src/secret.hpp"\n')
     assert len(tree.check()) == 1
 
 
@@ -72,32 +72,32 @@ def test_a_relative_include_out_of_the_room_is_found(tree):
     "header", ["sys/mman.h", "linux/futex.h", "unistd.h", "fcntl.h", "poll.h", "sched.h", "signal.h"]
 )
 def test_a_system_header_outside_os_is_found(tree, header):
-    tree("os/src/good.cpp", f"#include <{header}>\n")
-    tree("memory/src/bad.cpp", f"#include <{header}>\n")
+    tree("core/os/src/good.cpp", f"#include <{header}>\n")
+    tree("core/memory/src/bad.cpp", f"#include <{header}>\n")
     (problem,) = tree.check()
-    assert problem.startswith("memory/src/bad.cpp:1:")
+    assert problem.startswith("core/memory/src/bad.cpp:1:")
 
 
 def test_standard_headers_are_everybodys(tree):
-    tree("memory/src/a.cpp", "#include <atomic>\n#include <cstring>\n#include <stdint.h>\n")
+    tree("core/memory/src/a.cpp", "#include <atomic>\n#include <cstring>\n#include <stdint.h>\n")
     assert tree.check() == []
 
 
 def test_an_allowed_exception_passes_only_where_it_says(tree):
-    tree.allow("allow memory/src/*_test.cpp sys/wait.h : the test kills a child")
-    tree("memory/src/pool_test.cpp", "#include <sys/wait.h>\n")
+    tree.allow("allow core/memory/src/*_test.cpp sys/wait.h : the test kills a child")
+    tree("core/memory/src/pool_test.cpp", "#include <sys/wait.h>\n")
     assert tree.check() == []
-    tree("memory/src/pool.cpp", "#include <sys/wait.h>\n")
+    tree("core/memory/src/pool.cpp", "#include <sys/wait.h>\n")
     assert len(tree.check()) == 1
 
 
 def test_an_exception_that_excuses_nothing_is_a_problem(tree):
-    tree.allow("allow memory/src/gone.cpp unistd.h : was needed once")
+    tree.allow("allow core/memory/src/gone.cpp unistd.h : was needed once")
     assert "excuses nothing" in tree.check()[0]
 
 
 def test_an_exception_without_a_reason_is_refused(tree):
-    tree.allow("allow memory/src/a.cpp unistd.h")
+    tree.allow("allow core/memory/src/a.cpp unistd.h")
     with pytest.raises(SystemExit):
         tree.check()
 
@@ -120,50 +120,50 @@ INSIDE = "inside memory : word < pool\ninside memory : < segment"
 
 def test_includes_point_downwards_inside_a_room(tree):
     tree.allow(INSIDE)
-    tree("memory/include/baton/memory/word.hpp", "#include <atomic>\n")
-    tree("memory/src/pool.hpp", "#include <baton/memory/word.hpp>\n")
-    tree("memory/src/pool.cpp", '#include "pool.hpp"\n#include <baton/os/result.hpp>\n')
-    tree("memory/src/segment.cpp", '#include "baton/memory/word.hpp"\n#include "pool.hpp"\n')
+    tree("core/memory/include/baton/memory/word.hpp", "#include <atomic>\n")
+    tree("core/memory/src/pool.hpp", "#include <baton/memory/word.hpp>\n")
+    tree("core/memory/src/pool.cpp", '#include "pool.hpp"\n#include <baton/os/result.hpp>\n')
+    tree("core/memory/src/segment.cpp", '#include "baton/memory/word.hpp"\n#include "pool.hpp"\n')
     assert tree.check() == []
 
 
 @pytest.mark.parametrize("include", ['"segment.hpp"', "<baton/memory/segment.hpp>", '"part/segment.hpp"'])
 def test_an_upward_include_inside_a_room_is_found(tree, include):
     tree.allow(INSIDE)
-    tree("memory/src/word.cpp", "")
-    tree("memory/src/segment.hpp", "")
-    tree("memory/src/pool.cpp", f"#include <atomic>\n#include {include}\n")
+    tree("core/memory/src/word.cpp", "")
+    tree("core/memory/src/segment.hpp", "")
+    tree("core/memory/src/pool.cpp", f"#include <atomic>\n#include {include}\n")
     (problem,) = tree.check()
-    assert problem.startswith("memory/src/pool.cpp:2:") and "pool may not use segment" in problem
+    assert problem.startswith("core/memory/src/pool.cpp:2:") and "pool may not use segment" in problem
 
 
 def test_files_of_one_level_do_not_know_each_other(tree):
-    tree.allow("inside memory/src : pool segment")
-    tree("memory/src/pool.cpp", '#include "segment.hpp"\n')
-    tree("memory/src/segment.hpp", "")
+    tree.allow("inside core/memory/src : pool segment")
+    tree("core/memory/src/pool.cpp", '#include "segment.hpp"\n')
+    tree("core/memory/src/segment.hpp", "")
     assert len(tree.check()) == 1
 
 
 def test_a_test_may_include_everything_of_its_room(tree):
     tree.allow("inside memory : pool < segment")
-    tree("memory/src/segment.hpp", "")
-    tree("memory/src/pool.cpp", "")
-    tree("memory/src/pool_test.cpp", '#include "segment.hpp"\n')
+    tree("core/memory/src/segment.hpp", "")
+    tree("core/memory/src/pool.cpp", "")
+    tree("core/memory/src/pool_test.cpp", '#include "segment.hpp"\n')
     assert tree.check() == []
 
 
 def test_a_file_that_the_order_does_not_list_is_found(tree):
     tree.allow("inside memory : pool")
-    tree("memory/src/pool.cpp", "")
-    tree("memory/src/segment.cpp", "")
-    tree("node/src/segment.cpp", "")
+    tree("core/memory/src/pool.cpp", "")
+    tree("core/memory/src/segment.cpp", "")
+    tree("core/node/src/segment.cpp", "")
     (problem,) = tree.check()
-    assert problem.startswith("memory/src/segment.cpp: ")
+    assert problem.startswith("core/memory/src/segment.cpp: ")
 
 
 def test_a_name_without_a_file_is_found(tree):
     tree.allow("inside memory : pool < gone")
-    tree("memory/src/pool.cpp", "")
+    tree("core/memory/src/pool.cpp", "")
     assert "'gone'" in tree.check()[0]
 
 

@@ -113,7 +113,7 @@ def test_only_one_file_calls_getenv():
         and (ROOT / path).is_file()
         and re.search(r"\b(?:secure_)?getenv\((?!\d\))", read(path))
     }
-    assert found == {"os/src/environment.cpp"}
+    assert found == {"core/os/src/environment.cpp"}
 
 
 def test_the_page_names_what_a_set_user_id_program_still_reads():
@@ -132,7 +132,7 @@ def test_the_page_names_what_a_set_user_id_program_still_reads():
 
 
 def test_the_page_of_error_codes_is_the_table_of_the_sources():
-    wanted = re.findall(r'BATON_ERROR_CODE\((\w+), (\d+), "(.*)"\)', read("os/include/baton/os/error_codes.def"))
+    wanted = re.findall(r'BATON_ERROR_CODE\((\w+), (\d+), "(.*)"\)', read("core/os/include/baton/os/error_codes.def"))
     rows = table("docs/format/error-codes.md", "code", "name", "meaning")
     assert [(row["name"].strip("`"), row["code"], row["meaning"]) for row in rows] == wanted
 
@@ -140,7 +140,7 @@ def test_the_page_of_error_codes_is_the_table_of_the_sources():
 # --- packets and frames ---
 
 HANDSHAKE, CONNECTION = "docs/format/handshake.md", "docs/format/connection.md"
-NUMBERS = constants("transport/src/hub.hpp", "transport/src/handshake.hpp")
+NUMBERS = constants("core/transport/src/hub.hpp", "core/transport/src/handshake.hpp")
 
 
 def spans(rows):
@@ -156,7 +156,7 @@ def spans(rows):
 
 def test_the_packet_header():
     of_the_header, *_ = [rows for rows in tables(HANDSHAKE) if rows and "offset" in rows[0]]
-    fields = cpp_facts.layout(read("transport/src/handshake.hpp"), "PacketHeader", {})
+    fields = cpp_facts.layout(read("core/transport/src/handshake.hpp"), "PacketHeader", {})
     assert list(spans(of_the_header).values()) == [(offset, size) for offset, size, _ in fields]
     assert fields[-1][0] + fields[-1][1] == NUMBERS["kPacketHeaderBytes"]
     values = {row["field"]: row["value"] for row in of_the_header}
@@ -171,7 +171,7 @@ def test_hello_is_the_bytes_that_the_code_is_tested_with():
     page = read(HANDSHAKE)
     shown = re.search(r"^((?:[0-9A-F]{2} )+ .*\n){5,}", page, re.MULTILINE)[0]
     example = bytes(int(pair, 16) for line in shown.splitlines() for pair in line.split("  ")[0].split())
-    test = read("transport/src/handshake_test.cpp")
+    test = read("core/transport/src/handshake_test.cpp")
     expected = re.search(r"HelloIsExactlyTheBytesOfTheSpecification\) \{.*?\{(.*?)\};", test, re.DOTALL)[1]
     characters = re.findall(r"0x([0-9A-Fa-f]{2})|'(\\?.)'", cpp_facts.without_comments(expected))
     escaped = {r"\r": 13, r"\n": 10}
@@ -194,16 +194,16 @@ def test_the_version_of_the_protocol():
 
 
 def test_the_reasons_of_bye():
-    reasons = cpp_facts.enumeration(read("transport/src/handshake.hpp"), "Bye")
+    reasons = cpp_facts.enumeration(read("core/transport/src/handshake.hpp"), "Bye")
     rows = table(HANDSHAKE, "reason", "meaning", "afterwards")
     assert [row["reason"] for row in rows] == [str(value) for value in reasons.values()]
     final = {row["reason"] for row in rows if row["afterwards"] == "neither tries again"}
-    text = re.search(r"bool is_final\(.*?\}", read("transport/src/handshake.hpp"))[0]
+    text = re.search(r"bool is_final\(.*?\}", read("core/transport/src/handshake.hpp"))[0]
     assert final == {str(reasons[name]) for name in re.findall(r"Bye::(\w+)", text)}
 
 
 def test_the_numbers_of_frames():
-    frames = cpp_facts.enumeration(read("transport/src/frames.hpp"), "FrameType", NUMBERS)
+    frames = cpp_facts.enumeration(read("core/transport/src/frames.hpp"), "FrameType", NUMBERS)
     rows = table(CONNECTION, "type", "name", "from", "payload", "descriptors")
     assert {row["name"]: row["type"] for row in rows} == {
         snake(name).upper(): f"0x{value:04X}" for name, value in frames.items()
@@ -211,52 +211,52 @@ def test_the_numbers_of_frames():
 
 
 BOUNDS = [  # page, words with the number in them, constant, its file, what one of the number is in the constant's unit
-    (HANDSHAKE, "at most\n{} bytes and it has", "kMaxPayloadBytes", "transport/src/hub.hpp", 1),
-    (HANDSHAKE, "it has at most {} descriptors", "kMaxFrameFds", "transport/src/hub.hpp", 1),
-    (HANDSHAKE, "| name bytes | at most {} |", "kMaxProcessNameBytes", "transport/src/handshake.hpp", 1),
-    (HANDSHAKE, "u32 text bytes (at most {})", "kMaxByeTextBytes", "transport/src/handshake.hpp", 1),
-    (HANDSHAKE, "longer than {} bytes", "kMaxPacketBytes", "transport/src/handshake.hpp", 1),
-    (HANDSHAKE, "beyond {} MiB or", "kMaxQueuedBytes", "transport/src/hub.hpp", 1 << 20),
-    (HANDSHAKE, "or {} descriptors it is disconnected", "kMaxQueuedFds", "transport/src/hub.hpp", 1),
-    (HANDSHAKE, "beyond {} MiB or half", "kHardQueuedBytes", "transport/src/hub.hpp", 1 << 20),
-    (HANDSHAKE, "| have {} links", "kMaxLinksPerProcess", "transport/src/hub.hpp", 1),
-    (HANDSHAKE, "| begin {} links in", "kMaxArrivals", "transport/src/hub.hpp", 1),
-    (HANDSHAKE, "links in {} seconds", "kArrivalsWindow", "transport/src/hub.hpp", 1),
-    (HANDSHAKE, "| break the protocol {} times", "kMaxViolations", "transport/src/hub.hpp", 1),
-    (HANDSHAKE, "when there are more than {}.", "kMaxSilentLinks", "transport/src/hub_impl.hpp", 1),
-    (CONNECTION, "looks at its queues every {} ms", "kWakeSocketPause", "transport/src/wake_descriptor.hpp", 1),
-    (CONNECTION, "Names have at most {} bytes", "kMaxNameBytes", "transport/src/frames.hpp", 1),
-    (CONNECTION, "str text (at most {} KiB)", "kMaxDefinitionBytes", "transport/src/frames.hpp", 1024),
-    (CONNECTION, "depth and u32 held (1 to {})", "kMaxDepth", "transport/src/frames.hpp", 1),
-    (CONNECTION, "depth and u32 held (1 to {})", "kMaxHeld", "transport/src/frames.hpp", 1),
-    (CONNECTION, "u32 number of readers (at most {})", "kMaxHoldings", "transport/src/frames.hpp", 1),
-    (CONNECTION, "(at most {} bytes: why", "kMaxReasonBytes", "transport/src/frames.hpp", 1),
-    (CONNECTION, "most {} rows of connections", "kMaxConnectionRows", "transport/src/writer_grants.cpp", 1),
-    (CONNECTION, "and {} of refusals", "kMaxRefusedRows", "transport/src/writer_grants.cpp", 1),
-    (CONNECTION, "| endpoints | {}, and", "kMaxAnnouncedPerPeer", "transport/src/graph.hpp", 1),
-    (CONNECTION, ", and {} on one topic", "kMaxAnnouncedPerTopic", "transport/src/graph.hpp", 1),
-    (CONNECTION, "in bytes: {} an endpoint", "kEndpointBytes", "transport/src/graph.hpp", 1),
-    (CONNECTION, "and {} a node", "kNodeBytes", "transport/src/graph.hpp", 1),
-    (CONNECTION, "| a frame under reassembly | {} KiB", "kMaxPayloadBytes", "transport/src/hub.hpp", 1024),
-    (CONNECTION, "| frames that wait for it | {} MiB", "kHardQueuedBytes", "transport/src/hub.hpp", 1 << 20),
-    (CONNECTION, "| the same, of all peers of a user | {} MiB | BYE 5", "kMaxQueuedBytesPerUser", "transport/src/hub.hpp", 1 << 20),
-    (CONNECTION, "to one question | {}, and", "kMaxAnswersPerPeer", "transport/src/frames.hpp", 1),
-    (CONNECTION, ", and {} of all peers | left out", "kMaxAnswers", "transport/src/frames.hpp", 1),
-    (CONNECTION, "has not sent | {} |", "kMaxWanted", "transport/src/matching.cpp", 1),
-    (CONNECTION, "DEFINITION_REQUEST | {} | HOLDINGS", "kMaxAnswered", "transport/src/matching.cpp", 1),
-    (CONNECTION, "ended connections) | {} |", "kMaxReports", "transport/src/participant.hpp", 1),
-    (CONNECTION, "cause | at most in {} s |", "kReportWindow", "transport/src/participant.hpp", 1),
-    (CONNECTION, "more than {} of one writer", "kMaxSegments", "transport/src/participant_frames.cpp", 1),
-    (CONNECTION, "the index of a release word in the lower {};", "kEntryBits", "memory/include/baton/memory/entry_token.hpp", 1),
-    ("docs/format/qos.md", "| up to {} | granted in full", "kBasicHeld", "transport/src/grants.hpp", 1),
-    ("docs/format/qos.md", "than {} slots cannot serve", "kFewestSlots", "transport/src/grants.hpp", 1),
-    ("docs/format/qos.md", "`PublisherOptions::slot_count`, {} by default", "kDefaultSlots", "memory/include/baton/memory/pool.hpp", 1),
+    (HANDSHAKE, "at most\n{} bytes and it has", "kMaxPayloadBytes", "core/transport/src/hub.hpp", 1),
+    (HANDSHAKE, "it has at most {} descriptors", "kMaxFrameFds", "core/transport/src/hub.hpp", 1),
+    (HANDSHAKE, "| name bytes | at most {} |", "kMaxProcessNameBytes", "core/transport/src/handshake.hpp", 1),
+    (HANDSHAKE, "u32 text bytes (at most {})", "kMaxByeTextBytes", "core/transport/src/handshake.hpp", 1),
+    (HANDSHAKE, "longer than {} bytes", "kMaxPacketBytes", "core/transport/src/handshake.hpp", 1),
+    (HANDSHAKE, "beyond {} MiB or", "kMaxQueuedBytes", "core/transport/src/hub.hpp", 1 << 20),
+    (HANDSHAKE, "or {} descriptors it is disconnected", "kMaxQueuedFds", "core/transport/src/hub.hpp", 1),
+    (HANDSHAKE, "beyond {} MiB or half", "kHardQueuedBytes", "core/transport/src/hub.hpp", 1 << 20),
+    (HANDSHAKE, "| have {} links", "kMaxLinksPerProcess", "core/transport/src/hub.hpp", 1),
+    (HANDSHAKE, "| begin {} links in", "kMaxArrivals", "core/transport/src/hub.hpp", 1),
+    (HANDSHAKE, "links in {} seconds", "kArrivalsWindow", "core/transport/src/hub.hpp", 1),
+    (HANDSHAKE, "| break the protocol {} times", "kMaxViolations", "core/transport/src/hub.hpp", 1),
+    (HANDSHAKE, "when there are more than {}.", "kMaxSilentLinks", "core/transport/src/hub_impl.hpp", 1),
+    (CONNECTION, "looks at its queues every {} ms", "kWakeSocketPause", "core/transport/src/wake_descriptor.hpp", 1),
+    (CONNECTION, "Names have at most {} bytes", "kMaxNameBytes", "core/transport/src/frames.hpp", 1),
+    (CONNECTION, "str text (at most {} KiB)", "kMaxDefinitionBytes", "core/transport/src/frames.hpp", 1024),
+    (CONNECTION, "depth and u32 held (1 to {})", "kMaxDepth", "core/transport/src/frames.hpp", 1),
+    (CONNECTION, "depth and u32 held (1 to {})", "kMaxHeld", "core/transport/src/frames.hpp", 1),
+    (CONNECTION, "u32 number of readers (at most {})", "kMaxHoldings", "core/transport/src/frames.hpp", 1),
+    (CONNECTION, "(at most {} bytes: why", "kMaxReasonBytes", "core/transport/src/frames.hpp", 1),
+    (CONNECTION, "most {} rows of connections", "kMaxConnectionRows", "core/transport/src/writer_grants.cpp", 1),
+    (CONNECTION, "and {} of refusals", "kMaxRefusedRows", "core/transport/src/writer_grants.cpp", 1),
+    (CONNECTION, "| endpoints | {}, and", "kMaxAnnouncedPerPeer", "core/transport/src/graph.hpp", 1),
+    (CONNECTION, ", and {} on one topic", "kMaxAnnouncedPerTopic", "core/transport/src/graph.hpp", 1),
+    (CONNECTION, "in bytes: {} an endpoint", "kEndpointBytes", "core/transport/src/graph.hpp", 1),
+    (CONNECTION, "and {} a node", "kNodeBytes", "core/transport/src/graph.hpp", 1),
+    (CONNECTION, "| a frame under reassembly | {} KiB", "kMaxPayloadBytes", "core/transport/src/hub.hpp", 1024),
+    (CONNECTION, "| frames that wait for it | {} MiB", "kHardQueuedBytes", "core/transport/src/hub.hpp", 1 << 20),
+    (CONNECTION, "| the same, of all peers of a user | {} MiB | BYE 5", "kMaxQueuedBytesPerUser", "core/transport/src/hub.hpp", 1 << 20),
+    (CONNECTION, "to one question | {}, and", "kMaxAnswersPerPeer", "core/transport/src/frames.hpp", 1),
+    (CONNECTION, ", and {} of all peers | left out", "kMaxAnswers", "core/transport/src/frames.hpp", 1),
+    (CONNECTION, "has not sent | {} |", "kMaxWanted", "core/transport/src/matching.cpp", 1),
+    (CONNECTION, "DEFINITION_REQUEST | {} | HOLDINGS", "kMaxAnswered", "core/transport/src/matching.cpp", 1),
+    (CONNECTION, "ended connections) | {} |", "kMaxReports", "core/transport/src/participant.hpp", 1),
+    (CONNECTION, "cause | at most in {} s |", "kReportWindow", "core/transport/src/participant.hpp", 1),
+    (CONNECTION, "more than {} of one writer", "kMaxSegments", "core/transport/src/participant_frames.cpp", 1),
+    (CONNECTION, "the index of a release word in the lower {};", "kEntryBits", "core/memory/include/baton/memory/entry_token.hpp", 1),
+    ("docs/format/qos.md", "| up to {} | granted in full", "kBasicHeld", "core/transport/src/grants.hpp", 1),
+    ("docs/format/qos.md", "than {} slots cannot serve", "kFewestSlots", "core/transport/src/grants.hpp", 1),
+    ("docs/format/qos.md", "`PublisherOptions::slot_count`, {} by default", "kDefaultSlots", "core/memory/include/baton/memory/pool.hpp", 1),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("page", "words", "constant", "path", "unit"), BOUNDS)
 def test_a_bound_is_the_constant_of_the_code(page, words, constant, path, unit):
-    known = constants("transport/src/hub.hpp", path)
+    known = constants("core/transport/src/hub.hpp", path)
     value, rest = divmod(known[constant], unit)
     assert rest == 0
     text = re.sub(r"\s+", " ", read(page))
@@ -265,7 +265,7 @@ def test_a_bound_is_the_constant_of_the_code(page, words, constant, path, unit):
 
 
 def test_budgets_in_bytes():
-    text = read("transport/src/budgets.hpp")
+    text = read("core/transport/src/budgets.hpp")
     per_process, per_user = (
         [
             int(re.search(rf"k{what}Of{whose} = std::size_t\{{(\d+)\}} << 20", text)[1])
@@ -284,11 +284,11 @@ def test_budgets_in_bytes():
 
 
 def test_budgets_in_descriptors():
-    source = read("transport/src/budgets.cpp")
+    source = read("core/transport/src/budgets.cpp")
     least = [int(n) for n in re.findall(r"max<std::size_t>\((\d+), os::descriptor_limit\(\) / k", source)]
     assert "descriptor_limit() / kDescriptorsPartOfProcess)" in source
     assert "descriptor_limit() / kDescriptorsPartOfUser * 3)" in source
-    header = read("transport/src/budgets.hpp")
+    header = read("core/transport/src/budgets.hpp")
     assert "kDescriptorsPartOfProcess = 2;" in header and "kDescriptorsPartOfUser = 4;" in header
     rows = table(CONNECTION, "what one peer makes this process keep", "at most", "beyond it")
     first = next(
@@ -301,7 +301,7 @@ def test_budgets_in_descriptors():
 
 
 def test_budgets_in_memory_areas():
-    header = read("transport/src/budgets.hpp")
+    header = read("core/transport/src/budgets.hpp")
     assert "kAreasPartOfProcess = 8;" in header and "kAreasPartOfUser = 4;" in header
     rows = table(CONNECTION, "what one peer makes this process keep", "at most", "beyond it")
     first = next(
@@ -323,12 +323,12 @@ def rows_with_offsets(page, *columns):
 
 
 def test_the_event_page():
-    text = read("transport/src/connection.hpp")
+    text = read("core/transport/src/connection.hpp")
     fields = cpp_facts.layout(text, "ControlLine", {"WakeWord": 4, "std::atomic<std::int64_t>": 8})
     rows, _ring, *_ = rows_with_offsets(CONNECTION, "offset", "type", "meaning")
     sizes = {"u32": 4, "i64": 8, "48 bytes": 48}
     assert [(int(row["offset"]), sizes[row["type"]]) for row in rows] == [(at, size) for at, size, _ in fields]
-    known = constants("transport/src/connection.hpp")
+    known = constants("core/transport/src/connection.hpp")
     line = fields[-1][0] + fields[-1][1]
     assert (
         f"{known['kEventPageBytes']} bytes: {known['kEventPageBytes'] // line} control lines of {line} bytes"
@@ -337,7 +337,7 @@ def test_the_event_page():
 
 
 def test_the_ring():
-    text = read("memory/include/baton/memory/handle_queue.hpp").replace(
+    text = read("core/memory/include/baton/memory/handle_queue.hpp").replace(
         "typename Platform::template atomic<", "atomic<"
     )
     fields = cpp_facts.layout(text, "RingSlot", {"atomic<std::uint64_t>": 8, "atomic<std::int64_t>": 8})
@@ -345,14 +345,14 @@ def test_the_ring():
     types = {"handle": "u64", "entry": "u64", "source_monotonic_ns": "i64", "sequence": "u64"}
     assert [(int(row["offset in slot"]), row["type"]) for row in rows] == [(at, types[name]) for at, _, name in fields]
     _event, rows, *_ = rows_with_offsets(CONNECTION, "offset", "type", "meaning")
-    line = constants("memory/include/baton/memory/platform.hpp")["kCacheLineBytes"]
+    line = constants("core/memory/include/baton/memory/platform.hpp")["kCacheLineBytes"]
     assert [int(row["offset"]) for row in rows] == [0, line]
     assert f"of {sum(size for _, size, _ in fields)} bytes" in rows[1]["meaning"]
 
 
 def test_the_connection_segment():
-    line = constants("memory/include/baton/memory/platform.hpp")["kCacheLineBytes"]
-    text = read("memory/include/baton/memory/channel.hpp")
+    line = constants("core/memory/include/baton/memory/platform.hpp")["kCacheLineBytes"]
+    text = read("core/memory/include/baton/memory/channel.hpp")
     places = re.search(r"static ConnectionLayout at\(.*?\n};", text, re.DOTALL)[0]
     strides = sorted([0] + [line * int(factor or 1) for factor in re.findall(r"\+ (?:(\d) \* )?kStride\)", places)])
     rows = table(CONNECTION, "offset", "type", "written by", "meaning")
@@ -363,7 +363,7 @@ CHUNK = "docs/format/chunk.md"
 
 
 def test_the_chunk_header():
-    text = read("memory/include/baton/memory/chunk_header.hpp")
+    text = read("core/memory/include/baton/memory/chunk_header.hpp")
     fields = cpp_facts.layout(text, "ChunkHeader", {"ByteOrder": 1, "Selection": 1})
     rows = table(CHUNK, "offset", "bytes", "field", "value")
     assert list(spans(rows).values()) == [(at, size) for at, size, _ in fields]
@@ -430,7 +430,7 @@ def test_the_words_of_two_paths():
 
 
 def test_the_values_and_defaults_of_quality_of_service():
-    text = read("transport/include/baton/transport/qos.hpp")
+    text = read("core/transport/include/baton/transport/qos.hpp")
     rows = {
         row["policy"]: row for row in table("docs/format/qos.md", "policy", "values", "default", "meaning in Baton")
     }
@@ -452,7 +452,7 @@ def test_the_values_and_defaults_of_quality_of_service():
 
 
 def test_the_policies_of_a_full_pool():
-    policies = cpp_facts.enumeration(read("memory/include/baton/memory/pool.hpp"), "Policy")
+    policies = cpp_facts.enumeration(read("core/memory/include/baton/memory/pool.hpp"), "Policy")
     rows = table(
         "docs/concepts/ownership.md",
         "policy",

@@ -17,13 +17,13 @@ def read(path):
 
 
 def test_the_package_of_the_library_has_the_version_of_the_soname_in_its_name():
-    found = re.findall(r"^Package: (libbaton\d.*)$", read("debian/control"), re.MULTILINE)
+    found = re.findall(r"^Package: (libbaton\d.*)$", read("packaging/debian/control"), re.MULTILINE)
     assert found == [f"libbaton{public_symbols.ABI}"]
     assert (ROOT / f"debian/{found[0]}.install").is_file() and public_symbols.SYMBOLS.is_file()
 
 
 def test_setup_installs_the_packages_that_a_build_depends_on():
-    field = re.search(r"^Build-Depends:\n((?: .*\n)+)", read("debian/control"), re.MULTILINE)[1]
+    field = re.search(r"^Build-Depends:\n((?: .*\n)+)", read("packaging/debian/control"), re.MULTILINE)[1]
     needed = {line.split()[0].rstrip(",") for line in field.splitlines()} - {"debhelper-compat"}
     installed = set(re.findall(r"^\w+ *\| *(\S+)", read("scripts/packages.txt"), re.MULTILINE))
     assert needed <= installed and "debhelper" in installed

@@ -90,8 +90,8 @@ def test_a_unit_is_a_file_a_spread_test_or_a_family_of_attacks_with_all_its_vict
     [
         (["ros1/api/src/subscription.cpp"], ["ros1"]),
         (["docs/guides/python.md"], []),
-        (["perf/network/line.cpp"], []),
-        (["perf/runner/main.cpp", "CMakeLists.txt"], ["lab", "builds"]),
+        (["lab/network/line.cpp"], []),
+        (["lab/runner/main.cpp", "CMakeLists.txt"], ["lab", "builds"]),
         (["ros1x/a.cpp"], []),
         (None, [name for name in TABLE if name != "core"]),
     ],

@@ -24,8 +24,8 @@ FOLLOWERS = {
     "package.xml": r"^  <version>(.*)</version>$",
     "python/baton/__init__.py": r'^__version__ = "(.*)"$',
     "ros2/rmw_baton_cpp/package.xml": r"^  <version>(.*)</version>$",
-    "perf/msg/perf_msgs/package.xml": r"^  <version>(.*)</version>$",
-    "perf/performance_test/package.xml": r"^  <version>(.*)</version>$",
+    "lab/msg/perf_msgs/package.xml": r"^  <version>(.*)</version>$",
+    "lab/performance_test/package.xml": r"^  <version>(.*)</version>$",
 }
 
 

@@ -20,11 +20,11 @@ PROLOGUE = """
 #include <mutex>
 #include <string>
 #include <string_view>
-#include "baton/shared/guarded.hpp"
-#include "baton/shared/queue.hpp"
-#include "baton/shared/latest.hpp"
-#include "baton/shared/shared_ptr.hpp"
-namespace bs = baton::shared;
+#include "baton/objects/guarded.hpp"
+#include "baton/objects/queue.hpp"
+#include "baton/objects/latest.hpp"
+#include "baton/objects/shared_ptr.hpp"
+namespace bs = baton::objects;
 struct Plain { int x; double y[3]; };
 struct Virtual { virtual void f(); int x; };
 struct Owner { std::string text; };
@@ -76,8 +76,8 @@ CASES = [
     ("(void)bs::make_shared<Viewing>(heap);", "this holds an address"),
     ("(void)bs::make_shared<std::atomic<int*>>(heap);", "this holds an address"),
     ("(void)bs::make_shared<Swapping>(heap);", "this holds an address"),
-    ("(void)bs::make_shared<std::mutex>(heap);", "use that of baton::shared"),
-    ("(void)bs::make_shared<Locking>(heap);", "use that of baton::shared"),
+    ("(void)bs::make_shared<std::mutex>(heap);", "use that of baton::objects"),
+    ("(void)bs::make_shared<Locking>(heap);", "use that of baton::objects"),
     ("Vector<int> v(heap); v.push_back(1);", ""),
     ("Vector<bs::stored<bs::shared_ptr<int>>> v(heap); v.emplace_back();", ""),
     ("Vector<Vector<int>> v(heap); v.emplace_back(heap);", ""),

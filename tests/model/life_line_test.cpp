@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Disconnected is not dead: a connection ends at any moment for any reason, and what the subscriber holds stays its own until
-// the end of file on the socket (transport/src/life_line.hpp). The end of file is one word here: the kernel sets it when the
+// the end of file on the socket (core/transport/src/life_line.hpp). The end of file is one word here: the kernel sets it when the
 // subscriber drops its last claim, or dies.
 #include <gtest/gtest.h>
 

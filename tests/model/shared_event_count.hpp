@@ -2,12 +2,12 @@
 // The event count of baton/shared, and a count to wait for, for the scenarios that notify.
 #pragma once
 
-#include "baton/shared/event_count.hpp"
+#include "baton/objects/event_count.hpp"
 #include "model_platform.hpp"
 
 namespace baton::model {
 
-using EventCount = shared::EventCountWords<ModelPlatform>;
+using EventCount = objects::EventCountWords<ModelPlatform>;
 
 /// One of a semaphore's count, if one is left.
 inline bool try_take(Atomic<std::uint32_t>& left) {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "baton/shared/local_count.hpp"
+#include "baton/objects/local_count.hpp"
 #include "model_platform.hpp"
 #include "model_test.hpp"
 
@@ -66,7 +66,7 @@ class Holding : public Scenario {
           if (!get()) return;
           (void)object_->read();
           if (copies_ && t == 0) {
-            shared::detail::count_up(*count_);
+            objects::detail::count_up(*count_);
             drop();
           }
           drop();
@@ -95,7 +95,7 @@ class Holding : public Scenario {
   }
   bool lock_unless_held() {
     if (wrong_ == WrongHold::kNothing || wrong_ == WrongHold::kCountBeforeLock) {
-      return shared::detail::lock_unless_held(
+      return objects::detail::lock_unless_held(
           *count_, [this] { lock(); }, [this] { unlock(); }, [this] { count_->wait_for_drop(); });
     }
     for (;;) {
@@ -105,7 +105,7 @@ class Holding : public Scenario {
         if (wrong_ == WrongHold::kNoSecondLook || count_->load(std::memory_order_relaxed) == 0) return true;
         if (wrong_ == WrongHold::kNotWaiting && count_->load(std::memory_order_relaxed) == 1) {
           hold_->write(0);  // drops it for the other one
-          shared::detail::end_holding(*count_);
+          objects::detail::end_holding(*count_);
           return true;
         }
         unlock();
@@ -122,18 +122,18 @@ class Holding : public Scenario {
     if (lives) {
       World::current().require(hold_->read() == 0, "the hold was there");
       hold_->write(1);
-      shared::detail::begin_holding(*count_);
+      objects::detail::begin_holding(*count_);
     }
     unlock();
     return lives;
   }
   void drop() {
-    if (!shared::detail::count_down(*count_)) return;
-    if (wrong_ == WrongHold::kCountBeforeLock) shared::detail::end_holding(*count_);
+    if (!objects::detail::count_down(*count_)) return;
+    if (wrong_ == WrongHold::kCountBeforeLock) objects::detail::end_holding(*count_);
     lock();
     World::current().require(hold_->read() == 1, "the hold was gone");
     hold_->write(0);
-    if (wrong_ != WrongHold::kCountBeforeLock) shared::detail::end_holding(*count_);
+    if (wrong_ != WrongHold::kCountBeforeLock) objects::detail::end_holding(*count_);
     settle();
   }
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "baton/shared/latest.hpp"
+#include "baton/objects/latest.hpp"
 #include "model_platform.hpp"
 #include "model_test.hpp"
 
@@ -17,7 +17,7 @@ using Op = Mutation::Op;
 class Newest : public Scenario {
  public:
   explicit Newest(int writes) : writes_(writes) {}
-  using Cell = shared::LatestCell<ModelPlatform, 2, 2>;
+  using Cell = objects::LatestCell<ModelPlatform, 2, 2>;
   void setup(World& world) override {
     cell_ = std::make_unique<Cell>(
         Cell{Atomic<std::uint64_t>("version"), {{A("word"), A("word")}, {A("word"), A("word")}}});

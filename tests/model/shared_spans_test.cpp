@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "baton/shared/span_claim.hpp"
+#include "baton/objects/span_claim.hpp"
 #include "model_platform.hpp"
 #include "model_test.hpp"
 
@@ -27,7 +27,7 @@ class GivingBack : public Scenario {
     world.spawn(0, "claimer", [this] {
       std::uint32_t now = 0;
       for (const std::uint32_t span : {1U, 2U, 3U, 1U}) {
-        shared::detail::publish_span<ModelPlatform>(published_->spans, now, span);
+        objects::detail::publish_span<ModelPlatform>(published_->spans, now, span);
         now = span;
         if (span != 1) continue;
         if (word_->load(std::memory_order_acquire) != kSmall) {
@@ -43,8 +43,8 @@ class GivingBack : public Scenario {
     });
     world.spawn(1, "giver", [this] {
       if (object_->load(std::memory_order_acquire) != 0) return;
-      shared::detail::close_span<ModelPlatform>(*word_, kClosing);
-      if (shared::detail::claims_in(published_->spans, 1) ||
+      objects::detail::close_span<ModelPlatform>(*word_, kClosing);
+      if (objects::detail::claims_in(published_->spans, 1) ||
           (look_at_objects_ && object_->load(std::memory_order_acquire) != 0)) {
         word_->fetch_add(~kClosing + 1, std::memory_order_relaxed);
         return;

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "baton/shared/transfer.hpp"
+#include "baton/objects/transfer.hpp"
 #include "model_platform.hpp"
 #include "model_test.hpp"
 
@@ -19,7 +19,7 @@ template <class Count, class Change>
 void wrong_transfer(Wrong wrong, Count& count, Count& before, Atomic<std::uint64_t>& record, std::uint64_t what,
                     Change&& change) {
   const std::uint32_t now = count.load(std::memory_order_relaxed);
-  const std::uint32_t next = (what & shared::detail::kToNull) != 0 ? now - 1 : now + 1;
+  const std::uint32_t next = (what & objects::detail::kToNull) != 0 ? now - 1 : now + 1;
   constexpr auto kRelease = std::memory_order_release;
   before.store(now, kRelease);
   switch (wrong) {
@@ -45,12 +45,12 @@ class Transfer : public Scenario {
     pointer_ = std::make_unique<Atomic<std::uint64_t>>("pointer");
     progress_ = std::make_unique<Atomic<std::uint64_t>>("progress");
     world.spawn(0, "owner", [this] {
-      for (const std::uint64_t what : {8ULL, 8ULL | shared::detail::kToNull, 8ULL}) {
+      for (const std::uint64_t what : {8ULL, 8ULL | objects::detail::kToNull, 8ULL}) {
         const auto change = [&] {
-          pointer_->store((what & shared::detail::kToNull) != 0 ? 0 : 1, std::memory_order_release);
+          pointer_->store((what & objects::detail::kToNull) != 0 ? 0 : 1, std::memory_order_release);
         };
         if (wrong_ == Wrong::kNothing || wrong_ == Wrong::kNoRedo) {
-          shared::detail::transfer(*count_, *before_, *record_, what, change);
+          objects::detail::transfer(*count_, *before_, *record_, what, change);
         } else {
           wrong_transfer(wrong_, *count_, *before_, *record_, what, change);
         }
@@ -84,7 +84,7 @@ class Transfer : public Scenario {
  private:
   void take_over() {
     if (wrong_ == Wrong::kNoRedo) return;
-    shared::detail::redo([this](std::uint64_t) -> Atomic<std::uint32_t>& { return *count_; }, *before_, *record_,
+    objects::detail::redo([this](std::uint64_t) -> Atomic<std::uint32_t>& { return *count_; }, *before_, *record_,
                          [this](std::uint64_t) { return pointer_->load(std::memory_order_acquire) != 0; });
   }
   void check() {

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "baton/shared/waiter_table.hpp"
+#include "baton/objects/waiter_table.hpp"
 #include "model_test.hpp"
 #include "shared_event_count.hpp"
 
@@ -20,7 +20,7 @@ enum class WrongTable { kNothing, kNobodyNotifies, kPlaceAfterPrepare, kNotWatch
 class DeathsWatched : public Scenario {
  public:
   static constexpr int kSleeper = 2, kWatcher = 3;
-  using WaiterTable = shared::detail::WaiterTableWords<ModelPlatform, 1>;
+  using WaiterTable = objects::detail::WaiterTableWords<ModelPlatform, 1>;
   /// `stops`: the watcher stops after the first death.
   explicit DeathsWatched(WrongTable wrong, int notifiers = 2, bool stops = false)
       : wrong_(wrong), notifiers_(notifiers), stops_(stops) {}

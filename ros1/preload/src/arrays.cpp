@@ -8,7 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "baton/heap/heap.hpp"
+#include "baton/containers/heap.hpp"
 #include "baton/memory/arena.hpp"
 #include "baton/os/crash_point.hpp"
 
@@ -40,7 +40,7 @@ constexpr std::size_t kLargestElement = 8;
 
 struct HeldMessage {
   transport::TakenSample sample;           // or
-  std::optional<heap::Received> received;  // if its arrays may be aliased
+  std::optional<containers::Received> received;  // if its arrays may be aliased
   const std::uint8_t* begin = nullptr;
   std::size_t size = 0;
   std::shared_ptr<LearnedArrays> learned;
@@ -109,7 +109,7 @@ boost::shared_array<std::uint8_t> hold(transport::TakenSample sample, const std:
   message->begin = begin;
   message->size = size;
   message->learned = std::move(learned);
-  Result<heap::Received> received = heap::Received::begin(sample, message->learned->quota);
+  Result<containers::Received> received = containers::Received::begin(sample, message->learned->quota);
   if (received) {
     message->received.emplace(std::move(*received));
     HeldMessages::instance().add(message);

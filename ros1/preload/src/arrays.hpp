@@ -2,7 +2,7 @@
 // Large arrays of received messages, without a copy. The program's own code deserializes: for a std::vector of scalars it
 // calls operator new, fills the vector with zeros (memset), and copies the content from the stream (memcpy). While it
 // deserializes a message that lies in shared memory, operator new returns the address of the array in a private mapping
-// of the chunk (baton/heap/received.hpp), where the content already is. Then the two other calls have nothing to do.
+// of the chunk (baton/containers/received.hpp), where the content already is. Then the two other calls have nothing to do.
 //
 // Where the array will be is learned from the link's previous message, in which the three calls were seen.
 //
@@ -23,7 +23,7 @@
 
 #include <boost/shared_array.hpp>
 
-#include "baton/heap/received.hpp"
+#include "baton/containers/received.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton::ros1 {
@@ -50,7 +50,7 @@ class LearnedArrays {
   /// What was expected did not happen: never again for this link.
   void give_up();
 
-  heap::Quota quota{kKeptArrays};
+  containers::Quota quota{kKeptArrays};
 
  private:
   std::mutex mutex_;

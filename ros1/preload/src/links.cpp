@@ -7,7 +7,7 @@
 #include <cstring>
 #include <thread>
 
-#include "baton/heap/heap.hpp"
+#include "baton/containers/heap.hpp"
 #include "baton/os/environment.hpp"
 #include "baton/os/process.hpp"
 #include "buffers.hpp"
@@ -66,9 +66,9 @@ Links& Links::instance() {
 std::shared_ptr<Participant> Links::participant(const std::string& node) {  // with mutex_
   if (participant_ || failed_) return participant_;
   // First, so that the memory of every publisher can be mapped a second time for its arrays.
-  if (!heap::active_beside([](void* address) { return Buffers::instance().release(address); })) {
+  if (!containers::active_beside([](void* address) { return Buffers::instance().release(address); })) {
     failed_ = true;
-    say("messages go by TCPROS as without Baton: " + heap::reason());
+    say("messages go by TCPROS as without Baton: " + containers::reason());
     return nullptr;
   }
   transport::ParticipantOptions options;

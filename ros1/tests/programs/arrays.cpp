@@ -35,7 +35,7 @@ void operator delete(void* place, std::size_t) noexcept { std::free(place); }
 
 namespace {
 
-struct Counters {  // as in baton/heap/heap.hpp
+struct Counters {  // as in baton/containers/heap.hpp
   std::uint64_t aliased = 0, freed = 0, unknown = 0, discarded_pages = 0;
   std::size_t live_buffers = 0, live_messages = 0;
 };

@@ -93,7 +93,7 @@ std::string hash(const M& message) {
 }
 
 std::uint64_t aliased() {
-  std::uint64_t counters[8] = {};  // as in baton/heap/heap.hpp
+  std::uint64_t counters[8] = {};  // as in baton/containers/heap.hpp
   using Read = void (*)(void*);
   if (const auto read = reinterpret_cast<Read>(::dlsym(RTLD_DEFAULT, "baton_heap_counters"))) read(counters);
   return counters[0];

@@ -19,7 +19,7 @@
 #include "test_msgs/message_fixtures.hpp"
 #include "testing/native_topic.hpp"
 
-namespace baton::heap {
+namespace baton::containers {
 namespace {
 
 using namespace test;
@@ -141,4 +141,4 @@ TYPED_TEST(Copies, of_the_data_part_are_as_many_as_is_promised) {
 }
 
 }  // namespace
-}  // namespace baton::heap
+}  // namespace baton::containers

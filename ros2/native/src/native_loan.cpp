@@ -5,11 +5,11 @@
 #include <new>
 #include <utility>
 
-#include "baton/heap/containers.hpp"
+#include "baton/containers/containers.hpp"
 #include "baton/memory/window.hpp"
 #include "baton/rosidl/introspection.hpp"
 
-namespace baton::heap {
+namespace baton::containers {
 namespace {
 
 using message::Kind;
@@ -262,4 +262,4 @@ Result<NativeLoan::Filled> NativeLoan::fill_another_chunk(std::uint64_t copied_b
   loaned_.reset();
 }
 
-}  // namespace baton::heap
+}  // namespace baton::containers

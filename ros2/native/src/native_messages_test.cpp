@@ -6,8 +6,8 @@
 
 #include <cstring>
 
-#include "baton/heap/containers.hpp"
-#include "baton/heap/heap.hpp"
+#include "baton/containers/containers.hpp"
+#include "baton/containers/heap.hpp"
 #include "baton/memory/window.hpp"
 #include "baton/native/native_take.hpp"
 #include "nav_msgs/msg/detail/occupancy_grid__functions.h"
@@ -31,7 +31,7 @@
 extern "C" const rosidl_message_type_support_t* C_HANDLE(sensor_msgs, Image)();
 extern "C" const rosidl_message_type_support_t* C_HANDLE(nav_msgs, OccupancyGrid)();
 
-namespace baton::heap {
+namespace baton::containers {
 namespace {
 
 using namespace test;
@@ -318,4 +318,4 @@ TEST(NativeLoan, a_loan_that_is_never_published_or_outgrown_or_robbed_leaves_not
 }
 
 }  // namespace
-}  // namespace baton::heap
+}  // namespace baton::containers

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/native/native_take.hpp"
 
-#include "baton/heap/array_aliaser.hpp"
-#include "baton/heap/containers.hpp"
-#include "baton/heap/heap.hpp"
+#include "baton/containers/array_aliaser.hpp"
+#include "baton/containers/containers.hpp"
+#include "baton/containers/heap.hpp"
 #include "baton/memory/window.hpp"
 
-namespace baton::heap {
+namespace baton::containers {
 namespace {
 
 class AliasOrCopy final : public rosidl::ArrayTaker {
@@ -48,4 +48,4 @@ class AliasOrCopy final : public rosidl::ArrayTaker {
   return NativeTaken{0, arrays.copied_bytes()};
 }
 
-}  // namespace baton::heap
+}  // namespace baton::containers

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "baton/heap/heap.hpp"
+#include "baton/containers/heap.hpp"
 #include "baton/os/environment.hpp"
 #include "baton/rosidl/native_plan.hpp"
 #include "rcutils/allocator.h"
@@ -43,7 +43,7 @@ void log(const transport::Diagnostic& diagnostic) {
   // C messages give their arrays back through this allocator.
   static const bool yes = [] {
     const rcutils_allocator_t allocator = rcutils_get_default_allocator();
-    return heap::active() && heap::reaches(allocator.deallocate, allocator.state);
+    return containers::active() && containers::reaches(allocator.deallocate, allocator.state);
   }();
   return yes;
 }
@@ -88,11 +88,11 @@ std::shared_ptr<BatonContext> BatonContext::join(const rmw_context_t& context) {
                          "topics between processes of this machine take Baton's memory (domain %d)%s, received arrays "
                          "are %s (%s), all else %s",
                          baton_context->participant_->domain(), baton_context->both_ ? " and both paths" : "",
-                         alias ? "not copied" : "copied", heap::reason().c_str(), underlying_name);
+                         alias ? "not copied" : "copied", containers::reason().c_str(), underlying_name);
   baton_context->announcement_ = std::make_unique<ContextAnnouncement>("\"rmw\": " + quoted(underlying_name) +
                                                                        ", \"aliases\": " + (alias ? "true" : "false") +
-                                                                       ", \"reason\": " + quoted(heap::reason()));
-  for (const std::string& stranger : heap::strangers())
+                                                                       ", \"reason\": " + quoted(containers::reason()));
+  for (const std::string& stranger : containers::strangers())
     RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s frees in its own way; arrays are detached before they may be freed there",
                             stranger.c_str());
   return baton_context;

@@ -47,7 +47,7 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<BatonCo
     return nullptr;
   }
   path->writer_ = std::move(*writer);
-  path->capacities_ = std::make_unique<heap::Capacities>(*path->type_->loans);
+  path->capacities_ = std::make_unique<containers::Capacities>(*path->type_->loans);
   path->qos_ = profile;
   path->durable_ = qos->durability == Durability::kTransientLocal;
   path->manual_liveliness_ = qos->liveliness == Liveliness::kManualByTopic;
@@ -113,7 +113,7 @@ struct PublisherPath::Lent {
   bool in_chunk = false;
   std::optional<memory::Chunk> chunk;  // until it is published; `native` is its message
   // Arrays in a chunk. If both are empty, the pool had no chunk, and this is an ordinary message.
-  std::optional<heap::NativeLoan> loan;
+  std::optional<containers::NativeLoan> loan;
 };
 
 [[gnu::hot]] rmw_ret_t PublisherPath::borrow(void** native) {
@@ -130,7 +130,7 @@ struct PublisherPath::Lent {
     lent->native = type_->loans->make();
     if (lent->native == nullptr) return RMW_RET_BAD_ALLOC;
     if (!type_->native->same_layout()) {
-      Result<heap::NativeLoan> loan = heap::NativeLoan::begin(writer_, *type_->loans, *capacities_, lent->native);
+      Result<containers::NativeLoan> loan = containers::NativeLoan::begin(writer_, *type_->loans, *capacities_, lent->native);
       if (loan) lent->loan.emplace(std::move(*loan));
     }
   }
@@ -157,7 +157,7 @@ rmw_ret_t PublisherPath::give_back(void* native) {
   return publish_made(
       memory::Selection::kInPlace,
       [&](const auto& give, bool) -> Result<void> {
-        Result<heap::NativeLoan::Filled> filled = lent->loan->fill();
+        Result<containers::NativeLoan::Filled> filled = lent->loan->fill();
         if (!filled) return filled.error();
         copied_bytes_ += filled->copied_bytes;
         Result<void> given = give(filled->chunk);

@@ -87,7 +87,7 @@ class PublisherPath : public os::Hot {
   const rmw_node_t* const inner_node_;
   const rmw_publisher_t* const inner_;
   rmw_qos_profile_t qos_{};
-  std::unique_ptr<heap::Capacities> capacities_;
+  std::unique_ptr<containers::Capacities> capacities_;
   LoanTable<std::shared_ptr<Lent>> lent_;
 
   /// The last answer of matched_only_in_baton(), which holds while neither graph changes.

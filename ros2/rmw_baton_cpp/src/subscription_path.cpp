@@ -355,8 +355,8 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   if (taking.lent != nullptr) return lend(message, taking);
   if (taking.native == nullptr)
     return serialize({message.sample.message(), message.sample.size_bytes()}, *taking.serialized);
-  Result<heap::NativeTaken> filled =
-      heap::take_into_native(*type_->native, std::move(message.sample), taking.native, quota_);
+  Result<containers::NativeTaken> filled =
+      containers::take_into_native(*type_->native, std::move(message.sample), taking.native, quota_);
   if (!filled) return out_of_line([&] { return Result<void>(filled.error()); });
   copied_bytes_.fetch_add(filled->copied_bytes, std::memory_order_relaxed);  // a statistic: orders nothing
   return {};

@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "baton/heap/received.hpp"
+#include "baton/containers/received.hpp"
 #include "baton/os/hot_memory.hpp"
 #include "baton_context.hpp"
 #include "event.hpp"
@@ -95,7 +95,7 @@ class SubscriptionPath final : public os::Hot, private MergeSources, public Wait
     rmw_message_info_t info = rmw_get_zero_initialized_message_info();
   };
   struct Destroy {
-    const heap::NativeLoanPlan* type;  // lives for ever
+    const containers::NativeLoanPlan* type;  // lives for ever
     void operator()(void* native) const noexcept { type->destroy(native); }
   };
   using Copy = std::unique_ptr<void, Destroy>;
@@ -170,7 +170,7 @@ class SubscriptionPath final : public os::Hot, private MergeSources, public Wait
   Notifications notifications_{merge_};
   Merge merge_;
 
-  const heap::Quota quota_{may_alias() ? kHeld / 2 : 0};
+  const containers::Quota quota_{may_alias() ? kHeld / 2 : 0};
   const std::shared_ptr<BatonContext> baton_context_;
   const std::string topic_;
   const rmw_node_t* const inner_node_;

@@ -15,7 +15,7 @@ namespace baton::rmw {
 
 struct TypeSupport {
   std::shared_ptr<const rosidl::NativePlan> native;
-  std::shared_ptr<const heap::NativeLoanPlan> loans;
+  std::shared_ptr<const containers::NativeLoanPlan> loans;
   message::CdrCodec cdr;
   transport::TypeInfo info;
 };

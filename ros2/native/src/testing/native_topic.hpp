@@ -3,13 +3,13 @@
 // Thread rules: one thread.
 #pragma once
 
-#include "baton/heap/heap.hpp"
+#include "baton/containers/heap.hpp"
 #include "baton/message/validate.hpp"
 #include "baton/native/native_loan.hpp"
 #include "baton/native/native_take.hpp"
 #include "endpoint_test_support.hpp"
 
-namespace baton::heap::test {
+namespace baton::containers::test {
 
 using namespace transport::test;
 using transport::TakenSample;
@@ -75,4 +75,4 @@ struct Topic {
   std::uint64_t copied_bytes = 0;  ///< of arrays, at the last take
 };
 
-}  // namespace baton::heap::test
+}  // namespace baton::containers::test

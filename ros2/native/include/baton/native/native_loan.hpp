@@ -16,11 +16,11 @@
 #include <string>
 #include <vector>
 
-#include "baton/heap/loaned.hpp"
+#include "baton/containers/loaned.hpp"
 #include "baton/rosidl/native_plan.hpp"
 #include "rosidl_runtime_c/message_type_support_struct.h"
 
-namespace baton::heap {
+namespace baton::containers {
 
 /// The arrays of a type that can be lent: sequences of scalars at fixed places of the native struct.
 class NativeLoanPlan {
@@ -119,4 +119,4 @@ class NativeLoan {
   memory::Chunk another_;  // filled because the program kept a buffer of the loan
 };
 
-}  // namespace baton::heap
+}  // namespace baton::containers

@@ -7,12 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "baton/heap/array_aliaser.hpp"
-#include "baton/heap/received.hpp"
+#include "baton/containers/array_aliaser.hpp"
+#include "baton/containers/received.hpp"
 #include "baton/rosidl/native_plan.hpp"
 #include "baton/transport/transport.hpp"
 
-namespace baton::heap {
+namespace baton::containers {
 
 struct NativeTaken {
   std::uint64_t aliased_bytes = 0, copied_bytes = 0;  ///< of arrays of scalars
@@ -24,4 +24,4 @@ struct NativeTaken {
 Result<NativeTaken> take_into_native(const rosidl::NativePlan& plan, transport::TakenSample sample, void* native,
                                      const Quota& quota, std::size_t worthwhile_bytes = ArrayAliaser::kWorthwhile);
 
-}  // namespace baton::heap
+}  // namespace baton::containers

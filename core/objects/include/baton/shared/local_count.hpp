@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The former name of <baton/objects/local_count.hpp>; it goes with version 0.2.
+#pragma once
+
+#include "baton/objects/local_count.hpp"
+
+namespace baton {
+namespace shared = objects;
+}

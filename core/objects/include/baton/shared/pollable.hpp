@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// The former name of <baton/objects/pollable.hpp>; it goes with version 0.2.
+#pragma once
+
+#include "baton/objects/pollable.hpp"
+
+namespace baton {
+namespace shared = objects;
+}

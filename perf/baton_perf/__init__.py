@@ -1,6 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""`baton perf`: plans runs of the programs of perf/peers/, records their samples, and makes tables and plots from recordings.
-
-``peers`` finds the programs, ``runs`` performs one run, ``recording`` is the file of raw samples, ``figures`` the statistics,
-``experiments`` what is measured, ``report`` and ``tables`` what people see, ``accept`` the criteria.
-"""

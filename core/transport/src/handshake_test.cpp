@@ -14,7 +14,7 @@ namespace {
 using Kind = LinkMachine::Step::Kind;
 using Bytes = std::vector<std::uint8_t>;
 
-ProcessId id_of(std::uint8_t first) {
+ProcessId id_beginning_with(std::uint8_t first) {
   ProcessId id{};
   for (std::size_t i = 0; i < id.size(); ++i) id[i] = static_cast<std::uint8_t>(first + i);
   return id;
@@ -23,7 +23,7 @@ ProcessId id_of(std::uint8_t first) {
 Hello example_hello() {
   Hello hello;
   hello.pid = 4711;
-  hello.process_id = id_of(0x10);
+  hello.process_id = id_beginning_with(0x10);
   hello.name = "camera";
   return hello;
 }
@@ -70,7 +70,7 @@ TEST(Handshake, HelloRoundTrips) {
   EXPECT_TRUE(machine.has_hello());
   EXPECT_EQ(machine.peer().pid, 4711);
   EXPECT_EQ(machine.peer().name, "camera");
-  EXPECT_EQ(machine.peer().process_id, id_of(0x10));
+  EXPECT_EQ(machine.peer().process_id, id_beginning_with(0x10));
 }
 
 TEST(Handshake, ALongNameIsCutAndAnUnprintableOneIsMadeHarmless) {
@@ -224,8 +224,8 @@ TEST(Handshake, AByeOfAnotherVersionMayBeLonger) {
 
 // Both processes apply the rule to what they see; whatever the order in which the two HELLOs arrive, one connection stays.
 TEST(Handshake, OfTwoCrossingConnectionsTheOneOfTheSmallerIdSurvivesOnBothSides) {
-  const ProcessId small = id_of(1);
-  const ProcessId large = id_of(2);
+  const ProcessId small = id_beginning_with(1);
+  const ProcessId large = id_beginning_with(2);
   EXPECT_EQ(judge_arrival(large, small, false, true), Arrival::kAcceptInsteadOfMine);
   EXPECT_EQ(judge_arrival(small, large, false, true), Arrival::kRefuse);
   // Mine never reached the other: it cannot survive, so the arrival must.
@@ -236,8 +236,8 @@ TEST(Handshake, OfTwoCrossingConnectionsTheOneOfTheSmallerIdSurvivesOnBothSides)
 
 TEST(Handshake, HexadecimalNamesRoundTripAndForeignNamesDoNot) {
   ProcessId id{};
-  EXPECT_TRUE(from_hex(to_hex(id_of(0xF0)), id));
-  EXPECT_EQ(id, id_of(0xF0));
+  EXPECT_TRUE(from_hex(to_hex(id_beginning_with(0xF0)), id));
+  EXPECT_EQ(id, id_beginning_with(0xF0));
   EXPECT_FALSE(from_hex("", id));
   EXPECT_FALSE(from_hex(std::string(31, '0'), id));
   EXPECT_FALSE(from_hex(std::string(33, '0'), id));

@@ -20,7 +20,7 @@ from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "perf"))
+sys.path.insert(0, str(ROOT / "lab"))
 from baton_perf import machines  # noqa: E402  (a checkout's, installed or not)
 
 EVERYTHING, FIELD_ALONE = "docs/results/results.json", "docs/results/field.json"

@@ -55,7 +55,9 @@ def read_table(path: Path = TABLE) -> tuple[dict[str, dict[str, Any]], list[Muta
 def users_of(room: str, rooms: dict[str, dict[str, Any]]) -> list[str]:
     """The rooms with tests that may use it, nearest first."""
     lines = [
-        line.split()[1:] for line in (ROOT / "scripts/layers.txt").read_text().splitlines() if line.startswith("room ")
+        [Path(folder).name for folder in line.split()[1:]]
+        for line in (ROOT / "scripts/layers.txt").read_text().splitlines()
+        if line.startswith("room ")
     ]
     own = next(number for number, line in enumerate(lines) if room in line)
     later = [name for line in lines[own + 1 :] for name in line]

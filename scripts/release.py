@@ -102,7 +102,7 @@ def set_version(version: str) -> None:
     old, new = (".".join(each.split(".")[:2]) for each in (found[1], version))
     if old == new:
         return
-    for file in (ROOT / "debian").glob(f"libbaton{old}.*"):
+    for file in (ROOT / "packaging/debian").glob(f"libbaton{old}.*"):
         git("mv", str(file), str(file.with_name(file.name.replace(f"libbaton{old}", f"libbaton{new}", 1))))
     named = re.compile(rf"(libbaton|libbaton(?:_\w+)?\.so\.|find_package\(baton ){re.escape(old)}(?![\d])(?!\.\d)")
     for path in git("ls-files", ":!docs/results", ":!CHANGELOG.md").splitlines():

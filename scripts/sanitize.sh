@@ -10,7 +10,7 @@ rooms=
 if [ "${1:-}" = --rooms ]; then
   rooms=1
   shift
-  set -- --label-regex '^unit$' --tests-regex '^(os|memory|transport|node|shared|heap|link)_' "$@"
+  set -- --label-regex '^unit$' --tests-regex '^(os|memory|transport|node|objects|containers|heap|link)_' "$@"
 fi
 export ASAN_OPTIONS="detect_leaks=1:abort_on_error=0:detect_stack_use_after_return=1:${ASAN_OPTIONS:-}"
 export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:${UBSAN_OPTIONS:-}"

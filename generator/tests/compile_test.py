@@ -11,7 +11,7 @@ from baton_generator.generate import Wanted, outputs, write
 from baton_generator.packages import Universe
 
 ROOT = Path(__file__).resolve().parents[2]
-INCLUDES = [ROOT / room / "include" for room in ("message", "memory", "os")]
+INCLUDES = [ROOT / "core" / room / "include" for room in ("message", "memory", "os")]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wshadow", "-Wconversion", "-Wno-sign-conversion", "-Werror"]
 
 # Words that mean something to C++, to macros, to the templates or to the type model.

@@ -51,7 +51,7 @@ def test_no_recompiled_program_of_this_tree_shares_a_class_with_messages_with_a_
 
     def check(program):
         command = [sys.executable, "-m", "baton_converter", "check", BUILD / "bin" / program, "-p", BUILD]
-        words = {**os.environ, "PYTHONPATH": str(ROOT / "converter")}
+        words = {**os.environ, "PYTHONPATH": str(ROOT / "ros1/converter")}
         return subprocess.run([*command, f"--target={program}"], env=words, capture_output=True, text=True, check=False)
 
     listener = "ros1_recompiled_ends"

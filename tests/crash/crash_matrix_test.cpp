@@ -29,7 +29,7 @@ using transport::TakenSample;
 TEST(CrashPoints, TheListNamesExactlyThoseInTheSources) {
   std::set<std::string> listed(std::begin(kPoints), std::end(kPoints)), found;
   const std::regex point("BATON_CRASH_POINT\\(\"([^\"]+)\"\\)");
-  for (const char* room : {"memory", "transport"}) {
+  for (const char* room : {"core/memory", "core/transport"}) {
     for (const auto& entry :
          std::filesystem::recursive_directory_iterator(std::string(BATON_SOURCE_DIR) + "/" + room)) {
       if (entry.path().extension() != ".cpp" && entry.path().extension() != ".hpp") continue;

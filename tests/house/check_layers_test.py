@@ -9,11 +9,11 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 TABLE = """
-room os
-room memory
-room node
+room core/os
+room core/memory
+room core/node
 room generator
-room cli perf
+room cli lab
 owns generator : baton/msg/
 system os
 """
@@ -115,7 +115,7 @@ def test_a_python_import_inside_a_function_is_found(tree):
     assert len(tree.check()) == 1
 
 
-INSIDE = "inside memory : word < pool\ninside memory : < segment"
+INSIDE = "inside core/memory : word < pool\ninside core/memory : < segment"
 
 
 def test_includes_point_downwards_inside_a_room(tree):
@@ -145,7 +145,7 @@ def test_files_of_one_level_do_not_know_each_other(tree):
 
 
 def test_a_test_may_include_everything_of_its_room(tree):
-    tree.allow("inside memory : pool < segment")
+    tree.allow("inside core/memory : pool < segment")
     tree("core/memory/src/segment.hpp", "")
     tree("core/memory/src/pool.cpp", "")
     tree("core/memory/src/pool_test.cpp", '#include "segment.hpp"\n')
@@ -153,7 +153,7 @@ def test_a_test_may_include_everything_of_its_room(tree):
 
 
 def test_a_file_that_the_order_does_not_list_is_found(tree):
-    tree.allow("inside memory : pool")
+    tree.allow("inside core/memory : pool")
     tree("core/memory/src/pool.cpp", "")
     tree("core/memory/src/segment.cpp", "")
     tree("core/node/src/segment.cpp", "")
@@ -162,12 +162,12 @@ def test_a_file_that_the_order_does_not_list_is_found(tree):
 
 
 def test_a_name_without_a_file_is_found(tree):
-    tree.allow("inside memory : pool < gone")
+    tree.allow("inside core/memory : pool < gone")
     tree("core/memory/src/pool.cpp", "")
     assert "'gone'" in tree.check()[0]
 
 
-@pytest.mark.parametrize("line", ["inside memory : pool < pool", "inside memory", "inside memory :"])
+@pytest.mark.parametrize("line", ["inside core/memory : pool < pool", "inside memory", "inside memory :"])
 def test_an_order_that_says_nothing_is_refused(tree, line):
     tree.allow(line)
     with pytest.raises(SystemExit):

@@ -94,7 +94,7 @@ def test_every_environment_variable_is_read_where_the_table_says():
 
 
 # What only tests, measurements and examples build.
-OWN_ENVIRONMENT = re.compile(r"(^|/)(tests|perf|demo|examples|bench|fuzz|testing)/|_(test|test_support)\.")
+OWN_ENVIRONMENT = re.compile(r"(^|/)(tests|lab|examples|bench|fuzz|testing)/|_(test|test_support)\.")
 
 
 def test_only_one_file_calls_getenv():

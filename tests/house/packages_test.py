@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""debian/ agrees with the rest of the tree; the packages themselves are tested by tests/packages/bare_root.py."""
+"""packaging/debian/ agrees with the rest of the tree; the packages themselves are tested by tests/packages/bare_root.py."""
 
 import datetime
 import re
@@ -19,7 +19,7 @@ def read(path):
 def test_the_package_of_the_library_has_the_version_of_the_soname_in_its_name():
     found = re.findall(r"^Package: (libbaton\d.*)$", read("packaging/debian/control"), re.MULTILINE)
     assert found == [f"libbaton{public_symbols.ABI}"]
-    assert (ROOT / f"debian/{found[0]}.install").is_file() and public_symbols.SYMBOLS.is_file()
+    assert (ROOT / f"packaging/debian/{found[0]}.install").is_file() and public_symbols.SYMBOLS.is_file()
 
 
 def test_setup_installs_the_packages_that_a_build_depends_on():

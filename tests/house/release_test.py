@@ -27,11 +27,11 @@ NEEDED = (
     "package.xml",
     "pyproject.toml",
     ".gitignore",
-    "debian",
+    "packaging/debian",
     "scripts",
     "tests/house",
     "docs/guides",
-    "perf",
+    "lab",
     "python",
     "ros2",
 )

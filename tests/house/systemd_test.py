@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 UNITS = ROOT / "examples/systemd"
-DEBIAN = ROOT / "debian"
+DEBIAN = ROOT / "packaging/debian"
 PROGRAMS = "/opt/robot/bin/"
 
 pytestmark = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="needs systemd-analyze: make test")

@@ -5,7 +5,7 @@ import pathlib
 import re
 
 ORDER = ["Image", "Header", "PointCloud", "Scalars", "Strings", "Sequences", "Monster", "Empty"]  # kEntries
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clang.cindex import Cursor, TranslationUnit
 
 _SKIP_BODIES = 0x40  # CXTranslationUnit_SkipFunctionBodies
-_CHECKOUT = Path(__file__).resolve().parents[2]
+_CHECKOUT = Path(__file__).resolve().parents[3]
 INSTALL = (
     f"`make setup` in {_CHECKOUT} (`make build` alone does not install it)"
     if (_CHECKOUT / "scripts/setup.sh").is_file()

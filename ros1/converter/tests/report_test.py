@@ -23,7 +23,7 @@ from click.testing import CliRunner, Result
 
 pytest.importorskip("clang.cindex", reason="no libclang; `make test` installs it")
 HERE = Path(__file__).parent
-FIGURES = HERE.parents[1] / "ros1/tests/programs/figures"
+FIGURES = HERE.parents[2] / "ros1/tests/programs/figures"
 EXPECTED = HERE / "expected_figures.txt"
 ROS_HEADERS = Path("/usr/include/ros/ros.h")
 
@@ -93,7 +93,7 @@ def test_json_says_where_messages_are_made_filled_and_published(figures: TreeRep
     }
 
 
-ROS2_HEADERS = HERE.parents[1] / ".venv-ros2/include"
+ROS2_HEADERS = HERE.parents[2] / ".venv-ros2/include"
 
 
 def test_messages_of_generated_headers_of_ros_2_are_known(tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_without_libclang_the_verb_says_how_to_install_it(tmp_path: Path) -> Non
         check=False,
     )
     assert ran.returncode == 1
-    assert f"`make setup` in {HERE.parents[1]}" in ran.stderr and "Traceback" not in ran.stderr
+    assert f"`make setup` in {HERE.parents[2]}" in ran.stderr and "Traceback" not in ran.stderr
 
 
 def test_an_installed_verb_without_libclang_names_the_packages() -> None:

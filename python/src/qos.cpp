@@ -59,15 +59,17 @@ using Policies = std::tuple<std::uint32_t, std::uint32_t, std::string, std::stri
 
 /// All policies, times in nanoseconds: what equality, hashes and pickles are made of.
 Policies policies(const QoS& q) {
-  return {q.depth,
-          q.held,
-          name_of(q.reliability),
-          name_of(q.history),
-          name_of(q.durability),
-          name_of(q.liveliness),
-          q.deadline.count(),
-          q.lifespan.count(),
-          q.lease.count()};
+  // Every policy by name: the compiler refuses this line when QoS has one more.
+  const auto& [reliability, history, depth, durability, deadline, lifespan, liveliness, lease, held] = q;
+  return {depth,
+          held,
+          name_of(reliability),
+          name_of(history),
+          name_of(durability),
+          name_of(liveliness),
+          deadline.count(),
+          lifespan.count(),
+          lease.count()};
 }
 
 void set_policies(QoS& self, const Policies& state) {

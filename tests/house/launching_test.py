@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The launchers of docs/guides/launching.md start the README's programs, start a killed camera again, and end all by one Ctrl-C."""
 
+import contextlib
 import importlib.util
 import os
 import shutil
@@ -84,10 +85,11 @@ def test_a_launcher_starts_all_starts_a_killed_one_again_and_ends_all_by_one_int
             launcher.wait(LIMIT_S)
             nodes(lambda found: not found)
         finally:
-            for pid in nodes(lambda found: True).values():
-                os.kill(pid, signal.SIGKILL)
-            launcher.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(launcher.pid, signal.SIGKILL)  # the launcher's session, if one is left
             launcher.wait()
+            for pid in nodes(lambda found: True).values():  # some start their programs in sessions of their own
+                os.kill(pid, signal.SIGKILL)
     assert "640x480 921600 bytes" in (tmp_path / "log").read_text(), "the viewer got the images of the left camera"
 
 

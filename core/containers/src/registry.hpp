@@ -14,7 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "baton/containers/heap.hpp"
+#include "baton/containers/counters.hpp"
 #include "baton/os/fork_listener.hpp"
 #include "baton/transport/transport.hpp"
 

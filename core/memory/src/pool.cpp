@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "account_internal.hpp"
+#include "baton/memory/window.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "parse_size.hpp"

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "account_internal.hpp"
+#include "baton/memory/window.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/sparse_memory.hpp"

@@ -13,9 +13,10 @@
 #include <vector>
 
 #include "baton/memory/chunk_header.hpp"
-#include "baton/memory/pool.hpp"
-#include "baton/memory/window.hpp"
+#include "baton/memory/handle.hpp"
+#include "baton/memory/segment_record.hpp"
 #include "baton/os/hot_memory.hpp"
+#include "baton/os/result.hpp"
 #include "baton/os/unique_fd.hpp"
 #include "content_book.hpp"
 

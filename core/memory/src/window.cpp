@@ -15,7 +15,7 @@
 #include "baton/os/hot_memory.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "parse_size.hpp"
-#include "window_range.hpp"
+#include "set_window_range.hpp"
 #include "window_table.hpp"
 
 namespace baton::memory {

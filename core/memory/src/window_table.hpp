@@ -7,7 +7,8 @@
 #include <cstdint>
 #include <iterator>
 
-#include "baton/memory/window.hpp"
+#include "baton/memory/segment_record.hpp"
+#include "baton/memory/window_range.hpp"
 
 namespace baton::memory {
 

@@ -12,7 +12,7 @@
 #include "baton/message/validate.hpp"
 #include "baton/sfm/size.hpp"
 #include "testing/messages.hpp"
-#include "window_range.hpp"
+#include "set_window_range.hpp"
 
 namespace {
 

@@ -14,8 +14,8 @@
 #include <cerrno>
 #include <string>
 
+#include "baton/os/page.hpp"
 #include "baton/os/process.hpp"
-#include "baton/os/sparse_memory.hpp"
 
 #ifndef SYS_cachestat
 #define SYS_cachestat 451

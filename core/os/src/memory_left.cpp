@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory_left.hpp"
+#include "baton/os/memory_left.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 
-#include "baton/os/sparse_memory.hpp"
 
 namespace baton::os {
 namespace {

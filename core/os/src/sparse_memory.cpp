@@ -16,9 +16,9 @@
 #include <string>
 
 #include "baton/os/memory_file.hpp"
+#include "baton/os/memory_left.hpp"
 #include "baton/os/process.hpp"
 #include "baton/os/real_time.hpp"
-#include "memory_left.hpp"
 
 #ifndef F_SEAL_FUTURE_WRITE  // Linux 5.1; glibc's header may be older
 #define F_SEAL_FUTURE_WRITE 0x0010
@@ -75,17 +75,6 @@ bool map_unpopulated(int fd, std::size_t bytes, std::byte* at, int protection) {
 }
 
 }  // namespace
-
-[[gnu::hot]] std::size_t page_bytes() noexcept {
-  // Constant-initialized: a child forked while another thread initialises a static object would wait for it for ever.
-  static std::atomic<std::size_t> known{0};
-  std::size_t bytes = known.load(std::memory_order_relaxed);  // orders nothing
-  if (bytes == 0) {
-    bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    known.store(bytes, std::memory_order_relaxed);
-  }
-  return bytes;
-}
 
 Result<void> check_file_size_limit(std::size_t bytes) {
   rlimit limit{};
@@ -261,7 +250,7 @@ void populate(std::byte* at, std::size_t bytes) noexcept {
 /// without access.
 static bool populating_works() {
   enum Known : int { kUnknown, kWorks, kDoesNothing };
-  // Constant-initialized, as in page_bytes(). relaxed: each thread finds the same answer.
+  // Constant-initialized: a child forked while another thread initialises a static object would wait for it for ever. relaxed: each thread finds the same answer.
   static std::atomic<int> known{kUnknown};
   int now = known.load(std::memory_order_relaxed);
   if (now == kUnknown) {

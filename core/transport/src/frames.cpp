@@ -24,10 +24,12 @@ void get_pair(WireReader& in, PairFrame& frame) {
 }
 
 void put_qos(WireWriter& out, const QoS& qos) {
-  out.put(static_cast<std::uint8_t>(qos.reliability)).put(static_cast<std::uint8_t>(qos.history));
-  out.put(static_cast<std::uint8_t>(qos.durability)).put(static_cast<std::uint8_t>(qos.liveliness));
-  out.put(qos.depth).put(qos.held);
-  for (const auto duration : {qos.deadline, qos.lifespan, qos.lease}) out.put(std::int64_t{duration.count()});
+  // Every policy by name: the compiler refuses this line when QoS has one more.
+  const auto& [reliability, history, depth, durability, deadline, lifespan, liveliness, lease, held] = qos;
+  out.put(static_cast<std::uint8_t>(reliability)).put(static_cast<std::uint8_t>(history));
+  out.put(static_cast<std::uint8_t>(durability)).put(static_cast<std::uint8_t>(liveliness));
+  out.put(depth).put(held);
+  for (const auto duration : {deadline, lifespan, lease}) out.put(std::int64_t{duration.count()});
 }
 
 QoS get_qos(WireReader& in) {

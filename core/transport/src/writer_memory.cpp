@@ -11,7 +11,7 @@
 #include <string>
 
 #include "baton/memory/account.hpp"
-#include "baton/os/sparse_memory.hpp"
+#include "baton/os/memory_left.hpp"
 #include "participant.hpp"
 #include "writer.hpp"
 

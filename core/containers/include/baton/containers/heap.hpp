@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "baton/containers/counters.hpp"
+
 namespace baton::containers {
 
 /// The first call decides whether this program can have aliased buffers: it looks up which library defines the
@@ -40,17 +42,7 @@ std::vector<std::string> strangers();
 /// not active.
 bool reaches(void (*deallocate)(void* buffer, void* state), void* state);
 
-/// Sums since the start of the process, and the numbers of living messages.
-struct Counters {
-  std::uint64_t aliased = 0;  ///< buffers handed out
-  std::uint64_t freed = 0;    ///< buffers that came back
-  std::uint64_t unknown =
-      0;  ///< frees of addresses in the window where no buffer begins: errors of the program; ignored
-  std::uint64_t discarded_pages =
-      0;  ///< pages of received messages that the program had written, as far as they were counted
-  std::size_t live_buffers = 0;
-  std::size_t live_messages = 0;  ///< received messages and loans that are kept by buffers
-};
+/// Thread-safe; the sums of different calls never shrink.
 Counters counters();
 
 /// counters() of the RMW that a program has loaded: the RMW exports no other function of this header.

@@ -12,28 +12,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "baton/memory/window_range.hpp"
+
 namespace baton::memory {
-
-/// The address range that holds every segment, own or foreign, of this process. base 0, size 0 until reserved.
-struct WindowRange {
-  std::uintptr_t base;
-  std::uintptr_t size;
-};
-extern WindowRange g_window_range;  // written once, before the first segment exists; read-only afterwards
-#ifdef BATON_IN_LIBRARY
-/// The same for code of the library, as g_own_fork_generation in os/fork.hpp.
-[[gnu::visibility("hidden")]] extern WindowRange g_own_window_range;
-#endif
-
-/// True if `p` lies in the window: the one compare that tells a chunk object from an ordinary one.
-inline bool in_window(const void* p) noexcept {
-#ifdef BATON_IN_LIBRARY
-  const WindowRange& range = g_own_window_range;
-#else
-  const WindowRange& range = g_window_range;
-#endif
-  return reinterpret_cast<std::uintptr_t>(p) - range.base < range.size;
-}
 
 /// Content blocks of the loan that contains `owner` (an address inside its chunk: the vector itself). All these
 /// functions throw baton::Exception: message_too_large, limit_reached, out_of_memory; or invalid_argument if `owner`

@@ -20,6 +20,7 @@
 
 #include "baton/memory/backed_ranges.hpp"
 #include "baton/memory/chunk_header.hpp"
+#include "baton/memory/handle.hpp"
 #include "baton/memory/window_share.hpp"
 #include "baton/os/hot_memory.hpp"
 #include "baton/os/result.hpp"
@@ -49,11 +50,6 @@ struct PoolOptions {
   bool prefault =
       false;  ///< back and map whole slots at creation, as many as memory_limit_bytes pays for, at most `slot_count`
 };
-
-/// Names a chunk to readers: segment index (upper 16 bits) and byte offset of its ChunkHeader (lower 48).
-using Handle = std::uint64_t;
-constexpr std::uint32_t handle_segment(Handle h) noexcept { return static_cast<std::uint32_t>(h >> 48); }
-constexpr std::uint64_t handle_offset(Handle h) noexcept { return h & ((std::uint64_t{1} << 48) - 1); }
 
 /// A chunk in this process's writable mapping. A plain value; the Pool's functions below define its ownership.
 struct Chunk {

@@ -10,22 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "baton/memory/arena.hpp"
+#include "baton/memory/segment_record.hpp"
+#include "baton/memory/window_range.hpp"
 #include "baton/os/result.hpp"
 
 namespace baton::memory {
-
-/// The window's record of a segment. Owned by the segment.
-struct SegmentRecord {
-  std::byte* base = nullptr;
-  std::size_t size = 0;
-  /// The pool segment that owns it; null for foreign, read-only segments.
-  struct PoolSegment* own = nullptr;
-  /// The shared heap (shared/) that lies there; null for messages.
-  void* heap = nullptr;
-  /// The foreign segment that this is the read-only mapping of; null for all others.
-  class ForeignSegment* foreign = nullptr;
-};
 
 class Window {
  public:

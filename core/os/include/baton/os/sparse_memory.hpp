@@ -8,12 +8,11 @@
 #include <cstdint>
 
 #include "baton/os/memory_file.hpp"
+#include "baton/os/page.hpp"
 #include "baton/os/result.hpp"
 #include "baton/os/unique_fd.hpp"
 
 namespace baton::os {
-
-std::size_t page_bytes() noexcept;
 
 /// Checks that this process may make a file of `bytes`. limit_reached under a smaller RLIMIT_FSIZE, which counts memfds
 /// too: ftruncate(2) would kill the process by SIGXFSZ.
@@ -77,9 +76,5 @@ void populate(std::byte* at, std::size_t bytes) noexcept;
 /// Maps the range at `at`, so that touching it does not fault; locks it after lock_memory(). Errors: out_of_memory
 /// (machine, cgroup, or RLIMIT_MEMLOCK).
 Result<void> back_sparse(int fd, std::size_t offset, std::size_t bytes, std::byte* at);
-
-/// Bytes that back_sparse() can still get of the machine and of the cgroups of this process, as they are now. Costs a few
-/// file reads.
-std::size_t memory_left();
 
 }  // namespace baton::os

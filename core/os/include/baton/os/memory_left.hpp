@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks for memory before taking it: fallocate(2) on shared memory beyond the limit of a cgroup or of the machine does
-// not fail, but calls the OOM killer. Thread-safe.
+// How much memory the machine and the cgroups of this process have left, asked before memory is taken: fallocate(2) on
+// shared memory beyond a limit does not fail, but calls the OOM killer. Thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -13,5 +13,9 @@ namespace baton::os {
 /// per some 64 MiB asked for, more where little is left. Another process may take the memory between this answer and
 /// its use.
 Result<void> check_memory_left(std::size_t bytes);
+
+/// Bytes that back_sparse() can still get of the machine and of the cgroups of this process, as they are now. Costs a few
+/// file reads.
+std::size_t memory_left();
 
 }  // namespace baton::os

@@ -2,7 +2,7 @@
 // For Window::instance(), and for tests that lay a message anywhere. Thread rules: before other threads ask in_window().
 #pragma once
 
-#include "baton/memory/arena.hpp"
+#include "baton/memory/window_range.hpp"
 
 namespace baton::memory {
 

@@ -118,6 +118,7 @@ ros2_packages() {  # of Kilted, and of Jazzy
   local name want
   for name in ros2 ros2-jazzy; do
     want=$(cat "requirements-$name.txt"; pwd; python3 --version)
+    [ -L ".venv-$name" ] && continue  # another checkout's, which a new one would empty
     [ -f ".venv-$name/.baton-setup" ] && [ "$(cat ".venv-$name/.baton-setup")" = "$want" ] && continue
     echo "setup: ROS 2's Python packages into .venv-$name"
     python3 -m venv --clear ".venv-$name"

@@ -21,13 +21,13 @@
 #include <thread>
 #include <vector>
 
+#include "baton/objects/queue.hpp"
+#include "baton/objects/semaphore.hpp"
+#include "baton/objects/shared_ptr.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/process.hpp"
 #include "baton/os/real_time.hpp"
 #include "baton/os/real_time_check.hpp"
-#include "baton/objects/queue.hpp"
-#include "baton/objects/semaphore.hpp"
-#include "baton/objects/shared_ptr.hpp"
 #include "figures.hpp"
 
 namespace real_time {

@@ -27,12 +27,12 @@
 
 #include <CLI/CLI.hpp>
 
-#include "baton/os/clock.hpp"
 #include "baton/objects/mutex.hpp"
 #include "baton/objects/queue.hpp"
 #include "baton/objects/semaphore.hpp"
 #include "baton/objects/shared_mutex.hpp"
 #include "baton/objects/shared_ptr.hpp"
+#include "baton/os/clock.hpp"
 #include "figures.hpp"
 
 #if __has_include(<boost/interprocess/ipc/message_queue.hpp>)

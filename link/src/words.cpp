@@ -85,14 +85,14 @@ class In {
 
 void put(Out& out, const QoS& qos) {
   // Every policy by name: the compiler refuses this line when QoS has one more. `held` is a matter of one host.
-  [[maybe_unused]] const auto& [reliability, history, depth, durability, deadline, lifespan, liveliness, lease, held] = qos;
+  [[maybe_unused]] const auto& [reliability, history, depth, durability, deadline, lifespan, liveliness, lease, held] =
+      qos;
   out.number(static_cast<std::uint8_t>(reliability), 1);
   out.number(static_cast<std::uint8_t>(history), 1);
   out.number(static_cast<std::uint8_t>(durability), 1);
   out.number(static_cast<std::uint8_t>(liveliness), 1);
   out.number(depth, 4);
-  for (const auto time : {deadline, lifespan, lease})
-    out.number(static_cast<std::uint64_t>(time.count()), 8);
+  for (const auto time : {deadline, lifespan, lease}) out.number(static_cast<std::uint64_t>(time.count()), 8);
 }
 
 QoS get_qos(In& in) {

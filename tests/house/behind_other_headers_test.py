@@ -13,7 +13,16 @@ from baton_generator.model import Dialect
 from baton_generator.packages import Universe
 
 ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("core/os", "core/memory", "core/message", "core/transport", "core/objects", "core/containers", "core/node", "link")
+ROOMS = (
+    "core/os",
+    "core/memory",
+    "core/message",
+    "core/transport",
+    "core/objects",
+    "core/containers",
+    "core/node",
+    "link",
+)
 
 pytestmark = pytest.mark.skipif(not shutil.which("c++"), reason="needs a C++ compiler")
 

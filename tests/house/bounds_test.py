@@ -86,9 +86,7 @@ def test_the_page_has_rows_or_the_comparison_proves_nothing():
 
 CPP_NAME, PYTHON_NAME = r"\b(k(?:Max|Most)[A-Z]\w*)\s*(?:=|\{)", r"^\s*(_?M(?:AX|OST)_[A-Z_]+)\s*="
 NAMED_LIKE_A_BOUND = {".cpp": CPP_NAME, ".hpp": CPP_NAME, ".py": PYTHON_NAME}
-NO_PRODUCT = (
-    r"(^|/)(tests?|testing|fuzz|programs)/|_test\.|_test_support\.|_main\.cpp|^(lab|examples|scripts|tests)/"
-)
+NO_PRODUCT = r"(^|/)(tests?|testing|fuzz|programs)/|_test\.|_test_support\.|_main\.cpp|^(lab|examples|scripts|tests)/"
 
 
 def names_like_bounds(path):

@@ -35,7 +35,10 @@ def tree(tmp_path):
 
 
 def test_downward_includes_are_fine(tree):
-    tree("core/node/src/node.cpp", '#include <vector>\n#include "baton/memory/pool.hpp"\n#include <baton/os/result.hpp>\n')
+    tree(
+        "core/node/src/node.cpp",
+        '#include <vector>\n#include "baton/memory/pool.hpp"\n#include <baton/os/result.hpp>\n',
+    )
     assert tree.check() == []
 
 

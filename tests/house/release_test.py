@@ -118,7 +118,10 @@ def test_a_release_sets_every_version_and_moves_the_changelog(clone):
         cwd=clone.folder, capture_output=True, text=True,
     )  # fmt: skip
     assert passed.returncode == 0, passed.stdout
-    assert "libbaton7.8" in clone.text("packaging/debian/control") and (clone.folder / "packaging/debian/libbaton7.8.symbols").exists()
+    assert (
+        "libbaton7.8" in clone.text("packaging/debian/control")
+        and (clone.folder / "packaging/debian/libbaton7.8.symbols").exists()
+    )
     assert refused(clone.release("--yes"), "CHANGELOG.md has no line below 'Unreleased'")
 
 

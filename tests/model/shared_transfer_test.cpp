@@ -85,7 +85,7 @@ class Transfer : public Scenario {
   void take_over() {
     if (wrong_ == Wrong::kNoRedo) return;
     objects::detail::redo([this](std::uint64_t) -> Atomic<std::uint32_t>& { return *count_; }, *before_, *record_,
-                         [this](std::uint64_t) { return pointer_->load(std::memory_order_acquire) != 0; });
+                          [this](std::uint64_t) { return pointer_->load(std::memory_order_acquire) != 0; });
   }
   void check() {
     World::current().require(count_->load(std::memory_order_acquire) == pointer_->load(std::memory_order_acquire),

@@ -25,8 +25,8 @@
 #include "baton/memory/pool.hpp"
 #include "baton/memory/window.hpp"
 #include "baton/os/child.hpp"
-#include "baton/os/process.hpp"
 #include "baton/os/memory_left.hpp"
+#include "baton/os/process.hpp"
 #include "baton/os/sparse_memory.hpp"
 
 using namespace baton;

@@ -11,8 +11,8 @@
 #include "baton/memory/arena.hpp"
 #include "baton/message/validate.hpp"
 #include "baton/sfm/size.hpp"
-#include "testing/messages.hpp"
 #include "set_window_range.hpp"
+#include "testing/messages.hpp"
 
 namespace {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "baton/memory/platform.hpp"
-#include "baton/os/crash_point.hpp"
 #include "baton/objects/span_claim.hpp"
+#include "baton/os/crash_point.hpp"
 
 namespace baton::objects::detail {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "blocks.hpp"
 
-#include "baton/os/crash_point.hpp"
 #include "baton/objects/transfer.hpp"
+#include "baton/os/crash_point.hpp"
 
 namespace baton::objects::detail {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "contents.hpp"
 
-#include "baton/os/crash_point.hpp"
 #include "baton/objects/guarded.hpp"
+#include "baton/os/crash_point.hpp"
 
 namespace baton::objects::detail {
 

@@ -19,8 +19,8 @@
 #include <utility>
 #include <vector>
 
-#include "baton/os/unique_fd.hpp"
 #include "baton/objects/heap.hpp"
+#include "baton/os/unique_fd.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace baton::objects {

@@ -7,11 +7,11 @@
 #include <mutex>
 #include <thread>
 
-#include "baton/os/process.hpp"
 #include "baton/objects/guarded.hpp"
 #include "baton/objects/queue.hpp"
 #include "baton/objects/shared_mutex.hpp"
 #include "baton/objects/shared_ptr.hpp"
+#include "baton/os/process.hpp"
 #include "heap_test_support.hpp"
 
 namespace baton::objects {

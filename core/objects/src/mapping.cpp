@@ -3,8 +3,8 @@
 
 #include <new>
 
-#include "baton/os/sparse_memory.hpp"
 #include "baton/objects/heap.hpp"
+#include "baton/os/sparse_memory.hpp"
 
 namespace baton::objects::detail {
 namespace {

@@ -11,10 +11,10 @@
 #include <memory>
 
 #include "baton/memory/window.hpp"
-#include "baton/os/fork.hpp"
-#include "baton/os/unique_fd.hpp"
 #include "baton/objects/block.hpp"
 #include "baton/objects/heap_private.hpp"
+#include "baton/os/fork.hpp"
+#include "baton/os/unique_fd.hpp"
 
 namespace baton::objects::detail {
 

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "baton/os/crash_point.hpp"
 #include "baton/objects/shared_ptr.hpp"
+#include "baton/os/crash_point.hpp"
 #include "mapping.hpp"
 
 namespace baton::objects {

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
+#include "baton/objects/event_count.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/futex.hpp"
-#include "baton/objects/event_count.hpp"
 
 namespace baton::objects::detail {
 namespace {

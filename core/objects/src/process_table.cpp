@@ -3,10 +3,10 @@
 
 #include <string>
 
+#include "baton/objects/mutex.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/file_lock.hpp"
 #include "baton/os/process.hpp"
-#include "baton/objects/mutex.hpp"
 
 namespace baton::objects::detail {
 

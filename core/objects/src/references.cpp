@@ -7,8 +7,8 @@
 #include <cstring>
 #include <thread>
 
-#include "baton/os/crash_point.hpp"
 #include "baton/objects/transfer.hpp"
+#include "baton/os/crash_point.hpp"
 #include "blocks.hpp"
 
 namespace baton::objects::detail {

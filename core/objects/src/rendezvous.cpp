@@ -7,12 +7,12 @@
 #include <set>
 #include <thread>
 
+#include "baton/objects/deadline.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/file_lock.hpp"
 #include "baton/os/poller.hpp"
 #include "baton/os/process.hpp"
-#include "baton/objects/deadline.hpp"
 
 namespace baton::objects::detail {
 namespace {

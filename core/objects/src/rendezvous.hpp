@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "baton/os/unix_socket.hpp"
 #include "baton/objects/heap.hpp"
+#include "baton/os/unix_socket.hpp"
 #include "baton/transport/runtime_directory.hpp"
 #include "mapping.hpp"
 

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 
-
 namespace baton::os {
 namespace {
 

@@ -39,7 +39,7 @@ constexpr std::size_t kLargestElement = 8;
 }  // namespace
 
 struct HeldMessage {
-  transport::TakenSample sample;           // or
+  transport::TakenSample sample;                 // or
   std::optional<containers::Received> received;  // if its arrays may be aliased
   const std::uint8_t* begin = nullptr;
   std::size_t size = 0;

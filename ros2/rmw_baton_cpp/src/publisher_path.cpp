@@ -130,7 +130,8 @@ struct PublisherPath::Lent {
     lent->native = type_->loans->make();
     if (lent->native == nullptr) return RMW_RET_BAD_ALLOC;
     if (!type_->native->same_layout()) {
-      Result<containers::NativeLoan> loan = containers::NativeLoan::begin(writer_, *type_->loans, *capacities_, lent->native);
+      Result<containers::NativeLoan> loan =
+          containers::NativeLoan::begin(writer_, *type_->loans, *capacities_, lent->native);
       if (loan) lent->loan.emplace(std::move(*loan));
     }
   }

@@ -16,7 +16,8 @@ namespace {
 Result<std::shared_ptr<const TypeSupport>> compile(const rosidl_message_type_support_t* handle) {
   Result<std::shared_ptr<const rosidl::NativePlan>> native = rosidl::NativePlan::compile(handle);
   if (!native) return native.error();
-  Result<std::shared_ptr<const containers::NativeLoanPlan>> loans = containers::NativeLoanPlan::compile(handle, *native);
+  Result<std::shared_ptr<const containers::NativeLoanPlan>> loans =
+      containers::NativeLoanPlan::compile(handle, *native);
   if (!loans) return loans.error();
   const message::Type& type = (*native)->type();
   Result<message::CdrCodec> cdr = message::CdrCodec::compile(type);

@@ -36,11 +36,11 @@
 #include <cstdint>
 
 #include "baton/memory/platform.hpp"
+#include "baton/objects/waiter_table.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/futex.hpp"
 #include "baton/os/process.hpp"
-#include "baton/objects/waiter_table.hpp"
 
 namespace baton::objects {
 

@@ -28,10 +28,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "baton/os/crash_point.hpp"
 #include "baton/objects/allocator.hpp"
 #include "baton/objects/mutex.hpp"
 #include "baton/objects/shareable.hpp"
+#include "baton/os/crash_point.hpp"
 
 namespace baton::objects {
 

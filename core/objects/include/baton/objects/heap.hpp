@@ -32,11 +32,11 @@
 #include <utility>
 #include <vector>
 
+#include "baton/objects/process_lock.hpp"
+#include "baton/objects/shareable.hpp"
 #include "baton/os/duration.hpp"
 #include "baton/os/result.hpp"
 #include "baton/os/unique_fd.hpp"
-#include "baton/objects/process_lock.hpp"
-#include "baton/objects/shareable.hpp"
 
 namespace baton::objects {
 

@@ -23,11 +23,11 @@
 #include <optional>
 
 #include "baton/memory/platform.hpp"
-#include "baton/os/crash_point.hpp"
 #include "baton/objects/deadline.hpp"
 #include "baton/objects/event_count.hpp"
 #include "baton/objects/process_lock.hpp"
 #include "baton/objects/shareable.hpp"
+#include "baton/os/crash_point.hpp"
 
 namespace baton::objects {
 

@@ -27,10 +27,10 @@
 #include <cstdint>
 #include <system_error>
 
-#include "baton/os/crash_point.hpp"
-#include "baton/os/robust_mutex.hpp"
 #include "baton/objects/deadline.hpp"
 #include "baton/objects/process_lock.hpp"
+#include "baton/os/crash_point.hpp"
+#include "baton/os/robust_mutex.hpp"
 
 namespace baton::objects {
 

@@ -16,8 +16,8 @@
 #include <thread>
 #include <utility>
 
-#include "baton/os/wake_socket.hpp"
 #include "baton/objects/shared_ptr.hpp"
+#include "baton/os/wake_socket.hpp"
 
 namespace baton::objects {
 

@@ -22,10 +22,10 @@
 #include <cstdint>
 
 #include "baton/memory/platform.hpp"
-#include "baton/os/clock.hpp"
-#include "baton/os/crash_point.hpp"
 #include "baton/objects/event_count.hpp"
 #include "baton/objects/mutex.hpp"
+#include "baton/os/clock.hpp"
+#include "baton/os/crash_point.hpp"
 
 namespace baton::objects {
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from baton_cli.ros_names import RULE as NAME
+from baton_cli.ros_names import Found
+
 STRING = "string-reassignment"
 RESIZE = "vector-multi-resize"
 OTHER = "other-method"
@@ -34,10 +37,11 @@ RULES = {
     PIXELS: "Pixels of a cv::Mat are copied into a message; OpenCV can write them there itself.",
     POINTS: "Points of PCL are copied into a message; they can be moved, or written there at once.",
     CALLBACK: "A callback's parameter makes ROS copy each message for it.",
+    NAME: "A name of ROS that Baton does not have.",
     KEPT: "Received messages are kept in a container; baton::ros1::subscribe() has to be told how many, a recompiled program not.",
 }
 # What says how Baton would behave, and needs no change in a program that stays as it is.
-NOTES = {*ASSUMPTIONS, STRINGS, KEPT}
+NOTES = {*ASSUMPTIONS, STRINGS, KEPT, NAME}
 
 
 LEVELS = ("note", "warning")
@@ -108,13 +112,14 @@ ANY = "any message"
 @dataclass
 class TreeReport:
     """`not_analysed`: file and clang's first error. `not_compiled`: sources that no compile command names. `read`: which
-    files of the tree each source includes."""
+    files of the tree each source includes. `names`: of ROS, in all sources of the tree, also in those that no compiler reads."""
 
     tree: str
     files: list[FileReport] = field(default_factory=list)
     not_analysed: dict[str, str] = field(default_factory=dict)
     not_compiled: list[str] = field(default_factory=list)
     read: dict[str, list[str]] = field(default_factory=dict)
+    names: list[Found] = field(default_factory=list)
 
     def at_least(self, level: str) -> list[FileReport]:
         """The files with the findings of this level and above; of a level above the lowest one, only files that have such findings."""

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from baton_cli import ros_names
+
 from .findings import ANY, ASSUMPTIONS, LEVELS, FileReport, Row, TreeReport
 
 
@@ -72,6 +74,8 @@ def text(report: TreeReport, level: str = LEVELS[0]) -> str:
     if report.not_compiled:
         lines.append(f"{len(report.not_compiled)} sources have no compile command and were not looked at:")
         lines += [f"  {path}" for path in report.not_compiled]
+    if report.names and level == LEVELS[0]:
+        lines += ["", ros_names.text(report.names)]
     return "\n".join(lines)
 
 
@@ -106,4 +110,5 @@ def as_json(report: TreeReport, level: str = LEVELS[0]) -> dict[str, Any]:
         "files": files,
         "not_analysed": report.not_analysed,
         "not_compiled": report.not_compiled,
+        "names": ros_names.as_json(report.names) if level == LEVELS[0] else [],
     }

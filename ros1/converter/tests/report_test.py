@@ -245,6 +245,35 @@ def test_level_warning_leaves_notes_out_and_the_table_as_it_is(tmp_path: Path) -
     assert {result["level"] for result in run["results"]} == {"warning"}
 
 
+def test_names_of_ros_are_notes_in_each_format_beside_what_happens_to_messages(tmp_path: Path) -> None:
+    (tmp_path / "a.cpp").write_text("namespace ros { class WallRate; }\nvoid f(ros::WallRate&);\n")
+    (tmp_path / "b.py").write_text("import rospy\nrospy.sleep(1)\n")
+    database(tmp_path, [tmp_path / "a.cpp"])
+    said = report(tmp_path).output.splitlines()
+    assert "1 files analysed, 0 sources not analysed" in said
+    assert said[-3:] == [
+        "a.cpp:2:8: ros::WallRate: in Baton `baton::Rate rate(10.0)` [name-of-ros]",
+        "b.py:2:1: rospy.sleep: in Baton `time.sleep(seconds)` [name-of-ros]",
+        "2 names of ROS that Baton does not have, in 2 files",
+    ]
+    assert "name-of-ros" not in report(tmp_path, "--level", "warning").output
+    shown = json.loads(report(tmp_path, "--format", "json").output)
+    assert [file["path"] for file in shown["names"]] == ["a.cpp", "b.py"]
+    assert json.loads(report(tmp_path, "--format", "json", "--level", "warning").output)["names"] == []
+    run = json.loads(report(tmp_path, "--format", "sarif").output)["runs"][0]
+    assert [(result["ruleId"], result["level"]) for result in run["results"]] == [(findings.NAME, "note")] * 2
+
+
+def test_names_of_ros_are_reported_without_a_build(tmp_path: Path) -> None:
+    (tmp_path / "b.py").write_text("import rospy\nrospy.sleep(1)\n")
+    said = report(tmp_path)  # no C++, so nothing that needs a compiler
+    assert said.exit_code == 0 and "b.py:2:1: rospy.sleep" in said.output
+    (tmp_path / "a.cpp").write_text("void f(ros::WallRate&);\n")
+    said = report(tmp_path)
+    assert said.exit_code == 1 and "a.cpp:1:8: ros::WallRate" in said.output
+    assert "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON" in said.output
+
+
 def keys(of: dict[str, Any], needed: set[str], allowed: set[str]) -> None:
     assert needed <= of.keys() <= needed | allowed
 

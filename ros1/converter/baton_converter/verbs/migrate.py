@@ -9,6 +9,7 @@ import os
 from pathlib import Path
 
 import click
+from baton_cli import ros_names
 
 from ..compile_commands import Command, NoCompileCommands, find, read
 from ..findings import LEVELS, TreeReport
@@ -17,6 +18,7 @@ from ..parser import NoClang, NotParsed
 from ..rewrite import diff, rewrite
 from ..sarif import sarif
 from ..text import as_json, text
+from ..tree import SOURCES
 from ..tree import report as report_of
 
 _EXAMPLES = "\b\nExamples:\n"
@@ -27,9 +29,9 @@ _CHECK = "  baton migrate check build/listener -p build --target listener"
 
 @click.group(epilog=f"{_EXAMPLES}{_REPORT}\n{_APPLY}\n{_CHECK}")
 def command() -> None:
-    """Advise on C++ sources of ROS programs.
+    """Advise on sources of ROS programs.
 
-    Reads the sources by libclang, reports what happens to their messages, and rewrites them.
+    Reports names of ROS that Baton does not have. Reads C++ sources by libclang, reports what happens to their messages, and rewrites them.
     """
 
 
@@ -84,12 +86,25 @@ def _is_recompiled(arguments: list[str]) -> bool:
 @_jobs
 @click.pass_context
 def report(ctx: click.Context, tree: Path, build: Path | None, form: str, level: str, jobs: int | None) -> None:
-    """Report what the sources below DIR do with messages.
+    """Report what the sources below DIR do with messages, and names of ROS that Baton does not have.
 
     Shows where each message is made, filled, passed and published, where ROS-SF's three assumptions do not hold (with the paper's
-    Table 1), and what is faster. Exit status 1: a source could not be analysed.
+    Table 1), and what is faster. Exit status 1: a source could not be analysed. Names are notes; they are found in C++, Python and
+    shell sources as text, without libclang.
     """
-    found, _ = _analysed(tree.resolve(), build, jobs)
+    tree = tree.resolve()
+    names = ros_names.find(tree)
+    try:
+        suffixes = {path.suffix for path in ros_names.sources(tree)}
+        if build is None and suffixes and not suffixes & SOURCES:  # of Python alone
+            found = TreeReport(str(tree))
+        else:
+            found, _ = _analysed(tree, build, jobs)
+    except click.ClickException:
+        if form == "text" and level == LEVELS[0]:
+            click.echo(ros_names.text(names))
+        raise
+    found.names = names
     if form == "text":
         click.echo(text(found, level))
     else:

@@ -11,7 +11,7 @@ from support.build import ROOT
 ROOMS = ("core/os", "core/memory", "core/message", "core/transport", "core/node", "link")
 # What only C++ programs write: scopes, members, constants, fields of options, braces and dereferenced arguments.
 CPP = re.compile(r"[A-Za-z]\w*::\w+|\bk[A-Z]\w+|\w+_bytes\b|\(\*|->\w|\bstd\b|\"\w+\", \"\w+\"\)")
-NOT_SAID = re.compile(r"BATON_CRASH_POINT|static_assert|deprecated|#include|BATON_REFUSED|^\s*//|static_cast<|printf")
+NOT_SAID = re.compile(r"BATON_CRASH_POINT|static_assert|deprecated|#include|^\s*//|static_cast<|printf")
 # Names of things that are no API, and texts of functions that Python does not have.
 NO_API = re.compile(r"allocate\(|lock_memory\(|memory\.(limit|usage)_in_bytes|^\w+$")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')

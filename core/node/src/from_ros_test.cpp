@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fingers of ROS users write: every row of docs/guides/from-ros.md compiles and does what the page says.
+// Every row of docs/guides/from-ros.md compiles and does what the page says.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -731,6 +731,29 @@ TEST_F(FromRos, AWaitSetWaitsForSeveralSubscriptionsAndThrows) {
   EXPECT_TRUE(waits.wait(60s));
   waits.remove(a);
   other.add(a);
+}
+
+TEST_F(FromRos, FormsThatWouldMeanSomethingElseDoNotCompile) {
+  constexpr auto make_timer = [](auto&... given) -> decltype(std::declval<baton::Node&>().create_timer(given...)) {
+    return {};
+  };
+  constexpr auto call = [](auto&... given) -> decltype(std::declval<baton::Client<SetBool>&>().call(given...)) {
+    return {};
+  };
+  constexpr auto spin = [](auto&... given) -> decltype(baton::spin(given...)) {};
+  constexpr auto init = [](auto&... given) -> decltype(baton::init(given...)) { return {}; };
+  using Period = std::chrono::milliseconds;
+  using Function = void (*)();
+  static_assert(std::is_invocable_v<decltype(make_timer), Period&, Function&>);
+  static_assert(!std::is_invocable_v<decltype(make_timer), Period&, Function&, bool&>, "roscpp's oneshot");
+  static_assert(std::is_invocable_v<decltype(call), SetBool&, Period&>);
+  static_assert(!std::is_invocable_v<decltype(call), SetBool&>, "a call has a timeout");
+  static_assert(!std::is_invocable_v<decltype(call), SetBool::Request&, SetBool::Response&>);
+  static_assert(std::is_invocable_v<decltype(spin), baton::Node&> && !std::is_invocable_v<decltype(spin)>);
+  static_assert(std::is_invocable_v<decltype(init), int&, char**&>);
+  static_assert(!std::is_invocable_v<decltype(init), int&, char**&, const char[7]>, "the name is the node's");
+  static_assert(!std::is_constructible_v<baton::Time, int> && !std::is_constructible_v<baton::Time, double>);
+  static_assert(!std::is_constructible_v<baton::Duration, int> && !std::is_constructible_v<baton::Duration, double>);
 }
 
 TEST_F(FromRos, SensorDataIsTheProfileOfROS2) {

@@ -26,46 +26,42 @@ void refused(baton::Node& node) {
   static_cast<void>(node.subscribe("chatter", 10, [](const auto&) {}));
 }
 #elif REFUSED == 7
-void refused(baton::Node& node) { node.subscribe("chatter", 10); }
-#elif REFUSED == 8
 void refused(baton::Publisher<baton::msg::std_msgs::String>& publisher) {
   auto loan = publisher.loan();
   publisher.publish(loan);
 }
-#elif REFUSED == 9
+#elif REFUSED == 8
 void refused(baton::Publisher<baton::msg::std_msgs::String>& publisher,
              const baton::Sample<baton::msg::std_msgs::String>& sample) {
   publisher.publish(sample);
 }
-#elif REFUSED == 10
+#elif REFUSED == 9
 void refused(baton::Node& node) {
   static_cast<void>(node.create_timer(0.1, [] {}));
 }
-#elif REFUSED == 11
+#elif REFUSED == 10
 struct TimerEvent {};
 void on_timer(const TimerEvent&);
 void refused(baton::Node& node) { static_cast<void>(node.create_timer(std::chrono::milliseconds(100), on_timer)); }
-#elif REFUSED == 12
-void refused(baton::Node& node) {
-  static_cast<void>(node.create_timer(
-      std::chrono::milliseconds(100), [] {}, true));
-}
-#elif REFUSED == 13
-void refused(baton::Client<SetBool>& client) { client.call(SetBool::Request()); }
-#elif REFUSED == 14
+#elif REFUSED == 11
 void refused(baton::Client<SetBool>& client) {
   auto loan = client.loan();
   client.call(loan, std::chrono::seconds(1));
 }
-#elif REFUSED == 15
+#elif REFUSED == 12
 void refused(baton::Client<SetBool>& client) {
   auto loan = client.loan();
   client.send(loan);
 }
-#elif REFUSED == 16
-void refused() { static_cast<void>(baton::Duration(0.5)); }
-#elif REFUSED == 17
-void refused(int argc, char** argv) { baton::init(argc, argv, "camera"); }
-#elif REFUSED == 18
-void refused() { baton::spin(); }
+#elif REFUSED == 13
+void refused(baton::NodeHandle&);
+void refused(baton::Subscriber&);
+void refused(baton::ServiceServer&);
+void refused(baton::ServiceClient&);
+void refused(baton::AsyncSpinner&);
+void refused(baton::TimerEvent&);
+void refused() { baton::spinOnce(); }
+void refused(baton::TimerBase::SharedPtr&);
+void refused(baton::executors::SingleThreadedExecutor&);
+void refused(baton::executors::MultiThreadedExecutor&);
 #endif

@@ -14,6 +14,7 @@
 #include "baton/node/service.hpp"
 #include "baton/node/subscription.hpp"
 #include "baton/node/time.hpp"
+#include "baton/node/timer.hpp"
 #include "baton/node/wait_set.hpp"
 #include "baton/transport/qos.hpp"
 #include "baton/transport/transport.hpp"

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "baton/node/parameter.hpp"
-#include "baton/node/refused.hpp"
 
 namespace baton {
 
@@ -41,7 +40,7 @@ class UsageError : public Exception {
 
 namespace detail {
 
-/// What became of an assignment; its copies share it. The words order nothing else: relaxed suffices.
+/// Whether an assignment was used. All copies of the assignment share it. The flags order nothing else: relaxed suffices.
 struct AssignmentUse {
   std::atomic<bool> applied{false};   ///< a node had a matching name
   std::atomic<bool> declared{false};  ///< a node has declared the parameter
@@ -62,13 +61,13 @@ struct ParameterAssignment {
   bool applies_to(const std::string& fully_qualified_name) const;
 };
 
-/// What `--log-level [logger:=]level` asks for.
+/// One option `--log-level [logger:=]level`.
 struct LogLevel {
   std::string logger;  ///< empty: all loggers
   std::string level;   ///< "debug", "info", "warn", "error", "fatal", "off" or "unset"
 };
 
-/// What a command line says to ROS, in the order of the command line.
+/// The ROS arguments of a command line, in their order.
 struct Arguments {
   std::vector<Remapping> remappings;            ///< the first one that matches is used
   std::vector<ParameterAssignment> parameters;  ///< of files and single ones; the last one that matches is used
@@ -88,12 +87,8 @@ Arguments parse_arguments(const std::vector<std::string>& arguments);
 /// replaces the first one's arguments.
 std::vector<std::string> init(int argc, const char* const* argv);
 std::vector<std::string> init(const std::vector<std::string>& arguments);
-template <class Name, class... Options>
-void init(int, const char* const*, const Name&, const Options&...) {
-  static_assert(detail::kNever<Name>, "write baton::init(argc, argv), and the name at baton::Node node(\"camera\")");
-}
 
-/// What init() read; empty before. Never null.
+/// The arguments that init() read; empty before init(). Never null.
 std::shared_ptr<const Arguments> arguments();
 
 /// The parameters of a YAML file in ROS 2's form, in the order of the file, which has 16 MiB at most. Throws not_found
@@ -107,8 +102,8 @@ namespace detail {
 
 /// init() without shutdown_on_signals(), for languages that have their own handlers.
 std::vector<std::string> read_arguments(const std::vector<std::string>& arguments);
-/// Logs the parameters of init()'s arguments that no node has declared, once: a misspelt name would change nothing, without
-/// a word. For the first spin(), when the nodes are there.
+/// Logs once the parameters of init()'s arguments that no node has declared, since their names may be misspelt. The first
+/// spin() calls it, after the nodes were made.
 void report_unused_parameters() noexcept;
 
 }  // namespace detail

@@ -10,7 +10,6 @@
 #include <mutex>
 #include <vector>
 
-#include "baton/node/ros_names.hpp"
 #include "baton/os/duration.hpp"
 
 namespace baton {
@@ -47,7 +46,7 @@ class SimulatedClock final : public Clock {
 };
 
 /// Sleeps so that a loop runs at a steady rate, as ros::Rate and rclcpp::Rate. One thread at a time.
-class Rate : public detail::RefusedOfRate {
+class Rate {
  public:
   /// Throws invalid_argument if `hertz` is not positive.
   explicit Rate(double hertz);

@@ -16,7 +16,6 @@
 #include <vector>
 
 #include "baton/node/not_empty.hpp"
-#include "baton/node/ros_names.hpp"
 #include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
 
@@ -46,12 +45,12 @@ class CallbackGroup {
   /// The same, and the caller then runs a callback: leave() must follow.
   bool enter(const std::weak_ptr<detail::ExecutorState>& waiter);
   void leave();
-  // The unusual parts of these.
+  // The slow paths of these.
   bool enter_or_wait(const std::weak_ptr<detail::ExecutorState>& waiter);
   void wake_waiting();
   void wait_locked(const std::weak_ptr<detail::ExecutorState>& waiter);
 
-  // What every callback touches comes first, on one cache line.
+  // Every callback touches the first members, which share a cache line.
   const Kind kind_;
   std::atomic<bool> running_{false};
   os::PiMutex mutex_;  // innermost
@@ -103,7 +102,8 @@ struct NodeCore;
 
 }  // namespace detail
 
-class Executor : public detail::RefusedOfExecutor {
+/// Runs the callbacks of its nodes on one or several threads.
+class Executor {
  public:
   /// `threads` callbacks may run at the same time; 1 runs everything in the thread that spins.
   explicit Executor(unsigned threads = 1);

@@ -6,15 +6,16 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 
 #include "baton/node/clock.hpp"
-#include "baton/node/refused.hpp"
 
 namespace baton {
 
@@ -96,14 +97,6 @@ decltype(auto) logger_of(const T& from) {
 
 inline const Clock& clock_of(const Clock& clock) noexcept { return clock; }
 inline const Clock& clock_of(const std::shared_ptr<Clock>& clock) noexcept { return *clock; }
-template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>>
-const Clock& clock_of(Number) {
-  static_assert(
-      kNever<Number>,
-      "a clock and milliseconds stand before the text: BATON_INFO_THROTTLE(logger, baton::steady_clock(), 1000, "
-      "\"text\"); ROS 1's ROS_INFO_THROTTLE(1.0, \"text\") has seconds alone");
-  return *steady_clock();
-}
 
 /// The state of one place that logs at times. The words order nothing else: relaxed suffices.
 class LogOnce {
@@ -131,7 +124,7 @@ class LogThrottle {
 }  // namespace detail
 }  // namespace baton
 
-// What the macros below are made of. An argument of a line that is not logged is not evaluated.
+// The parts of the macros below. An argument of a line that is not logged is not evaluated.
 #define BATON_LOG_IF_(level, condition, logger, ...)                                           \
   do {                                                                                         \
     const auto& baton_logger_ = ::baton::detail::logger_of(logger);                            \
@@ -147,12 +140,6 @@ class LogThrottle {
       baton_logger_.log(level, baton_stream_.str(), ::baton::LogSite{__func__, __FILE__, __LINE__}); \
     }                                                                                                \
   } while (false)
-// The third of its arguments: a macro's own if it got two arguments, else what stands in for one that is missing.
-#define BATON_LOG_THIRD_(first, second, third, ...) third
-#define BATON_LOG_REFUSED_(level, condition, ...)                                                             \
-  static_assert(::baton::detail::kNever<void>,                                                                \
-                "the first argument is a logger or a node: BATON_INFO_STREAM(node, \"text \" << x); ROS 1's " \
-                "_NAMED is BATON_INFO(node.get_logger().get_child(\"name\"), ...), and _COND is _EXPRESSION")
 #define BATON_LOG_FIRST_()                \
   [] {                                    \
     static ::baton::detail::LogOnce once; \
@@ -182,11 +169,7 @@ class LogThrottle {
   BATON_LOG_IF_(::baton::Logger::Level::kDebug, condition, logger, __VA_ARGS__)
 #define BATON_DEBUG_THROTTLE(logger, clock, milliseconds, ...) \
   BATON_LOG_IF_(::baton::Logger::Level::kDebug, BATON_LOG_PERIOD_(clock, milliseconds), logger, __VA_ARGS__)
-#define BATON_DEBUG_STREAM(...)                                             \
-  BATON_LOG_THIRD_(__VA_ARGS__, BATON_LOG_STREAM_IF_, BATON_LOG_REFUSED_, ) \
-  (::baton::Logger::Level::kDebug, true, __VA_ARGS__)
-#define BATON_DEBUG_NAMED(...) BATON_LOG_REFUSED_(, , )
-#define BATON_DEBUG_COND(...) BATON_LOG_REFUSED_(, , )
+#define BATON_DEBUG_STREAM(logger, stream) BATON_LOG_STREAM_IF_(::baton::Logger::Level::kDebug, true, logger, stream)
 #define BATON_DEBUG_STREAM_ONCE(logger, stream) \
   BATON_LOG_STREAM_IF_(::baton::Logger::Level::kDebug, BATON_LOG_FIRST_(), logger, stream)
 #define BATON_DEBUG_STREAM_SKIPFIRST(logger, stream) \
@@ -205,11 +188,7 @@ class LogThrottle {
   BATON_LOG_IF_(::baton::Logger::Level::kInfo, condition, logger, __VA_ARGS__)
 #define BATON_INFO_THROTTLE(logger, clock, milliseconds, ...) \
   BATON_LOG_IF_(::baton::Logger::Level::kInfo, BATON_LOG_PERIOD_(clock, milliseconds), logger, __VA_ARGS__)
-#define BATON_INFO_STREAM(...)                                              \
-  BATON_LOG_THIRD_(__VA_ARGS__, BATON_LOG_STREAM_IF_, BATON_LOG_REFUSED_, ) \
-  (::baton::Logger::Level::kInfo, true, __VA_ARGS__)
-#define BATON_INFO_NAMED(...) BATON_LOG_REFUSED_(, , )
-#define BATON_INFO_COND(...) BATON_LOG_REFUSED_(, , )
+#define BATON_INFO_STREAM(logger, stream) BATON_LOG_STREAM_IF_(::baton::Logger::Level::kInfo, true, logger, stream)
 #define BATON_INFO_STREAM_ONCE(logger, stream) \
   BATON_LOG_STREAM_IF_(::baton::Logger::Level::kInfo, BATON_LOG_FIRST_(), logger, stream)
 #define BATON_INFO_STREAM_SKIPFIRST(logger, stream) \
@@ -228,11 +207,7 @@ class LogThrottle {
   BATON_LOG_IF_(::baton::Logger::Level::kWarn, condition, logger, __VA_ARGS__)
 #define BATON_WARN_THROTTLE(logger, clock, milliseconds, ...) \
   BATON_LOG_IF_(::baton::Logger::Level::kWarn, BATON_LOG_PERIOD_(clock, milliseconds), logger, __VA_ARGS__)
-#define BATON_WARN_STREAM(...)                                              \
-  BATON_LOG_THIRD_(__VA_ARGS__, BATON_LOG_STREAM_IF_, BATON_LOG_REFUSED_, ) \
-  (::baton::Logger::Level::kWarn, true, __VA_ARGS__)
-#define BATON_WARN_NAMED(...) BATON_LOG_REFUSED_(, , )
-#define BATON_WARN_COND(...) BATON_LOG_REFUSED_(, , )
+#define BATON_WARN_STREAM(logger, stream) BATON_LOG_STREAM_IF_(::baton::Logger::Level::kWarn, true, logger, stream)
 #define BATON_WARN_STREAM_ONCE(logger, stream) \
   BATON_LOG_STREAM_IF_(::baton::Logger::Level::kWarn, BATON_LOG_FIRST_(), logger, stream)
 #define BATON_WARN_STREAM_SKIPFIRST(logger, stream) \
@@ -251,11 +226,7 @@ class LogThrottle {
   BATON_LOG_IF_(::baton::Logger::Level::kError, condition, logger, __VA_ARGS__)
 #define BATON_ERROR_THROTTLE(logger, clock, milliseconds, ...) \
   BATON_LOG_IF_(::baton::Logger::Level::kError, BATON_LOG_PERIOD_(clock, milliseconds), logger, __VA_ARGS__)
-#define BATON_ERROR_STREAM(...)                                             \
-  BATON_LOG_THIRD_(__VA_ARGS__, BATON_LOG_STREAM_IF_, BATON_LOG_REFUSED_, ) \
-  (::baton::Logger::Level::kError, true, __VA_ARGS__)
-#define BATON_ERROR_NAMED(...) BATON_LOG_REFUSED_(, , )
-#define BATON_ERROR_COND(...) BATON_LOG_REFUSED_(, , )
+#define BATON_ERROR_STREAM(logger, stream) BATON_LOG_STREAM_IF_(::baton::Logger::Level::kError, true, logger, stream)
 #define BATON_ERROR_STREAM_ONCE(logger, stream) \
   BATON_LOG_STREAM_IF_(::baton::Logger::Level::kError, BATON_LOG_FIRST_(), logger, stream)
 #define BATON_ERROR_STREAM_SKIPFIRST(logger, stream) \
@@ -274,11 +245,7 @@ class LogThrottle {
   BATON_LOG_IF_(::baton::Logger::Level::kFatal, condition, logger, __VA_ARGS__)
 #define BATON_FATAL_THROTTLE(logger, clock, milliseconds, ...) \
   BATON_LOG_IF_(::baton::Logger::Level::kFatal, BATON_LOG_PERIOD_(clock, milliseconds), logger, __VA_ARGS__)
-#define BATON_FATAL_STREAM(...)                                             \
-  BATON_LOG_THIRD_(__VA_ARGS__, BATON_LOG_STREAM_IF_, BATON_LOG_REFUSED_, ) \
-  (::baton::Logger::Level::kFatal, true, __VA_ARGS__)
-#define BATON_FATAL_NAMED(...) BATON_LOG_REFUSED_(, , )
-#define BATON_FATAL_COND(...) BATON_LOG_REFUSED_(, , )
+#define BATON_FATAL_STREAM(logger, stream) BATON_LOG_STREAM_IF_(::baton::Logger::Level::kFatal, true, logger, stream)
 #define BATON_FATAL_STREAM_ONCE(logger, stream) \
   BATON_LOG_STREAM_IF_(::baton::Logger::Level::kFatal, BATON_LOG_FIRST_(), logger, stream)
 #define BATON_FATAL_STREAM_SKIPFIRST(logger, stream) \

@@ -17,16 +17,16 @@
 
 #include "baton/message/type.hpp"
 #include "baton/node/arguments.hpp"
+#include "baton/node/call_forms.hpp"
 #include "baton/node/clock.hpp"
 #include "baton/node/executor.hpp"
 #include "baton/node/logging.hpp"
 #include "baton/node/parameter.hpp"
 #include "baton/node/publisher.hpp"
-#include "baton/node/refused.hpp"
-#include "baton/node/ros_names.hpp"
 #include "baton/node/service.hpp"
 #include "baton/node/subscription.hpp"
 #include "baton/node/time.hpp"
+#include "baton/node/timer.hpp"
 #include "baton/node/wait_set.hpp"
 #include "baton/os/hot_memory.hpp"
 #include "baton/transport/transport.hpp"
@@ -37,7 +37,7 @@ struct NodeOptions {
   int domain = -1;                ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
   std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the per-user default
   /// Receives events that no call can return (a peer's broken message, a refused type). Empty: one line of the logger
-  /// "baton" on stderr. Called on the background thread while the node lives; must not block or throw. What it logs goes
+  /// "baton" on stderr. Called on the background thread while the node lives; must not block or throw. Its log lines go
   /// to stderr, and not to /rosout.
   std::function<void(const transport::Diagnostic&)> on_diagnostic;
   std::string ns = {};  ///< the namespace, e.g. "/left" or "left"; empty: the root namespace
@@ -47,13 +47,6 @@ struct NodeOptions {
   std::vector<Parameter> parameter_overrides = {};  ///< stand above those of both command lines
   bool use_global_arguments = true;                 ///< false: what init() read does not apply to this node
   bool enable_rosout = true;                        ///< false: the node's lines do not go to /rosout
-
-  BATON_REFUSED(allow_undeclared_parameters, "write node.declare_parameter(name, value) for what the program reads")
-  BATON_REFUSED(automatically_declare_parameters_from_overrides,
-                "write node.declare_parameter(name, value) for what the program reads")
-  BATON_REFUSED(append_parameter_override, "write options.parameter_overrides.emplace_back(name, value)")
-  BATON_REFUSED(use_intra_process_comms, "write nothing: a message is not copied within a process, either")
-  BATON_REFUSED(start_parameter_services, "write nothing: a node without parameters has no services for them")
 };
 
 /// How a publisher's memory is made, and its policy when memory is short.
@@ -64,94 +57,28 @@ using transport::Diagnostic;
 using transport::Event;
 using transport::Gid;
 using transport::Statuses;
-/// What a publisher's memory is used for now.
+/// The use of a publisher's memory now.
 using Account = memory::Pool::Account;
 
-namespace detail {
-
-inline NodeOptions with_namespace(NodeOptions options, std::string ns) {
-  options.ns = std::move(ns);
-  return options;
-}
-
-/// What a Timer's owner can do with it. Thread-safe.
-class TimerControl {
- public:
-  virtual ~TimerControl() = default;
-  virtual void cancel() = 0;
-  virtual void reset() = 0;
-  virtual bool is_canceled() const = 0;
-};
-
-/// A type that the other arguments of a call decide.
-template <class T>
-using AsElsewhere = std::enable_if_t<true, T>;
-
-template <class Depth>
-inline constexpr bool kIsDepth = std::is_integral_v<Depth> || std::is_same_v<Depth, QoS>;
-
-/// A queue length, or a whole QoS.
-template <class Depth>
-QoS qos_of(const Depth& depth) {
-  if constexpr (std::is_integral_v<Depth>) {
-    static_assert(!std::is_same_v<Depth, bool>, "the second argument is a queue length or a QoS");
-    return QoS(static_cast<std::uint32_t>(depth));
-  } else {
-    return depth;
-  }
-}
-
-/// A member function of `object` as a callable with exactly its parameters.
-template <class C, class Object, class R, class... Args>
-auto bound(R (C::*member)(Args...), Object* object) {
-  return [member, object](Args... args) -> R { return (object->*member)(std::forward<Args>(args)...); };
-}
-template <class C, class Object, class R, class... Args>
-auto bound(R (C::*member)(Args...) const, Object* object) {
-  return [member, object](Args... args) -> R { return (object->*member)(std::forward<Args>(args)...); };
-}
-
-}  // namespace detail
-
-/// A running timer. It ends when the last copy is destroyed. An empty Timer throws invalid_argument.
-class Timer : public detail::RefusedOfTimer, public detail::RefusedOfHandle<Timer> {
- public:
-  Timer() = default;
-  Timer(std::shared_ptr<detail::Executable> executable, std::shared_ptr<detail::TimerControl> control)
-      : executable_(std::move(executable)), control_(std::move(control)) {}
-  explicit operator bool() const noexcept { return control_ != nullptr; }
-
-  /// The callback is not called any more, until reset().
-  void cancel() { detail::not_empty(control_, "timer").cancel(); }
-  /// A new period begins now, also for a timer that was cancelled.
-  void reset() { detail::not_empty(control_, "timer").reset(); }
-  /// True after cancel(), until reset().
-  bool is_canceled() const { return detail::not_empty(control_, "timer").is_canceled(); }
-
- private:
-  std::shared_ptr<detail::Executable> executable_;
-  std::shared_ptr<detail::TimerControl> control_;
-};
-
-class Node : public detail::RefusedOfNode {
+/// A named participant of a domain.
+class Node {
  public:
   using SharedPtr = std::shared_ptr<Node>;
   using ConstSharedPtr = std::shared_ptr<const Node>;
-  /// A new node behind a pointer, as ROS 2's fingers make it.
+  /// A new node behind a pointer, as in rclcpp.
   template <class... Arguments>
   static SharedPtr make_shared(Arguments&&... arguments) {
     return std::make_shared<Node>(std::forward<Arguments>(arguments)...);
   }
-  using OnSetParametersCallbackHandle = node_interfaces::OnSetParametersCallbackHandle;
-  using PostSetParametersCallbackHandle = node_interfaces::PostSetParametersCallbackHandle;
 
   /// Joins the domain. Throws no_runtime_directory, foreign_runtime_directory, out_of_descriptors, invalid_argument
-  /// (bad BATON_DOMAIN; a name that is empty or has a space, '/' or '~'). `-r __node:=` and `-r __ns:=` of init() replace name and namespace.
+  /// (bad BATON_DOMAIN; a name that is empty or has a space, '/' or '~'). `-r __node:=` and `-r __ns:=` of init() replace
+  /// name and namespace.
   explicit Node(std::string name, NodeOptions options = {});
   /// With a namespace, as in ROS 2. Only strings, because `{}` is NodeOptions.
   template <class Namespace, class = std::enable_if_t<std::is_convertible_v<const Namespace&, std::string>>>
   Node(std::string name, const Namespace& ns, NodeOptions options = {})
-      : Node(std::move(name), detail::with_namespace(std::move(options), ns)) {}
+      : Node(std::move(name), in_namespace(std::move(options), ns)) {}
   ~Node();
   Node(const Node&) = delete;  // a node is one object: pass baton::Node&, or std::shared_ptr<baton::Node>
   Node& operator=(const Node&) = delete;
@@ -164,7 +91,7 @@ class Node : public detail::RefusedOfNode {
   /// and to the topic /rosout while the node lives. The first line makes the publisher; later ones do not allocate more
   /// than their text.
   const Logger& get_logger() const noexcept;
-  /// baton::now(), as ROS 2's fingers write it.
+  /// baton::now().
   Time now() const { return baton::now(); }
 
   /// A publisher of T. Names of topics and services are made absolute ("image" -> "/left/image", "~/image" ->
@@ -230,11 +157,6 @@ class Node : public detail::RefusedOfNode {
     else
       return 0;
   }
-  template <class Depth, class = std::enable_if_t<detail::kIsDepth<Depth>>>
-  void subscribe(const std::string&, const Depth&) {
-    static_assert(detail::kNever<Depth>,
-                  "write subscribe<T>(topic, queue): only a callback says which message it takes");
-  }
   template <class Depth, class Member, class Object,
             class = std::enable_if_t<detail::kIsDepth<Depth> && std::is_member_function_pointer_v<Member>>>
   [[nodiscard]] auto subscribe(const std::string& topic, const Depth& depth, Member member, Object* object) {
@@ -265,7 +187,7 @@ class Node : public detail::RefusedOfNode {
   [[nodiscard]] Service<S> serve(const std::string& name, Member member, Object* object) {
     return serve<S>(name, detail::bound(member, object));
   }
-  /// serve(), as ROS 2's fingers write it.
+  /// serve(), in rclcpp's words.
   template <class S, class... Handler>
   [[nodiscard]] Service<S> create_service(const std::string& name, Handler... handler) {
     return serve<S>(name, std::move(handler)...);
@@ -280,7 +202,8 @@ class Node : public detail::RefusedOfNode {
   Client<S> client(const std::string& name, F callback, std::shared_ptr<CallbackGroup> group = nullptr,
                    const PublisherOptions& options = {}, std::uint32_t held = kHeldResponses);
 
-  /// Calls `callback()` every `period` (> 0, else invalid_argument) of `clock`; never, if the period is for ever. A period that was missed because callbacks took too long is
+  /// Calls `callback()` every `period` of `clock`, by default the steady clock. A period of 0 or less throws
+  /// invalid_argument; one of Nanoseconds::max() never calls. A period that was missed because callbacks took too long is
   /// skipped. The timer runs as long as a copy of the Timer lives.
   [[nodiscard]] Timer create_timer(os::Nanoseconds period, std::function<void()> callback,
                                    std::shared_ptr<Clock> clock = nullptr,
@@ -317,14 +240,8 @@ class Node : public detail::RefusedOfNode {
   [[nodiscard]] Timer create_timer(const Period& period, F callback, const Group& group) {
     return create_timer(period, std::move(callback), std::shared_ptr<Clock>(), group);
   }
-  /// roscpp's `oneshot` and `autostart`.
-  template <class Period, class F>
-  Timer create_timer(const Period&, const F&, bool, bool = true) {
-    static_assert(detail::kNever<F>, "a timer repeats: for one call, cancel() it in its callback");
-    return Timer();
-  }
 
-  // Parameters, as in rclcpp: docs/guides/parameters.md. A node with parameters serves them to other processes while an
+  // Parameters: docs/guides/parameters.md. A node with parameters serves them to other processes while an
   // executor runs its callbacks; the first declaration makes the services.
 
   /// Declares a parameter and returns its value: the one of the command line (-p, --params-file) if there is one, else
@@ -335,15 +252,6 @@ class Node : public detail::RefusedOfNode {
   auto declare_parameter(const std::string& name, const T& value, const ParameterDescriptor& descriptor = {}) {
     using Stored = std::conditional_t<std::is_convertible_v<T, std::string_view>, std::string, T>;
     return declare(name, ParameterValue(value), ParameterType::kNotSet, descriptor).template get<Stored>();
-  }
-  /// rcl_interfaces' message, as rclcpp takes it.
-  template <class T, class Message, class = std::enable_if_t<detail::IsMessage<Message>::value>>
-  T declare_parameter(const std::string&, const T& value, const Message&) {
-    static_assert(
-        detail::kNever<Message>,
-        "write baton::ParameterDescriptor: description, read_only, dynamic_typing, integer_range = {from, to}, "
-        "floating_point_range = {from, to}");
-    return value;
   }
   /// A parameter without a default: throws invalid_argument if the command line gives none.
   template <class T>
@@ -430,11 +338,6 @@ class Node : public detail::RefusedOfNode {
   }
   /// Sets one parameter. Nothing is thrown for a refusal: the result says why.
   SetParametersResult set_parameter(const Parameter& parameter);
-  template <class T>
-  SetParametersResult set_parameter(const std::string&, const T&) {
-    static_assert(detail::kNever<T>, "write node.set_parameter({name, value})");
-    return {};
-  }
   /// Sets each by itself.
   std::vector<SetParametersResult> set_parameters(const std::vector<Parameter>& parameters);
   /// Sets all, or none.
@@ -443,17 +346,12 @@ class Node : public detail::RefusedOfNode {
   ParameterDescriptor describe_parameter(const std::string& name) const;
   /// All names, or those below one of `prefixes`, at most `depth` parts deep (0: any depth). Parts are separated by dots.
   ListParametersResult list_parameters(const std::vector<std::string>& prefixes = {}, std::uint64_t depth = 0) const;
+  using OnSetParametersCallbackHandle = node_interfaces::OnSetParametersCallbackHandle;
+  using PostSetParametersCallbackHandle = node_interfaces::PostSetParametersCallbackHandle;
   /// `callback(parameters)` is called before a declaration and before a set, and may refuse them: {false, "reason"}. It
   /// may read parameters, and must not set them (invalid_argument). It is called as long as the returned handle lives.
   [[nodiscard]] std::shared_ptr<void> add_on_set_parameters_callback(
       std::function<SetParametersResult(const std::vector<Parameter>&)> callback);
-  /// rcl_interfaces' message as the result, as rclcpp takes it.
-  template <class F, class Result = std::invoke_result_t<F&, const std::vector<Parameter>&>,
-            class = std::enable_if_t<detail::IsMessage<Result>::value>>
-  std::shared_ptr<void> add_on_set_parameters_callback(const F&) {
-    static_assert(detail::kNever<F>, "the callback returns a baton::SetParametersResult: successful, reason");
-    return nullptr;
-  }
   /// `callback(parameters)` is called after each declaration and set, in the thread that set them. It may set parameters.
   [[nodiscard]] std::shared_ptr<void> add_post_set_parameters_callback(
       std::function<void(const std::vector<Parameter>&)> callback);
@@ -492,6 +390,10 @@ class Node : public detail::RefusedOfNode {
 
  private:
   friend class Executor;
+  static NodeOptions in_namespace(NodeOptions options, std::string ns) {
+    options.ns = std::move(ns);
+    return options;
+  }
   std::shared_ptr<detail::PublisherCore> publisher_at(const std::string& name, const message::Type& type,
                                                       const QoS& qos, const PublisherOptions& options,
                                                       detail::PublisherUse use);
@@ -504,10 +406,6 @@ class Node : public detail::RefusedOfNode {
 void spin(Node& node);
 /// The same, as rclcpp's programs write it. Throws invalid_argument if the pointer is null.
 inline void spin(const std::shared_ptr<Node>& node) { spin(detail::not_empty(node, "node pointer")); }
-template <class Refused = void>
-void spin() {
-  static_assert(detail::kNever<Refused>, "write baton::spin(node): an executor runs the callbacks of its nodes alone");
-}
 /// Runs the callbacks of this node that are ready now, and returns their number. For a loop of the program's own; a
 /// lasting Executor costs less than this function.
 std::size_t spin_some(Node& node);
@@ -544,3 +442,5 @@ Client<S> Node::client(const std::string& name, F callback, std::shared_ptr<Call
 }
 
 }  // namespace baton
+
+#include "baton/node/ros_names.hpp"

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -13,7 +14,6 @@
 #include <variant>
 #include <vector>
 
-#include "baton/node/ros_names.hpp"
 #include "baton/os/result.hpp"
 
 namespace baton {
@@ -169,7 +169,7 @@ class ParameterValue {
 };
 
 /// A name with its value, as rclcpp::Parameter.
-class Parameter : public detail::RefusedOfParameter {
+class Parameter {
  public:
   Parameter() = default;
   Parameter(std::string name, ParameterValue value) : name_(std::move(name)), value_(std::move(value)) {}
@@ -216,7 +216,7 @@ struct FloatingPointRange {
   double step = 0;
 };
 
-/// What a node says about a parameter, and what it refuses.
+/// The description of a parameter, and the values that it may take.
 struct ParameterDescriptor {
   std::string description = {};
   std::string additional_constraints = {};  ///< for people
@@ -237,5 +237,13 @@ struct ListParametersResult {
   std::vector<std::string> names;
   std::vector<std::string> prefixes;
 };
+
+namespace node_interfaces {
+/// Keeps a callback of parameters, in rclcpp's words.
+struct OnSetParametersCallbackHandle {
+  using SharedPtr = std::shared_ptr<void>;
+};
+using PostSetParametersCallbackHandle = OnSetParametersCallbackHandle;
+}  // namespace node_interfaces
 
 }  // namespace baton

@@ -13,10 +13,9 @@
 #include <utility>
 
 #include "baton/message/type.hpp"
+#include "baton/node/call_forms.hpp"
 #include "baton/node/loan.hpp"
 #include "baton/node/not_empty.hpp"
-#include "baton/node/refused.hpp"
-#include "baton/node/ros_names.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/os/no_plt.hpp"
 #include "baton/os/shortage.hpp"
@@ -95,7 +94,7 @@ bool take_allocated(transport::Writer& writer, const message::Type& type, void* 
 /// one copy or one loan. A default-made or moved-from Publisher is empty: all functions but the try_ ones then throw
 /// invalid_argument, and the try_ ones return it.
 template <class T>
-class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHandle<Publisher<T>> {
+class Publisher {
  public:
   Publisher() = default;
   explicit Publisher(std::shared_ptr<detail::PublisherCore> core) : core_(std::move(core)) {}
@@ -153,15 +152,15 @@ class Publisher : public detail::RefusedOfPublisher, public detail::RefusedOfHan
     Loan<T> loan(*core().writer(), chunk);
     return publish(std::move(loan));
   }
-  /// What a std::shared_ptr or std::unique_ptr points to: one copy, since the message lies on this process's heap. A
-  /// loan() has none. Throws invalid_argument if the pointer is null.
+  /// Publishes the message behind a std::shared_ptr or std::unique_ptr: one copy, since the message lies on this process's
+  /// heap. A loan() needs no copy. Throws invalid_argument if the pointer is null.
   template <class Pointer,
             class = std::enable_if_t<std::is_same_v<std::remove_const_t<typename Pointer::element_type>, T>>>
   std::uint64_t publish(const Pointer& message) {
     return publish(static_cast<const T&>(detail::not_empty(message, "message pointer")));
   }
 
-  // What is no message, and is written for one.
+  // Does not compile: a loan must be moved, and a sample must be dereferenced.
   template <class Lent, class = std::enable_if_t<std::is_same_v<Lent, Loan<T>>>, class = void>
   void publish(const Lent&) {
     static_assert(detail::kNever<Lent>,

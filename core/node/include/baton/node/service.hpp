@@ -13,11 +13,10 @@
 #include <type_traits>
 #include <utility>
 
+#include "baton/node/call_forms.hpp"
 #include "baton/node/clock.hpp"
 #include "baton/node/executor.hpp"
 #include "baton/node/publisher.hpp"
-#include "baton/node/refused.hpp"
-#include "baton/node/ros_names.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/node/subscription.hpp"
 #include "baton/transport/transport.hpp"
@@ -28,7 +27,7 @@ inline constexpr std::uint32_t kHeldResponses = 64;
 
 namespace detail {
 
-/// What a publisher is for. As in docs/format/qos.md ("Services"): one server that does not read must not stop the requests to the
+/// The use of a publisher. As in docs/format/qos.md ("Services"): one server that does not read must not stop the requests to the
 /// others, and many clients share the slots of the responses.
 enum class PublisherUse : std::uint8_t { kTopic, kRequests, kResponses };
 
@@ -165,7 +164,7 @@ class ClientExecutable final : public ReaderExecutable {
 
 /// A running service. It ends when the last copy is destroyed.
 template <class S>
-class Service : public detail::RefusedOfHandle<Service<S>>, public detail::RefusedOfService {
+class Service {
  public:
   Service() = default;
   Service(std::shared_ptr<detail::Executable> executable, std::string name)
@@ -178,7 +177,7 @@ class Service : public detail::RefusedOfHandle<Service<S>>, public detail::Refus
 };
 
 template <class S>
-class Client : public detail::RefusedOfClient, public detail::RefusedOfHandle<Client<S>> {
+class Client {
  public:
   using Request = typename S::Request;
   using Response = typename S::Response;
@@ -227,17 +226,12 @@ class Client : public detail::RefusedOfClient, public detail::RefusedOfHandle<Cl
     static_assert(detail::kNever<Lent>, "a loan is handed over: write call(std::move(loan), timeout)");
     return {};
   }
-  template <class Sent>
-  Sample<Response> call(Sent&&) {
-    static_assert(detail::kNever<Sent>, "a call has an end: write call(request, timeout), e.g. call(request, 1s)");
-    return {};
-  }
   Sample<Response> call(const Request& request, os::Nanoseconds timeout) {
     Loan<Request> copy = loan();
     *copy = request;
     return call(std::move(copy), timeout);
   }
-  /// The same with a request that is behind a pointer, as ROS 2's fingers make it.
+  /// The same with a pointer to the request, as rclcpp's programs have it.
   Sample<Response> call(const std::shared_ptr<Request>& request, os::Nanoseconds timeout) {
     return call(static_cast<const Request&>(detail::not_empty(request, "request pointer")), timeout);
   }
@@ -247,12 +241,6 @@ class Client : public detail::RefusedOfClient, public detail::RefusedOfHandle<Cl
     if (!response) return false;
     srv.response = *response;
     return true;
-  }
-  template <class Filled, class = std::enable_if_t<std::is_same_v<Filled, Response>>>
-  bool call(const Request&, Filled&) {
-    static_assert(detail::kNever<Filled>,
-                  "write auto response = client.call(request, 1s); it is empty after the timeout");
-    return false;
   }
   const std::shared_ptr<detail::ClientCore>& core() const noexcept { return core_; }
 

@@ -13,7 +13,6 @@
 #include "baton/message/type.hpp"
 #include "baton/node/executor.hpp"
 #include "baton/node/not_empty.hpp"
-#include "baton/node/ros_names.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/transport/transport.hpp"
 
@@ -23,7 +22,7 @@ namespace baton {
 /// Subscription is empty: its functions then throw invalid_argument, try_take() returns it, topic() is empty, and
 /// reader() is null.
 template <class T>
-class Subscription : public detail::RefusedOfSubscription, public detail::RefusedOfHandle<Subscription<T>> {
+class Subscription {
  public:
   Subscription() = default;
   Subscription(std::shared_ptr<transport::Reader> reader, std::shared_ptr<detail::Executable> executable,
@@ -35,12 +34,6 @@ class Subscription : public detail::RefusedOfSubscription, public detail::Refuse
   /// samples of the publisher. A message that cannot be delivered (malformed, too large, no memory) is passed over:
   /// losses() counts it. Also empty after a bounded number of messages that were passed over; then has_data() stays true.
   Sample<T> take() { return Sample<T>(std::move(endpoint().take_next()).or_throw()); }
-  template <class Message, class Info>
-  bool take(Message&, Info&) {
-    static_assert(detail::kNever<Message>,
-                  "write auto sample = subscription.take(): it is empty if no message is there; sample.info()");
-    return false;
-  }
   /// A take() that returns errors instead of throwing.
   Result<Sample<T>> try_take() {
     if (!reader_) return detail::empty_error("subscription");

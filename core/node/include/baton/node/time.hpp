@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "baton/message/type.hpp"
-#include "baton/node/refused.hpp"
 #include "baton/os/duration.hpp"
 #include "baton/os/result.hpp"
 
@@ -73,12 +72,6 @@ class Duration : public os::Nanoseconds {
   /// From a duration in a message.
   template <class Message, class = std::enable_if_t<detail::IsDuration<Message>::value>, class = void>
   constexpr Duration(const Message& message) : Duration(message.sec, message.nanosec) {}
-  template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>, class = void, class = void>
-  explicit Duration(Number) {
-    static_assert(detail::kNever<Number>,
-                  "a duration has a unit: write baton::Duration::from_seconds(0.5), or 500ms with using namespace "
-                  "std::chrono_literals");
-  }
   /// Throws invalid_argument beyond 292 years.
   static Duration from_seconds(double seconds) { return detail::from_seconds(seconds); }
   static constexpr Duration from_nanoseconds(std::int64_t value) { return std::chrono::nanoseconds(value); }
@@ -114,18 +107,13 @@ class Duration : public os::Nanoseconds {
 class Time {
  public:
   constexpr Time() = default;
-  /// baton::now(), as roscpp's fingers write it.
+  /// baton::now(), in roscpp's words.
   static Time now() { return std::chrono::system_clock::now(); }
   constexpr Time(std::int32_t seconds, std::uint32_t nanoseconds)
       : since_epoch_(std::chrono::seconds(seconds) + std::chrono::nanoseconds(nanoseconds)) {}
   constexpr explicit Time(os::Nanoseconds since_epoch) : since_epoch_(since_epoch) {}
   /// Throws invalid_argument beyond 292 years.
   static Time from_seconds(double seconds) { return Time(detail::from_seconds(seconds)); }
-  template <class Number, class = std::enable_if_t<std::is_arithmetic_v<Number>>, class = void>
-  explicit Time(Number) {
-    static_assert(detail::kNever<Number>,
-                  "a time has a unit: write baton::Time() for zero, or baton::Time::from_seconds(1.5)");
-  }
   template <class Duration>
   constexpr Time(const std::chrono::time_point<std::chrono::system_clock, Duration>& point)
       : since_epoch_(std::chrono::duration_cast<std::chrono::nanoseconds>(point.time_since_epoch())) {}

@@ -12,7 +12,7 @@ namespace baton {
 
 /// The unit of waiting. A subscription belongs to at most one wait set, and to none while it has a callback in an
 /// executor or a pollable_fd().
-class WaitSet : public detail::RefusedOfWaitSet {
+class WaitSet {
  public:
   /// Throws already_exists if the subscription is in another wait set or polled.
   template <class T>

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "baton/message/same_stamp.hpp"
-#include "baton/node/refused.hpp"
+#include "baton/node/call_forms.hpp"
 #include "baton/sfm/bool.hpp"
 #include "baton/sfm/string.hpp"
 #include "baton/sfm/vector.hpp"

@@ -22,14 +22,13 @@ import atexit as _atexit
 import os as _os
 import sys as _sys
 import threading as _threading
-from typing import TYPE_CHECKING
 
 if not getattr(_sys, "_is_gil_enabled", lambda: True)():
     raise ImportError("baton does not support free-threaded Python without the GIL; run it with PYTHON_GIL=1")
 
 from baton_generator.diagnostics import InterfaceError
 
-from . import _core, _hints, aio, msg, srv
+from . import _core, aio, msg, srv
 from ._array import Array, CopyWarning, converted
 from ._core import (
     BatonError,
@@ -57,7 +56,6 @@ from ._core import (
     size_bytes,
 )
 from ._errors import *  # noqa: F403
-from ._import_hook import install_hints as _install_hints
 from ._link import Link, LinkHost, LinkPeer, LinkRefused, LinkState, LinkTopic
 from ._logging import Logger, LoggingSeverity, LogHandler, get_logger
 from ._messages import TypeSource, convert, copy, message, message_from_text, same, search, service, to_dict
@@ -139,17 +137,9 @@ __all__ = [
 
 __version__ = "0.1.0"
 
-_install_hints()
-_hints.add_missing(Publisher, Subscription, Timer, Client, Service, Array)
 _core._set_python_parts(Array, CopyWarning, converted, same)
 del converted, same
 _core._set_main_thread(_threading.main_thread().ident)
-
-
-if not TYPE_CHECKING:  # type checkers would take every name
-
-    def __getattr__(name: str) -> object:
-        raise _hints.no_attribute(__name__, name)
 
 
 def _after_fork_in_child() -> None:

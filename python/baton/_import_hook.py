@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from baton_generator.diagnostics import InterfaceError
 
-from . import _hints, _messages
+from . import _messages
 
 
 class _Package(ModuleType):
@@ -61,11 +61,6 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def _explain(self, package: str, name: str) -> NoReturn:
         """For `from baton.msg.package import name`, which looks for a submodule when there is no such class."""
         module = self._prefix + package
-        if name in ("msg", "srv"):  # rclpy's `from std_msgs.msg import String`
-            raise ModuleNotFoundError(
-                f"No module named '{module}.{name}'; write from baton.{name}.{package} import ...",
-                name=f"{module}.{name}",
-            )
         try:
             getattr(sys.modules[module], name)
         except AttributeError as error:
@@ -80,32 +75,6 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing: attributes come later."""
-
-
-class _NoModule(importlib.abc.MetaPathFinder):
-    """Answers modules that rclpy has, such as baton.qos, and packages of interfaces without baton.msg. It comes after all other finders."""
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> importlib.machinery.ModuleSpec | None:
-        parent, _, name = fullname.rpartition(".")
-        if parent != "baton" or name.startswith("_"):
-            return None
-        hint = _hints.module_hint(name)
-        if hint is None:
-            try:
-                _messages.source().names(name)
-            except InterfaceError:
-                return None
-            hint = f"from baton.msg.{name} import ..., or from baton.srv.{name}"
-        raise ModuleNotFoundError(
-            f"No module named '{fullname}'; write {hint} (docs/guides/from-ros.md)", name=fullname
-        )
-
-
-def install_hints() -> None:
-    if not any(isinstance(f, _NoModule) for f in sys.meta_path):
-        sys.meta_path.append(_NoModule())
 
 
 def install(prefix: str, kind: str) -> None:

@@ -10,9 +10,9 @@ import sys
 import weakref
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from . import _core, _hints, _link, _logging, _messages, _news, _parameters, _signals, _usage
+from . import _core, _link, _logging, _messages, _news, _parameters, _signals, _usage
 from ._core import QoS
 from ._parameters import ListParametersResult, Parameter, ParameterDescriptor, SetParametersResult
 
@@ -120,6 +120,19 @@ def _checked_callback(callback: Any, call: str) -> None:
         )
 
 
+def _check_arguments(callback: Any, count: int, call: str, form: str) -> None:
+    """Raises TypeError if `callback` cannot be called with `count` arguments."""
+    try:
+        signature = inspect.signature(callback)
+    except (TypeError, ValueError):  # of a builtin that does not say
+        return
+    try:
+        signature.bind(*[None] * count)
+    except TypeError:
+        name = getattr(callback, "__qualname__", None) or repr(callback)
+        raise TypeError(f"{call}: '{name}{signature}' cannot be called with {form} (docs/guides/from-ros.md)") from None
+
+
 def _link_peers(link: Any) -> list[str]:
     if isinstance(link, str):
         raise TypeError(f"Node(): link is True or a list of hosts; write link=[{link!r}]")
@@ -134,42 +147,6 @@ def _checked_topic(topic: Any, call: str) -> None:
 
 def _name_of(value: Any) -> str:
     return getattr(value, "__name__", None) or repr(value)
-
-
-# What rclpy and rospy call it.
-_OTHER_NAMES = {
-    "get_parameters_by_prefix": "list_parameters(['gains']).names, and get_parameter(name) for each",
-    "get_publishers_info_by_topic": "endpoints(), which has all publishers and subscriptions with their QoS",
-    "get_subscriptions_info_by_topic": "endpoints(), which has all publishers and subscriptions with their QoS",
-    "get_service_names_and_types": "topics(): a service has the topics NAME/_request and NAME/_response",
-    "create_publisher": "advertise(topic, type, qos)",
-    "create_subscription": "subscribe(topic, type, callback, qos)",
-    "create_service": "serve(name, type, handler)",
-    "create_client": "client(name, type)",
-    "get_clock": "time.time(), which a stamp takes",
-    "now": "time.time(), which a stamp takes",
-    "get_name": "the attribute name",
-    "get_namespace": "the attribute namespace",
-    "destroy_node": "close()",
-    "destroy_subscription": "destroy(subscription)",
-    "destroy_timer": "destroy(timer)",
-    "destroy_service": "destroy(service)",
-    "destroy_publisher": "nothing: a publisher ends with its last reference",
-    "destroy_client": "nothing: a client ends with its last reference",
-    "get_topic_names_and_types": "topics()",
-    "get_node_names": "nodes()",
-    "count_publishers": "endpoints(), which has all publishers and subscriptions",
-    "count_subscribers": "endpoints(), which has all publishers and subscriptions",
-    "get_fully_qualified_name": "the attribute fully_qualified_name",
-    "create_rate": "create_timer(seconds, callback), or time.sleep(seconds) in a loop of your own",
-    "create_wall_timer": "create_timer(seconds, callback)",
-    "create_guard_condition": "threading.Event, or executor.cancel()",
-    "executor": "baton.Executor(node)",
-    "get_param": "declare_parameter('rate', 30).value",
-    "set_parameter": "set_parameters([baton.Parameter('rate', value=50)])",
-    "subscriptions": "endpoints()",
-    "publishers": "endpoints()",
-}
 
 
 class Node(_core.Node):
@@ -188,7 +165,6 @@ class Node(_core.Node):
         parameter_overrides: Iterable[Parameter] = (),
         enable_rosout: bool = True,
         link: bool | Iterable[str] = False,
-        **other: NoReturn,
     ) -> None:
         """Joins the domain: `domain`, else BATON_DOMAIN, else ROS_DOMAIN_ID, else 0. `on_diagnostic` is called, in a thread of
         its own, with what no call can return; without one, each is a line of the logger "baton" on stderr.
@@ -196,7 +172,6 @@ class Node(_core.Node):
         init(), which `use_global_arguments` switches off. `enable_rosout=False`: lines of get_logger() do not go to /rosout.
         `link=True` connects the domain to other hosts while the node is there, and `link=["hostb"]` names other hosts for it: a Link
         (docs/guides/machines.md), which close() ends."""
-        _hints.refuse_keywords("Node", other)
         super().__init__(
             name,
             -1 if domain is None else domain,
@@ -217,11 +192,6 @@ class Node(_core.Node):
             self._link = _link.Link(
                 peers, domain=self.domain, runtime_directory=runtime_directory, on_diagnostic=on_diagnostic
             )
-
-    if not TYPE_CHECKING:  # type checkers would take every name
-
-        def __getattr__(self, name: str) -> Any:
-            raise _hints.no_member("a node", self, name, _OTHER_NAMES)
 
     def __repr__(self) -> str:
         return f"Node({self.fully_qualified_name!r}, domain={self.domain})"
@@ -270,13 +240,11 @@ class Node(_core.Node):
         policy: str = "medium_effort",
         attempts: int = 8,
         prefault: bool = False,
-        **other: NoReturn,
     ) -> _core.Publisher[Any]:
         """A publisher. `qos`: a QoS or a queue length. `memory_limit`: bytes it may ever use (0: 1 GiB); `max_message`: bytes
         of the largest message (0: 256 MiB); `slots`: messages that may be alive at the same time, which is also what all
         subscriptions together may hold (0: the default); `policy`: what a loan does when memory is short (TZC's efforts, or "none":
         it fails)."""
-        _hints.refuse_keywords("advertise", other)
         _checked_topic(topic, "advertise")
         return self._advertise(
             topic,
@@ -318,14 +286,12 @@ class Node(_core.Node):
         qos: QoS | int | None = None,
         *,
         group: _core.CallbackGroup | None = None,
-        **other: NoReturn,
     ) -> _core.Subscription[Any]:
         """A subscription. An executor gives messages to `callback(message)`; without one, take(), iterate or await them."""
-        _hints.refuse_keywords("subscribe", other)
         _checked_topic(topic, "subscribe")
         if callback is not None:
             _checked_callback(callback, f"subscribe('{topic}')")
-            _hints.check_arguments(callback, 1, f"subscribe('{topic}')", "the message alone")
+            _check_arguments(callback, 1, f"subscribe('{topic}')", "the message alone")
         made = self._subscribe(topic, _messages.message(message_type), _qos(qos), callback, group)
         if callback is not None:
             self._kept.append(made)
@@ -337,16 +303,14 @@ class Node(_core.Node):
         callback: Callable[[], object],
         *,
         group: _core.CallbackGroup | None = None,
-        **other: NoReturn,
     ) -> _core.Timer:
         """Calls `callback()` every `period` seconds, by an executor. Missed periods are skipped."""
-        _hints.refuse_keywords("create_timer", other)
         if not isinstance(period, int | float):
             raise TypeError(
                 f"create_timer(): the period {period!r} is no number of seconds; write create_timer(0.1, callback)"
             )
         _checked_callback(callback, "create_timer()")
-        _hints.check_arguments(callback, 0, "create_timer()", "no argument, as a timer's callback is")
+        _check_arguments(callback, 0, "create_timer()", "no argument, as a timer's callback is")
         made = self._create_timer(period, callback, group)
         self._kept.append(made)
         return made
@@ -366,7 +330,7 @@ class Node(_core.Node):
         `max_message`: bytes of the largest response (0: 256 MiB)."""
         _checked_topic(name, "serve")
         _checked_callback(handler, f"serve('{name}')")
-        _hints.check_arguments(
+        _check_arguments(
             handler, 2, f"serve('{name}')", "the request and the response that it fills, as handler(request, response)"
         )
         service: Any = _messages.service(service_type)
@@ -515,22 +479,8 @@ class Node(_core.Node):
         return [Endpoint(*values) for values in self._endpoints()]
 
 
-_EXECUTOR_NAMES = {
-    "add_node": "add(node)",
-    "remove_node": "remove(node)",
-    "shutdown": "cancel()",
-    "spin_until_future_complete": "client.call(request, timeout), which needs no executor",
-    "create_task": "a thread of your own",
-}
-
-
 class Executor(_core.Executor):
     """Runs the callbacks of nodes on one or several threads."""
-
-    if not TYPE_CHECKING:  # type checkers would take every name
-
-        def __getattr__(self, name: str) -> Any:
-            raise _hints.no_member("an executor", self, name, _EXECUTOR_NAMES)
 
     def __init__(self, *nodes: Node, threads: int = 1) -> None:
         super().__init__(threads)

@@ -6,9 +6,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
-
-from . import _hints
+from typing import Any, TypeAlias
 
 ParameterValue: TypeAlias = (
     "bool | int | float | str | bytes | Sequence[bool] | Sequence[int] | Sequence[float] | Sequence[str] | None"
@@ -41,11 +39,6 @@ class Parameter:
         self._name = name
         self._value: Any = value
         self._type = _type_of(value) if type_ is None else Parameter.Type(type_.value)
-
-    if not TYPE_CHECKING:  # type checkers would take every name
-
-        def __getattr__(self, name: str) -> Any:
-            raise _hints.no_member("a parameter", self, name, {"get_parameter_value": "parameter.value"})
 
     @property
     def name(self) -> str:

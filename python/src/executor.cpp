@@ -111,14 +111,6 @@ void add_executor(nb::module_& m) {
            "one with `shortage`: see shortages.")
       .def("spin_once", &PyExecutor::spin_once, "timeout"_a = nb::none(),
            "At most one callback; False if none became ready.")
-      .def(
-          "spin_once",
-          [](const PyExecutor&, const nb::object&) -> bool {
-            throw nb::type_error(
-                "spin_once() has no argument 'timeout_sec'; write spin_once(1.0), or timeout=1.0 "
-                "(docs/guides/from-ros.md)");
-          },
-          nb::kw_only(), "timeout_sec"_a)
       .def("spin_some", &PyExecutor::spin_some, "Runs what is ready now; the number of callbacks run.")
       .def("cancel", &PyExecutor::cancel, "Makes spin() return soon; from any thread or callback.")
       .def_prop_ro("shortages", &PyExecutor::shortages,

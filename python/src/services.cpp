@@ -174,24 +174,8 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
                 *c.participant(), [&] { return c.available(); }, timeout);
           },
           "timeout"_a = nb::none())
-      .def(
-          "wait_for_service",
-          [](const PyClient&, const nb::object&) -> bool {
-            throw nb::type_error(
-                "wait_for_service() has no argument 'timeout_sec'; write wait_for_service(1.0), or timeout=1.0 "
-                "(docs/guides/from-ros.md)");
-          },
-          nb::kw_only(), "timeout_sec"_a)
       .def("loan", &PyClient::loan, "A request in shared memory, for call().")
       .def("call", &PyClient::call, "request"_a, "timeout"_a = nb::none(), "The response, or None after the timeout.")
-      .def(
-          "call",
-          [](const PyClient&, const nb::object&, const nb::object&) -> nb::object {
-            throw nb::type_error(
-                "call() has no argument 'timeout_sec'; write call(request, 1.0), or timeout=1.0 "
-                "(docs/guides/from-ros.md)");
-          },
-          "request"_a, nb::kw_only(), "timeout_sec"_a)
       .def("_begin", &PyClient::begin)
       .def("_response", &PyClient::response)
       .def("_end", &PyClient::end)

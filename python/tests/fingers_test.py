@@ -3,10 +3,7 @@
 
 import copy
 import dataclasses
-import importlib
-import pathlib
 import pickle
-import re
 import time
 
 import baton
@@ -128,122 +125,6 @@ def test_a_period_that_is_no_number_is_refused(node):
         node.create_timer("0.1", print)
 
 
-def test_the_names_of_other_apis_are_answered_with_baton_s(node):
-    with pytest.raises(AttributeError, match="a node has no 'create_publisher'; write advertise"):
-        node.create_publisher(Image, "image", 10)
-    with pytest.raises(AttributeError, match="a node has no 'nonsense'$"):
-        _ = node.nonsense
-    assert not hasattr(node, "create_subscription")
-
-
-@pytest.mark.parametrize(
-    ("name", "hint"),
-    [
-        ("init_node", "node = baton.Node("),
-        ("is_shutdown", "Ctrl-C raises KeyboardInterrupt"),
-        ("ok", "Ctrl-C raises KeyboardInterrupt"),
-        ("Rate", "node.create_timer("),
-        ("sleep", "time.sleep(seconds)"),
-        ("loginfo", "node.get_logger().info(text)"),
-        ("logerr", "node.get_logger().error(text)"),
-        ("Subscriber", "node.subscribe("),
-        ("ServiceProxy", "node.client("),
-        ("wait_for_message", ".take(timeout)"),
-        ("get_param", "node.declare_parameter("),
-        ("get_time", "time.time()"),
-        ("spin_once", "executor.spin_once(timeout)"),
-        ("QoSProfile", "baton.QoS("),
-        ("ReentrantCallbackGroup", "baton.CallbackGroup(reentrant=True)"),
-    ],
-)
-def test_the_names_of_rospy_and_rclpy_in_the_module_are_answered_with_baton_s(name, hint):
-    with pytest.raises(AttributeError) as refused:
-        getattr(baton, name)
-    assert f"module 'baton' has no attribute '{name}'; write " in str(refused.value)
-    assert hint in str(refused.value)
-
-
-def test_the_modules_of_rclpy_are_answered_with_what_to_import():
-    for module, hint in (
-        ("baton.qos", "write from baton import QoS "),
-        ("baton.executors", "write baton.Executor(node)"),
-        ("baton.callback_groups", "write baton.CallbackGroup()"),
-        ("baton.std_msgs", "write from baton.msg.std_msgs import ..."),
-        ("baton.std_msgs.msg", "write from baton.msg.std_msgs import ..."),
-        ("baton.msg.std_msgs.msg", "write from baton.msg.std_msgs import ..."),
-        ("baton.srv.std_srvs.srv", "write from baton.srv.std_srvs import ..."),
-    ):
-        with pytest.raises(ModuleNotFoundError) as refused:
-            importlib.import_module(module)
-        assert hint in str(refused.value)
-    with pytest.raises(ModuleNotFoundError, match="^No module named 'baton.nonsense'$"):
-        importlib.import_module("baton.nonsense")
-
-
-def test_rclpy_s_name_of_a_timeout_is_refused(node):
-    client = node.client("switch", "std_srvs/SetBool")
-    with pytest.raises(TypeError, match=r"has no argument 'timeout_sec'; write wait_for_service\(1.0\)"):
-        client.wait_for_service(timeout_sec=0.1)
-    with pytest.raises(TypeError, match=r"has no argument 'timeout_sec'; write call\(request, 1.0\)"):
-        client.call({"data": True}, timeout_sec=0.1)
-    with pytest.raises(TypeError, match=r"has no argument 'timeout_sec'; write spin_once\(1.0\)"):
-        baton.Executor(node).spin_once(timeout_sec=0.1)
-    assert client.wait_for_service(timeout=0) is False
-
-
-def test_a_list_s_names_are_refused_at_an_array():
-    joints = baton.message("sensor_msgs/JointState")()
-    with pytest.raises(AttributeError, match="an array of numbers has no 'append'; write message.field = "):
-        joints.position.append(1.0)
-    assert not hasattr(joints.position, "extend")
-
-
-def test_names_that_nobody_has_are_refused_as_always():
-    with pytest.raises(AttributeError, match="^module 'baton' has no attribute 'nonsense'$"):
-        _ = baton.nonsense
-    with pytest.raises(ImportError, match="cannot import name 'nonsense'"):
-        from baton import nonsense  # noqa: F401
-
-
-def test_no_hint_names_what_is_not_there():
-    from baton import _hints, _node
-
-    for name in _hints._MODULES:
-        assert not (pathlib.Path(baton.__file__).parent / f"{name}.py").exists(), name
-    for text in _hints._MODULES.values():
-        if imported := re.fullmatch(r"from baton import (\w+)", text):
-            assert hasattr(baton, imported[1])
-    for name in _hints._OF_MODULE:
-        assert name not in vars(baton), name
-    for name in _node._OTHER_NAMES:
-        assert name not in dir(baton.Node), name
-    texts = [
-        *_hints._OF_MODULE.values(),
-        *_hints._MODULES.values(),
-        *_hints._KEYWORDS.values(),
-        *_node._OTHER_NAMES.values(),
-    ]
-    classes = {
-        baton.Publisher: ("publisher", _hints._OF_PUBLISHER),
-        baton.Subscription: ("subscription", _hints._OF_SUBSCRIPTION),
-        baton.Timer: ("timer", _hints._OF_TIMER),
-        baton.Client: ("client", _hints._OF_CLIENT),
-        baton.Service: ("service", _hints._OF_SERVICE),
-    }
-    for cls, (called, names) in classes.items():
-        texts += names.values()
-        for written in re.findall(rf"\b{called}\.(\w+)", " ".join(names.values())):
-            assert hasattr(cls, written), written
-    for text in texts:
-        for written in re.findall(r"baton\.(\w+)", text):
-            assert hasattr(baton, written), text
-        for written in re.findall(r"node\.(\w+)", text):
-            assert hasattr(baton.Node, written), text
-    for text in _node._OTHER_NAMES.values():
-        for written in re.findall(r"^(?:the attribute )?(\w+)(?:\(|$)", text):
-            assert hasattr(baton.Node, written), text
-
-
 @pytest.mark.parametrize(
     ("make", "way"),
     [
@@ -264,25 +145,6 @@ def test_an_object_that_a_node_makes_has_no_constructor(make, way):
     assert way in str(refused.value)
 
 
-def test_the_keywords_of_other_apis_are_answered_with_baton_s(node):
-    with pytest.raises(TypeError, match="advertise\\(\\) has no argument 'queue_size'; write qos=10"):
-        node.advertise("image", Image, queue_size=10)
-    with pytest.raises(
-        TypeError, match="has no argument 'latch'; write qos=baton.QoS\\(1, durability='transient_local'\\)"
-    ):
-        node.advertise("image", Image, latch=True)
-    with pytest.raises(TypeError, match="subscribe\\(\\) has no argument 'callback_args'; write functools.partial"):
-        node.subscribe("image", Image, print, callback_args=3)
-    with pytest.raises(TypeError, match="create_timer\\(\\) has no argument 'oneshot'; write timer.cancel\\(\\)"):
-        node.create_timer(0.1, print, oneshot=True)
-    with pytest.raises(
-        TypeError, match="Node\\(\\) has no argument 'anonymous'; write a name with the process's number"
-    ):
-        baton.Node("camera", anonymous=True)
-    with pytest.raises(TypeError, match="advertise\\(\\) has no argument 'nonsense'$"):
-        node.advertise("image", Image, nonsense=1)
-
-
 def test_a_callback_with_other_arguments_is_refused_where_it_is_given(node):
     def on_timer(event): ...
 
@@ -298,30 +160,6 @@ def test_a_callback_with_other_arguments_is_refused_where_it_is_given(node):
         node.subscribe("image", Image, on_image)
     node.subscribe("image", Image, lambda message, more=1: None)
     node.subscribe("image", Image, [].append)
-
-
-def test_an_executor_s_other_names_are_answered(node):
-    with pytest.raises(AttributeError, match="an executor has no 'add_node'; write add\\(node\\)"):
-        baton.Executor().add_node(node)
-
-
-def test_the_other_names_of_what_a_node_makes_are_answered(node):
-    publisher, subscription = node.advertise("image", Image), node.subscribe("image", Image, print)
-    timer, client = node.create_timer(1, print), node.client("switch", "std_srvs/SetBool")
-    service = node.serve("switch", "std_srvs/SetBool", print)
-    for made, name, way in (
-        (publisher, "get_num_connections", "a publisher has no 'get_num_connections'; write publisher.matched"),
-        (publisher, "get_subscription_count", "write publisher.matched"),
-        (subscription, "unregister", "a subscription has no 'unregister'; write node.destroy(subscription)"),
-        (timer, "shutdown", "a timer has no 'shutdown'; write node.destroy(timer)"),
-        (client, "call_async", "a client has no 'call_async'; write client.call(request, timeout)"),
-        (service, "shutdown", "a service has no 'shutdown'; write node.destroy(service)"),
-        (baton.Parameter("rate", value=1), "get_parameter_value", "write parameter.value"),
-    ):
-        with pytest.raises(AttributeError) as refused:
-            getattr(made, name)
-        assert way in str(refused.value)
-        assert not hasattr(made, name)
 
 
 def test_the_order_of_rclpy_s_arguments_of_a_service_is_refused(node):
@@ -382,17 +220,3 @@ def test_a_line_of_rospy_s_logger_with_arguments_names_the_way(node):
         node.get_logger().info("%d frames", 3)
     with pytest.raises(TypeError, match="a line has one text, and 2 more arguments came"):
         node.get_logger().debug("%d of %d", 3, 4)  # also where the level is off
-
-
-@pytest.mark.parametrize(
-    ("name", "way"),
-    [
-        ("logwarn_throttle", r"node\.get_logger\(\)\.warn\(text, throttle_duration_sec=1\)"),
-        ("logerr_once", r"node\.get_logger\(\)\.error\(text, once=True\)"),
-        ("ServiceException", "baton.BatonError"),
-        ("Bag", "ros2 bag"),
-    ],
-)
-def test_more_names_of_rospy_are_answered(name, way):
-    with pytest.raises(AttributeError, match=way):
-        getattr(baton, name)

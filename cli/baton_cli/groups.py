@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group of verbs that names the near ones, or what stands in its place, when a verb is unknown. click does so from version 8.4 on; Debian 12 has 8.1."""
+"""A group of verbs that names the near ones when a verb is unknown. click does so from version 8.4 on; Debian 12 has 8.1."""
 
 from __future__ import annotations
 
 import click
 
-from . import absent
 from .near import near
 
 
@@ -18,8 +17,6 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        if self.get_command(ctx, name) is None and (way := absent.verb(ctx, name)):
-            ctx.fail(f"No such command '{name}'; write {way}.")
         if not name.startswith("-") and self.get_command(ctx, name) is None and (found := self.instead_of(ctx, name)):
             ctx.fail(f"No such command '{name}'. Did you mean {' or '.join(repr(each) for each in found)}?")
         return super().resolve_command(ctx, args)

@@ -19,7 +19,6 @@ import click
 
 import baton_cli
 
-from . import absent
 from .examples import examples
 from .groups import Group
 from .output import make_utf8
@@ -74,7 +73,7 @@ def _verbs() -> dict[str, str]:
             paths = importlib.import_module(package).__path__
         except ModuleNotFoundError as error:
             if error.name is not None and package.startswith(error.name):
-                continue  # not installed; what an installed package lacks is an error
+                continue  # not installed; a missing part of an installed package is an error
             raise
         modules = (module.name for module in pkgutil.iter_modules(paths) if not module.name.startswith("_"))
         found |= {name.replace("_", "-"): f"{package}.{name}" for name in modules}
@@ -106,11 +105,6 @@ class Verbs(Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except click.NoSuchOption as error:
-            if way := absent.option(error):
-                error.message = f"{error.message.rstrip('.')}; write {way}."
-                error.possibilities = None
-            raise
         except KeyboardInterrupt:  # how one leaves a verb that runs until then: no message, the shell's usual status
             ctx.exit(128 + signal.SIGINT)
 
@@ -143,7 +137,7 @@ def main() -> None:
             raise
         click.echo(f"Error: the output cannot be written: {error}", err=True)
         with contextlib.suppress(OSError):
-            sys.stdout.close()  # what is left in it cannot be written at the end, either
+            sys.stdout.close()  # its buffer cannot be written at exit, either
         sys.exit(1)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 import pytest
-from baton_cli import absent, live, main
+from baton_cli import live, main
 from baton_cli.examples import examples_of
 from baton_cli.groups import Group
 from baton_cli.main import baton
@@ -170,40 +170,6 @@ def test_mistakes_are_explained() -> None:
     assert "Give either TYPEs" in run("split", code=2)
     assert "Nothing to generate" in run("generate", code=2)
     assert "No such command 'nothing'." in run("nothing", code=2)
-
-
-def test_a_verb_or_option_of_ros2_that_is_not_there_is_answered_with_what_to_write() -> None:
-    assert "No such command 'bag'; write `baton topic echo --json`" in run("bag", "record", "-a", code=2)
-    assert "No such command 'run'; write the program's own path" in run("run", "package", "camera", code=2)
-    assert "No such command 'daemon'; write nothing: there is no daemon." in run("daemon", "stop", code=2)
-    assert "write a line of the logger in the handler" in run("service", "echo", "/switch", code=2)
-    # click 8.1 writes the option's name without quotes
-    output = run("topic", "echo", "/x", "--qos-profile", "sensor_data", code=2)
-    assert re.search(r"--qos-profile'?; write nothing: echo asks for what the publishers offer\.", output)
-    assert re.search(r"--no-daemon'?; write nothing: there is no daemon\.", run("node", "list", "--no-daemon", code=2))
-    assert re.search(r"-v'?; write `baton topic info -v TOPIC`\.", run("topic", "list", "-v", code=2))
-    assert "; write" not in run("topic", "list", "--nothing", code=2)
-
-
-def test_a_verb_or_option_of_ros_1_that_is_not_there_is_answered_with_what_to_write() -> None:
-    assert "No such command 'rosmsg'; write `baton interface show TYPE`." in run("rosmsg", "show", "x/Y", code=2)
-    assert "No such command 'roslaunch'; write a Procfile, a shell script" in run(
-        "roslaunch", "robot", "a.launch", code=2
-    )
-    assert "No such command 'kill'; write `kill` with the process" in run("node", "kill", "/camera", code=2)
-    assert "No such command 'args'; write `baton interface show TYPE`." in run("service", "args", "/switch", code=2)
-    assert re.search(r"-p'?; write `--csv`\.", run("topic", "echo", "-p", "/x", code=2))
-
-
-def test_what_is_answered_as_absent_is_absent() -> None:
-    there = {" ".join(path[1:]): command for path, command in _commands(baton, ("baton",))}
-    for path, names in absent.VERBS.items():
-        assert isinstance(there[path], click.Group)
-        for name in names:
-            assert f"{path} {name}".strip() not in there
-    for path, names in absent.OPTIONS.items():
-        options = {option for parameter in there[path].params for option in parameter.opts}
-        assert not options & {*names, *absent.ANYWHERE}, path
 
 
 def test_an_unknown_verb_is_answered_with_the_near_ones() -> None:

@@ -33,7 +33,7 @@ LARGEST = 1_000_000  # bytes of an animation that a README shows
 
 @dataclass
 class Footage:
-    """What one transport did in a step, by the frame's sequence number: the detector's boxes and the viewer's latencies."""
+    """One step of one transport, by the frame's sequence number: the detector's boxes and the viewer's latencies."""
 
     boxes: dict[int, tuple[float, float, float, float]]  # x, y, width, height: shares of the frame
     latencies_ms: dict[int, float]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the link to other hosts says, for the verbs that show it: the file link.state (docs/format/link-state.md), read twice for rates."""
+"""The state of the link to other hosts, for the verbs that show it: the file link.state (docs/format/link-state.md), read twice for rates."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ from .output import json_text
 
 
 class Unchanged:
-    """`with` it around the reading of one message: a message that its publisher changes meanwhile is left out, and the verb goes on.
-    Says so once."""
+    """A context in which a verb reads one message. If the publisher changes the message meanwhile, the message is left out, and the verb
+    goes on. The first such message is reported on stderr."""
 
     def __init__(self) -> None:
         self._said = False
@@ -100,7 +100,7 @@ def domain_options(function: Callable) -> Callable:
 
 
 def add_search(search: tuple[Path, ...]) -> None:
-    """What --search gives, for the message classes of this process."""
+    """Adds the folders of --search to the sources of this process's message classes."""
     try:
         load().search(*search)
     except InterfaceError as error:
@@ -113,8 +113,8 @@ def join(
     name: str | None = None,
     say: Callable[[str], object] | None = None,
 ) -> Any:
-    """A node with this name; without one it is there to look, and its name is one that listings leave out. `say` gets a sentence about each
-    process of which nothing is known, because it does not answer; by default stderr gets it."""
+    """A node with this name. Without `name` the node only looks, and listings leave it out. `say` gets a sentence about each process that
+    does not answer; by default stderr gets it."""
     baton = load()
     add_search(search)
     domain = chosen_domain(domain)
@@ -129,7 +129,7 @@ def join(
 
 
 def unanswered(node: Any) -> list[str]:
-    """A sentence about each process that is in the domain and has not answered, so that its nodes do not look absent without a word."""
+    """A sentence about each process of the domain that has not answered: its nodes and topics are missing in what a verb shows."""
     pids = node._unmet_pids()
     sentences = []
     for pid in pids:
@@ -154,7 +154,7 @@ def unanswered(node: Any) -> list[str]:
 
 
 def that_answers(node: Any) -> str:
-    """For a sentence about something that is not there: some process may have it, and has not answered."""
+    """The end of a sentence that says that nothing was found: " that answers" if a process of the domain has not answered."""
     return " that answers" if node._unmet() else ""
 
 
@@ -183,7 +183,7 @@ def ros1_graph(node: Any, quiet: bool = False) -> ros1.Graph | None:
 
 
 LOOK_S = 0.03  # between two looks at the graph
-ANSWER_S = 1.0  # that each process has to answer
+ANSWER_S = 1.0  # for each process to answer
 
 
 def settle(node: Any, limit: float = 2.0) -> None:
@@ -196,7 +196,7 @@ def settle(node: Any, limit: float = 2.0) -> None:
         if same >= 4:
             if now in heard or len(heard) == 2:  # where the graph never rests, and a process never answers
                 return
-            # A process that has been met may not have had its turn to say what it has. Its answer comes behind that.
+            # A process that was met may not have sent its endpoints yet. Its answer to this question comes behind them.
             node.holdings(ANSWER_S)
             heard.append(now)
             continue
@@ -205,12 +205,12 @@ def settle(node: Any, limit: float = 2.0) -> None:
 
 
 def others(node: Any) -> list[Any]:
-    """Endpoints of everybody else."""
+    """The endpoints of all nodes but those of this command."""
     return [e for e in node.endpoints() if not e.node.startswith("_baton_")]
 
 
 def saved_link(domain: int | None) -> Any:
-    """baton._link.SavedLink of a domain of this host."""
+    """The state that this host's link has saved for a domain: a baton._link.SavedLink."""
     load()
     from baton import _link
 
@@ -218,7 +218,7 @@ def saved_link(domain: int | None) -> Any:
 
 
 def say_if_link_is_dead(node: Any) -> bool:
-    """On stderr, where something of other hosts may be missed: this host's link was killed. True: it was."""
+    """Reports on stderr that this host's link was killed, since topics of other hosts are then missing. True if it was killed."""
     try:
         link = saved_link(node.domain)
     except load().BatonError:
@@ -230,7 +230,7 @@ def say_if_link_is_dead(node: Any) -> bool:
 
 
 def far_services(node: Any) -> str:
-    """That services of other hosts are missing in a list, of a host whose link has met others; empty: there are no others."""
+    """A sentence that a list lacks services of other hosts. Empty if this host's link is connected to no other host."""
     try:
         state = saved_link(node.domain).current
     except load().BatonError:
@@ -262,13 +262,13 @@ def node_name(name: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """Another process's words for a terminal: what would steer the terminal, or is no UTF-8, is written as Python writes it."""
+    """A text of another process, safe for a terminal: control characters, and bytes that are no UTF-8, are written as Python's escapes."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
-HINT_S = 1.0  # that a topic has to appear before the names of others are shown
+HINT_S = 1.0  # to wait for a topic before near names are shown
 
 
 def topics_of(node: Any) -> set[str]:
@@ -277,7 +277,7 @@ def topics_of(node: Any) -> set[str]:
 
 
 def instead_of(node: Any, topic: str) -> str:
-    """What there is instead of a topic that nobody has."""
+    """A hint for a topic without publishers: near names, or how to list the other topics."""
     there = topics_of(node)
     if graph := ros1_graph(node):
         if topic in graph.topics:
@@ -291,7 +291,7 @@ def instead_of(node: Any, topic: str) -> str:
 
 
 def wait_for_topic(node: Any, topic: str, there: Callable[[], object], timeout: float | None = None) -> None:
-    """Waits until there() is true, at most `timeout` seconds; says so, and after a moment what the user may have meant."""
+    """Waits until there() is true, at most `timeout` seconds. Reports on stderr that it waits, and after HINT_S which topics have a near name."""
     click.echo(f"waiting for {topic} ...", err=True)
     say_if_link_is_dead(node)
     moment = HINT_S if timeout is None else min(HINT_S, timeout)
@@ -303,7 +303,7 @@ def wait_for_topic(node: Any, topic: str, there: Callable[[], object], timeout: 
 
 
 def types_of(node: Any, topic: str, wait: bool = True, timeout: float | None = None) -> list[str]:
-    """The types of a topic that somebody has, as a rule one; waits for it to appear, at most `timeout` seconds."""
+    """The types of a topic, as a rule one. Waits for the topic to appear, at most `timeout` seconds."""
     topic = absolute(topic)
 
     def types() -> list[str]:
@@ -330,8 +330,8 @@ def type_of(node: Any, topic: str, timeout: float | None = None) -> str:
 
 
 def _complete(find: Callable[[Any], Collection[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
-    """For the shell: names that begin with what was typed, a leading slash or not. Looking takes a moment, and fails in silence:
-    a shell has no place for an error."""
+    """Completion in the shell: names that begin with the typed text, with or without a leading slash. An error gives no names, because
+    a shell has no place for its text."""
 
     def names(ctx: click.Context, _: click.Parameter, begun: str) -> list[str]:
         try:
@@ -372,11 +372,11 @@ complete_service_types = _complete_types("srv")
 
 
 def reason(error: InterfaceError) -> str:
-    """What a type that was named on the command line lacks. A place in a file is said, the name itself only once."""
+    """The text of an error in a type that the command line names. An error in a file has its place; another one has its message and way out."""
     text = "\n".join(
         d.render() if d.location.line else f"{d.message}\n  way out: {d.way_out}" for d in error.diagnostics
     )
-    return text.replace("baton.search(directory)", "--search DIR")  # what Python's users have, and what the command has
+    return text.replace("baton.search(directory)", "--search DIR")  # the way out of Python programs and of the command
 
 
 def message_class(name: str) -> Any:
@@ -422,7 +422,7 @@ def _class_of(find: Callable[[str], Any], name: str) -> Any:
 def show_names(
     node: Any, found: Mapping[str, Collection[str]], what: str, types: bool, count: bool, as_json: bool
 ) -> None:
-    """What a `list` of topics or services prints: names, with their types if wanted, or their number."""
+    """Prints a `list` of topics or services: names, with their types if wanted, or their number."""
     if as_json:
         click.echo(json_text({name: sorted(kinds) for name, kinds in sorted(found.items())}))
     elif count:
@@ -488,7 +488,7 @@ def is_are(count: int, thing: str) -> str:
 
 
 def nobody_there(node: Any) -> str:
-    """That a domain is empty, or has nodes without topics; and where its name comes from."""
+    """A sentence with the domain's number, the options that choose it, and how many nodes it has."""
     nodes = [name for name, pid in node.nodes() if not name.startswith("_baton_") and pid != os.getpid()]
     nodes += {e.node for e in others(node) if "@" in e.node}  # of other hosts, as in `baton node list`
     there = f"there {is_are(len(nodes), 'node')}" if nodes else "nobody is there"
@@ -497,7 +497,7 @@ def nobody_there(node: Any) -> str:
 
 
 def _ros1_elsewhere(node: Any) -> str:
-    """That ROS 1's nodes are in another domain."""
+    """A clause that names ROS 1's domain, if that is another domain with processes; else empty."""
     if not os.environ.get("ROS_MASTER_URI") or (domain := ros1.domain()) == node.domain:
         return ""
     baton = load()
@@ -513,13 +513,13 @@ def _ros1_elsewhere(node: Any) -> str:
 
 
 def say_if_empty(node: Any, found: Collection[object], what: str) -> None:
-    """A word on stderr, where an empty list alone would leave a doubt."""
+    """Reports on stderr that a list is empty, and which domain was read."""
     if not found:
         click.echo(f"no {what} in {nobody_there(node)}", err=True)
 
 
 def say_no_type(node: Any, wanted: str, kind: str, used: Collection[str]) -> None:
-    """On stderr: nothing in the domain has the type `wanted`, while `used` are there. A type that is not known either is an error."""
+    """Reports on stderr that nothing in the domain has the type `wanted`, with a near one of `used`. Raises if the type is unknown."""
     what = "topic" if kind == "msg" else "service"
     hint = did_you_mean(wanted, used)
     try:
@@ -537,7 +537,7 @@ def subscribe(
     timeout: float | None = None,
     callback: Callable[[Any], object] | None = None,
 ) -> Any:
-    """A subscription with whatever quality of service its publishers offer."""
+    """A subscription with the quality of service that the publishers offer."""
     baton = load()
     topic = absolute(topic)
     type_name = type_name or type_of(node, topic, timeout=timeout)
@@ -570,13 +570,13 @@ def members(message: Any) -> dict[str, Any]:
 
 
 def _shown_members(struct: Any) -> list[Any]:
-    """Header.seq, which lies in shared memory for ROS 1's sake, is none of ROS 2's, so it is not shown."""
+    """The members without Header.seq, which ROS 2's Header does not have."""
     return [m for m in struct.members if (struct.full_name, m.name) != ("std_msgs/Header", "seq")]
 
 
 def plain(value: Any, limit: int, struct: Any = None) -> Any:
-    """A message as JSON's types; long arrays are cut, with the number of what is left out as the last entry. `struct`: the type of the
-    messages that `value`, of to_dict(), consists of."""
+    """A message as JSON's types. A long array is cut to `limit` elements, and a last entry has the number of the others. `struct`: the type
+    of the messages in `value`, if `value` comes from to_dict()."""
     baton = load()
     if isinstance(value, baton.Message):
         struct, value = value._struct, baton.to_dict(value)  # one copy, which the message's size bounds

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What subscriptions lost, and why, for the verbs that show it: baton.Losses of Node.report(). Pure."""
+"""Losses of subscriptions and their reasons, for the verbs that show them: baton.Losses of Node.report(). Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-# By the name of the count: what happened to so many messages, and what helps. {depth} and {held} are of the subscription's QoS.
+# By the name of the count: how the messages were lost, and the advice. {depth} and {held} are of the subscription's QoS.
 REASONS = {
     "overflow": (
         "newer ones pushed {them} out of its queue of {depth}",
@@ -39,7 +39,7 @@ REMARKS = {
     "lifespan": "older than the lifespan",
     "stamp": "stamped in the future by the publisher, which was corrected",
 }
-WRONG = ("limit", "memory", "malformed")  # what no quality of service asks for
+WRONG = ("limit", "memory", "malformed")  # losses that no quality of service asks for
 
 
 def as_json(losses: Any) -> dict[str, int]:
@@ -79,7 +79,7 @@ def remarks(losses: Mapping[str, int]) -> str:
 
 
 def way_out(losses: Mapping[str, int], qos: Any) -> str:
-    """What helps against the most frequent reason."""
+    """The advice for the most frequent reason."""
     name = max(REASONS, key=lambda name: losses.get(name, 0))
     return REASONS[name][1].format(depth=qos.depth, held=qos.held) if losses.get(name) else ""
 

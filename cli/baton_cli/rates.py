@@ -38,7 +38,7 @@ def bytes_text(value: float) -> str:
 
 
 class Meter(ABC):
-    """What is known of the last `window` messages of one topic."""
+    """Times and sizes of the last `window` messages of one topic."""
 
     columns: tuple[str, ...] = ()
 
@@ -55,7 +55,7 @@ class Meter(ABC):
 
     @abstractmethod
     def value_of(self, message: Any) -> Any:
-        """What is kept of a message."""
+        """Keeps the times and the size of one message."""
 
     @abstractmethod
     def figures(self) -> dict[str, float]:

@@ -167,7 +167,7 @@ def _statistics(stats: Any) -> Iterator[tuple[str, int, int, int]]:
 
 @dataclass
 class _Asked:
-    """What one node answers."""
+    """The answers of one node."""
 
     node: Node
     bus: list[Any] = field(default_factory=list)
@@ -241,7 +241,7 @@ def _channels(endpoints: Iterable[Any]) -> list[tuple[str, Any, Any]]:
 
 @dataclass(frozen=True)
 class Way:
-    """Which way a link's messages take. `copies` of a whole message, serialization included; None: of another system."""
+    """The way of a link's messages. `copies`: how often a whole message is copied, serialization included; None: unknown, of another system."""
 
     way: str
     copies: int | None

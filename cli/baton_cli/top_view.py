@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `baton top` draws, and the keys that change it. Pure: figures and a size go in, a rich renderable comes out."""
+"""The picture of `baton top`, and the keys that change it. Pure: figures and a size go in, a rich renderable comes out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SORTS = ("MB/s", "Hz", "latency", "topic")
 
 @dataclass
 class View:
-    """What the user chose, and where the user scrolled to."""
+    """The user's choices, and the place to which the user scrolled."""
 
     sort: str = SORTS[0]
     reverse: bool = False
@@ -97,7 +97,7 @@ class View:
 
 
 def keys(typed: str) -> Iterator[str]:
-    """What a terminal sent, cut into keys. An escape alone is the key of that name."""
+    """Cuts the bytes of a terminal into keys. An escape alone is the key of that name."""
     names = {"[A": "up", "[B": "down", "[5~": "page up", "[6~": "page down", "[H": "home", "[F": "end"}
     names |= {"OA": "up", "OB": "down", "OH": "home", "OF": "end", "[1~": "home", "[4~": "end"}
     while typed:

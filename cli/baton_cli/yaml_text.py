@@ -13,7 +13,7 @@ _NOT_TEXT = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
 
 
 def text_of(value: Any, indent: str = "") -> str:
-    """What live.plain() gave: a field a line, arrays of values in brackets."""
+    """A result of live.plain() as YAML: one field in each line, arrays of values in brackets."""
     if isinstance(value, dict) and value:
         return "".join(f"{indent}{name}:{_below(part, indent)}" for name, part in value.items())
     if _nested(value):

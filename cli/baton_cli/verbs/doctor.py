@@ -231,7 +231,7 @@ def judge_losses(endpoints: list[Any], before: Mapping[bytes, Any], now: Mapping
 
 
 def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Finding]:
-    """Who makes messages of other objects instead of writing them in place; a look at what is published for so long."""
+    """Publishers that copy messages from other objects instead of building them in place, from a look at their topics for some time."""
     baton = live.load()
     of_rmw = ros2_processes(endpoints)
     converting: dict[bytes, str] = {}
@@ -296,7 +296,7 @@ def judge_ros1(links: list[tuple[ros1.Link, ros1.Way]]) -> list[Finding]:
 
 
 def judge_machine() -> list[Finding]:
-    """What this machine and this shell give Baton."""
+    """The limits of this machine and the variables of this shell that Baton reads."""
     findings = []
     release = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
     findings.append(
@@ -478,7 +478,7 @@ def show(
 
 
 def summary_line(counted: Mapping[bool | None, int], lost: int) -> Text:
-    """What comes first: whether anything is wrong, and whether messages were lost."""
+    """The first lines: whether anything is wrong, and whether messages were lost."""
     wrong, notes, ok = counted[False], counted[None], counted[True]
     if wrong:
         text = Text(f"{wrong} {'finding' if wrong == 1 else 'findings'} wrong (no)", "bold red")
@@ -511,7 +511,7 @@ def fold(findings: list[Finding]) -> list[Finding]:
 
 
 def shown_first(findings: list[Finding]) -> list[Finding]:
-    """What is wrong, then what is to be known, each in the order in which it was found."""
+    """Problems first, then notes, each in the order in which they were found."""
     return sorted(findings, key=lambda f: {False: 0, None: 1, True: 2}[f.good])
 
 

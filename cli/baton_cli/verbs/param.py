@@ -240,7 +240,7 @@ def describe(domain: int | None, timeout: float, name: str, parameters: tuple[st
 
 
 def _described(descriptor: Any) -> dict[str, Any]:
-    """What is said about a parameter; empty words are left out."""
+    """The lines that describe a parameter. Empty fields are left out."""
     shown: dict[str, Any] = {"name": str(descriptor.name), "type": TYPES[min(descriptor.type, len(TYPES) - 1)]}
     for key in ("description", "additional_constraints"):
         if text := str(getattr(descriptor, key)):

@@ -97,7 +97,7 @@ def watch(node: Any, known: dict[tuple[str, str], Watched], endpoints: list[Any]
 def lost_messages(
     endpoints: list[Any], before: dict[bytes, Any], now: dict[bytes, Any], seconds: float
 ) -> list[dict[str, Any]]:
-    """What each subscription lost, those first that lose most now. `before`: one interval earlier."""
+    """The losses of each subscription, the largest rate first. `before`: the counts of one interval earlier."""
     rows = []
     for e in endpoints:
         if e.is_publisher or e.gid not in now:
@@ -117,7 +117,7 @@ def lost_messages(
 
 
 def held_chunks(holdings: list[Any], endpoints: list[Any]) -> list[dict[str, Any]]:
-    """Who has which messages of whom, the most memory first. What only waits to be taken here is left out."""
+    """The messages that subscriptions hold, by publisher, the most memory first. Messages that only wait for this command are left out."""
     known = {e.gid: e for e in endpoints}
     rows = []
     for holding in holdings:
@@ -142,7 +142,7 @@ def held_chunks(holdings: list[Any], endpoints: list[Any]) -> list[dict[str, Any
 
 
 class _Link:
-    """What this host's link says, read once an interval."""
+    """The state of this host's link, read once an interval."""
 
     def __init__(self, domain: int) -> None:
         self._domain = domain
@@ -198,7 +198,7 @@ class _Keys:
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 
     def typed(self) -> str:
-        """What was typed since the last call; does not wait."""
+        """The bytes typed since the last call. Does not wait."""
         if self._fd < 0 or not select.select([self._fd], [], [], 0)[0]:
             return ""
         text = os.read(self._fd, 1024).decode(errors="replace")

@@ -177,7 +177,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _travels(node: Any, topic: str) -> list[dict[str, Any]]:
-    """What this host's link does with a topic, without rates; nothing without a link."""
+    """How this host's link carries a topic, without rates. Empty without a link."""
     try:
         link = links.saved(node.domain)
     except live.load().BatonError:

@@ -109,13 +109,7 @@ class Node {
   /// TZC Fig. 6: queue length and the total size of the publisher's shared memory.
   template <class T, class Queue, class Bytes,
             class = std::enable_if_t<std::is_integral_v<Queue> && std::is_integral_v<Bytes>>>
-  [[nodiscard]] Publisher<T> advertise(const std::string& topic, Queue queue, Bytes mem_size_bytes) {
-    static_assert(!std::is_same_v<Bytes, bool>,
-                  "the third argument is a size in bytes; what is 'latched' in ROS 1 is QoS(n).transient_local() here");
-    PublisherOptions options;
-    options.memory_limit_bytes = static_cast<std::size_t>(mem_size_bytes);
-    return advertise<T>(topic, QoS(static_cast<std::uint32_t>(queue)), options);
-  }
+  [[nodiscard]] Publisher<T> advertise(const std::string& topic, Queue queue, Bytes mem_size_bytes);
 
   /// A subscription for polling (take, wait sets, pollable_fd).
   template <class T>
@@ -132,12 +126,7 @@ class Node {
   /// copy of the Subscription lives.
   template <class T, class F>
   [[nodiscard]] Subscription<T> subscribe(const std::string& topic, const QoS& qos, F callback,
-                                          std::shared_ptr<CallbackGroup> group = nullptr) {
-    auto reader = make_reader(topic, message::type_of<T>(), qos);
-    auto executable = os::make_hot_shared<detail::SubscriptionExecutable<T, F>>(
-        group ? std::move(group) : default_group(), reader, std::move(callback));
-    return Subscription<T>(std::move(reader), add(executable), resolve_topic_name(topic));
-  }
+                                          std::shared_ptr<CallbackGroup> group = nullptr);
   /// The same with a queue length, as in ROS 1 and TZC Fig. 6. Only integers, because `{}` is a default QoS.
   template <class T, class Queue, class F, class = std::enable_if_t<std::is_integral_v<Queue>>>
   [[nodiscard]] Subscription<T> subscribe(const std::string& topic, Queue queue, F callback,
@@ -148,15 +137,7 @@ class Node {
   /// The same without the type, which the callback's argument says: subscribe("image", 4, on_image).
   template <class Depth, class F, class = std::enable_if_t<detail::kIsDepth<Depth>>>
   [[nodiscard]] auto subscribe(const std::string& topic, const Depth& depth, F callback,
-                               std::shared_ptr<CallbackGroup> group = nullptr) {
-    using T = typename detail::MessageOf<F>::type;
-    static_assert(!std::is_void_v<T>,
-                  "write subscribe<T>(topic, queue, callback): this callback does not say which message it takes");
-    if constexpr (!std::is_void_v<T>)
-      return subscribe<T>(topic, detail::qos_of(depth), std::move(callback), std::move(group));
-    else
-      return 0;
-  }
+                               std::shared_ptr<CallbackGroup> group = nullptr);
   template <class Depth, class Member, class Object,
             class = std::enable_if_t<detail::kIsDepth<Depth> && std::is_member_function_pointer_v<Member>>>
   [[nodiscard]] auto subscribe(const std::string& topic, const Depth& depth, Member member, Object* object) {
@@ -175,14 +156,14 @@ class Node {
   /// Response&, const MessageInfo&)`; rclcpp's `void(std::shared_ptr<Request>, std::shared_ptr<Response>)` costs a copy
   /// of both. An exception of the handler leaves spin(), and its client gets no response. The response is built in
   /// shared memory, which `options` bound. The clients share its `slot_count`; each client may keep kHeldResponses of its
-  /// responses, or fewer where slots are short
-  /// (docs/format/qos.md says how many clients find a place). If there is no memory for a response (limit_reached,
-  /// out_of_memory, message_too_large, also thrown by the handler), its request gets none, a line of the logger "baton"
-  /// says so, and spin() goes on: another process can be the reason.
+  /// responses, or fewer where slots are short (docs/format/qos.md has the number of clients that find a place). If there
+  /// is no memory for a response (limit_reached, out_of_memory, message_too_large, also thrown by the handler), its request
+  /// gets none, the logger "baton" logs a line, and spin() goes on: another process can be the reason.
   template <class S, class F>
   [[nodiscard]] Service<S> serve(const std::string& name, F handler, std::shared_ptr<CallbackGroup> group = nullptr,
                                  const PublisherOptions& options = {});
-  /// A member function as the handler: serve<SetBool>("switch", &Camera::on_switch, this). `object` must outlive the Service.
+  /// A member function as the handler: serve<SetBool>("switch", &Camera::on_switch, this). `object` must outlive the
+  /// Service.
   template <class S, class Member, class Object, class = std::enable_if_t<std::is_member_function_pointer_v<Member>>>
   [[nodiscard]] Service<S> serve(const std::string& name, Member member, Object* object) {
     return serve<S>(name, detail::bound(member, object));
@@ -192,8 +173,8 @@ class Node {
   [[nodiscard]] Service<S> create_service(const std::string& name, Handler... handler) {
     return serve<S>(name, std::move(handler)...);
   }
-  /// A client whose call() blocks the calling thread; needs no executor. `options` are for the memory of its requests. The program may
-  /// keep `held` responses at the same time (1 to 65536); another take then fails with held_limit.
+  /// A client whose call() blocks the calling thread; needs no executor. `options` are for the memory of its requests. The
+  /// program may keep `held` responses at the same time (1 to 65536); another take then fails with held_limit.
   template <class S>
   Client<S> client(const std::string& name, const PublisherOptions& options = {}, std::uint32_t held = kHeldResponses);
   /// A client for send(); an executor hands each response to `callback`, which takes what a subscription's callback takes
@@ -212,22 +193,7 @@ class Node {
   /// The same with every duration of std::chrono, e.g. std::chrono::duration<double>(0.1).
   template <class Period, class F>
   [[nodiscard]] Timer create_timer(const Period& period, F callback, std::shared_ptr<Clock> clock = nullptr,
-                                   std::shared_ptr<CallbackGroup> group = nullptr) {
-    constexpr bool kDuration = std::is_convertible_v<const Period&, os::Nanoseconds>;
-    constexpr bool kPlain = std::is_invocable_v<F&>;
-    static_assert(kDuration,
-                  "a period has a unit: write create_timer(100ms, callback), with using namespace "
-                  "std::chrono_literals, or std::chrono::duration<double>(0.1) for seconds");
-    static_assert(kPlain,
-                  "a timer's callback takes no argument: write void f(), and baton::now() in it for what roscpp's "
-                  "TimerEvent has");
-    if constexpr (kDuration && kPlain) {
-      return create_timer(os::Nanoseconds(period), std::function<void()>(std::move(callback)), std::move(clock),
-                          std::move(group));
-    } else {
-      return Timer();
-    }
-  }
+                                   std::shared_ptr<CallbackGroup> group = nullptr);
   /// The same with a member function: create_timer(20ms, &Camera::on_timer, this).
   template <class Period, class Member, class Object,
             class = std::enable_if_t<std::is_member_function_pointer_v<Member>>>
@@ -269,40 +235,19 @@ class Node {
   Parameter get_parameter(const std::string& name) const;
   /// False if it is not declared; `value` is then unchanged. Throws type_mismatch if it is of another type.
   template <class T>
-  bool get_parameter(const std::string& name, T& value) const {
-    const Parameter found(name, find_parameter(name));
-    if (found.value().is_set()) value = found.get_value<T>();
-    return found.value().is_set();
-  }
+  bool get_parameter(const std::string& name, T& value) const;
   /// The same, with a value for `value` if it is not declared.
   template <class T>
-  bool get_parameter_or(const std::string& name, T& value, const detail::AsElsewhere<T>& alternative) const {
-    if (get_parameter(name, value)) return true;
-    value = alternative;
-    return false;
-  }
+  bool get_parameter_or(const std::string& name, T& value, const detail::AsElsewhere<T>& alternative) const;
   template <class T>
-  T get_parameter_or(const std::string& name, const T& alternative) const {
-    T value{};
-    get_parameter_or(name, value, alternative);
-    return value;
-  }
+  T get_parameter_or(const std::string& name, const T& alternative) const;
   /// As ROS 1's NodeHandle::param(): declares the parameter with `fallback` unless it is declared, and reads it. The type
   /// is that of `value`, or of `fallback`: param("device", device, "/dev/video0"), param<double>("gain", 1).
   /// False if nobody gave a value: not the command line, and the parameter was not declared before.
   template <class T>
-  bool param(const std::string& name, T& value, const detail::AsElsewhere<T>& fallback) {
-    const bool declared = has_parameter(name);
-    if (!declared) declare_parameter(name, fallback);
-    get_parameter(name, value);
-    return declared || has_parameter_override(name);
-  }
+  bool param(const std::string& name, T& value, const detail::AsElsewhere<T>& fallback);
   template <class T>
-  T param(const std::string& name, const T& fallback) {
-    T value = fallback;
-    param(name, value, fallback);
-    return value;
-  }
+  T param(const std::string& name, const T& fallback);
   std::string param(const std::string& name, const char* fallback) { return param(name, std::string(fallback)); }
   /// True if the command line, a file or NodeOptions::parameter_overrides give a value, which a declaration then takes.
   bool has_parameter_override(const std::string& name) const;
@@ -317,25 +262,11 @@ class Node {
   /// The parameters below `prefix` ("gains" has gains.x and gains.y.z), under the rest of their names; an empty prefix has
   /// all. False if there are none; `values` is then unchanged. Throws type_mismatch if one of them is of another type.
   template <class T>
-  bool get_parameters(const std::string& prefix, std::map<std::string, T>& values) const {
-    const std::vector<std::string> names =
-        list_parameters(prefix.empty() ? std::vector<std::string>() : std::vector{prefix}).names;
-    std::map<std::string, T> found;
-    for (const std::string& name : names)
-      if (prefix.empty() || name.size() > prefix.size())
-        found[prefix.empty() ? name : name.substr(prefix.size() + 1)] = get_parameter(name).get_value<T>();
-    for (auto& [name, value] : found) values[name] = std::move(value);
-    return !found.empty();
-  }
+  bool get_parameters(const std::string& prefix, std::map<std::string, T>& values) const;
   /// Declares each under the name "prefix.name", or its own if the prefix is empty; returns their values in the order of
   /// the map. Throws as declare_parameter().
   template <class T>
-  std::vector<T> declare_parameters(const std::string& prefix, const std::map<std::string, T>& defaults) {
-    std::vector<T> values;
-    for (const auto& [name, value] : defaults)
-      values.push_back(declare_parameter<T>(prefix.empty() ? name : prefix + "." + name, value));
-    return values;
-  }
+  std::vector<T> declare_parameters(const std::string& prefix, const std::map<std::string, T>& defaults);
   /// Sets one parameter. Nothing is thrown for a refusal: the result says why.
   SetParametersResult set_parameter(const Parameter& parameter);
   /// Sets each by itself.
@@ -411,6 +342,113 @@ inline void spin(const std::shared_ptr<Node>& node) { spin(detail::not_empty(nod
 std::size_t spin_some(Node& node);
 inline std::size_t spin_some(const std::shared_ptr<Node>& node) {
   return spin_some(detail::not_empty(node, "node pointer"));
+}
+
+// The definitions of templates above.
+
+template <class T, class Queue, class Bytes, class>
+Publisher<T> Node::advertise(const std::string& topic, Queue queue, Bytes mem_size_bytes) {
+  static_assert(!std::is_same_v<Bytes, bool>,
+                "the third argument is a size in bytes; what is 'latched' in ROS 1 is QoS(n).transient_local() here");
+  PublisherOptions options;
+  options.memory_limit_bytes = static_cast<std::size_t>(mem_size_bytes);
+  return advertise<T>(topic, QoS(static_cast<std::uint32_t>(queue)), options);
+}
+
+template <class T, class F>
+Subscription<T> Node::subscribe(const std::string& topic, const QoS& qos, F callback,
+                                std::shared_ptr<CallbackGroup> group) {
+  auto reader = make_reader(topic, message::type_of<T>(), qos);
+  auto executable = os::make_hot_shared<detail::SubscriptionExecutable<T, F>>(
+      group ? std::move(group) : default_group(), reader, std::move(callback));
+  return Subscription<T>(std::move(reader), add(executable), resolve_topic_name(topic));
+}
+
+template <class Depth, class F, class>
+auto Node::subscribe(const std::string& topic, const Depth& depth, F callback, std::shared_ptr<CallbackGroup> group) {
+  using T = typename detail::MessageOf<F>::type;
+  static_assert(!std::is_void_v<T>,
+                "write subscribe<T>(topic, queue, callback): this callback does not say which message it takes");
+  if constexpr (!std::is_void_v<T>)
+    return subscribe<T>(topic, detail::qos_of(depth), std::move(callback), std::move(group));
+  else
+    return 0;
+}
+
+template <class Period, class F>
+Timer Node::create_timer(const Period& period, F callback, std::shared_ptr<Clock> clock,
+                         std::shared_ptr<CallbackGroup> group) {
+  constexpr bool kDuration = std::is_convertible_v<const Period&, os::Nanoseconds>;
+  constexpr bool kPlain = std::is_invocable_v<F&>;
+  static_assert(kDuration,
+                "a period has a unit: write create_timer(100ms, callback), with using namespace "
+                "std::chrono_literals, or std::chrono::duration<double>(0.1) for seconds");
+  static_assert(
+      kPlain,
+      "a timer's callback takes no argument: write void f(), and baton::now() in it for the times of roscpp's "
+      "TimerEvent");
+  if constexpr (kDuration && kPlain) {
+    return create_timer(os::Nanoseconds(period), std::function<void()>(std::move(callback)), std::move(clock),
+                        std::move(group));
+  } else {
+    return Timer();
+  }
+}
+
+template <class T>
+bool Node::get_parameter(const std::string& name, T& value) const {
+  const Parameter found(name, find_parameter(name));
+  if (found.value().is_set()) value = found.get_value<T>();
+  return found.value().is_set();
+}
+
+template <class T>
+bool Node::get_parameter_or(const std::string& name, T& value, const detail::AsElsewhere<T>& alternative) const {
+  if (get_parameter(name, value)) return true;
+  value = alternative;
+  return false;
+}
+
+template <class T>
+T Node::get_parameter_or(const std::string& name, const T& alternative) const {
+  T value{};
+  get_parameter_or(name, value, alternative);
+  return value;
+}
+
+template <class T>
+bool Node::param(const std::string& name, T& value, const detail::AsElsewhere<T>& fallback) {
+  const bool declared = has_parameter(name);
+  if (!declared) declare_parameter(name, fallback);
+  get_parameter(name, value);
+  return declared || has_parameter_override(name);
+}
+
+template <class T>
+T Node::param(const std::string& name, const T& fallback) {
+  T value = fallback;
+  param(name, value, fallback);
+  return value;
+}
+
+template <class T>
+bool Node::get_parameters(const std::string& prefix, std::map<std::string, T>& values) const {
+  const std::vector<std::string> names =
+      list_parameters(prefix.empty() ? std::vector<std::string>() : std::vector{prefix}).names;
+  std::map<std::string, T> found;
+  for (const std::string& name : names)
+    if (prefix.empty() || name.size() > prefix.size())
+      found[prefix.empty() ? name : name.substr(prefix.size() + 1)] = get_parameter(name).get_value<T>();
+  for (auto& [name, value] : found) values[name] = std::move(value);
+  return !found.empty();
+}
+
+template <class T>
+std::vector<T> Node::declare_parameters(const std::string& prefix, const std::map<std::string, T>& defaults) {
+  std::vector<T> values;
+  for (const auto& [name, value] : defaults)
+    values.push_back(declare_parameter<T>(prefix.empty() ? name : prefix + "." + name, value));
+  return values;
 }
 
 template <class S, class F>

@@ -4,7 +4,7 @@
 #include <new>
 #include <stdexcept>
 
-#include "baton/node/arguments.hpp"
+#include "baton/node/init.hpp"
 #include "baton/transport/whose.hpp"
 #include "core.hpp"
 

@@ -5,7 +5,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "baton/node/arguments.hpp"
+#include "baton/node/init.hpp"
 #include "callback.hpp"
 #include "endpoints_shared.hpp"
 

@@ -6,9 +6,9 @@
 #include <string>
 #include <thread>
 
-#include "baton/node/executor.hpp"
+#include "baton/node/shutdown.hpp"
 #include "baton/node/time.hpp"
-#include "node_core.hpp"
+#include "end_of_wait.hpp"
 
 namespace baton {
 void detail::throw_duration_out_of_range(double seconds) {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "baton/node/init.hpp"
 #include "baton/os/allowance.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/fork.hpp"
@@ -498,37 +499,37 @@ Executor::~Executor() {
   }
 }
 
-void Executor::add(Node& node) {
+void Executor::add_core(const std::shared_ptr<detail::NodeCore>& node) {
   {
-    std::lock_guard<std::mutex> lock(node.core_->mutex);
-    if (node.core_->on_change)
+    std::lock_guard<std::mutex> lock(node->mutex);
+    if (node->on_change)
       throw Exception(
-          {Errc::already_exists, "node '" + node.name() + "' belongs to an executor; remove it there first"});
-    node.core_->on_change = [weak = std::weak_ptr<detail::ExecutorState>(state_)] {
+          {Errc::already_exists, "node '" + node->names.name() + "' belongs to an executor; remove it there first"});
+    node->on_change = [weak = std::weak_ptr<detail::ExecutorState>(state_)] {
       if (const auto state = weak.lock()) state->refresh();
     };
   }
   try {
-    state_->refresh(node.core_);
+    state_->refresh(node);
   } catch (...) {
-    std::lock_guard<std::mutex> lock(node.core_->mutex);
-    node.core_->on_change = nullptr;
+    std::lock_guard<std::mutex> lock(node->mutex);
+    node->on_change = nullptr;
     throw;
   }
 }
 
-void Executor::remove(Node& node) {
+void Executor::remove_core(const std::shared_ptr<detail::NodeCore>& node) {
   {
     std::lock_guard<os::PiMutex> lock(state_->mutex);
-    auto it = std::find(state_->nodes.begin(), state_->nodes.end(), node.core_);
+    auto it = std::find(state_->nodes.begin(), state_->nodes.end(), node);
     if (it == state_->nodes.end())
-      throw Exception({Errc::not_found, "node '" + node.name() + "' does not belong to this executor"});
+      throw Exception({Errc::not_found, "node '" + node->names.name() + "' does not belong to this executor"});
     state_->nodes.erase(it);
   }
   state_->refresh();
   // Last: another executor may add the node only after this executor has released it.
-  std::lock_guard<std::mutex> lock(node.core_->mutex);
-  node.core_->on_change = nullptr;
+  std::lock_guard<std::mutex> lock(node->mutex);
+  node->on_change = nullptr;
 }
 
 void Executor::set_spin(os::Nanoseconds budget) { state_->wait_set.set_spin(budget); }

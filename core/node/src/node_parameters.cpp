@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters of Node: parameter_store.hpp with the node's names.
+#include "baton/node/node.hpp"
 #include "node_core.hpp"
 
 namespace baton {

@@ -62,7 +62,7 @@ class Rosout final : public LogSink {
   Result<Publisher<Log>> publisher() {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!publisher_) {
-      PublisherOptions options;
+      memory::PoolOptions options;
       options.memory_limit_bytes = kMemoryLimit;
       auto writer =
           participant_->create_writer({topic_, node_, type_info(message::type_of<Log>()), rosout_qos(), options});

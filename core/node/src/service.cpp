@@ -10,6 +10,7 @@
 
 #include "baton/os/allowance.hpp"
 #include "baton/os/shortage.hpp"
+#include "end_of_wait.hpp"
 #include "node_core.hpp"
 
 namespace baton::detail {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "baton/node/timer.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
-#include "baton/node/node.hpp"
-#include "node_core.hpp"
+#include "baton/node/clock.hpp"
 
 namespace baton {
 namespace {
@@ -83,15 +85,13 @@ class TimerExecutable final : public detail::Executable, public detail::TimerCon
 
 }  // namespace
 
-Timer Node::create_timer(os::Nanoseconds period, std::function<void()> callback, std::shared_ptr<Clock> clock,
-                         std::shared_ptr<CallbackGroup> group) {
-  if (period <= std::chrono::nanoseconds::zero())
-    throw Exception({Errc::invalid_argument, "timer of node '" + name() + "': the period must be positive, got " +
-                                                 std::to_string(period.count()) + " ns"});
-  if (!callback) throw Exception({Errc::invalid_argument, "timer of node '" + name() + "': the callback is empty"});
-  auto executable = std::make_shared<TimerExecutable>(group ? std::move(group) : default_group(), period,
-                                                      std::move(callback), clock ? std::move(clock) : steady_clock());
-  return Timer(add(executable), executable);
+namespace detail {
+
+MadeTimer make_timer(std::shared_ptr<CallbackGroup> group, std::chrono::nanoseconds period,
+                     std::function<void()> callback, std::shared_ptr<Clock> clock) {
+  auto made = std::make_shared<TimerExecutable>(std::move(group), period, std::move(callback), std::move(clock));
+  return {made, made};
 }
 
+}  // namespace detail
 }  // namespace baton

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/node/wait_set.hpp"
 
-#include "node_core.hpp"
+#include "baton/node/clock.hpp"
+#include "end_of_wait.hpp"
 
 namespace baton {
 

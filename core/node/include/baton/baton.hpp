@@ -4,7 +4,9 @@
 
 #include "baton/node/arguments.hpp"
 #include "baton/node/clock.hpp"
+#include "baton/node/executable.hpp"
 #include "baton/node/executor.hpp"
+#include "baton/node/init.hpp"
 #include "baton/node/loan.hpp"
 #include "baton/node/logging.hpp"
 #include "baton/node/node.hpp"
@@ -12,6 +14,7 @@
 #include "baton/node/publisher.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/node/service.hpp"
+#include "baton/node/shutdown.hpp"
 #include "baton/node/subscription.hpp"
 #include "baton/node/time.hpp"
 #include "baton/node/timer.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command lines as ROS 2 (`--ros-args -r from:=to -p name:=value`) and ROS 1 (`from:=to _name:=value`) write them.
-// docs/guides/names.md has the grammar and the rules.
-// Thread rules: all functions are thread-safe.
+// What command lines say, as ROS 2 (`--ros-args -r from:=to -p name:=value`) and ROS 1 (`from:=to _name:=value`) write them.
+// docs/guides/names.md has the grammar and the rules; init.hpp reads them.
+// Thread rules: plain values; the functions are thread-safe.
 #pragma once
 
 #include <atomic>
@@ -77,35 +77,11 @@ struct Arguments {
   std::vector<std::string> rest;                ///< the arguments that are not ROS's
 };
 
-/// Reads a command line, with or without the program's name. Throws UsageError: invalid_argument (an unknown or malformed
-/// argument, with the argument in the text), not_found (a missing file of parameters).
-Arguments parse_arguments(const std::vector<std::string>& arguments);
-
-/// Reads the program's command line: names and parameters of all nodes made afterwards follow it. Does what
-/// shutdown_on_signals() does. Returns the arguments that are not ROS's, the program's name first. Throws as
-/// parse_arguments(); a UsageError that nobody catches then ends the program with one line and status 2. A second call
-/// replaces the first one's arguments.
-std::vector<std::string> init(int argc, const char* const* argv);
-std::vector<std::string> init(const std::vector<std::string>& arguments);
-
-/// The arguments that init() read; empty before init(). Never null.
-std::shared_ptr<const Arguments> arguments();
-
 /// The parameters of a YAML file in ROS 2's form, in the order of the file, which has 16 MiB at most. Throws not_found
 /// (it cannot be read), invalid_argument with file and line, unsupported (this library was built without libyaml).
 std::vector<ParameterAssignment> read_parameter_file(const std::string& path);
 /// The value of YAML text: a scalar or a list, e.g. `[1.0, 2.0]`. `where` begins the text of an error. Throws
 /// invalid_argument, or unsupported if this library was built without libyaml and `text` is more than a plain scalar.
 ParameterValue parse_parameter_value(const std::string& text, const std::string& where);
-
-namespace detail {
-
-/// init() without shutdown_on_signals(), for languages that have their own handlers.
-std::vector<std::string> read_arguments(const std::vector<std::string>& arguments);
-/// Logs once the parameters of init()'s arguments that no node has declared, since their names may be misspelt. The first
-/// spin() calls it, after the nodes were made.
-void report_unused_parameters() noexcept;
-
-}  // namespace detail
 
 }  // namespace baton

@@ -20,6 +20,7 @@
 #include "baton/node/call_forms.hpp"
 #include "baton/node/clock.hpp"
 #include "baton/node/executor.hpp"
+#include "baton/node/init.hpp"
 #include "baton/node/logging.hpp"
 #include "baton/node/parameter.hpp"
 #include "baton/node/publisher.hpp"

@@ -2,10 +2,13 @@
 // The handle of a timer, which Node::create_timer() makes. Thread rules: all functions are thread-safe.
 #pragma once
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <utility>
 
-#include "baton/node/executor.hpp"
+#include "baton/node/clock.hpp"
+#include "baton/node/executable.hpp"
 #include "baton/node/not_empty.hpp"
 
 namespace baton {
@@ -19,6 +22,15 @@ class TimerControl {
   virtual void reset() = 0;
   virtual bool is_canceled() const = 0;
 };
+
+/// A new timer, and the same object as its owner sees it.
+struct MadeTimer {
+  std::shared_ptr<Executable> executable;
+  std::shared_ptr<TimerControl> control;
+};
+/// A timer of `period` (positive) by `clock`. No argument is null or empty.
+MadeTimer make_timer(std::shared_ptr<CallbackGroup> group, std::chrono::nanoseconds period,
+                     std::function<void()> callback, std::shared_ptr<Clock> clock);
 
 }  // namespace detail
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "baton/node/arguments.hpp"
+#include "baton/node/init.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +11,7 @@
 #include <optional>
 #include <string_view>
 
-#include "baton/node/executor.hpp"
+#include "baton/node/shutdown.hpp"
 #include "baton/os/process.hpp"
 #include "logging.hpp"
 #include "names.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "baton/node/arguments.hpp"
+#include "baton/node/init.hpp"
 
 #include <gtest/gtest.h>
 

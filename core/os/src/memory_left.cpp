@@ -97,6 +97,14 @@ std::size_t memory_left() {
   return left - std::min(left, kMargin);
 }
 
+std::size_t shared_memory_of_machine() {
+  // Not in one look: swap that is freed in between makes the sum larger, and never smaller.
+  const auto most = lines_in("/proc/meminfo", "Shmem", "SwapTotal");
+  const auto unused = lines_in("/proc/meminfo", "SwapFree", "SwapFree");
+  if (!most || !unused || *most == 0) return std::numeric_limits<std::size_t>::max();
+  return (*most - std::min(*most, *unused)) * 1024;
+}
+
 Result<void> check_memory_left(std::size_t bytes) {
   std::size_t credit = g_credit.load(std::memory_order_relaxed);
   while (credit >= bytes)

@@ -8,6 +8,7 @@
 
 #include "baton/memory/account.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/memory_left.hpp"
 
 namespace baton::transport {
 
@@ -34,8 +35,12 @@ Result<void> DomainAccount::changed(const std::shared_ptr<State>& state, std::pt
   const std::lock_guard<std::mutex> lock(state->mutex);
   if (!state->hub || state->generation != os::fork_generation()) return {};
   if (bytes > 0) {
-    std::uint64_t sum = memory::process_backed_bytes();  // already includes the growth in question
-    for (const auto& [peer, backed] : state->peers) sum += backed;
+    const std::uint64_t own = memory::process_backed_bytes();  // already includes the growth in question
+    std::uint64_t sum = own + state->claimed();
+    if (sum > limit_bytes()) {
+      const auto grown = static_cast<std::uint64_t>(bytes);
+      sum = own + believed_bytes(sum - own, os::shared_memory_of_machine(), own - std::min(own, grown));
+    }
     if (sum > limit_bytes())
       return Error{Errc::limit_reached,
                    "the domain's message memory would reach " + std::to_string(sum) +
@@ -71,11 +76,25 @@ void DomainAccount::peer_gone(PeerId peer) {
   state_->peers.erase(peer);
 }
 
-std::size_t DomainAccount::peers_backed_bytes() const {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
-  std::size_t sum = 0;
-  for (const auto& [peer, backed] : state_->peers) sum += backed;
+std::uint64_t DomainAccount::State::claimed() const noexcept {
+  std::uint64_t sum = 0;
+  for (const auto& [peer, backed] : peers) sum += backed;
   return sum;
+}
+
+std::uint64_t DomainAccount::believed_bytes(std::uint64_t claimed, std::uint64_t shared, std::uint64_t own) noexcept {
+  const std::uint64_t of_others = shared - std::min(shared, own);
+  return of_others < UINT64_MAX - kUncounted ? std::min(claimed, of_others + kUncounted) : claimed;
+}
+
+std::size_t DomainAccount::peers_backed_bytes() const {
+  std::uint64_t claimed = 0;
+  {
+    const std::lock_guard<std::mutex> lock(state_->mutex);
+    claimed = state_->claimed();
+  }
+  if (claimed <= kUncounted) return claimed;
+  return believed_bytes(claimed, os::shared_memory_of_machine(), memory::process_backed_bytes());
 }
 
 AccountFrame DomainAccount::own() const {

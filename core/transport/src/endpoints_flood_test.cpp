@@ -307,6 +307,27 @@ TEST(Flood, OfEndpointsThatDoNotFitIsCountedButNotDescribedOneByOne) {
   EXPECT_LE(flood.domain.diagnostics().list.size(), 200U) << "of " << kEach * kRounds << " endpoints";
 }
 
+TEST(Flood, OfConnectionsOfOneProcessHasTheLinesOfOneConnection) {
+  constexpr std::size_t kConnections = 6, kEach = 40, kMost = 32;  // Participant::Impl::kMaxReports
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  const auto begun = std::chrono::steady_clock::now();
+  for (std::size_t connection = 1; connection <= kConnections; ++connection) {
+    RawPeer peer(domain.path());
+    ASSERT_TRUE(peer.await_peers(1));
+    for (std::size_t i = 0; i < kEach; ++i) {
+      AnnounceFrame frame = endpoint(i, "t", true);
+      frame.type_name = "test/Other";
+      peer.send(peer.peers.front(), FrameType::kAnnounce, encode(frame));
+    }
+    ASSERT_TRUE(eventually([&] { return reader->statuses().incompatible_type_total == connection * kEach; }));
+  }
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().count(Errc::type_mismatch) >= kMost; }));
+  const auto windows = static_cast<std::size_t>(1 + (std::chrono::steady_clock::now() - begun) / 10s);
+  EXPECT_LE(domain.diagnostics().count(Errc::type_mismatch), kMost * windows);
+}
+
 TEST(Flood, TenThousandEndpointsOfOneProcessWithLongNamesAreKnownToANewcomer) {
   constexpr std::size_t kMany = 10000;
   TestDomain domain;

@@ -325,8 +325,6 @@ void Hub::Impl::run_timers(Clock::time_point start) {
 
 void Hub::Impl::diagnose(Diagnostic::Level level, Errc code, std::string text) {
   if (!options.on_diagnostic) return;
-  if (!diagnostics.pass(Clock::now(), &text)) return;
-  if (diagnostics.is_last()) level = Diagnostic::Level::kWarning;
   call([&] { options.on_diagnostic({level, code, std::move(text)}); });
 }
 

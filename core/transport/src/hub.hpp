@@ -35,6 +35,7 @@
 #include <string>
 #include <vector>
 
+#include "baton/os/allowance.hpp"
 #include "baton/os/disposal.hpp"
 #include "baton/os/result.hpp"
 #include "baton/os/unique_fd.hpp"
@@ -78,6 +79,13 @@ inline constexpr unsigned kMaxViolations = 4;
 inline constexpr unsigned kMaxArrivals = 64;
 inline constexpr std::chrono::seconds kArrivalsWindow{10};
 
+/// What a process may cause in a window of time. Over all its connections: a process that connects again has what is left.
+struct PeerRates {
+  os::Allowance lines;      ///< about it
+  os::Allowance questions;  ///< to it, for definitions
+  os::Allowance answers;    ///< to its questions about holdings and definitions
+};
+
 struct PeerInfo {
   ProcessId process_id{};
   std::int32_t pid = 0;  ///< in this process's PID namespace, or the peer's own statement if it is not visible there
@@ -86,7 +94,8 @@ struct PeerInfo {
   /// Equal for all connections of one process, and different for all other processes: os::process_identity(), on older
   /// kernels the pid; 0: unknown.
   std::uint64_t identity = 0;
-  std::string name;  ///< as the peer states it (at most 255 bytes, printable ASCII)
+  std::shared_ptr<PeerRates> rates;  ///< of `identity`; without one, of all such processes of the user. Not null
+  std::string name;                  ///< as the peer states it (at most 255 bytes, printable ASCII)
   std::uint16_t version = 0;
 };
 
@@ -122,7 +131,8 @@ struct HubOptions {
   std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the per-user default (runtime_directory.hpp)
   std::string name;               ///< this process's name in diagnostics of peers; empty: the program's name
   std::chrono::milliseconds handshake_timeout{5000};
-  std::function<void(const Diagnostic&)> on_diagnostic;  ///< background thread; empty: dropped
+  /// Background thread; empty: dropped. Other processes can cause any number.
+  std::function<void(const Diagnostic&)> on_diagnostic;
 };
 
 class Hub {

@@ -19,7 +19,6 @@
 #include <unordered_map>
 
 #include "baton/os/fork_listener.hpp"
-#include "baton/os/line_budget.hpp"
 #include "baton/os/poller.hpp"
 #include "baton/os/unix_socket.hpp"
 #include "baton/transport/runtime_directory.hpp"
@@ -97,6 +96,7 @@ struct KnownProcess {
   bool ended = false;        ///< the process is dead; its last links are about to end
   unsigned arrivals = 0;     ///< since `arrivals_since`
   Clock::time_point arrivals_since{};
+  std::shared_ptr<PeerRates> rates;
 };
 
 /// The state of the connection attempts to one other process.
@@ -259,7 +259,6 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   Link* downs = nullptr;                                 ///< links whose on_peer_down() is due, newest first
   std::vector<std::uint8_t> bye_leaving, bye_no_memory;  ///< made before they are needed
   std::unique_ptr<std::uint8_t[]> buffer;
-  os::LineBudget diagnostics;
   os::Allowance shortage_lines, memory_lines;
 };
 

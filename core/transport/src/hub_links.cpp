@@ -118,6 +118,8 @@ Link& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
   if (!queued) queued = std::make_shared<std::size_t>(0);
   link->queued_of_user = queued;
   KnownProcess& account = account_of(*link);
+  if (!account.rates) account.rates = std::make_shared<PeerRates>();
+  link->info.rates = account.rates;
   std::size_t& of_user = links_of_user[link->info.uid];
   link->line = std::make_shared<LifeLine>(std::move(socket));
   Link& added = *links.emplace(link->id, std::move(link)).first->second;

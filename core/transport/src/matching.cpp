@@ -122,7 +122,8 @@ bool Participant::Impl::want_definition(const Gid& own, const EndpointRecord& ot
     found->own.push_back(own);
     return true;
   }
-  if (wanted.size() >= kMaxWanted || state->questions.use(os::Allowance::Clock::now(), kMaxReports, kReportWindow) < 0)
+  if (wanted.size() >= kMaxWanted ||
+      state->rates->questions.use(os::Allowance::Clock::now(), kMaxReports, kReportWindow) < 0)
     return false;
   wanted.push_back({other.gid, other.type->hash, {own}});
   send(other.peer(), FrameType::kDefinitionRequest, encode_gid(other.gid));
@@ -308,7 +309,7 @@ Result<void> Participant::Impl::on_definition_request(PeerId peer, const Gid& gi
 bool Participant::Impl::may_ask(PeerId peer) {
   const auto state = peers_.find(peer);
   return state == peers_.end() ||
-         state->second.answers.use(os::Allowance::Clock::now(), kMaxAnswered, kReportWindow) >= 0;
+         state->second.rates->answers.use(os::Allowance::Clock::now(), kMaxAnswered, kReportWindow) >= 0;
 }
 
 void Participant::Impl::on_definition(PeerId peer, const DefinitionFrame& frame) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <map>
 #include <new>
 #include <optional>
@@ -49,7 +50,7 @@ Result<void> check(const std::string& topic, const std::string& node, const Type
 
 }  // namespace
 
-Participant::Impl::Impl() : generation_(os::fork_generation()) {}
+Participant::Impl::Impl() : generation_(os::fork_generation()) { self_state_.rates = std::make_shared<PeerRates>(); }
 
 Result<std::shared_ptr<Participant>> Participant::Impl::join(const ParticipantOptions& options) {
   try {
@@ -67,7 +68,7 @@ Result<std::shared_ptr<Participant>> Participant::Impl::join_or_throw(const Part
   hub_options.domain = options.domain;
   hub_options.runtime_directory = options.runtime_directory;
   hub_options.on_diagnostic = [self = &impl](const Diagnostic& diagnostic) {
-    self->call_diagnostic_callbacks(diagnostic);
+    self->diagnose(diagnostic.level, diagnostic.code, diagnostic.text);
   };
   Result<std::unique_ptr<Hub>> hub = Hub::create(hub_options, impl);
   if (!hub) return hub.error();
@@ -154,20 +155,39 @@ Result<Gid> Participant::Impl::gid_for(const Gid& wanted) {  // with mutex_
 }
 
 void Participant::Impl::diagnose(Diagnostic::Level level, Errc code, std::string text) noexcept {
+  if (const std::optional<os::LineBudget::Line> line = lines_.admit(os::Allowance::Clock::now(), code))
+    say(*line, level, code, std::move(text));
+}
+
+/// This process itself, and peers that left, have the budget of all lines alone.
+std::optional<os::LineBudget::Line> Participant::Impl::admit(PeerId about, Errc kind) noexcept {
+  const os::Allowance::Clock::time_point now = os::Allowance::Clock::now();
+  int left = INT_MAX;
+  {
+    const std::lock_guard<std::mutex> lock(pids_mutex_);
+    if (const auto found = pids_.find(about); found != pids_.end())
+      left = found->second.rates->lines.use(now, kMaxReports, kReportWindow);
+  }
+  if (left < 0) {
+    lines_.leave_out();
+    return std::nullopt;
+  }
+  std::optional<os::LineBudget::Line> line = lines_.admit(now, kind);
+  if (line && left == 0) line->last = true;
+  return line;
+}
+
+/// The one way to the callbacks.
+void Participant::Impl::say(const os::LineBudget::Line& line, Diagnostic::Level level, Errc code,
+                            std::string text) noexcept {
   try {
-    hub_->post(
-        [this, diagnostic = Diagnostic{level, code, std::move(text)}] { call_diagnostic_callbacks(diagnostic); });
+    if (line.last) level = std::max(level, Diagnostic::Level::kWarning);
+    hub_->post([this, diagnostic = Diagnostic{level, code, line.of(std::move(text))}] {
+      call_diagnostic_callbacks(diagnostic);
+    });
   } catch (const std::bad_alloc&) {
     // As documented: dropped.
   }
-}
-
-Participant::Impl::Reporting Participant::Impl::may_report(PeerId peer) noexcept {
-  const std::lock_guard<std::mutex> lock(pids_mutex_);
-  const auto found = pids_.find(peer);
-  os::Allowance& reports = found == pids_.end() ? other_reports_ : found->second.reports;
-  const int left = reports.use(os::Allowance::Clock::now(), kMaxReports, kReportWindow);
-  return left < 0 ? Reporting::kNo : left == 0 ? Reporting::kLast : Reporting::kYes;
 }
 
 void Participant::Impl::end_peer(PeerId peer, const Error& error) {  // with mutex_

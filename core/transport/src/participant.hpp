@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "baton/os/allowance.hpp"
+#include "baton/os/line_budget.hpp"
 #include "baton/transport/transport.hpp"
 #include "budgets.hpp"
 #include "connection.hpp"
@@ -64,18 +64,16 @@ class Participant::Impl final : private HubHandler {
   void deliver_to_self(Frame&& frame);
   void post(std::function<void()> fn) { hub_->post(std::move(fn)); }
   Hub& hub() noexcept { return *hub_; }
-  /// The diagnostic is dropped if memory is short.
+  /// Each diagnostic of this process in the domain passes through its line budget (os::LineBudget), as a line of the kind `code`. It is
+  /// dropped if memory is short.
   void diagnose(Diagnostic::Level level, Errc code, std::string text) noexcept;
-  /// A diagnose() for events that `peer` can cause at will: for each process only kMaxReports per kReportWindow are
-  /// reported, and `text()` is called for these only. True if it was reported.
+  /// A diagnose() for what `peer` can cause at will: of each process only kMaxReports per kReportWindow are reported, and
+  /// `text()` is called for these only. `kind`: for a code that the peer chooses. True if it was reported.
   template <class Text>
-  bool diagnose_about(PeerId peer, Diagnostic::Level level, Errc code, Text&& text) {
-    const Reporting reporting = may_report(peer);
-    if (reporting == Reporting::kNo) return false;
-    std::string words = text();
-    if (reporting == Reporting::kLast) words += "\n(more about this process is not reported for some seconds)";
-    diagnose(level, code, std::move(words));
-    return true;
+  bool diagnose_about(PeerId peer, Diagnostic::Level level, Errc code, Text&& text, std::optional<Errc> kind = {}) {
+    const std::optional<os::LineBudget::Line> line = admit(peer, kind.value_or(code));
+    if (line) say(*line, level, code, text());
+    return line.has_value();
   }
   /// Identifies the process of `peer`; 0 for this process and for a peer that is not connected. With mutex_.
   std::uint64_t process_of(PeerId peer) const {
@@ -128,8 +126,7 @@ class Participant::Impl final : private HubHandler {
     std::string name;
     IdPrefix prefix{};                           // of the ids of its endpoints
     std::shared_ptr<memory::WindowShare> share;  // the part of this process's window that its segments may take
-    os::Allowance answers;                       // limits answers to its queries about holdings and definitions
-    os::Allowance questions;                     // limits queries about its definitions
+    std::shared_ptr<PeerRates> rates;            // of its process
     std::vector<Wanted> wanted;
     /// Identifies the peer's process: its identity, or if that is unknown its user.
     std::uint64_t process() const noexcept { return identity != 0 ? identity : std::uint64_t{1} << 62 | uid; }
@@ -137,12 +134,12 @@ class Participant::Impl final : private HubHandler {
   struct Pids {
     std::int32_t shown = 0, local = 0;  // EndpointInfo's
   };
-  struct Reporter {
+  struct Reported {
     Pids pids;
-    os::Allowance reports;
+    std::shared_ptr<PeerRates> rates;
   };
-  enum class Reporting : std::uint8_t { kNo, kYes, kLast };
-  Reporting may_report(PeerId peer) noexcept;
+  std::optional<os::LineBudget::Line> admit(PeerId about, Errc kind) noexcept;
+  void say(const os::LineBudget::Line& line, Diagnostic::Level level, Errc code, std::string text) noexcept;
   Pids pids_of(PeerId peer) const;
   static EndpointInfo info_of(const EndpointRecord& record, const Pids& pids);
   template <class Endpoint>
@@ -283,8 +280,8 @@ class Participant::Impl final : private HubHandler {
   os::Allowance share_shortage_lines_;
 
   mutable std::mutex pids_mutex_;  // innermost
-  std::map<PeerId, Reporter> pids_;
-  os::Allowance other_reports_;  // limits reports about this process itself, and about peers that left
+  std::map<PeerId, Reported> pids_;
+  os::LineBudget lines_;
   struct DiagnosticCallback {
     std::function<void(const Diagnostic&)> call;
     std::weak_ptr<const void> owner;

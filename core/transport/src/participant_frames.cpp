@@ -46,9 +46,7 @@ std::shared_ptr<memory::ForeignSegment> ended_elsewhere(KeptSegment kept) {
 void Participant::Impl::on_peer_up(PeerId peer, const PeerInfo& info) {
   {
     const std::lock_guard<std::mutex> lock(pids_mutex_);
-    Pids& pids = pids_[peer].pids;
-    pids.shown = info.pid;
-    pids.local = info.local_pid;
+    pids_[peer] = {{info.pid, info.local_pid}, info.rates};
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   budgets_.add_peer(peer, info.identity, info.uid);
@@ -57,6 +55,7 @@ void Participant::Impl::on_peer_up(PeerId peer, const PeerInfo& info) {
   state.uid = info.uid;
   state.identity = info.identity;
   state.name = info.name;
+  state.rates = info.rates;
   state.prefix = prefix_of(info.process_id);
   prefixes_[state.prefix] = peer;
   state.share = std::make_shared<memory::WindowShare>();
@@ -318,8 +317,9 @@ Result<void> Participant::Impl::on_ended(PeerId peer, const RefusedFrame& frame)
   }
   if (shortage || never) reader->second->refused(frame.writer, text);
   if (shortage && !attach_later(frame.reader, frame.writer)) return {};  // reported already
-  diagnose_about(peer, Diagnostic::Level::kError, frame.code,
-                 [&] { return shortage ? text + "; trying again" : text; });
+  diagnose_about(
+      peer, Diagnostic::Level::kError, frame.code, [&] { return shortage ? text + "; trying again" : text; },
+      never ? Errc::incompatible_qos : Errc::limit_reached);
   return {};
 }
 

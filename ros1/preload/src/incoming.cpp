@@ -51,13 +51,13 @@ Incoming::Found Incoming::find(std::uint64_t number, ros::SerializedMessage* mes
         if (taken.error().code == Errc::held_limit) return Found::kNotYet;
         if (is_shortage(taken.error().code) || taken.error().code == Errc::system) {
           // A new connection would find no memory or descriptor either. The publisher repeats the others.
-          say(topic_ + ": " + taken.error().message + "; this connection goes on by TCPROS");
+          say(taken.error().code, topic_ + ": " + taken.error().message + "; this connection goes on by TCPROS");
           reader_.reset();
           lost_one_ = true;
           waits_since_ = Clock::now();
           return Found::kNotYet;
         }
-        say(topic_ + ": " + taken.error().message);
+        say(taken.error().code, topic_ + ": " + taken.error().message);
         return Found::kMad;
       }
       if (!*taken) return Found::kNotYet;
@@ -70,7 +70,7 @@ Incoming::Found Incoming::find(std::uint64_t number, ros::SerializedMessage* mes
     if (next < number) continue;  // came as bytes, or its marker never came
     const Bytes bytes = bytes_of(sample);
     if (bytes.begin == nullptr) {
-      say(topic_ + ": a message of its publisher has impossible lengths; connecting again");
+      say(Errc::malformed_message, topic_ + ": a message of its publisher has impossible lengths; connecting again");
       return Found::kMad;
     }
     *message = ros::SerializedMessage(hold(std::move(sample), bytes.begin, bytes.size, learned_), bytes.size);
@@ -163,7 +163,8 @@ bool Incoming::deliver_waiting(const Deliver& deliver) {
   }
   if (weight_ > kMostBytes || markers_.size() > kMostMarkers) {
     if (!std::exchange(over_, true)) {
-      say(topic_ + ": its publisher does not repeat messages that did not arrive in shared memory; connecting again");
+      say(Errc::limit_reached,
+          topic_ + ": its publisher does not repeat messages that did not arrive in shared memory; connecting again");
     }
     return false;
   }
@@ -175,7 +176,7 @@ bool Incoming::look_again(const Deliver& deliver) {
   if (!waits() || (weight_ <= kManyBytes && Clock::now() - waits_since_ <= kPatience)) return true;
   if (reader_) {
     // The publisher sees that the subscription is gone, and repeats all that was not taken.
-    say(topic_ + ": a message did not arrive in shared memory; this connection goes on by TCPROS");
+    say(Errc::timed_out, topic_ + ": a message did not arrive in shared memory; this connection goes on by TCPROS");
     reader_.reset();
   } else if (std::exchange(lost_one_, false)) {  // it was taken, so the publisher does not repeat it
     remove_first();

@@ -25,7 +25,7 @@ std::vector<std::string> g_said;
 
 }  // namespace
 
-void say(const std::string& text) { g_said.push_back(text); }
+void say(Errc, const std::string& text) { g_said.push_back(text); }
 
 namespace {
 

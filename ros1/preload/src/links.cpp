@@ -68,7 +68,7 @@ std::shared_ptr<Participant> Links::participant(const std::string& node) {  // w
   // First, so that the memory of every publisher can be mapped a second time for its arrays.
   if (!containers::active_beside([](void* address) { return Buffers::instance().release(address); })) {
     failed_ = true;
-    say("messages go by TCPROS as without Baton: " + containers::reason());
+    say(Errc::unsupported, "messages go by TCPROS as without Baton: " + containers::reason());
     return nullptr;
   }
   transport::ParticipantOptions options;
@@ -76,7 +76,7 @@ std::shared_ptr<Participant> Links::participant(const std::string& node) {  // w
     options.domain = domain_of_master(Roscpp::instance().master_uri(), os::host_name());
   }
   options.on_diagnostic = [](const transport::Diagnostic& diagnostic) {
-    if (diagnostic.level != transport::Diagnostic::Level::kInfo) say(diagnostic.text);
+    if (diagnostic.level != transport::Diagnostic::Level::kInfo) say(diagnostic.code, diagnostic.text);
   };
   Result<std::shared_ptr<Participant>> joined = Participant::join(options);
   if (joined) {
@@ -91,7 +91,7 @@ std::shared_ptr<Participant> Links::participant(const std::string& node) {  // w
     });
   } else {
     failed_ = true;
-    say("messages go by TCPROS as without Baton: " + joined.error().message);
+    say(joined.error().code, "messages go by TCPROS as without Baton: " + joined.error().message);
   }
   return participant_;
 }
@@ -135,7 +135,7 @@ void Links::answer(ros::Connection& connection, Headers& headers) {
     options.qos = QoS().keep_all(kInFlight);
     options.pool.policy = memory::Policy::kNone;
     Result<std::shared_ptr<transport::Writer>> made = participant_->create_writer(options);
-    if (!made) return say(topic + " goes by TCPROS as without Baton: " + made.error().message);
+    if (!made) return say(made.error().code, topic + " goes by TCPROS as without Baton: " + made.error().message);
     writer = std::move(*made);
     topics_[topic] = {writer, std::make_shared<ArrayPlace>(value_of(headers, "message_definition"))};
   }
@@ -164,7 +164,8 @@ void Links::header_received(ros::Connection& connection, const Headers& headers)
   options.type = serialized_type();
   options.qos = QoS().keep_all(kInFlight).hold(kHeld);
   Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);
-  if (!reader) return say(incoming.topic() + " comes by TCPROS as without Baton: " + reader.error().message);
+  if (!reader)
+    return say(reader.error().code, incoming.topic() + " comes by TCPROS as without Baton: " + reader.error().message);
   incoming.set_reader(std::move(*reader));
 }
 

@@ -128,13 +128,15 @@ Roscpp look_up() {
   const std::string untried = " is not a build that libbaton_roscpp.so was tried with";
   const char* const tries = os::environment("BATON_ROS1_TRY");
   if (tries == nullptr || std::string_view(tries) != "1") {
-    say("messages go by TCPROS as without Baton: " + build + untried +
-        " (docs/guides/ros1.md has the list); with BATON_ROS1_TRY=1 it is tested at the start of each program");
+    say(Errc::unsupported,
+        "messages go by TCPROS as without Baton: " + build + untried +
+            " (docs/guides/ros1.md has the list); with BATON_ROS1_TRY=1 it is tested at the start of each program");
     return out;
   }
   const std::string why = !complete ? "functions are missing" : why_unusable(out, handle, library.path);
   out.enabled = why.empty();
-  say(out.enabled
+  say(Errc::unsupported,
+      out.enabled
           ? build + untried + "; it passed the test at the start and is used, because BATON_ROS1_TRY is set"
           : "messages go by TCPROS as without Baton: " + build + untried + ", and fails the test at the start: " + why);
   return out;
@@ -180,13 +182,10 @@ void Roscpp::write_if_idle(ros::TransportSubscriberLink& link, const boost::shar
   start_write(&link, false);
 }
 
-void say(const std::string& text) {
-  static std::mutex mutex;
-  static auto* const budget = new os::LineBudget;  // never destroyed, as the links
-  const std::lock_guard<std::mutex> lock(mutex);
-  std::string line = text;
-  if (!budget->pass(std::chrono::steady_clock::now(), &line)) return;
-  std::fprintf(stderr, "baton: %s\n", line.c_str());
+void say(Errc kind, const std::string& text) {
+  static os::LineBudget budget;
+  if (const auto line = budget.admit(os::Allowance::Clock::now(), kind))
+    std::fprintf(stderr, "baton: %s\n", line->of(text).c_str());
 }
 
 }  // namespace baton::ros1

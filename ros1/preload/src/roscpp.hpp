@@ -19,6 +19,8 @@
 #include <boost/shared_array.hpp>
 #include <boost/shared_ptr.hpp>
 
+#include "baton/os/result.hpp"
+
 namespace ros {
 class TopicManager;
 }
@@ -63,7 +65,7 @@ struct Roscpp {
                      std::uint32_t bytes) const;
 };
 
-/// One line on stderr, beginning with "baton: ", as far as os::LineBudget lets it pass.
-void say(const std::string& text);
+/// One line on stderr, beginning with "baton: ", as far as os::LineBudget lets a line of this kind pass.
+void say(Errc kind, const std::string& text);
 
 }  // namespace baton::ros1

@@ -6,6 +6,7 @@
 #include "baton/containers/heap.hpp"
 #include "baton/os/environment.hpp"
 #include "baton/rosidl/native_plan.hpp"
+#include "peer_faults.hpp"
 #include "rcutils/allocator.h"
 #include "rcutils/logging_macros.h"
 #include "underlying.hpp"
@@ -31,7 +32,7 @@ std::string reason_to_stay_out(const rmw_context_t& context, const std::string& 
 /// Events that ROS 2 itself reports to the application, such as incompatible policies, are not reported twice.
 void log(const transport::Diagnostic& diagnostic) {
   if (diagnostic.level == transport::Diagnostic::Level::kError) {
-    RCUTILS_LOG_WARN_NAMED(kLogger, "%s: %s", errc_name(diagnostic.code), diagnostic.text.c_str());
+    warn_of_peer(diagnostic.code, errc_name(diagnostic.code) + (": " + diagnostic.text));
   } else {
     RCUTILS_LOG_DEBUG_NAMED(kLogger, "%s: %s", errc_name(diagnostic.code), diagnostic.text.c_str());
   }

@@ -80,7 +80,7 @@ void Inbox::join(const std::shared_ptr<transport::WaitSet>& wait_set) {
   if (Result<void> added = wait_set->add(reader_); added)
     wait_set_ = wait_set;
   else
-    warn_of_peer(added.error().message);
+    warn_of_peer(added.error().code, added.error().message);
 }
 
 void Inbox::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
@@ -118,8 +118,8 @@ std::size_t Inbox::fetch_for_callback(std::size_t arrived) {
   for (Message message; !is_full() && take_from_reader(&message); message = {}) {
     message.copy.reset(new (std::nothrow) std::byte[message.size_bytes]);
     if (!message.copy) {
-      warn_of_peer("a request or response of " + std::to_string(message.size_bytes) +
-                   " bytes was dropped: no memory for a copy");
+      warn_of_peer(Errc::out_of_memory, "a request or response of " + std::to_string(message.size_bytes) +
+                                            " bytes was dropped: no memory for a copy");
       continue;
     }
     std::memcpy(message.copy.get(), message.sample.message(), message.size_bytes);

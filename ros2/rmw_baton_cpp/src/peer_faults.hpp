@@ -12,9 +12,9 @@
 
 namespace baton::rmw {
 
-/// A line of level WARN about something that another process has caused. Few lines in each window for the whole process
-/// (os::LineBudget); the others are dropped.
-void warn_of_peer(std::string text);
+/// A line of level WARN about something that another process has caused. Few lines in each window for the whole process, and the first
+/// one of each kind (os::LineBudget); the others are counted.
+void warn_of_peer(Errc kind, const std::string& text);
 
 /// Logs why a take of Baton's reader gave no message. True: the message, or its publisher's connection, is gone, and
 /// the reader may have another message.

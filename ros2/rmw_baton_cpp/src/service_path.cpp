@@ -114,7 +114,7 @@ rmw_ret_t ServicePath::take(rmw_service_info_t* info, void* native, bool* taken,
     if (!wanted(message)) return RMW_RET_OK;
     rosidl::ArrayCopier arrays;
     if (const Result<void> read = ends_.received_type->native->read(message.bytes(), native, arrays); !read) {
-      warn_of_peer("a " + ends_.received_type->info.name + " was dropped: " + read.error().message);
+      warn_of_peer(read.error().code, "a " + ends_.received_type->info.name + " was dropped: " + read.error().message);
       return RMW_RET_OK;  // the next take is for the next message: a callback is notified of each
     }
     static_assert(sizeof info->request_id.writer_guid == sizeof message.client);
@@ -153,7 +153,7 @@ rmw_ret_t ServerPath::respond(const rmw_request_id_t& request, const void* respo
   if (sent) return RMW_RET_OK;
   // Clients that keep responses can cause that, so it is no error of the server, as in baton/node/service.hpp.
   if (!finds_no_room(sent.error().code)) return failed(sent.error());
-  warn_of_peer("a request gets no " + ends_.sent_type->info.name + ": " + sent.error().message);
+  warn_of_peer(sent.error().code, "a request gets no " + ends_.sent_type->info.name + ": " + sent.error().message);
   return RMW_RET_OK;
 }
 

@@ -244,7 +244,7 @@ void SubscriptionPath::count_lost(std::unique_lock<std::mutex>* lock) {
 [[gnu::cold]] void SubscriptionPath::lose(const Error& why, std::unique_lock<std::mutex>* lock) {
   ++refused_;
   count_lost(lock);
-  warn_of_peer("a message of " + topic_ + " was dropped: " + why.message);
+  warn_of_peer(why.code, "a message of " + topic_ + " was dropped: " + why.message);
   lock->lock();
 }
 
@@ -444,7 +444,7 @@ bool SubscriptionPath::callback_is_first(const Merge::Next& next) {
   if (Result<void> added = wait_set->add(reader_); added)
     wait_set_ = wait_set;
   else
-    warn_of_peer(added.error().message);
+    warn_of_peer(added.error().code, added.error().message);
 }
 
 [[gnu::hot]] void SubscriptionPath::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {

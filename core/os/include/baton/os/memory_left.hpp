@@ -17,5 +17,8 @@ Result<void> check_memory_left(std::size_t bytes);
 /// Bytes that back_sparse() can still get of the machine and of the cgroups of this process, as they are now. Costs a few
 /// file reads.
 std::size_t memory_left();
+/// The shared memory of the whole machine, as /proc/meminfo counts it: memfds and tmpfs in RAM, and all that is swapped out. The kernel
+/// counts late, by some MiB. SIZE_MAX if it does not say. Costs a few file reads.
+std::size_t shared_memory_of_machine();
 
 }  // namespace baton::os

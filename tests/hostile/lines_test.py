@@ -29,10 +29,11 @@ baton.Executor(node).spin()
 BYSTANDER = """
 import baton, sys
 node = baton.Node("bystander")
-wrong = node.advertise("/wrong", sys.argv[1], baton.QoS(1).best_effort())
+wrong = node.advertise("/wrong", sys.argv[1], baton.QoS(reliability="best_effort"))
 right = node.advertise("/right", "std_msgs/String")
 assert right.wait_for_subscriptions(1, 60)
 right.publish({"data": "hello"})
+print("published", flush=True)
 sys.stdin.readline()
 """
 
@@ -97,7 +98,7 @@ def test_a_flood_causes_few_lines_and_the_fault_of_an_honest_process_is_said(
 ):
     begun = time.monotonic()
     flood(tmp_path, attack)
-    bystander = Process([sys.executable, "-c", BYSTANDER, wrong], env=environment(tmp_path))
+    bystander = Process([sys.executable, "-c", BYSTANDER, wrong], env=environment(tmp_path)).says("published")
     victim.says("got hello")
     windows = 1 + int((time.monotonic() - begun) // WINDOW_S)
     bystander.end()

@@ -98,10 +98,9 @@ std::size_t memory_left() {
 }
 
 std::size_t shared_memory_of_machine() {
-  // Not in one look: swap that is freed in between makes the sum larger, and never smaller.
-  const auto most = lines_in("/proc/meminfo", "Shmem", "SwapTotal");
   const auto unused = lines_in("/proc/meminfo", "SwapFree", "SwapFree");
-  if (!most || !unused || *most == 0) return std::numeric_limits<std::size_t>::max();
+  const auto most = lines_in("/proc/meminfo", "Shmem", "SwapTotal");
+  if (!most || !unused) return std::numeric_limits<std::size_t>::max();
   return (*most - std::min(*most, *unused)) * 1024;
 }
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "baton/memory/window.hpp"
 #include "baton/os/process.hpp"
 
 namespace baton::link {
@@ -13,8 +14,6 @@ namespace {
 using Level = Saying::Level;
 
 constexpr const char* kRos2Topic = "/_baton/ros2";  // docs/format/ros2-two-paths.md
-/// Messages under way that the link holds in their publisher's memory, for each host.
-constexpr std::uint32_t kUnderWay = 8;
 constexpr std::size_t kMostComplaints = 1000;
 /// Publishers that a step makes and withdraws, and bytes that it announces: every process of this host is told of each, and one that lags is
 /// not to be taken for one that has stopped.
@@ -32,6 +31,11 @@ constexpr std::chrono::milliseconds kSoonestSign{1}, kLatestSign{200};
 /// Why a message that the link's subscription should have sent was lost before.
 constexpr const char* kOverwritten = "the host, or the network to it, takes less than is published";
 
+std::size_t window_bytes() {
+  const Result<memory::Window*> window = memory::Window::instance();
+  return window ? (*window)->size() : SIZE_MAX;  // no publisher is made then
+}
+
 }  // namespace
 
 Carrier::Carrier(std::shared_ptr<transport::Participant> participant, std::string host_name,
@@ -40,7 +44,7 @@ Carrier::Carrier(std::shared_ptr<transport::Participant> participant, std::strin
       saying_(std::move(saying)),
       changed_(std::move(changed)),
       types_(std::make_shared<Types>(participant_, saying_)),
-      hoard_(std::make_shared<Hoard>(os::machine_memory_bytes())) {
+      hoard_(std::make_shared<Hoard>(os::machine_memory_bytes(), window_bytes())) {
   own_.host_name = std::move(host_name);
 }
 
@@ -257,7 +261,7 @@ bool Carrier::receive(const Plan& plan) {
   return again;
 }
 
-/// How much memory the messages of each host have. What is idle of a host with more than its share is given back.
+/// How much memory and how many addresses the messages of each host have. What is idle of a host with more than its share is given back.
 void Carrier::account() {
   const auto now = std::chrono::steady_clock::now();
   if (now - accounted_ < kAccountEvery) return;
@@ -266,9 +270,11 @@ void Carrier::account() {
   hoard_->keep(hosts);
   for (auto at = copied_.begin(); at != copied_.end();)
     at = hosts.count(at->first) != 0 ? std::next(at) : copied_.erase(at);
-  std::map<Gid, std::pair<Gid, std::size_t>> publishers;
-  for (const auto& [gid, proxy] : proxies_)
-    publishers.emplace(gid, std::pair(proxy.host, proxy.writer->memory_account().backed_bytes));
+  std::map<Gid, Hoard::Taken> publishers;
+  for (const auto& [gid, proxy] : proxies_) {
+    const memory::Pool::Account has = proxy.writer->memory_account();
+    publishers.emplace(gid, Hoard::Taken{proxy.host, has.backed_bytes, has.address_bytes});
+  }
   const std::set<Gid> over = hoard_->account(publishers);
   for (const auto& [gid, proxy] : proxies_)
     if (over.count(proxy.host) != 0) proxy.writer->trim();
@@ -281,7 +287,6 @@ std::shared_ptr<transport::Reader> Carrier::subscribe(const CarriedType& type, c
   options.node = "link";
   options.type = type.info;
   options.qos = sending.request;
-  options.qos.held = kUnderWay;
   options.not_relayed = true;
   Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);
   if (reader) return *reader;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What messages of each other host may keep of this machine's memory, and how many of them were lost. Each host has shares of its own, so
+// What messages of each other host may keep of this machine's memory and of the window's addresses, and how many of them were lost. Each host has shares of its own, so
 // that one that sends without end takes nothing from another.
 // Thread rules: any thread.
 #pragma once
@@ -13,7 +13,9 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "baton/os/result.hpp"
 #include "engine.hpp"
 
 namespace baton::link {
@@ -22,14 +24,18 @@ class Hoard {
  public:
   /// Messages of one host in no publisher's memory yet, because their publisher is not known here.
   static constexpr std::size_t kMostParkedBytes = std::size_t{64} << 20;
-  /// Publishers of one host with messages above the size that a publisher has room for by itself: each takes addresses for 16 messages.
+  /// Publishers of one host with messages above the size that a publisher has room for by itself: each takes addresses for several messages.
   static constexpr std::size_t kMostLarge = 8;
+  /// Publishers of all hosts take three quarters of the window's addresses. If one host has such messages, its publishers have one of so many
+  /// parts of these at most.
+  static constexpr std::size_t kPartsOfAddresses = 4;
   /// All messages of one host keep this part of the machine's memory at most: one of so many.
   static constexpr std::size_t kShareOfMemory = 4;
   static constexpr std::size_t kLeastShareBytes = std::size_t{1} << 30;
 
-  explicit Hoard(std::size_t machine_bytes = SIZE_MAX)
-      : share_bytes_(std::max(machine_bytes / kShareOfMemory, kLeastShareBytes)) {}
+  explicit Hoard(std::size_t machine_bytes = SIZE_MAX, std::size_t window_bytes = SIZE_MAX)
+      : share_bytes_(std::max(machine_bytes / kShareOfMemory, kLeastShareBytes)),
+        most_addresses_(window_bytes / 4 * 3) {}
 
   /// False: the host would have too much parked.
   bool park(const Gid& host, std::size_t bytes) {
@@ -44,13 +50,25 @@ class Hoard {
     const auto found = parked_.find(host);
     if ((found->second -= bytes) == 0) parked_.erase(found);
   }
-  /// False: too many publishers of the host have large messages already.
-  bool may_be_large(const Gid& host, const Gid& publisher) {
+  /// Counts addresses for large messages of a publisher. Error limit_reached: its host has too many of them, or of such publishers.
+  Result<void> enlarge(const Gid& host, const Gid& publisher, std::size_t address_bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::set<Gid>& large = large_[host];
-    if (large.size() >= kMostLarge && large.count(publisher) == 0) return false;
+    if (large.size() >= kMostLarge && large.count(publisher) == 0) {
+      return Error{Errc::limit_reached, "more than " + std::to_string(kMostLarge) +
+                                            " publishers of its host have messages above the ordinary limit"};
+    }
+    std::size_t all = 0;
+    for (const auto& [other, bytes] : addresses_) all += bytes;
+    std::size_t& own = addresses_[host];
+    if (own + address_bytes > most_addresses_ / kPartsOfAddresses || all + address_bytes > most_addresses_) {
+      return Error{Errc::limit_reached, "messages of its size need more of the link's window than is left for " +
+                                            std::string(all + address_bytes > most_addresses_ ? "hosts" : "one host") +
+                                            "; raise BATON_WINDOW of the link"};
+    }
+    own += address_bytes;
     large.insert(publisher);
-    return true;
+    return {};
   }
   struct Losses {
     std::uint64_t messages = 0;
@@ -74,19 +92,40 @@ class Hoard {
     for (auto at = losses_.begin(); at != losses_.end();)
       at = hosts.count(at->first) != 0 ? std::next(at) : losses_.erase(at);
   }
-  /// The publishers that there are, each with its host and the bytes that it has now. Others are forgotten. Returns the hosts with more than
-  /// their share, which get no more.
-  std::set<Gid> account(const std::map<Gid, std::pair<Gid, std::size_t>>& publishers) {
+  struct Taken {
+    Gid host{};
+    std::size_t bytes = 0, address_bytes = 0;
+  };
+  /// The publishers that there are, each with its host and what it has now. Others are forgotten. Returns the hosts with more than their share,
+  /// which get no more: of the memory, or of the addresses if all hosts together have too many.
+  std::set<Gid> account(const std::map<Gid, Taken>& publishers) {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::map<Gid, std::size_t> sums;
-    for (const auto& [publisher, of] : publishers) sums[of.first] += of.second;
+    addresses_.clear();
+    for (const auto& [publisher, taken] : publishers) {
+      sums[taken.host] += taken.bytes;
+      addresses_[taken.host] += taken.address_bytes;
+    }
     over_.clear();
     for (const auto& [host, bytes] : sums)
       if (bytes > share_bytes_) over_.insert(host);
+    // Each host has as much as the others, or all that it has taken: the greatest are over.
+    std::vector<std::pair<std::size_t, Gid>> smallest_first;
+    for (const auto& [host, bytes] : addresses_) smallest_first.emplace_back(bytes, host);
+    std::sort(smallest_first.begin(), smallest_first.end());
+    std::size_t left = most_addresses_, hosts = smallest_first.size();
+    for (const auto& [bytes, host] : smallest_first) {
+      if (bytes > left / hosts) {
+        over_.insert(host);
+        continue;
+      }
+      left -= bytes;
+      --hosts;
+    }
     for (auto at = large_.begin(); at != large_.end();) {
       for (auto each = at->second.begin(); each != at->second.end();) {
         const auto known = publishers.find(*each);
-        each = known == publishers.end() || known->second.first != at->first ? at->second.erase(each) : std::next(each);
+        each = known == publishers.end() || known->second.host != at->first ? at->second.erase(each) : std::next(each);
       }
       at = at->second.empty() ? large_.erase(at) : std::next(at);
     }
@@ -98,10 +137,11 @@ class Hoard {
   }
 
  private:
-  const std::size_t share_bytes_;
+  const std::size_t share_bytes_, most_addresses_;
   mutable std::mutex mutex_;
   std::map<Gid, std::size_t> parked_;
   std::map<Gid, std::set<Gid>> large_;
+  std::map<Gid, std::size_t> addresses_;  // at the last look, and what was enlarged since
   std::map<Gid, Losses> losses_;
   std::set<Gid> over_;
 };

@@ -201,9 +201,9 @@ Result<std::unique_ptr<InboundChannel::InLoan>> InboundChannel::make_loan(const 
   Result<memory::Chunk> loan = loan_now();
   if (!loan && loan.error().code == Errc::message_too_large) {
     // Its publisher's limits are above the ordinary ones, since it could publish this message.
-    if (!hoard_->may_be_large(known.host, known.writer->gid()))
-      return Error{Errc::limit_reached, "more than " + std::to_string(Hoard::kMostLarge) +
-                                            " publishers of its host have messages above the ordinary limit"};
+    if (Result<void> enlarged = hoard_->enlarge(known.host, known.writer->gid(), kLargeMessages * size_bytes);
+        !enlarged)
+      return enlarged.error();
     known.writer->raise_limits(size_bytes, kLargeMessages * size_bytes);
     loan = loan_now();
   }

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <functional>
-#include <iterator>
+#include <queue>
+#include <tuple>
 
 namespace baton::link {
 namespace {
@@ -36,10 +37,10 @@ std::string difference(const End& publisher, const End& subscription) {
   return differs.empty() ? differs : "has another quality of service: " + differs;
 }
 
-/// What the link asks of the publishers of a channel: what they offer, and as much history as the farthest reader wants.
+/// What the link asks of the publishers of a channel: what they offer, and as much history as the farthest reader wants, within bounds.
 void raise(Sending& sending, const End& subscription) {
   QoS& request = sending.request;
-  request.depth = std::max(request.depth, subscription.qos.depth);
+  request.depth = std::max(request.depth, std::min(subscription.qos.depth, kMostDepth));
   if (subscription.qos.history == History::kKeepAll && request.reliability == Reliability::kReliable &&
       subscription.qos.reliability == Reliability::kReliable) {
     request.history = History::kKeepAll;
@@ -71,103 +72,196 @@ std::string numbered(const std::string& channel, std::uint64_t number) {
 
 namespace {
 
-/// The entries that have room, when the hosts take turns: the first of each, then the second of each. `cost` of an entry counts towards `most`.
-template <class Entry>
-std::vector<Entry> in_turns(const std::map<Gid, std::vector<Entry>>& of_hosts, std::size_t most,
-                            const std::function<std::size_t(const Entry&)>& cost) {
-  std::vector<Entry> out;
-  std::size_t used = 0;
-  for (std::size_t turn = 0, some = 1; some != 0; ++turn) {
-    some = 0;
-    for (const auto& [host, entries] : of_hosts) {
-      if (turn >= entries.size()) continue;
-      ++some;
-      const std::size_t size = cost(entries[turn]);
-      if (used + size > most) continue;
-      used += size;
-      out.push_back(entries[turn]);
-    }
-  }
-  return out;
-}
+/// Something that another host makes this link have: a publisher, or a subscription.
+struct Wish {
+  Gid host{};
+  const std::string* host_name = nullptr;
+  const std::string* topic = nullptr;
+  Gid publisher{};                        ///< of plan.receiving
+  std::pair<Gid, std::string> channel{};  ///< of plan.sending; no name: a publisher
+  bool left_out = false;
 
-std::string left_out_words(std::size_t count, const char* what, const std::string& topic, std::size_t most) {
-  return std::to_string(count) + " " + what + " of other hosts are left out on '" + topic + "': the link has at most " +
-         std::to_string(most) + " there";
-}
+  bool is_publisher() const noexcept { return channel.second.empty(); }
+};
+struct Part {
+  Wish* wish = nullptr;
+  std::uint64_t cost = 0;
+};
+using Costs = std::map<IdPrefix, transport::ConnectionCost>;  // of connections with processes of this host
 
-void limit_receiving(Plan& plan) {
-  const auto one = [](const Gid&) { return std::size_t{1}; };
-  std::map<std::string, std::map<Gid, std::vector<Gid>>> by_topic;
-  std::map<std::string, std::size_t> of_topic;
-  for (const auto& [gid, wanted] : plan.receiving) {
-    by_topic[wanted.publisher.topic][wanted.host].push_back(gid);
-    ++of_topic[wanted.publisher.topic];
-  }
-  std::map<Gid, std::vector<Gid>> rest;
-  std::size_t count = 0;
-  const auto cost = [&](const Gid& gid) { return announced_bytes_of(plan.receiving.at(gid)); };
-  for (const auto& [topic, of_hosts] : by_topic) {
-    std::map<Gid, std::vector<Gid>> kept;
-    if (of_topic[topic] > kMostPublishersOfTopic) {
-      for (const Gid& gid : in_turns<Gid>(of_hosts, kMostPublishersOfTopic, one))
-        kept[plan.receiving.at(gid).host].push_back(gid);
-      plan.complaints.insert(
-          left_out_words(of_topic[topic] - kMostPublishersOfTopic, "publishers", topic, kMostPublishersOfTopic));
+/// Leaves out what there is no room for, and says so for each host and reason.
+class Shares {
+ public:
+  explicit Shares(Plan& plan, std::map<Gid, std::size_t>& complaints) : plan_(plan), complaints_(complaints) {}
+
+  /// Each host has as much of `most` as the others, or all that it wishes. Of one host the cheapest have room first.
+  void share(std::vector<Part> wishes, std::uint64_t most, const std::string& why) {
+    wishes.erase(std::remove_if(wishes.begin(), wishes.end(), [](const Part& part) { return part.wish->left_out; }),
+                 wishes.end());
+    std::uint64_t all = 0;
+    for (const Part& part : wishes) all += part.cost;
+    if (all <= most) return;
+    std::stable_sort(wishes.begin(), wishes.end(), [](const Part& a, const Part& b) { return a.cost < b.cost; });
+    std::map<Gid, std::vector<Part>> of_hosts;
+    for (const Part& part : wishes) of_hosts[part.wish->host].push_back(part);
+    // What a host has with its next one, and which that is. The next one is always of the host that has least with it.
+    using Next = std::tuple<std::uint64_t, std::size_t, Gid>;
+    std::priority_queue<Next, std::vector<Next>, std::greater<Next>> queue;
+    for (const auto& [host, parts] : of_hosts) queue.emplace(parts[0].cost, 0, host);
+    for (all = 0; !queue.empty();) {
+      const auto [with_it, index, host] = queue.top();
+      queue.pop();
+      const std::vector<Part>& parts = of_hosts[host];
+      const bool has_room = parts[index].cost <= most - all;
+      if (has_room) {
+        all += parts[index].cost;
+      } else {
+        leave_out(*parts[index].wish, why);
+      }
+      if (index + 1 < parts.size())
+        queue.emplace(with_it - (has_room ? 0 : parts[index].cost) + parts[index + 1].cost, index + 1, host);
     }
-    for (const auto& [host, gids] : kept.empty() ? of_hosts : kept) {
-      rest[host].insert(rest[host].end(), gids.begin(), gids.end());
-      count += gids.size();
+  }
+
+  void complain() {
+    for (const auto& [of, count] : counts_) {
+      const auto& [host, what, why] = of;
+      if (complaints_[host]++ >= kMostComplaintsOfHost) continue;
+      plan_.complaints.insert(std::to_string(count) + what + names_.at(host) + " are left out" + why);
     }
   }
-  plan.order = in_turns<Gid>(rest, kMostPublisherBytes, cost);
-  plan.order.resize(std::min(plan.order.size(), kMostPublishers));
-  const std::set<Gid> kept(plan.order.begin(), plan.order.end());
-  if (kept.size() < count) {
-    plan.complaints.insert(std::to_string(count - kept.size()) +
-                           " publishers of other hosts are left out: the link has room for " +
-                           std::to_string(kept.size()) + " of them in all");
-  }
-  for (auto at = plan.receiving.begin(); at != plan.receiving.end();) {
-    if (kept.count(at->first) != 0) {
-      ++at;
+
+ private:
+  void leave_out(Wish& wish, const std::string& why) {
+    wish.left_out = true;
+    names_.emplace(wish.host, *wish.host_name);
+    ++counts_[{wish.host, wish.is_publisher() ? " publishers of host " : " subscriptions of host ", why}];
+    if (wish.is_publisher()) {
+      plan_.left_out.insert(wish.publisher);
+      plan_.receiving.erase(wish.publisher);
     } else {
-      plan.left_out.insert(at->first);
-      at = plan.receiving.erase(at);
+      plan_.sending.erase(wish.channel);
     }
   }
-}
 
-void limit_sending(Plan& plan) {
-  using Key = std::pair<Gid, std::string>;
-  const auto one = [](const Key&) { return std::size_t{1}; };
-  std::map<std::string, std::map<Gid, std::vector<Key>>> by_topic;
-  std::map<std::string, std::size_t> of_topic;
-  for (const auto& [key, sending] : plan.sending) {
-    by_topic[sending.topic][key.first].push_back(key);
-    ++of_topic[sending.topic];
+  Plan& plan_;
+  std::map<Gid, std::size_t>& complaints_;  // of hosts
+  std::map<Gid, std::string> names_;
+  std::map<std::tuple<Gid, std::string, std::string>, std::size_t> counts_;
+};
+
+/// What does not fit into the room that there is: on a topic, with each process of this host, with all of them, and in all.
+class Limits {
+ public:
+  Limits(Plan& plan, const std::vector<End>& here, const std::vector<Words>& others,
+         const transport::ConnectionBudget& budget, std::map<Gid, std::size_t>& complaints)
+      : plan_(plan), here_(here), budget_(budget), shares_(plan, complaints) {
+    std::map<Gid, const std::string*> names;
+    for (const Words& host : others) names[host.host] = &host.host_name;
+    for (const auto& [key, sending] : plan.sending)
+      wishes_.push_back({key.first, names.at(key.first), &sending.topic, {}, key});
+    for (const auto& [gid, wanted] : plan.receiving)
+      wishes_.push_back({wanted.host, names.at(wanted.host), &wanted.publisher.topic, gid, {}});
   }
-  std::map<Gid, std::vector<Key>> rest;
-  std::size_t count = 0;
-  for (const auto& [topic, of_hosts] : by_topic) {
-    std::vector<Key> kept = in_turns<Key>(of_hosts, kMostSubscriptionsOfTopic, one);
-    if (kept.size() < of_topic[topic]) {
-      plan.complaints.insert(
-          left_out_words(of_topic[topic] - kept.size(), "subscriptions", topic, kMostSubscriptionsOfTopic));
+
+  void apply() {
+    of_topics();
+    of_connections();
+    std::vector<Part> publishers, subscriptions, names;
+    for (Wish& wish : wishes_) {
+      (wish.is_publisher() ? publishers : subscriptions).push_back({&wish, 1});
+      if (wish.is_publisher() && !wish.left_out)
+        names.push_back({&wish, announced_bytes_of(plan_.receiving.at(wish.publisher))});
     }
-    count += kept.size();
-    for (Key& key : kept) rest[key.first].push_back(std::move(key));
+    const auto at_most = [](std::size_t most) { return ": the link has at most " + std::to_string(most) + " in all"; };
+    shares_.share(std::move(publishers), kMostPublishers, at_most(kMostPublishers));
+    shares_.share(std::move(subscriptions), kMostSubscriptions, at_most(kMostSubscriptions));
+    shares_.share(std::move(names), kMostPublisherBytes, ": the names of those of all hosts take too many bytes");
+    shares_.complain();
+    // The hosts take turns.
+    std::map<Gid, std::vector<Gid>> of_hosts;
+    for (const auto& [gid, wanted] : plan_.receiving) of_hosts[wanted.host].push_back(gid);
+    for (std::size_t turn = 0; plan_.order.size() < plan_.receiving.size(); ++turn)
+      for (const auto& [host, gids] : of_hosts)
+        if (turn < gids.size()) plan_.order.push_back(gids[turn]);
   }
-  std::set<Key> kept;
-  for (Key& key : in_turns<Key>(rest, kMostSubscriptions, one)) kept.insert(std::move(key));
-  if (kept.size() < count) {
-    plan.complaints.insert(std::to_string(count - kept.size()) +
-                           " subscriptions of other hosts are left out: the link has at most " +
-                           std::to_string(kMostSubscriptions) + " in all");
+
+ private:
+  void of_topics() {
+    std::map<std::pair<std::string, bool>, std::vector<Part>> of_topics;
+    for (Wish& wish : wishes_) of_topics[{*wish.topic, wish.is_publisher()}].push_back({&wish, 1});
+    for (const auto& [of, wishes] : of_topics) {
+      const std::size_t most = of.second ? kMostPublishersOfTopic : kMostSubscriptionsOfTopic;
+      shares_.share(wishes, most, " on '" + of.first + "': the link has at most " + std::to_string(most) + " there");
+    }
   }
-  for (auto at = plan.sending.begin(); at != plan.sending.end();)
-    at = kept.count(at->first) != 0 ? std::next(at) : plan.sending.erase(at);
-}
+
+  void of_connections() {
+    std::map<std::string, std::vector<const End*>> subscriptions;
+    std::map<Gid, IdPrefix> processes;
+    std::map<IdPrefix, const End*> examples;
+    for (const End& end : here_) {
+      const IdPrefix process = prefix_of(end.gid);
+      examples.emplace(process, &end);
+      if (end.is_writer) {
+        processes.emplace(end.gid, process);
+      } else {
+        subscriptions[end.topic].push_back(&end);
+      }
+    }
+    std::map<IdPrefix, std::vector<Part>> of_processes;
+    std::vector<Part> of_all;
+    for (Wish& wish : wishes_) {
+      if (wish.left_out) continue;
+      transport::ConnectionCost sum;
+      Costs costs;
+      const auto connect = [&](const IdPrefix& process, const QoS& requested) {
+        const transport::ConnectionCost cost = transport::connection_cost(requested);
+        for (transport::ConnectionCost* of : {&sum, &costs[process]}) {
+          of->bytes += cost.bytes;
+          of->areas += cost.areas;
+        }
+      };
+      if (wish.is_publisher()) {
+        const End& publisher = plan_.receiving.at(wish.publisher).publisher;
+        for (const End* each : subscriptions[publisher.topic])
+          if (same_type(*each, publisher) && incompatibility(publisher.qos, each->qos).empty())
+            connect(prefix_of(each->gid), each->qos);
+      } else {
+        const Sending& sending = plan_.sending.at(wish.channel);
+        for (const Gid& gid : sending.publishers) connect(processes.at(gid), sending.request);
+      }
+      for (const auto& [process, cost] : costs)
+        of_processes[process].push_back({&wish, part_of(cost, budget_.of_process)});
+      if (!costs.empty()) of_all.push_back({&wish, part_of(sum, budget_.of_user)});
+    }
+    for (auto& [process, wishes] : of_processes) {
+      shares_.share(std::move(wishes), kWhole,
+                    ": connections with the process of node '" + examples.at(process)->node +
+                        "' here would take more of its memory, or of its memory areas (vm.max_map_count), than those "
+                        "of one process may");
+    }
+    shares_.share(std::move(of_all), kWhole,
+                  ": connections with all processes here would take more of the link's memory, or of its memory areas "
+                  "(vm.max_map_count), than those of one user may");
+  }
+
+  /// Of both that which is scarcer.
+  static constexpr std::uint64_t kWhole = 1'000'000'000;
+  static std::uint64_t part_of(const transport::ConnectionCost& cost, const transport::ConnectionCost& budget) {
+    const auto part = [](std::size_t of, std::size_t most) {
+      const long double share = static_cast<long double>(of) / static_cast<long double>(most) * 4 / kQuartersOfBudget;
+      return static_cast<std::uint64_t>(std::min(share, 2.0L) * kWhole) + 1;
+    };
+    return std::max(part(cost.bytes, budget.bytes), part(cost.areas, budget.areas));
+  }
+
+  Plan& plan_;
+  const std::vector<End>& here_;
+  const transport::ConnectionBudget& budget_;
+  Shares shares_;
+  std::vector<Wish> wishes_;
+};
 
 }  // namespace
 
@@ -229,8 +323,10 @@ class Claims {
 
 }  // namespace
 
-Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<IdPrefix, Gid>& owners) {
+Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<IdPrefix, Gid>& owners,
+          const transport::ConnectionBudget& budget) {
   Plan out;
+  std::map<Gid, std::size_t> complaints_of;  // of hosts
   out.owners = owners_of(here, others, owners);
   Claims claims(others);
   std::map<std::string, std::vector<const End*>> publishers, subscriptions;
@@ -242,7 +338,7 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
   for (const Words& host : others) {
     std::map<std::string, std::string> wants;  // channels, as they are and numbered
     for (const std::string& channel : host.wants) wants[channel.substr(0, channel.rfind(kNumberMark))] = channel;
-    std::size_t complaints = 0;
+    std::size_t& complaints = complaints_of[host.host];
     const auto complain = [&](const std::string& text) {
       if (complaints < kMostComplaintsOfHost && out.complaints.insert(text).second) ++complaints;
     };
@@ -255,7 +351,7 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
           Sending& sending = out.sending[{host.host, channel}];
           if (sending.publishers.empty()) {
             sending.topic = topic;
-            sending.request = QoS(1);
+            sending.request = QoS(1).hold(kUnderWay);
             sending.request.reliability = publisher->qos.reliability;
             sending.request.durability = publisher->qos.durability;
           }
@@ -314,8 +410,6 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
     }
     for (const std::string& text : claims.words(host.host_name)) out.complaints.insert(text);
   }
-  limit_receiving(out);
-  limit_sending(out);
   for (auto& [key, sending] : out.sending) {
     // KEEP_LAST is over all publishers of a subscription; here each publisher is to have its own history.
     // In powers of two, because another depth needs another subscription.
@@ -324,6 +418,7 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
     const std::size_t depth = sending.request.depth * histories;
     sending.request.depth = static_cast<std::uint32_t>(std::min<std::size_t>(depth, 65536));
   }
+  Limits(out, here, others, budget, complaints_of).apply();
   return out;
 }
 

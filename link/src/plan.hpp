@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "baton/transport/connection_budget.hpp"
 #include "engine.hpp"
 #include "words.hpp"
 
@@ -59,10 +60,18 @@ struct Plan {
 /// Endpoints of the link on one topic: fewer than a process may have (core/transport/src/graph.hpp), also while a subscription replaces another.
 inline constexpr std::size_t kMostPublishersOfTopic = 700;
 inline constexpr std::size_t kMostSubscriptionsOfTopic = 160;
-/// And in all. Publishers also have a bound of the bytes that every process of this host keeps of them.
-inline constexpr std::size_t kMostPublishers = 16384;
+/// And in all. Publishers also have a bound of the bytes that every process of this host keeps of them. All of them take half of the window's
+/// addresses, as they are made.
+inline constexpr std::size_t kMostPublishers = 8192;
 inline constexpr std::size_t kMostPublisherBytes = std::size_t{32} << 20;
 inline constexpr std::size_t kMostSubscriptions = 8192;
+/// The link is one process to each process of this host. Of what that one grants a process, connections take so many quarters: the rest is for
+/// subscriptions that replace others, and for connections whose end takes a while.
+inline constexpr std::size_t kQuartersOfBudget = 3;
+/// Messages that a subscription of another host may make wait here: its own queue is at that host.
+inline constexpr std::uint32_t kMostDepth = 16384;
+/// Messages under way that the link holds in their publisher's memory, for each host.
+inline constexpr std::uint32_t kUnderWay = 8;
 /// Of one host.
 inline constexpr std::size_t kMostComplaintsOfHost = 50;
 
@@ -71,7 +80,9 @@ std::size_t announced_bytes_of(const Receiving& wanted);
 
 /// `here`: the endpoints of this host, without the link's own. `owners`: those of the plan before. The ids of a process's endpoints begin with
 /// the same bytes, and a process is of the host that had or said an endpoint of it first, as long as that does. Publishers of it that another
-/// host says are left out. Where there is not room for all, every host has its turn, so that one with many leaves room for the others.
-Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<IdPrefix, Gid>& owners = {});
+/// host says are left out. Where there is not room for all, each host has the same share, or all that it wishes if that is less: nothing that
+/// one host wishes takes anything of another's share. `budget`: what processes of this host grant each other.
+Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<IdPrefix, Gid>& owners = {},
+          const transport::ConnectionBudget& budget = transport::connection_budget());
 
 }  // namespace baton::link

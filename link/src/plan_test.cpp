@@ -196,8 +196,107 @@ TEST(Plan, HostsWithLongNamesLeaveRoomForThoseOfTheOthers) {
   std::size_t bytes = 0;
   for (const auto& [gid, wanted] : made.receiving) bytes += wanted.publisher.topic.size();
   EXPECT_LT(bytes, kMostPublisherBytes);
-  EXPECT_GT(made.receiving.size(), 10'000U);
+  EXPECT_EQ(made.receiving.size(), kMostPublishers);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(made.receiving.count(numbered_id(51, i)), 1U) << i;
+}
+
+/// Of each process of this host, so many connections to a subscription with this quality of service, and of all together twice as many.
+transport::ConnectionBudget room_for(std::size_t count, const QoS& qos = QoS(10)) {
+  const transport::ConnectionCost one = transport::connection_cost(qos);
+  const auto budget = [&](std::size_t parts) {
+    return transport::ConnectionCost{one.bytes * parts * 4 / kQuartersOfBudget,
+                                     one.areas * parts * 4 / kQuartersOfBudget};
+  };
+  return {budget(count + 1), budget(2 * (count + 1))};  // one more: parts are rounded up
+}
+
+TEST(Plan, AHostLeavesTheOthersTheirShareOfTheConnectionsWithAProcess) {
+  End subscription = end(false, 2);
+  subscription.node = "mapper";
+  const transport::ConnectionBudget budget = room_for(100);
+  const Words many = crowd(50, 600), few = crowd(51, 30);
+  const Plan alone = plan({subscription}, {many}, {}, budget);
+  EXPECT_GE(alone.receiving.size(), 100U) << "nobody else wishes any";
+  EXPECT_LE(alone.receiving.size(), 101U);
+  ASSERT_EQ(alone.complaints.size(), 1U);
+  const std::string& said = *alone.complaints.begin();
+  for (const char* words : {"publishers of host crowd50 are left out", "node 'mapper'", "vm.max_map_count"})
+    EXPECT_NE(said.find(words), std::string::npos) << said;
+  for (const std::vector<Words>& others : {std::vector<Words>{many, few}, std::vector<Words>{few, many}}) {
+    const Plan made = plan({subscription}, others, {}, budget);
+    for (std::size_t i = 0; i < 30; ++i) EXPECT_EQ(made.receiving.count(numbered_id(51, i)), 1U) << i;
+    EXPECT_EQ(made.receiving.size(), alone.receiving.size());
+    EXPECT_EQ(made.order.size(), made.receiving.size());
+    EXPECT_EQ(made.left_out.size(), 630 - made.receiving.size());
+    EXPECT_EQ(made.complaints.size(), 1U);
+  }
+}
+
+TEST(Plan, ManyHostsThatWishManyHaveEquallyManyConnections) {
+  std::vector<Words> others;
+  for (std::uint8_t i = 0; i < 7; ++i) others.push_back(crowd(static_cast<std::uint8_t>(50 + i), 200));
+  const Plan made = plan({end(false, 2)}, others, {}, room_for(100));
+  std::map<Gid, std::size_t> counts;
+  for (const auto& [gid, wanted] : made.receiving) ++counts[wanted.host];
+  ASSERT_EQ(counts.size(), 7U);
+  for (const auto& [host, count] : counts) EXPECT_NEAR(static_cast<double>(count), 100.0 / 7, 1.0);
+}
+
+TEST(Plan, ConnectionsWithAllProcessesHaveABoundToo) {
+  std::vector<End> here;
+  for (std::uint8_t process = 1; process <= 4; ++process) here.push_back(end(false, process));
+  const Plan made = plan(here, {crowd(50, 90), crowd(51, 5)}, {}, room_for(100));
+  EXPECT_NEAR(static_cast<double>(made.receiving.size()), 200.0 / 4, 1.0) << "each publisher has four connections";
+  for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(made.receiving.count(numbered_id(51, i)), 1U) << i;
+  ASSERT_EQ(made.complaints.size(), 1U);
+  EXPECT_NE(made.complaints.begin()->find("all processes here"), std::string::npos) << *made.complaints.begin();
+}
+
+TEST(Plan, PublishersThatNoSubscriptionHereWantsTakeNoConnections) {
+  EXPECT_EQ(plan({end(false, 2, QoS(10), "/other")}, {crowd(50, 600)}, {}, room_for(100)).receiving.size(), 600U);
+  const End strict = end(false, 2, QoS(10).transient_local());
+  EXPECT_EQ(plan({strict}, {crowd(50, 600)}, {}, room_for(100)).receiving.size(), 600U) << "they do not match";
+}
+
+TEST(Plan, DeepSubscriptionsOfAHostLeaveTheOthersTheirs) {
+  std::vector<End> here;
+  Words greedy = crowd(50, 0), honest = crowd(60, 0);
+  for (std::size_t i = 0; i < 40; ++i) {
+    here.push_back(end(true, 1, QoS(10), "/p" + std::to_string(i)));
+    here.back().gid[15] = static_cast<std::uint8_t>(i);
+    greedy.ends.push_back(end(false, 3, QoS(65536), here.back().topic));
+    greedy.wants.push_back(channel_of(here.back()));
+  }
+  honest.ends = {end(false, 4, QoS(50), "/p39")};
+  honest.wants = {channel_of(here[39])};
+  const Plan made = plan(here, {greedy, honest}, {}, room_for(10, QoS(kMostDepth).hold(kUnderWay)));
+  EXPECT_EQ(made.sending.at({honest.host, honest.wants[0]}).request.depth, 50U);
+  EXPECT_GE(made.sending.size(), 10U);
+  EXPECT_LE(made.sending.size(), 12U);
+  for (const auto& [key, sending] : made.sending) EXPECT_LE(sending.request.depth, kMostDepth);
+  ASSERT_EQ(made.complaints.size(), 1U);
+  EXPECT_NE(made.complaints.begin()->find("subscriptions of host crowd50 are left out"), std::string::npos);
+}
+
+TEST(Plan, ASingleWishThatWouldTakeAlmostAllComesLast) {
+  std::vector<End> here;  // a subscription of /image has 8 connections with their process
+  for (std::uint8_t i = 0; i < 9; ++i) {
+    here.push_back(end(true, 1, QoS(10), i < 8 ? "/image" : "/small"));
+    here.back().gid[15] = i;
+  }
+  Words greedy = crowd(50, 0), honest = crowd(60, 0);
+  greedy.ends = {end(false, 3, QoS(8192))};  // 65536, since each of 8 publishers is to have its own history
+  greedy.wants = {channel_of(here[0])};
+  honest.ends = {end(false, 4, QoS(30), "/small")};
+  honest.wants = {channel_of(here[8])};
+  const std::pair<Gid, std::string> all{greedy.host, greedy.wants[0]}, small{honest.host, honest.wants[0]};
+  const QoS deep = QoS(65536).hold(kUnderWay);
+  transport::ConnectionBudget budget = room_for(100, deep);
+  budget.of_process.bytes = (8 * transport::connection_cost(deep).bytes + 5000) * 4 / kQuartersOfBudget;
+  EXPECT_EQ(plan(here, {greedy}, {}, budget).sending.count(all), 1U);
+  const Plan both = plan(here, {greedy, honest}, {}, budget);
+  EXPECT_EQ(both.sending.count(small), 1U);
+  EXPECT_EQ(both.sending.count(all), 0U);
 }
 
 TEST(Plan, APublisherBelongsToTheHostThatHadItBefore) {

@@ -15,7 +15,7 @@ from flow import Listener, Talker
 from link_hosts import Host, ip
 from link_programs import lines_of
 from support.build import LINK
-from support.processes import PIPE
+from support.processes import PIPE, Process
 from support.waiting import until
 
 RAW_HOST = Path(__file__).with_name("raw_host.py")
@@ -138,6 +138,69 @@ def test_a_crowd_of_publishers_and_subscriptions_ends_the_link_for_no_process_of
     late.end()
     honest.end()
     assert "1024" not in a.log_text()
+    assert log_lines(a) < LOG_LINES
+
+
+# A process with many subscriptions, or publishers, of which one is honest: "late".
+SUBSCRIBES = """
+import baton, sys
+node = baton.Node("subscribes")
+kind = baton.message(sys.argv[1])
+late = node.subscribe("late", kind)
+others = [node.subscribe(topic, kind, depth=1) for topic in sys.argv[2:]]
+print("ready", flush=True)
+while True:
+    if late.take(1) is not None:
+        print("late", flush=True)
+"""
+
+PUBLISHES = """
+import baton, sys, time
+node = baton.Node("publishes")
+kind = baton.message(sys.argv[1])
+publishers = [node.advertise(topic, kind, depth=1) for topic in sys.argv[2:]]
+print("ready", flush=True)
+while True:
+    for publisher in publishers:
+        publisher.publish(kind())
+    time.sleep(0.02)
+"""
+
+
+def arrive_late(heard: Process, count: int = 30) -> None:
+    for _ in range(count):
+        heard.says("late")
+
+
+def test_a_host_with_many_publishers_leaves_the_others_their_connections_with_each_process(three):
+    a, b, c = three
+    topics = [f"t{number}" for number in range(4)]
+    victim = a.python(SUBSCRIBES, KIND, *topics).says("ready")
+    kind = topic(c, "/t0")[1:]
+    with attacked(c, "many_publishers", address=a.address, topics=[[f"/{name}", *kind] for name in topics]) as seen:
+        assert a.says("publishers of host liar are left out: connections with the process of node 'subscribes'")
+        note = "publishers of host liar are left out"
+        assert until(lambda: any(note in line for line in a.state()["notes"]), a.log_text)
+        b.python(PUBLISHES, KIND, "late").says("ready")
+        arrive_late(victim)
+    assert seen["open"]
+    arrive_late(victim)
+    assert log_lines(a) < LOG_LINES
+
+
+def test_hosts_that_want_deep_queues_leave_the_others_their_connections_with_each_process(three):
+    a, b, c = three
+    topics = [f"t{number}" for number in range(20)]
+    a.python(PUBLISHES, KIND, "late", *topics).says("ready")
+    kind = topic(c, "/t0")[1:]
+    wanted = [[f"/{name}", *kind] for name in ("late", *topics)]
+    options = {"address": a.address, "from": addresses(), "topics": wanted}
+    with attacked(c, "deep_wants", **options) as seen:
+        assert a.says("subscriptions of host liar are left out: connections with the process of node 'publishes'")
+        late = b.python(SUBSCRIBES, KIND).says("ready")
+        arrive_late(late)
+    assert seen["open"]
+    arrive_late(late)
     assert log_lines(a) < LOG_LINES
 
 

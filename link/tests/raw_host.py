@@ -219,6 +219,34 @@ def crowd(options: dict) -> dict:
 
 
 @attack
+def many_publishers(options: dict) -> dict:
+    """As many publishers as a topic may have, of each of many topics: more than a process of the victim has connections for."""
+    host, ends = RawHost(options["address"]), []
+    for place, (name, kind, _, type_hash, _) in enumerate(options["topics"]):
+        crowd = range(place * 1000, place * 1000 + 700)
+        ends += [end(i, name, kind, bytes.fromhex(type_hash), writer=True) for i in crowd]
+    host.say(ends, options["topics"])
+    goes_on(host.serve)
+    return {"open": not host.ended}
+
+
+@attack
+def deep_wants(options: dict) -> dict:
+    """Hosts that want all topics of the victim, with queues as long as may be: more than its publishers' process has memory for."""
+    own, hosts = from_addresses(options), []
+    for number in range(30):
+        hosts.append(RawHost(options["address"], own=next(own)))
+        ends, wants = [], []
+        for place, (name, kind, _, type_hash, _) in enumerate(options["topics"]):
+            gid_number = 10_000 * number + place
+            ends.append(end(gid_number, name, kind, bytes.fromhex(type_hash), writer=False, depth=65536))
+            wants.append(f"baton/1/rv/{type_hash[:16]}{name}#{number}")
+        hosts[-1].say(ends, (), wants)
+    goes_on(lambda: [host.serve() for host in hosts])
+    return {"open": not any(host.ended for host in hosts)}
+
+
+@attack
 def announced_sizes(options: dict) -> dict:
     """Twelve messages of 256 MiB each, of which 160 bytes come."""
     host = RawHost(options["address"])

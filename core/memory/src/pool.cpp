@@ -517,6 +517,8 @@ void Pool::raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_
   // Half as large again at least: a publisher whose messages grow byte by byte makes few segments.
   s.first.slot_bytes =
       std::max(needed, std::min(slot_bytes_for(s.first.slot_bytes / 2 * 3), slot_bytes_for(kMaxMessageBytes)));
+  // Large slots take many addresses.
+  s.first.slots = std::clamp<std::size_t>(s.options.memory_limit_bytes / needed, 1, s.first.slots);
   retire_segment(std::move(on_retired));
 }
 
@@ -636,9 +638,11 @@ Pool::Account Pool::State::account() const noexcept {
   for (const auto& segment : segments) {
     if (!segment) continue;
     ++account.segments;
+    account.address_bytes += segment->record.size;
     account.published_slots += segment->live;
   }
   account.published_slots -= account.loaned_slots;
+  if (reserved) account.address_bytes += first.bytes();
   return account;
 }
 

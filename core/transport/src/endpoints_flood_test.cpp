@@ -234,6 +234,26 @@ TEST(Flood, OfTypesThatDifferIsAskedForFewDefinitionsAtOnce) {
   EXPECT_EQ(peer.count(FrameType::kDefinitionRequest), kMostAsked);
 }
 
+TEST(Flood, OfPublishersThatUsesUpABudgetKeepsOthersOutForAsLongAsItLastsOnly) {
+  constexpr std::uint16_t kTooMany = 5;
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t", QoS(kMaxDepth));
+  const std::size_t room = kConnectionBytesOfProcess / reader->impl().connection_bytes();
+  ASSERT_LT(room + kTooMany, kMaxAnnouncedPerTopic);
+  RawPeer peer(domain.path());
+  ASSERT_TRUE(peer.await_peers(1));
+  for (std::uint16_t i = 0; i < room + kTooMany; ++i) peer.announce(peer.id(i), true, QoS());
+  ASSERT_TRUE(eventually([&] { return participant->endpoints().size() == room + kTooMany + 1; }));
+  settle(*participant);
+  EXPECT_EQ(peer.count(FrameType::kAttach), room);
+  EXPECT_NE(domain.diagnostics().text(Errc::limit_reached).find("trying again"), std::string::npos);
+  for (std::uint16_t i = 0; i < kTooMany; ++i)
+    peer.send(peer.peers[0], FrameType::kWithdraw, encode_gid(peer.id(i)));
+  EXPECT_TRUE(eventually([&] { return peer.count(FrameType::kAttach) == room + kTooMany; }))
+      << peer.count(FrameType::kAttach) << " of " << room + kTooMany;
+}
+
 TEST(Flood, OfDefinitionsIsCutAtTheBytesThatAllAnswersMayTake) {
   constexpr std::uint8_t kTypes = 100;
   constexpr std::size_t kEach = 200'000, kMostBytes = std::size_t{16} << 20;  // kMostDefinitionBytes in type_query.cpp

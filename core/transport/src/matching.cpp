@@ -9,10 +9,10 @@
 namespace baton::transport {
 namespace {
 
-/// The pause between two attempts of a pair that lacks descriptors, memory or slots: begins with the first, doubles up
+/// The pause between two attempts of a pair that lacks descriptors, memory, slots or room in a budget: begins with the first, doubles up
 /// to the longest.
-constexpr auto kFirstPause = std::chrono::milliseconds(100);
-constexpr auto kLongestPause = std::chrono::milliseconds(5000);
+constexpr std::chrono::milliseconds kFirstPause{100};
+constexpr std::chrono::milliseconds kLongestPause{5000};
 /// Foreign endpoints that are matched with a new own endpoint before other work gets its turn: each may become a
 /// connection.
 constexpr std::size_t kMatchesAtOnce = 32;
@@ -164,15 +164,13 @@ void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader
     }
   }
   Result<void> begun;
-  bool later = true;
   try {
     Result<Charge> charge =
         budgets_.charge(writer.peer(), Keep::kConnections, reader->connection_bytes(), kAreasOfConnection);
     if (charge) {
       begun = reader->begin_attach(info_of(writer, pids_of(writer.peer())), std::move(*charge));
     } else {
-      // Waiting does not raise the limit on memory kept for one process.
-      later = false;
+      // Other endpoints of that process may leave, which makes room.
       begun = Error{charge.error().code,
                     "process " + std::to_string(pid_of(writer.peer())) + ": " + charge.error().message};
     }
@@ -182,10 +180,10 @@ void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader
   }
   if (begun) return;
   release_remote_writer(writer.gid, own);
-  if (!later || attach_later(own, writer.gid)) {
+  if (attach_later(own, writer.gid)) {
     diagnose_about(writer.peer(), Diagnostic::Level::kError, begun.error().code, [&] {
       return "subscription to '" + reader->options().topic + "' cannot connect: " + begun.error().message +
-             (later ? "; trying again" : "");
+             "; trying again";
     });
   }
 }

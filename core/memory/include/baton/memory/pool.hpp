@@ -88,7 +88,8 @@ class Pool : public os::Hot {
   /// skeleton alone. For a message that arrives in parts. Error message_too_large also where they exceed max_message_bytes.
   Result<Chunk> loan_growing(std::size_t skeleton_bytes, std::size_t expected_bytes);
   /// Raises what PoolOptions says; a lower number changes nothing. Messages that are larger than the slots take slots of a new segment, as
-  /// after retire_segment(); these slots are half as large again at least.
+  /// after retire_segment(); these slots are half as large again at least,
+  /// and their first segment has as many as the memory limit pays for.
   void raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_bytes,
                     std::function<void(std::uint32_t index)> on_retired);
   /// Gives an unpublished loan back. True: the message could not grow for want of memory.
@@ -119,6 +120,7 @@ class Pool : public os::Hot {
 
   struct Account {
     std::size_t backed_bytes, limit_bytes, loaned_slots, published_slots, segments;
+    std::size_t address_bytes;  ///< of the window, taken or reserved
   };
   Account account() const noexcept;
   /// Memory of the message, its reserve included; 0 if there is no message at that handle.

@@ -518,7 +518,7 @@ void Pool::raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_
   s.first.slot_bytes =
       std::max(needed, std::min(slot_bytes_for(s.first.slot_bytes / 2 * 3), slot_bytes_for(kMaxMessageBytes)));
   // Large slots take many addresses.
-  s.first.slots = std::clamp<std::size_t>(s.options.memory_limit_bytes / needed, 1, s.first.slots);
+  s.first.slots = std::clamp<std::size_t>(round_up(s.options.memory_limit_bytes, needed) / needed, 1, s.first.slots);
   retire_segment(std::move(on_retired));
 }
 

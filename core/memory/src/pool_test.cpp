@@ -533,6 +533,17 @@ TEST_F(PoolTest, RaisedLimitsTakeLargerMessagesAndOlderOnesStay) {
   }
 }
 
+TEST_F(PoolTest, RaisedLimitsTakeAddressesForTheMessagesThatTheyPayFor) {
+  PoolOptions options = small();
+  options.slot_count = 4096;
+  const auto pool = make(options);
+  pool->raise_limits(64 * kMiB, 256 * kMiB, {});
+  const Chunk large = *pool->loan_growing(16);
+  EXPECT_GE(pool->account().address_bytes, 4 * 64 * kMiB);
+  EXPECT_LT(pool->account().address_bytes, 5 * 64 * kMiB);
+  pool->abandon(large);
+}
+
 TEST_F(PoolTest, ATopicWhoseMessagesGrowByteByByteMakesFewSegments) {
   const auto pool = make(small());
   std::size_t retired = 0;

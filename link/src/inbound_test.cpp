@@ -310,7 +310,7 @@ TEST(HoardOf, AHostWithMoreThanItsShareGetsNoMoreUntilItHasLess) {
 }
 
 TEST(HoardOf, AHostTakesAPartOfTheAddressesForLargeMessagesAndLeavesTheOthersTheirs) {
-  constexpr Gid kOther{2};
+  constexpr Gid kSecond{2};
   Hoard hoard(SIZE_MAX, 1600);  // so 1200 for all hosts, 300 for the large messages of one
   EXPECT_TRUE(hoard.enlarge(kFar, Gid{10}, 200).ok());
   EXPECT_TRUE(hoard.enlarge(kFar, Gid{11}, 100).ok());
@@ -318,23 +318,23 @@ TEST(HoardOf, AHostTakesAPartOfTheAddressesForLargeMessagesAndLeavesTheOthersThe
   ASSERT_FALSE(beyond.ok());
   EXPECT_EQ(beyond.error().code, Errc::limit_reached);
   EXPECT_NE(beyond.error().message.find("BATON_WINDOW"), std::string::npos) << beyond.error().message;
-  EXPECT_TRUE(hoard.enlarge(kOther, Gid{20}, 300).ok()) << "another host has its own share";
-  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, 0, 250}}, {Gid{20}, {kOther, 0, 30}}}).empty());
+  EXPECT_TRUE(hoard.enlarge(kSecond, Gid{20}, 300).ok()) << "another host has its own share";
+  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, 0, 250}}, {Gid{20}, {kSecond, 0, 30}}}).empty());
   EXPECT_TRUE(hoard.enlarge(kFar, Gid{10}, 50).ok()) << "what it has given back";
   EXPECT_FALSE(hoard.enlarge(kFar, Gid{10}, 1).ok());
 }
 
 TEST(HoardOf, WhereAllHostsHaveTooManyAddressesThoseWithMostGetNoMore) {
-  constexpr Gid kOther{2}, kThird{3};
+  constexpr Gid kSecond{2}, kThird{3};
   Hoard hoard(SIZE_MAX, 1600);
-  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, 0, 1000}}, {Gid{20}, {kOther, 0, 200}}}).empty()) << "there is room";
+  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, 0, 1000}}, {Gid{20}, {kSecond, 0, 200}}}).empty()) << "there is room";
   EXPECT_EQ(hoard.account({{Gid{10}, {kFar, 0, 700}},
                            {Gid{11}, {kFar, 0, 100}},
-                           {Gid{20}, {kOther, 0, 410}},
+                           {Gid{20}, {kSecond, 0, 410}},
                            {Gid{30}, {kThird, 0, 390}}}),
-            (std::set<Gid>{kFar, kOther}));
+            (std::set<Gid>{kFar, kSecond}));
   EXPECT_FALSE(hoard.is_over(kThird));
-  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, 0, 400}}, {Gid{20}, {kOther, 0, 410}}}).empty());
+  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, 0, 400}}, {Gid{20}, {kSecond, 0, 410}}}).empty());
 }
 
 TEST_F(Inbound, AChunkWaitsWhileASubscriptionThatKeepsAllHasNoRoom) {

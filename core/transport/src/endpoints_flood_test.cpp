@@ -248,8 +248,7 @@ TEST(Flood, OfPublishersThatUsesUpABudgetKeepsOthersOutForAsLongAsItLastsOnly) {
   settle(*participant);
   EXPECT_EQ(peer.count(FrameType::kAttach), room);
   EXPECT_NE(domain.diagnostics().text(Errc::limit_reached).find("trying again"), std::string::npos);
-  for (std::uint16_t i = 0; i < kTooMany; ++i)
-    peer.send(peer.peers[0], FrameType::kWithdraw, encode_gid(peer.id(i)));
+  for (std::uint16_t i = 0; i < kTooMany; ++i) peer.send(peer.peers[0], FrameType::kWithdraw, encode_gid(peer.id(i)));
   EXPECT_TRUE(eventually([&] { return peer.count(FrameType::kAttach) == room + kTooMany; }))
       << peer.count(FrameType::kAttach) << " of " << room + kTooMany;
 }

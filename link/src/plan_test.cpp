@@ -186,16 +186,32 @@ TEST(Plan, AHostWithManyPublishersLeavesRoomForThoseOfTheOthers) {
 }
 
 TEST(Plan, HostsWithLongNamesLeaveRoomForThoseOfTheOthers) {
+  const std::string name(1000, 'x');
   Words liar;
   liar.host.fill(50);
+  liar.host_name = name;
   for (std::size_t i = 0; i < 20'000; ++i) {
-    liar.ends.push_back(end(true, 0, QoS(10), "/" + std::to_string(i) + std::string(1000, 'x')));
+    liar.ends.push_back(end(true, 0, QoS(10), "/" + std::to_string(i) + name, name));
     liar.ends.back().gid = numbered_id(50, i);
+    liar.ends.back().node = name;
   }
   const Plan made = plan({}, {liar, crowd(51, 3)});
   std::size_t bytes = 0;
-  for (const auto& [gid, wanted] : made.receiving) bytes += wanted.publisher.topic.size();
-  EXPECT_LT(bytes, kMostPublisherBytes);
+  for (const auto& [gid, wanted] : made.receiving) bytes += announced_bytes_of(wanted);
+  EXPECT_LE(bytes, kMostPublisherBytes);
+  EXPECT_GT(bytes, kMostPublisherBytes - 5 * name.size());
+  EXPECT_LT(made.receiving.size(), kMostPublishers);
+  EXPECT_EQ(made.order.size(), made.receiving.size());
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(made.receiving.count(numbered_id(51, i)), 1U) << i;
+}
+
+TEST(Plan, PublishersInAllHaveABoundAndHostsWithFewKeepTheirs) {
+  Words many = crowd(50, 0);
+  for (std::size_t i = 0; i < 20'000; ++i) {
+    many.ends.push_back(end(true, 0, QoS(10), "/" + std::to_string(i)));
+    many.ends.back().gid = numbered_id(50, i);
+  }
+  const Plan made = plan({}, {many, crowd(51, 3)});
   EXPECT_EQ(made.receiving.size(), kMostPublishers);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(made.receiving.count(numbered_id(51, i)), 1U) << i;
 }

@@ -245,6 +245,7 @@ TEST(Flood, OfPublishersThatUsesUpABudgetKeepsOthersOutForAsLongAsItLastsOnly) {
   ASSERT_TRUE(peer.await_peers(1));
   for (std::uint16_t i = 0; i < room + kTooMany; ++i) peer.announce(peer.id(i), true, QoS());
   ASSERT_TRUE(eventually([&] { return participant->endpoints().size() == room + kTooMany + 1; }));
+  EXPECT_TRUE(eventually([&] { return peer.count(FrameType::kAttach) >= room; }));
   settle(*participant);
   EXPECT_EQ(peer.count(FrameType::kAttach), room);
   EXPECT_NE(domain.diagnostics().text(Errc::limit_reached).find("trying again"), std::string::npos);

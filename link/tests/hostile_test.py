@@ -147,7 +147,7 @@ import baton, sys
 node = baton.Node("subscribes")
 kind = baton.message(sys.argv[1])
 late = node.subscribe("late", kind)
-others = [node.subscribe(topic, kind, depth=1) for topic in sys.argv[2:]]
+others = [node.subscribe(topic, kind) for topic in sys.argv[2:]]
 print("ready", flush=True)
 while True:
     if late.take(1) is not None:
@@ -158,7 +158,7 @@ PUBLISHES = """
 import baton, sys, time
 node = baton.Node("publishes")
 kind = baton.message(sys.argv[1])
-publishers = [node.advertise(topic, kind, depth=1) for topic in sys.argv[2:]]
+publishers = [node.advertise(topic, kind, 1) for topic in sys.argv[2:]]
 print("ready", flush=True)
 while True:
     for publisher in publishers:

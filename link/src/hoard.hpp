@@ -62,9 +62,10 @@ class Hoard {
     for (const auto& [other, bytes] : addresses_) all += bytes;
     std::size_t& own = addresses_[host];
     if (own + address_bytes > most_addresses_ / kPartsOfAddresses || all + address_bytes > most_addresses_) {
-      return Error{Errc::limit_reached, "messages of its size need more of the link's window than is left for " +
-                                            std::string(all + address_bytes > most_addresses_ ? "all hosts" : "one host") +
-                                            "; raise BATON_WINDOW of the link"};
+      return Error{Errc::limit_reached,
+                   "messages of its size need more of the link's window than is left for " +
+                       std::string(all + address_bytes > most_addresses_ ? "all hosts" : "one host") +
+                       "; raise BATON_WINDOW of the link"};
     }
     own += address_bytes;
     large.insert(publisher);

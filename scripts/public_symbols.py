@@ -67,7 +67,7 @@ def class_of(function: str) -> str:
 
 def defined(build: Path, folder: str) -> dict[str, str]:
     """Binding (GLOBAL, WEAK, UNIQUE) of each symbol that the objects define for other libraries."""
-    objects = sorted(build.glob(f"*/CMakeFiles/{folder}/**/*.o"))
+    objects = sorted(build.glob(f"**/CMakeFiles/{folder}/**/*.o"))
     if not objects:
         sys.exit(f"public_symbols: {build} has no objects of the library; build first (scripts/build.sh release)")
     rows = (line.split() for line in run("readelf", "--syms", "--wide", *objects).splitlines())

@@ -192,6 +192,7 @@ class Limits {
     for (Wish& wish : wishes_) of_topics[{*wish.topic, wish.is_publisher()}].push_back({&wish, 1});
     for (const auto& [of, wishes] : of_topics) {
       const std::size_t most = of.second ? kMostPublishersOfTopic : kMostSubscriptionsOfTopic;
+      if (wishes.size() <= most) continue;
       shares_.share(wishes, most, " on '" + of.first + "': the link has at most " + std::to_string(most) + " there");
     }
   }

@@ -109,7 +109,7 @@ void Arrivals::make_room_for_bytes(const ArrivedHandle& handle) {
 
 Arrivals::Found Arrivals::find(Source& source, Writer* writer, std::uint64_t number, TakenSample* sample) {
   if (writer == nullptr) return writers_.count(source.writer) == 0 ? Found::kNotYet : Found::kRefused;
-  for (;;) {
+  for (int passed = 0; passed < kMostPassed; ++passed) {
     if (!writer->early) {
       Result<TakenSample> taken = reader_->take_from(source.writer);
       if (!taken) {
@@ -129,6 +129,7 @@ Arrivals::Found Arrivals::find(Source& source, Writer* writer, std::uint64_t num
     }
     // A handle that roscpp's queues have dropped.
   }
+  return Found::kMore;
 }
 
 /// Whether the connection to it, or the memory of a message that came, is on its way: on a busy machine for seconds.
@@ -172,6 +173,8 @@ bool Arrivals::step(Source& source, Delivery* out) {
     case Found::kRefused:
       ++counters.refused;
       return done();
+    case Found::kMore:
+      return false;  // it waits(), so the caller comes again
     case Found::kNotYet:
       break;
   }
@@ -246,7 +249,7 @@ std::vector<TakenSample> Arrivals::left_behind() {
     if (!writer.unlinked) writer.unlinked = Clock::now();
     if (Clock::now() - *writer.unlinked < kPatience) continue;
     if (writer.early) out.push_back(std::exchange(writer.early, {}));
-    for (;;) {
+    for (std::size_t left = most_waiting_; left > 0; --left) {
       Result<TakenSample> taken = reader_->take_from(gid);
       if (!taken && taken.error().code == Errc::held_limit) break;  // later
       if (taken && !*taken) {

@@ -71,7 +71,8 @@ class Arrivals {
   std::vector<transport::TakenSample> without_handle(transport::TakenSample&& sample);
 
   /// Messages of publishers that are gone, and so are the connections of their processes: no handle comes for these. To
-  /// be called again while may_be_left(), from the callback queue, so that handles which wait there come first.
+  /// be called again while may_be_left(), from the callback queue, so that handles which wait there come first. Of each publisher as many
+  /// as the reader's queue has, since one that only says that it is gone may go on publishing.
   std::vector<transport::TakenSample> left_behind();
   /// A publisher is gone, and left_behind() may still find messages of it.
   bool may_be_left() const;
@@ -106,7 +107,8 @@ class Arrivals {
       waiting.pop_front();
     }
   };
-  enum class Found : std::uint8_t { kMessage, kNotYet, kGone, kHeld, kRefused };
+  /// kMore: it has passed over as many messages as it may, and is to be called again.
+  enum class Found : std::uint8_t { kMessage, kNotYet, kMore, kGone, kHeld, kRefused };
 
   bool is_connecting(const transport::Gid& writer) const;
   Writer* writer_of(Source& source);
@@ -126,6 +128,8 @@ class Arrivals {
   static constexpr std::size_t kMostWriters = 1024;
 
  public:
+  /// Messages that one look for a handle's message passes over, which are older. A publisher can repeat old ones without end.
+  static constexpr int kMostPassed = 256;
   /// Of the contents of the handles of one link that wait, unless one alone has more. Then the oldest of the link are lost.
   static constexpr std::size_t kMostContentBytes = std::size_t{64} << 20;
 

@@ -148,6 +148,21 @@ TEST_F(ArrivalsTest, AHandleWhoseMessageWasOverwrittenIsCountedAndTheNextOnesAre
   EXPECT_EQ(arrivals_->counters.taken, 4U);
 }
 
+class ArrivalsOfALongQueue : public ArrivalsTest {
+ protected:
+  ArrivalsOfALongQueue() : ArrivalsTest(QoS(1000).hold(2)) {}
+};
+
+TEST_F(ArrivalsOfALongQueue, OneLookPassesOverABoundedNumberOfOlderMessagesAndTheNextGoesOn) {
+  constexpr std::uint64_t kLast = Arrivals::kMostPassed + 10;
+  for (std::uint64_t i = 1; i <= kLast; ++i) publish(*first_, i);
+  arrive(first_->gid(), "/one", kLast);
+  EXPECT_EQ(next(), 0U);
+  EXPECT_TRUE(arrivals_->waits()) << "so its caller comes again";
+  EXPECT_EQ(next(), kLast);
+  EXPECT_EQ(arrivals_->counters.taken, 1U);
+}
+
 TEST_F(ArrivalsTest, AHandleThatIsEarlyWaitsAndThoseAfterItToo) {
   arrive(first_->gid(), "/one", 1);
   arrive(first_->gid(), "/one", 2, true);

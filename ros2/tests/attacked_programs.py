@@ -30,7 +30,7 @@ def attend(node, kind, state):
         print(json.dumps(state()), flush=True)
 
 
-def hear(node, kind, raw):
+def hear(node, kind, raw, depth=100):
     got, lost = [], [0]
 
     def count(status):
@@ -38,7 +38,7 @@ def hear(node, kind, raw):
 
     events = SubscriptionEventCallbacks(message_lost=count)
     node.create_subscription(
-        String, "chatter", got.append, QoSProfile(depth=100), raw=raw == "raw", event_callbacks=events
+        String, "chatter", got.append, QoSProfile(depth=int(depth)), raw=raw == "raw", event_callbacks=events
     )
 
     def state():

@@ -6,8 +6,10 @@ The peer is tests/hostile/raw_peer.py, written from docs/format/ alone."""
 import json
 import struct
 import sys
+import threading
 import time
 
+import numpy as np
 import pytest
 from support.build import ROOT
 
@@ -92,6 +94,53 @@ def few_lines_about_peers(log):
         if line.startswith("[WARN] ") and "[rmw_baton_cpp]" in line
     ]
     return len(times) <= 72 * (1 + (times[-1] - times[0]) // 10) if times else True
+
+
+class Refill(threading.Thread):
+    """Keeps a long queue full of messages that have expired: filling it takes less time than emptying it."""
+
+    def __init__(self, published):
+        super().__init__(daemon=True)
+        self.published, self.over = published, threading.Event()
+        handle = published.chunk(string_message(b"old"))
+        struct.pack_into("<q", published.segment, handle + 32, 1)  # its source_monotonic_ns
+        self.slots = np.frombuffer(published.ring, "<u8", 4 * published.slots, 64).reshape(-1, 4)
+        self.slots[:, 0], self.slots[:, 2] = handle, 1
+        self.start()
+
+    def run(self):
+        published, numbers = self.published, np.arange(self.published.slots, dtype=np.uint64)
+        while not self.over.is_set():
+            head = published.head
+            (cursor,) = struct.unpack_from("<Q", published.connection, 0)
+            at = head % published.slots
+            count = min(cursor + published.depth - head, published.slots - at)
+            self.slots[at : at + count, 3] = numbers[:count] + np.uint64(published.sequence + 1)
+            self.slots[at : at + count, 1] = numbers[:count] + np.uint64(head + 1) << np.uint64(20)  # entry 0
+            published.sequence += count
+            published.set_head(head + count)
+            published.wake()
+
+    def end(self):
+        self.over.set()
+        self.join()
+        del self.slots
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_publisher_whose_messages_are_passed_over_holds_no_call_up(processes, baton, hostile, executor):
+    hearer = baton("hear", executor, "native", "65536").says("going")
+    published = hostile("/chatter", lifespan=60_000_000_000)
+    refill = Refill(published)
+    for _ in range(20):
+        assert ask(hearer)["count"] == 0
+    refill.end()
+    still_reads(published)
+    assert published.sequence > 100_000
+    until(lambda: published.unread() == 0)
+    published.publish(string_message(b"hello"))
+    assert eventually(hearer, lambda report: report["count"] == 1)["got"] == ["hello"]
+    end(processes, hearer)
 
 
 @pytest.mark.parametrize("raw", ["native", "raw"])

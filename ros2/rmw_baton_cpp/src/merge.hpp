@@ -47,7 +47,7 @@ struct FromUnderlying {
 
 class MergeSources {
  public:
-  /// False: Baton's queue is empty, or no more samples may be held.
+  /// False: Baton's queue is empty, no more samples may be held, or this call has taken as many as it may.
   virtual bool take_baton(FromBaton* message) = 0;
   virtual bool baton_has_data() const = 0;
   /// Messages in Baton's queue, without those of baton_awaits().

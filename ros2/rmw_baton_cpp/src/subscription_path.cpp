@@ -107,7 +107,7 @@ void SubscriptionPath::stop() {
 // The sources.
 
 [[gnu::hot]] bool SubscriptionPath::take_baton(FromBaton* message) {
-  for (;;) {
+  for (; takes_left_ != 0; --takes_left_) {
     Result<transport::TakenSample> sample = reader_->take();
     if (!sample) {
       if (!may_take_again(sample.error())) return false;
@@ -127,8 +127,10 @@ void SubscriptionPath::stop() {
           PathOrder::Position{*order, sample->sequence(), expires, message->source_time_ns, message->reception_time_ns};
     message->expired = expires && message->expires_ns < os::monotonic_ns();
     message->sample = std::move(*sample);
+    --takes_left_;
     return true;
   }
+  return false;
 }
 
 [[gnu::noinline]] bool SubscriptionPath::is_local(const transport::Gid& publisher) const {
@@ -250,6 +252,7 @@ void SubscriptionPath::count_lost(std::unique_lock<std::mutex>* lock) {
 
 [[gnu::hot]] rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
   std::unique_lock<std::mutex> lock(mutex_);
+  takes_left_ = kMostTaken;
   *taken = false;
   forget_ended_publishers();
   if (direct()) return take_direct(taking, taken, info);
@@ -419,6 +422,7 @@ Result<void> SubscriptionPath::deliver(SerializedMessage& message, const Taking&
 
 [[gnu::hot]] SubscriptionPath::Ready SubscriptionPath::ready(std::int64_t now_ns, std::int64_t* look_again_ns) {
   std::unique_lock<std::mutex> lock(mutex_);
+  takes_left_ = kMostTaken;
   forget_ended_publishers();
   const bool is_direct = direct();
   const Merge::Next next = is_direct ? Merge::Next{} : merge_.choose(now(now_ns), look_again_ns);
@@ -482,6 +486,7 @@ void SubscriptionPath::set_callback(rmw_event_callback_t callback, const void* u
 /// since the last call.
 std::size_t SubscriptionPath::fetch_for_callback(std::size_t arrived) {
   const std::lock_guard<std::mutex> lock(mutex_);
+  takes_left_ = kMostTaken;
   std::size_t count = 0;
   if (direct()) {
     count = notifications_.count_direct(arrived);
@@ -489,7 +494,9 @@ std::size_t SubscriptionPath::fetch_for_callback(std::size_t arrived) {
     baton_seen_ = true;  // `arrived` is not counted: from now on no message is taken directly
     bool more_waits = false;
     count = notifications_.fetch(now(os::monotonic_ns()), &more_waits);
-    if (more_waits) join(nullptr);  // otherwise the callback thread would not sleep; the next take() joins again
+    // Otherwise the callback thread would not sleep; the next take() joins again. But if this call has taken as many as it may, the reader
+    // wakes the thread at once.
+    if (more_waits) join(takes_left_ != 0 ? nullptr : callback_wait_set_);
     if (notifications_.look_again_ns() != INT64_MAX)
       baton_context_->callback_thread().wake_at(notifications_.look_again_ns());
   }

@@ -86,6 +86,9 @@ class SubscriptionPath final : public os::Hot, private MergeSources, public Wait
   static constexpr std::uint32_t kHeld = 8;
 
  private:
+  /// Messages that one call takes from Baton's queue, most of which it passes over: duplicates, expired, of this context, or lost. A
+  /// publisher can send them as fast as a call drops them.
+  static constexpr unsigned kMostTaken = 256;
   struct SerializedMessage {
     SerializedMessage() = default;
     ~SerializedMessage();
@@ -165,6 +168,8 @@ class SubscriptionPath final : public os::Hot, private MergeSources, public Wait
   std::mutex mutex_;
   const bool ignore_local_, expires_;
   bool baton_seen_ = false;
+  unsigned takes_left_ =
+      kMostTaken;  // of this call; when there are none, Baton's queue is left as it is, and wakes the next wait
   std::uint64_t through_baton_ = 0, through_underlying_ = 0;
   std::atomic<std::uint64_t> copied_bytes_{0};
   Notifications notifications_{merge_};

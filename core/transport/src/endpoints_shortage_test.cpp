@@ -128,6 +128,43 @@ TEST_F(EndpointsInShortage, OneTakePassesOverABoundedNumberOfLostMessages) {
   EXPECT_EQ(value_of(reader->take_next().or_throw()), 2U) << "the connection stays";
 }
 
+TEST_F(EndpointsInShortage, ALineAboutALostMessageSaysHowManyWereLostSoFar) {
+  const auto writer = make_writer(*participant, "t", QoS(), number_type(), {});  // a segment of many granules
+  publish(*writer, 0).or_throw();                                                // makes its segment
+  const auto reader = make_reader(*participant, "t", QoS(100));
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  memory::Window& window = **memory::Window::instance();
+  std::vector<std::pair<std::byte*, std::size_t>> taken;
+  for (std::size_t bytes = window.size(); bytes != 0; bytes /= 2) {
+    for (auto base = window.allocate(bytes); base.ok(); base = window.allocate(bytes)) taken.emplace_back(*base, bytes);
+  }
+  const auto lines = [&] {
+    std::vector<std::string> out;
+    const std::lock_guard<std::mutex> lock(domain.diagnostics().mutex);
+    for (const Diagnostic& each : domain.diagnostics().list) {
+      if (each.text.find("lost a message") != std::string::npos) out.push_back(each.text);
+    }
+    return out;
+  };
+  std::uint64_t before_the_line = 0;
+  EXPECT_TRUE(eventually([&] {  // one line in os::kSeldom
+    const std::uint64_t before = reader->losses().limit;
+    publish(*writer, 1, 5000).or_throw();
+    EXPECT_FALSE(reader->take_next().or_throw());
+    settle(*participant);
+    if (lines().size() < 2) {
+      std::this_thread::sleep_for(100ms);
+      return false;
+    }
+    before_the_line = before;
+    return true;
+  }));
+  for (const auto& [base, bytes] : taken) window.free(base, bytes);
+  ASSERT_GT(before_the_line, 2U);
+  EXPECT_NE(lines()[1].find("(" + std::to_string(before_the_line + 1) + " messages so far)"), std::string::npos)
+      << lines()[1];
+}
+
 TEST_F(EndpointsInShortage, WhatCannotBeMappedIsCopiedUntilThereIsRoom) {
   const auto writer = make_writer(*participant, "t", QoS(), number_type(), {});  // a segment of many granules
   publish(*writer, 0).or_throw();                                                // makes it

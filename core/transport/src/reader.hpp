@@ -214,7 +214,6 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool held_limit_reported_ = false;
   std::int64_t seen_now_ns_ = INT64_MIN;  // a time that has passed, CLOCK_MONOTONIC
   os::Allowance loss_lines_;
-  std::uint64_t losses_reported_ = 0;
   std::int64_t deadline_due_ns_ = 0, last_arrival_ns_ = 0;
 
   mutable std::mutex wake_mutex_;

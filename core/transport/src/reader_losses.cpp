@@ -79,8 +79,7 @@ void Reader::Impl::report_loss(const Error& lost) noexcept {
   std::uint64_t count = 0;
   {
     const std::lock_guard<os::PiMutex> lock(mutex_);
-    const std::uint64_t total = losses_.limit + losses_.memory;
-    count = total - std::exchange(losses_reported_, total);
+    count = losses_.limit + losses_.memory;
   }
   try {
     participant_->diagnose(Diagnostic::Level::kError, lost.code,

@@ -24,12 +24,12 @@ constexpr std::size_t kMostAnnouncedInStep = std::size_t{16} << 10;
 constexpr std::chrono::seconds kAccountEvery{1};
 /// How long the last messages of a publisher that is gone may take: longer than a host may be away.
 constexpr std::chrono::seconds kDeparture{30};
+/// Publishers of one process and topic that are gone, with messages under way. What is under way of older ones is lost.
+constexpr std::size_t kMostDeparting = 64;
 /// How long a subscription of the link may be deeper than the other hosts want: one that comes and goes makes it no work.
 constexpr std::chrono::seconds kShallower{3};
 /// Signs of life of publishers with manual liveliness are looked for 20 times in their lease, and not more or less often than this.
 constexpr std::chrono::milliseconds kSoonestSign{1}, kLatestSign{200};
-/// Why a message that the link's subscription should have sent was lost before.
-constexpr const char* kOverwritten = "the host, or the network to it, takes less than is published";
 
 std::size_t window_bytes() {
   const Result<memory::Window*> window = memory::Window::instance();
@@ -119,27 +119,40 @@ std::vector<End> Carrier::ends_here() {
 
 bool Carrier::add_departing(std::vector<End>& here) {
   const auto now = std::chrono::steady_clock::now();
-  std::map<Gid, End> publishers;
+  std::map<Gid, Publisher> publishers;
   for (const End& end : here) {
-    if (end.is_writer) publishers.emplace(end.gid, end);
+    if (end.is_writer) publishers.emplace(end.gid, Publisher{end, connections_.at(end.gid)});
   }
-  for (const auto& [gid, end] : publishers_) {
-    if (publishers.count(gid) == 0) departing_.emplace(gid, Departing{end, now});
+  for (auto& [gid, publisher] : publishers_) {
+    if (publishers.count(gid) == 0) departing_.emplace(gid, Departing{std::move(publisher), now});
   }
-  publishers_ = publishers;
+  publishers_ = std::move(publishers);
+  if (departing_.empty()) return false;
+  // Of each by itself: what others have under way on the topic keeps none.
+  std::set<Gid> under_way;
+  for (const auto& [key, out] : out_) {
+    if (out.flow->ended()) continue;
+    const bool has_some = std::any_of(departing_.begin(), departing_.end(),
+                                      [&of = out.publishers](const auto& each) { return of.count(each.first) != 0; });
+    if (has_some) under_way.merge(out.source->under_way());
+  }
+  std::map<std::pair<std::uint64_t, std::string>, std::vector<const Departing*>> of_process;  // and topic
   for (auto at = departing_.begin(); at != departing_.end();) {
-    const bool under_way =
-        publishers.count(at->first) == 0 && now - at->second.since < kDeparture &&
-        std::any_of(out_.begin(), out_.end(), [&](const auto& out) {
-          return out.second.publishers.count(at->first) != 0 && !out.second.flow->idle() && !out.second.flow->ended();
-        });
-    if (under_way) {
-      here.push_back(at->second.end);
-      ++at;
-    } else {
-      at = departing_.erase(at);
+    const bool stays =
+        publishers_.count(at->first) == 0 && now - at->second.since < kDeparture && under_way.count(at->first) != 0;
+    if (stays) of_process[{at->second.publisher.connection, at->second.publisher.end.topic}].push_back(&at->second);
+    at = stays ? std::next(at) : departing_.erase(at);
+  }
+  for (auto& [process, departing] : of_process) {
+    std::sort(departing.begin(), departing.end(),
+              [](const Departing* a, const Departing* b) { return a->since > b->since; });
+    while (departing.size() > kMostDeparting) {
+      const Gid oldest = departing.back()->publisher.end.gid;
+      departing_.erase(oldest);
+      departing.pop_back();
     }
   }
+  for (const auto& [gid, departing] : departing_) here.push_back(departing.publisher.end);
   return !departing_.empty();
 }
 
@@ -175,7 +188,7 @@ Result<std::shared_ptr<transport::Writer>> Carrier::make_proxy(const Gid& gid, c
 
 bool Carrier::receive(const Plan& plan) {
   bool again = false;
-  std::size_t withdrawn = 0, made = 0, announced_bytes = 0;
+  std::size_t withdrawn = 0, lingering = 0, made = 0, announced_bytes = 0;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto at = proxies_.begin(); at != proxies_.end();) {
     const auto wanted = plan.receiving.find(at->first);
@@ -188,6 +201,12 @@ bool Carrier::receive(const Plan& plan) {
       continue;
     }
     const auto channel = in_.find(proxy.channel);
+    if (wanted == plan.receiving.end() && channel != in_.end() && channel->second.channel->has_aside(at->first) &&
+        ++lingering <= kMostLingering) {
+      again = true;
+      ++at;
+      continue;
+    }
     if (channel != in_.end()) channel->second.channel->remove(at->first);
     if (wanted == plan.receiving.end() && ++withdrawn > kMostWithdrawnInStep) {
       again = true;
@@ -198,7 +217,7 @@ bool Carrier::receive(const Plan& plan) {
     at = proxies_.erase(at);
   }
   for (auto at = in_.begin(); at != in_.end();) {
-    if (plan.channels.count(at->first) != 0) {
+    if (plan.channels.count(at->first) != 0 || (at->second.channel && at->second.channel->has_aside())) {
       ++at;
       continue;
     }
@@ -255,9 +274,9 @@ bool Carrier::receive(const Plan& plan) {
                               wanted.publisher.qos.durability == Durability::kVolatile);
     proxy->second.joined = true;
   }
-  const auto left_out = std::make_shared<const std::set<Gid>>(plan.left_out);
+  const auto left_out = std::make_shared<const std::set<std::pair<Gid, Gid>>>(plan.left_out);
   for (const auto& [channel, in] : in_)
-    if (in.channel) in.channel->leave_out(left_out);
+    if (in.channel) in.channel->set_others(left_out, plan.said);
   return again;
 }
 
@@ -493,23 +512,27 @@ std::chrono::nanoseconds Carrier::send_signs() {
 }
 
 void Carrier::fill_topics(Link::State& state) const {
+  std::map<Gid, std::uint64_t> most;  // of the drops that `dropped_why` of a host names
+  for (const HostState& host : state.hosts) most[host.id] = host.dropped;
   for (const auto& [key, out] : out_) {
     const Gid& id = key.first;
     const auto host =
         std::find_if(state.hosts.begin(), state.hosts.end(), [&](const HostState& each) { return each.id == id; });
+    TopicSource::Lost lost = out.source->lost();
     TopicState& topic = state.topics.emplace_back();
     topic.topic = out.topic;
     topic.type_name = out.type->info.name;
     topic.sending = true;
     topic.messages = out.source->tally().messages();
     topic.bytes = out.source->tally().bytes();
-    topic.dropped = out.source->lost();
-    if (topic.dropped > 0) topic.dropped_why = out.source->tally().why();
-    if (topic.dropped > 0 && topic.dropped_why.empty()) topic.dropped_why = kOverwritten;
+    topic.dropped = lost.messages;
+    topic.dropped_why = std::move(lost.why);
     if (host == state.hosts.end()) continue;  // it has just gone
     topic.hosts = {host->name};
     host->dropped += topic.dropped;
-    if (topic.dropped > 0) host->dropped_why = topic.dropped_why;
+    if (topic.dropped <= most[id]) continue;
+    most[id] = topic.dropped;
+    host->dropped_why = topic.dropped_why;
   }
   for (const auto& [channel, in] : in_) {
     if (!in.open) continue;

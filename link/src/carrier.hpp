@@ -75,9 +75,13 @@ class Carrier {
     std::shared_ptr<WordsSource> source;
     std::unique_ptr<Flow> flow;
   };
+  struct Publisher {
+    End end;
+    std::uint64_t connection = 0;  // to its process
+  };
   /// A publisher that is gone, while its last messages are under way.
   struct Departing {
-    End end;
+    Publisher publisher;
     std::chrono::steady_clock::time_point since;
   };
 
@@ -115,7 +119,7 @@ class Carrier {
   std::unique_ptr<Ros2Side> ros2_;                // null: none
   std::map<Gid, std::uint64_t> connections_;      // of endpoints to their processes, as the last step saw them
   std::shared_ptr<const std::set<Gid>> writers_;  // of this host, the same
-  std::map<Gid, End> publishers_;                 // of this host, as the last step saw them
+  std::map<Gid, Publisher> publishers_;           // of this host, as the last step saw them
   std::map<Gid, Departing> departing_;
   std::map<IdPrefix, Gid> owners_;  // of the last plan
 

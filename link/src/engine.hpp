@@ -47,6 +47,7 @@ class Source {
     kChunk,
     kNothing,  ///< now
     kHeld,     ///< nothing before a chunk is acknowledged
+    kMore,     ///< nothing yet: so much was passed over that others have their turn first
   };
   /// The next chunk. Never blocks.
   virtual Found next(std::shared_ptr<const Outgoing>& chunk) = 0;

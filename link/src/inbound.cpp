@@ -59,8 +59,11 @@ Result<ArrivedHeader> read_header(const ChunkHeader& arrived, std::size_t messag
 namespace {
 /// How long a chunk waits for its publisher, and a new publisher for its first subscription.
 constexpr std::chrono::seconds kUnknown{10}, kFirstReaders{1};
+/// The words that name the publisher of a chunk come over the same connection, within this time.
+constexpr std::chrono::seconds kWordsBehind{1};
 /// How long a request waits until a server here has it, and until its response can travel.
 constexpr std::chrono::seconds kAnswerable{10};
+constexpr const char* kLeftOut = "its publisher is left out: the status of the link says why";
 /// Memory of a publisher with large messages: so many of the largest that has come.
 constexpr std::size_t kLargeMessages = 4;
 }  // namespace
@@ -121,13 +124,13 @@ struct InboundChannel::InLoan final : Arriving {
 /// A chunk whose publisher is not known yet, or has no memory for it now.
 struct InboundChannel::Parked final : Arriving {
   Parked(const Gid& of, const ArrivedHeader& from, std::shared_ptr<Hoard> counted, std::shared_ptr<Book> lost_to,
-         std::string why_not)
+         std::string why_not, std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now())
       : host(of),
         hoard(std::move(counted)),
         book(std::move(lost_to)),
         why(std::move(why_not)),
         arrived(from),
-        since(std::chrono::steady_clock::now()) {
+        since(came) {
     message = &nothing;
     size_bytes = arrived.header.size_bytes;
   }
@@ -148,6 +151,13 @@ struct InboundChannel::Parked final : Arriving {
   const std::shared_ptr<Hoard> hoard;
   const std::shared_ptr<Book> book;
   const std::string why;
+  /// The same message, in another object.
+  std::unique_ptr<Parked> moved() {
+    auto out = std::make_unique<Parked>(host, arrived, hoard, book, why, since);
+    out->bytes = std::exchange(bytes, {});
+    if (!out->bytes.empty()) out->message = out->bytes.data();
+    return out;
+  }
   std::vector<std::byte> bytes;
   std::byte nothing{};
   const ArrivedHeader arrived;
@@ -178,14 +188,20 @@ std::optional<InboundChannel::Known> InboundChannel::find(const Gid& host, const
   return found == writers_.end() || found->second.host != host ? std::nullopt : std::optional(found->second);
 }
 
-void InboundChannel::leave_out(std::shared_ptr<const std::set<Gid>> publishers) {
+void InboundChannel::set_others(PublishersOfHosts left_out, Publishers said) {
   const std::lock_guard<std::mutex> lock(mutex_);
-  left_out_ = std::move(publishers);
+  left_out_ = std::move(left_out);
+  said_ = std::move(said);
 }
 
-bool InboundChannel::is_left_out(const Gid& publisher) const {
+bool InboundChannel::is_said(const Gid& publisher) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return left_out_ && left_out_->count(publisher) != 0;
+  return !said_ || said_->count(publisher) != 0;
+}
+
+bool InboundChannel::is_left_out(const Gid& host, const Gid& publisher) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return left_out_ && left_out_->count({host, publisher}) != 0;
 }
 
 /// With memory for the first `come_bytes`.
@@ -228,8 +244,8 @@ std::unique_ptr<Arriving> InboundChannel::begin(const Gid& host, const ChunkHead
     book_->refuse(host, Errc::type_mismatch, "it is not of the type " + type.name + " as this host defines it");
     return nullptr;
   }
-  if (is_left_out(publisher_of(arrived->header))) {
-    book_->refuse(host, Errc::limit_reached, "its publisher is left out: there are too many");
+  if (is_left_out(host, publisher_of(arrived->header))) {
+    book_->refuse(host, Errc::limit_reached, kLeftOut);
     return nullptr;
   }
   std::string why = "its publisher is not known here as one of its host (yet)";
@@ -247,26 +263,31 @@ std::unique_ptr<Arriving> InboundChannel::begin(const Gid& host, const ChunkHead
   return parked;
 }
 
-/// False: a subscription that keeps all has no room, or it is too early.
+/// False: a subscription that keeps all has no room.
 bool InboundChannel::publish(const Gid& host, InLoan& arriving) {
   if (!arriving.valid) {
     book_->refuse(host, arriving.valid.error().code, arriving.valid.error().message);
     return true;
   }
-  if (arriving.known.writer->matched() == 0 && std::chrono::steady_clock::now() < arriving.known.waits_until)
-    return false;
-  if (!answerable_) return publish_now(arriving);
   const std::lock_guard<std::mutex> lock(aside_mutex_);
   const Gid publisher = arriving.known.writer->gid();
-  const bool is_behind = std::any_of(aside_.begin(), aside_.end(),
-                                     [&](const Aside& each) { return each.request->known.writer->gid() == publisher; });
-  if (!is_behind && is_answerable(host, arriving)) return publish_now(arriving);
-  if (aside_.size() >= kMostAside) return false;
-  auto request =
-      std::make_unique<InLoan>(arriving.known, std::exchange(arriving.chunk, {}), arriving.arrived, type_, book_);
-  request->since = arriving.since;
-  aside_.push_back({host, std::move(request)});
+  const bool waits =
+      aside_.count(publisher) != 0 || is_too_early(arriving) || (answerable_ && !is_answerable(host, arriving));
+  if (!waits) return publish_now(arriving);
+  const Room room = room_aside(host, publisher);
+  if (room == Room::kFlowWaits) return false;
+  if (room == Room::kThere) {
+    auto moved =
+        std::make_unique<InLoan>(arriving.known, std::exchange(arriving.chunk, {}), arriving.arrived, type_, book_);
+    moved->since = arriving.since;
+    put_aside(host, publisher, std::move(moved));
+  }
   return true;
+}
+
+/// Its publisher is new, and has no subscription yet.
+bool InboundChannel::is_too_early(const InLoan& arriving) {
+  return arriving.known.writer->matched() == 0 && std::chrono::steady_clock::now() < arriving.known.waits_until;
 }
 
 /// Or it has waited long enough.
@@ -276,23 +297,87 @@ bool InboundChannel::is_answerable(const Gid& host, const InLoan& request) const
   return answerable_->has(host, client) || std::chrono::steady_clock::now() - request.since >= kAnswerable;
 }
 
+/// For one more message. kNone: it has been counted as lost. kFlowWaits: those before it wait for a subscription that keeps all.
+InboundChannel::Room InboundChannel::room_aside(const Gid& host, const Gid& publisher) const {
+  const auto of_process = aside_of_process_.find({host, prefix_of(publisher)});
+  const auto of_host = aside_of_host_.find(host);
+  if ((of_process == aside_of_process_.end() || of_process->second < kMostAsideOfProcess) &&
+      (of_host == aside_of_host_.end() || of_host->second < kMostAside))
+    return Room::kThere;
+  if (const auto before = aside_.find(publisher); before != aside_.end()) {
+    const auto* const first = dynamic_cast<const InLoan*>(before->second.front().arriving.get());
+    if (first != nullptr && !is_too_early(*first) && !answerable_) return Room::kFlowWaits;
+  }
+  book_->refuse(host, Errc::limit_reached,
+                answerable_ ? "too many requests of its process wait until their responses can travel"
+                            : "too many messages of its process wait for a first subscription");
+  return Room::kNone;
+}
+
+void InboundChannel::put_aside(const Gid& host, const Gid& publisher, std::unique_ptr<Arriving> arriving) {
+  ++aside_of_process_[{host, prefix_of(publisher)}];
+  ++aside_of_host_[host];
+  aside_[publisher].push_back({host, std::move(arriving)});
+}
+
+void InboundChannel::end_aside(const Gid& host, const Gid& publisher) {
+  const auto of_process = aside_of_process_.find({host, prefix_of(publisher)});
+  if (--of_process->second == 0) aside_of_process_.erase(of_process);
+  const auto of_host = aside_of_host_.find(host);
+  if (--of_host->second == 0) aside_of_host_.erase(of_host);
+}
+
+InboundChannel::Offered InboundChannel::offer(Aside& aside) {
+  if (auto* const parked = dynamic_cast<Parked*>(aside.arriving.get())) {
+    Error why{Errc::limit_reached, "its publisher is not known here"};
+    std::unique_ptr<InLoan> loan = loan_for(aside.host, *parked, why);
+    if (!loan) {
+      if (std::chrono::steady_clock::now() - parked->since < kUnknown) return Offered::kSoon;
+      book_->refuse(aside.host, why.code, why.message);
+      return Offered::kDone;
+    }
+    aside.arriving = std::move(loan);
+  }
+  auto& arriving = dynamic_cast<InLoan&>(*aside.arriving);
+  if (!arriving.valid) {
+    book_->refuse(aside.host, arriving.valid.error().code, arriving.valid.error().message);
+    return Offered::kDone;
+  }
+  if (is_too_early(arriving)) return Offered::kSoon;
+  if (answerable_ && !is_answerable(aside.host, arriving)) return Offered::kWaits;
+  return publish_now(arriving) ? Offered::kDone : Offered::kSoon;
+}
+
 bool InboundChannel::offer_aside() {
-  bool full = false;
-  std::set<Gid> waiting;  // the requests of a client keep their order
+  std::size_t offered = 0;
+  bool soon = false;
   const std::lock_guard<std::mutex> lock(aside_mutex_);
   for (auto at = aside_.begin(); at != aside_.end();) {
-    const Gid publisher = at->request->known.writer->gid();
-    if (waiting.count(publisher) == 0 && is_answerable(at->host, *at->request)) {
-      if (publish_now(*at->request)) {
-        at = aside_.erase(at);
+    std::deque<Aside>& waiting = at->second;
+    while (!waiting.empty()) {
+      if (++offered > kMostOffered) return true;
+      const Offered end = offer(waiting.front());
+      if (end == Offered::kDone) {
+        end_aside(waiting.front().host, at->first);
+        waiting.pop_front();
         continue;
       }
-      full = true;
+      soon = soon || end == Offered::kSoon;
+      break;
     }
-    waiting.insert(publisher);
-    ++at;
+    at = waiting.empty() ? aside_.erase(at) : std::next(at);
   }
-  return full;
+  return soon;
+}
+
+bool InboundChannel::has_aside(const Gid& publisher) const {
+  const std::lock_guard<std::mutex> lock(aside_mutex_);
+  return !answerable_ && aside_.count(publisher) != 0;
+}
+
+bool InboundChannel::has_aside() const {
+  const std::lock_guard<std::mutex> lock(aside_mutex_);
+  return !answerable_ && !aside_.empty();
 }
 
 /// False: a subscription that keeps all has no room.
@@ -322,26 +407,41 @@ bool InboundChannel::publish_now(InLoan& arriving) {
   return true;
 }
 
-bool InboundChannel::deliver_parked(const Gid& host, Parked& parked) {
-  if (!parked.loan) {
-    Error why{Errc::limit_reached, "its publisher is not known here"};
-    if (const std::optional<Known> known = find(host, parked.header)) {
-      Result<std::unique_ptr<InLoan>> loan = make_loan(*known, parked.arrived, parked.size_bytes);
-      if (loan) {
-        parked.loan = std::move(*loan);
-      } else {
-        why = loan.error();
-      }
-    }
-    if (!parked.loan) {
-      if (std::chrono::steady_clock::now() - parked.since < kUnknown) return false;
-      book_->refuse(host, why.code, why.message);
-      return true;
-    }
-    std::memcpy(parked.loan->message, parked.message, parked.size_bytes);
-    parked.loan->come();
+/// Null: its publisher is not known, or has no memory for it: `why`.
+std::unique_ptr<InboundChannel::InLoan> InboundChannel::loan_for(const Gid& host, Parked& parked, Error& why) {
+  const std::optional<Known> known = find(host, parked.arrived.header);
+  if (!known) return nullptr;
+  Result<std::unique_ptr<InLoan>> loan = make_loan(*known, parked.arrived, parked.size_bytes);
+  if (!loan) {
+    why = loan.error();
+    return nullptr;
   }
-  return publish(host, *parked.loan);
+  std::memcpy((*loan)->message, parked.message, parked.size_bytes);
+  (*loan)->come();
+  return std::move(*loan);
+}
+
+bool InboundChannel::deliver_parked(const Gid& host, Parked& parked) {
+  const Gid publisher = publisher_of(parked.arrived.header);
+  Error why{Errc::limit_reached, "its publisher is not known here"};
+  if (!parked.loan) parked.loan = loan_for(host, parked, why);
+  if (parked.loan) return publish(host, *parked.loan);
+  if (is_left_out(host, publisher)) {
+    book_->refuse(host, Errc::limit_reached, kLeftOut);
+    return true;
+  }
+  {
+    const std::lock_guard<std::mutex> lock(aside_mutex_);
+    if (aside_.count(publisher) != 0) {
+      const Room room = room_aside(host, publisher);
+      if (room == Room::kThere) put_aside(host, publisher, parked.moved());
+      return room != Room::kFlowWaits;
+    }
+  }
+  const auto waited = std::chrono::steady_clock::now() - parked.since;
+  if (waited < (is_said(publisher) ? kUnknown : kWordsBehind)) return false;
+  book_->refuse(host, why.code, why.message);
+  return true;
 }
 
 bool InboundChannel::deliver(const Gid& host, Arriving& arriving) {
@@ -362,8 +462,14 @@ void InboundChannel::add(const Gid& host, const std::shared_ptr<transport::Write
 
 void InboundChannel::remove(const Gid& publisher) {
   const std::lock_guard<std::mutex> aside(aside_mutex_);
-  const auto of_it = [&](const Aside& each) { return each.request->known.writer->gid() == publisher; };
-  aside_.erase(std::remove_if(aside_.begin(), aside_.end(), of_it), aside_.end());
+  if (const auto found = aside_.find(publisher); found != aside_.end()) {
+    for (const Aside& each : found->second) {
+      end_aside(each.host, publisher);
+      if (!answerable_)
+        book_->refuse(each.host, Errc::not_found, "its publisher ended while it waited for a subscription");
+    }
+    aside_.erase(found);
+  }
   const std::lock_guard<std::mutex> lock(mutex_);
   writers_.erase(publisher);
 }

@@ -4,7 +4,9 @@
 // Thread rules: begin() and deliver() one call at a time, the rest on any thread.
 // Invariants: (1) no byte of a message reaches a subscription before the validator has passed it; (2) no chunk is published for a
 // publisher that its header's channel and definition do not fit, or that is another host's; (3) a message that arrives in parts has memory
-// for what has come, and not for what its host says will come.
+// for what has come, and not for what its host says will come; (4) the messages of a publisher are published in order; (5) a message that
+// waits for a subscription, or for the path of its response, waits aside and holds no other publisher up. A message waits in front of
+// others only until the words that name its publisher have come, or until a subscription that keeps all has room.
 #pragma once
 
 #include <chrono>
@@ -62,8 +64,7 @@ class Answerable {
 
 class InboundChannel final : public Receiver {
  public:
-  /// `answerable`: of requests; each waits aside until its response can travel, and holds no other client's up. Null: any message is
-  /// delivered at once.
+  /// `answerable`: of requests; each waits aside until its response can travel. Null: of messages.
   InboundChannel(std::string topic, std::shared_ptr<const CarriedType> type, std::shared_ptr<Saying> saying,
                  std::shared_ptr<Hoard> hoard, std::shared_ptr<const Answerable> answerable = nullptr);
   ~InboundChannel() override;
@@ -71,11 +72,18 @@ class InboundChannel final : public Receiver {
   /// subscription, or has had the time for one.
   void add(const Gid& host, const std::shared_ptr<transport::Writer>& writer, bool first_readers);
   void remove(const Gid& publisher);
-  /// Publishers for which no publisher here stands, because there are too many: their messages are refused, and hold no other up.
-  void leave_out(std::shared_ptr<const std::set<Gid>> publishers);
-  /// Delivers the requests that waited aside and need not any more. Call it when `answerable` has changed, and every second. True: a server
-  /// has no room; call again soon.
+  using Publishers = std::shared_ptr<const std::set<Gid>>;
+  using PublishersOfHosts = std::shared_ptr<const std::set<std::pair<Gid, Gid>>>;
+  /// `left_out`: publishers, by host, for which none stands here: their messages are refused. `said`: all publishers that other hosts say now. Of
+  /// others a message is refused when words that came with it would have come.
+  void set_others(PublishersOfHosts left_out, Publishers said);
+  /// Delivers what waited aside and need not any more. Call it when `answerable` or a publisher's subscriptions have changed, and every second.
+  /// True: some waits for a subscription, or for room in one; call again soon.
   bool offer_aside();
+  /// Messages wait aside, of this publisher or of any. They wait a short time, for which the publisher is to stay. Not of requests, whose
+  /// client is gone.
+  bool has_aside(const Gid& publisher) const;
+  bool has_aside() const;
 
   std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader& header, std::size_t message_bytes,
                                   std::size_t come_bytes) override;
@@ -108,18 +116,32 @@ class InboundChannel final : public Receiver {
   };
   std::optional<Known> find(const Gid& host, const memory::ChunkHeader& header) const;
   Result<std::unique_ptr<InLoan>> make_loan(const Known& known, const ArrivedHeader& arrived, std::size_t come_bytes);
-  bool is_left_out(const Gid& publisher) const;
+  /// What waits aside of a publisher, in order.
+  struct Aside {
+    Gid host;
+    std::unique_ptr<Arriving> arriving;  ///< an InLoan, or what its publisher had no memory for: Parked
+  };
+  enum class Offered : std::uint8_t { kDone, kWaits, kSoon };
+  enum class Room : std::uint8_t { kThere, kNone, kFlowWaits };
+  bool is_left_out(const Gid& host, const Gid& publisher) const;
+  bool is_said(const Gid& publisher) const;
   bool publish(const Gid& host, InLoan& arriving);
   bool publish_now(InLoan& arriving);
   bool is_answerable(const Gid& host, const InLoan& request) const;
+  static bool is_too_early(const InLoan& arriving);
   bool deliver_parked(const Gid& host, Parked& parked);
+  std::unique_ptr<InLoan> loan_for(const Gid& host, Parked& parked, Error& why);
+  // With aside_mutex_
+  Room room_aside(const Gid& host, const Gid& publisher) const;
+  void put_aside(const Gid& host, const Gid& publisher, std::unique_ptr<Arriving> arriving);
+  void end_aside(const Gid& host, const Gid& publisher);
+  Offered offer(Aside& aside);
 
-  /// Requests of clients whose responses cannot travel: beyond this number the next one waits in front of all that follow.
-  static constexpr std::size_t kMostAside = 256;
-  struct Aside {
-    Gid host;
-    std::unique_ptr<InLoan> request;
-  };
+  /// Messages that wait aside, of one process of a host, and of the host. Beyond these the next one is lost.
+  static constexpr std::size_t kMostAsideOfProcess = 1024;
+  static constexpr std::size_t kMostAside = 4096;
+  /// Delivered in one offer_aside(): the channel's other messages wait meanwhile.
+  static constexpr std::size_t kMostOffered = 256;
 
   const std::shared_ptr<Book> book_;
   const std::shared_ptr<const CarriedType> type_;
@@ -127,9 +149,12 @@ class InboundChannel final : public Receiver {
   const std::shared_ptr<const Answerable> answerable_;
   mutable std::mutex mutex_;
   std::map<Gid, Known> writers_;
-  std::shared_ptr<const std::set<Gid>> left_out_;
-  std::mutex aside_mutex_;  // taken before mutex_
-  std::deque<Aside> aside_;
+  PublishersOfHosts left_out_;
+  Publishers said_;
+  mutable std::mutex aside_mutex_;  // taken before mutex_
+  std::map<Gid, std::deque<Aside>> aside_;
+  std::map<std::pair<Gid, IdPrefix>, std::size_t> aside_of_process_;  // by host
+  std::map<Gid, std::size_t> aside_of_host_;
 };
 
 }  // namespace baton::link

@@ -86,6 +86,24 @@ class Inbound : public ::testing::Test {
     return arriving && channel_->deliver(kFar, *arriving);
   }
 
+  /// A publisher of "/other", to which nobody subscribes.
+  std::shared_ptr<transport::Writer> lonely(std::uint8_t id) {
+    transport::Participant::WriterOptions writing;
+    writing.topic = "/other";
+    writing.type = type_->info;
+    writing.gid.fill(id);
+    writing.relayed = true;
+    return *participant_->create_writer(writing);
+  }
+  bool arrive_of(std::uint8_t publisher, std::uint64_t sequence) {
+    memory::ChunkHeader sent = header(12, sequence);
+    std::memset(sent.publisher_id, publisher, sizeof sent.publisher_id);
+    return arrive(sent, text().data(), 12);
+  }
+  void set_left_out(const std::set<std::pair<Gid, Gid>>& left_out) {
+    channel_->set_others(std::make_shared<const std::set<std::pair<Gid, Gid>>>(left_out), nullptr);
+  }
+
   transport::test::TestDomain domain_;
   std::string said_;
   std::shared_ptr<transport::Participant> participant_;
@@ -153,25 +171,71 @@ TEST_F(Inbound, AChunkOfAPublisherThatIsNotKnownYetWaits) {
   EXPECT_EQ(sample.sequence(), 3U);
 }
 
-TEST_F(Inbound, TheFirstChunksOfANewPublisherWaitForItsSubscription) {
-  transport::Participant::WriterOptions writing;
-  writing.topic = "/other";
-  writing.type = type_->info;
-  writing.gid.fill(9);
-  writing.relayed = true;
-  const auto writer = *participant_->create_writer(writing);
+TEST_F(Inbound, TheFirstChunksOfANewPublisherWaitForItsSubscriptionAndHoldNoOtherPublisherUp) {
+  const auto writer = lonely(9);
   channel_->add(kFar, writer, true);
-  memory::ChunkHeader sent = header(12);
-  std::memset(sent.publisher_id, 9, sizeof sent.publisher_id);
-  const std::unique_ptr<Arriving> arriving = begin(sent, text().data(), 12);
-  ASSERT_TRUE(arriving);
-  EXPECT_FALSE(channel_->deliver(kFar, *arriving));
+  channel_->add(kFar, writer_, false);
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    EXPECT_TRUE(arrive_of(9, number));
+    EXPECT_TRUE(arrive_of(8, number));
+    EXPECT_EQ((*reader_->take()).sequence(), number) << "of the publisher that has a subscription";
+  }
+  EXPECT_TRUE(channel_->has_aside());
+  EXPECT_TRUE(channel_->has_aside(writer->gid()));
+  EXPECT_FALSE(channel_->has_aside(writer_->gid()));
   transport::Participant::ReaderOptions reading;
   reading.topic = "/other";
   reading.type = type_->info;
   const auto reader = *participant_->create_reader(reading);
-  while (writer->matched() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while (writer->matched() == 0 || reader->matched() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(arrive_of(9, 4)) << "behind the others";
+  EXPECT_FALSE(channel_->offer_aside());
+  for (std::uint64_t number = 1; number <= 4; ++number) EXPECT_EQ((*reader->take()).sequence(), number);
+  EXPECT_FALSE(channel_->has_aside());
+  EXPECT_EQ(channel_->refused(), 0U);
+}
+
+TEST_F(Inbound, TheMessagesOfOneProcessThatWaitAsideHaveABoundAndItAloneLosesMore) {
+  constexpr std::uint64_t kMostOfProcess = 1024;  // in inbound.hpp
+  const auto crowd = lonely(9), other = lonely(7);
+  channel_->add(kFar, crowd, true);
+  channel_->add(kFar, other, true);
+  channel_->add(kFar, writer_, false);
+  std::uint64_t number = 0;
+  while (channel_->refused() == 0 && number <= kMostOfProcess) ASSERT_TRUE(arrive_of(9, ++number));
+  EXPECT_EQ(number, kMostOfProcess + 1);
+  EXPECT_EQ(channel_->refused(), 1U);
+  EXPECT_EQ(channel_->tally().why(), "too many messages of its process wait for a first subscription");
+  EXPECT_TRUE(arrive_of(7, 1));
+  EXPECT_TRUE(arrive_of(8, 1));
+  EXPECT_TRUE(*reader_->take());
+  EXPECT_EQ(channel_->refused(), 1U);
+  channel_->remove(crowd->gid());
+  EXPECT_EQ(channel_->refused(), 1 + kMostOfProcess) << "what waits of a publisher that goes is lost and counted";
+  EXPECT_TRUE(channel_->has_aside(other->gid()));
+}
+
+TEST_F(Inbound, AChunkOfAPublisherThatIsLeftOutMeanwhileWaitsNoMore) {
+  const std::unique_ptr<Arriving> arriving = begin(header(12), text().data(), 12);
+  ASSERT_TRUE(arriving);
+  EXPECT_FALSE(channel_->deliver(kFar, *arriving));
+  set_left_out({{Gid{2}, writer_->gid()}});
+  EXPECT_FALSE(channel_->deliver(kFar, *arriving)) << "of another host";
+  set_left_out({{kFar, writer_->gid()}});
   EXPECT_TRUE(channel_->deliver(kFar, *arriving));
+  EXPECT_EQ(channel_->refused(), 1U);
+}
+
+TEST_F(Inbound, AChunkWaitsLongerForAPublisherThatAHostSaysThanForOneThatNoneDoes) {
+  channel_->set_others(std::make_shared<const std::set<std::pair<Gid, Gid>>>(),
+                       std::make_shared<const std::set<Gid>>(std::set<Gid>{writer_->gid()}));
+  memory::ChunkHeader unsaid = header(12);
+  std::memset(unsaid.publisher_id, 9, sizeof unsaid.publisher_id);
+  const auto first = begin(header(12), text().data(), 12), second = begin(unsaid, text().data(), 12);
+  ASSERT_TRUE(first && second);
+  EXPECT_TRUE(transport::test::eventually([&] { return channel_->deliver(kFar, *second); }));
+  EXPECT_EQ(channel_->refused(), 1U);
+  EXPECT_FALSE(channel_->deliver(kFar, *first));
 }
 
 TEST_F(Inbound, AMessageInPartsHasMemoryForWhatHasComeAndNotForWhatItsHostSays) {
@@ -291,7 +355,7 @@ TEST_F(Inbound, AHostDoesNotPublishForThePublisherOfAnother) {
 TEST_F(Inbound, AMessageOfAPublisherThatIsLeftOutIsRefusedAndHoldsNothingUp) {
   Gid left_out;
   left_out.fill(8);
-  channel_->leave_out(std::make_shared<const std::set<Gid>>(std::set<Gid>{left_out}));
+  set_left_out({{kFar, left_out}});
   EXPECT_FALSE(begin(header(12), text().data(), 12));
   EXPECT_EQ(channel_->refused(), 1U);
 }
@@ -474,8 +538,11 @@ TEST_F(Inbound, ARequestWhoseResponseCannotTravelWaitsAsideAndHoldsNoOtherClient
   EXPECT_EQ(taken(), (Taken{{8, 4}}));
 
   answerable->set({});
-  for (std::uint64_t sequence = 5; sequence < 5 + 256; ++sequence) EXPECT_TRUE(request(deaf, 8, sequence));
-  EXPECT_FALSE(request(deaf, 8, 261)) << "not more than so many";
+  for (std::uint64_t sequence = 5; sequence < 5 + 1024; ++sequence) EXPECT_TRUE(request(deaf, 8, sequence));
+  EXPECT_EQ(channel_->refused(), 0U);
+  EXPECT_TRUE(request(deaf, 8, 5 + 1024));
+  EXPECT_EQ(channel_->refused(), 1U) << "not more than so many, and the flow goes on";
+  EXPECT_TRUE(request(steady, 9, 3));
   channel_->remove(writer_->gid());
   answerable->set({{kFar, deaf}});
   EXPECT_FALSE(channel_->offer_aside());

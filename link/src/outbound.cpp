@@ -12,9 +12,20 @@ namespace {
 
 using Count = std::shared_ptr<std::atomic<std::size_t>>;
 
-/// A message that is under way: the sample keeps the publisher's memory as it is.
-struct SentSample final : Outgoing {
-  SentSample(transport::TakenSample taken, Count counted) : sample(std::move(taken)), count(std::move(counted)) {
+/// A message that is under way, as one of its publisher.
+struct SentMessage : Outgoing {
+  SentMessage(const Gid& of, std::shared_ptr<UnderWay> counted_in) : publisher(of), under_way(std::move(counted_in)) {
+    under_way->add(publisher);
+  }
+  ~SentMessage() override { under_way->remove(publisher); }
+  const Gid publisher;
+  const std::shared_ptr<UnderWay> under_way;
+};
+
+/// The sample keeps the publisher's memory as it is.
+struct SentSample final : SentMessage {
+  SentSample(transport::TakenSample taken, Count counted, std::shared_ptr<UnderWay> counted_in)
+      : SentMessage(taken.publisher(), std::move(counted_in)), sample(std::move(taken)), count(std::move(counted)) {
     count->fetch_add(1, std::memory_order_relaxed);  // a count: orders nothing
     bytes = reinterpret_cast<const std::byte*>(&sample.header());
     size_bytes = sizeof(memory::ChunkHeader) + sample.size_bytes();
@@ -24,10 +35,12 @@ struct SentSample final : Outgoing {
   const Count count;
 };
 
-/// A message that is under way, in memory of its own.
-struct SentCopy final : Outgoing {
+/// In memory of its own.
+struct SentCopy final : SentMessage {
   SentCopy(const SentSample& sample, Count counted)
-      : memory(new std::byte[sample.size_bytes]), count(std::move(counted)) {
+      : SentMessage(sample.publisher, sample.under_way),
+        memory(new std::byte[sample.size_bytes]),
+        count(std::move(counted)) {
     size_bytes = sample.size_bytes;
     bytes = memory.get();
     std::memcpy(memory.get(), sample.bytes, size_bytes);
@@ -59,6 +72,20 @@ constexpr std::size_t kSmallBytes = std::size_t{64} << 10, kMostCopiedBytes = st
 /// What the first call knows may be older than the message.
 constexpr int kCallsToDecide = 2;
 
+struct Reason {
+  std::uint64_t transport::Losses::*count;
+  const char* why;
+};
+constexpr const char* kOverwritten = "the host, or the network to it, takes less than is published";
+/// Why the link's subscriptions lose messages.
+constexpr std::array<Reason, 6> kReasons{
+    {{&transport::Losses::overflow, kOverwritten},
+     {&transport::Losses::held, kOverwritten},
+     {&transport::Losses::limit, "the process of its publisher has more memory than the link may map and copy"},
+     {&transport::Losses::memory, "the link has no memory, memory area or descriptor left"},
+     {&transport::Losses::malformed, "a message of its publisher was malformed, which ended the connection to it"},
+     {&transport::Losses::interrupted, "the connection to the process of its publisher broke"}}};
+
 }  // namespace
 
 TopicSource::TopicSource(std::string topic, std::shared_ptr<transport::Reader> reader, std::size_t held,
@@ -85,15 +112,27 @@ std::set<Gid> TopicSource::readers() const {
   return readers_.readers();
 }
 
-std::uint64_t TopicSource::lost() const {
+TopicSource::Lost TopicSource::lost() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return readers_.lost() + tally_.dropped();
+  std::map<std::string, std::uint64_t> counts;
+  const transport::Losses losses = readers_.losses();
+  for (const Reason& reason : kReasons) counts[reason.why] += losses.*reason.count;
+  for (std::size_t i = 0; i < kGivenUp.size(); ++i) counts[kGivenUp[i]] += given_up_[i];
+  Lost out;
+  std::uint64_t most = 0;
+  for (const auto& [why, count] : counts) {
+    out.messages += count;
+    if (count <= most) continue;
+    most = count;
+    out.why = why;
+  }
+  return out;
 }
 
-void TopicSource::lose(Errc code, const std::string& why) {
-  tally_.dropped(why);
+void TopicSource::lose(GivenUp why, Errc code) {
+  ++given_up_[static_cast<std::size_t>(why)];
   saying_->say(About::kSubscriptions, Saying::Level::kError, code,
-               "a message of '" + topic_ + "' is lost for other hosts: " + why);
+               "a message of '" + topic_ + "' is lost for other hosts: " + kGivenUp[static_cast<std::size_t>(why)]);
 }
 
 bool TopicSource::set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known) {
@@ -103,19 +142,47 @@ bool TopicSource::set_publishers(std::set<Gid> publishers, std::shared_ptr<const
   for (auto at = signs_.begin(); at != signs_.end();)
     at = publishers_.count(at->first) != 0 ? std::next(at) : signs_.erase(at);
   readers_.forget([this](const Gid& publisher) { return !is_decided(publisher); });
-  const bool waited = calls_left_ > 0;
-  if (waited) calls_left_ = is_decided(undecided_publisher_) ? 0 : calls_left_ - 1;
-  return waited;
+  const std::size_t before = undecided_.size();
+  std::deque<Undecided> still;
+  undecided_of_.clear();
+  for (Undecided& each : undecided_) {
+    if (is_decided(each.sample.publisher())) {
+      decided_.push_back(std::move(each.sample));
+    } else if (--each.calls_left == 0) {
+      lose(GivenUp::kEnded, Errc::not_found);
+    } else {
+      ++undecided_of_[prefix_of(each.sample.publisher())];
+      still.push_back(std::move(each));
+    }
+  }
+  undecided_ = std::move(still);
+  return undecided_.size() < before;
 }
 
 bool TopicSource::waits() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return calls_left_ > 0;
+  return !undecided_.empty();
 }
 
-/// With mutex_.
+std::set<Gid> TopicSource::under_way() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::set<Gid> out = readers_.publishers();
+  for (const Undecided& each : undecided_) out.insert(each.sample.publisher());
+  for (const transport::TakenSample& each : decided_) out.insert(each.publisher());
+  under_way_->append_to(out);
+  return out;
+}
+
 bool TopicSource::is_decided(const Gid& publisher) const {
   return publishers_.count(publisher) != 0 || known_->count(publisher) != 0;
+}
+
+void TopicSource::set_aside(transport::TakenSample sample) {
+  std::size_t& of_process = undecided_of_[prefix_of(sample.publisher())];
+  if (of_process >= kMostUndecidedOfProcess || undecided_.size() >= kMostUndecided)
+    return lose(GivenUp::kTooMany, Errc::limit_reached);
+  ++of_process;
+  undecided_.push_back({std::move(sample), kCallsToDecide});
 }
 
 bool TopicSource::look_for_signs() {
@@ -133,14 +200,13 @@ bool TopicSource::look_for_signs() {
 }
 
 std::shared_ptr<const Outgoing> TopicSource::next_sign() {
-  const std::lock_guard<std::mutex> lock(mutex_);
   if (unsent_signs_.empty()) return nullptr;
   return std::make_shared<SentSign>(unsent_signs_.extract(unsent_signs_.begin()).value());
 }
 
 bool TopicSource::empty() const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return !readers_.has_data() && unsent_signs_.empty() && !undecided_;
+  return !readers_.has_data() && unsent_signs_.empty() && undecided_.empty() && decided_.empty();
 }
 
 void TopicSource::set_clients(std::set<Gid> clients) {
@@ -162,7 +228,7 @@ void TopicSource::detach(transport::WaitSet&) {
 }
 
 std::shared_ptr<const Outgoing> TopicSource::outgoing(transport::TakenSample sample) const {
-  auto sent = std::make_shared<SentSample>(std::move(sample), samples_);
+  auto sent = std::make_shared<SentSample>(std::move(sample), samples_, under_way_);
   const bool is_last = samples_->load(std::memory_order_relaxed) >= held_;
   if (!is_last || sent->size_bytes > kSmallBytes ||
       copied_bytes_->load(std::memory_order_relaxed) + sent->size_bytes > kMostCopiedBytes) {
@@ -171,27 +237,35 @@ std::shared_ptr<const Outgoing> TopicSource::outgoing(transport::TakenSample sam
   return std::make_shared<SentCopy>(*sent, copied_bytes_);
 }
 
-/// The oldest message whose publisher is decided about. An empty sample: there is none now; `waits`: because it must wait.
-Result<transport::TakenSample> TopicSource::take(bool& waits) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (undecided_) {
-    waits = calls_left_ > 0;
-    return waits ? transport::TakenSample() : std::move(undecided_);
+Result<transport::TakenSample> TopicSource::take() {
+  if (decided_.empty()) return readers_.take();
+  transport::TakenSample sample = std::move(decided_.front());
+  decided_.pop_front();
+  return sample;
+}
+
+/// Whether a message whose publisher is decided about leaves this host.
+bool TopicSource::travels(const transport::TakenSample& sample) {
+  if (const auto sign = signs_.find(sample.publisher()); sign != signs_.end()) {
+    sign->second =
+        std::max(sign->second, std::min(os::of_process(sample.header().source_monotonic_ns), os::monotonic_ns()));
+    unsent_signs_.erase(sign->first);
   }
-  Result<transport::TakenSample> taken = readers_.take();
-  if (!taken || !*taken || is_decided(taken->publisher())) return taken;
-  undecided_ = std::move(*taken);
-  undecided_publisher_ = undecided_.publisher();
-  calls_left_ = kCallsToDecide;
-  waits = true;
-  return transport::TakenSample();
+  if (publishers_.count(sample.publisher()) == 0) return false;
+  if (clients_) {
+    Gid client;
+    std::memcpy(client.data(), sample.header().correlation_client, client.size());
+    if (clients_->count(client) == 0) return false;
+  }
+  if (std::memcmp(sample.header().publisher_id, sample.publisher().data(), sample.publisher().size()) == 0) return true;
+  lose(GivenUp::kOtherName, Errc::protocol_violation);
+  return false;
 }
 
 Source::Found TopicSource::next(std::shared_ptr<const Outgoing>& chunk) {
-  for (;;) {
-    bool waits = false;
-    Result<transport::TakenSample> taken = take(waits);
-    if (waits) return Found::kHeld;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (int passed = 0; passed < kMostPassed; ++passed) {
+    Result<transport::TakenSample> taken = take();
     if (!taken) {
       if (taken.error().code == Errc::held_limit) return Found::kHeld;
       saying_->say(About::kSubscriptions, Saying::Level::kError, taken.error().code, taken.error().message);
@@ -199,36 +273,19 @@ Source::Found TopicSource::next(std::shared_ptr<const Outgoing>& chunk) {
       return Found::kNothing;
     }
     if (!*taken) {
+      if (readers_.is_spent()) return Found::kMore;
       chunk = next_sign();
       return chunk ? Found::kChunk : Found::kNothing;
     }
-    {
-      std::unique_lock<std::mutex> lock(mutex_);
-      if (const auto sign = signs_.find(taken->publisher()); sign != signs_.end()) {
-        sign->second =
-            std::max(sign->second, std::min(os::of_process(taken->header().source_monotonic_ns), os::monotonic_ns()));
-        unsent_signs_.erase(sign->first);
-      }
-      if (publishers_.count(taken->publisher()) == 0) {
-        const bool stays_here = is_decided(taken->publisher());
-        lock.unlock();
-        if (!stays_here) lose(Errc::not_found, "its publisher had ended before it was known");
-        continue;
-      }
-      if (clients_) {
-        Gid client;
-        std::memcpy(client.data(), taken->header().correlation_client, client.size());
-        if (clients_->count(client) == 0) continue;
-      }
+    if (!is_decided(taken->publisher())) {
+      set_aside(std::move(*taken));
+    } else if (travels(*taken)) {
+      tally_.carried(taken->size_bytes());
+      chunk = outgoing(std::move(*taken));
+      return Found::kChunk;
     }
-    if (std::memcmp(taken->header().publisher_id, taken->publisher().data(), taken->publisher().size()) != 0) {
-      lose(Errc::protocol_violation, "its header names another publisher");
-      continue;
-    }
-    tally_.carried(taken->size_bytes());
-    chunk = outgoing(std::move(*taken));
-    return Found::kChunk;
   }
+  return Found::kMore;
 }
 
 }  // namespace baton::link

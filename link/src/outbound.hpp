@@ -2,9 +2,13 @@
 // What this host sends to one other of one channel: the messages that an ordinary subscription of the link takes, as they lie. Each host
 // has a subscription of its own, so a slow one holds up no other, and its queue drops or refuses as its QoS says.
 // Thread rules: the members of Source by the engine, the rest by any thread.
+// Invariants: (1) the messages of a publisher leave in order; (2) no publisher waits for another one: a message whose publisher is not known
+// yet waits aside; (3) each message that is given up is counted with its reason.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -16,6 +20,7 @@
 #include "saying.hpp"
 #include "succession.hpp"
 #include "tally.hpp"
+#include "words.hpp"
 
 namespace baton::link {
 
@@ -23,17 +28,41 @@ namespace baton::link {
 /// leaves the others theirs.
 using CopiedBytes = std::shared_ptr<std::atomic<std::size_t>>;
 
+/// How many messages of each publisher are under way. Thread rules: any thread.
+class UnderWay {
+ public:
+  void add(const Gid& publisher) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++counts_[publisher];
+  }
+  void remove(const Gid& publisher) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = counts_.find(publisher);
+    if (--found->second == 0) counts_.erase(found);
+  }
+  void append_to(std::set<Gid>& publishers) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (const auto& [publisher, count] : counts_) publishers.insert(publisher);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<Gid, std::size_t> counts_;
+};
+
 class TopicSource final : public Source {
  public:
   /// `held`: samples that the reader may hold.
   TopicSource(std::string topic, std::shared_ptr<transport::Reader> reader, std::size_t held, CopiedBytes copied,
               std::shared_ptr<Saying> saying);
   /// Whose messages travel; those of others on the topic came from abroad, or travel on another channel. `known`: all publishers of the
-  /// host at that time. A message of one that is not among them came before it was known, and waits for the next calls. True: one has
-  /// waited; the flow is to be woken.
+  /// host at that time. A message of one that is not among them came before it was known, and waits aside for the next calls. True: one need
+  /// not wait any more; the flow is to be woken.
   bool set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known);
   /// Whether a message waits for set_publishers(), and then for Flow::wake().
   bool waits() const;
+  /// The publishers of which a message may still be in a queue here, or has not been acknowledged.
+  std::set<Gid> under_way() const;
   /// Sends on the signs of life of publishers with manual liveliness that came by no message. True: the flow is to be woken.
   bool look_for_signs();
   /// Of responses of a service: whose travel.
@@ -43,34 +72,59 @@ class TopicSource final : public Source {
   Result<void> replace(std::shared_ptr<transport::Reader> reader);
   bool is_replacing() const;
   std::set<Gid> readers() const;
-  std::uint64_t lost() const;  ///< messages that the readers have lost, or that were given up here: tally() says why
+  /// Messages that the readers have lost, or that were given up here.
+  struct Lost {
+    std::uint64_t messages = 0;
+    std::string why;  ///< of most of them; empty: none
+  };
+  Lost lost() const;
 
   Found next(std::shared_ptr<const Outgoing>& chunk) override;
   void attach(transport::WaitSet& wait_set) override;
   void detach(transport::WaitSet& wait_set) override;
   bool empty() const override;
-  const Tally& tally() const noexcept { return tally_; }
+  const Tally& tally() const noexcept { return tally_; }  ///< of what was carried
 
  private:
+  /// Messages that one next() passes over. Whatever a publisher sends, the other flows have their turn.
+  static constexpr int kMostPassed = 256;
+  /// Messages whose publisher is not known yet, of one process and of all. At the first bound only that process loses.
+  static constexpr std::size_t kMostUndecidedOfProcess = 64;
+  static constexpr std::size_t kMostUndecided = 512;
+  /// Why messages are given up here.
+  enum class GivenUp : std::uint8_t { kEnded, kTooMany, kOtherName };
+  static constexpr std::array<const char*, 3> kGivenUp{"its publisher had ended before it was known",
+                                                       "too many messages are of publishers that are not known yet",
+                                                       "its header names another publisher"};
+  struct Undecided {
+    transport::TakenSample sample;
+    int calls_left = 0;  // of set_publishers() until it waits no more
+  };
+
+  // With mutex_
   std::shared_ptr<const Outgoing> outgoing(transport::TakenSample sample) const;
   std::shared_ptr<const Outgoing> next_sign();
   bool is_decided(const Gid& publisher) const;
-  Result<transport::TakenSample> take(bool& waits);
-  void lose(Errc code, const std::string& why);
+  Result<transport::TakenSample> take();
+  void set_aside(transport::TakenSample sample);
+  bool travels(const transport::TakenSample& sample);
+  void lose(GivenUp why, Errc code);
 
   const std::string topic_;
   const std::size_t held_;
   const CopiedBytes copied_bytes_;
   const std::shared_ptr<Saying> saying_;
   const std::shared_ptr<std::atomic<std::size_t>> samples_;  // under way
+  const std::shared_ptr<UnderWay> under_way_ = std::make_shared<UnderWay>();
   Tally tally_;
   mutable std::mutex mutex_;
   Succession readers_;
-  transport::TakenSample undecided_;
+  std::deque<Undecided> undecided_;
+  std::map<IdPrefix, std::size_t> undecided_of_;  // by process
+  std::deque<transport::TakenSample> decided_;    // were undecided; leave before what the readers have
+  std::array<std::uint64_t, kGivenUp.size()> given_up_{};
   std::set<Gid> publishers_;
   std::shared_ptr<const std::set<Gid>> known_ = std::make_shared<const std::set<Gid>>();
-  Gid undecided_publisher_{};
-  int calls_left_ = 0;  // of set_publishers() until undecided_ waits no more; 0: it does not
   std::map<Gid, std::int64_t>
       signs_;                   // CLOCK_MONOTONIC of the last sign of life that was sent, by a message or without
   std::set<Gid> unsent_signs_;  // publishers

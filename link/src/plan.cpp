@@ -86,15 +86,28 @@ struct Wish {
 struct Part {
   Wish* wish = nullptr;
   std::uint64_t cost = 0;
+  std::size_t turn = 0;  ///< of its process
 };
 using Costs = std::map<IdPrefix, transport::ConnectionCost>;  // of connections with processes of this host
+
+/// The processes take turns.
+std::vector<Gid> by_processes(const std::vector<Gid>& gids) {
+  std::map<IdPrefix, std::size_t> turns;
+  std::vector<std::pair<std::size_t, Gid>> order;
+  for (const Gid& gid : gids) order.emplace_back(turns[prefix_of(gid)]++, gid);
+  std::sort(order.begin(), order.end());
+  std::vector<Gid> out;
+  for (const auto& [turn, gid] : order) out.push_back(gid);
+  return out;
+}
 
 /// Leaves out what there is no room for, and says so for each host and reason.
 class Shares {
  public:
   explicit Shares(Plan& plan, std::map<Gid, std::size_t>& complaints) : plan_(plan), complaints_(complaints) {}
 
-  /// Each host has as much of `most` as the others, or all that it wishes. Of one host the cheapest have room first.
+  /// Each host has as much of `most` as the others, or all that it wishes. The processes of a host take turns with their publishers, and of one
+  /// process the cheapest have room first.
   void share(std::vector<Part> wishes, std::uint64_t most, const std::string& why) {
     wishes.erase(std::remove_if(wishes.begin(), wishes.end(), [](const Part& part) { return part.wish->left_out; }),
                  wishes.end());
@@ -102,6 +115,9 @@ class Shares {
     for (const Part& part : wishes) all += part.cost;
     if (all <= most) return;
     std::stable_sort(wishes.begin(), wishes.end(), [](const Part& a, const Part& b) { return a.cost < b.cost; });
+    std::map<std::pair<Gid, IdPrefix>, std::size_t> turns;
+    for (Part& part : wishes) part.turn = turns[{part.wish->host, prefix_of(part.wish->publisher)}]++;
+    std::stable_sort(wishes.begin(), wishes.end(), [](const Part& a, const Part& b) { return a.turn < b.turn; });
     std::map<Gid, std::vector<Part>> of_hosts;
     for (const Part& part : wishes) of_hosts[part.wish->host].push_back(part);
     // What a host has with its next one, and which that is. The next one is always of the host that has least with it.
@@ -137,7 +153,7 @@ class Shares {
     names_.emplace(wish.host, *wish.host_name);
     ++counts_[{wish.host, wish.is_publisher() ? " publishers of host " : " subscriptions of host ", why}];
     if (wish.is_publisher()) {
-      plan_.left_out.insert(wish.publisher);
+      plan_.left_out.emplace(wish.host, wish.publisher);
       plan_.receiving.erase(wish.publisher);
     } else {
       plan_.sending.erase(wish.channel);
@@ -178,9 +194,10 @@ class Limits {
     shares_.share(std::move(subscriptions), kMostSubscriptions, at_most(kMostSubscriptions));
     shares_.share(std::move(names), kMostPublisherBytes, ": the names of those of all hosts take too many bytes");
     shares_.complain();
-    // The hosts take turns.
+    // The hosts take turns, and so do the processes of each.
     std::map<Gid, std::vector<Gid>> of_hosts;
     for (const auto& [gid, wanted] : plan_.receiving) of_hosts[wanted.host].push_back(gid);
+    for (auto& [host, gids] : of_hosts) gids = by_processes(gids);
     for (std::size_t turn = 0; plan_.order.size() < plan_.receiving.size(); ++turn)
       for (const auto& [host, gids] : of_hosts)
         if (turn < gids.size()) plan_.order.push_back(gids[turn]);
@@ -332,6 +349,8 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
   Claims claims(others);
   std::map<std::string, std::vector<const End*>> publishers, subscriptions;
   std::set<Gid> known;
+  const auto said = std::make_shared<std::set<Gid>>();
+  out.said = said;
   for (const End& end : here) {
     (end.is_writer ? publishers : subscriptions)[end.topic].push_back(&end);
     known.insert(end.gid);
@@ -386,11 +405,16 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
         }
         continue;
       }
+      said->insert(end.gid);
       // An id that is known here came back by another way: it is this host's own.
-      if (known.count(end.gid) != 0) continue;
+      if (known.count(end.gid) != 0) {
+        out.left_out.emplace(host.host, end.gid);
+        continue;
+      }
       const auto owner = out.owners.find(prefix_of(end.gid));
       if (owner == out.owners.end() || owner->second != host.host) {
         claims.add(owner == out.owners.end() ? nullptr : &owner->second);
+        out.left_out.emplace(host.host, end.gid);
         continue;
       }
       const std::vector<const End*>& mine = subscriptions[end.topic];

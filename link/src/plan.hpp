@@ -52,14 +52,18 @@ struct Plan {
   std::map<Gid, Receiving> receiving;                      ///< publishers of other hosts, by their ids
   std::vector<Gid> order;                                  ///< of `receiving`: the hosts take turns
   std::set<std::string> channels;                          ///< of those that fit
-  std::set<Gid> left_out;                                  ///< publishers of other hosts, because there are too many
-  std::set<std::string> complaints;                        ///< for people: what does not fit, and what is not carried
-  std::map<IdPrefix, Gid> owners;                          ///< the other hosts' processes, and of which host each is
+  std::shared_ptr<const std::set<Gid>> said;               ///< all publishers of other hosts
+  /// Those that do not come, by host: there are too many, or their ids are those of processes elsewhere.
+  std::set<std::pair<Gid, Gid>> left_out;
+  std::set<std::string> complaints;  ///< for people: what does not fit, and what is not carried
+  std::map<IdPrefix, Gid> owners;    ///< the other hosts' processes, and of which host each is
 };
 
 /// Endpoints of the link on one topic: fewer than a process may have (core/transport/src/graph.hpp), also while a subscription replaces another.
-inline constexpr std::size_t kMostPublishersOfTopic = 700;
+inline constexpr std::size_t kMostPublishersOfTopic = 640;
 inline constexpr std::size_t kMostSubscriptionsOfTopic = 160;
+/// Publishers that stand for ones that are gone, while their last messages wait for a subscription. What waits of others is lost.
+inline constexpr std::size_t kMostLingering = 60;
 /// And in all. Publishers also have a bound of the bytes that every process of this host keeps of them. All of them take half of the window's
 /// addresses, as they are made.
 inline constexpr std::size_t kMostPublishers = 8192;
@@ -80,6 +84,8 @@ std::size_t announced_bytes_of(const Receiving& wanted);
 
 /// `here`: the endpoints of this host, without the link's own. `owners`: those of the plan before. The ids of a process's endpoints begin with
 /// the same bytes, and a process is of the host that had or said an endpoint of it first, as long as that does. Publishers of it that another
+/// Publishers that stand for ones that are gone, while their last messages wait for a subscription. What waits of others is lost.
+inline constexpr std::size_t kMostLingering = 60;
 /// host says are left out. Where there is not room for all, each host has the same share, or all that it wishes if that is less: nothing that
 /// one host wishes takes anything of another's share. `budget`: what processes of this host grant each other.
 Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<IdPrefix, Gid>& owners = {},

@@ -156,7 +156,7 @@ Words crowd(std::uint8_t number, std::size_t count) {
 
 TEST(Plan, PublishersAndSubscriptionsOfOneTopicAreFewerThanAProcessMayHave) {
   constexpr std::size_t kMostOfAProcess = 1024;  // core/transport/src/graph.hpp
-  EXPECT_LE(kMostPublishersOfTopic + 2 * kMostSubscriptionsOfTopic, kMostOfAProcess);
+  EXPECT_LE(kMostPublishersOfTopic + 2 * kMostSubscriptionsOfTopic + kMostLingering, kMostOfAProcess);
   const End publisher = end(true, 1), subscription = end(false, 2);
   std::vector<Words> others{crowd(50, 1000)};
   for (std::uint8_t i = 0; i < 200; ++i) {
@@ -352,6 +352,10 @@ TEST(Plan, TheIdsThatAProcessOfThisHostWillGiveAreNoOtherHosts) {
   EXPECT_EQ(made.receiving.size(), 1U);
   EXPECT_EQ(made.receiving.count(end_of(2, 1).gid), 1U);
   ASSERT_EQ(made.complaints.size(), 1U);
+  EXPECT_EQ(made.left_out,
+            (std::set<std::pair<Gid, Gid>>{{liar[0].host, end_of(1, 2).gid}, {liar[0].host, end_of(1, 3).gid}}))
+      << "or messages of them would hold up those of others";
+  EXPECT_EQ(made.said->size(), 3U);
   EXPECT_NE(made.complaints.begin()->find("2 publishers of host crowd50 are left out"), std::string::npos);
   EXPECT_NE(made.complaints.begin()->find("this host: it is not what it says"), std::string::npos);
   EXPECT_EQ(plan({own, end(false, 9)}, liar, made.owners).receiving.size(), 1U);
@@ -388,6 +392,23 @@ TEST(Plan, AHostThatFitsNothingMakesFewComplaints) {
     liar.ends.push_back(end(false, 0, QoS(10), "/image", "a/C" + std::to_string(i)));
   }
   EXPECT_EQ(plan(here, {liar}).complaints.size(), kMostComplaintsOfHost);
+}
+
+TEST(Plan, AProcessWithManyPublishersLeavesRoomForThoseOfTheOthersOfItsHost) {
+  std::vector<End> ends;
+  for (std::uint8_t process : {std::uint8_t{7}, std::uint8_t{1}, std::uint8_t{9}}) {
+    for (std::size_t number = 0; number < (process == 7 ? 1000 : 3); ++number) {
+      ends.push_back(end(true, process));
+      ends.back().gid[12] = static_cast<std::uint8_t>(number);
+      ends.back().gid[13] = static_cast<std::uint8_t>(number >> 8);
+    }
+  }
+  const Plan made = plan({end(false, 2)}, {says(50, ends)});
+  EXPECT_EQ(made.receiving.size(), kMostPublishersOfTopic);
+  for (const End& each : ends) {
+    if (each.gid[0] == 7) continue;
+    EXPECT_EQ(made.receiving.count(each.gid), 1U);
+  }
 }
 
 }  // namespace

@@ -6,7 +6,19 @@
 namespace baton::link {
 
 using transport::Gid;
+using transport::Losses;
 using transport::TakenSample;
+
+namespace {
+
+void add(Losses& sum, const Losses& more) {
+  for (std::uint64_t Losses::*const reason :
+       {&Losses::overflow, &Losses::held, &Losses::limit, &Losses::memory, &Losses::malformed, &Losses::interrupted,
+        &Losses::lifespan, &Losses::stamp})
+    sum.*reason += more.*reason;
+}
+
+}  // namespace
 
 Result<void> Succession::replace(std::shared_ptr<transport::Reader> reader) {
   if (wait_set_ != nullptr) {
@@ -36,7 +48,8 @@ bool Succession::is_new(const TakenSample& sample) {
 }
 
 Result<TakenSample> Succession::take() {
-  for (;;) {
+  spent_ = false;
+  for (int passed = 0; passed < kMostPassed; ++passed) {
     if (before_) {
       // First whether the new one gets everything that is published from now on, then whether this one has more.
       const bool replaced = is_replaced();
@@ -46,10 +59,10 @@ Result<TakenSample> Succession::take() {
         if (is_new(*taken)) return taken;
         continue;
       }
-      // One take passes over a bounded number of messages: some may be left behind them.
-      if (replaced && !before_->has_data()) {
+      if (before_->has_data()) break;  // its take passed over as many as it may: what comes next is still its own
+      if (replaced) {
         if (wait_set_ != nullptr) wait_set_->remove(before_);
-        lost_before_ += before_->statuses().lost_total;
+        add(lost_before_, before_->losses());
         before_.reset();
       }
     }
@@ -60,7 +73,8 @@ Result<TakenSample> Succession::take() {
     Result<TakenSample> taken = reader_->take();
     if (!taken) return taken;
     if (!*taken) {
-      ++times_empty_;
+      spent_ = reader_->has_data();
+      if (!spent_) ++times_empty_;
       return taken;
     }
     if (before_) {
@@ -69,6 +83,8 @@ Result<TakenSample> Succession::take() {
       return taken;
     }
   }
+  spent_ = true;
+  return TakenSample();
 }
 
 bool Succession::has_data() const { return newer_ || reader_->has_data() || (before_ && before_->has_data()); }
@@ -83,8 +99,22 @@ std::set<Gid> Succession::readers() const {
   return out;
 }
 
-std::uint64_t Succession::lost() const {
-  return lost_before_ + reader_->statuses().lost_total + (before_ ? before_->statuses().lost_total : 0);
+std::set<Gid> Succession::publishers() const {
+  std::set<Gid> out;
+  if (newer_) out.insert(newer_.publisher());
+  for (const transport::Reader* reader : {reader_.get(), before_.get()}) {
+    if (reader == nullptr) continue;
+    for (const auto& [publisher, live] : reader->publishers()) out.insert(publisher);
+    for (const transport::EndpointInfo& gone : reader->gone_publishers()) out.insert(gone.gid);
+  }
+  return out;
+}
+
+Losses Succession::losses() const {
+  Losses out = lost_before_;
+  add(out, reader_->losses());
+  if (before_) add(out, before_->losses());
+  return out;
 }
 
 Result<void> Succession::attach(transport::WaitSet& wait_set) {

@@ -26,8 +26,10 @@ class Succession {
   /// The reader before the newest one is not done with yet.
   bool is_replacing() const noexcept { return before_ != nullptr; }
 
-  /// The next message; an empty sample: there is none. Errors: those of Reader::take().
+  /// The next message; an empty sample: there is none, or is_spent(). Errors: those of Reader::take().
   Result<transport::TakenSample> take();
+  /// The last take() has passed over as many messages as one call may (docs/format/bounds.md), so there may be more: call it again.
+  bool is_spent() const noexcept { return spent_; }
   /// False: take() has nothing.
   bool has_data() const;
   /// How often take() has had nothing: if this has grown, everything that had come before has been taken.
@@ -37,20 +39,27 @@ class Succession {
 
   const transport::Reader& newest() const noexcept { return *reader_; }
   std::set<transport::Gid> readers() const;
-  std::uint64_t lost() const;  ///< messages that the readers have lost
+  /// Those of which a message may be in a reader's queue.
+  std::set<transport::Gid> publishers() const;
+  transport::Losses losses() const;  ///< of all readers that there were
 
   /// The wait set that waits for the readers, until detach().
   Result<void> attach(transport::WaitSet& wait_set);
   void detach();
 
  private:
+  /// Messages that one take() passes over because they were taken before: a publisher can repeat old numbers without end.
+  static constexpr int kMostPassed = 256;
+
   bool is_replaced() const;
   bool is_new(const transport::TakenSample& sample);
 
   std::shared_ptr<transport::Reader> reader_, before_;
   transport::TakenSample newer_;                   // of reader_; waits until before_ is empty once more
   std::map<transport::Gid, std::uint64_t> taken_;  // the last number of each publisher
-  std::uint64_t lost_before_ = 0, times_empty_ = 0;
+  transport::Losses lost_before_;
+  std::uint64_t times_empty_ = 0;
+  bool spent_ = false;
   transport::WaitSet* wait_set_ = nullptr;
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "endpoint_test_support.hpp"
+#include "raw_peer_test_support.hpp"
 
 namespace baton::link {
 namespace {
@@ -135,6 +136,46 @@ TEST_F(SuccessionOf, AWaitSetWakesForBothReaders) {
   ASSERT_TRUE(transport::test::eventually([&] { return take_all().empty() && !readers_->is_replacing(); }));
   readers_->detach();
   ASSERT_TRUE(wait_set.add(second)) << "the readers have left the wait set";
+}
+
+constexpr std::size_t kPassedInOneTake = 256;  // in succession.hpp
+
+TEST_F(SuccessionOf, OneTakePassesOverABoundedNumberOfMessagesThatAPublisherRepeats) {
+  participant_ = domain_.join();
+  transport::Participant::ReaderOptions reading;
+  reading.topic = "t";
+  reading.type = transport::test::number_type();
+  reading.qos = QoS(600);
+  readers_.emplace(*participant_->create_reader(reading));
+  transport::test::CrowdOfPublishers hostile(domain_.path());
+  std::vector<std::uint64_t> repeated(kPassedInOneTake + 2, 5);
+  repeated.push_back(6);
+  hostile.add(transport::Gid{77}, 1, repeated, 600);
+  ASSERT_TRUE(transport::test::eventually([&] { return readers_->newest().unread() == repeated.size(); }));
+  EXPECT_EQ(readers_->take()->sequence(), 5U);
+  EXPECT_FALSE(*readers_->take());
+  EXPECT_TRUE(readers_->is_spent()) << "its caller comes again at once";
+  EXPECT_EQ(readers_->times_empty(), 0U);
+  EXPECT_EQ(take_all(), numbers(6, 6));
+  EXPECT_FALSE(readers_->is_spent());
+  EXPECT_EQ(readers_->times_empty(), 1U);
+}
+
+TEST_F(SuccessionOf, WhatTheReaderBeforeStillHasComesFirstAlsoWhenMuchIsPassedOver) {
+  open(QoS(2 * kPassedInOneTake));
+  const auto second = make_reader(4 * kPassedInOneTake);
+  ASSERT_TRUE(transport::test::eventually([&] { return second->matched() == 1; }));
+  publish(*writer_, kPassedInOneTake + 50);  // both have these
+  ASSERT_TRUE(readers_->replace(second));
+  std::vector<std::uint64_t> taken;
+  for (std::size_t calls = 0; readers_->has_data() || readers_->is_spent(); ++calls) {
+    ASSERT_LT(calls, 10 * kPassedInOneTake);
+    const Result<transport::TakenSample> sample = readers_->take();
+    ASSERT_TRUE(sample) << sample.error().message;
+    if (*sample) taken.push_back(sample->sequence());
+  }
+  EXPECT_EQ(taken, numbers(1, kPassedInOneTake + 50));
+  EXPECT_FALSE(readers_->is_replacing());
 }
 
 }  // namespace

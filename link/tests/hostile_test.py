@@ -29,6 +29,19 @@ kind = struct_of(baton.message(sys.argv[1]))
 print(json.dumps([kind.definition, kind.hash.hex(), kind.size]))
 """
 
+# Makes publishers of a topic, one after the other, and ends each at once, with ten messages.
+CROWD = """
+import baton, sys, time
+node, kind = baton.Node("crowd"), baton.message(sys.argv[1])
+for _ in range(int(sys.argv[3])):
+    publisher = node.advertise(sys.argv[2], kind, baton.QoS(depth=1000))
+    while not publisher.matched:
+        time.sleep(0.0002)
+    for _ in range(10):
+        publisher.publish(publisher.loan())
+    del publisher
+"""
+
 # The id of a publisher of another host.
 PUBLISHER = """
 import baton, sys, time
@@ -308,6 +321,20 @@ for line in sys.stdin:
         time.sleep(0.02)
     print("matched", line.strip(), flush=True)
 """
+
+
+def test_a_process_that_makes_and_ends_publishers_silences_no_other_publisher_of_the_topic(hosts):
+    a, b = hosts(2)
+    a.link()
+    b.link(a)
+    honest = Honest(a, b)
+    crowd = b.python(CROWD, KIND, "flow", "1500")
+    honest.go_on(100)
+    crowd.ends()
+    honest.go_on()
+    honest.end()
+    (received,) = a.state()["topics"]
+    assert "left out" not in received["dropped_why"], "those that have ended took the places of others"
 
 
 @pytest.mark.parametrize("whose", ["the victim", "another host"])

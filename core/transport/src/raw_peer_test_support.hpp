@@ -108,7 +108,7 @@ class RawPeer final : public HubHandler {
   std::vector<std::pair<PeerId, Frame>> frames;
 };
 
-/// A process with many publishers of "t" that publish nothing, as frames.
+/// A process with many publishers of "t", as frames, which publish nothing but the messages with these `numbers`.
 class CrowdOfPublishers {
  public:
   explicit CrowdOfPublishers(const std::string& directory) : peer_(directory) {}
@@ -117,15 +117,38 @@ class CrowdOfPublishers {
     add(gid);
     return gid;
   }
-  /// `first_sequence`: of the messages that it will publish.
-  void add(const Gid& gid, std::uint64_t first_sequence = 1) {
+  /// `first_sequence`: of the messages that it will publish. `depth`: of its reader.
+  void add(const Gid& gid, std::uint64_t first_sequence = 1, const std::vector<std::uint64_t>& numbers = {},
+           std::uint32_t depth = QoS().depth) {
+    constexpr std::uint64_t kPlace = 4096;
     ASSERT_TRUE(peer_.await_peers(1));
     peer_.announce(gid, true);
     const auto [reader, frame] = peer_.await(FrameType::kAttach);
     const AttachFrame attach = decode_attach(frame.payload).or_throw();
-    const std::uint32_t capacity = memory::ring_capacity(QoS().depth);
+    const std::uint32_t capacity = memory::ring_capacity(depth);
     os::CreatedSegment events = os::create_segment("event", kEventPageBytes, os::Writers::kOnlyCreator).or_throw();
     os::CreatedSegment ring = os::create_segment("ring", Ring::bytes(capacity), os::Writers::kOnlyCreator).or_throw();
+    if (!numbers.empty()) {
+      os::CreatedSegment segment = os::create_segment("data", 2 * kPlace, os::Writers::kOnlyCreator).or_throw();
+      memory::ChunkHeader header{};
+      header.magic = memory::kChunkMagic;
+      header.version = memory::kChunkVersion;
+      header.byte_order = memory::kNativeByteOrder;
+      header.size_bytes = 8;
+      std::memcpy(segment.mapping.base() + kPlace, &header, sizeof header);
+      SegmentFrame data;
+      data.writer = attach.writer;
+      data.size_bytes = segment.mapping.size();
+      peer_.send(reader, FrameType::kSegment, encode(data),
+                 {std::make_shared<const os::UniqueFd>(std::move(segment.fd))});
+      const Ring view = Ring::at(ring.mapping.base(), capacity);
+      for (std::uint32_t i = 0; i < numbers.size(); ++i) {
+        view.slot_table[i].handle.store(kPlace);
+        view.slot_table[i].entry.store(memory::make_token(i, i));
+        view.slot_table[i].sequence.store(numbers[i]);
+      }
+      view.head->store(numbers.size());
+    }
     AttachedFrame attached;
     attached.writer = attach.writer;
     attached.reader = attach.reader;

@@ -146,7 +146,7 @@ bool Sender::send_some(Succession& subscription) {
       saying_->say(About::kRos2Messages, Saying::Level::kError, taken.error().code, taken.error().message);
       return true;
     }
-    if (!*taken) return i != 0;
+    if (!*taken) return i != 0 || subscription.is_spent();
     // Messages of publishers that ROS 2 has by another way have no target.
     const auto target = targets_.find(taken->publisher());
     if (target != targets_.end()) send(target->second, *taken);

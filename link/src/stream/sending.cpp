@@ -118,7 +118,8 @@ bool Sending::next_of(std::uint32_t id, Flow& flow, std::size_t most, std::vecto
     std::shared_ptr<const Outgoing> chunk;
     const Source::Found found = flow.source->next(chunk);
     if (found != Source::Found::kChunk) {
-      set_attached(flow, found == Source::Found::kNothing);
+      set_attached(flow, found != Source::Found::kHeld);
+      if (found == Source::Found::kMore) wait_set_.wake();  // comes back at once
       return false;
     }
     flow.bytes += chunk->size_bytes;

@@ -20,6 +20,7 @@ class Queue final : public Source {
  public:
   Found next(std::shared_ptr<const Outgoing>& chunk) override {
     ++asked;
+    if (passes_over > 0 && passes_over-- > 0) return Found::kMore;
     if (chunks.empty()) return held ? Found::kHeld : Found::kNothing;
     chunk = std::move(chunks.front());
     chunks.pop_front();
@@ -33,7 +34,7 @@ class Queue final : public Source {
   }
   std::deque<std::shared_ptr<const Outgoing>> chunks;
   bool attached = false, held = false;
-  int asked = 0;
+  int asked = 0, passes_over = 0;
 };
 
 class SendingOf : public ::testing::Test {
@@ -232,6 +233,23 @@ TEST_F(SendingOf, OpeningsThatNobodyReadsAreBounded) {
 TEST_F(SendingOf, FlowsAreBounded) {
   for (std::size_t i = 0; i < kMostFlows; ++i) ASSERT_NE(sending_.open("a", source_), 0U);
   EXPECT_EQ(sending_.open("a", source_), 0U);
+}
+
+TEST_F(SendingOf, ASourceThatHasPassedOverMuchLetsOthersHaveTheirTurnAndIsAskedAgainAtOnce) {
+  sending_.open("a", source_);
+  sending_.open("b", other_);
+  connect();
+  source_->passes_over = 2;
+  source_->add(1, 1000);
+  other_->add(1, 1000);
+  std::vector<Send> frames = all();
+  ASSERT_EQ(frames.size(), 1U);
+  EXPECT_EQ(frames[0].frame.flow, 2U);
+  EXPECT_TRUE(source_->attached);
+  EXPECT_TRUE(wait_set_.wait(std::chrono::hours(1)).ok()) << "or the watchdog ends the test";
+  frames = all();
+  ASSERT_EQ(frames.size(), 1U);
+  EXPECT_EQ(frames[0].frame.flow, 1U);
 }
 
 }  // namespace

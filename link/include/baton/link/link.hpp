@@ -66,7 +66,7 @@ struct HostState {
   std::size_t waiting_messages = 0, waiting_bytes = 0;  ///< under way to it, not acknowledged
   /// Messages for it that were overwritten in the queues of the topics that it wants now, or given up, before they were sent.
   std::uint64_t dropped = 0;
-  std::string dropped_why;  ///< empty: none
+  std::string dropped_why;  ///< of the topic, or of what came from it, that has lost most; empty: none
 };
 
 /// A host that Options::peers names and that is not reached: never yet, or forgotten since.
@@ -98,7 +98,7 @@ struct TopicState {
   std::uint64_t bytes = 0;         ///< of these messages as they lie in memory, without their headers
   /// Sending: messages that were overwritten or given up before they were sent. Receiving: messages that came and could not be published.
   std::uint64_t dropped = 0;
-  std::string dropped_why;  ///< of the last of them; empty: none
+  std::string dropped_why;  ///< sending: of most of them; receiving: of the last; empty: none
 };
 
 class Link {

@@ -410,15 +410,31 @@ void Carrier::say_words(const std::vector<End>& here) {
   own_.wants.clear();
   const std::set<Gid> hosts = known_hosts_->all();
   const bool alone = hosts.empty();  // then no process is asked for its types
+  std::vector<End> carried;
+  for (const End& end : here)
+    if (is_carried(end.topic) || !end.is_writer) carried.push_back(end);
+  own_.ends = sayable(carried, [&](const End& end) {
+    const auto found = connections_.find(end.gid);
+    return found == connections_.end() ? 0 : found->second;
+  });
+  bool too_much = own_.ends.size() < carried.size();
   std::set<std::pair<std::string, TypeHash>> known;
-  for (const End& end : here) {
-    if (!is_carried(end.topic) && end.is_writer) continue;
-    own_.ends.push_back(end);
+  std::size_t type_bytes = 0;
+  for (const End& end : own_.ends) {
     if (alone || !end.is_writer || known.count({end.type_name, end.hash}) != 0) continue;
     if (const std::shared_ptr<const CarriedType> type = type_of(end.gid, end.type_name, end.hash)) {
       known.insert({end.type_name, end.hash});
+      type_bytes += type->info.name.size() + type->info.definition.size();
+      if (own_.types.size() >= kMostTypes || type_bytes > kMostSaidTypeBytes) {
+        too_much = true;
+        break;
+      }
       own_.types.emplace_back(type, &type->info);
     }
+  }
+  if (too_much) {
+    saying_->say(About::kWords, Level::kError, Errc::limit_reached,
+                 "this host has too many endpoints or types to tell others all; its processes take turns");
   }
   std::set<std::string> wants;
   for (const auto& [gid, proxy] : proxies_) {

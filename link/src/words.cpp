@@ -110,6 +110,25 @@ QoS get_qos(In& in) {
 
 }  // namespace
 
+std::vector<End> sayable(const std::vector<End>& ends, const std::function<std::uint64_t(const End&)>& process_of) {
+  constexpr std::size_t kBytesBesidesNames = 128;
+  std::map<std::uint64_t, std::size_t> turns;
+  std::vector<std::pair<std::size_t, const End*>> order;
+  for (const End& end : ends) order.emplace_back(turns[process_of(end)]++, &end);
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::map<std::string, std::size_t> of_topic;
+  std::size_t bytes = 0;
+  std::vector<End> out;
+  for (const auto& [turn, end] : order) {
+    const std::size_t more = end->topic.size() + end->type_name.size() + end->node.size() + kBytesBesidesNames;
+    if (out.size() >= kMostEnds || bytes + more > kMostSaidEndBytes) break;
+    if (++of_topic[end->topic] > kMostEndsOfTopic) continue;
+    bytes += more;
+    out.push_back(*end);
+  }
+  return out;
+}
+
 std::vector<std::byte> encode(const Words& words) {
   Out out;
   out.id(words.host);

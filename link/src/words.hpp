@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -58,6 +59,14 @@ inline constexpr std::size_t kMostEnds = 32768;
 inline constexpr std::size_t kMostEndsOfTopic = 4096;
 inline constexpr std::size_t kMostTypes = 4096;
 inline constexpr std::size_t kMostWants = 16384;
+
+/// Bytes of endpoints and of types that a host says: together with what it wants they are fewer than kMaxWordsBytes.
+inline constexpr std::size_t kMostSaidEndBytes = std::size_t{9} << 20;
+inline constexpr std::size_t kMostSaidTypeBytes = std::size_t{5} << 20;
+
+/// The endpoints that a host says: all, or where other hosts would not take as many, those for which there is room when its processes take
+/// turns. `process_of`: a number of the endpoint's process.
+std::vector<End> sayable(const std::vector<End>& ends, const std::function<std::uint64_t(const End&)>& process_of);
 
 std::vector<std::byte> encode(const Words& words);
 /// Error protocol_violation: the bytes are not the words of a host, whatever they are.

@@ -88,5 +88,36 @@ TEST(Words, OfAHostAreBounded) {
   EXPECT_TRUE(decode(encode(words).data(), encode(words).size()));
 }
 
+std::uint64_t first_byte_of(const End& end) { return end.gid[0]; }
+
+TEST(WordsToSay, AProcessWithMoreEndpointsThanOthersTakeSilencesNoOtherProcess) {
+  End end = some().ends[0];
+  for (const std::string& name : {std::string("/image"), std::string("/"), std::string(1000, 'x')}) {
+    std::vector<End> ends;
+    for (std::size_t i = 0; i < kMostEnds + 100; ++i) {
+      ends.push_back(end);
+      ends.back().gid = {5};
+      ends.back().topic = name == "/image" ? name : name + std::to_string(i);
+    }
+    for (std::uint8_t process : {std::uint8_t{1}, std::uint8_t{9}}) {
+      ends.push_back(end);
+      ends.back().gid = {process};
+    }
+    Words words = some();
+    words.ends = sayable(ends, first_byte_of);
+    const std::vector<std::byte> bytes = encode(words);
+    EXPECT_LT(bytes.size(), kMaxWordsBytes - kMostSaidTypeBytes);
+    const Result<Words> back = decode(bytes.data(), bytes.size());
+    ASSERT_TRUE(back) << back.error().message;
+    EXPECT_EQ(back->ends.size(), words.ends.size());
+    EXPECT_GT(back->ends.size(), kMostEndsOfTopic - 10);
+    const auto others =
+        std::count_if(back->ends.begin(), back->ends.end(), [](const End& each) { return each.gid[0] != 5; });
+    EXPECT_EQ(others, 2) << name.substr(0, 10);
+  }
+}
+
+TEST(WordsToSay, AreAllThatThereAreWhereOthersTakeThem) { EXPECT_EQ(sayable(some().ends, first_byte_of).size(), 1U); }
+
 }  // namespace
 }  // namespace baton::link

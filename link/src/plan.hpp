@@ -84,8 +84,6 @@ std::size_t announced_bytes_of(const Receiving& wanted);
 
 /// `here`: the endpoints of this host, without the link's own. `owners`: those of the plan before. The ids of a process's endpoints begin with
 /// the same bytes, and a process is of the host that had or said an endpoint of it first, as long as that does. Publishers of it that another
-/// Publishers that stand for ones that are gone, while their last messages wait for a subscription. What waits of others is lost.
-inline constexpr std::size_t kMostLingering = 60;
 /// host says are left out. Where there is not room for all, each host has the same share, or all that it wishes if that is less: nothing that
 /// one host wishes takes anything of another's share. `budget`: what processes of this host grant each other.
 Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<IdPrefix, Gid>& owners = {},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hub's implementation, in reading order: hub.cpp (life, thread, timers), hub_discovery.cpp (names, connecting,
+// The hub's implementation, in reading order: hub_impl.cpp (life, thread, timers), hub_discovery.cpp (names, connecting,
 // accepting, sweeping), hub_links.cpp (from which process a link comes, and how many links it may have),
 // hub_packets.cpp (handshake, packets in and out), hub_ends.cpp (every way in which a link ends).
 //
@@ -113,7 +113,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   Impl(HubOptions hub_options, HubHandler& hub_handler) : options(std::move(hub_options)), handler(hub_handler) {}
   ~Impl();
 
-  // hub.cpp
+  // hub_impl.cpp
   Result<void> prepare();
   Result<void> start();
   void stop();

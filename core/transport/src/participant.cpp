@@ -492,12 +492,10 @@ void Participant::Impl::give_wake_socket(PeerId peer, const Gid& writer, const G
   send(peer, FrameType::kWakeSocket, encode(PairFrame{writer, reader}), {notify_end});
 }
 
-void Participant::Impl::broke_wake_socket(const Notifier& notifier) {
-  const std::shared_ptr<Participant::Impl> self = notifier.participant.lock();
-  if (!self) return;
-  self->post([self = self.get(), peer = notifier.peer] {
-    const std::lock_guard<std::mutex> lock(self->mutex_);
-    self->end_peer(peer, {Errc::protocol_violation, "it shut down or flooded its wake socket"});
+void Participant::Impl::broke_wake_socket(PeerId peer) {
+  post([this, peer] {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    end_peer(peer, {Errc::protocol_violation, "it shut down or flooded its wake socket"});
   });
 }
 

@@ -30,6 +30,7 @@
 #include "budgets.hpp"
 #include "connection.hpp"
 #include "domain_account.hpp"
+#include "endpoint_context.hpp"
 #include "graph.hpp"
 #include "hub.hpp"
 #include "reader.hpp"
@@ -37,7 +38,7 @@
 
 namespace baton::transport {
 
-class Participant::Impl final : private HubHandler {
+class Participant::Impl final : public EndpointContext, private HubHandler {
  public:
   Impl();
   static Result<std::shared_ptr<Participant>> join(const ParticipantOptions& options);
@@ -53,54 +54,33 @@ class Participant::Impl final : private HubHandler {
   std::vector<std::int32_t> unmet_pids() const;
   std::uint64_t graph_version() const;
   Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout);
-  MemoryAccount memory_account() const;
+  MemoryAccount memory_account() const override;
   Result<Report> report(std::chrono::nanoseconds timeout);
   Result<TypeInfo> type_of(const Gid& endpoint, std::chrono::nanoseconds timeout);
   int domain() const { return hub_->domain(); }
 
-  // --- for endpoints; none of these takes mutex_ unless it says so ---
-  void send(PeerId peer, FrameType type, Payload payload, std::vector<os::SharedFd> fds = {});
-  /// Handles a frame of this process at once. No lock may be held.
-  void deliver_to_self(Frame&& frame);
-  void post(std::function<void()> fn) { hub_->post(std::move(fn)); }
-  Hub& hub() noexcept { return *hub_; }
-  /// Each diagnostic of this process in the domain passes through its line budget (os::LineBudget), as a line of the kind `code`. It is
-  /// dropped if memory is short.
-  void diagnose(Diagnostic::Level level, Errc code, std::string text) noexcept;
-  /// A diagnose() for what `peer` can cause at will: of each process only kMaxReports per kReportWindow are reported, and
-  /// `text()` is called for these only. `kind`: for a code that the peer chooses. True if it was reported.
-  template <class Text>
-  bool diagnose_about(PeerId peer, Diagnostic::Level level, Errc code, Text&& text, std::optional<Errc> kind = {}) {
-    const std::optional<os::LineBudget::Line> line = admit(peer, kind.value_or(code));
-    if (line) say(*line, level, code, text());
-    return line.has_value();
-  }
-  /// Identifies the process of `peer`; 0 for this process and for a peer that is not connected. With mutex_.
-  std::uint64_t process_of(PeerId peer) const {
+  // EndpointContext, which describes these; none takes mutex_ unless it says so
+  void send(PeerId peer, FrameType type, Payload payload, std::vector<os::SharedFd> fds = {}) override;
+  void deliver_to_self(Frame&& frame) override;
+  Hub& hub() noexcept override { return *hub_; }
+  void diagnose(Diagnostic::Level level, Errc code, std::string text) noexcept override;
+  std::uint64_t process_of(PeerId peer) const override {
     const auto found = peers_.find(peer);
     return found == peers_.end() ? 0 : found->second.process();
   }
-  /// Hold the result while you read memory of `peer`: Hub::claim. Null for this process and for a peer that is not
-  /// connected.
-  std::shared_ptr<const void> claim(PeerId peer) { return peer == kSelf ? nullptr : hub_->claim(peer); }
-  /// A descriptor to send; null (and a diagnostic) if the process has none left.
-  os::SharedFd duplicate(int fd);
-  EventPages& event_pages() noexcept { return *event_pages_; }
+  os::SharedFd duplicate(int fd) override;
+  EventPages& event_pages() noexcept override { return *event_pages_; }
+  void give_wake_socket(PeerId peer, const Gid& writer, const Gid& reader, const os::SharedFd& notify_end) override;
+  WakePairs& wake_pairs() noexcept override { return wake_pairs_; }
+  void broke_wake_socket(PeerId peer) override;
+  void ban(const Gid& endpoint) override;
+  void expel(PeerId peer, const Gid& reader, const Gid& writer, const Error& error) override;
+  std::int32_t pid_of(PeerId peer) const override { return pids_of(peer).shown; }
+  void graph_changed() noexcept override;
+  void withdraw_writer(const Gid& gid) noexcept override;  // takes mutex_
+  void withdraw_reader(const Gid& gid) noexcept override;  // takes mutex_
   /// The party whose share of a writer's slots a peer's subscriptions use. With mutex_.
   Party party_of(PeerId peer) const;
-  void give_wake_socket(PeerId peer, const Gid& writer, const Gid& reader, const os::SharedFd& notify_end);
-  WakePairs& wake_pairs() noexcept { return wake_pairs_; }
-  /// Ends the connection to a process that misused the socket with which it wakes a subscription. Takes no lock of
-  /// participants.
-  static void broke_wake_socket(const Notifier& notifier);
-  /// Excludes the endpoint from matching.
-  void ban(const Gid& endpoint);
-  /// A reader found that a writer broke the protocol.
-  void expel(PeerId peer, const Gid& reader, const Gid& writer, const Error& error);
-  std::int32_t pid_of(PeerId peer) const { return pids_of(peer).shown; }
-  void graph_changed() noexcept;                  // endpoints, nodes or matches: wakes wait_graph_change()
-  void withdraw_writer(const Gid& gid) noexcept;  // takes mutex_
-  void withdraw_reader(const Gid& gid) noexcept;  // takes mutex_
 
   static constexpr unsigned kMaxReports = 32;
   static constexpr std::chrono::seconds kReportWindow{10};
@@ -138,8 +118,8 @@ class Participant::Impl final : private HubHandler {
     Pids pids;
     std::shared_ptr<PeerRates> rates;
   };
-  std::optional<os::LineBudget::Line> admit(PeerId about, Errc kind) noexcept;
-  void say(const os::LineBudget::Line& line, Diagnostic::Level level, Errc code, std::string text) noexcept;
+  std::optional<os::LineBudget::Line> admit(PeerId about, Errc kind) noexcept override;
+  void say(const os::LineBudget::Line& line, Diagnostic::Level level, Errc code, std::string text) noexcept override;
   Pids pids_of(PeerId peer) const;
   static EndpointInfo info_of(const EndpointRecord& record, const Pids& pids);
   template <class Endpoint>

@@ -7,16 +7,15 @@
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/trace.hpp"
-#include "participant.hpp"
+#include "endpoint_context.hpp"
 #include "wait_set.hpp"
 
 namespace baton::transport {
 
 using memory::QueueStatus;
 
-Reader::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Participant::ReaderOptions& options,
-                   const Gid& gid)
-    : participant_(std::move(participant)),
+Reader::Impl::Impl(std::shared_ptr<EndpointContext> context, const Participant::ReaderOptions& options, const Gid& gid)
+    : context_(std::move(context)),
       gid_(gid),
       generation_(os::fork_generation()),
       skeleton_bytes_(options.type.skeleton_bytes),
@@ -378,7 +377,7 @@ SegmentUse* Reader::Impl::map_or_copy(ReaderConnection& connection, SegmentUse& 
   const Result<void> mapped = segment.segment->map();
   if (mapped) return &segment;
   if (!std::exchange(segment.reported, true)) {
-    participant_->diagnose_about(connection.peer, Diagnostic::Level::kError, mapped.error().code, [&] {
+    context_->diagnose_about(connection.peer, Diagnostic::Level::kError, mapped.error().code, [&] {
       return "subscription to '" + options_.topic +
              "' cannot map a publisher's data segment, its messages are copied until there is room: " +
              mapped.error().message;
@@ -472,7 +471,7 @@ bool Reader::Impl::awaits_memory(const Gid& publisher) const {
 
 /// Announces sleep (wake.hpp W1 to W4). True if a message arrived meanwhile.
 [[gnu::hot]] bool Reader::Impl::rearm() {
-  wake_->drain([](const Notifier& notifier) { Participant::Impl::broke_wake_socket(notifier); });
+  wake_->drain(broke_wake_socket);
   // Repeats earlier announcements: a wait set that the reader left may have revoked them, and woken this one.
   for (const ConnectionRef& ref : connections_) {
     memory::announce_sleep<Platform>(*ref->sleeping, memory::Sleeping::kDescriptor);
@@ -571,8 +570,8 @@ void Reader::Impl::on_event(std::function<void(Event)> callback) {
 }
 
 [[gnu::cold, gnu::noinline]] void Reader::Impl::notify(Event event) noexcept {  // with mutex_
-  if (event == Event::kMatched) participant_->graph_changed();
-  pending_.add(event, weak_from_this(), mutex_, [this](auto call) { participant_->post(std::move(call)); });
+  if (event == Event::kMatched) context_->graph_changed();
+  pending_.add(event, weak_from_this(), mutex_, [this](auto call) { context_->post(std::move(call)); });
 }
 
 }  // namespace baton::transport

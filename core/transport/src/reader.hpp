@@ -20,6 +20,7 @@
 #include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
+#include "endpoint_context.hpp"
 #include "frames.hpp"
 #include "pending_events.hpp"
 #include "wake_descriptor.hpp"
@@ -28,7 +29,7 @@ namespace baton::transport {
 
 class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
  public:
-  Impl(std::shared_ptr<Participant::Impl> participant, const Participant::ReaderOptions& options, const Gid& gid);
+  Impl(std::shared_ptr<EndpointContext> context, const Participant::ReaderOptions& options, const Gid& gid);
   ~Impl();
 
   static constexpr std::uint32_t kMostPassedOver = 256;  // messages in one call
@@ -184,7 +185,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   static std::int64_t corrected_stamp_ns(const ReaderConnection& connection, std::int64_t stamp_ns) noexcept;
   std::int64_t order_ns(ReaderConnection& connection, const memory::QueuedMessage& message);
 
-  const std::shared_ptr<Participant::Impl> participant_;
+  const std::shared_ptr<EndpointContext> context_;
   const Gid gid_;
   // What every take() touches, on one cache line, since 48 bytes and the counts of make_hot_shared() come before; the three after
   // generation_ are of options_.

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "baton/os/crash_point.hpp"
-#include "participant.hpp"
+#include "endpoint_context.hpp"
 #include "reader.hpp"
 #include "wait_set.hpp"
 
@@ -53,8 +53,8 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   connection->lifespan_ns = std::min(info.qos.lifespan, options_.qos.lifespan).count();
   connection->owner = weak_from_this();
   connection->reader = this;
-  connection->claim = participant_->claim(peer);
-  connection->process = participant_->process_of(peer);
+  connection->claim = context_->claim(peer);
+  connection->process = context_->process_of(peer);
   connection->charge = std::move(charge);
   connection->node = info.node;
   connection->pid = info.pid;
@@ -79,7 +79,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   const auto entry = by_writer_.emplace(writer, connection.get()).first;
   BATON_CRASH_POINT("attach.before_attach");
   try {
-    participant_->send(peer, FrameType::kAttach, std::move(payload), std::move(fds));
+    context_->send(peer, FrameType::kAttach, std::move(payload), std::move(fds));
   } catch (...) {
     by_writer_.erase(entry);
     throw;
@@ -222,7 +222,7 @@ void Reader::Impl::writer_gone(PeerId peer, const Gid& writer, bool for_good) no
   if (connection != nullptr && connection->peer == peer) gone = orphan(*connection);
   if (!for_good) return;
   // A later writer with this id counts from 1.
-  if (const Interrupted* entry = find_interrupted(writer, participant_->process_of(peer))) {
+  if (const Interrupted* entry = find_interrupted(writer, context_->process_of(peer))) {
     interrupted_.erase(interrupted_.begin() + (entry - interrupted_.data()));
   }
 }
@@ -231,7 +231,7 @@ void Reader::Impl::refused(const Gid& writer, const std::string& text) {
   const std::lock_guard<os::PiMutex> lock(mutex_);
   refused_by_.insert(writer);
   statuses_.last_refusal = text;
-  participant_->graph_changed();
+  context_->graph_changed();
 }
 
 void Reader::Impl::add_segment(const Gid& writer, std::uint32_t index,
@@ -313,7 +313,7 @@ void Reader::Impl::append_connections(os::HotVector<ConnectionRef>* out) const {
 
 void Reader::Impl::append_notifiers(std::set<Notifier>* out) const {
   const std::lock_guard<os::PiMutex> lock(mutex_);
-  for (const auto& [writer, connection] : by_writer_) out->insert({participant_, connection->peer});
+  for (const auto& [writer, connection] : by_writer_) out->insert({context_, connection->peer});
 }
 
 std::size_t Reader::Impl::publishers_without_socket() const {
@@ -332,19 +332,19 @@ bool Reader::Impl::give_sockets(WakeDescriptor& wake) {  // with mutex_
   bool all = true;
   for (const ConnectionRef& ref : connections_) {
     if (ref->state.load(std::memory_order_relaxed) != State::kLive) continue;
-    Result<os::SharedFd> socket = wake.socket_for({participant_, ref->peer}, ref->process, participant_->wake_pairs());
+    Result<os::SharedFd> socket = wake.socket_for({context_, ref->peer}, ref->process, context_->wake_pairs());
     if (!socket) {
       all = false;
       if (std::exchange(lack_of_sockets_reported_, true)) continue;
-      participant_->diagnose_about(ref->peer, Diagnostic::Level::kWarning, socket.error().code, [&] {
+      context_->diagnose_about(ref->peer, Diagnostic::Level::kWarning, socket.error().code, [&] {
         return "subscription to '" + options_.topic + "' has no wake socket for a publisher (process " +
-               std::to_string(participant_->pid_of(ref->peer)) + "); it looks for messages every " +
+               std::to_string(context_->pid_of(ref->peer)) + "); it looks for messages every " +
                std::to_string(kWakeSocketPause.count()) + " ms until it has one: " + socket.error().message;
       });
       continue;
     }
     if (ref->socket_given.lock() == *socket) continue;
-    participant_->give_wake_socket(ref->peer, ref->writer, gid_, *socket);
+    context_->give_wake_socket(ref->peer, ref->writer, gid_, *socket);
     ref->socket_given = *socket;
   }
   if (all) lack_of_sockets_reported_ = false;
@@ -355,7 +355,7 @@ bool Reader::Impl::give_sockets(WakeDescriptor& wake) {  // with mutex_
 /// publisher has its socket: no message is lost, or waits longer than kWakeSocketPause.
 void Reader::Impl::give_own_sockets() {  // with mutex_
   if (give_sockets(*wake_) || gives_sockets_again_) return;
-  participant_->hub().schedule(std::chrono::steady_clock::now() + kWakeSocketPause, [weak = weak_from_this()] {
+  context_->hub().schedule(std::chrono::steady_clock::now() + kWakeSocketPause, [weak = weak_from_this()] {
     const std::shared_ptr<Reader::Impl> self = weak.lock();
     if (!self) return;
     const std::lock_guard<os::PiMutex> lock(self->mutex_);
@@ -371,7 +371,7 @@ void Reader::Impl::give_own_sockets() {  // with mutex_
 void Reader::Impl::forget_socket(PeerId peer) noexcept {
   if (!wake_) return;
   const auto publishes = [peer](const auto& entry) { return entry.second->peer == peer; };
-  if (std::none_of(by_writer_.begin(), by_writer_.end(), publishes)) wake_->forget({participant_, peer});
+  if (std::none_of(by_writer_.begin(), by_writer_.end(), publishes)) wake_->forget({context_, peer});
 }
 
 void Reader::Impl::look_again() {
@@ -395,10 +395,10 @@ void Reader::Impl::find_usual() noexcept {
 
 void Reader::Impl::report_lack(const Error& lack) noexcept {
   try {
-    participant_->diagnose(Diagnostic::Level::kWarning, lack.code,
-                           "subscription to '" + options_.topic + "' looks for messages every " +
-                               std::to_string(kWakeSocketPause.count()) +
-                               " ms, because it cannot wait for them: " + lack.message);
+    context_->diagnose(Diagnostic::Level::kWarning, lack.code,
+                       "subscription to '" + options_.topic + "' looks for messages every " +
+                           std::to_string(kWakeSocketPause.count()) +
+                           " ms, because it cannot wait for them: " + lack.message);
   } catch (const std::bad_alloc&) {
     // The next report comes in 10 s.
   }
@@ -415,7 +415,7 @@ void Reader::Impl::connections_changed() {
 
 void Reader::Impl::close() {
   if (forked()) return;
-  participant_->withdraw_reader(gid_);
+  context_->withdraw_reader(gid_);
   os::HotVector<ConnectionRef> connections;
   std::shared_ptr<WaitSet::Impl> wait_set;
   {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "baton/transport/whose.hpp"
-#include "participant.hpp"
+#include "endpoint_context.hpp"
 #include "reader.hpp"
 
 namespace baton::transport {
@@ -41,8 +41,8 @@ Error Reader::Impl::expel(ReaderConnection& connection, Errc code, const std::st
   try {
     const std::uint64_t unread = std::max(least, connection.channel ? connection.channel->queue().size() : 0);
     Error error{code, "subscription to '" + options_.topic + "' ended the connection to a publisher (process " +
-                          std::to_string(participant_->pid_of(connection.peer)) + "): " + what};
-    participant_->expel(connection.peer, gid_, connection.writer, error);
+                          std::to_string(context_->pid_of(connection.peer)) + "): " + what};
+    context_->expel(connection.peer, gid_, connection.writer, error);
     add_losses(losses_.malformed, unread);
     notify(Event::kMessageLost);
     static_cast<void>(forget(connection));
@@ -82,8 +82,8 @@ void Reader::Impl::report_loss(const Error& lost) noexcept {
     count = losses_.limit + losses_.memory;
   }
   try {
-    participant_->diagnose(Diagnostic::Level::kError, lost.code,
-                           lost.message + (count > 1 ? " (" + std::to_string(count) + " messages so far)" : ""));
+    context_->diagnose(Diagnostic::Level::kError, lost.code,
+                       lost.message + (count > 1 ? " (" + std::to_string(count) + " messages so far)" : ""));
   } catch (const std::bad_alloc&) {
     // Counted all the same.
   }

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "baton/os/clock.hpp"
-#include "participant.hpp"
+#include "endpoint_context.hpp"
 #include "reader.hpp"
 
 namespace baton::transport {
@@ -22,12 +22,12 @@ void Reader::Impl::start_timers() {
   const std::weak_ptr<Reader::Impl> weak = weak_from_this();
   if (qos.deadline < kEndless) {
     deadline_due_ns_ = now + qos.deadline.count();
-    participant_->hub().schedule(at(deadline_due_ns_), [weak] {
+    context_->hub().schedule(at(deadline_due_ns_), [weak] {
       if (const auto self = weak.lock()) self->check_deadline();
     });
   }
   if (qos.lease < kEndless) {
-    participant_->hub().schedule(at(now + qos.lease.count()), [weak] {
+    context_->hub().schedule(at(now + qos.lease.count()), [weak] {
       if (const auto self = weak.lock()) self->check_liveliness();
     });
   }
@@ -67,9 +67,9 @@ std::int64_t Reader::Impl::newest_stamp_ns(const ReaderConnection& connection) c
     const std::int64_t ahead = std::max(stamp_ns, newest_stamp_ns(connection)) - now;
     if (connection.ahead_ns == 0) {
       try {
-        participant_->diagnose_about(connection.peer, Diagnostic::Level::kWarning, Errc::invalid_argument, [&] {
+        context_->diagnose_about(connection.peer, Diagnostic::Level::kWarning, Errc::invalid_argument, [&] {
           return "subscription to '" + options_.topic + "': the messages of process " +
-                 std::to_string(participant_->pid_of(connection.peer)) + " are stamped " +
+                 std::to_string(context_->pid_of(connection.peer)) + " are stamped " +
                  std::to_string(ahead / 1'000'000) +
                  " ms in the future; the stamps are corrected (docs/guides/containers.md, time namespaces)";
         });
@@ -118,7 +118,7 @@ void ReaderConnection::message_waits() const noexcept {
 }
 
 void Reader::Impl::report_held_limit_later(const ReaderConnection& connection) {
-  participant_->post([weak = weak_from_this(), writer = connection.writer] {
+  context_->post([weak = weak_from_this(), writer = connection.writer] {
     if (const auto self = weak.lock()) self->report_held_limit(writer);
   });
 }
@@ -133,13 +133,13 @@ void Reader::Impl::report_held_limit(const Gid& writer) {
   ++statuses_.held_limit_total;
   if (std::exchange(held_limit_reported_, true)) return;
   const ReaderConnection& connection = **found;
-  participant_->diagnose(Diagnostic::Level::kWarning, Errc::held_limit,
-                         "subscription to '" + options_.topic + "' takes no messages of process " +
-                             std::to_string(participant_->pid_of(connection.peer)) + ": it holds " +
-                             std::to_string(connection.limit.load(std::memory_order_relaxed)) +
-                             " samples of that publisher, as many as its QoS 'held' allows, and " +
-                             std::to_string(connection.channel->queue().size()) +
-                             " messages wait; release samples, or raise 'held' above the number that it keeps");
+  context_->diagnose(Diagnostic::Level::kWarning, Errc::held_limit,
+                     "subscription to '" + options_.topic + "' takes no messages of process " +
+                         std::to_string(context_->pid_of(connection.peer)) + ": it holds " +
+                         std::to_string(connection.limit.load(std::memory_order_relaxed)) +
+                         " samples of that publisher, as many as its QoS 'held' allows, and " +
+                         std::to_string(connection.channel->queue().size()) +
+                         " messages wait; release samples, or raise 'held' above the number that it keeps");
 }
 
 void Reader::Impl::check_deadline() {
@@ -156,7 +156,7 @@ void Reader::Impl::check_deadline() {
     due = last_arrival_ns_ + period;
   }
   // First, because a timer that throws is called again.
-  participant_->hub().schedule(at(due), [weak = weak_from_this()] {
+  context_->hub().schedule(at(due), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->check_deadline();
   });
   deadline_due_ns_ = due;
@@ -193,7 +193,7 @@ void Reader::Impl::check_liveliness() {
     ref->alive = alive;
     notify(Event::kLivelinessChanged);
   }
-  participant_->hub().schedule(at(due), [weak = weak_from_this()] {
+  context_->hub().schedule(at(due), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->check_liveliness();
   });
 }

@@ -28,14 +28,16 @@ namespace baton::transport {
 /// tries again to make the socket. docs/format/connection.md.
 inline constexpr std::chrono::milliseconds kWakeSocketPause{100};
 
+class EndpointContext;
+
 /// A process that publishes to this one, as one participant of this process knows it.
 struct Notifier {
-  std::weak_ptr<Participant::Impl> participant;
+  std::weak_ptr<EndpointContext> context;
   PeerId peer = 0;
 
   bool operator<(const Notifier& other) const noexcept {
-    if (participant.owner_before(other.participant)) return true;
-    return !other.participant.owner_before(participant) && peer < other.peer;
+    if (context.owner_before(other.context)) return true;
+    return !other.context.owner_before(context) && peer < other.peer;
   }
 };
 

@@ -12,20 +12,20 @@
 #include "baton/os/futex.hpp"
 #include "baton/os/trace.hpp"
 #include "baton/os/wake_socket.hpp"
-#include "participant.hpp"
+#include "endpoint_context.hpp"
 
 namespace baton::transport {
 
-Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Participant::Impl> participant,
+Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<EndpointContext> context,
                                                            const Participant::WriterOptions& options, const Gid& gid) {
-  std::shared_ptr<Writer::Impl> writer(new Writer::Impl(std::move(participant), options, gid));
+  std::shared_ptr<Writer::Impl> writer(new Writer::Impl(std::move(context), options, gid));
   if (writer->shares_.shared == 0) {
     return Error{Errc::invalid_argument,
                  "publisher of '" + options.topic + "' has room for " + std::to_string(writer->shares_.slots) +
                      " messages (PublisherOptions::slot_count, " +
                      "memory_limit_bytes); a subscription can be served from " + std::to_string(kFewestSlots) + " on"};
   }
-  Result<EventLine> line = writer->participant_->event_pages().allocate();
+  Result<EventLine> line = writer->context_->event_pages().allocate();
   if (!line) return line.error();
   writer->line_ = std::move(*line);
   writer->control_ = writer->line_.line();
@@ -51,15 +51,14 @@ bool keeps_all(const QoS& qos) noexcept {
 
 }  // namespace
 
-Writer::Impl::Impl(std::shared_ptr<Participant::Impl> participant, const Participant::WriterOptions& options,
-                   const Gid& gid)
+Writer::Impl::Impl(std::shared_ptr<EndpointContext> context, const Participant::WriterOptions& options, const Gid& gid)
     : gid_(gid),
       generation_(os::fork_generation()),
       skeleton_bytes_(options.type.skeleton_bytes),
       special_(keeps_all(options.qos) || options.qos.durability == Durability::kTransientLocal ||
                options.qos.liveliness == Liveliness::kManualByTopic || options.qos.deadline < kEndless),
       keep_all_(keeps_all(options.qos)),
-      participant_(std::move(participant)),
+      context_(std::move(context)),
       options_(options),
       shares_(shares_of(memory::Pool::capacity(options.pool, options.type.fixed_size ? options.type.skeleton_bytes : 0),
                         options.qos.depth)) {}
@@ -148,7 +147,7 @@ void Writer::Impl::deliver_frames_to_self() {  // with mutex_, which it gives ba
   frames.swap(frames_to_self_);
   frames_ = false;
   const Unlocked unlocked(mutex_);
-  for (Frame& frame : frames) participant_->deliver_to_self(std::move(frame));
+  for (Frame& frame : frames) context_->deliver_to_self(std::move(frame));
 }
 
 [[gnu::hot]] void Writer::abandon(const memory::Chunk& chunk) noexcept { impl().abandon(chunk); }
@@ -490,8 +489,8 @@ void Writer::Impl::on_event(std::function<void(Event)> callback) {
 }
 
 void Writer::Impl::notify(Event event) noexcept {  // with mutex_
-  if (event == Event::kMatched) participant_->graph_changed();
-  pending_.add(event, weak_from_this(), mutex_, [this](auto call) { participant_->post(std::move(call)); });
+  if (event == Event::kMatched) context_->graph_changed();
+  pending_.add(event, weak_from_this(), mutex_, [this](auto call) { context_->post(std::move(call)); });
 }
 
 Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) {

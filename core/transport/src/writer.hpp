@@ -20,6 +20,7 @@
 #include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
+#include "endpoint_context.hpp"
 #include "frames.hpp"
 #include "grants.hpp"
 #include "live_connections.hpp"
@@ -29,7 +30,7 @@ namespace baton::transport {
 
 class Writer::Impl final : public Writer, public std::enable_shared_from_this<Writer::Impl>, public os::Hot {
  public:
-  static Result<std::shared_ptr<Writer::Impl>> create(std::shared_ptr<Participant::Impl> participant,
+  static Result<std::shared_ptr<Writer::Impl>> create(std::shared_ptr<EndpointContext> context,
                                                       const Participant::WriterOptions& options, const Gid& gid);
   ~Impl();
   /// The handle of the program, once. The writer is open until the handle and all loans' shares are gone.
@@ -112,7 +113,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
     std::uint32_t wished;
   };
 
-  Impl(std::shared_ptr<Participant::Impl> participant, const Participant::WriterOptions& options, const Gid& gid);
+  Impl(std::shared_ptr<EndpointContext> context, const Participant::WriterOptions& options, const Gid& gid);
   bool forked() const noexcept { return generation_ != os::fork_generation(); }
   Error forked_error() const;
   bool evict(memory::Handle oldest);
@@ -207,7 +208,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   const bool keep_all_;  // nothing is published while a queue of a reliable keep_all reader is full
   bool closed_ = false;
   std::shared_ptr<Impl> self_;  // while it is open
-  const std::shared_ptr<Participant::Impl> participant_;
+  const std::shared_ptr<EndpointContext> context_;
   const Participant::WriterOptions options_;
   EventLine line_;
   std::vector<Frame> frames_to_self_;  // made during a loan: handled when mutex_ is free, before the loan returns

@@ -4,7 +4,7 @@
 
 #include "baton/os/crash_point.hpp"
 #include "baton/os/wake_socket.hpp"
-#include "participant.hpp"
+#include "endpoint_context.hpp"
 #include "writer.hpp"
 
 namespace baton::transport {
@@ -119,8 +119,8 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   ++statuses_.matched_total;
   notify(Event::kMatched);
   if (!lesser.empty()) {
-    participant_->diagnose_about(peer, Diagnostic::Level::kWarning, Errc::limit_reached,
-                                 [&] { return "publisher of '" + options_.topic + "': " + lesser; });
+    context_->diagnose_about(peer, Diagnostic::Level::kWarning, Errc::limit_reached,
+                             [&] { return "publisher of '" + options_.topic + "': " + lesser; });
   }
   return {};
 }
@@ -132,10 +132,10 @@ void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, bool
   const PeerId peer = added.peer;
   if (first_of_peer) {
     pool_->visit_segments([&](std::uint32_t index, int fd, std::uint64_t size) {
-      const os::SharedFd shared = participant_->duplicate(fd);
+      const os::SharedFd shared = context_->duplicate(fd);
       if (!shared) return owe_segment(peer, index);
       BATON_CRASH_POINT("attach.before_segment");
-      participant_->send(peer, FrameType::kSegment, encode(SegmentFrame{gid_, index, size}), {shared});
+      context_->send(peer, FrameType::kSegment, encode(SegmentFrame{gid_, index, size}), {shared});
     });
   }
   AttachedFrame attached;
@@ -155,7 +155,7 @@ void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, bool
   }
   added.first_sequence = attached.first_sequence;
   BATON_CRASH_POINT("attach.before_attached");
-  participant_->send(peer, FrameType::kAttached, encode(attached), {line_.fd(), ring});
+  context_->send(peer, FrameType::kAttached, encode(attached), {line_.fd(), ring});
   BATON_CRASH_POINT("attach.after_attached");
 }
 
@@ -187,12 +187,12 @@ void Writer::Impl::send_segment(std::uint32_t index, int fd, std::uint64_t size)
       }
       continue;
     }
-    if (!shared) shared = participant_->duplicate(fd);
+    if (!shared) shared = context_->duplicate(fd);
     if (!shared) {
       owe_segment(connection->peer, index);
       continue;
     }
-    participant_->send(connection->peer, FrameType::kSegment, encode(SegmentFrame{gid_, index, size}), {shared});
+    context_->send(connection->peer, FrameType::kSegment, encode(SegmentFrame{gid_, index, size}), {shared});
   }
 }
 
@@ -202,7 +202,7 @@ void Writer::Impl::owe_segment(PeerId peer, std::uint32_t index) {  // with mute
   owed_segments_.emplace_back(peer, index);
   if (owed_segments_.size() > 1) return;
   try {
-    participant_->hub().schedule(std::chrono::steady_clock::now() + kPause, [weak = weak_from_this()] {
+    context_->hub().schedule(std::chrono::steady_clock::now() + kPause, [weak = weak_from_this()] {
       if (const auto self = weak.lock()) self->send_owed();
     });
   } catch (...) {
@@ -237,7 +237,7 @@ void Writer::Impl::send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>
         owe_segment(peer, index);
         continue;
       }
-      participant_->send(peer, FrameType::kSegment, encode(SegmentFrame{gid_, index, size}), {shared});
+      context_->send(peer, FrameType::kSegment, encode(SegmentFrame{gid_, index, size}), {shared});
     }
   });
 }
@@ -247,10 +247,10 @@ void Writer::Impl::send_retired(std::uint32_t index) noexcept {
     const PeerId peer = connection->peer;
     if (live_.find([peer](const auto& other) { return other->peer == peer; }) != connection) continue;  // it has it
     try {
-      participant_->send(peer, FrameType::kRetired, encode(SegmentFrame{gid_, index, 0}));
+      context_->send(peer, FrameType::kRetired, encode(SegmentFrame{gid_, index, 0}));
     } catch (const std::bad_alloc&) {
       // Readers of this process keep the segment until their connection ends.
-      if (peer != kSelf) participant_->hub().end_for_want_of_memory(peer);
+      if (peer != kSelf) context_->hub().end_for_want_of_memory(peer);
     }
   }
 }
@@ -345,8 +345,8 @@ void Writer::Impl::end_connection(PeerId peer, const Gid& reader, const Error& r
   const WriterConnection* const found = find(peer, reader);
   if (found == nullptr) return;
   drain(*found);
-  participant_->diagnose_about(peer, Diagnostic::Level::kWarning, closed.code, [&] { return closed.text; });
-  participant_->send(peer, FrameType::kClosed, payload);
+  context_->diagnose_about(peer, Diagnostic::Level::kWarning, closed.code, [&] { return closed.text; });
+  context_->send(peer, FrameType::kClosed, payload);
 }
 
 void Writer::Impl::expel_broken() {
@@ -365,12 +365,11 @@ void Writer::Impl::expel_broken() {
           connection->holds_too_much
               ? "the subscription holds more than the " + std::to_string(connection->held) + " samples it was granted"
               : std::string("the subscription's segment (cursor or release table) holds impossible values");
-      participant_->ban(connection->reader);
-      participant_->diagnose_about(connection->peer, Diagnostic::Level::kError, closed.code,
-                                   [&] { return closed.text; });
-      participant_->send(connection->peer, FrameType::kClosed, encode(closed));
+      context_->ban(connection->reader);
+      context_->diagnose_about(connection->peer, Diagnostic::Level::kError, closed.code, [&] { return closed.text; });
+      context_->send(connection->peer, FrameType::kClosed, encode(closed));
     } catch (const std::bad_alloc&) {
-      participant_->hub().end_for_want_of_memory(
+      context_->hub().end_for_want_of_memory(
           connection->peer);  // the end informs the peer; if the peer is this process, no notice is needed
     }
   }
@@ -390,7 +389,7 @@ void Writer::Impl::report_incompatible(Event event, const std::string* text) {
 
 void Writer::Impl::close() {
   if (generation_ != os::fork_generation()) return;
-  participant_->withdraw_writer(gid_);
+  context_->withdraw_writer(gid_);
   const std::lock_guard<os::PiMutex> lock(mutex_);
   closed_ = true;
   pending_.set_callback(nullptr);

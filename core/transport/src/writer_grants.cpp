@@ -3,7 +3,7 @@
 // short. The arithmetic is in grants.cpp, the rules in docs/format/qos.md.
 #include <algorithm>
 
-#include "participant.hpp"
+#include "endpoint_context.hpp"
 #include "writer.hpp"
 
 namespace baton::transport {
@@ -74,7 +74,7 @@ void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& 
   refused.reader = frame.reader;
   refused.code = refusal.code;
   refused.text = "publisher of '" + options_.topic + "': " + text;
-  participant_->send(peer, FrameType::kRefused, encode(refused));
+  context_->send(peer, FrameType::kRefused, encode(refused));
   if (!refused_.insert_or_assign(std::pair{peer, frame.reader}, refusal).second) return;  // a repeated attempt
   statuses_.last_refusal = refused.text;
   if (refusal.code == Errc::incompatible_qos) {
@@ -82,8 +82,8 @@ void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& 
     statuses_.last_incompatibility = refused.text;
     notify(Event::kIncompatibleQos);
   }
-  participant_->graph_changed();
-  participant_->diagnose_about(peer, Diagnostic::Level::kError, refusal.code, [&] { return refused.text; });
+  context_->graph_changed();
+  context_->diagnose_about(peer, Diagnostic::Level::kError, refusal.code, [&] { return refused.text; });
 }
 
 /// Call right after a successful collect(). True: the reader holds more than its grant, which an honest reader never

@@ -12,7 +12,7 @@
 
 #include "baton/memory/account.hpp"
 #include "baton/os/memory_left.hpp"
-#include "participant.hpp"
+#include "endpoint_context.hpp"
 #include "writer.hpp"
 
 namespace baton::transport {
@@ -86,7 +86,7 @@ Granted Writer::Impl::held_by(const Party& party) const noexcept {  // with mute
 
 /// What limits beyond the pool's own leave.
 std::size_t Writer::Impl::left_outside() {
-  const Participant::MemoryAccount now = participant_->memory_account();
+  const Participant::MemoryAccount now = context_->memory_account();
   std::size_t left = less(now.process_limit_bytes, now.process_backed_bytes);
   if (now.domain_limit_bytes != SIZE_MAX)
     left = std::min<std::size_t>(left, less(now.domain_limit_bytes, now.domain_backed_bytes));
@@ -172,10 +172,10 @@ void Writer::Impl::close_holders(const Party& party, std::uint64_t held) {  // w
       try {
         closed.text = "publisher of '" + options_.topic +
                       "' ended the connection: " + explain_memory({units(held_total_bytes_), held});
-        participant_->diagnose_about(peer, Diagnostic::Level::kWarning, closed.code, [&] { return closed.text; });
-        participant_->send(peer, FrameType::kClosed, encode(closed));
+        context_->diagnose_about(peer, Diagnostic::Level::kWarning, closed.code, [&] { return closed.text; });
+        context_->send(peer, FrameType::kClosed, encode(closed));
       } catch (const std::bad_alloc&) {
-        participant_->hub().end_for_want_of_memory(peer);  // the end informs the peer
+        context_->hub().end_for_want_of_memory(peer);  // the end informs the peer
       }
     }
     if (found) return;
@@ -208,9 +208,9 @@ void Writer::Impl::dropped(const char* why) noexcept {  // with mutex_
   notify(Event::kMessageDropped);
   if (!drop_lines_.once()) return;
   try {
-    participant_->diagnose(Diagnostic::Level::kWarning, Errc::limit_reached,
-                           "publisher of '" + options_.topic + "' dropped a message for want of memory (" +
-                               std::to_string(statuses_.dropped_total) + " so far): " + why);
+    context_->diagnose(Diagnostic::Level::kWarning, Errc::limit_reached,
+                       "publisher of '" + options_.topic + "' dropped a message for want of memory (" +
+                           std::to_string(statuses_.dropped_total) + " so far): " + why);
   } catch (const std::bad_alloc&) {
     // The count stays.
   }

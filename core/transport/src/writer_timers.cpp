@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "baton/os/clock.hpp"
-#include "participant.hpp"
+#include "endpoint_context.hpp"
 #include "writer.hpp"
 
 namespace baton::transport {
@@ -22,12 +22,12 @@ void Writer::Impl::start_timers() {
   const std::weak_ptr<Writer::Impl> weak = weak_from_this();
   if (qos.deadline < kEndless) {
     deadline_due_ns_ = now + qos.deadline.count();
-    participant_->hub().schedule(at(deadline_due_ns_), [weak] {
+    context_->hub().schedule(at(deadline_due_ns_), [weak] {
       if (const auto self = weak.lock()) self->check_deadline();
     });
   }
   if (qos.lease < kEndless && qos.liveliness == Liveliness::kManualByTopic) {
-    participant_->hub().schedule(at(now + qos.lease.count()), [weak] {
+    context_->hub().schedule(at(now + qos.lease.count()), [weak] {
       if (const auto self = weak.lock()) self->check_liveliness();
     });
   }
@@ -46,7 +46,7 @@ void Writer::Impl::check_deadline() {
     due = last_publish_ns_ + period;
   }
   // First, because a timer that throws is called again.
-  participant_->hub().schedule(at(due), [weak = weak_from_this()] {
+  context_->hub().schedule(at(due), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->check_deadline();
   });
   deadline_due_ns_ = due;
@@ -63,7 +63,7 @@ void Writer::Impl::check_liveliness() {
   const std::int64_t asserted = line_.line()->asserted_ns.load(std::memory_order_relaxed);
   const bool lost = asserted + lease <= now;
   // First, because a timer that throws is called again.
-  participant_->hub().schedule(at(lost ? now + lease : asserted + lease), [weak = weak_from_this()] {
+  context_->hub().schedule(at(lost ? now + lease : asserted + lease), [weak = weak_from_this()] {
     if (const auto self = weak.lock()) self->check_liveliness();
   });
   if (!std::exchange(lease_lost_, lost) && lost) {  // once until the next sign of life

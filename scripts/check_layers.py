@@ -131,14 +131,33 @@ def tracked_files(root):
     return sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file())
 
 
+def module_of(path):
+    """The name by which Python knows a file of one of Baton's packages, as its parts; empty for other files."""
+    parts = Path(path).with_suffix("").parts
+    begin = next((place for place, part in enumerate(parts[:-1]) if part.startswith("baton")), len(parts))
+    return parts[begin:]
+
+
 def python_packages(files, table):
-    """Which room each top-level Python package or module of the tree belongs to."""
+    """Which room each top-level Python package of the tree belongs to, and each module: another room may bring modules of a package."""
     packages = dict(table.packages)
-    for path in files:
-        parts = Path(path).parts
-        if parts[-1] == "__init__.py" and parts[-2].startswith("baton"):
-            packages.setdefault(parts[-2], table.room_of(path))
+    for path in (path for path in files if path.endswith(".py")):
+        module = module_of(path)
+        packages.setdefault(".".join(module), table.room_of(path))
+        if module[1:] == ("__init__",):
+            packages.setdefault(module[0], table.room_of(path))
     return packages
+
+
+def imported_names(node, path):
+    """The modules that an import statement may load, and packages before what is in them; as Python knows them."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    begin = [".".join(module_of(path)[: -node.level])] if node.level else []
+    within = ".".join([*begin, *([node.module] if node.module else [])])
+    return [within, *(f"{within}.{alias.name}" for alias in node.names)]
 
 
 def check_inside(path, number, quote, name, table, problems):
@@ -200,16 +219,11 @@ def check_python(path, text, table, packages, problems):
         problems.append(f"{path}:{error.lineno}: does not parse: {error.msg}")
         return
     for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.level == 0:
-            names = [node.module]
-        else:
-            continue
-        for name in names:
-            owner = packages.get(name.split(".")[0])
+        for name in imported_names(node, path):
+            owner = packages.get(name) or packages.get(name.split(".")[0])
             if owner and not table.may_use(room, owner) and not table.excused(path, name):
                 problems.append(f"{path}:{node.lineno}: {room} may not use {owner} ('{name}')")
+                break
 
 
 def check(root):

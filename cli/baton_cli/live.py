@@ -19,7 +19,7 @@ import numpy as np
 from baton_generator.diagnostics import InterfaceError
 from baton_generator.packages import Universe
 
-from . import ros1
+from . import middleware
 from .near import did_you_mean
 from .output import json_text
 
@@ -65,30 +65,26 @@ def load() -> ModuleType:
     return baton
 
 
-_ROS1 = "baton.ros1"  # in a context's meta: --ros1 was given
+_OTHER = "baton.middleware"  # in a context's meta: its nodes' domain is wanted
 
 
-def _keep_ros1(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+def _keep_other(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     if value:
-        ctx.meta[_ROS1] = True
+        ctx.meta[_OTHER] = True
 
 
 def domain_option(function: Callable) -> Callable:
-    """--domain, and --ros1, which join() reads."""
-    function = click.option(
-        "--ros1",
-        is_flag=True,
-        expose_value=False,
-        callback=_keep_ros1,
-        help="The domain of ROS 1's nodes: BATON_DOMAIN, else that of ROS_MASTER_URI.",
-    )(function)
+    """--domain, and the option of another middleware (`--ros1`), which join() reads."""
+    if other := middleware.brought():
+        option = click.option(f"--{other.KEY}", is_flag=True, expose_value=False, callback=_keep_other, help=other.HELP)
+        function = option(function)
     return click.option("--domain", type=click.IntRange(0), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")(
         function
     )
 
 
 def domain_options(function: Callable) -> Callable:
-    """--domain, --ros1 and --search."""
+    """Those of domain_option(), and --search."""
     function = domain_option(function)
     return click.option(
         "--search",
@@ -159,27 +155,28 @@ def that_answers(node: Any) -> str:
 
 
 def chosen_domain(domain: int | None) -> int | None:
-    """Of --domain and --ros1; None: the usual one."""
-    if not wants_ros1():
+    """Of the options of domain_option(); None: the usual one."""
+    if not wants_other():
         return domain
+    other = middleware.brought()
     if domain is not None:
-        raise click.UsageError("--domain and --ros1 name a domain each: give one")
-    return None if os.environ.get("BATON_DOMAIN") else ros1.domain()
+        raise click.UsageError(f"--domain and --{other.KEY} name a domain each: give one")
+    return None if os.environ.get("BATON_DOMAIN") else other.domain()
 
 
-def wants_ros1() -> bool:
+def wants_other() -> bool:
     context = click.get_current_context(silent=True)
-    return context is not None and _ROS1 in context.meta
+    return context is not None and _OTHER in context.meta
 
 
-def ros1_graph(node: Any, quiet: bool = False) -> ros1.Graph | None:
-    """ROS 1's graph, if the node's domain is that of ROS 1's nodes: --ros1 or ROS_MASTER_URI says so, or their links are there."""
-    endpoints = others(node)
-    asks = wants_ros1() or bool(os.environ.get("ROS_MASTER_URI"))
-    graph = ros1.look(ros1.master_uri() if asks and ros1.domain() == node.domain else "", endpoints)
-    if wants_ros1() and not graph.answers and not quiet:
-        click.echo(f"ROS 1's master at {ros1.master_uri()} does not answer (ROS_MASTER_URI)", err=True)
-    return graph if graph.answers or graph.links or wants_ros1() else None
+def other_graph(node: Any, quiet: bool = False) -> middleware.Graph | None:
+    """The graph of another middleware, if its nodes are in the node's domain."""
+    if (other := middleware.brought()) is None:
+        return None
+    graph: middleware.Graph | None = other.look(wants_other(), node.domain, others(node))
+    if wants_other() and graph is not None and not graph.answers and not quiet:
+        click.echo(other.silence(), err=True)
+    return graph
 
 
 LOOK_S = 0.03  # between two looks at the graph
@@ -279,9 +276,10 @@ def topics_of(node: Any) -> set[str]:
 def instead_of(node: Any, topic: str) -> str:
     """A hint for a topic without publishers: near names, or how to list the other topics."""
     there = topics_of(node)
-    if graph := ros1_graph(node):
+    if graph := other_graph(node):
         if topic in graph.topics:
-            return f"ROS 1's nodes have it, but no publisher with types of Baton: rostopic echo {topic}"
+            other = middleware.brought()
+            return f"{other.NAME}'s nodes have it, but no publisher with types of Baton: {other.ECHO} {topic}"
         there |= graph.topics
     if topic in there:
         return "it has subscriptions only"
@@ -312,7 +310,7 @@ def types_of(node: Any, topic: str, wait: bool = True, timeout: float | None = N
     if not types() and wait:
         wait_for_topic(node, topic, types, timeout)
     found = types()
-    if not found and not wait and (graph := ros1_graph(node)) and topic in graph.topics:
+    if not found and not wait and (graph := other_graph(node)) and topic in graph.topics:
         return [graph.type_of(topic)]
     if not found:
         raise click.ClickException(f"nobody publishes or subscribes {topic}; {instead_of(node, topic)}")
@@ -493,23 +491,24 @@ def nobody_there(node: Any) -> str:
     nodes += {e.node for e in others(node) if "@" in e.node}  # of other hosts, as in `baton node list`
     there = f"there {is_are(len(nodes), 'node')}" if nodes else "nobody is there"
     there += "" if nodes else that_answers(node)
-    return f"domain {node.domain} (BATON_DOMAIN, --domain): {there}{'' if nodes else _ros1_elsewhere(node)}"
+    return f"domain {node.domain} (BATON_DOMAIN, --domain): {there}{'' if nodes else _other_elsewhere(node)}"
 
 
-def _ros1_elsewhere(node: Any) -> str:
-    """A clause that names ROS 1's domain, if that is another domain with processes; else empty."""
-    if not os.environ.get("ROS_MASTER_URI") or (domain := ros1.domain()) == node.domain:
+def _other_elsewhere(node: Any) -> str:
+    """A clause that names the domain of another middleware, if that is another domain with processes; else empty."""
+    other = middleware.brought()
+    if other is None or not os.environ.get(other.VARIABLE) or (domain := other.domain()) == node.domain:
         return ""
     baton = load()
     try:
-        there = baton.Node(f"_baton_{os.getpid()}_ros1", domain=domain)
+        there = baton.Node(f"_baton_{os.getpid()}_{other.KEY}", domain=domain)
     except baton.BatonError:
         return ""
     settle(there)
-    count = len({e.pid for e in others(there)})
-    return f"; ROS 1's domain is {domain} (ROS_MASTER_URI), with {count} process{'es' * (count != 1)}: --ros1" * (
-        count > 0
-    )
+    if not (count := len({e.pid for e in others(there)})):
+        return ""
+    processes = f"{count} process{'es' * (count != 1)}"
+    return f"; {other.NAME}'s domain is {domain} ({other.VARIABLE}), with {processes}: --{other.KEY}"
 
 
 def say_if_empty(node: Any, found: Collection[object], what: str) -> None:

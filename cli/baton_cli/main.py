@@ -21,10 +21,11 @@ import baton_cli
 
 from .examples import examples
 from .groups import Group
+from .middleware import load_if_installed
 from .output import make_utf8
 
 # Verbs are where these packages are installed: a room brings its own.
-VERB_PACKAGES = ("baton_cli.verbs", "baton_perf.verbs", "baton_converter.verbs")
+VERB_PACKAGES = ("baton_cli.verbs", "baton_perf.verbs", "baton_converter.verbs", "baton_ros1.verbs")
 
 
 def _version() -> str:
@@ -69,13 +70,9 @@ def _verbs() -> dict[str, str]:
     """The module of each verb."""
     found: dict[str, str] = {}
     for package in VERB_PACKAGES:
-        try:
-            paths = importlib.import_module(package).__path__
-        except ModuleNotFoundError as error:
-            if error.name is not None and package.startswith(error.name):
-                continue  # not installed; a missing part of an installed package is an error
-            raise
-        modules = (module.name for module in pkgutil.iter_modules(paths) if not module.name.startswith("_"))
+        if (loaded := load_if_installed(package)) is None:
+            continue
+        modules = (module.name for module in pkgutil.iter_modules(loaded.__path__) if not module.name.startswith("_"))
         found |= {name.replace("_", "-"): f"{package}.{name}" for name in modules}
     return found
 

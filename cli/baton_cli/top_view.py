@@ -18,14 +18,7 @@ NARROW = 110  # columns below which the tables leave something out; names are cu
 ENDS = 4  # lines that one topic may take for its publishers or subscriptions
 SMALL = 18  # lines below which the second table is left out
 HOLDERS = 6  # rows of the second table, where the screen is small
-WIDE = 150  # columns from which on a link of ROS 1 shows why it takes its way
-SHORT_WAYS = {
-    "shared memory": "memory",
-    "shared memory and TCP": "memory, TCP",
-    "shared memory, handles by TCP": "handles",
-    "Baton's queue": "queue",
-    "Baton's queue and TCP": "queue, TCP",
-}
+WIDE = 150  # columns from which on a link of another middleware shows why it takes its way
 SORTS = ("MB/s", "Hz", "latency", "topic")
 
 
@@ -215,11 +208,11 @@ def _losers(rows: list[dict[str, Any]], width: int) -> Table:
     return table
 
 
-def _links(rows: list[dict[str, Any]], width: int) -> Table:
-    """ROS 1's links. Why each takes its way is left out where there is no room: `baton doctor` says it."""
+def _links(rows: list[dict[str, Any]], other: Any, width: int) -> Table:
+    """Links of another middleware. Why each takes its way is left out where there is no room: `baton doctor` says it."""
     wide = width >= WIDE
     table = _columns(
-        ("link of ROS 1", "left"),
+        (f"link of {other.NAME}", "left"),
         ("publisher", "left"),
         ("subscriber", "left"),
         ("Hz", "right"),
@@ -235,7 +228,7 @@ def _links(rows: list[dict[str, Any]], width: int) -> Table:
             _Ends([r["subscriber"]]),
             "" if r["rate_hz"] is None else f"{r['rate_hz']:.1f}",
             "" if r["bytes_per_s"] is None else f"{r['bytes_per_s'] / 1e6:.2f}",
-            SHORT_WAYS.get(r["way"], r["way"]),
+            other.SHORT_WAYS.get(r["way"], r["way"]),
             "" if r["copies"] is None else str(r["copies"]),
             *([r["why"]] if wide else []),
         )
@@ -294,13 +287,15 @@ def picture(
     width: int,
     view: View | None = None,
     height: int | None = None,
-    ros1: list[dict[str, Any]] | None = None,
+    other: Any = None,
+    links: list[dict[str, Any]] | None = None,
     link: dict[str, Any] | None = None,
     losers: list[dict[str, Any]] | None = None,
 ) -> Group:
-    """Everything; with a height only what has room there, and a line that says how much is left out."""
+    """Everything; with a height only what has room there, and a line that says how much is left out. `links`: those of `other`, the module of
+    another middleware (middleware.py)."""
     view = view or View()
-    links = [r for r in ros1 or [] if view.shows(r["topic"], r["publisher"], r["subscriber"], r["way"])]
+    links = [r for r in links or [] if view.shows(r["topic"], r["publisher"], r["subscriber"], r["way"])]
     links.sort(key=lambda r: (-(r["bytes_per_s"] or 0), r["topic"], r["subscriber"]))
     links_shown = links
     hosts = link["hosts"] if link else []
@@ -372,7 +367,7 @@ def picture(
         left_out += [f"{view.offset} above"] if view.offset else []
         left_out += [f"{len(rows) - len(found)} of other names"] if len(found) < len(rows) else []
         left_out += [f"{len(hosts)} other hosts (no room)"] if hosts and not hosts_shown else []
-        left_out += [f"{len(links)} links of ROS 1 (no room)"] if links and not links_shown else []
+        left_out += [f"{len(links)} links of {other.NAME} (no room)"] if links and not links_shown else []
         left_out += [f"{len(lost)} subscriptions with losses (no room)"] if lost and not lost_shown else []
         parts.append(Text(", ".join(left_out), style="bold"))
     parts += notes
@@ -389,7 +384,7 @@ def picture(
         if len(held_shown) < len(held):
             parts.append(Text(f"{len(held) - len(held_shown)} more", style="bold"))
     if links_shown:
-        parts.append(_links(links_shown, width))
+        parts.append(_links(links_shown, other, width))
         if len(links_shown) < len(links):
             parts.append(Text(f"{len(links) - len(links_shown)} more", style="bold"))
     if height is not None:

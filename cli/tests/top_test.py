@@ -13,6 +13,7 @@ import struct
 import sys
 import termios
 import time
+from types import SimpleNamespace
 
 import pytest
 from baton_cli import top_view
@@ -178,12 +179,13 @@ def _topic_row(number):
     }
 
 
-@pytest.mark.parametrize("of_ros1", [0, 3, 40], ids=lambda count: f"{count} links of ROS 1")
+@pytest.mark.parametrize("of_other", [0, 3, 40], ids=lambda count: f"{count} links of another middleware")
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (80, 18), (200, 60), (60, 12)])
-def test_top_fits_the_screen_and_says_how_much_is_left_out(width, height, of_ros1):
+def test_top_fits_the_screen_and_says_how_much_is_left_out(width, height, of_other):
+    other = SimpleNamespace(NAME="ROS 1", SHORT_WAYS={"shared memory, handles by TCP": "handles"})
     link = {"publisher": "talker(1)", "subscriber": "viewer(2)", "rate_hz": 30.0, "bytes_per_s": 1e6}
     link |= {"way": "shared memory, handles by TCP", "copies": 0, "why": "types of Baton at both ends, mode tzc"}
-    links = [{**link, "topic": f"/link{number}"} for number in range(of_ros1)]
+    links = [{**link, "topic": f"/link{number}"} for number in range(of_other)]
     rows = [_topic_row(number) for number in range(300)]
     holder = {"topic": "/t001", "publisher": "a(1)", "subscription": "c(1)", "unread": 0, "held": 1, "held_bytes": 1}
     holders = [{**holder, "chunks": [{"sequence": 7}]} for _ in range(20)]
@@ -192,13 +194,13 @@ def test_top_fits_the_screen_and_says_how_much_is_left_out(width, height, of_ros
     seen = 0
     while seen < 300:
         console = Console(width=width, record=True, file=io.StringIO())
-        console.print(top_view.picture(rows, holders, memory, [("a", 1)], 0, width, view, height, links))
+        console.print(top_view.picture(rows, holders, memory, [("a", 1)], 0, width, view, height, other, links))
         lines = console.export_text().splitlines()
         assert len(lines) <= height
         drawn = sum("viewer(2)" in line for line in lines)
-        assert drawn == of_ros1 or (f"{of_ros1 - drawn} more" if drawn else f"{of_ros1} links of ROS 1") in "\n".join(
-            lines
-        )
+        assert drawn == of_other or (
+            f"{of_other - drawn} more" if drawn else f"{of_other} links of ROS 1"
+        ) in "\n".join(lines)
         below = 300 - view.offset - view.page
         assert view.offset == seen
         assert (f"{below} more" in "\n".join(lines)) if below else ("more" not in lines[-10:]), lines

@@ -16,7 +16,7 @@ TEST(DomainOfMaster, TheUsualMasterIsInDomainZeroByEachOfItsNames) {
 TEST(DomainOfMaster, AnotherPortOrHostIsAnotherDomain) {
   const int port = domain_of_master("http://localhost:11312", "robot");
   const int host = domain_of_master("http://base:11311", "robot");
-  EXPECT_EQ(port, 3080);  // golden: python/tests/ros1_domain_test.py has the same for Python
+  EXPECT_EQ(port, 3080);  // golden: ros1/rospy/tests/domain_test.py has the same for Python
   EXPECT_EQ(host, 4379);
   EXPECT_EQ(domain_of_master("http://other", "robot"), 8978) << "11311 is a master's usual port";
   EXPECT_EQ(port, domain_of_master("http://robot:11312/", "Robot")) << "all processes of a master choose alike";

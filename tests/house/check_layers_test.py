@@ -118,6 +118,19 @@ def test_a_python_import_inside_a_function_is_found(tree):
     assert len(tree.check()) == 1
 
 
+@pytest.mark.parametrize(
+    "words", ["from . import _rospy_ways", "from ._rospy_ways import node", "import baton._rospy_ways"]
+)
+def test_a_package_does_not_use_the_modules_that_a_later_room_brings_to_it(tree, words):
+    tree.allow("room python\nroom ros1/rospy")
+    tree("python/baton/__init__.py", "")
+    tree("python/baton/_core.py", "")
+    tree("python/baton/_node.py", f"def f():\n    {words}\n")
+    tree("ros1/rospy/baton/_rospy_ways.py", "from . import _core\nfrom ._node import Node\n")
+    (problem,) = tree.check()
+    assert problem.startswith("python/baton/_node.py:2: python may not use rospy")
+
+
 INSIDE = "inside core/memory : word < pool\ninside core/memory : < segment"
 
 

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .. import links, live, losses, ros1, ros2
+from .. import links, live, losses, middleware, ros2
 from ..examples import examples
 from ..near import did_you_mean
 from ..output import json_text
@@ -100,9 +100,9 @@ def judge_silent(sentence: str) -> Finding:
     return Finding(f"{what})", False, why, way_out) if why else Finding("processes", False, what, way_out)
 
 
-def judge_past(endpoints: list[Any], graph: ros1.Graph | None = None) -> list[Finding]:
-    """The pairs that meet, and of which the publisher keeps messages that a late subscription does not get. A late subscription of ROS 1
-    gets the latched message."""
+def judge_past(endpoints: list[Any], graph: middleware.Graph | None = None) -> list[Finding]:
+    """The pairs that meet, and of which the publisher keeps messages that a late subscription does not get. Where another middleware has
+    a link, it brings what a late subscription gets."""
     findings = []
     kept = [e for e in endpoints if e.is_publisher and e.qos.durability == "transient_local" and "/_" not in e.topic]
     for p, s in ((p, s) for p in kept for s in endpoints if not s.is_publisher and s.topic == p.topic):
@@ -123,8 +123,8 @@ def judge_past(endpoints: list[Any], graph: ros1.Graph | None = None) -> list[Fi
     return findings
 
 
-def judge_topics(endpoints: list[Any], graph: ros1.Graph | None = None) -> list[Finding]:
-    """A line for each pair, and for each end that has no other. Pairs that are links of ROS 1, and its ends, have lines there."""
+def judge_topics(endpoints: list[Any], graph: middleware.Graph | None = None) -> list[Finding]:
+    """A line for each pair, and for each end that has no other. Links and ends of another middleware have lines there."""
     findings = []
     of_rmw = ros2_processes(endpoints)
     for topic in sorted({e.topic for e in endpoints}):
@@ -287,8 +287,8 @@ def judge_ros2(node: Any, endpoints: list[Any], seconds: float, of_baton: list[F
     return [*(f for f in of_baton if f.what not in found), *found.values()]
 
 
-def judge_ros1(links: list[tuple[ros1.Link, ros1.Way]]) -> list[Finding]:
-    """A row for each of ROS 1's links."""
+def judge_other(links: list[tuple[middleware.Link, middleware.Way]]) -> list[Finding]:
+    """A row for each link of another middleware."""
     return [
         Finding(f"{link.topic}: {link.publisher} -> {link.subscriber}", way.good, f"{way.text}: {way.why}", way.way_out)
         for link, way in links
@@ -467,11 +467,11 @@ def show(
     console.print(summary_line(Counter(f.good for findings in sections.values() for f in findings), lost), end="\n\n")
     for title, findings in sections.items():
         if findings:
-            console.print(HEADINGS[title], style="bold", highlight=False)
+            console.print(_heading(title), style="bold", highlight=False)
             console.print(_table(findings) if console.width >= NARROW else _lines(findings, console.width))
             console.print()
         elif memory is not None and (text := empty.get(title)):
-            console.print(HEADINGS[title], style="bold", highlight=False)
+            console.print(_heading(title), style="bold", highlight=False)
             console.print(f"{textwrap.fill(text, console.width - 1, **_WHOLE)}\n", highlight=False, markup=False)
     if memory is not None:
         console.print(f"message memory of the domain: {memory['domain_backed_bytes'] / 1e6:.1f} MB", highlight=False)
@@ -519,9 +519,15 @@ HEADINGS = {
     "machine": "Machine",
     "topics": "Topics",
     "link": "Other hosts",
-    "ros1": "Links of ROS 1",
     "slots": "Slots of publishers",
 }
+
+
+def _heading(title: str) -> str:
+    """Of a section; that of another middleware has its name."""
+    return HEADINGS.get(title) or f"Links of {middleware.brought().NAME}"
+
+
 NARROW = 110  # columns below which a finding is a paragraph, not a row
 _MARKS = {True: Text("ok", "green"), False: Text("no", "red"), None: Text("- ", "yellow")}
 
@@ -556,6 +562,15 @@ _IN = " " * 8
 _WHOLE: dict[str, Any] = {"break_on_hyphens": False}
 
 
+def _sections(
+    machine: list[Finding], topics: list[Finding], link: list[Finding], of_other: list[Finding], slots: list[Finding]
+) -> dict[str, list[Finding]]:
+    """By the names that they have in --json, in the order in which they are shown."""
+    other = middleware.brought()
+    links = {other.KEY: of_other} if other else {}
+    return {"machine": machine, "topics": topics, "link": link, **links, "slots": slots}
+
+
 def join_or_say(
     domain: int | None, search: tuple[Path, ...], machine: list[Finding], as_json: bool
 ) -> tuple[Any, list[Finding]]:
@@ -568,7 +583,7 @@ def join_or_say(
         what = "runtime directory" if "runtime_directory" in why else "joining the domain"
         rest = [f for f in machine if f.what != what]
         machine = [*rest, Finding(what, False, why, way_out)]
-        show({"machine": machine, "topics": [], "link": [], "ros1": [], "slots": []}, None, as_json)
+        show(_sections(machine, [], [], [], []), None, as_json)
         raise SystemExit(1) from None
 
 
@@ -591,10 +606,10 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     endpoints = live.others(node)
     first = node.report(ANSWER_S)
     holdings = first.holdings
-    begin, graph = time.monotonic(), live.ros1_graph(node)
-    # A preloaded publisher's channel is a link of ROS 1, and ROS 1's rows say what becomes of it.
+    begin, graph = time.monotonic(), live.other_graph(node)
+    # What carries messages of another middleware is a link there, and its row says what becomes of it.
     everything = endpoints
-    endpoints = [e for e in endpoints if e.type_name != ros1.SERIALIZED]
+    endpoints = [e for e in endpoints if not middleware.is_carrier(e)]
     link = links.saved(node.domain)
     slots, lacking = judge_slots(endpoints, holdings, link.current.pid if link.current else None)
     of_baton = [f for f in judge_topics(endpoints, graph) if f.what not in {g.what for g in lacking}]
@@ -605,15 +620,16 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     pairs = [*judge_losses(endpoints, first.losses, losses_now), *pairs]
     known = {e.gid for e in everything}
     lost = sum(found.total for gid, found in losses_now.items() if gid in known)
-    of_ros1 = []
+    of_other = []
     if graph:
-        recent = ros1.since(graph, live.ros1_graph(node, quiet=True) or graph)
-        of_ros1 = judge_ros1(ros1.judged(recent, everything, node.holdings(ANSWER_S), node.domain))
+        recent = middleware.since(graph, live.other_graph(node, quiet=True) or graph)
+        judged = middleware.brought().judged(recent, everything, node.holdings(ANSWER_S), node.domain)
+        of_other = judge_other(judged)
     memory = asdict(node.memory)
     of_link = judge_link(link)
     if of_link:
         of_link += judge_buffers()
-    sections = {"machine": machine, "topics": pairs, "link": of_link, "ros1": of_ros1, "slots": slots}
-    empty = {"link": NO_LINK} if of_ros1 else {"topics": live.nobody_there(node), "link": NO_LINK}
+    sections = _sections(machine, pairs, of_link, of_other, slots)
+    empty = {"link": NO_LINK} if of_other else {"topics": live.nobody_there(node), "link": NO_LINK}
     show(sections, memory, as_json, empty, lost)
-    raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs, *of_link, *of_ros1]) else 0)
+    raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs, *of_link, *of_other]) else 0)

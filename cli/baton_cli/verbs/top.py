@@ -18,7 +18,7 @@ import click
 from rich.console import Console, Group
 from rich.live import Live
 
-from .. import links, live, losses, ros1
+from .. import links, live, losses, middleware
 from ..examples import examples
 from ..output import json_text
 from ..top_view import SORTS, View, keys, picture
@@ -105,7 +105,7 @@ def lost_messages(
         counts, earlier = losses.as_json(now[e.gid]), losses.as_json(before.get(e.gid))
         rows.append(
             {
-                "topic": e.topic.partition(ros1.CHANNEL)[0],
+                "topic": middleware.topic_of(e.topic),
                 "subscription": _end(e),
                 "lost_hz": max(0, counts["total"] - earlier["total"]) / seconds,
                 "short": losses.short(counts),
@@ -126,7 +126,7 @@ def held_chunks(holdings: list[Any], endpoints: list[Any]) -> list[dict[str, Any
             continue
         rows.append(
             {
-                "topic": publisher.topic.partition(ros1.CHANNEL)[0],
+                "topic": middleware.topic_of(publisher.topic),
                 "publisher": _end(publisher),
                 "subscription": _end(subscription),
                 "unread": holding.unread,
@@ -207,27 +207,28 @@ class _Keys:
         return text
 
 
-class _Ros1:
-    """The links of ROS 1, looked at once an interval."""
+class _Other:
+    """The links of another middleware, looked at once an interval."""
 
     def __init__(self, node: Any) -> None:
         self._node = node
-        self._before = time.monotonic(), live.ros1_graph(node)
+        self._before = time.monotonic(), live.other_graph(node)
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each link; ROS 1's nodes count what they send by TCP or in a descriptor's place, not what Baton's queues take."""
-        now, graph = time.monotonic(), live.ros1_graph(self._node, quiet=True)
+        """A row for each link. The middleware counts what it sends itself, not what Baton's queues take."""
+        now, graph = time.monotonic(), live.other_graph(self._node, quiet=True)
         (then, before), self._before = self._before, (now, graph)
         if graph is None:
             return []
         seconds = now - then
-        graph = ros1.since(before, graph) if before else graph
-        links = ros1.judged(graph, live.others(self._node), self._node.holdings(0.5), self._node.domain)
+        graph = middleware.since(before, graph) if before else graph
+        judged = middleware.brought().judged
+        links = judged(graph, live.others(self._node), self._node.holdings(0.5), self._node.domain)
         return [
             {
                 "topic": link.topic,
-                "publisher": _ros1_end(link.publisher),
-                "subscriber": _ros1_end(link.subscriber),
+                "publisher": _other_end(link.publisher),
+                "subscriber": _other_end(link.subscriber),
                 "rate_hz": _rate(link, way, link.messages / seconds),
                 "bytes_per_s": _rate(link, way, link.bytes / seconds),
                 "way": way.way,
@@ -239,12 +240,12 @@ class _Ros1:
         ]
 
 
-def _rate(link: ros1.Link, way: ros1.Way, rate: float) -> float | None:
-    """None: roscpp does not count it."""
+def _rate(link: middleware.Link, way: middleware.Way, rate: float) -> float | None:
+    """None: the middleware does not count it."""
     return (rate if link.recent else 0.0) if way.counted else None
 
 
-def _ros1_end(node: ros1.Node) -> str:
+def _other_end(node: middleware.Node) -> str:
     return f"{node.name.lstrip('/')}({node.pid or node.host or '?'})"
 
 
@@ -276,7 +277,7 @@ def command(
     effort, so it is one more reader, and never holds a publisher up. A topic of another host is not subscribed: it does not travel
     because of a look, and its rate is what this host's link brings.
 
-    In a domain of ROS 1's nodes it also shows their links, and which way the messages of each take.
+    In a domain of another middleware's nodes it also shows their links, and which way the messages of each take.
 
     Keys: q leaves, the arrows and page keys scroll, s sorts by the next column, r reverses, / filters. A terminal of less than
     110 columns is not shown types, how messages were made, and the numbers of those held; --json has everything.
@@ -285,7 +286,7 @@ def command(
     node = live.join(domain, search)
     executor = baton.Executor(node)
     known: dict[tuple[str, str], Watched] = {}
-    of_ros1 = _Ros1(node)
+    other, of_other = middleware.brought(), _Other(node)
     of_link = _Link(node.domain)
     console = Console()
     view = View(sort=sort, pattern=pattern)
@@ -305,7 +306,8 @@ def command(
                 figures["memory"],
                 figures["nodes"],
                 *at,
-                ros1=figures["ros1"],
+                other=other,
+                links=figures.get(other.KEY) if other else None,
                 link=figures["link"],
                 losers=figures["losers"],
             ),
@@ -344,7 +346,7 @@ def command(
                     "holders": held_chunks(report.holdings, endpoints),
                     "losers": lost_messages(endpoints, lost_before, lost, lost_at - before_at),
                     "memory": asdict(node.memory),
-                    "ros1": of_ros1.rows(),
+                    **({other.KEY: of_other.rows()} if other else {}),
                     "link": None if link is None else {**link, "topics": travelling},
                     "nodes": [n for n in node.nodes() if not n[0].startswith("_baton_")],
                 }

@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from .. import links, live, losses, rates, ros1
+from .. import links, live, losses, middleware, rates
 from ..examples import examples
 from ..groups import Group
 from ..output import json_text
@@ -55,7 +55,7 @@ def list_(
     for e in live.others(node):
         if hidden or "/_" not in e.topic:
             topics.setdefault(e.topic, set()).add(e.type_name)
-    if graph := live.ros1_graph(node):
+    if graph := live.other_graph(node):
         for topic in graph.topics - set(topics):
             topics[topic] = {graph.type_of(topic)}
     if show_hosts:
@@ -91,7 +91,7 @@ def find(domain: int | None, search: tuple[Path, ...], type_name: str) -> None:
     wanted = live.short_type(type_name)
     node = live.join(domain, search)
     types = {(e.topic, e.type_name) for e in live.others(node) if "/_" not in e.topic}
-    if graph := live.ros1_graph(node):
+    if graph := live.other_graph(node):
         types |= {(topic, graph.type_of(topic)) for topic in graph.topics}
     found = sorted(topic for topic, type_name in types if type_name == wanted)
     for topic in found:
@@ -113,8 +113,9 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
     types = live.types_of(node, topic, wait=False)
     name = live.absolute(topic)
     here = [e for e in live.others(node) if e.topic == name]
-    graph = live.ros1_graph(node)
-    of_ros1 = ros1.judged(graph.of(name), live.others(node), node.holdings(), node.domain) if graph else []
+    graph = live.other_graph(node)
+    other = middleware.brought()
+    judged = other.judged(graph.of(name), live.others(node), node.holdings(), node.domain) if graph else []
     travels = _travels(node, name)
     lost = node.report(live.ANSWER_S).losses if as_json or verbose else {}
     if as_json:
@@ -133,7 +134,7 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
             }
             for e in here
         ]
-        more = {"ros1": ros1.as_json(graph.of(name), of_ros1)} if graph else {}
+        more = {other.KEY: middleware.as_json(graph.of(name), judged)} if graph else {}
         click.echo(json_text({"type": types[0], "types": types, "endpoints": ends, "link": travels, **more}))
         return
     click.echo("\n".join(f"Type: {t}" for t in types))
@@ -160,7 +161,7 @@ def info(domain: int | None, search: tuple[Path, ...], topic: str, verbose: bool
     for row in travels:
         click.echo(("\n" if verbose else "") + _travels_line(row))
     if graph and name in graph.topics:
-        _show_ros1(graph, name, of_ros1, verbose)
+        _show_other(other.NAME, graph, name, judged, verbose)
 
 
 _INDENTED: dict[str, Any] = {"initial_indent": "  ", "subsequent_indent": "    ", "break_on_hyphens": False}
@@ -191,12 +192,18 @@ def _travels_line(row: dict[str, Any]) -> str:
     return live.harmless(line + (f"; {row['dropped']} dropped ({row['dropped_why']})" if row["dropped"] else ""))
 
 
-def _show_ros1(graph: ros1.Graph, topic: str, found: list[tuple[ros1.Link, ros1.Way]], verbose: bool) -> None:
+def _show_other(
+    middleware_name: str,
+    graph: middleware.Graph,
+    topic: str,
+    found: list[tuple[middleware.Link, middleware.Way]],
+    verbose: bool,
+) -> None:
     for kind, nodes in (("publisher", graph.publishers), ("subscriber", graph.subscribers)):
-        click.echo(("\n" if verbose else "") + f"ROS 1 {kind} count: {len(nodes.get(topic, []))}")
+        click.echo(("\n" if verbose else "") + f"{middleware_name} {kind} count: {len(nodes.get(topic, []))}")
         for name in nodes.get(topic, []) if verbose else []:
             click.echo(f"  {name}")
-    click.echo(("\n" if verbose else "") + f"ROS 1 link count: {len(found)}")
+    click.echo(("\n" if verbose else "") + f"{middleware_name} link count: {len(found)}")
     for number, (link, way) in enumerate(found if verbose else []):
         click.echo(("\n" if number else "") + f"  {link.publisher} -> {link.subscriber}")
         click.echo(f"  Way: {way.text}")

@@ -16,12 +16,19 @@ import xml.parsers.expat
 import xmlrpc.client
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from baton_cli.middleware import Graph, Link, Node, Way, full_name
+
 from . import tcp_bytes
+
+# baton_cli/middleware.py says what these are for.
+KEY, NAME, VARIABLE = "ros1", "ROS 1", "ROS_MASTER_URI"
+HELP = "The domain of ROS 1's nodes: BATON_DOMAIN, else that of ROS_MASTER_URI."
+ECHO = "rostopic echo"
 
 DEFAULT_MASTER = "http://localhost:11311"
 CHANNEL = "/_tcpros/"  # of a preloaded publisher, behind the topic
@@ -35,7 +42,7 @@ _FAILURES = (OSError, http.client.HTTPException, xmlrpc.client.Error, xml.parser
 
 
 def master_uri() -> str:
-    return os.environ.get("ROS_MASTER_URI") or DEFAULT_MASTER
+    return os.environ.get(VARIABLE) or DEFAULT_MASTER
 
 
 def domain() -> int:
@@ -44,6 +51,20 @@ def domain() -> int:
 
     chosen = os.environ.get("BATON_DOMAIN", "")
     return int(chosen) if chosen.isdecimal() else domain_of_master(master_uri(), socket.gethostname())
+
+
+def silence() -> str:
+    return f"ROS 1's master at {master_uri()} does not answer ({VARIABLE})"
+
+
+def topic_of(name: str) -> str:
+    """ROS 1's topic, of a preloaded publisher's channel, too."""
+    return name.partition(CHANNEL)[0]
+
+
+def is_carrier(endpoint: Any) -> bool:
+    """A preloaded publisher's channel is a link of ROS 1."""
+    return bool(endpoint.type_name == SERIALIZED)
 
 
 class _Transport(xmlrpc.client.Transport):
@@ -64,69 +85,6 @@ def _call(uri: str, method: str, *arguments: str) -> Any:
     if not isinstance(answer, list) or len(answer) != 3 or answer[0] != 1:
         raise ValueError(f"{method}: {answer!r}")
     return answer[2]
-
-
-@dataclass(frozen=True)
-class Node:
-    name: str
-    host: str = ""
-    pid: int = 0  # 0: unknown
-    here: bool = True  # on this machine
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.pid})" if self.pid else self.name
-
-
-@dataclass(frozen=True)
-class Link:
-    """Of one publisher to one subscriber. What it sent counts from its beginning, modulo 2^32: ROS 1's own numbers."""
-
-    topic: str
-    publisher: Node
-    subscriber: Node
-    transport: str = "TCPROS"
-    number: int = -1  # in its publisher's process
-    messages: int = 0
-    bytes: int = 0
-    tcp_bytes: int = -1  # that its connection carried, as the kernel counts them; -1: not known
-    recent: bool = False  # the numbers are of a moment, not since the link's beginning: since()
-
-    @property
-    def key(self) -> tuple[str, str, str, int]:
-        return self.topic, self.publisher.name, self.subscriber.name, self.number
-
-
-@dataclass
-class Graph:
-    uri: str
-    answers: bool  # the master; else only what Baton's graph has is known
-    types: dict[str, str] = field(default_factory=dict)
-    publishers: dict[str, list[str]] = field(default_factory=dict)  # nodes by topic
-    subscribers: dict[str, list[str]] = field(default_factory=dict)
-    links: list[Link] = field(default_factory=list)
-    silent: list[str] = field(default_factory=list)  # nodes that do not answer
-
-    @property
-    def topics(self) -> set[str]:
-        return {topic for topic in {*self.publishers, *self.subscribers} if "/_" not in topic}
-
-    def has_link(self, topic: str, publisher: str, subscriber: str) -> bool:
-        """By names of Baton's graph."""
-        wanted = (topic, _full(publisher), _full(subscriber))
-        return any((link.topic, link.publisher.name, link.subscriber.name) == wanted for link in self.links)
-
-    def has_end(self, topic: str, node: str) -> bool:
-        return _full(node) in {*self.publishers.get(topic, []), *self.subscribers.get(topic, [])}
-
-    def of(self, topic: str) -> Graph:
-        """The part of one topic."""
-        links = [link for link in self.links if link.topic == topic]
-        ends = [{topic: found[topic]} if topic in found else {} for found in (self.publishers, self.subscribers)]
-        return Graph(self.uri, self.answers, self.types, ends[0], ends[1], links, self.silent)
-
-    def type_of(self, topic: str) -> str:
-        """`*` is what the master has for subscribers without a publisher."""
-        return self.types.get(topic, "*")
 
 
 def _is_here(host: str) -> bool:
@@ -191,7 +149,7 @@ def _ask(uri: str, name: str) -> _Asked:
     return asked
 
 
-def look(uri: str, endpoints: Iterable[Any] = ()) -> Graph:
+def graph_at(uri: str, endpoints: Iterable[Any] = ()) -> Graph:
     """ROS 1's graph. Without the master's answer: the links that Baton's graph has, of which `endpoints` are the ends."""
     try:
         publishers, subscribers, _ = _call(uri, "getSystemState")
@@ -200,9 +158,9 @@ def look(uri: str, endpoints: Iterable[Any] = ()) -> Graph:
     except (*_FAILURES, TypeError):
         graph = Graph(uri, False)
         for topic, p, s in _channels(endpoints):
-            graph.links.append(Link(topic, Node(_full(p.node), pid=p.pid), Node(_full(s.node), pid=s.pid)))
-            graph.publishers.setdefault(topic, []).append(_full(p.node))
-            graph.subscribers.setdefault(topic, []).append(_full(s.node))
+            graph.links.append(Link(topic, Node(full_name(p.node), pid=p.pid), Node(full_name(s.node), pid=s.pid)))
+            graph.publishers.setdefault(topic, []).append(full_name(p.node))
+            graph.subscribers.setdefault(topic, []).append(full_name(s.node))
         return graph
     names = sorted({n for nodes in [*graph.publishers.values(), *graph.subscribers.values()] for n in nodes})
     with ThreadPoolExecutor(16) as pool:
@@ -225,42 +183,11 @@ def look(uri: str, endpoints: Iterable[Any] = ()) -> Graph:
     return graph
 
 
-def _full(name: str) -> str:
-    """A node's name as the master has it: Baton's graph has no slash before one in the root namespace."""
-    return name if name.startswith("/") else "/" + name
-
-
 def _channels(endpoints: Iterable[Any]) -> list[tuple[str, Any, Any]]:
     """The links that have shared memory: topic, and their ends in Baton's graph."""
     ends = [e for e in endpoints if e.type_name == SERIALIZED and CHANNEL in e.topic]
     writers = {e.topic: e for e in ends if e.is_publisher}
-    return [
-        (e.topic.partition(CHANNEL)[0], writers[e.topic], e) for e in ends if not e.is_publisher and e.topic in writers
-    ]
-
-
-@dataclass(frozen=True)
-class Way:
-    """The way of a link's messages. `copies`: how often a whole message is copied, serialization included; None: unknown, of another system."""
-
-    way: str
-    copies: int | None
-    why: str
-    good: bool | None = None  # None: nothing is wrong, but there is a faster way
-    way_out: str = ""
-
-    @property
-    def counted(self) -> bool:
-        """Whether ROS 1's own counters have its messages: roscpp serialized them for the link."""
-        return not self.way.startswith(BY_QUEUE) and self.way != BY_HANDLE
-
-    @property
-    def text(self) -> str:
-        return self.way + ("" if self.copies is None else f", {copies_text(self.copies)}")
-
-
-def copies_text(copies: int) -> str:
-    return {0: "no copy", 1: "1 copy"}.get(copies, f"{copies} copies")
+    return [(topic_of(e.topic), writers[e.topic], e) for e in ends if not e.is_publisher and e.topic in writers]
 
 
 DATA_SEGMENT = "/memfd:baton-data"  # core/memory/src: the name of a segment of messages in /proc/PID/maps
@@ -269,6 +196,13 @@ BY_MEMORY = "shared memory"
 BY_QUEUE = "Baton's queue"
 BY_HANDLE = "shared memory, handles by TCP"
 BY_POINTER = "pointer"
+SHORT_WAYS = {
+    BY_MEMORY: "memory",
+    f"{BY_MEMORY} and {BY_TCP}": "memory, TCP",
+    BY_HANDLE: "handles",
+    BY_QUEUE: "queue",
+    f"{BY_QUEUE} and {BY_TCP}": "queue, TCP",
+}
 _SOME, _MOST = 0.05, 0.95  # shares of a link's bytes that go by TCP although both ends have shared memory
 _TCP_COPIES = 4  # serialize, into the kernel, out of it, deserialize
 _MEMORY_COPIES = 2  # serialize, deserialize
@@ -335,20 +269,20 @@ class Judge:
     def __init__(self, endpoints: list[Any], holdings: list[Any], node_domain: int) -> None:
         self._ends = [e for e in endpoints]
         self._holdings = {(h.publisher, h.subscription): h for h in holdings}
-        self._channels = {(t, _full(p.node), _full(s.node)): (p, s) for t, p, s in _channels(endpoints)}
+        self._channels = {(t, full_name(p.node), full_name(s.node)): (p, s) for t, p, s in _channels(endpoints)}
         self._domain = node_domain
         self._lacks: dict[Node, tuple[str, str]] = {}
 
     def _has(self, topic: str, node: Node, publisher: bool) -> Any:
         """The node's end of a topic in Baton's graph, if it has one."""
         wanted = (topic, node.name, publisher)
-        return next((e for e in self._ends if (e.topic, _full(e.node), e.is_publisher) == wanted), None)
+        return next((e for e in self._ends if (e.topic, full_name(e.node), e.is_publisher) == wanted), None)
 
     def judge(self, link: Link) -> Way:
         p, s = link.publisher, link.subscriber
         if link.transport == "INTRAPROCESS" or p.name == s.name:
             return Way(BY_POINTER, 0, "both ends are in one process", True)
-        if link.transport != "TCPROS":
+        if link.transport not in ("", "TCPROS"):
             return Way(link.transport, None, f"the subscriber asked for {link.transport}")
         own, its = self._has(link.topic, p, True), self._has(link.topic, s, False)
         if own and its:
@@ -366,11 +300,11 @@ class Judge:
         if self._has(f"{link.topic}/_baton", link.subscriber, False) and self._has(
             f"{link.topic}/_baton/publisher", link.publisher, False
         ):
-            return Way(BY_HANDLE, 0, "types of Baton at both ends, mode tzc", True)
+            return Way(BY_HANDLE, 0, "types of Baton at both ends, mode tzc", True, counted=False)
         if self._has(f"{link.topic}/_stock", link.subscriber, False):
             why = "types of Baton at both ends; by TCP, too, for stock subscriptions in the subscriber's process"
-            return Way(f"{BY_QUEUE} and {BY_TCP}", _TCP_COPIES, why)
-        return Way(BY_QUEUE, 0, "types of Baton at both ends", True)
+            return Way(f"{BY_QUEUE} and {BY_TCP}", _TCP_COPIES, why, counted=False)
+        return Way(BY_QUEUE, 0, "types of Baton at both ends", True, counted=False)
 
     def _of_preload(self, link: Link, own: Any, its: Any) -> Way:
         if small := _small(link):
@@ -453,7 +387,7 @@ class Judge:
         environment = _environment_of(node.pid) or {}
         if environment.get("BATON_ROS1") == "0":
             return "has BATON_ROS1=0", "unset it there"
-        if any(_full(e.node) == node.name for e in self._ends):
+        if any(full_name(e.node) == node.name for e in self._ends):
             return "", ""
         chosen = environment.get("BATON_DOMAIN")
         if chosen and chosen != str(self._domain):
@@ -468,38 +402,8 @@ def judged(graph: Graph, endpoints: list[Any], holdings: list[Any], node_domain:
     return [(link, judge.judge(link)) for link in graph.links]
 
 
-def since(before: Graph, now: Graph) -> Graph:
-    """`now`, with what each link of both sent between them; a link that sent nothing meanwhile keeps its totals."""
-    known = {link.key: link for link in before.links}
-    links = []
-    for link in now.links:
-        old = known.get(link.key)
-        messages = (link.messages - old.messages) & 0xFFFFFFFF if old else 0
-        if old and messages:
-            by_tcp = link.tcp_bytes - old.tcp_bytes if min(link.tcp_bytes, old.tcp_bytes) >= 0 else -1
-            size = (link.bytes - old.bytes) & 0xFFFFFFFF
-            link = replace(link, messages=messages, bytes=size, tcp_bytes=by_tcp, recent=True)
-        links.append(link)
-    return replace(now, links=links)
-
-
-def as_json(graph: Graph, links: list[tuple[Link, Way]]) -> dict[str, Any]:
-    return {
-        "master": graph.uri,
-        "answers": graph.answers,
-        "silent": graph.silent,
-        "publishers": sorted({n for nodes in graph.publishers.values() for n in nodes}),
-        "subscribers": sorted({n for nodes in graph.subscribers.values() for n in nodes}),
-        "links": [
-            {
-                "topic": link.topic,
-                "publisher": link.publisher.name,
-                "subscriber": link.subscriber.name,
-                "way": way.way,
-                "copies": way.copies,
-                "why": way.why,
-                "way_out": way.way_out,
-            }
-            for link, way in links
-        ],
-    }
+def look(wanted: bool, node_domain: int, endpoints: list[Any]) -> Graph | None:
+    """ROS 1's graph, if the domain is that of ROS 1's nodes: the user or ROS_MASTER_URI says so, or their links are there."""
+    asks = wanted or bool(os.environ.get(VARIABLE))
+    graph = graph_at(master_uri() if asks and domain() == node_domain else "", endpoints)
+    return graph if graph.answers or graph.links or wanted else None

@@ -12,12 +12,14 @@ from types import SimpleNamespace
 from xmlrpc.server import SimpleXMLRPCServer
 
 import pytest
-from baton_cli import ros1, tcp_bytes
+from baton_cli import middleware
 from baton_cli.verbs import doctor
+from baton_ros1 import graph as ros1
+from baton_ros1 import tcp_bytes
 from support.processes import PIPE, Programs
 from support.waiting import until
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "ros1/tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 from ros1_network import BUILD, MASTER, PRELOAD, Ros
 
 LARGE, SMALL = 1_000_000, 1_000
@@ -195,7 +197,7 @@ def test_an_empty_domain_names_that_of_ros_1_and_its_topics_are_not_looked_for_e
     listener, talker = network.listener(), network.talker()
     talker.do("subscribers 1")
     row_that_begins(baton, listener, "shared memory")  # both processes are in the domain
-    domain = int(programs.python("from baton_cli import ros1; print(ros1.domain())").ends()[0])
+    domain = int(programs.python("from baton_ros1 import graph; print(graph.domain())").ends()[0])
     assert domain >= 100
     said = baton("topic", "list")
     assert said == (
@@ -282,7 +284,7 @@ def test_nodes_that_do_not_answer_are_named_and_not_waited_for():
         state = [[["/t", ["/mute", "/gone"]], ["/a b", ["/mute"]]], [["/t", ["/unknown", "/a b"]]], []]
         nodes = {"/mute": f"http://127.0.0.1:{mute.getsockname()[1]}/", "/gone": "http://127.0.0.1:1/"}
         with made_up_master(state, nodes) as uri:
-            graph = ros1.look(uri)
+            graph = ros1.graph_at(uri)
     assert graph.answers
     assert graph.topics == {"/t"}, "what is no name is not printed"
     assert sorted(graph.silent) == ["/gone", "/mute", "/unknown"]
@@ -297,7 +299,7 @@ def test_a_master_that_answers_nonsense_is_one_that_does_not_answer(answer):
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         try:
-            assert not ros1.look(f"http://127.0.0.1:{server.server_address[1]}").answers
+            assert not ros1.graph_at(f"http://127.0.0.1:{server.server_address[1]}").answers
         finally:
             server.shutdown()
             thread.join()
@@ -408,9 +410,9 @@ def test_rates_are_right_when_a_counter_begins_again():
         return ros1.Graph("", True, links=[ros1.Link("/t", P, S, number=3, messages=messages, bytes=size)])
 
     begin = (1 << 32) - 500
-    (link,) = ros1.since(graph(10, begin), graph(20, 500)).links
+    (link,) = middleware.since(graph(10, begin), graph(20, 500)).links
     assert (link.messages, link.bytes, link.recent) == (10, 1000, True)
-    (link,) = ros1.since(graph(10, 100), graph(10, 100)).links
+    (link,) = middleware.since(graph(10, 100), graph(10, 100)).links
     assert (link.messages, link.recent) == (10, False), "nothing was sent meanwhile"
 
 

@@ -29,6 +29,10 @@ def test_accelerated_classes_write_genpys_bytes_and_make_its_objects():
     packages = os.path.dirname(os.path.dirname(numpy.__file__))
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PACKAGE), packages])}
     done = subprocess.run(
-        [PYTHON, ROOT / "python/tests/genpy_process.py"], env=environment, capture_output=True, text=True, timeout=240
+        [PYTHON, ROOT / "ros1/rospy/tests/genpy_process.py"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=240,
     )
     assert (done.returncode, done.stdout) == (0, "genpy\n"), done.stderr

@@ -10,9 +10,8 @@ import sys
 from pathlib import Path
 
 import click
-
-from ..examples import examples
-from ..groups import Group
+from baton_cli.examples import examples
+from baton_cli.groups import Group
 
 LIBRARY = "libbaton_roscpp.so"
 
@@ -20,7 +19,7 @@ LIBRARY = "libbaton_roscpp.so"
 def find_library() -> str:
     """The library to preload: of this checkout, beside this command's installation, or on the loader's path."""
     here = Path(__file__).resolve()
-    checkout = here.parents[3] / "build" / "ros1" / "lib" / LIBRARY
+    checkout = here.parents[4] / "build" / "ros1" / "lib" / LIBRARY
     installation = here.parents[4] / LIBRARY  # of CMake: the packages are in <libraries>/baton/python
     for candidate in (checkout, installation, *(Path(sys.prefix) / folder / LIBRARY for folder in ("lib", "lib64"))):
         if candidate.exists():

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the verbs show of another middleware whose nodes use Baton and have a graph of their own.
+
+The room that knows such a middleware brings one module; that of ROS 1 is `ros1/command/baton_ros1/graph.py`. Where no room brings one, the
+verbs show Baton's graph alone. The module has:
+
+KEY         the name of its option and of its part of `--json`: "ros1" for --ros1
+NAME        its name in sentences: "ROS 1"
+HELP        the help of that option
+VARIABLE    the environment variable that names the network of its nodes
+ECHO        the command of that middleware which prints the messages of a topic
+SHORT_WAYS  short names of ways, for the table of `baton top`
+domain()                          Baton's domain of that network's nodes
+silence()                         the sentence for a network that does not answer
+look(wanted, domain, endpoints)   the Graph beside this domain; `wanted`: the user asks for it. None: there is none
+judged(graph, endpoints, holdings, domain)   the graph's links, each with its Way
+topic_of(name)                    the topic that a topic of Baton's graph carries messages of
+is_carrier(endpoint)              whether an endpoint only carries messages of such a topic
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from dataclasses import dataclass, field, replace
+from types import ModuleType
+from typing import Any
+
+MODULES = ("baton_ros1.graph",)
+
+
+def load_if_installed(name: str) -> ModuleType | None:
+    """A module that another room brings; None where that room is not installed. What an installed room lacks is an error."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and name.startswith(error.name):
+            return None
+        raise
+
+
+@functools.cache
+def brought() -> Any:
+    """The module of the other middleware; None: no room brings one."""
+    return next((module for name in MODULES if (module := load_if_installed(name))), None)
+
+
+def topic_of(name: str) -> str:
+    other = brought()
+    return other.topic_of(name) if other else name
+
+
+def is_carrier(endpoint: Any) -> bool:
+    other = brought()
+    return bool(other and other.is_carrier(endpoint))
+
+
+@dataclass(frozen=True)
+class Node:
+    name: str
+    host: str = ""
+    pid: int = 0  # 0: unknown
+    here: bool = True  # on this machine
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.pid})" if self.pid else self.name
+
+
+@dataclass(frozen=True)
+class Link:
+    """Of one publisher to one subscriber. What it sent counts from its beginning, modulo 2^32."""
+
+    topic: str
+    publisher: Node
+    subscriber: Node
+    transport: str = ""  # empty: the usual one
+    number: int = -1  # in its publisher's process
+    messages: int = 0
+    bytes: int = 0
+    tcp_bytes: int = -1  # that its connection carried, as the kernel counts them; -1: not known
+    recent: bool = False  # the numbers are of a moment, not since the link's beginning: since()
+
+    @property
+    def key(self) -> tuple[str, str, str, int]:
+        return self.topic, self.publisher.name, self.subscriber.name, self.number
+
+
+@dataclass(frozen=True)
+class Way:
+    """The way of a link's messages. `copies`: how often a whole message is copied, serialization included; None: unknown, of another system."""
+
+    way: str
+    copies: int | None
+    why: str
+    good: bool | None = None  # None: nothing is wrong, but there is a faster way
+    way_out: str = ""
+    counted: bool = True  # the middleware's own counters have the link's messages
+
+    @property
+    def text(self) -> str:
+        if self.copies is None:
+            return self.way
+        return f"{self.way}, {({0: 'no copy', 1: '1 copy'}).get(self.copies, f'{self.copies} copies')}"
+
+
+def full_name(name: str) -> str:
+    """A node's name with the slash that Baton's graph does not have before one in the root namespace."""
+    return name if name.startswith("/") else "/" + name
+
+
+@dataclass
+class Graph:
+    uri: str
+    answers: bool  # the network; else only what Baton's graph has is known
+    types: dict[str, str] = field(default_factory=dict)
+    publishers: dict[str, list[str]] = field(default_factory=dict)  # nodes by topic
+    subscribers: dict[str, list[str]] = field(default_factory=dict)
+    links: list[Link] = field(default_factory=list)
+    silent: list[str] = field(default_factory=list)  # nodes that do not answer
+
+    @property
+    def topics(self) -> set[str]:
+        return {topic for topic in {*self.publishers, *self.subscribers} if "/_" not in topic}
+
+    def has_link(self, topic: str, publisher: str, subscriber: str) -> bool:
+        """By names of Baton's graph."""
+        wanted = (topic, full_name(publisher), full_name(subscriber))
+        return any((link.topic, link.publisher.name, link.subscriber.name) == wanted for link in self.links)
+
+    def has_end(self, topic: str, node: str) -> bool:
+        return full_name(node) in {*self.publishers.get(topic, []), *self.subscribers.get(topic, [])}
+
+    def of(self, topic: str) -> Graph:
+        """The part of one topic."""
+        links = [link for link in self.links if link.topic == topic]
+        ends = [{topic: found[topic]} if topic in found else {} for found in (self.publishers, self.subscribers)]
+        return Graph(self.uri, self.answers, self.types, ends[0], ends[1], links, self.silent)
+
+    def type_of(self, topic: str) -> str:
+        """`*`: nobody who publishes the topic has said its type."""
+        return self.types.get(topic, "*")
+
+
+def since(before: Graph, now: Graph) -> Graph:
+    """`now`, with what each link of both sent between them; a link that sent nothing meanwhile keeps its totals."""
+    known = {link.key: link for link in before.links}
+    links = []
+    for link in now.links:
+        old = known.get(link.key)
+        messages = (link.messages - old.messages) & 0xFFFFFFFF if old else 0
+        if old and messages:
+            by_tcp = link.tcp_bytes - old.tcp_bytes if min(link.tcp_bytes, old.tcp_bytes) >= 0 else -1
+            size = (link.bytes - old.bytes) & 0xFFFFFFFF
+            link = replace(link, messages=messages, bytes=size, tcp_bytes=by_tcp, recent=True)
+        links.append(link)
+    return replace(now, links=links)
+
+
+def as_json(graph: Graph, links: list[tuple[Link, Way]]) -> dict[str, Any]:
+    return {
+        "master": graph.uri,
+        "answers": graph.answers,
+        "silent": graph.silent,
+        "publishers": sorted({n for nodes in graph.publishers.values() for n in nodes}),
+        "subscribers": sorted({n for nodes in graph.subscribers.values() for n in nodes}),
+        "links": [
+            {
+                "topic": link.topic,
+                "publisher": link.publisher.name,
+                "subscriber": link.subscriber.name,
+                "way": way.way,
+                "copies": way.copies,
+                "why": way.why,
+                "way_out": way.way_out,
+            }
+            for link, way in links
+        ],
+    }

@@ -254,6 +254,8 @@ def test_the_installed_command_preloads_the_installed_library_of_ros_1(home, env
         pytest.skip("this build is without ROS 1; the part ros1 runs this test with its own")
     preloaded = run(home / "baton/bin/baton", "ros1", "run", "printenv", "LD_PRELOAD", env=environment)
     assert preloaded.strip() == str(home / "baton/lib/libbaton_roscpp.so")
+    loaded = "import sys; print('baton_accelerate' in sys.modules)"
+    assert run(home / "baton/bin/baton", "ros1", "run", sys.executable, "-c", loaded, env=environment) == "True\n"
 
 
 def test_the_installed_rmw_is_where_ament_looks_for_it(home):

@@ -380,7 +380,10 @@ class Judge:
             return "cannot be looked at (another user's, in a container, or gone)", ""
         if "libroscpp.so" not in libraries:
             if "python" in libraries:
-                return "is a rospy program without baton.rospy", "baton.rospy (docs/guides/ros1.md)"
+                return (
+                    "is a rospy program without baton.rospy",
+                    "start it with baton ros1 run, or use baton.rospy (docs/guides/ros1.md)",
+                )
             return "is no program of roscpp", ""
         if "libbaton_roscpp.so" not in libraries:
             return _NOT_PRELOADED

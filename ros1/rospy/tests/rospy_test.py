@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy
 import pytest
-from support.build import PACKAGE
+from support.build import PACKAGE, ROOT
 from support.claims import Ports, wait_for_server
 from support.processes import PIPE, Programs
 
@@ -57,7 +57,7 @@ else:
 
 @pytest.fixture
 def ros(tmp_path):
-    """run(role, accelerate) starts a process of a ROS 1 network of its own."""
+    """run(role, how) starts a process of a ROS 1 network of its own: as it is, by baton_accelerate, or by `baton ros1 run`."""
     (tmp_path / "numpy").symlink_to(Path(numpy.__file__).parent)  # alone: .venv has nothing else for this Python
     libraries = Path(numpy.__file__).parents[1] / "numpy.libs"
     if libraries.exists():
@@ -77,22 +77,32 @@ def ros(tmp_path):
         devnull = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         wait_for_server(programs.start([PYTHON, MASTER, "--core", "-p", port], **devnull), port)
 
-        def run(role, accelerate):
-            program = ["-m", "baton_accelerate", "rospy"] if accelerate else []
-            return programs.start([PYTHON, *program, tmp_path / "talk.py", role])
+        def run(role, how="stock"):
+            words = {
+                "stock": [PYTHON],
+                "accelerated": [PYTHON, "-m", "baton_accelerate", "rospy"],
+                "run": [sys.executable, "-m", "baton_cli", "ros1", "run", PYTHON],
+            }[how]
+            # The command itself says where Baton's packages are.
+            more = {"env": {**environment, "PYTHONPATH": str(tmp_path)}} if how == "run" else {}
+            return programs.start([*words, tmp_path / "talk.py", role], **more)
 
         yield run
 
 
 @pytest.mark.skipif(not MASTER.exists(), reason="needs rospy: apt-get install python3-rospy python3-rosmaster")
-@pytest.mark.parametrize("accelerated", [False, True], ids=["from a stock talker", "from an accelerated talker"])
-def test_stock_and_accelerated_rospy_talk(ros, accelerated):
-    listeners = {which: ros(f"listener_{which}", which) for which in (False, True)}
-    talker = ros("talker", accelerated)
+@pytest.mark.parametrize("how", ["stock", "accelerated", "run"])
+def test_stock_and_accelerated_rospy_talk(ros, how):
+    if how == "run" and not (ROOT / "build/ros1/lib/libbaton_roscpp.so").exists():
+        pytest.skip("needs libbaton_roscpp.so: make build-ros1")
+    listeners = {
+        which: ros(f"listener_{which}", which) for which in ("stock", "accelerated" if how == "stock" else how)
+    }
+    talker = ros("talker", how)
     for which, listener in listeners.items():
         out, errors = listener.communicate(timeout=240)
-        assert out == f"{which} map part 299 (299.0, 0.5)\n", errors
-    talker.says(f"{accelerated}")
+        assert out == f"{which != 'stock'} map part 299 (299.0, 0.5)\n", errors
+    talker.says(f"{how != 'stock'}")
 
 
 NUMPY = """
@@ -110,5 +120,5 @@ print(type(numpy_msg(Scan)().deserialize(wire.getvalue()).ranges).__name__)
 
 def test_a_class_of_numpy_msg_keeps_its_arrays(ros, tmp_path):
     (tmp_path / "talk.py").write_text(NUMPY)
-    out, errors = ros("none", False).communicate(timeout=240)
+    out, errors = ros("none").communicate(timeout=240)
     assert out == "False True\nndarray\n", errors

@@ -15,7 +15,7 @@
 
 namespace baton::perf {
 
-namespace bs = shared;
+namespace bs = objects;
 
 constexpr std::size_t kDepth = 10;  // the plan's default
 

@@ -37,7 +37,7 @@ pytest=(.venv/bin/python -m pytest -q -n 2 --dist loadfile)
 # type checkers do not run the extension.
 if compgen -G "build/$preset/python/baton/_core*.so" >/dev/null; then
   LD_PRELOAD="$runtimes" ASAN_OPTIONS="$ASAN_OPTIONS:detect_leaks=0" PYTHONMALLOC=malloc \
-    "${pytest[@]}" python/tests \
+    "${pytest[@]}" python/tests ros1/rospy/tests \
       --ignore=python/tests/rclpy_test.py --ignore=python/tests/rclpy_views_test.py --ignore=python/tests/stubs_test.py
 fi
 

@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 from support.build import BUILD, ROOT
 
-OF_ROS1 = re.compile(r"ros_?1|rospy|roscpp", re.IGNORECASE)
+OF_ROS1 = re.compile(r"ros_?1|rospy|roscpp|baton_converter", re.IGNORECASE)
 # What core has all the same:
 FORMATS = re.compile(
     # the codec of ROS 1's wire, which bags and links need;
     r"ros1_codec"
     # the definitions of ROS 1's messages, since one type is of ROS 1 and of ROS 2, and a type of the tests with ROS 1's forms of a definition;
     r"|baton_generator/(ros1_(definitions|headers)\.py|standard_sets/ros1_noetic\b)|golden_msgs_ros1_style"
-    # the installation of `baton migrate`, which reads sources of ROS 2 as well.
-    r"|^ros1/converter/"
 )
 
 

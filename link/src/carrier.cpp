@@ -527,7 +527,7 @@ std::chrono::nanoseconds Carrier::send_signs() {
   return soon;
 }
 
-void Carrier::fill_topics(Link::State& state) const {
+void Carrier::fill_topics(LinkState& state) const {
   std::map<Gid, std::uint64_t> most;  // of the drops that `dropped_why` of a host names
   for (const HostState& host : state.hosts) most[host.id] = host.dropped;
   for (const auto& [key, out] : out_) {
@@ -566,7 +566,7 @@ void Carrier::fill_topics(Link::State& state) const {
   }
 }
 
-void Carrier::fill(Link::State& state) const {
+void Carrier::fill(LinkState& state) const {
   state.id = own_.host;
   state.hosts = engine_->hosts();
   state.peers = engine_->peers();

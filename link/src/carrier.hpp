@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "baton/link/link.hpp"
+#include "baton/link/state.hpp"
 #include "baton/transport/transport.hpp"
 #include "engine.hpp"
 #include "hoard.hpp"
@@ -44,7 +44,7 @@ class Carrier {
   std::chrono::nanoseconds send_signs();
   /// Waits, `most` at most, until the connected hosts have what is under way.
   void drain(std::chrono::nanoseconds most) const;
-  void fill(Link::State& state) const;
+  void fill(LinkState& state) const;
   std::uint16_t port() const;  ///< on which the link listens
 
  private:
@@ -97,7 +97,7 @@ class Carrier {
   bool open_out(const std::pair<Gid, std::string>& key, const Sending& sending);
   Result<std::shared_ptr<transport::Writer>> make_proxy(const Gid& gid, const Receiving& wanted,
                                                         transport::TypeInfo type);
-  void fill_topics(Link::State& state) const;
+  void fill_topics(LinkState& state) const;
   void account();
   void say_words(const std::vector<End>& here);
   std::vector<LinkedHost> linked_hosts() const;

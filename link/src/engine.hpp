@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include "baton/link/link.hpp"
+#include "baton/link/state.hpp"
 #include "baton/memory/chunk_header.hpp"
 #include "baton/os/result.hpp"
 #include "baton/transport/diagnostic.hpp"

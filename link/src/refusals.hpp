@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "baton/link/link.hpp"
+#include "baton/link/state.hpp"
 
 namespace baton::link {
 

@@ -2,7 +2,7 @@
 // The file link.state (docs/format/link-state.md): its text, and its reader's way to it.
 #include <algorithm>
 
-#include "baton/link/link.hpp"
+#include "baton/link/state.hpp"
 #include "baton/os/directory.hpp"
 #include "baton/os/file_lock.hpp"
 #include "baton/transport/runtime_directory.hpp"
@@ -47,13 +47,13 @@ class Line {
   std::string text_;
 };
 
-const char* name_of(Link::Phase phase) {
+const char* name_of(LinkPhase phase) {
   switch (phase) {
-    case Link::Phase::kWaiting:
+    case LinkPhase::kWaiting:
       return "waiting";
-    case Link::Phase::kWorking:
+    case LinkPhase::kWorking:
       return "working";
-    case Link::Phase::kFailed:
+    case LinkPhase::kFailed:
       return "failed";
   }
   return "unknown";
@@ -108,7 +108,7 @@ std::string line_of(const TopicState& topic) {
 
 }  // namespace
 
-std::string format_state(const Link::State& state, std::int32_t pid, std::int64_t monotonic_ns,
+std::string format_state(const LinkState& state, std::int32_t pid, std::int64_t monotonic_ns,
                          std::int64_t realtime_ns) {
   std::string out = "baton-link-state 1\n";
   Line link("link");

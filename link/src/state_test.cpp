@@ -6,16 +6,16 @@
 #include <fstream>
 #include <iterator>
 
-#include "baton/link/link.hpp"
+#include "baton/link/state.hpp"
 #include "role.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace baton::link {
 namespace {
 
-Link::State whole_state() {
-  Link::State state;
-  state.phase = Link::Phase::kWorking;
+LinkState whole_state() {
+  LinkState state;
+  state.phase = LinkPhase::kWorking;
   state.host_name = "robot";
   state.id.fill(0x1a);
   state.domain = 3;
@@ -83,7 +83,7 @@ TEST(State, TheFileIsAsItsFormatSays) {
 }
 
 TEST(State, WhatIsNotKnownHasNoField) {
-  Link::State state;
+  LinkState state;
   state.hosts.emplace_back();
   const std::string text = format_state(state, 1, 2, 3);
   EXPECT_NE(text.find("host\tconnected=0\tsent_messages=0\t"), std::string::npos) << text;

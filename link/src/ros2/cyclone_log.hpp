@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "baton/link/link.hpp"
+#include "baton/link/state.hpp"
 
 namespace baton::link::ros2 {
 

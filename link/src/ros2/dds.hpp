@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "baton/link/link.hpp"
+#include "baton/link/state.hpp"
 #include "baton/os/result.hpp"
 #include "baton/transport/diagnostic.hpp"
 #include "baton/transport/transport.hpp"

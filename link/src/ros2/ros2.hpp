@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "baton/link/link.hpp"
+#include "baton/link/state.hpp"
 #include "baton/os/result.hpp"
 #include "baton/transport/transport.hpp"
 #include "saying.hpp"

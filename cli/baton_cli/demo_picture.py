@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demo's drawings: one picture of all steps, and an animation of one step, both from the reports of processes that have ended.
+"""The demo's picture: a frame that both transports carried, and the latencies of all steps, from the reports of processes that have ended.
 
-Nothing is drawn while a step runs, and no process of a step does anything for a drawing: each keeps only the frame's sequence
-number beside the latency that it measured, or the box that it found. The pictures come from the camera's file.
+No process of a step does anything for the picture: each keeps only the frame's sequence number beside the latency that it measured, or the
+box that it found. The frame is drawn again.
 
 All positions are in units of an 800th of the picture's width, so that text is readable at 390 pixels (a telephone) and at 1600.
 """
@@ -13,11 +13,14 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
 
+from . import demo_scene
+from .demo_steps import TRANSPORTS, Step, milliseconds
+
 WIDTH = 800
+SCALE = 2  # pixels of a unit
 MARGIN = 12
 PANEL = (WIDTH - 3 * MARGIN) // 2
 INK, QUIET, GRID, PAPER = "#1c2530", "#5b6673", "#dde3ea", "#ffffff"
@@ -26,36 +29,29 @@ COLORS = {"baton": "#0b5fae", "socket": "#b35c00"}
 NAMES = {"baton": "Baton: handed over", "socket": "Sockets: serialized"}
 BOX = "#ffe14d"
 ROW = 36  # of the chart
-FORMATS = (".webp", ".gif", ".png")
-Pictures = dict[int, Image.Image]  # by the frame's sequence number
-LARGEST = 1_000_000  # bytes of an animation that a README shows
 
 
 @dataclass
-class Footage:
-    """One step of one transport, by the frame's sequence number: the detector's boxes and the viewer's latencies."""
+class Sightings:
+    """What arrived in one step, by the frame's sequence number: the detector's boxes and the viewer's latencies."""
 
     boxes: dict[int, tuple[float, float, float, float]]  # x, y, width, height: shares of the frame
-    latencies_ms: dict[int, float]
+    latencies_us: dict[int, float]
     copies: float  # of the whole payload, per frame, all processes
 
     @staticmethod
-    def of(reports: dict[str, dict], copies: float) -> Footage:
-        """From the last reports of a step's processes."""
-        viewer, detector = reports["viewer"], reports["detector"]
+    def of(step: Step) -> Sightings:
+        """From the last reports of the step's processes."""
+        viewer, detector = step.reports["viewer"], step.reports["detector"]
         width, height = detector["width"], detector["height"]
         boxes = {s: (x / width, y / height, w / width, h / height) for s, x, y, w, h in detector["boxes"]}
-        times = zip(viewer["sequences"], viewer["latencies_us"], strict=True)
-        return Footage(boxes, {sequence: us / 1000 for sequence, us in times}, copies)
-
-    def shown_at(self, sequence: int) -> int | None:
-        """The newest frame that the viewer has when `sequence` is the newest that was sent."""
-        return max((s for s in self.latencies_ms if s <= sequence), default=None)
+        latencies = dict(zip(viewer["sequences"], viewer["latencies_us"], strict=True))
+        return Sightings(boxes, latencies, step.copies_per_message())
 
 
 @dataclass(frozen=True)
 class Spread:
-    """One row of the picture's chart: quantiles of all receivers' latencies of a step, in ms."""
+    """One row of the picture's chart: quantiles of all receivers' latencies of a step, in µs."""
 
     frame: str
     transport: str
@@ -65,13 +61,11 @@ class Spread:
     p75: float
     p99: float
 
-
-def milliseconds(value: float) -> str:
-    """Two significant digits below ten: 0.047 ms, 3.2 ms, 41 ms."""
-    if value >= 10:
-        return f"{value:.0f} ms"
-    digits = max(0, 1 - math.floor(math.log10(value))) if value > 0 else 0
-    return f"{value:.{digits}f} ms"
+    @staticmethod
+    def of(step: Step) -> Spread:
+        ordered = sorted(value for report in step.receivers() for value in report["latencies_us"])
+        quantiles = (ordered[round(q * (len(ordered) - 1))] for q in (0.01, 0.25, 0.5, 0.75, 0.99))
+        return Spread(step.frame(), step.transport, *quantiles)
 
 
 def decades(values: Sequence[float]) -> list[float]:
@@ -81,107 +75,57 @@ def decades(values: Sequence[float]) -> list[float]:
     return [10.0**power for power in range(low, high + 1)]
 
 
-def spread_out(places: Sequence[float], distance: float) -> list[float]:
-    """The places moved as little down as is needed for no two to be nearer than `distance`; in the order given."""
-    moved = list(places)
-    last = -math.inf
-    for n in sorted(range(len(places)), key=lambda n: places[n]):
-        moved[n] = max(places[n], last + distance)
-        last = moved[n]
-    return moved
-
-
 class Canvas:
     """An image that is drawn on in the units above."""
 
-    def __init__(self, height: float, scale: float):
-        self.scale = scale
-        self.image = Image.new("RGB", (round(WIDTH * scale), round(height * scale)), PAPER)
+    def __init__(self, height: float):
+        self.image = Image.new("RGB", (WIDTH * SCALE, round(height * SCALE)), PAPER)
         self.pen = ImageDraw.Draw(self.image)
 
     def _at(self, *numbers: float) -> list[float]:
-        return [number * self.scale for number in numbers]
+        return [number * SCALE for number in numbers]
 
     def text(
         self, x: float, y: float, words: str, size: float, color: str = INK, anchor: str = "la", bold: bool = False
     ):
-        font = ImageFont.load_default(size * self.scale)
-        weight = 0.4 * self.scale if bold else 0
+        font = ImageFont.load_default(size * SCALE)
+        weight = 0.4 * SCALE if bold else 0
         self.pen.text(self._at(x, y), words, fill=color, font=font, anchor=anchor, stroke_width=weight)
 
     def width_of(self, words: str, size: float) -> float:
-        return ImageFont.load_default(size * self.scale).getlength(words) / self.scale
+        return ImageFont.load_default(size * SCALE).getlength(words) / SCALE
 
     def line(self, points: Sequence[tuple[float, float]], color: str, width: float = 1):
         flat = [number for point in points for number in self._at(*point)]
-        self.pen.line(flat, fill=color, width=max(1, round(width * self.scale)), joint="curve")
+        self.pen.line(flat, fill=color, width=round(width * SCALE))
 
     def box(self, x0: float, y0: float, x1: float, y1: float, color: str | None, outline: str | None = None, width=0.0):
-        edge = max(1, round(width * self.scale)) if outline else 0
+        edge = round(width * SCALE)
         self.pen.rectangle(self._at(x0, y0, x1, y1), fill=color, outline=outline, width=edge)
 
-    def dot(self, x: float, y: float, radius: float, color: str):
-        self.pen.ellipse(self._at(x - radius, y - radius, x + radius, y + radius), fill=color)
-
     def paste(self, x: float, y: float, width: float, height: float, picture: Image.Image):
-        size = (round(width * self.scale), round(height * self.scale))
+        size = (round(width * SCALE), round(height * SCALE))
         self.image.paste(picture.resize(size, Image.Resampling.LANCZOS), tuple(round(n) for n in self._at(x, y)))
 
 
-def panels(canvas: Canvas, top: float, pictures: Pictures, footage: dict[str, Footage], sequence: int) -> float:
-    """Both transports' frames side by side, with the detector's box and the viewer's latency; returns where they end."""
-    bottom = top
-    for n, (transport, its) in enumerate(footage.items()):
+def panels(canvas: Canvas, top: float, frame: Image.Image, seen: dict[str, Sightings], sequence: int) -> float:
+    """The frame over each transport, side by side, with the detector's box and the viewer's latency; returns where they end."""
+    y, height = top + 36, PANEL * frame.height / frame.width
+    for n, (transport, its) in enumerate(seen.items()):
         left = MARGIN + n * (PANEL + MARGIN)
         canvas.text(left, top, f"{NAMES[transport]}, {its.copies:.0f} copies", 23, COLORS[transport], bold=True)
-        shown = its.shown_at(sequence)
-        if shown is None or shown not in pictures:
-            continue  # the frame before is no picture of this moment
-        picture = pictures[shown]
-        height = PANEL * picture.height / picture.width
-        y = top + 36
-        canvas.paste(left, y, PANEL, height, picture)
-        if shown in its.boxes:
-            bx, by, bw, bh = its.boxes[shown]
+        if sequence not in its.latencies_us:
+            continue
+        canvas.paste(left, y, PANEL, height, frame)
+        if sequence in its.boxes:
+            bx, by, bw, bh = its.boxes[sequence]
             corners = (left + bx * PANEL, y + by * height, left + (bx + bw) * PANEL, y + (by + bh) * height)
             canvas.box(*corners, None, "#000000", 5)
             canvas.box(corners[0] + 1, corners[1] + 1, corners[2] - 1, corners[3] - 1, None, BOX, 3)
-        words = milliseconds(its.latencies_ms[shown])
+        words = milliseconds(its.latencies_us[sequence]) + " ms"
         canvas.box(left, y + height - 54, left + canvas.width_of(words, 40) + 24, y + height, COLORS[transport])
         canvas.text(left + 12, y + height - 27, words, 40, "#ffffff", "lm", bold=True)
-        bottom = max(bottom, y + height)
-    return bottom
-
-
-def strip(canvas: Canvas, top: float, height: float, footage: dict[str, Footage], upto: int, last: int) -> None:
-    """The viewer's latency of every frame until `upto`, on a logarithmic axis in ms."""
-    canvas.text(MARGIN, top, "Latency of each frame at the viewer, in ms", 22)
-    top, bottom, left, right = top + 44, top + height - 16, 84, WIDTH - 118
-    ticks = decades([value for its in footage.values() for value in its.latencies_ms.values()])
-
-    def y_of(value: float) -> float:
-        share = math.log(max(value, ticks[0]) / ticks[0]) / math.log(ticks[-1] / ticks[0])
-        return bottom - share * (bottom - top)
-
-    for tick in ticks:
-        canvas.line([(left, y_of(tick)), (right, y_of(tick))], GRID)
-        canvas.text(left - 10, y_of(tick), f"{tick:g}", 20, QUIET, "rm")
-    ends = []
-    for transport, its in footage.items():
-        points = [
-            (left + (right - left) * s / max(1, last), y_of(v))
-            for s, v in sorted(its.latencies_ms.items())
-            if s <= upto
-        ]
-        if len(points) > 1:
-            canvas.line(points, COLORS[transport], 2)
-        for point in points:
-            canvas.dot(*point, 3, COLORS[transport])
-        if points:
-            ends.append((transport, points[-1]))
-    places = spread_out([point[1] for _, point in ends], 24)
-    for (transport, point), place in zip(ends, places, strict=True):
-        canvas.text(point[0] + 10, place, NAMES[transport].partition(":")[0], 22, COLORS[transport], "lm", bold=True)
+    return y + height
 
 
 def chart(canvas: Canvas, top: float, rows: Sequence[Spread]) -> None:
@@ -196,7 +140,7 @@ def chart(canvas: Canvas, top: float, rows: Sequence[Spread]) -> None:
 
     for tick in ticks:
         canvas.line([(x_of(tick), top), (x_of(tick), bottom)], GRID)
-        canvas.text(x_of(tick), bottom + 6, f"{tick:g}" + " ms" * (tick == ticks[-1]), 20, QUIET, "ma")
+        canvas.text(x_of(tick), bottom + 6, f"{tick / 1000:g}" + " ms" * (tick == ticks[-1]), 20, QUIET, "ma")
     named = None
     for n, row in enumerate(rows):
         y = top + ROW * (n + 0.5)
@@ -210,75 +154,35 @@ def chart(canvas: Canvas, top: float, rows: Sequence[Spread]) -> None:
         canvas.line([(x_of(row.p1), y), (x_of(row.p99), y)], color, 2)
         canvas.box(x_of(row.p25), y - 9, max(x_of(row.p75), x_of(row.p25) + 2), y + 9, color)
         canvas.box(x_of(row.p50) - 1.5, y - 9, x_of(row.p50) + 1.5, y + 9, PAPER, color, 0.5)
-        canvas.text(WIDTH - MARGIN, y, milliseconds(row.p50), 22, color, "rm", bold=True)
+        canvas.text(WIDTH - MARGIN, y, milliseconds(row.p50) + " ms", 22, color, "rm", bold=True)
 
 
-def moment(pictures: Pictures, footage: dict[str, Footage]) -> int:
-    """The frame for the still picture: one that arrived over all transports, with boxes if there is such a frame, and of these the
-    one whose latencies are nearest to the medians."""
-    arrived = [s for s in pictures if all(s in its.latencies_ms for its in footage.values())]
-    boxed = [s for s in arrived if all(s in its.boxes for its in footage.values())]
-    medians = {transport: statistics.median(its.latencies_ms.values()) for transport, its in footage.items()}
+def moment(seen: dict[str, Sightings]) -> int:
+    """The number of the frame for the picture: one that arrived over all transports, with boxes if there is such a frame, and of these the
+    one whose latencies are nearest to the medians. If none arrived over all transports: the first."""
+    arrived = set.intersection(*(set(its.latencies_us) for its in seen.values()))
+    boxed = [s for s in arrived if all(s in its.boxes for its in seen.values())]
+    medians = {transport: statistics.median(its.latencies_us.values()) for transport, its in seen.items()}
 
     def strangeness(sequence: int) -> float:
-        pairs = [(its.latencies_ms[sequence], medians[transport]) for transport, its in footage.items()]
-        return sum(abs(math.log(max(value, 1e-6) / max(median, 1e-6))) for value, median in pairs)
+        pairs = [(its.latencies_us[sequence], medians[transport]) for transport, its in seen.items()]
+        return sum(abs(math.log(max(value, 1e-3) / max(median, 1e-3))) for value, median in pairs)
 
-    return min(boxed or arrived, key=strangeness) if arrived else next(iter(pictures))
+    return min(boxed or arrived, key=strangeness, default=0)
 
 
-def picture(
-    title: str, pictures: Pictures, footage: dict[str, Footage], rows: Sequence[Spread], scale: float = 2
-) -> Image.Image:
-    """One picture: a frame of both transports, and the latencies of every step."""
-    canvas = Canvas(1000, scale)  # cut to its contents below
-    canvas.text(MARGIN, 10, title, 25)
-    y = panels(canvas, 52, pictures, footage, moment(pictures, footage)) + 22
+def picture(steps: list[Step]) -> Image.Image:
+    """A frame of the last size over each transport, and the latencies of every step."""
+    pair = steps[-len(TRANSPORTS) :]
+    seen = {step.transport: Sightings.of(step) for step in pair}
+    sequence = moment(seen)
+    canvas = Canvas(1000)  # cut to its contents below
+    canvas.text(MARGIN, 10, f"One camera, three receivers: {pair[0].frame()} a frame, {pair[0].rate:g} Hz", 25)
+    y = panels(canvas, 52, Image.fromarray(demo_scene.frame(sequence)), seen, sequence) + 22
     canvas.text(MARGIN, y, "Latency: frame complete to the receiver's callback", 25)
     canvas.text(
         MARGIN, y + 34, "line: 1st to 99th percentile; bar: half of all frames; on the right: median", 20, QUIET
     )
-    chart(canvas, y + 68, rows)
-    height = y + 68 + ROW * len(rows) + 40
-    return canvas.image.crop((0, 0, canvas.image.width, round(height * scale)))
-
-
-def animation(title: str, pictures: Pictures, footage: dict[str, Footage], scale: float = 1) -> list[Image.Image]:
-    """A frame for each picture that both viewers had received."""
-    last = max(s for its in footage.values() for s in its.latencies_ms)
-    frames = []
-    for sequence in pictures:
-        if all(sequence in its.latencies_ms for its in footage.values()):
-            canvas = Canvas(560, scale)
-            canvas.text(MARGIN, 10, title, 25)
-            bottom = panels(canvas, 52, pictures, footage, sequence)
-            strip(canvas, bottom + 14, 560 - bottom - 14, footage, sequence, last)
-            frames.append(canvas.image)
-    return frames
-
-
-def save_animation(frames: Sequence[Image.Image], path: Path, frame_ms: float) -> None:
-    """Writes WebP, GIF or PNG, by the name's ending; WebP as good as fits into a megabyte. The last frame stays for two seconds."""
-    durations = [round(frame_ms)] * (len(frames) - 1) + [2000]
-
-    def save(frames: Sequence[Image.Image], **options) -> None:
-        frames[0].save(path, save_all=True, append_images=frames[1:], duration=durations, loop=0, **options)
-
-    if path.suffix == ".webp":
-        for quality in (80, 65, 50, 35, 20):
-            save(frames, quality=quality, method=4)
-            if path.stat().st_size <= LARGEST:
-                return
-    elif path.suffix == ".gif":
-        save([frame.quantize(96) for frame in frames], optimize=True)
-    else:
-        save(frames)
-
-
-def spread_of(frame: str, transport: str, values_us: Sequence[float]) -> Spread:
-    ordered = sorted(values_us)
-
-    def quantile(q: float) -> float:
-        return ordered[round(q * (len(ordered) - 1))] / 1000
-
-    return Spread(frame, transport, *(quantile(q) for q in (0.01, 0.25, 0.5, 0.75, 0.99)))
+    chart(canvas, y + 68, [Spread.of(step) for step in steps])
+    height = y + 68 + ROW * len(steps) + 40
+    return canvas.image.crop((0, 0, canvas.image.width, round(height * SCALE)))

@@ -15,7 +15,7 @@ struct FrameSize {
   std::size_t bytes() const noexcept { return 3 * width * height; }
 };
 
-/// Frames that `baton demo` has decoded or drawn beforehand (cli/baton_cli/demo_video.py): no codec runs in a measured process.
+/// Frames that `baton demo` has drawn beforehand (cli/baton_cli/demo_scene.py): no measured process draws.
 class Video {
  public:
   /// Opens `path`: frames of `stored`, RGB24, one after the other. They come out as frames of `wanted`. Throws std::runtime_error

@@ -15,8 +15,9 @@ def tick():
     with publisher.loan() as image:  # published at the end of the block
         image.header.frame_id = "camera"
         image.width, image.height, image.encoding = 640, 480, "rgb8"
-        image.data.resize(640 * 480 * 3)
-        image.data[:] = frames % 256
+        image.step = 640 * 3  # bytes of a row
+        image.data.resize(640 * 480 * 3)  # new numbers are unspecified, as in numpy.empty
+        image.data[:] = frames % 256  # written once, into shared memory
 
 
 timer = node.create_timer(1 / 30, tick)

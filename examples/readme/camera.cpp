@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
     image->header.frame_id = "camera";
     image->width = 640;
     image->height = 480;
+    image->step = 640 * 3;  // bytes of a row
     image->encoding = "rgb8";
     image->data.resize_for_overwrite(640 * 480 * 3);  // not zeroed first: the next line writes all of it
     std::fill(image->data.begin(), image->data.end(), brightness++);

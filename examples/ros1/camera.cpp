@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
     image->header.frame_id = "camera";
     image->width = 640;
     image->height = 480;
+    image->step = 640 * 3;  // bytes of a row
     image->encoding = "rgb8";
     image->data.resize_for_overwrite(640 * 480 * 3);  // was: resize, which fills with zeros first
     for (auto& byte : image->data) byte = 128;

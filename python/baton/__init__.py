@@ -7,7 +7,7 @@
     node = baton.Node("camera")
     publisher = node.advertise("image", Image)
     with publisher.loan() as image:
-        image.width, image.height = 640, 480
+        image.width, image.height, image.step = 640, 480, 640 * 3
         image.data.resize(640 * 480 * 3)
         image.data[:] = 0
 

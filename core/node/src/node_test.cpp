@@ -219,7 +219,7 @@ TEST_F(NodeTest, HoldingMoreSamplesThanAPublisherCanGrantIsHeardAtOnceByBothEnds
   enough.slot_count = 642;
   few.max_message_bytes = enough.max_message_bytes = 1 << 16;
   auto sub = node.subscribe<String>("t", baton::QoS(10).hold(300));
-  auto pub = node.advertise<String>("t", {}, few);
+  auto pub = node.advertise<String>("t", 10, few);
   ASSERT_TRUE(node.wait_for(
       [&] {
         const auto told = sub.statuses();

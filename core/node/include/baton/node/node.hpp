@@ -104,8 +104,8 @@ class Node {
   }
   /// With a queue length, as in ROS 1. Only integers, because `{}` is a default QoS.
   template <class T, class Queue, class = std::enable_if_t<std::is_integral_v<Queue>>>
-  [[nodiscard]] Publisher<T> advertise(const std::string& topic, Queue queue) {
-    return advertise<T>(topic, QoS(static_cast<std::uint32_t>(queue)));
+  [[nodiscard]] Publisher<T> advertise(const std::string& topic, Queue queue, const PublisherOptions& options = {}) {
+    return advertise<T>(topic, QoS(static_cast<std::uint32_t>(queue)), options);
   }
   /// TZC Fig. 6: queue length and the total size of the publisher's shared memory.
   template <class T, class Queue, class Bytes,

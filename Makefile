@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The verbs. `make demo` and `make test` do all set-up on a fresh Debian 12 machine; the rest is in scripts/.
 .PHONY: help setup peers demo build build-ros1 build-lab test test-ros1 test-lab nightly shake coverage mutants slowest check asan tsan fuzz bench torture docs api tidy accept results wheels packages packages-test release
-help:    ; @awk -F'|' '/^[|] `make/ { gsub(/`/, ""); printf "%-24s%s\n", $$2, $$3 }' HACKING.md
+help:    ; @sed -n '/^| `make/ { s/`//g; s/\[\([^]]*\)\]([^)]*)/\1/g; p }' HACKING.md | awk -F'|' '{ printf "%-33s%s\n", $$2, $$3 }'
 setup:   ; scripts/setup.sh all
 build:   ; scripts/setup.sh base && scripts/build.sh release
 build-ros1: ; scripts/setup.sh ros1 && scripts/build.sh ros1

@@ -92,10 +92,11 @@ python_packages() {
   echo "setup: Python packages into .venv"
   [ -x .venv/bin/python ] && [ -f "$stamp" ] || python3 -m venv --clear .venv
   .venv/bin/python -m pip install -q --disable-pip-version-check -r requirements.txt </dev/null
-  # The command baton of the checkout: no distribution, so that nothing is installed over the one of python/.
+  # The command baton of the checkout, and the package baton of its release build once that is there (what PYTHONPATH names comes first):
+  # no distribution, so that nothing is installed over the one of python/.
   .venv/bin/python - <<'END'
 import pathlib, sys, sysconfig
-rooms = [pathlib.Path.cwd() / room for room in ("cli", "generator", "lab", "ros1/converter", "ros1/command")]
+rooms = [pathlib.Path.cwd() / room for room in ("cli", "generator", "lab", "ros1/converter", "ros1/command", "build/release/python")]
 pathlib.Path(sysconfig.get_path("purelib"), "baton-checkout.pth").write_text("".join(f"{room}\n" for room in rooms))
 command = pathlib.Path(sysconfig.get_path("scripts"), "baton")
 command.write_text(f"#!{sys.executable}\nfrom baton_cli.main import main\n\nmain()\n")

@@ -486,12 +486,14 @@ def is_are(count: int, thing: str) -> str:
 
 
 def nobody_there(node: Any) -> str:
-    """A sentence with the domain's number, the options that choose it, and how many nodes it has."""
+    """A sentence with the domain's number, the options that choose it, and how many nodes it has; where it has none, also with its directory."""
     nodes = [name for name, pid in node.nodes() if not name.startswith("_baton_") and pid != os.getpid()]
     nodes += {e.node for e in others(node) if "@" in e.node}  # of other hosts, as in `baton node list`
-    there = f"there {is_are(len(nodes), 'node')}" if nodes else "nobody is there"
-    there += "" if nodes else that_answers(node)
-    return f"domain {node.domain} (BATON_DOMAIN, --domain): {there}{'' if nodes else _other_elsewhere(node)}"
+    domain = f"domain {node.domain} (BATON_DOMAIN, --domain)"
+    if nodes:
+        return f"{domain}: there {is_are(len(nodes), 'node')}"
+    directory = os.environ.get("BATON_RUNTIME_DIR") or "the default directory"
+    return f"{domain} in {directory} (BATON_RUNTIME_DIR): nobody is there{that_answers(node)}{_other_elsewhere(node)}"
 
 
 def _other_elsewhere(node: Any) -> str:

@@ -71,11 +71,12 @@ def test_an_interrupt_ends_a_verb_without_a_word(baton, verb):
     assert out == "" and [line for line in errors.splitlines() if not line.startswith("nobody has /chatter")] == []
 
 
-def test_an_empty_domain_is_named(baton):
+def test_an_empty_domain_is_named_with_its_directory(baton, tmp_path):
     for verb in ("topic", "node", "service"):
         done = baton.done(verb, "list", "--domain", "7")
         assert done.stdout == ""
-        assert f"no {verb}s in domain 7 (BATON_DOMAIN, --domain): nobody is there" in done.stderr
+        place = f"domain 7 (BATON_DOMAIN, --domain) in {tmp_path}"
+        assert f"no {verb}s in {place}/run (BATON_RUNTIME_DIR): nobody is there\n" in done.stderr
 
 
 def test_the_shell_completes_topics_nodes_services_and_types(baton, programs):

@@ -475,6 +475,39 @@ def test_every_named_thread_has_a_row():
     assert named == set(re.findall(r'start_thread\("([^"]+)"', out))
 
 
+def test_every_event_has_a_row():
+    rows = table("docs/guides/guide.md", "event", "at", "when")
+    named = [name for row in rows for name in re.findall(r"`(\w+)`", row["event"])]
+    enumerated = cpp_facts.enumeration(read("core/transport/include/baton/transport/transport.hpp"), "Event")
+    assert sorted(named) == sorted(enumerated)
+
+
+@pytest.mark.parametrize(
+    ("row", "header", "struct", "kind"),
+    [
+        ("a reason for which a message is lost", "transport.hpp", "Losses", "std::uint64_t"),
+        ("a quality-of-service policy", "qos.hpp", "QoS", r"[\w:]+"),
+    ],
+)
+def test_a_row_of_hacking_names_each_file_that_has_all_members_of_a_struct(row, header, struct, kind):
+    text = read(f"core/transport/include/baton/transport/{header}")
+    body = re.search(rf"^struct {struct} \{{\n(.*?)^\}};", text, re.DOTALL | re.MULTILINE)[1]
+    members = set(re.findall(rf"^  {kind} (\w+) = ", body, re.MULTILINE)) - {"held", "lifespan", "stamp"}
+    assert len(members) >= 5
+    listed = subprocess.run(
+        ["git", "ls-files", "*.cpp", "*.hpp", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    found = {
+        path
+        for path in listed.stdout.splitlines()
+        if (ROOT / path).is_file()
+        and not OWN_ENVIRONMENT.search(path)
+        and members <= set(re.findall(r"\w+", read(path)))
+    }
+    line = re.search(rf"^\| {row} \|.*$", read("HACKING.md"), re.MULTILINE)[0]
+    assert found and not {path for path in found if not re.search(rf"\b{Path(path).name}`", line)}
+
+
 def test_presets_and_options_are_named_in_hacking():
     text = re.search(r"^Presets: .*?\n\n", read("HACKING.md"), re.DOTALL | re.MULTILINE)[0]
     presets = json.loads(read("CMakePresets.json"))["configurePresets"]

@@ -5,6 +5,7 @@ import configparser
 import json
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,31 @@ def test_the_dev_container_is_made_by_a_verb_of_the_makefile():
     container = json.loads(read(".devcontainer/devcontainer.json"))
     verb = re.search(r"make (\w+)$", container["postCreateCommand"])[1]
     assert re.search(rf"^{verb}:", read("Makefile"), re.MULTILINE)
+
+
+def test_make_help_prints_plain_text_in_two_columns():
+    lines = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert len(lines) == len(re.findall(r"^\| `make", read("HACKING.md"), re.MULTILINE))
+    assert not [line for line in lines if re.search(r"`|\]\(", line)], "Markdown"
+    texts = [re.match(r" (?:make [\w-]+(?:, )?)+ +", line).end() for line in lines]
+    assert len(set(texts)) == 1, "the texts begin in one column"
+
+
+def test_the_checkouts_python_finds_the_package_of_the_release_build(tmp_path):
+    script = re.search(r"<<'END'\n(.*?)^END$", read("scripts/setup.sh"), re.DOTALL | re.MULTILINE)[1]
+    python = tmp_path / ".venv/bin/python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / ".venv"], check=True)
+    subprocess.run([python, "-c", script], cwd=tmp_path, check=True)
+
+    def found(**environment):
+        command = [python, "-c", "import baton; print(baton.__path__[0])"]
+        done = subprocess.run(command, cwd="/", env=environment, capture_output=True, text=True)
+        return done.stdout.strip() or done.stderr.splitlines()[-1]
+
+    assert found() == "ModuleNotFoundError: No module named 'baton'"
+    for build in ("release", "other"):
+        (tmp_path / f"build/{build}/python/baton").mkdir(parents=True)
+        (tmp_path / f"build/{build}/python/baton/__init__.py").touch()
+    assert found() == f"{tmp_path}/build/release/python/baton"
+    other = f"{tmp_path}/build/other/python"
+    assert found(PYTHONPATH=other) == f"{other}/baton", "a test of another build gets that build"

@@ -66,6 +66,7 @@ def test_after_a_build_of_the_demo_the_cpp_package_is_installed_and_the_rest_is_
     build_nothing_but(build, BUILT)
     said = run("cmake", "--install", build, "--prefix", prefix)
     assert "Not installed, because not built" in said
+    assert (prefix / "share/baton/gdb/baton_printers.py").is_file()
     for name in ("baton_link", "_core.", "standard_sets"):
         assert re.search(rf"^ .*{re.escape(name)}", said[said.index("Not installed") :], re.MULTILINE), said
     project = tmp_path / "project"

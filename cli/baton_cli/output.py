@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The form of what verbs print for programs: JSON that every parser reads, and UTF-8 whatever the locale says."""
+"""The form of what verbs print: counts in words, JSON that every parser reads, and UTF-8 whatever the locale says."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ def json_text(value: Any, indent: int | None = None) -> str:
         return json.dumps(value, indent=indent, allow_nan=False)
     except ValueError:
         return json.dumps(_in_words(value), indent=indent, allow_nan=False)
+
+
+def counted(number: int, noun: str) -> str:
+    """"1 file", "2 files"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _in_words(value: Any) -> Any:

@@ -16,6 +16,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from .output import counted
+
 RULE = "name-of-ros"
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -79,7 +81,10 @@ class _Language:
 _CPP = _Language(
     (".c++", ".cc", ".cpp", ".cxx", ".h", ".hh", ".hpp", ".hxx"),
     "::",
-    ("ros", "rclcpp", "rclcpp_lifecycle", "rcl_interfaces"),
+    (
+        *("ros", "rclcpp", "rclcpp_lifecycle", "rclcpp_action", "rcl_interfaces"),
+        *("tf", "tf2_ros", "message_filters", "image_transport"),
+    ),
     re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL),
     {
         "ros::WallTimer": "ros::Timer",
@@ -106,7 +111,7 @@ _CPP = _Language(
 _PYTHON = _Language(
     (".py",),
     ".",
-    ("rospy", "rclpy", "rosbag", "tf", "tf2_ros"),
+    ("rospy", "rclpy", "rosbag", "tf", "tf2_ros", "message_filters"),
     re.compile(
         r'#[^\n]*|"""(?:\\.|.)*?"""|\'\'\'(?:\\.|.)*?\'\'\'|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL
     ),
@@ -129,7 +134,8 @@ _COMMON = {
     *("reset", "start", "stop", "shutdown", "ok", "exists", "isValid", "take", "get_name", "get_namespace", "getNamespace", "getTopic"),
     *("name", "now", "executor", "publishers", "subscriptions", "destroy", "unregister", "create_task", "topic_name", "add_timer", "get_param"),
 }  # fmt: skip
-_MACRO = re.compile(r"\b(?:ROS|RCLCPP)_(?:DEBUG|INFO|WARN|ERROR|FATAL)(?:_[A-Z_]+)?\b")
+_MACRO = re.compile(r"\b(?:ROS|RCLCPP)_(?:DEBUG|INFO|WARN|ERROR|FATAL)(?:_[A-Z_]+)?\b|\bRCLCPP_COMPONENTS_REGISTER_NODE\b")
+_ARGUMENT = re.compile(r"\bmsg::\w+::(SharedPtr|UniquePtr)\s*&{0,2}\s*\w*\s*[,)]")  # a callback's
 _NUMBER = re.compile(r"\s*\w*\s*\(\s*[-+.\d][-+.\w]*\s*\)")
 _IMPORT = re.compile(r"\bfrom\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]+)")
 # The calls of rospy and rclpy whose arguments are looked at.
@@ -214,6 +220,7 @@ def _found_names(source: _Source) -> Iterator[tuple[int, str]]:
         if name:
             yield start, name
     if source.language is _CPP:
+        yield from ((each.start(), f"msg::T::{each[1]}") for each in _ARGUMENT.finditer(source.code))
         for used in re.finditer(r"\busing\s+namespace\s+(ros|rclcpp)\s*;", source.code):
             for name in names:
                 root, _, rest = name.partition("::")
@@ -324,8 +331,8 @@ def find(tree: Path) -> list[Found]:
 def text(found: list[Found]) -> str:
     """For people."""
     lines = [f"{each.path}:{each.line}:{each.column}: {each.message} [{RULE}]" for each in found]
-    files = len({each.path for each in found})
-    return "\n".join([*lines, f"{len(found)} names of ROS that Baton does not have, in {files} files"])
+    names, files = counted(len(found), "name"), counted(len({each.path for each in found}), "file")
+    return "\n".join([*lines, f"{names} of ROS that Baton does not have, in {files}"])
 
 
 def as_json(found: list[Found]) -> list[dict[str, Any]]:

@@ -40,6 +40,8 @@ def source_with(name: str) -> tuple[str, str]:
     if name.endswith("="):
         call = name if "(" in name else f"create_publisher({name}"
         return "node.py", f"made = node.{call}3)\n"
+    if name.startswith("msg::"):
+        return "node.cpp", f"void f({name} message) {{}}\n"
     if name.startswith(("ROS_", "RCLCPP_")):
         return "node.cpp", f'void f() {{ {name}("text"); }}\n'
     if "::" in name:
@@ -119,6 +121,24 @@ class Camera(Node):
         self.pub.destroy()
         self.get_name(), other.get_name()
 """
+ROS2_LIBRARIES = """\
+#include "tf2_ros/buffer.h"
+void Camera::on_text(const std_msgs::msg::String::SharedPtr text) { std_msgs::msg::String::SharedPtr kept; }
+auto on_image = [](sensor_msgs::msg::Image::UniquePtr) {};
+void Camera::on_map(nav_msgs::msg::OccupancyGrid::ConstSharedPtr map) {}
+void Camera::on_goal() { client_ = rclcpp_action::create_client<Fibonacci>(this, "fibonacci"); }
+tf2_ros::TransformListener listener{*std::make_unique<tf2_ros::Buffer>(clock)};
+using Policy = message_filters::sync_policies::ApproximateTime<Image, LaserScan>;
+image_transport::Publisher pub_;
+RCLCPP_COMPONENTS_REGISTER_NODE(Camera)
+"""
+TF_OF_PYTHON = """\
+import message_filters
+from tf2_ros.buffer import Buffer
+from tf2_ros import TransformListener, TransformBroadcaster
+from rclpy.action import ActionClient
+pairs = message_filters.ApproximateTimeSynchronizer([a, b], 10, 0.1)
+"""
 SHELL = """\
 # ros2 bag in a comment
 ros2 bag record -a
@@ -151,10 +171,21 @@ my_ros2 bag; ros2 node list --no-daemon
             """2:6 rclpy.node, 3:6 rclpy.qos, 3:24 rclpy.qos.QoSProfile, 4:24 rclpy.qos.ReliabilityPolicy,
             8:25 rclpy.node.Node.create_publisher, 10:18 rclpy.publisher.Publisher.destroy, 11:14 rclpy.node.Node.get_name""",
         ),
+        (
+            {"a.cpp": ROS2_LIBRARIES},
+            """2:38 msg::T::SharedPtr, 3:33 msg::T::UniquePtr, 5:36 rclcpp_action::create_client,
+            6:1 tf2_ros::TransformListener, 6:55 tf2_ros::Buffer, 7:16 message_filters::sync_policies::ApproximateTime,
+            8:1 image_transport::Publisher, 9:1 RCLCPP_COMPONENTS_REGISTER_NODE""",
+        ),
+        (
+            {"a.py": TF_OF_PYTHON},
+            """2:6 tf2_ros.buffer, 3:21 tf2_ros.TransformListener, 3:40 tf2_ros.TransformBroadcaster, 4:6 rclpy.action,
+            5:9 message_filters.ApproximateTimeSynchronizer""",
+        ),
         ({"a.sh": SHELL}, "2:1 ros2 bag, 3:1 ros2 topic echo --qos-depth, 4:14 ros2 --no-daemon"),
         ({"a.cpp": "using namespace ros;\nvoid f() { spinOnce(); other::spinOnce(); }\n"}, "2:12 ros::spinOnce"),
     ],
-    ids=["roscpp", "rclcpp", "rospy", "rclpy", "shell", "using"],
+    ids=["roscpp", "rclcpp", "rospy", "rclpy", "libraries-of-ros2", "tf-of-python", "shell", "using"],
 )
 def test_programs_are_read_without_comments_strings_and_members_of_others(files, found, tmp_path: Path) -> None:
     for file, text in files.items():
@@ -177,6 +208,11 @@ def test_what_a_build_made_and_what_is_hidden_is_not_read(tmp_path: Path) -> Non
     assert ros_names.text([]) == "0 names of ROS that Baton does not have, in 0 files"
 
 
+def test_a_line_of_the_report_reads_as_a_sentence() -> None:
+    for name, way in ros_names.table().items():
+        assert not way.startswith(("Baton", "in Baton")), name  # "NAME: in Baton WAY"
+
+
 def test_the_report_has_place_name_and_way_as_text_and_as_json(tmp_path: Path) -> None:
     (tmp_path / "a.cpp").write_text("void f() {\n  ros::WallRate rate(10);\n}\n")
     runner = CliRunner()
@@ -184,7 +220,7 @@ def test_the_report_has_place_name_and_way_as_text_and_as_json(tmp_path: Path) -
     assert said.exit_code == 0
     assert said.output.splitlines() == [
         "a.cpp:2:3: ros::WallRate: in Baton `baton::Rate rate(10.0)` [name-of-ros]",
-        "1 names of ROS that Baton does not have, in 1 files",
+        "1 name of ROS that Baton does not have, in 1 file",
     ]
     said = runner.invoke(migrate.command, ["report", str(tmp_path), "--format", "json"])
     (file,) = json.loads(said.output)["names"]
@@ -235,7 +271,7 @@ def test_what_the_table_calls_absent_is_absent_in_python_and_its_ways_are_there(
         "parameter": package.Parameter,
     }
     for name, way in ros_names.table().items():
-        if not name.startswith(("rospy.", "rclpy.", "rosbag.", "tf")):
+        if not name.startswith(("rospy.", "rclpy.", "rosbag.", "tf.", "tf2_ros.", "message_filters.")):
             continue
         module, _, last = name.rpartition(".")
         of = module.rpartition(".")[2]

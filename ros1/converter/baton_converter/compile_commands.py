@@ -37,6 +37,10 @@ class NoCompileCommands(Exception):
     """No compile command was found for the sources. The text names the file or folder that was read, and the way out."""
 
 
+class NoDatabase(NoCompileCommands):
+    """There is no file with compile commands."""
+
+
 @dataclass(frozen=True)
 class Command:
     """One source, and the options with which clang reads it. `options` holds no compiler, source or output."""
@@ -89,7 +93,7 @@ def find(tree: Path, build: Path | None) -> list[Path]:
         if (build is not None or place != tree) and (several := sorted(place.glob(f"*/{NAME}"))):
             return several
     looked = " or ".join(str(place / NAME) for place in places)
-    raise NoCompileCommands(f"There is no {looked}. {WAY_OUT}")
+    raise NoDatabase(f"There is no {looked}. {WAY_OUT}")
 
 
 def read(files: list[Path], wanted: Callable[[list[str]], bool] = lambda arguments: True) -> list[Command]:

@@ -112,7 +112,8 @@ ANY = "any message"
 @dataclass
 class TreeReport:
     """`not_analysed`: file and clang's first error. `not_compiled`: sources that no compile command names. `read`: which
-    files of the tree each source includes. `names`: of ROS, in all sources of the tree, also in those that no compiler reads."""
+    files of the tree each source includes. `names`: of ROS, in all sources of the tree, also in those that no compiler reads.
+    `obstacle`: why messages were not analysed at all; `failed`: the caller asked for them, so this is an error."""
 
     tree: str
     files: list[FileReport] = field(default_factory=list)
@@ -120,6 +121,8 @@ class TreeReport:
     not_compiled: list[str] = field(default_factory=list)
     read: dict[str, list[str]] = field(default_factory=dict)
     names: list[Found] = field(default_factory=list)
+    obstacle: str = ""
+    failed: bool = False
 
     def at_least(self, level: str) -> list[FileReport]:
         """The files with the findings of this level and above; of a level above the lowest one, only files that have such findings."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from .findings import LEVELS, NAME, RULES, FileReport, Finding, TreeReport, level_of
+from .text import obstacle
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -26,6 +27,9 @@ def sarif(report: TreeReport, version: str, level: str = LEVELS[0]) -> dict[str,
         }
         for path, text in sorted(report.not_analysed.items())
     ]
+    notes = [*failed]
+    if report.obstacle:
+        notes.append({"level": "error" if report.failed else "note", "message": {"text": obstacle(report)}})
     shown = report.at_least(level)
     if level == LEVELS[0]:
         shown += [FileReport(n.path, findings=[Finding(NAME, n.line, n.column, n.message)]) for n in report.names]
@@ -33,7 +37,9 @@ def sarif(report: TreeReport, version: str, level: str = LEVELS[0]) -> dict[str,
         "tool": {"driver": {"name": "baton migrate", "version": version, "rules": rules}},
         "originalUriBaseIds": {"TREE": {"uri": Path(report.tree).as_uri() + "/"}},
         "columnKind": "unicodeCodePoints",
-        "invocations": [{"executionSuccessful": not failed, "toolExecutionNotifications": failed}],
+        "invocations": [
+            {"executionSuccessful": not (failed or report.failed), "toolExecutionNotifications": notes}
+        ],
         "results": [_result(file, finding, ids) for file in shown for finding in file.findings],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}

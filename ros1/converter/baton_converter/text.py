@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from baton_cli import ros_names
+from baton_cli.output import counted
 
 from .findings import ANY, ASSUMPTIONS, LEVELS, FileReport, Row, TreeReport
 
@@ -55,6 +56,10 @@ def _lines(numbers: set[int]) -> str:
     return f"line{'s' if len(numbers) > 1 else ''} {', '.join(map(str, sorted(numbers)))}"
 
 
+def obstacle(report: TreeReport) -> str:
+    return f"messages not analysed: {report.obstacle}"
+
+
 def text(report: TreeReport, level: str = LEVELS[0]) -> str:
     """With the findings of `level` and above. The table is of all."""
     lines: list[str] = []
@@ -69,10 +74,14 @@ def text(report: TreeReport, level: str = LEVELS[0]) -> str:
             *table(rows),
             "",
         ]
-    lines.append(f"{len(report.files)} files analysed, {len(report.not_analysed)} sources not analysed")
+    if report.obstacle:
+        lines.append(obstacle(report))
+    else:
+        analysed, not_analysed = counted(len(report.files), "file"), counted(len(report.not_analysed), "source")
+        lines.append(f"{analysed} analysed, {not_analysed} not analysed")
     lines += [f"  not analysed: {path}: {error}" for path, error in sorted(report.not_analysed.items())]
     if report.not_compiled:
-        lines.append(f"{len(report.not_compiled)} sources have no compile command and were not looked at:")
+        lines.append(f"{counted(len(report.not_compiled), 'source')} without a compile command, not looked at:")
         lines += [f"  {path}" for path in report.not_compiled]
     if report.names and level == LEVELS[0]:
         lines += ["", ros_names.text(report.names)]
@@ -110,5 +119,6 @@ def as_json(report: TreeReport, level: str = LEVELS[0]) -> dict[str, Any]:
         "files": files,
         "not_analysed": report.not_analysed,
         "not_compiled": report.not_compiled,
+        "messages_not_analysed": report.obstacle,
         "names": ros_names.as_json(report.names) if level == LEVELS[0] else [],
     }

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 from baton_cli import ros_names
 
-from ..compile_commands import Command, NoCompileCommands, find, read
+from ..compile_commands import Command, NoCompileCommands, NoDatabase, find, read
 from ..findings import LEVELS, TreeReport
 from ..linked import NotRead, in_words, mismatches
 from ..parser import NoClang, NotParsed
@@ -59,7 +59,7 @@ def _analysed(tree: Path, build: Path | None, jobs: int | None) -> tuple[TreeRep
         else:
             found = report_of(tree, commands, databases, jobs or os.cpu_count() or 1)
     except (NoCompileCommands, NoClang) as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(str(error)) from error
     found.not_analysed.update(dict.fromkeys(below, _RECOMPILED))
     found.not_compiled[:] = [path for path in found.not_compiled if path not in below]
     return found, commands
@@ -90,27 +90,25 @@ def report(ctx: click.Context, tree: Path, build: Path | None, form: str, level:
 
     Shows where each message is made, filled, passed and published, where ROS-SF's three assumptions do not hold (with the paper's
     Table 1), and what is faster. Exit status 1: a source could not be analysed. Names are notes; they are found in C++, Python and
-    shell sources as text, without libclang.
+    shell sources as text, without libclang and without a build.
     """
     tree = tree.resolve()
-    names = ros_names.find(tree)
-    try:
-        suffixes = {path.suffix for path in ros_names.sources(tree)}
-        if build is None and suffixes and not suffixes & SOURCES:  # of Python alone
-            found = TreeReport(str(tree))
-        else:
+    suffixes = {path.suffix for path in ros_names.sources(tree)}
+    found = TreeReport(str(tree))
+    if build is not None or not suffixes or suffixes & SOURCES:  # not of Python alone
+        try:
             found, _ = _analysed(tree, build, jobs)
-    except click.ClickException:
-        if form == "text" and level == LEVELS[0]:
-            click.echo(ros_names.text(names))
-        raise
-    found.names = names
+        except click.ClickException as error:
+            # Names need no build, so a tree without one has no fault.
+            found.obstacle = error.message
+            found.failed = build is not None or not isinstance(error.__cause__, NoDatabase)
+    found.names = ros_names.find(tree)
     if form == "text":
         click.echo(text(found, level))
     else:
         shown = as_json(found, level) if form == "json" else sarif(found, _version(), level)
         click.echo(json.dumps(shown, indent=2))
-    if found.not_analysed:
+    if found.not_analysed or found.failed:
         ctx.exit(1)
 
 

@@ -3,7 +3,29 @@
 
 import json
 
+import pytest
+from baton_cli.verbs.doctor import _in_agreement, summary_line
 from support.waiting import until
+
+
+@pytest.mark.parametrize(
+    ("wrong", "notes", "ok", "lost", "said"),
+    [
+        (0, 0, 5, 0, "nothing is wrong; 5 fine"),
+        (0, 1, 5, 182, "nothing is wrong; 182 messages lost; 1 to know; 5 fine"),
+        (1, 0, 0, 1, "1 thing is wrong; 1 message lost"),
+        (2, 3, 0, 0, "2 things are wrong; 3 to know"),
+    ],
+)
+def test_the_first_line_is_in_words_and_has_no_zeros(wrong, notes, ok, lost, said):
+    assert summary_line({False: wrong, None: notes, True: ok}, lost).plain == said
+
+
+def test_the_way_out_of_a_mismatch_names_the_settings_of_both_ends():
+    differing = "reliability: offered best_effort, requested reliable; deadline: offered infinite, requested 100 ns"
+    assert _in_agreement(differing) == (
+        "publish with reliability reliable, deadline 100 ns, or subscribe with reliability best_effort, deadline infinite"
+    )
 
 
 def test_doctor_finds_pairs_that_share_memory_and_those_that_do_not(baton, programs):
@@ -29,6 +51,9 @@ input()
     findings = {(f["what"].split(" ")[0], f["good"]): f for f in json.loads(text.splitlines()[0])["topics"]}
     assert "define it differently" in findings["/image:", False]["why"]
     assert "reliability" in findings["/chatter:", False]["why"]
+    assert findings["/chatter:", False]["way_out"] == (
+        "publish with reliability reliable, or subscribe with reliability best_effort"
+    )
     assert "did you mean /chatter?" in findings["/Chatter:", None]["way_out"]
     assert "way out" in baton("doctor", code=1)
 
@@ -95,7 +120,7 @@ def test_doctor_begins_with_a_summary_and_says_what_all_nodes_have_once(baton, p
         'baton.Node("b").subscribe("t", "std_msgs/Int32")',
     )
     lines = baton("doctor", "--look", "0", code=1).splitlines()
-    assert lines[0].startswith("1 finding wrong (no); ")
+    assert lines[0].startswith("1 thing is wrong; ")
     assert lines[lines.index("Topics") + 1].startswith("no"), "what is wrong comes first"
 
 

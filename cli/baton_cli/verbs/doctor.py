@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import stat
 import textwrap
@@ -56,6 +57,14 @@ def _pair(publisher: Any, subscription: Any) -> str:
     return f"{publisher.topic}: {publisher.node} ({publisher.pid}) -> {subscription.node} ({subscription.pid})"
 
 
+def _in_agreement(differing: str) -> str:
+    """The two ways out of what incompatibility() says."""
+    found = re.findall(r"([a-z ]+): offered (.+?), requested (.+?)(?:; |$)", differing)
+    stronger = ", ".join(f"{policy} {requested}" for policy, _, requested in found)
+    weaker = ", ".join(f"{policy} {offered}" for policy, offered, _ in found)
+    return f"publish with {stronger}, or subscribe with {weaker}"
+
+
 def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) -> Finding:
     """Whether messages of this publisher reach this subscription, and how often they are copied behind the publisher."""
     what = _pair(publisher, subscription)
@@ -71,7 +80,7 @@ def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) 
             "generate both ends from the same .msg file; each end's log shows the difference",
         )
     if differing := live.load().incompatibility(publisher.qos, subscription.qos):
-        return Finding(what, False, f"quality of service: {differing}", "offer at least what the subscription requests")
+        return Finding(what, False, f"quality of service: {differing}", _in_agreement(differing))
     host = links.host_of(publisher.node)
     way = f"comes from host {host} over the network, then " if host else ""
     if subscription.pid not in of_rmw:
@@ -481,12 +490,13 @@ def summary_line(counted: Mapping[bool | None, int], lost: int) -> Text:
     """The first lines: whether anything is wrong, and whether messages were lost."""
     wrong, notes, ok = counted[False], counted[None], counted[True]
     if wrong:
-        text = Text(f"{wrong} {'finding' if wrong == 1 else 'findings'} wrong (no)", "bold red")
+        text = Text("1 thing is wrong" if wrong == 1 else f"{wrong} things are wrong", "bold red")
     else:
         text = Text("nothing is wrong", "bold green")
     if lost:
         text.append("; ", "not bold default").append(f"{losses.messages(lost)} lost", "bold yellow")
-    return text.append(f"; {notes} to know (-), {ok} ok", "not bold default")
+    rest = [f"{notes} to know"] * bool(notes) + [f"{ok} fine"] * bool(ok)
+    return text.append("".join(f"; {part}" for part in rest), "not bold default")
 
 
 # Of every node, and so of no interest where all is well or nobody subscribes.

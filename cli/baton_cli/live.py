@@ -21,7 +21,7 @@ from baton_generator.packages import Universe
 
 from . import middleware
 from .near import did_you_mean
-from .output import json_text
+from .output import counted, json_text
 
 
 class Unchanged:
@@ -482,18 +482,18 @@ def short_type(name: str) -> str:
 
 
 def is_are(count: int, thing: str) -> str:
-    return f"is 1 {thing}" if count == 1 else f"are {count} {thing}s"
+    return f"{'is' if count == 1 else 'are'} {counted(count, thing)}"
 
 
 def nobody_there(node: Any) -> str:
-    """A sentence with the domain's number, the options that choose it, and how many nodes it has; where it has none, also with its directory."""
+    """A sentence with the domain's number and runtime directory, what chooses them, and how many nodes it has."""
     nodes = [name for name, pid in node.nodes() if not name.startswith("_baton_") and pid != os.getpid()]
     nodes += {e.node for e in others(node) if "@" in e.node}  # of other hosts, as in `baton node list`
-    domain = f"domain {node.domain} (BATON_DOMAIN, --domain)"
-    if nodes:
-        return f"{domain}: there {is_are(len(nodes), 'node')}"
-    directory = os.environ.get("BATON_RUNTIME_DIR") or "the default directory"
-    return f"{domain} in {directory} (BATON_RUNTIME_DIR): nobody is there{that_answers(node)}{_other_elsewhere(node)}"
+    there = f"there {is_are(len(nodes), 'node')}" if nodes else "nobody is there"
+    there += "" if nodes else that_answers(node)
+    runtime = Path(saved_link(node.domain).path).parents[1]  # it has a folder for each domain, with the link's file
+    chosen = f"domain {node.domain} (BATON_DOMAIN, --domain) in {runtime} (BATON_RUNTIME_DIR)"
+    return f"{chosen}: {there}{'' if nodes else _other_elsewhere(node)}"
 
 
 def _other_elsewhere(node: Any) -> str:

@@ -71,12 +71,12 @@ def test_an_interrupt_ends_a_verb_without_a_word(baton, verb):
     assert out == "" and [line for line in errors.splitlines() if not line.startswith("nobody has /chatter")] == []
 
 
-def test_an_empty_domain_is_named_with_its_directory(baton, tmp_path):
+def test_an_empty_domain_is_named_with_its_runtime_directory(baton, environment):
     for verb in ("topic", "node", "service"):
         done = baton.done(verb, "list", "--domain", "7")
         assert done.stdout == ""
-        place = f"domain 7 (BATON_DOMAIN, --domain) in {tmp_path}"
-        assert f"no {verb}s in {place} (BATON_RUNTIME_DIR): nobody is there\n" in done.stderr
+        where = f"domain 7 (BATON_DOMAIN, --domain) in {environment['BATON_RUNTIME_DIR']} (BATON_RUNTIME_DIR)"
+        assert f"no {verb}s in {where}: nobody is there" in done.stderr
 
 
 def test_the_shell_completes_topics_nodes_services_and_types(baton, programs):

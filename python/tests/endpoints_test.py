@@ -605,6 +605,12 @@ def test_a_node_name_that_would_spoil_a_list_is_refused(name):
     assert baton.Node("n" * 255).name == "n" * 255
 
 
+@pytest.mark.parametrize("name", ["my-node", "a.b", "1st"])
+def test_a_node_name_that_ros_refuses_is_refused_when_the_node_is_made(name):
+    with pytest.raises(baton.InvalidArgument, match=f"'{name}' is no name of a node: use letters, digits and '_'"):
+        baton.Node(name)
+
+
 @pytest.mark.parametrize("policy", ["deadline", "lifespan", "lease"])
 def test_times_of_a_qos_are_not_negative(policy):
     for value in (-1, float("nan")):

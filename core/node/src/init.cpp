@@ -24,13 +24,6 @@ namespace {
 
 bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
-/// A name of a node in a rule: ROS's own rules for such names.
-bool is_node_name(std::string_view text) {
-  return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) == 0 &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; });
-}
-
 /// The two sides of `from:=to`, or none.
 std::optional<std::pair<std::string, std::string>> sides(const std::string& text) {
   const std::size_t at = text.find(":=");
@@ -38,12 +31,17 @@ std::optional<std::pair<std::string, std::string>> sides(const std::string& text
   return std::pair{text.substr(0, at), text.substr(at + 2)};
 }
 
+void check_node(const std::string& name, const std::string& argument) {
+  if (const std::string why = detail::why_no_node_name(name); !why.empty())
+    refuse("argument '" + argument + "': '" + name + "' " + why);
+}
+
 /// Takes a leading "node:" off, but not "rostopic://".
 std::string take_node(std::string& from, const std::string& argument) {
   const std::size_t colon = from.find(':');
   if (colon == std::string::npos || from.compare(colon, 3, "://") == 0) return "";
   std::string node = from.substr(0, colon);
-  if (!is_node_name(node)) refuse("argument '" + argument + "': '" + node + "' is no name of a node");
+  check_node(node, argument);
   from.erase(0, colon + 1);
   return node;
 }
@@ -71,8 +69,7 @@ Remapping remapping(const std::string& argument) {
   rule.node = take_node(from, argument);
   if (from == "__node" || from == "__name") {
     rule.applies = Remapping::Applies::kNodeName;
-    if (!is_node_name(to))
-      refuse("argument '" + argument + "': '" + to + "' is no name of a node: use letters, digits and '_'");
+    check_node(to, argument);
     rule.to = to;
     return rule;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "names.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <string_view>
 #include <utility>
@@ -14,12 +15,13 @@ constexpr char kForm[] =
 
 std::string join(const std::string& ns, const std::string& name) { return ns == "/" ? "/" + name : ns + "/" + name; }
 
+bool is_in_names(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
 bool is_absolute(std::string_view name) {
   if (name.size() < 2 || name.front() != '/' || name.back() == '/') return false;
   char before = 0;
   for (const char c : name) {
-    if (!(std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '/') || (c == '/' && before == '/'))
-      return false;
+    if (!(is_in_names(c) || c == '/') || (c == '/' && before == '/')) return false;
     before = c;
   }
   return true;
@@ -43,6 +45,12 @@ std::string why_no_name(const std::string& name) {
   if (text.front() == '~') text.erase(0, text[1] == '/' ? 2 : 1);
   if (text.empty() || (text.front() == '/' && name.front() == '~')) return kForm;
   return is_absolute(text.front() == '/' ? text : "/" + text) ? "" : kForm;
+}
+
+std::string why_no_node_name(const std::string& name) {
+  const bool is_name = !name.empty() && std::isdigit(static_cast<unsigned char>(name.front())) == 0 &&
+                       std::all_of(name.begin(), name.end(), is_in_names);
+  return is_name ? "" : "is no name of a node: use letters, digits and '_', and no digit at the front";
 }
 
 std::string checked_namespace(const std::string& text) {
@@ -99,9 +107,6 @@ std::string NodeNames::expand(const std::string& name) const {
   } else if (text.front() != '/') {
     text = join(ns_, text);
   }
-  if (!is_absolute(text))  // a node's name may have characters that a topic's has not
-    throw Exception({Errc::invalid_argument,
-                     "'" + name + "' of node '" + qualified_ + "' is '" + text + "', which " + std::string(kForm)});
   return text;
 }
 

@@ -15,6 +15,9 @@ namespace baton::detail {
 /// Relative, absolute ("/a") and private names ("~/a", "~a", "~") are names.
 std::string why_no_name(const std::string& name);
 
+/// Why `name` is no name of a node by ROS's rule, as the end of a sentence that begins with the name; empty: it is one.
+std::string why_no_node_name(const std::string& name);
+
 /// "/a/b" of "/a/b" and "a/b"; "/" of "/" and "". Throws invalid_argument if it is no namespace.
 std::string checked_namespace(const std::string& text);
 

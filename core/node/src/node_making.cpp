@@ -54,24 +54,25 @@ std::string logger_name(const std::string& fully_qualified) {
   return name;
 }
 
-/// Names are shown in terminals and lists of every process of the domain.
+/// ROS's rule, and names are shown in terminals and lists of every process of the domain.
 void check_node_name(const std::string& name) {
   if (name.empty()) throw Exception({Errc::invalid_argument, "a node needs a name; got an empty one"});
   if (name.size() > kNodeNameMax)
     throw Exception({Errc::invalid_argument, "a node's name has " + std::to_string(kNodeNameMax) +
                                                  " characters at most; got " + std::to_string(name.size())});
-  for (std::size_t i = 0; i < name.size(); ++i) {
-    if (name[i] <= ' ' || name[i] > '~')
-      throw Exception(
-          {Errc::invalid_argument, "a node's name has printable ASCII characters and no spaces; character " +
-                                       std::to_string(i + 1) + " of the one given is none"});
-    if (name[i] == '/' || name[i] == '~')
-      throw Exception(
-          {Errc::invalid_argument,
-           "'" + name +
-               "' is no name of a node: it has no '/' and no '~'. A namespace is given beside the name, as in "
-               "Node(\"camera\", \"left\"); \"~/image\" is a name for topics"});
-  }
+  // Not shown: such characters would spoil the list that shows the error.
+  const auto odd = std::find_if(name.begin(), name.end(), [](char c) { return c < ' ' || c > '~'; });
+  if (odd != name.end())
+    throw Exception({Errc::invalid_argument, "character " + std::to_string(odd - name.begin() + 1) +
+                                                 " of a node's name is none of letters, digits and '_'"});
+  if (name.find_first_of("/~") != std::string::npos)
+    throw Exception(
+        {Errc::invalid_argument,
+         "'" + name +
+             "' is no name of a node: it has no '/' and no '~'. A namespace is given beside the name, as in "
+             "Node(\"camera\", \"left\"); \"~/image\" is a name for topics"});
+  if (const std::string why = why_no_node_name(name); !why.empty())
+    throw Exception({Errc::invalid_argument, "'" + name + "' " + why});
 }
 
 /// What the environment names is the user's choice.

@@ -428,4 +428,24 @@ TEST_F(NodeTest, ANameThatWouldSpoilAListIsRefused) {
   EXPECT_EQ(baton::Node(std::string(255, 'n')).name().size(), 255U);
 }
 
+TEST_F(NodeTest, ANameThatTheCommandLineRefusesIsRefusedByTheConstructorInTheSameWords) {
+  const auto why_refused = [](auto&& use) -> std::string {
+    try {
+      use();
+    } catch (const baton::Exception& e) {
+      const std::string text = e.what();
+      return text.substr(text.find(": ") + 2);
+    }
+    return "not refused";
+  };
+  for (const char* name : {"my-node", "a.b", "two words", "1st", "a:b"}) {
+    const std::string why = why_refused([&] { const baton::Node node(name); });
+    EXPECT_EQ(why.find("'" + std::string(name) + "' is no name of a node: use letters, digits and '_'"), 0U) << why;
+    const std::string on_line = why_refused([&] { baton::parse_arguments({"p", std::string("__node:=") + name}); });
+    EXPECT_EQ(on_line, "argument '__node:=" + std::string(name) + "': " + why);
+  }
+  for (const char* name : {"_hidden", "n1", "A"})
+    EXPECT_NO_THROW(baton::Node(name).declare_parameter("rate", 1)) << name;
+}
+
 }  // namespace

@@ -73,7 +73,7 @@ class Node {
   }
 
   /// Joins the domain. Throws no_runtime_directory, foreign_runtime_directory, out_of_descriptors, invalid_argument
-  /// (bad BATON_DOMAIN; a name that is empty or has a space, '/' or '~'). `-r __node:=` and `-r __ns:=` of init() replace
+  /// (bad BATON_DOMAIN; a name that is not of letters, digits and '_'). `-r __node:=` and `-r __ns:=` of init() replace
   /// name and namespace.
   explicit Node(std::string name, NodeOptions options = {});
   /// With a namespace, as in ROS 2. Only strings, because `{}` is NodeOptions.

@@ -415,11 +415,14 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
   const Account now = account();
   const char* what =
       options.policy == Policy::kWorstEffort ? " (policy kWorstEffort: the oldest message is still in use)" : "";
+  const std::string way_out = now.loaned_slots == 0      ? "release samples"
+                              : now.published_slots == 0 ? "publish or end loans"
+                                                         : "release samples, publish or end loans";
   return Error{Errc::limit_reached,
                "no memory for a message of " + format_size(wanted_bytes) + ": " + std::to_string(now.published_slots) +
                    " messages are held by readers or history, " + std::to_string(now.loaned_slots) + " are on loan, " +
                    format_size(now.backed_bytes) + " of " + format_size(now.limit_bytes) + " are used" + what +
-                   "; release samples, or raise memory_limit_bytes or slot_count"};
+                   "; " + way_out + ", or raise memory_limit_bytes or slot_count"};
 }
 
 void Pool::State::add_book() {
@@ -456,9 +459,13 @@ void Pool::State::add_book() {
 }
 
 Error Pool::State::too_large(std::size_t message_bytes) const {
-  return Error{Errc::message_too_large, "a message of " + std::to_string(message_bytes) +
-                                            " bytes exceeds max_message_bytes of " +
-                                            std::to_string(options.max_message_bytes) + "; raise it (at most 2 GiB)"};
+  std::string wanted = format_size(message_bytes), most = format_size(options.max_message_bytes);
+  if (wanted == most) {  // as rounded
+    wanted = std::to_string(message_bytes) + " bytes";
+    most = std::to_string(options.max_message_bytes) + " bytes";
+  }
+  return Error{Errc::message_too_large, "a message of " + wanted + " exceeds max_message_bytes of " + most +
+                                            "; raise max_message_bytes (at most 2 GiB)"};
 }
 
 [[gnu::hot]] Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes) {

@@ -193,6 +193,39 @@ TEST_F(PoolTest, AContentBeyondTheSlotIsRefusedAndTheMessageStaysUsable) {
   EXPECT_NE(content_allocate(chunk.message(), 1000, 1), nullptr);
 }
 
+TEST_F(PoolTest, TheErrorOfAFullPoolAdvisesWhatThisProgramCanGiveUp) {
+  struct Case {
+    std::size_t published, loaned;
+    const char* way_out;
+  };
+  for (const Case& c : {Case{0, 4, "; publish or end loans, or raise "}, Case{4, 0, "; release samples, or raise "},
+                        Case{2, 2, "; release samples, publish or end loans, or raise "}}) {
+    PoolOptions options = small();
+    options.slot_count = 4;
+    options.memory_limit_bytes = 4 * kMiB;
+    auto pool = make(options);
+    for (std::size_t i = 0; i < c.published + c.loaned; ++i) {
+      const Chunk chunk = *pool->loan_sized(1'000'000, 16);
+      if (i < c.published) pool->publish(chunk);
+    }
+    const Result<Chunk> next = pool->loan_sized(1'000'000, 16);
+    ASSERT_FALSE(next.ok());
+    EXPECT_NE(next.error().message.find(c.way_out), std::string::npos) << next.error().message;
+  }
+}
+
+TEST_F(PoolTest, ATooLargeMessageAndItsLimitAreInOneUnit) {
+  struct Case {
+    std::size_t bytes;
+    const char* said;
+  };
+  const auto pool = make(small());
+  for (const Case& c : {Case{5 * kMiB, "a message of 5 MiB exceeds max_message_bytes of 1 MiB; raise max_message_bytes"},
+                        Case{kMiB + 1, "a message of 1048577 bytes exceeds max_message_bytes of 1048576 bytes; raise"}})
+    EXPECT_EQ(pool->loan_sized(c.bytes, 16).error().message.find(c.said), 0U)
+        << pool->loan_sized(c.bytes, 16).error().message;
+}
+
 TEST_F(PoolTest, GrowthBeyondTheMemoryLimitIsRefusedByName) {
   PoolOptions options = small();
   options.memory_limit_bytes = kMiB / 2;

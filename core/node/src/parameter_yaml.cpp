@@ -2,8 +2,10 @@
 #include "parameter_yaml.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -338,10 +340,14 @@ ParameterValue parse_parameter_value(const std::string& text, const std::string&
 
 std::vector<ParameterAssignment> read_parameter_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
+  const auto refuse_unread = [&] {
+    throw Exception(
+        {Errc::not_found, "the file of parameters '" + path + "' cannot be read: " + std::strerror(errno)});
+  };
+  if (!file.is_open()) refuse_unread();
   std::string text(detail::kFileMaxBytes + 1, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.is_open() || file.bad())
-    throw Exception({Errc::not_found, "the file of parameters '" + path + "' cannot be read"});
+  if (file.bad()) refuse_unread();
   text.resize(static_cast<std::size_t>(file.gcount()));
   if (text.size() > detail::kFileMaxBytes) detail::refuse(path, "a file of parameters has 16 MiB at most");
   return detail::parse_parameters(text, path);

@@ -102,10 +102,14 @@ def _remove(callbacks: list[tuple[Any, Any]], callback: Any) -> None:
     raise ValueError(f"{callback!r} is no callback of this node")
 
 
-def _qos(qos: QoS | int | None) -> QoS:
+def _qos(qos: QoS | int | None, call: str) -> QoS:
     if qos is None:
         return QoS()
-    return QoS(qos) if isinstance(qos, int) else qos
+    if isinstance(qos, QoS):
+        return qos
+    if not isinstance(qos, int):
+        raise TypeError(f"{call}: qos is a queue length or a baton.QoS, as in qos=10, not {qos!r}")
+    return QoS(qos)
 
 
 def _checked_callback(callback: Any, call: str) -> None:
@@ -249,7 +253,7 @@ class Node(_core.Node):
         return self._advertise(
             topic,
             _messages.message(message_type),
-            _qos(qos),
+            _qos(qos, f"advertise('{topic}')"),
             memory_limit,
             max_message,
             slots,
@@ -292,7 +296,7 @@ class Node(_core.Node):
         if callback is not None:
             _checked_callback(callback, f"subscribe('{topic}')")
             _check_arguments(callback, 1, f"subscribe('{topic}')", "the message alone")
-        made = self._subscribe(topic, _messages.message(message_type), _qos(qos), callback, group)
+        made = self._subscribe(topic, _messages.message(message_type), _qos(qos, f"subscribe('{topic}')"), callback, group)
         if callback is not None:
             self._kept.append(made)
         return made

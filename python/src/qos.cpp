@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Quality of service as Python sees it: names for enumerations, seconds for times.
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
+#include <array>
 #include <initializer_list>
 #include <string>
 #include <tuple>
@@ -15,6 +17,8 @@ namespace baton::python {
 using namespace nb::literals;
 
 namespace {
+
+constexpr std::int64_t kMostMessages = 65536;  // docs/format/qos.md
 
 const char* name_of(Reliability r) { return r == Reliability::kReliable ? "reliable" : "best_effort"; }
 const char* name_of(History h) { return h == History::kKeepLast ? "keep_last" : "keep_all"; }
@@ -38,11 +42,31 @@ Nanoseconds duration(const char* policy, const Seconds& given) {
   return nanoseconds(given);
 }
 
-void init_qos(QoS* self, std::uint32_t depth, const std::string& reliability, const std::string& history,
+std::uint32_t number(const char* policy, std::int64_t given, const char* hint = "") {
+  if (given < 1 || given > kMostMessages)
+    throw Exception({Errc::invalid_argument, std::string("QoS ") + policy + " must be 1 to " +
+                                                 std::to_string(kMostMessages) + ", not " + std::to_string(given) +
+                                                 hint});
+  return static_cast<std::uint32_t>(given);
+}
+
+/// nanobind's own error lists all arguments, and does not say which one is wrong.
+void refuse_unknown(const nb::kwargs& unknown) {
+  for (const auto& [name, value] : unknown) {
+    const nb::list known(nb::cast(std::array{"depth", "reliability", "history", "durability", "deadline", "lifespan",
+                                             "liveliness", "lease", "held"}));
+    const nb::list near(nb::module_::import_("difflib").attr("get_close_matches")(name, known, 1));
+    raise(PyExc_TypeError, "QoS() has no argument '" + nb::cast<std::string>(name) + "'" +
+                               (near.size() > 0 ? "; did you mean " + nb::cast<std::string>(near[0]) + "?" : ""));
+  }
+}
+
+void init_qos(QoS* self, std::int64_t depth, const std::string& reliability, const std::string& history,
               const std::string& durability, const Seconds& deadline, const Seconds& lifespan,
-              const std::string& liveliness, const Seconds& lease, std::uint32_t held) {
+              const std::string& liveliness, const Seconds& lease, std::int64_t held, const nb::kwargs& unknown) {
+  refuse_unknown(unknown);
   QoS qos;
-  qos.depth = depth;
+  qos.depth = number("depth", depth, ". What is 0 in ROS 1, a queue without a bound, is a long one here, e.g. 1000, or history=\"keep_all\"");
   qos.reliability = parse("reliability", reliability, {Reliability::kReliable, Reliability::kBestEffort});
   qos.history = parse("history", history, {History::kKeepLast, History::kKeepAll});
   qos.durability = parse("durability", durability, {Durability::kVolatile, Durability::kTransientLocal});
@@ -50,7 +74,7 @@ void init_qos(QoS* self, std::uint32_t depth, const std::string& reliability, co
   qos.lifespan = duration("lifespan", lifespan);
   qos.liveliness = parse("liveliness", liveliness, {Liveliness::kAutomatic, Liveliness::kManualByTopic});
   qos.lease = duration("lease", lease);
-  qos.held = held;
+  qos.held = number("held", held);
   new (self) QoS(qos);
 }
 
@@ -74,7 +98,7 @@ Policies policies(const QoS& q) {
 
 void set_policies(QoS& self, const Policies& state) {
   const auto& [depth, held, reliability, history, durability, liveliness, deadline, lifespan, lease] = state;
-  init_qos(&self, depth, reliability, history, durability, {}, {}, liveliness, {}, held);
+  init_qos(&self, depth, reliability, history, durability, {}, {}, liveliness, {}, held, {});
   self.deadline = Nanoseconds(deadline);
   self.lifespan = Nanoseconds(lifespan);
   self.lease = Nanoseconds(lease);
@@ -86,7 +110,7 @@ void add_qos(nb::module_& m) {
   nb::class_<QoS>(m, "QoS", "Quality of service in ROS 2's terms. Times are seconds; None is for ever.")
       .def("__init__", init_qos, "depth"_a = 10, nb::kw_only(), "reliability"_a = "reliable", "history"_a = "keep_last",
            "durability"_a = "volatile", "deadline"_a = nb::none(), "lifespan"_a = nb::none(),
-           "liveliness"_a = "automatic", "lease"_a = nb::none(), "held"_a = 8)
+           "liveliness"_a = "automatic", "lease"_a = nb::none(), "held"_a = 8, "unknown"_a)
       .def_ro("depth", &QoS::depth)
       .def_ro("held", &QoS::held)
       .def_prop_ro("reliability", [](const QoS& q) { return name_of(q.reliability); })

@@ -220,3 +220,26 @@ def test_a_line_of_rospy_s_logger_with_arguments_names_the_way(node):
         node.get_logger().info("%d frames", 3)
     with pytest.raises(TypeError, match="a line has one text, and 2 more arguments came"):
         node.get_logger().debug("%d of %d", 3, 4)  # also where the level is off
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "said"),
+    [
+        (lambda node: node.advertise("q", "std_msgs/Int32", qos="10"), TypeError, r"advertise\('q'\): qos is a queue length.*not '10'"),
+        (lambda node: node.subscribe("q", "std_msgs/Int32", qos=2.5), TypeError, r"subscribe\('q'\): qos is a queue length.*not 2.5"),
+        (lambda _: baton.QoS(reliabilty="best_effort"), TypeError, "no argument 'reliabilty'; did you mean reliability"),
+        (lambda _: baton.QoS(xyz=1), TypeError, "no argument 'xyz'$"),
+        (lambda _: baton.QoS(0), baton.InvalidArgument, 'QoS depth must be 1 to 65536, not 0.*history="keep_all"'),
+        (lambda _: baton.QoS(-1), baton.InvalidArgument, "QoS depth must be 1 to 65536, not -1"),
+        (lambda _: baton.QoS(held=65537), baton.InvalidArgument, "QoS held must be 1 to 65536, not 65537"),
+        (lambda node: node.advertise("q", "std_msgs/Int32", 0), baton.InvalidArgument, "QoS depth must be 1 to 65536, not 0"),
+    ],
+)  # fmt: skip
+def test_a_wrong_quality_of_service_is_refused_where_it_is_written(node, wrong, error, said):
+    with pytest.raises(error, match=said) as refused:
+        wrong(node)
+    assert "arg0" not in str(refused.value)
+
+
+def test_every_policy_of_a_qos_has_a_value_between_its_bounds():
+    assert (baton.QoS(1).depth, baton.QoS(65536, held=1).depth, baton.QoS(held=65536).held) == (1, 65536, 65536)

@@ -82,7 +82,9 @@ def test_what_a_node_refuses_is_an_error_with_its_reason(param, start, language)
     assert "/camera refused it: it stays on" in param("set", "camera", "on", "false", code=1)
     assert "is read-only" in param("set", "camera", "serial", "x", code=1)
     assert "'x' of node '/camera' is not declared" in param("set", "camera", "x", "1", code=1)
-    assert "/camera has no parameter x" in param("get", "camera", "x", code=1)
+    assert "/camera has no parameter x; `baton param list" in param("get", "camera", "x", code=1)
+    for verb in (("get", "camera", "raet"), ("set", "camera", "raet", "1"), ("describe", "camera", "raet")):
+        assert "; did you mean rate?" in param(*verb, code=1)
     assert "VALUE:1: all values of a list have one type" in param("set", "camera", "rate", "[1, a]", code=1)
     assert "there is no node /other; nodes with parameters: /camera" in param(
         "get", "other", "rate", "--timeout", "0.3", code=1

@@ -14,6 +14,7 @@ import click
 from .. import links, live
 from ..examples import examples
 from ..groups import Group
+from ..near import did_you_mean
 from ..output import json_text
 from .service import services_of
 
@@ -127,18 +128,23 @@ class Remote:
         values = list(self.call("get", {"names": names}).values)
         unknown = [name for name, value in zip(names, values, strict=False) if value.type == 0]
         if len(values) < len(names) or unknown:
-            raise click.ClickException(
-                f"{self.name} has no parameter {', '.join(unknown or names)}; `baton param list {self.name}` shows them"
-            )
+            raise self._unknown(f"{self.name} has no parameter {', '.join(unknown or names)}", unknown or names)
         return values
 
     def describe(self, names: list[str]) -> list[Any]:
         found = list(self.call("describe", {"names": names}).descriptors)
         if len(found) < len(names):
-            raise click.ClickException(
-                f"{self.name} has not all of {', '.join(names)}; `baton param list {self.name}` shows them"
-            )
+            raise self._unknown(f"{self.name} has not all of {', '.join(names)}", names)
         return found
+
+    def _unknown(self, what: str, names: list[str]) -> click.ClickException:
+        hint = self.near(names)
+        return click.ClickException(f"{what};{hint and f' {hint}'} `baton param list {self.name}` shows them")
+
+    def near(self, names: list[str]) -> str:
+        """A question for each name that the node does not have, with the node's names that are like it."""
+        known = self.names()
+        return live.harmless(" ".join(filter(None, (did_you_mean(name, known) for name in names if name not in known))))
 
 
 def _plain(value: Any) -> Any:
@@ -217,7 +223,8 @@ def set_(domain: int | None, timeout: float, name: str, parameter: str, value: s
     remote = Remote(live.join(domain), name, timeout)
     result = remote.call("set", {"parameters": [_message(baton, parameter, given)]}).results[0]
     if not result.successful:
-        raise click.ClickException(live.harmless(f"{remote.name} refused it: {result.reason}"))
+        hint = remote.near([parameter])
+        raise click.ClickException(live.harmless(f"{remote.name} refused it: {result.reason}{hint and f'; {hint}'}"))
     click.echo(f"{remote.name}: {parameter} is {baton._core._parameter_yaml(given)} now")
 
 

@@ -20,7 +20,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """"1 file", "2 files"."""
+    """As in "1 file" and "2 files"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 

@@ -134,7 +134,9 @@ _COMMON = {
     *("reset", "start", "stop", "shutdown", "ok", "exists", "isValid", "take", "get_name", "get_namespace", "getNamespace", "getTopic"),
     *("name", "now", "executor", "publishers", "subscriptions", "destroy", "unregister", "create_task", "topic_name", "add_timer", "get_param"),
 }  # fmt: skip
-_MACRO = re.compile(r"\b(?:ROS|RCLCPP)_(?:DEBUG|INFO|WARN|ERROR|FATAL)(?:_[A-Z_]+)?\b|\bRCLCPP_COMPONENTS_REGISTER_NODE\b")
+_MACRO = re.compile(
+    r"\b(?:ROS|RCLCPP)_(?:DEBUG|INFO|WARN|ERROR|FATAL)(?:_[A-Z_]+)?\b|\bRCLCPP_COMPONENTS_REGISTER_NODE\b"
+)
 _ARGUMENT = re.compile(r"\bmsg::\w+::(SharedPtr|UniquePtr)\s*&{0,2}\s*\w*\s*[,)]")  # a callback's
 _NUMBER = re.compile(r"\s*\w*\s*\(\s*[-+.\d][-+.\w]*\s*\)")
 _IMPORT = re.compile(r"\bfrom\s+([\w.]+)\s+import\s+(\([^)]*\)|[^\n]+)")

@@ -296,7 +296,9 @@ class Node(_core.Node):
         if callback is not None:
             _checked_callback(callback, f"subscribe('{topic}')")
             _check_arguments(callback, 1, f"subscribe('{topic}')", "the message alone")
-        made = self._subscribe(topic, _messages.message(message_type), _qos(qos, f"subscribe('{topic}')"), callback, group)
+        made = self._subscribe(
+            topic, _messages.message(message_type), _qos(qos, f"subscribe('{topic}')"), callback, group
+        )
         if callback is not None:
             self._kept.append(made)
         return made

@@ -66,7 +66,9 @@ void init_qos(QoS* self, std::int64_t depth, const std::string& reliability, con
               const std::string& liveliness, const Seconds& lease, std::int64_t held, const nb::kwargs& unknown) {
   refuse_unknown(unknown);
   QoS qos;
-  qos.depth = number("depth", depth, ". What is 0 in ROS 1, a queue without a bound, is a long one here, e.g. 1000, or history=\"keep_all\"");
+  qos.depth =
+      number("depth", depth,
+             ". What is 0 in ROS 1, a queue without a bound, is a long one here, e.g. 1000, or history=\"keep_all\"");
   qos.reliability = parse("reliability", reliability, {Reliability::kReliable, Reliability::kBestEffort});
   qos.history = parse("history", history, {History::kKeepLast, History::kKeepAll});
   qos.durability = parse("durability", durability, {Durability::kVolatile, Durability::kTransientLocal});

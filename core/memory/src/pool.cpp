@@ -421,8 +421,8 @@ Result<Slot*> Pool::State::find_elsewhere(unsigned size_class, std::size_t wante
   return Error{Errc::limit_reached,
                "no memory for a message of " + format_size(wanted_bytes) + ": " + std::to_string(now.published_slots) +
                    " messages are held by readers or history, " + std::to_string(now.loaned_slots) + " are on loan, " +
-                   format_size(now.backed_bytes) + " of " + format_size(now.limit_bytes) + " are used" + what +
-                   "; " + way_out + ", or raise memory_limit_bytes or slot_count"};
+                   format_size(now.backed_bytes) + " of " + format_size(now.limit_bytes) + " are used" + what + "; " +
+                   way_out + ", or raise memory_limit_bytes or slot_count"};
 }
 
 void Pool::State::add_book() {

@@ -220,8 +220,9 @@ TEST_F(PoolTest, ATooLargeMessageAndItsLimitAreInOneUnit) {
     const char* said;
   };
   const auto pool = make(small());
-  for (const Case& c : {Case{5 * kMiB, "a message of 5 MiB exceeds max_message_bytes of 1 MiB; raise max_message_bytes"},
-                        Case{kMiB + 1, "a message of 1048577 bytes exceeds max_message_bytes of 1048576 bytes; raise"}})
+  for (const Case& c :
+       {Case{5 * kMiB, "a message of 5 MiB exceeds max_message_bytes of 1 MiB; raise max_message_bytes"},
+        Case{kMiB + 1, "a message of 1048577 bytes exceeds max_message_bytes of 1048576 bytes; raise"}})
     EXPECT_EQ(pool->loan_sized(c.bytes, 16).error().message.find(c.said), 0U)
         << pool->loan_sized(c.bytes, 16).error().message;
 }

@@ -341,8 +341,7 @@ ParameterValue parse_parameter_value(const std::string& text, const std::string&
 std::vector<ParameterAssignment> read_parameter_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const auto refuse_unread = [&] {
-    throw Exception(
-        {Errc::not_found, "the file of parameters '" + path + "' cannot be read: " + std::strerror(errno)});
+    throw Exception({Errc::not_found, "the file of parameters '" + path + "' cannot be read: " + std::strerror(errno)});
   };
   if (!file.is_open()) refuse_unread();
   std::string text(detail::kFileMaxBytes + 1, '\0');

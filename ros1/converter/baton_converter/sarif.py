@@ -37,9 +37,7 @@ def sarif(report: TreeReport, version: str, level: str = LEVELS[0]) -> dict[str,
         "tool": {"driver": {"name": "baton migrate", "version": version, "rules": rules}},
         "originalUriBaseIds": {"TREE": {"uri": Path(report.tree).as_uri() + "/"}},
         "columnKind": "unicodeCodePoints",
-        "invocations": [
-            {"executionSuccessful": not (failed or report.failed), "toolExecutionNotifications": notes}
-        ],
+        "invocations": [{"executionSuccessful": not (failed or report.failed), "toolExecutionNotifications": notes}],
         "results": [_result(file, finding, ids) for file in shown for finding in file.findings],
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}

@@ -278,7 +278,9 @@ def test_names_of_ros_are_reported_without_a_build(tmp_path: Path) -> None:
         assert said.exit_code == status and len(run["results"]) == 2
         assert run["invocations"][0]["executionSuccessful"] is (status == 0)
         (notification,) = run["invocations"][0]["toolExecutionNotifications"]
-        assert notification["level"] == level and "messages not analysed: There is no" in notification["message"]["text"]
+        assert (
+            notification["level"] == level and "messages not analysed: There is no" in notification["message"]["text"]
+        )
 
 
 def keys(of: dict[str, Any], needed: set[str], allowed: set[str]) -> None:

@@ -3,7 +3,6 @@
 
 import contextlib
 import json
-import re
 import socket
 import sys
 import threading

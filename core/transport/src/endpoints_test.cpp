@@ -580,6 +580,35 @@ TEST_F(Endpoints, AReaderGetsTheMessageOfEveryWriterThatEndsAtOnce) {
   EXPECT_EQ(domain.diagnostics().count(Errc::protocol_violation), 0U);
 }
 
+TEST_F(Endpoints, AConnectionWithoutAWriterIsUnmappedWhenItsLastSampleIsReleasedWithoutAnotherTake) {
+  const auto maps = [] {
+    std::ifstream file("/proc/self/maps");
+    const std::string all{std::istreambuf_iterator<char>(file), {}};
+    std::size_t count = 0;
+    for (const char* name : {"memfd:baton-connection", "memfd:baton-data"})
+      for (std::size_t at = all.find(name); at != std::string::npos; at = all.find(name, at + 1)) ++count;
+    return count;
+  };
+  const auto reader = make_reader(*participant, "t");
+  const std::size_t before = maps();
+  auto writer = make_writer(*participant, "t");
+  ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
+  for (const std::uint64_t value : {1U, 2U}) publish(*writer, value).or_throw();
+  TakenSample first = take_sample(*reader);
+  writer.reset();
+  ASSERT_TRUE(matched(*reader, 0));
+  first = {};
+  settle(*participant);
+  ASSERT_GT(maps(), before) << "a message is unread";
+  TakenSample last = take_sample(*reader);
+  settle(*participant);
+  EXPECT_EQ(value_of(last), 2U);
+  EXPECT_GT(maps(), before) << "a sample is held";
+  last = {};
+  settle(*participant);
+  EXPECT_EQ(maps(), before);
+}
+
 TEST_F(Endpoints, AShareOfALoanKeepsAWriterOpenWithoutItsHandle) {
   const auto reader = make_reader(*participant, "t");
   auto writer = make_writer(*participant, "t");

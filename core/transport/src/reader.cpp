@@ -138,6 +138,20 @@ void Reader::Impl::drop_useless() noexcept {
   }
 }
 
+void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexcept {
+  if (connection.channel->queue().ready()) return;
+  try {
+    context_->post([weak = weak_from_this()] {
+      const auto self = weak.lock();
+      if (!self) return;
+      const std::lock_guard<os::PiMutex> lock(self->mutex_);
+      if (!self->closed_) self->drop_useless();
+    });
+  } catch (const std::bad_alloc&) {
+    // The next take ends it.
+  }
+}
+
 /// The message that take() delivers, of all connections. kFailed: `out` has the error.
 [[gnu::hot, gnu::noinline]] Reader::Impl::Pick Reader::Impl::choose(Candidate* found, const Gid* only, Passes& passes,
                                                                     Result<TakenSample>* out) {

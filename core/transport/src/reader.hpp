@@ -111,6 +111,9 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   /// Messages of this connection have waited for seconds because of the held limit: counts and reports it, on the
   /// background thread. Takes the hub's lock only.
   void report_held_limit_later(const ReaderConnection& connection);
+  /// The last sample of this orphan was released: if nothing is unread, it ends on the background thread, also if no take follows. Takes
+  /// the hub's lock only.
+  void drop_useless_later(const ReaderConnection& connection) noexcept;
 
  private:
   /// kSpent: the call may pass over no further message, and a wait must come back at once.

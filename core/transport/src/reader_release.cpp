@@ -22,11 +22,17 @@ namespace baton::transport {
   segment_->held.fetch_sub(1, std::memory_order_release);
   // release: pairs with the acquire in take() and readable(). A thread that sees the free place has the token's store
   // before its next take, so the publisher never counts one sample too many (tests/model, "held limit").
-  if (connection.outstanding.fetch_sub(1, std::memory_order_release) ==
-      connection.limit.load(std::memory_order_relaxed)) {
+  const std::uint32_t held = connection.outstanding.fetch_sub(1, std::memory_order_release);
+  if (held == connection.limit.load(std::memory_order_relaxed)) {
     // It was full: a waiter that ignored this connection must check again.
     out_of_line([&] {
       if (const std::shared_ptr<Reader::Impl> owner = connection.owner.lock()) owner->look_again();
+    });
+  }
+  // relaxed: a message of an orphan was taken with the reader's mutex, under which the state was set before.
+  if (unlikely(held == 1 && connection.state.load(std::memory_order_relaxed) == ReaderConnection::State::kOrphaned)) {
+    out_of_line([&] {
+      if (const std::shared_ptr<Reader::Impl> owner = connection.owner.lock()) owner->drop_useless_later(connection);
     });
   }
   connection.drop_reference();

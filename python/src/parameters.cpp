@@ -121,6 +121,18 @@ nb::list to_python(const std::vector<Parameter>& parameters) {
   return all;
 }
 
+/// For a callback: another process may have chosen their sizes, so a lack of memory is Baton's own, not the callback's.
+nb::list handed_over(const std::vector<Parameter>& parameters) {
+  try {
+    return to_python(parameters);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_MemoryError)) throw;
+    throw Shortage(no_memory());
+  } catch (const std::bad_alloc&) {
+    throw Shortage(no_memory());
+  }
+}
+
 nb::tuple to_python(const SetParametersResult& result) {
   return nb::make_tuple(result.successful, text_of(result.reason));
 }
@@ -235,7 +247,7 @@ void add_parameters(nb::module_& m, nb::class_<Node>& node_class) {
              made.callback = std::make_shared<Callback>(std::move(function));
              auto call = [callback = made.callback](const std::vector<Parameter>& parameters) {
                const WithGil gil;
-               const nb::object said = callback->result(to_python(parameters));
+               const nb::object said = callback->result(handed_over(parameters));
                SetParametersResult result;
                if (!said.is_none()) {
                  result.successful = nb::cast<bool>(said[0]);
@@ -252,7 +264,7 @@ void add_parameters(nb::module_& m, nb::class_<Node>& node_class) {
         made.callback = std::make_shared<Callback>(std::move(function));
         auto call = [callback = made.callback](const std::vector<Parameter>& parameters) {
           const WithGil gil;
-          (*callback)(to_python(parameters));
+          (*callback)(handed_over(parameters));
         };
         const WithoutGil without;
         made.registration = node.add_post_set_parameters_callback(std::move(call));

@@ -44,14 +44,20 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
     const MessageInfo info = baton::detail::message_info(message);
     Taken taken(std::move(message));
     const WithGil gil;
-    nb::object request = to_message(request_, std::move(taken));
     try {
+      nb::object request = to_message(request_, std::move(taken));
       run_callback([&] { call_with(*reader(), request, [&] { answer(request, info); }); });
     } catch (const Exception& error) {
       baton::detail::say_unanswered(responses_->topic(), error);
+    } catch (const std::bad_alloc&) {  // not of the handler, which raises Python's errors
+      return say_unanswered(no_memory().message.c_str());
+    } catch (const PythonError&) {  // of Baton's objects around the handler
+      if (PyErr_ExceptionMatches(PyExc_MemoryError) == 0) throw;
+      PyErr_Clear();
+      return say_unanswered(no_memory().message.c_str());
     } catch (nb::python_error& error) {
       for (const Errc code : {Errc::out_of_memory, Errc::limit_reached, Errc::message_too_large})
-        if (error.matches(exception_of(code))) return say_unanswered(code, error.what());  // of the handler itself
+        if (error.matches(exception_of(code))) return say_unanswered(error.what());  // of the handler itself
       throw;
     }
     return true;
@@ -67,12 +73,8 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
     }
     publish_loan(loan, baton::detail::answer_to(info));
   }
-  bool say_unanswered(Errc code, const char* why) const {
-    try {
-      throw Exception({code, why});
-    } catch (const Exception& error) {
-      baton::detail::say_unanswered(responses_->topic(), error);
-    }
+  bool say_unanswered(const char* why) const noexcept {
+    baton::detail::say_unanswered(responses_->topic(), why);
     return true;
   }
   const TypeRecord* request_;

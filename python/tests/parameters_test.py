@@ -347,3 +347,42 @@ def test_requests_that_get_no_response_take_one_line_a_second_whatever_another_p
     lines = [line for line in errors.splitlines() if "gets no response" in line]
     assert 2 <= len(lines) <= 2 + float(out), errors[-3000:]
     assert "/asked/get_parameters/_response" in lines[0] and "more requests since the last such line" in errors, errors
+
+
+def test_a_request_with_very_many_names_ends_no_node_that_has_little_memory(programs):
+    victim = programs.python("""
+        import baton, resource, sys, threading
+        node = baton.Node("victim")
+        node.declare_parameter("speed", 1.0)
+        node.serve("own", "rcl_interfaces/SetParametersAtomically", lambda request, response: None)
+        executor = baton.Executor(node)
+        thread = threading.Thread(target=executor.spin)
+        thread.start()
+        data = next(int(line.split()[1]) << 10 for line in open("/proc/self/status") if line.startswith("VmData:"))
+        resource.setrlimit(resource.RLIMIT_DATA, (data + (12 << 20),) * 2)
+        print("ready", flush=True)
+        sys.stdin.readline()
+        print("spins" if thread.is_alive() else "ended", flush=True)
+        executor.cancel()
+    """)
+    victim.says("ready")
+    node = baton.Node("stranger")
+    parameter = {"name": "speed", "value": {"type": 3, "double_value": 2.0}}
+    for name, type_, request in (
+        ("get_parameters", "GetParameters", {"names": ["speed"]}),
+        ("get_parameter_types", "GetParameterTypes", {"names": ["speed"]}),
+        ("describe_parameters", "DescribeParameters", {"names": ["speed"]}),
+        ("list_parameters", "ListParameters", {"prefixes": ["speed"]}),
+        ("set_parameters", "SetParameters", {"parameters": [parameter]}),
+        ("set_parameters_atomically", "SetParametersAtomically", {"parameters": [parameter]}),
+    ):
+        client = node.client(f"/victim/{name}", f"rcl_interfaces/{type_}")
+        assert client.wait_for_service(120), name
+        client.call({field: values * 400_000 for field, values in request.items()}, 0.0)
+        assert client.call(request, 120) is not None, name
+    own = node.client("/own", "rcl_interfaces/SetParametersAtomically")
+    assert own.wait_for_service(120)
+    assert own.call({"parameters": [parameter] * 400_000}, 120) is not None, "the handler copies nothing"
+    out, errors = victim.ends(input="end\n")
+    assert out == "spins\n", out + errors[-3000:]
+    assert "other processes name at most 4096" in errors, errors[-3000:]

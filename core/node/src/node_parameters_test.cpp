@@ -172,8 +172,8 @@ TEST_F(NodeParameters, ARequestThatIsTooLargeToAnswerEndsNothing) {
   std::thread thread([&] { EXPECT_NO_THROW(executor.spin()); });
   auto get = caller.client<GetParameters>("/camera/get_parameters");
   ASSERT_TRUE(get.wait_for_service(60s));
-  GetParameters::Request many;  // 1 GB of values
-  many.names.resize(10'000);
+  GetParameters::Request many;  // 400 MB of values
+  many.names.resize(4'000);
   for (auto& name : many.names) name = "text";
   get.send(many);
   GetParameters::Request one;
@@ -211,6 +211,91 @@ TEST_F(NodeParameters, OtherProcessesCannotMakeAParameterKeepMuchMemory) {
   EXPECT_EQ(node.get_parameter("text").as_string().size(), 4U << 20U);
   executor.cancel();
   thread.join();
+}
+
+/// What was sent before gets no response, and what follows gets one.
+template <class S>
+void expect_only_the_second_is_answered(const baton::Client<S>& client, std::uint64_t second) {
+  const auto& responses = client.core()->responses();
+  const auto end = std::chrono::steady_clock::now() + 60s;
+  while (responses->unread() == 0 && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(1ms);
+  const auto response = responses->take_next().or_throw();
+  ASSERT_TRUE(response);
+  EXPECT_EQ(response.header().correlation_sequence, second);
+}
+
+template <class S, class Fill>
+void expect_names_to_be_bounded(baton::Node& caller, const std::string& name, const Fill& fill) {
+  constexpr std::size_t kNamesMax = 4096, kRequestMaxBytes = std::size_t{16} << 20;  // in parameter_services.cpp
+  SCOPED_TRACE(name);
+  baton::PublisherOptions room;
+  room.max_message_bytes = 2 * kRequestMaxBytes;
+  auto client = caller.client<S>("/camera/" + name, room);
+  ASSERT_TRUE(client.wait_for_service(60s));
+  typename S::Request many, most, large;
+  fill(many, kNamesMax + 1, "rate");
+  client.send(many);
+  fill(most, kNamesMax, "rate");
+  expect_only_the_second_is_answered(client, client.send(most));
+  fill(large, 2, std::string(kRequestMaxBytes / 2, 'x'));
+  client.send(large);
+  expect_only_the_second_is_answered(client, client.send(most));
+}
+
+TEST_F(NodeParameters, ARequestWithMoreNamesOrBytesThanOtherProcessesMaySendIsRefusedBeforeItIsCopied) {
+  baton::Node node("camera"), caller("caller");
+  node.declare_parameter("rate", 1);
+  baton::Executor executor;
+  executor.add(node);
+  std::thread thread([&] { EXPECT_NO_THROW(executor.spin()); });
+  const auto names = [](auto& request, std::size_t count, const std::string& name) {
+    request.names.assign(count, name);
+  };
+  const auto parameters = [](auto& request, std::size_t count, const std::string& name) {
+    request.parameters.resize(static_cast<std::uint32_t>(count));
+    for (auto& parameter : request.parameters) {
+      parameter.name = name;
+      parameter.value.type = 2;
+    }
+  };
+  expect_names_to_be_bounded<GetParameters>(caller, "get_parameters", names);
+  expect_names_to_be_bounded<GetParameterTypes>(caller, "get_parameter_types", names);
+  expect_names_to_be_bounded<DescribeParameters>(caller, "describe_parameters", names);
+  expect_names_to_be_bounded<ListParameters>(
+      caller, "list_parameters",
+      [](auto& request, std::size_t count, const std::string& name) { request.prefixes.assign(count, name); });
+  expect_names_to_be_bounded<SetParameters>(caller, "set_parameters", parameters);
+  expect_names_to_be_bounded<SetParametersAtomically>(caller, "set_parameters_atomically", parameters);
+  executor.cancel();
+  thread.join();
+}
+
+TEST_F(NodeParameters, AValueForWhichThereIsNoMemoryGetsNoResponseAndABadAllocOfACallbackIsTheProgramsError) {
+  baton::Node node("camera"), caller("caller");
+  node.declare_parameter("text", "short");
+  auto client = caller.client<SetParameters>("/camera/set_parameters");
+  ASSERT_TRUE(client.wait_for_service(60s));
+  baton::Executor executor;
+  executor.add(node);
+  SetParameters::Request request;
+  request.parameters.resize(1);
+  request.parameters[0].name = "text";
+  request.parameters[0].value.type = 4;
+  request.parameters[0].value.string_value = std::string(2 << 20, 'x');
+  client.send(request);
+  {
+    const baton::test::MissingMemory missing(1 << 20);
+    EXPECT_NO_THROW(executor.spin_once(60s));
+  }
+  EXPECT_EQ(node.get_parameter("text").as_string(), "short");
+  const std::uint64_t second = client.send(request);
+  EXPECT_TRUE(executor.spin_once(60s));
+  expect_only_the_second_is_answered(client, second);
+  EXPECT_EQ(node.get_parameter("text").as_string().size(), 2U << 20U);
+  auto callback = node.add_on_set_parameters_callback(
+      [](const std::vector<Parameter>&) -> baton::SetParametersResult { throw std::bad_alloc(); });
+  client.send(request);
+  EXPECT_THROW(executor.spin_once(60s), std::bad_alloc);
 }
 
 }  // namespace

@@ -8,12 +8,14 @@
 #include <baton/srv/rcl_interfaces/list_parameters.hpp>
 #include <baton/srv/rcl_interfaces/set_parameters.hpp>
 #include <baton/srv/rcl_interfaces/set_parameters_atomically.hpp>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <variant>
 #include <vector>
 
 #include "baton/node/time.hpp"
+#include "baton/os/shortage.hpp"
 
 namespace baton::detail {
 namespace {
@@ -25,6 +27,51 @@ using srv::rcl_interfaces::GetParameterTypes;
 using srv::rcl_interfaces::ListParameters;
 using srv::rcl_interfaces::SetParameters;
 using srv::rcl_interfaces::SetParametersAtomically;
+
+/// What other processes may make a node keep and compute. The node's own program sets what it wants.
+constexpr std::size_t kNamesMax = 4096;  // of one request
+constexpr std::size_t kRequestMaxBytes = std::size_t{16} << 20;
+constexpr std::size_t kValueMaxBytes = std::size_t{4} << 20;
+constexpr std::size_t kResponseMaxBytes = std::size_t{16} << 20;
+constexpr std::size_t kResponsesMaxBytes = std::size_t{256}
+                                           << 20;  // of one service, of all responses that clients keep
+
+template <class Strings>
+std::size_t bytes_of_strings(const Strings& strings) {
+  std::size_t bytes = strings.size() * sizeof(std::string);
+  for (const auto& one : strings) bytes += one.size();
+  return bytes;
+}
+
+/// The bytes of the content. Counts all fields: `type` may say another one later, if the publisher is hostile.
+std::size_t bytes_of(const messages::ParameterValue& value) {
+  return std::size_t{value.string_value.size()} + value.byte_array_value.size() + value.bool_array_value.size() +
+         value.integer_array_value.size() * sizeof(std::int64_t) + value.double_array_value.size() * sizeof(double) +
+         bytes_of_strings(value.string_array_value);
+}
+
+/// `names`, or the parameters that a request sets, if a request may have so many. REQUIRES: nothing of the request is copied yet. Throws
+/// limit_reached: then the request gets no response, and a line says why.
+template <class Names>
+const Names& bounded(const Names& names) {
+  if (names.size() > kNamesMax) {
+    throw Exception({Errc::limit_reached, "a request names " + std::to_string(names.size()) +
+                                              " parameters; other processes name at most " +
+                                              std::to_string(kNamesMax)});
+  }
+  std::size_t bytes = 0;
+  if constexpr (std::is_same_v<std::decay_t<decltype(names[0])>, messages::Parameter>) {
+    for (const auto& one : names) bytes += sizeof(Parameter) + one.name.size() + bytes_of(one.value);
+  } else {
+    bytes = bytes_of_strings(names);
+  }
+  if (bytes > kRequestMaxBytes) {
+    throw Exception({Errc::limit_reached, "a request has names and values of " + std::to_string(bytes) +
+                                              " bytes; other processes send at most " +
+                                              std::to_string(kRequestMaxBytes)});
+  }
+  return names;
+}
 
 template <class Names>
 std::vector<std::string> strings(const Names& names) {
@@ -128,52 +175,40 @@ void write(const std::string& name, ParameterType type, const ParameterDescripto
 
 void describe(const ParameterStore& store, const DescribeParameters::Request& request,
               DescribeParameters::Response& response) {
-  const std::vector<std::string> names = strings(request.names);
+  const std::vector<std::string> names = strings(bounded(request.names));
   for (const std::string& name : names)
     if (!store.has(name)) return;  // an empty list, as rclcpp
   response.descriptors.resize(static_cast<std::uint32_t>(names.size()));
   for (std::uint32_t i = 0; i < names.size(); ++i) {
     try {
-      write(names[i], store.find(names[i]).type(), store.descriptor(names[i]), response.descriptors[i]);
+      write(names[i], store.type(names[i]), store.descriptor(names[i]), response.descriptors[i]);
     } catch (const Exception& error) {
       if (error.code() != Errc::not_found) throw;  // undeclared meanwhile
     }
   }
 }
 
-/// What other processes may make a parameter keep. The node's own program sets what it wants.
-constexpr std::size_t kValueMaxBytes = std::size_t{4} << 20;
-constexpr std::size_t kResponseMaxBytes = std::size_t{16} << 20;
-constexpr std::size_t kResponsesMaxBytes = std::size_t{256}
-                                           << 20;  // of one service, of all responses that clients keep
-
-std::size_t bytes_of(const ParameterValue& value) {
-  return std::visit(
-      [](const auto& held) -> std::size_t {
-        using T = std::decay_t<decltype(held)>;
-        if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-          std::size_t bytes = held.size() * sizeof(std::string);
-          for (const std::string& one : held) bytes += one.size();
-          return bytes;
-        } else if constexpr (std::is_same_v<T, std::string>) {
-          return held.size();
-        } else if constexpr (std::is_same_v<T, std::vector<bool>>) {
-          return held.size();
-        } else if constexpr (std::is_same_v<T, std::monostate> || std::is_arithmetic_v<T>) {
-          return sizeof(T);
-        } else {
-          return held.size() * sizeof(typename T::value_type);
-        }
-      },
-      value.storage());
+/// Why another process may not set `parameter`; empty: it may.
+std::string refusal(const messages::Parameter& parameter) {
+  if (bytes_of(parameter.value) <= kValueMaxBytes) return {};
+  return "parameter '" + std::string(parameter.name).substr(0, 100) + "': other processes set values of " +
+         std::to_string(kValueMaxBytes >> 20) + " MiB at most";
 }
 
-SetParametersResult set(ParameterStore& store, std::vector<Parameter> parameters) {
-  for (const Parameter& parameter : parameters) {
-    if (bytes_of(parameter.value()) > kValueMaxBytes)
-      return {false, "parameter '" + parameter.name().substr(0, 100) + "': other processes set values of " +
-                         std::to_string(kValueMaxBytes >> 20) + " MiB at most"};
+SetParametersResult set(ParameterStore& store, const messages::Parameter& parameter) {
+  std::string why = refusal(parameter);
+  if (!why.empty()) return {false, std::move(why)};
+  return store.set_atomically({read(parameter)});
+}
+
+template <class Parameters>
+SetParametersResult set_all(ParameterStore& store, const Parameters& wanted) {
+  for (const auto& parameter : wanted) {
+    std::string why = refusal(parameter);
+    if (!why.empty()) return {false, std::move(why)};
   }
+  std::vector<Parameter> parameters;
+  for (const auto& parameter : wanted) parameters.push_back(read(parameter));
   return store.set_atomically(std::move(parameters));
 }
 
@@ -187,7 +222,16 @@ PublisherOptions response_memory() {
 
 template <class S, class F>
 Service<S> serve(Node& node, const std::string& name, F answer) {
-  return node.serve<S>(name, std::move(answer), nullptr, response_memory());
+  const auto answer_or_throw = [answer](const auto& request, auto& response) {
+    try {
+      answer(request, response);
+    } catch (const ProgramBadAlloc&) {  // of a callback for parameters
+      throw;
+    } catch (const std::bad_alloc&) {
+      throw Shortage(no_memory());
+    }
+  };
+  return node.serve<S>(name, answer_or_throw, nullptr, response_memory());
 }
 
 struct Served {
@@ -211,6 +255,7 @@ void publish(const Publisher<messages::ParameterEvent>& publisher, const std::st
     write(event.deleted, message.deleted_parameters);
     Publisher<messages::ParameterEvent>(publisher).publish(message);
   } catch (const Exception&) {
+  } catch (const std::bad_alloc&) {
   }
 }
 
@@ -222,30 +267,28 @@ std::shared_ptr<void> serve_parameters(Node& node, const std::shared_ptr<Paramet
       serve<DescribeParameters>(node, "~/describe_parameters",
                                 [store](const auto& request, auto& response) { describe(*store, request, response); });
   served->types = serve<GetParameterTypes>(node, "~/get_parameter_types", [store](const auto& request, auto& response) {
-    for (const auto& name : request.names)
-      response.types.push_back(static_cast<std::uint8_t>(store->find(std::string(name)).type()));
+    for (const auto& name : bounded(request.names))
+      response.types.push_back(static_cast<std::uint8_t>(store->type(std::string(name))));
   });
   served->get = serve<GetParameters>(node, "~/get_parameters", [store](const auto& request, auto& response) {
-    response.values.resize(request.names.size());
-    for (std::uint32_t i = 0; i < request.names.size(); ++i)
-      write(store->find(std::string(request.names[i])), response.values[i]);
+    const auto& names = bounded(request.names);
+    response.values.resize(names.size());
+    for (std::uint32_t i = 0; i < response.values.size(); ++i)
+      write(store->find(std::string(names[i])), response.values[i]);
   });
   served->list = serve<ListParameters>(node, "~/list_parameters", [store](const auto& request, auto& response) {
-    const ListParametersResult found = store->list(strings(request.prefixes), request.depth);
+    const ListParametersResult found = store->list(strings(bounded(request.prefixes)), request.depth);
     response.result.names.assign(found.names.begin(), found.names.end());
     response.result.prefixes.assign(found.prefixes.begin(), found.prefixes.end());
   });
   served->set = serve<SetParameters>(node, "~/set_parameters", [store](const auto& request, auto& response) {
-    std::vector<Parameter> parameters;
-    for (const auto& parameter : request.parameters) parameters.push_back(read(parameter));
-    response.results.resize(static_cast<std::uint32_t>(parameters.size()));
-    for (std::uint32_t i = 0; i < parameters.size(); ++i) write(set(*store, {parameters[i]}), response.results[i]);
+    const auto& parameters = bounded(request.parameters);
+    response.results.resize(parameters.size());
+    for (std::uint32_t i = 0; i < response.results.size(); ++i) write(set(*store, parameters[i]), response.results[i]);
   });
   served->set_atomically =
       serve<SetParametersAtomically>(node, "~/set_parameters_atomically", [store](const auto& request, auto& response) {
-        std::vector<Parameter> parameters;
-        for (const auto& parameter : request.parameters) parameters.push_back(read(parameter));
-        write(set(*store, std::move(parameters)), response.result);
+        write(set_all(*store, bounded(request.parameters)), response.result);
       });
   auto publisher = node.advertise<messages::ParameterEvent>("/parameter_events", QoS(1000).reliable());
   store->on_event([publisher, name = node.fully_qualified_name()](const ParameterStore::Event& event) {

@@ -9,6 +9,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "baton/os/shortage.hpp"
+
 namespace baton::detail {
 namespace {
 
@@ -178,7 +180,7 @@ std::vector<std::shared_ptr<F>> ParameterStore::alive(Callbacks<F>& callbacks) {
 /// REQUIRES changing_. What the callbacks say.
 SetParametersResult ParameterStore::allowed(const std::vector<Parameter>& parameters) {
   for (const auto& callback : alive(on_set_)) {
-    SetParametersResult result = (*callback)(parameters);
+    SetParametersResult result = call_program([&] { return (*callback)(parameters); });
     if (result.successful) continue;
     if (result.reason.empty()) result.reason = "a callback of node '" + node_ + "' refused it, and gave no reason";
     return result;
@@ -188,7 +190,7 @@ SetParametersResult ParameterStore::allowed(const std::vector<Parameter>& parame
 
 /// Without changing_: these callbacks may set parameters.
 void ParameterStore::after(const std::vector<Parameter>& set) {
-  for (const auto& callback : alive(post_set_)) (*callback)(set);
+  for (const auto& callback : alive(post_set_)) call_program([&] { (*callback)(set); });
 }
 
 ParameterValue ParameterStore::declare(const std::string& name, ParameterValue value, ParameterType wanted,
@@ -234,7 +236,7 @@ ParameterValue ParameterStore::declare(const std::string& name, ParameterValue v
     }
     {
       const auto lock = locked();
-      entries_[name] = {value, value.is_set() ? value.type() : wanted, descriptor};
+      entries_[name] = {{value.is_set() ? value.type() : wanted, descriptor}, value};
     }
     if (event_) event_(event);
   }
@@ -266,6 +268,12 @@ ParameterValue ParameterStore::find(const std::string& name) const {
   const auto lock = locked();
   const auto found = entries_.find(name);
   return found == entries_.end() ? ParameterValue() : found->second.value;
+}
+
+ParameterType ParameterStore::type(const std::string& name) const {
+  const auto lock = locked();
+  const auto found = entries_.find(name);
+  return found == entries_.end() ? ParameterType::kNotSet : found->second.value.type();
 }
 
 ParameterValue ParameterStore::get(const std::string& name) const {
@@ -314,7 +322,7 @@ SetParametersResult ParameterStore::set_atomically(std::vector<Parameter> parame
   {
     const Changing changing(*this);
     for (Parameter& parameter : parameters) {
-      std::optional<Entry> entry;
+      std::optional<Rule> entry;  // not the value, which may be large, and set often by one request
       {
         const auto lock = locked();
         if (const auto found = entries_.find(parameter.name()); found != entries_.end()) entry = found->second;
@@ -333,11 +341,13 @@ SetParametersResult ParameterStore::set_atomically(std::vector<Parameter> parame
       parameter = Parameter(parameter.name(), std::move(*fitting));
     }
     if (SetParametersResult result = allowed(parameters); !result.successful) return result;
+    event.changed = parameters;
+    std::vector<ParameterValue> values;  // without memory for all of them none is set
+    for (const Parameter& parameter : parameters) values.push_back(parameter.value());
     {
       const auto lock = locked();
-      for (const Parameter& parameter : parameters) entries_[parameter.name()].value = parameter.value();
+      for (std::size_t i = 0; i < values.size(); ++i) entries_[parameters[i].name()].value = std::move(values[i]);
     }
-    event.changed = parameters;
     if (event_ && !parameters.empty()) event_(event);
   }
   if (!parameters.empty()) after(parameters);

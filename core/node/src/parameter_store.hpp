@@ -56,6 +56,8 @@ class ParameterStore {
   bool has(const std::string& name) const;
   /// Not set: there is no such parameter.
   ParameterValue find(const std::string& name) const;
+  /// Of find(), without a copy of the value.
+  ParameterType type(const std::string& name) const;
   /// Throws not_found.
   ParameterValue get(const std::string& name) const;
   ParameterDescriptor descriptor(const std::string& name) const;
@@ -69,10 +71,12 @@ class ParameterStore {
   [[nodiscard]] std::shared_ptr<void> add_post_set(PostSetParameters callback);
 
  private:
-  struct Entry {
-    ParameterValue value;
+  struct Rule {
     ParameterType type = ParameterType::kNotSet;
     ParameterDescriptor descriptor;
+  };
+  struct Entry : Rule {
+    ParameterValue value;
   };
   template <class F>
   using Callbacks = std::list<std::weak_ptr<F>>;

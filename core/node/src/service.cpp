@@ -37,6 +37,10 @@ constexpr int kMostOtherResponses = 16;
 
 void say_unanswered(const std::string& response_topic, const Exception& why) {
   if (!finds_no_room(why.code())) throw;
+  say_unanswered(response_topic, why.what());
+}
+
+void say_unanswered(const std::string& response_topic, const char* why) noexcept {
   if (!g_unanswered_lines.once(kUnansweredPause)) {
     g_unsaid.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -45,7 +49,7 @@ void say_unanswered(const std::string& response_topic, const Exception& why) {
     const std::uint64_t unsaid = g_unsaid.exchange(0, std::memory_order_relaxed);
     log_of_baton(
         Logger::Level::kError,
-        "a request gets no response on '" + response_topic + "': " + why.what() +
+        "a request gets no response on '" + response_topic + "': " + why +
             (unsaid != 0 ? " (and " + std::to_string(unsaid) + " more requests since the last such line)" : ""));
   } catch (const std::bad_alloc&) {
     // There is no memory to say it.

@@ -3,12 +3,27 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <new>
 #include <thread>
 #include <vector>
 
 #include "baton/baton.hpp"
 #include "baton/srv/std_srvs/set_bool.hpp"
 #include "node_test_support.hpp"
+
+thread_local std::size_t baton::test::t_missing_from = SIZE_MAX;
+
+void* operator new(std::size_t bytes) {
+  void* const memory = bytes < baton::test::t_missing_from ? std::malloc(bytes == 0 ? 1 : bytes) : nullptr;
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void* operator new[](std::size_t bytes) { return operator new(bytes); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 using namespace std::chrono_literals;
 using SetBool = baton::srv::std_srvs::SetBool;
@@ -248,6 +263,42 @@ TEST_F(ServiceTest, ARequestThatFindsNoMemoryForItsResponseDoesNotEndTheService)
   kept.clear();
   call();
   EXPECT_EQ(kept.size(), 1U);
+}
+
+TEST_F(ServiceTest, ARequestForWhoseCopyThereIsNoMemoryGetsNoResponseAndEndsNothing) {
+  baton::Node server("server"), caller("caller");
+  std::size_t handled = 0;
+  auto service = server.serve<SetBool>(
+      "copies", [&](const SetBool::Request::SharedPtr&, const SetBool::Response::SharedPtr&) { ++handled; });
+  auto client = caller.client<SetBool>("copies");
+  ASSERT_TRUE(client.wait_for_service(60s));
+  baton::Executor executor;
+  executor.add(server);
+  const auto answered = [&](bool memory) {
+    const std::uint64_t number = client.send(SetBool::Request{});
+    {
+      const baton::test::MissingMemory missing(memory ? SIZE_MAX : 1);
+      EXPECT_TRUE(executor.spin_once(60s));
+    }
+    return static_cast<bool>(client.core()->take_response(number).or_throw());
+  };
+  EXPECT_TRUE(answered(true));  // taking the first message needs memory, too
+  EXPECT_FALSE(answered(false));
+  EXPECT_EQ(handled, 1U);
+  EXPECT_TRUE(answered(true));
+  EXPECT_EQ(handled, 2U);
+}
+
+TEST_F(ServiceTest, ABadAllocOfAHandlerIsTheProgramsError) {
+  baton::Node server("server"), caller("caller");
+  const auto fails = [](const SetBool::Request&, SetBool::Response&) { throw std::bad_array_new_length(); };
+  auto service = server.serve<SetBool>("fails", fails);
+  auto client = caller.client<SetBool>("fails");
+  ASSERT_TRUE(client.wait_for_service(60s));
+  baton::Executor executor;
+  executor.add(server);
+  client.send(SetBool::Request{});
+  EXPECT_THROW(executor.spin_once(60s), std::bad_alloc);
 }
 
 }  // namespace

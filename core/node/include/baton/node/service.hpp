@@ -9,6 +9,7 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -19,6 +20,7 @@
 #include "baton/node/publisher.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/node/subscription.hpp"
+#include "baton/os/shortage.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton {
@@ -39,9 +41,10 @@ QoS request_qos();
 /// KEEP_LAST: a client that stopped reading must not hold up the others. `held`: responses that a client may keep.
 QoS response_qos(std::uint32_t held);
 
-/// REQUIRES that `why` is being handled. If memory was missing: a line of the logger "baton", at most one each second, because
-/// another process can be the reason (a client that keeps its responses, or that wants too much), and must not end spin().
-/// Else rethrows `why`.
+/// Memory was missing for a request: a line of the logger "baton", at most one each second, because another process can be the
+/// reason (a client that keeps its responses, or that wants too much), and must not end spin().
+void say_unanswered(const std::string& response_topic, const char* why) noexcept;
+/// The same, if `why` says that memory was missing. Else rethrows `why`. REQUIRES that `why` is being handled.
 void say_unanswered(const std::string& response_topic, const Exception& why);
 
 /// The untyped part of a server.
@@ -103,15 +106,16 @@ void handle(F& handler, const Request& request, Response& response, const Messag
   if constexpr (kWithInfo) {
     static_assert(std::is_void_v<std::invoke_result_t<F&, const Request&, Response&, const MessageInfo&>>,
                   "a handler returns void: ROS 1's `return false` is a field of the response, e.g. success");
-    handler(request, response, info);
+    call_program([&] { handler(request, response, info); });
   } else if constexpr (kPlain) {
     static_assert(std::is_void_v<std::invoke_result_t<F&, const Request&, Response&>>,
                   "a handler returns void: ROS 1's `return false` is a field of the response, e.g. success");
-    handler(request, response);
+    call_program([&] { handler(request, response); });
   } else if constexpr (kPointers) {
     // Copies: the handler may write the request, and keep both.
     auto own = std::make_shared<Response>();
-    handler(std::make_shared<Request>(request), own);
+    auto copy = std::make_shared<Request>(request);
+    call_program([&] { handler(std::move(copy), own); });
     response = *own;
   }
 }
@@ -137,6 +141,10 @@ class ServiceExecutable final : public ReaderExecutable {
       responses_.publish(std::move(response), answer_to(info));
     } catch (const Exception& error) {
       say_unanswered(responses_.topic(), error);
+    } catch (const ProgramBadAlloc&) {
+      throw;
+    } catch (const std::bad_alloc&) {  // another process chooses the size of the request
+      say_unanswered(responses_.topic(), no_memory().message.c_str());
     }
     return true;
   }

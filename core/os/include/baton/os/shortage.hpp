@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The exception that says: Baton itself has no memory for a message that the program builds. An executor counts it when
-// it leaves a callback, and goes on. Thread rules: values.
+// it leaves a callback, and goes on. And whose a std::bad_alloc is: decided by where it was thrown. Thread rules: values.
 #pragma once
 
+#include <new>
 #include <utility>
 
 #include "baton/os/result.hpp"
@@ -15,6 +16,20 @@ class Shortage : public Exception {
  public:
   using Exception::Exception;
 };
+
+/// A std::bad_alloc that left a function of the program, which Baton called: the program's error, never a shortage of Baton's. Every other
+/// std::bad_alloc is one of Baton's own code.
+class ProgramBadAlloc : public std::bad_alloc {};
+
+/// Calls a function of the program.
+template <class F>
+decltype(auto) call_program(F&& function) {
+  try {
+    return function();
+  } catch (const std::bad_alloc&) {
+    throw ProgramBadAlloc();
+  }
+}
 
 constexpr bool is_shortage(Errc code) noexcept {
   return code == Errc::limit_reached || code == Errc::out_of_memory || code == Errc::out_of_descriptors ||

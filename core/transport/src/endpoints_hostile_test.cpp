@@ -317,6 +317,27 @@ void be_greedy_writer(Child& self, const std::string& directory, std::uint32_t s
   self.hear();
 }
 
+TEST(HostileWriters, OfOneProcessHaveOneShareOfTheWindowOverAllItsConnections) {
+  constexpr std::uint32_t kEach = 4, kConnections = 2, kMapped = 2;
+  TestDomain domain;
+  const std::size_t window = (*memory::Window::instance())->size();
+  Child greedy([&](Child& self) {
+    self.hear();
+    const auto connection = [&] { be_greedy_writer(self, domain.path(), kEach, window / 20); };
+    std::thread second(connection);
+    connection();
+    second.join();
+  });
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t", QoS(10).hold(8));
+  greedy.say();
+  for (std::uint32_t i = 0; i < kConnections; ++i) ASSERT_EQ(greedy.hear(), '.');
+  ASSERT_TRUE(matched(*reader, kConnections));
+  std::vector<TakenSample> held;
+  for (std::uint32_t i = 0; i < kConnections * kEach; ++i) held.push_back(take_sample(*reader));
+  EXPECT_EQ(reader->statuses().copied_total, kConnections * kEach - kMapped) << "two have room in a share";
+}
+
 TEST(HostileWriters, HugeSparseSegmentsTakeNoRoomFromOurPublishersOrFromOthers) {
   constexpr std::uint32_t kSegments = 8;
   TestDomain domain;

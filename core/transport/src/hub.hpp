@@ -35,6 +35,7 @@
 #include <string>
 #include <vector>
 
+#include "baton/memory/window_share.hpp"
 #include "baton/os/allowance.hpp"
 #include "baton/os/disposal.hpp"
 #include "baton/os/result.hpp"
@@ -94,8 +95,11 @@ struct PeerInfo {
   /// Equal for all connections of one process, and different for all other processes: os::process_identity(), on older
   /// kernels the pid; 0: unknown.
   std::uint64_t identity = 0;
-  std::shared_ptr<PeerRates> rates;  ///< of `identity`; without one, of all such processes of the user. Not null
-  std::string name;                  ///< as the peer states it (at most 255 bytes, printable ASCII)
+  /// Of `identity`; without one, of all such processes of the user. Not null.
+  std::shared_ptr<PeerRates> rates;
+  /// The same: the part of this process's window that the process's segments may take.
+  std::shared_ptr<memory::WindowShare> share;
+  std::string name;  ///< as the peer states it (at most 255 bytes, printable ASCII)
   std::uint16_t version = 0;
 };
 

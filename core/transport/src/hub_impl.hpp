@@ -97,6 +97,7 @@ struct KnownProcess {
   unsigned arrivals = 0;     ///< since `arrivals_since`
   Clock::time_point arrivals_since{};
   std::shared_ptr<PeerRates> rates;
+  std::shared_ptr<memory::WindowShare> share;
 };
 
 /// The state of the connection attempts to one other process.

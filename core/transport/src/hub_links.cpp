@@ -119,7 +119,9 @@ Link& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
   link->queued_of_user = queued;
   KnownProcess& account = account_of(*link);
   if (!account.rates) account.rates = std::make_shared<PeerRates>();
+  if (!account.share) account.share = std::make_shared<memory::WindowShare>();
   link->info.rates = account.rates;
+  link->info.share = account.share;
   std::size_t& of_user = links_of_user[link->info.uid];
   link->line = std::make_shared<LifeLine>(std::move(socket));
   Link& added = *links.emplace(link->id, std::move(link)).first->second;

@@ -105,8 +105,8 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
     std::uint64_t identity = 0;  // PeerInfo's
     std::string name;
     IdPrefix prefix{};                           // of the ids of its endpoints
-    std::shared_ptr<memory::WindowShare> share;  // the part of this process's window that its segments may take
     std::shared_ptr<PeerRates> rates;            // of its process
+    std::shared_ptr<memory::WindowShare> share;  // the same
     std::vector<Wanted> wanted;
     /// Identifies the peer's process: its identity, or if that is unknown its user.
     std::uint64_t process() const noexcept { return identity != 0 ? identity : std::uint64_t{1} << 62 | uid; }

@@ -56,9 +56,9 @@ void Participant::Impl::on_peer_up(PeerId peer, const PeerInfo& info) {
   state.identity = info.identity;
   state.name = info.name;
   state.rates = info.rates;
+  state.share = info.share;
   state.prefix = prefix_of(info.process_id);
   prefixes_[state.prefix] = peer;
-  state.share = std::make_shared<memory::WindowShare>();
   BATON_CRASH_POINT("handshake.before_announce");
   Graph::NodePosition own{kSelf, nullptr};
   graph_.visit_nodes(own, SIZE_MAX, [&](PeerId owner, const std::string& name) {

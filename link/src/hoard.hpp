@@ -29,20 +29,24 @@ class Hoard {
   /// Publishers of all hosts take three quarters of the window's addresses. If one host has such messages, its publishers have one of so many
   /// parts of these at most.
   static constexpr std::size_t kPartsOfAddresses = 4;
-  /// All messages of one host keep this part of the machine's memory at most: one of so many.
-  static constexpr std::size_t kShareOfMemory = 4;
-  static constexpr std::size_t kLeastShareBytes = std::size_t{1} << 30;
+  /// The memory for messages of all hosts is one of so many parts of the machine's.
+  static constexpr std::size_t kPartOfMemory = 2;
+  static constexpr std::size_t kLeastBytes = std::size_t{2} << 30;
+  /// One host gets one of so many parts of what the others leave of it. So all together never use it up, in whatever order they come.
+  static constexpr std::size_t kPartsOfMemory = 2;
+  /// Beside it each host may have one of so many parts of it, whatever the others have.
+  static constexpr std::size_t kPartsForEach = 512;
 
   explicit Hoard(std::size_t machine_bytes = SIZE_MAX, std::size_t window_bytes = SIZE_MAX)
-      : share_bytes_(std::max(machine_bytes / kShareOfMemory, kLeastShareBytes)),
-        most_addresses_(window_bytes / 4 * 3) {}
+      : most_bytes_(std::max(machine_bytes / kPartOfMemory, kLeastBytes)), most_addresses_(window_bytes / 4 * 3) {}
 
-  /// False: the host would have too much parked.
+  /// False: the host would have too much parked, or has more than its share.
   bool park(const Gid& host, std::size_t bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::size_t& parked = parked_[host];
-    if (bytes > kMostParkedBytes - parked) return false;
-    parked += bytes;
+    if (over_.count(host) != 0) return false;
+    const auto parked = parked_.find(host);
+    if (bytes > kMostParkedBytes - (parked == parked_.end() ? 0 : parked->second)) return false;
+    parked_[host] += bytes;
     return true;
   }
   void unpark(const Gid& host, std::size_t bytes) {
@@ -101,15 +105,19 @@ class Hoard {
   /// which get no more: of the memory, or of the addresses if all hosts together have too many.
   std::set<Gid> account(const std::map<Gid, Taken>& publishers) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::map<Gid, std::size_t> sums;
+    std::map<Gid, std::size_t> sums = parked_;
     addresses_.clear();
     for (const auto& [publisher, taken] : publishers) {
       sums[taken.host] += taken.bytes;
       addresses_[taken.host] += taken.address_bytes;
     }
     over_.clear();
-    for (const auto& [host, bytes] : sums)
-      if (bytes > share_bytes_) over_.insert(host);
+    std::size_t all = 0;
+    for (const auto& [host, bytes] : sums) all += bytes;
+    for (const auto& [host, bytes] : sums) {
+      const std::size_t others = all - bytes, left = others < most_bytes_ ? most_bytes_ - others : 0;
+      if (bytes > std::max(left / kPartsOfMemory, most_bytes_ / kPartsForEach)) over_.insert(host);
+    }
     // Each host has as much as the others, or all that it has taken: the greatest are over.
     std::vector<std::pair<std::size_t, Gid>> smallest_first;
     for (const auto& [host, bytes] : addresses_) smallest_first.emplace_back(bytes, host);
@@ -138,7 +146,7 @@ class Hoard {
   }
 
  private:
-  const std::size_t share_bytes_, most_addresses_;
+  const std::size_t most_bytes_, most_addresses_;
   mutable std::mutex mutex_;
   std::map<Gid, std::size_t> parked_;
   std::map<Gid, std::set<Gid>> large_;

@@ -66,6 +66,9 @@ constexpr std::chrono::seconds kAnswerable{10};
 constexpr const char* kLeftOut = "its publisher is left out: the status of the link says why";
 /// Memory of a publisher with large messages: so many of the largest that has come.
 constexpr std::size_t kLargeMessages = 4;
+Error over_its_share() {
+  return {Errc::limit_reached, "messages of its host use their share of this machine's memory"};
+}
 }  // namespace
 
 void InboundChannel::Book::refuse(const Gid& host, Errc code, const std::string& why) {
@@ -102,7 +105,7 @@ struct InboundChannel::InLoan final : Arriving {
     return {};
   }
   bool grow(std::size_t bytes) override {
-    const Result<void> backed = back(bytes);
+    const Result<void> backed = book->hoard->is_over(known.host) ? Result<void>(over_its_share()) : back(bytes);
     if (!backed) book->refuse(known.host, backed.error().code, backed.error().message);
     return backed.ok();
   }
@@ -209,8 +212,7 @@ Result<std::unique_ptr<InboundChannel::InLoan>> InboundChannel::make_loan(const 
                                                                           const ArrivedHeader& arrived,
                                                                           std::size_t come_bytes) {
   const std::size_t size_bytes = arrived.header.size_bytes;
-  if (hoard_->is_over(known.host))
-    return Error{Errc::limit_reached, "messages of its host use their share of this machine's memory"};
+  if (hoard_->is_over(known.host)) return over_its_share();
   const auto loan_now = [&] {
     return come_bytes < size_bytes ? known.writer->loan_growing(size_bytes) : known.writer->loan_sized(size_bytes);
   };

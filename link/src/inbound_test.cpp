@@ -46,7 +46,7 @@ class Inbound : public ::testing::Test {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     channel_ = std::make_shared<InboundChannel>(
         "/text", type_, std::make_shared<Saying>([this](const transport::Diagnostic& said) { said_ += said.text; }),
-        std::make_shared<Hoard>());
+        hoard_);
   }
 
   memory::ChunkHeader header(std::uint32_t size, std::uint64_t sequence = 1) const {
@@ -105,6 +105,7 @@ class Inbound : public ::testing::Test {
   }
 
   transport::test::TestDomain domain_;
+  std::shared_ptr<Hoard> hoard_ = std::make_shared<Hoard>();
   std::string said_;
   std::shared_ptr<transport::Participant> participant_;
   std::shared_ptr<const CarriedType> type_;
@@ -258,6 +259,18 @@ TEST_F(Inbound, AMessageInPartsHasMemoryForWhatHasComeAndNotForWhatItsHostSays) 
   EXPECT_EQ(channel_->refused(), 0U);
 }
 
+TEST_F(Inbound, AMessageThatHasBegunGrowsNoMoreOnceItsHostHasMoreThanItsShare) {
+  channel_->add(kFar, writer_, false);
+  constexpr std::size_t kSaid = std::size_t{2} << 20;
+  const std::unique_ptr<Arriving> begun = channel_->begin(kFar, header(kSaid), kSaid, 32);
+  ASSERT_TRUE(begun && begun->grow(1000));
+  hoard_->account({{Gid{10}, {kFar, SIZE_MAX}}});
+  EXPECT_FALSE(begun->grow(kSaid));
+  EXPECT_EQ(channel_->refused(), 1U);
+  hoard_->account({});
+  EXPECT_TRUE(begun->grow(kSaid));
+}
+
 TEST_F(Inbound, AMessageOfAPublisherThatIsNotKnownHasMemoryForWhatHasCome) {
   constexpr std::size_t kSaid = std::size_t{60} << 20;
   std::vector<std::unique_ptr<Arriving>> many;
@@ -364,13 +377,47 @@ TEST(HoardOf, AHostWithMoreThanItsShareGetsNoMoreUntilItHasLess) {
   constexpr Gid kOther{2};
   Hoard hoard(std::size_t{8} << 30);
   const std::size_t share = std::size_t{2} << 30;
-  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, share}}, {Gid{11}, {kOther, share}}}).empty());
+  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, share}}}).empty());
   EXPECT_EQ(hoard.account({{Gid{10}, {kFar, share}}, {Gid{12}, {kFar, 1}}, {Gid{11}, {kOther, 1}}}),
             std::set<Gid>{kFar});
   EXPECT_TRUE(hoard.is_over(kFar));
   EXPECT_FALSE(hoard.is_over(kOther));
+  EXPECT_FALSE(hoard.park(kFar, 1));
   EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, 1}}}).empty());
   EXPECT_FALSE(hoard.is_over(kFar));
+  EXPECT_TRUE(hoard.park(kFar, 1));
+}
+
+TEST(HoardOf, AllHostsTogetherHaveABoundInWhateverOrderTheyComeAndANewOneGetsSome) {
+  constexpr std::size_t kMachine = std::size_t{24} << 30, kHosts = 256;
+  constexpr std::size_t kEach = kMachine / Hoard::kPartOfMemory / Hoard::kPartsForEach;
+  Hoard hoard(kMachine);
+  std::map<Gid, Hoard::Taken> taken;
+  const auto sum = [&] {
+    std::size_t out = 0;
+    for (const auto& [publisher, each] : taken) out += each.bytes;
+    return out;
+  };
+  for (std::size_t i = 0; i < kHosts; ++i) {  // each takes all that it can, and keeps it
+    const Gid host{static_cast<std::uint8_t>(i), 1};
+    Hoard::Taken& own = taken[host];
+    own = {host, kEach};
+    ASSERT_EQ(hoard.account(taken).count(host), 0U) << "host " << i;
+    while (hoard.account(taken).count(host) == 0) own.bytes += own.bytes / 8;
+    if (i == 15) {
+      EXPECT_LT(sum(), kMachine / 16 * 10);
+    }
+  }
+  EXPECT_LT(sum(), kMachine);
+}
+
+TEST(HoardOf, WhatIsParkedCountsInTheShareOfItsHost) {
+  Hoard hoard(0);
+  ASSERT_TRUE(hoard.park(kFar, Hoard::kMostParkedBytes));
+  const std::size_t share = Hoard::kLeastBytes / Hoard::kPartsOfMemory;
+  EXPECT_EQ(hoard.account({{Gid{10}, {kFar, share}}}), std::set<Gid>{kFar});
+  hoard.unpark(kFar, Hoard::kMostParkedBytes);
+  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, share}}}).empty());
 }
 
 TEST(HoardOf, AHostTakesAPartOfTheAddressesForLargeMessagesAndLeavesTheOthersTheirs) {

@@ -76,19 +76,36 @@ namespace {
 struct Wish {
   Gid host{};
   const std::string* host_name = nullptr;
-  const std::string* topic = nullptr;
+  const std::string* topic = nullptr;  ///< dangles when it is left out
   Gid publisher{};                        ///< of plan.receiving
   std::pair<Gid, std::string> channel{};  ///< of plan.sending; no name: a publisher
   bool left_out = false;
+  std::size_t equals = 1;     ///< wishes of this host and kind on the topic
+  std::size_t processes = 0;  ///< of this host, that have connections for it
 
   bool is_publisher() const noexcept { return channel.second.empty(); }
 };
 struct Part {
   Wish* wish = nullptr;
   std::uint64_t cost = 0;
-  std::size_t turn = 0;  ///< of its process
+  bool immodest = false;         ///< see kMostModest
+  std::size_t connections = 0;  ///< with one process
+  std::size_t turn = 0;         ///< of its process
 };
-using Costs = std::map<IdPrefix, transport::ConnectionCost>;  // of connections with processes of this host
+struct Connections {
+  transport::ConnectionCost cost;
+  std::size_t count = 0;
+  std::size_t ordinary = 0;  ///< as many of ordinary depth cost as much
+
+  void add(const QoS& requested) {
+    const transport::ConnectionCost one = transport::connection_cost(requested);
+    cost.bytes += one.bytes;
+    cost.areas += one.areas;
+    ++count;
+    ordinary += (one.bytes + ordinary_bytes() - 1) / ordinary_bytes();
+  }
+  static std::size_t ordinary_bytes() { return transport::connection_cost(QoS(10)).bytes; }
+};
 
 /// The processes take turns.
 std::vector<Gid> by_processes(const std::vector<Gid>& gids) {
@@ -107,8 +124,10 @@ class Shares {
   explicit Shares(Plan& plan, std::map<Gid, std::size_t>& complaints) : plan_(plan), complaints_(complaints) {}
 
   /// Each host has as much of `most` as the others, or all that it wishes. The processes of a host take turns with their publishers, and of one
-  /// process the cheapest have room first.
-  void share(std::vector<Part> wishes, std::uint64_t most, const std::string& why) {
+  /// process the cheapest have room first. If `own_loss` is not null, immodest parts that have no room go there, and the wish is kept as
+  /// long as another process has connections for it.
+  void share(std::vector<Part> wishes, std::uint64_t most, const std::string& why,
+             std::vector<Part>* own_loss = nullptr) {
     wishes.erase(std::remove_if(wishes.begin(), wishes.end(), [](const Part& part) { return part.wish->left_out; }),
                  wishes.end());
     std::uint64_t all = 0;
@@ -131,6 +150,10 @@ class Shares {
       const bool has_room = parts[index].cost <= most - all;
       if (has_room) {
         all += parts[index].cost;
+      } else if (own_loss != nullptr && parts[index].immodest && parts[index].wish->processes > 1) {
+        --parts[index].wish->processes;
+        own_loss->push_back(parts[index]);
+        note(*parts[index].wish, " for one process alone" + why);
       } else {
         leave_out(*parts[index].wish, why);
       }
@@ -148,10 +171,14 @@ class Shares {
   }
 
  private:
-  void leave_out(Wish& wish, const std::string& why) {
-    wish.left_out = true;
+  void note(const Wish& wish, const std::string& why) {
     names_.emplace(wish.host, *wish.host_name);
     ++counts_[{wish.host, wish.is_publisher() ? " publishers of host " : " subscriptions of host ", why}];
+  }
+
+  void leave_out(Wish& wish, const std::string& why) {
+    wish.left_out = true;
+    note(wish, why);
     if (wish.is_publisher()) {
       plan_.left_out.emplace(wish.host, wish.publisher);
       plan_.receiving.erase(wish.publisher);
@@ -227,51 +254,74 @@ class Limits {
         subscriptions[end.topic].push_back(&end);
       }
     }
+    std::map<std::tuple<Gid, std::string, bool>, std::size_t> equals;
+    for (const Wish& wish : wishes_)
+      if (!wish.left_out) ++equals[{wish.host, *wish.topic, wish.is_publisher()}];
     std::map<IdPrefix, std::vector<Part>> of_processes;
     std::vector<Part> of_all;
     for (Wish& wish : wishes_) {
       if (wish.left_out) continue;
-      transport::ConnectionCost sum;
-      Costs costs;
-      const auto connect = [&](const IdPrefix& process, const QoS& requested) {
-        const transport::ConnectionCost cost = transport::connection_cost(requested);
-        for (transport::ConnectionCost* of : {&sum, &costs[process]}) {
-          of->bytes += cost.bytes;
-          of->areas += cost.areas;
-        }
-      };
+      std::map<IdPrefix, Connections> of_wish;
       if (wish.is_publisher()) {
         const End& publisher = plan_.receiving.at(wish.publisher).publisher;
         for (const End* each : subscriptions[publisher.topic])
           if (same_type(*each, publisher) && incompatibility(publisher.qos, each->qos).empty())
-            connect(prefix_of(each->gid), each->qos);
+            of_wish[prefix_of(each->gid)].add(each->qos);
       } else {
         const Sending& sending = plan_.sending.at(wish.channel);
-        for (const Gid& gid : sending.publishers) connect(processes.at(gid), sending.request);
+        for (const Gid& gid : sending.publishers) of_wish[processes.at(gid)].add(sending.request);
       }
-      for (const auto& [process, cost] : costs)
-        of_processes[process].push_back({&wish, part_of(cost, budget_.of_process)});
-      if (!costs.empty()) of_all.push_back({&wish, part_of(sum, budget_.of_user)});
+      wish.equals = equals.at({wish.host, *wish.topic, wish.is_publisher()});
+      wish.processes = of_wish.size();
+      transport::ConnectionCost sum;
+      if (wish.is_publisher()) sum.descriptors = 1;
+      for (auto& [process, with_it] : of_wish) {
+        transport::ConnectionCost& cost = with_it.cost;
+        cost.descriptors = sum.descriptors;
+        // The depth of the link's own subscription is the other host's choice.
+        const std::size_t weight = wish.is_publisher() ? with_it.ordinary : with_it.count;
+        const bool immodest = weight > kMostModest && weight >= wish.equals;
+        of_processes[process].push_back({&wish, part_of(cost, budget_.of_process), immodest, with_it.count});
+        // What an immodest process takes beyond is bounded by what it may take alone.
+        const std::size_t of = immodest && of_wish.size() > 1 ? weight : 1, counted = of == 1 ? 1 : kMostModest;
+        sum.bytes += cost.bytes / of * counted;
+        sum.areas += cost.areas / of * counted;
+      }
+      if (!of_wish.empty()) of_all.push_back({&wish, part_of(sum, budget_.of_user)});
     }
     for (auto& [process, wishes] : of_processes) {
+      std::vector<Part> own_loss;
       shares_.share(std::move(wishes), kWhole,
                     ": connections with the process of node '" + examples.at(process)->node +
-                        "' here would take more of its memory, or of its memory areas (vm.max_map_count), than those "
-                        "of one process may");
+                        "' here would take more of its memory, of its memory areas (vm.max_map_count) or of its "
+                        "descriptors (RLIMIT_NOFILE), than those of one process may",
+                    &own_loss);
+      for (const Part& part : own_loss) make_shallower(part, own_loss.size());
     }
     shares_.share(std::move(of_all), kWhole,
-                  ": connections with all processes here would take more of the link's memory, or of its memory areas "
-                  "(vm.max_map_count), than those of one user may");
+                  ": connections with all processes here would take more of the link's memory, of its memory areas "
+                  "(vm.max_map_count) or of its descriptors (RLIMIT_NOFILE), than those of one user may");
   }
 
-  /// Of both that which is scarcer.
+  /// The link's subscription is connected to publishers of that process, too, as far as its budget goes. All such subscriptions are to need
+  /// only the quarter that is left, or they would take it from those that have room.
+  void make_shallower(const Part& part, std::size_t count) {
+    const auto sending = plan_.sending.find(part.wish->channel);
+    if (sending == plan_.sending.end()) return;  // a publisher, or left out
+    QoS& request = sending->second.request;
+    const std::size_t most = budget_.of_process.bytes * (4 - kQuartersOfBudget) / 4 / count / part.connections;
+    while (request.depth > 1 && transport::connection_cost(request).bytes > most) request.depth /= 2;
+  }
+
+  /// That which is scarcest.
   static constexpr std::uint64_t kWhole = 1'000'000'000;
   static std::uint64_t part_of(const transport::ConnectionCost& cost, const transport::ConnectionCost& budget) {
     const auto part = [](std::size_t of, std::size_t most) {
       const long double share = static_cast<long double>(of) / static_cast<long double>(most) * 4 / kQuartersOfBudget;
       return static_cast<std::uint64_t>(std::min(share, 2.0L) * kWhole) + 1;
     };
-    return std::max(part(cost.bytes, budget.bytes), part(cost.areas, budget.areas));
+    return std::max({part(cost.bytes, budget.bytes), part(cost.areas, budget.areas),
+                     part(cost.descriptors, budget.descriptors)});
   }
 
   Plan& plan_;
@@ -378,8 +428,9 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
           sending.publishers.insert(publisher->gid);
           if (publisher->qos.liveliness == Liveliness::kManualByTopic)
             sending.lease = std::min<std::chrono::nanoseconds>(sending.lease, publisher->qos.lease);
-          // A transient_local publisher's history is kept in full for whoever comes late.
-          if (kept(*publisher)) sending.request.depth = std::max(sending.request.depth, publisher->qos.depth);
+          // A transient_local publisher's history is kept in full for whoever comes late, within bounds.
+          if (kept(*publisher))
+            sending.request.depth = std::max(sending.request.depth, std::min(publisher->qos.depth, kMostDepth));
         }
       }
     }
@@ -436,12 +487,15 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
     for (const std::string& text : claims.words(host.host_name)) out.complaints.insert(text);
   }
   for (auto& [key, sending] : out.sending) {
-    // KEEP_LAST is over all publishers of a subscription; here each publisher is to have its own history.
+    // KEEP_LAST is over all publishers of a subscription; here each publisher is to have its own history, but one process not all of it.
     // In powers of two, because another depth needs another subscription.
-    std::size_t histories = 1;
-    while (histories < sending.publishers.size()) histories *= 2;
-    const std::size_t depth = sending.request.depth * histories;
-    sending.request.depth = static_cast<std::uint32_t>(std::min<std::size_t>(depth, 65536));
+    std::map<IdPrefix, std::size_t> of_processes;
+    std::size_t histories = 0, depth = sending.request.depth;
+    for (const Gid& gid : sending.publishers)
+      if (++of_processes[prefix_of(gid)] <= kMostHistoriesOfProcess) ++histories;
+    for (std::size_t doubled = 1; doubled < histories; doubled *= 2)
+      depth = std::min<std::size_t>(2 * depth, kMostDepth);
+    sending.request.depth = static_cast<std::uint32_t>(depth);
   }
   Limits(out, here, others, budget, complaints_of).apply();
   return out;

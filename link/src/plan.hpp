@@ -74,6 +74,11 @@ inline constexpr std::size_t kMostSubscriptions = 8192;
 inline constexpr std::size_t kQuartersOfBudget = 3;
 /// Messages that a subscription of another host may make wait here: its own queue is at that host.
 inline constexpr std::uint32_t kMostDepth = 16384;
+/// Publishers of one process of this host that make the link's subscription deeper. A process may have very many that say nothing.
+inline constexpr std::size_t kMostHistoriesOfProcess = 8;
+/// Connections that a process of this host may have with one publisher or subscription of another host, and still count as modest: counted as
+/// those of ordinary depth, for publishers. What a process that is not modest has no room for is its own loss, and no other process's.
+inline constexpr std::size_t kMostModest = 4;
 /// Messages under way that the link holds in their publisher's memory, for each host.
 inline constexpr std::uint32_t kUnderWay = 8;
 /// Of one host.
@@ -85,7 +90,8 @@ std::size_t announced_bytes_of(const Receiving& wanted);
 /// `here`: the endpoints of this host, without the link's own. `owners`: those of the plan before. The ids of a process's endpoints begin with
 /// the same bytes, and a process is of the host that had or said an endpoint of it first, as long as that does. Publishers of it that another
 /// host says are left out. Where there is not room for all, each host has the same share, or all that it wishes if that is less: nothing that
-/// one host wishes takes anything of another's share. `budget`: what processes of this host grant each other.
+/// one host wishes takes anything of another's share. Where a process of this host is not modest, and more so than the host on the topic, its
+/// connections alone have no room: those of other processes are kept. `budget`: what processes of this host grant each other.
 Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<IdPrefix, Gid>& owners = {},
           const transport::ConnectionBudget& budget = transport::connection_budget());
 

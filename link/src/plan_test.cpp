@@ -154,6 +154,16 @@ Words crowd(std::uint8_t number, std::size_t count) {
   return words;
 }
 
+/// Of each process of this host, so many connections to a subscription with this quality of service, and of all together twice as many.
+transport::ConnectionBudget room_for(std::size_t count, const QoS& qos = QoS(10)) {
+  const transport::ConnectionCost one = transport::connection_cost(qos);
+  const auto budget = [&](std::size_t parts) {
+    return transport::ConnectionCost{one.bytes * parts * 4 / kQuartersOfBudget,
+                                     one.areas * parts * 4 / kQuartersOfBudget, 100'000};
+  };
+  return {budget(count + 1), budget(2 * (count + 1))};  // one more: parts are rounded up
+}
+
 TEST(Plan, PublishersAndSubscriptionsOfOneTopicAreFewerThanAProcessMayHave) {
   constexpr std::size_t kMostOfAProcess = 1024;  // core/transport/src/graph.hpp
   EXPECT_LE(kMostPublishersOfTopic + 2 * kMostSubscriptionsOfTopic + kMostLingering, kMostOfAProcess);
@@ -167,7 +177,7 @@ TEST(Plan, PublishersAndSubscriptionsOfOneTopicAreFewerThanAProcessMayHave) {
     wanting.wants = {numbered(channel_of(publisher), i)};
     others.push_back(wanting);
   }
-  const Plan made = plan({publisher, subscription}, others);
+  const Plan made = plan({publisher, subscription}, others, {}, room_for(1000));
   EXPECT_EQ(made.receiving.size(), kMostPublishersOfTopic);
   EXPECT_EQ(made.left_out.size(), 1000 - kMostPublishersOfTopic);
   EXPECT_EQ(made.sending.size(), kMostSubscriptionsOfTopic);
@@ -179,7 +189,7 @@ TEST(Plan, AHostWithManyPublishersLeavesRoomForThoseOfTheOthers) {
   const End subscription = end(false, 2);
   for (const std::vector<Words>& others :
        {std::vector<Words>{crowd(50, 1000), crowd(51, 3)}, std::vector<Words>{crowd(51, 3), crowd(50, 1000)}}) {
-    const Plan made = plan({subscription}, others);
+    const Plan made = plan({subscription}, others, {}, room_for(1000));
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(made.receiving.count(numbered_id(51, i)), 1U) << i;
     EXPECT_EQ(made.receiving.size(), kMostPublishersOfTopic);
   }
@@ -214,16 +224,6 @@ TEST(Plan, PublishersInAllHaveABoundAndHostsWithFewKeepTheirs) {
   const Plan made = plan({}, {many, crowd(51, 3)});
   EXPECT_EQ(made.receiving.size(), kMostPublishers);
   for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(made.receiving.count(numbered_id(51, i)), 1U) << i;
-}
-
-/// Of each process of this host, so many connections to a subscription with this quality of service, and of all together twice as many.
-transport::ConnectionBudget room_for(std::size_t count, const QoS& qos = QoS(10)) {
-  const transport::ConnectionCost one = transport::connection_cost(qos);
-  const auto budget = [&](std::size_t parts) {
-    return transport::ConnectionCost{one.bytes * parts * 4 / kQuartersOfBudget,
-                                     one.areas * parts * 4 / kQuartersOfBudget};
-  };
-  return {budget(count + 1), budget(2 * (count + 1))};  // one more: parts are rounded up
 }
 
 TEST(Plan, AHostLeavesTheOthersTheirShareOfTheConnectionsWithAProcess) {
@@ -301,12 +301,12 @@ TEST(Plan, ASingleWishThatWouldTakeAlmostAllComesLast) {
     here.back().gid[15] = i;
   }
   Words greedy = crowd(50, 0), honest = crowd(60, 0);
-  greedy.ends = {end(false, 3, QoS(8192))};  // 65536, since each of 8 publishers is to have its own history
+  greedy.ends = {end(false, 3, QoS(2048))};  // 16384, since each of 8 publishers is to have its own history
   greedy.wants = {channel_of(here[0])};
   honest.ends = {end(false, 4, QoS(30), "/small")};
   honest.wants = {channel_of(here[8])};
   const std::pair<Gid, std::string> all{greedy.host, greedy.wants[0]}, small{honest.host, honest.wants[0]};
-  const QoS deep = QoS(65536).hold(kUnderWay);
+  const QoS deep = QoS(kMostDepth).hold(kUnderWay);
   transport::ConnectionBudget budget = room_for(100, deep);
   budget.of_process.bytes = (8 * transport::connection_cost(deep).bytes + 5000) * 4 / kQuartersOfBudget;
   EXPECT_EQ(plan(here, {greedy}, {}, budget).sending.count(all), 1U);
@@ -339,9 +339,10 @@ End end_of(std::uint8_t process, std::uint8_t number, bool is_writer = true) {
   out.gid[12] = number;
   return out;
 }
-Words says(std::uint8_t number, std::vector<End> ends) {
+Words says(std::uint8_t number, std::vector<End> ends, std::vector<std::string> wants = {}) {
   Words words = crowd(number, 0);
   words.ends = std::move(ends);
+  words.wants = std::move(wants);
   return words;
 }
 
@@ -383,6 +384,119 @@ TEST(Plan, AProcessOfThisHostThatAnnouncesIdsOfAnotherHostsProcessTakesNoneFromI
   EXPECT_TRUE(made.complaints.empty());
 }
 
+/// `count` endpoints of a process.
+std::vector<End> many_of(std::uint8_t process, std::size_t count, bool is_writer, const QoS& qos,
+                         const std::string& topic = "/image") {
+  std::vector<End> out(count, end(is_writer, process, qos, topic));
+  for (std::size_t i = 0; i < count; ++i) {
+    out[i].gid[12] = static_cast<std::uint8_t>(i);
+    out[i].gid[13] = static_cast<std::uint8_t>(i >> 8);
+  }
+  return out;
+}
+void append(std::vector<End>& to, const std::vector<End>& more) { to.insert(to.end(), more.begin(), more.end()); }
+
+constexpr std::size_t kMebi = std::size_t{1} << 20;
+/// As core/transport/src/budgets.hpp grants, with 65,536 memory areas and `files` descriptors.
+transport::ConnectionBudget usual(std::size_t files = 100'000) {
+  return {{256 * kMebi, 8192, files / 2}, {1024 * kMebi, 16384, files / 4 * 3}};
+}
+
+TEST(Plan, APublisherHasItsOwnHistoryButOneProcessNotAllOfIt) {
+  struct Case {
+    std::vector<std::size_t> processes;  // their publishers
+    std::uint32_t wanted, depth;
+  };
+  for (const Case& each : {Case{{1}, 10, 10}, Case{{3}, 10, 40}, Case{{1, 1, 1, 1, 1}, 10, 80}, Case{{600}, 10, 80},
+                           Case{{600, 1}, 10, 160}, Case{{120, 1}, 1000, 16000}, Case{{120, 1}, 2000, kMostDepth},
+                           Case{{1}, 65536, kMostDepth}, Case{{2}, 10000, kMostDepth}}) {
+    std::vector<End> here;
+    for (std::size_t i = 0; i < each.processes.size(); ++i)
+      append(here, many_of(static_cast<std::uint8_t>(i + 1), each.processes[i], true, QoS(10)));
+    const Words far = says(50, {end(false, 99, QoS(each.wanted))}, {channel_of(here[0])});
+    const Plan made = plan(here, {far}, {}, usual());
+    ASSERT_EQ(made.sending.size(), 1U);
+    EXPECT_EQ(made.sending.begin()->second.request.depth, each.depth) << each.wanted;
+    EXPECT_EQ(made.sending.begin()->second.publishers.size(), here.size());
+  }
+}
+
+TEST(Plan, AProcessWithManyPublishersOrDeepSubscriptionsSilencesNoOtherOnItsTopics) {
+  struct Case {
+    std::size_t topics, publishers;  // of the stranger
+    std::size_t subscriptions;
+    std::uint32_t depth;  // of these, and of the subscriptions abroad
+  };
+  for (const Case& each :
+       {Case{1, 600, 0, 10}, Case{1, 120, 0, 1000}, Case{1, 1000, 0, 65536}, Case{60, 50, 0, 1000}, Case{300, 8, 0, 10},
+        Case{1, 0, 120, 65536}, Case{1, 0, 1000, 10}, Case{100, 0, 10, 65536}, Case{400, 0, 8, 1000}}) {
+    std::vector<End> here;
+    std::vector<End> abroad;
+    std::vector<std::string> wants;
+    for (std::size_t i = 0; i < each.topics; ++i) {
+      const std::string topic = "/t" + std::to_string(i);
+      here.push_back(end(true, 1, QoS(10), topic));
+      here.back().gid[12] = static_cast<std::uint8_t>(i);
+      here.back().gid[13] = static_cast<std::uint8_t>(i >> 8);
+      wants.push_back(channel_of(here.back()));
+      here.push_back(here.back());
+      here.back().gid.fill(2);
+      here.back().is_writer = false;
+      for (End& idle : many_of(3, each.publishers, true, QoS(10), topic)) {
+        idle.gid[14] = static_cast<std::uint8_t>(i);
+        idle.gid[15] = static_cast<std::uint8_t>(i >> 8);
+        here.push_back(idle);
+      }
+      for (End& deep : many_of(3, each.subscriptions, false, QoS(each.depth), topic)) {
+        deep.gid[14] = static_cast<std::uint8_t>(i);
+        deep.gid[15] = static_cast<std::uint8_t>(i >> 8);
+        here.push_back(deep);
+      }
+      abroad.push_back(end(true, 40, QoS(10), topic));
+      abroad.back().gid[12] = static_cast<std::uint8_t>(i);
+      abroad.back().gid[13] = static_cast<std::uint8_t>(i >> 8);
+      abroad.push_back(end(false, 41, QoS(each.depth), topic));
+    }
+    const Plan made = plan(here, {says(50, abroad, wants)}, {}, usual());
+    EXPECT_EQ(made.sending.size(), each.topics) << each.publishers << " " << each.depth;
+    EXPECT_EQ(made.receiving.size(), each.topics) << each.subscriptions << " " << each.depth;
+    std::size_t bytes = 0;
+    for (const auto& [key, sending] : made.sending)
+      bytes += transport::connection_cost(sending.request).bytes * each.publishers;
+    EXPECT_LE(bytes, 256 * kMebi) << "what the stranger's process grants the link";
+  }
+}
+
+TEST(Plan, AHostWithMoreWishesThanAProcessHasEndpointsIsTheOneThatIsLeftOut) {
+  // The process 1 has more subscriptions than the process 2, but the host has far more publishers than either.
+  std::vector<End> here = many_of(1, 10, false, QoS(10));
+  here.push_back(end(false, 2));
+  const Plan made = plan(here, {crowd(50, 600), crowd(51, 3)}, {}, room_for(500));
+  EXPECT_NEAR(static_cast<double>(made.receiving.size()), 50.0, 2.0);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(made.receiving.count(numbered_id(51, i)), 1U) << i;
+}
+
+TEST(Plan, PublishersLeaveDescriptorsToTheirSubscriptionsProcessesAndToTheLink) {
+  const End victim = end(false, 2);
+  std::vector<End> other = {victim, end(false, 3, QoS(10), "/other")};
+  Words many = crowd(50, 640), few = crowd(51, 3);
+  for (std::size_t i = 0; i < 600; ++i) {
+    many.ends.push_back(end(true, 0, QoS(10), "/other"));
+    many.ends.back().gid = numbered_id(50, 1000 + i);
+  }
+  const Plan one = plan({victim}, {many, few}, {}, usual(1024));
+  std::size_t on_image = 0;
+  for (const auto& [gid, wanted] : one.receiving) on_image += wanted.publisher.topic == "/image" ? 1 : 0;
+  EXPECT_NEAR(static_cast<double>(on_image), 512 * 3 / 4, 1.0) << "three quarters of half";
+  const Plan both = plan(other, {many, few}, {}, usual(1024));
+  EXPECT_NEAR(static_cast<double>(both.receiving.size()), 768 * 3 / 4, 1.0) << "of the link's own three quarters";
+  for (const Plan& made : {one, both}) {
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(made.receiving.count(numbered_id(51, i)), 1U) << i;
+    ASSERT_FALSE(made.complaints.empty());
+    EXPECT_NE(made.complaints.begin()->find("RLIMIT_NOFILE"), std::string::npos) << *made.complaints.begin();
+  }
+}
+
 TEST(Plan, AHostThatFitsNothingMakesFewComplaints) {
   std::vector<End> here;
   Words liar;
@@ -403,7 +517,7 @@ TEST(Plan, AProcessWithManyPublishersLeavesRoomForThoseOfTheOthersOfItsHost) {
       ends.back().gid[13] = static_cast<std::uint8_t>(number >> 8);
     }
   }
-  const Plan made = plan({end(false, 2)}, {says(50, ends)});
+  const Plan made = plan({end(false, 2)}, {says(50, ends)}, {}, room_for(1000));
   EXPECT_EQ(made.receiving.size(), kMostPublishersOfTopic);
   for (const End& each : ends) {
     if (each.gid[0] == 7) continue;

@@ -62,6 +62,17 @@ sys.stdin.readline()
 """
 
 
+# As many ends of one kind on one topic as a process likes, which say and take nothing.
+MANY = """
+import baton, sys
+node, kind, depth = baton.Node("stranger"), baton.message(sys.argv[1]), int(sys.argv[5])
+make = {"publishers": node.advertise, "subscriptions": lambda *what: node.subscribe(*what, None, depth)}[sys.argv[3]]
+ends = [make(sys.argv[2], kind) for _ in range(int(sys.argv[4]))]
+print("ready", flush=True)
+sys.stdin.readline()
+"""
+
+
 def topic(host: Host, name: str) -> list:
     return [name, KIND, *json.loads(lines_of(host.python(DEFINITION, KIND)))]
 
@@ -335,6 +346,24 @@ def test_a_process_that_makes_and_ends_publishers_silences_no_other_publisher_of
     honest.end()
     (received,) = a.state()["topics"]
     assert "left out" not in received["dropped_why"], "those that have ended took the places of others"
+
+
+@pytest.mark.parametrize(("ends", "count", "depth"), [("publishers", 600, 1000), ("subscriptions", 120, 65536)])
+def test_a_process_with_many_idle_ends_on_a_topic_silences_no_other_process_of_its_host(hosts, ends, count, depth):
+    a, b = hosts(2)
+    a.link()
+    b.link(a)
+    honest = Honest(a, b)
+    deep = a.python(MANY, KIND, "flow", "subscriptions", "1", "1000").says("ready")  # makes b's subscription deep
+    stranger = (b if ends == "publishers" else a).python(MANY, KIND, "flow", ends, str(count), str(depth))
+    stranger.says("ready")
+    victim = b if ends == "publishers" else a
+    assert victim.says("for one process alone: connections with the process of node 'stranger'")
+    honest.go_on(100)
+    stranger.kill()
+    deep.kill()
+    honest.go_on()
+    honest.end()
 
 
 @pytest.mark.parametrize("whose", ["the victim", "another host"])

@@ -12,10 +12,12 @@ namespace baton::transport {
 
 struct ConnectionCost {
   std::size_t bytes = 0;
-  std::size_t areas = 0;  ///< memory areas (vm.max_map_count)
+  std::size_t areas = 0;        ///< memory areas (vm.max_map_count)
+  std::size_t descriptors = 0;  ///< (RLIMIT_NOFILE)
 };
 
-/// Of a connection to a subscription with this quality of service, for either process: the greater cost of both.
+/// Of a connection to a subscription with this quality of service, for either process: the greater cost of both. It takes no descriptor: the
+/// publisher's data segment takes one, in each of both processes, for all connections between them.
 ConnectionCost connection_cost(const QoS& requested) noexcept;
 
 struct ConnectionBudget {

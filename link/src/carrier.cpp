@@ -105,6 +105,7 @@ std::vector<End> Carrier::ends_here() {
     if (own.count(info.gid) != 0) continue;
     if (!is_topic(info.topic) && ros2.count(info.connection) != 0) continue;
     End end;
+    end.local_pid = info.local_pid;
     end.gid = info.gid;
     end.is_writer = info.is_writer;
     end.topic = info.topic;

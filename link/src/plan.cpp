@@ -76,7 +76,7 @@ namespace {
 struct Wish {
   Gid host{};
   const std::string* host_name = nullptr;
-  const std::string* topic = nullptr;  ///< dangles when it is left out
+  const std::string* topic = nullptr;     ///< dangles when it is left out
   Gid publisher{};                        ///< of plan.receiving
   std::pair<Gid, std::string> channel{};  ///< of plan.sending; no name: a publisher
   bool left_out = false;
@@ -88,10 +88,15 @@ struct Wish {
 struct Part {
   Wish* wish = nullptr;
   std::uint64_t cost = 0;
-  bool immodest = false;         ///< see kMostModest
+  bool immodest = false;        ///< see kMostModest
   std::size_t connections = 0;  ///< with one process
   std::size_t turn = 0;         ///< of its process
 };
+/// A process of this host. The ids of its endpoints are what it says: those of one process may begin differently.
+using Process = std::pair<std::int32_t, IdPrefix>;
+Process process_of(const End& end) {
+  return end.local_pid != 0 ? Process(end.local_pid, {}) : Process(0, prefix_of(end.gid));
+}
 struct Connections {
   transport::ConnectionCost cost;
   std::size_t count = 0;
@@ -243,10 +248,10 @@ class Limits {
 
   void of_connections() {
     std::map<std::string, std::vector<const End*>> subscriptions;
-    std::map<Gid, IdPrefix> processes;
-    std::map<IdPrefix, const End*> examples;
+    std::map<Gid, Process> processes;
+    std::map<Process, const End*> examples;
     for (const End& end : here_) {
-      const IdPrefix process = prefix_of(end.gid);
+      const Process process = process_of(end);
       examples.emplace(process, &end);
       if (end.is_writer) {
         processes.emplace(end.gid, process);
@@ -257,16 +262,16 @@ class Limits {
     std::map<std::tuple<Gid, std::string, bool>, std::size_t> equals;
     for (const Wish& wish : wishes_)
       if (!wish.left_out) ++equals[{wish.host, *wish.topic, wish.is_publisher()}];
-    std::map<IdPrefix, std::vector<Part>> of_processes;
+    std::map<Process, std::vector<Part>> of_processes;
     std::vector<Part> of_all;
     for (Wish& wish : wishes_) {
       if (wish.left_out) continue;
-      std::map<IdPrefix, Connections> of_wish;
+      std::map<Process, Connections> of_wish;
       if (wish.is_publisher()) {
         const End& publisher = plan_.receiving.at(wish.publisher).publisher;
         for (const End* each : subscriptions[publisher.topic])
           if (same_type(*each, publisher) && incompatibility(publisher.qos, each->qos).empty())
-            of_wish[prefix_of(each->gid)].add(each->qos);
+            of_wish[process_of(*each)].add(each->qos);
       } else {
         const Sending& sending = plan_.sending.at(wish.channel);
         for (const Gid& gid : sending.publishers) of_wish[processes.at(gid)].add(sending.request);
@@ -320,8 +325,8 @@ class Limits {
       const long double share = static_cast<long double>(of) / static_cast<long double>(most) * 4 / kQuartersOfBudget;
       return static_cast<std::uint64_t>(std::min(share, 2.0L) * kWhole) + 1;
     };
-    return std::max({part(cost.bytes, budget.bytes), part(cost.areas, budget.areas),
-                     part(cost.descriptors, budget.descriptors)});
+    return std::max(
+        {part(cost.bytes, budget.bytes), part(cost.areas, budget.areas), part(cost.descriptors, budget.descriptors)});
   }
 
   Plan& plan_;
@@ -489,10 +494,12 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
   for (auto& [key, sending] : out.sending) {
     // KEEP_LAST is over all publishers of a subscription; here each publisher is to have its own history, but one process not all of it.
     // In powers of two, because another depth needs another subscription.
-    std::map<IdPrefix, std::size_t> of_processes;
+    std::map<Process, std::size_t> of_processes;
     std::size_t histories = 0, depth = sending.request.depth;
-    for (const Gid& gid : sending.publishers)
-      if (++of_processes[prefix_of(gid)] <= kMostHistoriesOfProcess) ++histories;
+    for (const End* publisher : publishers.at(sending.topic))
+      if (sending.publishers.count(publisher->gid) != 0 &&
+          ++of_processes[process_of(*publisher)] <= kMostHistoriesOfProcess)
+        ++histories;
     for (std::size_t doubled = 1; doubled < histories; doubled *= 2)
       depth = std::min<std::size_t>(2 * depth, kMostDepth);
     sending.request.depth = static_cast<std::uint32_t>(depth);

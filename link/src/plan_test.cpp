@@ -467,6 +467,21 @@ TEST(Plan, AProcessWithManyPublishersOrDeepSubscriptionsSilencesNoOtherOnItsTopi
   }
 }
 
+TEST(Plan, AProcessIsOneWhateverIdsItsEndpointsHave) {
+  std::vector<End> here = {end(true, 1), end(true, 2)};
+  here[0].local_pid = 11;
+  for (std::size_t i = 0; i < 900; ++i) {
+    here.push_back(end(true, 3));
+    here.back().gid = numbered_id(30, i);
+    here.back().local_pid = 12;
+  }
+  const Words far = says(50, {end(false, 99, QoS(1000))}, {channel_of(here[0])});
+  const Plan made = plan(here, {far}, {}, usual());
+  ASSERT_EQ(made.sending.size(), 1U);
+  EXPECT_EQ(made.sending.begin()->second.publishers.size(), here.size());
+  EXPECT_LE(transport::connection_cost(made.sending.begin()->second.request).bytes * 900, 256 * kMebi);
+}
+
 TEST(Plan, AHostWithMoreWishesThanAProcessHasEndpointsIsTheOneThatIsLeftOut) {
   // The process 1 has more subscriptions than the process 2, but the host has far more publishers than either.
   std::vector<End> here = many_of(1, 10, false, QoS(10));

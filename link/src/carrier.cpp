@@ -82,6 +82,9 @@ Result<void> Carrier::open(EngineOptions options, const Ros2Options* ros2) {
 
 std::uint16_t Carrier::port() const { return engine_->port(); }
 
+/// Beside the number of a connection, in place of a process id.
+constexpr std::uint64_t kNotVisible = std::uint64_t{1} << 63;
+
 /// The endpoints of the domain but for those that the link has made itself.
 std::vector<End> Carrier::ends_here() {
   std::set<Gid> own;
@@ -105,7 +108,8 @@ std::vector<End> Carrier::ends_here() {
     if (own.count(info.gid) != 0) continue;
     if (!is_topic(info.topic) && ros2.count(info.connection) != 0) continue;
     End end;
-    end.local_pid = info.local_pid;
+    // A process that is not visible has a connection alone.
+    end.process = info.local_pid != 0 ? static_cast<std::uint64_t>(info.local_pid) : info.connection | kNotVisible;
     end.gid = info.gid;
     end.is_writer = info.is_writer;
     end.topic = info.topic;

@@ -93,9 +93,9 @@ struct Part {
   std::size_t turn = 0;         ///< of its process
 };
 /// A process of this host. The ids of its endpoints are what it says: those of one process may begin differently.
-using Process = std::pair<std::int32_t, IdPrefix>;
+using Process = std::pair<std::uint64_t, IdPrefix>;
 Process process_of(const End& end) {
-  return end.local_pid != 0 ? Process(end.local_pid, {}) : Process(0, prefix_of(end.gid));
+  return end.process != 0 ? Process(end.process, {}) : Process(0, prefix_of(end.gid));
 }
 struct Connections {
   transport::ConnectionCost cost;

@@ -469,11 +469,11 @@ TEST(Plan, AProcessWithManyPublishersOrDeepSubscriptionsSilencesNoOtherOnItsTopi
 
 TEST(Plan, AProcessIsOneWhateverIdsItsEndpointsHave) {
   std::vector<End> here = {end(true, 1), end(true, 2)};
-  here[0].local_pid = 11;
+  here[0].process = 11;
   for (std::size_t i = 0; i < 900; ++i) {
     here.push_back(end(true, 3));
     here.back().gid = numbered_id(30, i);
-    here.back().local_pid = 12;
+    here.back().process = 12;
   }
   const Words far = says(50, {end(false, 99, QoS(1000))}, {channel_of(here[0])});
   const Plan made = plan(here, {far}, {}, usual());

@@ -28,7 +28,7 @@ struct End {
   std::string topic, type_name, node;
   TypeHash hash{};
   QoS qos;
-  std::int32_t local_pid = 0;  ///< of this host's ends, where it is known; does not travel
+  std::uint64_t process = 0;  ///< of this host's ends: the same for all of a process; 0: not known. Does not travel
 };
 
 /// With these bytes begin the ids of one process's endpoints.

@@ -14,16 +14,21 @@
 
 thread_local std::size_t baton::test::t_missing_from = SIZE_MAX;
 
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return bytes < baton::test::t_missing_from ? std::malloc(bytes == 0 ? 1 : bytes) : nullptr;
+}
 void* operator new(std::size_t bytes) {
-  void* const memory = bytes < baton::test::t_missing_from ? std::malloc(bytes == 0 ? 1 : bytes) : nullptr;
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
+  if (void* const memory = operator new(bytes, std::nothrow)) return memory;
+  throw std::bad_alloc();
 }
 void* operator new[](std::size_t bytes) { return operator new(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return operator new(bytes, std::nothrow); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 
 using namespace std::chrono_literals;
 using SetBool = baton::srv::std_srvs::SetBool;

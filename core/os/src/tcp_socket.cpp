@@ -67,6 +67,16 @@ Result<void> bind_to_device(int fd, const std::string& name) {
 
 }  // namespace
 
+std::string network_of(const std::string& address) {
+  const std::size_t zone = address.find('%');
+  in6_addr bytes{};
+  if (::inet_pton(AF_INET6, address.substr(0, zone).c_str(), &bytes) != 1) return address;
+  std::memset(bytes.s6_addr + 8, 0, 8);
+  char text[INET6_ADDRSTRLEN] = {};
+  ::inet_ntop(AF_INET6, &bytes, text, sizeof text);
+  return std::string(text) + "/64" + (zone == std::string::npos ? "" : address.substr(zone));
+}
+
 TcpSocket::TcpSocket(UniqueFd fd, std::size_t unsent_bytes) : fd_(std::move(fd)), address_(peer_address(fd_.get())) {
   set(fd_.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   if (unsent_bytes != 0) keep_unsent(unsent_bytes);

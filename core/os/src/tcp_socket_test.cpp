@@ -131,5 +131,14 @@ TEST(TcpListener, WithoutAPlaceItTakesConnectionsOfAllAddresses) {
   EXPECT_EQ((*accepted)->address(), "127.0.0.1");
 }
 
+TEST(TcpNetworks, AreTheFirstHalfOfAnAddressOfIPv6AndAnAddressOfIPv4) {
+  EXPECT_EQ(network_of("10.0.0.1"), "10.0.0.1");
+  EXPECT_EQ(network_of("fd00:1:2:3:4:5:6:7"), "fd00:1:2:3::/64");
+  EXPECT_EQ(network_of("fd00:1:2:3::1"), "fd00:1:2:3::/64");
+  EXPECT_EQ(network_of("fe80::1%eth0"), "fe80::/64%eth0");
+  EXPECT_EQ(network_of("::1"), "::/64");
+  EXPECT_EQ(network_of(""), "");
+}
+
 }  // namespace
 }  // namespace baton::os

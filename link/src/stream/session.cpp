@@ -405,6 +405,11 @@ std::string Session::address() const {
   return address_;
 }
 
+bool Session::was_connected() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return connected_since_ns_ != 0;
+}
+
 HostState Session::state() const {
   HostState out;
   out.name = hello_.name;

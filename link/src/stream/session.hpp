@@ -63,6 +63,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::uint64_t partner() const noexcept { return partner_; }
   /// Since when it has no connection; empty: it has one.
   std::optional<std::chrono::steady_clock::time_point> disconnected_since() const;
+  bool was_connected() const;  ///< it has, or had, a connection
   std::string address() const;
   HostState state() const;
 

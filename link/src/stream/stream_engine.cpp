@@ -16,6 +16,7 @@
 #include "baton/os/multicast.hpp"
 #include "baton/os/process.hpp"
 #include "channels.hpp"
+#include "places.hpp"
 #include "refusals.hpp"
 #include "security.hpp"
 #include "session.hpp"
@@ -35,10 +36,7 @@ constexpr milliseconds kSelfPause{10000};
 constexpr milliseconds kHelloLimit{3000};
 /// A host without a connection is known so long: its publishers, and what it has not got.
 constexpr std::chrono::seconds kForgotten{20};
-constexpr std::size_t kMostHosts = 256;
-/// Of one address: containers and domains share an address, and a stranger has few.
-constexpr std::size_t kMostHostsOfAddress = 16;
-/// Connections that have not said hello. One more ends the oldest of the address that has most of them.
+/// Connections that have not said hello. One more ends the oldest of the network that has most of them.
 constexpr std::size_t kMostStrangers = 64;
 /// Numbers of sessions that are kept for hosts which have not come yet.
 constexpr std::size_t kMostNumbers = 1024;
@@ -325,6 +323,7 @@ class StreamEngine final : public Engine {
   std::shared_ptr<Session> session_of(const Hello& hello, std::uint64_t number, std::uint64_t partner,
                                       const std::string& address, std::string& why) {
     std::shared_ptr<Session> made, other;
+    make_room_for(hello, partner, address);
     {
       const std::lock_guard<std::mutex> telling(telling_);
       {
@@ -339,7 +338,7 @@ class StreamEngine final : public Engine {
         const bool is_apart = apart != apart_.end() && apart->second == number;
         other = likely(hello.host, address);
         if (is_next || is_apart) {
-          why = room_for(address);
+          why = room_for({address, hello.port});
           if (!why.empty()) return nullptr;
           Gid key = hello.host;
           if (sessions_.count(key) != 0) {
@@ -366,13 +365,13 @@ class StreamEngine final : public Engine {
   }
 
   /// With mutex_. Why not one more host; empty: there is room.
-  std::string room_for(const std::string& address) const {
-    const auto same = std::count_if(sessions_.begin(), sessions_.end(),
-                                    [&](const auto& each) { return each.second->address() == address; });
-    if (static_cast<std::size_t>(same) >= kMostHostsOfAddress)
-      return "there are " + std::to_string(kMostHostsOfAddress) + " hosts of its address already";
-    if (sessions_.size() >= kMostHosts) return "there are " + std::to_string(kMostHosts) + " other hosts";
-    return {};
+  std::string room_for(const Place& newcomer) const {
+    std::vector<Place> taken;
+    for (const auto& [key, session] : sessions_) taken.emplace_back(session->address(), session->hello().port);
+    std::set<Place> named;
+    for (const Calls& calls : calls_)
+      for (const std::string& address : calls.addresses) named.emplace(address, calls.peer.port);
+    return why_no_room(taken, newcomer, std::move(named));
   }
 
   /// Two hosts say one id, with different sessions: one may be a stranger, and no one can tell which. Both are served, each as a host of its
@@ -405,6 +404,22 @@ class StreamEngine final : public Engine {
       if (!partner_of(hello.host, hello.session)) before = likely(hello.host, address);
     }
     if (before && before->disconnected_since() && is_replaced(*before, hello, address)) forget(before);
+  }
+
+  /// A host that comes with a new session takes the place of the one without a connection that it was before it was started again.
+  void make_room_for(const Hello& hello, std::uint64_t partner, const std::string& address) {
+    std::shared_ptr<Session> before;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (partner_of(hello.host, partner)) return;
+      for (const auto& [key, session] : sessions_) {
+        // Not one that has just come, and gets its connection now.
+        if (session->disconnected_since() && session->was_connected() && session->hello().host != hello.host &&
+            is_replaced(*session, hello, address))
+          before = session;
+      }
+    }
+    if (before) forget(before);
   }
 
   void forget(const std::shared_ptr<Session>& session) {
@@ -714,11 +729,12 @@ class StreamEngine final : public Engine {
       const std::lock_guard<std::mutex> lock(mutex_);
       strangers_.push_back(watched);
       if (strangers_.size() > kMostStrangers) {
-        std::map<std::string, std::size_t> of_address;
+        std::map<std::string, std::size_t> of_network;
         std::size_t most = 0;
-        for (const auto& each : strangers_) most = std::max(most, ++of_address[each->address()]);
-        const auto victim = std::find_if(strangers_.begin(), strangers_.end(),
-                                         [&](const auto& each) { return of_address[each->address()] == most; });
+        for (const auto& each : strangers_) most = std::max(most, ++of_network[os::network_of(each->address())]);
+        const auto victim = std::find_if(strangers_.begin(), strangers_.end(), [&](const auto& each) {
+          return of_network[os::network_of(each->address())] == most;
+        });
         (*victim)->shut_down();
         strangers_.erase(victim);
       }

@@ -293,6 +293,46 @@ TEST(StreamEngine, HostsOfOneAddressAreBounded) {
   EXPECT_EQ(a.engine->hosts().size(), kMost);
   EXPECT_EQ(a.engine->refused().at(0).name, "liar");
 }
+
+TEST(StreamEngine, AnAddressWithAllItsHostsLeavesRoomForANamedPeerAndForAHostThatIsStartedAgain) {
+  constexpr std::size_t kMost = 16;
+  const std::uint16_t port = free_port();
+  Host a(1, {"127.0.0.1:" + std::to_string(port)});
+  std::vector<std::unique_ptr<RawHost>> strangers;
+  const auto stay = [&] {
+    for (const auto& each : strangers) each->stay();
+  };
+  const auto add = [&](std::uint8_t number, const std::string& name) {
+    Gid id;
+    id.fill(number);
+    strangers.push_back(std::make_unique<RawHost>(a.options.port, id, 1, name));
+  };
+  for (std::uint8_t i = 0; i < kMost; ++i) add(static_cast<std::uint8_t>(100 + i), "host" + std::to_string(100 + i));
+  ASSERT_TRUE(wait_until([&] {
+    stay();
+    return a.connected_to(kMost);
+  }));
+  strangers.erase(strangers.begin());
+  ASSERT_TRUE(wait_until([&] {
+    stay();
+    return a.connected_to(kMost - 1);
+  }));
+  add(99, "host100");
+  ASSERT_TRUE(wait_until([&] {
+    stay();
+    return a.connected_to(kMost);
+  }));
+  EXPECT_EQ(a.engine->hosts().size(), kMost) << "it has taken the place of what it was before";
+  EXPECT_TRUE(a.engine->refused().empty());
+  Host named(2);
+  named.engine.reset();
+  named.options.port = port;
+  named.start();
+  EXPECT_TRUE(wait_until([&] {
+    stay();
+    return a.connected_to(kMost + 1) && named.connected_to(1);
+  }));
+}
 #endif
 
 TEST(StreamEngine, AnotherDomainIsRefusedInWordsOnBothSides) {

@@ -61,6 +61,10 @@ class TcpSocket {
   std::string address_;
 };
 
+/// The network of an address as TcpSocket::address() has it, in which one machine may have any number of addresses: of IPv6 the /64, else the
+/// address itself.
+std::string network_of(const std::string& address);
+
 /// Where a socket is bound: an interface's name, an address of this machine, or empty: anywhere.
 struct TcpPlace {
   std::string interface;

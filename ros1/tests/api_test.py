@@ -247,7 +247,7 @@ def test_a_type_that_differs_from_the_stock_type_does_not_compile(tmp_path, chan
     subprocess.run([*generate, "--type", "sensor_msgs/Image"], env=environment, check=True)
     program = tmp_path / "image.cpp"
     program.write_text("#include <baton/ros1/sensor_msgs/image.hpp>\n")
-    rooms = ("os", "memory", "message", "transport", "node", "ros1/api")
+    rooms = ("core/os", "core/memory", "core/message", "core/transport", "core/node", "ros1/api")
     include = [f"-I{ROOT / room / 'include'}" for room in rooms]
     compiler = ["c++", "-std=c++17", "-fsyntax-only", *include, f"-I{tmp_path}", program]
     done = subprocess.run([str(word) for word in compiler], capture_output=True, text=True)
@@ -289,7 +289,7 @@ def test_habits_of_roscpp_are_refused_with_a_sentence(tmp_path):
         "#include <ros/ros.h>\n#include <baton/ros1/ros1.hpp>\n#include <baton/ros1/sensor_msgs/image.hpp>\n"
         "using baton::msg::sensor_msgs::Image;\nvoid on_image(const Image::ConstPtr&);\n" + functions
     )
-    rooms = ("os", "memory", "message", "transport", "node", "ros1/api")
+    rooms = ("core/os", "core/memory", "core/message", "core/transport", "core/node", "ros1/api")
     include = [f"-I{ROOT / room / 'include'}" for room in rooms]
     messages = BUILD / "ros1/tests/ros1_api_messages/include"
     compiler = ["c++", "-std=c++17", "-fsyntax-only", *include, f"-I{messages}", program]

@@ -117,7 +117,15 @@ def compile_errors(tmp_path, source, *before):
         ROOT / "ros1/recompiled/shadows",
         *(
             ROOT / room / "include"
-            for room in ("ros1/recompiled", "ros1/api", "node", "transport", "message", "memory", "os")
+            for room in (
+                "ros1/recompiled",
+                "ros1/api",
+                "core/node",
+                "core/transport",
+                "core/message",
+                "core/memory",
+                "core/os",
+            )
         ),
     ]
     command = [shutil.which("c++"), "-std=c++17", "-fsyntax-only", *(f"-I{folder}" for folder in folders)]

@@ -97,7 +97,12 @@ class RawPeer final : public HubHandler {
     frame.type_hash = number_type().hash;
     frame.skeleton_bytes = 8;
     frame.qos = qos;
-    for (const PeerId peer : peers) send(peer, FrameType::kAnnounce, encode(frame));
+    std::vector<PeerId> to;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      to = peers;
+    }
+    for (const PeerId peer : to) send(peer, FrameType::kAnnounce, encode(frame));
     return frame.gid;
   }
 

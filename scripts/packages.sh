@@ -31,6 +31,7 @@ rm -f "$out"/*.deb "$out"/*.buildinfo "$out"/*.changes "$out"/source/*.*
 find "$source" -mindepth 1 -maxdepth 1 -exec rm -rf {} +
 git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do [ -f "$file" ] && printf '%s\0' "$file"; done |
   tar --null --no-recursion -T - -c | tar -x -C "$source"
+cp -r "$source/packaging/debian" "$source/debian"  # where dpkg-buildpackage looks
 .venv/bin/python scripts/debian_changelog.py >"$source/debian/changelog"
 
 export CCACHE_BASEDIR=$source CCACHE_NOHASHDIR=1 CCACHE_DIR=${CCACHE_DIR:-${HOME:-/root}/.cache/ccache}

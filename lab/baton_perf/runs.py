@@ -21,7 +21,7 @@ from .peers import Peer
 
 @dataclass(frozen=True)
 class Cell:
-    """What one run measures, apart from who is measured. Field names are those of the runner's Plan (lab/runner/peer.hpp)."""
+    """The settings of a run, without its transports. Field names are those of the runner's Plan (lab/runner/peer.hpp)."""
 
     bytes: int = 64
     message: str = "bytes"

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <climits>
 #include <new>
-#include <set>
-#include <thread>
 
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"

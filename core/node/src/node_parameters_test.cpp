@@ -271,6 +271,7 @@ TEST_F(NodeParameters, ARequestWithMoreNamesOrBytesThanOtherProcessesMaySendIsRe
 }
 
 TEST_F(NodeParameters, AValueForWhichThereIsNoMemoryGetsNoResponseAndABadAllocOfACallbackIsTheProgramsError) {
+  constexpr std::size_t kLength = 256 << 10;
   baton::Node node("camera"), caller("caller");
   node.declare_parameter("text", "short");
   auto client = caller.client<SetParameters>("/camera/set_parameters");
@@ -281,17 +282,17 @@ TEST_F(NodeParameters, AValueForWhichThereIsNoMemoryGetsNoResponseAndABadAllocOf
   request.parameters.resize(1);
   request.parameters[0].name = "text";
   request.parameters[0].value.type = 4;
-  request.parameters[0].value.string_value = std::string(2 << 20, 'x');
+  request.parameters[0].value.string_value = std::string(kLength, 'x');
   client.send(request);
   {
-    const baton::test::MissingMemory missing(1 << 20);
+    const baton::test::MissingMemory missing(kLength / 2);
     EXPECT_NO_THROW(executor.spin_once(60s));
   }
   EXPECT_EQ(node.get_parameter("text").as_string(), "short");
   const std::uint64_t second = client.send(request);
   EXPECT_TRUE(executor.spin_once(60s));
   expect_only_the_second_is_answered(client, second);
-  EXPECT_EQ(node.get_parameter("text").as_string().size(), 2U << 20U);
+  EXPECT_EQ(node.get_parameter("text").as_string().size(), kLength);
   auto callback = node.add_on_set_parameters_callback(
       [](const std::vector<Parameter>&) -> baton::SetParametersResult { throw std::bad_alloc(); });
   client.send(request);

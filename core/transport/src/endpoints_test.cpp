@@ -326,6 +326,7 @@ TEST_F(Endpoints, ADescriptorRestsAtTheHeldLimitUntilSomethingChanges) {
   const auto reader = make_reader(*participant, "t", QoS(5).hold(1));
   ASSERT_TRUE(matched(*writer, 1) && matched(*reader, 1));
   ::pollfd entry{reader->pollable_fd().or_throw(), POLLIN, 0};
+  settle(*participant);  // the publisher has the socket and has notified once for it
   EXPECT_EQ(take(*reader), kNothing);
   for (std::uint64_t i = 1; i <= 3; ++i) publish(*writer, i).or_throw();
   TakenSample held = reader->take().or_throw();

@@ -374,14 +374,14 @@ TEST_F(Inbound, AMessageOfAPublisherThatIsLeftOutIsRefusedAndHoldsNothingUp) {
 }
 
 TEST(HoardOf, AHostWithMoreThanItsShareGetsNoMoreUntilItHasLess) {
-  constexpr Gid kOther{2};
+  constexpr Gid kThird{2};
   Hoard hoard(std::size_t{8} << 30);
   const std::size_t share = std::size_t{2} << 30;
   EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, share}}}).empty());
-  EXPECT_EQ(hoard.account({{Gid{10}, {kFar, share}}, {Gid{12}, {kFar, 1}}, {Gid{11}, {kOther, 1}}}),
+  EXPECT_EQ(hoard.account({{Gid{10}, {kFar, share}}, {Gid{12}, {kFar, 1}}, {Gid{11}, {kThird, 1}}}),
             std::set<Gid>{kFar});
   EXPECT_TRUE(hoard.is_over(kFar));
-  EXPECT_FALSE(hoard.is_over(kOther));
+  EXPECT_FALSE(hoard.is_over(kThird));
   EXPECT_FALSE(hoard.park(kFar, 1));
   EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, 1}}}).empty());
   EXPECT_FALSE(hoard.is_over(kFar));

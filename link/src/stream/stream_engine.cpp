@@ -406,12 +406,13 @@ class StreamEngine final : public Engine {
     if (before && before->disconnected_since() && is_replaced(*before, hello, address)) forget(before);
   }
 
-  /// A host that comes with a new session takes the place of the one without a connection that it was before it was started again.
+  /// Where there is no room, a host that comes with a new session takes the place of the one without a connection that it was before it was
+  /// started again. Else that one stays until it is forgotten: it knows which kept messages this host has.
   void make_room_for(const Hello& hello, std::uint64_t partner, const std::string& address) {
     std::shared_ptr<Session> before;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      if (partner_of(hello.host, partner)) return;
+      if (partner_of(hello.host, partner) || room_for({address, hello.port}).empty()) return;
       for (const auto& [key, session] : sessions_) {
         // Not one that has just come, and gets its connection now.
         if (session->disconnected_since() && session->was_connected() && session->hello().host != hello.host &&

@@ -17,8 +17,8 @@
 #include <set>
 #include <vector>
 
-#include "stream/getting.hpp"
-#include "stream/sending.hpp"
+#include "stream/flow_receiver.hpp"
+#include "stream/flow_sender.hpp"
 
 namespace {
 
@@ -70,7 +70,7 @@ struct Alive {
   std::size_t count = 0, bytes = 0;
 };
 
-struct Message final : Arriving {
+struct Message final : ArrivingChunk {
   Message(std::size_t size, std::size_t come_bytes, std::uint32_t flow_life, std::uint64_t chunk, Alive& all)
       : life(flow_life), number(chunk), alive(all) {
     require(grow(come_bytes) && come_bytes <= size);
@@ -102,15 +102,15 @@ struct Message final : Arriving {
   bool delivered = false;
 };
 
-class Shelf final : public Receiver {
+class Shelf final : public ChunkReceiver {
  public:
-  std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader&, std::size_t message_bytes,
-                                  std::size_t come_bytes) override {
+  std::unique_ptr<ArrivingChunk> begin(const Gid& host, const memory::ChunkHeader&, std::size_t message_bytes,
+                                       std::size_t come_bytes) override {
     require(host == kFar && expected != nullptr && message_bytes == expected_bytes);
     if (refuses || message_bytes > kMostMessage) return nullptr;
     return std::make_unique<Message>(message_bytes, come_bytes, expected->life, expected_number, alive);
   }
-  bool deliver(const Gid& host, Arriving& arriving) override {
+  bool deliver(const Gid& host, ArrivingChunk& arriving) override {
     require(host == kFar);
     auto& message = static_cast<Message&>(arriving);
     if (full) return false;
@@ -129,7 +129,7 @@ class Shelf final : public Receiver {
   bool refuses = false, full = false;
 };
 
-struct Chunk final : Outgoing {
+struct Chunk final : OutgoingChunk {
   explicit Chunk(std::size_t size) : memory(new std::byte[size]()) {
     bytes = memory.get();
     size_bytes = size;
@@ -137,14 +137,14 @@ struct Chunk final : Outgoing {
   const std::unique_ptr<std::byte[]> memory;
 };
 
-class Well final : public Source {
+class Well final : public ChunkSource {
  public:
-  Found next(std::shared_ptr<const Outgoing>& chunk) override {
-    if (left == 0) return Found::kNothing;
+  Next next(std::shared_ptr<const OutgoingChunk>& chunk) override {
+    if (left == 0) return Next::kNothing;
     --left;
     chunk = std::make_shared<Chunk>(kHeader + left % 3 * 1000);
     ++given;
-    return Found::kChunk;
+    return Next::kChunk;
   }
   bool empty() const override { return left == 0; }
   std::size_t left = 0;
@@ -182,7 +182,7 @@ class Fuzzed {
       case 0: {  // 32 bytes as they come
         std::array<std::byte, kFrameBytes> bytes;
         for (std::byte& each : bytes) each = static_cast<std::byte>(in.byte());
-        const Result<Frame> frame = decode_frame(bytes.data());
+        const Result<HostFrame> frame = decode_frame(bytes.data());
         if (!frame) {
           require(frame.error().code == Errc::protocol_violation);
           connect();
@@ -193,16 +193,16 @@ class Fuzzed {
         break;
       }
       case 1: {
-        Frame open = frame_of(Kind::kOpen, in);
+        HostFrame open = frame_of(FrameKind::kOpen, in);
         open.size = 1;
         take(open, in);
         break;
       }
       case 2:
-        take(frame_of(Kind::kClose, in), in);
+        take(frame_of(FrameKind::kClose, in), in);
         break;
       case 3:
-        take(frame_of(Kind::kReady, in), in);
+        take(frame_of(FrameKind::kReady, in), in);
         break;
       case 4:
         connect();
@@ -217,7 +217,7 @@ class Fuzzed {
         acknowledge();
         break;
       case 7: {  // of this host's flows
-        Frame ack = frame_of((action & 16) != 0 ? Kind::kResume : Kind::kAck, in);
+        HostFrame ack = frame_of((action & 16) != 0 ? FrameKind::kResume : FrameKind::kAck, in);
         ack.number = in.byte();
         ack.offset = (action & 32) != 0 ? in.number(2) : 0;
         take(ack, in);
@@ -228,17 +228,17 @@ class Fuzzed {
         send(1 + in.number(2));
         break;
       case 9: {  // a part of any numbers
-        Frame part = frame_of(Kind::kPart, in);
+        HostFrame part = frame_of(FrameKind::kPart, in);
         part.number = in.byte();
         part.offset = in.number(3);
         part.size = static_cast<std::uint32_t>(in.number(3));
         part.total = static_cast<std::uint32_t>(in.number(4));
-        const Result<Frame> decoded = decode_frame(encode(part).data());
+        const Result<HostFrame> decoded = decode_frame(encode(part).data());
         if (decoded) take(*decoded, in);
         break;
       }
       default: {  // the next part of a flow
-        Frame part = frame_of(Kind::kPart, in);
+        HostFrame part = frame_of(FrameKind::kPart, in);
         const auto known = flows_.find(part.flow);
         if (known == flows_.end()) break;
         const Model& flow = known->second;
@@ -255,20 +255,20 @@ class Fuzzed {
     }
   }
 
-  static Frame frame_of(Kind kind, Input& in) {
-    Frame out;
+  static HostFrame frame_of(FrameKind kind, Input& in) {
+    HostFrame out;
     out.kind = kind;
     out.flow = in.byte() % 4;
     return out;
   }
 
   /// As Session::take_frame().
-  void take(const Frame& frame, Input& in) {
+  void take(const HostFrame& frame, Input& in) {
     switch (frame.kind) {
-      case Kind::kPart:
+      case FrameKind::kPart:
         take_part(frame, in);
         break;
-      case Kind::kOpen: {
+      case FrameKind::kOpen: {
         const std::string channel(1, static_cast<char>('a' + in.byte() % 3));
         const auto known = flows_.find(frame.flow);
         const bool fits = known == flows_.end() ? flows_.size() < kMostFlows
@@ -282,18 +282,18 @@ class Fuzzed {
         flow.channel = channel;
         break;
       }
-      case Kind::kClose:
+      case FrameKind::kClose:
         getting_.close(frame.flow);
         flows_.erase(frame.flow);
         break;
-      case Kind::kReady:
+      case FrameKind::kReady:
         getting_.ready();
         for (auto at = flows_.begin(); at != flows_.end();) at = at->second.named ? std::next(at) : flows_.erase(at);
         sending_.ready();
         break;
-      case Kind::kResume:
-      case Kind::kAck: {
-        const bool ack = frame.kind == Kind::kAck;
+      case FrameKind::kResume:
+      case FrameKind::kAck: {
+        const bool ack = frame.kind == FrameKind::kAck;
         if (!(ack ? sending_.acknowledge(frame) : sending_.resume(frame))) return connect();
         const auto own = own_.find(frame.flow);
         if (own == own_.end()) break;
@@ -305,12 +305,12 @@ class Fuzzed {
         own->second.offset = frame.offset;
         break;
       }
-      case Kind::kAlive:
+      case FrameKind::kAlive:
         break;
     }
   }
 
-  void take_part(const Frame& frame, Input& in) {
+  void take_part(const HostFrame& frame, Input& in) {
     if (getting_.waiting_bytes() > kMostWaiting) return;
     const auto known = flows_.find(frame.flow);
     const bool open = known != flows_.end() && known->second.named;
@@ -346,12 +346,12 @@ class Fuzzed {
   }
 
   void connect() {
-    std::vector<Frame> frames;
+    std::vector<HostFrame> frames;
     getting_.connected(frames);
     require(frames.size() == flows_.size());
-    for (const Frame& each : frames) {
+    for (const HostFrame& each : frames) {
       const Model& flow = flows_.at(each.flow);
-      require(each.kind == Kind::kResume && each.number == flow.come && each.offset == flow.offset);
+      require(each.kind == FrameKind::kResume && each.number == flow.come && each.offset == flow.offset);
     }
     for (auto& [id, flow] : flows_) flow.named = false;
     sending_.disconnected();
@@ -366,12 +366,12 @@ class Fuzzed {
   }
 
   void acknowledge() {
-    std::vector<Frame> frames;
+    std::vector<HostFrame> frames;
     getting_.acknowledgements(frames);
     std::set<std::uint32_t> said;
-    for (const Frame& each : frames) {
+    for (const HostFrame& each : frames) {
       Model& flow = flows_.at(each.flow);
-      require(each.kind == Kind::kAck && said.insert(each.flow).second);
+      require(each.kind == FrameKind::kAck && said.insert(each.flow).second);
       require(each.number >= flow.acknowledged && each.number <= flow.come && each.number > 0);
       flow.acknowledged = flow.delivered = each.number;
     }
@@ -379,9 +379,9 @@ class Fuzzed {
   }
 
   void send(std::size_t bytes) {
-    std::vector<Send> frames;
+    std::vector<OutgoingFrame> frames;
     sending_.next(bytes, 64, frames);
-    for (const Send& each : frames) {
+    for (const OutgoingFrame& each : frames) {
       if (!each.chunk) continue;
       Own& own = own_.at(each.frame.flow);
       require(each.frame.size > 0 && each.frame.total == each.chunk->size_bytes);
@@ -403,18 +403,18 @@ class Fuzzed {
     require(shelf_->alive.count <= flows_.size() * (kMostUnderWay + 1));
     std::uint64_t given = 0, known = 0;
     for (const auto& well : wells_) given += well->given;
-    const Sending::Totals totals = sending_.totals();
+    const FlowSender::Totals totals = sending_.totals();
     known = totals.messages + totals.waiting_messages;
     require(known == given && totals.waiting_messages <= own_.size() * kMostUnderWay);
   }
 
   std::shared_ptr<Shelf> shelf_ = std::make_shared<Shelf>();
-  std::shared_ptr<Channels> channels_ = std::make_shared<Channels>();
+  std::shared_ptr<ReceiverTable> channels_ = std::make_shared<ReceiverTable>();
   std::array<std::shared_ptr<void>, 2> registrations_;
   std::array<std::shared_ptr<Well>, 2> wells_{std::make_shared<Well>(), std::make_shared<Well>()};
-  Getting getting_{kFar, channels_};
+  FlowReceiver getting_{kFar, channels_};
   transport::WaitSet wait_set_;
-  Sending sending_{wait_set_};
+  FlowSender sending_{wait_set_};
   std::map<std::uint32_t, Model> flows_;
   std::map<std::uint32_t, Own> own_;
   std::uint32_t lives_ = 0;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "plan.hpp"
+#include "forwarding_plan.hpp"
 #include "words.hpp"
 
 namespace {
@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // This host has the same ends under other ids: so all of them meet.
   std::vector<End> here = words->ends;
   for (End& end : here) end.gid[0] ^= 0x80;
-  const Plan made = plan(here, {*words});
+  const ForwardingPlan made = make_plan(here, {*words});
   for (const auto& [gid, receiving] : made.receiving) require(receiving.publisher.gid == gid);
   for (const auto& [key, sending] : made.sending) require(key.first == words->host && !sending.publishers.empty());
   return 0;

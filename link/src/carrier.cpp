@@ -43,7 +43,7 @@ Carrier::Carrier(std::shared_ptr<transport::Participant> participant, std::strin
     : participant_(std::move(participant)),
       saying_(std::move(saying)),
       changed_(std::move(changed)),
-      types_(std::make_shared<Types>(participant_, saying_)),
+      types_(std::make_shared<TypeCache>(participant_, saying_)),
       hoard_(std::make_shared<Hoard>(os::machine_memory_bytes(), window_bytes())) {
   own_.host_name = std::move(host_name);
 }
@@ -124,9 +124,9 @@ std::vector<End> Carrier::ends_here() {
 
 bool Carrier::add_departing(std::vector<End>& here) {
   const auto now = std::chrono::steady_clock::now();
-  std::map<Gid, Publisher> publishers;
+  std::map<Gid, LocalPublisher> publishers;
   for (const End& end : here) {
-    if (end.is_writer) publishers.emplace(end.gid, Publisher{end, connections_.at(end.gid)});
+    if (end.is_writer) publishers.emplace(end.gid, LocalPublisher{end, connections_.at(end.gid)});
   }
   for (auto& [gid, publisher] : publishers_) {
     if (publishers.count(gid) == 0) departing_.emplace(gid, Departing{std::move(publisher), now});
@@ -179,7 +179,7 @@ void Carrier::complain(std::set<std::string> complaints) {
 }
 
 /// The publisher that stands for one of another host.
-Result<std::shared_ptr<transport::Writer>> Carrier::make_proxy(const Gid& gid, const Receiving& wanted,
+Result<std::shared_ptr<transport::Writer>> Carrier::make_proxy(const Gid& gid, const PlannedProxy& wanted,
                                                                transport::TypeInfo type) {
   transport::Participant::WriterOptions options;
   options.topic = wanted.publisher.topic;
@@ -191,13 +191,13 @@ Result<std::shared_ptr<transport::Writer>> Carrier::make_proxy(const Gid& gid, c
   return participant_->create_writer(options);
 }
 
-bool Carrier::receive(const Plan& plan) {
+bool Carrier::receive(const ForwardingPlan& plan) {
   bool again = false;
   std::size_t withdrawn = 0, lingering = 0, made = 0, announced_bytes = 0;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto at = proxies_.begin(); at != proxies_.end();) {
     const auto wanted = plan.receiving.find(at->first);
-    Proxy& proxy = at->second;
+    PublisherProxy& proxy = at->second;
     if (wanted != plan.receiving.end() && channel_of(wanted->second.publisher) == proxy.channel) {
       proxy.joined = proxy.joined && plan.channels.count(proxy.channel) != 0 && proxy.host == wanted->second.host;
       proxy.host = wanted->second.host;
@@ -235,14 +235,14 @@ bool Carrier::receive(const Plan& plan) {
   }
 
   for (const Gid& gid : plan.order) {
-    const Receiving& wanted = plan.receiving.at(gid);
+    const PlannedProxy& wanted = plan.receiving.at(gid);
     const std::string channel = channel_of(wanted.publisher);
     const std::string& topic = wanted.publisher.topic;
     std::shared_ptr<const CarriedType> type;
     if (wanted.fits) {
       type = type_of(wanted.subscription, wanted.publisher.type_name, wanted.publisher.hash);
       if (!type) continue;
-      In& in = in_[channel];
+      InboundTopic& in = in_[channel];
       if (!in.channel) {
         in.name = numbered(channel, ++last_channel_);
         in.channel =
@@ -272,7 +272,8 @@ bool Carrier::receive(const Plan& plan) {
         again = true;
         continue;
       }
-      proxy = proxies_.emplace(gid, Proxy{wanted.host, std::move(*writer), channel, wanted.host_name, false}).first;
+      proxy = proxies_.emplace(gid, PublisherProxy{wanted.host, std::move(*writer), channel, wanted.host_name, false})
+                  .first;
     }
     if (!wanted.fits || proxy->second.joined) continue;
     in_[channel].channel->add(wanted.host, proxy->second.writer,
@@ -294,10 +295,10 @@ void Carrier::account() {
   hoard_->keep(hosts);
   for (auto at = copied_.begin(); at != copied_.end();)
     at = hosts.count(at->first) != 0 ? std::next(at) : copied_.erase(at);
-  std::map<Gid, Hoard::Taken> publishers;
+  std::map<Gid, Hoard::HostUsage> publishers;
   for (const auto& [gid, proxy] : proxies_) {
     const memory::Pool::Account has = proxy.writer->memory_account();
-    publishers.emplace(gid, Hoard::Taken{proxy.host, has.backed_bytes, has.address_bytes});
+    publishers.emplace(gid, Hoard::HostUsage{proxy.host, has.backed_bytes, has.address_bytes});
   }
   const std::set<Gid> over = hoard_->account(publishers);
   for (const auto& [gid, proxy] : proxies_)
@@ -305,7 +306,7 @@ void Carrier::account() {
 }
 
 /// Null: it cannot be made, which was said.
-std::shared_ptr<transport::Reader> Carrier::subscribe(const CarriedType& type, const Sending& sending) {
+std::shared_ptr<transport::Reader> Carrier::subscribe(const CarriedType& type, const PlannedFlow& sending) {
   transport::Participant::ReaderOptions options;
   options.topic = sending.topic;
   options.node = "link";
@@ -319,7 +320,7 @@ std::shared_ptr<transport::Reader> Carrier::subscribe(const CarriedType& type, c
 }
 
 /// The subscription with the quality of service that is wanted now. What the one before has is sent first: others want it.
-void Carrier::resubscribe(Out& out, const Sending& sending) {
+void Carrier::resubscribe(OutboundTopic& out, const PlannedFlow& sending) {
   const auto now = std::chrono::steady_clock::now();
   const bool deeper = sending.request.depth > out.request.depth || sending.request.history != out.request.history;
   // Not of a topic whose history is kept: the new subscription would get all of it once more.
@@ -343,7 +344,7 @@ void Carrier::resubscribe(Out& out, const Sending& sending) {
   out.flow->wake();
 }
 
-bool Carrier::open_out(const std::pair<Gid, std::string>& key, const Sending& sending) {
+bool Carrier::open_out(const std::pair<Gid, std::string>& key, const PlannedFlow& sending) {
   std::shared_ptr<const CarriedType> type;
   for (const transport::EndpointInfo& info : participant_->endpoints()) {
     if (sending.publishers.count(info.gid) != 0) type = type_of(info.gid, info.type_name, info.type_hash);
@@ -352,7 +353,7 @@ bool Carrier::open_out(const std::pair<Gid, std::string>& key, const Sending& se
   if (!type) return true;
   const std::shared_ptr<transport::Reader> reader = subscribe(*type, sending);
   if (!reader) return false;
-  Out out;
+  OutboundTopic out;
   out.topic = sending.topic;
   out.type = type;
   out.request = sending.request;
@@ -372,11 +373,11 @@ bool Carrier::open_out(const std::pair<Gid, std::string>& key, const Sending& se
   return true;
 }
 
-bool Carrier::send(const Plan& plan) {
+bool Carrier::send(const ForwardingPlan& plan) {
   bool again = false;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto at = out_.begin(); at != out_.end();) {
-    Out& out = at->second;
+    OutboundTopic& out = at->second;
     const auto wanted = plan.sending.find(at->first);
     if (!out.flow->ended() && wanted != plan.sending.end()) {
       resubscribe(out, wanted->second);
@@ -455,7 +456,7 @@ void Carrier::say_words(const std::vector<End>& here) {
     return;
   }
   const bool news = words != said_;
-  std::shared_ptr<const Outgoing> chunk;
+  std::shared_ptr<const OutgoingChunk> chunk;
   const auto say_to = [&](Said& said) {
     if (!chunk) chunk = std::make_shared<WordsChunk>(own_.host, ++words_sequence_, words);
     said.source->set(chunk);
@@ -512,7 +513,7 @@ bool Carrier::step() {
   std::vector<End> here = ends_here();
   bool again = add_departing(here);
   account();
-  const Plan now = plan(here, known_hosts_->words(), owners_);
+  const ForwardingPlan now = make_plan(here, known_hosts_->words(), owners_);
   owners_ = now.owners;
   complain(now.complaints);
   again = receive(now) || again;
@@ -581,7 +582,7 @@ void Carrier::fill(LinkState& state) const {
     std::move(participants.begin(), participants.end(), std::back_inserter(state.refused_hosts));
   }
   for (HostState& host : state.hosts) {
-    Hoard::Losses losses = hoard_->losses(host.id);
+    Hoard::HostLosses losses = hoard_->losses(host.id);
     host.dropped = losses.messages;
     host.dropped_why = std::move(losses.why);
   }

@@ -18,14 +18,14 @@
 #include "baton/link/state.hpp"
 #include "baton/transport/transport.hpp"
 #include "engine.hpp"
+#include "forwarding_plan.hpp"
 #include "hoard.hpp"
 #include "hosts.hpp"
 #include "inbound.hpp"
 #include "outbound.hpp"
-#include "plan.hpp"
 #include "ros2/ros2.hpp"
 #include "saying.hpp"
-#include "types.hpp"
+#include "type_cache.hpp"
 
 namespace baton::link {
 
@@ -49,7 +49,7 @@ class Carrier {
 
  private:
   /// What travels to one host.
-  struct Out {
+  struct OutboundTopic {
     std::string topic;
     std::shared_ptr<const CarriedType> type;
     QoS request;
@@ -60,12 +60,12 @@ class Carrier {
     std::shared_ptr<TopicSource> source;
     std::unique_ptr<Flow> flow;
   };
-  struct In {
+  struct InboundTopic {
     std::string name;  ///< numbered(), for the flows of the other hosts
     std::shared_ptr<InboundChannel> channel;
     std::shared_ptr<void> open;
   };
-  struct Proxy {
+  struct PublisherProxy {
     Gid host{};
     std::shared_ptr<transport::Writer> writer;
     std::string channel, host_name;
@@ -75,13 +75,13 @@ class Carrier {
     std::shared_ptr<WordsSource> source;
     std::unique_ptr<Flow> flow;
   };
-  struct Publisher {
+  struct LocalPublisher {
     End end;
     std::uint64_t connection = 0;  // to its process
   };
   /// A publisher that is gone, while its last messages are under way.
   struct Departing {
-    Publisher publisher;
+    LocalPublisher publisher;
     std::chrono::steady_clock::time_point since;
   };
 
@@ -90,12 +90,12 @@ class Carrier {
   bool add_departing(std::vector<End>& here);
   std::shared_ptr<const CarriedType> type_of(const Gid& endpoint, const std::string& name, const TypeHash& hash);
   void complain(std::set<std::string> complaints);
-  bool receive(const Plan& plan);
-  bool send(const Plan& plan);
-  std::shared_ptr<transport::Reader> subscribe(const CarriedType& type, const Sending& sending);
-  void resubscribe(Out& out, const Sending& sending);
-  bool open_out(const std::pair<Gid, std::string>& key, const Sending& sending);
-  Result<std::shared_ptr<transport::Writer>> make_proxy(const Gid& gid, const Receiving& wanted,
+  bool receive(const ForwardingPlan& plan);
+  bool send(const ForwardingPlan& plan);
+  std::shared_ptr<transport::Reader> subscribe(const CarriedType& type, const PlannedFlow& sending);
+  void resubscribe(OutboundTopic& out, const PlannedFlow& sending);
+  bool open_out(const std::pair<Gid, std::string>& key, const PlannedFlow& sending);
+  Result<std::shared_ptr<transport::Writer>> make_proxy(const Gid& gid, const PlannedProxy& wanted,
                                                         transport::TypeInfo type);
   void fill_topics(LinkState& state) const;
   void account();
@@ -105,7 +105,7 @@ class Carrier {
   const std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<Saying> saying_;
   const std::function<void()> changed_;
-  const std::shared_ptr<Types> types_;
+  const std::shared_ptr<TypeCache> types_;
   Words own_;
   std::vector<std::byte> said_;
   std::uint64_t words_sequence_ = 0, last_channel_ = 0;
@@ -119,15 +119,15 @@ class Carrier {
   std::unique_ptr<Ros2Side> ros2_;                // null: none
   std::map<Gid, std::uint64_t> connections_;      // of endpoints to their processes, as the last step saw them
   std::shared_ptr<const std::set<Gid>> writers_;  // of this host, the same
-  std::map<Gid, Publisher> publishers_;           // of this host, as the last step saw them
+  std::map<Gid, LocalPublisher> publishers_;      // of this host, as the last step saw them
   std::map<Gid, Departing> departing_;
   std::map<IdPrefix, Gid> owners_;  // of the last plan
 
-  mutable std::mutex mutex_;                        // the tables, which fill() reads
-  std::map<std::pair<Gid, std::string>, Out> out_;  // by host and channel
-  std::map<std::string, In> in_;
+  mutable std::mutex mutex_;                                  // the tables, which fill() reads
+  std::map<std::pair<Gid, std::string>, OutboundTopic> out_;  // by host and channel
+  std::map<std::string, InboundTopic> in_;
   std::set<std::string> complaints_;
-  std::map<Gid, Proxy> proxies_;
+  std::map<Gid, PublisherProxy> proxies_;
   std::uint64_t sent_before_ = 0, received_before_ = 0, refused_before_ = 0;  // of what is closed
 };
 

@@ -30,27 +30,27 @@ namespace baton::link {
 using transport::Gid;
 
 /// A chunk that is sent. Its bytes must not move or change while it lives.
-struct Outgoing {
-  Outgoing() = default;
-  Outgoing(const Outgoing&) = delete;
-  Outgoing& operator=(const Outgoing&) = delete;
-  virtual ~Outgoing() = default;
+struct OutgoingChunk {
+  OutgoingChunk() = default;
+  OutgoingChunk(const OutgoingChunk&) = delete;
+  OutgoingChunk& operator=(const OutgoingChunk&) = delete;
+  virtual ~OutgoingChunk() = default;
   const std::byte* bytes = nullptr;  ///< the header, and the message behind it
   std::size_t size_bytes = 0;        ///< of both, at least sizeof(ChunkHeader)
 };
 
 /// Gives the chunks of one flow.
-class Source {
+class ChunkSource {
  public:
-  virtual ~Source() = default;
-  enum class Found : std::uint8_t {
+  virtual ~ChunkSource() = default;
+  enum class Next : std::uint8_t {
     kChunk,
     kNothing,  ///< now
     kHeld,     ///< nothing before a chunk is acknowledged
     kMore,     ///< nothing yet: so much was passed over that others have their turn first
   };
   /// The next chunk. Never blocks.
-  virtual Found next(std::shared_ptr<const Outgoing>& chunk) = 0;
+  virtual Next next(std::shared_ptr<const OutgoingChunk>& chunk) = 0;
   /// Adds to the wait set what wakes it when next() has a chunk. Nothing, where Flow::wake() is called instead.
   virtual void attach(transport::WaitSet& wait_set) { static_cast<void>(wait_set); }
   virtual void detach(transport::WaitSet& wait_set) { static_cast<void>(wait_set); }
@@ -60,11 +60,11 @@ class Source {
 
 /// A chunk that arrives. The engine writes the message into `message`, once. Its memory follows what has come, since its size is the other
 /// host's word. grow() and come() are called without the lock of the receiver, by the thread that reads the flow.
-struct Arriving {
-  Arriving() = default;
-  Arriving(const Arriving&) = delete;
-  Arriving& operator=(const Arriving&) = delete;
-  virtual ~Arriving() = default;
+struct ArrivingChunk {
+  ArrivingChunk() = default;
+  ArrivingChunk(const ArrivingChunk&) = delete;
+  ArrivingChunk& operator=(const ArrivingChunk&) = delete;
+  virtual ~ArrivingChunk() = default;
   /// Makes room for the first `bytes` of the message, which come now; `message` may be another one then. False: there is none. The message is
   /// lost, which has been counted and said.
   virtual bool grow(std::size_t bytes) {
@@ -79,15 +79,15 @@ struct Arriving {
 };
 
 /// The receiving end of a channel.
-class Receiver {
+class ChunkReceiver {
  public:
-  virtual ~Receiver() = default;
+  virtual ~ChunkReceiver() = default;
   /// A place for a message of `message_bytes` whose header is `header`, with room for its first `come_bytes`, which come now. Null: it is
   /// refused (the receiver counts it and says why).
-  virtual std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader& header, std::size_t message_bytes,
-                                          std::size_t come_bytes) = 0;
+  virtual std::unique_ptr<ArrivingChunk> begin(const Gid& host, const memory::ChunkHeader& header,
+                                               std::size_t message_bytes, std::size_t come_bytes) = 0;
   /// True: it is done with, delivered or not. False: it cannot be delivered yet, and is offered again soon; later chunks of the flow wait.
-  virtual bool deliver(const Gid& host, Arriving& arriving) = 0;
+  virtual bool deliver(const Gid& host, ArrivingChunk& arriving) = 0;
 };
 
 /// A flow to one host. Its destruction closes it: what the host has not got is given up.
@@ -104,9 +104,9 @@ class Flow {
 };
 
 /// What the other hosts do, by threads of the engine. Must not block.
-class Listener {
+class HostListener {
  public:
-  virtual ~Listener() = default;
+  virtual ~HostListener() = default;
   /// A host is known: flows to it may be opened.
   virtual void joined(const Gid& host) = 0;
   /// Its connection has broken, or is there again; its flows go on where they were.
@@ -137,10 +137,10 @@ class Engine {
   /// A flow of `channel` to `host`. Null: the host is not known (any
   /// more), or has as many flows as it may have.
   virtual std::unique_ptr<Flow> open_flow(const Gid& host, const std::string& channel,
-                                          std::shared_ptr<Source> source) = 0;
+                                          std::shared_ptr<ChunkSource> source) = 0;
   /// The receiver is called until the result is destroyed, for the chunks of every host. Error already_exists: the channel has one.
   virtual Result<std::shared_ptr<void>> open_receiver(const std::string& channel,
-                                                      std::shared_ptr<Receiver> receiver) = 0;
+                                                      std::shared_ptr<ChunkReceiver> receiver) = 0;
   virtual std::vector<HostState> hosts() const = 0;
   virtual std::vector<PeerState> peers() const = 0;
   virtual std::vector<RefusedState> refused() const = 0;
@@ -149,7 +149,8 @@ class Engine {
 
 /// `receivers`, by channel: those that must miss nothing. They are there before the first connection, as long as the engine. Errors:
 /// invalid_argument (an option, named), unsupported (security), already_exists (the port), system.
-Result<std::unique_ptr<Engine>> make_engine(const EngineOptions& options, std::shared_ptr<Listener> listener,
-                                            const std::map<std::string, std::shared_ptr<Receiver>>& receivers = {});
+Result<std::unique_ptr<Engine>> make_engine(
+    const EngineOptions& options, std::shared_ptr<HostListener> listener,
+    const std::map<std::string, std::shared_ptr<ChunkReceiver>>& receivers = {});
 
 }  // namespace baton::link

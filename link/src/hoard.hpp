@@ -75,21 +75,21 @@ class Hoard {
     large.insert(publisher);
     return {};
   }
-  struct Losses {
+  struct HostLosses {
     std::uint64_t messages = 0;
     std::string why;  ///< of the last
   };
   /// A message of the host has not reached the subscriptions of this one.
   void lost(const Gid& host, const std::string& why) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    Losses& losses = losses_[host];
+    HostLosses& losses = losses_[host];
     ++losses.messages;
     losses.why = why;
   }
-  Losses losses(const Gid& host) const {
+  HostLosses losses(const Gid& host) const {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = losses_.find(host);
-    return found == losses_.end() ? Losses{} : found->second;
+    return found == losses_.end() ? HostLosses{} : found->second;
   }
   /// Forgets the losses of hosts that are not known any more.
   void keep(const std::set<Gid>& hosts) {
@@ -97,13 +97,13 @@ class Hoard {
     for (auto at = losses_.begin(); at != losses_.end();)
       at = hosts.count(at->first) != 0 ? std::next(at) : losses_.erase(at);
   }
-  struct Taken {
+  struct HostUsage {
     Gid host{};
     std::size_t bytes = 0, address_bytes = 0;
   };
   /// The publishers that there are, each with its host and what it has now. Others are forgotten. Returns the hosts with more than their share,
   /// which get no more: of the memory, or of the addresses if all hosts together have too many.
-  std::set<Gid> account(const std::map<Gid, Taken>& publishers) {
+  std::set<Gid> account(const std::map<Gid, HostUsage>& publishers) {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::map<Gid, std::size_t> sums = parked_;
     addresses_.clear();
@@ -151,7 +151,7 @@ class Hoard {
   std::map<Gid, std::size_t> parked_;
   std::map<Gid, std::set<Gid>> large_;
   std::map<Gid, std::size_t> addresses_;  // at the last look, and what was enlarged since
-  std::map<Gid, Losses> losses_;
+  std::map<Gid, HostLosses> losses_;
   std::set<Gid> over_;
 };
 

@@ -12,7 +12,7 @@ using Level = Saying::Level;
 
 constexpr std::uint8_t kWordsTag[8] = {'b', 't', 'n', 'w', 'o', 'r', 'd', '1'};
 
-struct ArrivingWords final : Arriving {
+struct ArrivingWords final : ArrivingChunk {
   ArrivingWords(std::size_t size, std::size_t come_bytes) {
     size_bytes = size;
     static_cast<void>(grow(come_bytes));
@@ -92,8 +92,8 @@ void Hosts::gone(const Gid& host) {
   changed_();
 }
 
-std::unique_ptr<Arriving> Hosts::begin(const Gid&, const memory::ChunkHeader& header, std::size_t message_bytes,
-                                       std::size_t come_bytes) {
+std::unique_ptr<ArrivingChunk> Hosts::begin(const Gid&, const memory::ChunkHeader& header, std::size_t message_bytes,
+                                            std::size_t come_bytes) {
   const Result<ArrivedHeader> arrived = read_header(header, message_bytes);
   if (!arrived || message_bytes > kMaxWordsBytes || std::memcmp(header.type_hash, kWordsTag, sizeof kWordsTag) != 0) {
     no_words();
@@ -102,7 +102,7 @@ std::unique_ptr<Arriving> Hosts::begin(const Gid&, const memory::ChunkHeader& he
   return std::make_unique<ArrivingWords>(message_bytes, come_bytes);
 }
 
-bool Hosts::deliver(const Gid& host, Arriving& arriving) {
+bool Hosts::deliver(const Gid& host, ArrivingChunk& arriving) {
   Result<Words>& words = dynamic_cast<ArrivingWords&>(arriving).words;
   if (!words) {
     no_words();

@@ -23,23 +23,23 @@
 namespace baton::link {
 
 /// This host's words, as a chunk.
-struct WordsChunk final : Outgoing {
+struct WordsChunk final : OutgoingChunk {
   WordsChunk(const Gid& host, std::uint64_t sequence, const std::vector<std::byte>& words);
   const std::unique_ptr<std::byte[]> memory;
 };
 
 /// Gives the newest words.
-class WordsSource final : public Source {
+class WordsSource final : public ChunkSource {
  public:
-  void set(std::shared_ptr<const Outgoing> words) {
+  void set(std::shared_ptr<const OutgoingChunk> words) {
     const std::lock_guard<std::mutex> lock(mutex_);
     words_ = std::move(words);
   }
-  Found next(std::shared_ptr<const Outgoing>& chunk) override {
+  Next next(std::shared_ptr<const OutgoingChunk>& chunk) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!words_) return Found::kNothing;
+    if (!words_) return Next::kNothing;
     chunk = std::move(words_);
-    return Found::kChunk;
+    return Next::kChunk;
   }
   bool empty() const override {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -48,11 +48,11 @@ class WordsSource final : public Source {
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const Outgoing> words_;
+  std::shared_ptr<const OutgoingChunk> words_;
 };
 
 /// The other hosts, and what they say. `changed` is called by any thread.
-class Hosts final : public Listener, public Receiver {
+class Hosts final : public HostListener, public ChunkReceiver {
  public:
   Hosts(std::string own_name, std::shared_ptr<Saying> saying, std::function<void()> changed)
       : own_name_(std::move(own_name)), saying_(std::move(saying)), changed_(std::move(changed)) {}
@@ -63,9 +63,9 @@ class Hosts final : public Listener, public Receiver {
   void joined(const Gid& host) override;
   void connected(const Gid& host, bool connected) override;
   void gone(const Gid& host) override;
-  std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader& header, std::size_t message_bytes,
-                                  std::size_t come_bytes) override;
-  bool deliver(const Gid& host, Arriving& arriving) override;
+  std::unique_ptr<ArrivingChunk> begin(const Gid& host, const memory::ChunkHeader& header, std::size_t message_bytes,
+                                       std::size_t come_bytes) override;
+  bool deliver(const Gid& host, ArrivingChunk& arriving) override;
 
   std::set<Gid> all() const;
   std::vector<Words> words() const;

@@ -21,11 +21,11 @@ Words words_of(const Gid& host, const std::string& name) {
 class HostsOf : public ::testing::Test {
  protected:
   /// As the engine does: a place for what stands behind the header, then the whole.
-  bool arrives(const Gid& host, const Outgoing& chunk) {
+  bool arrives(const Gid& host, const OutgoingChunk& chunk) {
     memory::ChunkHeader header{};
     std::memcpy(&header, chunk.bytes, sizeof header);
     const std::size_t size = chunk.size_bytes - sizeof header;
-    std::unique_ptr<Arriving> arriving = hosts_.begin(host, header, size, size);
+    std::unique_ptr<ArrivingChunk> arriving = hosts_.begin(host, header, size, size);
     if (!arriving) return false;
     std::memcpy(arriving->message, chunk.bytes + sizeof header, size);
     arriving->come();
@@ -64,7 +64,7 @@ TEST_F(HostsOf, WordsAreThoseOfTheHostFromWhichTheyComeWhateverIdTheySay) {
 
 TEST_F(HostsOf, WhatIsNoWordsIsRefused) {
   hosts_.joined(kPeer);
-  struct NoWords : Outgoing {
+  struct NoWords : OutgoingChunk {
     explicit NoWords(const WordsChunk& chunk) : copy(chunk.bytes, chunk.bytes + chunk.size_bytes) {
       bytes = copy.data();
       size_bytes = copy.size();
@@ -112,16 +112,16 @@ TEST_F(HostsOf, AHostOfThisHostsNameIsSaid) {
 
 TEST(WordsSource, GivesTheNewestWordsOnce) {
   WordsSource source;
-  std::shared_ptr<const Outgoing> chunk;
-  EXPECT_EQ(source.next(chunk), Source::Found::kNothing);
+  std::shared_ptr<const OutgoingChunk> chunk;
+  EXPECT_EQ(source.next(chunk), ChunkSource::Next::kNothing);
   source.set(std::make_shared<WordsChunk>(kPeer, 1, encode(words_of(kPeer, "one"))));
   const auto newest = std::make_shared<WordsChunk>(kPeer, 2, encode(words_of(kPeer, "two")));
   source.set(newest);
   EXPECT_FALSE(source.empty());
-  EXPECT_EQ(source.next(chunk), Source::Found::kChunk);
+  EXPECT_EQ(source.next(chunk), ChunkSource::Next::kChunk);
   EXPECT_EQ(chunk, newest);
   EXPECT_TRUE(source.empty());
-  EXPECT_EQ(source.next(chunk), Source::Found::kNothing);
+  EXPECT_EQ(source.next(chunk), ChunkSource::Next::kNothing);
 }
 
 }  // namespace

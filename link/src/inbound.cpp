@@ -71,7 +71,7 @@ Error over_its_share() {
 }
 }  // namespace
 
-void InboundChannel::Book::refuse(const Gid& host, Errc code, const std::string& why) {
+void InboundChannel::ChannelTraffic::refuse(const Gid& host, Errc code, const std::string& why) {
   tally.dropped(why);
   hoard->lost(host, why);
   saying->say(About::kArrivals, Saying::Level::kError, code,
@@ -79,9 +79,9 @@ void InboundChannel::Book::refuse(const Gid& host, Errc code, const std::string&
 }
 
 /// A chunk in the memory of the publisher that stands for its own.
-struct InboundChannel::InLoan final : Arriving {
-  InLoan(Known to, const memory::Chunk& loan, const ArrivedHeader& from, std::shared_ptr<const CarriedType> of,
-         std::shared_ptr<Book> lost_to)
+struct InboundChannel::InLoan final : ArrivingChunk {
+  InLoan(ProxyOfHost to, const memory::Chunk& loan, const ArrivedHeader& from, std::shared_ptr<const CarriedType> of,
+         std::shared_ptr<ChannelTraffic> lost_to)
       : known(std::move(to)), chunk(loan), arrived(from), type(std::move(of)), book(std::move(lost_to)) {
     message = static_cast<std::byte*>(loan.message());
     size_bytes = arrived.header.size_bytes;
@@ -114,20 +114,21 @@ struct InboundChannel::InLoan final : Arriving {
     valid = arrived.foreign_order ? message::repair_byte_order(of, message::MutableBytes{message, size_bytes})
                                   : message::validate(of, message, static_cast<std::uint32_t>(size_bytes));
   }
-  const Known known;
+  const ProxyOfHost known;
   memory::Chunk chunk;  ///< null once published
   const ArrivedHeader arrived;
   const std::shared_ptr<const CarriedType> type;
-  const std::shared_ptr<Book> book;
+  const std::shared_ptr<ChannelTraffic> book;
   void* content = nullptr;
   Result<void> valid;
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
 
 /// A chunk whose publisher is not known yet, or has no memory for it now.
-struct InboundChannel::Parked final : Arriving {
-  Parked(const Gid& of, const ArrivedHeader& from, std::shared_ptr<Hoard> counted, std::shared_ptr<Book> lost_to,
-         std::string why_not, std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now())
+struct InboundChannel::Parked final : ArrivingChunk {
+  Parked(const Gid& of, const ArrivedHeader& from, std::shared_ptr<Hoard> counted,
+         std::shared_ptr<ChannelTraffic> lost_to, std::string why_not,
+         std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now())
       : host(of),
         hoard(std::move(counted)),
         book(std::move(lost_to)),
@@ -152,7 +153,7 @@ struct InboundChannel::Parked final : Arriving {
   }
   const Gid host;
   const std::shared_ptr<Hoard> hoard;
-  const std::shared_ptr<Book> book;
+  const std::shared_ptr<ChannelTraffic> book;
   const std::string why;
   /// The same message, in another object.
   std::unique_ptr<Parked> moved() {
@@ -169,8 +170,8 @@ struct InboundChannel::Parked final : Arriving {
 };
 
 /// No message, but a sign that its publisher is alive.
-struct InboundChannel::Sign final : Arriving {
-  explicit Sign(const ArrivedHeader& from) : arrived(from) { message = &nothing; }
+struct InboundChannel::LivelinessSign final : ArrivingChunk {
+  explicit LivelinessSign(const ArrivedHeader& from) : arrived(from) { message = &nothing; }
   const ArrivedHeader arrived;
   std::byte nothing{};
 };
@@ -178,14 +179,14 @@ struct InboundChannel::Sign final : Arriving {
 InboundChannel::InboundChannel(std::string topic, std::shared_ptr<const CarriedType> type,
                                std::shared_ptr<Saying> saying, std::shared_ptr<Hoard> hoard,
                                std::shared_ptr<const Answerable> answerable)
-    : book_(std::make_shared<Book>(std::move(topic), std::move(saying), hoard)),
+    : book_(std::make_shared<ChannelTraffic>(std::move(topic), std::move(saying), hoard)),
       type_(std::move(type)),
       hoard_(std::move(hoard)),
       answerable_(std::move(answerable)) {}
 
 InboundChannel::~InboundChannel() = default;
 
-std::optional<InboundChannel::Known> InboundChannel::find(const Gid& host, const ChunkHeader& header) const {
+std::optional<InboundChannel::ProxyOfHost> InboundChannel::find(const Gid& host, const ChunkHeader& header) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = writers_.find(publisher_of(header));
   return found == writers_.end() || found->second.host != host ? std::nullopt : std::optional(found->second);
@@ -208,7 +209,7 @@ bool InboundChannel::is_left_out(const Gid& host, const Gid& publisher) const {
 }
 
 /// With memory for the first `come_bytes`.
-Result<std::unique_ptr<InboundChannel::InLoan>> InboundChannel::make_loan(const Known& known,
+Result<std::unique_ptr<InboundChannel::InLoan>> InboundChannel::make_loan(const ProxyOfHost& known,
                                                                           const ArrivedHeader& arrived,
                                                                           std::size_t come_bytes) {
   const std::size_t size_bytes = arrived.header.size_bytes;
@@ -231,15 +232,15 @@ Result<std::unique_ptr<InboundChannel::InLoan>> InboundChannel::make_loan(const 
   return out;
 }
 
-std::unique_ptr<Arriving> InboundChannel::begin(const Gid& host, const ChunkHeader& header, std::size_t message_bytes,
-                                                std::size_t come_bytes) {
+std::unique_ptr<ArrivingChunk> InboundChannel::begin(const Gid& host, const ChunkHeader& header,
+                                                     std::size_t message_bytes, std::size_t come_bytes) {
   const Result<ArrivedHeader> arrived = read_header(header, message_bytes);
   if (!arrived) {
     book_->refuse(host, arrived.error().code, arrived.error().message);
     return nullptr;
   }
   if (message_bytes == 0 && std::memcmp(arrived->header.type_hash, kSignTag, sizeof kSignTag) == 0)
-    return std::make_unique<Sign>(*arrived);
+    return std::make_unique<LivelinessSign>(*arrived);
   const transport::TypeInfo& type = type_->info;
   if (std::memcmp(arrived->header.type_hash, type.hash.data(), sizeof header.type_hash) != 0 ||
       arrived->header.skeleton_bytes != type.skeleton_bytes || message_bytes < type.skeleton_bytes) {
@@ -251,7 +252,7 @@ std::unique_ptr<Arriving> InboundChannel::begin(const Gid& host, const ChunkHead
     return nullptr;
   }
   std::string why = "its publisher is not known here as one of its host (yet)";
-  if (const std::optional<Known> known = find(host, header)) {
+  if (const std::optional<ProxyOfHost> known = find(host, header)) {
     Result<std::unique_ptr<InLoan>> loan = make_loan(*known, *arrived, come_bytes);
     if (loan) return std::move(*loan);
     why = loan.error().message;
@@ -276,9 +277,9 @@ bool InboundChannel::publish(const Gid& host, InLoan& arriving) {
   const bool waits =
       aside_.count(publisher) != 0 || is_too_early(arriving) || (answerable_ && !is_answerable(host, arriving));
   if (!waits) return publish_now(arriving);
-  const Room room = room_aside(host, publisher);
-  if (room == Room::kFlowWaits) return false;
-  if (room == Room::kThere) {
+  const PendingSpace room = room_aside(host, publisher);
+  if (room == PendingSpace::kFlowWaits) return false;
+  if (room == PendingSpace::kThere) {
     auto moved =
         std::make_unique<InLoan>(arriving.known, std::exchange(arriving.chunk, {}), arriving.arrived, type_, book_);
     moved->since = arriving.since;
@@ -300,23 +301,23 @@ bool InboundChannel::is_answerable(const Gid& host, const InLoan& request) const
 }
 
 /// For one more message. kNone: it has been counted as lost. kFlowWaits: those before it wait for a subscription that keeps all.
-InboundChannel::Room InboundChannel::room_aside(const Gid& host, const Gid& publisher) const {
+InboundChannel::PendingSpace InboundChannel::room_aside(const Gid& host, const Gid& publisher) const {
   const auto of_process = aside_of_process_.find({host, prefix_of(publisher)});
   const auto of_host = aside_of_host_.find(host);
   if ((of_process == aside_of_process_.end() || of_process->second < kMostAsideOfProcess) &&
       (of_host == aside_of_host_.end() || of_host->second < kMostAside))
-    return Room::kThere;
+    return PendingSpace::kThere;
   if (const auto before = aside_.find(publisher); before != aside_.end()) {
     const auto* const first = dynamic_cast<const InLoan*>(before->second.front().arriving.get());
-    if (first != nullptr && !is_too_early(*first) && !answerable_) return Room::kFlowWaits;
+    if (first != nullptr && !is_too_early(*first) && !answerable_) return PendingSpace::kFlowWaits;
   }
   book_->refuse(host, Errc::limit_reached,
                 answerable_ ? "too many requests of its process wait until their responses can travel"
                             : "too many messages of its process wait for a first subscription");
-  return Room::kNone;
+  return PendingSpace::kNone;
 }
 
-void InboundChannel::put_aside(const Gid& host, const Gid& publisher, std::unique_ptr<Arriving> arriving) {
+void InboundChannel::put_aside(const Gid& host, const Gid& publisher, std::unique_ptr<ArrivingChunk> arriving) {
   ++aside_of_process_[{host, prefix_of(publisher)}];
   ++aside_of_host_[host];
   aside_[publisher].push_back({host, std::move(arriving)});
@@ -411,7 +412,7 @@ bool InboundChannel::publish_now(InLoan& arriving) {
 
 /// Null: its publisher is not known, or has no memory for it: `why`.
 std::unique_ptr<InboundChannel::InLoan> InboundChannel::loan_for(const Gid& host, Parked& parked, Error& why) {
-  const std::optional<Known> known = find(host, parked.arrived.header);
+  const std::optional<ProxyOfHost> known = find(host, parked.arrived.header);
   if (!known) return nullptr;
   Result<std::unique_ptr<InLoan>> loan = make_loan(*known, parked.arrived, parked.size_bytes);
   if (!loan) {
@@ -435,9 +436,9 @@ bool InboundChannel::deliver_parked(const Gid& host, Parked& parked) {
   {
     const std::lock_guard<std::mutex> lock(aside_mutex_);
     if (aside_.count(publisher) != 0) {
-      const Room room = room_aside(host, publisher);
-      if (room == Room::kThere) put_aside(host, publisher, parked.moved());
-      return room != Room::kFlowWaits;
+      const PendingSpace room = room_aside(host, publisher);
+      if (room == PendingSpace::kThere) put_aside(host, publisher, parked.moved());
+      return room != PendingSpace::kFlowWaits;
     }
   }
   const auto waited = std::chrono::steady_clock::now() - parked.since;
@@ -446,10 +447,10 @@ bool InboundChannel::deliver_parked(const Gid& host, Parked& parked) {
   return true;
 }
 
-bool InboundChannel::deliver(const Gid& host, Arriving& arriving) {
+bool InboundChannel::deliver(const Gid& host, ArrivingChunk& arriving) {
   if (auto* loan = dynamic_cast<InLoan*>(&arriving)) return publish(host, *loan);
-  if (const auto* sign = dynamic_cast<Sign*>(&arriving)) {
-    if (const std::optional<Known> known = find(host, sign->arrived.header)) known->writer->assert_liveliness();
+  if (const auto* sign = dynamic_cast<LivelinessSign*>(&arriving)) {
+    if (const std::optional<ProxyOfHost> known = find(host, sign->arrived.header)) known->writer->assert_liveliness();
     return true;
   }
   return deliver_parked(host, dynamic_cast<Parked&>(arriving));

@@ -62,7 +62,7 @@ class Answerable {
   Clients clients_;
 };
 
-class InboundChannel final : public Receiver {
+class InboundChannel final : public ChunkReceiver {
  public:
   /// `answerable`: of requests; each waits aside until its response can travel. Null: of messages.
   InboundChannel(std::string topic, std::shared_ptr<const CarriedType> type, std::shared_ptr<Saying> saying,
@@ -85,9 +85,9 @@ class InboundChannel final : public Receiver {
   bool has_aside(const Gid& publisher) const;
   bool has_aside() const;
 
-  std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader& header, std::size_t message_bytes,
-                                  std::size_t come_bytes) override;
-  bool deliver(const Gid& host, Arriving& arriving) override;
+  std::unique_ptr<ArrivingChunk> begin(const Gid& host, const memory::ChunkHeader& header, std::size_t message_bytes,
+                                       std::size_t come_bytes) override;
+  bool deliver(const Gid& host, ArrivingChunk& arriving) override;
 
   const std::string& topic() const noexcept { return book_->topic; }
   const std::string& type_name() const noexcept { return type_->info.name; }
@@ -98,10 +98,10 @@ class InboundChannel final : public Receiver {
  private:
   struct InLoan;
   struct Parked;
-  struct Sign;
+  struct LivelinessSign;
   /// What has been carried and lost; chunks that arrive may outlive the channel.
-  struct Book {
-    Book(std::string of, std::shared_ptr<Saying> to, std::shared_ptr<Hoard> also)
+  struct ChannelTraffic {
+    ChannelTraffic(std::string of, std::shared_ptr<Saying> to, std::shared_ptr<Hoard> also)
         : topic(std::move(of)), saying(std::move(to)), hoard(std::move(also)) {}
     void refuse(const Gid& host, Errc code, const std::string& why);
     const std::string topic;
@@ -109,20 +109,21 @@ class InboundChannel final : public Receiver {
     const std::shared_ptr<Hoard> hoard;
     Tally tally;
   };
-  struct Known {
+  struct ProxyOfHost {
     Gid host{};
     std::shared_ptr<transport::Writer> writer;
     std::chrono::steady_clock::time_point waits_until;  ///< for its first subscription
   };
-  std::optional<Known> find(const Gid& host, const memory::ChunkHeader& header) const;
-  Result<std::unique_ptr<InLoan>> make_loan(const Known& known, const ArrivedHeader& arrived, std::size_t come_bytes);
+  std::optional<ProxyOfHost> find(const Gid& host, const memory::ChunkHeader& header) const;
+  Result<std::unique_ptr<InLoan>> make_loan(const ProxyOfHost& known, const ArrivedHeader& arrived,
+                                            std::size_t come_bytes);
   /// What waits aside of a publisher, in order.
   struct Aside {
     Gid host;
-    std::unique_ptr<Arriving> arriving;  ///< an InLoan, or what its publisher had no memory for: Parked
+    std::unique_ptr<ArrivingChunk> arriving;  ///< an InLoan, or what its publisher had no memory for: Parked
   };
   enum class Offered : std::uint8_t { kDone, kWaits, kSoon };
-  enum class Room : std::uint8_t { kThere, kNone, kFlowWaits };
+  enum class PendingSpace : std::uint8_t { kThere, kNone, kFlowWaits };
   bool is_left_out(const Gid& host, const Gid& publisher) const;
   bool is_said(const Gid& publisher) const;
   bool publish(const Gid& host, InLoan& arriving);
@@ -132,8 +133,8 @@ class InboundChannel final : public Receiver {
   bool deliver_parked(const Gid& host, Parked& parked);
   std::unique_ptr<InLoan> loan_for(const Gid& host, Parked& parked, Error& why);
   // With aside_mutex_
-  Room room_aside(const Gid& host, const Gid& publisher) const;
-  void put_aside(const Gid& host, const Gid& publisher, std::unique_ptr<Arriving> arriving);
+  PendingSpace room_aside(const Gid& host, const Gid& publisher) const;
+  void put_aside(const Gid& host, const Gid& publisher, std::unique_ptr<ArrivingChunk> arriving);
   void end_aside(const Gid& host, const Gid& publisher);
   Offered offer(Aside& aside);
 
@@ -143,12 +144,12 @@ class InboundChannel final : public Receiver {
   /// Delivered in one offer_aside(): the channel's other messages wait meanwhile.
   static constexpr std::size_t kMostOffered = 256;
 
-  const std::shared_ptr<Book> book_;
+  const std::shared_ptr<ChannelTraffic> book_;
   const std::shared_ptr<const CarriedType> type_;
   const std::shared_ptr<Hoard> hoard_;
   const std::shared_ptr<const Answerable> answerable_;
   mutable std::mutex mutex_;
-  std::map<Gid, Known> writers_;
+  std::map<Gid, ProxyOfHost> writers_;
   PublishersOfHosts left_out_;
   Publishers said_;
   mutable std::mutex aside_mutex_;  // taken before mutex_

@@ -71,9 +71,9 @@ class Inbound : public ::testing::Test {
     return out;
   }
   /// Null: it was refused at its header.
-  std::unique_ptr<Arriving> begin(const memory::ChunkHeader& sent, const void* message, std::size_t bytes,
-                                  const Gid& host = kFar) {
-    std::unique_ptr<Arriving> arriving = channel_->begin(host, sent, bytes, bytes);
+  std::unique_ptr<ArrivingChunk> begin(const memory::ChunkHeader& sent, const void* message, std::size_t bytes,
+                                       const Gid& host = kFar) {
+    std::unique_ptr<ArrivingChunk> arriving = channel_->begin(host, sent, bytes, bytes);
     if (!arriving) return nullptr;
     arriving->header = sent;
     std::memcpy(arriving->message, message, arriving->size_bytes);
@@ -82,7 +82,7 @@ class Inbound : public ::testing::Test {
   }
   /// Whether the chunk got as far as its end, and is done with.
   bool arrive(const memory::ChunkHeader& sent, const void* message, std::size_t bytes) {
-    const std::unique_ptr<Arriving> arriving = begin(sent, message, bytes);
+    const std::unique_ptr<ArrivingChunk> arriving = begin(sent, message, bytes);
     return arriving && channel_->deliver(kFar, *arriving);
   }
 
@@ -161,7 +161,7 @@ TEST_F(Inbound, AChunkThatCameBeforeIsNotPublishedAgain) {
 }
 
 TEST_F(Inbound, AChunkOfAPublisherThatIsNotKnownYetWaits) {
-  const std::unique_ptr<Arriving> arriving = begin(header(12, 3), text().data(), 12);
+  const std::unique_ptr<ArrivingChunk> arriving = begin(header(12, 3), text().data(), 12);
   ASSERT_TRUE(arriving);
   EXPECT_FALSE(channel_->deliver(kFar, *arriving));
   EXPECT_FALSE(*reader_->take());
@@ -217,7 +217,7 @@ TEST_F(Inbound, TheMessagesOfOneProcessThatWaitAsideHaveABoundAndItAloneLosesMor
 }
 
 TEST_F(Inbound, AChunkOfAPublisherThatIsLeftOutMeanwhileWaitsNoMore) {
-  const std::unique_ptr<Arriving> arriving = begin(header(12), text().data(), 12);
+  const std::unique_ptr<ArrivingChunk> arriving = begin(header(12), text().data(), 12);
   ASSERT_TRUE(arriving);
   EXPECT_FALSE(channel_->deliver(kFar, *arriving));
   set_left_out({{Gid{2}, writer_->gid()}});
@@ -242,7 +242,7 @@ TEST_F(Inbound, AChunkWaitsLongerForAPublisherThatAHostSaysThanForOneThatNoneDoe
 TEST_F(Inbound, AMessageInPartsHasMemoryForWhatHasComeAndNotForWhatItsHostSays) {
   channel_->add(kFar, writer_, false);
   constexpr std::size_t kSaid = std::size_t{200} << 20, kPart = std::size_t{256} << 10;
-  std::vector<std::unique_ptr<Arriving>> many;
+  std::vector<std::unique_ptr<ArrivingChunk>> many;
   for (int i = 0; i < 12; ++i) {
     many.push_back(channel_->begin(kFar, header(kSaid), kSaid, 32));
     ASSERT_TRUE(many.back());
@@ -262,7 +262,7 @@ TEST_F(Inbound, AMessageInPartsHasMemoryForWhatHasComeAndNotForWhatItsHostSays) 
 TEST_F(Inbound, AMessageThatHasBegunGrowsNoMoreOnceItsHostHasMoreThanItsShare) {
   channel_->add(kFar, writer_, false);
   constexpr std::size_t kSaid = std::size_t{2} << 20;
-  const std::unique_ptr<Arriving> begun = channel_->begin(kFar, header(kSaid), kSaid, 32);
+  const std::unique_ptr<ArrivingChunk> begun = channel_->begin(kFar, header(kSaid), kSaid, 32);
   ASSERT_TRUE(begun && begun->grow(1000));
   hoard_->account({{Gid{10}, {kFar, SIZE_MAX}}});
   EXPECT_FALSE(begun->grow(kSaid));
@@ -273,7 +273,7 @@ TEST_F(Inbound, AMessageThatHasBegunGrowsNoMoreOnceItsHostHasMoreThanItsShare) {
 
 TEST_F(Inbound, AMessageOfAPublisherThatIsNotKnownHasMemoryForWhatHasCome) {
   constexpr std::size_t kSaid = std::size_t{60} << 20;
-  std::vector<std::unique_ptr<Arriving>> many;
+  std::vector<std::unique_ptr<ArrivingChunk>> many;
   for (int i = 0; i < 12; ++i) {
     many.push_back(channel_->begin(kFar, header(kSaid), kSaid, 32));
     ASSERT_TRUE(many.back()) << "what is only said takes nothing from the next one";
@@ -392,7 +392,7 @@ TEST(HoardOf, AllHostsTogetherHaveABoundInWhateverOrderTheyComeAndANewOneGetsSom
   constexpr std::size_t kMachine = std::size_t{24} << 30, kHosts = 256;
   constexpr std::size_t kEach = kMachine / Hoard::kPartOfMemory / Hoard::kPartsForEach;
   Hoard hoard(kMachine);
-  std::map<Gid, Hoard::Taken> taken;
+  std::map<Gid, Hoard::HostUsage> taken;
   const auto sum = [&] {
     std::size_t out = 0;
     for (const auto& [publisher, each] : taken) out += each.bytes;
@@ -400,7 +400,7 @@ TEST(HoardOf, AllHostsTogetherHaveABoundInWhateverOrderTheyComeAndANewOneGetsSom
   };
   for (std::size_t i = 0; i < kHosts; ++i) {  // each takes all that it can, and keeps it
     const Gid host{static_cast<std::uint8_t>(i), 1};
-    Hoard::Taken& own = taken[host];
+    Hoard::HostUsage& own = taken[host];
     own = {host, kEach};
     ASSERT_EQ(hoard.account(taken).count(host), 0U) << "host " << i;
     while (hoard.account(taken).count(host) == 0) own.bytes += own.bytes / 8;
@@ -463,7 +463,7 @@ TEST_F(Inbound, AChunkWaitsWhileASubscriptionThatKeepsAllHasNoRoom) {
   const auto reader = *participant_->create_reader(reading);
   while (writer->matched() == 0 || reader->matched() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   channel_->add(kFar, writer, false);
-  std::vector<std::unique_ptr<Arriving>> arriving;
+  std::vector<std::unique_ptr<ArrivingChunk>> arriving;
   std::uint64_t delivered = 0;
   for (std::uint64_t number = 1; number <= 100; ++number) {
     memory::ChunkHeader sent = header(12, number);
@@ -569,20 +569,20 @@ TEST_F(Inbound, ARequestWhoseResponseCannotTravelWaitsAsideAndHoldsNoOtherClient
       out.emplace_back(sample->publisher()[0], sample->sequence());
     return out;
   };
-  using Taken = std::vector<std::pair<std::uint8_t, std::uint64_t>>;
+  using HostUsage = std::vector<std::pair<std::uint8_t, std::uint64_t>>;
   EXPECT_TRUE(request(deaf, 8, 1));
   EXPECT_TRUE(request(steady, 9, 1));
   EXPECT_TRUE(request(deaf, 8, 2));
   EXPECT_TRUE(request(steady, 9, 2));
   EXPECT_FALSE(channel_->offer_aside());
-  EXPECT_EQ(taken(), (Taken{{9, 1}, {9, 2}}));
+  EXPECT_EQ(taken(), (HostUsage{{9, 1}, {9, 2}}));
   answerable->set({{kFar, steady}, {kFar, deaf}});
   EXPECT_TRUE(request(deaf, 8, 3));  // behind the others
-  EXPECT_EQ(taken(), Taken{});
+  EXPECT_EQ(taken(), HostUsage{});
   EXPECT_FALSE(channel_->offer_aside());
-  EXPECT_EQ(taken(), (Taken{{8, 1}, {8, 2}, {8, 3}}));
+  EXPECT_EQ(taken(), (HostUsage{{8, 1}, {8, 2}, {8, 3}}));
   EXPECT_TRUE(request(deaf, 8, 4));
-  EXPECT_EQ(taken(), (Taken{{8, 4}}));
+  EXPECT_EQ(taken(), (HostUsage{{8, 4}}));
 
   answerable->set({});
   for (std::uint64_t sequence = 5; sequence < 5 + 1024; ++sequence) EXPECT_TRUE(request(deaf, 8, sequence));
@@ -593,7 +593,7 @@ TEST_F(Inbound, ARequestWhoseResponseCannotTravelWaitsAsideAndHoldsNoOtherClient
   channel_->remove(writer_->gid());
   answerable->set({{kFar, deaf}});
   EXPECT_FALSE(channel_->offer_aside());
-  EXPECT_EQ(taken(), Taken{}) << "the client is gone";
+  EXPECT_EQ(taken(), HostUsage{}) << "the client is gone";
 }
 
 }  // namespace

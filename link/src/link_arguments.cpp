@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostPort = 65535, kMostRos2Domain = 232;
 
-enum Name : int {
+enum OptionName : int {
   kPeer = 256,
   kInterface,
   kPort,
@@ -57,7 +57,7 @@ Result<std::string> word(const char* name, const std::string& text) {
 }
 
 /// One option with its value.
-Result<void> take(int name, const std::string& value, Arguments& out) {
+Result<void> take(int name, const std::string& value, LinkArguments& out) {
   switch (name) {
     case kPeer: {
       Result<std::string> peer = word("--peer", value);
@@ -133,8 +133,8 @@ const char* const kUsage =
     "  --ros2-domain N     of these nodes; default: ROS_DOMAIN_ID or 0\n"
     "  --help              print this\n";
 
-Result<Arguments> read_arguments(int argc, char** argv) {
-  Arguments out;
+Result<LinkArguments> read_arguments(int argc, char** argv) {
+  LinkArguments out;
   optind = 0;  // getopt(3): begin anew
   for (;;) {
     const int at = optind == 0 ? 1 : optind;

@@ -11,13 +11,13 @@ namespace baton::link {
 /// What `--help` prints.
 extern const char* const kUsage;
 
-struct Arguments {
+struct LinkArguments {
   Options options;    ///< without on_diagnostic
   bool help = false;  ///< print kUsage, and end
 };
 
 /// Reads a command line; argv[0] is the program's name. May change the order of argv. Error invalid_argument: a word that is no
 /// option, an option without its value, or a value out of range; the text names it.
-Result<Arguments> read_arguments(int argc, char** argv);
+Result<LinkArguments> read_arguments(int argc, char** argv);
 
 }  // namespace baton::link

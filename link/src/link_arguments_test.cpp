@@ -9,7 +9,7 @@
 namespace baton::link {
 namespace {
 
-Result<Arguments> read(std::vector<std::string> words) {
+Result<LinkArguments> read(std::vector<std::string> words) {
   words.insert(words.begin(), "baton_link");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -18,7 +18,7 @@ Result<Arguments> read(std::vector<std::string> words) {
 }
 
 TEST(LinkArguments, EveryOptionReachesTheLink) {
-  const Result<Arguments> read_ones =
+  const Result<LinkArguments> read_ones =
       read({"--peer", "hostb", "--peer=10.0.0.3:22701", "--interface", "eth0", "--port", "22801", "--domain", "7",
             "--host-name", "robot one", "--no-multicast", "--security", "/enclave", "--ros2", "--ros2-domain", "42"});
   ASSERT_TRUE(read_ones) << read_ones.error().message;
@@ -36,7 +36,7 @@ TEST(LinkArguments, EveryOptionReachesTheLink) {
 }
 
 TEST(LinkArguments, WithoutOptionsTheLinkHasItsDefaults) {
-  const Result<Arguments> none = read({});
+  const Result<LinkArguments> none = read({});
   ASSERT_TRUE(none);
   EXPECT_TRUE(none->options.peers.empty());
   EXPECT_EQ(none->options.port, 0);
@@ -48,7 +48,7 @@ TEST(LinkArguments, WithoutOptionsTheLinkHasItsDefaults) {
 }
 
 TEST(LinkArguments, HelpIsAskedForWhateverElseIsThere) {
-  const Result<Arguments> help = read({"--domain", "3", "--help"});
+  const Result<LinkArguments> help = read({"--domain", "3", "--help"});
   ASSERT_TRUE(help);
   EXPECT_TRUE(help->help);
   for (const char* name : {"--peer", "--interface", "--port", "--domain", "--host-name", "--no-multicast", "--security",
@@ -76,7 +76,7 @@ TEST(LinkArguments, WhatCannotBeUsedIsNamed) {
       {{"hostb"}, "'hostb' is no option; another host is named by --peer HOST"},
   };
   for (const auto& each : cases) {
-    const Result<Arguments> refused = read(each.words);
+    const Result<LinkArguments> refused = read(each.words);
     ASSERT_FALSE(refused) << each.said;
     EXPECT_EQ(refused.error().code, Errc::invalid_argument);
     EXPECT_NE(refused.error().message.find(each.said), std::string::npos) << refused.error().message;

@@ -28,7 +28,7 @@ void print(const baton::transport::Diagnostic& diagnostic) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  baton::Result<baton::link::Arguments> arguments = baton::link::read_arguments(argc, argv);
+  baton::Result<baton::link::LinkArguments> arguments = baton::link::read_arguments(argc, argv);
   if (!arguments) {
     std::fprintf(stderr, "baton link: %s\n", arguments.error().message.c_str());
     return 2;

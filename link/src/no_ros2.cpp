@@ -12,7 +12,7 @@ Result<void> ros2_side_available(const std::string&) {
 }
 
 Result<std::unique_ptr<Ros2Side>> make_ros2_side(std::shared_ptr<transport::Participant>, std::shared_ptr<Saying>,
-                                                 std::shared_ptr<Types>, const Ros2Options&) {
+                                                 std::shared_ptr<TypeCache>, const Ros2Options&) {
   return ros2_side_available({}).error();
 }
 

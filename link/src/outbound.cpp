@@ -13,7 +13,7 @@ namespace {
 using Count = std::shared_ptr<std::atomic<std::size_t>>;
 
 /// A message that is under way, as one of its publisher.
-struct SentMessage : Outgoing {
+struct SentMessage : OutgoingChunk {
   SentMessage(const Gid& of, std::shared_ptr<UnderWay> counted_in) : publisher(of), under_way(std::move(counted_in)) {
     under_way->add(publisher);
   }
@@ -52,7 +52,7 @@ struct SentCopy final : SentMessage {
 };
 
 /// A sign of life: a header without a message.
-struct SentSign final : Outgoing {
+struct SentSign final : OutgoingChunk {
   explicit SentSign(const Gid& publisher) {
     header.magic = memory::kChunkMagic;
     header.version = memory::kChunkVersion;
@@ -72,13 +72,13 @@ constexpr std::size_t kSmallBytes = std::size_t{64} << 10, kMostCopiedBytes = st
 /// What the first call knows may be older than the message.
 constexpr int kCallsToDecide = 2;
 
-struct Reason {
+struct LossReason {
   std::uint64_t transport::Losses::*count;
   const char* why;
 };
 constexpr const char* kOverwritten = "the host, or the network to it, takes less than is published";
 /// Why the link's subscriptions lose messages.
-constexpr std::array<Reason, 6> kReasons{
+constexpr std::array<LossReason, 6> kReasons{
     {{&transport::Losses::overflow, kOverwritten},
      {&transport::Losses::held, kOverwritten},
      {&transport::Losses::limit, "the process of its publisher has more memory than the link may map and copy"},
@@ -116,7 +116,7 @@ TopicSource::Lost TopicSource::lost() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::map<std::string, std::uint64_t> counts;
   const transport::Losses losses = readers_.losses();
-  for (const Reason& reason : kReasons) counts[reason.why] += losses.*reason.count;
+  for (const LossReason& reason : kReasons) counts[reason.why] += losses.*reason.count;
   for (std::size_t i = 0; i < kGivenUp.size(); ++i) counts[kGivenUp[i]] += given_up_[i];
   Lost out;
   std::uint64_t most = 0;
@@ -199,7 +199,7 @@ bool TopicSource::look_for_signs() {
   return some;
 }
 
-std::shared_ptr<const Outgoing> TopicSource::next_sign() {
+std::shared_ptr<const OutgoingChunk> TopicSource::next_sign() {
   if (unsent_signs_.empty()) return nullptr;
   return std::make_shared<SentSign>(unsent_signs_.extract(unsent_signs_.begin()).value());
 }
@@ -227,7 +227,7 @@ void TopicSource::detach(transport::WaitSet&) {
   readers_.detach();
 }
 
-std::shared_ptr<const Outgoing> TopicSource::outgoing(transport::TakenSample sample) const {
+std::shared_ptr<const OutgoingChunk> TopicSource::outgoing(transport::TakenSample sample) const {
   auto sent = std::make_shared<SentSample>(std::move(sample), samples_, under_way_);
   const bool is_last = samples_->load(std::memory_order_relaxed) >= held_;
   if (!is_last || sent->size_bytes > kSmallBytes ||
@@ -262,30 +262,30 @@ bool TopicSource::travels(const transport::TakenSample& sample) {
   return false;
 }
 
-Source::Found TopicSource::next(std::shared_ptr<const Outgoing>& chunk) {
+ChunkSource::Next TopicSource::next(std::shared_ptr<const OutgoingChunk>& chunk) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (int passed = 0; passed < kMostPassed; ++passed) {
     Result<transport::TakenSample> taken = take();
     if (!taken) {
-      if (taken.error().code == Errc::held_limit) return Found::kHeld;
+      if (taken.error().code == Errc::held_limit) return Next::kHeld;
       saying_->say(About::kSubscriptions, Saying::Level::kError, taken.error().code, taken.error().message);
       if (taken.error().code == Errc::malformed_message) continue;  // of one publisher
-      return Found::kNothing;
+      return Next::kNothing;
     }
     if (!*taken) {
-      if (readers_.is_spent()) return Found::kMore;
+      if (readers_.is_spent()) return Next::kMore;
       chunk = next_sign();
-      return chunk ? Found::kChunk : Found::kNothing;
+      return chunk ? Next::kChunk : Next::kNothing;
     }
     if (!is_decided(taken->publisher())) {
       set_aside(std::move(*taken));
     } else if (travels(*taken)) {
       tally_.carried(taken->size_bytes());
       chunk = outgoing(std::move(*taken));
-      return Found::kChunk;
+      return Next::kChunk;
     }
   }
-  return Found::kMore;
+  return Next::kMore;
 }
 
 }  // namespace baton::link

@@ -50,7 +50,7 @@ class UnderWay {
   std::map<Gid, std::size_t> counts_;
 };
 
-class TopicSource final : public Source {
+class TopicSource final : public ChunkSource {
  public:
   /// `held`: samples that the reader may hold.
   TopicSource(std::string topic, std::shared_ptr<transport::Reader> reader, std::size_t held, CopiedBytes copied,
@@ -79,7 +79,7 @@ class TopicSource final : public Source {
   };
   Lost lost() const;
 
-  Found next(std::shared_ptr<const Outgoing>& chunk) override;
+  Next next(std::shared_ptr<const OutgoingChunk>& chunk) override;
   void attach(transport::WaitSet& wait_set) override;
   void detach(transport::WaitSet& wait_set) override;
   bool empty() const override;
@@ -102,8 +102,8 @@ class TopicSource final : public Source {
   };
 
   // With mutex_
-  std::shared_ptr<const Outgoing> outgoing(transport::TakenSample sample) const;
-  std::shared_ptr<const Outgoing> next_sign();
+  std::shared_ptr<const OutgoingChunk> outgoing(transport::TakenSample sample) const;
+  std::shared_ptr<const OutgoingChunk> next_sign();
   bool is_decided(const Gid& publisher) const;
   Result<transport::TakenSample> take();
   void set_aside(transport::TakenSample sample);

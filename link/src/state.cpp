@@ -14,10 +14,10 @@ namespace {
 constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
 /// One line: a word, and fields behind it, each behind a tab.
-class Line {
+class StateLine {
  public:
-  explicit Line(const char* kind) : text_(kind) {}
-  Line& text(const char* name, const std::string& value) {
+  explicit StateLine(const char* kind) : text_(kind) {}
+  StateLine& text(const char* name, const std::string& value) {
     if (value.empty()) return *this;
     begin(name);
     // A tab or a newline would be the format's own.
@@ -25,12 +25,12 @@ class Line {
     return *this;
   }
   template <class T>
-  Line& number(const char* name, T value) {
+  StateLine& number(const char* name, T value) {
     begin(name);
     text_ += std::to_string(value);
     return *this;
   }
-  Line& id(const char* name, const Gid& value) {
+  StateLine& id(const char* name, const Gid& value) {
     static constexpr char kDigits[] = "0123456789abcdef";
     if (value == Gid{}) return *this;
     begin(name);
@@ -60,7 +60,7 @@ const char* name_of(LinkPhase phase) {
 }
 
 std::string line_of(const HostState& host) {
-  Line line("host");
+  StateLine line("host");
   line.text("name", host.name)
       .text("address", host.address)
       .id("id", host.id)
@@ -81,11 +81,11 @@ std::string line_of(const HostState& host) {
 }
 
 std::string line_of(const PeerState& peer) {
-  return Line("peer").text("name", peer.peer).number("since_ns", peer.since_ns).text("why", peer.why).end();
+  return StateLine("peer").text("name", peer.peer).number("since_ns", peer.since_ns).text("why", peer.why).end();
 }
 
 std::string line_of(const RefusedState& refused) {
-  return Line("refused")
+  return StateLine("refused")
       .text("address", refused.address)
       .text("participant", refused.participant)
       .text("name", refused.name)
@@ -96,7 +96,7 @@ std::string line_of(const RefusedState& refused) {
 }
 
 std::string line_of(const TopicState& topic) {
-  Line line("topic");
+  StateLine line("topic");
   line.text("name", topic.topic).text("type", topic.type_name).text("direction", topic.sending ? "send" : "receive");
   for (const std::string& host : topic.hosts) line.text("host", host);
   return line.number("messages", topic.messages)
@@ -111,7 +111,7 @@ std::string line_of(const TopicState& topic) {
 std::string format_state(const LinkState& state, std::int32_t pid, std::int64_t monotonic_ns,
                          std::int64_t realtime_ns) {
   std::string out = "baton-link-state 1\n";
-  Line link("link");
+  StateLine link("link");
   link.text("phase", name_of(state.phase)).text("why", state.why).text("host", state.host_name).id("id", state.id);
   link.number("domain", state.domain).number("pid", pid);
   if (state.port != 0) link.number("port", state.port);
@@ -126,7 +126,7 @@ std::string format_state(const LinkState& state, std::int32_t pid, std::int64_t 
   for (const PeerState& peer : state.peers) out += line_of(peer);
   for (const RefusedState& refused : state.refused_hosts) out += line_of(refused);
   for (const TopicState& topic : state.topics) out += line_of(topic);
-  for (const std::string& note : state.notes) out += Line("note").text("text", note).end();
+  for (const std::string& note : state.notes) out += StateLine("note").text("text", note).end();
   return out;
 }
 

@@ -13,7 +13,7 @@ constexpr std::size_t kMaxChannelName = 1100;
 constexpr std::size_t kMaxDefinition = std::size_t{1} << 20;
 constexpr int kMaxRos2Domain = 232;
 
-class Out {
+class WordsWriter {
  public:
   void number(std::uint64_t value, unsigned bytes) {
     for (unsigned i = 0; i < bytes; ++i) bytes_.push_back(static_cast<std::byte>(value >> (8 * i)));
@@ -32,9 +32,9 @@ class Out {
 };
 
 /// After the first violation everything reads as 0.
-class In {
+class WordsReader {
  public:
-  In(const std::byte* bytes, std::size_t size) : at_(bytes), left_(size) {}
+  WordsReader(const std::byte* bytes, std::size_t size) : at_(bytes), left_(size) {}
   std::uint64_t number(unsigned bytes) {
     if (!has(bytes)) return 0;
     std::uint64_t value = 0;
@@ -83,7 +83,7 @@ class In {
   bool ok_ = true;
 };
 
-void put(Out& out, const QoS& qos) {
+void put(WordsWriter& out, const QoS& qos) {
   // Every policy by name: the compiler refuses this line when QoS has one more. `held` is a matter of one host.
   [[maybe_unused]] const auto& [reliability, history, depth, durability, deadline, lifespan, liveliness, lease, held] =
       qos;
@@ -95,7 +95,7 @@ void put(Out& out, const QoS& qos) {
   for (const auto time : {deadline, lifespan, lease}) out.number(static_cast<std::uint64_t>(time.count()), 8);
 }
 
-QoS get_qos(In& in) {
+QoS get_qos(WordsReader& in) {
   QoS qos;
   qos.reliability = static_cast<Reliability>(in.at_most(1, 1));
   qos.history = static_cast<History>(in.at_most(1, 1));
@@ -130,7 +130,7 @@ std::vector<End> sayable(const std::vector<End>& ends, const std::function<std::
 }
 
 std::vector<std::byte> encode(const Words& words) {
-  Out out;
+  WordsWriter out;
   out.id(words.host);
   out.text(words.host_name);
   out.number(static_cast<std::uint64_t>(words.ros2_domain + 1), 2);
@@ -157,7 +157,7 @@ std::vector<std::byte> encode(const Words& words) {
 }
 
 Result<Words> decode(const std::byte* bytes, std::size_t size) {
-  In in(bytes, size);
+  WordsReader in(bytes, size);
   Words words;
   in.id(words.host);
   words.host_name = in.text(kMaxName);

@@ -35,17 +35,17 @@ constexpr std::size_t kEncodingBytes = 4;
 
 struct Data {
   ddsi_serdata base;
-  Serialized* serialized;
+  CdrMessage* serialized;
   std::uint64_t sequence;  ///< of one that arrived
 };
 const Data* of(const ddsi_serdata* data) { return reinterpret_cast<const Data*>(data); }
 
-Data* make_data(const ddsi_sertype* type, Serialized serialized) {
+Data* make_data(const ddsi_sertype* type, CdrMessage serialized) {
   auto* data = new (std::nothrow) Data{};
   if (data == nullptr) return nullptr;
   ddsi_serdata_init(&data->base, type, SDK_DATA);
   data->base.hash = type->serdata_basehash;
-  data->serialized = new (std::nothrow) Serialized(std::move(serialized));
+  data->serialized = new (std::nothrow) CdrMessage(std::move(serialized));
   if (data->serialized != nullptr) return data;
   delete data;
   return nullptr;
@@ -71,7 +71,7 @@ std::uint64_t sequence_of(const nn_rdata* fragment) {
 ddsi_serdata* from_ser(const ddsi_sertype* type, ddsi_serdata_kind kind, const nn_rdata* chain, std::size_t size) {
   try {
     if (kind != SDK_DATA || size < kEncodingBytes || chain == nullptr) return nullptr;
-    Serialized serialized(size);
+    CdrMessage serialized(size);
     const std::uint64_t sequence = sequence_of(chain);
     std::size_t offset = 0;
     for (; chain != nullptr && offset < size; chain = chain->nextfrag) {
@@ -350,7 +350,7 @@ class CycloneWriter final : public DdsWriter {
       : topic_(std::move(topic)), writer_(std::move(writer)), type_(type), gid_(gid_of(writer_.get())) {}
   const Gid& gid() const override { return gid_; }
 
-  Result<void> write(Serialized message, std::int64_t source_time_ns) override {
+  Result<void> write(CdrMessage message, std::int64_t source_time_ns) override {
     Data* data = make_data(type_, std::move(message));
     if (data == nullptr) return Error{Errc::out_of_memory, "there is no memory to send it"};
     data->base.timestamp.v = source_time_ns;

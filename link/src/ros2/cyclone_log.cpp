@@ -50,11 +50,11 @@ std::string subject_in(const std::string& reason) {
 }
 
 /// Lines that name the participant, or an endpoint of it, behind these words. Where a colon follows, the reason comes behind it.
-struct Named {
+struct RefusalPhrase {
   const char *words, *why;
   bool only_error = false;  ///< as a warning: it is let in all the same
 };
-constexpr Named kNamed[] = {
+constexpr RefusalPhrase kNamed[] = {
     {"Non secure remote writer ", "it has no security"},
     {"Non secure remote reader ", "it has no security"},
     {"Remote secure participant ", "its security differs from this host's"},
@@ -78,7 +78,7 @@ std::optional<RefusedState> refused_participant(const std::string& line, bool is
                   : "the handshake with it has failed";
     return out;
   }
-  for (const Named& each : kNamed) {
+  for (const RefusalPhrase& each : kNamed) {
     if (line.rfind(each.words, 0) != 0 || (each.only_error && !is_error)) continue;
     const std::size_t at = std::char_traits<char>::length(each.words);
     out.participant = participant_at(line, at);

@@ -23,9 +23,9 @@ namespace baton::link::ros2 {
 using transport::Gid;
 
 /// A message as it travels: CDR behind its four bytes of encoding. The memory has 3 bytes more, which are zero.
-struct Serialized {
-  Serialized() = default;
-  explicit Serialized(std::size_t size) : bytes(new std::byte[size + kMore]), size_bytes(size) {
+struct CdrMessage {
+  CdrMessage() = default;
+  explicit CdrMessage(std::size_t size) : bytes(new std::byte[size + kMore]), size_bytes(size) {
     for (std::size_t i = 0; i < kMore; ++i) bytes[size + i] = std::byte{0};
   }
   static constexpr std::size_t kMore = 3;
@@ -44,7 +44,7 @@ struct DdsMessage {
   Gid publisher{};
   std::uint64_t sequence = 0;  ///< of this publisher, from 1
   std::int64_t source_time_ns = 0;
-  Serialized serialized;
+  CdrMessage serialized;
 };
 
 class DdsWriter {
@@ -53,7 +53,7 @@ class DdsWriter {
   virtual const Gid& gid() const = 0;
   /// If reliable readers have not acknowledged 32 MB, blocks for 10 ms at most. Errors: timed_out (they still have not; the message is
   /// lost), out_of_memory, system.
-  virtual Result<void> write(Serialized message, std::int64_t source_time_ns) = 0;
+  virtual Result<void> write(CdrMessage message, std::int64_t source_time_ns) = 0;
   virtual std::vector<Gid> matched() const = 0;
   /// The policy for which the newest reader that wants another quality of service was refused; empty: none since the last call.
   virtual std::string refused() = 0;

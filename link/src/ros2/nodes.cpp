@@ -57,10 +57,10 @@ Result<void> add_gids(message::Builder& builder, std::size_t words, const Field&
 }
 
 /// The place and count of a sequence of a message that the codec has built; text: its bytes.
-struct Span {
+struct MessageRange {
   std::size_t place = 0, count = 0;
 };
-Span span(const std::byte* base, std::size_t words) {
+MessageRange span(const std::byte* base, std::size_t words) {
   std::uint32_t length = 0;
   std::int32_t offset = 0;
   std::memcpy(&length, base + words, sizeof length);
@@ -68,11 +68,11 @@ Span span(const std::byte* base, std::size_t words) {
   return {words + sizeof length + static_cast<std::size_t>(offset), length};
 }
 std::string text(const std::byte* base, std::size_t words) {
-  const Span found = span(base, words);
+  const MessageRange found = span(base, words);
   return found.count == 0 ? std::string() : std::string(reinterpret_cast<const char*>(base + found.place));
 }
 std::vector<Gid> gids(const std::byte* base, std::size_t words) {
-  const Span found = span(base, words);
+  const MessageRange found = span(base, words);
   std::vector<Gid> out(found.count);
   if (found.count != 0) std::memcpy(out.data(), base + found.place, found.count * sizeof(Gid));
   return out;
@@ -80,7 +80,7 @@ std::vector<Gid> gids(const std::byte* base, std::size_t words) {
 
 }  // namespace
 
-Result<Serialized> encode_nodes(const Gid& participant, const Nodes& nodes) {
+Result<CdrMessage> encode_nodes(const Gid& participant, const Nodes& nodes) {
   const Result<const Form*> made = form();
   if (!made) return made.error();
   const Form& form = **made;
@@ -109,13 +109,13 @@ Result<Serialized> encode_nodes(const Gid& participant, const Nodes& nodes) {
   const message::Bytes message = buffer.bytes();
   const Result<std::size_t> size = form.codec.encoded_size(message);
   if (!size) return size.error();
-  Serialized out(*size);
+  CdrMessage out(*size);
   const Result<std::size_t> written = form.codec.encode(message, {out.bytes.get(), *size});
   if (!written) return written.error();
   return out;
 }
 
-std::optional<NodesOf> decode_nodes(const Serialized& serialized) {
+std::optional<NodesOf> decode_nodes(const CdrMessage& serialized) {
   const Result<const Form*> made = form();
   if (!made) return std::nullopt;
   const Form& form = **made;
@@ -125,7 +125,7 @@ std::optional<NodesOf> decode_nodes(const Serialized& serialized) {
   const std::byte* base = builder.base();
   NodesOf out;
   std::memcpy(out.participant.data(), base, out.participant.size());
-  const Span nodes = span(base, form.nodes().offset);
+  const MessageRange nodes = span(base, form.nodes().offset);
   for (std::size_t i = 0; i < nodes.count; ++i) {
     const std::size_t at = nodes.place + i * form.node().size;
     const Field* fields = form.node().fields;

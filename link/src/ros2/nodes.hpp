@@ -22,13 +22,13 @@ struct NodeEnds {
 /// Nodes by namespace and name.
 using Nodes = std::map<std::pair<std::string, std::string>, NodeEnds>;
 
-Result<Serialized> encode_nodes(const Gid& participant, const Nodes& nodes);
+Result<CdrMessage> encode_nodes(const Gid& participant, const Nodes& nodes);
 
 struct NodesOf {
   Gid participant{};
   Nodes nodes;
 };
 /// Nothing: it is no such message.
-std::optional<NodesOf> decode_nodes(const Serialized& serialized);
+std::optional<NodesOf> decode_nodes(const CdrMessage& serialized);
 
 }  // namespace baton::link::ros2

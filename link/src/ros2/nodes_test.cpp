@@ -19,7 +19,7 @@ TEST(Nodes, AreReadBackAsTheyWereWritten) {
   nodes[{"/", "talker"}].writers = {gid(1), gid(2)};
   nodes[{"/left", "camera"}].readers = {gid(3)};
   nodes[{"/", "silent"}];
-  const Serialized serialized = encode_nodes(gid(9), nodes).or_throw();
+  const CdrMessage serialized = encode_nodes(gid(9), nodes).or_throw();
   std::optional<NodesOf> read = decode_nodes(serialized);
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(read->participant, gid(9));
@@ -32,7 +32,7 @@ TEST(Nodes, AreReadBackAsTheyWereWritten) {
 TEST(Nodes, HaveTheBytesOfRmwDdsCommon) {
   Nodes nodes;
   nodes[{"/", "ab"}].writers = {gid(7)};
-  const Serialized serialized = encode_nodes(gid(9), nodes).or_throw();
+  const CdrMessage serialized = encode_nodes(gid(9), nodes).or_throw();
   const unsigned char expected[] = {0, 1, 0, 0,                                          // little-endian CDR
                                     9, 9, 9, 9, 9,   9,   9, 9, 9, 9, 9, 9, 9, 9, 9, 9,  // the participant
                                     1, 0, 0, 0,                                          // one node
@@ -48,9 +48,9 @@ TEST(Nodes, HaveTheBytesOfRmwDdsCommon) {
 TEST(Nodes, AMessageThatIsCutOffIsNone) {
   Nodes nodes;
   nodes[{"/", "talker"}].writers = {gid(1)};
-  const Serialized whole = encode_nodes(gid(9), nodes).or_throw();
+  const CdrMessage whole = encode_nodes(gid(9), nodes).or_throw();
   for (std::size_t size = 0; size < whole.size_bytes; ++size) {
-    Serialized part(size);
+    CdrMessage part(size);
     std::memcpy(part.bytes.get(), whole.bytes.get(), size);
     EXPECT_FALSE(decode_nodes(part).has_value()) << size;
   }

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "baton/message/cdr_codec.hpp"
-#include "types.hpp"
+#include "type_cache.hpp"
 
 namespace baton::link::ros2 {
 
@@ -32,13 +32,13 @@ struct RosType {
 
 class RosTypes {
  public:
-  RosTypes(std::shared_ptr<Types> types, std::shared_ptr<Saying> saying)
+  RosTypes(std::shared_ptr<TypeCache> types, std::shared_ptr<Saying> saying)
       : types_(std::move(types)), saying_(std::move(saying)) {}
   /// The type of a known endpoint of this domain. Null: not known yet (link::Types), or ROS 2 has no such messages.
   std::shared_ptr<const RosType> of(const transport::EndpointInfo& endpoint);
 
  private:
-  const std::shared_ptr<Types> types_;
+  const std::shared_ptr<TypeCache> types_;
   const std::shared_ptr<Saying> saying_;
   std::map<std::pair<std::string, TypeHash>, std::shared_ptr<const RosType>> known_;
 };

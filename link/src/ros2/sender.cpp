@@ -16,11 +16,11 @@ constexpr std::chrono::microseconds kPause{500};
 /// take at most a sixth of the time from the others.
 constexpr std::chrono::milliseconds kRest{50};
 
-struct Wish {
-  explicit Wish(std::atomic<int>& to) : wishes(to) { wishes.fetch_add(1, std::memory_order_relaxed); }
-  ~Wish() { wishes.fetch_sub(1, std::memory_order_relaxed); }
-  Wish(const Wish&) = delete;
-  Wish& operator=(const Wish&) = delete;
+struct MutexWish {
+  explicit MutexWish(std::atomic<int>& to) : wishes(to) { wishes.fetch_add(1, std::memory_order_relaxed); }
+  ~MutexWish() { wishes.fetch_sub(1, std::memory_order_relaxed); }
+  MutexWish(const MutexWish&) = delete;
+  MutexWish& operator=(const MutexWish&) = delete;
   std::atomic<int>& wishes;
 };
 
@@ -41,7 +41,7 @@ Sender::~Sender() {
 
 void Sender::add(const Gid& publisher, std::string topic, std::shared_ptr<DdsWriter> writer,
                  std::shared_ptr<const RosType> type, std::size_t depth) {
-  const Wish wish(wishes_);
+  const MutexWish wish(wishes_);
   const std::lock_guard<std::mutex> lock(mutex_);
   Target& target = targets_[publisher];
   target = Target{};
@@ -52,23 +52,23 @@ void Sender::add(const Gid& publisher, std::string topic, std::shared_ptr<DdsWri
 }
 
 void Sender::remove(const Gid& publisher) {
-  const Wish wish(wishes_);
+  const MutexWish wish(wishes_);
   const std::lock_guard<std::mutex> lock(mutex_);
   targets_.erase(publisher);
   for (const Subscription& each : subscriptions_) each->forget([&](const Gid& gone) { return gone == publisher; });
 }
 
 void Sender::set_ready(const Gid& publisher) {
-  const Wish wish(wishes_);
+  const MutexWish wish(wishes_);
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = targets_.find(publisher);
   if (found == targets_.end() || std::exchange(found->second.ready, true)) return;
-  for (Waiting& each : found->second.waiting) write(found->second, std::move(each.message), each.source_time_ns);
+  for (UnsentMessage& each : found->second.waiting) write(found->second, std::move(each.message), each.source_time_ns);
   found->second.waiting.clear();
 }
 
 Sender::Subscription Sender::subscribe(std::shared_ptr<transport::Reader> reader) {
-  const Wish wish(wishes_);
+  const MutexWish wish(wishes_);
   const std::lock_guard<std::mutex> lock(mutex_);
   auto subscription = std::make_shared<Succession>(std::move(reader));
   if (!subscription->attach(wait_set_)) return nullptr;
@@ -78,14 +78,14 @@ Sender::Subscription Sender::subscribe(std::shared_ptr<transport::Reader> reader
 }
 
 void Sender::unsubscribe(const Subscription& subscription) {
-  const Wish wish(wishes_);
+  const MutexWish wish(wishes_);
   const std::lock_guard<std::mutex> lock(mutex_);
   subscriptions_.erase(std::remove(subscriptions_.begin(), subscriptions_.end(), subscription), subscriptions_.end());
   subscription->detach();
 }
 
 bool Sender::replace(const Subscription& subscription, std::shared_ptr<transport::Reader> reader) {
-  const Wish wish(wishes_);
+  const MutexWish wish(wishes_);
   const std::lock_guard<std::mutex> lock(mutex_);
   const bool replaced = !subscription->is_replacing() && subscription->replace(std::move(reader));
   wait_set_.wake();
@@ -93,20 +93,20 @@ bool Sender::replace(const Subscription& subscription, std::shared_ptr<transport
 }
 
 bool Sender::is_replacing(const Subscription& subscription) {
-  const Wish wish(wishes_);
+  const MutexWish wish(wishes_);
   const std::lock_guard<std::mutex> lock(mutex_);
   if (subscription->is_replacing()) wait_set_.wake();  // takes, and so looks whether it still is
   return subscription->is_replacing();
 }
 
 std::uint64_t Sender::times_empty(const Subscription& subscription) {
-  const Wish wish(wishes_);
+  const MutexWish wish(wishes_);
   const std::lock_guard<std::mutex> lock(mutex_);
   wait_set_.wake();
   return subscription->times_empty();
 }
 
-void Sender::write(Target& target, Serialized message, std::int64_t source_time_ns) {
+void Sender::write(Target& target, CdrMessage message, std::int64_t source_time_ns) {
   const auto now = std::chrono::steady_clock::now();
   Result<void> written = now < target.rests_until ? Result<void>(Error{Errc::timed_out, "a subscription is slow"})
                                                   : target.writer->write(std::move(message), source_time_ns);
@@ -122,9 +122,9 @@ void Sender::send(Target& target, const transport::TakenSample& sample) {
   target.last = sample.sequence();
   const message::Bytes bytes(sample.message(), sample.size_bytes());
   Result<std::size_t> size = target.type->codec.encoded_size(bytes);
-  Serialized message;
+  CdrMessage message;
   if (size) {
-    message = Serialized(*size);
+    message = CdrMessage(*size);
     size = target.type->codec.encode(bytes, {message.bytes.get(), message.size_bytes});
   }
   if (!size) {

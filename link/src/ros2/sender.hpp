@@ -51,8 +51,8 @@ class Sender {
   std::uint64_t times_empty(const Subscription& subscription);
 
  private:
-  struct Waiting {
-    Serialized message;
+  struct UnsentMessage {
+    CdrMessage message;
     std::int64_t source_time_ns = 0;
   };
   struct Target {
@@ -63,12 +63,12 @@ class Sender {
     std::uint64_t last = 0;  ///< number of the last message written
     bool ready = false;
     std::chrono::steady_clock::time_point rests_until;  ///< readers have not kept up
-    std::deque<Waiting> waiting;
+    std::deque<UnsentMessage> waiting;
   };
   void run();
   bool send_some(Succession& subscription);
   void send(Target& target, const transport::TakenSample& sample);
-  void write(Target& target, Serialized message, std::int64_t source_time_ns);
+  void write(Target& target, CdrMessage message, std::int64_t source_time_ns);
 
   const std::shared_ptr<Saying> saying_;
   transport::WaitSet wait_set_;

@@ -12,12 +12,12 @@
 #include <cstring>
 
 #include "baton/os/clock.hpp"
-#include "plan.hpp"
+#include "forwarding_plan.hpp"
 #include "refusals.hpp"
-#include "ros2/arrivals.hpp"
+#include "ros2/dds_inbound.hpp"
+#include "ros2/dds_outbound.hpp"
 #include "ros2/names.hpp"
 #include "ros2/nodes.hpp"
-#include "ros2/outward.hpp"
 #include "ros2/ros2.hpp"
 #include "ros2/ros_types.hpp"
 #include "ros2/view.hpp"
@@ -41,15 +41,15 @@ constexpr std::chrono::seconds kSeen{10};
 constexpr const char* kContextTopic = "/_baton/ros2";
 const std::string kUnknownNode = "ros2";
 
-struct In {
+struct InwardWriter {
   std::shared_ptr<transport::Writer> publisher;
-  Group group;
+  MatchGroup group;
   Clock::time_point since;
   bool joined = false;
 };
-struct InTopic {
+struct InwardTopic {
   std::shared_ptr<const RosType> type;
-  std::shared_ptr<Arrivals> arrivals;
+  std::shared_ptr<DdsInbound> arrivals;
   std::unique_ptr<DdsReader> reader;
   std::string node;  ///< that subscribes
 };
@@ -57,7 +57,7 @@ struct InTopic {
 class Side final : public Ros2Side {
  public:
   Side(std::shared_ptr<transport::Participant> participant, std::shared_ptr<Saying> saying,
-       std::shared_ptr<Types> types, const Ros2Options& options)
+       std::shared_ptr<TypeCache> types, const Ros2Options& options)
       : participant_(std::move(participant)),
         saying_(std::move(saying)),
         options_(options),
@@ -89,7 +89,7 @@ class Side final : public Ros2Side {
     Result<std::unique_ptr<Dds>> made = make_dds(dds);
     if (!made) return made.error();
     dds_ = std::move(*made);
-    outward_ = std::make_unique<Outward>(participant_, saying_, types_, *dds_);
+    outward_ = std::make_unique<DdsOutbound>(participant_, saying_, types_, *dds_);
     if (Result<void> started = outward_->start(); !started) return started;
     DdsEnd end;
     end.topic = kNodesTopic;
@@ -120,7 +120,7 @@ class Side final : public Ros2Side {
       forget();
     }
     bool again = false;
-    const View view = look(hosts, again);
+    const DomainView view = look(hosts, again);
     complaints_now_.clear();
     outward_->announce_far(view);
     again = outward_->step(view) || again;
@@ -194,8 +194,8 @@ class Side final : public Ros2Side {
       at = prefixes.count(at->first) != 0 ? std::next(at) : names_.erase(at);
   }
 
-  View look(const std::vector<LinkedHost>& hosts, bool& again) {
-    View view{{}, {}, {}, {}, {}, {}, Clock::now(), ends_, publishers_, node_of_, complaints_now_};
+  DomainView look(const std::vector<LinkedHost>& hosts, bool& again) {
+    DomainView view{{}, {}, {}, {}, {}, {}, Clock::now(), ends_, publishers_, node_of_, complaints_now_};
     view.here = participant_->endpoints();
     for (const EndpointInfo& end : view.here) {
       view.known.insert(end.gid);
@@ -236,15 +236,15 @@ class Side final : public Ros2Side {
 
   // --- inward ---
 
-  struct Wanted {
+  struct WantedWriter {
     const DdsEnd* end = nullptr;
     const EndpointInfo* subscription = nullptr;
     std::shared_ptr<const RosType> type;
-    Group group;
+    MatchGroup group;
     Gid publisher{};
   };
 
-  std::map<std::string, std::vector<const EndpointInfo*>> subscriptions(const View& view) const {
+  std::map<std::string, std::vector<const EndpointInfo*>> subscriptions(const DomainView& view) const {
     const std::set<Gid> own = outward_->readers();
     std::map<std::string, std::vector<const EndpointInfo*>> found;
     for (const EndpointInfo& end : view.here) {
@@ -255,7 +255,7 @@ class Side final : public Ros2Side {
   }
 
   /// Whether an endpoint of DDS has a half in Baton by another way, or gets one soon.
-  bool is_served(const View& view, const DdsEnd& end, Clock::duration age, bool& again) const {
+  bool is_served(const DomainView& view, const DdsEnd& end, Clock::duration age, bool& again) const {
     if (view.linked.count(prefix_of(end.gid)) != 0) return true;
     const bool is_own = publishers_.count(end.gid) != 0;
     if (view.known.count(end.gid) != 0 && !is_own) return true;
@@ -269,8 +269,8 @@ class Side final : public Ros2Side {
     return ros_participants_.count(prefix_of(writer)) != 0 ? kNamed : kNamedPerhaps;
   }
 
-  std::map<Gid, Wanted> wanted_in(const View& view, std::set<Gid>& settling, bool& again) {
-    std::map<Gid, Wanted> wanted;
+  std::map<Gid, WantedWriter> wanted_in(const DomainView& view, std::set<Gid>& settling, bool& again) {
+    std::map<Gid, WantedWriter> wanted;
     const auto subscribed = subscriptions(view);
     for (const DdsEnd& end : ends_) {
       const auto seen = first_seen_.emplace(end.gid, view.now).first->second;
@@ -289,7 +289,8 @@ class Side final : public Ros2Side {
     return wanted;
   }
 
-  void add_wanted(const DdsEnd& end, const std::vector<const EndpointInfo*>& mine, std::map<Gid, Wanted>& wanted) {
+  void add_wanted(const DdsEnd& end, const std::vector<const EndpointInfo*>& mine,
+                  std::map<Gid, WantedWriter>& wanted) {
     std::set<std::string> differences;
     for (const EndpointInfo* subscription : mine) {
       std::string why;
@@ -300,7 +301,7 @@ class Side final : public Ros2Side {
         if (!type) continue;
         why = difference(*type, end);
         if (why.empty()) {
-          Wanted& added = wanted[end.gid];
+          WantedWriter& added = wanted[end.gid];
           if (added.end != nullptr) continue;
           added.end = &end;
           added.subscription = subscription;
@@ -317,7 +318,7 @@ class Side final : public Ros2Side {
     }
   }
 
-  bool open_in(const Wanted& wanted, Clock::time_point now) {
+  bool open_in(const WantedWriter& wanted, Clock::time_point now) {
     transport::Participant::WriterOptions options;
     options.topic = wanted.subscription->topic;
     options.node = node_of(wanted.end->gid);
@@ -333,7 +334,7 @@ class Side final : public Ros2Side {
       }
       return false;
     }
-    In& in = ins_[wanted.end->gid];
+    InwardWriter& in = ins_[wanted.end->gid];
     in.publisher = std::move(*publisher);
     in.group = wanted.group;
     in.since = now;
@@ -341,7 +342,7 @@ class Side final : public Ros2Side {
     return true;
   }
 
-  void close_in(std::map<Gid, In>::iterator in) {
+  void close_in(std::map<Gid, InwardWriter>::iterator in) {
     const auto topic = in_topics_.find(in->second.group);
     if (topic != in_topics_.end()) topic->second.arrivals->remove(in->first);
     publishers_.erase(in->second.publisher->gid());
@@ -349,7 +350,7 @@ class Side final : public Ros2Side {
   }
 
   /// If it fails, it is tried again at the next step, which need not be soon.
-  void open_reader(const Group& group, InTopic& topic) {
+  void open_reader(const MatchGroup& group, InwardTopic& topic) {
     DdsEnd end;
     end.topic = dds_topic(group.topic);
     end.type = dds_type(group.type);
@@ -365,17 +366,17 @@ class Side final : public Ros2Side {
     topic.reader = std::move(*reader);
   }
 
-  bool inward(const View& view) {
+  bool inward(const DomainView& view) {
     bool again = false;
     std::set<Gid> settling;
-    const std::map<Gid, Wanted> wanted = wanted_in(view, settling, again);
+    const std::map<Gid, WantedWriter> wanted = wanted_in(view, settling, again);
     for (auto at = ins_.begin(); at != ins_.end();) {
       const auto in = at++;
       const auto found = wanted.find(in->first);
       if (found == wanted.end() || in->second.group < found->second.group || found->second.group < in->second.group)
         close_in(in);
     }
-    std::set<Group> groups;
+    std::set<MatchGroup> groups;
     for (const auto& [gid, each] : wanted) groups.insert(each.group);
     for (auto at = in_topics_.begin(); at != in_topics_.end();) {
       if (groups.count(at->first) != 0) {
@@ -390,13 +391,13 @@ class Side final : public Ros2Side {
         again = true;
         continue;
       }
-      InTopic& topic = in_topics_[each.group];
+      InwardTopic& topic = in_topics_[each.group];
       topic.node = each.subscription->node;
       if (!topic.arrivals) {
         topic.type = each.type;
-        topic.arrivals = std::make_shared<Arrivals>(each.group.topic, each.type, saying_);
+        topic.arrivals = std::make_shared<DdsInbound>(each.group.topic, each.type, saying_);
       }
-      In& in = ins_[gid];
+      InwardWriter& in = ins_[gid];
       if (!in.joined && in.publisher->matched() == 0 && view.now - in.since < kMatch) {
         again = true;
         continue;
@@ -419,7 +420,7 @@ class Side final : public Ros2Side {
 
   // --- nodes ---
 
-  void say_nodes(const View& view) {
+  void say_nodes(const DomainView& view) {
     Nodes nodes;
     std::set<std::string> relayed;
     for (const EndpointInfo& end : view.here) {
@@ -433,14 +434,14 @@ class Side final : public Ros2Side {
       if (topic.reader) nodes[node_name(topic.node)].readers.push_back(topic.reader->gid());
     }
     nodes[{"/", "baton_link"}];
-    const Result<Serialized> encoded = encode_nodes(dds_->participant(), nodes);
+    const Result<CdrMessage> encoded = encode_nodes(dds_->participant(), nodes);
     if (!encoded) {
       saying_->say(About::kRos2, Level::kError, encoded.error().code, encoded.error().message);
       return;
     }
     std::vector<std::byte> bytes(encoded->bytes.get(), encoded->bytes.get() + encoded->size_bytes);
     if (bytes == said_) return;
-    Serialized copy(bytes.size());
+    CdrMessage copy(bytes.size());
     std::memcpy(copy.bytes.get(), bytes.data(), bytes.size());
     const std::int64_t now =
         std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
@@ -470,10 +471,10 @@ class Side final : public Ros2Side {
   std::map<Gid, Clock::time_point> first_seen_, linked_since_;
   std::set<std::string> complaints_, complaints_now_;
   const std::function<std::string(const Gid&)> node_of_ = [this](const Gid& end) { return node_of(end); };
-  std::unique_ptr<Outward> outward_;
-  std::map<Gid, In> ins_;     // by DDS writer
-  std::set<Gid> publishers_;  // of ins_
-  std::map<Group, InTopic> in_topics_;
+  std::unique_ptr<DdsOutbound> outward_;
+  std::map<Gid, InwardWriter> ins_;  // by DDS writer
+  std::set<Gid> publishers_;         // of ins_
+  std::map<MatchGroup, InwardTopic> in_topics_;
   std::unique_ptr<DdsReader> nodes_in_;
   std::unique_ptr<DdsWriter> nodes_out_;
   std::vector<std::byte> said_;
@@ -487,7 +488,7 @@ Result<void> ros2_side_available(const std::string& security) {
 }
 
 Result<std::unique_ptr<Ros2Side>> make_ros2_side(std::shared_ptr<transport::Participant> participant,
-                                                 std::shared_ptr<Saying> saying, std::shared_ptr<Types> types,
+                                                 std::shared_ptr<Saying> saying, std::shared_ptr<TypeCache> types,
                                                  const Ros2Options& options) {
   auto side = std::make_unique<ros2::Side>(std::move(participant), std::move(saying), std::move(types), options);
   if (Result<void> started = side->start(); !started) return started.error();

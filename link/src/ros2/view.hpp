@@ -45,19 +45,19 @@ inline std::string value(const std::string& user_data, const std::string& key) {
 }
 
 /// Endpoints of one topic and definition that are matched alike.
-struct Group {
+struct MatchGroup {
   std::string topic, type;
   std::array<std::uint8_t, 16> hash{};
   Reliability reliability = Reliability::kReliable;
   Durability durability = Durability::kVolatile;
-  bool operator<(const Group& other) const {
+  bool operator<(const MatchGroup& other) const {
     return std::tie(topic, type, hash, reliability, durability) <
            std::tie(other.topic, other.type, other.hash, other.reliability, other.durability);
   }
 };
 
 /// What there is now.
-struct View {
+struct DomainView {
   std::vector<transport::EndpointInfo> here;
   std::set<Gid> known;               ///< ids of `here`
   std::set<Prefix> contexts;         ///< of rmw_baton_cpp processes in the domain
@@ -71,7 +71,7 @@ struct View {
   std::set<std::string>& complaints;                      ///< are added to
 };
 
-inline Group group_of(const std::string& topic, const RosType& type, const QoS& qos) {
+inline MatchGroup group_of(const std::string& topic, const RosType& type, const QoS& qos) {
   return {topic, type.info.name, type.info.hash, qos.reliability, qos.durability};
 }
 

@@ -23,7 +23,7 @@
 #include <utility>
 #include <vector>
 
-#include "arriving_test_support.hpp"
+#include "arriving_chunk_test_support.hpp"
 #include "engine.hpp"
 #include "loopback_test_support.hpp"
 #ifdef BATON_LINK_TLS
@@ -120,7 +120,7 @@ class Line {
   std::thread thread_;
 };
 
-struct Bytes final : Outgoing {
+struct Bytes final : OutgoingChunk {
   Bytes(std::uint64_t number, std::size_t size) : memory(kHeader + size) {
     memory::ChunkHeader header{};
     header.sequence = number;
@@ -133,14 +133,14 @@ struct Bytes final : Outgoing {
   std::vector<std::byte> memory;
 };
 
-class Queue final : public Source {
+class Queue final : public ChunkSource {
  public:
-  Found next(std::shared_ptr<const Outgoing>& chunk) override {
+  Next next(std::shared_ptr<const OutgoingChunk>& chunk) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (chunks_.empty()) return Found::kNothing;
+    if (chunks_.empty()) return Next::kNothing;
     chunk = std::move(chunks_.front());
     chunks_.pop_front();
-    return Found::kChunk;
+    return Next::kChunk;
   }
   bool empty() const override {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -153,16 +153,17 @@ class Queue final : public Source {
 
  private:
   mutable std::mutex mutex_;
-  std::deque<std::shared_ptr<const Outgoing>> chunks_;
+  std::deque<std::shared_ptr<const OutgoingChunk>> chunks_;
 };
 
 /// Keeps the numbers of the chunks that came, and whether all their bytes were right.
-class Shelf final : public Receiver {
+class Shelf final : public ChunkReceiver {
  public:
-  std::unique_ptr<Arriving> begin(const Gid&, const memory::ChunkHeader&, std::size_t bytes, std::size_t) override {
+  std::unique_ptr<ArrivingChunk> begin(const Gid&, const memory::ChunkHeader&, std::size_t bytes,
+                                       std::size_t) override {
     return std::make_unique<Buffer>(bytes);
   }
-  bool deliver(const Gid&, Arriving& arriving) override {
+  bool deliver(const Gid&, ArrivingChunk& arriving) override {
     if (full) return false;
     for (std::size_t i = 0; i < arriving.size_bytes; ++i) {
       if (arriving.message[i] != static_cast<std::byte>(arriving.header.sequence + i * 7)) damaged = true;
@@ -182,7 +183,7 @@ class Shelf final : public Receiver {
   std::vector<std::uint64_t> numbers_;
 };
 
-class Ears final : public Listener {
+class Ears final : public HostListener {
  public:
   void joined(const Gid&) override { ++joins; }
   void connected(const Gid&, bool connected) override { ++(connected ? connections : breaks); }

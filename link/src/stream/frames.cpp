@@ -29,7 +29,7 @@ Error violation(const char* what) {
 
 }  // namespace
 
-std::array<std::byte, kHelloBytes> encode(const Hello& hello) {
+std::array<std::byte, kHelloBytes> encode(const HostHello& hello) {
   std::array<std::byte, kHelloBytes> out{};
   std::memcpy(out.data(), kTag, sizeof kTag);
   put(&out[8], hello.version, 4);
@@ -41,9 +41,9 @@ std::array<std::byte, kHelloBytes> encode(const Hello& hello) {
   return out;
 }
 
-Result<Hello> decode_hello(const std::byte* bytes) {
+Result<HostHello> decode_hello(const std::byte* bytes) {
   if (std::memcmp(bytes, kTag, sizeof kTag) != 0) return violation("its first bytes are no hello");
-  Hello out;
+  HostHello out;
   out.version = get<std::uint32_t>(bytes + 8);
   if (out.version != kLinkVersion) return out;
   out.domain = get<std::uint32_t>(bytes + 12);
@@ -56,7 +56,7 @@ Result<Hello> decode_hello(const std::byte* bytes) {
   return out;
 }
 
-std::array<std::byte, kFrameBytes> encode(const Frame& frame) {
+std::array<std::byte, kFrameBytes> encode(const HostFrame& frame) {
   std::array<std::byte, kFrameBytes> out{};
   out[0] = static_cast<std::byte>(frame.kind);
   put(&out[4], frame.flow, 4);
@@ -67,22 +67,22 @@ std::array<std::byte, kFrameBytes> encode(const Frame& frame) {
   return out;
 }
 
-Result<Frame> decode_frame(const std::byte* bytes) {
-  Frame out;
+Result<HostFrame> decode_frame(const std::byte* bytes) {
+  HostFrame out;
   const auto kind = static_cast<std::uint8_t>(bytes[0]);
-  if (kind < static_cast<std::uint8_t>(Kind::kResume) || kind > static_cast<std::uint8_t>(Kind::kAlive))
+  if (kind < static_cast<std::uint8_t>(FrameKind::kResume) || kind > static_cast<std::uint8_t>(FrameKind::kAlive))
     return violation("a frame of an unknown kind");
-  out.kind = static_cast<Kind>(kind);
+  out.kind = static_cast<FrameKind>(kind);
   out.flow = get<std::uint32_t>(bytes + 4);
   out.number = get<std::uint64_t>(bytes + 8);
   out.offset = get<std::uint64_t>(bytes + 16);
   out.size = get<std::uint32_t>(bytes + 24);
   out.total = get<std::uint32_t>(bytes + 28);
   switch (out.kind) {
-    case Kind::kOpen:
+    case FrameKind::kOpen:
       if (out.size == 0 || out.size > kMaxChannelBytes) return violation("a channel without a name");
       break;
-    case Kind::kPart: {
+    case FrameKind::kPart: {
       // The first part has the chunk's header.
       const bool fits = out.number != 0 && out.total >= kLeastChunk && out.total <= kMostChunk && out.size > 0 &&
                         out.size <= kPartBytes && out.offset < out.total && out.size <= out.total - out.offset &&

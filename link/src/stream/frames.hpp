@@ -20,7 +20,7 @@ using transport::Gid;
 inline constexpr std::uint32_t kLinkVersion = 1;
 
 /// The first bytes of both ends.
-struct Hello {
+struct HostHello {
   std::uint32_t version = kLinkVersion;
   std::uint32_t domain = 0;
   Gid host{};
@@ -32,11 +32,11 @@ struct Hello {
 inline constexpr std::size_t kHelloBytes = 128;
 inline constexpr std::size_t kMaxHelloName = 80;
 
-std::array<std::byte, kHelloBytes> encode(const Hello& hello);
+std::array<std::byte, kHelloBytes> encode(const HostHello& hello);
 /// Error protocol_violation: it is no hello. One of another version is read as far as all versions agree: `version`.
-Result<Hello> decode_hello(const std::byte* bytes);
+Result<HostHello> decode_hello(const std::byte* bytes);
 
-enum class Kind : std::uint8_t {
+enum class FrameKind : std::uint8_t {
   kResume =
       1,  ///< of a flow that the sender receives: chunk `number` has come in full, and `offset` bytes of the next one
   kOpen = 2,   ///< the sender's flow `flow` carries the channel whose name follows
@@ -46,8 +46,8 @@ enum class Kind : std::uint8_t {
   kAck = 6,    ///< of a flow that the sender receives: the chunks up to `number` are delivered
   kAlive = 7,  ///< nothing; sent when there is nothing else to send
 };
-struct Frame {
-  Kind kind = Kind::kAlive;
+struct HostFrame {
+  FrameKind kind = FrameKind::kAlive;
   std::uint32_t flow = 0;
   std::uint64_t number = 0;  ///< of a chunk; a flow's first has 1
   std::uint64_t offset = 0;
@@ -62,8 +62,8 @@ inline constexpr std::size_t kMaxChannelBytes = 1100;
 inline constexpr std::size_t kMostUnderWay = 256;
 inline constexpr std::size_t kMostFlows = 16384;  ///< of a host
 
-std::array<std::byte, kFrameBytes> encode(const Frame& frame);
+std::array<std::byte, kFrameBytes> encode(const HostFrame& frame);
 /// Error protocol_violation: a kind that is none, or numbers that no frame of this kind has.
-Result<Frame> decode_frame(const std::byte* bytes);
+Result<HostFrame> decode_frame(const std::byte* bytes);
 
 }  // namespace baton::link::stream

@@ -19,9 +19,9 @@ std::string hex(const std::byte* bytes, std::size_t size) {
   return out;
 }
 
-Frame part() {
-  Frame frame;
-  frame.kind = Kind::kPart;
+HostFrame part() {
+  HostFrame frame;
+  frame.kind = FrameKind::kPart;
   frame.flow = 0x01020304;
   frame.number = 7;
   frame.offset = 0x40000;
@@ -42,7 +42,7 @@ TEST(Frames, APartHasTheBytesOfTheFormat) {
 }
 
 TEST(Frames, AHelloHasTheBytesOfTheFormat) {
-  Hello hello;
+  HostHello hello;
   hello.domain = 5;
   hello.host.fill(0xAB);
   hello.session = 0x1122334455667788;
@@ -57,7 +57,7 @@ TEST(Frames, AHelloHasTheBytesOfTheFormat) {
             "8877665544332211"
             "b158000000000000"
             "61726d0000000000");
-  const Result<Hello> read = decode_hello(bytes.data());
+  const Result<HostHello> read = decode_hello(bytes.data());
   ASSERT_TRUE(read);
   EXPECT_EQ(read->domain, 5U);
   EXPECT_EQ(read->host, hello.host);
@@ -67,19 +67,19 @@ TEST(Frames, AHelloHasTheBytesOfTheFormat) {
 }
 
 TEST(Frames, ANameOfAnyBytesIsPrintable) {
-  Hello hello;
+  HostHello hello;
   hello.name = "a\nb\x1b[31m";
   hello.name += std::string(200, 'x');
-  const Result<Hello> read = decode_hello(encode(hello).data());
+  const Result<HostHello> read = decode_hello(encode(hello).data());
   ASSERT_TRUE(read);
   EXPECT_EQ(read->name.substr(0, 8), "a?b?[31m");
   EXPECT_EQ(read->name.size(), kMaxHelloName);
 }
 
 TEST(Frames, AHelloOfAnotherVersionSaysItsVersion) {
-  Hello hello;
+  HostHello hello;
   hello.version = 9;
-  const Result<Hello> read = decode_hello(encode(hello).data());
+  const Result<HostHello> read = decode_hello(encode(hello).data());
   ASSERT_TRUE(read);
   EXPECT_EQ(read->version, 9U);
 }
@@ -92,9 +92,9 @@ TEST(Frames, WhatIsNoHelloIsRefused) {
 }
 
 TEST(Frames, EveryFrameIsReadAsItWasWritten) {
-  const Result<Frame> read = decode_frame(encode(part()).data());
+  const Result<HostFrame> read = decode_frame(encode(part()).data());
   ASSERT_TRUE(read);
-  EXPECT_EQ(read->kind, Kind::kPart);
+  EXPECT_EQ(read->kind, FrameKind::kPart);
   EXPECT_EQ(read->flow, part().flow);
   EXPECT_EQ(read->number, part().number);
   EXPECT_EQ(read->offset, part().offset);
@@ -104,32 +104,32 @@ TEST(Frames, EveryFrameIsReadAsItWasWritten) {
 
 TEST(Frames, PartsOutOfRangeAreRefused) {
   const auto refused = [](auto&& change) {
-    Frame frame = part();
+    HostFrame frame = part();
     change(frame);
     return !decode_frame(encode(frame).data());
   };
-  EXPECT_FALSE(refused([](Frame&) {}));
-  EXPECT_TRUE(refused([](Frame& f) { f.number = 0; }));
-  EXPECT_TRUE(refused([](Frame& f) { f.size = 0; }));
-  EXPECT_TRUE(refused([](Frame& f) { f.size = kPartBytes + 1; }));
-  EXPECT_TRUE(refused([](Frame& f) { f.offset = f.total; }));
-  EXPECT_TRUE(refused([](Frame& f) { f.offset = UINT64_MAX; }));
-  EXPECT_TRUE(refused([](Frame& f) { f.size = static_cast<std::uint32_t>(f.total - f.offset + 1); }));
-  EXPECT_TRUE(refused([](Frame& f) {
+  EXPECT_FALSE(refused([](HostFrame&) {}));
+  EXPECT_TRUE(refused([](HostFrame& f) { f.number = 0; }));
+  EXPECT_TRUE(refused([](HostFrame& f) { f.size = 0; }));
+  EXPECT_TRUE(refused([](HostFrame& f) { f.size = kPartBytes + 1; }));
+  EXPECT_TRUE(refused([](HostFrame& f) { f.offset = f.total; }));
+  EXPECT_TRUE(refused([](HostFrame& f) { f.offset = UINT64_MAX; }));
+  EXPECT_TRUE(refused([](HostFrame& f) { f.size = static_cast<std::uint32_t>(f.total - f.offset + 1); }));
+  EXPECT_TRUE(refused([](HostFrame& f) {
     f.total = 100;
     f.offset = 0;
     f.size = 100;
   }));
-  EXPECT_TRUE(refused([](Frame& f) { f.total = 0xFFFFFFFF; }));
-  EXPECT_TRUE(refused([](Frame& f) {
+  EXPECT_TRUE(refused([](HostFrame& f) { f.total = 0xFFFFFFFF; }));
+  EXPECT_TRUE(refused([](HostFrame& f) {
     f.offset = 0;
     f.size = 64;
   }));  // without its header
-  EXPECT_TRUE(refused([](Frame& f) { f.offset = 64; }));
-  EXPECT_TRUE(refused([](Frame& f) { f.kind = static_cast<Kind>(8); }));
-  EXPECT_TRUE(refused([](Frame& f) { f.kind = static_cast<Kind>(0); }));
-  EXPECT_TRUE(refused([](Frame& f) { f.kind = Kind::kAck; }));   // with bytes behind it
-  EXPECT_TRUE(refused([](Frame& f) { f.kind = Kind::kOpen; }));  // a name of 4096 bytes
+  EXPECT_TRUE(refused([](HostFrame& f) { f.offset = 64; }));
+  EXPECT_TRUE(refused([](HostFrame& f) { f.kind = static_cast<FrameKind>(8); }));
+  EXPECT_TRUE(refused([](HostFrame& f) { f.kind = static_cast<FrameKind>(0); }));
+  EXPECT_TRUE(refused([](HostFrame& f) { f.kind = FrameKind::kAck; }));   // with bytes behind it
+  EXPECT_TRUE(refused([](HostFrame& f) { f.kind = FrameKind::kOpen; }));  // a name of 4096 bytes
 }
 
 TEST(Frames, NoBytesAreReadAsAPartBeyondItsChunk) {
@@ -139,8 +139,8 @@ TEST(Frames, NoBytesAreReadAsAPartBeyondItsChunk) {
     for (std::byte& each : bytes) each = static_cast<std::byte>(random());
     bytes[0] = static_cast<std::byte>(random() % 9);
     if (i % 2 == 0) std::memset(&bytes[18], 0, 6);
-    const Result<Frame> read = decode_frame(bytes.data());
-    if (!read || read->kind != Kind::kPart) continue;
+    const Result<HostFrame> read = decode_frame(bytes.data());
+    if (!read || read->kind != FrameKind::kPart) continue;
     ASSERT_LE(read->offset + read->size, read->total);
     ASSERT_LE(read->size, kPartBytes);
   }

@@ -35,9 +35,9 @@ constexpr std::size_t kMostToSay = 65536;
 }  // namespace
 
 /// Bytes that came, and have not been looked at. Whoever wants many gets what is left here, and then the rest from the kernel directly.
-class Session::Input {
+class Session::FrameInput {
  public:
-  explicit Input(Wire& wire) : wire_(wire), heard_(steady_clock::now()) {}
+  explicit FrameInput(Wire& wire) : wire_(wire), heard_(steady_clock::now()) {}
   /// `size` bytes to `to`; null: they are dropped.
   Result<void> read(std::byte* to, std::size_t size) {
     while (size > 0) {
@@ -86,10 +86,10 @@ class Session::Input {
   std::size_t begin_ = 0, end_ = 0;
 };
 
-class Session::FlowEnd final : public Flow {
+class Session::SessionFlow final : public Flow {
  public:
-  FlowEnd(std::shared_ptr<Session> session, std::uint32_t id) : session_(std::move(session)), id_(id) {}
-  ~FlowEnd() override {
+  SessionFlow(std::shared_ptr<Session> session, std::uint32_t id) : session_(std::move(session)), id_(id) {}
+  ~SessionFlow() override {
     {
       const std::lock_guard<std::mutex> lock(session_->mutex_);
       session_->sending_.close(id_);
@@ -115,8 +115,8 @@ class Session::FlowEnd final : public Flow {
   const std::uint32_t id_;
 };
 
-Session::Session(const Gid& key, Hello hello, std::uint64_t number, std::uint64_t partner, std::string address,
-                 std::shared_ptr<const Channels> channels, std::function<void(bool)> changed)
+Session::Session(const Gid& key, HostHello hello, std::uint64_t number, std::uint64_t partner, std::string address,
+                 std::shared_ptr<const ReceiverTable> channels, std::function<void(bool)> changed)
     : key_(key),
       hello_(std::move(hello)),
       number_(number),
@@ -156,7 +156,7 @@ void Session::end_if_clogged() {
   if (connection_ && sending_.is_clogged()) connection_->end();
 }
 
-std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared_ptr<Source> source) {
+std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared_ptr<ChunkSource> source) {
   std::uint32_t id = 0;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -165,11 +165,11 @@ std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared
   }
   if (id == 0) return nullptr;
   wait_set_.wake();
-  return std::make_unique<FlowEnd>(shared_from_this(), id);
+  return std::make_unique<SessionFlow>(shared_from_this(), id);
 }
 
-bool Session::attach(const std::shared_ptr<Connection>& connection) {
-  std::shared_ptr<Connection> before;
+bool Session::attach(const std::shared_ptr<HostConnection>& connection) {
+  std::shared_ptr<HostConnection> before;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (stop_.load(std::memory_order_relaxed)) return false;
@@ -198,7 +198,7 @@ bool Session::attach(const std::shared_ptr<Connection>& connection) {
   return true;
 }
 
-void Session::detach(const std::shared_ptr<Connection>& connection) {
+void Session::detach(const std::shared_ptr<HostConnection>& connection) {
   connection->end();
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -214,27 +214,27 @@ void Session::detach(const std::shared_ptr<Connection>& connection) {
 
 // --- writing ---
 
-void Session::collect(std::vector<Send>& frames, std::shared_ptr<Connection>& connection) {
+void Session::collect(std::vector<OutgoingFrame>& frames, std::shared_ptr<HostConnection>& connection) {
   const std::lock_guard<std::mutex> lock(mutex_);
   connection = connection_;
   if (!connection) return;
-  for (const Frame& each : to_say_) frames.push_back({each, {}, {}});
+  for (const HostFrame& each : to_say_) frames.push_back({each, {}, {}});
   to_say_.clear();
-  Frame alive;
+  HostFrame alive;
   alive.number = round_trip_.ask(os::monotonic_ns());
   alive.offset = std::exchange(answer_, 0);
   if (alive.number != 0 || alive.offset != 0) frames.push_back({alive, {}, {}});
   sending_.next(batch_bytes_, kBatchFrames, frames);
 }
 
-Result<void> Session::send(Wire& wire, const std::vector<Send>& frames) {
+Result<void> Session::send(Wire& wire, const std::vector<OutgoingFrame>& frames) {
   std::array<std::array<std::byte, kFrameBytes>, kBatchFrames> heads;
   std::array<os::IoPart, os::TcpSocket::kMaxParts> parts;
   for (std::size_t begin = 0; begin < frames.size(); begin += kBatchFrames) {
     std::size_t count = 0;
     const std::size_t end = std::min(frames.size(), begin + kBatchFrames);
     for (std::size_t i = begin; i < end; ++i) {
-      const Send& each = frames[i];
+      const OutgoingFrame& each = frames[i];
       heads[i - begin] = encode(each.frame);
       parts[count++] = {heads[i - begin].data(), kFrameBytes};
       if (each.chunk) {
@@ -256,12 +256,12 @@ void Session::adapt(Wire& wire, std::chrono::nanoseconds taken) {
 }
 
 void Session::write() {
-  std::vector<Send> frames;
+  std::vector<OutgoingFrame> frames;
   auto said = steady_clock::now();
-  std::shared_ptr<Connection> last;
+  std::shared_ptr<HostConnection> last;
   while (!stop_.load(std::memory_order_acquire)) {
     frames.clear();
-    std::shared_ptr<Connection> connection;
+    std::shared_ptr<HostConnection> connection;
     collect(frames, connection);
     if (connection && connection != last) connection->wire->keep_unsent(batch_bytes_);
     last = connection;
@@ -280,13 +280,13 @@ void Session::write() {
 
 // --- reading ---
 
-Result<void> Session::take_frame(Input& input, const std::shared_ptr<Connection>& connection) {
+Result<void> Session::take_frame(FrameInput& input, const std::shared_ptr<HostConnection>& connection) {
   std::array<std::byte, kFrameBytes> bytes;
   if (Result<void> come = input.read(bytes.data(), bytes.size()); !come) return come;
-  const Result<Frame> frame = decode_frame(bytes.data());
+  const Result<HostFrame> frame = decode_frame(bytes.data());
   if (!frame) return frame.error();
   switch (frame->kind) {
-    case Kind::kPart: {
+    case FrameKind::kPart: {
       if (Result<void> begun = getting_.begin_part(*frame); !begun) return begun;
       if (getting_.header_bytes() != 0) {
         Result<void> come = input.read(reinterpret_cast<std::byte*>(&getting_.header()), getting_.header_bytes());
@@ -299,31 +299,31 @@ Result<void> Session::take_frame(Input& input, const std::shared_ptr<Connection>
       got_bytes_.store(getting_.bytes(), std::memory_order_relaxed);
       return {};
     }
-    case Kind::kOpen: {
+    case FrameKind::kOpen: {
       std::string channel(frame->size, '\0');
       if (Result<void> come = input.read(reinterpret_cast<std::byte*>(channel.data()), channel.size()); !come)
         return come;
       return getting_.open(*frame, channel);
     }
-    case Kind::kClose:
+    case FrameKind::kClose:
       getting_.close(frame->flow);
       return {};
-    case Kind::kReady: {
+    case FrameKind::kReady: {
       getting_.ready();
       const std::lock_guard<std::mutex> lock(mutex_);
       if (current(connection)) sending_.ready();
       wait_set_.wake();
       return {};
     }
-    case Kind::kResume:
-    case Kind::kAck: {
+    case FrameKind::kResume:
+    case FrameKind::kAck: {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (!current(connection)) return {};
-      Result<void> taken = frame->kind == Kind::kAck ? sending_.acknowledge(*frame) : sending_.resume(*frame);
+      Result<void> taken = frame->kind == FrameKind::kAck ? sending_.acknowledge(*frame) : sending_.resume(*frame);
       wait_set_.wake();
       return taken;
     }
-    case Kind::kAlive: {
+    case FrameKind::kAlive: {
       if (frame->number == 0 && frame->offset == 0) return {};
       const std::lock_guard<std::mutex> lock(mutex_);
       if (!current(connection)) return {};
@@ -337,14 +337,14 @@ Result<void> Session::take_frame(Input& input, const std::shared_ptr<Connection>
   return {};
 }
 
-Error Session::read(const std::shared_ptr<Connection>& connection) {
+Error Session::read(const std::shared_ptr<HostConnection>& connection) {
   Error reason{Errc::system, "another connection to it is used"};
   {
     const std::lock_guard<std::mutex> reading(reading_);
-    Input input(*connection->wire);
+    FrameInput input(*connection->wire);
     bool waiting = true;  // of the connection before
     auto next_offer = steady_clock::now();
-    std::vector<Frame> acks;
+    std::vector<HostFrame> acks;
     for (std::size_t taken_frames = 0;; ++taken_frames) {
       {
         const std::lock_guard<std::mutex> lock(mutex_);
@@ -427,7 +427,7 @@ HostState Session::state() const {
     out.round_trip_ns = round_trip_.least_ns();
     out.sent_again += measured.sent_again;
   }
-  const Sending::Totals totals = sending_.totals();
+  const FlowSender::Totals totals = sending_.totals();
   out.sent_messages = totals.messages;
   out.sent_bytes = totals.bytes;
   out.waiting_messages = totals.waiting_messages;

@@ -13,17 +13,17 @@
 #include <vector>
 
 #include "baton/os/process.hpp"
-#include "channels.hpp"
 #include "engine.hpp"
-#include "getting.hpp"
+#include "flow_receiver.hpp"
+#include "flow_sender.hpp"
+#include "receiver_table.hpp"
 #include "round_trip.hpp"
-#include "sending.hpp"
 #include "wire.hpp"
 
 namespace baton::link::stream {
 
 /// One connection, after its hellos.
-struct Connection {
+struct HostConnection {
   /// Any thread; whoever reads or writes the wire notices.
   void end() {
     ended_.store(true, std::memory_order_relaxed);  // orders nothing: shut_down() reaches those that touch the wire
@@ -41,8 +41,8 @@ class Session : public std::enable_shared_from_this<Session> {
  public:
   /// `key`: the host's id in this engine. `hello`: its first. `number` and `partner`: this side's number of the session, and the other side's.
   /// `changed` is called when the connection breaks or is there again, by any thread.
-  Session(const Gid& key, Hello hello, std::uint64_t number, std::uint64_t partner, std::string address,
-          std::shared_ptr<const Channels> channels, std::function<void(bool)> changed);
+  Session(const Gid& key, HostHello hello, std::uint64_t number, std::uint64_t partner, std::string address,
+          std::shared_ptr<const ReceiverTable> channels, std::function<void(bool)> changed);
   ~Session();  ///< REQUIRES: ended
   Result<void> start();
   /// Flows are useless from now on: Flow::ended().
@@ -52,13 +52,13 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// Takes this connection, unless the one that it has is the better one (docs/format/link.md, "Two connections"): false. REQUIRES: both ends
   /// have said this session's numbers.
-  bool attach(const std::shared_ptr<Connection>& connection);
+  bool attach(const std::shared_ptr<HostConnection>& connection);
   /// Reads until the connection ends, on the calling thread; the reason.
-  Error read(const std::shared_ptr<Connection>& connection);
+  Error read(const std::shared_ptr<HostConnection>& connection);
 
-  std::unique_ptr<Flow> open_flow(const std::string& channel, std::shared_ptr<Source> source);
+  std::unique_ptr<Flow> open_flow(const std::string& channel, std::shared_ptr<ChunkSource> source);
   const Gid& key() const noexcept { return key_; }
-  const Hello& hello() const noexcept { return hello_; }
+  const HostHello& hello() const noexcept { return hello_; }
   std::uint64_t number() const noexcept { return number_; }
   std::uint64_t partner() const noexcept { return partner_; }
   /// Since when it has no connection; empty: it has one.
@@ -68,19 +68,19 @@ class Session : public std::enable_shared_from_this<Session> {
   HostState state() const;
 
  private:
-  class FlowEnd;
-  class Input;
+  class SessionFlow;
+  class FrameInput;
   void write();
-  void collect(std::vector<Send>& frames, std::shared_ptr<Connection>& connection);
-  Result<void> send(Wire& wire, const std::vector<Send>& frames);
+  void collect(std::vector<OutgoingFrame>& frames, std::shared_ptr<HostConnection>& connection);
+  Result<void> send(Wire& wire, const std::vector<OutgoingFrame>& frames);
   void end_if_clogged();
   void adapt(Wire& wire, std::chrono::nanoseconds taken);
-  Result<void> take_frame(Input& input, const std::shared_ptr<Connection>& connection);
-  void detach(const std::shared_ptr<Connection>& connection);
-  bool current(const std::shared_ptr<Connection>& connection) const { return connection_ == connection; }
+  Result<void> take_frame(FrameInput& input, const std::shared_ptr<HostConnection>& connection);
+  void detach(const std::shared_ptr<HostConnection>& connection);
+  bool current(const std::shared_ptr<HostConnection>& connection) const { return connection_ == connection; }
 
   const Gid key_;
-  const Hello hello_;
+  const HostHello hello_;
   const std::uint64_t number_, partner_;
   const std::function<void(bool)> changed_;
   transport::WaitSet wait_set_;
@@ -89,14 +89,14 @@ class Session : public std::enable_shared_from_this<Session> {
   std::size_t batch_bytes_ = kPartBytes;  // of the writing thread
 
   std::mutex reading_;  // getting_: held by the thread that reads while it has its connection
-  Getting getting_;
+  FlowReceiver getting_;
 
   mutable std::mutex mutex_;  // the rest
-  Sending sending_;
-  std::shared_ptr<Connection> connection_;
-  std::vector<Frame> to_say_;  // kResume and kAck
-  std::uint64_t answer_ = 0;   // the other host's question, to be answered; 0: none
-  RoundTrip round_trip_;       // of connection_
+  FlowSender sending_;
+  std::shared_ptr<HostConnection> connection_;
+  std::vector<HostFrame> to_say_;  // kResume and kAck
+  std::uint64_t answer_ = 0;       // the other host's question, to be answered; 0: none
+  RoundTrip round_trip_;           // of connection_
   std::string address_;
   std::chrono::steady_clock::time_point since_;  // connected or not
   std::int64_t connected_since_ns_ = 0;

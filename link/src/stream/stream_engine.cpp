@@ -15,8 +15,8 @@
 #include "baton/os/clock.hpp"
 #include "baton/os/multicast.hpp"
 #include "baton/os/process.hpp"
-#include "channels.hpp"
-#include "places.hpp"
+#include "host_limits.hpp"
+#include "receiver_table.hpp"
 #include "refusals.hpp"
 #include "security.hpp"
 #include "session.hpp"
@@ -55,7 +55,7 @@ constexpr std::size_t kMostCallsOfAddress = 4;
 /// First bytes of a host with security (RFC 8446, section 5.1).
 constexpr std::byte kTlsAlert{21}, kTlsHandshake{22};
 
-struct Peer {
+struct NamedPeer {
   std::string text;  // as it was named
   std::string host;
   std::uint16_t port = 0;
@@ -63,7 +63,7 @@ struct Peer {
 
 /// How the calls of a peer go.
 struct Calls {
-  Peer peer;
+  NamedPeer peer;
   bool reached = false;
   PeerState state;
   Gid host{};                          // that answered last
@@ -71,9 +71,9 @@ struct Calls {
 };
 
 /// HOST, HOST:PORT, [IPv6] or [IPv6]:PORT.
-Result<Peer> parse_peer(const std::string& text, std::uint16_t port) {
+Result<NamedPeer> parse_peer(const std::string& text, std::uint16_t port) {
   const Error wrong{Errc::invalid_argument, "peer '" + text + "' is no HOST or HOST:PORT ([ADDRESS]:PORT for IPv6)"};
-  Peer out{text, text, port};
+  NamedPeer out{text, text, port};
   std::string tail;
   if (!text.empty() && text.front() == '[') {
     const std::size_t end = text.find(']');
@@ -96,13 +96,13 @@ Result<Peer> parse_peer(const std::string& text, std::uint16_t port) {
   return out;
 }
 
-Result<void> write_hello(Wire& wire, const Hello& hello) {
+Result<void> write_hello(Wire& wire, const HostHello& hello) {
   std::array<std::byte, kHelloBytes> bytes = encode(hello);
   const os::IoPart part{bytes.data(), bytes.size()};
   return wire.write(&part, 1);
 }
 
-Result<Hello> read_hello(Wire& wire) {
+Result<HostHello> read_hello(Wire& wire) {
   std::array<std::byte, kHelloBytes> bytes;
   const auto end = steady_clock::now() + kHelloLimit;
   for (std::size_t have = 0; have < bytes.size();) {
@@ -120,7 +120,7 @@ Result<Hello> read_hello(Wire& wire) {
 
 class StreamEngine final : public Engine {
  public:
-  StreamEngine(const EngineOptions& options, std::shared_ptr<Listener> listener)
+  StreamEngine(const EngineOptions& options, std::shared_ptr<HostListener> listener)
       : options_(options), listener_(std::move(listener)) {
     own_.domain = static_cast<std::uint32_t>(options.domain);
     own_.host = options.host;
@@ -131,9 +131,9 @@ class StreamEngine final : public Engine {
     os::TcpPlace place;
     place.interface = options_.interface;
     place.port = options_.port != 0 ? options_.port : default_port(options_.domain);
-    std::vector<Peer> peers;
+    std::vector<NamedPeer> peers;
     for (const std::string& text : options_.peers) {
-      Result<Peer> peer = parse_peer(text, default_port(options_.domain));
+      Result<NamedPeer> peer = parse_peer(text, default_port(options_.domain));
       if (!peer) return peer.error();
       peers.push_back(std::move(*peer));
     }
@@ -159,7 +159,7 @@ class StreamEngine final : public Engine {
       if (!seeking) return seeking.error();
       threads_.push_back(*seeking);
     }
-    for (const Peer& peer : peers) {
+    for (const NamedPeer& peer : peers) {
       Calls& calls = calls_.emplace_back();
       calls.peer = peer;
       calls.state = {peer.text, os::monotonic_ns(), {}};
@@ -188,15 +188,16 @@ class StreamEngine final : public Engine {
   }
 
   std::unique_ptr<Flow> open_flow(const Gid& host, const std::string& channel,
-                                  std::shared_ptr<Source> source) override {
+                                  std::shared_ptr<ChunkSource> source) override {
     const std::shared_ptr<Session> session = find(host);
     return session ? session->open_flow(channel, std::move(source)) : nullptr;
   }
-  Result<std::shared_ptr<void>> open_receiver(const std::string& channel, std::shared_ptr<Receiver> receiver) override {
+  Result<std::shared_ptr<void>> open_receiver(const std::string& channel,
+                                              std::shared_ptr<ChunkReceiver> receiver) override {
     return channels_->add(channel, std::move(receiver));
   }
   /// Before start(): one that is there as long as the engine.
-  Result<void> keep_receiver(const std::string& channel, std::shared_ptr<Receiver> receiver) {
+  Result<void> keep_receiver(const std::string& channel, std::shared_ptr<ChunkReceiver> receiver) {
     Result<std::shared_ptr<void>> added = channels_->add(channel, std::move(receiver));
     if (!added) return added.error();
     kept_receivers_.push_back(std::move(*added));
@@ -320,7 +321,7 @@ class StreamEngine final : public Engine {
   }
 
   /// The session with these two numbers, made if there is none. Null: `why`, which is empty where the other host is to try again.
-  std::shared_ptr<Session> session_of(const Hello& hello, std::uint64_t number, std::uint64_t partner,
+  std::shared_ptr<Session> session_of(const HostHello& hello, std::uint64_t number, std::uint64_t partner,
                                       const std::string& address, std::string& why) {
     std::shared_ptr<Session> made, other;
     make_room_for(hello, partner, address);
@@ -365,10 +366,10 @@ class StreamEngine final : public Engine {
   }
 
   /// With mutex_. Why not one more host; empty: there is room.
-  std::string room_for(const Place& newcomer) const {
-    std::vector<Place> taken;
+  std::string room_for(const ListenAddress& newcomer) const {
+    std::vector<ListenAddress> taken;
     for (const auto& [key, session] : sessions_) taken.emplace_back(session->address(), session->hello().port);
-    std::set<Place> named;
+    std::set<ListenAddress> named;
     for (const Calls& calls : calls_)
       for (const std::string& address : calls.addresses) named.emplace(address, calls.peer.port);
     return why_no_room(taken, newcomer, std::move(named));
@@ -376,7 +377,8 @@ class StreamEngine final : public Engine {
 
   /// Two hosts say one id, with different sessions: one may be a stranger, and no one can tell which. Both are served, each as a host of its
   /// own. A host that has lost its memory and begins anew looks the same; its session before ends, and is not kept.
-  void contested(const Hello& hello, const std::string& address, const std::shared_ptr<Session>& other, bool again) {
+  void contested(const HostHello& hello, const std::string& address, const std::shared_ptr<Session>& other,
+                 bool again) {
     if (again && !other->disconnected_since()) pause(kNoticed);
     const bool is_connected = !other->disconnected_since();
     if (again && !is_connected && is_replaced(*other, hello, address)) return forget(other);
@@ -392,12 +394,12 @@ class StreamEngine final : public Engine {
   }
 
   /// Whether a host that says `hello` is the one of `session`, started again: on the same port of the same machine.
-  static bool is_replaced(const Session& session, const Hello& hello, const std::string& address) {
+  static bool is_replaced(const Session& session, const HostHello& hello, const std::string& address) {
     return hello.name == session.hello().name && hello.port == session.hello().port && address == session.address();
   }
 
   /// The host that was called begins anew, and has no connection: so its memory here ends now.
-  void forget_replaced(const Hello& hello, const std::string& address) {
+  void forget_replaced(const HostHello& hello, const std::string& address) {
     std::shared_ptr<Session> before;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -408,7 +410,7 @@ class StreamEngine final : public Engine {
 
   /// Where there is no room, a host that comes with a new session takes the place of the one without a connection that it was before it was
   /// started again. Else that one stays until it is forgotten: it knows which kept messages this host has.
-  void make_room_for(const Hello& hello, std::uint64_t partner, const std::string& address) {
+  void make_room_for(const HostHello& hello, std::uint64_t partner, const std::string& address) {
     std::shared_ptr<Session> before;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -457,7 +459,7 @@ class StreamEngine final : public Engine {
   }
 
   /// Why not to speak with the other end; empty: nothing is wrong.
-  std::string objection(const Hello& hello) const {
+  std::string objection(const HostHello& hello) const {
     if (hello.version != kLinkVersion) {
       return "it speaks version " + std::to_string(hello.version) + " of the link, this host " +
              std::to_string(kLinkVersion) + "; install the same Baton on both";
@@ -469,8 +471,8 @@ class StreamEngine final : public Engine {
     return {};
   }
 
-  Hello hello_with(std::uint64_t session) const {
-    Hello out = own_;
+  HostHello hello_with(std::uint64_t session) const {
+    HostHello out = own_;
     out.session = session;
     return out;
   }
@@ -481,17 +483,17 @@ class StreamEngine final : public Engine {
   }
 
   /// Whose connection it is.
-  enum class Way : std::uint8_t {
+  enum class ConnectionOrigin : std::uint8_t {
     kTaken,   ///< the other end's
     kCalled,  ///< this host's
     kLook     ///< the same; only if the other end is not a host that is connected already
   };
   /// Says hello, then reads the connection to its end. Returns the host's key, as far as it got one, or this host's own id. `why`: what is
   /// wrong with the other end.
-  Gid serve(std::unique_ptr<Wire> wire, Way way, const std::string& whom, const std::function<void()>& greeted,
-            std::string& why) {
-    const bool called = way != Way::kTaken;
-    auto connection = std::make_shared<Connection>();
+  Gid serve(std::unique_ptr<Wire> wire, ConnectionOrigin way, const std::string& whom,
+            const std::function<void()>& greeted, std::string& why) {
+    const bool called = way != ConnectionOrigin::kTaken;
+    auto connection = std::make_shared<HostConnection>();
     connection->wire = std::move(wire);
     Wire& line = *connection->wire;
     {
@@ -503,7 +505,7 @@ class StreamEngine final : public Engine {
       const Result<void> opened = line.open(kHelloLimit);
       // That the other end refuses this host comes as late as the hello would: so a failed write is not the last word.
       if (opened && called) static_cast<void>(write_hello(line, hello_with(0)));
-      const Result<Hello> hello = opened ? read_hello(line) : Result<Hello>(opened.error());
+      const Result<HostHello> hello = opened ? read_hello(line) : Result<HostHello>(opened.error());
       if (!hello) {
         why = hello.error().message;
         if (called || hello.error().code == Errc::protocol_violation)
@@ -529,12 +531,12 @@ class StreamEngine final : public Engine {
         refuse(line, hello->name, why);
         return {};
       }
-      if (way == Way::kLook && is_connected(hello->host, partner)) return {};
+      if (way == ConnectionOrigin::kLook && is_connected(hello->host, partner)) return {};
       if (called) forget_replaced(*hello, line.address());
       const Result<std::uint64_t> number = number_for(hello->host, line.address(), called ? partner : 0);
       if (!number || !write_hello(line, hello_with(*number))) return {};
       if (!called) {
-        const Result<Hello> second = read_hello(line);
+        const Result<HostHello> second = read_hello(line);
         if (!second || second->host != hello->host || second->session == 0) return {};
         partner = second->session;
       }
@@ -564,7 +566,7 @@ class StreamEngine final : public Engine {
   }
 
   void call(Calls& calls) {
-    const Peer& peer = calls.peer;
+    const NamedPeer& peer = calls.peer;
     Gid known{};
     const auto note = [&](bool reached, const std::string& why) {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -598,7 +600,8 @@ class StreamEngine final : public Engine {
       if (socket) {
         std::string why;
         known = serve(
-            wire(std::move(*socket), true), Way::kCalled, "peer '" + peer.host + "'", [&] { note(true, {}); }, why);
+            wire(std::move(*socket), true), ConnectionOrigin::kCalled, "peer '" + peer.host + "'",
+            [&] { note(true, {}); }, why);
         note(known == own_.host, why.empty() ? "the connection has ended" : why);
       } else if (!stopped()) {
         note(false, socket.error().message);
@@ -640,7 +643,7 @@ class StreamEngine final : public Engine {
       std::array<std::byte, kHelloBytes> bytes;
       const std::optional<os::Multicast::Packet> packet = multicast_->receive(bytes.data(), bytes.size(), kTurn);
       if (!packet || packet->size != bytes.size()) continue;
-      const Result<Hello> hello = decode_hello(bytes.data());
+      const Result<HostHello> hello = decode_hello(bytes.data());
       // One of another version or domain is not meant.
       if (!hello || !objection(*hello).empty() || hello->host == own_.host || hello->port == 0) continue;
       const Reach reach = reach_of(hello->host, packet->address);
@@ -660,7 +663,8 @@ class StreamEngine final : public Engine {
         if (each.address == packet->address) ++of_address;
       }
       if (!called && strangers < kMostCalls && of_address < kMostCallsOfAddress && calling_.size() < kMostHosts)
-        call_once(*hello, packet->address, reach == Reach::kElsewhere ? Way::kLook : Way::kCalled);
+        call_once(*hello, packet->address,
+                  reach == Reach::kElsewhere ? ConnectionOrigin::kLook : ConnectionOrigin::kCalled);
     }
   }
 
@@ -682,7 +686,7 @@ class StreamEngine final : public Engine {
     return session && !session->disconnected_since();
   }
 
-  void call_once(const Hello& hello, const std::string& address, Way way) {
+  void call_once(const HostHello& hello, const std::string& address, ConnectionOrigin way) {
     auto done = std::make_shared<std::atomic<bool>>(false), greeted = std::make_shared<std::atomic<bool>>(false);
     Result<pthread_t> thread = os::start_thread(
         "baton-link-call", kStackBytes, [this, done, greeted, address, way, port = hello.port, name = hello.name] {
@@ -748,7 +752,7 @@ class StreamEngine final : public Engine {
         strangers_.remove(watched);
       };
       std::string why;
-      serve(wire(watched, false), Way::kTaken, whom, known, why);
+      serve(wire(watched, false), ConnectionOrigin::kTaken, whom, known, why);
       known();
       done->store(true, std::memory_order_release);
     });
@@ -762,10 +766,10 @@ class StreamEngine final : public Engine {
   }
 
   const EngineOptions options_;
-  const std::shared_ptr<Listener> listener_;
-  const std::shared_ptr<Channels> channels_ = std::make_shared<Channels>();
+  const std::shared_ptr<HostListener> listener_;
+  const std::shared_ptr<ReceiverTable> channels_ = std::make_shared<ReceiverTable>();
   std::vector<std::shared_ptr<void>> kept_receivers_;
-  Hello own_;
+  HostHello own_;
   std::unique_ptr<const Security> security_;  // null: bytes as they are
   std::unique_ptr<os::TcpListener> tcp_;
   Refusals refusals_;
@@ -786,7 +790,7 @@ class StreamEngine final : public Engine {
   std::map<Gid, std::uint64_t> numbers_;  // of sessions to come, by the hosts' ids
   std::map<std::pair<Gid, std::string>, std::uint64_t>
       apart_;  // of those whose id another host has said, with their addresses
-  std::list<std::shared_ptr<Connection>> connections_;
+  std::list<std::shared_ptr<HostConnection>> connections_;
   std::list<std::shared_ptr<os::TcpSocket>> strangers_;
 };
 
@@ -795,8 +799,8 @@ class StreamEngine final : public Engine {
 
 namespace baton::link {
 
-Result<std::unique_ptr<Engine>> make_engine(const EngineOptions& options, std::shared_ptr<Listener> listener,
-                                            const std::map<std::string, std::shared_ptr<Receiver>>& receivers) {
+Result<std::unique_ptr<Engine>> make_engine(const EngineOptions& options, std::shared_ptr<HostListener> listener,
+                                            const std::map<std::string, std::shared_ptr<ChunkReceiver>>& receivers) {
   auto engine = std::make_unique<stream::StreamEngine>(options, std::move(listener));
   for (const auto& [channel, receiver] : receivers) {
     if (Result<void> kept = engine->keep_receiver(channel, receiver); !kept) return kept.error();

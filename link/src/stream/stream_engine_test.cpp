@@ -195,7 +195,7 @@ class RawHost {
  public:
   RawHost(std::uint16_t port, const Gid& id, std::uint64_t session, const std::string& name = "liar")
       : fd_(connect_to(port)) {
-    stream::Hello hello;
+    stream::HostHello hello;
     hello.domain = kDomain;
     hello.host = id;
     hello.port = 9;
@@ -211,7 +211,7 @@ class RawHost {
   RawHost(const RawHost&) = delete;
   RawHost& operator=(const RawHost&) = delete;
   /// To be called within 3 s, again and again.
-  void stay() const { send(stream::encode(stream::Frame{})); }
+  void stay() const { send(stream::encode(stream::HostFrame{})); }
 
  private:
   template <class Packet>

@@ -22,14 +22,14 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 template <auto free_it>
-struct Free {
+struct OpenSslFree {
   template <class T>
   void operator()(T* object) const noexcept {
     free_it(object);
   }
 };
-using Context = std::unique_ptr<SSL_CTX, Free<SSL_CTX_free>>;
-using Verification = std::unique_ptr<X509_STORE_CTX, Free<X509_STORE_CTX_free>>;
+using Context = std::unique_ptr<SSL_CTX, OpenSslFree<SSL_CTX_free>>;
+using Verification = std::unique_ptr<X509_STORE_CTX, OpenSslFree<X509_STORE_CTX_free>>;
 
 constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;
 /// Encrypted by one call, and sent by one.
@@ -217,8 +217,8 @@ class TlsWire final : public PlainWire {
     return {Errc::protocol_violation, "TLS with it fails: " + reason()};
   }
 
-  std::mutex mutex_;                          // ssl_
-  std::unique_ptr<SSL, Free<SSL_free>> ssl_;  // null: there was no memory
+  std::mutex mutex_;                                 // ssl_
+  std::unique_ptr<SSL, OpenSslFree<SSL_free>> ssl_;  // null: there was no memory
   // Of the reading thread.
   std::vector<std::byte> in_;
   std::optional<Error> failed_;

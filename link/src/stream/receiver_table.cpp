@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "channels.hpp"
+#include "receiver_table.hpp"
 
 namespace baton::link::stream {
 
-Result<std::shared_ptr<void>> Channels::add(const std::string& channel, std::shared_ptr<Receiver> receiver) {
-  auto registered = std::make_shared<Registered>();
+Result<std::shared_ptr<void>> ReceiverTable::add(const std::string& channel, std::shared_ptr<ChunkReceiver> receiver) {
+  auto registered = std::make_shared<RegisteredReceiver>();
   registered->receiver = std::move(receiver);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -16,14 +16,14 @@ Result<std::shared_ptr<void>> Channels::add(const std::string& channel, std::sha
       const std::lock_guard<std::mutex> lock(self->mutex_);
       self->by_name_.erase(channel);
     }
-    std::shared_ptr<Receiver> ended;  // destroyed without the lock
+    std::shared_ptr<ChunkReceiver> ended;  // destroyed without the lock
     const std::lock_guard<std::mutex> lock(registered->mutex);
     ended = std::move(registered->receiver);
   };
   return std::shared_ptr<void>(registered.get(), std::move(end));
 }
 
-std::shared_ptr<Registered> Channels::find(const std::string& channel) const {
+std::shared_ptr<RegisteredReceiver> ReceiverTable::find(const std::string& channel) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = by_name_.find(channel);
   return found == by_name_.end() ? nullptr : found->second;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sending.hpp"
+#include "flow_sender.hpp"
 
 #include <algorithm>
 
 namespace baton::link::stream {
 
-Sending::~Sending() {
+FlowSender::~FlowSender() {
   for (auto& [id, flow] : flows_) set_attached(flow, false);
 }
 
-void Sending::set_attached(Flow& flow, bool attached) {
+void FlowSender::set_attached(SendFlow& flow, bool attached) {
   if (flow.attached == attached) return;
   flow.attached = attached;
   if (attached) {
@@ -19,62 +19,62 @@ void Sending::set_attached(Flow& flow, bool attached) {
   }
 }
 
-void Sending::say_open(std::uint32_t id, const std::string& channel) {
-  Send open;
-  open.frame.kind = Kind::kOpen;
+void FlowSender::say_open(std::uint32_t id, const std::string& channel) {
+  OutgoingFrame open;
+  open.frame.kind = FrameKind::kOpen;
   open.frame.flow = id;
   open.frame.size = static_cast<std::uint32_t>(channel.size());
   open.name = channel;
   control_.push_back(std::move(open));
 }
 
-std::uint32_t Sending::open(const std::string& channel, std::shared_ptr<Source> source) {
+std::uint32_t FlowSender::open(const std::string& channel, std::shared_ptr<ChunkSource> source) {
   if (flows_.size() >= kMostFlows) return 0;
-  Flow& flow = flows_[++last_];
+  SendFlow& flow = flows_[++last_];
   flow.channel = channel;
   flow.source = std::move(source);
   if (connected_) say_open(last_, channel);
   return last_;
 }
 
-void Sending::close(std::uint32_t id) {
+void FlowSender::close(std::uint32_t id) {
   const auto found = flows_.find(id);
   if (found == flows_.end()) return;
   set_attached(found->second, false);
   flows_.erase(found);
   if (!connected_) return;
-  Send close;
-  close.frame.kind = Kind::kClose;
+  OutgoingFrame close;
+  close.frame.kind = FrameKind::kClose;
   close.frame.flow = id;
   control_.push_back(std::move(close));
 }
 
-void Sending::connected() {
+void FlowSender::connected() {
   connected_ = true;
   ready_ = false;
   control_.clear();
   for (const auto& [id, flow] : flows_) say_open(id, flow.channel);
-  Send ready;
-  ready.frame.kind = Kind::kReady;
+  OutgoingFrame ready;
+  ready.frame.kind = FrameKind::kReady;
   control_.push_back(std::move(ready));
 }
 
-void Sending::disconnected() {
+void FlowSender::disconnected() {
   connected_ = ready_ = false;
   control_.clear();
   for (auto& [id, flow] : flows_) {
     set_attached(flow, false);
     flow.at = 0;
-    for (Chunk& chunk : flow.chunks) chunk.sent = 0;
+    for (UnacknowledgedChunk& chunk : flow.chunks) chunk.sent = 0;
   }
 }
 
-void Sending::ready() { ready_ = true; }
+void FlowSender::ready() { ready_ = true; }
 
-Result<void> Sending::resume(const Frame& frame) {
+Result<void> FlowSender::resume(const HostFrame& frame) {
   const auto found = flows_.find(frame.flow);
   if (found == flows_.end()) return {};  // closed meanwhile
-  Flow& flow = found->second;
+  SendFlow& flow = found->second;
   const Error wrong{Errc::protocol_violation, "the other end goes on where this one has never been"};
   if (ready_ || frame.number + 1 < flow.first || frame.number - (flow.first - 1) > flow.chunks.size()) return wrong;
   const std::size_t come = frame.number - (flow.first - 1);
@@ -90,10 +90,10 @@ Result<void> Sending::resume(const Frame& frame) {
   return {};
 }
 
-Result<void> Sending::acknowledge(const Frame& frame) {
+Result<void> FlowSender::acknowledge(const HostFrame& frame) {
   const auto found = flows_.find(frame.flow);
   if (found == flows_.end() || frame.number < found->second.first) return {};
-  Flow& flow = found->second;
+  SendFlow& flow = found->second;
   const std::uint64_t count = frame.number - flow.first + 1;
   if (count > flow.at) return Error{Errc::protocol_violation, "the other end acknowledges what was not sent"};
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -109,26 +109,26 @@ Result<void> Sending::acknowledge(const Frame& frame) {
 }
 
 /// True if something was added.
-bool Sending::next_of(std::uint32_t id, Flow& flow, std::size_t most, std::vector<Send>& frames) {
+bool FlowSender::next_of(std::uint32_t id, SendFlow& flow, std::size_t most, std::vector<OutgoingFrame>& frames) {
   if (flow.at == flow.chunks.size()) {
     if (flow.chunks.size() >= kMostUnderWay || (flow.bytes >= kMostBytes && !flow.chunks.empty())) {
       set_attached(flow, false);
       return false;
     }
-    std::shared_ptr<const Outgoing> chunk;
-    const Source::Found found = flow.source->next(chunk);
-    if (found != Source::Found::kChunk) {
-      set_attached(flow, found != Source::Found::kHeld);
-      if (found == Source::Found::kMore) wait_set_.wake();  // comes back at once
+    std::shared_ptr<const OutgoingChunk> chunk;
+    const ChunkSource::Next found = flow.source->next(chunk);
+    if (found != ChunkSource::Next::kChunk) {
+      set_attached(flow, found != ChunkSource::Next::kHeld);
+      if (found == ChunkSource::Next::kMore) wait_set_.wake();  // comes back at once
       return false;
     }
     flow.bytes += chunk->size_bytes;
     flow.chunks.push_back({std::move(chunk), 0});
   }
-  Chunk& chunk = flow.chunks[flow.at];
+  UnacknowledgedChunk& chunk = flow.chunks[flow.at];
   const std::size_t size = std::min(most, chunk.outgoing->size_bytes - chunk.sent);
-  Send part;
-  part.frame.kind = Kind::kPart;
+  OutgoingFrame part;
+  part.frame.kind = FrameKind::kPart;
   part.frame.flow = id;
   part.frame.number = flow.first + flow.at;
   part.frame.offset = chunk.sent;
@@ -141,8 +141,8 @@ bool Sending::next_of(std::uint32_t id, Flow& flow, std::size_t most, std::vecto
   return true;
 }
 
-void Sending::next(std::size_t bytes, std::size_t count, std::vector<Send>& frames) {
-  for (Send& each : control_) frames.push_back(std::move(each));
+void FlowSender::next(std::size_t bytes, std::size_t count, std::vector<OutgoingFrame>& frames) {
+  for (OutgoingFrame& each : control_) frames.push_back(std::move(each));
   control_.clear();
   if (!ready_) return;
   const std::size_t most = std::clamp(bytes, sizeof(memory::ChunkHeader), kPartBytes);
@@ -166,17 +166,17 @@ void Sending::next(std::size_t bytes, std::size_t count, std::vector<Send>& fram
   }
 }
 
-bool Sending::idle(std::uint32_t id) const {
+bool FlowSender::idle(std::uint32_t id) const {
   const auto found = flows_.find(id);
   return found == flows_.end() || (found->second.chunks.empty() && found->second.source->empty());
 }
 
-std::uint64_t Sending::acknowledged(std::uint32_t id) const {
+std::uint64_t FlowSender::acknowledged(std::uint32_t id) const {
   const auto found = flows_.find(id);
   return found == flows_.end() ? 0 : found->second.first - 1;
 }
 
-Sending::Totals Sending::totals() const {
+FlowSender::Totals FlowSender::totals() const {
   Totals out = totals_;
   for (const auto& [id, flow] : flows_) {
     out.waiting_messages += flow.chunks.size();

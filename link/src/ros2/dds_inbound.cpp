@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ros2/arrivals.hpp"
+#include "ros2/dds_inbound.hpp"
 
 #include <cstring>
 
@@ -21,15 +21,15 @@ constexpr std::size_t kOrdinaryBytes = std::size_t{64} << 20;
 
 }  // namespace
 
-Arrivals::Arrivals(std::string topic, std::shared_ptr<const RosType> type, std::shared_ptr<Saying> saying)
+DdsInbound::DdsInbound(std::string topic, std::shared_ptr<const RosType> type, std::shared_ptr<Saying> saying)
     : topic_(std::move(topic)), type_(std::move(type)), saying_(std::move(saying)) {}
 
-void Arrivals::lose(Errc code, const std::string& why) {
+void DdsInbound::lose(Errc code, const std::string& why) {
   saying_->say(About::kRos2Messages, Saying::Level::kError, code,
                "a message of a ROS 2 node for '" + topic_ + "' is lost: " + why);
 }
 
-void Arrivals::publish(transport::Writer& publisher, const DdsMessage& message) {
+void DdsInbound::publish(transport::Writer& publisher, const DdsMessage& message) {
   // Its publisher's limits are above the ordinary ones, since it could publish this message.
   if (const std::size_t size = message.serialized.size_bytes; size > kOrdinaryBytes)
     publisher.raise_limits(2 * size, 8 * size);
@@ -56,7 +56,7 @@ void Arrivals::publish(transport::Writer& publisher, const DdsMessage& message) 
   if (published.error().code != Errc::already_exists) lose(published.error().code, published.error().message);
 }
 
-void Arrivals::arrived(DdsMessage message) {
+void DdsInbound::arrived(DdsMessage message) {
   // Locked while publishing, so that messages that waited come first.
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = publishers_.find(message.publisher);
@@ -71,7 +71,7 @@ void Arrivals::arrived(DdsMessage message) {
   }
 }
 
-void Arrivals::add(const Gid& from, std::shared_ptr<transport::Writer> publisher) {
+void DdsInbound::add(const Gid& from, std::shared_ptr<transport::Writer> publisher) {
   const std::lock_guard<std::mutex> lock(mutex_);
   transport::Writer& writer = *(publishers_[from] = std::move(publisher));
   std::deque<DdsMessage> others;
@@ -86,12 +86,12 @@ void Arrivals::add(const Gid& from, std::shared_ptr<transport::Writer> publisher
   waiting_ = std::move(others);
 }
 
-void Arrivals::remove(const Gid& from) {
+void DdsInbound::remove(const Gid& from) {
   const std::lock_guard<std::mutex> lock(mutex_);
   publishers_.erase(from);
 }
 
-void Arrivals::set_ignored(std::set<Gid> ignored) {
+void DdsInbound::set_ignored(std::set<Gid> ignored) {
   const std::lock_guard<std::mutex> lock(mutex_);
   ignored_ = std::move(ignored);
   std::deque<DdsMessage> others;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ros2/outward.hpp"
+#include "ros2/dds_outbound.hpp"
 
 #include <algorithm>
 
-#include "plan.hpp"
+#include "forwarding_plan.hpp"
 
 namespace baton::link::ros2 {
 namespace {
@@ -18,29 +18,29 @@ constexpr const char* kWriterTopic = "/_baton/ros2_writer";
 
 }  // namespace
 
-Outward::~Outward() {
+DdsOutbound::~DdsOutbound() {
   for (auto& [group, topic] : out_topics_) {
     sender_.unsubscribe(topic.subscription);
   }
   for (auto& [gid, out] : outs_) sender_.remove(gid);
 }
 
-std::set<Gid> Outward::readers() const {
+std::set<Gid> DdsOutbound::readers() const {
   std::set<Gid> own;
   for (const auto& [group, topic] : out_topics_) own.insert(topic.readers.begin(), topic.readers.end());
   return own;
 }
 
-void Outward::add_writers(Nodes& nodes) const {
+void DdsOutbound::add_writers(Nodes& nodes) const {
   for (const auto& [gid, out] : outs_) nodes[node_name(out.node)].writers.push_back(out.writer->gid());
 }
 
-bool Outward::goes_out(const View& view, const EndpointInfo& end) const {
+bool DdsOutbound::goes_out(const DomainView& view, const EndpointInfo& end) const {
   return end.is_writer && is_topic(end.topic) && view.relayed.count(end.gid) == 0 &&
          view.contexts.count(prefix_of(end.gid)) == 0 && view.abroad.count(end.gid) == 0;
 }
 
-void Outward::open_out(const EndpointInfo& end, Clock::time_point now) {
+void DdsOutbound::open_out(const EndpointInfo& end, Clock::time_point now) {
   std::shared_ptr<const RosType> type = types_.of(end);
   if (!type) return;
   DdsEnd opened;
@@ -56,7 +56,7 @@ void Outward::open_out(const EndpointInfo& end, Clock::time_point now) {
     saying_->say(About::kRos2, Level::kError, writer.error().code, writer.error().message);
     return;  // at the next step it is tried again, which need not be soon
   }
-  Out& out = outs_[end.gid];
+  OutwardWriter& out = outs_[end.gid];
   out.writer = std::move(*writer);
   out.type = type;
   out.group = group_of(end.topic, *type, end.qos);
@@ -67,7 +67,8 @@ void Outward::open_out(const EndpointInfo& end, Clock::time_point now) {
 }
 
 /// Null: it failed, and was said.
-std::shared_ptr<transport::Writer> Outward::announce(const Gid& publisher, const Gid& dds_writer, const RosType& type) {
+std::shared_ptr<transport::Writer> DdsOutbound::announce(const Gid& publisher, const Gid& dds_writer,
+                                                         const RosType& type) {
   transport::Participant::WriterOptions options;
   options.topic = kWriterTopic;
   options.node = hexadecimal(publisher);
@@ -81,7 +82,7 @@ std::shared_ptr<transport::Writer> Outward::announce(const Gid& publisher, const
 }
 
 /// The DDS writers of linked hosts, whose publishers the link has brought here.
-void Outward::announce_far(const View& view) {
+void DdsOutbound::announce_far(const DomainView& view) {
   std::map<Gid, const EndpointInfo*> publishers;
   for (const EndpointInfo& end : view.here) {
     if (end.is_writer && end.topic != kWriterTopic) publishers[end.gid] = &end;
@@ -102,7 +103,7 @@ void Outward::announce_far(const View& view) {
     at = wanted.count(at->first) != 0 ? std::next(at) : far_announced_.erase(at);
 }
 
-bool Outward::step(const View& view) {
+bool DdsOutbound::step(const DomainView& view) {
   bool again = false;
   std::set<Gid> wanted;
   for (const EndpointInfo& end : view.here) {
@@ -124,10 +125,10 @@ bool Outward::step(const View& view) {
     if (wanted.count(end.gid) != 0 && outs_.count(end.gid) == 0) open_out(end, view.now);
   }
 
-  std::map<Group, Topic> topics;
+  std::map<MatchGroup, GroupDemand> topics;
   for (auto& [gid, out] : outs_) {
     const bool matched = is_wanted(view, out);
-    Topic& topic = topics[out.group];
+    GroupDemand& topic = topics[out.group];
     topic.depth = std::max(topic.depth, out.depth);
     ++topic.publishers;
     topic.matched = topic.matched || matched;
@@ -162,7 +163,7 @@ bool Outward::step(const View& view) {
 }
 
 /// Whether the last messages of a publisher that has ended have been sent.
-bool Outward::is_done(Out& out, Clock::time_point now) {
+bool DdsOutbound::is_done(OutwardWriter& out, Clock::time_point now) {
   const auto topic = out_topics_.find(out.group);
   if (topic == out_topics_.end()) return true;
   const std::uint64_t empty = sender_.times_empty(topic->second.subscription);
@@ -175,14 +176,14 @@ bool Outward::is_done(Out& out, Clock::time_point now) {
 
 /// KEEP_LAST is over all publishers of a subscription; here each publisher is to have its own history. In powers of two, because another
 /// depth needs another reader.
-std::uint32_t Outward::depth_of(const Topic& topic) {
+std::uint32_t DdsOutbound::depth_of(const GroupDemand& topic) {
   std::uint32_t histories = 1;
   while (histories < topic.publishers) histories *= 2;
   return std::min<std::uint32_t>(topic.depth, 65536U / histories) * histories;
 }
 
 /// Whether a reader of ROS 2 is matched that gets the messages by no other way.
-bool Outward::is_wanted(const View& view, const Out& out) const {
+bool DdsOutbound::is_wanted(const DomainView& view, const OutwardWriter& out) const {
   const std::vector<Gid> matched = out.writer->matched();
   return std::any_of(matched.begin(), matched.end(), [&](const Gid& reader) {
     return view.known.count(reader) == 0 && view.linked.count(prefix_of(reader)) == 0 &&
@@ -191,7 +192,8 @@ bool Outward::is_wanted(const View& view, const Out& out) const {
 }
 
 /// Null: it failed, and was said.
-std::shared_ptr<transport::Reader> Outward::make_reader(const Group& group, const Out& out, std::uint32_t depth) {
+std::shared_ptr<transport::Reader> DdsOutbound::make_reader(const MatchGroup& group, const OutwardWriter& out,
+                                                            std::uint32_t depth) {
   transport::Participant::ReaderOptions options;
   options.topic = group.topic;
   options.node = kOwnNode;
@@ -205,7 +207,7 @@ std::shared_ptr<transport::Reader> Outward::make_reader(const Group& group, cons
   return nullptr;
 }
 
-bool Outward::subscribe(const Group& group, const Out& out, std::uint32_t depth) {
+bool DdsOutbound::subscribe(const MatchGroup& group, const OutwardWriter& out, std::uint32_t depth) {
   const std::shared_ptr<transport::Reader> reader = make_reader(group, out, depth);
   Sender::Subscription subscription = reader ? sender_.subscribe(reader) : nullptr;
   if (!subscription) return false;
@@ -214,7 +216,7 @@ bool Outward::subscribe(const Group& group, const Out& out, std::uint32_t depth)
 }
 
 /// False: not yet; the reader before must be done with first.
-bool Outward::deepen(const Group& group, const Out& out, OutTopic& topic, std::uint32_t depth) {
+bool DdsOutbound::deepen(const MatchGroup& group, const OutwardWriter& out, OutwardTopic& topic, std::uint32_t depth) {
   if (depth <= topic.depth) return true;
   if (sender_.is_replacing(topic.subscription)) return false;
   const std::shared_ptr<transport::Reader> reader = make_reader(group, out, depth);
@@ -225,15 +227,15 @@ bool Outward::deepen(const Group& group, const Out& out, OutTopic& topic, std::u
 }
 
 /// Of readers whose types differ. DDS does not match other names; it matches other definitions of one name, as all of ROS 2 does.
-void Outward::complain_of_readers(const View& view, const std::map<Group, Topic>& topics) {
-  std::set<std::pair<Group, Gid>> misfits;
-  std::map<std::string, std::vector<const Out*>> by_topic;
+void DdsOutbound::complain_of_readers(const DomainView& view, const std::map<MatchGroup, GroupDemand>& topics) {
+  std::set<std::pair<MatchGroup, Gid>> misfits;
+  std::map<std::string, std::vector<const OutwardWriter*>> by_topic;
   for (const auto& [group, topic] : topics) by_topic[dds_topic(group.topic)].push_back(topic.out);
   for (const DdsEnd& end : view.ends) {
     if (end.is_writer) continue;
     const auto found = by_topic.find(end.topic);
     if (found == by_topic.end()) continue;
-    for (const Out* out : found->second) {
+    for (const OutwardWriter* out : found->second) {
       const std::string why = difference(*out->type, end);
       if (why.empty()) continue;
       if (end.type == dds_type(out->type->info.name)) misfits.insert({out->group, end.gid});

@@ -19,10 +19,10 @@
 
 namespace baton::link {
 
-class Types {
+class TypeCache {
  public:
   using Clock = std::chrono::steady_clock;
-  Types(std::shared_ptr<transport::Participant> participant, std::shared_ptr<Saying> saying)
+  TypeCache(std::shared_ptr<transport::Participant> participant, std::shared_ptr<Saying> saying)
       : participant_(std::move(participant)), saying_(std::move(saying)) {}
   /// The type `name` with this hash, which `endpoint` has; its process is asked unless the type is known. `connection`:
   /// EndpointInfo::connection. Null: not known yet. An answer changes the participant's graph_version(): then call read_answers(), and this
@@ -35,20 +35,20 @@ class Types {
 
  private:
   using Key = std::pair<std::string, TypeHash>;
-  struct Question {
+  struct TypeQuestion {
     Key type;
     std::uint64_t connection = 0;
     Clock::time_point since;
     bool is_said = false;  ///< that it is late
   };
-  void read(const Gid& endpoint, const Question& question, Clock::time_point now);
+  void read(const Gid& endpoint, const TypeQuestion& question, Clock::time_point now);
   bool may_ask(const Gid& endpoint, const Key& type, std::uint64_t connection);
 
   const std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<Saying> saying_;
   std::map<Key, std::shared_ptr<const CarriedType>> known_;
   std::size_t known_bytes_ = 0;                        // of its definitions
-  std::map<Gid, Question> questions_;                  // by endpoint: not answered yet
+  std::map<Gid, TypeQuestion> questions_;              // by endpoint: not answered yet
   std::map<Key, Clock::time_point> asked_;             // the oldest of these for a type
   std::map<std::uint64_t, Clock::time_point> oldest_;  // and to a process, by its connection
   std::set<std::uint64_t> answering_;                  // processes that have answered once

@@ -21,28 +21,28 @@
 
 namespace baton::link::ros2 {
 
-class Outward {
+class DdsOutbound {
  public:
-  Outward(std::shared_ptr<transport::Participant> participant, std::shared_ptr<Saying> saying, RosTypes& types,
-          Dds& dds)
+  DdsOutbound(std::shared_ptr<transport::Participant> participant, std::shared_ptr<Saying> saying, RosTypes& types,
+              Dds& dds)
       : participant_(std::move(participant)), saying_(std::move(saying)), types_(types), dds_(dds), sender_(saying_) {}
-  ~Outward();
+  ~DdsOutbound();
   Result<void> start() { return sender_.start(); }
   /// The DDS writers of linked hosts, whose publishers the link has brought here.
-  void announce_far(const View& view);
+  void announce_far(const DomainView& view);
   /// True if something is still being connected: call again soon.
-  bool step(const View& view);
+  bool step(const DomainView& view);
   /// The link's own subscriptions in Baton.
   std::set<Gid> readers() const;
   /// Adds the DDS writers to the nodes that they stand for.
   void add_writers(Nodes& nodes) const;
 
  private:
-  struct Out {
+  struct OutwardWriter {
     std::shared_ptr<DdsWriter> writer;
     std::shared_ptr<transport::Writer> announced;  ///< to rmw_baton_cpp, where there is any
     std::shared_ptr<const RosType> type;
-    Group group;
+    MatchGroup group;
     std::string node;
     std::uint32_t depth = 1;
     Clock::time_point since;
@@ -50,36 +50,37 @@ class Outward {
     std::optional<Clock::time_point> gone;  ///< when its publisher ended; its last messages are still to be sent
     std::uint64_t empty_before = 0;         ///< Sender::times_empty() then
   };
-  struct OutTopic {
+  struct OutwardTopic {
     Sender::Subscription subscription;
     std::uint32_t depth = 0;
     std::set<Gid> readers;  ///< all that it has had
   };
   /// The publishers of one group.
-  struct Topic {
+  struct GroupDemand {
     std::uint32_t depth = 0, publishers = 0;
     bool matched = false;
-    const Out* out = nullptr;
+    const OutwardWriter* out = nullptr;
   };
-  bool goes_out(const View& view, const transport::EndpointInfo& end) const;
+  bool goes_out(const DomainView& view, const transport::EndpointInfo& end) const;
   void open_out(const transport::EndpointInfo& end, Clock::time_point now);
   std::shared_ptr<transport::Writer> announce(const Gid& publisher, const Gid& dds_writer, const RosType& type);
-  bool is_done(Out& out, Clock::time_point now);
-  static std::uint32_t depth_of(const Topic& topic);
-  bool is_wanted(const View& view, const Out& out) const;
-  std::shared_ptr<transport::Reader> make_reader(const Group& group, const Out& out, std::uint32_t depth);
-  bool subscribe(const Group& group, const Out& out, std::uint32_t depth);
-  bool deepen(const Group& group, const Out& out, OutTopic& topic, std::uint32_t depth);
-  void complain_of_readers(const View& view, const std::map<Group, Topic>& topics);
+  bool is_done(OutwardWriter& out, Clock::time_point now);
+  static std::uint32_t depth_of(const GroupDemand& topic);
+  bool is_wanted(const DomainView& view, const OutwardWriter& out) const;
+  std::shared_ptr<transport::Reader> make_reader(const MatchGroup& group, const OutwardWriter& out,
+                                                 std::uint32_t depth);
+  bool subscribe(const MatchGroup& group, const OutwardWriter& out, std::uint32_t depth);
+  bool deepen(const MatchGroup& group, const OutwardWriter& out, OutwardTopic& topic, std::uint32_t depth);
+  void complain_of_readers(const DomainView& view, const std::map<MatchGroup, GroupDemand>& topics);
 
   const std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<Saying> saying_;
   RosTypes& types_;
   Dds& dds_;
-  std::set<std::pair<Group, Gid>> misfits_;                          // readers with another definition of a type
-  std::map<Gid, Out> outs_;                                          // by publisher
+  std::set<std::pair<MatchGroup, Gid>> misfits_;                     // readers with another definition of a type
+  std::map<Gid, OutwardWriter> outs_;                                // by publisher
   std::map<Gid, std::shared_ptr<transport::Writer>> far_announced_;  // by DDS writer, of linked hosts
-  std::map<Group, OutTopic> out_topics_;
+  std::map<MatchGroup, OutwardTopic> out_topics_;
   Sender sender_;  // ends before the writers
 };
 

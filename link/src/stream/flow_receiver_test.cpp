@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "getting.hpp"
+#include "flow_receiver.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
 
-#include "arriving_test_support.hpp"
+#include "arriving_chunk_test_support.hpp"
 
 namespace baton::link::stream {
 namespace {
@@ -14,14 +14,14 @@ namespace {
 constexpr std::size_t kHeader = sizeof(memory::ChunkHeader);
 constexpr Gid kFar{1};
 
-class Shelf final : public Receiver {
+class Shelf final : public ChunkReceiver {
  public:
-  std::unique_ptr<Arriving> begin(const Gid& host, const memory::ChunkHeader&, std::size_t bytes,
-                                  std::size_t) override {
+  std::unique_ptr<ArrivingChunk> begin(const Gid& host, const memory::ChunkHeader&, std::size_t bytes,
+                                       std::size_t) override {
     EXPECT_EQ(host, kFar);
     return refuses ? nullptr : std::make_unique<Buffer>(bytes);
   }
-  bool deliver(const Gid&, Arriving& arriving) override {
+  bool deliver(const Gid&, ArrivingChunk& arriving) override {
     if (full) return false;
     got.emplace_back(reinterpret_cast<const char*>(arriving.message), arriving.size_bytes);
     return true;
@@ -33,8 +33,8 @@ class Shelf final : public Receiver {
 class GettingOf : public ::testing::Test {
  protected:
   void SetUp() override { registration_ = *channels_->add("a", shelf_); }
-  static Frame frame(Kind kind, std::uint32_t flow) {
-    Frame out;
+  static HostFrame frame(FrameKind kind, std::uint32_t flow) {
+    HostFrame out;
     out.kind = kind;
     out.flow = flow;
     return out;
@@ -43,7 +43,7 @@ class GettingOf : public ::testing::Test {
   Result<void> part(std::uint32_t flow, std::uint64_t number, const std::string& message, std::size_t offset,
                     std::size_t end) {
     const std::string whole = std::string(kHeader, '#') + message;
-    Frame sent = frame(Kind::kPart, flow);
+    HostFrame sent = frame(FrameKind::kPart, flow);
     sent.number = number;
     sent.offset = offset;
     sent.size = static_cast<std::uint32_t>(end - offset);
@@ -59,19 +59,19 @@ class GettingOf : public ::testing::Test {
   Result<void> chunk(std::uint32_t flow, std::uint64_t number, const std::string& message) {
     return part(flow, number, message, 0, kHeader + message.size());
   }
-  std::vector<Frame> acknowledgements() {
-    std::vector<Frame> out;
+  std::vector<HostFrame> acknowledgements() {
+    std::vector<HostFrame> out;
     getting_.acknowledgements(out);
     return out;
   }
   std::shared_ptr<Shelf> shelf_ = std::make_shared<Shelf>();
-  std::shared_ptr<Channels> channels_ = std::make_shared<Channels>();
+  std::shared_ptr<ReceiverTable> channels_ = std::make_shared<ReceiverTable>();
   std::shared_ptr<void> registration_;
-  Getting getting_{kFar, channels_};
+  FlowReceiver getting_{kFar, channels_};
 };
 
 TEST_F(GettingOf, AChunkInPartsIsDeliveredOnceItIsWholeAndAcknowledged) {
-  ASSERT_TRUE(getting_.open(frame(Kind::kOpen, 1), "a"));
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
   ASSERT_TRUE(part(1, 1, "0123456789", 0, kHeader + 4));
   EXPECT_TRUE(shelf_->got.empty());
   EXPECT_TRUE(acknowledgements().empty());
@@ -79,14 +79,14 @@ TEST_F(GettingOf, AChunkInPartsIsDeliveredOnceItIsWholeAndAcknowledged) {
   EXPECT_EQ(shelf_->got, std::vector<std::string>{"0123456789"});
   const auto acks = acknowledgements();
   ASSERT_EQ(acks.size(), 1U);
-  EXPECT_EQ(acks[0].kind, Kind::kAck);
+  EXPECT_EQ(acks[0].kind, FrameKind::kAck);
   EXPECT_EQ(acks[0].flow, 1U);
   EXPECT_EQ(acks[0].number, 1U);
   EXPECT_TRUE(acknowledgements().empty());
 }
 
 TEST_F(GettingOf, AChunkThatCannotBeDeliveredWaitsAndIsNotAcknowledged) {
-  ASSERT_TRUE(getting_.open(frame(Kind::kOpen, 1), "a"));
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
   shelf_->full = true;
   ASSERT_TRUE(chunk(1, 1, "one"));
   ASSERT_TRUE(chunk(1, 2, "two"));
@@ -101,7 +101,7 @@ TEST_F(GettingOf, AChunkThatCannotBeDeliveredWaitsAndIsNotAcknowledged) {
 }
 
 TEST_F(GettingOf, ARefusedChunkIsReadAndAcknowledgedInItsTurn) {
-  ASSERT_TRUE(getting_.open(frame(Kind::kOpen, 1), "a"));
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
   shelf_->full = true;
   ASSERT_TRUE(chunk(1, 1, "one"));
   shelf_->refuses = true;
@@ -114,13 +114,13 @@ TEST_F(GettingOf, ARefusedChunkIsReadAndAcknowledgedInItsTurn) {
 }
 
 TEST_F(GettingOf, WhatNobodyReceivesIsDroppedAndAcknowledged) {
-  ASSERT_TRUE(getting_.open(frame(Kind::kOpen, 1), "unknown"));
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "unknown"));
   ASSERT_TRUE(chunk(1, 1, "one"));
   EXPECT_EQ(acknowledgements().at(0).number, 1U);
 }
 
 TEST_F(GettingOf, AReceiverThatHasEndedGetsNothingMore) {
-  ASSERT_TRUE(getting_.open(frame(Kind::kOpen, 1), "a"));
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
   ASSERT_TRUE(part(1, 1, "0123", 0, kHeader + 2));
   registration_.reset();
   ASSERT_TRUE(part(1, 1, "0123", kHeader + 2, kHeader + 4));
@@ -129,28 +129,28 @@ TEST_F(GettingOf, AReceiverThatHasEndedGetsNothingMore) {
 }
 
 TEST_F(GettingOf, ANewConnectionBeginsWithWhatHasCome) {
-  ASSERT_TRUE(getting_.open(frame(Kind::kOpen, 1), "a"));
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
   ASSERT_TRUE(chunk(1, 1, "one"));
   ASSERT_TRUE(part(1, 2, "0123456789", 0, kHeader + 4));
-  std::vector<Frame> frames;
+  std::vector<HostFrame> frames;
   getting_.connected(frames);
   ASSERT_EQ(frames.size(), 1U);
-  EXPECT_EQ(frames[0].kind, Kind::kResume);
+  EXPECT_EQ(frames[0].kind, FrameKind::kResume);
   EXPECT_EQ(frames[0].number, 1U);
   EXPECT_EQ(frames[0].offset, kHeader + 4);
   EXPECT_EQ(acknowledgements().size(), 1U);                           // the one before may have been lost
   EXPECT_FALSE(part(1, 2, "0123456789", kHeader + 4, kHeader + 10));  // it is not open on this connection
-  ASSERT_TRUE(getting_.open(frame(Kind::kOpen, 1), "a"));
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
   getting_.ready();
   ASSERT_TRUE(part(1, 2, "0123456789", kHeader + 4, kHeader + 10));
   EXPECT_EQ(shelf_->got, (std::vector<std::string>{"one", "0123456789"}));
 }
 
 TEST_F(GettingOf, AFlowThatTheNewConnectionDoesNotNameIsClosed) {
-  ASSERT_TRUE(getting_.open(frame(Kind::kOpen, 1), "a"));
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
   shelf_->full = true;
   ASSERT_TRUE(chunk(1, 1, "one"));
-  std::vector<Frame> frames;
+  std::vector<HostFrame> frames;
   getting_.connected(frames);
   getting_.ready();
   EXPECT_FALSE(getting_.offer_again());
@@ -161,7 +161,7 @@ TEST_F(GettingOf, AFlowThatTheNewConnectionDoesNotNameIsClosed) {
 }
 
 TEST_F(GettingOf, PartsThatAreMissingOrComeTwiceAreViolations) {
-  ASSERT_TRUE(getting_.open(frame(Kind::kOpen, 1), "a"));
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
   EXPECT_FALSE(chunk(1, 2, "two"));
   EXPECT_FALSE(chunk(2, 1, "of no flow"));
   EXPECT_FALSE(part(1, 1, "0123456789", kHeader, kHeader + 10));
@@ -170,28 +170,28 @@ TEST_F(GettingOf, PartsThatAreMissingOrComeTwiceAreViolations) {
   EXPECT_FALSE(part(1, 1, "0123456789", kHeader + 5, kHeader + 10));
   EXPECT_FALSE(part(1, 1, "01234567890", kHeader + 4, kHeader + 11));  // another size
   EXPECT_FALSE(chunk(1, 2, "two"));
-  EXPECT_FALSE(getting_.open(frame(Kind::kOpen, 1), "a"));
+  EXPECT_FALSE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
   EXPECT_TRUE(shelf_->got.empty());
 }
 
 TEST_F(GettingOf, MoreChunksUnderWayThanMayBeAreAViolation) {
-  ASSERT_TRUE(getting_.open(frame(Kind::kOpen, 1), "a"));
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
   shelf_->full = true;
   for (std::uint64_t i = 1; i <= kMostUnderWay; ++i) ASSERT_TRUE(chunk(1, i, "x")) << i;
   EXPECT_FALSE(chunk(1, kMostUnderWay + 1, "x"));
 }
 
 TEST_F(GettingOf, FlowsAreBounded) {
-  for (std::uint32_t i = 1; i <= kMostFlows; ++i) ASSERT_TRUE(getting_.open(frame(Kind::kOpen, i), "a"));
-  EXPECT_FALSE(getting_.open(frame(Kind::kOpen, kMostFlows + 1), "a"));
+  for (std::uint32_t i = 1; i <= kMostFlows; ++i) ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, i), "a"));
+  EXPECT_FALSE(getting_.open(frame(FrameKind::kOpen, kMostFlows + 1), "a"));
 }
 
 TEST_F(GettingOf, NoOrderOfFramesDeliversAChunkThatIsNotWhole) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
-    Getting getting(kFar, channels_);
+    FlowReceiver getting(kFar, channels_);
     for (int i = 0; i < 200; ++i) {
-      Frame sent = frame(Kind::kPart, static_cast<std::uint32_t>(random() % 3));
+      HostFrame sent = frame(FrameKind::kPart, static_cast<std::uint32_t>(random() % 3));
       switch (random() % 8) {
         case 0:
           static_cast<void>(getting.open(sent, random() % 2 ? "a" : "b"));
@@ -203,7 +203,7 @@ TEST_F(GettingOf, NoOrderOfFramesDeliversAChunkThatIsNotWhole) {
           getting.ready();
           break;
         case 3: {
-          std::vector<Frame> frames;
+          std::vector<HostFrame> frames;
           getting.connected(frames);
           break;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sending.hpp"
+#include "flow_sender.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kHeaderBytes = sizeof(memory::ChunkHeader);
 
-struct Bytes final : Outgoing {
+struct Bytes final : OutgoingChunk {
   explicit Bytes(std::size_t size) : memory(size) {
     bytes = memory.data();
     size_bytes = size;
@@ -16,15 +16,15 @@ struct Bytes final : Outgoing {
   std::vector<std::byte> memory;
 };
 
-class Queue final : public Source {
+class Queue final : public ChunkSource {
  public:
-  Found next(std::shared_ptr<const Outgoing>& chunk) override {
+  Next next(std::shared_ptr<const OutgoingChunk>& chunk) override {
     ++asked;
-    if (passes_over > 0 && passes_over-- > 0) return Found::kMore;
-    if (chunks.empty()) return held ? Found::kHeld : Found::kNothing;
+    if (passes_over > 0 && passes_over-- > 0) return Next::kMore;
+    if (chunks.empty()) return held ? Next::kHeld : Next::kNothing;
     chunk = std::move(chunks.front());
     chunks.pop_front();
-    return Found::kChunk;
+    return Next::kChunk;
   }
   void attach(transport::WaitSet&) override { attached = true; }
   void detach(transport::WaitSet&) override { attached = false; }
@@ -32,7 +32,7 @@ class Queue final : public Source {
   void add(std::size_t count, std::size_t size) {
     for (std::size_t i = 0; i < count; ++i) chunks.push_back(std::make_shared<Bytes>(size));
   }
-  std::deque<std::shared_ptr<const Outgoing>> chunks;
+  std::deque<std::shared_ptr<const OutgoingChunk>> chunks;
   bool attached = false, held = false;
   int asked = 0, passes_over = 0;
 };
@@ -44,13 +44,13 @@ class SendingOf : public ::testing::Test {
     opened_ = all();
     sending_.ready();
   }
-  std::vector<Send> all(std::size_t bytes = SIZE_MAX) {
-    std::vector<Send> frames;
+  std::vector<OutgoingFrame> all(std::size_t bytes = SIZE_MAX) {
+    std::vector<OutgoingFrame> frames;
     sending_.next(bytes, 100'000, frames);
     return frames;
   }
-  static Frame frame(Kind kind, std::uint32_t flow, std::uint64_t number, std::uint64_t offset = 0) {
-    Frame out;
+  static HostFrame frame(FrameKind kind, std::uint32_t flow, std::uint64_t number, std::uint64_t offset = 0) {
+    HostFrame out;
     out.kind = kind;
     out.flow = flow;
     out.number = number;
@@ -58,9 +58,9 @@ class SendingOf : public ::testing::Test {
     return out;
   }
   transport::WaitSet wait_set_;
-  Sending sending_{wait_set_};
+  FlowSender sending_{wait_set_};
   std::shared_ptr<Queue> source_ = std::make_shared<Queue>(), other_ = std::make_shared<Queue>();
-  std::vector<Send> opened_;
+  std::vector<OutgoingFrame> opened_;
 };
 
 TEST_F(SendingOf, NothingIsTakenFromASourceWithoutAConnection) {
@@ -68,11 +68,11 @@ TEST_F(SendingOf, NothingIsTakenFromASourceWithoutAConnection) {
   source_->add(1, 1000);
   EXPECT_TRUE(all().empty());
   sending_.connected();
-  const std::vector<Send> frames = all();
+  const std::vector<OutgoingFrame> frames = all();
   ASSERT_EQ(frames.size(), 2U);
-  EXPECT_EQ(frames[0].frame.kind, Kind::kOpen);
+  EXPECT_EQ(frames[0].frame.kind, FrameKind::kOpen);
   EXPECT_EQ(frames[0].name, "a");
-  EXPECT_EQ(frames[1].frame.kind, Kind::kReady);
+  EXPECT_EQ(frames[1].frame.kind, FrameKind::kReady);
   EXPECT_TRUE(all().empty());  // the other end has not said where it is
   EXPECT_EQ(source_->asked, 0);
   sending_.ready();
@@ -84,11 +84,11 @@ TEST_F(SendingOf, ABigChunkGoesInPartsAndLeavesOthersTheirTurn) {
   source_->add(1, 3 * kPartBytes + 1000);
   other_->add(3, 1000);
   connect();
-  const std::vector<Send> frames = all();
+  const std::vector<OutgoingFrame> frames = all();
   ASSERT_EQ(frames.size(), 7U);
   std::vector<std::uint32_t> order;
   std::uint64_t offset = 0;
-  for (const Send& each : frames) {
+  for (const OutgoingFrame& each : frames) {
     order.push_back(each.frame.flow);
     if (each.frame.flow != big) continue;
     EXPECT_EQ(each.frame.offset, offset);
@@ -104,10 +104,10 @@ TEST_F(SendingOf, ASlowLineGetsSmallParts) {
   sending_.open("a", source_);
   source_->add(1, 1000);
   connect();
-  const std::vector<Send> first = all(300);
+  const std::vector<OutgoingFrame> first = all(300);
   ASSERT_EQ(first.size(), 1U);
   EXPECT_EQ(first[0].frame.size, 300U);
-  const std::vector<Send> second = all(1);  // a part is never smaller than a chunk's header
+  const std::vector<OutgoingFrame> second = all(1);  // a part is never smaller than a chunk's header
   ASSERT_EQ(second.size(), 1U);
   EXPECT_EQ(second[0].frame.offset, 300U);
   EXPECT_EQ(second[0].frame.size, kHeaderBytes);
@@ -123,13 +123,13 @@ TEST_F(SendingOf, AFlowWithManyUnacknowledgedChunksWaitsAndTheOthersGoOn) {
   EXPECT_TRUE(other_->attached);
   other_->add(1, 200);
   EXPECT_EQ(all().size(), 1U);
-  ASSERT_TRUE(sending_.acknowledge(frame(Kind::kAck, flow, 4)));
+  ASSERT_TRUE(sending_.acknowledge(frame(FrameKind::kAck, flow, 4)));
   EXPECT_EQ(all().size(), 4U);
-  ASSERT_TRUE(sending_.acknowledge(frame(Kind::kAck, flow, kMostUnderWay + 4)));
+  ASSERT_TRUE(sending_.acknowledge(frame(FrameKind::kAck, flow, kMostUnderWay + 4)));
   EXPECT_EQ(all().size(), 6U);
   EXPECT_TRUE(source_->attached);
   EXPECT_FALSE(sending_.idle(flow));
-  ASSERT_TRUE(sending_.acknowledge(frame(Kind::kAck, flow, kMostUnderWay + 10)));
+  ASSERT_TRUE(sending_.acknowledge(frame(FrameKind::kAck, flow, kMostUnderWay + 10)));
   EXPECT_TRUE(sending_.idle(flow));
   EXPECT_EQ(sending_.acknowledged(flow), kMostUnderWay + 10);
 }
@@ -151,16 +151,16 @@ TEST_F(SendingOf, ANewConnectionGoesOnWhereTheOtherEndSays) {
   EXPECT_TRUE(all().empty());
   sending_.connected();
   EXPECT_EQ(all().size(), 2U);
-  ASSERT_TRUE(sending_.resume(frame(Kind::kResume, flow, 1, kPartBytes)));
+  ASSERT_TRUE(sending_.resume(frame(FrameKind::kResume, flow, 1, kPartBytes)));
   sending_.ready();
-  const std::vector<Send> frames = all();
+  const std::vector<OutgoingFrame> frames = all();
   ASSERT_EQ(frames.size(), 3U);
   EXPECT_EQ(frames[0].frame.number, 2U);
   EXPECT_EQ(frames[0].frame.offset, kPartBytes);
   EXPECT_EQ(frames[0].frame.size, 100U);
   EXPECT_EQ(frames[1].frame.number, 3U);
   // The chunk that had arrived, although no acknowledgement came, is kept until one does.
-  ASSERT_TRUE(sending_.acknowledge(frame(Kind::kAck, flow, 3)));
+  ASSERT_TRUE(sending_.acknowledge(frame(FrameKind::kAck, flow, 3)));
   EXPECT_TRUE(sending_.idle(flow));
 }
 
@@ -178,38 +178,38 @@ TEST_F(SendingOf, NumbersThatCannotBeAreViolations) {
   const std::uint32_t flow = sending_.open("a", source_);
   source_->add(2, 1000);
   connect();
-  EXPECT_FALSE(sending_.acknowledge(frame(Kind::kAck, flow, 1)));  // it was not sent yet
+  EXPECT_FALSE(sending_.acknowledge(frame(FrameKind::kAck, flow, 1)));  // it was not sent yet
   all();
-  EXPECT_FALSE(sending_.acknowledge(frame(Kind::kAck, flow, 3)));
-  EXPECT_FALSE(sending_.acknowledge(frame(Kind::kAck, flow, UINT64_MAX)));
-  EXPECT_FALSE(sending_.resume(frame(Kind::kResume, flow, 1)));  // after it was ready
-  ASSERT_TRUE(sending_.acknowledge(frame(Kind::kAck, flow, 1)));
-  EXPECT_TRUE(sending_.acknowledge(frame(Kind::kAck, flow, 1)));  // once more: nothing
+  EXPECT_FALSE(sending_.acknowledge(frame(FrameKind::kAck, flow, 3)));
+  EXPECT_FALSE(sending_.acknowledge(frame(FrameKind::kAck, flow, UINT64_MAX)));
+  EXPECT_FALSE(sending_.resume(frame(FrameKind::kResume, flow, 1)));  // after it was ready
+  ASSERT_TRUE(sending_.acknowledge(frame(FrameKind::kAck, flow, 1)));
+  EXPECT_TRUE(sending_.acknowledge(frame(FrameKind::kAck, flow, 1)));  // once more: nothing
   sending_.disconnected();
   sending_.connected();
-  EXPECT_FALSE(sending_.resume(frame(Kind::kResume, flow, 0)));
-  EXPECT_FALSE(sending_.resume(frame(Kind::kResume, flow, 3)));
-  EXPECT_FALSE(sending_.resume(frame(Kind::kResume, flow, UINT64_MAX)));
-  EXPECT_FALSE(sending_.resume(frame(Kind::kResume, flow, 1, 1000)));
-  EXPECT_FALSE(sending_.resume(frame(Kind::kResume, flow, 2, 1)));
-  EXPECT_TRUE(sending_.resume(frame(Kind::kResume, flow + 1, 5)));  // of a flow that is closed
-  EXPECT_TRUE(sending_.resume(frame(Kind::kResume, flow, 1, 999)));
+  EXPECT_FALSE(sending_.resume(frame(FrameKind::kResume, flow, 0)));
+  EXPECT_FALSE(sending_.resume(frame(FrameKind::kResume, flow, 3)));
+  EXPECT_FALSE(sending_.resume(frame(FrameKind::kResume, flow, UINT64_MAX)));
+  EXPECT_FALSE(sending_.resume(frame(FrameKind::kResume, flow, 1, 1000)));
+  EXPECT_FALSE(sending_.resume(frame(FrameKind::kResume, flow, 2, 1)));
+  EXPECT_TRUE(sending_.resume(frame(FrameKind::kResume, flow + 1, 5)));  // of a flow that is closed
+  EXPECT_TRUE(sending_.resume(frame(FrameKind::kResume, flow, 1, 999)));
 }
 
 TEST_F(SendingOf, AClosedFlowSaysSoAndGivesUpItsChunks) {
   const std::uint32_t flow = sending_.open("a", source_);
   source_->add(2, 1000);
   connect();
-  std::weak_ptr<const Outgoing> chunk = source_->chunks.front();
+  std::weak_ptr<const OutgoingChunk> chunk = source_->chunks.front();
   all();
   EXPECT_FALSE(chunk.expired());
   sending_.close(flow);
   EXPECT_TRUE(chunk.expired());
-  const std::vector<Send> frames = all();
+  const std::vector<OutgoingFrame> frames = all();
   ASSERT_EQ(frames.size(), 1U);
-  EXPECT_EQ(frames[0].frame.kind, Kind::kClose);
+  EXPECT_EQ(frames[0].frame.kind, FrameKind::kClose);
   EXPECT_EQ(frames[0].frame.flow, flow);
-  EXPECT_TRUE(sending_.acknowledge(frame(Kind::kAck, flow, 2)));
+  EXPECT_TRUE(sending_.acknowledge(frame(FrameKind::kAck, flow, 2)));
 }
 
 TEST_F(SendingOf, OpeningsThatNobodyReadsAreBounded) {
@@ -242,7 +242,7 @@ TEST_F(SendingOf, ASourceThatHasPassedOverMuchLetsOthersHaveTheirTurnAndIsAskedA
   source_->passes_over = 2;
   source_->add(1, 1000);
   other_->add(1, 1000);
-  std::vector<Send> frames = all();
+  std::vector<OutgoingFrame> frames = all();
   ASSERT_EQ(frames.size(), 1U);
   EXPECT_EQ(frames[0].frame.flow, 2U);
   EXPECT_TRUE(source_->attached);

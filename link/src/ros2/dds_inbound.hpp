@@ -18,9 +18,9 @@
 
 namespace baton::link::ros2 {
 
-class Arrivals {
+class DdsInbound {
  public:
-  Arrivals(std::string topic, std::shared_ptr<const RosType> type, std::shared_ptr<Saying> saying);
+  DdsInbound(std::string topic, std::shared_ptr<const RosType> type, std::shared_ptr<Saying> saying);
   /// Messages of this DDS writer that came before are published now.
   void add(const Gid& from, std::shared_ptr<transport::Writer> publisher);
   void remove(const Gid& from);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Processes that do not answer, beside others that do.
-#include "types.hpp"
+#include "type_cache.hpp"
 
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ class TypesOf : public ::testing::Test {
   void join(std::size_t publishers) {
     participant_ = domain_.join();
     ASSERT_TRUE(eventually([&] { return participant_->endpoints().size() == publishers; }));
-    types_ = std::make_unique<Types>(
+    types_ = std::make_unique<TypeCache>(
         participant_, std::make_shared<Saying>([this](const transport::Diagnostic& said) { said_ += said.text; }));
   }
   transport::EndpointInfo publisher(const Child& process) const {
@@ -70,7 +70,7 @@ class TypesOf : public ::testing::Test {
   std::list<Child> processes_;
   std::shared_ptr<transport::Participant> participant_;
   std::string said_;
-  std::unique_ptr<Types> types_;
+  std::unique_ptr<TypeCache> types_;
 };
 
 TEST_F(TypesOf, AnAnswerChangesTheGraphAndIsThereAtTheNextCall) {

@@ -21,14 +21,15 @@ inline constexpr std::size_t kMostHostsOfAddress = 16;
 inline constexpr std::size_t kMostHostsOfNetwork = 64;
 
 /// A host's address, and the TCP port on which it says that it listens.
-using Place = std::pair<std::string, std::uint16_t>;
+using ListenAddress = std::pair<std::string, std::uint16_t>;
 
 /// Why a host at `newcomer` is not remembered beside those at `taken`; empty: there is room. Each of `named`, the places of the peers that this
 /// host names, has room of its own for one host.
-inline std::string why_no_room(const std::vector<Place>& taken, const Place& newcomer, std::set<Place> named) {
+inline std::string why_no_room(const std::vector<ListenAddress>& taken, const ListenAddress& newcomer,
+                               std::set<ListenAddress> named) {
   const std::string network = os::network_of(newcomer.first);
   std::size_t all = 0, of_address = 0, of_network = 0;
-  for (const Place& place : taken) {
+  for (const ListenAddress& place : taken) {
     if (named.erase(place) != 0) continue;
     ++all;
     if (place.first == newcomer.first) ++of_address;

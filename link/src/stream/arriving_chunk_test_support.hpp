@@ -9,7 +9,7 @@
 
 namespace baton::link {
 
-struct Buffer final : Arriving {
+struct Buffer final : ArrivingChunk {
   explicit Buffer(std::size_t size) : bytes(size + 1) {
     message = bytes.data();
     size_bytes = size;

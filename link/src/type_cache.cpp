@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "types.hpp"
+#include "type_cache.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -22,8 +22,8 @@ constexpr std::size_t kMostKnownBytes = std::size_t{64} << 20;
 
 }  // namespace
 
-std::shared_ptr<const CarriedType> Types::of(const Gid& endpoint, std::uint64_t connection, const std::string& name,
-                                             const TypeHash& hash) {
+std::shared_ptr<const CarriedType> TypeCache::of(const Gid& endpoint, std::uint64_t connection, const std::string& name,
+                                                 const TypeHash& hash) {
   const Key type{name, hash};
   if (const auto known = known_.find(type); known != known_.end()) return known->second;
   if (questions_.count(endpoint) != 0 || !may_ask(endpoint, type, connection)) return nullptr;
@@ -33,7 +33,7 @@ std::shared_ptr<const CarriedType> Types::of(const Gid& endpoint, std::uint64_t 
   return known == known_.end() ? nullptr : known->second;
 }
 
-bool Types::may_ask(const Gid& endpoint, const Key& type, std::uint64_t connection) {
+bool TypeCache::may_ask(const Gid& endpoint, const Key& type, std::uint64_t connection) {
   const auto now = Clock::now();
   if (const auto wrong = not_defined_.find(endpoint); wrong != not_defined_.end() && now - wrong->second < kAskAgain)
     return false;
@@ -45,11 +45,11 @@ bool Types::may_ask(const Gid& endpoint, const Key& type, std::uint64_t connecti
   return oldest == oldest_.end() || (answering_.count(connection) != 0 && now - oldest->second < kAnswer);
 }
 
-void Types::read(const Gid& endpoint, const Question& question, Clock::time_point now) {
+void TypeCache::read(const Gid& endpoint, const TypeQuestion& question, Clock::time_point now) {
   const auto& [name, hash] = question.type;
   Result<transport::TypeInfo> info = participant_->type_of(endpoint, std::chrono::nanoseconds(0));
   if (!info && info.error().code == Errc::timed_out) {
-    Question& open = questions_.emplace(endpoint, question).first->second;
+    TypeQuestion& open = questions_.emplace(endpoint, question).first->second;
     asked_.emplace(question.type, question.since);
     oldest_.emplace(question.connection, question.since);
     const bool is_late = now - question.since >= kAnswer;
@@ -80,7 +80,7 @@ void Types::read(const Gid& endpoint, const Question& question, Clock::time_poin
   known_[question.type] = std::make_shared<const CarriedType>(CarriedType{std::move(*info), std::move(*definition)});
 }
 
-void Types::read_answers() {
+void TypeCache::read_answers() {
   is_pressing_ = false;
   const auto now = Clock::now();
   for (auto at = not_defined_.begin(); at != not_defined_.end();)
@@ -88,7 +88,7 @@ void Types::read_answers() {
   asked_.clear();
   oldest_.clear();
   // The first questions first: of a type and of a process the oldest one counts.
-  std::vector<std::pair<Gid, Question>> questions(questions_.begin(), questions_.end());
+  std::vector<std::pair<Gid, TypeQuestion>> questions(questions_.begin(), questions_.end());
   std::sort(questions.begin(), questions.end(),
             [](const auto& one, const auto& other) { return one.second.since < other.second.since; });
   for (const auto& [endpoint, question] : questions)

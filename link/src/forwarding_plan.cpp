@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan.hpp"
+#include "forwarding_plan.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -38,7 +38,7 @@ std::string difference(const End& publisher, const End& subscription) {
 }
 
 /// What the link asks of the publishers of a channel: what they offer, and as much history as the farthest reader wants, within bounds.
-void raise(Sending& sending, const End& subscription) {
+void raise(PlannedFlow& sending, const End& subscription) {
   QoS& request = sending.request;
   request.depth = std::max(request.depth, std::min(subscription.qos.depth, kMostDepth));
   if (subscription.qos.history == History::kKeepAll && request.reliability == Reliability::kReliable &&
@@ -85,7 +85,7 @@ struct Wish {
 
   bool is_publisher() const noexcept { return channel.second.empty(); }
 };
-struct Part {
+struct WishCost {
   Wish* wish = nullptr;
   std::uint64_t cost = 0;
   bool immodest = false;        ///< see kMostModest
@@ -97,7 +97,7 @@ using Process = std::pair<std::uint64_t, IdPrefix>;
 Process process_of(const End& end) {
   return end.process != 0 ? Process(end.process, {}) : Process(0, prefix_of(end.gid));
 }
-struct Connections {
+struct ProcessConnections {
   transport::ConnectionCost cost;
   std::size_t count = 0;
   std::size_t ordinary = 0;  ///< as many of ordinary depth cost as much
@@ -124,26 +124,29 @@ std::vector<Gid> by_processes(const std::vector<Gid>& gids) {
 }
 
 /// Leaves out what there is no room for, and says so for each host and reason.
-class Shares {
+class FairShares {
  public:
-  explicit Shares(Plan& plan, std::map<Gid, std::size_t>& complaints) : plan_(plan), complaints_(complaints) {}
+  explicit FairShares(ForwardingPlan& plan, std::map<Gid, std::size_t>& complaints)
+      : plan_(plan), complaints_(complaints) {}
 
   /// Each host has as much of `most` as the others, or all that it wishes. The processes of a host take turns with their publishers, and of one
   /// process the cheapest have room first. If `own_loss` is not null, immodest parts that have no room go there, and the wish is kept as
   /// long as another process has connections for it.
-  void share(std::vector<Part> wishes, std::uint64_t most, const std::string& why,
-             std::vector<Part>* own_loss = nullptr) {
-    wishes.erase(std::remove_if(wishes.begin(), wishes.end(), [](const Part& part) { return part.wish->left_out; }),
+  void share(std::vector<WishCost> wishes, std::uint64_t most, const std::string& why,
+             std::vector<WishCost>* own_loss = nullptr) {
+    wishes.erase(std::remove_if(wishes.begin(), wishes.end(), [](const WishCost& part) { return part.wish->left_out; }),
                  wishes.end());
     std::uint64_t all = 0;
-    for (const Part& part : wishes) all += part.cost;
+    for (const WishCost& part : wishes) all += part.cost;
     if (all <= most) return;
-    std::stable_sort(wishes.begin(), wishes.end(), [](const Part& a, const Part& b) { return a.cost < b.cost; });
+    std::stable_sort(wishes.begin(), wishes.end(),
+                     [](const WishCost& a, const WishCost& b) { return a.cost < b.cost; });
     std::map<std::pair<Gid, IdPrefix>, std::size_t> turns;
-    for (Part& part : wishes) part.turn = turns[{part.wish->host, prefix_of(part.wish->publisher)}]++;
-    std::stable_sort(wishes.begin(), wishes.end(), [](const Part& a, const Part& b) { return a.turn < b.turn; });
-    std::map<Gid, std::vector<Part>> of_hosts;
-    for (const Part& part : wishes) of_hosts[part.wish->host].push_back(part);
+    for (WishCost& part : wishes) part.turn = turns[{part.wish->host, prefix_of(part.wish->publisher)}]++;
+    std::stable_sort(wishes.begin(), wishes.end(),
+                     [](const WishCost& a, const WishCost& b) { return a.turn < b.turn; });
+    std::map<Gid, std::vector<WishCost>> of_hosts;
+    for (const WishCost& part : wishes) of_hosts[part.wish->host].push_back(part);
     // What a host has with its next one, and which that is. The next one is always of the host that has least with it.
     using Next = std::tuple<std::uint64_t, std::size_t, Gid>;
     std::priority_queue<Next, std::vector<Next>, std::greater<Next>> queue;
@@ -151,7 +154,7 @@ class Shares {
     for (all = 0; !queue.empty();) {
       const auto [with_it, index, host] = queue.top();
       queue.pop();
-      const std::vector<Part>& parts = of_hosts[host];
+      const std::vector<WishCost>& parts = of_hosts[host];
       const bool has_room = parts[index].cost <= most - all;
       if (has_room) {
         all += parts[index].cost;
@@ -192,7 +195,7 @@ class Shares {
     }
   }
 
-  Plan& plan_;
+  ForwardingPlan& plan_;
   std::map<Gid, std::size_t>& complaints_;  // of hosts
   std::map<Gid, std::string> names_;
   std::map<std::tuple<Gid, std::string, std::string>, std::size_t> counts_;
@@ -201,7 +204,7 @@ class Shares {
 /// What does not fit into the room that there is: on a topic, with each process of this host, with all of them, and in all.
 class Limits {
  public:
-  Limits(Plan& plan, const std::vector<End>& here, const std::vector<Words>& others,
+  Limits(ForwardingPlan& plan, const std::vector<End>& here, const std::vector<Words>& others,
          const transport::ConnectionBudget& budget, std::map<Gid, std::size_t>& complaints)
       : plan_(plan), here_(here), budget_(budget), shares_(plan, complaints) {
     std::map<Gid, const std::string*> names;
@@ -215,7 +218,7 @@ class Limits {
   void apply() {
     of_topics();
     of_connections();
-    std::vector<Part> publishers, subscriptions, names;
+    std::vector<WishCost> publishers, subscriptions, names;
     for (Wish& wish : wishes_) {
       (wish.is_publisher() ? publishers : subscriptions).push_back({&wish, 1});
       if (wish.is_publisher() && !wish.left_out)
@@ -237,7 +240,7 @@ class Limits {
 
  private:
   void of_topics() {
-    std::map<std::pair<std::string, bool>, std::vector<Part>> of_topics;
+    std::map<std::pair<std::string, bool>, std::vector<WishCost>> of_topics;
     for (Wish& wish : wishes_) of_topics[{*wish.topic, wish.is_publisher()}].push_back({&wish, 1});
     for (const auto& [of, wishes] : of_topics) {
       const std::size_t most = of.second ? kMostPublishersOfTopic : kMostSubscriptionsOfTopic;
@@ -262,18 +265,18 @@ class Limits {
     std::map<std::tuple<Gid, std::string, bool>, std::size_t> equals;
     for (const Wish& wish : wishes_)
       if (!wish.left_out) ++equals[{wish.host, *wish.topic, wish.is_publisher()}];
-    std::map<Process, std::vector<Part>> of_processes;
-    std::vector<Part> of_all;
+    std::map<Process, std::vector<WishCost>> of_processes;
+    std::vector<WishCost> of_all;
     for (Wish& wish : wishes_) {
       if (wish.left_out) continue;
-      std::map<Process, Connections> of_wish;
+      std::map<Process, ProcessConnections> of_wish;
       if (wish.is_publisher()) {
         const End& publisher = plan_.receiving.at(wish.publisher).publisher;
         for (const End* each : subscriptions[publisher.topic])
           if (same_type(*each, publisher) && incompatibility(publisher.qos, each->qos).empty())
             of_wish[process_of(*each)].add(each->qos);
       } else {
-        const Sending& sending = plan_.sending.at(wish.channel);
+        const PlannedFlow& sending = plan_.sending.at(wish.channel);
         for (const Gid& gid : sending.publishers) of_wish[processes.at(gid)].add(sending.request);
       }
       wish.equals = equals.at({wish.host, *wish.topic, wish.is_publisher()});
@@ -295,13 +298,13 @@ class Limits {
       if (!of_wish.empty()) of_all.push_back({&wish, part_of(sum, budget_.of_user)});
     }
     for (auto& [process, wishes] : of_processes) {
-      std::vector<Part> own_loss;
+      std::vector<WishCost> own_loss;
       shares_.share(std::move(wishes), kWhole,
                     ": connections with the process of node '" + examples.at(process)->node +
                         "' here would take more of its memory, of its memory areas (vm.max_map_count) or of its "
                         "descriptors (RLIMIT_NOFILE), than those of one process may",
                     &own_loss);
-      for (const Part& part : own_loss) make_shallower(part, own_loss.size());
+      for (const WishCost& part : own_loss) make_shallower(part, own_loss.size());
     }
     shares_.share(std::move(of_all), kWhole,
                   ": connections with all processes here would take more of the link's memory, of its memory areas "
@@ -310,7 +313,7 @@ class Limits {
 
   /// The link's subscription is connected to publishers of that process, too, as far as its budget goes. All such subscriptions are to need
   /// only the quarter that is left, or they would take it from those that have room.
-  void make_shallower(const Part& part, std::size_t count) {
+  void make_shallower(const WishCost& part, std::size_t count) {
     const auto sending = plan_.sending.find(part.wish->channel);
     if (sending == plan_.sending.end()) return;  // a publisher, or left out
     QoS& request = sending->second.request;
@@ -329,16 +332,16 @@ class Limits {
         {part(cost.bytes, budget.bytes), part(cost.areas, budget.areas), part(cost.descriptors, budget.descriptors)});
   }
 
-  Plan& plan_;
+  ForwardingPlan& plan_;
   const std::vector<End>& here_;
   const transport::ConnectionBudget& budget_;
-  Shares shares_;
+  FairShares shares_;
   std::vector<Wish> wishes_;
 };
 
 }  // namespace
 
-std::size_t announced_bytes_of(const Receiving& wanted) {
+std::size_t announced_bytes_of(const PlannedProxy& wanted) {
   return wanted.publisher.topic.size() + wanted.publisher.type_name.size() + wanted.publisher.node.size() +
          wanted.host_name.size() + kPublisherBytes;
 }
@@ -396,9 +399,9 @@ class Claims {
 
 }  // namespace
 
-Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<IdPrefix, Gid>& owners,
-          const transport::ConnectionBudget& budget) {
-  Plan out;
+ForwardingPlan make_plan(const std::vector<End>& here, const std::vector<Words>& others,
+                         const std::map<IdPrefix, Gid>& owners, const transport::ConnectionBudget& budget) {
+  ForwardingPlan out;
   std::map<Gid, std::size_t> complaints_of;  // of hosts
   out.owners = owners_of(here, others, owners);
   Claims claims(others);
@@ -423,7 +426,7 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
         const std::string& topic = found->first;
         for (const End* publisher : found->second) {
           if (channel_of(*publisher) != base) continue;
-          Sending& sending = out.sending[{host.host, channel}];
+          PlannedFlow& sending = out.sending[{host.host, channel}];
           if (sending.publishers.empty()) {
             sending.topic = topic;
             sending.request = QoS(1).hold(kUnderWay);
@@ -478,7 +481,7 @@ Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const 
           std::find_if(mine.begin(), mine.end(), [&](const End* each) { return same_type(*each, end); });
       // Every node has services; most are never called from abroad.
       if (!is_topic(end.topic) && mine.empty()) continue;
-      Receiving& receiving = out.receiving[end.gid];
+      PlannedProxy& receiving = out.receiving[end.gid];
       receiving.host = host.host;
       receiving.publisher = end;
       receiving.host_name = host.host_name;

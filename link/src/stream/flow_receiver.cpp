@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "getting.hpp"
+#include "flow_receiver.hpp"
 
 #include <algorithm>
 
@@ -12,12 +12,12 @@ Error violation(const std::string& what) {
 
 }  // namespace
 
-void Getting::connected(std::vector<Frame>& frames) {
+void FlowReceiver::connected(std::vector<HostFrame>& frames) {
   flow_ = nullptr;
   for (auto& [id, flow] : flows_) {
     flow.named = false;
-    Frame resume;
-    resume.kind = Kind::kResume;
+    HostFrame resume;
+    resume.kind = FrameKind::kResume;
     resume.flow = id;
     resume.number = flow.come;
     resume.offset = flow.offset;
@@ -26,7 +26,7 @@ void Getting::connected(std::vector<Frame>& frames) {
   }
 }
 
-Result<void> Getting::open(const Frame& frame, const std::string& channel) {
+Result<void> FlowReceiver::open(const HostFrame& frame, const std::string& channel) {
   const auto known = flows_.find(frame.flow);
   if (known != flows_.end()) {
     if (known->second.named || known->second.channel != channel) return violation("a flow is opened twice");
@@ -34,18 +34,18 @@ Result<void> Getting::open(const Frame& frame, const std::string& channel) {
     return {};
   }
   if (flows_.size() >= kMostFlows) return violation("more than " + std::to_string(kMostFlows) + " flows");
-  Flow& flow = flows_[frame.flow];
+  ReceiveFlow& flow = flows_[frame.flow];
   flow.channel = channel;
   flow.registered = channels_->find(channel);
   return {};
 }
 
-void Getting::drop(Flow& flow) {
+void FlowReceiver::drop(ReceiveFlow& flow) {
   for (const auto& each : flow.waiting) waiting_bytes_ -= each->size_bytes;
   flow.waiting.clear();
 }
 
-void Getting::close(std::uint32_t id) {
+void FlowReceiver::close(std::uint32_t id) {
   const auto found = flows_.find(id);
   if (found == flows_.end()) return;
   if (flow_ == &found->second) flow_ = nullptr;
@@ -53,7 +53,7 @@ void Getting::close(std::uint32_t id) {
   flows_.erase(found);
 }
 
-void Getting::ready() {
+void FlowReceiver::ready() {
   for (auto at = flows_.begin(); at != flows_.end();) {
     if (at->second.named) {
       ++at;
@@ -64,12 +64,12 @@ void Getting::ready() {
   }
 }
 
-Result<void> Getting::begin_part(const Frame& frame) {
+Result<void> FlowReceiver::begin_part(const HostFrame& frame) {
   part_ = frame;
   header_bytes_ = 0;
   const auto found = flows_.find(frame.flow);
   if (found == flows_.end() || !found->second.named) return violation("a part of a flow that is not open");
-  Flow& flow = found->second;
+  ReceiveFlow& flow = found->second;
   const bool goes_on =
       frame.number == flow.come + 1 && frame.offset == flow.offset && (frame.offset == 0 || frame.total == flow.total);
   if (!goes_on) return violation("a part is missing, or comes twice");
@@ -79,8 +79,8 @@ Result<void> Getting::begin_part(const Frame& frame) {
   return {};
 }
 
-std::byte* Getting::place() {
-  Flow& flow = *flow_;
+std::byte* FlowReceiver::place() {
+  ReceiveFlow& flow = *flow_;
   if (part_.offset == 0) {
     flow.total = part_.total;
     flow.arriving.reset();
@@ -98,20 +98,20 @@ std::byte* Getting::place() {
   return flow.arriving->message + (part_.offset + header_bytes_ - sizeof(memory::ChunkHeader));
 }
 
-bool Getting::deliver(Flow& flow, Arriving& arriving) {
+bool FlowReceiver::deliver(ReceiveFlow& flow, ArrivingChunk& arriving) {
   const std::lock_guard<std::mutex> lock(flow.registered->mutex);
   return !flow.registered->receiver || flow.registered->receiver->deliver(host_, arriving);
 }
 
-void Getting::end_part() {
-  Flow& flow = *std::exchange(flow_, nullptr);
+void FlowReceiver::end_part() {
+  ReceiveFlow& flow = *std::exchange(flow_, nullptr);
   flow.offset = part_.offset + part_.size;
   if (flow.offset < flow.total) return;
   flow.offset = 0;
   ++flow.come;
   ++messages_;
   bytes_ += flow.total;
-  std::unique_ptr<Arriving> arriving = std::move(flow.arriving);
+  std::unique_ptr<ArrivingChunk> arriving = std::move(flow.arriving);
   if (arriving) arriving->come();
   if (flow.waiting.empty() && (!arriving || deliver(flow, *arriving))) {
     flow.delivered = flow.come;
@@ -119,16 +119,16 @@ void Getting::end_part() {
     return;
   }
   // One that was refused keeps its place among those that wait, so that numbers are acknowledged in order.
-  if (!arriving) arriving = std::make_unique<Arriving>();
+  if (!arriving) arriving = std::make_unique<ArrivingChunk>();
   waiting_bytes_ += arriving->size_bytes;
   flow.waiting.push_back(std::move(arriving));
 }
 
-bool Getting::offer_again() {
+bool FlowReceiver::offer_again() {
   bool some = false;
   for (auto& [id, flow] : flows_) {
     while (!flow.waiting.empty()) {
-      Arriving& arriving = *flow.waiting.front();
+      ArrivingChunk& arriving = *flow.waiting.front();
       if (arriving.message != nullptr && !deliver(flow, arriving)) break;
       waiting_bytes_ -= arriving.size_bytes;
       flow.waiting.pop_front();
@@ -140,19 +140,19 @@ bool Getting::offer_again() {
   return some;
 }
 
-void Getting::unsaid(std::uint32_t id, Flow& flow) {
+void FlowReceiver::unsaid(std::uint32_t id, ReceiveFlow& flow) {
   if (flow.unsaid || flow.delivered == 0) return;
   flow.unsaid = true;
   unsaid_.push_back(id);
 }
 
-void Getting::acknowledgements(std::vector<Frame>& frames) {
+void FlowReceiver::acknowledgements(std::vector<HostFrame>& frames) {
   for (const std::uint32_t id : unsaid_) {
     const auto found = flows_.find(id);
     if (found == flows_.end()) continue;  // closed
     found->second.unsaid = false;
-    Frame ack;
-    ack.kind = Kind::kAck;
+    HostFrame ack;
+    ack.kind = FrameKind::kAck;
     ack.flow = id;
     ack.number = found->second.delivered;
     frames.push_back(ack);

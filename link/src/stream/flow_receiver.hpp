@@ -10,29 +10,30 @@
 #include <string>
 #include <vector>
 
-#include "channels.hpp"
 #include "engine.hpp"
 #include "frames.hpp"
+#include "receiver_table.hpp"
 
 namespace baton::link::stream {
 
-class Getting {
+class FlowReceiver {
  public:
-  Getting(const Gid& host, std::shared_ptr<const Channels> channels) : host_(host), channels_(std::move(channels)) {}
-  Getting(const Getting&) = delete;
-  Getting& operator=(const Getting&) = delete;
+  FlowReceiver(const Gid& host, std::shared_ptr<const ReceiverTable> channels)
+      : host_(host), channels_(std::move(channels)) {}
+  FlowReceiver(const FlowReceiver&) = delete;
+  FlowReceiver& operator=(const FlowReceiver&) = delete;
 
   /// A new connection: gives a kResume for each flow.
-  void connected(std::vector<Frame>& frames);
+  void connected(std::vector<HostFrame>& frames);
   /// Errors of the rest: protocol_violation.
-  Result<void> open(const Frame& frame, const std::string& channel);
+  Result<void> open(const HostFrame& frame, const std::string& channel);
   void close(std::uint32_t flow);
   /// The other host has named all its flows.
   void ready();
 
   /// A part begins. Its first bytes may be a chunk's header: `header_bytes` of the part go to header(), the rest to the result of
   /// place(), which is asked when the header has come.
-  Result<void> begin_part(const Frame& frame);
+  Result<void> begin_part(const HostFrame& frame);
   std::size_t header_bytes() const noexcept { return header_bytes_; }
   memory::ChunkHeader& header() noexcept { return header_; }
   /// Where the rest of the part goes, `place_bytes()` of it; null: nowhere, it is read and dropped.
@@ -43,7 +44,7 @@ class Getting {
   /// Offers the chunks that wait once more. True: some still wait.
   bool offer_again();
   /// The flows with chunks that were delivered since the last call, as kAck.
-  void acknowledgements(std::vector<Frame>& frames);
+  void acknowledgements(std::vector<HostFrame>& frames);
 
   /// Of the messages that wait.
   std::size_t waiting_bytes() const noexcept { return waiting_bytes_; }
@@ -51,27 +52,27 @@ class Getting {
   std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
-  struct Flow {
-    std::shared_ptr<Registered> registered;  ///< null: nobody receives it; its chunks are dropped
+  struct ReceiveFlow {
+    std::shared_ptr<RegisteredReceiver> registered;  ///< null: nobody receives it; its chunks are dropped
     std::string channel;
-    std::uint64_t come = 0, delivered = 0;  ///< numbers
-    bool unsaid = false;                    ///< `delivered` is to be acknowledged: it is in unsaid_
-    bool named = true;                      ///< by a kOpen of this connection
-    std::uint32_t total = 0;                ///< of the chunk that arrives
-    std::uint64_t offset = 0;               ///< 0: none has begun
-    std::unique_ptr<Arriving> arriving;     ///< null: it is dropped
-    std::deque<std::unique_ptr<Arriving>> waiting;
+    std::uint64_t come = 0, delivered = 0;    ///< numbers
+    bool unsaid = false;                      ///< `delivered` is to be acknowledged: it is in unsaid_
+    bool named = true;                        ///< by a kOpen of this connection
+    std::uint32_t total = 0;                  ///< of the chunk that arrives
+    std::uint64_t offset = 0;                 ///< 0: none has begun
+    std::unique_ptr<ArrivingChunk> arriving;  ///< null: it is dropped
+    std::deque<std::unique_ptr<ArrivingChunk>> waiting;
   };
-  void drop(Flow& flow);
-  void unsaid(std::uint32_t id, Flow& flow);
-  bool deliver(Flow& flow, Arriving& arriving);
+  void drop(ReceiveFlow& flow);
+  void unsaid(std::uint32_t id, ReceiveFlow& flow);
+  bool deliver(ReceiveFlow& flow, ArrivingChunk& arriving);
 
   const Gid host_;
-  const std::shared_ptr<const Channels> channels_;
-  std::map<std::uint32_t, Flow> flows_;
+  const std::shared_ptr<const ReceiverTable> channels_;
+  std::map<std::uint32_t, ReceiveFlow> flows_;
   std::vector<std::uint32_t> unsaid_;
-  Frame part_;
-  Flow* flow_ = nullptr;  // of part_; null: a flow that is not known, whose part is dropped
+  HostFrame part_;
+  ReceiveFlow* flow_ = nullptr;  // of part_; null: a flow that is not known, whose part is dropped
   std::size_t header_bytes_ = 0;
   memory::ChunkHeader header_{};
   std::size_t waiting_bytes_ = 0;

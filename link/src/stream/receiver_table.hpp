@@ -13,21 +13,21 @@
 namespace baton::link::stream {
 
 /// One receiver, as long as it is registered.
-struct Registered {
-  std::mutex mutex;                    // held in its calls, one at a time
-  std::shared_ptr<Receiver> receiver;  ///< null: it has ended
+struct RegisteredReceiver {
+  std::mutex mutex;                         // held in its calls, one at a time
+  std::shared_ptr<ChunkReceiver> receiver;  ///< null: it has ended
 };
 
-class Channels : public std::enable_shared_from_this<Channels> {
+class ReceiverTable : public std::enable_shared_from_this<ReceiverTable> {
  public:
   /// Error already_exists.
-  Result<std::shared_ptr<void>> add(const std::string& channel, std::shared_ptr<Receiver> receiver);
+  Result<std::shared_ptr<void>> add(const std::string& channel, std::shared_ptr<ChunkReceiver> receiver);
   /// Null: there is none.
-  std::shared_ptr<Registered> find(const std::string& channel) const;
+  std::shared_ptr<RegisteredReceiver> find(const std::string& channel) const;
 
  private:
   mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Registered>> by_name_;
+  std::map<std::string, std::shared_ptr<RegisteredReceiver>> by_name_;
 };
 
 }  // namespace baton::link::stream

@@ -17,21 +17,21 @@
 namespace baton::link::stream {
 
 /// A frame to send, and what follows it.
-struct Send {
-  Frame frame;
-  std::string name;                       // of a kOpen
-  std::shared_ptr<const Outgoing> chunk;  // of a kPart
+struct OutgoingFrame {
+  HostFrame frame;
+  std::string name;                            // of a kOpen
+  std::shared_ptr<const OutgoingChunk> chunk;  // of a kPart
 };
 
-class Sending {
+class FlowSender {
  public:
-  explicit Sending(transport::WaitSet& wait_set) : wait_set_(wait_set) {}
-  ~Sending();
-  Sending(const Sending&) = delete;
-  Sending& operator=(const Sending&) = delete;
+  explicit FlowSender(transport::WaitSet& wait_set) : wait_set_(wait_set) {}
+  ~FlowSender();
+  FlowSender(const FlowSender&) = delete;
+  FlowSender& operator=(const FlowSender&) = delete;
 
   /// 0: there are kMostFlows.
-  std::uint32_t open(const std::string& channel, std::shared_ptr<Source> source);
+  std::uint32_t open(const std::string& channel, std::shared_ptr<ChunkSource> source);
   void close(std::uint32_t flow);
 
   /// A new connection: the next frames are the kOpen of all flows, and kReady. Until ready(), no part is sent.
@@ -40,12 +40,12 @@ class Sending {
   void ready();
 
   /// Errors: protocol_violation, numbers that cannot be.
-  Result<void> resume(const Frame& frame);
-  Result<void> acknowledge(const Frame& frame);
+  Result<void> resume(const HostFrame& frame);
+  Result<void> acknowledge(const HostFrame& frame);
 
   /// Adds frames, with parts of up to `bytes`, until they have `bytes` or there is nothing to send now. What is in a source that can give no chunk now is waited for by
   /// the wait set.
-  void next(std::size_t bytes, std::size_t count, std::vector<Send>& frames);
+  void next(std::size_t bytes, std::size_t count, std::vector<OutgoingFrame>& frames);
 
   /// The other end opens and closes flows, by what it wants, and reads nothing of what is said of them.
   bool is_clogged() const noexcept { return control_.size() > kMostControl; }
@@ -58,22 +58,22 @@ class Sending {
   Totals totals() const;
 
  private:
-  struct Chunk {
-    std::shared_ptr<const Outgoing> outgoing;
+  struct UnacknowledgedChunk {
+    std::shared_ptr<const OutgoingChunk> outgoing;
     std::size_t sent = 0;  ///< bytes, over this connection or one before
   };
-  struct Flow {
+  struct SendFlow {
     std::string channel;
-    std::shared_ptr<Source> source;
-    std::uint64_t first = 1;   ///< number of chunks.front()
-    std::deque<Chunk> chunks;  ///< not acknowledged
-    std::size_t bytes = 0;     ///< of chunks
-    std::size_t at = 0;        ///< in chunks: the first that is not sent in full
-    bool attached = false;     ///< its source is in the wait set
+    std::shared_ptr<ChunkSource> source;
+    std::uint64_t first = 1;                 ///< number of chunks.front()
+    std::deque<UnacknowledgedChunk> chunks;  ///< not acknowledged
+    std::size_t bytes = 0;                   ///< of chunks
+    std::size_t at = 0;                      ///< in chunks: the first that is not sent in full
+    bool attached = false;                   ///< its source is in the wait set
   };
-  void set_attached(Flow& flow, bool attached);
+  void set_attached(SendFlow& flow, bool attached);
   void say_open(std::uint32_t id, const std::string& channel);
-  bool next_of(std::uint32_t id, Flow& flow, std::size_t most, std::vector<Send>& frames);
+  bool next_of(std::uint32_t id, SendFlow& flow, std::size_t most, std::vector<OutgoingFrame>& frames);
 
   /// Of one flow under way, beyond one chunk: enough for 10 Gbit/s over 25 ms.
   static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
@@ -81,11 +81,11 @@ class Sending {
   static constexpr std::size_t kMostControl = 40000;
 
   transport::WaitSet& wait_set_;
-  std::map<std::uint32_t, Flow> flows_;
+  std::map<std::uint32_t, SendFlow> flows_;
   std::uint32_t last_ = 0;  // id
   std::uint32_t turn_ = 0;  // id of the flow that was served last
   bool connected_ = false, ready_ = false;
-  std::vector<Send> control_;  // kOpen, kClose
+  std::vector<OutgoingFrame> control_;  // kOpen, kClose
   Totals totals_;
 };
 

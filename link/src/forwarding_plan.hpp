@@ -32,14 +32,14 @@ bool is_response(const std::string& topic);
 /// Topics of users and of services are.
 bool is_carried(const std::string& topic);
 
-struct Sending {
+struct PlannedFlow {
   std::string topic;
   std::set<Gid> publishers;                    ///< of this host
   QoS request;                                 ///< of the link's subscription
   std::chrono::nanoseconds lease = kInfinite;  ///< the least of publishers whose liveliness is manual
   std::set<Gid> clients;                       ///< of responses: the host's clients, whose they are
 };
-struct Receiving {
+struct PlannedProxy {
   Gid host{};
   End publisher;
   std::string host_name;
@@ -47,12 +47,12 @@ struct Receiving {
   bool fits = false;                                ///< a subscription of this host has its type and definition
   Gid subscription{};                               ///< such a one
 };
-struct Plan {
-  std::map<std::pair<Gid, std::string>, Sending> sending;  ///< by host and numbered channel
-  std::map<Gid, Receiving> receiving;                      ///< publishers of other hosts, by their ids
-  std::vector<Gid> order;                                  ///< of `receiving`: the hosts take turns
-  std::set<std::string> channels;                          ///< of those that fit
-  std::shared_ptr<const std::set<Gid>> said;               ///< all publishers of other hosts
+struct ForwardingPlan {
+  std::map<std::pair<Gid, std::string>, PlannedFlow> sending;  ///< by host and numbered channel
+  std::map<Gid, PlannedProxy> receiving;                       ///< publishers of other hosts, by their ids
+  std::vector<Gid> order;                                      ///< of `receiving`: the hosts take turns
+  std::set<std::string> channels;                              ///< of those that fit
+  std::shared_ptr<const std::set<Gid>> said;                   ///< all publishers of other hosts
   /// Those that do not come, by host: there are too many, or their ids are those of processes elsewhere.
   std::set<std::pair<Gid, Gid>> left_out;
   std::set<std::string> complaints;  ///< for people: what does not fit, and what is not carried
@@ -85,14 +85,15 @@ inline constexpr std::uint32_t kUnderWay = 8;
 inline constexpr std::size_t kMostComplaintsOfHost = 50;
 
 /// What each process of this host keeps of a publisher.
-std::size_t announced_bytes_of(const Receiving& wanted);
+std::size_t announced_bytes_of(const PlannedProxy& wanted);
 
 /// `here`: the endpoints of this host, without the link's own. `owners`: those of the plan before. The ids of a process's endpoints begin with
 /// the same bytes, and a process is of the host that had or said an endpoint of it first, as long as that does. Publishers of it that another
 /// host says are left out. Where there is not room for all, each host has the same share, or all that it wishes if that is less: nothing that
 /// one host wishes takes anything of another's share. Where a process of this host is not modest, and more so than the host on the topic, its
 /// connections alone have no room: those of other processes are kept. `budget`: what processes of this host grant each other.
-Plan plan(const std::vector<End>& here, const std::vector<Words>& others, const std::map<IdPrefix, Gid>& owners = {},
-          const transport::ConnectionBudget& budget = transport::connection_budget());
+ForwardingPlan make_plan(const std::vector<End>& here, const std::vector<Words>& others,
+                         const std::map<IdPrefix, Gid>& owners = {},
+                         const transport::ConnectionBudget& budget = transport::connection_budget());
 
 }  // namespace baton::link

@@ -36,18 +36,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   require_printable(words->host_name);
   require(words->ros2_domain >= -1 && words->ros2_domain <= 232);
-  for (const End& end : words->ends) {
-    for (const std::string* each : {&end.topic, &end.type_name, &end.node}) require_printable(*each);
-    require(end.qos.depth >= 1 && end.qos.depth <= 65536);
-    for (const auto time : {end.qos.deadline, end.qos.lifespan, end.qos.lease}) require(time.count() >= 0);
+  for (const HostEndpoint& endpoint : words->endpoints) {
+    for (const std::string* each : {&endpoint.topic, &endpoint.type_name, &endpoint.node}) require_printable(*each);
+    require(endpoint.qos.depth >= 1 && endpoint.qos.depth <= 65536);
+    for (const auto time : {endpoint.qos.deadline, endpoint.qos.lifespan, endpoint.qos.lease})
+      require(time.count() >= 0);
   }
   for (const std::string& channel : words->wants) require_printable(channel);
   const std::vector<std::byte> said = encode(*words);
   const Result<Words> back = decode(said.data(), said.size());
   require(back.ok() && encode(*back) == said);
   // This host has the same ends under other ids: so all of them meet.
-  std::vector<End> here = words->ends;
-  for (End& end : here) end.gid[0] ^= 0x80;
+  std::vector<HostEndpoint> here = words->endpoints;
+  for (HostEndpoint& endpoint : here) endpoint.gid[0] ^= 0x80;
   const ForwardingPlan made = make_plan(here, {*words});
   for (const auto& [gid, receiving] : made.receiving) require(receiving.publisher.gid == gid);
   for (const auto& [key, sending] : made.sending) require(key.first == words->host && !sending.publishers.empty());

@@ -86,13 +86,13 @@ std::uint16_t Carrier::port() const { return engine_->port(); }
 constexpr std::uint64_t kNotVisible = std::uint64_t{1} << 63;
 
 /// The endpoints of the domain but for those that the link has made itself.
-std::vector<End> Carrier::ends_here() {
+std::vector<HostEndpoint> Carrier::local_endpoints() {
   std::set<Gid> own;
   for (const auto& [key, out] : out_) own.merge(out.source->readers());
   for (const auto& [gid, proxy] : proxies_) own.insert(gid);
   // Another host that knew them would leave their DDS writers to this one, which does not send on what it relays.
   if (ros2_) own.insert(ros2_->publishers().begin(), ros2_->publishers().end());
-  std::vector<End> ends;
+  std::vector<HostEndpoint> endpoints;
   const std::vector<transport::EndpointInfo> all = participant_->endpoints();
   // Processes of rmw_baton_cpp, whose services travel by the DDS below.
   std::set<std::uint64_t> ros2;
@@ -107,26 +107,26 @@ std::vector<End> Carrier::ends_here() {
   for (const transport::EndpointInfo& info : all) {
     if (own.count(info.gid) != 0) continue;
     if (!is_topic(info.topic) && ros2.count(info.connection) != 0) continue;
-    End end;
+    HostEndpoint endpoint;
     // A process that is not visible has a connection alone.
-    end.process = info.local_pid != 0 ? static_cast<std::uint64_t>(info.local_pid) : info.connection | kNotVisible;
-    end.gid = info.gid;
-    end.is_writer = info.is_writer;
-    end.topic = info.topic;
-    end.type_name = info.type_name;
-    end.node = info.node;
-    end.hash = info.type_hash;
-    end.qos = info.qos;
-    ends.push_back(std::move(end));
+    endpoint.process = info.local_pid != 0 ? static_cast<std::uint64_t>(info.local_pid) : info.connection | kNotVisible;
+    endpoint.gid = info.gid;
+    endpoint.is_writer = info.is_writer;
+    endpoint.topic = info.topic;
+    endpoint.type_name = info.type_name;
+    endpoint.node = info.node;
+    endpoint.hash = info.type_hash;
+    endpoint.qos = info.qos;
+    endpoints.push_back(std::move(endpoint));
   }
-  return ends;
+  return endpoints;
 }
 
-bool Carrier::add_departing(std::vector<End>& here) {
+bool Carrier::add_departing(std::vector<HostEndpoint>& here) {
   const auto now = std::chrono::steady_clock::now();
   std::map<Gid, LocalPublisher> publishers;
-  for (const End& end : here) {
-    if (end.is_writer) publishers.emplace(end.gid, LocalPublisher{end, connections_.at(end.gid)});
+  for (const HostEndpoint& endpoint : here) {
+    if (endpoint.is_writer) publishers.emplace(endpoint.gid, LocalPublisher{endpoint, connections_.at(endpoint.gid)});
   }
   for (auto& [gid, publisher] : publishers_) {
     if (publishers.count(gid) == 0) departing_.emplace(gid, Departing{std::move(publisher), now});
@@ -145,19 +145,20 @@ bool Carrier::add_departing(std::vector<End>& here) {
   for (auto at = departing_.begin(); at != departing_.end();) {
     const bool stays =
         publishers_.count(at->first) == 0 && now - at->second.since < kDeparture && under_way.count(at->first) != 0;
-    if (stays) of_process[{at->second.publisher.connection, at->second.publisher.end.topic}].push_back(&at->second);
+    if (stays)
+      of_process[{at->second.publisher.connection, at->second.publisher.endpoint.topic}].push_back(&at->second);
     at = stays ? std::next(at) : departing_.erase(at);
   }
   for (auto& [process, departing] : of_process) {
     std::sort(departing.begin(), departing.end(),
               [](const Departing* a, const Departing* b) { return a->since > b->since; });
     while (departing.size() > kMostDeparting) {
-      const Gid oldest = departing.back()->publisher.end.gid;
+      const Gid oldest = departing.back()->publisher.endpoint.gid;
       departing_.erase(oldest);
       departing.pop_back();
     }
   }
-  for (const auto& [gid, departing] : departing_) here.push_back(departing.publisher.end);
+  for (const auto& [gid, departing] : departing_) here.push_back(departing.publisher.endpoint);
   return !departing_.empty();
 }
 
@@ -410,26 +411,26 @@ bool Carrier::send(const ForwardingPlan& plan) {
   return again;
 }
 
-void Carrier::say_words(const std::vector<End>& here) {
-  own_.ends.clear();
+void Carrier::say_words(const std::vector<HostEndpoint>& here) {
+  own_.endpoints.clear();
   own_.types.clear();
   own_.wants.clear();
   const std::set<Gid> hosts = known_hosts_->all();
   const bool alone = hosts.empty();  // then no process is asked for its types
-  std::vector<End> carried;
-  for (const End& end : here)
-    if (is_carried(end.topic) || !end.is_writer) carried.push_back(end);
-  own_.ends = sayable(carried, [&](const End& end) {
-    const auto found = connections_.find(end.gid);
+  std::vector<HostEndpoint> carried;
+  for (const HostEndpoint& endpoint : here)
+    if (is_carried(endpoint.topic) || !endpoint.is_writer) carried.push_back(endpoint);
+  own_.endpoints = sayable(carried, [&](const HostEndpoint& endpoint) {
+    const auto found = connections_.find(endpoint.gid);
     return found == connections_.end() ? 0 : found->second;
   });
-  bool too_much = own_.ends.size() < carried.size();
+  bool too_much = own_.endpoints.size() < carried.size();
   std::set<std::pair<std::string, TypeHash>> known;
   std::size_t type_bytes = 0;
-  for (const End& end : own_.ends) {
-    if (alone || !end.is_writer || known.count({end.type_name, end.hash}) != 0) continue;
-    if (const std::shared_ptr<const CarriedType> type = type_of(end.gid, end.type_name, end.hash)) {
-      known.insert({end.type_name, end.hash});
+  for (const HostEndpoint& endpoint : own_.endpoints) {
+    if (alone || !endpoint.is_writer || known.count({endpoint.type_name, endpoint.hash}) != 0) continue;
+    if (const std::shared_ptr<const CarriedType> type = type_of(endpoint.gid, endpoint.type_name, endpoint.hash)) {
+      known.insert({endpoint.type_name, endpoint.hash});
       type_bytes += type->info.name.size() + type->info.definition.size();
       if (own_.types.size() >= kMostTypes || type_bytes > kMostSaidTypeBytes) {
         too_much = true;
@@ -477,7 +478,7 @@ void Carrier::say_words(const std::vector<End>& here) {
 }
 
 void Carrier::drain(std::chrono::nanoseconds most) const {
-  const auto end = std::chrono::steady_clock::now() + most;
+  const auto deadline = std::chrono::steady_clock::now() + most;
   for (;;) {
     std::set<Gid> connected;
     for (const HostState& host : engine_->hosts()) {
@@ -488,7 +489,7 @@ void Carrier::drain(std::chrono::nanoseconds most) const {
       const bool under_way = std::any_of(out_.begin(), out_.end(), [&](const auto& out) {
         return connected.count(out.first.first) != 0 && !out.second.flow->ended() && !out.second.flow->idle();
       });
-      if (!under_way || std::chrono::steady_clock::now() >= end) return;
+      if (!under_way || std::chrono::steady_clock::now() >= deadline) return;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
@@ -500,8 +501,8 @@ std::vector<LinkedHost> Carrier::linked_hosts() const {
     LinkedHost host;
     host.host = words.host;
     host.ros2_domain = words.ros2_domain;
-    for (const End& end : words.ends) {
-      if (end.is_writer) host.publishers.insert(end.gid);
+    for (const HostEndpoint& endpoint : words.endpoints) {
+      if (endpoint.is_writer) host.publishers.insert(endpoint.gid);
     }
     out.push_back(std::move(host));
   }
@@ -510,7 +511,7 @@ std::vector<LinkedHost> Carrier::linked_hosts() const {
 
 bool Carrier::step() {
   types_->read_answers();
-  std::vector<End> here = ends_here();
+  std::vector<HostEndpoint> here = local_endpoints();
   bool again = add_departing(here);
   account();
   const ForwardingPlan now = make_plan(here, known_hosts_->words(), owners_);

@@ -76,7 +76,7 @@ class Carrier {
     std::unique_ptr<Flow> flow;
   };
   struct LocalPublisher {
-    End end;
+    HostEndpoint endpoint;
     std::uint64_t connection = 0;  // to its process
   };
   /// A publisher that is gone, while its last messages are under way.
@@ -85,9 +85,9 @@ class Carrier {
     std::chrono::steady_clock::time_point since;
   };
 
-  std::vector<End> ends_here();
+  std::vector<HostEndpoint> local_endpoints();
   /// Adds those that have gone with messages under way. True if there are any.
-  bool add_departing(std::vector<End>& here);
+  bool add_departing(std::vector<HostEndpoint>& here);
   std::shared_ptr<const CarriedType> type_of(const Gid& endpoint, const std::string& name, const TypeHash& hash);
   void complain(std::set<std::string> complaints);
   bool receive(const ForwardingPlan& plan);
@@ -99,7 +99,7 @@ class Carrier {
                                                         transport::TypeInfo type);
   void fill_topics(LinkState& state) const;
   void account();
-  void say_words(const std::vector<End>& here);
+  void say_words(const std::vector<HostEndpoint>& here);
   std::vector<LinkedHost> linked_hosts() const;
 
   const std::shared_ptr<transport::Participant> participant_;

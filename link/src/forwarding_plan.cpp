@@ -17,15 +17,15 @@ constexpr char kDigits[] = "0123456789abcdef";
 constexpr char kNumberMark = '#';  // in no name of a topic
 const std::string kRequest = "/_request", kResponse = "/_response";
 
-bool ends_with(const std::string& text, const std::string& end) {
-  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+bool ends_with(const std::string& text, const std::string& suffix) {
+  return text.size() >= suffix.size() && text.compare(text.size() - suffix.size(), suffix.size(), suffix) == 0;
 }
-bool reliable(const End& end) { return end.qos.reliability == Reliability::kReliable; }
-bool kept(const End& end) { return end.qos.durability == Durability::kTransientLocal; }
-bool same_type(const End& a, const End& b) { return a.hash == b.hash && a.type_name == b.type_name; }
+bool reliable(const HostEndpoint& endpoint) { return endpoint.qos.reliability == Reliability::kReliable; }
+bool kept(const HostEndpoint& endpoint) { return endpoint.qos.durability == Durability::kTransientLocal; }
+bool same_type(const HostEndpoint& a, const HostEndpoint& b) { return a.hash == b.hash && a.type_name == b.type_name; }
 
 /// Why a publisher of this host and a subscription of another do not meet; empty: they do.
-std::string difference(const End& publisher, const End& subscription) {
+std::string difference(const HostEndpoint& publisher, const HostEndpoint& subscription) {
   if (publisher.type_name != subscription.type_name) {
     return "has type " + publisher.type_name + ", the subscription " + subscription.type_name +
            "; rename the topic of one of them";
@@ -38,7 +38,7 @@ std::string difference(const End& publisher, const End& subscription) {
 }
 
 /// What the link asks of the publishers of a channel: what they offer, and as much history as the farthest reader wants, within bounds.
-void raise(PlannedFlow& sending, const End& subscription) {
+void raise(PlannedFlow& sending, const HostEndpoint& subscription) {
   QoS& request = sending.request;
   request.depth = std::max(request.depth, std::min(subscription.qos.depth, kMostDepth));
   if (subscription.qos.history == History::kKeepAll && request.reliability == Reliability::kReliable &&
@@ -54,7 +54,7 @@ bool is_response(const std::string& topic) { return ends_with(topic, kResponse);
 bool is_topic(const std::string& topic) { return topic.find("/_") == std::string::npos; }
 bool is_carried(const std::string& topic) { return is_topic(topic) || is_request(topic) || is_response(topic); }
 
-std::string channel_of(const End& publisher) {
+std::string channel_of(const HostEndpoint& publisher) {
   std::string name = "baton/1/";
   name += reliable(publisher) ? 'r' : 'b';
   name += kept(publisher) ? 't' : 'v';
@@ -94,8 +94,8 @@ struct WishCost {
 };
 /// A process of this host. The ids of its endpoints are what it says: those of one process may begin differently.
 using Process = std::pair<std::uint64_t, IdPrefix>;
-Process process_of(const End& end) {
-  return end.process != 0 ? Process(end.process, {}) : Process(0, prefix_of(end.gid));
+Process process_of(const HostEndpoint& endpoint) {
+  return endpoint.process != 0 ? Process(endpoint.process, {}) : Process(0, prefix_of(endpoint.gid));
 }
 struct ProcessConnections {
   transport::ConnectionCost cost;
@@ -204,7 +204,7 @@ class FairShares {
 /// What does not fit into the room that there is: on a topic, with each process of this host, with all of them, and in all.
 class Limits {
  public:
-  Limits(ForwardingPlan& plan, const std::vector<End>& here, const std::vector<Words>& others,
+  Limits(ForwardingPlan& plan, const std::vector<HostEndpoint>& here, const std::vector<Words>& others,
          const transport::ConnectionBudget& budget, std::map<Gid, std::size_t>& complaints)
       : plan_(plan), here_(here), budget_(budget), shares_(plan, complaints) {
     std::map<Gid, const std::string*> names;
@@ -250,16 +250,16 @@ class Limits {
   }
 
   void of_connections() {
-    std::map<std::string, std::vector<const End*>> subscriptions;
+    std::map<std::string, std::vector<const HostEndpoint*>> subscriptions;
     std::map<Gid, Process> processes;
-    std::map<Process, const End*> examples;
-    for (const End& end : here_) {
-      const Process process = process_of(end);
-      examples.emplace(process, &end);
-      if (end.is_writer) {
-        processes.emplace(end.gid, process);
+    std::map<Process, const HostEndpoint*> examples;
+    for (const HostEndpoint& endpoint : here_) {
+      const Process process = process_of(endpoint);
+      examples.emplace(process, &endpoint);
+      if (endpoint.is_writer) {
+        processes.emplace(endpoint.gid, process);
       } else {
-        subscriptions[end.topic].push_back(&end);
+        subscriptions[endpoint.topic].push_back(&endpoint);
       }
     }
     std::map<std::tuple<Gid, std::string, bool>, std::size_t> equals;
@@ -271,8 +271,8 @@ class Limits {
       if (wish.left_out) continue;
       std::map<Process, ProcessConnections> of_wish;
       if (wish.is_publisher()) {
-        const End& publisher = plan_.receiving.at(wish.publisher).publisher;
-        for (const End* each : subscriptions[publisher.topic])
+        const HostEndpoint& publisher = plan_.receiving.at(wish.publisher).publisher;
+        for (const HostEndpoint* each : subscriptions[publisher.topic])
           if (same_type(*each, publisher) && incompatibility(publisher.qos, each->qos).empty())
             of_wish[process_of(*each)].add(each->qos);
       } else {
@@ -333,7 +333,7 @@ class Limits {
   }
 
   ForwardingPlan& plan_;
-  const std::vector<End>& here_;
+  const std::vector<HostEndpoint>& here_;
   const transport::ConnectionBudget& budget_;
   FairShares shares_;
   std::vector<Wish> wishes_;
@@ -349,22 +349,22 @@ std::size_t announced_bytes_of(const PlannedProxy& wanted) {
 namespace {
 
 /// Of which of the other hosts each process is, by the first bytes of its endpoints' ids.
-std::map<IdPrefix, Gid> owners_of(const std::vector<End>& here, const std::vector<Words>& others,
+std::map<IdPrefix, Gid> owners_of(const std::vector<HostEndpoint>& here, const std::vector<Words>& others,
                                   const std::map<IdPrefix, Gid>& before) {
   std::map<IdPrefix, Gid> out;
   std::set<IdPrefix> own;
-  for (const End& end : here) own.insert(prefix_of(end.gid));
+  for (const HostEndpoint& endpoint : here) own.insert(prefix_of(endpoint.gid));
   // Who came first: any process of this host may announce any id but those of other processes here.
   for (const Words& host : others) {
-    for (const End& end : host.ends) {
-      const IdPrefix prefix = prefix_of(end.gid);
+    for (const HostEndpoint& endpoint : host.endpoints) {
+      const IdPrefix prefix = prefix_of(endpoint.gid);
       const auto owner = before.find(prefix);
       if (owner != before.end() && owner->second == host.host) out.emplace(prefix, host.host);
     }
   }
   for (const Words& host : others) {
-    for (const End& end : host.ends) {
-      const IdPrefix prefix = prefix_of(end.gid);
+    for (const HostEndpoint& endpoint : host.endpoints) {
+      const IdPrefix prefix = prefix_of(endpoint.gid);
       if (own.count(prefix) == 0) out.emplace(prefix, host.host);
     }
   }
@@ -399,19 +399,19 @@ class Claims {
 
 }  // namespace
 
-ForwardingPlan make_plan(const std::vector<End>& here, const std::vector<Words>& others,
+ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vector<Words>& others,
                          const std::map<IdPrefix, Gid>& owners, const transport::ConnectionBudget& budget) {
   ForwardingPlan out;
   std::map<Gid, std::size_t> complaints_of;  // of hosts
   out.owners = owners_of(here, others, owners);
   Claims claims(others);
-  std::map<std::string, std::vector<const End*>> publishers, subscriptions;
+  std::map<std::string, std::vector<const HostEndpoint*>> publishers, subscriptions;
   std::set<Gid> known;
   const auto said = std::make_shared<std::set<Gid>>();
   out.said = said;
-  for (const End& end : here) {
-    (end.is_writer ? publishers : subscriptions)[end.topic].push_back(&end);
-    known.insert(end.gid);
+  for (const HostEndpoint& endpoint : here) {
+    (endpoint.is_writer ? publishers : subscriptions)[endpoint.topic].push_back(&endpoint);
+    known.insert(endpoint.gid);
   }
   for (const Words& host : others) {
     std::map<std::string, std::string> wants;  // channels, as they are and numbered
@@ -424,7 +424,7 @@ ForwardingPlan make_plan(const std::vector<End>& here, const std::vector<Words>&
       const auto found = base.size() < kChannelPrefix ? publishers.end() : publishers.find(base.substr(kChannelPrefix));
       if (found != publishers.end() && is_carried(found->first)) {
         const std::string& topic = found->first;
-        for (const End* publisher : found->second) {
+        for (const HostEndpoint* publisher : found->second) {
           if (channel_of(*publisher) != base) continue;
           PlannedFlow& sending = out.sending[{host.host, channel}];
           if (sending.publishers.empty()) {
@@ -442,55 +442,56 @@ ForwardingPlan make_plan(const std::vector<End>& here, const std::vector<Words>&
         }
       }
     }
-    for (const End& end : host.ends) {
-      if (!is_carried(end.topic)) continue;
-      if (!end.is_writer) {
-        const auto found = publishers.find(end.topic);
+    for (const HostEndpoint& endpoint : host.endpoints) {
+      if (!is_carried(endpoint.topic)) continue;
+      if (!endpoint.is_writer) {
+        const auto found = publishers.find(endpoint.topic);
         if (found == publishers.end()) continue;
-        for (const End* publisher : found->second) {
-          if (complaints == kMostComplaintsOfHost && !same_type(*publisher, end)) continue;  // its words are not said
-          const std::string differs = difference(*publisher, end);
+        for (const HostEndpoint* publisher : found->second) {
+          if (complaints == kMostComplaintsOfHost && !same_type(*publisher, endpoint))
+            continue;  // its words are not said
+          const std::string differs = difference(*publisher, endpoint);
           const auto name = wants.find(channel_of(*publisher));
           const auto sending = name == wants.end() ? out.sending.end() : out.sending.find({host.host, name->second});
           if (differs.empty()) {
             if (sending == out.sending.end()) continue;
-            raise(sending->second, end);
-            if (is_response(end.topic)) sending->second.clients.insert(end.gid);
+            raise(sending->second, endpoint);
+            if (is_response(endpoint.topic)) sending->second.clients.insert(endpoint.gid);
             continue;
           }
-          complain("publisher of '" + end.topic + "' (node '" + publisher->node +
-                   "') is not connected to the subscription of node '" + end.node + "' of host " + host.host_name +
+          complain("publisher of '" + endpoint.topic + "' (node '" + publisher->node +
+                   "') is not connected to the subscription of node '" + endpoint.node + "' of host " + host.host_name +
                    ": the publisher " + differs);
         }
         continue;
       }
-      said->insert(end.gid);
+      said->insert(endpoint.gid);
       // An id that is known here came back by another way: it is this host's own.
-      if (known.count(end.gid) != 0) {
-        out.left_out.emplace(host.host, end.gid);
+      if (known.count(endpoint.gid) != 0) {
+        out.left_out.emplace(host.host, endpoint.gid);
         continue;
       }
-      const auto owner = out.owners.find(prefix_of(end.gid));
+      const auto owner = out.owners.find(prefix_of(endpoint.gid));
       if (owner == out.owners.end() || owner->second != host.host) {
         claims.add(owner == out.owners.end() ? nullptr : &owner->second);
-        out.left_out.emplace(host.host, end.gid);
+        out.left_out.emplace(host.host, endpoint.gid);
         continue;
       }
-      const std::vector<const End*>& mine = subscriptions[end.topic];
+      const std::vector<const HostEndpoint*>& mine = subscriptions[endpoint.topic];
       const auto fitting =
-          std::find_if(mine.begin(), mine.end(), [&](const End* each) { return same_type(*each, end); });
+          std::find_if(mine.begin(), mine.end(), [&](const HostEndpoint* each) { return same_type(*each, endpoint); });
       // Every node has services; most are never called from abroad.
-      if (!is_topic(end.topic) && mine.empty()) continue;
-      PlannedProxy& receiving = out.receiving[end.gid];
+      if (!is_topic(endpoint.topic) && mine.empty()) continue;
+      PlannedProxy& receiving = out.receiving[endpoint.gid];
       receiving.host = host.host;
-      receiving.publisher = end;
+      receiving.publisher = endpoint;
       receiving.host_name = host.host_name;
       for (const auto& type : host.types)
-        if (type->hash == end.hash && type->name == end.type_name) receiving.type = type;
+        if (type->hash == endpoint.hash && type->name == endpoint.type_name) receiving.type = type;
       receiving.fits = fitting != mine.end();
       if (!receiving.fits) continue;
       receiving.subscription = (*fitting)->gid;
-      out.channels.insert(channel_of(end));
+      out.channels.insert(channel_of(endpoint));
     }
     for (const std::string& text : claims.words(host.host_name)) out.complaints.insert(text);
   }
@@ -499,7 +500,7 @@ ForwardingPlan make_plan(const std::vector<End>& here, const std::vector<Words>&
     // In powers of two, because another depth needs another subscription.
     std::map<Process, std::size_t> of_processes;
     std::size_t histories = 0, depth = sending.request.depth;
-    for (const End* publisher : publishers.at(sending.topic))
+    for (const HostEndpoint* publisher : publishers.at(sending.topic))
       if (sending.publishers.count(publisher->gid) != 0 &&
           ++of_processes[process_of(*publisher)] <= kMostHistoriesOfProcess)
         ++histories;

@@ -19,7 +19,7 @@
 namespace baton::link {
 
 /// The publishers of one topic, definition, reliability and durability travel on one channel.
-std::string channel_of(const End& publisher);
+std::string channel_of(const HostEndpoint& publisher);
 /// The channel as its receiver calls it this time. A receiver that comes again, before the other host has heard that it had gone, must not
 /// be taken for the one before: that host's flow is open into nothing, and what it has sent does not come again.
 std::string numbered(const std::string& channel, std::uint64_t number);
@@ -41,7 +41,7 @@ struct PlannedFlow {
 };
 struct PlannedProxy {
   Gid host{};
-  End publisher;
+  HostEndpoint publisher;
   std::string host_name;
   std::shared_ptr<const transport::TypeInfo> type;  ///< as the other host says it; null: not yet
   bool fits = false;                                ///< a subscription of this host has its type and definition
@@ -92,7 +92,7 @@ std::size_t announced_bytes_of(const PlannedProxy& wanted);
 /// host says are left out. Where there is not room for all, each host has the same share, or all that it wishes if that is less: nothing that
 /// one host wishes takes anything of another's share. Where a process of this host is not modest, and more so than the host on the topic, its
 /// connections alone have no room: those of other processes are kept. `budget`: what processes of this host grant each other.
-ForwardingPlan make_plan(const std::vector<End>& here, const std::vector<Words>& others,
+ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vector<Words>& others,
                          const std::map<IdPrefix, Gid>& owners = {},
                          const transport::ConnectionBudget& budget = transport::connection_budget());
 

@@ -6,9 +6,9 @@
 namespace baton::link {
 namespace {
 
-End end(bool is_writer, std::uint8_t id, const QoS& qos = QoS(10), const std::string& topic = "/image",
-        const std::string& type = "a/B") {
-  End out;
+HostEndpoint end(bool is_writer, std::uint8_t id, const QoS& qos = QoS(10), const std::string& topic = "/image",
+                 const std::string& type = "a/B") {
+  HostEndpoint out;
   out.gid.fill(id);
   out.is_writer = is_writer;
   out.topic = topic;
@@ -17,11 +17,11 @@ End end(bool is_writer, std::uint8_t id, const QoS& qos = QoS(10), const std::st
   out.qos = qos;
   return out;
 }
-Words host(std::vector<End> ends, std::vector<std::string> wants = {}) {
+Words host(std::vector<HostEndpoint> endpoints, std::vector<std::string> wants = {}) {
   Words words;
-  words.host.fill(static_cast<std::uint8_t>(100 + ends.size()));
+  words.host.fill(static_cast<std::uint8_t>(100 + endpoints.size()));
   words.host_name = "far";
-  words.ends = std::move(ends);
+  words.endpoints = std::move(endpoints);
   words.wants = std::move(wants);
   return words;
 }
@@ -34,7 +34,7 @@ TEST(ForwardingPlan, ATopicThatNobodyAbroadWantsDoesNotTravel) {
 }
 
 TEST(ForwardingPlan, AWantedTopicTravelsOnceToEachHostAsItsFarthestReaderWants) {
-  const End publisher = end(true, 1);
+  const HostEndpoint publisher = end(true, 1);
   const std::string channel = channel_of(publisher);
   const Words one = host({end(false, 3, QoS(4))}, {channel});
   const Words two = host({end(false, 4, QoS(7)), end(false, 5, QoS(20))}, {channel});
@@ -46,7 +46,7 @@ TEST(ForwardingPlan, AWantedTopicTravelsOnceToEachHostAsItsFarthestReaderWants) 
 }
 
 TEST(ForwardingPlan, AReceiverThatComesAgainHasAFlowOfItsOwn) {
-  const End publisher = end(true, 1);
+  const HostEndpoint publisher = end(true, 1);
   const std::string first = numbered(channel_of(publisher), 1), again = numbered(channel_of(publisher), 12);
   const Words before = host({end(false, 3, QoS(4))}, {first}), after = host({end(false, 3, QoS(4))}, {again});
   EXPECT_EQ(make_plan({publisher}, {before}).sending.count({before.host, first}), 1U);
@@ -87,8 +87,8 @@ TEST(ForwardingPlan, DifferencesOfTypeAndQosAreComplaints) {
 }
 
 TEST(ForwardingPlan, RequestsTravelToTheServerAndResponsesToTheHostsOfTheirClients) {
-  const End request = end(true, 1, QoS(1), "/add/_request"), response = end(true, 2, QoS(1), "/add/_response");
-  const End server = end(false, 3, QoS(1), "/add/_request"), client = end(false, 4, QoS(1), "/add/_response");
+  const HostEndpoint request = end(true, 1, QoS(1), "/add/_request"), response = end(true, 2, QoS(1), "/add/_response");
+  const HostEndpoint server = end(false, 3, QoS(1), "/add/_request"), client = end(false, 4, QoS(1), "/add/_response");
   const Words far = host({response, server}, {channel_of(request)});
   const ForwardingPlan of_client = make_plan({request, client}, {far});
   EXPECT_EQ(of_client.sending.at({far.host, channel_of(request)}).publishers, std::set<Gid>{request.gid});
@@ -106,7 +106,7 @@ TEST(ForwardingPlan, AServiceThatNobodyHereCallsIsNotKnownHere) {
 }
 
 TEST(ForwardingPlan, KeepAllTravelsAsKeepAllBetweenReliableEnds) {
-  const End publisher = end(true, 1, QoS().reliable().keep_all(50));
+  const HostEndpoint publisher = end(true, 1, QoS().reliable().keep_all(50));
   const std::string channel = channel_of(publisher);
   const Words far = host({end(false, 3, QoS().reliable().keep_all(30))}, {channel});
   const ForwardingPlan made = make_plan({publisher}, {far});
@@ -120,7 +120,7 @@ TEST(ForwardingPlan, TheLeastLeaseOfPublishersWithManualLivelinessIsKnown) {
     qos.lease = std::chrono::milliseconds(milliseconds);
     return qos;
   };
-  const End fast = end(true, 1, leased(20, Liveliness::kAutomatic));
+  const HostEndpoint fast = end(true, 1, leased(20, Liveliness::kAutomatic));
   const Words far = host({end(false, 3)}, {channel_of(fast)});
   const std::pair<Gid, std::string> key{far.host, channel_of(fast)};
   EXPECT_EQ(make_plan({fast}, {far}).sending.at(key).lease, kInfinite);
@@ -131,7 +131,7 @@ TEST(ForwardingPlan, TheLeastLeaseOfPublishersWithManualLivelinessIsKnown) {
 }
 
 TEST(ForwardingPlan, AllThatATransientLocalPublisherKeepsTravels) {
-  const End publisher = end(true, 1, QoS(50).transient_local());
+  const HostEndpoint publisher = end(true, 1, QoS(50).transient_local());
   const std::string channel = channel_of(publisher);
   const Words far = host({end(false, 3, QoS(1).transient_local())}, {channel});
   EXPECT_EQ(make_plan({publisher}, {far}).sending.at({far.host, channel}).request.depth, 50U);
@@ -148,8 +148,8 @@ Words crowd(std::uint8_t number, std::size_t count) {
   words.host.fill(number);
   words.host_name = "crowd" + std::to_string(number);
   for (std::size_t i = 0; i < count; ++i) {
-    words.ends.push_back(end(true, 0));
-    words.ends.back().gid = numbered_id(number, i);
+    words.endpoints.push_back(end(true, 0));
+    words.endpoints.back().gid = numbered_id(number, i);
   }
   return words;
 }
@@ -167,13 +167,13 @@ transport::ConnectionBudget room_for(std::size_t count, const QoS& qos = QoS(10)
 TEST(ForwardingPlan, PublishersAndSubscriptionsOfOneTopicAreFewerThanAProcessMayHave) {
   constexpr std::size_t kMostOfAProcess = 1024;  // core/transport/src/graph.hpp
   EXPECT_LE(kMostPublishersOfTopic + 2 * kMostSubscriptionsOfTopic + kMostLingering, kMostOfAProcess);
-  const End publisher = end(true, 1), subscription = end(false, 2);
+  const HostEndpoint publisher = end(true, 1), subscription = end(false, 2);
   std::vector<Words> others{crowd(50, 1000)};
   for (std::uint8_t i = 0; i < 200; ++i) {
     Words wanting;
     wanting.host = numbered_id(60, i);
     wanting.host_name = "wants";
-    wanting.ends = {end(false, 3)};
+    wanting.endpoints = {end(false, 3)};
     wanting.wants = {numbered(channel_of(publisher), i)};
     others.push_back(wanting);
   }
@@ -186,7 +186,7 @@ TEST(ForwardingPlan, PublishersAndSubscriptionsOfOneTopicAreFewerThanAProcessMay
 }
 
 TEST(ForwardingPlan, AHostWithManyPublishersLeavesRoomForThoseOfTheOthers) {
-  const End subscription = end(false, 2);
+  const HostEndpoint subscription = end(false, 2);
   for (const std::vector<Words>& others :
        {std::vector<Words>{crowd(50, 1000), crowd(51, 3)}, std::vector<Words>{crowd(51, 3), crowd(50, 1000)}}) {
     const ForwardingPlan made = make_plan({subscription}, others, {}, room_for(1000));
@@ -201,9 +201,9 @@ TEST(ForwardingPlan, HostsWithLongNamesLeaveRoomForThoseOfTheOthers) {
   liar.host.fill(50);
   liar.host_name = name;
   for (std::size_t i = 0; i < 20'000; ++i) {
-    liar.ends.push_back(end(true, 0, QoS(10), "/" + std::to_string(i) + name, name));
-    liar.ends.back().gid = numbered_id(50, i);
-    liar.ends.back().node = name;
+    liar.endpoints.push_back(end(true, 0, QoS(10), "/" + std::to_string(i) + name, name));
+    liar.endpoints.back().gid = numbered_id(50, i);
+    liar.endpoints.back().node = name;
   }
   const ForwardingPlan made = make_plan({}, {liar, crowd(51, 3)});
   std::size_t bytes = 0;
@@ -218,8 +218,8 @@ TEST(ForwardingPlan, HostsWithLongNamesLeaveRoomForThoseOfTheOthers) {
 TEST(ForwardingPlan, PublishersInAllHaveABoundAndHostsWithFewKeepTheirs) {
   Words many = crowd(50, 0);
   for (std::size_t i = 0; i < 20'000; ++i) {
-    many.ends.push_back(end(true, 0, QoS(10), "/" + std::to_string(i)));
-    many.ends.back().gid = numbered_id(50, i);
+    many.endpoints.push_back(end(true, 0, QoS(10), "/" + std::to_string(i)));
+    many.endpoints.back().gid = numbered_id(50, i);
   }
   const ForwardingPlan made = make_plan({}, {many, crowd(51, 3)});
   EXPECT_EQ(made.receiving.size(), kMostPublishers);
@@ -227,7 +227,7 @@ TEST(ForwardingPlan, PublishersInAllHaveABoundAndHostsWithFewKeepTheirs) {
 }
 
 TEST(ForwardingPlan, AHostLeavesTheOthersTheirShareOfTheConnectionsWithAProcess) {
-  End subscription = end(false, 2);
+  HostEndpoint subscription = end(false, 2);
   subscription.node = "mapper";
   const transport::ConnectionBudget budget = room_for(100);
   const Words many = crowd(50, 600), few = crowd(51, 30);
@@ -259,7 +259,7 @@ TEST(ForwardingPlan, ManyHostsThatWishManyHaveEquallyManyConnections) {
 }
 
 TEST(ForwardingPlan, ConnectionsWithAllProcessesHaveABoundToo) {
-  std::vector<End> here;
+  std::vector<HostEndpoint> here;
   for (std::uint8_t process = 1; process <= 4; ++process) here.push_back(end(false, process));
   const ForwardingPlan made = make_plan(here, {crowd(50, 90), crowd(51, 5)}, {}, room_for(100));
   EXPECT_NEAR(static_cast<double>(made.receiving.size()), 200.0 / 4, 1.0) << "each publisher has four connections";
@@ -270,20 +270,20 @@ TEST(ForwardingPlan, ConnectionsWithAllProcessesHaveABoundToo) {
 
 TEST(ForwardingPlan, PublishersThatNoSubscriptionHereWantsTakeNoConnections) {
   EXPECT_EQ(make_plan({end(false, 2, QoS(10), "/other")}, {crowd(50, 600)}, {}, room_for(100)).receiving.size(), 600U);
-  const End strict = end(false, 2, QoS(10).transient_local());
+  const HostEndpoint strict = end(false, 2, QoS(10).transient_local());
   EXPECT_EQ(make_plan({strict}, {crowd(50, 600)}, {}, room_for(100)).receiving.size(), 600U) << "they do not match";
 }
 
 TEST(ForwardingPlan, DeepSubscriptionsOfAHostLeaveTheOthersTheirs) {
-  std::vector<End> here;
+  std::vector<HostEndpoint> here;
   Words greedy = crowd(50, 0), honest = crowd(60, 0);
   for (std::size_t i = 0; i < 40; ++i) {
     here.push_back(end(true, 1, QoS(10), "/p" + std::to_string(i)));
     here.back().gid[15] = static_cast<std::uint8_t>(i);
-    greedy.ends.push_back(end(false, 3, QoS(65536), here.back().topic));
+    greedy.endpoints.push_back(end(false, 3, QoS(65536), here.back().topic));
     greedy.wants.push_back(channel_of(here.back()));
   }
-  honest.ends = {end(false, 4, QoS(50), "/p39")};
+  honest.endpoints = {end(false, 4, QoS(50), "/p39")};
   honest.wants = {channel_of(here[39])};
   const ForwardingPlan made = make_plan(here, {greedy, honest}, {}, room_for(10, QoS(kMostDepth).hold(kUnderWay)));
   EXPECT_EQ(made.sending.at({honest.host, honest.wants[0]}).request.depth, 50U);
@@ -295,15 +295,15 @@ TEST(ForwardingPlan, DeepSubscriptionsOfAHostLeaveTheOthersTheirs) {
 }
 
 TEST(ForwardingPlan, ASingleWishThatWouldTakeAlmostAllComesLast) {
-  std::vector<End> here;  // a subscription of /image has 8 connections with their process
+  std::vector<HostEndpoint> here;  // a subscription of /image has 8 connections with their process
   for (std::uint8_t i = 0; i < 9; ++i) {
     here.push_back(end(true, 1, QoS(10), i < 8 ? "/image" : "/small"));
     here.back().gid[15] = i;
   }
   Words greedy = crowd(50, 0), honest = crowd(60, 0);
-  greedy.ends = {end(false, 3, QoS(2048))};  // 16384, since each of 8 publishers is to have its own history
+  greedy.endpoints = {end(false, 3, QoS(2048))};  // 16384, since each of 8 publishers is to have its own history
   greedy.wants = {channel_of(here[0])};
-  honest.ends = {end(false, 4, QoS(30), "/small")};
+  honest.endpoints = {end(false, 4, QoS(30), "/small")};
   honest.wants = {channel_of(here[8])};
   const std::pair<Gid, std::string> all{greedy.host, greedy.wants[0]}, small{honest.host, honest.wants[0]};
   const QoS deep = QoS(kMostDepth).hold(kUnderWay);
@@ -316,9 +316,9 @@ TEST(ForwardingPlan, ASingleWishThatWouldTakeAlmostAllComesLast) {
 }
 
 TEST(ForwardingPlan, APublisherBelongsToTheHostThatHadItBefore) {
-  const End subscription = end(false, 2);
+  const HostEndpoint subscription = end(false, 2);
   Words honest = crowd(90, 1), stranger = crowd(10, 0);
-  stranger.ends = honest.ends;
+  stranger.endpoints = honest.endpoints;
   const Gid publisher = numbered_id(90, 0);
   const std::map<IdPrefix, Gid> owners{{prefix_of(publisher), honest.host}};
   for (const std::vector<Words>& others :
@@ -334,20 +334,20 @@ TEST(ForwardingPlan, APublisherBelongsToTheHostThatHadItBefore) {
 }
 
 /// An endpoint of a process, by both numbers.
-End end_of(std::uint8_t process, std::uint8_t number, bool is_writer = true) {
-  End out = end(is_writer, process);
+HostEndpoint end_of(std::uint8_t process, std::uint8_t number, bool is_writer = true) {
+  HostEndpoint out = end(is_writer, process);
   out.gid[12] = number;
   return out;
 }
-Words says(std::uint8_t number, std::vector<End> ends, std::vector<std::string> wants = {}) {
+Words says(std::uint8_t number, std::vector<HostEndpoint> endpoints, std::vector<std::string> wants = {}) {
   Words words = crowd(number, 0);
-  words.ends = std::move(ends);
+  words.endpoints = std::move(endpoints);
   words.wants = std::move(wants);
   return words;
 }
 
 TEST(ForwardingPlan, TheIdsThatAProcessOfThisHostWillGiveAreNoOtherHosts) {
-  const End own = end_of(1, 1);
+  const HostEndpoint own = end_of(1, 1);
   const std::vector<Words> liar{says(50, {end_of(1, 2), end_of(1, 3), end_of(2, 1)})};
   const ForwardingPlan made = make_plan({own, end(false, 9)}, liar);
   EXPECT_EQ(made.receiving.size(), 1U);
@@ -386,16 +386,18 @@ TEST(ForwardingPlan, AProcessOfThisHostThatAnnouncesIdsOfAnotherHostsProcessTake
 }
 
 /// `count` endpoints of a process.
-std::vector<End> many_of(std::uint8_t process, std::size_t count, bool is_writer, const QoS& qos,
-                         const std::string& topic = "/image") {
-  std::vector<End> out(count, end(is_writer, process, qos, topic));
+std::vector<HostEndpoint> many_of(std::uint8_t process, std::size_t count, bool is_writer, const QoS& qos,
+                                  const std::string& topic = "/image") {
+  std::vector<HostEndpoint> out(count, end(is_writer, process, qos, topic));
   for (std::size_t i = 0; i < count; ++i) {
     out[i].gid[12] = static_cast<std::uint8_t>(i);
     out[i].gid[13] = static_cast<std::uint8_t>(i >> 8);
   }
   return out;
 }
-void append(std::vector<End>& to, const std::vector<End>& more) { to.insert(to.end(), more.begin(), more.end()); }
+void append(std::vector<HostEndpoint>& to, const std::vector<HostEndpoint>& more) {
+  to.insert(to.end(), more.begin(), more.end());
+}
 
 constexpr std::size_t kMebi = std::size_t{1} << 20;
 /// As core/transport/src/budgets.hpp grants, with 65,536 memory areas and `files` descriptors.
@@ -411,7 +413,7 @@ TEST(ForwardingPlan, APublisherHasItsOwnHistoryButOneProcessNotAllOfIt) {
   for (const Case& each : {Case{{1}, 10, 10}, Case{{3}, 10, 40}, Case{{1, 1, 1, 1, 1}, 10, 80}, Case{{600}, 10, 80},
                            Case{{600, 1}, 10, 160}, Case{{120, 1}, 1000, 16000}, Case{{120, 1}, 2000, kMostDepth},
                            Case{{1}, 65536, kMostDepth}, Case{{2}, 10000, kMostDepth}}) {
-    std::vector<End> here;
+    std::vector<HostEndpoint> here;
     for (std::size_t i = 0; i < each.processes.size(); ++i)
       append(here, many_of(static_cast<std::uint8_t>(i + 1), each.processes[i], true, QoS(10)));
     const Words far = says(50, {end(false, 99, QoS(each.wanted))}, {channel_of(here[0])});
@@ -431,8 +433,8 @@ TEST(ForwardingPlan, AProcessWithManyPublishersOrDeepSubscriptionsSilencesNoOthe
   for (const Case& each :
        {Case{1, 600, 0, 10}, Case{1, 120, 0, 1000}, Case{1, 1000, 0, 65536}, Case{60, 50, 0, 1000}, Case{300, 8, 0, 10},
         Case{1, 0, 120, 65536}, Case{1, 0, 1000, 10}, Case{100, 0, 10, 65536}, Case{400, 0, 8, 1000}}) {
-    std::vector<End> here;
-    std::vector<End> abroad;
+    std::vector<HostEndpoint> here;
+    std::vector<HostEndpoint> abroad;
     std::vector<std::string> wants;
     for (std::size_t i = 0; i < each.topics; ++i) {
       const std::string topic = "/t" + std::to_string(i);
@@ -443,12 +445,12 @@ TEST(ForwardingPlan, AProcessWithManyPublishersOrDeepSubscriptionsSilencesNoOthe
       here.push_back(here.back());
       here.back().gid.fill(2);
       here.back().is_writer = false;
-      for (End& idle : many_of(3, each.publishers, true, QoS(10), topic)) {
+      for (HostEndpoint& idle : many_of(3, each.publishers, true, QoS(10), topic)) {
         idle.gid[14] = static_cast<std::uint8_t>(i);
         idle.gid[15] = static_cast<std::uint8_t>(i >> 8);
         here.push_back(idle);
       }
-      for (End& deep : many_of(3, each.subscriptions, false, QoS(each.depth), topic)) {
+      for (HostEndpoint& deep : many_of(3, each.subscriptions, false, QoS(each.depth), topic)) {
         deep.gid[14] = static_cast<std::uint8_t>(i);
         deep.gid[15] = static_cast<std::uint8_t>(i >> 8);
         here.push_back(deep);
@@ -469,7 +471,7 @@ TEST(ForwardingPlan, AProcessWithManyPublishersOrDeepSubscriptionsSilencesNoOthe
 }
 
 TEST(ForwardingPlan, AProcessIsOneWhateverIdsItsEndpointsHave) {
-  std::vector<End> here = {end(true, 1), end(true, 2)};
+  std::vector<HostEndpoint> here = {end(true, 1), end(true, 2)};
   here[0].process = 11;
   for (std::size_t i = 0; i < 900; ++i) {
     here.push_back(end(true, 3));
@@ -485,7 +487,7 @@ TEST(ForwardingPlan, AProcessIsOneWhateverIdsItsEndpointsHave) {
 
 TEST(ForwardingPlan, AHostWithMoreWishesThanAProcessHasEndpointsIsTheOneThatIsLeftOut) {
   // The process 1 has more subscriptions than the process 2, but the host has far more publishers than either.
-  std::vector<End> here = many_of(1, 10, false, QoS(10));
+  std::vector<HostEndpoint> here = many_of(1, 10, false, QoS(10));
   here.push_back(end(false, 2));
   const ForwardingPlan made = make_plan(here, {crowd(50, 600), crowd(51, 3)}, {}, room_for(500));
   EXPECT_NEAR(static_cast<double>(made.receiving.size()), 50.0, 2.0);
@@ -493,12 +495,12 @@ TEST(ForwardingPlan, AHostWithMoreWishesThanAProcessHasEndpointsIsTheOneThatIsLe
 }
 
 TEST(ForwardingPlan, PublishersLeaveDescriptorsToTheirSubscriptionsProcessesAndToTheLink) {
-  const End victim = end(false, 2);
-  std::vector<End> other = {victim, end(false, 3, QoS(10), "/other")};
+  const HostEndpoint victim = end(false, 2);
+  std::vector<HostEndpoint> other = {victim, end(false, 3, QoS(10), "/other")};
   Words many = crowd(50, 640), few = crowd(51, 3);
   for (std::size_t i = 0; i < 600; ++i) {
-    many.ends.push_back(end(true, 0, QoS(10), "/other"));
-    many.ends.back().gid = numbered_id(50, 1000 + i);
+    many.endpoints.push_back(end(true, 0, QoS(10), "/other"));
+    many.endpoints.back().gid = numbered_id(50, 1000 + i);
   }
   const ForwardingPlan one = make_plan({victim}, {many, few}, {}, usual(1024));
   std::size_t on_image = 0;
@@ -514,28 +516,28 @@ TEST(ForwardingPlan, PublishersLeaveDescriptorsToTheirSubscriptionsProcessesAndT
 }
 
 TEST(ForwardingPlan, AHostThatFitsNothingMakesFewComplaints) {
-  std::vector<End> here;
+  std::vector<HostEndpoint> here;
   Words liar;
   liar.host.fill(50);
   for (std::uint8_t i = 0; i < 100; ++i) {
     here.push_back(end(true, i));
-    liar.ends.push_back(end(false, 0, QoS(10), "/image", "a/C" + std::to_string(i)));
+    liar.endpoints.push_back(end(false, 0, QoS(10), "/image", "a/C" + std::to_string(i)));
   }
   EXPECT_EQ(make_plan(here, {liar}).complaints.size(), kMostComplaintsOfHost);
 }
 
 TEST(ForwardingPlan, AProcessWithManyPublishersLeavesRoomForThoseOfTheOthersOfItsHost) {
-  std::vector<End> ends;
+  std::vector<HostEndpoint> endpoints;
   for (std::uint8_t process : {std::uint8_t{7}, std::uint8_t{1}, std::uint8_t{9}}) {
     for (std::size_t number = 0; number < (process == 7 ? 1000 : 3); ++number) {
-      ends.push_back(end(true, process));
-      ends.back().gid[12] = static_cast<std::uint8_t>(number);
-      ends.back().gid[13] = static_cast<std::uint8_t>(number >> 8);
+      endpoints.push_back(end(true, process));
+      endpoints.back().gid[12] = static_cast<std::uint8_t>(number);
+      endpoints.back().gid[13] = static_cast<std::uint8_t>(number >> 8);
     }
   }
-  const ForwardingPlan made = make_plan({end(false, 2)}, {says(50, ends)}, {}, room_for(1000));
+  const ForwardingPlan made = make_plan({end(false, 2)}, {says(50, endpoints)}, {}, room_for(1000));
   EXPECT_EQ(made.receiving.size(), kMostPublishersOfTopic);
-  for (const End& each : ends) {
+  for (const HostEndpoint& each : endpoints) {
     if (each.gid[0] == 7) continue;
     EXPECT_EQ(made.receiving.count(each.gid), 1U);
   }

@@ -42,10 +42,10 @@ int main(int argc, char** argv) {
 
   std::mutex mutex;
   std::condition_variable changed;
-  bool ends = false;
+  bool endpoints = false;
   const baton::Result<void> handled = baton::os::on_termination([&] {
     const std::lock_guard<std::mutex> lock(mutex);
-    ends = true;
+    endpoints = true;
     changed.notify_all();
   });
   if (!handled) {
@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
     return 1;
   }
   std::unique_lock<std::mutex> lock(mutex);
-  changed.wait(lock, [&] { return ends; });
+  changed.wait(lock, [&] { return endpoints; });
   lock.unlock();
   // The name of a peer is looked up by the C library, which may wait long for a server of names and cannot be interrupted. The kernel
   // gives up the role and the memory of a process that ends without it.

@@ -110,21 +110,23 @@ QoS get_qos(WordsReader& in) {
 
 }  // namespace
 
-std::vector<End> sayable(const std::vector<End>& ends, const std::function<std::uint64_t(const End&)>& process_of) {
+std::vector<HostEndpoint> sayable(const std::vector<HostEndpoint>& endpoints,
+                                  const std::function<std::uint64_t(const HostEndpoint&)>& process_of) {
   constexpr std::size_t kBytesBesidesNames = 128;
   std::map<std::uint64_t, std::size_t> turns;
-  std::vector<std::pair<std::size_t, const End*>> order;
-  for (const End& end : ends) order.emplace_back(turns[process_of(end)]++, &end);
+  std::vector<std::pair<std::size_t, const HostEndpoint*>> order;
+  for (const HostEndpoint& endpoint : endpoints) order.emplace_back(turns[process_of(endpoint)]++, &endpoint);
   std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   std::map<std::string, std::size_t> of_topic;
   std::size_t bytes = 0;
-  std::vector<End> out;
-  for (const auto& [turn, end] : order) {
-    const std::size_t more = end->topic.size() + end->type_name.size() + end->node.size() + kBytesBesidesNames;
-    if (out.size() >= kMostEnds || bytes + more > kMostSaidEndBytes) break;
-    if (++of_topic[end->topic] > kMostEndsOfTopic) continue;
+  std::vector<HostEndpoint> out;
+  for (const auto& [turn, endpoint] : order) {
+    const std::size_t more =
+        endpoint->topic.size() + endpoint->type_name.size() + endpoint->node.size() + kBytesBesidesNames;
+    if (out.size() >= kMostEndpoints || bytes + more > kMostSaidEndBytes) break;
+    if (++of_topic[endpoint->topic] > kMostEndpointsOfTopic) continue;
     bytes += more;
-    out.push_back(*end);
+    out.push_back(*endpoint);
   }
   return out;
 }
@@ -134,15 +136,15 @@ std::vector<std::byte> encode(const Words& words) {
   out.id(words.host);
   out.text(words.host_name);
   out.number(static_cast<std::uint64_t>(words.ros2_domain + 1), 2);
-  out.number(words.ends.size(), 4);
-  for (const End& end : words.ends) {
-    out.id(end.gid);
-    out.number(end.is_writer ? 1 : 0, 1);
-    out.text(end.topic);
-    out.text(end.type_name);
-    out.text(end.node);
-    out.id(end.hash);
-    put(out, end.qos);
+  out.number(words.endpoints.size(), 4);
+  for (const HostEndpoint& endpoint : words.endpoints) {
+    out.id(endpoint.gid);
+    out.number(endpoint.is_writer ? 1 : 0, 1);
+    out.text(endpoint.topic);
+    out.text(endpoint.type_name);
+    out.text(endpoint.node);
+    out.id(endpoint.hash);
+    put(out, endpoint.qos);
   }
   out.number(words.types.size(), 4);
   for (const auto& type : words.types) {
@@ -163,17 +165,17 @@ Result<Words> decode(const std::byte* bytes, std::size_t size) {
   words.host_name = in.text(kMaxName);
   words.ros2_domain = static_cast<int>(in.at_most(2, kMaxRos2Domain + 1)) - 1;
   std::map<std::string, std::size_t> of_topic;
-  for (std::uint64_t i = in.at_most(4, kMostEnds); i > 0 && in.ok(); --i) {
-    End end;
-    in.id(end.gid);
-    end.is_writer = in.at_most(1, 1) == 1;
-    end.topic = in.text(kMaxName);
-    end.type_name = in.text(kMaxName);
-    end.node = in.text(kMaxName);
-    in.id(end.hash);
-    end.qos = get_qos(in);
+  for (std::uint64_t i = in.at_most(4, kMostEndpoints); i > 0 && in.ok(); --i) {
+    HostEndpoint endpoint;
+    in.id(endpoint.gid);
+    endpoint.is_writer = in.at_most(1, 1) == 1;
+    endpoint.topic = in.text(kMaxName);
+    endpoint.type_name = in.text(kMaxName);
+    endpoint.node = in.text(kMaxName);
+    in.id(endpoint.hash);
+    endpoint.qos = get_qos(in);
     // More than one process may have on a topic; the rest would only make the plan slow.
-    if (in.ok() && ++of_topic[end.topic] <= kMostEndsOfTopic) words.ends.push_back(std::move(end));
+    if (in.ok() && ++of_topic[endpoint.topic] <= kMostEndpointsOfTopic) words.endpoints.push_back(std::move(endpoint));
   }
   for (std::uint64_t i = in.at_most(4, kMostTypes); i > 0 && in.ok(); --i) {
     transport::TypeInfo type;

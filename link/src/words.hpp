@@ -22,7 +22,7 @@ using transport::Gid;
 using TypeHash = std::array<std::uint8_t, 16>;
 
 /// A publisher or subscription of some host.
-struct End {
+struct HostEndpoint {
   Gid gid{};
   bool is_writer = false;
   std::string topic, type_name, node;
@@ -43,7 +43,7 @@ struct Words {
   Gid host{};  ///< chosen anew by each link
   std::string host_name;
   int ros2_domain = -1;  ///< of its side towards ROS 2 nodes; -1: it has none
-  std::vector<End> ends;
+  std::vector<HostEndpoint> endpoints;
   /// Of its publishers, as far as their processes have said them. `fixed_size` does not travel.
   std::vector<std::shared_ptr<const transport::TypeInfo>> types;
   std::vector<std::string> wants;  ///< names of channels
@@ -56,8 +56,8 @@ inline constexpr std::uint8_t kSignTag[8] = {'b', 't', 'n', 'a', 'l', 'i', 'v', 
 inline constexpr const char* kWordsChannel = "baton/1/words";
 inline constexpr std::size_t kMaxWordsBytes = std::size_t{16} << 20;
 /// Of one host: the endpoints, those of one topic, the types, and the channels that it wants.
-inline constexpr std::size_t kMostEnds = 32768;
-inline constexpr std::size_t kMostEndsOfTopic = 4096;
+inline constexpr std::size_t kMostEndpoints = 32768;
+inline constexpr std::size_t kMostEndpointsOfTopic = 4096;
 inline constexpr std::size_t kMostTypes = 4096;
 inline constexpr std::size_t kMostWants = 16384;
 
@@ -67,7 +67,8 @@ inline constexpr std::size_t kMostSaidTypeBytes = std::size_t{5} << 20;
 
 /// The endpoints that a host says: all, or where other hosts would not take as many, those for which there is room when its processes take
 /// turns. `process_of`: a number of the endpoint's process.
-std::vector<End> sayable(const std::vector<End>& ends, const std::function<std::uint64_t(const End&)>& process_of);
+std::vector<HostEndpoint> sayable(const std::vector<HostEndpoint>& endpoints,
+                                  const std::function<std::uint64_t(const HostEndpoint&)>& process_of);
 
 std::vector<std::byte> encode(const Words& words);
 /// Error protocol_violation: the bytes are not the words of a host, whatever they are.

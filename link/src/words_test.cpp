@@ -13,16 +13,16 @@ Words some() {
   words.host.fill(7);
   words.host_name = "alpha";
   words.ros2_domain = 232;
-  End end;
-  end.gid.fill(1);
-  end.is_writer = true;
-  end.topic = "/image";
-  end.type_name = "sensor_msgs/Image";
-  end.node = "camera";
-  end.hash.fill(3);
-  end.qos = QoS(5).best_effort().transient_local();
-  end.qos.deadline = std::chrono::milliseconds(20);
-  words.ends.push_back(end);
+  HostEndpoint endpoint;
+  endpoint.gid.fill(1);
+  endpoint.is_writer = true;
+  endpoint.topic = "/image";
+  endpoint.type_name = "sensor_msgs/Image";
+  endpoint.node = "camera";
+  endpoint.hash.fill(3);
+  endpoint.qos = QoS(5).best_effort().transient_local();
+  endpoint.qos.deadline = std::chrono::milliseconds(20);
+  words.endpoints.push_back(endpoint);
   transport::TypeInfo type;
   type.name = "sensor_msgs/Image";
   type.hash.fill(3);
@@ -38,10 +38,10 @@ TEST(Words, ComeBackAsTheyWereSaid) {
   const Result<Words> back = decode(bytes.data(), bytes.size());
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(encode(*back), bytes);
-  ASSERT_EQ(back->ends.size(), 1U);
-  EXPECT_EQ(back->ends[0].topic, "/image");
-  EXPECT_EQ(back->ends[0].qos.deadline, std::chrono::milliseconds(20));
-  EXPECT_EQ(back->ends[0].qos.lifespan, kInfinite);
+  ASSERT_EQ(back->endpoints.size(), 1U);
+  EXPECT_EQ(back->endpoints[0].topic, "/image");
+  EXPECT_EQ(back->endpoints[0].qos.deadline, std::chrono::milliseconds(20));
+  EXPECT_EQ(back->endpoints[0].qos.lifespan, kInfinite);
   ASSERT_EQ(back->types.size(), 1U);
   EXPECT_EQ(back->types[0]->definition, some().types[0]->definition);
   EXPECT_EQ(back->types[0]->skeleton_bytes, 64U);
@@ -61,24 +61,24 @@ TEST(Words, WithAnyChangedByteAreRefusedOrOtherWords) {
     for (int k = 0; k < 3; ++k) changed[random() % changed.size()] = static_cast<std::byte>(random());
     const Result<Words> back = decode(changed.data(), changed.size());
     if (!back) continue;
-    for (const End& end : back->ends) {
-      EXPECT_GE(end.qos.depth, 1U);
-      EXPECT_LE(end.qos.depth, 65536U);
-      EXPECT_GE(end.qos.deadline.count(), 0);
+    for (const HostEndpoint& endpoint : back->endpoints) {
+      EXPECT_GE(endpoint.qos.depth, 1U);
+      EXPECT_LE(endpoint.qos.depth, 65536U);
+      EXPECT_GE(endpoint.qos.deadline.count(), 0);
     }
   }
 }
 
 TEST(Words, OfAHostAreBounded) {
   Words words;
-  End end;
-  end.topic = "/t";
-  words.ends.assign(kMostEndsOfTopic + 10, end);
-  EXPECT_EQ(decode(encode(words).data(), encode(words).size())->ends.size(), kMostEndsOfTopic);
-  end.topic.clear();
-  words.ends.assign(kMostEnds + 1, end);
+  HostEndpoint endpoint;
+  endpoint.topic = "/t";
+  words.endpoints.assign(kMostEndpointsOfTopic + 10, endpoint);
+  EXPECT_EQ(decode(encode(words).data(), encode(words).size())->endpoints.size(), kMostEndpointsOfTopic);
+  endpoint.topic.clear();
+  words.endpoints.assign(kMostEndpoints + 1, endpoint);
   EXPECT_FALSE(decode(encode(words).data(), encode(words).size()));
-  words.ends.clear();
+  words.endpoints.clear();
   words.wants.assign(kMostWants + 1, "c");
   EXPECT_FALSE(decode(encode(words).data(), encode(words).size()));
   words.wants.clear();
@@ -88,36 +88,38 @@ TEST(Words, OfAHostAreBounded) {
   EXPECT_TRUE(decode(encode(words).data(), encode(words).size()));
 }
 
-std::uint64_t first_byte_of(const End& end) { return end.gid[0]; }
+std::uint64_t first_byte_of(const HostEndpoint& endpoint) { return endpoint.gid[0]; }
 
 TEST(WordsToSay, AProcessWithMoreEndpointsThanOthersTakeSilencesNoOtherProcess) {
-  End end = some().ends[0];
+  HostEndpoint endpoint = some().endpoints[0];
   for (const std::string& name : {std::string("/image"), std::string("/"), std::string(1000, 'x')}) {
-    std::vector<End> ends;
-    for (std::size_t i = 0; i < kMostEnds + 100; ++i) {
-      ends.push_back(end);
-      ends.back().gid = {5};
-      ends.back().topic = name == "/image" ? name : name + std::to_string(i);
+    std::vector<HostEndpoint> endpoints;
+    for (std::size_t i = 0; i < kMostEndpoints + 100; ++i) {
+      endpoints.push_back(endpoint);
+      endpoints.back().gid = {5};
+      endpoints.back().topic = name == "/image" ? name : name + std::to_string(i);
     }
     for (std::uint8_t process : {std::uint8_t{1}, std::uint8_t{9}}) {
-      ends.push_back(end);
-      ends.back().gid = {process};
+      endpoints.push_back(endpoint);
+      endpoints.back().gid = {process};
     }
     Words words = some();
-    words.ends = sayable(ends, first_byte_of);
+    words.endpoints = sayable(endpoints, first_byte_of);
     const std::vector<std::byte> bytes = encode(words);
     EXPECT_LT(bytes.size(), kMaxWordsBytes - kMostSaidTypeBytes);
     const Result<Words> back = decode(bytes.data(), bytes.size());
     ASSERT_TRUE(back) << back.error().message;
-    EXPECT_EQ(back->ends.size(), words.ends.size());
-    EXPECT_GT(back->ends.size(), kMostEndsOfTopic - 10);
-    const auto others =
-        std::count_if(back->ends.begin(), back->ends.end(), [](const End& each) { return each.gid[0] != 5; });
+    EXPECT_EQ(back->endpoints.size(), words.endpoints.size());
+    EXPECT_GT(back->endpoints.size(), kMostEndpointsOfTopic - 10);
+    const auto others = std::count_if(back->endpoints.begin(), back->endpoints.end(),
+                                      [](const HostEndpoint& each) { return each.gid[0] != 5; });
     EXPECT_EQ(others, 2) << name.substr(0, 10);
   }
 }
 
-TEST(WordsToSay, AreAllThatThereAreWhereOthersTakeThem) { EXPECT_EQ(sayable(some().ends, first_byte_of).size(), 1U); }
+TEST(WordsToSay, AreAllThatThereAreWhereOthersTakeThem) {
+  EXPECT_EQ(sayable(some().endpoints, first_byte_of).size(), 1U);
+}
 
 }  // namespace
 }  // namespace baton::link

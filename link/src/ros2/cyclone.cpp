@@ -263,7 +263,7 @@ std::chrono::nanoseconds duration(dds_duration_t value) {
   return value == DDS_INFINITY ? kInfinite : std::chrono::nanoseconds(value);
 }
 
-void fill(dds_qos_t* out, const DdsEnd& end) {
+void fill(dds_qos_t* out, const DdsEndpoint& end) {
   const QoS& qos = end.qos;
   dds_qset_reliability(
       out, qos.reliability == Reliability::kReliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT,
@@ -539,7 +539,7 @@ class CycloneDds final : public Dds {
 
   const Gid& participant() const override { return gid_; }
 
-  std::vector<DdsEnd> ends() override {
+  std::vector<DdsEndpoint> endpoints() override {
     for (const Entity* from : {&writers_, &readers_}) {
       take_all(from->get(), [&](const void* sample, dds_instance_handle_t instance) {
         const auto* found = static_cast<const dds_builtintopic_endpoint_t*>(sample);
@@ -547,7 +547,7 @@ class CycloneDds final : public Dds {
           ends_.erase(instance);
           return;
         }
-        DdsEnd end;
+        DdsEndpoint end;
         end.gid = gid_of(found->key);
         end.participant = gid_of(found->participant_key);
         if (end.participant == gid_ || found->topic_name == nullptr || found->type_name == nullptr) return;
@@ -559,7 +559,7 @@ class CycloneDds final : public Dds {
         ends_[instance] = std::move(end);
       });
     }
-    std::vector<DdsEnd> out;
+    std::vector<DdsEndpoint> out;
     for (const auto& [instance, end] : ends_) out.push_back(end);
     return out;
   }
@@ -578,7 +578,7 @@ class CycloneDds final : public Dds {
     return out;
   }
 
-  Result<std::unique_ptr<DdsWriter>> open_writer(const DdsEnd& end) override {
+  Result<std::unique_ptr<DdsWriter>> open_writer(const DdsEndpoint& end) override {
     const ddsi_sertype* type = nullptr;
     Result<Entity> topic = make_topic(end, &type);
     if (!topic) return topic.error();
@@ -594,7 +594,8 @@ class CycloneDds final : public Dds {
     return std::unique_ptr<DdsWriter>(std::make_unique<CycloneWriter>(std::move(*topic), std::move(writer), type));
   }
 
-  Result<std::unique_ptr<DdsReader>> open_reader(const DdsEnd& end, std::function<void(DdsMessage)> arrived) override {
+  Result<std::unique_ptr<DdsReader>> open_reader(const DdsEndpoint& end,
+                                                 std::function<void(DdsMessage)> arrived) override {
     const ddsi_sertype* type = nullptr;
     Result<Entity> topic = make_topic(end, &type);
     if (!topic) return topic.error();
@@ -628,7 +629,7 @@ class CycloneDds final : public Dds {
     }
   }
 
-  Result<Entity> make_topic(const DdsEnd& end, const ddsi_sertype** type) {
+  Result<Entity> make_topic(const DdsEndpoint& end, const ddsi_sertype** type) {
     auto* base = new ddsi_sertype{};
     ddsi_sertype_init(base, end.type.c_str(), &type_ops(), &data_ops(), true);
     Entity topic(dds_create_topic_sertype(participant_.get(), end.topic.c_str(), &base, nullptr, nullptr, nullptr));
@@ -644,7 +645,7 @@ class CycloneDds final : public Dds {
   Log log_;
   Entity domain_, participant_, writers_, readers_, participants_;
   Gid gid_{};
-  std::map<dds_instance_handle_t, DdsEnd> ends_;
+  std::map<dds_instance_handle_t, DdsEndpoint> ends_;
   std::map<dds_instance_handle_t, std::pair<Gid, std::string>> others_;
 };
 

@@ -33,7 +33,7 @@ struct CdrMessage {
   std::size_t size_bytes = 0;
 };
 
-struct DdsEnd {
+struct DdsEndpoint {
   Gid gid{}, participant{};
   bool is_writer = false;
   std::string topic, type, user_data;  ///< names of the DDS
@@ -70,12 +70,12 @@ class Dds {
   virtual ~Dds() = default;
   virtual const Gid& participant() const = 0;
   /// Those of others.
-  virtual std::vector<DdsEnd> ends() = 0;
+  virtual std::vector<DdsEndpoint> endpoints() = 0;
   /// User data of the other participants.
   virtual std::map<Gid, std::string> participants() = 0;
-  virtual Result<std::unique_ptr<DdsWriter>> open_writer(const DdsEnd& end) = 0;
+  virtual Result<std::unique_ptr<DdsWriter>> open_writer(const DdsEndpoint& endpoint) = 0;
   /// `arrived` is called until the reader is destroyed. A reader keeps everything that it has not handed on yet.
-  virtual Result<std::unique_ptr<DdsReader>> open_reader(const DdsEnd& end,
+  virtual Result<std::unique_ptr<DdsReader>> open_reader(const DdsEndpoint& endpoint,
                                                          std::function<void(DdsMessage)> arrived) = 0;
 };
 

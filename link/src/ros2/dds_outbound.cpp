@@ -35,20 +35,20 @@ void DdsOutbound::add_writers(Nodes& nodes) const {
   for (const auto& [gid, out] : outs_) nodes[node_name(out.node)].writers.push_back(out.writer->gid());
 }
 
-bool DdsOutbound::goes_out(const DomainView& view, const EndpointInfo& end) const {
-  return end.is_writer && is_topic(end.topic) && view.relayed.count(end.gid) == 0 &&
-         view.contexts.count(prefix_of(end.gid)) == 0 && view.abroad.count(end.gid) == 0;
+bool DdsOutbound::goes_out(const DomainView& view, const EndpointInfo& endpoint) const {
+  return endpoint.is_writer && is_topic(endpoint.topic) && view.relayed.count(endpoint.gid) == 0 &&
+         view.contexts.count(prefix_of(endpoint.gid)) == 0 && view.abroad.count(endpoint.gid) == 0;
 }
 
-void DdsOutbound::open_out(const EndpointInfo& end, Clock::time_point now) {
-  std::shared_ptr<const RosType> type = types_.of(end);
+void DdsOutbound::open_out(const EndpointInfo& endpoint, Clock::time_point now) {
+  std::shared_ptr<const RosType> type = types_.of(endpoint);
   if (!type) return;
-  DdsEnd opened;
+  DdsEndpoint opened;
   opened.is_writer = true;
-  opened.topic = dds_topic(end.topic);
-  opened.type = dds_type(end.type_name);
-  opened.user_data = kHashKey + "=" + type->hash + ";" + kPublisherKey + "=" + hexadecimal(end.gid) + ";";
-  opened.qos = end.qos;
+  opened.topic = dds_topic(endpoint.topic);
+  opened.type = dds_type(endpoint.type_name);
+  opened.user_data = kHashKey + "=" + type->hash + ";" + kPublisherKey + "=" + hexadecimal(endpoint.gid) + ";";
+  opened.qos = endpoint.qos;
   // A publisher in Baton never waits for a node of ROS 2.
   opened.qos.history = History::kKeepLast;
   Result<std::unique_ptr<DdsWriter>> writer = dds_.open_writer(opened);
@@ -56,14 +56,14 @@ void DdsOutbound::open_out(const EndpointInfo& end, Clock::time_point now) {
     saying_->say(About::kRos2, Level::kError, writer.error().code, writer.error().message);
     return;  // at the next step it is tried again, which need not be soon
   }
-  OutwardWriter& out = outs_[end.gid];
+  OutwardWriter& out = outs_[endpoint.gid];
   out.writer = std::move(*writer);
   out.type = type;
-  out.group = group_of(end.topic, *type, end.qos);
-  out.node = end.node;
-  out.depth = std::max(end.qos.depth, 1U);
+  out.group = group_of(endpoint.topic, *type, endpoint.qos);
+  out.node = endpoint.node;
+  out.depth = std::max(endpoint.qos.depth, 1U);
   out.since = now;
-  sender_.add(end.gid, end.topic, out.writer, type, out.depth);
+  sender_.add(endpoint.gid, endpoint.topic, out.writer, type, out.depth);
 }
 
 /// Null: it failed, and was said.
@@ -84,20 +84,20 @@ std::shared_ptr<transport::Writer> DdsOutbound::announce(const Gid& publisher, c
 /// The DDS writers of linked hosts, whose publishers the link has brought here.
 void DdsOutbound::announce_far(const DomainView& view) {
   std::map<Gid, const EndpointInfo*> publishers;
-  for (const EndpointInfo& end : view.here) {
-    if (end.is_writer && end.topic != kWriterTopic) publishers[end.gid] = &end;
+  for (const EndpointInfo& endpoint : view.here) {
+    if (endpoint.is_writer && endpoint.topic != kWriterTopic) publishers[endpoint.gid] = &endpoint;
   }
   std::set<Gid> wanted;
-  for (const DdsEnd& end : view.ends) {
-    if (!end.is_writer || view.linked.count(prefix_of(end.gid)) == 0 || view.contexts.empty()) continue;
-    const std::optional<Gid> publisher = gid_of(value(end.user_data, kPublisherKey));
+  for (const DdsEndpoint& endpoint : view.endpoints) {
+    if (!endpoint.is_writer || view.linked.count(prefix_of(endpoint.gid)) == 0 || view.contexts.empty()) continue;
+    const std::optional<Gid> publisher = gid_of(value(endpoint.user_data, kPublisherKey));
     const auto here = publisher ? publishers.find(*publisher) : publishers.end();
     if (here == publishers.end()) continue;
-    wanted.insert(end.gid);
-    if (far_announced_.count(end.gid) != 0) continue;
+    wanted.insert(endpoint.gid);
+    if (far_announced_.count(endpoint.gid) != 0) continue;
     const std::shared_ptr<const RosType> type = types_.of(*here->second);
-    std::shared_ptr<transport::Writer> announced = type ? announce(*publisher, end.gid, *type) : nullptr;
-    if (announced) far_announced_[end.gid] = std::move(announced);
+    std::shared_ptr<transport::Writer> announced = type ? announce(*publisher, endpoint.gid, *type) : nullptr;
+    if (announced) far_announced_[endpoint.gid] = std::move(announced);
   }
   for (auto at = far_announced_.begin(); at != far_announced_.end();)
     at = wanted.count(at->first) != 0 ? std::next(at) : far_announced_.erase(at);
@@ -106,8 +106,8 @@ void DdsOutbound::announce_far(const DomainView& view) {
 bool DdsOutbound::step(const DomainView& view) {
   bool again = false;
   std::set<Gid> wanted;
-  for (const EndpointInfo& end : view.here) {
-    if (goes_out(view, end)) wanted.insert(end.gid);
+  for (const EndpointInfo& endpoint : view.here) {
+    if (goes_out(view, endpoint)) wanted.insert(endpoint.gid);
   }
   for (auto at = outs_.begin(); at != outs_.end();) {
     if (wanted.count(at->first) != 0) {
@@ -121,8 +121,8 @@ bool DdsOutbound::step(const DomainView& view) {
       at = outs_.erase(at);
     }
   }
-  for (const EndpointInfo& end : view.here) {
-    if (wanted.count(end.gid) != 0 && outs_.count(end.gid) == 0) open_out(end, view.now);
+  for (const EndpointInfo& endpoint : view.here) {
+    if (wanted.count(endpoint.gid) != 0 && outs_.count(endpoint.gid) == 0) open_out(endpoint, view.now);
   }
 
   std::map<MatchGroup, GroupDemand> topics;
@@ -231,16 +231,16 @@ void DdsOutbound::complain_of_readers(const DomainView& view, const std::map<Mat
   std::set<std::pair<MatchGroup, Gid>> misfits;
   std::map<std::string, std::vector<const OutwardWriter*>> by_topic;
   for (const auto& [group, topic] : topics) by_topic[dds_topic(group.topic)].push_back(topic.out);
-  for (const DdsEnd& end : view.ends) {
-    if (end.is_writer) continue;
-    const auto found = by_topic.find(end.topic);
+  for (const DdsEndpoint& endpoint : view.endpoints) {
+    if (endpoint.is_writer) continue;
+    const auto found = by_topic.find(endpoint.topic);
     if (found == by_topic.end()) continue;
     for (const OutwardWriter* out : found->second) {
-      const std::string why = difference(*out->type, end);
+      const std::string why = difference(*out->type, endpoint);
       if (why.empty()) continue;
-      if (end.type == dds_type(out->type->info.name)) misfits.insert({out->group, end.gid});
+      if (endpoint.type == dds_type(out->type->info.name)) misfits.insert({out->group, endpoint.gid});
       view.complaints.insert("publisher of '" + out->group.topic + "' (node '" + out->node +
-                             "') is not connected to the subscription of ROS 2 node '" + view.node_of(end.gid) +
+                             "') is not connected to the subscription of ROS 2 node '" + view.node_of(endpoint.gid) +
                              "': the publisher has type " + why);
     }
   }

@@ -61,8 +61,8 @@ class DdsOutbound {
     bool matched = false;
     const OutwardWriter* out = nullptr;
   };
-  bool goes_out(const DomainView& view, const transport::EndpointInfo& end) const;
-  void open_out(const transport::EndpointInfo& end, Clock::time_point now);
+  bool goes_out(const DomainView& view, const transport::EndpointInfo& endpoint) const;
+  void open_out(const transport::EndpointInfo& endpoint, Clock::time_point now);
   std::shared_ptr<transport::Writer> announce(const Gid& publisher, const Gid& dds_writer, const RosType& type);
   bool is_done(OutwardWriter& out, Clock::time_point now);
   static std::uint32_t depth_of(const GroupDemand& topic);

@@ -93,14 +93,15 @@ Result<CdrMessage> encode_nodes(const Gid& participant, const Nodes& nodes) {
         builder.add_zeroed_sequence(form.nodes().offset, nodes.size(), message::element_layout(form.nodes()));
     if (!place) return place.error();
     std::size_t at = *place;
-    for (const auto& [name, ends] : nodes) {
+    for (const auto& [name, endpoints] : nodes) {
       const Field* fields = form.node().fields;
       for (const auto& [field, value] : {std::pair(&fields[0], &name.first), std::pair(&fields[1], &name.second)}) {
         const std::string part = value->substr(0, kMostNameBytes);
         if (Result<void> added = builder.add_string(at + field->offset, part.data(), part.size()); !added)
           return added.error();
       }
-      for (const auto& [field, value] : {std::pair(&fields[2], &ends.readers), std::pair(&fields[3], &ends.writers)}) {
+      for (const auto& [field, value] :
+           {std::pair(&fields[2], &endpoints.readers), std::pair(&fields[3], &endpoints.writers)}) {
         if (Result<void> added = add_gids(builder, at + field->offset, *field, *value); !added) return added.error();
       }
       at += form.node().size;
@@ -129,9 +130,9 @@ std::optional<NodesOf> decode_nodes(const CdrMessage& serialized) {
   for (std::size_t i = 0; i < nodes.count; ++i) {
     const std::size_t at = nodes.place + i * form.node().size;
     const Field* fields = form.node().fields;
-    NodeEnds& ends = out.nodes[{text(base, at + fields[0].offset), text(base, at + fields[1].offset)}];
-    ends.readers = gids(base, at + fields[2].offset);
-    ends.writers = gids(base, at + fields[3].offset);
+    NodeEndpoints& endpoints = out.nodes[{text(base, at + fields[0].offset), text(base, at + fields[1].offset)}];
+    endpoints.readers = gids(base, at + fields[2].offset);
+    endpoints.writers = gids(base, at + fields[3].offset);
   }
   return out;
 }

@@ -16,11 +16,11 @@ namespace baton::link::ros2 {
 inline constexpr const char* kNodesTopic = "ros_discovery_info";
 inline constexpr const char* kNodesType = "rmw_dds_common::msg::dds_::ParticipantEntitiesInfo_";
 
-struct NodeEnds {
+struct NodeEndpoints {
   std::vector<Gid> readers, writers;
 };
 /// Nodes by namespace and name.
-using Nodes = std::map<std::pair<std::string, std::string>, NodeEnds>;
+using Nodes = std::map<std::pair<std::string, std::string>, NodeEndpoints>;
 
 Result<CdrMessage> encode_nodes(const Gid& participant, const Nodes& nodes);
 

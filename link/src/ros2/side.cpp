@@ -91,16 +91,16 @@ class Side final : public Ros2Side {
     dds_ = std::move(*made);
     outward_ = std::make_unique<DdsOutbound>(participant_, saying_, types_, *dds_);
     if (Result<void> started = outward_->start(); !started) return started;
-    DdsEnd end;
-    end.topic = kNodesTopic;
-    end.type = kNodesType;
-    end.qos = QoS(1).transient_local();
+    DdsEndpoint endpoint;
+    endpoint.topic = kNodesTopic;
+    endpoint.type = kNodesType;
+    endpoint.qos = QoS(1).transient_local();
     Result<std::unique_ptr<DdsReader>> in =
-        dds_->open_reader(keep_all(end), [this](DdsMessage message) { on_nodes(message); });
+        dds_->open_reader(keep_all(endpoint), [this](DdsMessage message) { on_nodes(message); });
     if (!in) return in.error();
     nodes_in_ = std::move(*in);
-    end.is_writer = true;
-    Result<std::unique_ptr<DdsWriter>> out = dds_->open_writer(end);
+    endpoint.is_writer = true;
+    Result<std::unique_ptr<DdsWriter>> out = dds_->open_writer(endpoint);
     if (!out) return out.error();
     nodes_out_ = std::move(*out);
     saying_->say(About::kRos2, Level::kInfo, Errc{},
@@ -111,7 +111,7 @@ class Side final : public Ros2Side {
 
   bool step(const std::vector<LinkedHost>& hosts) override {
     if (dirty_.exchange(false, std::memory_order_acq_rel)) {  // pairs with the store in start()
-      ends_ = dds_->ends();
+      ends_ = dds_->endpoints();
       participants_ = dds_->participants();
       ros_participants_.clear();
       for (const auto& [gid, data] : participants_) {
@@ -138,9 +138,9 @@ class Side final : public Ros2Side {
   std::vector<RefusedState> refused() const override { return refusals_.all(os::monotonic_ns()); }
 
  private:
-  static DdsEnd keep_all(DdsEnd end) {
-    end.qos.history = History::kKeepAll;
-    return end;
+  static DdsEndpoint keep_all(DdsEndpoint endpoint) {
+    endpoint.qos.history = History::kKeepAll;
+    return endpoint;
   }
 
   /// On a thread of the DDS.
@@ -157,9 +157,9 @@ class Side final : public Ros2Side {
       }
       std::map<Gid, std::string>& names = names_[prefix_of(said->participant)];
       names.clear();
-      for (const auto& [name, ends] : said->nodes) {
+      for (const auto& [name, endpoints] : said->nodes) {
         const std::string full = name.first == "/" ? name.second : name.first + "/" + name.second;
-        for (const std::vector<Gid>* gids : {&ends.readers, &ends.writers}) {
+        for (const std::vector<Gid>* gids : {&endpoints.readers, &endpoints.writers}) {
           for (const Gid& gid : *gids) {
             if (names.size() < kMostNamedEnds) names[gid] = full;
           }
@@ -170,23 +170,23 @@ class Side final : public Ros2Side {
   }
 
   /// Empty: not said yet.
-  std::string name_of(const Gid& end) const {
+  std::string name_of(const Gid& endpoint) const {
     const std::lock_guard<std::mutex> lock(names_mutex_);
-    const auto of_participant = names_.find(prefix_of(end));
+    const auto of_participant = names_.find(prefix_of(endpoint));
     if (of_participant == names_.end()) return {};
-    const auto found = of_participant->second.find(end);
+    const auto found = of_participant->second.find(endpoint);
     return found == of_participant->second.end() ? std::string() : found->second;
   }
 
   /// What is remembered of ends and participants that have left.
   void forget() {
     std::set<Gid> there;
-    for (const DdsEnd& end : ends_) there.insert(end.gid);
+    for (const DdsEndpoint& endpoint : ends_) there.insert(endpoint.gid);
     for (auto at = first_seen_.begin(); at != first_seen_.end();)
       at = there.count(at->first) != 0 ? std::next(at) : first_seen_.erase(at);
     std::set<Prefix> prefixes;
     for (const auto& [gid, data] : participants_) prefixes.insert(prefix_of(gid));
-    for (const DdsEnd& end : ends_) prefixes.insert(prefix_of(end.gid));
+    for (const DdsEndpoint& endpoint : ends_) prefixes.insert(prefix_of(endpoint.gid));
     const std::lock_guard<std::mutex> lock(names_mutex_);
     // A list may come before its participant is seen; so the number is bounded, too.
     if (names_.size() < kMostNamed) return;
@@ -197,11 +197,11 @@ class Side final : public Ros2Side {
   DomainView look(const std::vector<LinkedHost>& hosts, bool& again) {
     DomainView view{{}, {}, {}, {}, {}, {}, Clock::now(), ends_, publishers_, node_of_, complaints_now_};
     view.here = participant_->endpoints();
-    for (const EndpointInfo& end : view.here) {
-      view.known.insert(end.gid);
-      if (end.is_writer && end.topic == kContextTopic) {
-        view.contexts.insert(prefix_of(end.gid));
-        view.processes.insert(end.pid);
+    for (const EndpointInfo& endpoint : view.here) {
+      view.known.insert(endpoint.gid);
+      if (endpoint.is_writer && endpoint.topic == kContextTopic) {
+        view.contexts.insert(prefix_of(endpoint.gid));
+        view.processes.insert(endpoint.pid);
       }
     }
     std::map<Gid, Prefix> sides;
@@ -229,15 +229,15 @@ class Side final : public Ros2Side {
     return view;
   }
 
-  std::string node_of(const Gid& end) const {
-    std::string name = name_of(end);
+  std::string node_of(const Gid& endpoint) const {
+    std::string name = name_of(endpoint);
     return name.empty() ? kUnknownNode : name;
   }
 
   // --- inward ---
 
   struct WantedWriter {
-    const DdsEnd* end = nullptr;
+    const DdsEndpoint* endpoint = nullptr;
     const EndpointInfo* subscription = nullptr;
     std::shared_ptr<const RosType> type;
     MatchGroup group;
@@ -247,19 +247,19 @@ class Side final : public Ros2Side {
   std::map<std::string, std::vector<const EndpointInfo*>> subscriptions(const DomainView& view) const {
     const std::set<Gid> own = outward_->readers();
     std::map<std::string, std::vector<const EndpointInfo*>> found;
-    for (const EndpointInfo& end : view.here) {
-      if (end.is_writer || !is_topic(end.topic) || own.count(end.gid) != 0) continue;
-      if (view.contexts.count(prefix_of(end.gid)) == 0) found[dds_topic(end.topic)].push_back(&end);
+    for (const EndpointInfo& endpoint : view.here) {
+      if (endpoint.is_writer || !is_topic(endpoint.topic) || own.count(endpoint.gid) != 0) continue;
+      if (view.contexts.count(prefix_of(endpoint.gid)) == 0) found[dds_topic(endpoint.topic)].push_back(&endpoint);
     }
     return found;
   }
 
   /// Whether an endpoint of DDS has a half in Baton by another way, or gets one soon.
-  bool is_served(const DomainView& view, const DdsEnd& end, Clock::duration age, bool& again) const {
-    if (view.linked.count(prefix_of(end.gid)) != 0) return true;
-    const bool is_own = publishers_.count(end.gid) != 0;
-    if (view.known.count(end.gid) != 0 && !is_own) return true;
-    if (view.contexts.count(prefix_of(end.gid)) == 0 || age >= kServed) return false;
+  bool is_served(const DomainView& view, const DdsEndpoint& endpoint, Clock::duration age, bool& again) const {
+    if (view.linked.count(prefix_of(endpoint.gid)) != 0) return true;
+    const bool is_own = publishers_.count(endpoint.gid) != 0;
+    if (view.known.count(endpoint.gid) != 0 && !is_own) return true;
+    if (view.contexts.count(prefix_of(endpoint.gid)) == 0 || age >= kServed) return false;
     again = true;
     return true;
   }
@@ -272,48 +272,48 @@ class Side final : public Ros2Side {
   std::map<Gid, WantedWriter> wanted_in(const DomainView& view, std::set<Gid>& settling, bool& again) {
     std::map<Gid, WantedWriter> wanted;
     const auto subscribed = subscriptions(view);
-    for (const DdsEnd& end : ends_) {
-      const auto seen = first_seen_.emplace(end.gid, view.now).first->second;
-      if (!end.is_writer) continue;
-      const auto mine = subscribed.find(end.topic);
+    for (const DdsEndpoint& endpoint : ends_) {
+      const auto seen = first_seen_.emplace(endpoint.gid, view.now).first->second;
+      if (!endpoint.is_writer) continue;
+      const auto mine = subscribed.find(endpoint.topic);
       if (mine == subscribed.end()) continue;
       const Clock::duration age = view.now - seen;
-      if (is_served(view, end, age, again)) continue;
-      if (ins_.count(end.gid) == 0 && age < settling_time(end.gid)) {
-        settling.insert(end.gid);
+      if (is_served(view, endpoint, age, again)) continue;
+      if (ins_.count(endpoint.gid) == 0 && age < settling_time(endpoint.gid)) {
+        settling.insert(endpoint.gid);
         again = true;
         continue;
       }
-      add_wanted(end, mine->second, wanted);
+      add_wanted(endpoint, mine->second, wanted);
     }
     return wanted;
   }
 
-  void add_wanted(const DdsEnd& end, const std::vector<const EndpointInfo*>& mine,
+  void add_wanted(const DdsEndpoint& endpoint, const std::vector<const EndpointInfo*>& mine,
                   std::map<Gid, WantedWriter>& wanted) {
     std::set<std::string> differences;
     for (const EndpointInfo* subscription : mine) {
       std::string why;
-      if (dds_type(subscription->type_name) != end.type) {
-        why = subscription->type_name + ", the other " + type_of(end.type);
+      if (dds_type(subscription->type_name) != endpoint.type) {
+        why = subscription->type_name + ", the other " + type_of(endpoint.type);
       } else {
         const std::shared_ptr<const RosType> type = types_.of(*subscription);
         if (!type) continue;
-        why = difference(*type, end);
+        why = difference(*type, endpoint);
         if (why.empty()) {
-          WantedWriter& added = wanted[end.gid];
-          if (added.end != nullptr) continue;
-          added.end = &end;
+          WantedWriter& added = wanted[endpoint.gid];
+          if (added.endpoint != nullptr) continue;
+          added.endpoint = &endpoint;
           added.subscription = subscription;
           added.type = type;
-          added.group = group_of(subscription->topic, *type, end.qos);
+          added.group = group_of(subscription->topic, *type, endpoint.qos);
           // A publisher of a Baton host that the link does not reach keeps its id.
-          added.publisher = gid_of(value(end.user_data, kPublisherKey)).value_or(end.gid);
+          added.publisher = gid_of(value(endpoint.user_data, kPublisherKey)).value_or(endpoint.gid);
           continue;
         }
       }
       complaints_now_.insert("subscription of '" + subscription->topic + "' (node '" + subscription->node +
-                             "') is not connected to the publisher of ROS 2 node '" + node_of(end.gid) +
+                             "') is not connected to the publisher of ROS 2 node '" + node_of(endpoint.gid) +
                              "': the subscription has type " + why);
     }
   }
@@ -321,8 +321,8 @@ class Side final : public Ros2Side {
   bool open_in(const WantedWriter& wanted, Clock::time_point now) {
     transport::Participant::WriterOptions options;
     options.topic = wanted.subscription->topic;
-    options.node = node_of(wanted.end->gid);
-    options.qos = wanted.end->qos;
+    options.node = node_of(wanted.endpoint->gid);
+    options.qos = wanted.endpoint->qos;
     options.gid = wanted.publisher;
     options.relayed = true;
     options.type = wanted.type->info;
@@ -334,7 +334,7 @@ class Side final : public Ros2Side {
       }
       return false;
     }
-    InwardWriter& in = ins_[wanted.end->gid];
+    InwardWriter& in = ins_[wanted.endpoint->gid];
     in.publisher = std::move(*publisher);
     in.group = wanted.group;
     in.since = now;
@@ -351,14 +351,14 @@ class Side final : public Ros2Side {
 
   /// If it fails, it is tried again at the next step, which need not be soon.
   void open_reader(const MatchGroup& group, InwardTopic& topic) {
-    DdsEnd end;
-    end.topic = dds_topic(group.topic);
-    end.type = dds_type(group.type);
-    end.user_data = kHashKey + "=" + topic.type->hash + ";";
-    end.qos.reliability = group.reliability;
-    end.qos.durability = group.durability;
+    DdsEndpoint endpoint;
+    endpoint.topic = dds_topic(group.topic);
+    endpoint.type = dds_type(group.type);
+    endpoint.user_data = kHashKey + "=" + topic.type->hash + ";";
+    endpoint.qos.reliability = group.reliability;
+    endpoint.qos.durability = group.durability;
     Result<std::unique_ptr<DdsReader>> reader = dds_->open_reader(
-        keep_all(end), [arrivals = topic.arrivals](DdsMessage message) { arrivals->arrived(std::move(message)); });
+        keep_all(endpoint), [arrivals = topic.arrivals](DdsMessage message) { arrivals->arrived(std::move(message)); });
     if (!reader) {
       saying_->say(About::kRos2, Level::kError, reader.error().code, reader.error().message);
       return;
@@ -408,10 +408,10 @@ class Side final : public Ros2Side {
     for (auto& [group, topic] : in_topics_) {
       const std::string name = dds_topic(group.topic);
       std::set<Gid> ignored;
-      for (const DdsEnd& end : ends_) {
-        if (!end.is_writer || end.topic != name || settling.count(end.gid) != 0) continue;
-        const auto in = ins_.find(end.gid);
-        if (in == ins_.end() || in->second.group < group || group < in->second.group) ignored.insert(end.gid);
+      for (const DdsEndpoint& endpoint : ends_) {
+        if (!endpoint.is_writer || endpoint.topic != name || settling.count(endpoint.gid) != 0) continue;
+        const auto in = ins_.find(endpoint.gid);
+        if (in == ins_.end() || in->second.group < group || group < in->second.group) ignored.insert(endpoint.gid);
       }
       if (topic.arrivals) topic.arrivals->set_ignored(std::move(ignored));
     }
@@ -423,8 +423,8 @@ class Side final : public Ros2Side {
   void say_nodes(const DomainView& view) {
     Nodes nodes;
     std::set<std::string> relayed;
-    for (const EndpointInfo& end : view.here) {
-      if (publishers_.count(end.gid) != 0) relayed.insert(end.node);
+    for (const EndpointInfo& endpoint : view.here) {
+      if (publishers_.count(endpoint.gid) != 0) relayed.insert(endpoint.node);
     }
     for (const auto& [node, pid] : participant_->nodes()) {
       if (node != kOwnNode && view.processes.count(pid) == 0 && relayed.count(node) == 0) nodes[node_name(node)];
@@ -465,12 +465,12 @@ class Side final : public Ros2Side {
   Refusals refusals_;
   std::unique_ptr<Dds> dds_;  // ends after all its endpoints
   RosTypes types_;
-  std::vector<DdsEnd> ends_;
+  std::vector<DdsEndpoint> ends_;
   std::map<Gid, std::string> participants_;
   std::set<Prefix> ros_participants_;
   std::map<Gid, Clock::time_point> first_seen_, linked_since_;
   std::set<std::string> complaints_, complaints_now_;
-  const std::function<std::string(const Gid&)> node_of_ = [this](const Gid& end) { return node_of(end); };
+  const std::function<std::string(const Gid&)> node_of_ = [this](const Gid& endpoint) { return node_of(endpoint); };
   std::unique_ptr<DdsOutbound> outward_;
   std::map<Gid, InwardWriter> ins_;  // by DDS writer
   std::set<Gid> publishers_;         // of ins_

@@ -65,7 +65,7 @@ struct DomainView {
   std::set<Prefix> linked;           ///< DDS participants of hosts that the link is connected to
   std::set<Gid> abroad;              ///< publishers of linked hosts that have a side of their own here
   Clock::time_point now;
-  const std::vector<DdsEnd>& ends;                        ///< of the DDS
+  const std::vector<DdsEndpoint>& endpoints;              ///< of the DDS
   const std::set<Gid>& relayed;                           ///< publishers in Baton that stand for DDS writers
   const std::function<std::string(const Gid&)>& node_of;  ///< of an endpoint of the DDS
   std::set<std::string>& complaints;                      ///< are added to
@@ -76,9 +76,9 @@ inline MatchGroup group_of(const std::string& topic, const RosType& type, const 
 }
 
 /// Why a type and an endpoint do not fit; empty: they do.
-inline std::string difference(const RosType& type, const DdsEnd& end) {
-  if (end.type != dds_type(type.info.name)) return type.info.name + ", the other " + type_of(end.type);
-  const std::string hash = value(end.user_data, kHashKey);
+inline std::string difference(const RosType& type, const DdsEndpoint& endpoint) {
+  if (endpoint.type != dds_type(type.info.name)) return type.info.name + ", the other " + type_of(endpoint.type);
+  const std::string hash = value(endpoint.user_data, kHashKey);
   if (type.matches(hash)) return {};
   return type.info.name + " in another definition (" + type.hash + ", the other " + hash +
          "); build both from the same .msg files";

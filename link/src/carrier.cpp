@@ -51,7 +51,7 @@ Carrier::Carrier(std::shared_ptr<transport::Participant> participant, std::strin
 Carrier::~Carrier() {
   if (known_hosts_) known_hosts_->end();
   ros2_.reset();
-  words_out_.clear();
+  advertisement_flows_.clear();
   out_.clear();
   in_.clear();
   engine_.reset();
@@ -65,8 +65,8 @@ Result<void> Carrier::open(EngineOptions options, const Ros2Options* ros2) {
   options.host = *id;
   options.host_name = own_.host_name;
   known_hosts_ = std::make_shared<Hosts>(own_.host_name, saying_, changed_);
-  // Words are said once: those of the first connection must not come before their receiver.
-  Result<std::unique_ptr<Engine>> engine = make_engine(options, known_hosts_, {{kWordsChannel, known_hosts_}});
+  // An unchanged advertisement is sent once: that of the first connection must not come before its receiver.
+  Result<std::unique_ptr<Engine>> engine = make_engine(options, known_hosts_, {{kAdvertisementChannel, known_hosts_}});
   if (!engine) return engine.error();
   engine_ = std::move(*engine);
   if (ros2 == nullptr) return {};
@@ -261,7 +261,7 @@ bool Carrier::receive(const ForwardingPlan& plan) {
     }
     auto proxy = proxies_.find(gid);
     if (proxy == proxies_.end()) {
-      if (!type && !wanted.type) continue;  // the other host says its type soon
+      if (!type && !wanted.type) continue;  // the other host advertises its type soon
       announced_bytes += announced_bytes_of(wanted);
       if (++made > kMostMadeInStep || announced_bytes > kMostAnnouncedInStep) {
         again = true;
@@ -283,7 +283,7 @@ bool Carrier::receive(const ForwardingPlan& plan) {
   }
   const auto left_out = std::make_shared<const std::set<std::pair<Gid, Gid>>>(plan.left_out);
   for (const auto& [channel, in] : in_)
-    if (in.channel) in.channel->set_others(left_out, plan.said);
+    if (in.channel) in.channel->set_others(left_out, plan.advertised);
   return again;
 }
 
@@ -411,7 +411,7 @@ bool Carrier::send(const ForwardingPlan& plan) {
   return again;
 }
 
-void Carrier::say_words(const std::vector<HostEndpoint>& here) {
+void Carrier::advertise(const std::vector<HostEndpoint>& here) {
   own_.endpoints.clear();
   own_.types.clear();
   own_.wants.clear();
@@ -420,7 +420,7 @@ void Carrier::say_words(const std::vector<HostEndpoint>& here) {
   std::vector<HostEndpoint> carried;
   for (const HostEndpoint& endpoint : here)
     if (is_carried(endpoint.topic) || !endpoint.is_writer) carried.push_back(endpoint);
-  own_.endpoints = sayable(carried, [&](const HostEndpoint& endpoint) {
+  own_.endpoints = advertisable(carried, [&](const HostEndpoint& endpoint) {
     const auto found = connections_.find(endpoint.gid);
     return found == connections_.end() ? 0 : found->second;
   });
@@ -432,7 +432,7 @@ void Carrier::say_words(const std::vector<HostEndpoint>& here) {
     if (const std::shared_ptr<const CarriedType> type = type_of(endpoint.gid, endpoint.type_name, endpoint.hash)) {
       known.insert({endpoint.type_name, endpoint.hash});
       type_bytes += type->info.name.size() + type->info.definition.size();
-      if (own_.types.size() >= kMostTypes || type_bytes > kMostSaidTypeBytes) {
+      if (own_.types.size() >= kMostTypes || type_bytes > kMostAdvertisedTypeBytes) {
         too_much = true;
         break;
       }
@@ -440,7 +440,7 @@ void Carrier::say_words(const std::vector<HostEndpoint>& here) {
     }
   }
   if (too_much) {
-    saying_->say(About::kWords, Level::kError, Errc::limit_reached,
+    saying_->say(About::kAdvertisements, Level::kError, Errc::limit_reached,
                  "this host has too many endpoints or types to tell others all; its processes take turns");
   }
   std::set<std::string> wants;
@@ -449,32 +449,33 @@ void Carrier::say_words(const std::vector<HostEndpoint>& here) {
     if (in != in_.end() && in->second.open && proxy.writer->matched() > 0) wants.insert(in->second.name);
   }
   own_.wants.assign(wants.begin(), wants.end());
-  for (auto at = words_out_.begin(); at != words_out_.end();)
-    at = hosts.count(at->first) != 0 ? std::next(at) : words_out_.erase(at);
-  std::vector<std::byte> words = encode(own_);
-  if (words.size() > kMaxWordsBytes) {
-    saying_->say(About::kWords, Level::kError, Errc::limit_reached, "this host has too many endpoints to tell others");
+  for (auto at = advertisement_flows_.begin(); at != advertisement_flows_.end();)
+    at = hosts.count(at->first) != 0 ? std::next(at) : advertisement_flows_.erase(at);
+  std::vector<std::byte> advertisement = encode(own_);
+  if (advertisement.size() > kMaxAdvertisementBytes) {
+    saying_->say(About::kAdvertisements, Level::kError, Errc::limit_reached,
+                 "this host has too many endpoints to tell others");
     return;
   }
-  const bool news = words != said_;
+  const bool news = advertisement != advertised_;
   std::shared_ptr<const OutgoingChunk> chunk;
-  const auto say_to = [&](Said& said) {
-    if (!chunk) chunk = std::make_shared<WordsChunk>(own_.host, ++words_sequence_, words);
-    said.source->set(chunk);
-    if (said.flow) said.flow->wake();
+  const auto advertise_to = [&](AdvertisementFlow& out) {
+    if (!chunk) chunk = std::make_shared<AdvertisementChunk>(own_.host, ++advertisement_sequence_, advertisement);
+    out.source->set(chunk);
+    if (out.flow) out.flow->wake();
   };
   for (const Gid& host : hosts) {
-    Said& said = words_out_[host];
-    if (said.flow && said.flow->ended()) said = {};  // it has left and joined again
-    if (said.flow) {
-      if (news) say_to(said);
+    AdvertisementFlow& out = advertisement_flows_[host];
+    if (out.flow && out.flow->ended()) out = {};  // it has left and joined again
+    if (out.flow) {
+      if (news) advertise_to(out);
       continue;
     }
-    said.source = std::make_shared<WordsSource>();
-    say_to(said);
-    said.flow = engine_->open_flow(host, kWordsChannel, said.source);
+    out.source = std::make_shared<AdvertisementSource>();
+    advertise_to(out);
+    out.flow = engine_->open_flow(host, kAdvertisementChannel, out.source);
   }
-  said_ = std::move(words);
+  advertised_ = std::move(advertisement);
 }
 
 void Carrier::drain(std::chrono::nanoseconds most) const {
@@ -497,11 +498,11 @@ void Carrier::drain(std::chrono::nanoseconds most) const {
 
 std::vector<LinkedHost> Carrier::linked_hosts() const {
   std::vector<LinkedHost> out;
-  for (const Words& words : known_hosts_->words()) {
+  for (const HostAdvertisement& advertisement : known_hosts_->advertisements()) {
     LinkedHost host;
-    host.host = words.host;
-    host.ros2_domain = words.ros2_domain;
-    for (const HostEndpoint& endpoint : words.endpoints) {
+    host.host = advertisement.host;
+    host.ros2_domain = advertisement.ros2_domain;
+    for (const HostEndpoint& endpoint : advertisement.endpoints) {
       if (endpoint.is_writer) host.publishers.insert(endpoint.gid);
     }
     out.push_back(std::move(host));
@@ -514,12 +515,12 @@ bool Carrier::step() {
   std::vector<HostEndpoint> here = local_endpoints();
   bool again = add_departing(here);
   account();
-  const ForwardingPlan now = make_plan(here, known_hosts_->words(), owners_);
+  const ForwardingPlan now = make_plan(here, known_hosts_->advertisements(), owners_);
   owners_ = now.owners;
   complain(now.complaints);
   again = receive(now) || again;
   again = send(now) || again;
-  say_words(here);
+  advertise(here);
   if (ros2_) again = ros2_->step(linked_hosts()) || again;
   return again || types_->is_pressing();
 }

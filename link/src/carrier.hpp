@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The working link: applies the plan. Each change of the domain, or of what another host says, makes a new plan; the difference is
+// The working link: applies the plan. Each change of the domain, or of another host's advertisement, makes a new plan; the difference is
 // opened and closed.
 // A message gets through from the moment at which its publisher sees the link's subscription, because the path is made from its far
 // end: (1) the far link has a publisher that stands for this one, (2) a subscription there is connected to it, (3) the far link wants
@@ -71,8 +71,8 @@ class Carrier {
     std::string channel, host_name;
     bool joined = false;  ///< its channel knows it
   };
-  struct Said {
-    std::shared_ptr<WordsSource> source;
+  struct AdvertisementFlow {
+    std::shared_ptr<AdvertisementSource> source;
     std::unique_ptr<Flow> flow;
   };
   struct LocalPublisher {
@@ -99,23 +99,23 @@ class Carrier {
                                                         transport::TypeInfo type);
   void fill_topics(LinkState& state) const;
   void account();
-  void say_words(const std::vector<HostEndpoint>& here);
+  void advertise(const std::vector<HostEndpoint>& here);
   std::vector<LinkedHost> linked_hosts() const;
 
   const std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<Saying> saying_;
   const std::function<void()> changed_;
   const std::shared_ptr<TypeCache> types_;
-  Words own_;
-  std::vector<std::byte> said_;
-  std::uint64_t words_sequence_ = 0, last_channel_ = 0;
+  HostAdvertisement own_;
+  std::vector<std::byte> advertised_;
+  std::uint64_t advertisement_sequence_ = 0, last_channel_ = 0;
   std::map<Gid, CopiedBytes> copied_;  // by host
   const std::shared_ptr<Answerable> answerable_ = std::make_shared<Answerable>();
   const std::shared_ptr<Hoard> hoard_;
   std::chrono::steady_clock::time_point accounted_{};
   std::shared_ptr<Hosts> known_hosts_;
   std::unique_ptr<Engine> engine_;
-  std::map<Gid, Said> words_out_;
+  std::map<Gid, AdvertisementFlow> advertisement_flows_;
   std::unique_ptr<Ros2Side> ros2_;                // null: none
   std::map<Gid, std::uint64_t> connections_;      // of endpoints to their processes, as the last step saw them
   std::shared_ptr<const std::set<Gid>> writers_;  // of this host, the same

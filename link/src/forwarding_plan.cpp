@@ -204,11 +204,11 @@ class FairShares {
 /// What does not fit into the room that there is: on a topic, with each process of this host, with all of them, and in all.
 class Limits {
  public:
-  Limits(ForwardingPlan& plan, const std::vector<HostEndpoint>& here, const std::vector<Words>& others,
+  Limits(ForwardingPlan& plan, const std::vector<HostEndpoint>& here, const std::vector<HostAdvertisement>& others,
          const transport::ConnectionBudget& budget, std::map<Gid, std::size_t>& complaints)
       : plan_(plan), here_(here), budget_(budget), shares_(plan, complaints) {
     std::map<Gid, const std::string*> names;
-    for (const Words& host : others) names[host.host] = &host.host_name;
+    for (const HostAdvertisement& host : others) names[host.host] = &host.host_name;
     for (const auto& [key, sending] : plan.sending)
       wishes_.push_back({key.first, names.at(key.first), &sending.topic, {}, key});
     for (const auto& [gid, wanted] : plan.receiving)
@@ -349,20 +349,20 @@ std::size_t announced_bytes_of(const PlannedProxy& wanted) {
 namespace {
 
 /// Of which of the other hosts each process is, by the first bytes of its endpoints' ids.
-std::map<IdPrefix, Gid> owners_of(const std::vector<HostEndpoint>& here, const std::vector<Words>& others,
+std::map<IdPrefix, Gid> owners_of(const std::vector<HostEndpoint>& here, const std::vector<HostAdvertisement>& others,
                                   const std::map<IdPrefix, Gid>& before) {
   std::map<IdPrefix, Gid> out;
   std::set<IdPrefix> own;
   for (const HostEndpoint& endpoint : here) own.insert(prefix_of(endpoint.gid));
   // Who came first: any process of this host may announce any id but those of other processes here.
-  for (const Words& host : others) {
+  for (const HostAdvertisement& host : others) {
     for (const HostEndpoint& endpoint : host.endpoints) {
       const IdPrefix prefix = prefix_of(endpoint.gid);
       const auto owner = before.find(prefix);
       if (owner != before.end() && owner->second == host.host) out.emplace(prefix, host.host);
     }
   }
-  for (const Words& host : others) {
+  for (const HostAdvertisement& host : others) {
     for (const HostEndpoint& endpoint : host.endpoints) {
       const IdPrefix prefix = prefix_of(endpoint.gid);
       if (own.count(prefix) == 0) out.emplace(prefix, host.host);
@@ -374,12 +374,12 @@ std::map<IdPrefix, Gid> owners_of(const std::vector<HostEndpoint>& here, const s
 /// Publishers of a host that are left out, because their ids are those of processes elsewhere.
 class Claims {
  public:
-  explicit Claims(const std::vector<Words>& others) {
-    for (const Words& host : others) names_.emplace(host.host, host.host_name);
+  explicit Claims(const std::vector<HostAdvertisement>& others) {
+    for (const HostAdvertisement& host : others) names_.emplace(host.host, host.host_name);
   }
   void add(const Gid* owner) { ++counts_[owner == nullptr ? std::string() : names_.at(*owner)]; }
-  /// `host`: that has said them.
-  std::vector<std::string> words(const std::string& host) {
+  /// `host`: the name of the host that has advertised them.
+  std::vector<std::string> texts(const std::string& host) {
     std::vector<std::string> out;
     for (const auto& [owner, count] : counts_) {
       if (owner == host) continue;  // a link that was started again has the name of the one before
@@ -399,7 +399,7 @@ class Claims {
 
 }  // namespace
 
-ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vector<Words>& others,
+ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vector<HostAdvertisement>& others,
                          const std::map<IdPrefix, Gid>& owners, const transport::ConnectionBudget& budget) {
   ForwardingPlan out;
   std::map<Gid, std::size_t> complaints_of;  // of hosts
@@ -407,13 +407,13 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
   Claims claims(others);
   std::map<std::string, std::vector<const HostEndpoint*>> publishers, subscriptions;
   std::set<Gid> known;
-  const auto said = std::make_shared<std::set<Gid>>();
-  out.said = said;
+  const auto advertised = std::make_shared<std::set<Gid>>();
+  out.advertised = advertised;
   for (const HostEndpoint& endpoint : here) {
     (endpoint.is_writer ? publishers : subscriptions)[endpoint.topic].push_back(&endpoint);
     known.insert(endpoint.gid);
   }
-  for (const Words& host : others) {
+  for (const HostAdvertisement& host : others) {
     std::map<std::string, std::string> wants;  // channels, as they are and numbered
     for (const std::string& channel : host.wants) wants[channel.substr(0, channel.rfind(kNumberMark))] = channel;
     std::size_t& complaints = complaints_of[host.host];
@@ -449,7 +449,7 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
         if (found == publishers.end()) continue;
         for (const HostEndpoint* publisher : found->second) {
           if (complaints == kMostComplaintsOfHost && !same_type(*publisher, endpoint))
-            continue;  // its words are not said
+            continue;  // its complaints are not shown
           const std::string differs = difference(*publisher, endpoint);
           const auto name = wants.find(channel_of(*publisher));
           const auto sending = name == wants.end() ? out.sending.end() : out.sending.find({host.host, name->second});
@@ -465,7 +465,7 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
         }
         continue;
       }
-      said->insert(endpoint.gid);
+      advertised->insert(endpoint.gid);
       // An id that is known here came back by another way: it is this host's own.
       if (known.count(endpoint.gid) != 0) {
         out.left_out.emplace(host.host, endpoint.gid);
@@ -493,7 +493,7 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
       receiving.subscription = (*fitting)->gid;
       out.channels.insert(channel_of(endpoint));
     }
-    for (const std::string& text : claims.words(host.host_name)) out.complaints.insert(text);
+    for (const std::string& text : claims.texts(host.host_name)) out.complaints.insert(text);
   }
   for (auto& [key, sending] : out.sending) {
     // KEEP_LAST is over all publishers of a subscription; here each publisher is to have its own history, but one process not all of it.

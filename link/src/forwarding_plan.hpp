@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which topics travel: a pure function of what this host has and what the other hosts say. A topic travels while a subscription abroad
+// Which topics travel: a pure function of what this host has and what the other hosts advertise. A topic travels while a subscription abroad
 // wants it.
 // Thread rules: values, pure functions.
 #pragma once
@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "advertisement.hpp"
 #include "baton/transport/connection_budget.hpp"
 #include "engine.hpp"
-#include "words.hpp"
 
 namespace baton::link {
 
@@ -43,7 +43,7 @@ struct PlannedProxy {
   Gid host{};
   HostEndpoint publisher;
   std::string host_name;
-  std::shared_ptr<const transport::TypeInfo> type;  ///< as the other host says it; null: not yet
+  std::shared_ptr<const transport::TypeInfo> type;  ///< as the other host advertises it; null: not yet
   bool fits = false;                                ///< a subscription of this host has its type and definition
   Gid subscription{};                               ///< such a one
 };
@@ -52,7 +52,7 @@ struct ForwardingPlan {
   std::map<Gid, PlannedProxy> receiving;                       ///< publishers of other hosts, by their ids
   std::vector<Gid> order;                                      ///< of `receiving`: the hosts take turns
   std::set<std::string> channels;                              ///< of those that fit
-  std::shared_ptr<const std::set<Gid>> said;                   ///< all publishers of other hosts
+  std::shared_ptr<const std::set<Gid>> advertised;             ///< all publishers of other hosts
   /// Those that do not come, by host: there are too many, or their ids are those of processes elsewhere.
   std::set<std::pair<Gid, Gid>> left_out;
   std::set<std::string> complaints;  ///< for people: what does not fit, and what is not carried
@@ -88,11 +88,11 @@ inline constexpr std::size_t kMostComplaintsOfHost = 50;
 std::size_t announced_bytes_of(const PlannedProxy& wanted);
 
 /// `here`: the endpoints of this host, without the link's own. `owners`: those of the plan before. The ids of a process's endpoints begin with
-/// the same bytes, and a process is of the host that had or said an endpoint of it first, as long as that does. Publishers of it that another
+/// the same bytes, and a process is of the host that had or advertised an endpoint of it first, as long as that does. Publishers of it that another
 /// host says are left out. Where there is not room for all, each host has the same share, or all that it wishes if that is less: nothing that
 /// one host wishes takes anything of another's share. Where a process of this host is not modest, and more so than the host on the topic, its
 /// connections alone have no room: those of other processes are kept. `budget`: what processes of this host grant each other.
-ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vector<Words>& others,
+ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vector<HostAdvertisement>& others,
                          const std::map<IdPrefix, Gid>& owners = {},
                          const transport::ConnectionBudget& budget = transport::connection_budget());
 

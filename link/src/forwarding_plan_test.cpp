@@ -17,13 +17,13 @@ HostEndpoint end(bool is_writer, std::uint8_t id, const QoS& qos = QoS(10), cons
   out.qos = qos;
   return out;
 }
-Words host(std::vector<HostEndpoint> endpoints, std::vector<std::string> wants = {}) {
-  Words words;
-  words.host.fill(static_cast<std::uint8_t>(100 + endpoints.size()));
-  words.host_name = "far";
-  words.endpoints = std::move(endpoints);
-  words.wants = std::move(wants);
-  return words;
+HostAdvertisement host(std::vector<HostEndpoint> endpoints, std::vector<std::string> wants = {}) {
+  HostAdvertisement advertisement;
+  advertisement.host.fill(static_cast<std::uint8_t>(100 + endpoints.size()));
+  advertisement.host_name = "far";
+  advertisement.endpoints = std::move(endpoints);
+  advertisement.wants = std::move(wants);
+  return advertisement;
 }
 
 TEST(ForwardingPlan, ATopicThatNobodyAbroadWantsDoesNotTravel) {
@@ -36,8 +36,8 @@ TEST(ForwardingPlan, ATopicThatNobodyAbroadWantsDoesNotTravel) {
 TEST(ForwardingPlan, AWantedTopicTravelsOnceToEachHostAsItsFarthestReaderWants) {
   const HostEndpoint publisher = end(true, 1);
   const std::string channel = channel_of(publisher);
-  const Words one = host({end(false, 3, QoS(4))}, {channel});
-  const Words two = host({end(false, 4, QoS(7)), end(false, 5, QoS(20))}, {channel});
+  const HostAdvertisement one = host({end(false, 3, QoS(4))}, {channel});
+  const HostAdvertisement two = host({end(false, 4, QoS(7)), end(false, 5, QoS(20))}, {channel});
   const ForwardingPlan made = make_plan({publisher}, {one, two});
   ASSERT_EQ(made.sending.size(), 2U);
   EXPECT_EQ(made.sending.at({one.host, channel}).request.depth, 4U);
@@ -48,7 +48,8 @@ TEST(ForwardingPlan, AWantedTopicTravelsOnceToEachHostAsItsFarthestReaderWants) 
 TEST(ForwardingPlan, AReceiverThatComesAgainHasAFlowOfItsOwn) {
   const HostEndpoint publisher = end(true, 1);
   const std::string first = numbered(channel_of(publisher), 1), again = numbered(channel_of(publisher), 12);
-  const Words before = host({end(false, 3, QoS(4))}, {first}), after = host({end(false, 3, QoS(4))}, {again});
+  const HostAdvertisement before = host({end(false, 3, QoS(4))}, {first}),
+                          after = host({end(false, 3, QoS(4))}, {again});
   EXPECT_EQ(make_plan({publisher}, {before}).sending.count({before.host, first}), 1U);
   const ForwardingPlan made = make_plan({publisher}, {after});
   ASSERT_EQ(made.sending.size(), 1U);
@@ -56,7 +57,7 @@ TEST(ForwardingPlan, AReceiverThatComesAgainHasAFlowOfItsOwn) {
 }
 
 TEST(ForwardingPlan, APublisherAbroadIsKnownHereAndItsChannelOpenOnlyForASubscription) {
-  Words far = host({end(true, 3)});
+  HostAdvertisement far = host({end(true, 3)});
   transport::TypeInfo type;
   type.name = "a/B";
   type.hash.fill(9);
@@ -89,11 +90,11 @@ TEST(ForwardingPlan, DifferencesOfTypeAndQosAreComplaints) {
 TEST(ForwardingPlan, RequestsTravelToTheServerAndResponsesToTheHostsOfTheirClients) {
   const HostEndpoint request = end(true, 1, QoS(1), "/add/_request"), response = end(true, 2, QoS(1), "/add/_response");
   const HostEndpoint server = end(false, 3, QoS(1), "/add/_request"), client = end(false, 4, QoS(1), "/add/_response");
-  const Words far = host({response, server}, {channel_of(request)});
+  const HostAdvertisement far = host({response, server}, {channel_of(request)});
   const ForwardingPlan of_client = make_plan({request, client}, {far});
   EXPECT_EQ(of_client.sending.at({far.host, channel_of(request)}).publishers, std::set<Gid>{request.gid});
   EXPECT_TRUE(of_client.receiving.at(response.gid).fits);
-  const Words near = host({request, client}, {channel_of(response)});
+  const HostAdvertisement near = host({request, client}, {channel_of(response)});
   const ForwardingPlan of_server = make_plan({response, server}, {near});
   EXPECT_EQ(of_server.sending.at({near.host, channel_of(response)}).clients, std::set<Gid>{client.gid});
   EXPECT_TRUE(of_server.receiving.at(request.gid).fits);
@@ -108,7 +109,7 @@ TEST(ForwardingPlan, AServiceThatNobodyHereCallsIsNotKnownHere) {
 TEST(ForwardingPlan, KeepAllTravelsAsKeepAllBetweenReliableEnds) {
   const HostEndpoint publisher = end(true, 1, QoS().reliable().keep_all(50));
   const std::string channel = channel_of(publisher);
-  const Words far = host({end(false, 3, QoS().reliable().keep_all(30))}, {channel});
+  const HostAdvertisement far = host({end(false, 3, QoS().reliable().keep_all(30))}, {channel});
   const ForwardingPlan made = make_plan({publisher}, {far});
   EXPECT_EQ(made.sending.at({far.host, channel}).request.history, History::kKeepAll);
 }
@@ -121,7 +122,7 @@ TEST(ForwardingPlan, TheLeastLeaseOfPublishersWithManualLivelinessIsKnown) {
     return qos;
   };
   const HostEndpoint fast = end(true, 1, leased(20, Liveliness::kAutomatic));
-  const Words far = host({end(false, 3)}, {channel_of(fast)});
+  const HostAdvertisement far = host({end(false, 3)}, {channel_of(fast)});
   const std::pair<Gid, std::string> key{far.host, channel_of(fast)};
   EXPECT_EQ(make_plan({fast}, {far}).sending.at(key).lease, kInfinite);
   const ForwardingPlan made = make_plan({fast, end(true, 4, leased(50, Liveliness::kManualByTopic)),
@@ -133,7 +134,7 @@ TEST(ForwardingPlan, TheLeastLeaseOfPublishersWithManualLivelinessIsKnown) {
 TEST(ForwardingPlan, AllThatATransientLocalPublisherKeepsTravels) {
   const HostEndpoint publisher = end(true, 1, QoS(50).transient_local());
   const std::string channel = channel_of(publisher);
-  const Words far = host({end(false, 3, QoS(1).transient_local())}, {channel});
+  const HostAdvertisement far = host({end(false, 3, QoS(1).transient_local())}, {channel});
   EXPECT_EQ(make_plan({publisher}, {far}).sending.at({far.host, channel}).request.depth, 50U);
 }
 
@@ -143,15 +144,15 @@ Gid numbered_id(std::uint8_t kind, std::size_t number) {
   return out;
 }
 /// `count` publishers of /image.
-Words crowd(std::uint8_t number, std::size_t count) {
-  Words words;
-  words.host.fill(number);
-  words.host_name = "crowd" + std::to_string(number);
+HostAdvertisement crowd(std::uint8_t number, std::size_t count) {
+  HostAdvertisement advertisement;
+  advertisement.host.fill(number);
+  advertisement.host_name = "crowd" + std::to_string(number);
   for (std::size_t i = 0; i < count; ++i) {
-    words.endpoints.push_back(end(true, 0));
-    words.endpoints.back().gid = numbered_id(number, i);
+    advertisement.endpoints.push_back(end(true, 0));
+    advertisement.endpoints.back().gid = numbered_id(number, i);
   }
-  return words;
+  return advertisement;
 }
 
 /// Of each process of this host, so many connections to a subscription with this quality of service, and of all together twice as many.
@@ -168,9 +169,9 @@ TEST(ForwardingPlan, PublishersAndSubscriptionsOfOneTopicAreFewerThanAProcessMay
   constexpr std::size_t kMostOfAProcess = 1024;  // core/transport/src/graph.hpp
   EXPECT_LE(kMostPublishersOfTopic + 2 * kMostSubscriptionsOfTopic + kMostLingering, kMostOfAProcess);
   const HostEndpoint publisher = end(true, 1), subscription = end(false, 2);
-  std::vector<Words> others{crowd(50, 1000)};
+  std::vector<HostAdvertisement> others{crowd(50, 1000)};
   for (std::uint8_t i = 0; i < 200; ++i) {
-    Words wanting;
+    HostAdvertisement wanting;
     wanting.host = numbered_id(60, i);
     wanting.host_name = "wants";
     wanting.endpoints = {end(false, 3)};
@@ -187,8 +188,8 @@ TEST(ForwardingPlan, PublishersAndSubscriptionsOfOneTopicAreFewerThanAProcessMay
 
 TEST(ForwardingPlan, AHostWithManyPublishersLeavesRoomForThoseOfTheOthers) {
   const HostEndpoint subscription = end(false, 2);
-  for (const std::vector<Words>& others :
-       {std::vector<Words>{crowd(50, 1000), crowd(51, 3)}, std::vector<Words>{crowd(51, 3), crowd(50, 1000)}}) {
+  for (const std::vector<HostAdvertisement>& others : {std::vector<HostAdvertisement>{crowd(50, 1000), crowd(51, 3)},
+                                                       std::vector<HostAdvertisement>{crowd(51, 3), crowd(50, 1000)}}) {
     const ForwardingPlan made = make_plan({subscription}, others, {}, room_for(1000));
     for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(made.receiving.count(numbered_id(51, i)), 1U) << i;
     EXPECT_EQ(made.receiving.size(), kMostPublishersOfTopic);
@@ -197,7 +198,7 @@ TEST(ForwardingPlan, AHostWithManyPublishersLeavesRoomForThoseOfTheOthers) {
 
 TEST(ForwardingPlan, HostsWithLongNamesLeaveRoomForThoseOfTheOthers) {
   const std::string name(1000, 'x');
-  Words liar;
+  HostAdvertisement liar;
   liar.host.fill(50);
   liar.host_name = name;
   for (std::size_t i = 0; i < 20'000; ++i) {
@@ -216,7 +217,7 @@ TEST(ForwardingPlan, HostsWithLongNamesLeaveRoomForThoseOfTheOthers) {
 }
 
 TEST(ForwardingPlan, PublishersInAllHaveABoundAndHostsWithFewKeepTheirs) {
-  Words many = crowd(50, 0);
+  HostAdvertisement many = crowd(50, 0);
   for (std::size_t i = 0; i < 20'000; ++i) {
     many.endpoints.push_back(end(true, 0, QoS(10), "/" + std::to_string(i)));
     many.endpoints.back().gid = numbered_id(50, i);
@@ -230,15 +231,16 @@ TEST(ForwardingPlan, AHostLeavesTheOthersTheirShareOfTheConnectionsWithAProcess)
   HostEndpoint subscription = end(false, 2);
   subscription.node = "mapper";
   const transport::ConnectionBudget budget = room_for(100);
-  const Words many = crowd(50, 600), few = crowd(51, 30);
+  const HostAdvertisement many = crowd(50, 600), few = crowd(51, 30);
   const ForwardingPlan alone = make_plan({subscription}, {many}, {}, budget);
   EXPECT_GE(alone.receiving.size(), 100U) << "nobody else wishes any";
   EXPECT_LE(alone.receiving.size(), 101U);
   ASSERT_EQ(alone.complaints.size(), 1U);
   const std::string& said = *alone.complaints.begin();
-  for (const char* words : {"publishers of host crowd50 are left out", "node 'mapper'", "vm.max_map_count"})
-    EXPECT_NE(said.find(words), std::string::npos) << said;
-  for (const std::vector<Words>& others : {std::vector<Words>{many, few}, std::vector<Words>{few, many}}) {
+  for (const char* advertisement : {"publishers of host crowd50 are left out", "node 'mapper'", "vm.max_map_count"})
+    EXPECT_NE(said.find(advertisement), std::string::npos) << said;
+  for (const std::vector<HostAdvertisement>& others :
+       {std::vector<HostAdvertisement>{many, few}, std::vector<HostAdvertisement>{few, many}}) {
     const ForwardingPlan made = make_plan({subscription}, others, {}, budget);
     for (std::size_t i = 0; i < 30; ++i) EXPECT_EQ(made.receiving.count(numbered_id(51, i)), 1U) << i;
     EXPECT_EQ(made.receiving.size(), alone.receiving.size());
@@ -249,7 +251,7 @@ TEST(ForwardingPlan, AHostLeavesTheOthersTheirShareOfTheConnectionsWithAProcess)
 }
 
 TEST(ForwardingPlan, ManyHostsThatWishManyHaveEquallyManyConnections) {
-  std::vector<Words> others;
+  std::vector<HostAdvertisement> others;
   for (std::uint8_t i = 0; i < 7; ++i) others.push_back(crowd(static_cast<std::uint8_t>(50 + i), 200));
   const ForwardingPlan made = make_plan({end(false, 2)}, others, {}, room_for(100));
   std::map<Gid, std::size_t> counts;
@@ -276,7 +278,7 @@ TEST(ForwardingPlan, PublishersThatNoSubscriptionHereWantsTakeNoConnections) {
 
 TEST(ForwardingPlan, DeepSubscriptionsOfAHostLeaveTheOthersTheirs) {
   std::vector<HostEndpoint> here;
-  Words greedy = crowd(50, 0), honest = crowd(60, 0);
+  HostAdvertisement greedy = crowd(50, 0), honest = crowd(60, 0);
   for (std::size_t i = 0; i < 40; ++i) {
     here.push_back(end(true, 1, QoS(10), "/p" + std::to_string(i)));
     here.back().gid[15] = static_cast<std::uint8_t>(i);
@@ -300,7 +302,7 @@ TEST(ForwardingPlan, ASingleWishThatWouldTakeAlmostAllComesLast) {
     here.push_back(end(true, 1, QoS(10), i < 8 ? "/image" : "/small"));
     here.back().gid[15] = i;
   }
-  Words greedy = crowd(50, 0), honest = crowd(60, 0);
+  HostAdvertisement greedy = crowd(50, 0), honest = crowd(60, 0);
   greedy.endpoints = {end(false, 3, QoS(2048))};  // 16384, since each of 8 publishers is to have its own history
   greedy.wants = {channel_of(here[0])};
   honest.endpoints = {end(false, 4, QoS(30), "/small")};
@@ -317,12 +319,12 @@ TEST(ForwardingPlan, ASingleWishThatWouldTakeAlmostAllComesLast) {
 
 TEST(ForwardingPlan, APublisherBelongsToTheHostThatHadItBefore) {
   const HostEndpoint subscription = end(false, 2);
-  Words honest = crowd(90, 1), stranger = crowd(10, 0);
+  HostAdvertisement honest = crowd(90, 1), stranger = crowd(10, 0);
   stranger.endpoints = honest.endpoints;
   const Gid publisher = numbered_id(90, 0);
   const std::map<IdPrefix, Gid> owners{{prefix_of(publisher), honest.host}};
-  for (const std::vector<Words>& others :
-       {std::vector<Words>{honest, stranger}, std::vector<Words>{stranger, honest}}) {
+  for (const std::vector<HostAdvertisement>& others :
+       {std::vector<HostAdvertisement>{honest, stranger}, std::vector<HostAdvertisement>{stranger, honest}}) {
     const ForwardingPlan made = make_plan({subscription}, others, owners);
     EXPECT_EQ(made.receiving.at(publisher).host, honest.host);
     ASSERT_EQ(made.complaints.size(), 1U);
@@ -339,16 +341,16 @@ HostEndpoint end_of(std::uint8_t process, std::uint8_t number, bool is_writer = 
   out.gid[12] = number;
   return out;
 }
-Words says(std::uint8_t number, std::vector<HostEndpoint> endpoints, std::vector<std::string> wants = {}) {
-  Words words = crowd(number, 0);
-  words.endpoints = std::move(endpoints);
-  words.wants = std::move(wants);
-  return words;
+HostAdvertisement says(std::uint8_t number, std::vector<HostEndpoint> endpoints, std::vector<std::string> wants = {}) {
+  HostAdvertisement advertisement = crowd(number, 0);
+  advertisement.endpoints = std::move(endpoints);
+  advertisement.wants = std::move(wants);
+  return advertisement;
 }
 
 TEST(ForwardingPlan, TheIdsThatAProcessOfThisHostWillGiveAreNoOtherHosts) {
   const HostEndpoint own = end_of(1, 1);
-  const std::vector<Words> liar{says(50, {end_of(1, 2), end_of(1, 3), end_of(2, 1)})};
+  const std::vector<HostAdvertisement> liar{says(50, {end_of(1, 2), end_of(1, 3), end_of(2, 1)})};
   const ForwardingPlan made = make_plan({own, end(false, 9)}, liar);
   EXPECT_EQ(made.receiving.size(), 1U);
   EXPECT_EQ(made.receiving.count(end_of(2, 1).gid), 1U);
@@ -356,17 +358,18 @@ TEST(ForwardingPlan, TheIdsThatAProcessOfThisHostWillGiveAreNoOtherHosts) {
   EXPECT_EQ(made.left_out,
             (std::set<std::pair<Gid, Gid>>{{liar[0].host, end_of(1, 2).gid}, {liar[0].host, end_of(1, 3).gid}}))
       << "or messages of them would hold up those of others";
-  EXPECT_EQ(made.said->size(), 3U);
+  EXPECT_EQ(made.advertised->size(), 3U);
   EXPECT_NE(made.complaints.begin()->find("2 publishers of host crowd50 are left out"), std::string::npos);
   EXPECT_NE(made.complaints.begin()->find("this host: it is not what it says"), std::string::npos);
   EXPECT_EQ(make_plan({own, end(false, 9)}, liar, made.owners).receiving.size(), 1U);
 }
 
 TEST(ForwardingPlan, TheIdsThatAProcessOfAnotherHostWillGiveAreThatHosts) {
-  const Words honest = says(90, {end_of(1, 1, false)}), liar = says(10, {end_of(1, 2)});
+  const HostAdvertisement honest = says(90, {end_of(1, 1, false)}), liar = says(10, {end_of(1, 2)});
   const std::map<IdPrefix, Gid> before = make_plan({end(false, 9)}, {honest}).owners;
-  const Words more = says(90, {end_of(1, 1, false), end_of(1, 2)});
-  for (const std::vector<Words>& others : {std::vector<Words>{honest, liar}, std::vector<Words>{liar, honest}}) {
+  const HostAdvertisement more = says(90, {end_of(1, 1, false), end_of(1, 2)});
+  for (const std::vector<HostAdvertisement>& others :
+       {std::vector<HostAdvertisement>{honest, liar}, std::vector<HostAdvertisement>{liar, honest}}) {
     const ForwardingPlan made = make_plan({end(false, 9)}, others, before);
     EXPECT_TRUE(made.receiving.empty());
     EXPECT_EQ(made.complaints.size(), 1U);
@@ -378,7 +381,7 @@ TEST(ForwardingPlan, TheIdsThatAProcessOfAnotherHostWillGiveAreThatHosts) {
 }
 
 TEST(ForwardingPlan, AProcessOfThisHostThatAnnouncesIdsOfAnotherHostsProcessTakesNoneFromIt) {
-  const Words honest = says(90, {end_of(1, 1)});
+  const HostAdvertisement honest = says(90, {end_of(1, 1)});
   const ForwardingPlan before = make_plan({}, {honest});
   const ForwardingPlan made = make_plan({end_of(1, 7)}, {honest}, before.owners);
   EXPECT_EQ(made.receiving.count(end_of(1, 1).gid), 1U);
@@ -416,7 +419,7 @@ TEST(ForwardingPlan, APublisherHasItsOwnHistoryButOneProcessNotAllOfIt) {
     std::vector<HostEndpoint> here;
     for (std::size_t i = 0; i < each.processes.size(); ++i)
       append(here, many_of(static_cast<std::uint8_t>(i + 1), each.processes[i], true, QoS(10)));
-    const Words far = says(50, {end(false, 99, QoS(each.wanted))}, {channel_of(here[0])});
+    const HostAdvertisement far = says(50, {end(false, 99, QoS(each.wanted))}, {channel_of(here[0])});
     const ForwardingPlan made = make_plan(here, {far}, {}, usual());
     ASSERT_EQ(made.sending.size(), 1U);
     EXPECT_EQ(made.sending.begin()->second.request.depth, each.depth) << each.wanted;
@@ -478,7 +481,7 @@ TEST(ForwardingPlan, AProcessIsOneWhateverIdsItsEndpointsHave) {
     here.back().gid = numbered_id(30, i);
     here.back().process = 12;
   }
-  const Words far = says(50, {end(false, 99, QoS(1000))}, {channel_of(here[0])});
+  const HostAdvertisement far = says(50, {end(false, 99, QoS(1000))}, {channel_of(here[0])});
   const ForwardingPlan made = make_plan(here, {far}, {}, usual());
   ASSERT_EQ(made.sending.size(), 1U);
   EXPECT_EQ(made.sending.begin()->second.publishers.size(), here.size());
@@ -497,7 +500,7 @@ TEST(ForwardingPlan, AHostWithMoreWishesThanAProcessHasEndpointsIsTheOneThatIsLe
 TEST(ForwardingPlan, PublishersLeaveDescriptorsToTheirSubscriptionsProcessesAndToTheLink) {
   const HostEndpoint victim = end(false, 2);
   std::vector<HostEndpoint> other = {victim, end(false, 3, QoS(10), "/other")};
-  Words many = crowd(50, 640), few = crowd(51, 3);
+  HostAdvertisement many = crowd(50, 640), few = crowd(51, 3);
   for (std::size_t i = 0; i < 600; ++i) {
     many.endpoints.push_back(end(true, 0, QoS(10), "/other"));
     many.endpoints.back().gid = numbered_id(50, 1000 + i);
@@ -517,7 +520,7 @@ TEST(ForwardingPlan, PublishersLeaveDescriptorsToTheirSubscriptionsProcessesAndT
 
 TEST(ForwardingPlan, AHostThatFitsNothingMakesFewComplaints) {
   std::vector<HostEndpoint> here;
-  Words liar;
+  HostAdvertisement liar;
   liar.host.fill(50);
   for (std::uint8_t i = 0; i < 100; ++i) {
     here.push_back(end(true, i));

@@ -10,10 +10,10 @@ namespace {
 
 using Level = Saying::Level;
 
-constexpr std::uint8_t kWordsTag[8] = {'b', 't', 'n', 'w', 'o', 'r', 'd', '1'};
+constexpr std::uint8_t kAdvertisementTag[8] = {'b', 't', 'n', 'w', 'o', 'r', 'd', '1'};
 
-struct ArrivingWords final : ArrivingChunk {
-  ArrivingWords(std::size_t size, std::size_t come_bytes) {
+struct ArrivingAdvertisement final : ArrivingChunk {
+  ArrivingAdvertisement(std::size_t size, std::size_t come_bytes) {
     size_bytes = size;
     static_cast<void>(grow(come_bytes));
   }
@@ -23,31 +23,32 @@ struct ArrivingWords final : ArrivingChunk {
     return true;
   }
   void come() override {
-    words = decode(message, size_bytes);
+    advertisement = decode(message, size_bytes);
     bytes = {};
     message = &done;
   }
   std::vector<std::byte> bytes;
   std::byte done{};
-  Result<Words> words = Error{Errc::protocol_violation, ""};
+  Result<HostAdvertisement> advertisement = Error{Errc::protocol_violation, ""};
 };
 
 }  // namespace
 
-WordsChunk::WordsChunk(const Gid& host, std::uint64_t sequence, const std::vector<std::byte>& words)
-    : memory(new std::byte[sizeof(memory::ChunkHeader) + words.size()]) {
+AdvertisementChunk::AdvertisementChunk(const Gid& host, std::uint64_t sequence,
+                                       const std::vector<std::byte>& advertisement)
+    : memory(new std::byte[sizeof(memory::ChunkHeader) + advertisement.size()]) {
   memory::ChunkHeader header{};
   header.magic = memory::kChunkMagic;
   header.version = memory::kChunkVersion;
   header.byte_order = memory::kNativeByteOrder;
-  header.size_bytes = static_cast<std::uint32_t>(words.size());
+  header.size_bytes = static_cast<std::uint32_t>(advertisement.size());
   header.sequence = sequence;
   std::memcpy(header.publisher_id, host.data(), host.size());
-  std::memcpy(header.type_hash, kWordsTag, sizeof kWordsTag);
+  std::memcpy(header.type_hash, kAdvertisementTag, sizeof kAdvertisementTag);
   std::memcpy(memory.get(), &header, sizeof header);
-  std::memcpy(memory.get() + sizeof header, words.data(), words.size());
+  std::memcpy(memory.get() + sizeof header, advertisement.data(), advertisement.size());
   bytes = memory.get();
-  size_bytes = sizeof header + words.size();
+  size_bytes = sizeof header + advertisement.size();
 }
 
 void Hosts::joined(const Gid& host) {
@@ -95,29 +96,30 @@ void Hosts::gone(const Gid& host) {
 std::unique_ptr<ArrivingChunk> Hosts::begin(const Gid&, const memory::ChunkHeader& header, std::size_t message_bytes,
                                             std::size_t come_bytes) {
   const Result<ArrivedHeader> arrived = read_header(header, message_bytes);
-  if (!arrived || message_bytes > kMaxWordsBytes || std::memcmp(header.type_hash, kWordsTag, sizeof kWordsTag) != 0) {
-    no_words();
+  if (!arrived || message_bytes > kMaxAdvertisementBytes ||
+      std::memcmp(header.type_hash, kAdvertisementTag, sizeof kAdvertisementTag) != 0) {
+    no_advertisement();
     return nullptr;
   }
-  return std::make_unique<ArrivingWords>(message_bytes, come_bytes);
+  return std::make_unique<ArrivingAdvertisement>(message_bytes, come_bytes);
 }
 
 bool Hosts::deliver(const Gid& host, ArrivingChunk& arriving) {
-  Result<Words>& words = dynamic_cast<ArrivingWords&>(arriving).words;
-  if (!words) {
-    no_words();
+  Result<HostAdvertisement>& advertisement = dynamic_cast<ArrivingAdvertisement&>(arriving).advertisement;
+  if (!advertisement) {
+    no_advertisement();
     return true;
   }
   // By its name in this link: another host may have said the same id before.
-  words->host = host;
+  advertisement->host = host;
   bool first = false;
-  const std::string name = words->host_name;
+  const std::string name = advertisement->host_name;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = hosts_.find(host);
     if (found == hosts_.end()) return true;
     first = !found->second;
-    found->second = std::move(*words);
+    found->second = std::move(*advertisement);
   }
   if (first) saying_->say(About::kHosts, Level::kInfo, Errc{}, "host " + name + " is connected");
   if (first && name == own_name_) {
@@ -131,21 +133,22 @@ bool Hosts::deliver(const Gid& host, ArrivingChunk& arriving) {
 std::set<Gid> Hosts::all() const {
   std::set<Gid> out;
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& [host, words] : hosts_) out.insert(host);
+  for (const auto& [host, advertisement] : hosts_) out.insert(host);
   return out;
 }
 
-std::vector<Words> Hosts::words() const {
-  std::vector<Words> out;
+std::vector<HostAdvertisement> Hosts::advertisements() const {
+  std::vector<HostAdvertisement> out;
   const std::lock_guard<std::mutex> lock(mutex_);
-  for (const auto& [host, words] : hosts_) {
-    if (words) out.push_back(*words);
+  for (const auto& [host, advertisement] : hosts_) {
+    if (advertisement) out.push_back(*advertisement);
   }
   return out;
 }
 
-void Hosts::no_words() {
-  saying_->say(About::kWords, Level::kError, Errc::protocol_violation, "another host says words that are none");
+void Hosts::no_advertisement() {
+  saying_->say(About::kAdvertisements, Level::kError, Errc::protocol_violation,
+               "the advertisement of another host is malformed");
 }
 
 }  // namespace baton::link

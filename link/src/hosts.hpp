@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the hosts say of themselves to each other: this host's words on their way to another one, and the other hosts with theirs.
+// What the hosts advertise to each other: this host's advertisement on its way to another host, and the other hosts with theirs.
 // Thread rules: any thread.
 #pragma once
 
@@ -16,49 +16,49 @@
 #include <utility>
 #include <vector>
 
+#include "advertisement.hpp"
 #include "engine.hpp"
 #include "saying.hpp"
-#include "words.hpp"
 
 namespace baton::link {
 
-/// This host's words, as a chunk.
-struct WordsChunk final : OutgoingChunk {
-  WordsChunk(const Gid& host, std::uint64_t sequence, const std::vector<std::byte>& words);
+/// This host's advertisement, as a chunk.
+struct AdvertisementChunk final : OutgoingChunk {
+  AdvertisementChunk(const Gid& host, std::uint64_t sequence, const std::vector<std::byte>& advertisement);
   const std::unique_ptr<std::byte[]> memory;
 };
 
-/// Gives the newest words.
-class WordsSource final : public ChunkSource {
+/// Gives the newest advertisement.
+class AdvertisementSource final : public ChunkSource {
  public:
-  void set(std::shared_ptr<const OutgoingChunk> words) {
+  void set(std::shared_ptr<const OutgoingChunk> advertisement) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    words_ = std::move(words);
+    advertisement_ = std::move(advertisement);
   }
   Next next(std::shared_ptr<const OutgoingChunk>& chunk) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!words_) return Next::kNothing;
-    chunk = std::move(words_);
+    if (!advertisement_) return Next::kNothing;
+    chunk = std::move(advertisement_);
     return Next::kChunk;
   }
   bool empty() const override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    return !words_;
+    return !advertisement_;
   }
 
  private:
   mutable std::mutex mutex_;
-  std::shared_ptr<const OutgoingChunk> words_;
+  std::shared_ptr<const OutgoingChunk> advertisement_;
 };
 
-/// The other hosts, and what they say. `changed` is called by any thread.
+/// The other hosts, and their advertisements. `changed` is called by any thread.
 class Hosts final : public HostListener, public ChunkReceiver {
  public:
   Hosts(std::string own_name, std::shared_ptr<Saying> saying, std::function<void()> changed)
       : own_name_(std::move(own_name)), saying_(std::move(saying)), changed_(std::move(changed)) {}
 
   /// This link ends: the other hosts have not.
-  void end() { ends_.store(true, std::memory_order_relaxed); }  // a hint for words: orders nothing
+  void end() { ends_.store(true, std::memory_order_relaxed); }  // a hint for the text of a diagnostic: orders nothing
 
   void joined(const Gid& host) override;
   void connected(const Gid& host, bool connected) override;
@@ -68,16 +68,16 @@ class Hosts final : public HostListener, public ChunkReceiver {
   bool deliver(const Gid& host, ArrivingChunk& arriving) override;
 
   std::set<Gid> all() const;
-  std::vector<Words> words() const;
+  std::vector<HostAdvertisement> advertisements() const;
 
  private:
-  void no_words();
+  void no_advertisement();
   const std::string own_name_;
   const std::shared_ptr<Saying> saying_;
   const std::function<void()> changed_;
   std::atomic<bool> ends_{false};
   mutable std::mutex mutex_;
-  std::map<Gid, std::optional<Words>> hosts_;
+  std::map<Gid, std::optional<HostAdvertisement>> hosts_;
   std::set<Gid> lost_;  // was said to be not reached
 };
 

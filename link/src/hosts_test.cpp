@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words come from other hosts: untrusted.
+// Advertisements come from other hosts: untrusted.
 #include "hosts.hpp"
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@ namespace {
 
 constexpr Gid kPeer{1}, kOther{2};
 
-Words words_of(const Gid& host, const std::string& name) {
-  Words out;
+HostAdvertisement advertisement_of(const Gid& host, const std::string& name) {
+  HostAdvertisement out;
   out.host = host;
   out.host_name = name;
   return out;
@@ -31,7 +31,9 @@ class HostsOf : public ::testing::Test {
     arriving->come();
     return hosts_.deliver(host, *arriving);
   }
-  bool arrives(const Gid& host, const Words& words) { return arrives(host, WordsChunk(words.host, 1, encode(words))); }
+  bool arrives(const Gid& host, const HostAdvertisement& advertisement) {
+    return arrives(host, AdvertisementChunk(advertisement.host, 1, encode(advertisement)));
+  }
   bool is_said(const std::string& text) const { return said_.find(text) != std::string::npos; }
 
   std::string said_;
@@ -40,54 +42,54 @@ class HostsOf : public ::testing::Test {
                [this] { ++changes_; }};
 };
 
-TEST_F(HostsOf, AHostIsKnownWhenItJoinsAndNamedWhenItsWordsCome) {
+TEST_F(HostsOf, AHostIsKnownWhenItJoinsAndNamedWhenItsAdvertisementComes) {
   hosts_.joined(kPeer);
   EXPECT_EQ(hosts_.all(), std::set<Gid>{kPeer});
-  EXPECT_TRUE(hosts_.words().empty());
-  EXPECT_TRUE(arrives(kPeer, words_of(kPeer, "far")));
-  ASSERT_EQ(hosts_.words().size(), 1U);
-  EXPECT_EQ(hosts_.words()[0].host_name, "far");
+  EXPECT_TRUE(hosts_.advertisements().empty());
+  EXPECT_TRUE(arrives(kPeer, advertisement_of(kPeer, "far")));
+  ASSERT_EQ(hosts_.advertisements().size(), 1U);
+  EXPECT_EQ(hosts_.advertisements()[0].host_name, "far");
   EXPECT_EQ(changes_, 2);
   EXPECT_EQ(said_, "host far is connected");
-  EXPECT_TRUE(arrives(kPeer, words_of(kPeer, "far"))) << "said once";
+  EXPECT_TRUE(arrives(kPeer, advertisement_of(kPeer, "far"))) << "said once";
   hosts_.gone(kPeer);
   EXPECT_TRUE(hosts_.all().empty());
   EXPECT_EQ(said_, "host far is connectedhost far has left");
 }
 
-TEST_F(HostsOf, WordsAreThoseOfTheHostFromWhichTheyComeWhateverIdTheySay) {
+TEST_F(HostsOf, AnAdvertisementIsOfTheHostFromWhichItComesWhateverIdItNames) {
   hosts_.joined(kPeer);
-  EXPECT_TRUE(arrives(kPeer, words_of(kOther, "other")));
-  ASSERT_EQ(hosts_.words().size(), 1U);
-  EXPECT_EQ(hosts_.words()[0].host, kPeer);
+  EXPECT_TRUE(arrives(kPeer, advertisement_of(kOther, "other")));
+  ASSERT_EQ(hosts_.advertisements().size(), 1U);
+  EXPECT_EQ(hosts_.advertisements()[0].host, kPeer);
 }
 
-TEST_F(HostsOf, WhatIsNoWordsIsRefused) {
+TEST_F(HostsOf, AMalformedAdvertisementIsRefused) {
   hosts_.joined(kPeer);
-  struct NoWords : OutgoingChunk {
-    explicit NoWords(const WordsChunk& chunk) : copy(chunk.bytes, chunk.bytes + chunk.size_bytes) {
+  struct NoAdvertisement : OutgoingChunk {
+    explicit NoAdvertisement(const AdvertisementChunk& chunk) : copy(chunk.bytes, chunk.bytes + chunk.size_bytes) {
       bytes = copy.data();
       size_bytes = copy.size();
     }
     std::vector<std::byte> copy;
   };
-  const WordsChunk chunk(kPeer, 1, encode(words_of(kPeer, "far")));
-  NoWords another(chunk);
+  const AdvertisementChunk chunk(kPeer, 1, encode(advertisement_of(kPeer, "far")));
+  NoAdvertisement another(chunk);
   another.copy[offsetof(memory::ChunkHeader, type_hash)] = std::byte{0};
   EXPECT_FALSE(arrives(kPeer, another)) << "a message of a type";
-  NoWords cut(chunk);
+  NoAdvertisement cut(chunk);
   --cut.size_bytes;
   EXPECT_FALSE(arrives(kPeer, cut));
-  EXPECT_TRUE(is_said("words that are none"));
-  EXPECT_TRUE(arrives(kOther, words_of(kOther, "other"))) << "it has left meanwhile";
-  EXPECT_TRUE(hosts_.words().empty());
+  EXPECT_TRUE(is_said("advertisement of another host is malformed"));
+  EXPECT_TRUE(arrives(kOther, advertisement_of(kOther, "other"))) << "it has left meanwhile";
+  EXPECT_TRUE(hosts_.advertisements().empty());
 }
 
 TEST_F(HostsOf, ABrokenConnectionIsSaidOnceAndSoIsTheNextOne) {
   hosts_.joined(kPeer);
   hosts_.connected(kPeer, false);
   EXPECT_EQ(said_, "") << "it has no name yet";
-  EXPECT_TRUE(arrives(kPeer, words_of(kPeer, "far")));
+  EXPECT_TRUE(arrives(kPeer, advertisement_of(kPeer, "far")));
   said_.clear();
   hosts_.connected(kPeer, true);  // a second connection beside the first
   EXPECT_EQ(said_, "");
@@ -106,16 +108,16 @@ TEST_F(HostsOf, ABrokenConnectionIsSaidOnceAndSoIsTheNextOne) {
 
 TEST_F(HostsOf, AHostOfThisHostsNameIsSaid) {
   hosts_.joined(kPeer);
-  EXPECT_TRUE(arrives(kPeer, words_of(kPeer, "near")));
+  EXPECT_TRUE(arrives(kPeer, advertisement_of(kPeer, "near")));
   EXPECT_TRUE(is_said("another host has the name of this one, near"));
 }
 
-TEST(WordsSource, GivesTheNewestWordsOnce) {
-  WordsSource source;
+TEST(AdvertisementSource, GivesTheNewestAdvertisementOnce) {
+  AdvertisementSource source;
   std::shared_ptr<const OutgoingChunk> chunk;
   EXPECT_EQ(source.next(chunk), ChunkSource::Next::kNothing);
-  source.set(std::make_shared<WordsChunk>(kPeer, 1, encode(words_of(kPeer, "one"))));
-  const auto newest = std::make_shared<WordsChunk>(kPeer, 2, encode(words_of(kPeer, "two")));
+  source.set(std::make_shared<AdvertisementChunk>(kPeer, 1, encode(advertisement_of(kPeer, "one"))));
+  const auto newest = std::make_shared<AdvertisementChunk>(kPeer, 2, encode(advertisement_of(kPeer, "two")));
   source.set(newest);
   EXPECT_FALSE(source.empty());
   EXPECT_EQ(source.next(chunk), ChunkSource::Next::kChunk);

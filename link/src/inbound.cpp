@@ -59,8 +59,8 @@ Result<ArrivedHeader> read_header(const ChunkHeader& arrived, std::size_t messag
 namespace {
 /// How long a chunk waits for its publisher, and a new publisher for its first subscription.
 constexpr std::chrono::seconds kUnknown{10}, kFirstReaders{1};
-/// The words that name the publisher of a chunk come over the same connection, within this time.
-constexpr std::chrono::seconds kWordsBehind{1};
+/// The advertisement that names the publisher of a chunk comes over the same connection, within this time.
+constexpr std::chrono::seconds kAdvertisementBehind{1};
 /// How long a request waits until a server here has it, and until its response can travel.
 constexpr std::chrono::seconds kAnswerable{10};
 constexpr const char* kLeftOut = "its publisher is left out: the status of the link says why";
@@ -192,15 +192,15 @@ std::optional<InboundChannel::ProxyOfHost> InboundChannel::find(const Gid& host,
   return found == writers_.end() || found->second.host != host ? std::nullopt : std::optional(found->second);
 }
 
-void InboundChannel::set_others(PublishersOfHosts left_out, Publishers said) {
+void InboundChannel::set_others(PublishersOfHosts left_out, Publishers advertised) {
   const std::lock_guard<std::mutex> lock(mutex_);
   left_out_ = std::move(left_out);
-  said_ = std::move(said);
+  advertised_ = std::move(advertised);
 }
 
-bool InboundChannel::is_said(const Gid& publisher) const {
+bool InboundChannel::is_advertised(const Gid& publisher) const {
   const std::lock_guard<std::mutex> lock(mutex_);
-  return !said_ || said_->count(publisher) != 0;
+  return !advertised_ || advertised_->count(publisher) != 0;
 }
 
 bool InboundChannel::is_left_out(const Gid& host, const Gid& publisher) const {
@@ -442,7 +442,7 @@ bool InboundChannel::deliver_parked(const Gid& host, Parked& parked) {
     }
   }
   const auto waited = std::chrono::steady_clock::now() - parked.since;
-  if (waited < (is_said(publisher) ? kUnknown : kWordsBehind)) return false;
+  if (waited < (is_advertised(publisher) ? kUnknown : kAdvertisementBehind)) return false;
   book_->refuse(host, why.code, why.message);
   return true;
 }

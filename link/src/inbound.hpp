@@ -6,7 +6,7 @@
 // publisher that its header's channel and definition do not fit, or that is another host's; (3) a message that arrives in parts has memory
 // for what has come, and not for what its host says will come; (4) the messages of a publisher are published in order; (5) a message that
 // waits for a subscription, or for the path of its response, waits aside and holds no other publisher up. A message waits in front of
-// others only until the words that name its publisher have come, or until a subscription that keeps all has room.
+// others only until the advertisement that names its publisher has come, or until a subscription that keeps all has room.
 #pragma once
 
 #include <chrono>
@@ -20,12 +20,12 @@
 #include <utility>
 #include <vector>
 
+#include "advertisement.hpp"
 #include "baton/message/definition.hpp"
 #include "engine.hpp"
 #include "hoard.hpp"
 #include "saying.hpp"
 #include "tally.hpp"
-#include "words.hpp"
 
 namespace baton::link {
 
@@ -74,9 +74,9 @@ class InboundChannel final : public ChunkReceiver {
   void remove(const Gid& publisher);
   using Publishers = std::shared_ptr<const std::set<Gid>>;
   using PublishersOfHosts = std::shared_ptr<const std::set<std::pair<Gid, Gid>>>;
-  /// `left_out`: publishers, by host, for which none stands here: their messages are refused. `said`: all publishers that other hosts say now. Of
-  /// others a message is refused when words that came with it would have come.
-  void set_others(PublishersOfHosts left_out, Publishers said);
+  /// `left_out`: publishers, by host, for which none stands here: their messages are refused. `advertised`: all publishers that other hosts advertise now. Of
+  /// others a message is refused once an advertisement that was sent with it would have come.
+  void set_others(PublishersOfHosts left_out, Publishers advertised);
   /// Delivers what waited aside and need not any more. Call it when `answerable` or a publisher's subscriptions have changed, and every second.
   /// True: some waits for a subscription, or for room in one; call again soon.
   bool offer_aside();
@@ -125,7 +125,7 @@ class InboundChannel final : public ChunkReceiver {
   enum class Offered : std::uint8_t { kDone, kWaits, kSoon };
   enum class PendingSpace : std::uint8_t { kThere, kNone, kFlowWaits };
   bool is_left_out(const Gid& host, const Gid& publisher) const;
-  bool is_said(const Gid& publisher) const;
+  bool is_advertised(const Gid& publisher) const;
   bool publish(const Gid& host, InLoan& arriving);
   bool publish_now(InLoan& arriving);
   bool is_answerable(const Gid& host, const InLoan& request) const;
@@ -151,7 +151,7 @@ class InboundChannel final : public ChunkReceiver {
   mutable std::mutex mutex_;
   std::map<Gid, ProxyOfHost> writers_;
   PublishersOfHosts left_out_;
-  Publishers said_;
+  Publishers advertised_;
   mutable std::mutex aside_mutex_;  // taken before mutex_
   std::map<Gid, std::deque<Aside>> aside_;
   std::map<std::pair<Gid, IdPrefix>, std::size_t> aside_of_process_;  // by host

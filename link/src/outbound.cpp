@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "advertisement.hpp"
 #include "baton/os/clock.hpp"
-#include "words.hpp"
 
 namespace baton::link {
 namespace {

@@ -16,11 +16,11 @@
 #include <set>
 #include <string>
 
+#include "advertisement.hpp"
 #include "engine.hpp"
 #include "saying.hpp"
 #include "succession.hpp"
 #include "tally.hpp"
-#include "words.hpp"
 
 namespace baton::link {
 

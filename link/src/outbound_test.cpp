@@ -9,8 +9,8 @@
 #include <numeric>
 #include <thread>
 
+#include "advertisement.hpp"
 #include "endpoint_test_support.hpp"
-#include "words.hpp"
 
 namespace baton::link {
 namespace {

@@ -24,26 +24,26 @@ namespace baton::link {
 
 /// What a diagnostic is about.
 enum class About : std::uint8_t {
-  kRole,           ///< the role, and the state of the link's own parts
-  kNetwork,        ///< the network, and its interfaces
-  kSecurity,       ///< the link's own certificate and key
-  kHosts,          ///< hosts that come and go
-  kIdentities,     ///< two hosts that say the same name, id or publisher
-  kPeers,          ///< hosts that are called and not reached
-  kStrangers,      ///< programs that are no link, or that this host does not speak with
-  kVersions,       ///< links of another version or domain
-  kViolations,     ///< hosts that do not speak as a link
-  kLimits,         ///< what is left out because there is too much
-  kWords,          ///< what a host says of itself
-  kMatches,        ///< ends that do not fit
-  kTypes,          ///< types that are not known
-  kPublishers,     ///< publishers and receivers for other hosts' publishers
-  kSubscriptions,  ///< the link's subscriptions
-  kArrivals,       ///< messages of other hosts that are lost
-  kDomain,         ///< diagnostics of the domain
-  kRos2,           ///< the side towards ROS 2 nodes: its ends
-  kRos2Messages,   ///< and its messages
-  kRos2Log,        ///< lines of Cyclone DDS
+  kRole,            ///< the role, and the state of the link's own parts
+  kNetwork,         ///< the network, and its interfaces
+  kSecurity,        ///< the link's own certificate and key
+  kHosts,           ///< hosts that come and go
+  kIdentities,      ///< two hosts that say the same name, id or publisher
+  kPeers,           ///< hosts that are called and not reached
+  kStrangers,       ///< programs that are no link, or that this host does not speak with
+  kVersions,        ///< links of another version or domain
+  kViolations,      ///< hosts that do not speak as a link
+  kLimits,          ///< what is left out because there is too much
+  kAdvertisements,  ///< what a host advertises
+  kMatches,         ///< endpoints that do not match
+  kTypes,           ///< types that are not known
+  kPublishers,      ///< publishers and receivers for other hosts' publishers
+  kSubscriptions,   ///< the link's subscriptions
+  kArrivals,        ///< messages of other hosts that are lost
+  kDomain,          ///< diagnostics of the domain
+  kRos2,            ///< the side towards ROS 2 nodes: its endpoints
+  kRos2Messages,    ///< and its messages
+  kRos2Log,         ///< lines of Cyclone DDS
 };
 inline constexpr std::size_t kAbouts = static_cast<std::size_t>(About::kRos2Log) + 1;
 

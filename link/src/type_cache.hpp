@@ -12,10 +12,10 @@
 #include <string>
 #include <utility>
 
+#include "advertisement.hpp"
 #include "baton/transport/transport.hpp"
 #include "inbound.hpp"
 #include "saying.hpp"
-#include "words.hpp"
 
 namespace baton::link {
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A big-endian host, written from docs/format (link.md, chunk.md, sfm.md, type-hash.md) without a line of Baton: big_endian_host.py
 <address> <JSON of [topic, type, definition, hash, value]>. It publishes each value once a subscription of the other host wants it, and says
-"acknowledged" when all are. The words are those of link/src/words.hpp."""
+"acknowledged" when all are. Its advertisement is that of link/src/advertisement.hpp."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Host:
         return out + struct.pack("<I", 0)
 
     def publish_what(self, words: bytes) -> None:
-        """The words end with the channels that the other host wants. Theirs are the only names with a number behind."""
+        """The advertisement ends with the channels that the other host wants. Theirs are the only names with a number behind."""
         for at in range(len(words)):
             if not words.startswith(b"baton/1/", at):
                 continue

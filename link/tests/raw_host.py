@@ -113,7 +113,7 @@ class RawHost:
         host: bytes = b"",
         name: str | bytes = "liar",
     ) -> None:
-        """Words; `types`: rows of OPTIONS' topics."""
+        """An advertisement; `types`: rows of OPTIONS' topics."""
         words = (host or self.host) + text(name) + struct.pack("<HI", 0, len(ends)) + b"".join(ends)
         words += struct.pack("<I", len(types))
         for _, kind, definition, type_hash, skeleton in types:
@@ -155,7 +155,7 @@ class RawHost:
             self.frame(ALIVE, offset=number)
 
     def _hear(self, words: bytes) -> None:
-        """The channels that the victim wants end its words."""
+        """The channels that the victim wants end its advertisement."""
         self.wants = []
         for at in range(4, len(words)):
             if words.startswith(b"baton/1/", at):
@@ -484,7 +484,7 @@ def wrong_frames(options: dict) -> dict:
 
 @attack
 def big_words(options: dict) -> dict:
-    """As many words as may be, again and again: ends of every topic, and channels that nobody has."""
+    """An advertisement of the greatest size, again and again: endpoints of every topic, and channels that nobody has."""
     host = RawHost(options["address"])
     name, kind, _, type_hash, _ = options["topics"][0]
     ends = [

@@ -3,7 +3,7 @@
 // there should be with what there is.
 // - Outward (outward.hpp) local publishers have DDS writers.
 // - Inward a DDS writer has a publisher in Baton with its id while a local subscription of its type exists.
-// Invariants: (1) what came from one side does not go back to it; (2) of one message at most one copy reaches an end, whichever of
+// Invariants: (1) what came from one side does not go back to it; (2) of one message at most one copy reaches an endpoint, whichever of
 // the ways there are: this side, a link to a host that has a side of its own, or rmw_baton_cpp (docs/format/ros2-two-paths.md).
 #include <algorithm>
 #include <atomic>
@@ -178,7 +178,7 @@ class Side final : public Ros2Side {
     return found == of_participant->second.end() ? std::string() : found->second;
   }
 
-  /// What is remembered of ends and participants that have left.
+  /// What is remembered of endpoints and participants that have left.
   void forget() {
     std::set<Gid> there;
     for (const DdsEndpoint& endpoint : ends_) there.insert(endpoint.gid);

@@ -16,7 +16,7 @@ namespace baton::link::stream {
 
 using transport::Gid;
 
-/// Of everything that hosts say to each other: these frames, their words (words.hpp) and the chunks.
+/// Of everything that hosts say to each other: these frames, their advertisements (advertisement.hpp) and the chunks.
 inline constexpr std::uint32_t kLinkVersion = 1;
 
 /// The first bytes of both ends.

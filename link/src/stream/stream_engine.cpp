@@ -780,7 +780,7 @@ class StreamEngine final : public Engine {
   std::list<Reading> reading_, calling_;
 
   /// Held, before mutex_, while a session comes or goes and the listener hears of it. Else a host could leave after it has come again, or its
-  /// words could come before it.
+  /// an advertisement could come before it.
   std::mutex telling_;
   mutable std::mutex mutex_;
   std::condition_variable stopped_;

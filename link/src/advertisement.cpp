@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "words.hpp"
+#include "advertisement.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +13,7 @@ constexpr std::size_t kMaxChannelName = 1100;
 constexpr std::size_t kMaxDefinition = std::size_t{1} << 20;
 constexpr int kMaxRos2Domain = 232;
 
-class WordsWriter {
+class ByteWriter {
  public:
   void number(std::uint64_t value, unsigned bytes) {
     for (unsigned i = 0; i < bytes; ++i) bytes_.push_back(static_cast<std::byte>(value >> (8 * i)));
@@ -32,9 +32,9 @@ class WordsWriter {
 };
 
 /// After the first violation everything reads as 0.
-class WordsReader {
+class ByteReader {
  public:
-  WordsReader(const std::byte* bytes, std::size_t size) : at_(bytes), left_(size) {}
+  ByteReader(const std::byte* bytes, std::size_t size) : at_(bytes), left_(size) {}
   std::uint64_t number(unsigned bytes) {
     if (!has(bytes)) return 0;
     std::uint64_t value = 0;
@@ -83,7 +83,7 @@ class WordsReader {
   bool ok_ = true;
 };
 
-void put(WordsWriter& out, const QoS& qos) {
+void put(ByteWriter& out, const QoS& qos) {
   // Every policy by name: the compiler refuses this line when QoS has one more. `held` is a matter of one host.
   [[maybe_unused]] const auto& [reliability, history, depth, durability, deadline, lifespan, liveliness, lease, held] =
       qos;
@@ -95,7 +95,7 @@ void put(WordsWriter& out, const QoS& qos) {
   for (const auto time : {deadline, lifespan, lease}) out.number(static_cast<std::uint64_t>(time.count()), 8);
 }
 
-QoS get_qos(WordsReader& in) {
+QoS get_qos(ByteReader& in) {
   QoS qos;
   qos.reliability = static_cast<Reliability>(in.at_most(1, 1));
   qos.history = static_cast<History>(in.at_most(1, 1));
@@ -110,8 +110,8 @@ QoS get_qos(WordsReader& in) {
 
 }  // namespace
 
-std::vector<HostEndpoint> sayable(const std::vector<HostEndpoint>& endpoints,
-                                  const std::function<std::uint64_t(const HostEndpoint&)>& process_of) {
+std::vector<HostEndpoint> advertisable(const std::vector<HostEndpoint>& endpoints,
+                                       const std::function<std::uint64_t(const HostEndpoint&)>& process_of) {
   constexpr std::size_t kBytesBesidesNames = 128;
   std::map<std::uint64_t, std::size_t> turns;
   std::vector<std::pair<std::size_t, const HostEndpoint*>> order;
@@ -123,7 +123,7 @@ std::vector<HostEndpoint> sayable(const std::vector<HostEndpoint>& endpoints,
   for (const auto& [turn, endpoint] : order) {
     const std::size_t more =
         endpoint->topic.size() + endpoint->type_name.size() + endpoint->node.size() + kBytesBesidesNames;
-    if (out.size() >= kMostEndpoints || bytes + more > kMostSaidEndBytes) break;
+    if (out.size() >= kMostEndpoints || bytes + more > kMostAdvertisedEndpointBytes) break;
     if (++of_topic[endpoint->topic] > kMostEndpointsOfTopic) continue;
     bytes += more;
     out.push_back(*endpoint);
@@ -131,13 +131,13 @@ std::vector<HostEndpoint> sayable(const std::vector<HostEndpoint>& endpoints,
   return out;
 }
 
-std::vector<std::byte> encode(const Words& words) {
-  WordsWriter out;
-  out.id(words.host);
-  out.text(words.host_name);
-  out.number(static_cast<std::uint64_t>(words.ros2_domain + 1), 2);
-  out.number(words.endpoints.size(), 4);
-  for (const HostEndpoint& endpoint : words.endpoints) {
+std::vector<std::byte> encode(const HostAdvertisement& advertisement) {
+  ByteWriter out;
+  out.id(advertisement.host);
+  out.text(advertisement.host_name);
+  out.number(static_cast<std::uint64_t>(advertisement.ros2_domain + 1), 2);
+  out.number(advertisement.endpoints.size(), 4);
+  for (const HostEndpoint& endpoint : advertisement.endpoints) {
     out.id(endpoint.gid);
     out.number(endpoint.is_writer ? 1 : 0, 1);
     out.text(endpoint.topic);
@@ -146,24 +146,24 @@ std::vector<std::byte> encode(const Words& words) {
     out.id(endpoint.hash);
     put(out, endpoint.qos);
   }
-  out.number(words.types.size(), 4);
-  for (const auto& type : words.types) {
+  out.number(advertisement.types.size(), 4);
+  for (const auto& type : advertisement.types) {
     out.text(type->name);
     out.id(type->hash);
     out.number(type->skeleton_bytes, 4);
     out.text(type->definition);
   }
-  out.number(words.wants.size(), 4);
-  for (const std::string& channel : words.wants) out.text(channel);
+  out.number(advertisement.wants.size(), 4);
+  for (const std::string& channel : advertisement.wants) out.text(channel);
   return out.take();
 }
 
-Result<Words> decode(const std::byte* bytes, std::size_t size) {
-  WordsReader in(bytes, size);
-  Words words;
-  in.id(words.host);
-  words.host_name = in.text(kMaxName);
-  words.ros2_domain = static_cast<int>(in.at_most(2, kMaxRos2Domain + 1)) - 1;
+Result<HostAdvertisement> decode(const std::byte* bytes, std::size_t size) {
+  ByteReader in(bytes, size);
+  HostAdvertisement advertisement;
+  in.id(advertisement.host);
+  advertisement.host_name = in.text(kMaxName);
+  advertisement.ros2_domain = static_cast<int>(in.at_most(2, kMaxRos2Domain + 1)) - 1;
   std::map<std::string, std::size_t> of_topic;
   for (std::uint64_t i = in.at_most(4, kMostEndpoints); i > 0 && in.ok(); --i) {
     HostEndpoint endpoint;
@@ -175,7 +175,8 @@ Result<Words> decode(const std::byte* bytes, std::size_t size) {
     in.id(endpoint.hash);
     endpoint.qos = get_qos(in);
     // More than one process may have on a topic; the rest would only make the plan slow.
-    if (in.ok() && ++of_topic[endpoint.topic] <= kMostEndpointsOfTopic) words.endpoints.push_back(std::move(endpoint));
+    if (in.ok() && ++of_topic[endpoint.topic] <= kMostEndpointsOfTopic)
+      advertisement.endpoints.push_back(std::move(endpoint));
   }
   for (std::uint64_t i = in.at_most(4, kMostTypes); i > 0 && in.ok(); --i) {
     transport::TypeInfo type;
@@ -183,12 +184,12 @@ Result<Words> decode(const std::byte* bytes, std::size_t size) {
     in.id(type.hash);
     type.skeleton_bytes = static_cast<std::uint32_t>(in.number(4));
     type.definition = in.raw(kMaxDefinition);
-    if (in.ok()) words.types.push_back(std::make_shared<const transport::TypeInfo>(std::move(type)));
+    if (in.ok()) advertisement.types.push_back(std::make_shared<const transport::TypeInfo>(std::move(type)));
   }
   for (std::uint64_t i = in.at_most(4, kMostWants); i > 0 && in.ok(); --i)
-    words.wants.push_back(in.text(kMaxChannelName));
-  if (!in.done()) return Error{Errc::protocol_violation, "a host's words are cut off, too long or out of range"};
-  return words;
+    advertisement.wants.push_back(in.text(kMaxChannelName));
+  if (!in.done()) return Error{Errc::protocol_violation, "a host's advertisement is cut off, too long or out of range"};
+  return advertisement;
 }
 
 }  // namespace baton::link

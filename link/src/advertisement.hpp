@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one host says to the others about itself: its endpoints, the types of its publishers, and the channels that it wants.
+// What one host advertises to the others: its endpoints, the types of its publishers, and the channels that it wants.
 // Thread rules: values, pure functions.
 #pragma once
 
@@ -28,7 +28,8 @@ struct HostEndpoint {
   std::string topic, type_name, node;
   TypeHash hash{};
   QoS qos;
-  std::uint64_t process = 0;  ///< of this host's ends: the same for all of a process; 0: not known. Does not travel
+  std::uint64_t process =
+      0;  ///< of this host's endpoints: the same for all of a process; 0: not known. Does not travel
 };
 
 /// With these bytes begin the ids of one process's endpoints.
@@ -39,12 +40,12 @@ inline IdPrefix prefix_of(const Gid& gid) {
   return prefix;
 }
 
-struct Words {
+struct HostAdvertisement {
   Gid host{};  ///< chosen anew by each link
   std::string host_name;
   int ros2_domain = -1;  ///< of its side towards ROS 2 nodes; -1: it has none
   std::vector<HostEndpoint> endpoints;
-  /// Of its publishers, as far as their processes have said them. `fixed_size` does not travel.
+  /// Of its publishers, as far as their processes have answered with them. `fixed_size` does not travel.
   std::vector<std::shared_ptr<const transport::TypeInfo>> types;
   std::vector<std::string> wants;  ///< names of channels
 };
@@ -52,26 +53,26 @@ struct Words {
 /// In the place of a type's hash: the chunk is no message, but says that its publisher is alive (docs/format/link.md, "Channels").
 inline constexpr std::uint8_t kSignTag[8] = {'b', 't', 'n', 'a', 'l', 'i', 'v', 'e'};
 
-/// The channel on which both ends say their words. Its name has the version of everything that the link sends.
-inline constexpr const char* kWordsChannel = "baton/1/words";
-inline constexpr std::size_t kMaxWordsBytes = std::size_t{16} << 20;
+/// The channel that carries the advertisements. Its name has the version of everything that the link sends.
+inline constexpr const char* kAdvertisementChannel = "baton/1/words";
+inline constexpr std::size_t kMaxAdvertisementBytes = std::size_t{16} << 20;
 /// Of one host: the endpoints, those of one topic, the types, and the channels that it wants.
 inline constexpr std::size_t kMostEndpoints = 32768;
 inline constexpr std::size_t kMostEndpointsOfTopic = 4096;
 inline constexpr std::size_t kMostTypes = 4096;
 inline constexpr std::size_t kMostWants = 16384;
 
-/// Bytes of endpoints and of types that a host says: together with what it wants they are fewer than kMaxWordsBytes.
-inline constexpr std::size_t kMostSaidEndBytes = std::size_t{9} << 20;
-inline constexpr std::size_t kMostSaidTypeBytes = std::size_t{5} << 20;
+/// Bytes of endpoints and of types that a host advertises: together with the channels that it wants they are fewer than kMaxAdvertisementBytes.
+inline constexpr std::size_t kMostAdvertisedEndpointBytes = std::size_t{9} << 20;
+inline constexpr std::size_t kMostAdvertisedTypeBytes = std::size_t{5} << 20;
 
-/// The endpoints that a host says: all, or where other hosts would not take as many, those for which there is room when its processes take
+/// The endpoints that a host advertises: all of them, or where other hosts would refuse as many, those for which there is room when its processes take
 /// turns. `process_of`: a number of the endpoint's process.
-std::vector<HostEndpoint> sayable(const std::vector<HostEndpoint>& endpoints,
-                                  const std::function<std::uint64_t(const HostEndpoint&)>& process_of);
+std::vector<HostEndpoint> advertisable(const std::vector<HostEndpoint>& endpoints,
+                                       const std::function<std::uint64_t(const HostEndpoint&)>& process_of);
 
-std::vector<std::byte> encode(const Words& words);
-/// Error protocol_violation: the bytes are not the words of a host, whatever they are.
-Result<Words> decode(const std::byte* bytes, std::size_t size);
+std::vector<std::byte> encode(const HostAdvertisement& advertisement);
+/// Error protocol_violation: the bytes are not the advertisement of a host.
+Result<HostAdvertisement> decode(const std::byte* bytes, std::size_t size);
 
 }  // namespace baton::link

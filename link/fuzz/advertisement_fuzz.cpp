@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads bytes as the words of another host. Seeds lie in seeds/words; replay_test.cpp runs them.
+// Reads bytes as the advertisement of another host. Seeds lie in seeds/advertisement; replay_test.cpp runs them.
 //
-// Checked besides memory safety: words that were read are within the bounds of what is said of them, have nothing that cannot be
-// printed, and are the same when they are said and read again.
+// Checked besides memory safety: an advertisement that was read is within its bounds, has no byte that cannot be
+// printed, and is the same after it is encoded and read again.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
+#include "advertisement.hpp"
 #include "forwarding_plan.hpp"
-#include "words.hpp"
 
 namespace {
 
@@ -29,28 +29,30 @@ void require_printable(const std::string& text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::vector<std::uint8_t> bytes(data, data + size);  // of exactly this size
-  const Result<Words> words = decode(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
-  if (!words) {
-    require(words.error().code == Errc::protocol_violation);
+  const Result<HostAdvertisement> advertisement =
+      decode(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
+  if (!advertisement) {
+    require(advertisement.error().code == Errc::protocol_violation);
     return 0;
   }
-  require_printable(words->host_name);
-  require(words->ros2_domain >= -1 && words->ros2_domain <= 232);
-  for (const HostEndpoint& endpoint : words->endpoints) {
+  require_printable(advertisement->host_name);
+  require(advertisement->ros2_domain >= -1 && advertisement->ros2_domain <= 232);
+  for (const HostEndpoint& endpoint : advertisement->endpoints) {
     for (const std::string* each : {&endpoint.topic, &endpoint.type_name, &endpoint.node}) require_printable(*each);
     require(endpoint.qos.depth >= 1 && endpoint.qos.depth <= 65536);
     for (const auto time : {endpoint.qos.deadline, endpoint.qos.lifespan, endpoint.qos.lease})
       require(time.count() >= 0);
   }
-  for (const std::string& channel : words->wants) require_printable(channel);
-  const std::vector<std::byte> said = encode(*words);
-  const Result<Words> back = decode(said.data(), said.size());
+  for (const std::string& channel : advertisement->wants) require_printable(channel);
+  const std::vector<std::byte> said = encode(*advertisement);
+  const Result<HostAdvertisement> back = decode(said.data(), said.size());
   require(back.ok() && encode(*back) == said);
   // This host has the same ends under other ids: so all of them meet.
-  std::vector<HostEndpoint> here = words->endpoints;
+  std::vector<HostEndpoint> here = advertisement->endpoints;
   for (HostEndpoint& endpoint : here) endpoint.gid[0] ^= 0x80;
-  const ForwardingPlan made = make_plan(here, {*words});
+  const ForwardingPlan made = make_plan(here, {*advertisement});
   for (const auto& [gid, receiving] : made.receiving) require(receiving.publisher.gid == gid);
-  for (const auto& [key, sending] : made.sending) require(key.first == words->host && !sending.publishers.empty());
+  for (const auto& [key, sending] : made.sending)
+    require(key.first == advertisement->host && !sending.publishers.empty());
   return 0;
 }

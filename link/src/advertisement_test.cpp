@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "words.hpp"
+#include "advertisement.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,11 +8,11 @@
 namespace baton::link {
 namespace {
 
-Words some() {
-  Words words;
-  words.host.fill(7);
-  words.host_name = "alpha";
-  words.ros2_domain = 232;
+HostAdvertisement some() {
+  HostAdvertisement advertisement;
+  advertisement.host.fill(7);
+  advertisement.host_name = "alpha";
+  advertisement.ros2_domain = 232;
   HostEndpoint endpoint;
   endpoint.gid.fill(1);
   endpoint.is_writer = true;
@@ -22,20 +22,20 @@ Words some() {
   endpoint.hash.fill(3);
   endpoint.qos = QoS(5).best_effort().transient_local();
   endpoint.qos.deadline = std::chrono::milliseconds(20);
-  words.endpoints.push_back(endpoint);
+  advertisement.endpoints.push_back(endpoint);
   transport::TypeInfo type;
   type.name = "sensor_msgs/Image";
   type.hash.fill(3);
   type.skeleton_bytes = 64;
   type.definition = "message sensor_msgs/Image\nuint8[] data\n";
-  words.types.push_back(std::make_shared<const transport::TypeInfo>(type));
-  words.wants = {"baton/1/rv/0011223344556677/image"};
-  return words;
+  advertisement.types.push_back(std::make_shared<const transport::TypeInfo>(type));
+  advertisement.wants = {"baton/1/rv/0011223344556677/image"};
+  return advertisement;
 }
 
-TEST(Words, ComeBackAsTheyWereSaid) {
+TEST(HostAdvertisement, IsDecodedAsItWasEncoded) {
   const std::vector<std::byte> bytes = encode(some());
-  const Result<Words> back = decode(bytes.data(), bytes.size());
+  const Result<HostAdvertisement> back = decode(bytes.data(), bytes.size());
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(encode(*back), bytes);
   ASSERT_EQ(back->endpoints.size(), 1U);
@@ -48,18 +48,18 @@ TEST(Words, ComeBackAsTheyWereSaid) {
   EXPECT_EQ(back->wants, some().wants);
 }
 
-TEST(Words, CutOffAnywhereAreRefused) {
+TEST(HostAdvertisement, CutOffAnywhereAreRefused) {
   const std::vector<std::byte> bytes = encode(some());
   for (std::size_t size = 0; size < bytes.size(); ++size) EXPECT_FALSE(decode(bytes.data(), size).ok()) << size;
 }
 
-TEST(Words, WithAnyChangedByteAreRefusedOrOtherWords) {
+TEST(HostAdvertisement, WithAnyChangedByteIsRefusedOrAnotherAdvertisement) {
   const std::vector<std::byte> bytes = encode(some());
   std::mt19937 random(1);
   for (int i = 0; i < 20000; ++i) {
     std::vector<std::byte> changed = bytes;
     for (int k = 0; k < 3; ++k) changed[random() % changed.size()] = static_cast<std::byte>(random());
-    const Result<Words> back = decode(changed.data(), changed.size());
+    const Result<HostAdvertisement> back = decode(changed.data(), changed.size());
     if (!back) continue;
     for (const HostEndpoint& endpoint : back->endpoints) {
       EXPECT_GE(endpoint.qos.depth, 1U);
@@ -69,28 +69,29 @@ TEST(Words, WithAnyChangedByteAreRefusedOrOtherWords) {
   }
 }
 
-TEST(Words, OfAHostAreBounded) {
-  Words words;
+TEST(HostAdvertisement, EveryListIsBounded) {
+  HostAdvertisement advertisement;
   HostEndpoint endpoint;
   endpoint.topic = "/t";
-  words.endpoints.assign(kMostEndpointsOfTopic + 10, endpoint);
-  EXPECT_EQ(decode(encode(words).data(), encode(words).size())->endpoints.size(), kMostEndpointsOfTopic);
+  advertisement.endpoints.assign(kMostEndpointsOfTopic + 10, endpoint);
+  EXPECT_EQ(decode(encode(advertisement).data(), encode(advertisement).size())->endpoints.size(),
+            kMostEndpointsOfTopic);
   endpoint.topic.clear();
-  words.endpoints.assign(kMostEndpoints + 1, endpoint);
-  EXPECT_FALSE(decode(encode(words).data(), encode(words).size()));
-  words.endpoints.clear();
-  words.wants.assign(kMostWants + 1, "c");
-  EXPECT_FALSE(decode(encode(words).data(), encode(words).size()));
-  words.wants.clear();
-  words.types.assign(kMostTypes + 1, std::make_shared<const transport::TypeInfo>());
-  EXPECT_FALSE(decode(encode(words).data(), encode(words).size()));
-  words.types.clear();
-  EXPECT_TRUE(decode(encode(words).data(), encode(words).size()));
+  advertisement.endpoints.assign(kMostEndpoints + 1, endpoint);
+  EXPECT_FALSE(decode(encode(advertisement).data(), encode(advertisement).size()));
+  advertisement.endpoints.clear();
+  advertisement.wants.assign(kMostWants + 1, "c");
+  EXPECT_FALSE(decode(encode(advertisement).data(), encode(advertisement).size()));
+  advertisement.wants.clear();
+  advertisement.types.assign(kMostTypes + 1, std::make_shared<const transport::TypeInfo>());
+  EXPECT_FALSE(decode(encode(advertisement).data(), encode(advertisement).size()));
+  advertisement.types.clear();
+  EXPECT_TRUE(decode(encode(advertisement).data(), encode(advertisement).size()));
 }
 
 std::uint64_t first_byte_of(const HostEndpoint& endpoint) { return endpoint.gid[0]; }
 
-TEST(WordsToSay, AProcessWithMoreEndpointsThanOthersTakeSilencesNoOtherProcess) {
+TEST(AdvertisableEndpoints, AProcessWithMoreEndpointsThanOthersTakeSilencesNoOtherProcess) {
   HostEndpoint endpoint = some().endpoints[0];
   for (const std::string& name : {std::string("/image"), std::string("/"), std::string(1000, 'x')}) {
     std::vector<HostEndpoint> endpoints;
@@ -103,13 +104,13 @@ TEST(WordsToSay, AProcessWithMoreEndpointsThanOthersTakeSilencesNoOtherProcess) 
       endpoints.push_back(endpoint);
       endpoints.back().gid = {process};
     }
-    Words words = some();
-    words.endpoints = sayable(endpoints, first_byte_of);
-    const std::vector<std::byte> bytes = encode(words);
-    EXPECT_LT(bytes.size(), kMaxWordsBytes - kMostSaidTypeBytes);
-    const Result<Words> back = decode(bytes.data(), bytes.size());
+    HostAdvertisement advertisement = some();
+    advertisement.endpoints = advertisable(endpoints, first_byte_of);
+    const std::vector<std::byte> bytes = encode(advertisement);
+    EXPECT_LT(bytes.size(), kMaxAdvertisementBytes - kMostAdvertisedTypeBytes);
+    const Result<HostAdvertisement> back = decode(bytes.data(), bytes.size());
     ASSERT_TRUE(back) << back.error().message;
-    EXPECT_EQ(back->endpoints.size(), words.endpoints.size());
+    EXPECT_EQ(back->endpoints.size(), advertisement.endpoints.size());
     EXPECT_GT(back->endpoints.size(), kMostEndpointsOfTopic - 10);
     const auto others = std::count_if(back->endpoints.begin(), back->endpoints.end(),
                                       [](const HostEndpoint& each) { return each.gid[0] != 5; });
@@ -117,8 +118,8 @@ TEST(WordsToSay, AProcessWithMoreEndpointsThanOthersTakeSilencesNoOtherProcess) 
   }
 }
 
-TEST(WordsToSay, AreAllThatThereAreWhereOthersTakeThem) {
-  EXPECT_EQ(sayable(some().endpoints, first_byte_of).size(), 1U);
+TEST(AdvertisableEndpoints, AreAllThatThereAreWhereOthersTakeThem) {
+  EXPECT_EQ(advertisable(some().endpoints, first_byte_of).size(), 1U);
 }
 
 }  // namespace

@@ -52,7 +52,7 @@ void raise(PlannedFlow& sending, const HostEndpoint& subscription) {
 bool is_request(const std::string& topic) { return ends_with(topic, kRequest); }
 bool is_response(const std::string& topic) { return ends_with(topic, kResponse); }
 bool is_topic(const std::string& topic) { return topic.find("/_") == std::string::npos; }
-bool is_carried(const std::string& topic) { return is_topic(topic) || is_request(topic) || is_response(topic); }
+bool is_forwarded(const std::string& topic) { return is_topic(topic) || is_request(topic) || is_response(topic); }
 
 std::string channel_of(const HostEndpoint& publisher) {
   std::string name = "baton/1/";
@@ -422,7 +422,7 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
     };
     for (const auto& [base, channel] : wants) {
       const auto found = base.size() < kChannelPrefix ? publishers.end() : publishers.find(base.substr(kChannelPrefix));
-      if (found != publishers.end() && is_carried(found->first)) {
+      if (found != publishers.end() && is_forwarded(found->first)) {
         const std::string& topic = found->first;
         for (const HostEndpoint* publisher : found->second) {
           if (channel_of(*publisher) != base) continue;
@@ -443,7 +443,7 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
       }
     }
     for (const HostEndpoint& endpoint : host.endpoints) {
-      if (!is_carried(endpoint.topic)) continue;
+      if (!is_forwarded(endpoint.topic)) continue;
       if (!endpoint.is_writer) {
         const auto found = publishers.find(endpoint.topic);
         if (found == publishers.end()) continue;

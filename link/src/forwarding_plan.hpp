@@ -14,7 +14,7 @@
 
 #include "advertisement.hpp"
 #include "baton/transport/connection_budget.hpp"
-#include "engine.hpp"
+#include "host_network.hpp"
 
 namespace baton::link {
 
@@ -30,7 +30,7 @@ bool is_topic(const std::string& topic);
 bool is_request(const std::string& topic);
 bool is_response(const std::string& topic);
 /// Topics of users and of services are.
-bool is_carried(const std::string& topic);
+bool is_forwarded(const std::string& topic);
 
 struct PlannedFlow {
   std::string topic;

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "baton/os/result.hpp"
-#include "engine.hpp"
+#include "host_network.hpp"
 
 namespace baton::link {
 

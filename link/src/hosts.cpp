@@ -8,7 +8,7 @@
 namespace baton::link {
 namespace {
 
-using Level = Saying::Level;
+using Level = LinkLog::Level;
 
 constexpr std::uint8_t kAdvertisementTag[8] = {'b', 't', 'n', 'w', 'o', 'r', 'd', '1'};
 
@@ -71,10 +71,10 @@ void Hosts::connected(const Gid& host, bool connected) {
   }
   if (ends_.load(std::memory_order_relaxed)) return;
   if (connected) {
-    saying_->say(About::kHosts, Level::kInfo, Errc{}, "host " + name + " is connected again");
+    log_->write(About::kHosts, Level::kInfo, Errc{}, "host " + name + " is connected again");
   } else {
-    saying_->say(About::kHosts, Level::kWarning, Errc{},
-                 "host " + name + " has ended its link, or is not reached; it is forgotten if that lasts for 20 s");
+    log_->write(About::kHosts, Level::kWarning, Errc{},
+                "host " + name + " has ended its link, or is not reached; it is forgotten if that lasts for 20 s");
   }
 }
 
@@ -89,7 +89,7 @@ void Hosts::gone(const Gid& host) {
     lost_.erase(host);
   }
   if (!name.empty() && !ends_.load(std::memory_order_relaxed))
-    saying_->say(About::kHosts, Level::kWarning, Errc{}, "host " + name + " has left");
+    log_->write(About::kHosts, Level::kWarning, Errc{}, "host " + name + " has left");
   changed_();
 }
 
@@ -121,10 +121,10 @@ bool Hosts::deliver(const Gid& host, ArrivingChunk& arriving) {
     first = !found->second;
     found->second = std::move(*advertisement);
   }
-  if (first) saying_->say(About::kHosts, Level::kInfo, Errc{}, "host " + name + " is connected");
+  if (first) log_->write(About::kHosts, Level::kInfo, Errc{}, "host " + name + " is connected");
   if (first && name == own_name_) {
-    saying_->say(About::kIdentities, Level::kWarning, Errc::already_exists,
-                 "another host has the name of this one, " + name + "; give one of them another: --host-name");
+    log_->write(About::kIdentities, Level::kWarning, Errc::already_exists,
+                "another host has the name of this one, " + name + "; give one of them another: --host-name");
   }
   changed_();
   return true;
@@ -147,8 +147,8 @@ std::vector<HostAdvertisement> Hosts::advertisements() const {
 }
 
 void Hosts::no_advertisement() {
-  saying_->say(About::kAdvertisements, Level::kError, Errc::protocol_violation,
-               "the advertisement of another host is malformed");
+  log_->write(About::kAdvertisements, Level::kError, Errc::protocol_violation,
+              "the advertisement of another host is malformed");
 }
 
 }  // namespace baton::link

@@ -17,8 +17,8 @@
 #include <vector>
 
 #include "advertisement.hpp"
-#include "engine.hpp"
-#include "saying.hpp"
+#include "host_network.hpp"
+#include "link_log.hpp"
 
 namespace baton::link {
 
@@ -54,8 +54,8 @@ class AdvertisementSource final : public ChunkSource {
 /// The other hosts, and their advertisements. `changed` is called by any thread.
 class Hosts final : public HostListener, public ChunkReceiver {
  public:
-  Hosts(std::string own_name, std::shared_ptr<Saying> saying, std::function<void()> changed)
-      : own_name_(std::move(own_name)), saying_(std::move(saying)), changed_(std::move(changed)) {}
+  Hosts(std::string own_name, std::shared_ptr<LinkLog> log, std::function<void()> changed)
+      : own_name_(std::move(own_name)), log_(std::move(log)), changed_(std::move(changed)) {}
 
   /// This link ends: the other hosts have not.
   void end() { ends_.store(true, std::memory_order_relaxed); }  // a hint for the text of a diagnostic: orders nothing
@@ -73,7 +73,7 @@ class Hosts final : public HostListener, public ChunkReceiver {
  private:
   void no_advertisement();
   const std::string own_name_;
-  const std::shared_ptr<Saying> saying_;
+  const std::shared_ptr<LinkLog> log_;
   const std::function<void()> changed_;
   std::atomic<bool> ends_{false};
   mutable std::mutex mutex_;

@@ -20,7 +20,7 @@ HostAdvertisement advertisement_of(const Gid& host, const std::string& name) {
 
 class HostsOf : public ::testing::Test {
  protected:
-  /// As the engine does: a place for what stands behind the header, then the whole.
+  /// As the network does: a place for what stands behind the header, then the whole.
   bool arrives(const Gid& host, const OutgoingChunk& chunk) {
     memory::ChunkHeader header{};
     std::memcpy(&header, chunk.bytes, sizeof header);
@@ -38,7 +38,7 @@ class HostsOf : public ::testing::Test {
 
   std::string said_;
   int changes_ = 0;
-  Hosts hosts_{"near", std::make_shared<Saying>([this](const transport::Diagnostic& said) { said_ += said.text; }),
+  Hosts hosts_{"near", std::make_shared<LinkLog>([this](const transport::Diagnostic& said) { said_ += said.text; }),
                [this] { ++changes_; }};
 };
 

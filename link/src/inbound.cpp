@@ -74,13 +74,13 @@ Error over_its_share() {
 void InboundChannel::ChannelTraffic::refuse(const Gid& host, Errc code, const std::string& why) {
   tally.dropped(why);
   hoard->lost(host, why);
-  saying->say(About::kArrivals, Saying::Level::kError, code,
-              "a message of another host for '" + topic + "' is lost: " + why);
+  log->write(About::kArrivals, LinkLog::Level::kError, code,
+             "a message of another host for '" + topic + "' is lost: " + why);
 }
 
 /// A chunk in the memory of the publisher that stands for its own.
 struct InboundChannel::InLoan final : ArrivingChunk {
-  InLoan(ProxyOfHost to, const memory::Chunk& loan, const ArrivedHeader& from, std::shared_ptr<const CarriedType> of,
+  InLoan(ProxyOfHost to, const memory::Chunk& loan, const ArrivedHeader& from, std::shared_ptr<const LocalType> of,
          std::shared_ptr<ChannelTraffic> lost_to)
       : known(std::move(to)), chunk(loan), arrived(from), type(std::move(of)), book(std::move(lost_to)) {
     message = static_cast<std::byte*>(loan.message());
@@ -117,7 +117,7 @@ struct InboundChannel::InLoan final : ArrivingChunk {
   const ProxyOfHost known;
   memory::Chunk chunk;  ///< null once published
   const ArrivedHeader arrived;
-  const std::shared_ptr<const CarriedType> type;
+  const std::shared_ptr<const LocalType> type;
   const std::shared_ptr<ChannelTraffic> book;
   void* content = nullptr;
   Result<void> valid;
@@ -176,10 +176,9 @@ struct InboundChannel::LivelinessSign final : ArrivingChunk {
   std::byte nothing{};
 };
 
-InboundChannel::InboundChannel(std::string topic, std::shared_ptr<const CarriedType> type,
-                               std::shared_ptr<Saying> saying, std::shared_ptr<Hoard> hoard,
-                               std::shared_ptr<const Answerable> answerable)
-    : book_(std::make_shared<ChannelTraffic>(std::move(topic), std::move(saying), hoard)),
+InboundChannel::InboundChannel(std::string topic, std::shared_ptr<const LocalType> type, std::shared_ptr<LinkLog> log,
+                               std::shared_ptr<Hoard> hoard, std::shared_ptr<const Answerable> answerable)
+    : book_(std::make_shared<ChannelTraffic>(std::move(topic), std::move(log), hoard)),
       type_(std::move(type)),
       hoard_(std::move(hoard)),
       answerable_(std::move(answerable)) {}
@@ -400,7 +399,7 @@ bool InboundChannel::publish_now(InLoan& arriving) {
   const Result<std::uint64_t> published = arriving.known.writer->publish(arriving.chunk, info);
   if (published) {
     arriving.chunk = {};
-    book_->tally.carried(arriving.size_bytes);
+    book_->tally.count(arriving.size_bytes);
     return true;
   }
   if (published.error().code == Errc::queue_full) return false;

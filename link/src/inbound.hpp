@@ -22,15 +22,15 @@
 
 #include "advertisement.hpp"
 #include "baton/message/definition.hpp"
-#include "engine.hpp"
 #include "hoard.hpp"
-#include "saying.hpp"
+#include "host_network.hpp"
+#include "link_log.hpp"
 #include "tally.hpp"
 
 namespace baton::link {
 
 /// A type as this host defines it.
-struct CarriedType {
+struct LocalType {
   transport::TypeInfo info;
   message::Definition definition;
 };
@@ -65,7 +65,7 @@ class Answerable {
 class InboundChannel final : public ChunkReceiver {
  public:
   /// `answerable`: of requests; each waits aside until its response can travel. Null: of messages.
-  InboundChannel(std::string topic, std::shared_ptr<const CarriedType> type, std::shared_ptr<Saying> saying,
+  InboundChannel(std::string topic, std::shared_ptr<const LocalType> type, std::shared_ptr<LinkLog> log,
                  std::shared_ptr<Hoard> hoard, std::shared_ptr<const Answerable> answerable = nullptr);
   ~InboundChannel() override;
   /// `writer` stands for a publisher of `host`, whose chunks alone it publishes. `first_readers`: its first chunks wait until it has a
@@ -101,11 +101,11 @@ class InboundChannel final : public ChunkReceiver {
   struct LivelinessSign;
   /// What has been carried and lost; chunks that arrive may outlive the channel.
   struct ChannelTraffic {
-    ChannelTraffic(std::string of, std::shared_ptr<Saying> to, std::shared_ptr<Hoard> also)
-        : topic(std::move(of)), saying(std::move(to)), hoard(std::move(also)) {}
+    ChannelTraffic(std::string of, std::shared_ptr<LinkLog> to, std::shared_ptr<Hoard> also)
+        : topic(std::move(of)), log(std::move(to)), hoard(std::move(also)) {}
     void refuse(const Gid& host, Errc code, const std::string& why);
     const std::string topic;
-    const std::shared_ptr<Saying> saying;
+    const std::shared_ptr<LinkLog> log;
     const std::shared_ptr<Hoard> hoard;
     Tally tally;
   };
@@ -145,7 +145,7 @@ class InboundChannel final : public ChunkReceiver {
   static constexpr std::size_t kMostOffered = 256;
 
   const std::shared_ptr<ChannelTraffic> book_;
-  const std::shared_ptr<const CarriedType> type_;
+  const std::shared_ptr<const LocalType> type_;
   const std::shared_ptr<Hoard> hoard_;
   const std::shared_ptr<const Answerable> answerable_;
   mutable std::mutex mutex_;

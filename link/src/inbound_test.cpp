@@ -30,7 +30,7 @@ class Inbound : public ::testing::Test {
     info.hash = hash;
     info.definition = kDefinition;
     info.skeleton_bytes = definition->type().size;
-    type_ = std::make_shared<const CarriedType>(CarriedType{info, std::move(*definition)});
+    type_ = std::make_shared<const LocalType>(LocalType{info, std::move(*definition)});
     transport::Participant::WriterOptions writing;
     writing.topic = "/text";
     writing.type = info;
@@ -45,7 +45,7 @@ class Inbound : public ::testing::Test {
     while (writer_->matched() == 0 || reader_->matched() == 0)
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     channel_ = std::make_shared<InboundChannel>(
-        "/text", type_, std::make_shared<Saying>([this](const transport::Diagnostic& said) { said_ += said.text; }),
+        "/text", type_, std::make_shared<LinkLog>([this](const transport::Diagnostic& said) { said_ += said.text; }),
         hoard_);
   }
 
@@ -108,7 +108,7 @@ class Inbound : public ::testing::Test {
   std::shared_ptr<Hoard> hoard_ = std::make_shared<Hoard>();
   std::string said_;
   std::shared_ptr<transport::Participant> participant_;
-  std::shared_ptr<const CarriedType> type_;
+  std::shared_ptr<const LocalType> type_;
   std::shared_ptr<transport::Writer> writer_;
   std::shared_ptr<transport::Reader> reader_;
   std::shared_ptr<InboundChannel> channel_;
@@ -544,7 +544,7 @@ TEST_F(Inbound, AnArrivalThatIsGivenUpLeavesNoLoan) {
 TEST_F(Inbound, ARequestWhoseResponseCannotTravelWaitsAsideAndHoldsNoOtherClientUp) {
   const auto answerable = std::make_shared<Answerable>();
   channel_ =
-      std::make_shared<InboundChannel>("/text", type_, std::make_shared<Saying>([](const transport::Diagnostic&) {}),
+      std::make_shared<InboundChannel>("/text", type_, std::make_shared<LinkLog>([](const transport::Diagnostic&) {}),
                                        std::make_shared<Hoard>(), answerable);
   transport::Participant::WriterOptions writing;
   writing.topic = "/text";

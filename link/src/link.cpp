@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link's own thread: waits for the role, then works until the end.
+// The link's own thread: waits for the leader lock, then forwards topics until the link ends.
 #include "baton/link/link.hpp"
 
 #include <atomic>
@@ -15,17 +15,17 @@
 #include "baton/os/process.hpp"
 #include "baton/transport/runtime_directory.hpp"
 #include "baton/transport/transport.hpp"
-#include "carrier.hpp"
 #include "diagnostic_queue.hpp"
-#include "role.hpp"
+#include "leader_lock.hpp"
+#include "link_log.hpp"
 #include "ros2/ros2.hpp"
-#include "saying.hpp"
 #include "stream/security.hpp"
+#include "topic_forwarder.hpp"
 
 namespace baton::link {
 namespace {
 
-constexpr std::chrono::milliseconds kRolePoll{100};  // a lock that another process gives up wakes nobody
+constexpr std::chrono::milliseconds kLeaderPoll{100};  // a lock that another process gives up wakes nobody
 constexpr std::chrono::milliseconds kSoon{10};
 constexpr std::chrono::seconds kRetry{2};
 /// How long what was published may go on to the hosts that are connected when the link ends.
@@ -38,13 +38,13 @@ const std::string kNode = "link";
 
 class Link::Impl {
  public:
-  Impl(const Options& options, std::shared_ptr<transport::Participant> participant, Role role,
-       std::shared_ptr<DiagnosticQueue> diagnostics, std::shared_ptr<Saying> saying)
+  Impl(const Options& options, std::shared_ptr<transport::Participant> participant, LeaderLock leader_lock,
+       std::shared_ptr<DiagnosticQueue> diagnostics, std::shared_ptr<LinkLog> log)
       : options_(options),
         participant_(std::move(participant)),
-        role_(std::move(role)),
+        leader_lock_(std::move(leader_lock)),
         diagnostics_(std::move(diagnostics)),
-        saying_(std::move(saying)) {
+        log_(std::move(log)) {
     if (options_.host_name.empty()) options_.host_name = os::host_name();
     if (options_.host_name.empty()) options_.host_name = "unnamed";
   }
@@ -84,15 +84,15 @@ class Link::Impl {
 
   State state() const {
     State out;
-    const std::lock_guard<std::mutex> lock(carrier_mutex_);
+    const std::lock_guard<std::mutex> lock(forwarder_mutex_);
     out.phase = phase_;
     out.why = why_;
     out.host_name = options_.host_name;
     out.domain = participant_->domain();
     out.secured = !options_.security.empty();
-    if (carrier_) {
-      out.port = carrier_->port();
-      carrier_->fill(out);
+    if (forwarder_) {
+      out.port = forwarder_->port();
+      forwarder_->fill(out);
     }
     return out;
   }
@@ -136,7 +136,7 @@ class Link::Impl {
   }
 
   void set_failed(const std::string& why) {
-    const std::lock_guard<std::mutex> lock(carrier_mutex_);
+    const std::lock_guard<std::mutex> lock(forwarder_mutex_);
     phase_ = Phase::kFailed;
     why_ = why;
   }
@@ -144,7 +144,7 @@ class Link::Impl {
   static bool ends_it(const Error& error) {
     return error.code == Errc::invalid_argument || error.code == Errc::already_exists;
   }
-  /// What the first attempt to take the role and to open the network gave. False: there was one before.
+  /// What the first attempt to take the leader lock and to open the network gave. False: there was one before.
   bool settle(const Result<void>& first) {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -156,32 +156,33 @@ class Link::Impl {
   }
   void write_state() {
     const Result<void> written =
-        role_.write_state(format_state(state(), os::process_id(), os::monotonic_ns(), os::realtime_ns()));
+        leader_lock_.write_state(format_state(state(), os::process_id(), os::monotonic_ns(), os::realtime_ns()));
     if (written) return;
-    saying_->say(About::kRole, Saying::Level::kWarning, written.error().code,
-                 "other processes cannot see what the link does: " + written.error().message);
+    log_->write(About::kLeader, LinkLog::Level::kWarning, written.error().code,
+                "other processes cannot see what the link does: " + written.error().message);
   }
 
   void work() {
     bool said = false, refused = false;
     for (;;) {
-      const bool unsecured = options_.security.empty() && role_.is_marked_secured();
-      if (!unsecured && role_.try_take()) break;
+      const bool unsecured = options_.security.empty() && leader_lock_.is_marked_secured();
+      if (!unsecured && leader_lock_.try_take()) break;
       settle({});
       if (unsecured) {
         if (!std::exchange(refused, true)) {
           const std::string why =
               "the link of this domain has --security, and this one has not: start `baton link --security DIR`, or "
               "remove " +
-              role_.directory() + "/" + kSecuredFile + " to do without";
+              leader_lock_.directory() + "/" + kSecuredFile + " to do without";
           set_failed(why);
-          saying_->say(About::kRole, Saying::Level::kWarning, Errc::unsupported, why);
+          log_->write(About::kLeader, LinkLog::Level::kWarning, Errc::unsupported, why);
         }
       } else if (!std::exchange(said, true)) {
-        saying_->say(About::kRole, Saying::Level::kInfo, Errc{},
-                     "another process is the link of this domain (" + role_.directory() + "); waiting to take over");
+        log_->write(
+            About::kLeader, LinkLog::Level::kInfo, Errc{},
+            "another process is the link of this domain (" + leader_lock_.directory() + "); waiting to take over");
       }
-      if (!pause(kRolePoll)) return;
+      if (!pause(kLeaderPoll)) return;
     }
     participant_->add_node(kNode);
     while (!stopped()) {
@@ -189,19 +190,19 @@ class Link::Impl {
         set_failed(worked.error().message);
         if (settle(worked) && ends_it(worked.error())) break;  // start() says it
         write_state();
-        saying_->say(About::kNetwork, Saying::Level::kError, worked.error().code,
-                     worked.error().message + "; trying again");
+        log_->write(About::kNetwork, LinkLog::Level::kError, worked.error().code,
+                    worked.error().message + "; trying again");
         if (!pause(kRetry)) break;
       }
     }
     participant_->remove_node(kNode);
-    role_.remove_state();
+    leader_lock_.remove_state();
   }
 
   /// Until there is news, or `end`; meanwhile sends signs of life on. False: the link ends.
-  bool wait(Carrier& carrier, std::chrono::steady_clock::time_point end) {
+  bool wait(TopicForwarder& forwarder, std::chrono::steady_clock::time_point end) {
     for (;;) {
-      const auto look = std::chrono::steady_clock::now() + carrier.send_signs();
+      const auto look = std::chrono::steady_clock::now() + forwarder.send_signs();
       std::unique_lock<std::mutex> lock(mutex_);
       const bool news = changed_.wait_until(lock, std::min(end, look), [this] { return stop_ || news_; });
       if (stop_) return false;
@@ -213,65 +214,65 @@ class Link::Impl {
 
   Result<void> carry() {
     if (!options_.security.empty()) {
-      if (const Result<void> marked = role_.mark_secured(); !marked) return marked;
+      if (const Result<void> marked = leader_lock_.mark_secured(); !marked) return marked;
     }
-    EngineOptions engine;
-    engine.domain = participant_->domain();
-    engine.peers = options_.peers;
-    engine.interface = options_.interface;
-    engine.port = options_.port;
-    engine.multicast = options_.multicast;
-    engine.security = options_.security;
-    engine.say = [saying = saying_](About about, Saying::Level level, Errc code, std::string text) {
-      saying->say(about, level, code, std::move(text));
+    HostNetworkOptions network;
+    network.domain = participant_->domain();
+    network.peers = options_.peers;
+    network.interface = options_.interface;
+    network.port = options_.port;
+    network.multicast = options_.multicast;
+    network.security = options_.security;
+    network.say = [log = log_](About about, LinkLog::Level level, Errc code, std::string text) {
+      log->write(about, level, code, std::move(text));
     };
-    auto made = std::make_unique<Carrier>(participant_, options_.host_name, saying_, [this] { changed(); });
+    auto made = std::make_unique<TopicForwarder>(participant_, options_.host_name, log_, [this] { changed(); });
     Ros2Options ros2;
     ros2.domain = options_.ros2_domain;
     ros2.peers = options_.peers;
     ros2.interface = options_.interface;
     ros2.security = options_.security;
-    Result<void> opened = made->open(std::move(engine), options_.ros2 ? &ros2 : nullptr);
+    Result<void> opened = made->open(std::move(network), options_.ros2 ? &ros2 : nullptr);
     if (!opened) return opened;
-    Carrier* carrier = made.get();
+    TopicForwarder* forwarder = made.get();
     {
-      const std::lock_guard<std::mutex> lock(carrier_mutex_);
-      carrier_ = std::move(made);
+      const std::lock_guard<std::mutex> lock(forwarder_mutex_);
+      forwarder_ = std::move(made);
       phase_ = Phase::kWorking;
       why_.clear();
     }
     settle({});
-    saying_->say(About::kRole, Saying::Level::kInfo, Errc{},
-                 "this host is '" + options_.host_name + "' and listens on port " + std::to_string(carrier->port()) +
-                     (options_.security.empty() ? "" : ", with TLS"));
+    log_->write(About::kLeader, LinkLog::Level::kInfo, Errc{},
+                "this host is '" + options_.host_name + "' and listens on port " + std::to_string(forwarder->port()) +
+                    (options_.security.empty() ? "" : ", with TLS"));
     for (auto next_state = std::chrono::steady_clock::now();;) {
-      const bool again = carrier->step();
+      const bool again = forwarder->step();
       if (const auto now = std::chrono::steady_clock::now(); now >= next_state) {
         write_state();
         next_state = now + kStateEvery;
       }
-      if (!wait(*carrier, again ? std::chrono::steady_clock::now() + kSoon : next_state)) break;
+      if (!wait(*forwarder, again ? std::chrono::steady_clock::now() + kSoon : next_state)) break;
     }
-    carrier->drain(kLastWords);
-    std::unique_ptr<Carrier> ended;  // destroyed without the lock: its writes may take a while
+    forwarder->drain(kLastWords);
+    std::unique_ptr<TopicForwarder> ended;  // destroyed without the lock: its writes may take a while
     {
-      const std::lock_guard<std::mutex> lock(carrier_mutex_);
-      ended = std::move(carrier_);
+      const std::lock_guard<std::mutex> lock(forwarder_mutex_);
+      ended = std::move(forwarder_);
     }
     return {};
   }
 
   Options options_;
   const std::shared_ptr<transport::Participant> participant_;
-  Role role_;
+  LeaderLock leader_lock_;
   const std::shared_ptr<DiagnosticQueue> diagnostics_;  // null: they are dropped
-  const std::shared_ptr<Saying> saying_;
+  const std::shared_ptr<LinkLog> log_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool stop_ = false, news_ = false;
   std::optional<Result<void>> first_;
-  mutable std::mutex carrier_mutex_;
-  std::unique_ptr<Carrier> carrier_;
+  mutable std::mutex forwarder_mutex_;
+  std::unique_ptr<TopicForwarder> forwarder_;
   Phase phase_ = Phase::kWaiting;
   std::string why_;  // of kFailed
   pthread_t watcher_{}, worker_{};
@@ -305,7 +306,7 @@ Result<std::unique_ptr<Link>> Link::start(const Options& given) {
     if (!domain) return domain.error();
     options.ros2_domain = *domain;
   }
-  if (!options.security.empty()) {  // a link that waits for the role says now what is wrong
+  if (!options.security.empty()) {  // a link on standby reports now what is wrong
     const auto readable = stream::make_security(options.security, [](const std::string&) {});
     if (!readable) return readable.error();
   }
@@ -318,23 +319,23 @@ Result<std::unique_ptr<Link>> Link::start(const Options& given) {
       if (const auto queue = to.lock()) queue->push(diagnostic);
     };
   }
-  auto saying = std::make_shared<Saying>(say);
+  auto log = std::make_shared<LinkLog>(say);
   transport::ParticipantOptions joining;
   joining.domain = options.domain;
   joining.runtime_directory = options.runtime_directory;
   if (options.domain_diagnostics) {
     // The participant, which may outlive the link, keeps the function for a while.
-    joining.on_diagnostic = [to = std::weak_ptr<Saying>(saying)](const transport::Diagnostic& diagnostic) {
-      if (const auto here = to.lock()) here->say(About::kDomain, diagnostic.level, diagnostic.code, diagnostic.text);
+    joining.on_diagnostic = [to = std::weak_ptr<LinkLog>(log)](const transport::Diagnostic& diagnostic) {
+      if (const auto here = to.lock()) here->write(About::kDomain, diagnostic.level, diagnostic.code, diagnostic.text);
     };
-    joining.diagnostic_owner = saying;
+    joining.diagnostic_owner = log;
   }
   Result<std::shared_ptr<transport::Participant>> participant = transport::Participant::join(joining);
   if (!participant) return participant.error();
-  Result<Role> role = Role::open((*participant)->domain(), options.runtime_directory);
-  if (!role) return role.error();
+  Result<LeaderLock> leader_lock = LeaderLock::open((*participant)->domain(), options.runtime_directory);
+  if (!leader_lock) return leader_lock.error();
   auto impl =
-      std::make_unique<Impl>(options, *participant, std::move(*role), std::move(diagnostics), std::move(saying));
+      std::make_unique<Impl>(options, *participant, std::move(*leader_lock), std::move(diagnostics), std::move(log));
   if (Result<void> started = impl->start(); !started) return started.error();
   return std::unique_ptr<Link>(new Link(std::move(impl)));
 }

@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   changed.wait(lock, [&] { return endpoints; });
   lock.unlock();
   // The name of a peer is looked up by the C library, which may wait long for a server of names and cannot be interrupted. The kernel
-  // gives up the role and the memory of a process that ends without it.
+  // releases the leader lock and the memory of a process that ends without it.
   std::thread([] {
     std::this_thread::sleep_for(kEnd);
     std::fputs(

@@ -11,7 +11,7 @@ Result<void> ros2_side_available(const std::string&) {
                "0.10 (Debian 12: cyclonedds-dev)"};
 }
 
-Result<std::unique_ptr<Ros2Side>> make_ros2_side(std::shared_ptr<transport::Participant>, std::shared_ptr<Saying>,
+Result<std::unique_ptr<Ros2Side>> make_ros2_side(std::shared_ptr<transport::Participant>, std::shared_ptr<LinkLog>,
                                                  std::shared_ptr<TypeCache>, const Ros2Options&) {
   return ros2_side_available({}).error();
 }

@@ -89,11 +89,11 @@ constexpr std::array<LossReason, 6> kReasons{
 }  // namespace
 
 TopicSource::TopicSource(std::string topic, std::shared_ptr<transport::Reader> reader, std::size_t held,
-                         CopiedBytes copied, std::shared_ptr<Saying> saying)
+                         CopiedBytes copied, std::shared_ptr<LinkLog> log)
     : topic_(std::move(topic)),
       held_(held),
       copied_bytes_(std::move(copied)),
-      saying_(std::move(saying)),
+      log_(std::move(log)),
       samples_(std::make_shared<std::atomic<std::size_t>>(0)),
       readers_(std::move(reader)) {}
 
@@ -131,8 +131,8 @@ TopicSource::Lost TopicSource::lost() const {
 
 void TopicSource::lose(GivenUp why, Errc code) {
   ++given_up_[static_cast<std::size_t>(why)];
-  saying_->say(About::kSubscriptions, Saying::Level::kError, code,
-               "a message of '" + topic_ + "' is lost for other hosts: " + kGivenUp[static_cast<std::size_t>(why)]);
+  log_->write(About::kSubscriptions, LinkLog::Level::kError, code,
+              "a message of '" + topic_ + "' is lost for other hosts: " + kGivenUp[static_cast<std::size_t>(why)]);
 }
 
 bool TopicSource::set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known) {
@@ -217,8 +217,8 @@ void TopicSource::set_clients(std::set<Gid> clients) {
 void TopicSource::attach(transport::WaitSet& wait_set) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (const Result<void> added = readers_.attach(wait_set); !added) {
-    saying_->say(About::kSubscriptions, Saying::Level::kError, added.error().code,
-                 "messages of '" + topic_ + "' reach other hosts late: " + added.error().message);
+    log_->write(About::kSubscriptions, LinkLog::Level::kError, added.error().code,
+                "messages of '" + topic_ + "' reach other hosts late: " + added.error().message);
   }
 }
 
@@ -268,7 +268,7 @@ ChunkSource::Next TopicSource::next(std::shared_ptr<const OutgoingChunk>& chunk)
     Result<transport::TakenSample> taken = take();
     if (!taken) {
       if (taken.error().code == Errc::held_limit) return Next::kHeld;
-      saying_->say(About::kSubscriptions, Saying::Level::kError, taken.error().code, taken.error().message);
+      log_->write(About::kSubscriptions, LinkLog::Level::kError, taken.error().code, taken.error().message);
       if (taken.error().code == Errc::malformed_message) continue;  // of one publisher
       return Next::kNothing;
     }
@@ -280,7 +280,7 @@ ChunkSource::Next TopicSource::next(std::shared_ptr<const OutgoingChunk>& chunk)
     if (!is_decided(taken->publisher())) {
       set_aside(std::move(*taken));
     } else if (travels(*taken)) {
-      tally_.carried(taken->size_bytes());
+      tally_.count(taken->size_bytes());
       chunk = outgoing(std::move(*taken));
       return Next::kChunk;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What this host sends to one other of one channel: the messages that an ordinary subscription of the link takes, as they lie. Each host
 // has a subscription of its own, so a slow one holds up no other, and its queue drops or refuses as its QoS says.
-// Thread rules: the members of Source by the engine, the rest by any thread.
+// Thread rules: the members of ChunkSource by threads of the network, the rest by any thread.
 // Invariants: (1) the messages of a publisher leave in order; (2) no publisher waits for another one: a message whose publisher is not known
 // yet waits aside; (3) each message that is given up is counted with its reason.
 #pragma once
@@ -17,8 +17,8 @@
 #include <string>
 
 #include "advertisement.hpp"
-#include "engine.hpp"
-#include "saying.hpp"
+#include "host_network.hpp"
+#include "link_log.hpp"
 #include "succession.hpp"
 #include "tally.hpp"
 
@@ -54,7 +54,7 @@ class TopicSource final : public ChunkSource {
  public:
   /// `held`: samples that the reader may hold.
   TopicSource(std::string topic, std::shared_ptr<transport::Reader> reader, std::size_t held, CopiedBytes copied,
-              std::shared_ptr<Saying> saying);
+              std::shared_ptr<LinkLog> log);
   /// Whose messages travel; those of others on the topic came from abroad, or travel on another channel. `known`: all publishers of the
   /// host at that time. A message of one that is not among them came before it was known, and waits aside for the next calls. True: one need
   /// not wait any more; the flow is to be woken.
@@ -113,7 +113,7 @@ class TopicSource final : public ChunkSource {
   const std::string topic_;
   const std::size_t held_;
   const CopiedBytes copied_bytes_;
-  const std::shared_ptr<Saying> saying_;
+  const std::shared_ptr<LinkLog> log_;
   const std::shared_ptr<std::atomic<std::size_t>> samples_;  // under way
   const std::shared_ptr<UnderWay> under_way_ = std::make_shared<UnderWay>();
   Tally tally_;

@@ -42,7 +42,7 @@ class OutboundOf : public ::testing::Test {
     reader_ = reader;
     source_ =
         std::make_shared<TopicSource>("/bytes", std::move(reader), kHeld, std::make_shared<std::atomic<std::size_t>>(0),
-                                      std::make_shared<Saying>([](const transport::Diagnostic&) {}));
+                                      std::make_shared<LinkLog>([](const transport::Diagnostic&) {}));
     source_->set_publishers({writer_->gid()}, set_of({writer_->gid()}));
   }
 

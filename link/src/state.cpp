@@ -6,7 +6,7 @@
 #include "baton/os/directory.hpp"
 #include "baton/os/file_lock.hpp"
 #include "baton/transport/runtime_directory.hpp"
-#include "role.hpp"
+#include "leader_lock.hpp"
 
 namespace baton::link {
 namespace {

@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "baton/link/state.hpp"
-#include "role.hpp"
+#include "leader_lock.hpp"
 #include "support/temporary_directory.hpp"
 
 namespace baton::link {
@@ -112,10 +112,10 @@ TEST_F(SavedStates, WithoutALinkThereIsNoneAndReadingMakesNoFile) {
 
 TEST_F(SavedStates, TheTextOfADeadLinkIsKnownFromThatOfALivingOne) {
   {
-    Result<Role> role = Role::open(0, path_);
-    ASSERT_TRUE(role);
-    ASSERT_TRUE(role->try_take());
-    ASSERT_TRUE(role->write_state("one\n"));
+    Result<LeaderLock> leader_lock = LeaderLock::open(0, path_);
+    ASSERT_TRUE(leader_lock);
+    ASSERT_TRUE(leader_lock->try_take());
+    ASSERT_TRUE(leader_lock->write_state("one\n"));
     EXPECT_TRUE(read().alive);
     EXPECT_EQ(read().text, "one\n");
   }  // the descriptors close, as at any death
@@ -124,11 +124,11 @@ TEST_F(SavedStates, TheTextOfADeadLinkIsKnownFromThatOfALivingOne) {
 }
 
 TEST_F(SavedStates, ALinkThatEndsInOrderLeavesNoText) {
-  Result<Role> role = Role::open(0, path_);
-  ASSERT_TRUE(role);
-  ASSERT_TRUE(role->try_take());
-  ASSERT_TRUE(role->write_state("one\n"));
-  role->remove_state();
+  Result<LeaderLock> leader_lock = LeaderLock::open(0, path_);
+  ASSERT_TRUE(leader_lock);
+  ASSERT_TRUE(leader_lock->try_take());
+  ASSERT_TRUE(leader_lock->write_state("one\n"));
+  leader_lock->remove_state();
   EXPECT_FALSE(read().text.has_value());
 }
 

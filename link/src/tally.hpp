@@ -13,7 +13,7 @@ namespace baton::link {
 
 class Tally {
  public:
-  void carried(std::size_t bytes) noexcept {
+  void count(std::size_t bytes) noexcept {
     messages_.fetch_add(1, std::memory_order_relaxed);
     bytes_.fetch_add(bytes, std::memory_order_relaxed);
   }

@@ -7,7 +7,7 @@
 namespace baton::link {
 namespace {
 
-using Level = Saying::Level;
+using Level = LinkLog::Level;
 
 /// Before other processes are asked for the same type.
 constexpr std::chrono::milliseconds kPatience{100};
@@ -22,8 +22,8 @@ constexpr std::size_t kMostKnownBytes = std::size_t{64} << 20;
 
 }  // namespace
 
-std::shared_ptr<const CarriedType> TypeCache::of(const Gid& endpoint, std::uint64_t connection, const std::string& name,
-                                                 const TypeHash& hash) {
+std::shared_ptr<const LocalType> TypeCache::of(const Gid& endpoint, std::uint64_t connection, const std::string& name,
+                                               const TypeHash& hash) {
   const Key type{name, hash};
   if (const auto known = known_.find(type); known != known_.end()) return known->second;
   if (questions_.count(endpoint) != 0 || !may_ask(endpoint, type, connection)) return nullptr;
@@ -55,7 +55,7 @@ void TypeCache::read(const Gid& endpoint, const TypeQuestion& question, Clock::t
     const bool is_late = now - question.since >= kAnswer;
     is_pressing_ = is_pressing_ || !is_late;
     if (is_late && !std::exchange(open.is_said, true))
-      saying_->say(About::kTypes, Level::kWarning, info.error().code, info.error().message + "; waiting until it does");
+      log_->write(About::kTypes, Level::kWarning, info.error().code, info.error().message + "; waiting until it does");
     return;
   }
   questions_.erase(endpoint);
@@ -66,9 +66,9 @@ void TypeCache::read(const Gid& endpoint, const TypeQuestion& question, Clock::t
   Result<message::Definition> definition = message::Definition::parse(info->definition, hash);
   if (!definition || definition->type().size != info->skeleton_bytes) {
     not_defined_[endpoint] = Clock::now();
-    saying_->say(About::kTypes, Level::kError, Errc::malformed_message,
-                 "messages of " + name + " are not carried: its process does not say how it is defined" +
-                     (definition ? std::string() : " (" + definition.error().message + ")"));
+    log_->write(About::kTypes, Level::kError, Errc::malformed_message,
+                "messages of " + name + " are not carried: its process does not say how it is defined" +
+                    (definition ? std::string() : " (" + definition.error().message + ")"));
     return;
   }
   info->fixed_size = definition->type().fixed;
@@ -77,7 +77,7 @@ void TypeCache::read(const Gid& endpoint, const TypeQuestion& question, Clock::t
     known_bytes_ = 0;
   }
   known_bytes_ += info->definition.size();
-  known_[question.type] = std::make_shared<const CarriedType>(CarriedType{std::move(*info), std::move(*definition)});
+  known_[question.type] = std::make_shared<const LocalType>(LocalType{std::move(*info), std::move(*definition)});
 }
 
 void TypeCache::read_answers() {

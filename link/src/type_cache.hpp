@@ -15,20 +15,20 @@
 #include "advertisement.hpp"
 #include "baton/transport/transport.hpp"
 #include "inbound.hpp"
-#include "saying.hpp"
+#include "link_log.hpp"
 
 namespace baton::link {
 
 class TypeCache {
  public:
   using Clock = std::chrono::steady_clock;
-  TypeCache(std::shared_ptr<transport::Participant> participant, std::shared_ptr<Saying> saying)
-      : participant_(std::move(participant)), saying_(std::move(saying)) {}
+  TypeCache(std::shared_ptr<transport::Participant> participant, std::shared_ptr<LinkLog> log)
+      : participant_(std::move(participant)), log_(std::move(log)) {}
   /// The type `name` with this hash, which `endpoint` has; its process is asked unless the type is known. `connection`:
   /// EndpointInfo::connection. Null: not known yet. An answer changes the participant's graph_version(): then call read_answers(), and this
   /// again.
-  std::shared_ptr<const CarriedType> of(const Gid& endpoint, std::uint64_t connection, const std::string& name,
-                                        const TypeHash& hash);
+  std::shared_ptr<const LocalType> of(const Gid& endpoint, std::uint64_t connection, const std::string& name,
+                                      const TypeHash& hash);
   void read_answers();
   /// Whether of() is to be called again soon, because another process may answer in place of one that does not.
   bool is_pressing() const { return is_pressing_; }
@@ -45,8 +45,8 @@ class TypeCache {
   bool may_ask(const Gid& endpoint, const Key& type, std::uint64_t connection);
 
   const std::shared_ptr<transport::Participant> participant_;
-  const std::shared_ptr<Saying> saying_;
-  std::map<Key, std::shared_ptr<const CarriedType>> known_;
+  const std::shared_ptr<LinkLog> log_;
+  std::map<Key, std::shared_ptr<const LocalType>> known_;
   std::size_t known_bytes_ = 0;                        // of its definitions
   std::map<Gid, TypeQuestion> questions_;              // by endpoint: not answered yet
   std::map<Key, Clock::time_point> asked_;             // the oldest of these for a type

@@ -45,7 +45,7 @@ class TypesOf : public ::testing::Test {
     participant_ = domain_.join();
     ASSERT_TRUE(eventually([&] { return participant_->endpoints().size() == publishers; }));
     types_ = std::make_unique<TypeCache>(
-        participant_, std::make_shared<Saying>([this](const transport::Diagnostic& said) { said_ += said.text; }));
+        participant_, std::make_shared<LinkLog>([this](const transport::Diagnostic& said) { said_ += said.text; }));
   }
   transport::EndpointInfo publisher(const Child& process) const {
     for (const transport::EndpointInfo& each : participant_->endpoints()) {
@@ -53,7 +53,7 @@ class TypesOf : public ::testing::Test {
     }
     return {};
   }
-  std::shared_ptr<const CarriedType> of(const transport::EndpointInfo& publisher) {
+  std::shared_ptr<const LocalType> of(const transport::EndpointInfo& publisher) {
     return types_->of(publisher.gid, publisher.connection, publisher.type_name, publisher.type_hash);
   }
   /// As the link does, at each change of the graph and once a second.

@@ -222,7 +222,7 @@ STALE_S = 5.0  # a link that works writes its state every second
 class SavedLink:
     """What the link of a domain of this host, in whatever process, has written last."""
 
-    alive: bool  # a process has the role now
+    alive: bool  # a process is the leader now
     state: LinkState | None  # None: nothing is written
     path: str
     problem: str = ""  # why the file cannot be read

@@ -29,7 +29,7 @@ void print(const transport::Diagnostic& diagnostic) {
     std::fprintf(stderr, "link: %s\n", diagnostic.text.c_str());
 }
 
-/// Starts this process's link, which ends with the process. The other processes of a host wait for the role.
+/// Starts this process's link, which ends with the process. The other processes of a host are on standby.
 void start_link(const Plan& plan) {
   if (plan.live) throw std::runtime_error("the link is no transport of perf_test: baton perf run -p baton_link");
   if (plan.one_process) throw std::runtime_error("one process has one link: the link joins processes of two hosts");

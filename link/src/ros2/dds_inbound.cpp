@@ -21,12 +21,12 @@ constexpr std::size_t kOrdinaryBytes = std::size_t{64} << 20;
 
 }  // namespace
 
-DdsInbound::DdsInbound(std::string topic, std::shared_ptr<const RosType> type, std::shared_ptr<Saying> saying)
-    : topic_(std::move(topic)), type_(std::move(type)), saying_(std::move(saying)) {}
+DdsInbound::DdsInbound(std::string topic, std::shared_ptr<const RosType> type, std::shared_ptr<LinkLog> log)
+    : topic_(std::move(topic)), type_(std::move(type)), log_(std::move(log)) {}
 
 void DdsInbound::lose(Errc code, const std::string& why) {
-  saying_->say(About::kRos2Messages, Saying::Level::kError, code,
-               "a message of a ROS 2 node for '" + topic_ + "' is lost: " + why);
+  log_->write(About::kRos2Messages, LinkLog::Level::kError, code,
+              "a message of a ROS 2 node for '" + topic_ + "' is lost: " + why);
 }
 
 void DdsInbound::publish(transport::Writer& publisher, const DdsMessage& message) {

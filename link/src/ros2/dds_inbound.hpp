@@ -12,15 +12,15 @@
 #include <set>
 #include <string>
 
+#include "link_log.hpp"
 #include "ros2/dds.hpp"
 #include "ros2/ros_types.hpp"
-#include "saying.hpp"
 
 namespace baton::link::ros2 {
 
 class DdsInbound {
  public:
-  DdsInbound(std::string topic, std::shared_ptr<const RosType> type, std::shared_ptr<Saying> saying);
+  DdsInbound(std::string topic, std::shared_ptr<const RosType> type, std::shared_ptr<LinkLog> log);
   /// Messages of this DDS writer that came before are published now.
   void add(const Gid& from, std::shared_ptr<transport::Writer> publisher);
   void remove(const Gid& from);
@@ -36,7 +36,7 @@ class DdsInbound {
 
   const std::string topic_;
   const std::shared_ptr<const RosType> type_;
-  const std::shared_ptr<Saying> saying_;
+  const std::shared_ptr<LinkLog> log_;
   std::mutex mutex_;
   std::map<Gid, std::shared_ptr<transport::Writer>> publishers_;
   std::set<Gid> ignored_;

@@ -8,7 +8,7 @@
 namespace baton::link::ros2 {
 namespace {
 
-using Level = Saying::Level;
+using Level = LinkLog::Level;
 using transport::EndpointInfo;
 
 /// How long the last messages of a publisher that has ended may take.
@@ -53,7 +53,7 @@ void DdsOutbound::open_out(const EndpointInfo& endpoint, Clock::time_point now) 
   opened.qos.history = History::kKeepLast;
   Result<std::unique_ptr<DdsWriter>> writer = dds_.open_writer(opened);
   if (!writer) {
-    saying_->say(About::kRos2, Level::kError, writer.error().code, writer.error().message);
+    log_->write(About::kRos2, Level::kError, writer.error().code, writer.error().message);
     return;  // at the next step it is tried again, which need not be soon
   }
   OutwardWriter& out = outs_[endpoint.gid];
@@ -77,7 +77,7 @@ std::shared_ptr<transport::Writer> DdsOutbound::announce(const Gid& publisher, c
   options.gid = dds_writer;
   Result<std::shared_ptr<transport::Writer>> announced = participant_->create_writer(options);
   if (announced) return std::move(*announced);
-  saying_->say(About::kRos2, Level::kError, announced.error().code, announced.error().message);
+  log_->write(About::kRos2, Level::kError, announced.error().code, announced.error().message);
   return nullptr;
 }
 
@@ -140,9 +140,9 @@ bool DdsOutbound::step(const DomainView& view) {
     again = again || !out.ready;
     if (!out.announced && !view.contexts.empty()) out.announced = announce(gid, out.writer->gid(), *out.type);
     if (const std::string policy = out.writer->refused(); !policy.empty()) {
-      saying_->say(About::kMatches, Level::kWarning, Errc::incompatible_qos,
-                   "publisher of '" + out.group.topic + "' (node '" + out.node +
-                       "') is not connected to a ROS 2 subscription: " + policy + " is not compatible");
+      log_->write(About::kMatches, Level::kWarning, Errc::incompatible_qos,
+                  "publisher of '" + out.group.topic + "' (node '" + out.node +
+                      "') is not connected to a ROS 2 subscription: " + policy + " is not compatible");
     }
   }
   for (auto at = out_topics_.begin(); at != out_topics_.end();) {
@@ -203,7 +203,7 @@ std::shared_ptr<transport::Reader> DdsOutbound::make_reader(const MatchGroup& gr
   options.qos.durability = group.durability;
   Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);
   if (reader) return std::move(*reader);
-  saying_->say(About::kRos2, Level::kError, reader.error().code, reader.error().message);
+  log_->write(About::kRos2, Level::kError, reader.error().code, reader.error().message);
   return nullptr;
 }
 

@@ -23,9 +23,9 @@ namespace baton::link::ros2 {
 
 class DdsOutbound {
  public:
-  DdsOutbound(std::shared_ptr<transport::Participant> participant, std::shared_ptr<Saying> saying, RosTypes& types,
+  DdsOutbound(std::shared_ptr<transport::Participant> participant, std::shared_ptr<LinkLog> log, RosTypes& types,
               Dds& dds)
-      : participant_(std::move(participant)), saying_(std::move(saying)), types_(types), dds_(dds), sender_(saying_) {}
+      : participant_(std::move(participant)), log_(std::move(log)), types_(types), dds_(dds), sender_(log_) {}
   ~DdsOutbound();
   Result<void> start() { return sender_.start(); }
   /// The DDS writers of linked hosts, whose publishers the link has brought here.
@@ -74,7 +74,7 @@ class DdsOutbound {
   void complain_of_readers(const DomainView& view, const std::map<MatchGroup, GroupDemand>& topics);
 
   const std::shared_ptr<transport::Participant> participant_;
-  const std::shared_ptr<Saying> saying_;
+  const std::shared_ptr<LinkLog> log_;
   RosTypes& types_;
   Dds& dds_;
   std::set<std::pair<MatchGroup, Gid>> misfits_;                     // readers with another definition of a type

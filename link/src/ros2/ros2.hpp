@@ -15,7 +15,7 @@
 #include "baton/link/state.hpp"
 #include "baton/os/result.hpp"
 #include "baton/transport/transport.hpp"
-#include "saying.hpp"
+#include "link_log.hpp"
 #include "type_cache.hpp"
 
 namespace baton::link {
@@ -53,7 +53,7 @@ Result<void> ros2_side_available(const std::string& security);
 /// Errors: those of ros2_side_available(), invalid_argument (an option, named), system. `types`: the link's own; after its
 /// read_answers() comes step().
 Result<std::unique_ptr<Ros2Side>> make_ros2_side(std::shared_ptr<transport::Participant> participant,
-                                                 std::shared_ptr<Saying> saying, std::shared_ptr<TypeCache> types,
+                                                 std::shared_ptr<LinkLog> log, std::shared_ptr<TypeCache> types,
                                                  const Ros2Options& options);
 
 }  // namespace baton::link

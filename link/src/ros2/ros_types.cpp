@@ -10,10 +10,10 @@ constexpr std::size_t kMostCompared = 100, kMostKnown = 8192;
 
 }  // namespace
 
-RosType::RosType(std::shared_ptr<const CarriedType> type, message::CdrCodec compiled)
-    : carried(std::move(type)),
-      info(carried->info),
-      definition(carried->definition),
+RosType::RosType(std::shared_ptr<const LocalType> type, message::CdrCodec compiled)
+    : local_type(std::move(type)),
+      info(local_type->info),
+      definition(local_type->definition),
       codec(std::move(compiled)),
       hash(type_hash(definition.type())) {}
 
@@ -28,16 +28,16 @@ bool RosType::matches(const std::string& other) const {
 std::shared_ptr<const RosType> RosTypes::of(const transport::EndpointInfo& endpoint) {
   const auto known = known_.find({endpoint.type_name, endpoint.type_hash});
   if (known != known_.end()) return known->second;
-  std::shared_ptr<const CarriedType> carried =
+  std::shared_ptr<const LocalType> local_type =
       types_->of(endpoint.gid, endpoint.connection, endpoint.type_name, endpoint.type_hash);
-  if (!carried) return nullptr;
-  Result<message::CdrCodec> codec = message::CdrCodec::compile(carried->definition.type());
+  if (!local_type) return nullptr;
+  Result<message::CdrCodec> codec = message::CdrCodec::compile(local_type->definition.type());
   std::shared_ptr<const RosType> type;
   if (codec) {
-    type = std::make_shared<const RosType>(std::move(carried), std::move(*codec));
+    type = std::make_shared<const RosType>(std::move(local_type), std::move(*codec));
   } else {
-    saying_->say(
-        About::kTypes, Saying::Level::kError, Errc::malformed_message,
+    log_->write(
+        About::kTypes, LinkLog::Level::kError, Errc::malformed_message,
         "messages of " + endpoint.type_name + " are not carried to or from ROS 2 nodes: " + codec.error().message);
   }
   if (known_.size() >= kMostKnown) known_.clear();

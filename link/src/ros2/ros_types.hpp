@@ -16,11 +16,11 @@ namespace baton::link::ros2 {
 using transport::Gid;
 
 struct RosType {
-  RosType(std::shared_ptr<const CarriedType> type, message::CdrCodec compiled);
+  RosType(std::shared_ptr<const LocalType> type, message::CdrCodec compiled);
   /// Whether an endpoint with this hash has the same definition; empty: it does not say one, and its name counts.
   bool matches(const std::string& hash) const;
 
-  const std::shared_ptr<const CarriedType> carried;
+  const std::shared_ptr<const LocalType> local_type;
   const transport::TypeInfo& info;
   const message::Definition& definition;
   const message::CdrCodec codec;
@@ -32,14 +32,14 @@ struct RosType {
 
 class RosTypes {
  public:
-  RosTypes(std::shared_ptr<TypeCache> types, std::shared_ptr<Saying> saying)
-      : types_(std::move(types)), saying_(std::move(saying)) {}
+  RosTypes(std::shared_ptr<TypeCache> types, std::shared_ptr<LinkLog> log)
+      : types_(std::move(types)), log_(std::move(log)) {}
   /// The type of a known endpoint of this domain. Null: not known yet (link::Types), or ROS 2 has no such messages.
   std::shared_ptr<const RosType> of(const transport::EndpointInfo& endpoint);
 
  private:
   const std::shared_ptr<TypeCache> types_;
-  const std::shared_ptr<Saying> saying_;
+  const std::shared_ptr<LinkLog> log_;
   std::map<std::pair<std::string, TypeHash>, std::shared_ptr<const RosType>> known_;
 };
 

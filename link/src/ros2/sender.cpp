@@ -113,8 +113,8 @@ void Sender::write(Target& target, CdrMessage message, std::int64_t source_time_
   if (written) return;
   if (written.error().code == Errc::timed_out && now >= target.rests_until)
     target.rests_until = std::chrono::steady_clock::now() + kRest;
-  saying_->say(About::kRos2Messages, Saying::Level::kWarning, written.error().code,
-               "a message of '" + target.topic + "' is not sent to ROS 2 nodes: " + written.error().message);
+  log_->write(About::kRos2Messages, LinkLog::Level::kWarning, written.error().code,
+              "a message of '" + target.topic + "' is not sent to ROS 2 nodes: " + written.error().message);
 }
 
 void Sender::send(Target& target, const transport::TakenSample& sample) {
@@ -128,8 +128,8 @@ void Sender::send(Target& target, const transport::TakenSample& sample) {
     size = target.type->codec.encode(bytes, {message.bytes.get(), message.size_bytes});
   }
   if (!size) {
-    saying_->say(About::kRos2Messages, Saying::Level::kError, size.error().code,
-                 "a message of '" + target.topic + "' is not sent to ROS 2 nodes: " + size.error().message);
+    log_->write(About::kRos2Messages, LinkLog::Level::kError, size.error().code,
+                "a message of '" + target.topic + "' is not sent to ROS 2 nodes: " + size.error().message);
     return;
   }
   const std::int64_t time = sample.header().source_time_ns;
@@ -143,7 +143,7 @@ bool Sender::send_some(Succession& subscription) {
   for (int i = 0; i < kAtOnce; ++i) {
     const Result<transport::TakenSample> taken = subscription.take();
     if (!taken) {
-      saying_->say(About::kRos2Messages, Saying::Level::kError, taken.error().code, taken.error().message);
+      log_->write(About::kRos2Messages, LinkLog::Level::kError, taken.error().code, taken.error().message);
       return true;
     }
     if (!*taken) return i != 0 || subscription.is_spent();
@@ -167,7 +167,7 @@ void Sender::run() {
     }
     if (some) continue;
     if (const Result<bool> waited = wait_set_.wait(std::chrono::hours(1)); !waited) {
-      saying_->say(About::kRos2Messages, Saying::Level::kError, waited.error().code, waited.error().message);
+      log_->write(About::kRos2Messages, LinkLog::Level::kError, waited.error().code, waited.error().message);
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
   }

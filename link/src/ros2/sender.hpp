@@ -18,16 +18,16 @@
 
 #include "baton/os/process.hpp"
 #include "baton/transport/transport.hpp"
+#include "link_log.hpp"
 #include "ros2/dds.hpp"
 #include "ros2/ros_types.hpp"
-#include "saying.hpp"
 #include "succession.hpp"
 
 namespace baton::link::ros2 {
 
 class Sender {
  public:
-  explicit Sender(std::shared_ptr<Saying> saying) : saying_(std::move(saying)) {}
+  explicit Sender(std::shared_ptr<LinkLog> log) : log_(std::move(log)) {}
   Result<void> start();
   ~Sender();  ///< waits for a write that is under way
   Sender(const Sender&) = delete;
@@ -70,7 +70,7 @@ class Sender {
   void send(Target& target, const transport::TakenSample& sample);
   void write(Target& target, CdrMessage message, std::int64_t source_time_ns);
 
-  const std::shared_ptr<Saying> saying_;
+  const std::shared_ptr<LinkLog> log_;
   transport::WaitSet wait_set_;
   std::mutex mutex_;  // the tables; held while messages are written
   std::vector<Subscription> subscriptions_;

@@ -26,7 +26,7 @@ namespace baton::link {
 namespace ros2 {
 namespace {
 
-using Level = Saying::Level;
+using Level = LinkLog::Level;
 using transport::EndpointInfo;
 
 /// How long a new DDS writer is left alone: rmw_baton_cpp gives its id to a publisher of its own.
@@ -56,12 +56,9 @@ struct InwardTopic {
 
 class Side final : public Ros2Side {
  public:
-  Side(std::shared_ptr<transport::Participant> participant, std::shared_ptr<Saying> saying,
+  Side(std::shared_ptr<transport::Participant> participant, std::shared_ptr<LinkLog> log,
        std::shared_ptr<TypeCache> types, const Ros2Options& options)
-      : participant_(std::move(participant)),
-        saying_(std::move(saying)),
-        options_(options),
-        types_(std::move(types), saying_) {}
+      : participant_(std::move(participant)), log_(std::move(log)), options_(options), types_(std::move(types), log_) {}
 
   ~Side() override {
     nodes_in_.reset();
@@ -79,8 +76,8 @@ class Side final : public Ros2Side {
       dirty_.store(true, std::memory_order_release);  // pairs with the exchange in step()
       options_.changed();
     };
-    dds.say = [saying = saying_](Level level, std::string text) {
-      saying->say(About::kRos2Log, level, Errc::system, std::move(text));
+    dds.say = [log = log_](Level level, std::string text) {
+      log->write(About::kRos2Log, level, Errc::system, std::move(text));
     };
     dds.refused = [this](RefusedState refused) {
       refused.last_ns = os::monotonic_ns();
@@ -89,7 +86,7 @@ class Side final : public Ros2Side {
     Result<std::unique_ptr<Dds>> made = make_dds(dds);
     if (!made) return made.error();
     dds_ = std::move(*made);
-    outward_ = std::make_unique<DdsOutbound>(participant_, saying_, types_, *dds_);
+    outward_ = std::make_unique<DdsOutbound>(participant_, log_, types_, *dds_);
     if (Result<void> started = outward_->start(); !started) return started;
     DdsEndpoint endpoint;
     endpoint.topic = kNodesTopic;
@@ -103,9 +100,9 @@ class Side final : public Ros2Side {
     Result<std::unique_ptr<DdsWriter>> out = dds_->open_writer(endpoint);
     if (!out) return out.error();
     nodes_out_ = std::move(*out);
-    saying_->say(About::kRos2, Level::kInfo, Errc{},
-                 "joins ROS 2 nodes of domain " + std::to_string(options_.domain) +
-                     (options_.security.empty() ? "" : ", with DDS Security"));
+    log_->write(About::kRos2, Level::kInfo, Errc{},
+                "joins ROS 2 nodes of domain " + std::to_string(options_.domain) +
+                    (options_.security.empty() ? "" : ", with DDS Security"));
     return {};
   }
 
@@ -127,7 +124,7 @@ class Side final : public Ros2Side {
     again = inward(view) || again;
     for (const std::string& complaint : complaints_now_) {
       if (complaints_.count(complaint) == 0)
-        saying_->say(About::kMatches, Level::kWarning, Errc::unsupported, complaint);
+        log_->write(About::kMatches, Level::kWarning, Errc::unsupported, complaint);
     }
     complaints_ = complaints_now_;
     say_nodes(view);
@@ -330,7 +327,7 @@ class Side final : public Ros2Side {
     if (!publisher) {
       // already_exists: the link has it from another host, or rmw_baton_cpp serves it after all.
       if (publisher.error().code != Errc::already_exists) {
-        saying_->say(About::kRos2, Level::kError, publisher.error().code, publisher.error().message);
+        log_->write(About::kRos2, Level::kError, publisher.error().code, publisher.error().message);
       }
       return false;
     }
@@ -360,7 +357,7 @@ class Side final : public Ros2Side {
     Result<std::unique_ptr<DdsReader>> reader = dds_->open_reader(
         keep_all(endpoint), [arrivals = topic.arrivals](DdsMessage message) { arrivals->arrived(std::move(message)); });
     if (!reader) {
-      saying_->say(About::kRos2, Level::kError, reader.error().code, reader.error().message);
+      log_->write(About::kRos2, Level::kError, reader.error().code, reader.error().message);
       return;
     }
     topic.reader = std::move(*reader);
@@ -395,7 +392,7 @@ class Side final : public Ros2Side {
       topic.node = each.subscription->node;
       if (!topic.arrivals) {
         topic.type = each.type;
-        topic.arrivals = std::make_shared<DdsInbound>(each.group.topic, each.type, saying_);
+        topic.arrivals = std::make_shared<DdsInbound>(each.group.topic, each.type, log_);
       }
       InwardWriter& in = ins_[gid];
       if (!in.joined && in.publisher->matched() == 0 && view.now - in.since < kMatch) {
@@ -436,7 +433,7 @@ class Side final : public Ros2Side {
     nodes[{"/", "baton_link"}];
     const Result<CdrMessage> encoded = encode_nodes(dds_->participant(), nodes);
     if (!encoded) {
-      saying_->say(About::kRos2, Level::kError, encoded.error().code, encoded.error().message);
+      log_->write(About::kRos2, Level::kError, encoded.error().code, encoded.error().message);
       return;
     }
     std::vector<std::byte> bytes(encoded->bytes.get(), encoded->bytes.get() + encoded->size_bytes);
@@ -449,15 +446,15 @@ class Side final : public Ros2Side {
     if (const Result<void> written = nodes_out_->write(std::move(copy), now); written) {
       said_ = std::move(bytes);
     } else {
-      saying_->say(About::kRos2, Level::kWarning, written.error().code,
-                   "ROS 2 does not see the nodes of this host: " + written.error().message);
+      log_->write(About::kRos2, Level::kWarning, written.error().code,
+                  "ROS 2 does not see the nodes of this host: " + written.error().message);
     }
   }
 
   static constexpr std::size_t kMostNamed = 1000;        // participants
   static constexpr std::size_t kMostNamedEnds = 10'000;  // of one
   const std::shared_ptr<transport::Participant> participant_;
-  const std::shared_ptr<Saying> saying_;
+  const std::shared_ptr<LinkLog> log_;
   const Ros2Options options_;
   std::atomic<bool> dirty_{true};
   mutable std::mutex names_mutex_;
@@ -488,9 +485,9 @@ Result<void> ros2_side_available(const std::string& security) {
 }
 
 Result<std::unique_ptr<Ros2Side>> make_ros2_side(std::shared_ptr<transport::Participant> participant,
-                                                 std::shared_ptr<Saying> saying, std::shared_ptr<TypeCache> types,
+                                                 std::shared_ptr<LinkLog> log, std::shared_ptr<TypeCache> types,
                                                  const Ros2Options& options) {
-  auto side = std::make_unique<ros2::Side>(std::move(participant), std::move(saying), std::move(types), options);
+  auto side = std::make_unique<ros2::Side>(std::move(participant), std::move(log), std::move(types), options);
   if (Result<void> started = side->start(); !started) return started.error();
   return std::unique_ptr<Ros2Side>(std::move(side));
 }

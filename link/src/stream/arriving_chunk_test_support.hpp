@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "engine.hpp"
+#include "host_network.hpp"
 
 namespace baton::link {
 

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "engine.hpp"
 #include "frames.hpp"
+#include "host_network.hpp"
 #include "receiver_table.hpp"
 
 namespace baton::link::stream {

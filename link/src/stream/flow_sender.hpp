@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "engine.hpp"
 #include "frames.hpp"
+#include "host_network.hpp"
 
 namespace baton::link::stream {
 

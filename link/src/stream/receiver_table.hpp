@@ -8,7 +8,7 @@
 #include <mutex>
 #include <string>
 
-#include "engine.hpp"
+#include "host_network.hpp"
 
 namespace baton::link::stream {
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "baton/os/process.hpp"
-#include "engine.hpp"
 #include "flow_receiver.hpp"
 #include "flow_sender.hpp"
+#include "host_network.hpp"
 #include "receiver_table.hpp"
 #include "round_trip.hpp"
 #include "wire.hpp"
@@ -39,7 +39,7 @@ struct HostConnection {
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  /// `key`: the host's id in this engine. `hello`: its first. `number` and `partner`: this side's number of the session, and the other side's.
+  /// `key`: the host's id in this network. `hello`: its first. `number` and `partner`: this side's number of the session, and the other side's.
   /// `changed` is called when the connection breaks or is there again, by any thread.
   Session(const Gid& key, HostHello hello, std::uint64_t number, std::uint64_t partner, std::string address,
           std::shared_ptr<const ReceiverTable> channels, std::function<void(bool)> changed);

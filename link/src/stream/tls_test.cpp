@@ -3,7 +3,7 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-#include "engine_test_support.hpp"
+#include "host_network_test_support.hpp"
 
 namespace baton::link {
 namespace {
@@ -13,12 +13,12 @@ using stream::Enclave;
 using stream::kDay;
 
 /// Has no security, or that of another folder.
-std::function<void(EngineOptions&)> with(const std::string& directory) {
-  return [directory](EngineOptions& options) { options.security = directory; };
+std::function<void(HostNetworkOptions&)> with(const std::string& directory) {
+  return [directory](HostNetworkOptions& options) { options.security = directory; };
 }
 const auto without = with("");
 
-/// A TLS client that is no engine.
+/// A TLS client that is no link.
 class Client {
  public:
   explicit Client(std::uint16_t port, const std::string& directory = {}, int version = TLS1_3_VERSION)
@@ -65,10 +65,10 @@ TEST(Security, AHostWithoutItAndOneWithItRefuseEachOtherInWords) {
   Host c(3, {b.address()});
   EXPECT_TRUE(b.says("a program at 127.0.0.1 is not connected: it wants TLS; this host needs --security, too"));
   EXPECT_TRUE(c.says("it ends the connection during the TLS handshake; has it --security, too?"));
-  for (const Host* host : {&a, &b, &c}) EXPECT_TRUE(host->engine->hosts().empty());
+  for (const Host* host : {&a, &b, &c}) EXPECT_TRUE(host->network->hosts().empty());
   for (const Host* host : {&a, &b, &c}) {
-    ASSERT_TRUE(wait_until([&] { return !host->engine->refused().empty(); }));
-    EXPECT_NE(host->engine->refused()[0].why.find("--security"), std::string::npos);
+    ASSERT_TRUE(wait_until([&] { return !host->network->refused().empty(); }));
+    EXPECT_NE(host->network->refused()[0].why.find("--security"), std::string::npos);
   }
 }
 
@@ -78,12 +78,12 @@ TEST(Security, AHostOfAnotherCaIsRefusedInWordsOnBothSides) {
   Host a(1), b(2, {a.address()}, kDomain, with(enclave.directory()));
   EXPECT_TRUE(a.says("it refuses this host with the TLS alert 'unknown CA'"));
   EXPECT_TRUE(b.says("this host's identity CA has not signed its certificate"));
-  EXPECT_TRUE(a.engine->hosts().empty());
-  EXPECT_TRUE(b.engine->hosts().empty());
-  ASSERT_TRUE(wait_until([&] { return !a.engine->refused().empty() && !b.engine->refused().empty(); }));
-  EXPECT_EQ(a.engine->refused()[0].why, "it refuses this host with the TLS alert 'unknown CA'");
-  EXPECT_NE(b.engine->refused()[0].why.find("this host's identity CA has not signed"), std::string::npos);
-  EXPECT_EQ(b.engine->refused()[0].name, "") << "a name that no certificate has proved";
+  EXPECT_TRUE(a.network->hosts().empty());
+  EXPECT_TRUE(b.network->hosts().empty());
+  ASSERT_TRUE(wait_until([&] { return !a.network->refused().empty() && !b.network->refused().empty(); }));
+  EXPECT_EQ(a.network->refused()[0].why, "it refuses this host with the TLS alert 'unknown CA'");
+  EXPECT_NE(b.network->refused()[0].why.find("this host's identity CA has not signed"), std::string::npos);
+  EXPECT_EQ(b.network->refused()[0].name, "") << "a name that no certificate has proved";
 }
 
 TEST(Security, AClientMustShowACertificateThatIsValidAndSignedByTheCa) {
@@ -100,7 +100,7 @@ TEST(Security, AClientMustShowACertificateThatIsValidAndSignedByTheCa) {
   EXPECT_TRUE(a.says("this host's identity CA has not signed its certificate"));
   EXPECT_FALSE(Client(a.options.port, good.directory(), TLS1_2_VERSION).greeted(hello()));
   EXPECT_TRUE(a.says("unsupported protocol"));
-  EXPECT_TRUE(a.engine->hosts().empty());
+  EXPECT_TRUE(a.network->hosts().empty());
 }
 
 /// Accepts one TLS connection as a host with the certificate of `directory` does, which knows the CA of `authority`. What comes of it.
@@ -149,7 +149,7 @@ TEST(Security, StrangersInTheMiddleOfAHandshakeDoNotDisturbHosts) {
   }
   Host b(2, {a.address()});
   EXPECT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
-  EXPECT_EQ(a.engine->hosts().size(), 1U);
+  EXPECT_EQ(a.network->hosts().size(), 1U);
   // Each is closed, by the limit of time or of number.
   for (const int fd : held) {
     const timeval limit{30, 0};
@@ -167,14 +167,14 @@ TEST(Security, StrangersInTheMiddleOfAHandshakeDoNotDisturbHosts) {
 TEST(Security, FilesThatCannotBeUsedAreErrorsThatNameThem) {
   const Authority authority("ours"), other("others");
   const Enclave good(authority, "host1"), foreign(other, "host2"), late(authority, "late", -kDay);
-  EngineOptions options;
+  HostNetworkOptions options;
   options.interface = "127.0.0.1";
   options.port = free_port();
   std::string warned;
   options.say = [&](About, transport::Diagnostic::Level, Errc, std::string text) { warned += text; };
   const auto refused = [&](const std::string& directory, const std::string& words) {
     options.security = directory;
-    const auto made = make_engine(options, std::make_shared<Ears>());
+    const auto made = make_host_network(options, std::make_shared<Ears>());
     ASSERT_FALSE(made) << words;
     EXPECT_EQ(made.error().code, Errc::invalid_argument);
     EXPECT_NE(made.error().message.find(words), std::string::npos) << made.error().message;
@@ -197,17 +197,17 @@ TEST(Security, FilesThatCannotBeUsedAreErrorsThatNameThem) {
   EXPECT_EQ(warned, "");
   ::chmod((good.directory() + "/key.pem").c_str(), 0644);
   options.security = good.directory();
-  EXPECT_TRUE(make_engine(options, std::make_shared<Ears>()));
+  EXPECT_TRUE(make_host_network(options, std::make_shared<Ears>()));
   EXPECT_NE(warned.find("every user of this machine can read the private key"), std::string::npos) << warned;
 }
 
 TEST(Security, TheKeysOfAConnectionChangeAndNothingIsLost) {
   Host a(1), b(2, {a.address()});
   const auto shelf = std::make_shared<Shelf>();
-  const auto receiver = *a.engine->open_receiver("channel", shelf);
+  const auto receiver = *a.network->open_receiver("channel", shelf);
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   const auto source = std::make_shared<Queue>();
-  const auto flow = b.engine->open_flow(a.options.host, "channel", source);
+  const auto flow = b.network->open_flow(a.options.host, "channel", source);
   for (std::uint64_t i = 1; i <= 50; ++i) source->add(i, 1'500'000);  // a key is good for 64 MiB
   flow->wake();
   ASSERT_TRUE(wait_until([&] { return flow->idle(); }));

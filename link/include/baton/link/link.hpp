@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The link to other machines: carries the topics of a domain that subscriptions of other hosts want, and brings the topics of other
-// hosts here (docs/guides/machines.md). The link is a role: of the links of one domain on one host, one works and the others wait.
+// hosts here (docs/guides/machines.md). Of the links of one domain on one host, one is the leader and works; the others are on standby.
 // A program that holds a Link is what the program baton_link is.
 // Thread rules: one thread makes and destroys a Link; state() from any thread. The functions have no state. In a forked child a Link of
 // the parent does nothing: its state is empty, and its destruction leaves the parent's link as it is.
@@ -48,12 +48,12 @@ struct Options {
 
 class Link {
  public:
-  /// Joins the domain. If no other process has the role, opens the network before it returns; else begins to wait for the role.
+  /// Joins the domain. If no other process is the leader, opens the network before it returns; else the link is on standby.
   /// Errors: invalid_argument (names the option), unsupported (Options::ros2, Options::security), already_exists (the port is in use), those of
   /// Participant::join() and of the domain's directory. Any other failure of the network is no error of this call: the link is in Phase::kFailed and tries again,
   /// since an interface may appear later.
   static Result<std::unique_ptr<Link>> start(const Options& options);
-  /// Gives up the role. Waits for a write to the network that is under way, a few seconds at most.
+  /// Releases the leader lock. Waits for a write to the network that is under way, a few seconds at most.
   ~Link();
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;

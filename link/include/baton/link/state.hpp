@@ -98,7 +98,7 @@ std::string format_state(const LinkState& state, std::int32_t pid, std::int64_t 
 
 /// What the link of a domain has written about itself. Any process of the domain may read it.
 struct SavedState {
-  bool alive = false;               ///< a process has the role now
+  bool alive = false;               ///< a process is the leader now
   std::optional<std::string> text;  ///< of link.state; nothing: no link has worked, or the last one has ended in order
   std::string path;                 ///< of the file
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "carrier.hpp"
+#include "topic_forwarder.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -11,7 +11,7 @@
 namespace baton::link {
 namespace {
 
-using Level = Saying::Level;
+using Level = LinkLog::Level;
 
 constexpr const char* kRos2Topic = "/_baton/ros2";  // docs/format/ros2-two-paths.md
 constexpr std::size_t kMostComplaints = 1000;
@@ -38,55 +38,56 @@ std::size_t window_bytes() {
 
 }  // namespace
 
-Carrier::Carrier(std::shared_ptr<transport::Participant> participant, std::string host_name,
-                 std::shared_ptr<Saying> saying, std::function<void()> changed)
+TopicForwarder::TopicForwarder(std::shared_ptr<transport::Participant> participant, std::string host_name,
+                               std::shared_ptr<LinkLog> log, std::function<void()> changed)
     : participant_(std::move(participant)),
-      saying_(std::move(saying)),
+      log_(std::move(log)),
       changed_(std::move(changed)),
-      types_(std::make_shared<TypeCache>(participant_, saying_)),
+      types_(std::make_shared<TypeCache>(participant_, log_)),
       hoard_(std::make_shared<Hoard>(os::machine_memory_bytes(), window_bytes())) {
   own_.host_name = std::move(host_name);
 }
 
-Carrier::~Carrier() {
+TopicForwarder::~TopicForwarder() {
   if (known_hosts_) known_hosts_->end();
   ros2_.reset();
   advertisement_flows_.clear();
   out_.clear();
   in_.clear();
-  engine_.reset();
+  network_.reset();
   proxies_.clear();
 }
 
-Result<void> Carrier::open(EngineOptions options, const Ros2Options* ros2) {
+Result<void> TopicForwarder::open(HostNetworkOptions options, const Ros2Options* ros2) {
   Result<std::array<std::uint8_t, 16>> id = os::random_id();
   if (!id) return id.error();
   own_.host = *id;
   options.host = *id;
   options.host_name = own_.host_name;
-  known_hosts_ = std::make_shared<Hosts>(own_.host_name, saying_, changed_);
+  known_hosts_ = std::make_shared<Hosts>(own_.host_name, log_, changed_);
   // An unchanged advertisement is sent once: that of the first connection must not come before its receiver.
-  Result<std::unique_ptr<Engine>> engine = make_engine(options, known_hosts_, {{kAdvertisementChannel, known_hosts_}});
-  if (!engine) return engine.error();
-  engine_ = std::move(*engine);
+  Result<std::unique_ptr<HostNetwork>> network =
+      make_host_network(options, known_hosts_, {{kAdvertisementChannel, known_hosts_}});
+  if (!network) return network.error();
+  network_ = std::move(*network);
   if (ros2 == nullptr) return {};
   Ros2Options side = *ros2;
   side.host = own_.host;
   side.changed = changed_;
-  Result<std::unique_ptr<Ros2Side>> made = make_ros2_side(participant_, saying_, types_, side);
+  Result<std::unique_ptr<Ros2Side>> made = make_ros2_side(participant_, log_, types_, side);
   if (!made) return made.error();
   ros2_ = std::move(*made);
   own_.ros2_domain = side.domain;
   return {};
 }
 
-std::uint16_t Carrier::port() const { return engine_->port(); }
+std::uint16_t TopicForwarder::port() const { return network_->port(); }
 
 /// Beside the number of a connection, in place of a process id.
 constexpr std::uint64_t kNotVisible = std::uint64_t{1} << 63;
 
 /// The endpoints of the domain but for those that the link has made itself.
-std::vector<HostEndpoint> Carrier::local_endpoints() {
+std::vector<HostEndpoint> TopicForwarder::local_endpoints() {
   std::set<Gid> own;
   for (const auto& [key, out] : out_) own.merge(out.source->readers());
   for (const auto& [gid, proxy] : proxies_) own.insert(gid);
@@ -122,7 +123,7 @@ std::vector<HostEndpoint> Carrier::local_endpoints() {
   return endpoints;
 }
 
-bool Carrier::add_departing(std::vector<HostEndpoint>& here) {
+bool TopicForwarder::add_departing(std::vector<HostEndpoint>& here) {
   const auto now = std::chrono::steady_clock::now();
   std::map<Gid, LocalPublisher> publishers;
   for (const HostEndpoint& endpoint : here) {
@@ -163,25 +164,25 @@ bool Carrier::add_departing(std::vector<HostEndpoint>& here) {
 }
 
 /// Null: not known yet.
-std::shared_ptr<const CarriedType> Carrier::type_of(const Gid& endpoint, const std::string& name,
-                                                    const TypeHash& hash) {
+std::shared_ptr<const LocalType> TopicForwarder::type_of(const Gid& endpoint, const std::string& name,
+                                                         const TypeHash& hash) {
   const auto connection = connections_.find(endpoint);
   return types_->of(endpoint, connection == connections_.end() ? 0 : connection->second, name, hash);
 }
 
-void Carrier::complain(std::set<std::string> complaints) {
+void TopicForwarder::complain(std::set<std::string> complaints) {
   if (complaints.size() > kMostComplaints)
     complaints.erase(std::next(complaints.begin(), kMostComplaints), complaints.end());
   for (const std::string& complaint : complaints) {  // only this thread writes complaints_
-    if (complaints_.count(complaint) == 0) saying_->say(About::kMatches, Level::kWarning, Errc::unsupported, complaint);
+    if (complaints_.count(complaint) == 0) log_->write(About::kMatches, Level::kWarning, Errc::unsupported, complaint);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   complaints_ = complaints;
 }
 
 /// The publisher that stands for one of another host.
-Result<std::shared_ptr<transport::Writer>> Carrier::make_proxy(const Gid& gid, const PlannedProxy& wanted,
-                                                               transport::TypeInfo type) {
+Result<std::shared_ptr<transport::Writer>> TopicForwarder::make_proxy(const Gid& gid, const PlannedProxy& wanted,
+                                                                      transport::TypeInfo type) {
   transport::Participant::WriterOptions options;
   options.topic = wanted.publisher.topic;
   options.node = wanted.publisher.node + "@" + wanted.host_name;
@@ -192,7 +193,7 @@ Result<std::shared_ptr<transport::Writer>> Carrier::make_proxy(const Gid& gid, c
   return participant_->create_writer(options);
 }
 
-bool Carrier::receive(const ForwardingPlan& plan) {
+bool TopicForwarder::receive(const ForwardingPlan& plan) {
   bool again = false;
   std::size_t withdrawn = 0, lingering = 0, made = 0, announced_bytes = 0;
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -239,7 +240,7 @@ bool Carrier::receive(const ForwardingPlan& plan) {
     const PlannedProxy& wanted = plan.receiving.at(gid);
     const std::string channel = channel_of(wanted.publisher);
     const std::string& topic = wanted.publisher.topic;
-    std::shared_ptr<const CarriedType> type;
+    std::shared_ptr<const LocalType> type;
     if (wanted.fits) {
       type = type_of(wanted.subscription, wanted.publisher.type_name, wanted.publisher.hash);
       if (!type) continue;
@@ -247,12 +248,12 @@ bool Carrier::receive(const ForwardingPlan& plan) {
       if (!in.channel) {
         in.name = numbered(channel, ++last_channel_);
         in.channel =
-            std::make_shared<InboundChannel>(topic, type, saying_, hoard_, is_request(topic) ? answerable_ : nullptr);
+            std::make_shared<InboundChannel>(topic, type, log_, hoard_, is_request(topic) ? answerable_ : nullptr);
       }
       if (!in.open) {
-        Result<std::shared_ptr<void>> open = engine_->open_receiver(in.name, in.channel);
+        Result<std::shared_ptr<void>> open = network_->open_receiver(in.name, in.channel);
         if (!open) {
-          saying_->say(About::kPublishers, Level::kError, open.error().code, open.error().message);
+          log_->write(About::kPublishers, Level::kError, open.error().code, open.error().message);
           again = true;
           continue;
         }
@@ -269,7 +270,7 @@ bool Carrier::receive(const ForwardingPlan& plan) {
       }
       Result<std::shared_ptr<transport::Writer>> writer = make_proxy(gid, wanted, type ? type->info : *wanted.type);
       if (!writer) {
-        saying_->say(About::kPublishers, Level::kError, writer.error().code, writer.error().message);
+        log_->write(About::kPublishers, Level::kError, writer.error().code, writer.error().message);
         again = true;
         continue;
       }
@@ -288,7 +289,7 @@ bool Carrier::receive(const ForwardingPlan& plan) {
 }
 
 /// How much memory and how many addresses the messages of each host have. What is idle of a host with more than its share is given back.
-void Carrier::account() {
+void TopicForwarder::account() {
   const auto now = std::chrono::steady_clock::now();
   if (now - accounted_ < kAccountEvery) return;
   accounted_ = now;
@@ -307,7 +308,7 @@ void Carrier::account() {
 }
 
 /// Null: it cannot be made, which was said.
-std::shared_ptr<transport::Reader> Carrier::subscribe(const CarriedType& type, const PlannedFlow& sending) {
+std::shared_ptr<transport::Reader> TopicForwarder::subscribe(const LocalType& type, const PlannedFlow& sending) {
   transport::Participant::ReaderOptions options;
   options.topic = sending.topic;
   options.node = "link";
@@ -316,12 +317,12 @@ std::shared_ptr<transport::Reader> Carrier::subscribe(const CarriedType& type, c
   options.not_relayed = true;
   Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);
   if (reader) return *reader;
-  saying_->say(About::kSubscriptions, Level::kError, reader.error().code, reader.error().message);
+  log_->write(About::kSubscriptions, Level::kError, reader.error().code, reader.error().message);
   return nullptr;
 }
 
 /// The subscription with the quality of service that is wanted now. What the one before has is sent first: others want it.
-void Carrier::resubscribe(OutboundTopic& out, const PlannedFlow& sending) {
+void TopicForwarder::resubscribe(OutboundTopic& out, const PlannedFlow& sending) {
   const auto now = std::chrono::steady_clock::now();
   const bool deeper = sending.request.depth > out.request.depth || sending.request.history != out.request.history;
   // Not of a topic whose history is kept: the new subscription would get all of it once more.
@@ -336,7 +337,7 @@ void Carrier::resubscribe(OutboundTopic& out, const PlannedFlow& sending) {
   const std::shared_ptr<transport::Reader> reader = subscribe(*out.type, sending);
   if (!reader) return;
   if (const Result<void> replaced = out.source->replace(reader); !replaced) {
-    saying_->say(About::kSubscriptions, Level::kError, replaced.error().code, replaced.error().message);
+    log_->write(About::kSubscriptions, Level::kError, replaced.error().code, replaced.error().message);
     return;
   }
   out.reader = reader;
@@ -345,8 +346,8 @@ void Carrier::resubscribe(OutboundTopic& out, const PlannedFlow& sending) {
   out.flow->wake();
 }
 
-bool Carrier::open_out(const std::pair<Gid, std::string>& key, const PlannedFlow& sending) {
-  std::shared_ptr<const CarriedType> type;
+bool TopicForwarder::open_out(const std::pair<Gid, std::string>& key, const PlannedFlow& sending) {
+  std::shared_ptr<const LocalType> type;
   for (const transport::EndpointInfo& info : participant_->endpoints()) {
     if (sending.publishers.count(info.gid) != 0) type = type_of(info.gid, info.type_name, info.type_hash);
     if (type) break;
@@ -365,16 +366,16 @@ bool Carrier::open_out(const std::pair<Gid, std::string>& key, const PlannedFlow
   out.reader = reader;
   CopiedBytes& copied = copied_[key.first];
   if (!copied) copied = std::make_shared<std::atomic<std::size_t>>(0);
-  out.source = std::make_shared<TopicSource>(sending.topic, reader, kUnderWay, copied, saying_);
+  out.source = std::make_shared<TopicSource>(sending.topic, reader, kUnderWay, copied, log_);
   out.source->set_publishers(sending.publishers, writers_);
   if (is_response(sending.topic)) out.source->set_clients(sending.clients);
-  out.flow = engine_->open_flow(key.first, key.second, out.source);
+  out.flow = network_->open_flow(key.first, key.second, out.source);
   if (!out.flow) return false;
   out_.emplace(key, std::move(out));
   return true;
 }
 
-bool Carrier::send(const ForwardingPlan& plan) {
+bool TopicForwarder::send(const ForwardingPlan& plan) {
   bool again = false;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto at = out_.begin(); at != out_.end();) {
@@ -411,25 +412,25 @@ bool Carrier::send(const ForwardingPlan& plan) {
   return again;
 }
 
-void Carrier::advertise(const std::vector<HostEndpoint>& here) {
+void TopicForwarder::advertise(const std::vector<HostEndpoint>& here) {
   own_.endpoints.clear();
   own_.types.clear();
   own_.wants.clear();
   const std::set<Gid> hosts = known_hosts_->all();
   const bool alone = hosts.empty();  // then no process is asked for its types
-  std::vector<HostEndpoint> carried;
+  std::vector<HostEndpoint> forwarded;
   for (const HostEndpoint& endpoint : here)
-    if (is_carried(endpoint.topic) || !endpoint.is_writer) carried.push_back(endpoint);
-  own_.endpoints = advertisable(carried, [&](const HostEndpoint& endpoint) {
+    if (is_forwarded(endpoint.topic) || !endpoint.is_writer) forwarded.push_back(endpoint);
+  own_.endpoints = advertisable(forwarded, [&](const HostEndpoint& endpoint) {
     const auto found = connections_.find(endpoint.gid);
     return found == connections_.end() ? 0 : found->second;
   });
-  bool too_much = own_.endpoints.size() < carried.size();
+  bool too_much = own_.endpoints.size() < forwarded.size();
   std::set<std::pair<std::string, TypeHash>> known;
   std::size_t type_bytes = 0;
   for (const HostEndpoint& endpoint : own_.endpoints) {
     if (alone || !endpoint.is_writer || known.count({endpoint.type_name, endpoint.hash}) != 0) continue;
-    if (const std::shared_ptr<const CarriedType> type = type_of(endpoint.gid, endpoint.type_name, endpoint.hash)) {
+    if (const std::shared_ptr<const LocalType> type = type_of(endpoint.gid, endpoint.type_name, endpoint.hash)) {
       known.insert({endpoint.type_name, endpoint.hash});
       type_bytes += type->info.name.size() + type->info.definition.size();
       if (own_.types.size() >= kMostTypes || type_bytes > kMostAdvertisedTypeBytes) {
@@ -440,8 +441,8 @@ void Carrier::advertise(const std::vector<HostEndpoint>& here) {
     }
   }
   if (too_much) {
-    saying_->say(About::kAdvertisements, Level::kError, Errc::limit_reached,
-                 "this host has too many endpoints or types to tell others all; its processes take turns");
+    log_->write(About::kAdvertisements, Level::kError, Errc::limit_reached,
+                "this host has too many endpoints or types to tell others all; its processes take turns");
   }
   std::set<std::string> wants;
   for (const auto& [gid, proxy] : proxies_) {
@@ -453,8 +454,8 @@ void Carrier::advertise(const std::vector<HostEndpoint>& here) {
     at = hosts.count(at->first) != 0 ? std::next(at) : advertisement_flows_.erase(at);
   std::vector<std::byte> advertisement = encode(own_);
   if (advertisement.size() > kMaxAdvertisementBytes) {
-    saying_->say(About::kAdvertisements, Level::kError, Errc::limit_reached,
-                 "this host has too many endpoints to tell others");
+    log_->write(About::kAdvertisements, Level::kError, Errc::limit_reached,
+                "this host has too many endpoints to tell others");
     return;
   }
   const bool news = advertisement != advertised_;
@@ -473,16 +474,16 @@ void Carrier::advertise(const std::vector<HostEndpoint>& here) {
     }
     out.source = std::make_shared<AdvertisementSource>();
     advertise_to(out);
-    out.flow = engine_->open_flow(host, kAdvertisementChannel, out.source);
+    out.flow = network_->open_flow(host, kAdvertisementChannel, out.source);
   }
   advertised_ = std::move(advertisement);
 }
 
-void Carrier::drain(std::chrono::nanoseconds most) const {
+void TopicForwarder::drain(std::chrono::nanoseconds most) const {
   const auto deadline = std::chrono::steady_clock::now() + most;
   for (;;) {
     std::set<Gid> connected;
-    for (const HostState& host : engine_->hosts()) {
+    for (const HostState& host : network_->hosts()) {
       if (host.connected) connected.insert(host.id);
     }
     {
@@ -496,7 +497,7 @@ void Carrier::drain(std::chrono::nanoseconds most) const {
   }
 }
 
-std::vector<LinkedHost> Carrier::linked_hosts() const {
+std::vector<LinkedHost> TopicForwarder::linked_hosts() const {
   std::vector<LinkedHost> out;
   for (const HostAdvertisement& advertisement : known_hosts_->advertisements()) {
     LinkedHost host;
@@ -510,7 +511,7 @@ std::vector<LinkedHost> Carrier::linked_hosts() const {
   return out;
 }
 
-bool Carrier::step() {
+bool TopicForwarder::step() {
   types_->read_answers();
   std::vector<HostEndpoint> here = local_endpoints();
   bool again = add_departing(here);
@@ -525,7 +526,7 @@ bool Carrier::step() {
   return again || types_->is_pressing();
 }
 
-std::chrono::nanoseconds Carrier::send_signs() {
+std::chrono::nanoseconds TopicForwarder::send_signs() {
   std::chrono::nanoseconds soon = std::chrono::hours(1);
   for (const auto& [key, out] : out_) {  // only this thread changes out_
     if (out.lease == kInfinite) continue;
@@ -535,7 +536,7 @@ std::chrono::nanoseconds Carrier::send_signs() {
   return soon;
 }
 
-void Carrier::fill_topics(LinkState& state) const {
+void TopicForwarder::fill_topics(LinkState& state) const {
   std::map<Gid, std::uint64_t> most;  // of the drops that `dropped_why` of a host names
   for (const HostState& host : state.hosts) most[host.id] = host.dropped;
   for (const auto& [key, out] : out_) {
@@ -574,11 +575,11 @@ void Carrier::fill_topics(LinkState& state) const {
   }
 }
 
-void Carrier::fill(LinkState& state) const {
+void TopicForwarder::fill(LinkState& state) const {
   state.id = own_.host;
-  state.hosts = engine_->hosts();
-  state.peers = engine_->peers();
-  state.refused_hosts = engine_->refused();
+  state.hosts = network_->hosts();
+  state.peers = network_->peers();
+  state.refused_hosts = network_->refused();
   if (ros2_) {
     std::vector<RefusedState> participants = ros2_->refused();
     std::move(participants.begin(), participants.end(), std::back_inserter(state.refused_hosts));

@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "arriving_chunk_test_support.hpp"
-#include "engine.hpp"
+#include "host_network.hpp"
 #include "loopback_test_support.hpp"
 #ifdef BATON_LINK_TLS
 #include "certificates_test_support.hpp"
@@ -191,10 +191,10 @@ class Ears final : public HostListener {
   std::atomic<int> joins{0}, connections{0}, breaks{0}, departures{0};
 };
 
-/// An engine with its listener.
+/// A network with its listener.
 struct Host {
   explicit Host(std::uint8_t number, std::vector<std::string> peers = {}, int domain = kDomain,
-                const std::function<void(EngineOptions&)>& change = {}) {
+                const std::function<void(HostNetworkOptions&)>& change = {}) {
     options.domain = domain;
     options.interface = "127.0.0.1";
     options.port = free_port();
@@ -215,13 +215,13 @@ struct Host {
     start();
   }
   void start() {
-    Result<std::unique_ptr<Engine>> made = make_engine(options, ears);
+    Result<std::unique_ptr<HostNetwork>> made = make_host_network(options, ears);
     ASSERT_TRUE(made) << made.error().message;
-    engine = std::move(*made);
+    network = std::move(*made);
   }
   std::string address() const { return "127.0.0.1:" + std::to_string(options.port); }
   bool connected_to(std::size_t count) const {
-    const std::vector<HostState> hosts = engine->hosts();
+    const std::vector<HostState> hosts = network->hosts();
     return static_cast<std::size_t>(std::count_if(hosts.begin(), hosts.end(),
                                                   [](const HostState& each) { return each.connected; })) == count;
   }
@@ -231,11 +231,11 @@ struct Host {
       return said.find(words) != std::string::npos;
     });
   }
-  EngineOptions options;
+  HostNetworkOptions options;
   std::mutex mutex;
   std::string said;
   std::shared_ptr<Ears> ears = std::make_shared<Ears>();
-  std::unique_ptr<Engine> engine;
+  std::unique_ptr<HostNetwork> network;
 };
 
 inline std::vector<std::uint64_t> up_to(std::uint64_t last) {

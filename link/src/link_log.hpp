@@ -24,7 +24,7 @@ namespace baton::link {
 
 /// What a diagnostic is about.
 enum class About : std::uint8_t {
-  kRole,            ///< the role, and the state of the link's own parts
+  kLeader,          ///< the leader lock, and the state of the link's own parts
   kNetwork,         ///< the network, and its interfaces
   kSecurity,        ///< the link's own certificate and key
   kHosts,           ///< hosts that come and go
@@ -47,7 +47,7 @@ enum class About : std::uint8_t {
 };
 inline constexpr std::size_t kAbouts = static_cast<std::size_t>(About::kRos2Log) + 1;
 
-class Saying {
+class LinkLog {
  public:
   using Level = transport::Diagnostic::Level;
   using Clock = std::chrono::steady_clock;
@@ -56,13 +56,13 @@ class Saying {
   static constexpr std::chrono::seconds kPause{5};
   static constexpr std::chrono::seconds kPauseOfAll{1};
 
-  explicit Saying(std::function<void(const transport::Diagnostic&)> call,
-                  std::function<Clock::time_point()> now = Clock::now)
+  explicit LinkLog(std::function<void(const transport::Diagnostic&)> call,
+                   std::function<Clock::time_point()> now = Clock::now)
       : call_(std::move(call)), now_(std::move(now)), all_(kBurstOfAll) {
     for (Subject& each : subjects_) each.rate = Rate(kBurst);
   }
   /// The same text about the same subject is said once in kPause.
-  void say(About about, Level level, Errc code, std::string text) {
+  void write(About about, Level level, Errc code, std::string text) {
     if (!call_) return;
     make_printable(text);
     {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link is a role: of all processes of a domain that would be the link, one is. It holds a lock in the domain's directory, which
-// the kernel gives up at its death, whatever the death; the next one takes over. Beside the lock lies what the link says of itself.
+// Elects the leader: of all processes of a domain that have a link, one works. It holds a lock in the domain's directory, which
+// the kernel releases when the process ends, however it ends; the next process takes over. Beside the lock lies the file link.state.
 // Thread rules: one thread.
 #pragma once
 
@@ -18,22 +18,22 @@ inline constexpr const char* kLockFile = "link.lock";
 inline constexpr const char* kStateFile = "link.state";  // docs/format/link-state.md
 inline constexpr const char* kSecuredFile = "link.secured";
 
-class Role {
+class LeaderLock {
  public:
   /// Errors: those of transport::open_domain_directory(), and system.
-  static Result<Role> open(int domain, const std::string& runtime_directory);
-  /// True if this process has the role now. Never blocks.
+  static Result<LeaderLock> open(int domain, const std::string& runtime_directory);
+  /// True if this process is the leader now. Never blocks.
   bool try_take() noexcept;
-  /// True if another process has it.
+  /// True if another process is the leader.
   bool taken_by_other() const noexcept;
   const std::string& directory() const noexcept { return path_; }
-  /// A domain whose link was secured once must not get one that is not, because that one happened to wait for the role. The mark stays
+  /// A domain whose link was secured once must not get one that is not, because the unsecured one was on standby. The mark stays
   /// until the file link.secured is removed.
   Result<void> mark_secured() const;
   bool is_marked_secured() const;
-  /// Replaces the file link.state. REQUIRES: this process has the role.
+  /// Replaces the file link.state. REQUIRES: this process is the leader.
   Result<void> write_state(const std::string& text) const;
-  /// REQUIRES: this process has the role.
+  /// REQUIRES: this process is the leader.
   void remove_state() const noexcept;
 
  private:

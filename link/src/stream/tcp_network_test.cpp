@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiled twice: with BATON_LINK_TLS all connections are secured.
-#include "engine_test_support.hpp"
 #include "frames.hpp"
+#include "host_network_test_support.hpp"
 
 namespace baton::link {
 namespace {
 
-TEST(StreamEngine, ChunksOfAllSizesArriveOnceInOrderAndWhole) {
+TEST(TcpNetwork, ChunksOfAllSizesArriveOnceInOrderAndWhole) {
   Host a(1), b(2, {a.address()});
   const auto shelf = std::make_shared<Shelf>();
-  const auto receiver = *a.engine->open_receiver("channel", shelf);
+  const auto receiver = *a.network->open_receiver("channel", shelf);
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   const auto source = std::make_shared<Queue>();
-  const auto flow = b.engine->open_flow(a.options.host, "channel", source);
+  const auto flow = b.network->open_flow(a.options.host, "channel", source);
   ASSERT_TRUE(flow);
   std::uint64_t number = 0;
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{64}, std::size_t{5000},
@@ -24,7 +24,7 @@ TEST(StreamEngine, ChunksOfAllSizesArriveOnceInOrderAndWhole) {
   EXPECT_EQ(shelf->numbers(), up_to(number));
   EXPECT_FALSE(shelf->damaged);
   EXPECT_EQ(flow->sent(), number);
-  const HostState far = b.engine->hosts().at(0), near = a.engine->hosts().at(0);
+  const HostState far = b.network->hosts().at(0), near = a.network->hosts().at(0);
   EXPECT_EQ(far.name, "host1");
   EXPECT_EQ(far.address, "127.0.0.1");
 #ifdef BATON_LINK_TLS
@@ -40,42 +40,42 @@ TEST(StreamEngine, ChunksOfAllSizesArriveOnceInOrderAndWhole) {
   EXPECT_EQ(near.received_bytes, far.sent_bytes);
 }
 
-TEST(StreamEngine, AReceiverThatIsGivenAtTheStartMissesNothingOfTheFirstConnection) {
+TEST(TcpNetwork, AReceiverThatIsGivenAtTheStartMissesNothingOfTheFirstConnection) {
   const std::uint16_t port = free_port();
   Host a(1, {"127.0.0.1:" + std::to_string(port)});  // calls already
   Host b(2);
-  b.engine.reset();
+  b.network.reset();
   b.options.port = port;
   const auto shelf = std::make_shared<Shelf>();
-  Result<std::unique_ptr<Engine>> made = make_engine(b.options, b.ears, {{"words", shelf}});
+  Result<std::unique_ptr<HostNetwork>> made = make_host_network(b.options, b.ears, {{"words", shelf}});
   ASSERT_TRUE(made) << made.error().message;
-  b.engine = std::move(*made);
-  EXPECT_FALSE(b.engine->open_receiver("words", shelf));
+  b.network = std::move(*made);
+  EXPECT_FALSE(b.network->open_receiver("words", shelf));
   const auto source = std::make_shared<Queue>();
   source->add(1, 100);
   std::unique_ptr<Flow> flow;
   ASSERT_TRUE(wait_until([&] {
-    flow = a.engine->open_flow(b.options.host, "words", source);
+    flow = a.network->open_flow(b.options.host, "words", source);
     return flow != nullptr;
   }));
   ASSERT_TRUE(wait_until([&] { return flow->idle(); }));
   EXPECT_EQ(shelf->numbers(), up_to(1));
 }
 
-TEST(StreamEngine, HostsThatCallEachOtherHaveOneConnection) {
+TEST(TcpNetwork, HostsThatCallEachOtherHaveOneConnection) {
   const std::uint16_t port = free_port();
   Host a(1, {"127.0.0.1:" + std::to_string(port)});
   Host b(2, {a.address(), a.address()});
-  b.engine.reset();
+  b.network.reset();
   b.options.port = port;
   b.start();
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   const auto shelf = std::make_shared<Shelf>();
-  const auto receiver = *a.engine->open_receiver("channel", shelf);
+  const auto receiver = *a.network->open_receiver("channel", shelf);
   const auto source = std::make_shared<Queue>();
   std::unique_ptr<Flow> flow;
   ASSERT_TRUE(wait_until([&] {
-    flow = b.engine->open_flow(a.options.host, "channel", source);
+    flow = b.network->open_flow(a.options.host, "channel", source);
     return flow != nullptr;
   }));
   for (std::uint64_t i = 1; i <= 1000; ++i) {
@@ -87,18 +87,18 @@ TEST(StreamEngine, HostsThatCallEachOtherHaveOneConnection) {
   EXPECT_EQ(shelf->numbers(), up_to(1000));
 }
 
-TEST(StreamEngine, NothingIsLostOrDoubledOverALineThatIsCutAgainAndAgain) {
+TEST(TcpNetwork, NothingIsLostOrDoubledOverALineThatIsCutAgainAndAgain) {
   Host a(1);
   Line line(a.options.port);
   Host b(2, {"127.0.0.1:" + std::to_string(line.port())});
   const auto shelf = std::make_shared<Shelf>(), back = std::make_shared<Shelf>();
-  const auto receiver = *a.engine->open_receiver("channel", shelf);
-  const auto answers = *b.engine->open_receiver("back", back);
+  const auto receiver = *a.network->open_receiver("channel", shelf);
+  const auto answers = *b.network->open_receiver("back", back);
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   line.cut_each(5'000'000, 8);  // before the first chunk: a flow begins when it is open
   const auto source = std::make_shared<Queue>(), other = std::make_shared<Queue>();
-  const auto flow = b.engine->open_flow(a.options.host, "channel", source);
-  const auto backwards = a.engine->open_flow(b.options.host, "back", other);
+  const auto flow = b.network->open_flow(a.options.host, "channel", source);
+  const auto backwards = a.network->open_flow(b.options.host, "back", other);
   constexpr std::uint64_t kCount = 400;
   for (std::uint64_t i = 1; i <= kCount; ++i) {
     source->add(i, i % 10 == 0 ? 2'000'000 : 100);
@@ -115,15 +115,15 @@ TEST(StreamEngine, NothingIsLostOrDoubledOverALineThatIsCutAgainAndAgain) {
   EXPECT_EQ(a.ears->departures, 0);
 }
 
-TEST(StreamEngine, AReceiverWithoutRoomHoldsUpItsOwnFlowOnly) {
+TEST(TcpNetwork, AReceiverWithoutRoomHoldsUpItsOwnFlowOnly) {
   Host a(1), b(2, {a.address()});
   const auto full = std::make_shared<Shelf>(), shelf = std::make_shared<Shelf>();
   full->full = true;
-  const auto one = *a.engine->open_receiver("full", full), two = *a.engine->open_receiver("free", shelf);
+  const auto one = *a.network->open_receiver("full", full), two = *a.network->open_receiver("free", shelf);
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   const auto stuck = std::make_shared<Queue>(), source = std::make_shared<Queue>();
-  const auto first = b.engine->open_flow(a.options.host, "full", stuck);
-  const auto second = b.engine->open_flow(a.options.host, "free", source);
+  const auto first = b.network->open_flow(a.options.host, "full", stuck);
+  const auto second = b.network->open_flow(a.options.host, "free", source);
   for (std::uint64_t i = 1; i <= 1000; ++i) {
     stuck->add(i, 100);
     source->add(i, 100);
@@ -139,28 +139,28 @@ TEST(StreamEngine, AReceiverWithoutRoomHoldsUpItsOwnFlowOnly) {
   EXPECT_EQ(full->numbers(), up_to(1000));
 }
 
-TEST(StreamEngine, AHostThatIsStartedAgainIsAnotherOneAndTheFirstIsForgottenAtOnce) {
+TEST(TcpNetwork, AHostThatIsStartedAgainIsAnotherOneAndTheFirstIsForgottenAtOnce) {
   Host a(1), b(2, {a.address()});
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
-  b.engine.reset();
+  b.network.reset();
   b.options.host.fill(3);
   b.start();
   // Until it has noticed the end of the first one, it is connected to that one; and it forgets a host before it tells the listener.
   ASSERT_TRUE(wait_until([&] { return a.ears->departures == 1 && a.connected_to(1); }));
-  ASSERT_EQ(a.engine->hosts().size(), 1U);
-  EXPECT_EQ(a.engine->hosts()[0].id, b.options.host);
+  ASSERT_EQ(a.network->hosts().size(), 1U);
+  EXPECT_EQ(a.network->hosts()[0].id, b.options.host);
 }
 
-TEST(StreamEngine, AnEngineThatHasLostItsMemoryBeginsAnewUnderTheSameId) {
+TEST(TcpNetwork, ANetworkThatHasLostItsMemoryBeginsAnewUnderTheSameId) {
   Host a(1), b(2, {a.address()});
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
-  b.engine.reset();
+  b.network.reset();
   b.start();
   ASSERT_TRUE(wait_until([&] { return a.ears->departures == 1 && a.connected_to(1) && b.connected_to(1); }));
   const auto shelf = std::make_shared<Shelf>();
-  const auto receiver = *b.engine->open_receiver("channel", shelf);
+  const auto receiver = *b.network->open_receiver("channel", shelf);
   const auto source = std::make_shared<Queue>();
-  const auto flow = a.engine->open_flow(b.options.host, "channel", source);
+  const auto flow = a.network->open_flow(b.options.host, "channel", source);
   ASSERT_TRUE(flow);
   source->add(1, 10);
   flow->wake();
@@ -168,7 +168,7 @@ TEST(StreamEngine, AnEngineThatHasLostItsMemoryBeginsAnewUnderTheSameId) {
   EXPECT_EQ(shelf->numbers(), up_to(1));
 }
 
-TEST(StreamEngine, StrangersDoNotDisturbHosts) {
+TEST(TcpNetwork, StrangersDoNotDisturbHosts) {
   Host a(1);
   std::vector<int> held;
   for (int i = 0; i < 100; ++i) {
@@ -185,7 +185,7 @@ TEST(StreamEngine, StrangersDoNotDisturbHosts) {
 #else
   EXPECT_TRUE(a.says("its first bytes are no hello"));
 #endif
-  EXPECT_EQ(a.engine->hosts().size(), 1U);
+  EXPECT_EQ(a.network->hosts().size(), 1U);
   for (const int fd : held) ::close(fd);
 }
 
@@ -221,7 +221,7 @@ class RawHost {
   const int fd_;
 };
 
-TEST(StreamEngine, AStrangerThatSaysTheIdOfAHostBeforeItLocksItNotOut) {
+TEST(TcpNetwork, AStrangerThatSaysTheIdOfAHostBeforeItLocksItNotOut) {
   Host a(1);
   Gid id;
   id.fill(2);
@@ -234,14 +234,14 @@ TEST(StreamEngine, AStrangerThatSaysTheIdOfAHostBeforeItLocksItNotOut) {
   }));
   EXPECT_TRUE(a.says("says the id of host 'liar'"));
   const auto shelf = std::make_shared<Shelf>(), back = std::make_shared<Shelf>();
-  const auto receiver = *a.engine->open_receiver("channel", shelf), answers = *b.engine->open_receiver("back", back);
+  const auto receiver = *a.network->open_receiver("channel", shelf), answers = *b.network->open_receiver("back", back);
   const auto source = std::make_shared<Queue>(), other = std::make_shared<Queue>();
-  const auto flow = b.engine->open_flow(a.options.host, "channel", source);
+  const auto flow = b.network->open_flow(a.options.host, "channel", source);
   Gid key{};
-  for (const HostState& host : a.engine->hosts())
+  for (const HostState& host : a.network->hosts())
     if (host.name == "host2") key = host.id;
   EXPECT_NE(key, id) << "the first that said it has it here";
-  const auto backwards = a.engine->open_flow(key, "back", other);
+  const auto backwards = a.network->open_flow(key, "back", other);
   ASSERT_TRUE(flow && backwards);
   for (std::uint64_t i = 1; i <= 100; ++i) {
     source->add(i, 100);
@@ -257,7 +257,7 @@ TEST(StreamEngine, AStrangerThatSaysTheIdOfAHostBeforeItLocksItNotOut) {
   EXPECT_EQ(back->numbers(), up_to(100));
 }
 
-TEST(StreamEngine, AStrangerThatSaysTheIdOfAConnectedHostGetsNothingOfIt) {
+TEST(TcpNetwork, AStrangerThatSaysTheIdOfAConnectedHostGetsNothingOfIt) {
   Host a(1), b(2, {a.address()});
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   for (std::uint64_t session = 1; session <= 3; ++session) {
@@ -270,7 +270,7 @@ TEST(StreamEngine, AStrangerThatSaysTheIdOfAConnectedHostGetsNothingOfIt) {
   EXPECT_EQ(b.ears->departures, 0);
 }
 
-TEST(StreamEngine, HostsOfOneAddressAreBounded) {
+TEST(TcpNetwork, HostsOfOneAddressAreBounded) {
   constexpr std::size_t kMost = 16;
   Host a(1);
   std::vector<std::unique_ptr<RawHost>> strangers;
@@ -290,11 +290,11 @@ TEST(StreamEngine, HostsOfOneAddressAreBounded) {
   id.fill(99);
   const RawHost one_more(a.options.port, id, 1);
   EXPECT_TRUE(a.says("host 'liar' is left out: there are 16 hosts of its address already"));
-  EXPECT_EQ(a.engine->hosts().size(), kMost);
-  EXPECT_EQ(a.engine->refused().at(0).name, "liar");
+  EXPECT_EQ(a.network->hosts().size(), kMost);
+  EXPECT_EQ(a.network->refused().at(0).name, "liar");
 }
 
-TEST(StreamEngine, AnAddressWithAllItsHostsLeavesRoomForANamedPeerAndForAHostThatIsStartedAgain) {
+TEST(TcpNetwork, AnAddressWithAllItsHostsLeavesRoomForANamedPeerAndForAHostThatIsStartedAgain) {
   constexpr std::size_t kMost = 16;
   const std::uint16_t port = free_port();
   Host a(1, {"127.0.0.1:" + std::to_string(port)});
@@ -322,10 +322,10 @@ TEST(StreamEngine, AnAddressWithAllItsHostsLeavesRoomForANamedPeerAndForAHostTha
     stay();
     return a.connected_to(kMost);
   }));
-  EXPECT_EQ(a.engine->hosts().size(), kMost) << "it has taken the place of what it was before";
-  EXPECT_TRUE(a.engine->refused().empty());
+  EXPECT_EQ(a.network->hosts().size(), kMost) << "it has taken the place of what it was before";
+  EXPECT_TRUE(a.network->refused().empty());
   Host named(2);
-  named.engine.reset();
+  named.network.reset();
   named.options.port = port;
   named.start();
   EXPECT_TRUE(wait_until([&] {
@@ -335,104 +335,104 @@ TEST(StreamEngine, AnAddressWithAllItsHostsLeavesRoomForANamedPeerAndForAHostTha
 }
 #endif
 
-TEST(StreamEngine, AnotherDomainIsRefusedInWordsOnBothSides) {
+TEST(TcpNetwork, AnotherDomainIsRefusedInWordsOnBothSides) {
   Host a(1), b(2, {a.address()}, kDomain + 1);
   EXPECT_TRUE(a.says("it is the link of domain 78, this one of domain 77"));
   EXPECT_TRUE(b.says("it is the link of domain 77, this one of domain 78"));
-  EXPECT_TRUE(a.engine->hosts().empty());
-  ASSERT_TRUE(wait_until([&] { return !a.engine->refused().empty() && !b.engine->refused().empty(); }));
-  const RefusedState refused = a.engine->refused()[0];
+  EXPECT_TRUE(a.network->hosts().empty());
+  ASSERT_TRUE(wait_until([&] { return !a.network->refused().empty() && !b.network->refused().empty(); }));
+  const RefusedState refused = a.network->refused()[0];
   EXPECT_EQ(refused.address, "127.0.0.1");
   EXPECT_EQ(refused.name, "host2");
   EXPECT_NE(refused.why.find("it is the link of domain 78"), std::string::npos) << refused.why;
   EXPECT_GT(refused.times, 0U);
   EXPECT_GT(refused.last_ns, 0);
-  EXPECT_NE(b.engine->refused()[0].why.find("it is the link of domain 77"), std::string::npos);
+  EXPECT_NE(b.network->refused()[0].why.find("it is the link of domain 77"), std::string::npos);
 }
 
-TEST(StreamEngine, AHostThatIsConnectedIsNotAmongTheRefusedOnesAnyMore) {
+TEST(TcpNetwork, AHostThatIsConnectedIsNotAmongTheRefusedOnesAnyMore) {
   Host a(1);
   {
     const Host other(2, {a.address()}, kDomain + 1);
-    ASSERT_TRUE(wait_until([&] { return !a.engine->refused().empty(); }));
+    ASSERT_TRUE(wait_until([&] { return !a.network->refused().empty(); }));
   }
   Host b(3, {a.address()});
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
-  EXPECT_TRUE(wait_until([&] { return a.engine->refused().empty(); }));
+  EXPECT_TRUE(wait_until([&] { return a.network->refused().empty(); }));
 }
 
-TEST(StreamEngine, AHostThatEndsIsNotRefused) {
+TEST(TcpNetwork, AHostThatEndsIsNotRefused) {
   Host a(1);
   Line line(a.options.port);
   Host b(2, {"127.0.0.1:" + std::to_string(line.port())});
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
-  a.engine.reset();
+  a.network.reset();
   ASSERT_TRUE(wait_until([&] { return !b.connected_to(1); }));
-  EXPECT_TRUE(b.engine->refused().empty());
+  EXPECT_TRUE(b.network->refused().empty());
 }
 
-TEST(StreamEngine, AnAddressOfItsOwnAmongThePeersIsNoOtherHost) {
+TEST(TcpNetwork, AnAddressOfItsOwnAmongThePeersIsNoOtherHost) {
   const std::uint16_t port = free_port();
   Host a(1, {"127.0.0.1:" + std::to_string(port)});
-  a.engine.reset();
+  a.network.reset();
   a.options.port = port;
   a.start();
   std::this_thread::sleep_for(300ms);
-  EXPECT_TRUE(a.engine->hosts().empty());
+  EXPECT_TRUE(a.network->hosts().empty());
 }
 
-TEST(StreamEngine, APortInUseIsAnErrorThatNamesIt) {
+TEST(TcpNetwork, APortInUseIsAnErrorThatNamesIt) {
   Host a(1);
-  const auto second = make_engine(a.options, a.ears);
+  const auto second = make_host_network(a.options, a.ears);
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().code, Errc::already_exists);
   EXPECT_NE(second.error().message.find(std::to_string(a.options.port)), std::string::npos);
 }
 
-TEST(StreamEngine, PeersAndInterfacesThatAreNoneAreErrorsThatNameThem) {
-  EngineOptions options;
+TEST(TcpNetwork, PeersAndInterfacesThatAreNoneAreErrorsThatNameThem) {
+  HostNetworkOptions options;
   options.port = free_port();
   for (const char* const peer : {"", "a b", "host:", "host:0", "host:70000", "host:1x", "[::1", "[::1]x"}) {
     options.peers = {peer};
-    const auto made = make_engine(options, std::make_shared<Ears>());
+    const auto made = make_host_network(options, std::make_shared<Ears>());
     ASSERT_FALSE(made) << peer;
     EXPECT_EQ(made.error().code, Errc::invalid_argument);
     EXPECT_NE(made.error().message.find("'" + std::string(peer) + "'"), std::string::npos);
   }
   options.peers = {};
   options.interface = "nonet0";
-  const auto made = make_engine(options, std::make_shared<Ears>());
+  const auto made = make_host_network(options, std::make_shared<Ears>());
   ASSERT_FALSE(made);
   EXPECT_NE(made.error().message.find("nonet0"), std::string::npos);
 }
 
-TEST(StreamEngine, APeerThatIsNotThereIsSaidAndTriedAgain) {
+TEST(TcpNetwork, APeerThatIsNotThereIsSaidAndTriedAgain) {
   const std::uint16_t port = free_port();
   Host a(1, {"127.0.0.1:" + std::to_string(port)});
   EXPECT_TRUE(a.says("trying again"));
-  ASSERT_TRUE(wait_until([&] { return a.engine->peers().size() == 1; }));
-  const PeerState peer = a.engine->peers()[0];
+  ASSERT_TRUE(wait_until([&] { return a.network->peers().size() == 1; }));
+  const PeerState peer = a.network->peers()[0];
   EXPECT_EQ(peer.peer, a.options.peers[0]);
   EXPECT_GT(peer.since_ns, 0);
   EXPECT_NE(peer.why.find("refused"), std::string::npos) << peer.why;
   Host b(2);
-  b.engine.reset();
+  b.network.reset();
   b.options.port = port;
   b.start();
   EXPECT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
-  EXPECT_TRUE(a.engine->peers().empty());
+  EXPECT_TRUE(a.network->peers().empty());
 }
 
-TEST(StreamEngine, APeerOfAnotherDomainIsNotReachedAndThisHostIsNoPeerOfItsOwn) {
+TEST(TcpNetwork, APeerOfAnotherDomainIsNotReachedAndThisHostIsNoPeerOfItsOwn) {
   Host a(1), other(2, {a.address()}, kDomain + 1);
-  ASSERT_TRUE(wait_until([&] { return other.engine->peers().size() == 1; }));
-  EXPECT_NE(other.engine->peers()[0].why.find("give both the same --domain"), std::string::npos);
+  ASSERT_TRUE(wait_until([&] { return other.network->peers().size() == 1; }));
+  EXPECT_NE(other.network->peers()[0].why.find("give both the same --domain"), std::string::npos);
   Host self(3, {"127.0.0.1:" + std::to_string(free_port())});
-  self.engine.reset();
+  self.network.reset();
   self.options.peers = {self.address()};
   self.start();
   std::this_thread::sleep_for(300ms);
-  EXPECT_TRUE(self.engine->peers().empty());
+  EXPECT_TRUE(self.network->peers().empty());
   EXPECT_EQ(self.said.find("no link"), std::string::npos) << self.said;
 }
 

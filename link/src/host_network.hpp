@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network as the rest of the link sees it: flows of chunks from this host to another. A chunk travels as it lies: its header
+// The other hosts as the rest of the link sees them: flows of chunks from this host to another. A chunk travels as it lies: its header
 // (docs/format/chunk.md, section 3) and its message. stream/ makes the network; no other file knows it.
 // A host is what one link says of itself, from its start or the loss of its memory of this host to its end: a link that is started
 // again is another host, with an id of its own.
-// Thread rules: Engine and the ends of Flow and of a receiver are used by any thread; a Source and a Receiver are called by threads of the
-// engine, one call at a time for each flow.
+// Thread rules: HostNetwork, Flow and registrations are used by any thread; a ChunkSource and a ChunkReceiver are called by threads of the
+// network, one call at a time for each flow.
 // Invariants: (1) chunks of a flow arrive once and in order, also over several connections; (2) what is not acknowledged by the far
-// receiver is not given up while the host is known; (3) an Outgoing lives until the engine needs its bytes no more.
+// receiver is not given up while the host is known; (3) an OutgoingChunk lives until the network needs its bytes no more.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@
 #include "baton/os/result.hpp"
 #include "baton/transport/diagnostic.hpp"
 #include "baton/transport/transport.hpp"
-#include "saying.hpp"
+#include "link_log.hpp"
 
 namespace baton::link {
 
@@ -58,7 +58,7 @@ class ChunkSource {
   virtual bool empty() const = 0;
 };
 
-/// A chunk that arrives. The engine writes the message into `message`, once. Its memory follows what has come, since its size is the other
+/// A chunk that arrives. The network writes the message into `message`, once. Its memory follows what has come, since its size is the other
 /// host's word. grow() and come() are called without the lock of the receiver, by the thread that reads the flow.
 struct ArrivingChunk {
   ArrivingChunk() = default;
@@ -103,7 +103,7 @@ class Flow {
   virtual bool ended() const = 0;
 };
 
-/// What the other hosts do, by threads of the engine. Must not block.
+/// What the other hosts do, by threads of the network. Must not block.
 class HostListener {
  public:
   virtual ~HostListener() = default;
@@ -115,7 +115,7 @@ class HostListener {
   virtual void gone(const Gid& host) = 0;
 };
 
-struct EngineOptions {
+struct HostNetworkOptions {
   int domain = 0;
   std::vector<std::string> peers;  ///< HOST or HOST:PORT
   std::string interface;           ///< name or address; empty: all
@@ -131,9 +131,9 @@ struct EngineOptions {
 /// The port of a domain, where no other is given.
 constexpr std::uint16_t default_port(int domain) noexcept { return static_cast<std::uint16_t>(22700 + domain); }
 
-class Engine {
+class HostNetwork {
  public:
-  virtual ~Engine() = default;
+  virtual ~HostNetwork() = default;
   /// A flow of `channel` to `host`. Null: the host is not known (any
   /// more), or has as many flows as it may have.
   virtual std::unique_ptr<Flow> open_flow(const Gid& host, const std::string& channel,
@@ -147,10 +147,10 @@ class Engine {
   virtual std::uint16_t port() const = 0;  ///< on which it listens
 };
 
-/// `receivers`, by channel: those that must miss nothing. They are there before the first connection, as long as the engine. Errors:
+/// `receivers`, by channel: those that must miss nothing. They are there before the first connection, as long as the network. Errors:
 /// invalid_argument (an option, named), unsupported (security), already_exists (the port), system.
-Result<std::unique_ptr<Engine>> make_engine(
-    const EngineOptions& options, std::shared_ptr<HostListener> listener,
+Result<std::unique_ptr<HostNetwork>> make_host_network(
+    const HostNetworkOptions& options, std::shared_ptr<HostListener> listener,
     const std::map<std::string, std::shared_ptr<ChunkReceiver>>& receivers = {});
 
 }  // namespace baton::link

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The engine: listens, calls the peers that were named and those that multicast finds, and keeps the sessions. One thread accepts and
+// The network over TCP: listens, calls the peers that were named and those that multicast finds, and keeps the sessions. One thread accepts and
 // forgets, one seeks, one per peer calls it, one per connection reads it.
-#include "engine.hpp"
+#include "host_network.hpp"
 
 #include <algorithm>
 #include <condition_variable>
@@ -118,9 +118,9 @@ Result<HostHello> read_hello(Wire& wire) {
   return decode_hello(bytes.data());
 }
 
-class StreamEngine final : public Engine {
+class TcpNetwork final : public HostNetwork {
  public:
-  StreamEngine(const EngineOptions& options, std::shared_ptr<HostListener> listener)
+  TcpNetwork(const HostNetworkOptions& options, std::shared_ptr<HostListener> listener)
       : options_(options), listener_(std::move(listener)) {
     own_.domain = static_cast<std::uint32_t>(options.domain);
     own_.host = options.host;
@@ -172,7 +172,7 @@ class StreamEngine final : public Engine {
     return {};
   }
 
-  ~StreamEngine() override {
+  ~TcpNetwork() override {
     std::map<Gid, std::shared_ptr<Session>> sessions;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -196,7 +196,7 @@ class StreamEngine final : public Engine {
                                               std::shared_ptr<ChunkReceiver> receiver) override {
     return channels_->add(channel, std::move(receiver));
   }
-  /// Before start(): one that is there as long as the engine.
+  /// Before start(): one that is there as long as the network.
   Result<void> keep_receiver(const std::string& channel, std::shared_ptr<ChunkReceiver> receiver) {
     Result<std::shared_ptr<void>> added = channels_->add(channel, std::move(receiver));
     if (!added) return added.error();
@@ -575,7 +575,7 @@ class StreamEngine final : public Engine {
       calls.state.why = why;
       calls.host = known;
     };
-    const auto stop = [](void* self) { return static_cast<StreamEngine*>(self)->stopped(); };
+    const auto stop = [](void* self) { return static_cast<TcpNetwork*>(self)->stopped(); };
     os::TcpPlace from;
     from.interface = options_.interface;
     for (int tries = 0; !stopped();) {
@@ -692,7 +692,7 @@ class StreamEngine final : public Engine {
         "baton-link-call", kStackBytes, [this, done, greeted, address, way, port = hello.port, name = hello.name] {
           os::TcpPlace from;
           from.interface = options_.interface;
-          const auto stop = [](void* self) { return static_cast<StreamEngine*>(self)->stopped(); };
+          const auto stop = [](void* self) { return static_cast<TcpNetwork*>(self)->stopped(); };
           Result<std::unique_ptr<os::TcpSocket>> socket =
               os::tcp_connect(address, port, from, kAnswer, kUnsentBytes, stop, this);
           if (socket) {
@@ -765,7 +765,7 @@ class StreamEngine final : public Engine {
     strangers_.remove(watched);
   }
 
-  const EngineOptions options_;
+  const HostNetworkOptions options_;
   const std::shared_ptr<HostListener> listener_;
   const std::shared_ptr<ReceiverTable> channels_ = std::make_shared<ReceiverTable>();
   std::vector<std::shared_ptr<void>> kept_receivers_;
@@ -799,14 +799,15 @@ class StreamEngine final : public Engine {
 
 namespace baton::link {
 
-Result<std::unique_ptr<Engine>> make_engine(const EngineOptions& options, std::shared_ptr<HostListener> listener,
-                                            const std::map<std::string, std::shared_ptr<ChunkReceiver>>& receivers) {
-  auto engine = std::make_unique<stream::StreamEngine>(options, std::move(listener));
+Result<std::unique_ptr<HostNetwork>> make_host_network(
+    const HostNetworkOptions& options, std::shared_ptr<HostListener> listener,
+    const std::map<std::string, std::shared_ptr<ChunkReceiver>>& receivers) {
+  auto network = std::make_unique<stream::TcpNetwork>(options, std::move(listener));
   for (const auto& [channel, receiver] : receivers) {
-    if (Result<void> kept = engine->keep_receiver(channel, receiver); !kept) return kept.error();
+    if (Result<void> kept = network->keep_receiver(channel, receiver); !kept) return kept.error();
   }
-  if (Result<void> started = engine->start(); !started) return started.error();
-  return std::unique_ptr<Engine>(std::move(engine));
+  if (Result<void> started = network->start(); !started) return started.error();
+  return std::unique_ptr<HostNetwork>(std::move(network));
 }
 
 }  // namespace baton::link

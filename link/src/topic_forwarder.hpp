@@ -17,26 +17,26 @@
 
 #include "baton/link/state.hpp"
 #include "baton/transport/transport.hpp"
-#include "engine.hpp"
 #include "forwarding_plan.hpp"
 #include "hoard.hpp"
+#include "host_network.hpp"
 #include "hosts.hpp"
 #include "inbound.hpp"
+#include "link_log.hpp"
 #include "outbound.hpp"
 #include "ros2/ros2.hpp"
-#include "saying.hpp"
 #include "type_cache.hpp"
 
 namespace baton::link {
 
-class Carrier {
+class TopicForwarder {
  public:
   /// `changed` is called by any thread when step() has something to do.
-  Carrier(std::shared_ptr<transport::Participant> participant, std::string host_name, std::shared_ptr<Saying> saying,
-          std::function<void()> changed);
-  ~Carrier();
+  TopicForwarder(std::shared_ptr<transport::Participant> participant, std::string host_name,
+                 std::shared_ptr<LinkLog> log, std::function<void()> changed);
+  ~TopicForwarder();
   /// `ros2`: null: without a side towards ROS 2 nodes. Its host and callback are set here.
-  Result<void> open(EngineOptions options, const Ros2Options* ros2);
+  Result<void> open(HostNetworkOptions options, const Ros2Options* ros2);
   /// True if something is still being connected: call again soon. Never waits for another process.
   bool step();
   /// Sends on signs of life of publishers with manual liveliness (QoS::lease). Returns how soon it is to be called again. By the thread of
@@ -51,7 +51,7 @@ class Carrier {
   /// What travels to one host.
   struct OutboundTopic {
     std::string topic;
-    std::shared_ptr<const CarriedType> type;
+    std::shared_ptr<const LocalType> type;
     QoS request;
     std::chrono::steady_clock::time_point right_since;  // its depth is not above what is wanted
     std::chrono::nanoseconds lease{};                   // Sending::lease
@@ -88,11 +88,11 @@ class Carrier {
   std::vector<HostEndpoint> local_endpoints();
   /// Adds those that have gone with messages under way. True if there are any.
   bool add_departing(std::vector<HostEndpoint>& here);
-  std::shared_ptr<const CarriedType> type_of(const Gid& endpoint, const std::string& name, const TypeHash& hash);
+  std::shared_ptr<const LocalType> type_of(const Gid& endpoint, const std::string& name, const TypeHash& hash);
   void complain(std::set<std::string> complaints);
   bool receive(const ForwardingPlan& plan);
   bool send(const ForwardingPlan& plan);
-  std::shared_ptr<transport::Reader> subscribe(const CarriedType& type, const PlannedFlow& sending);
+  std::shared_ptr<transport::Reader> subscribe(const LocalType& type, const PlannedFlow& sending);
   void resubscribe(OutboundTopic& out, const PlannedFlow& sending);
   bool open_out(const std::pair<Gid, std::string>& key, const PlannedFlow& sending);
   Result<std::shared_ptr<transport::Writer>> make_proxy(const Gid& gid, const PlannedProxy& wanted,
@@ -103,7 +103,7 @@ class Carrier {
   std::vector<LinkedHost> linked_hosts() const;
 
   const std::shared_ptr<transport::Participant> participant_;
-  const std::shared_ptr<Saying> saying_;
+  const std::shared_ptr<LinkLog> log_;
   const std::function<void()> changed_;
   const std::shared_ptr<TypeCache> types_;
   HostAdvertisement own_;
@@ -114,7 +114,7 @@ class Carrier {
   const std::shared_ptr<Hoard> hoard_;
   std::chrono::steady_clock::time_point accounted_{};
   std::shared_ptr<Hosts> known_hosts_;
-  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<HostNetwork> network_;
   std::map<Gid, AdvertisementFlow> advertisement_flows_;
   std::unique_ptr<Ros2Side> ros2_;                // null: none
   std::map<Gid, std::uint64_t> connections_;      // of endpoints to their processes, as the last step saw them

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feeds frames of another host to both ends of its flows, Getting and Sending, as Session does, without sockets. The input is a
+// Feeds frames of another host to both ends of its flows, FlowReceiver and FlowSender, as Session does, without sockets. The input is a
 // sequence of {u8 action, operands}; replay_test.cpp runs the seeds in seeds/stream. Bytes of messages are not in the input:
 // each byte has a value that follows from its flow, chunk and place.
 //
@@ -139,12 +139,12 @@ struct Chunk final : OutgoingChunk {
 
 class Well final : public ChunkSource {
  public:
-  Next next(std::shared_ptr<const OutgoingChunk>& chunk) override {
-    if (left == 0) return Next::kNothing;
+  NextChunk next(std::shared_ptr<const OutgoingChunk>& chunk) override {
+    if (left == 0) return NextChunk::kNothing;
     --left;
     chunk = std::make_shared<Chunk>(kHeader + left % 3 * 1000);
     ++given;
-    return Next::kChunk;
+    return NextChunk::kChunk;
   }
   bool empty() const override { return left == 0; }
   std::size_t left = 0;

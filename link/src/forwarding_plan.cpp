@@ -148,8 +148,8 @@ class FairShares {
     std::map<Gid, std::vector<WishCost>> of_hosts;
     for (const WishCost& part : wishes) of_hosts[part.wish->host].push_back(part);
     // What a host has with its next one, and which that is. The next one is always of the host that has least with it.
-    using Next = std::tuple<std::uint64_t, std::size_t, Gid>;
-    std::priority_queue<Next, std::vector<Next>, std::greater<Next>> queue;
+    using NextChunk = std::tuple<std::uint64_t, std::size_t, Gid>;
+    std::priority_queue<NextChunk, std::vector<NextChunk>, std::greater<NextChunk>> queue;
     for (const auto& [host, parts] : of_hosts) queue.emplace(parts[0].cost, 0, host);
     for (all = 0; !queue.empty();) {
       const auto [with_it, index, host] = queue.top();

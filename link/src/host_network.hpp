@@ -43,14 +43,14 @@ struct OutgoingChunk {
 class ChunkSource {
  public:
   virtual ~ChunkSource() = default;
-  enum class Next : std::uint8_t {
+  enum class NextChunk : std::uint8_t {
     kChunk,
     kNothing,  ///< now
     kHeld,     ///< nothing before a chunk is acknowledged
     kMore,     ///< nothing yet: so much was passed over that others have their turn first
   };
   /// The next chunk. Never blocks.
-  virtual Next next(std::shared_ptr<const OutgoingChunk>& chunk) = 0;
+  virtual NextChunk next(std::shared_ptr<const OutgoingChunk>& chunk) = 0;
   /// Adds to the wait set what wakes it when next() has a chunk. Nothing, where Flow::wake() is called instead.
   virtual void attach(transport::WaitSet& wait_set) { static_cast<void>(wait_set); }
   virtual void detach(transport::WaitSet& wait_set) { static_cast<void>(wait_set); }

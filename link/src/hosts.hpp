@@ -35,11 +35,11 @@ class AdvertisementSource final : public ChunkSource {
     const std::lock_guard<std::mutex> lock(mutex_);
     advertisement_ = std::move(advertisement);
   }
-  Next next(std::shared_ptr<const OutgoingChunk>& chunk) override {
+  NextChunk next(std::shared_ptr<const OutgoingChunk>& chunk) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (!advertisement_) return Next::kNothing;
+    if (!advertisement_) return NextChunk::kNothing;
     chunk = std::move(advertisement_);
-    return Next::kChunk;
+    return NextChunk::kChunk;
   }
   bool empty() const override {
     const std::lock_guard<std::mutex> lock(mutex_);

@@ -115,15 +115,15 @@ TEST_F(HostsOf, AHostOfThisHostsNameIsSaid) {
 TEST(AdvertisementSource, GivesTheNewestAdvertisementOnce) {
   AdvertisementSource source;
   std::shared_ptr<const OutgoingChunk> chunk;
-  EXPECT_EQ(source.next(chunk), ChunkSource::Next::kNothing);
+  EXPECT_EQ(source.next(chunk), ChunkSource::NextChunk::kNothing);
   source.set(std::make_shared<AdvertisementChunk>(kPeer, 1, encode(advertisement_of(kPeer, "one"))));
   const auto newest = std::make_shared<AdvertisementChunk>(kPeer, 2, encode(advertisement_of(kPeer, "two")));
   source.set(newest);
   EXPECT_FALSE(source.empty());
-  EXPECT_EQ(source.next(chunk), ChunkSource::Next::kChunk);
+  EXPECT_EQ(source.next(chunk), ChunkSource::NextChunk::kChunk);
   EXPECT_EQ(chunk, newest);
   EXPECT_TRUE(source.empty());
-  EXPECT_EQ(source.next(chunk), ChunkSource::Next::kNothing);
+  EXPECT_EQ(source.next(chunk), ChunkSource::NextChunk::kNothing);
 }
 
 }  // namespace

@@ -72,8 +72,8 @@ Error over_its_share() {
 }  // namespace
 
 void InboundChannel::ChannelTraffic::refuse(const Gid& host, Errc code, const std::string& why) {
-  tally.dropped(why);
-  hoard->lost(host, why);
+  traffic.dropped(why);
+  budgets->lost(host, why);
   log->write(About::kArrivals, LinkLog::Level::kError, code,
              "a message of another host for '" + topic + "' is lost: " + why);
 }
@@ -105,7 +105,7 @@ struct InboundChannel::InLoan final : ArrivingChunk {
     return {};
   }
   bool grow(std::size_t bytes) override {
-    const Result<void> backed = book->hoard->is_over(known.host) ? Result<void>(over_its_share()) : back(bytes);
+    const Result<void> backed = book->budgets->is_over(known.host) ? Result<void>(over_its_share()) : back(bytes);
     if (!backed) book->refuse(known.host, backed.error().code, backed.error().message);
     return backed.ok();
   }
@@ -125,12 +125,12 @@ struct InboundChannel::InLoan final : ArrivingChunk {
 };
 
 /// A chunk whose publisher is not known yet, or has no memory for it now.
-struct InboundChannel::Parked final : ArrivingChunk {
-  Parked(const Gid& of, const ArrivedHeader& from, std::shared_ptr<Hoard> counted,
-         std::shared_ptr<ChannelTraffic> lost_to, std::string why_not,
-         std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now())
+struct InboundChannel::StagedMessage final : ArrivingChunk {
+  StagedMessage(const Gid& of, const ArrivedHeader& from, std::shared_ptr<HostBudgets> counted,
+                std::shared_ptr<ChannelTraffic> lost_to, std::string why_not,
+                std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now())
       : host(of),
-        hoard(std::move(counted)),
+        budgets(std::move(counted)),
         book(std::move(lost_to)),
         why(std::move(why_not)),
         arrived(from),
@@ -138,12 +138,12 @@ struct InboundChannel::Parked final : ArrivingChunk {
     message = &nothing;
     size_bytes = arrived.header.size_bytes;
   }
-  ~Parked() override {
-    if (!bytes.empty()) hoard->unpark(host, bytes.size());
+  ~StagedMessage() override {
+    if (!bytes.empty()) budgets->unstage(host, bytes.size());
   }
   bool grow(std::size_t come_bytes) override {
     if (come_bytes <= bytes.size()) return true;
-    if (!hoard->park(host, come_bytes - bytes.size())) {
+    if (!budgets->stage(host, come_bytes - bytes.size())) {
       book->refuse(host, Errc::limit_reached, why);
       return false;
     }
@@ -152,12 +152,12 @@ struct InboundChannel::Parked final : ArrivingChunk {
     return true;
   }
   const Gid host;
-  const std::shared_ptr<Hoard> hoard;
+  const std::shared_ptr<HostBudgets> budgets;
   const std::shared_ptr<ChannelTraffic> book;
   const std::string why;
   /// The same message, in another object.
-  std::unique_ptr<Parked> moved() {
-    auto out = std::make_unique<Parked>(host, arrived, hoard, book, why, since);
+  std::unique_ptr<StagedMessage> moved() {
+    auto out = std::make_unique<StagedMessage>(host, arrived, budgets, book, why, since);
     out->bytes = std::exchange(bytes, {});
     if (!out->bytes.empty()) out->message = out->bytes.data();
     return out;
@@ -177,10 +177,10 @@ struct InboundChannel::LivelinessSign final : ArrivingChunk {
 };
 
 InboundChannel::InboundChannel(std::string topic, std::shared_ptr<const LocalType> type, std::shared_ptr<LinkLog> log,
-                               std::shared_ptr<Hoard> hoard, std::shared_ptr<const Answerable> answerable)
-    : book_(std::make_shared<ChannelTraffic>(std::move(topic), std::move(log), hoard)),
+                               std::shared_ptr<HostBudgets> budgets, std::shared_ptr<const Answerable> answerable)
+    : book_(std::make_shared<ChannelTraffic>(std::move(topic), std::move(log), budgets)),
       type_(std::move(type)),
-      hoard_(std::move(hoard)),
+      budgets_(std::move(budgets)),
       answerable_(std::move(answerable)) {}
 
 InboundChannel::~InboundChannel() = default;
@@ -212,14 +212,14 @@ Result<std::unique_ptr<InboundChannel::InLoan>> InboundChannel::make_loan(const 
                                                                           const ArrivedHeader& arrived,
                                                                           std::size_t come_bytes) {
   const std::size_t size_bytes = arrived.header.size_bytes;
-  if (hoard_->is_over(known.host)) return over_its_share();
+  if (budgets_->is_over(known.host)) return over_its_share();
   const auto loan_now = [&] {
     return come_bytes < size_bytes ? known.writer->loan_growing(size_bytes) : known.writer->loan_sized(size_bytes);
   };
   Result<memory::Chunk> loan = loan_now();
   if (!loan && loan.error().code == Errc::message_too_large) {
     // Its publisher's limits are above the ordinary ones, since it could publish this message.
-    if (Result<void> enlarged = hoard_->enlarge(known.host, known.writer->gid(), kLargeMessages * size_bytes);
+    if (Result<void> enlarged = budgets_->enlarge(known.host, known.writer->gid(), kLargeMessages * size_bytes);
         !enlarged)
       return enlarged.error();
     known.writer->raise_limits(size_bytes, kLargeMessages * size_bytes);
@@ -256,13 +256,13 @@ std::unique_ptr<ArrivingChunk> InboundChannel::begin(const Gid& host, const Chun
     if (loan) return std::move(*loan);
     why = loan.error().message;
   }
-  auto parked = std::make_unique<Parked>(host, *arrived, hoard_, book_, std::move(why));
-  if (message_bytes > Hoard::kMostParkedBytes) {
-    book_->refuse(host, Errc::limit_reached, parked->why);
+  auto staged = std::make_unique<StagedMessage>(host, *arrived, budgets_, book_, std::move(why));
+  if (message_bytes > HostBudgets::kMostStagedBytes) {
+    book_->refuse(host, Errc::limit_reached, staged->why);
     return nullptr;
   }
-  if (!parked->grow(come_bytes)) return nullptr;
-  return parked;
+  if (!staged->grow(come_bytes)) return nullptr;
+  return staged;
 }
 
 /// False: a subscription that keeps all has no room.
@@ -271,18 +271,18 @@ bool InboundChannel::publish(const Gid& host, InLoan& arriving) {
     book_->refuse(host, arriving.valid.error().code, arriving.valid.error().message);
     return true;
   }
-  const std::lock_guard<std::mutex> lock(aside_mutex_);
+  const std::lock_guard<std::mutex> lock(pending_mutex_);
   const Gid publisher = arriving.known.writer->gid();
   const bool waits =
-      aside_.count(publisher) != 0 || is_too_early(arriving) || (answerable_ && !is_answerable(host, arriving));
+      pending_.count(publisher) != 0 || is_too_early(arriving) || (answerable_ && !is_answerable(host, arriving));
   if (!waits) return publish_now(arriving);
-  const PendingSpace room = room_aside(host, publisher);
+  const PendingSpace room = pending_space(host, publisher);
   if (room == PendingSpace::kFlowWaits) return false;
   if (room == PendingSpace::kThere) {
     auto moved =
         std::make_unique<InLoan>(arriving.known, std::exchange(arriving.chunk, {}), arriving.arrived, type_, book_);
     moved->since = arriving.since;
-    put_aside(host, publisher, std::move(moved));
+    add_pending(host, publisher, std::move(moved));
   }
   return true;
 }
@@ -300,13 +300,13 @@ bool InboundChannel::is_answerable(const Gid& host, const InLoan& request) const
 }
 
 /// For one more message. kNone: it has been counted as lost. kFlowWaits: those before it wait for a subscription that keeps all.
-InboundChannel::PendingSpace InboundChannel::room_aside(const Gid& host, const Gid& publisher) const {
-  const auto of_process = aside_of_process_.find({host, prefix_of(publisher)});
-  const auto of_host = aside_of_host_.find(host);
-  if ((of_process == aside_of_process_.end() || of_process->second < kMostAsideOfProcess) &&
-      (of_host == aside_of_host_.end() || of_host->second < kMostAside))
+InboundChannel::PendingSpace InboundChannel::pending_space(const Gid& host, const Gid& publisher) const {
+  const auto of_process = pending_of_process_.find({host, prefix_of(publisher)});
+  const auto of_host = pending_of_host_.find(host);
+  if ((of_process == pending_of_process_.end() || of_process->second < kMostPendingOfProcess) &&
+      (of_host == pending_of_host_.end() || of_host->second < kMostPending))
     return PendingSpace::kThere;
-  if (const auto before = aside_.find(publisher); before != aside_.end()) {
+  if (const auto before = pending_.find(publisher); before != pending_.end()) {
     const auto* const first = dynamic_cast<const InLoan*>(before->second.front().arriving.get());
     if (first != nullptr && !is_too_early(*first) && !answerable_) return PendingSpace::kFlowWaits;
   }
@@ -316,70 +316,70 @@ InboundChannel::PendingSpace InboundChannel::room_aside(const Gid& host, const G
   return PendingSpace::kNone;
 }
 
-void InboundChannel::put_aside(const Gid& host, const Gid& publisher, std::unique_ptr<ArrivingChunk> arriving) {
-  ++aside_of_process_[{host, prefix_of(publisher)}];
-  ++aside_of_host_[host];
-  aside_[publisher].push_back({host, std::move(arriving)});
+void InboundChannel::add_pending(const Gid& host, const Gid& publisher, std::unique_ptr<ArrivingChunk> arriving) {
+  ++pending_of_process_[{host, prefix_of(publisher)}];
+  ++pending_of_host_[host];
+  pending_[publisher].push_back({host, std::move(arriving)});
 }
 
-void InboundChannel::end_aside(const Gid& host, const Gid& publisher) {
-  const auto of_process = aside_of_process_.find({host, prefix_of(publisher)});
-  if (--of_process->second == 0) aside_of_process_.erase(of_process);
-  const auto of_host = aside_of_host_.find(host);
-  if (--of_host->second == 0) aside_of_host_.erase(of_host);
+void InboundChannel::remove_pending(const Gid& host, const Gid& publisher) {
+  const auto of_process = pending_of_process_.find({host, prefix_of(publisher)});
+  if (--of_process->second == 0) pending_of_process_.erase(of_process);
+  const auto of_host = pending_of_host_.find(host);
+  if (--of_host->second == 0) pending_of_host_.erase(of_host);
 }
 
-InboundChannel::Offered InboundChannel::offer(Aside& aside) {
-  if (auto* const parked = dynamic_cast<Parked*>(aside.arriving.get())) {
+InboundChannel::Offered InboundChannel::offer(PendingMessage& pending) {
+  if (auto* const staged = dynamic_cast<StagedMessage*>(pending.arriving.get())) {
     Error why{Errc::limit_reached, "its publisher is not known here"};
-    std::unique_ptr<InLoan> loan = loan_for(aside.host, *parked, why);
+    std::unique_ptr<InLoan> loan = loan_for(pending.host, *staged, why);
     if (!loan) {
-      if (std::chrono::steady_clock::now() - parked->since < kUnknown) return Offered::kSoon;
-      book_->refuse(aside.host, why.code, why.message);
+      if (std::chrono::steady_clock::now() - staged->since < kUnknown) return Offered::kSoon;
+      book_->refuse(pending.host, why.code, why.message);
       return Offered::kDone;
     }
-    aside.arriving = std::move(loan);
+    pending.arriving = std::move(loan);
   }
-  auto& arriving = dynamic_cast<InLoan&>(*aside.arriving);
+  auto& arriving = dynamic_cast<InLoan&>(*pending.arriving);
   if (!arriving.valid) {
-    book_->refuse(aside.host, arriving.valid.error().code, arriving.valid.error().message);
+    book_->refuse(pending.host, arriving.valid.error().code, arriving.valid.error().message);
     return Offered::kDone;
   }
   if (is_too_early(arriving)) return Offered::kSoon;
-  if (answerable_ && !is_answerable(aside.host, arriving)) return Offered::kWaits;
+  if (answerable_ && !is_answerable(pending.host, arriving)) return Offered::kWaits;
   return publish_now(arriving) ? Offered::kDone : Offered::kSoon;
 }
 
-bool InboundChannel::offer_aside() {
+bool InboundChannel::deliver_pending() {
   std::size_t offered = 0;
   bool soon = false;
-  const std::lock_guard<std::mutex> lock(aside_mutex_);
-  for (auto at = aside_.begin(); at != aside_.end();) {
-    std::deque<Aside>& waiting = at->second;
+  const std::lock_guard<std::mutex> lock(pending_mutex_);
+  for (auto at = pending_.begin(); at != pending_.end();) {
+    std::deque<PendingMessage>& waiting = at->second;
     while (!waiting.empty()) {
       if (++offered > kMostOffered) return true;
       const Offered end = offer(waiting.front());
       if (end == Offered::kDone) {
-        end_aside(waiting.front().host, at->first);
+        remove_pending(waiting.front().host, at->first);
         waiting.pop_front();
         continue;
       }
       soon = soon || end == Offered::kSoon;
       break;
     }
-    at = waiting.empty() ? aside_.erase(at) : std::next(at);
+    at = waiting.empty() ? pending_.erase(at) : std::next(at);
   }
   return soon;
 }
 
-bool InboundChannel::has_aside(const Gid& publisher) const {
-  const std::lock_guard<std::mutex> lock(aside_mutex_);
-  return !answerable_ && aside_.count(publisher) != 0;
+bool InboundChannel::has_pending(const Gid& publisher) const {
+  const std::lock_guard<std::mutex> lock(pending_mutex_);
+  return !answerable_ && pending_.count(publisher) != 0;
 }
 
-bool InboundChannel::has_aside() const {
-  const std::lock_guard<std::mutex> lock(aside_mutex_);
-  return !answerable_ && !aside_.empty();
+bool InboundChannel::has_pending() const {
+  const std::lock_guard<std::mutex> lock(pending_mutex_);
+  return !answerable_ && !pending_.empty();
 }
 
 /// False: a subscription that keeps all has no room.
@@ -399,7 +399,7 @@ bool InboundChannel::publish_now(InLoan& arriving) {
   const Result<std::uint64_t> published = arriving.known.writer->publish(arriving.chunk, info);
   if (published) {
     arriving.chunk = {};
-    book_->tally.count(arriving.size_bytes);
+    book_->traffic.count(arriving.size_bytes);
     return true;
   }
   if (published.error().code == Errc::queue_full) return false;
@@ -410,37 +410,37 @@ bool InboundChannel::publish_now(InLoan& arriving) {
 }
 
 /// Null: its publisher is not known, or has no memory for it: `why`.
-std::unique_ptr<InboundChannel::InLoan> InboundChannel::loan_for(const Gid& host, Parked& parked, Error& why) {
-  const std::optional<ProxyOfHost> known = find(host, parked.arrived.header);
+std::unique_ptr<InboundChannel::InLoan> InboundChannel::loan_for(const Gid& host, StagedMessage& staged, Error& why) {
+  const std::optional<ProxyOfHost> known = find(host, staged.arrived.header);
   if (!known) return nullptr;
-  Result<std::unique_ptr<InLoan>> loan = make_loan(*known, parked.arrived, parked.size_bytes);
+  Result<std::unique_ptr<InLoan>> loan = make_loan(*known, staged.arrived, staged.size_bytes);
   if (!loan) {
     why = loan.error();
     return nullptr;
   }
-  std::memcpy((*loan)->message, parked.message, parked.size_bytes);
+  std::memcpy((*loan)->message, staged.message, staged.size_bytes);
   (*loan)->come();
   return std::move(*loan);
 }
 
-bool InboundChannel::deliver_parked(const Gid& host, Parked& parked) {
-  const Gid publisher = publisher_of(parked.arrived.header);
+bool InboundChannel::deliver_staged(const Gid& host, StagedMessage& staged) {
+  const Gid publisher = publisher_of(staged.arrived.header);
   Error why{Errc::limit_reached, "its publisher is not known here"};
-  if (!parked.loan) parked.loan = loan_for(host, parked, why);
-  if (parked.loan) return publish(host, *parked.loan);
+  if (!staged.loan) staged.loan = loan_for(host, staged, why);
+  if (staged.loan) return publish(host, *staged.loan);
   if (is_left_out(host, publisher)) {
     book_->refuse(host, Errc::limit_reached, kLeftOut);
     return true;
   }
   {
-    const std::lock_guard<std::mutex> lock(aside_mutex_);
-    if (aside_.count(publisher) != 0) {
-      const PendingSpace room = room_aside(host, publisher);
-      if (room == PendingSpace::kThere) put_aside(host, publisher, parked.moved());
+    const std::lock_guard<std::mutex> lock(pending_mutex_);
+    if (pending_.count(publisher) != 0) {
+      const PendingSpace room = pending_space(host, publisher);
+      if (room == PendingSpace::kThere) add_pending(host, publisher, staged.moved());
       return room != PendingSpace::kFlowWaits;
     }
   }
-  const auto waited = std::chrono::steady_clock::now() - parked.since;
+  const auto waited = std::chrono::steady_clock::now() - staged.since;
   if (waited < (is_advertised(publisher) ? kUnknown : kAdvertisementBehind)) return false;
   book_->refuse(host, why.code, why.message);
   return true;
@@ -452,7 +452,7 @@ bool InboundChannel::deliver(const Gid& host, ArrivingChunk& arriving) {
     if (const std::optional<ProxyOfHost> known = find(host, sign->arrived.header)) known->writer->assert_liveliness();
     return true;
   }
-  return deliver_parked(host, dynamic_cast<Parked&>(arriving));
+  return deliver_staged(host, dynamic_cast<StagedMessage&>(arriving));
 }
 
 void InboundChannel::add(const Gid& host, const std::shared_ptr<transport::Writer>& writer, bool first_readers) {
@@ -463,14 +463,14 @@ void InboundChannel::add(const Gid& host, const std::shared_ptr<transport::Write
 }
 
 void InboundChannel::remove(const Gid& publisher) {
-  const std::lock_guard<std::mutex> aside(aside_mutex_);
-  if (const auto found = aside_.find(publisher); found != aside_.end()) {
-    for (const Aside& each : found->second) {
-      end_aside(each.host, publisher);
+  const std::lock_guard<std::mutex> pending(pending_mutex_);
+  if (const auto found = pending_.find(publisher); found != pending_.end()) {
+    for (const PendingMessage& each : found->second) {
+      remove_pending(each.host, publisher);
       if (!answerable_)
         book_->refuse(each.host, Errc::not_found, "its publisher ended while it waited for a subscription");
     }
-    aside_.erase(found);
+    pending_.erase(found);
   }
   const std::lock_guard<std::mutex> lock(mutex_);
   writers_.erase(publisher);

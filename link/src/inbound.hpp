@@ -5,7 +5,7 @@
 // Invariants: (1) no byte of a message reaches a subscription before the validator has passed it; (2) no chunk is published for a
 // publisher that its header's channel and definition do not fit, or that is another host's; (3) a message that arrives in parts has memory
 // for what has come, and not for what its host says will come; (4) the messages of a publisher are published in order; (5) a message that
-// waits for a subscription, or for the path of its response, waits aside and holds no other publisher up. A message waits in front of
+// waits for a subscription, or for the path of its response, is pending and holds no other publisher up. A message waits in front of
 // others only until the advertisement that names its publisher has come, or until a subscription that keeps all has room.
 #pragma once
 
@@ -22,10 +22,10 @@
 
 #include "advertisement.hpp"
 #include "baton/message/definition.hpp"
-#include "hoard.hpp"
+#include "host_budgets.hpp"
 #include "host_network.hpp"
 #include "link_log.hpp"
-#include "tally.hpp"
+#include "traffic_counter.hpp"
 
 namespace baton::link {
 
@@ -64,9 +64,9 @@ class Answerable {
 
 class InboundChannel final : public ChunkReceiver {
  public:
-  /// `answerable`: of requests; each waits aside until its response can travel. Null: of messages.
+  /// `answerable`: of requests; each is pending until its response can travel. Null: of messages.
   InboundChannel(std::string topic, std::shared_ptr<const LocalType> type, std::shared_ptr<LinkLog> log,
-                 std::shared_ptr<Hoard> hoard, std::shared_ptr<const Answerable> answerable = nullptr);
+                 std::shared_ptr<HostBudgets> budgets, std::shared_ptr<const Answerable> answerable = nullptr);
   ~InboundChannel() override;
   /// `writer` stands for a publisher of `host`, whose chunks alone it publishes. `first_readers`: its first chunks wait until it has a
   /// subscription, or has had the time for one.
@@ -77,13 +77,13 @@ class InboundChannel final : public ChunkReceiver {
   /// `left_out`: publishers, by host, for which none stands here: their messages are refused. `advertised`: all publishers that other hosts advertise now. Of
   /// others a message is refused once an advertisement that was sent with it would have come.
   void set_others(PublishersOfHosts left_out, Publishers advertised);
-  /// Delivers what waited aside and need not any more. Call it when `answerable` or a publisher's subscriptions have changed, and every second.
-  /// True: some waits for a subscription, or for room in one; call again soon.
-  bool offer_aside();
-  /// Messages wait aside, of this publisher or of any. They wait a short time, for which the publisher is to stay. Not of requests, whose
+  /// Delivers the pending messages that need not wait any more. Call it when `answerable` or a publisher's subscriptions have changed, and every second.
+  /// True: some still wait for a subscription, or for room in one; call again soon.
+  bool deliver_pending();
+  /// Messages of this publisher, or of any, are pending. They wait a short time, for which the publisher is to stay. Not of requests, whose
   /// client is gone.
-  bool has_aside(const Gid& publisher) const;
-  bool has_aside() const;
+  bool has_pending(const Gid& publisher) const;
+  bool has_pending() const;
 
   std::unique_ptr<ArrivingChunk> begin(const Gid& host, const memory::ChunkHeader& header, std::size_t message_bytes,
                                        std::size_t come_bytes) override;
@@ -91,23 +91,23 @@ class InboundChannel final : public ChunkReceiver {
 
   const std::string& topic() const noexcept { return book_->topic; }
   const std::string& type_name() const noexcept { return type_->info.name; }
-  const Tally& tally() const noexcept { return book_->tally; }
-  std::uint64_t delivered() const noexcept { return book_->tally.messages(); }
-  std::uint64_t refused() const noexcept { return book_->tally.dropped(); }
+  const TrafficCounter& traffic() const noexcept { return book_->traffic; }
+  std::uint64_t delivered() const noexcept { return book_->traffic.messages(); }
+  std::uint64_t refused() const noexcept { return book_->traffic.dropped(); }
 
  private:
   struct InLoan;
-  struct Parked;
+  struct StagedMessage;
   struct LivelinessSign;
   /// What has been carried and lost; chunks that arrive may outlive the channel.
   struct ChannelTraffic {
-    ChannelTraffic(std::string of, std::shared_ptr<LinkLog> to, std::shared_ptr<Hoard> also)
-        : topic(std::move(of)), log(std::move(to)), hoard(std::move(also)) {}
+    ChannelTraffic(std::string of, std::shared_ptr<LinkLog> to, std::shared_ptr<HostBudgets> also)
+        : topic(std::move(of)), log(std::move(to)), budgets(std::move(also)) {}
     void refuse(const Gid& host, Errc code, const std::string& why);
     const std::string topic;
     const std::shared_ptr<LinkLog> log;
-    const std::shared_ptr<Hoard> hoard;
-    Tally tally;
+    const std::shared_ptr<HostBudgets> budgets;
+    TrafficCounter traffic;
   };
   struct ProxyOfHost {
     Gid host{};
@@ -117,10 +117,10 @@ class InboundChannel final : public ChunkReceiver {
   std::optional<ProxyOfHost> find(const Gid& host, const memory::ChunkHeader& header) const;
   Result<std::unique_ptr<InLoan>> make_loan(const ProxyOfHost& known, const ArrivedHeader& arrived,
                                             std::size_t come_bytes);
-  /// What waits aside of a publisher, in order.
-  struct Aside {
+  /// A pending message of a publisher.
+  struct PendingMessage {
     Gid host;
-    std::unique_ptr<ArrivingChunk> arriving;  ///< an InLoan, or what its publisher had no memory for: Parked
+    std::unique_ptr<ArrivingChunk> arriving;  ///< an InLoan, or a StagedMessage if its publisher had no memory for it
   };
   enum class Offered : std::uint8_t { kDone, kWaits, kSoon };
   enum class PendingSpace : std::uint8_t { kThere, kNone, kFlowWaits };
@@ -130,32 +130,32 @@ class InboundChannel final : public ChunkReceiver {
   bool publish_now(InLoan& arriving);
   bool is_answerable(const Gid& host, const InLoan& request) const;
   static bool is_too_early(const InLoan& arriving);
-  bool deliver_parked(const Gid& host, Parked& parked);
-  std::unique_ptr<InLoan> loan_for(const Gid& host, Parked& parked, Error& why);
+  bool deliver_staged(const Gid& host, StagedMessage& staged);
+  std::unique_ptr<InLoan> loan_for(const Gid& host, StagedMessage& staged, Error& why);
   // With aside_mutex_
-  PendingSpace room_aside(const Gid& host, const Gid& publisher) const;
-  void put_aside(const Gid& host, const Gid& publisher, std::unique_ptr<ArrivingChunk> arriving);
-  void end_aside(const Gid& host, const Gid& publisher);
-  Offered offer(Aside& aside);
+  PendingSpace pending_space(const Gid& host, const Gid& publisher) const;
+  void add_pending(const Gid& host, const Gid& publisher, std::unique_ptr<ArrivingChunk> arriving);
+  void remove_pending(const Gid& host, const Gid& publisher);
+  Offered offer(PendingMessage& pending);
 
-  /// Messages that wait aside, of one process of a host, and of the host. Beyond these the next one is lost.
-  static constexpr std::size_t kMostAsideOfProcess = 1024;
-  static constexpr std::size_t kMostAside = 4096;
+  /// Pending messages of one process of a host, and of the host. Beyond these the next one is lost.
+  static constexpr std::size_t kMostPendingOfProcess = 1024;
+  static constexpr std::size_t kMostPending = 4096;
   /// Delivered in one offer_aside(): the channel's other messages wait meanwhile.
   static constexpr std::size_t kMostOffered = 256;
 
   const std::shared_ptr<ChannelTraffic> book_;
   const std::shared_ptr<const LocalType> type_;
-  const std::shared_ptr<Hoard> hoard_;
+  const std::shared_ptr<HostBudgets> budgets_;
   const std::shared_ptr<const Answerable> answerable_;
   mutable std::mutex mutex_;
   std::map<Gid, ProxyOfHost> writers_;
   PublishersOfHosts left_out_;
   Publishers advertised_;
-  mutable std::mutex aside_mutex_;  // taken before mutex_
-  std::map<Gid, std::deque<Aside>> aside_;
-  std::map<std::pair<Gid, IdPrefix>, std::size_t> aside_of_process_;  // by host
-  std::map<Gid, std::size_t> aside_of_host_;
+  mutable std::mutex pending_mutex_;  // taken before mutex_
+  std::map<Gid, std::deque<PendingMessage>> pending_;
+  std::map<std::pair<Gid, IdPrefix>, std::size_t> pending_of_process_;  // by host
+  std::map<Gid, std::size_t> pending_of_host_;
 };
 
 }  // namespace baton::link

@@ -46,7 +46,7 @@ class Inbound : public ::testing::Test {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     channel_ = std::make_shared<InboundChannel>(
         "/text", type_, std::make_shared<LinkLog>([this](const transport::Diagnostic& said) { said_ += said.text; }),
-        hoard_);
+        budgets_);
   }
 
   memory::ChunkHeader header(std::uint32_t size, std::uint64_t sequence = 1) const {
@@ -105,7 +105,7 @@ class Inbound : public ::testing::Test {
   }
 
   transport::test::TestDomain domain_;
-  std::shared_ptr<Hoard> hoard_ = std::make_shared<Hoard>();
+  std::shared_ptr<HostBudgets> budgets_ = std::make_shared<HostBudgets>();
   std::string said_;
   std::shared_ptr<transport::Participant> participant_;
   std::shared_ptr<const LocalType> type_;
@@ -181,22 +181,22 @@ TEST_F(Inbound, TheFirstChunksOfANewPublisherWaitForItsSubscriptionAndHoldNoOthe
     EXPECT_TRUE(arrive_of(8, number));
     EXPECT_EQ((*reader_->take()).sequence(), number) << "of the publisher that has a subscription";
   }
-  EXPECT_TRUE(channel_->has_aside());
-  EXPECT_TRUE(channel_->has_aside(writer->gid()));
-  EXPECT_FALSE(channel_->has_aside(writer_->gid()));
+  EXPECT_TRUE(channel_->has_pending());
+  EXPECT_TRUE(channel_->has_pending(writer->gid()));
+  EXPECT_FALSE(channel_->has_pending(writer_->gid()));
   transport::Participant::ReaderOptions reading;
   reading.topic = "/other";
   reading.type = type_->info;
   const auto reader = *participant_->create_reader(reading);
   while (writer->matched() == 0 || reader->matched() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_TRUE(arrive_of(9, 4)) << "behind the others";
-  EXPECT_FALSE(channel_->offer_aside());
+  EXPECT_FALSE(channel_->deliver_pending());
   for (std::uint64_t number = 1; number <= 4; ++number) EXPECT_EQ((*reader->take()).sequence(), number);
-  EXPECT_FALSE(channel_->has_aside());
+  EXPECT_FALSE(channel_->has_pending());
   EXPECT_EQ(channel_->refused(), 0U);
 }
 
-TEST_F(Inbound, TheMessagesOfOneProcessThatWaitAsideHaveABoundAndItAloneLosesMore) {
+TEST_F(Inbound, ThePendingMessagesOfOneProcessHaveABoundAndItAloneLosesMore) {
   constexpr std::uint64_t kMostOfProcess = 1024;  // in inbound.hpp
   const auto crowd = lonely(9), other = lonely(7);
   channel_->add(kFar, crowd, true);
@@ -206,14 +206,14 @@ TEST_F(Inbound, TheMessagesOfOneProcessThatWaitAsideHaveABoundAndItAloneLosesMor
   while (channel_->refused() == 0 && number <= kMostOfProcess) ASSERT_TRUE(arrive_of(9, ++number));
   EXPECT_EQ(number, kMostOfProcess + 1);
   EXPECT_EQ(channel_->refused(), 1U);
-  EXPECT_EQ(channel_->tally().why(), "too many messages of its process wait for a first subscription");
+  EXPECT_EQ(channel_->traffic().why(), "too many messages of its process wait for a first subscription");
   EXPECT_TRUE(arrive_of(7, 1));
   EXPECT_TRUE(arrive_of(8, 1));
   EXPECT_TRUE(*reader_->take());
   EXPECT_EQ(channel_->refused(), 1U);
   channel_->remove(crowd->gid());
   EXPECT_EQ(channel_->refused(), 1 + kMostOfProcess) << "what waits of a publisher that goes is lost and counted";
-  EXPECT_TRUE(channel_->has_aside(other->gid()));
+  EXPECT_TRUE(channel_->has_pending(other->gid()));
 }
 
 TEST_F(Inbound, AChunkOfAPublisherThatIsLeftOutMeanwhileWaitsNoMore) {
@@ -264,10 +264,10 @@ TEST_F(Inbound, AMessageThatHasBegunGrowsNoMoreOnceItsHostHasMoreThanItsShare) {
   constexpr std::size_t kSaid = std::size_t{2} << 20;
   const std::unique_ptr<ArrivingChunk> begun = channel_->begin(kFar, header(kSaid), kSaid, 32);
   ASSERT_TRUE(begun && begun->grow(1000));
-  hoard_->account({{Gid{10}, {kFar, SIZE_MAX}}});
+  budgets_->account({{Gid{10}, {kFar, SIZE_MAX}}});
   EXPECT_FALSE(begun->grow(kSaid));
   EXPECT_EQ(channel_->refused(), 1U);
-  hoard_->account({});
+  budgets_->account({});
   EXPECT_TRUE(begun->grow(kSaid));
 }
 
@@ -343,7 +343,7 @@ TEST_F(Inbound, OnlySoManyPublishersOfAHostHaveMessagesAboveTheOrdinaryLimit) {
     return channel_->begin(host, sent, kLarge, 1000) != nullptr;
   };
   std::uint8_t publisher = 20;
-  for (std::size_t i = 0; i < Hoard::kMostLarge; ++i) EXPECT_TRUE(begin_of(publisher++, kFar)) << said_;
+  for (std::size_t i = 0; i < HostBudgets::kMostLarge; ++i) EXPECT_TRUE(begin_of(publisher++, kFar)) << said_;
   EXPECT_FALSE(begin_of(publisher++, kFar));
   EXPECT_EQ(channel_->refused(), 1U) << "it is counted";
   EXPECT_TRUE(begin_of(publisher++, Gid{2})) << "another host has its own share";
@@ -373,26 +373,26 @@ TEST_F(Inbound, AMessageOfAPublisherThatIsLeftOutIsRefusedAndHoldsNothingUp) {
   EXPECT_EQ(channel_->refused(), 1U);
 }
 
-TEST(HoardOf, AHostWithMoreThanItsShareGetsNoMoreUntilItHasLess) {
+TEST(HostBudgetsOf, AHostWithMoreThanItsShareGetsNoMoreUntilItHasLess) {
   constexpr Gid kThird{2};
-  Hoard hoard(std::size_t{8} << 30);
+  HostBudgets budgets(std::size_t{8} << 30);
   const std::size_t share = std::size_t{2} << 30;
-  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, share}}}).empty());
-  EXPECT_EQ(hoard.account({{Gid{10}, {kFar, share}}, {Gid{12}, {kFar, 1}}, {Gid{11}, {kThird, 1}}}),
+  EXPECT_TRUE(budgets.account({{Gid{10}, {kFar, share}}}).empty());
+  EXPECT_EQ(budgets.account({{Gid{10}, {kFar, share}}, {Gid{12}, {kFar, 1}}, {Gid{11}, {kThird, 1}}}),
             std::set<Gid>{kFar});
-  EXPECT_TRUE(hoard.is_over(kFar));
-  EXPECT_FALSE(hoard.is_over(kThird));
-  EXPECT_FALSE(hoard.park(kFar, 1));
-  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, 1}}}).empty());
-  EXPECT_FALSE(hoard.is_over(kFar));
-  EXPECT_TRUE(hoard.park(kFar, 1));
+  EXPECT_TRUE(budgets.is_over(kFar));
+  EXPECT_FALSE(budgets.is_over(kThird));
+  EXPECT_FALSE(budgets.stage(kFar, 1));
+  EXPECT_TRUE(budgets.account({{Gid{10}, {kFar, 1}}}).empty());
+  EXPECT_FALSE(budgets.is_over(kFar));
+  EXPECT_TRUE(budgets.stage(kFar, 1));
 }
 
-TEST(HoardOf, AllHostsTogetherHaveABoundInWhateverOrderTheyComeAndANewOneGetsSome) {
+TEST(HostBudgetsOf, AllHostsTogetherHaveABoundInWhateverOrderTheyComeAndANewOneGetsSome) {
   constexpr std::size_t kMachine = std::size_t{24} << 30, kHosts = 256;
-  constexpr std::size_t kEach = kMachine / Hoard::kPartOfMemory / Hoard::kPartsForEach;
-  Hoard hoard(kMachine);
-  std::map<Gid, Hoard::HostUsage> taken;
+  constexpr std::size_t kEach = kMachine / HostBudgets::kPartOfMemory / HostBudgets::kPartsForEach;
+  HostBudgets budgets(kMachine);
+  std::map<Gid, HostBudgets::HostUsage> taken;
   const auto sum = [&] {
     std::size_t out = 0;
     for (const auto& [publisher, each] : taken) out += each.bytes;
@@ -400,10 +400,10 @@ TEST(HoardOf, AllHostsTogetherHaveABoundInWhateverOrderTheyComeAndANewOneGetsSom
   };
   for (std::size_t i = 0; i < kHosts; ++i) {  // each takes all that it can, and keeps it
     const Gid host{static_cast<std::uint8_t>(i), 1};
-    Hoard::HostUsage& own = taken[host];
+    HostBudgets::HostUsage& own = taken[host];
     own = {host, kEach};
-    ASSERT_EQ(hoard.account(taken).count(host), 0U) << "host " << i;
-    while (hoard.account(taken).count(host) == 0) own.bytes += own.bytes / 8;
+    ASSERT_EQ(budgets.account(taken).count(host), 0U) << "host " << i;
+    while (budgets.account(taken).count(host) == 0) own.bytes += own.bytes / 8;
     if (i == 15) {
       EXPECT_LT(sum(), kMachine / 16 * 10);
     }
@@ -411,41 +411,41 @@ TEST(HoardOf, AllHostsTogetherHaveABoundInWhateverOrderTheyComeAndANewOneGetsSom
   EXPECT_LT(sum(), kMachine);
 }
 
-TEST(HoardOf, WhatIsParkedCountsInTheShareOfItsHost) {
-  Hoard hoard(0);
-  ASSERT_TRUE(hoard.park(kFar, Hoard::kMostParkedBytes));
-  const std::size_t share = Hoard::kLeastBytes / Hoard::kPartsOfMemory;
-  EXPECT_EQ(hoard.account({{Gid{10}, {kFar, share}}}), std::set<Gid>{kFar});
-  hoard.unpark(kFar, Hoard::kMostParkedBytes);
-  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, share}}}).empty());
+TEST(HostBudgetsOf, WhatIsStagedCountsInTheShareOfItsHost) {
+  HostBudgets budgets(0);
+  ASSERT_TRUE(budgets.stage(kFar, HostBudgets::kMostStagedBytes));
+  const std::size_t share = HostBudgets::kLeastBytes / HostBudgets::kPartsOfMemory;
+  EXPECT_EQ(budgets.account({{Gid{10}, {kFar, share}}}), std::set<Gid>{kFar});
+  budgets.unstage(kFar, HostBudgets::kMostStagedBytes);
+  EXPECT_TRUE(budgets.account({{Gid{10}, {kFar, share}}}).empty());
 }
 
-TEST(HoardOf, AHostTakesAPartOfTheAddressesForLargeMessagesAndLeavesTheOthersTheirs) {
+TEST(HostBudgetsOf, AHostTakesAPartOfTheAddressesForLargeMessagesAndLeavesTheOthersTheirs) {
   constexpr Gid kSecond{2};
-  Hoard hoard(SIZE_MAX, 1600);  // so 1200 for all hosts, 300 for the large messages of one
-  EXPECT_TRUE(hoard.enlarge(kFar, Gid{10}, 200).ok());
-  EXPECT_TRUE(hoard.enlarge(kFar, Gid{11}, 100).ok());
-  const Result<void> beyond = hoard.enlarge(kFar, Gid{12}, 1);
+  HostBudgets budgets(SIZE_MAX, 1600);  // so 1200 for all hosts, 300 for the large messages of one
+  EXPECT_TRUE(budgets.enlarge(kFar, Gid{10}, 200).ok());
+  EXPECT_TRUE(budgets.enlarge(kFar, Gid{11}, 100).ok());
+  const Result<void> beyond = budgets.enlarge(kFar, Gid{12}, 1);
   ASSERT_FALSE(beyond.ok());
   EXPECT_EQ(beyond.error().code, Errc::limit_reached);
   EXPECT_NE(beyond.error().message.find("BATON_WINDOW"), std::string::npos) << beyond.error().message;
-  EXPECT_TRUE(hoard.enlarge(kSecond, Gid{20}, 300).ok()) << "another host has its own share";
-  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, 0, 250}}, {Gid{20}, {kSecond, 0, 30}}}).empty());
-  EXPECT_TRUE(hoard.enlarge(kFar, Gid{10}, 50).ok()) << "what it has given back";
-  EXPECT_FALSE(hoard.enlarge(kFar, Gid{10}, 1).ok());
+  EXPECT_TRUE(budgets.enlarge(kSecond, Gid{20}, 300).ok()) << "another host has its own share";
+  EXPECT_TRUE(budgets.account({{Gid{10}, {kFar, 0, 250}}, {Gid{20}, {kSecond, 0, 30}}}).empty());
+  EXPECT_TRUE(budgets.enlarge(kFar, Gid{10}, 50).ok()) << "what it has given back";
+  EXPECT_FALSE(budgets.enlarge(kFar, Gid{10}, 1).ok());
 }
 
-TEST(HoardOf, WhereAllHostsHaveTooManyAddressesThoseWithMostGetNoMore) {
+TEST(HostBudgetsOf, WhereAllHostsHaveTooManyAddressesThoseWithMostGetNoMore) {
   constexpr Gid kSecond{2}, kThird{3};
-  Hoard hoard(SIZE_MAX, 1600);
-  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, 0, 1000}}, {Gid{20}, {kSecond, 0, 200}}}).empty()) << "there is room";
-  EXPECT_EQ(hoard.account({{Gid{10}, {kFar, 0, 700}},
-                           {Gid{11}, {kFar, 0, 100}},
-                           {Gid{20}, {kSecond, 0, 410}},
-                           {Gid{30}, {kThird, 0, 390}}}),
+  HostBudgets budgets(SIZE_MAX, 1600);
+  EXPECT_TRUE(budgets.account({{Gid{10}, {kFar, 0, 1000}}, {Gid{20}, {kSecond, 0, 200}}}).empty()) << "there is room";
+  EXPECT_EQ(budgets.account({{Gid{10}, {kFar, 0, 700}},
+                             {Gid{11}, {kFar, 0, 100}},
+                             {Gid{20}, {kSecond, 0, 410}},
+                             {Gid{30}, {kThird, 0, 390}}}),
             (std::set<Gid>{kFar, kSecond}));
-  EXPECT_FALSE(hoard.is_over(kThird));
-  EXPECT_TRUE(hoard.account({{Gid{10}, {kFar, 0, 400}}, {Gid{20}, {kSecond, 0, 410}}}).empty());
+  EXPECT_FALSE(budgets.is_over(kThird));
+  EXPECT_TRUE(budgets.account({{Gid{10}, {kFar, 0, 400}}, {Gid{20}, {kSecond, 0, 410}}}).empty());
 }
 
 TEST_F(Inbound, AChunkWaitsWhileASubscriptionThatKeepsAllHasNoRoom) {
@@ -541,11 +541,11 @@ TEST_F(Inbound, AnArrivalThatIsGivenUpLeavesNoLoan) {
   EXPECT_EQ(writer_->memory_account().loaned_slots, 0U);
 }
 
-TEST_F(Inbound, ARequestWhoseResponseCannotTravelWaitsAsideAndHoldsNoOtherClientUp) {
+TEST_F(Inbound, ARequestWhoseResponseCannotTravelIsPendingAndHoldsNoOtherClientUp) {
   const auto answerable = std::make_shared<Answerable>();
   channel_ =
       std::make_shared<InboundChannel>("/text", type_, std::make_shared<LinkLog>([](const transport::Diagnostic&) {}),
-                                       std::make_shared<Hoard>(), answerable);
+                                       std::make_shared<HostBudgets>(), answerable);
   transport::Participant::WriterOptions writing;
   writing.topic = "/text";
   writing.type = type_->info;
@@ -574,12 +574,12 @@ TEST_F(Inbound, ARequestWhoseResponseCannotTravelWaitsAsideAndHoldsNoOtherClient
   EXPECT_TRUE(request(steady, 9, 1));
   EXPECT_TRUE(request(deaf, 8, 2));
   EXPECT_TRUE(request(steady, 9, 2));
-  EXPECT_FALSE(channel_->offer_aside());
+  EXPECT_FALSE(channel_->deliver_pending());
   EXPECT_EQ(taken(), (HostUsage{{9, 1}, {9, 2}}));
   answerable->set({{kFar, steady}, {kFar, deaf}});
   EXPECT_TRUE(request(deaf, 8, 3));  // behind the others
   EXPECT_EQ(taken(), HostUsage{});
-  EXPECT_FALSE(channel_->offer_aside());
+  EXPECT_FALSE(channel_->deliver_pending());
   EXPECT_EQ(taken(), (HostUsage{{8, 1}, {8, 2}, {8, 3}}));
   EXPECT_TRUE(request(deaf, 8, 4));
   EXPECT_EQ(taken(), (HostUsage{{8, 4}}));
@@ -592,7 +592,7 @@ TEST_F(Inbound, ARequestWhoseResponseCannotTravelWaitsAsideAndHoldsNoOtherClient
   EXPECT_TRUE(request(steady, 9, 3));
   channel_->remove(writer_->gid());
   answerable->set({{kFar, deaf}});
-  EXPECT_FALSE(channel_->offer_aside());
+  EXPECT_FALSE(channel_->deliver_pending());
   EXPECT_EQ(taken(), HostUsage{}) << "the client is gone";
 }
 

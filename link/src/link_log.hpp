@@ -59,7 +59,7 @@ class LinkLog {
   explicit LinkLog(std::function<void(const transport::Diagnostic&)> call,
                    std::function<Clock::time_point()> now = Clock::now)
       : call_(std::move(call)), now_(std::move(now)), all_(kBurstOfAll) {
-    for (Subject& each : subjects_) each.rate = Rate(kBurst);
+    for (Subject& each : subjects_) each.rate = LineAllowance(kBurst);
   }
   /// The same text about the same subject is said once in kPause.
   void write(About about, Level level, Errc code, std::string text) {
@@ -86,9 +86,9 @@ class LinkLog {
 
  private:
   /// Lines that may be said now: one more each pause, up to the burst.
-  class Rate {
+  class LineAllowance {
    public:
-    explicit Rate(std::size_t burst = 0) : left_(burst) {}
+    explicit LineAllowance(std::size_t burst = 0) : left_(burst) {}
     bool has(std::size_t burst, std::chrono::seconds pause, Clock::time_point now) {
       if (left_ == burst) since_ = now;
       const auto more = (now - since_) / pause;
@@ -103,7 +103,7 @@ class LinkLog {
     Clock::time_point since_{};
   };
   struct Subject {
-    Rate rate;
+    LineAllowance rate;
     std::string last;
     Clock::time_point said{};
     std::uint64_t left_out = 0;
@@ -118,7 +118,7 @@ class LinkLog {
   const std::function<void(const transport::Diagnostic&)> call_;
   const std::function<Clock::time_point()> now_;
   std::mutex mutex_;
-  Rate all_;
+  LineAllowance all_;
   std::array<Subject, kAbouts> subjects_;
 };
 

@@ -177,7 +177,7 @@ bool TopicSource::is_decided(const Gid& publisher) const {
   return publishers_.count(publisher) != 0 || known_->count(publisher) != 0;
 }
 
-void TopicSource::set_aside(transport::TakenSample sample) {
+void TopicSource::add_undecided(transport::TakenSample sample) {
   std::size_t& of_process = undecided_of_[prefix_of(sample.publisher())];
   if (of_process >= kMostUndecidedOfProcess || undecided_.size() >= kMostUndecided)
     return lose(GivenUp::kTooMany, Errc::limit_reached);
@@ -262,30 +262,30 @@ bool TopicSource::travels(const transport::TakenSample& sample) {
   return false;
 }
 
-ChunkSource::Next TopicSource::next(std::shared_ptr<const OutgoingChunk>& chunk) {
+ChunkSource::NextChunk TopicSource::next(std::shared_ptr<const OutgoingChunk>& chunk) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (int passed = 0; passed < kMostPassed; ++passed) {
     Result<transport::TakenSample> taken = take();
     if (!taken) {
-      if (taken.error().code == Errc::held_limit) return Next::kHeld;
+      if (taken.error().code == Errc::held_limit) return NextChunk::kHeld;
       log_->write(About::kSubscriptions, LinkLog::Level::kError, taken.error().code, taken.error().message);
       if (taken.error().code == Errc::malformed_message) continue;  // of one publisher
-      return Next::kNothing;
+      return NextChunk::kNothing;
     }
     if (!*taken) {
-      if (readers_.is_spent()) return Next::kMore;
+      if (readers_.is_spent()) return NextChunk::kMore;
       chunk = next_sign();
-      return chunk ? Next::kChunk : Next::kNothing;
+      return chunk ? NextChunk::kChunk : NextChunk::kNothing;
     }
     if (!is_decided(taken->publisher())) {
-      set_aside(std::move(*taken));
+      add_undecided(std::move(*taken));
     } else if (travels(*taken)) {
-      tally_.count(taken->size_bytes());
+      traffic_.count(taken->size_bytes());
       chunk = outgoing(std::move(*taken));
-      return Next::kChunk;
+      return NextChunk::kChunk;
     }
   }
-  return Next::kMore;
+  return NextChunk::kMore;
 }
 
 }  // namespace baton::link

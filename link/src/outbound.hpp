@@ -3,7 +3,7 @@
 // has a subscription of its own, so a slow one holds up no other, and its queue drops or refuses as its QoS says.
 // Thread rules: the members of ChunkSource by threads of the network, the rest by any thread.
 // Invariants: (1) the messages of a publisher leave in order; (2) no publisher waits for another one: a message whose publisher is not known
-// yet waits aside; (3) each message that is given up is counted with its reason.
+// yet is undecided; (3) each message that is given up is counted with its reason.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@
 #include "advertisement.hpp"
 #include "host_network.hpp"
 #include "link_log.hpp"
-#include "succession.hpp"
-#include "tally.hpp"
+#include "replaceable_reader.hpp"
+#include "traffic_counter.hpp"
 
 namespace baton::link {
 
@@ -56,7 +56,7 @@ class TopicSource final : public ChunkSource {
   TopicSource(std::string topic, std::shared_ptr<transport::Reader> reader, std::size_t held, CopiedBytes copied,
               std::shared_ptr<LinkLog> log);
   /// Whose messages travel; those of others on the topic came from abroad, or travel on another channel. `known`: all publishers of the
-  /// host at that time. A message of one that is not among them came before it was known, and waits aside for the next calls. True: one need
+  /// host at that time. A message of one that is not among them came before it was known, and is undecided for the next calls. True: one need
   /// not wait any more; the flow is to be woken.
   bool set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known);
   /// Whether a message waits for set_publishers(), and then for Flow::wake().
@@ -68,7 +68,7 @@ class TopicSource final : public ChunkSource {
   /// Of responses of a service: whose travel.
   void set_clients(std::set<Gid> clients);
 
-  /// As Succession's.
+  /// As ReplaceableReader's.
   Result<void> replace(std::shared_ptr<transport::Reader> reader);
   bool is_replacing() const;
   std::set<Gid> readers() const;
@@ -79,11 +79,11 @@ class TopicSource final : public ChunkSource {
   };
   Lost lost() const;
 
-  Next next(std::shared_ptr<const OutgoingChunk>& chunk) override;
+  NextChunk next(std::shared_ptr<const OutgoingChunk>& chunk) override;
   void attach(transport::WaitSet& wait_set) override;
   void detach(transport::WaitSet& wait_set) override;
   bool empty() const override;
-  const Tally& tally() const noexcept { return tally_; }  ///< of what was carried
+  const TrafficCounter& traffic() const noexcept { return traffic_; }  ///< of what was forwarded
 
  private:
   /// Messages that one next() passes over. Whatever a publisher sends, the other flows have their turn.
@@ -106,7 +106,7 @@ class TopicSource final : public ChunkSource {
   std::shared_ptr<const OutgoingChunk> next_sign();
   bool is_decided(const Gid& publisher) const;
   Result<transport::TakenSample> take();
-  void set_aside(transport::TakenSample sample);
+  void add_undecided(transport::TakenSample sample);
   bool travels(const transport::TakenSample& sample);
   void lose(GivenUp why, Errc code);
 
@@ -116,9 +116,9 @@ class TopicSource final : public ChunkSource {
   const std::shared_ptr<LinkLog> log_;
   const std::shared_ptr<std::atomic<std::size_t>> samples_;  // under way
   const std::shared_ptr<UnderWay> under_way_ = std::make_shared<UnderWay>();
-  Tally tally_;
+  TrafficCounter traffic_;
   mutable std::mutex mutex_;
-  Succession readers_;
+  ReplaceableReader readers_;
   std::deque<Undecided> undecided_;
   std::map<IdPrefix, std::size_t> undecided_of_;  // by process
   std::deque<transport::TakenSample> decided_;    // were undecided; leave before what the readers have

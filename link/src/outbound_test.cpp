@@ -78,11 +78,11 @@ class OutboundOf : public ::testing::Test {
     return std::make_shared<const std::set<Gid>>(std::move(gids));
   }
   /// All that can leave now; the answer to the last question.
-  ChunkSource::Next take_all() {
+  ChunkSource::NextChunk take_all() {
     for (;;) {
       std::shared_ptr<const OutgoingChunk> chunk;
-      const ChunkSource::Next found = source_->next(chunk);
-      if (found != ChunkSource::Next::kChunk) return found;
+      const ChunkSource::NextChunk found = source_->next(chunk);
+      if (found != ChunkSource::NextChunk::kChunk) return found;
       chunks_.push_back(std::move(chunk));
     }
   }
@@ -101,7 +101,7 @@ TEST_F(OutboundOf, ABurstOfSmallMessagesDoesNotWaitForTheFarEnd) {
   EXPECT_TRUE(source_->empty());
   publish(100);
   EXPECT_FALSE(source_->empty());
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   ASSERT_EQ(chunks_.size(), 100U);
   for (std::size_t i = 0; i < chunks_.size(); ++i) {
     memory::ChunkHeader header;
@@ -115,17 +115,17 @@ TEST_F(OutboundOf, ABurstOfSmallMessagesDoesNotWaitForTheFarEnd) {
 TEST_F(OutboundOf, BigMessagesAreNeverCopiedAndWaitForTheFarEnd) {
   open(100'000);
   publish(10);
-  EXPECT_EQ(take_all(), ChunkSource::Next::kHeld);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kHeld);
   EXPECT_EQ(chunks_.size(), kHeld);
   chunks_.clear();
-  EXPECT_EQ(take_all(), ChunkSource::Next::kHeld);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kHeld);
   EXPECT_EQ(chunks_.size(), kHeld);
 }
 
 TEST_F(OutboundOf, CopiesAreBoundedInBytes) {
   open(32 << 10);
   publish(1000);  // 32 MB
-  EXPECT_EQ(take_all(), ChunkSource::Next::kHeld);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kHeld);
   std::size_t bytes = 0;
   for (const auto& chunk : chunks_) bytes += chunk->size_bytes;
   EXPECT_GT(bytes, std::size_t{15} << 20);
@@ -137,7 +137,7 @@ TEST_F(OutboundOf, AnAssertionOfLifeLeavesBehindTheMessagesAndNotWhereAMessageSa
   EXPECT_FALSE(source_->look_for_signs());  // what was before the connection
   publish(2);
   source_->look_for_signs();
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   EXPECT_EQ(chunks_.size(), 2U);
   EXPECT_TRUE(source_->empty());
   EXPECT_FALSE(source_->look_for_signs());
@@ -145,7 +145,7 @@ TEST_F(OutboundOf, AnAssertionOfLifeLeavesBehindTheMessagesAndNotWhereAMessageSa
   EXPECT_TRUE(source_->look_for_signs());
   EXPECT_FALSE(source_->look_for_signs());
   EXPECT_FALSE(source_->empty());
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   ASSERT_EQ(chunks_.size(), 3U);
   ASSERT_EQ(chunks_[2]->size_bytes, sizeof(memory::ChunkHeader));
   memory::ChunkHeader header;
@@ -166,7 +166,7 @@ TEST_F(OutboundOf, MessagesOfKnownPublishersThatAreNotNamedStayHere) {
   open(64);
   publish(3);
   source_->set_publishers({}, set_of({writer_->gid()}));
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   EXPECT_TRUE(chunks_.empty());
   EXPECT_FALSE(source_->waits());
   EXPECT_EQ(source_->lost().messages, 0U) << "no message for other hosts";
@@ -176,14 +176,14 @@ TEST_F(OutboundOf, MessagesThatComeBeforeTheirPublisherIsKnownWaitAndTravel) {
   open(64);
   source_->set_publishers({}, set_of({}));
   publish(3);
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   EXPECT_TRUE(source_->waits());
   EXPECT_FALSE(source_->empty());
   source_->set_publishers({}, set_of({}));  // of a moment before it came
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   source_->set_publishers({writer_->gid()}, set_of({writer_->gid()}));
   EXPECT_FALSE(source_->waits());
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   ASSERT_EQ(chunks_.size(), 3U);
   for (std::uint64_t i = 0; i < 3; ++i) EXPECT_EQ(header(i).sequence, i + 1);
   EXPECT_TRUE(source_->empty());
@@ -193,11 +193,11 @@ TEST_F(OutboundOf, MessagesOfAPublisherThatNeverBecomesKnownHoldNobodyUp) {
   open(64);
   source_->set_publishers({}, set_of({}));
   publish(1);
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   source_->set_publishers({}, set_of({}));
   source_->set_publishers({}, set_of({}));
   EXPECT_FALSE(source_->waits());
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   EXPECT_TRUE(chunks_.empty());
   EXPECT_EQ(source_->lost().messages, 1U);
   EXPECT_EQ(source_->lost().why, "its publisher had ended before it was known");
@@ -213,13 +213,13 @@ TEST_F(OutboundOf, MessagesOfPublishersThatAreNotKnownHoldNoOtherPublisherUp) {
     std::swap(unknown.emplace_back(known), writer_);
     publish(2);
   }
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   ASSERT_EQ(chunks_.size(), 10U);
   for (std::size_t i = 0; i < chunks_.size(); ++i) EXPECT_EQ(header(i).sequence, i + 1);
   EXPECT_TRUE(source_->waits());
   std::set<Gid> known{writer_->gid(), unknown[0]->gid()};
   EXPECT_TRUE(source_->set_publishers(known, set_of(known)));
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   EXPECT_EQ(chunks_.size(), 12U);
   EXPECT_TRUE(source_->set_publishers(known, set_of(known)));
   EXPECT_FALSE(source_->waits());
@@ -239,14 +239,14 @@ TEST_F(OutboundOf, TheMessagesOfUnknownPublishersOfOneProcessThatWaitHaveABound)
   }
   writer_ = known;
   publish(3);
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   EXPECT_EQ(chunks_.size(), 3U) << "of the publisher that is known";
   EXPECT_EQ(source_->lost().messages, kHeld);
   EXPECT_EQ(source_->lost().why, "too many messages are of publishers that are not known yet");
   std::set<Gid> all{writer_->gid()};
   for (const auto& each : unknown) all.insert(each->gid());
   source_->set_publishers(all, set_of(all));
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   EXPECT_EQ(chunks_.size(), 3 + kMostOfProcess);
 }
 
@@ -261,7 +261,7 @@ TEST_F(OutboundOf, APublisherIsUnderWayUntilItsOwnLastMessageIsAcknowledged) {
   writer_.reset();
   ASSERT_TRUE(transport::test::eventually([&] { return reader_.lock()->matched() == 1; }));
   EXPECT_EQ(source_->under_way().count(ended), 1U) << "unread";
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   EXPECT_EQ(source_->under_way().count(ended), 1U) << "not acknowledged";
   chunks_.clear();
   writer_ = honest;
@@ -273,14 +273,14 @@ TEST_F(OutboundOf, APublisherIsUnderWayUntilItsOwnLastMessageIsAcknowledged) {
 TEST_F(OutboundOf, TheReasonOfMostLossesIsNamedAndNotThatOfTheLast) {
   open(64);
   publish(1000 + 7);
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   const std::uint64_t overwritten = source_->lost().messages;
   ASSERT_GT(overwritten, 1U);
   Result<memory::Chunk> chunk = writer_->loan_sized(64);
   ASSERT_TRUE(chunk) << chunk.error().message;
   chunk->header->publisher_id[0] ^= 1;
   ASSERT_TRUE(writer_->publish(*chunk, {}));
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   EXPECT_EQ(source_->lost().messages, overwritten + 1);
   EXPECT_EQ(source_->lost().why, "the host, or the network to it, takes less than is published");
 }
@@ -291,9 +291,9 @@ TEST_F(OutboundOf, OneLookPassesOverABoundedNumberOfMessagesThatDoNotTravel) {
   publish(kMostPassed + 10);
   source_->set_publishers({}, set_of({writer_->gid()}));
   std::shared_ptr<const OutgoingChunk> chunk;
-  EXPECT_EQ(source_->next(chunk), ChunkSource::Next::kMore);
+  EXPECT_EQ(source_->next(chunk), ChunkSource::NextChunk::kMore);
   EXPECT_FALSE(source_->empty());
-  EXPECT_EQ(source_->next(chunk), ChunkSource::Next::kNothing);
+  EXPECT_EQ(source_->next(chunk), ChunkSource::NextChunk::kNothing);
   EXPECT_TRUE(source_->empty());
 }
 
@@ -303,7 +303,7 @@ TEST_F(OutboundOf, AMessageWhoseHeaderNamesAnotherPublisherIsCountedAsLost) {
   ASSERT_TRUE(chunk) << chunk.error().message;
   chunk->header->publisher_id[0] ^= 1;
   ASSERT_TRUE(writer_->publish(*chunk, {}));
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   EXPECT_TRUE(chunks_.empty());
   EXPECT_EQ(source_->lost().messages, 1U);
   EXPECT_EQ(source_->lost().why, "its header names another publisher");
@@ -328,9 +328,9 @@ TEST_F(OutboundOf, AReaderThatReplacesAnotherOneLosesAndDoublesNothing) {
   EXPECT_TRUE(source_->is_replacing());
   while (second->matched() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   publish(20);  // both have these
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   publish(20);
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   ASSERT_EQ(chunks_.size(), 60U);
   for (std::size_t i = 0; i < chunks_.size(); ++i) {
     memory::ChunkHeader header;
@@ -370,12 +370,12 @@ TEST_F(OutboundOf, AReaderThatReplacesAnotherOneWaitsForEachOfItsPublishers) {
   ASSERT_TRUE(source_->replace(second));
   for (int i = 0; i < 5; ++i) {
     publish(2);
-    EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+    EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
     publish(1);
     std::swap(writer_, slow);
     publish(3);
     std::swap(writer_, slow);
-    EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+    EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   }
   EXPECT_EQ(source_->readers().size(), 2U);
   std::map<Gid, std::vector<std::uint64_t>> got;
@@ -390,7 +390,7 @@ TEST_F(OutboundOf, AReaderThatReplacesAnotherOneWaitsForEachOfItsPublishers) {
   std::iota(all.begin(), all.end(), 1);
   EXPECT_EQ(got, (std::map<Gid, std::vector<std::uint64_t>>{{writer_->gid(), all}, {slow->gid(), all}}));
   slow.reset();
-  EXPECT_EQ(take_all(), ChunkSource::Next::kNothing);
+  EXPECT_EQ(take_all(), ChunkSource::NextChunk::kNothing);
   EXPECT_EQ(source_->readers(), std::set<Gid>{second->gid()});
 }
 

@@ -25,7 +25,7 @@ constexpr std::chrono::seconds kAccountEvery{1};
 /// How long the last messages of a publisher that is gone may take: longer than a host may be away.
 constexpr std::chrono::seconds kDeparture{30};
 /// Publishers of one process and topic that are gone, with messages under way. What is under way of older ones is lost.
-constexpr std::size_t kMostDeparting = 64;
+constexpr std::size_t kMostDraining = 64;
 /// How long a subscription of the link may be deeper than the other hosts want: one that comes and goes makes it no work.
 constexpr std::chrono::seconds kShallower{3};
 /// Signs of life of publishers with manual liveliness are looked for 20 times in their lease, and not more or less often than this.
@@ -44,7 +44,7 @@ TopicForwarder::TopicForwarder(std::shared_ptr<transport::Participant> participa
       log_(std::move(log)),
       changed_(std::move(changed)),
       types_(std::make_shared<TypeCache>(participant_, log_)),
-      hoard_(std::make_shared<Hoard>(os::machine_memory_bytes(), window_bytes())) {
+      budgets_(std::make_shared<HostBudgets>(os::machine_memory_bytes(), window_bytes())) {
   own_.host_name = std::move(host_name);
 }
 
@@ -123,44 +123,44 @@ std::vector<HostEndpoint> TopicForwarder::local_endpoints() {
   return endpoints;
 }
 
-bool TopicForwarder::add_departing(std::vector<HostEndpoint>& here) {
+bool TopicForwarder::add_draining(std::vector<HostEndpoint>& here) {
   const auto now = std::chrono::steady_clock::now();
   std::map<Gid, LocalPublisher> publishers;
   for (const HostEndpoint& endpoint : here) {
     if (endpoint.is_writer) publishers.emplace(endpoint.gid, LocalPublisher{endpoint, connections_.at(endpoint.gid)});
   }
   for (auto& [gid, publisher] : publishers_) {
-    if (publishers.count(gid) == 0) departing_.emplace(gid, Departing{std::move(publisher), now});
+    if (publishers.count(gid) == 0) draining_.emplace(gid, DrainingPublisher{std::move(publisher), now});
   }
   publishers_ = std::move(publishers);
-  if (departing_.empty()) return false;
+  if (draining_.empty()) return false;
   // Of each by itself: what others have under way on the topic keeps none.
   std::set<Gid> under_way;
   for (const auto& [key, out] : out_) {
     if (out.flow->ended()) continue;
-    const bool has_some = std::any_of(departing_.begin(), departing_.end(),
+    const bool has_some = std::any_of(draining_.begin(), draining_.end(),
                                       [&of = out.publishers](const auto& each) { return of.count(each.first) != 0; });
     if (has_some) under_way.merge(out.source->under_way());
   }
-  std::map<std::pair<std::uint64_t, std::string>, std::vector<const Departing*>> of_process;  // and topic
-  for (auto at = departing_.begin(); at != departing_.end();) {
+  std::map<std::pair<std::uint64_t, std::string>, std::vector<const DrainingPublisher*>> of_process;  // and topic
+  for (auto at = draining_.begin(); at != draining_.end();) {
     const bool stays =
         publishers_.count(at->first) == 0 && now - at->second.since < kDeparture && under_way.count(at->first) != 0;
     if (stays)
       of_process[{at->second.publisher.connection, at->second.publisher.endpoint.topic}].push_back(&at->second);
-    at = stays ? std::next(at) : departing_.erase(at);
+    at = stays ? std::next(at) : draining_.erase(at);
   }
-  for (auto& [process, departing] : of_process) {
-    std::sort(departing.begin(), departing.end(),
-              [](const Departing* a, const Departing* b) { return a->since > b->since; });
-    while (departing.size() > kMostDeparting) {
-      const Gid oldest = departing.back()->publisher.endpoint.gid;
-      departing_.erase(oldest);
-      departing.pop_back();
+  for (auto& [process, draining] : of_process) {
+    std::sort(draining.begin(), draining.end(),
+              [](const DrainingPublisher* a, const DrainingPublisher* b) { return a->since > b->since; });
+    while (draining.size() > kMostDraining) {
+      const Gid oldest = draining.back()->publisher.endpoint.gid;
+      draining_.erase(oldest);
+      draining.pop_back();
     }
   }
-  for (const auto& [gid, departing] : departing_) here.push_back(departing.publisher.endpoint);
-  return !departing_.empty();
+  for (const auto& [gid, draining] : draining_) here.push_back(draining.publisher.endpoint);
+  return !draining_.empty();
 }
 
 /// Null: not known yet.
@@ -208,7 +208,7 @@ bool TopicForwarder::receive(const ForwardingPlan& plan) {
       continue;
     }
     const auto channel = in_.find(proxy.channel);
-    if (wanted == plan.receiving.end() && channel != in_.end() && channel->second.channel->has_aside(at->first) &&
+    if (wanted == plan.receiving.end() && channel != in_.end() && channel->second.channel->has_pending(at->first) &&
         ++lingering <= kMostLingering) {
       again = true;
       ++at;
@@ -224,7 +224,7 @@ bool TopicForwarder::receive(const ForwardingPlan& plan) {
     at = proxies_.erase(at);
   }
   for (auto at = in_.begin(); at != in_.end();) {
-    if (plan.channels.count(at->first) != 0 || (at->second.channel && at->second.channel->has_aside())) {
+    if (plan.channels.count(at->first) != 0 || (at->second.channel && at->second.channel->has_pending())) {
       ++at;
       continue;
     }
@@ -248,7 +248,7 @@ bool TopicForwarder::receive(const ForwardingPlan& plan) {
       if (!in.channel) {
         in.name = numbered(channel, ++last_channel_);
         in.channel =
-            std::make_shared<InboundChannel>(topic, type, log_, hoard_, is_request(topic) ? answerable_ : nullptr);
+            std::make_shared<InboundChannel>(topic, type, log_, budgets_, is_request(topic) ? answerable_ : nullptr);
       }
       if (!in.open) {
         Result<std::shared_ptr<void>> open = network_->open_receiver(in.name, in.channel);
@@ -294,15 +294,15 @@ void TopicForwarder::account() {
   if (now - accounted_ < kAccountEvery) return;
   accounted_ = now;
   const std::set<Gid> hosts = known_hosts_->all();
-  hoard_->keep(hosts);
+  budgets_->keep(hosts);
   for (auto at = copied_.begin(); at != copied_.end();)
     at = hosts.count(at->first) != 0 ? std::next(at) : copied_.erase(at);
-  std::map<Gid, Hoard::HostUsage> publishers;
+  std::map<Gid, HostBudgets::HostUsage> publishers;
   for (const auto& [gid, proxy] : proxies_) {
     const memory::Pool::Account has = proxy.writer->memory_account();
-    publishers.emplace(gid, Hoard::HostUsage{proxy.host, has.backed_bytes, has.address_bytes});
+    publishers.emplace(gid, HostBudgets::HostUsage{proxy.host, has.backed_bytes, has.address_bytes});
   }
-  const std::set<Gid> over = hoard_->account(publishers);
+  const std::set<Gid> over = budgets_->account(publishers);
   for (const auto& [gid, proxy] : proxies_)
     if (over.count(proxy.host) != 0) proxy.writer->trim();
 }
@@ -407,7 +407,7 @@ bool TopicForwarder::send(const ForwardingPlan& plan) {
   }
   answerable_->set(std::move(answerable));
   for (const auto& [channel, in] : in_) {
-    if (in.channel) again = in.channel->offer_aside() || again;
+    if (in.channel) again = in.channel->deliver_pending() || again;
   }
   return again;
 }
@@ -514,7 +514,7 @@ std::vector<LinkedHost> TopicForwarder::linked_hosts() const {
 bool TopicForwarder::step() {
   types_->read_answers();
   std::vector<HostEndpoint> here = local_endpoints();
-  bool again = add_departing(here);
+  bool again = add_draining(here);
   account();
   const ForwardingPlan now = make_plan(here, known_hosts_->advertisements(), owners_);
   owners_ = now.owners;
@@ -548,8 +548,8 @@ void TopicForwarder::fill_topics(LinkState& state) const {
     topic.topic = out.topic;
     topic.type_name = out.type->info.name;
     topic.sending = true;
-    topic.messages = out.source->tally().messages();
-    topic.bytes = out.source->tally().bytes();
+    topic.messages = out.source->traffic().messages();
+    topic.bytes = out.source->traffic().bytes();
     topic.dropped = lost.messages;
     topic.dropped_why = std::move(lost.why);
     if (host == state.hosts.end()) continue;  // it has just gone
@@ -568,10 +568,10 @@ void TopicForwarder::fill_topics(LinkState& state) const {
     for (const auto& [gid, proxy] : proxies_)
       if (proxy.channel == channel) hosts.insert(proxy.host_name);
     topic.hosts.assign(hosts.begin(), hosts.end());
-    topic.messages = in.channel->tally().messages();
-    topic.bytes = in.channel->tally().bytes();
-    topic.dropped = in.channel->tally().dropped();
-    topic.dropped_why = in.channel->tally().why();
+    topic.messages = in.channel->traffic().messages();
+    topic.bytes = in.channel->traffic().bytes();
+    topic.dropped = in.channel->traffic().dropped();
+    topic.dropped_why = in.channel->traffic().why();
   }
 }
 
@@ -585,7 +585,7 @@ void TopicForwarder::fill(LinkState& state) const {
     std::move(participants.begin(), participants.end(), std::back_inserter(state.refused_hosts));
   }
   for (HostState& host : state.hosts) {
-    Hoard::HostLosses losses = hoard_->losses(host.id);
+    HostBudgets::HostLosses losses = budgets_->losses(host.id);
     host.dropped = losses.messages;
     host.dropped_why = std::move(losses.why);
   }

@@ -18,7 +18,7 @@
 #include "baton/link/state.hpp"
 #include "baton/transport/transport.hpp"
 #include "forwarding_plan.hpp"
-#include "hoard.hpp"
+#include "host_budgets.hpp"
 #include "host_network.hpp"
 #include "hosts.hpp"
 #include "inbound.hpp"
@@ -54,7 +54,7 @@ class TopicForwarder {
     std::shared_ptr<const LocalType> type;
     QoS request;
     std::chrono::steady_clock::time_point right_since;  // its depth is not above what is wanted
-    std::chrono::nanoseconds lease{};                   // Sending::lease
+    std::chrono::nanoseconds lease{};                   // PlannedFlow::lease
     std::set<Gid> publishers, clients;
     std::shared_ptr<transport::Reader> reader;
     std::shared_ptr<TopicSource> source;
@@ -80,14 +80,14 @@ class TopicForwarder {
     std::uint64_t connection = 0;  // to its process
   };
   /// A publisher that is gone, while its last messages are under way.
-  struct Departing {
+  struct DrainingPublisher {
     LocalPublisher publisher;
     std::chrono::steady_clock::time_point since;
   };
 
   std::vector<HostEndpoint> local_endpoints();
   /// Adds those that have gone with messages under way. True if there are any.
-  bool add_departing(std::vector<HostEndpoint>& here);
+  bool add_draining(std::vector<HostEndpoint>& here);
   std::shared_ptr<const LocalType> type_of(const Gid& endpoint, const std::string& name, const TypeHash& hash);
   void complain(std::set<std::string> complaints);
   bool receive(const ForwardingPlan& plan);
@@ -111,7 +111,7 @@ class TopicForwarder {
   std::uint64_t advertisement_sequence_ = 0, last_channel_ = 0;
   std::map<Gid, CopiedBytes> copied_;  // by host
   const std::shared_ptr<Answerable> answerable_ = std::make_shared<Answerable>();
-  const std::shared_ptr<Hoard> hoard_;
+  const std::shared_ptr<HostBudgets> budgets_;
   std::chrono::steady_clock::time_point accounted_{};
   std::shared_ptr<Hosts> known_hosts_;
   std::unique_ptr<HostNetwork> network_;
@@ -120,7 +120,7 @@ class TopicForwarder {
   std::map<Gid, std::uint64_t> connections_;      // of endpoints to their processes, as the last step saw them
   std::shared_ptr<const std::set<Gid>> writers_;  // of this host, the same
   std::map<Gid, LocalPublisher> publishers_;      // of this host, as the last step saw them
-  std::map<Gid, Departing> departing_;
+  std::map<Gid, DrainingPublisher> draining_;
   std::map<IdPrefix, Gid> owners_;  // of the last plan
 
   mutable std::mutex mutex_;                                  // the tables, which fill() reads

@@ -45,11 +45,11 @@ bool TypeCache::may_ask(const Gid& endpoint, const Key& type, std::uint64_t conn
   return oldest == oldest_.end() || (answering_.count(connection) != 0 && now - oldest->second < kAnswer);
 }
 
-void TypeCache::read(const Gid& endpoint, const TypeQuestion& question, Clock::time_point now) {
+void TypeCache::read(const Gid& endpoint, const TypeRequest& question, Clock::time_point now) {
   const auto& [name, hash] = question.type;
   Result<transport::TypeInfo> info = participant_->type_of(endpoint, std::chrono::nanoseconds(0));
   if (!info && info.error().code == Errc::timed_out) {
-    TypeQuestion& open = questions_.emplace(endpoint, question).first->second;
+    TypeRequest& open = questions_.emplace(endpoint, question).first->second;
     asked_.emplace(question.type, question.since);
     oldest_.emplace(question.connection, question.since);
     const bool is_late = now - question.since >= kAnswer;
@@ -88,7 +88,7 @@ void TypeCache::read_answers() {
   asked_.clear();
   oldest_.clear();
   // The first questions first: of a type and of a process the oldest one counts.
-  std::vector<std::pair<Gid, TypeQuestion>> questions(questions_.begin(), questions_.end());
+  std::vector<std::pair<Gid, TypeRequest>> questions(questions_.begin(), questions_.end());
   std::sort(questions.begin(), questions.end(),
             [](const auto& one, const auto& other) { return one.second.since < other.second.since; });
   for (const auto& [endpoint, question] : questions)

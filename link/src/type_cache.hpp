@@ -35,20 +35,20 @@ class TypeCache {
 
  private:
   using Key = std::pair<std::string, TypeHash>;
-  struct TypeQuestion {
+  struct TypeRequest {
     Key type;
     std::uint64_t connection = 0;
     Clock::time_point since;
     bool is_said = false;  ///< that it is late
   };
-  void read(const Gid& endpoint, const TypeQuestion& question, Clock::time_point now);
+  void read(const Gid& endpoint, const TypeRequest& question, Clock::time_point now);
   bool may_ask(const Gid& endpoint, const Key& type, std::uint64_t connection);
 
   const std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<LinkLog> log_;
   std::map<Key, std::shared_ptr<const LocalType>> known_;
   std::size_t known_bytes_ = 0;                        // of its definitions
-  std::map<Gid, TypeQuestion> questions_;              // by endpoint: not answered yet
+  std::map<Gid, TypeRequest> questions_;               // by endpoint: not answered yet
   std::map<Key, Clock::time_point> asked_;             // the oldest of these for a type
   std::map<std::uint64_t, Clock::time_point> oldest_;  // and to a process, by its connection
   std::set<std::uint64_t> answering_;                  // processes that have answered once

@@ -108,7 +108,7 @@ void to_ser(const ddsi_serdata* data, std::size_t offset, std::size_t size, void
   }
 }
 
-/// May ask up to 3 bytes past the end: Serialized::kMore.
+/// May ask up to 3 bytes past the end: CdrMessage::kMore.
 ddsi_serdata* to_ser_ref(const ddsi_serdata* data, std::size_t offset, std::size_t size, ddsrt_iovec_t* ref) {
   static std::byte none[8] = {};
   ref->iov_base = of(data)->serialized == nullptr ? none : of(data)->serialized->bytes.get() + offset;

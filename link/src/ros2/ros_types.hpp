@@ -34,7 +34,7 @@ class RosTypes {
  public:
   RosTypes(std::shared_ptr<TypeCache> types, std::shared_ptr<LinkLog> log)
       : types_(std::move(types)), log_(std::move(log)) {}
-  /// The type of a known endpoint of this domain. Null: not known yet (link::Types), or ROS 2 has no such messages.
+  /// The type of a known endpoint of this domain. Null: not known yet (link::TypeCache), or ROS 2 has no such messages.
   std::shared_ptr<const RosType> of(const transport::EndpointInfo& endpoint);
 
  private:

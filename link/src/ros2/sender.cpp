@@ -70,7 +70,7 @@ void Sender::set_ready(const Gid& publisher) {
 Sender::Subscription Sender::subscribe(std::shared_ptr<transport::Reader> reader) {
   const MutexWish wish(wishes_);
   const std::lock_guard<std::mutex> lock(mutex_);
-  auto subscription = std::make_shared<Succession>(std::move(reader));
+  auto subscription = std::make_shared<ReplaceableReader>(std::move(reader));
   if (!subscription->attach(wait_set_)) return nullptr;
   subscriptions_.push_back(subscription);
   wait_set_.wake();
@@ -139,7 +139,7 @@ void Sender::send(Target& target, const transport::TakenSample& sample) {
 }
 
 /// True if there may be more.
-bool Sender::send_some(Succession& subscription) {
+bool Sender::send_some(ReplaceableReader& subscription) {
   for (int i = 0; i < kAtOnce; ++i) {
     const Result<transport::TakenSample> taken = subscription.take();
     if (!taken) {

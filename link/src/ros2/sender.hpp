@@ -19,9 +19,9 @@
 #include "baton/os/process.hpp"
 #include "baton/transport/transport.hpp"
 #include "link_log.hpp"
+#include "replaceable_reader.hpp"
 #include "ros2/dds.hpp"
 #include "ros2/ros_types.hpp"
-#include "succession.hpp"
 
 namespace baton::link::ros2 {
 
@@ -40,7 +40,7 @@ class Sender {
   /// The writer's readers have been found, or are not waited for any longer.
   void set_ready(const Gid& publisher);
   /// One subscription of Baton, by its readers.
-  using Subscription = std::shared_ptr<Succession>;
+  using Subscription = std::shared_ptr<ReplaceableReader>;
   /// Null: there is no memory or descriptor to wait for it.
   Subscription subscribe(std::shared_ptr<transport::Reader> reader);
   void unsubscribe(const Subscription& subscription);
@@ -66,7 +66,7 @@ class Sender {
     std::deque<UnsentMessage> waiting;
   };
   void run();
-  bool send_some(Succession& subscription);
+  bool send_some(ReplaceableReader& subscription);
   void send(Target& target, const transport::TakenSample& sample);
   void write(Target& target, CdrMessage message, std::int64_t source_time_ns);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joins the endpoints of this host's Baton domain with those of a domain of ROS 2. Each change on either side makes step() compare what
 // there should be with what there is.
-// - Outward (outward.hpp) local publishers have DDS writers.
+// - DdsOutbound (dds_outbound.hpp) local publishers have DDS writers.
 // - Inward a DDS writer has a publisher in Baton with its id while a local subscription of its type exists.
 // Invariants: (1) what came from one side does not go back to it; (2) of one message at most one copy reaches an endpoint, whichever of
 // the ways there are: this side, a link to a host that has a side of its own, or rmw_baton_cpp (docs/format/ros2-two-paths.md).
@@ -62,7 +62,7 @@ class Side final : public Ros2Side {
 
   ~Side() override {
     nodes_in_.reset();
-    for (auto& [group, topic] : in_topics_) topic.reader.reset();  // no more calls of Arrivals
+    for (auto& [group, topic] : in_topics_) topic.reader.reset();  // no more calls of DdsInbound
   }
 
   Result<void> start() {

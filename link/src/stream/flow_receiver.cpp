@@ -22,7 +22,7 @@ void FlowReceiver::connected(std::vector<HostFrame>& frames) {
     resume.number = flow.come;
     resume.offset = flow.offset;
     frames.push_back(resume);
-    unsaid(id, flow);  // an acknowledgement may have been lost with the connection
+    add_pending_ack(id, flow);  // an acknowledgement may have been lost with the connection
   }
 }
 
@@ -115,7 +115,7 @@ void FlowReceiver::end_part() {
   if (arriving) arriving->come();
   if (flow.waiting.empty() && (!arriving || deliver(flow, *arriving))) {
     flow.delivered = flow.come;
-    unsaid(part_.flow, flow);
+    add_pending_ack(part_.flow, flow);
     return;
   }
   // One that was refused keeps its place among those that wait, so that numbers are acknowledged in order.
@@ -133,31 +133,31 @@ bool FlowReceiver::offer_again() {
       waiting_bytes_ -= arriving.size_bytes;
       flow.waiting.pop_front();
       ++flow.delivered;
-      unsaid(id, flow);
+      add_pending_ack(id, flow);
     }
     some = some || !flow.waiting.empty();
   }
   return some;
 }
 
-void FlowReceiver::unsaid(std::uint32_t id, ReceiveFlow& flow) {
-  if (flow.unsaid || flow.delivered == 0) return;
-  flow.unsaid = true;
-  unsaid_.push_back(id);
+void FlowReceiver::add_pending_ack(std::uint32_t id, ReceiveFlow& flow) {
+  if (flow.ack_pending || flow.delivered == 0) return;
+  flow.ack_pending = true;
+  pending_acks_.push_back(id);
 }
 
 void FlowReceiver::acknowledgements(std::vector<HostFrame>& frames) {
-  for (const std::uint32_t id : unsaid_) {
+  for (const std::uint32_t id : pending_acks_) {
     const auto found = flows_.find(id);
     if (found == flows_.end()) continue;  // closed
-    found->second.unsaid = false;
+    found->second.ack_pending = false;
     HostFrame ack;
     ack.kind = FrameKind::kAck;
     ack.flow = id;
     ack.number = found->second.delivered;
     frames.push_back(ack);
   }
-  unsaid_.clear();
+  pending_acks_.clear();
 }
 
 }  // namespace baton::link::stream

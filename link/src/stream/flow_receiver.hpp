@@ -56,7 +56,7 @@ class FlowReceiver {
     std::shared_ptr<RegisteredReceiver> registered;  ///< null: nobody receives it; its chunks are dropped
     std::string channel;
     std::uint64_t come = 0, delivered = 0;    ///< numbers
-    bool unsaid = false;                      ///< `delivered` is to be acknowledged: it is in unsaid_
+    bool ack_pending = false;                 ///< `delivered` is to be acknowledged: the flow is in pending_acks_
     bool named = true;                        ///< by a kOpen of this connection
     std::uint32_t total = 0;                  ///< of the chunk that arrives
     std::uint64_t offset = 0;                 ///< 0: none has begun
@@ -64,13 +64,13 @@ class FlowReceiver {
     std::deque<std::unique_ptr<ArrivingChunk>> waiting;
   };
   void drop(ReceiveFlow& flow);
-  void unsaid(std::uint32_t id, ReceiveFlow& flow);
+  void add_pending_ack(std::uint32_t id, ReceiveFlow& flow);
   bool deliver(ReceiveFlow& flow, ArrivingChunk& arriving);
 
   const Gid host_;
   const std::shared_ptr<const ReceiverTable> channels_;
   std::map<std::uint32_t, ReceiveFlow> flows_;
-  std::vector<std::uint32_t> unsaid_;
+  std::vector<std::uint32_t> pending_acks_;
   HostFrame part_;
   ReceiveFlow* flow_ = nullptr;  // of part_; null: a flow that is not known, whose part is dropped
   std::size_t header_bytes_ = 0;

@@ -19,7 +19,7 @@ void FlowSender::set_attached(SendFlow& flow, bool attached) {
   }
 }
 
-void FlowSender::say_open(std::uint32_t id, const std::string& channel) {
+void FlowSender::add_open(std::uint32_t id, const std::string& channel) {
   OutgoingFrame open;
   open.frame.kind = FrameKind::kOpen;
   open.frame.flow = id;
@@ -33,7 +33,7 @@ std::uint32_t FlowSender::open(const std::string& channel, std::shared_ptr<Chunk
   SendFlow& flow = flows_[++last_];
   flow.channel = channel;
   flow.source = std::move(source);
-  if (connected_) say_open(last_, channel);
+  if (connected_) add_open(last_, channel);
   return last_;
 }
 
@@ -53,7 +53,7 @@ void FlowSender::connected() {
   connected_ = true;
   ready_ = false;
   control_.clear();
-  for (const auto& [id, flow] : flows_) say_open(id, flow.channel);
+  for (const auto& [id, flow] : flows_) add_open(id, flow.channel);
   OutgoingFrame ready;
   ready.frame.kind = FrameKind::kReady;
   control_.push_back(std::move(ready));
@@ -116,10 +116,10 @@ bool FlowSender::next_of(std::uint32_t id, SendFlow& flow, std::size_t most, std
       return false;
     }
     std::shared_ptr<const OutgoingChunk> chunk;
-    const ChunkSource::Next found = flow.source->next(chunk);
-    if (found != ChunkSource::Next::kChunk) {
-      set_attached(flow, found != ChunkSource::Next::kHeld);
-      if (found == ChunkSource::Next::kMore) wait_set_.wake();  // comes back at once
+    const ChunkSource::NextChunk found = flow.source->next(chunk);
+    if (found != ChunkSource::NextChunk::kChunk) {
+      set_attached(flow, found != ChunkSource::NextChunk::kHeld);
+      if (found == ChunkSource::NextChunk::kMore) wait_set_.wake();  // comes back at once
       return false;
     }
     flow.bytes += chunk->size_bytes;

@@ -72,7 +72,7 @@ class FlowSender {
     bool attached = false;                   ///< its source is in the wait set
   };
   void set_attached(SendFlow& flow, bool attached);
-  void say_open(std::uint32_t id, const std::string& channel);
+  void add_open(std::uint32_t id, const std::string& channel);
   bool next_of(std::uint32_t id, SendFlow& flow, std::size_t most, std::vector<OutgoingFrame>& frames);
 
   /// Of one flow under way, beyond one chunk: enough for 10 Gbit/s over 25 ms.

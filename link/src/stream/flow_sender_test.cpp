@@ -18,13 +18,13 @@ struct Bytes final : OutgoingChunk {
 
 class Queue final : public ChunkSource {
  public:
-  Next next(std::shared_ptr<const OutgoingChunk>& chunk) override {
+  NextChunk next(std::shared_ptr<const OutgoingChunk>& chunk) override {
     ++asked;
-    if (passes_over > 0 && passes_over-- > 0) return Next::kMore;
-    if (chunks.empty()) return held ? Next::kHeld : Next::kNothing;
+    if (passes_over > 0 && passes_over-- > 0) return NextChunk::kMore;
+    if (chunks.empty()) return held ? NextChunk::kHeld : NextChunk::kNothing;
     chunk = std::move(chunks.front());
     chunks.pop_front();
-    return Next::kChunk;
+    return NextChunk::kChunk;
   }
   void attach(transport::WaitSet&) override { attached = true; }
   void detach(transport::WaitSet&) override { attached = false; }

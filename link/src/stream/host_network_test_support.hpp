@@ -135,12 +135,12 @@ struct Bytes final : OutgoingChunk {
 
 class Queue final : public ChunkSource {
  public:
-  Next next(std::shared_ptr<const OutgoingChunk>& chunk) override {
+  NextChunk next(std::shared_ptr<const OutgoingChunk>& chunk) override {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (chunks_.empty()) return Next::kNothing;
+    if (chunks_.empty()) return NextChunk::kNothing;
     chunk = std::move(chunks_.front());
     chunks_.pop_front();
-    return Next::kChunk;
+    return NextChunk::kChunk;
   }
   bool empty() const override {
     const std::lock_guard<std::mutex> lock(mutex_);

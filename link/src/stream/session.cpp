@@ -30,7 +30,7 @@ constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 /// While more frames are here already, acknowledgements are said after so many.
 constexpr std::size_t kSayEvery = 32;
 /// Acknowledgements that a host leaves unread.
-constexpr std::size_t kMostToSay = 65536;
+constexpr std::size_t kMostControlFrames = 65536;
 
 }  // namespace
 
@@ -187,10 +187,10 @@ bool Session::attach(const std::shared_ptr<HostConnection>& connection) {
     address_ = connection->wire->address();
     since_ = steady_clock::now();
     connected_since_ns_ = os::monotonic_ns();
-    to_say_.clear();
+    control_frames_.clear();
     answer_ = 0;
     round_trip_ = {};
-    getting_.connected(to_say_);
+    getting_.connected(control_frames_);
     sending_.connected();
   }
   wait_set_.wake();
@@ -218,8 +218,8 @@ void Session::collect(std::vector<OutgoingFrame>& frames, std::shared_ptr<HostCo
   const std::lock_guard<std::mutex> lock(mutex_);
   connection = connection_;
   if (!connection) return;
-  for (const HostFrame& each : to_say_) frames.push_back({each, {}, {}});
-  to_say_.clear();
+  for (const HostFrame& each : control_frames_) frames.push_back({each, {}, {}});
+  control_frames_.clear();
   HostFrame alive;
   alive.number = round_trip_.ask(os::monotonic_ns());
   alive.offset = std::exchange(answer_, 0);
@@ -361,11 +361,11 @@ Error Session::read(const std::shared_ptr<HostConnection>& connection) {
         {
           const std::lock_guard<std::mutex> lock(mutex_);
           if (!current(connection)) break;
-          if (to_say_.size() > kMostToSay) {
+          if (control_frames_.size() > kMostControlFrames) {
             reason = {Errc::protocol_violation, "it sends and does not read"};
             break;
           }
-          to_say_.insert(to_say_.end(), acks.begin(), acks.end());
+          control_frames_.insert(control_frames_.end(), acks.begin(), acks.end());
         }
         wait_set_.wake();
       }

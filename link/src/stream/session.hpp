@@ -94,9 +94,9 @@ class Session : public std::enable_shared_from_this<Session> {
   mutable std::mutex mutex_;  // the rest
   FlowSender sending_;
   std::shared_ptr<HostConnection> connection_;
-  std::vector<HostFrame> to_say_;  // kResume and kAck
-  std::uint64_t answer_ = 0;       // the other host's question, to be answered; 0: none
-  RoundTrip round_trip_;           // of connection_
+  std::vector<HostFrame> control_frames_;  // kResume and kAck
+  std::uint64_t answer_ = 0;               // the other host's question, to be answered; 0: none
+  RoundTrip round_trip_;                   // of connection_
   std::string address_;
   std::chrono::steady_clock::time_point since_;  // connected or not
   std::int64_t connected_since_ns_ = 0;

@@ -20,10 +20,10 @@
 
 namespace baton::link {
 
-class Hoard {
+class HostBudgets {
  public:
   /// Messages of one host in no publisher's memory yet, because their publisher is not known here.
-  static constexpr std::size_t kMostParkedBytes = std::size_t{64} << 20;
+  static constexpr std::size_t kMostStagedBytes = std::size_t{64} << 20;
   /// Publishers of one host with messages above the size that a publisher has room for by itself: each takes addresses for several messages.
   static constexpr std::size_t kMostLarge = 8;
   /// Publishers of all hosts take three quarters of the window's addresses. If one host has such messages, its publishers have one of so many
@@ -37,22 +37,22 @@ class Hoard {
   /// Beside it each host may have one of so many parts of it, whatever the others have.
   static constexpr std::size_t kPartsForEach = 512;
 
-  explicit Hoard(std::size_t machine_bytes = SIZE_MAX, std::size_t window_bytes = SIZE_MAX)
+  explicit HostBudgets(std::size_t machine_bytes = SIZE_MAX, std::size_t window_bytes = SIZE_MAX)
       : most_bytes_(std::max(machine_bytes / kPartOfMemory, kLeastBytes)), most_addresses_(window_bytes / 4 * 3) {}
 
-  /// False: the host would have too much parked, or has more than its share.
-  bool park(const Gid& host, std::size_t bytes) {
+  /// False: the host would have too much staged, or has more than its share.
+  bool stage(const Gid& host, std::size_t bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (over_.count(host) != 0) return false;
-    const auto parked = parked_.find(host);
-    if (bytes > kMostParkedBytes - (parked == parked_.end() ? 0 : parked->second)) return false;
-    parked_[host] += bytes;
+    const auto staged = staged_.find(host);
+    if (bytes > kMostStagedBytes - (staged == staged_.end() ? 0 : staged->second)) return false;
+    staged_[host] += bytes;
     return true;
   }
-  void unpark(const Gid& host, std::size_t bytes) {
+  void unstage(const Gid& host, std::size_t bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto found = parked_.find(host);
-    if ((found->second -= bytes) == 0) parked_.erase(found);
+    const auto found = staged_.find(host);
+    if ((found->second -= bytes) == 0) staged_.erase(found);
   }
   /// Counts addresses for large messages of a publisher. Error limit_reached: its host has too many of them, or of such publishers.
   Result<void> enlarge(const Gid& host, const Gid& publisher, std::size_t address_bytes) {
@@ -105,7 +105,7 @@ class Hoard {
   /// which get no more: of the memory, or of the addresses if all hosts together have too many.
   std::set<Gid> account(const std::map<Gid, HostUsage>& publishers) {
     const std::lock_guard<std::mutex> lock(mutex_);
-    std::map<Gid, std::size_t> sums = parked_;
+    std::map<Gid, std::size_t> sums = staged_;
     addresses_.clear();
     for (const auto& [publisher, taken] : publishers) {
       sums[taken.host] += taken.bytes;
@@ -148,7 +148,7 @@ class Hoard {
  private:
   const std::size_t most_bytes_, most_addresses_;
   mutable std::mutex mutex_;
-  std::map<Gid, std::size_t> parked_;
+  std::map<Gid, std::size_t> staged_;
   std::map<Gid, std::set<Gid>> large_;
   std::map<Gid, std::size_t> addresses_;  // at the last look, and what was enlarged since
   std::map<Gid, HostLosses> losses_;

@@ -17,9 +17,9 @@
 
 namespace baton::link {
 
-class Succession {
+class ReplaceableReader {
  public:
-  explicit Succession(std::shared_ptr<transport::Reader> reader) : reader_(std::move(reader)) {}
+  explicit ReplaceableReader(std::shared_ptr<transport::Reader> reader) : reader_(std::move(reader)) {}
 
   /// From now on takes from this reader, which was just made, and from the one before for a while. REQUIRES: !is_replacing().
   Result<void> replace(std::shared_ptr<transport::Reader> reader);

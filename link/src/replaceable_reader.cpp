@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "succession.hpp"
+#include "replaceable_reader.hpp"
 
 #include <algorithm>
 
@@ -20,7 +20,7 @@ void add(Losses& sum, const Losses& more) {
 
 }  // namespace
 
-Result<void> Succession::replace(std::shared_ptr<transport::Reader> reader) {
+Result<void> ReplaceableReader::replace(std::shared_ptr<transport::Reader> reader) {
   if (wait_set_ != nullptr) {
     if (Result<void> added = wait_set_->add(reader); !added) return added;
   }
@@ -31,7 +31,7 @@ Result<void> Succession::replace(std::shared_ptr<transport::Reader> reader) {
 }
 
 /// Whether the new reader has every publisher that the one before has: nothing comes to that one alone any more.
-bool Succession::is_replaced() const {
+bool ReplaceableReader::is_replaced() const {
   const std::map<Gid, bool> now = reader_->publishers();
   const std::map<Gid, bool> before = before_->publishers();
   return std::all_of(before.begin(), before.end(), [&](const auto& publisher) {
@@ -40,14 +40,14 @@ bool Succession::is_replaced() const {
   });
 }
 
-bool Succession::is_new(const TakenSample& sample) {
+bool ReplaceableReader::is_new(const TakenSample& sample) {
   std::uint64_t& last = taken_[sample.publisher()];
   if (sample.sequence() <= last) return false;
   last = sample.sequence();
   return true;
 }
 
-Result<TakenSample> Succession::take() {
+Result<TakenSample> ReplaceableReader::take() {
   spent_ = false;
   for (int passed = 0; passed < kMostPassed; ++passed) {
     if (before_) {
@@ -87,19 +87,19 @@ Result<TakenSample> Succession::take() {
   return TakenSample();
 }
 
-bool Succession::has_data() const { return newer_ || reader_->has_data() || (before_ && before_->has_data()); }
+bool ReplaceableReader::has_data() const { return newer_ || reader_->has_data() || (before_ && before_->has_data()); }
 
-void Succession::forget(const std::function<bool(const Gid&)>& is_gone) {
+void ReplaceableReader::forget(const std::function<bool(const Gid&)>& is_gone) {
   for (auto at = taken_.begin(); at != taken_.end();) at = is_gone(at->first) ? taken_.erase(at) : std::next(at);
 }
 
-std::set<Gid> Succession::readers() const {
+std::set<Gid> ReplaceableReader::readers() const {
   std::set<Gid> out{reader_->gid()};
   if (before_) out.insert(before_->gid());
   return out;
 }
 
-std::set<Gid> Succession::publishers() const {
+std::set<Gid> ReplaceableReader::publishers() const {
   std::set<Gid> out;
   if (newer_) out.insert(newer_.publisher());
   for (const transport::Reader* reader : {reader_.get(), before_.get()}) {
@@ -110,14 +110,14 @@ std::set<Gid> Succession::publishers() const {
   return out;
 }
 
-Losses Succession::losses() const {
+Losses ReplaceableReader::losses() const {
   Losses out = lost_before_;
   add(out, reader_->losses());
   if (before_) add(out, before_->losses());
   return out;
 }
 
-Result<void> Succession::attach(transport::WaitSet& wait_set) {
+Result<void> ReplaceableReader::attach(transport::WaitSet& wait_set) {
   wait_set_ = &wait_set;
   Result<void> added = wait_set.add(reader_);
   if (before_) {
@@ -127,7 +127,7 @@ Result<void> Succession::attach(transport::WaitSet& wait_set) {
   return added;
 }
 
-void Succession::detach() {
+void ReplaceableReader::detach() {
   if (wait_set_ == nullptr) return;
   wait_set_->remove(reader_);
   if (before_) wait_set_->remove(before_);

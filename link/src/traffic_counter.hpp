@@ -11,7 +11,7 @@
 
 namespace baton::link {
 
-class Tally {
+class TrafficCounter {
  public:
   void count(std::size_t bytes) noexcept {
     messages_.fetch_add(1, std::memory_order_relaxed);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A reader that replaces another one: nothing is lost, doubled or out of order. With the link's flows: outbound_test.cpp.
-#include "succession.hpp"
+#include "replaceable_reader.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace baton::link {
 namespace {
 
-class SuccessionOf : public ::testing::Test {
+class ReplaceableReaderOf : public ::testing::Test {
  protected:
   void open(const QoS& qos) {
     participant_ = domain_.join();
@@ -70,10 +70,10 @@ class SuccessionOf : public ::testing::Test {
   transport::TypeInfo type_;
   QoS qos_;
   std::shared_ptr<transport::Writer> writer_;
-  std::optional<Succession> readers_;
+  std::optional<ReplaceableReader> readers_;
 };
 
-TEST_F(SuccessionOf, WhatTheReaderBeforeHasComesFirstAndNothingTwice) {
+TEST_F(ReplaceableReaderOf, WhatTheReaderBeforeHasComesFirstAndNothingTwice) {
   open(QoS(50));
   publish(*writer_, 10);
   const auto second = make_reader(100);
@@ -89,7 +89,7 @@ TEST_F(SuccessionOf, WhatTheReaderBeforeHasComesFirstAndNothingTwice) {
   EXPECT_EQ(take_all(), numbers(21, 23));
 }
 
-TEST_F(SuccessionOf, WhatAPublisherKeepsIsNotTakenAgainByTheNewReader) {
+TEST_F(ReplaceableReaderOf, WhatAPublisherKeepsIsNotTakenAgainByTheNewReader) {
   open(QoS(20).transient_local());
   publish(*writer_, 20);
   EXPECT_EQ(take_all(), numbers(1, 20));
@@ -108,7 +108,7 @@ TEST_F(SuccessionOf, WhatAPublisherKeepsIsNotTakenAgainByTheNewReader) {
   EXPECT_EQ(take_all(), numbers(2, 21)) << "of a publisher that was forgotten";
 }
 
-TEST_F(SuccessionOf, ItsBeingEmptyIsCountedWhenEverythingHasBeenTaken) {
+TEST_F(ReplaceableReaderOf, ItsBeingEmptyIsCountedWhenEverythingHasBeenTaken) {
   open(QoS(20));
   publish(*writer_, 3);
   writer_.reset();
@@ -122,7 +122,7 @@ TEST_F(SuccessionOf, ItsBeingEmptyIsCountedWhenEverythingHasBeenTaken) {
   EXPECT_EQ(readers_->times_empty(), 1U);
 }
 
-TEST_F(SuccessionOf, AWaitSetWakesForBothReaders) {
+TEST_F(ReplaceableReaderOf, AWaitSetWakesForBothReaders) {
   open(QoS(20));
   transport::WaitSet wait_set;
   ASSERT_TRUE(readers_->attach(wait_set));
@@ -138,9 +138,9 @@ TEST_F(SuccessionOf, AWaitSetWakesForBothReaders) {
   ASSERT_TRUE(wait_set.add(second)) << "the readers have left the wait set";
 }
 
-constexpr std::size_t kPassedInOneTake = 256;  // in succession.hpp
+constexpr std::size_t kPassedInOneTake = 256;  // in replaceable_reader.hpp
 
-TEST_F(SuccessionOf, OneTakePassesOverABoundedNumberOfMessagesThatAPublisherRepeats) {
+TEST_F(ReplaceableReaderOf, OneTakePassesOverABoundedNumberOfMessagesThatAPublisherRepeats) {
   participant_ = domain_.join();
   transport::Participant::ReaderOptions reading;
   reading.topic = "t";
@@ -161,7 +161,7 @@ TEST_F(SuccessionOf, OneTakePassesOverABoundedNumberOfMessagesThatAPublisherRepe
   EXPECT_EQ(readers_->times_empty(), 1U);
 }
 
-TEST_F(SuccessionOf, WhatTheReaderBeforeStillHasComesFirstAlsoWhenMuchIsPassedOver) {
+TEST_F(ReplaceableReaderOf, WhatTheReaderBeforeStillHasComesFirstAlsoWhenMuchIsPassedOver) {
   open(QoS(2 * kPassedInOneTake));
   const auto second = make_reader(4 * kPassedInOneTake);
   ASSERT_TRUE(transport::test::eventually([&] { return second->matched() == 1; }));

@@ -230,9 +230,9 @@ TEST_F(Inbound, AChunkOfAPublisherThatIsLeftOutMeanwhileWaitsNoMore) {
 TEST_F(Inbound, AChunkWaitsLongerForAPublisherThatAHostSaysThanForOneThatNoneDoes) {
   channel_->set_others(std::make_shared<const std::set<std::pair<Gid, Gid>>>(),
                        std::make_shared<const std::set<Gid>>(std::set<Gid>{writer_->gid()}));
-  memory::ChunkHeader unsaid = header(12);
-  std::memset(unsaid.publisher_id, 9, sizeof unsaid.publisher_id);
-  const auto first = begin(header(12), text().data(), 12), second = begin(unsaid, text().data(), 12);
+  memory::ChunkHeader unknown = header(12);
+  std::memset(unknown.publisher_id, 9, sizeof unknown.publisher_id);
+  const auto first = begin(header(12), text().data(), 12), second = begin(unknown, text().data(), 12);
   ASSERT_TRUE(first && second);
   EXPECT_TRUE(transport::test::eventually([&] { return channel_->deliver(kFar, *second); }));
   EXPECT_EQ(channel_->refused(), 1U);

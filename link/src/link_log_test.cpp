@@ -13,7 +13,9 @@ using namespace std::chrono_literals;
 
 class LinkLogOf : public ::testing::Test {
  protected:
-  void say(About about, const std::string& text) { log_.write(about, LinkLog::Level::kError, Errc::limit_reached, text); }
+  void say(About about, const std::string& text) {
+    log_.write(about, LinkLog::Level::kError, Errc::limit_reached, text);
+  }
   std::vector<std::string> said_;
   LinkLog::Clock::time_point now_{std::chrono::hours(1)};
   LinkLog log_{[this](const transport::Diagnostic& diagnostic) { said_.push_back(diagnostic.text); },

@@ -20,7 +20,7 @@ from support.waiting import until
 
 RAW_HOST = Path(__file__).with_name("raw_host.py")
 KIND = "sensor_msgs/Image"
-LOG_LINES = 400  # of a link while it is attacked; the bound is Saying::kBurstOfAll, and one a second
+LOG_LINES = 400  # of a link while it is attacked; the bound is LinkLog::kBurstOfAll, and one a second
 
 DEFINITION = """
 import baton, json, sys

@@ -82,7 +82,7 @@ void InboundChannel::ChannelTraffic::refuse(const Gid& host, Errc code, const st
 struct InboundChannel::InLoan final : ArrivingChunk {
   InLoan(ProxyOfHost to, const memory::Chunk& loan, const ArrivedHeader& from, std::shared_ptr<const LocalType> of,
          std::shared_ptr<ChannelTraffic> lost_to)
-      : known(std::move(to)), chunk(loan), arrived(from), type(std::move(of)), book(std::move(lost_to)) {
+      : known(std::move(to)), chunk(loan), arrived(from), type(std::move(of)), channel_traffic(std::move(lost_to)) {
     message = static_cast<std::byte*>(loan.message());
     size_bytes = arrived.header.size_bytes;
   }
@@ -105,8 +105,9 @@ struct InboundChannel::InLoan final : ArrivingChunk {
     return {};
   }
   bool grow(std::size_t bytes) override {
-    const Result<void> backed = book->budgets->is_over(known.host) ? Result<void>(over_its_share()) : back(bytes);
-    if (!backed) book->refuse(known.host, backed.error().code, backed.error().message);
+    const Result<void> backed =
+        channel_traffic->budgets->is_over(known.host) ? Result<void>(over_its_share()) : back(bytes);
+    if (!backed) channel_traffic->refuse(known.host, backed.error().code, backed.error().message);
     return backed.ok();
   }
   void come() override {
@@ -118,7 +119,7 @@ struct InboundChannel::InLoan final : ArrivingChunk {
   memory::Chunk chunk;  ///< null once published
   const ArrivedHeader arrived;
   const std::shared_ptr<const LocalType> type;
-  const std::shared_ptr<ChannelTraffic> book;
+  const std::shared_ptr<ChannelTraffic> channel_traffic;
   void* content = nullptr;
   Result<void> valid;
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
@@ -131,7 +132,7 @@ struct InboundChannel::StagedMessage final : ArrivingChunk {
                 std::chrono::steady_clock::time_point came = std::chrono::steady_clock::now())
       : host(of),
         budgets(std::move(counted)),
-        book(std::move(lost_to)),
+        channel_traffic(std::move(lost_to)),
         why(std::move(why_not)),
         arrived(from),
         since(came) {
@@ -144,7 +145,7 @@ struct InboundChannel::StagedMessage final : ArrivingChunk {
   bool grow(std::size_t come_bytes) override {
     if (come_bytes <= bytes.size()) return true;
     if (!budgets->stage(host, come_bytes - bytes.size())) {
-      book->refuse(host, Errc::limit_reached, why);
+      channel_traffic->refuse(host, Errc::limit_reached, why);
       return false;
     }
     bytes.resize(come_bytes);
@@ -153,11 +154,11 @@ struct InboundChannel::StagedMessage final : ArrivingChunk {
   }
   const Gid host;
   const std::shared_ptr<HostBudgets> budgets;
-  const std::shared_ptr<ChannelTraffic> book;
+  const std::shared_ptr<ChannelTraffic> channel_traffic;
   const std::string why;
   /// The same message, in another object.
   std::unique_ptr<StagedMessage> moved() {
-    auto out = std::make_unique<StagedMessage>(host, arrived, budgets, book, why, since);
+    auto out = std::make_unique<StagedMessage>(host, arrived, budgets, channel_traffic, why, since);
     out->bytes = std::exchange(bytes, {});
     if (!out->bytes.empty()) out->message = out->bytes.data();
     return out;
@@ -178,7 +179,7 @@ struct InboundChannel::LivelinessSign final : ArrivingChunk {
 
 InboundChannel::InboundChannel(std::string topic, std::shared_ptr<const LocalType> type, std::shared_ptr<LinkLog> log,
                                std::shared_ptr<HostBudgets> budgets, std::shared_ptr<const Answerable> answerable)
-    : book_(std::make_shared<ChannelTraffic>(std::move(topic), std::move(log), budgets)),
+    : channel_traffic_(std::make_shared<ChannelTraffic>(std::move(topic), std::move(log), budgets)),
       type_(std::move(type)),
       budgets_(std::move(budgets)),
       answerable_(std::move(answerable)) {}
@@ -226,7 +227,7 @@ Result<std::unique_ptr<InboundChannel::InLoan>> InboundChannel::make_loan(const 
     loan = loan_now();
   }
   if (!loan) return loan.error();
-  auto out = std::make_unique<InLoan>(known, *loan, arrived, type_, book_);
+  auto out = std::make_unique<InLoan>(known, *loan, arrived, type_, channel_traffic_);
   if (Result<void> backed = out->back(come_bytes); !backed) return backed.error();
   return out;
 }
@@ -235,7 +236,7 @@ std::unique_ptr<ArrivingChunk> InboundChannel::begin(const Gid& host, const Chun
                                                      std::size_t message_bytes, std::size_t come_bytes) {
   const Result<ArrivedHeader> arrived = read_header(header, message_bytes);
   if (!arrived) {
-    book_->refuse(host, arrived.error().code, arrived.error().message);
+    channel_traffic_->refuse(host, arrived.error().code, arrived.error().message);
     return nullptr;
   }
   if (message_bytes == 0 && std::memcmp(arrived->header.type_hash, kSignTag, sizeof kSignTag) == 0)
@@ -243,11 +244,12 @@ std::unique_ptr<ArrivingChunk> InboundChannel::begin(const Gid& host, const Chun
   const transport::TypeInfo& type = type_->info;
   if (std::memcmp(arrived->header.type_hash, type.hash.data(), sizeof header.type_hash) != 0 ||
       arrived->header.skeleton_bytes != type.skeleton_bytes || message_bytes < type.skeleton_bytes) {
-    book_->refuse(host, Errc::type_mismatch, "it is not of the type " + type.name + " as this host defines it");
+    channel_traffic_->refuse(host, Errc::type_mismatch,
+                             "it is not of the type " + type.name + " as this host defines it");
     return nullptr;
   }
   if (is_left_out(host, publisher_of(arrived->header))) {
-    book_->refuse(host, Errc::limit_reached, kLeftOut);
+    channel_traffic_->refuse(host, Errc::limit_reached, kLeftOut);
     return nullptr;
   }
   std::string why = "its publisher is not known here as one of its host (yet)";
@@ -256,9 +258,9 @@ std::unique_ptr<ArrivingChunk> InboundChannel::begin(const Gid& host, const Chun
     if (loan) return std::move(*loan);
     why = loan.error().message;
   }
-  auto staged = std::make_unique<StagedMessage>(host, *arrived, budgets_, book_, std::move(why));
+  auto staged = std::make_unique<StagedMessage>(host, *arrived, budgets_, channel_traffic_, std::move(why));
   if (message_bytes > HostBudgets::kMostStagedBytes) {
-    book_->refuse(host, Errc::limit_reached, staged->why);
+    channel_traffic_->refuse(host, Errc::limit_reached, staged->why);
     return nullptr;
   }
   if (!staged->grow(come_bytes)) return nullptr;
@@ -268,7 +270,7 @@ std::unique_ptr<ArrivingChunk> InboundChannel::begin(const Gid& host, const Chun
 /// False: a subscription that keeps all has no room.
 bool InboundChannel::publish(const Gid& host, InLoan& arriving) {
   if (!arriving.valid) {
-    book_->refuse(host, arriving.valid.error().code, arriving.valid.error().message);
+    channel_traffic_->refuse(host, arriving.valid.error().code, arriving.valid.error().message);
     return true;
   }
   const std::lock_guard<std::mutex> lock(pending_mutex_);
@@ -279,8 +281,8 @@ bool InboundChannel::publish(const Gid& host, InLoan& arriving) {
   const PendingSpace room = pending_space(host, publisher);
   if (room == PendingSpace::kFlowWaits) return false;
   if (room == PendingSpace::kThere) {
-    auto moved =
-        std::make_unique<InLoan>(arriving.known, std::exchange(arriving.chunk, {}), arriving.arrived, type_, book_);
+    auto moved = std::make_unique<InLoan>(arriving.known, std::exchange(arriving.chunk, {}), arriving.arrived, type_,
+                                          channel_traffic_);
     moved->since = arriving.since;
     add_pending(host, publisher, std::move(moved));
   }
@@ -310,9 +312,9 @@ InboundChannel::PendingSpace InboundChannel::pending_space(const Gid& host, cons
     const auto* const first = dynamic_cast<const InLoan*>(before->second.front().arriving.get());
     if (first != nullptr && !is_too_early(*first) && !answerable_) return PendingSpace::kFlowWaits;
   }
-  book_->refuse(host, Errc::limit_reached,
-                answerable_ ? "too many requests of its process wait until their responses can travel"
-                            : "too many messages of its process wait for a first subscription");
+  channel_traffic_->refuse(host, Errc::limit_reached,
+                           answerable_ ? "too many requests of its process wait until their responses can travel"
+                                       : "too many messages of its process wait for a first subscription");
   return PendingSpace::kNone;
 }
 
@@ -335,14 +337,14 @@ InboundChannel::Offered InboundChannel::offer(PendingMessage& pending) {
     std::unique_ptr<InLoan> loan = loan_for(pending.host, *staged, why);
     if (!loan) {
       if (std::chrono::steady_clock::now() - staged->since < kUnknown) return Offered::kSoon;
-      book_->refuse(pending.host, why.code, why.message);
+      channel_traffic_->refuse(pending.host, why.code, why.message);
       return Offered::kDone;
     }
     pending.arriving = std::move(loan);
   }
   auto& arriving = dynamic_cast<InLoan&>(*pending.arriving);
   if (!arriving.valid) {
-    book_->refuse(pending.host, arriving.valid.error().code, arriving.valid.error().message);
+    channel_traffic_->refuse(pending.host, arriving.valid.error().code, arriving.valid.error().message);
     return Offered::kDone;
   }
   if (is_too_early(arriving)) return Offered::kSoon;
@@ -399,13 +401,13 @@ bool InboundChannel::publish_now(InLoan& arriving) {
   const Result<std::uint64_t> published = arriving.known.writer->publish(arriving.chunk, info);
   if (published) {
     arriving.chunk = {};
-    book_->traffic.count(arriving.size_bytes);
+    channel_traffic_->traffic.count(arriving.size_bytes);
     return true;
   }
   if (published.error().code == Errc::queue_full) return false;
   // One that came before, by a link that was started again, is not lost.
   if (published.error().code != Errc::already_exists)
-    book_->refuse(host, published.error().code, published.error().message);
+    channel_traffic_->refuse(host, published.error().code, published.error().message);
   return true;
 }
 
@@ -429,7 +431,7 @@ bool InboundChannel::deliver_staged(const Gid& host, StagedMessage& staged) {
   if (!staged.loan) staged.loan = loan_for(host, staged, why);
   if (staged.loan) return publish(host, *staged.loan);
   if (is_left_out(host, publisher)) {
-    book_->refuse(host, Errc::limit_reached, kLeftOut);
+    channel_traffic_->refuse(host, Errc::limit_reached, kLeftOut);
     return true;
   }
   {
@@ -442,7 +444,7 @@ bool InboundChannel::deliver_staged(const Gid& host, StagedMessage& staged) {
   }
   const auto waited = std::chrono::steady_clock::now() - staged.since;
   if (waited < (is_advertised(publisher) ? kUnknown : kAdvertisementBehind)) return false;
-  book_->refuse(host, why.code, why.message);
+  channel_traffic_->refuse(host, why.code, why.message);
   return true;
 }
 
@@ -468,7 +470,7 @@ void InboundChannel::remove(const Gid& publisher) {
     for (const PendingMessage& each : found->second) {
       remove_pending(each.host, publisher);
       if (!answerable_)
-        book_->refuse(each.host, Errc::not_found, "its publisher ended while it waited for a subscription");
+        channel_traffic_->refuse(each.host, Errc::not_found, "its publisher ended while it waited for a subscription");
     }
     pending_.erase(found);
   }

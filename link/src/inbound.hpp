@@ -89,11 +89,11 @@ class InboundChannel final : public ChunkReceiver {
                                        std::size_t come_bytes) override;
   bool deliver(const Gid& host, ArrivingChunk& arriving) override;
 
-  const std::string& topic() const noexcept { return book_->topic; }
+  const std::string& topic() const noexcept { return channel_traffic_->topic; }
   const std::string& type_name() const noexcept { return type_->info.name; }
-  const TrafficCounter& traffic() const noexcept { return book_->traffic; }
-  std::uint64_t delivered() const noexcept { return book_->traffic.messages(); }
-  std::uint64_t refused() const noexcept { return book_->traffic.dropped(); }
+  const TrafficCounter& traffic() const noexcept { return channel_traffic_->traffic; }
+  std::uint64_t delivered() const noexcept { return channel_traffic_->traffic.messages(); }
+  std::uint64_t refused() const noexcept { return channel_traffic_->traffic.dropped(); }
 
  private:
   struct InLoan;
@@ -132,7 +132,7 @@ class InboundChannel final : public ChunkReceiver {
   static bool is_too_early(const InLoan& arriving);
   bool deliver_staged(const Gid& host, StagedMessage& staged);
   std::unique_ptr<InLoan> loan_for(const Gid& host, StagedMessage& staged, Error& why);
-  // With aside_mutex_
+  // With pending_mutex_
   PendingSpace pending_space(const Gid& host, const Gid& publisher) const;
   void add_pending(const Gid& host, const Gid& publisher, std::unique_ptr<ArrivingChunk> arriving);
   void remove_pending(const Gid& host, const Gid& publisher);
@@ -141,10 +141,10 @@ class InboundChannel final : public ChunkReceiver {
   /// Pending messages of one process of a host, and of the host. Beyond these the next one is lost.
   static constexpr std::size_t kMostPendingOfProcess = 1024;
   static constexpr std::size_t kMostPending = 4096;
-  /// Delivered in one offer_aside(): the channel's other messages wait meanwhile.
+  /// Delivered in one deliver_pending(): the channel's other messages wait meanwhile.
   static constexpr std::size_t kMostOffered = 256;
 
-  const std::shared_ptr<ChannelTraffic> book_;
+  const std::shared_ptr<ChannelTraffic> channel_traffic_;
   const std::shared_ptr<const LocalType> type_;
   const std::shared_ptr<HostBudgets> budgets_;
   const std::shared_ptr<const Answerable> answerable_;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Style and structure, without a build and without tests: order of the rooms, documents, retired words, format, Python's style and types, the
-# reference (that of Python only where its package is built).
+# Style and structure, without a build and without tests: order of the rooms, locks (where the release build is configured), documents, retired
+# words, format, Python's style and types, the reference (that of Python only where its package is built).
 # Runs every check even if one fails. scripts/tidy.sh reads the C++ code with clang-tidy.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -25,6 +25,7 @@ cp -r python/baton ros1/rospy/baton "$types/python"
 ln -s ../../generator "$types"
 
 check .venv/bin/python scripts/check_layers.py
+check .venv/bin/python scripts/check_locks.py
 check .venv/bin/python scripts/check_docs.py
 check .venv/bin/python scripts/check_words.py
 check .venv/bin/ruff check -q .

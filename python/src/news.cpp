@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "baton/os/lock.hpp"
 #include "core.hpp"
 #include "endpoints_shared.hpp"
 
@@ -27,15 +27,15 @@ struct News {
 };
 
 struct Queue {
-  std::mutex mutex;
+  os::Mutex mutex;
   std::condition_variable changed;
-  std::deque<News> waiting;
-  bool ended = false;
+  std::deque<News> waiting BATON_GUARDED_BY(mutex);
+  bool ended BATON_GUARDED_BY(mutex) = false;
 };
 
 /// Events of one kind that wait for a callback are one call: `statuses` has their number. Other processes cause them, and a
 /// callback may take any time.
-bool waits_already(const Queue& queue, const News& news) {
+bool waits_already(const Queue& queue, const News& news) BATON_REQUIRES(queue.mutex) {
   if (news.what.empty() || !news.code.empty()) return false;
   return std::any_of(queue.waiting.begin(), queue.waiting.end(),
                      [&](const News& each) { return each.key == news.key && each.what == news.what; });
@@ -48,7 +48,7 @@ Queue* g_queue = new Queue;  // written at fork in the only thread there is
 void push(News news) {
   Queue& queue = *g_queue;
   {
-    const std::lock_guard<std::mutex> lock(queue.mutex);
+    const os::Lock lock(queue.mutex);
     if (queue.ended || waits_already(queue, news)) return;
     queue.waiting.push_back(std::move(news));
   }
@@ -91,8 +91,9 @@ nb::object next_news() {
   {
     const WithoutGil without;
     Queue& queue = *g_queue;
-    std::unique_lock<std::mutex> lock(queue.mutex);
-    queue.changed.wait(lock, [&] { return queue.ended || !queue.waiting.empty(); });
+    os::UniqueLock lock(queue.mutex);
+    queue.changed.wait(lock.standard(),
+                       [&]() BATON_REQUIRES(queue.mutex) { return queue.ended || !queue.waiting.empty(); });
     if (!queue.ended) {
       news = std::move(queue.waiting.front());
       queue.waiting.pop_front();
@@ -128,7 +129,7 @@ void add_news(nb::module_& m) {
   m.def("_next_news", &next_news);
   m.def("_end_news", [] {
     {
-      const std::lock_guard<std::mutex> lock(g_queue->mutex);
+      const os::Lock lock(g_queue->mutex);
       g_queue->ended = true;
     }
     g_queue->changed.notify_all();

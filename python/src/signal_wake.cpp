@@ -5,10 +5,10 @@
 
 #include <climits>
 #include <cstdint>
-#include <mutex>
 #include <thread>
 
 #include "baton/os/fork.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/wake_socket.hpp"
 
 namespace baton::python {
@@ -17,14 +17,14 @@ namespace baton::python {
 struct SignalThread {
   os::WakeSocket socket;
   std::uint32_t generation = os::fork_generation();
-  std::mutex mutex;
-  SignalWatch* current = nullptr;  // under mutex
+  os::Mutex mutex;
+  SignalWatch* current BATON_GUARDED_BY(mutex) = nullptr;
 
   void run() {
     for (;;) {
       if (!os::wait_readable(socket.wait_end.get(), INT64_MAX)) continue;
       os::drain(socket.wait_end.get());
-      const std::lock_guard<std::mutex> lock(mutex);
+      const os::Lock lock(mutex);
       for (SignalWatch* watch = current; watch != nullptr; watch = watch->outer_) {
         watch->signalled_.store(true, std::memory_order_relaxed);
         watch->wake_();
@@ -135,7 +135,7 @@ void SignalWatch::watch_signals() {
   SignalThread* watcher = thread();
   if (watcher == nullptr) return;  // no descriptor is free: signals take effect at the end of the sleep
   {
-    const std::lock_guard<std::mutex> lock(watcher->mutex);
+    const os::Lock lock(watcher->mutex);
     outer_ = watcher->current;
     watcher->current = this;
   }
@@ -158,7 +158,7 @@ SignalWatch::~SignalWatch() {
   set_wakeup_fd(previous_fd_, &restored);
   PyErr_Restore(type, value, trace);
   if (generation_ != os::fork_generation()) return;
-  const std::lock_guard<std::mutex> lock(g_thread->mutex);
+  const os::Lock lock(g_thread->mutex);
   g_thread->current = outer_;
 }
 

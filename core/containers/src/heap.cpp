@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <new>
 
 #include "baton/containers/containers.hpp"
@@ -15,6 +14,7 @@
 #include "baton/memory/pool.hpp"
 #include "baton/memory/window.hpp"
 #include "baton/os/environment.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "registry.hpp"
 #include "strangers.hpp"
@@ -209,8 +209,8 @@ State decide() {
   return state;
 }
 
-std::mutex& probe_mutex() {
-  static auto* const mutex = new std::mutex;
+os::Mutex& probe_mutex() {
+  static auto* const mutex = new os::Mutex;
   return *mutex;
 }
 
@@ -240,7 +240,7 @@ bool reaches(void (*deallocate)(void* buffer, void* state), void* state_of_it) {
   const std::string file = file_of(reinterpret_cast<const void*>(deallocate));
   for (const std::string& stranger : strangers())
     if (stranger == file) return false;
-  const std::lock_guard<std::mutex> lock(probe_mutex());
+  const os::Lock lock(probe_mutex());
   return arrives([=](void* p) { deallocate(p, state_of_it); });
 }
 

@@ -13,12 +13,12 @@ namespace baton::containers {
 }
 
 [[gnu::hot]] bool Registry::occupy(const std::byte* copy) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return occupied_.insert(copy).second;
 }
 
 [[gnu::hot]] Entry* Registry::make() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (spare_.empty()) {
     spare_.reserve(entries_ + 1);  // so that ending an entry never allocates
     spare_.push_back(std::make_unique<Entry>());
@@ -30,7 +30,7 @@ namespace baton::containers {
 }
 
 [[gnu::hot]] bool Registry::add(Entry* entry, void* address, std::size_t bytes) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (!buffers_.emplace(address, Buffer{entry, bytes}).second) return false;
   ++entry->references;
   ++counters_.aliased;
@@ -38,13 +38,13 @@ namespace baton::containers {
 }
 
 [[gnu::hot]] bool Registry::belongs(const Entry* entry, const void* address) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const auto found = buffers_.find(address);
   return found != buffers_.end() && found->second.entry == entry;
 }
 
 [[gnu::hot]] std::size_t Registry::remove(const Entry* entry, void* address) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const auto found = buffers_.find(address);
   if (found == buffers_.end() || found->second.entry != entry) return 0;
   const std::size_t bytes = found->second.bytes;
@@ -55,13 +55,13 @@ namespace baton::containers {
 }
 
 [[gnu::hot]] std::size_t Registry::references(const Entry* entry) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return entry->references;
 }
 
 [[gnu::hot]] void Registry::drop(Entry* entry) noexcept {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (--entry->references != 0) return;
   }
   finish(entry);
@@ -70,7 +70,7 @@ namespace baton::containers {
 [[gnu::hot]] bool Registry::freed(void* address) noexcept {
   Entry* entry = nullptr;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = buffers_.find(address);
     if (found == buffers_.end()) return false;
     entry = found->second.entry;
@@ -83,7 +83,7 @@ namespace baton::containers {
 }
 
 void Registry::count_unknown() noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   ++counters_.unknown;
 }
 
@@ -91,7 +91,7 @@ void Registry::count_unknown() noexcept {
   // In this order: the next message in these pages must find them unchanged, and comes only after the release.
   if (entry->copy != nullptr) {
     const std::size_t pages = os::discard_private_changes(entry->copy, entry->copy_bytes);
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     occupied_.erase(entry->copy);
     counters_.discarded_pages += pages;
   }
@@ -100,19 +100,19 @@ void Registry::count_unknown() noexcept {
   // Assigned, not destroyed: destroying the old values may free memory, which must not happen under the mutex.
   *entry = Entry{};
   if (quota) quota->fetch_sub(1, std::memory_order_relaxed);  // after the sample was released
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   spare_.emplace_back(entry);
   --entries_;
 }
 
 std::size_t Registry::usable(const void* address) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const auto found = buffers_.find(address);
   return found == buffers_.end() ? 0 : found->second.bytes;
 }
 
 Counters Registry::counters() noexcept {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   Counters now = counters_;
   now.live_buffers = buffers_.size();
   now.live_messages = entries_;

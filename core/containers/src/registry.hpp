@@ -9,13 +9,13 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
 #include "baton/containers/counters.hpp"
 #include "baton/os/fork_listener.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton::containers {
@@ -53,9 +53,9 @@ class Registry final : public os::ForkListener {
   std::size_t usable(const void* address) noexcept;
   Counters counters() noexcept;
 
-  void before_fork() override { mutex_.lock(); }
-  void after_fork_in_parent() override { mutex_.unlock(); }
-  void after_fork_in_child() override { mutex_.unlock(); }
+  void before_fork() override BATON_ACQUIRES(mutex_) { mutex_.lock(); }
+  void after_fork_in_parent() override BATON_RELEASES(mutex_) { mutex_.unlock(); }
+  void after_fork_in_child() override BATON_RELEASES(mutex_) { mutex_.unlock(); }
 
  private:
   Registry() { start_listening(); }
@@ -65,12 +65,12 @@ class Registry final : public os::ForkListener {
     Entry* entry;
     std::size_t bytes;
   };
-  std::mutex mutex_;
-  std::unordered_map<const void*, Buffer> buffers_;
-  std::unordered_set<const void*> occupied_;
-  std::vector<std::unique_ptr<Entry>> spare_;  // reused entries: the steady state makes none
-  std::size_t entries_ = 0;
-  Counters counters_;
+  os::Mutex mutex_;
+  std::unordered_map<const void*, Buffer> buffers_ BATON_GUARDED_BY(mutex_);
+  std::unordered_set<const void*> occupied_ BATON_GUARDED_BY(mutex_);
+  std::vector<std::unique_ptr<Entry>> spare_ BATON_GUARDED_BY(mutex_);  // reused entries: the steady state makes none
+  std::size_t entries_ BATON_GUARDED_BY(mutex_) = 0;
+  Counters counters_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::containers

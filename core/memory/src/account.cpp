@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 #include "account_internal.hpp"
 #include "baton/os/environment.hpp"
 #include "baton/os/fork_listener.hpp"
+#include "baton/os/lock.hpp"
 #include "parse_size.hpp"
 
 namespace baton::memory {
@@ -27,13 +27,13 @@ using Watch = std::function<Result<void>(std::ptrdiff_t)>;
 // A forked child starts with no watches: they report to objects of the parent, whose locks may stay locked for ever in
 // the child. Never destroyed: publishers may be static objects.
 struct Watches final : os::ForkListener {
-  std::mutex mutex;
-  std::vector<std::weak_ptr<const Watch>> list;
+  os::Mutex mutex;
+  std::vector<std::weak_ptr<const Watch>> list BATON_GUARDED_BY(mutex);
 
   Watches() { start_listening(); }
-  void before_fork() override { mutex.lock(); }
-  void after_fork_in_parent() override { mutex.unlock(); }
-  void after_fork_in_child() override {
+  void before_fork() override BATON_ACQUIRES(mutex) { mutex.lock(); }
+  void after_fork_in_parent() override BATON_RELEASES(mutex) { mutex.unlock(); }
+  void after_fork_in_child() override BATON_RELEASES(mutex) {
     list.clear();
     mutex.unlock();
   }
@@ -53,7 +53,7 @@ Result<void> tell(std::ptrdiff_t bytes) {
   std::vector<std::shared_ptr<const Watch>> more;
   std::size_t count = 0;
   {
-    std::lock_guard<std::mutex> lock(watches().mutex);
+    const os::Lock lock(watches().mutex);
     for (const auto& weak : watches().list) {
       auto watch = weak.lock();
       if (!watch) continue;
@@ -109,7 +109,7 @@ std::size_t process_limit_bytes() noexcept { return process_limit().ok() ? *proc
 
 std::shared_ptr<void> watch_account(std::function<Result<void>(std::ptrdiff_t)> watch) {
   auto token = std::make_shared<const Watch>(std::move(watch));
-  std::lock_guard<std::mutex> lock(watches().mutex);
+  const os::Lock lock(watches().mutex);
   auto& list = watches().list;
   list.erase(std::remove_if(list.begin(), list.end(), [](const auto& weak) { return weak.expired(); }), list.end());
   list.push_back(token);

@@ -3,12 +3,12 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <mutex>
 #include <string>
 
 #include "baton/memory/pool.hpp"
 #include "baton/memory/window.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/memory_file.hpp"
 #include "baton/os/private_mapping.hpp"
 #include "baton/os/real_time.hpp"
@@ -35,7 +35,7 @@ struct ForeignSegment::Mapping {
   std::size_t copied_bytes = 0;  // of a copied message
   // Guards the making of mappings and backed_. A child that was forked meanwhile makes no mapping (private_copy), so it
   // never waits for this mutex.
-  std::mutex mutex;
+  os::Mutex mutex;
   std::array<SegmentRecord, kLanes> copies{};
   // Release after the copy is complete; acquire by every user without the mutex.
   std::array<std::atomic<std::byte*>, kLanes> copy_bases{};
@@ -48,7 +48,7 @@ struct ForeignSegment::Mapping {
   if (mapping.generation != os::fork_generation())
     return Error{Errc::forked, "a forked child makes no copies of its parent's mappings"};
   if (!mapping.fd) return Error{Errc::unsupported, "the message was copied, its segment is not mapped"};
-  const std::lock_guard<std::mutex> lock(mapping.mutex);
+  const os::Lock lock(mapping.mutex);
   if (std::byte* base = mapping.copy_bases[lane].load(std::memory_order_relaxed)) return base;
   Window& window = *Window::instance().value();
   Result<std::byte*> base = allocate_shared(size_);
@@ -96,7 +96,7 @@ Result<std::shared_ptr<ForeignSegment>> ForeignSegment::open(int fd, std::uint64
 
 Result<void> ForeignSegment::map() {
   Mapping& mapping = *mapping_;
-  const std::lock_guard<std::mutex> lock(mapping.mutex);
+  const os::Lock lock(mapping.mutex);
   if (mapped()) return {};
   Window& window = *Window::instance().value();
   if (size_ > window.size())
@@ -231,7 +231,7 @@ Result<bool> ForeignSegment::look_up(std::uint64_t page, std::uint32_t count) co
     if (const Result<bool> further = ask(count, most); further.ok() && *further) count = most;
   }
   const os::HotRoom room(this);
-  const std::lock_guard<std::mutex> lock(mapping_->mutex);
+  const os::Lock lock(mapping_->mutex);
   backed_.remember(page, count);
   return true;
 }

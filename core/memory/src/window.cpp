@@ -5,7 +5,6 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "baton/os/environment.hpp"
 #include "baton/os/fork_listener.hpp"
 #include "baton/os/hot_memory.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/sparse_memory.hpp"
 #include "parse_size.hpp"
 #include "set_window_range.hpp"
@@ -38,6 +38,25 @@ constexpr std::size_t kWanted = sizeof(void*) == 8 ? std::size_t{1} << 46 : std:
 constexpr std::size_t kSmallest = 64 * kMiB;
 constexpr std::size_t kMostGranules = std::size_t{1} << 18;
 
+// Guards the making of the window and free_ranges. Held during a fork, so that the child finds both consistent and
+// unlocked.
+struct WindowLock final : os::ForkListener {
+  os::Mutex mutex;
+
+  WindowLock() { start_listening(); }
+  void before_fork() override BATON_ACQUIRES(mutex) { mutex.lock(); }
+  void after_fork_in_parent() override BATON_RELEASES(mutex) { mutex.unlock(); }
+  void after_fork_in_child() override BATON_RELEASES(mutex) { mutex.unlock(); }
+};
+
+os::Mutex& window_mutex() {
+  static auto* const lock = new WindowLock;  // lives to the end of the process, as the window does
+  return lock->mutex;
+}
+
+// Made when the library is loaded: a child forked while another thread makes it would wait for that thread for ever.
+[[maybe_unused]] const os::Mutex& g_made_early = window_mutex();
+
 // All state of the one window. The table is read without a lock: an entry is written (release) after its record is
 // complete and cleared before the record is destroyed. A reader that uses an address must itself keep the segment
 // alive.
@@ -46,34 +65,15 @@ struct State {
   std::size_t size = 0;
   unsigned granule_shift = 20;
   WindowTable::Entry* table = nullptr;
-  std::map<std::size_t, std::size_t> free_ranges;  // first granule -> granules
+  std::map<std::size_t, std::size_t> free_ranges BATON_GUARDED_BY(window_mutex());  // first granule -> granules
   // One spare per allocation, so that free() needs no memory: a range that is given back may need an entry of its own.
-  std::map<std::size_t, std::size_t> spares;
-  std::size_t spare_number = 0;
+  std::map<std::size_t, std::size_t> spares BATON_GUARDED_BY(window_mutex());
+  std::size_t spare_number BATON_GUARDED_BY(window_mutex()) = 0;
 };
 
 State* g_state = nullptr;  // set once, by instance()
 
-// Guards the making of the window and free_ranges. Held during a fork, so that the child finds both consistent and
-// unlocked.
-struct Lock final : os::ForkListener {
-  std::mutex mutex;
-
-  Lock() { start_listening(); }
-  void before_fork() override { mutex.lock(); }
-  void after_fork_in_parent() override { mutex.unlock(); }
-  void after_fork_in_child() override { mutex.unlock(); }
-};
-
-std::mutex& window_mutex() {
-  static auto* const lock = new Lock;  // lives to the end of the process, as the window does
-  return lock->mutex;
-}
-
-// Made when the library is loaded: a child forked while another thread makes it would wait for that thread for ever.
-[[maybe_unused]] const std::mutex& g_made_early = window_mutex();
-
-Result<void> reserve(State& state) {
+Result<void> reserve(State& state) BATON_REQUIRES(window_mutex()) {
   std::size_t wanted = kWanted;
   bool exact = false;
   if (const char* text = os::environment("BATON_WINDOW")) {
@@ -117,7 +117,7 @@ Result<void> reserve(State& state) {
 
 Result<Window*> Window::instance() {
   static Window* window = nullptr;  // lives to the end of the process: samples may outlive every static object
-  std::lock_guard<std::mutex> lock(window_mutex());
+  const os::Lock lock(window_mutex());
   if (!window) {
     auto state = std::make_unique<State>();
     if (Result<void> reserved = reserve(*state); !reserved.ok()) return reserved.error();
@@ -133,7 +133,7 @@ Result<std::byte*> Window::allocate(std::size_t bytes) {
   State& s = *g_state;
   const std::size_t granule = std::size_t{1} << s.granule_shift;
   const std::size_t granules = bytes / granule + (bytes % granule != 0);
-  std::lock_guard<std::mutex> lock(window_mutex());
+  const os::Lock lock(window_mutex());
   for (auto it = s.free_ranges.begin(); it != s.free_ranges.end(); ++it) {
     if (it->second < granules) continue;
     try {
@@ -169,7 +169,7 @@ void Window::free(std::byte* base, std::size_t bytes) noexcept {
   std::size_t granules = bytes / granule + (bytes % granule != 0);
   for (std::size_t i = first; i < first + granules; ++i) record_of(i).store(nullptr, std::memory_order_release);
   os::unmap_to_reservation(base, granules << s.granule_shift);
-  std::lock_guard<std::mutex> lock(window_mutex());
+  const os::Lock lock(window_mutex());
   std::size_t start = first;
   auto next = s.free_ranges.lower_bound(first);
   if (next != s.free_ranges.end() && next->first == first + granules) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/memory/window_share.hpp"
 
-#include <mutex>
-
 #include "baton/memory/window.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/process.hpp"
 #include "parse_size.hpp"
 
@@ -11,8 +10,8 @@ namespace baton::memory {
 namespace {
 
 // Guards all shares. A forked child does not need it: it maps and frees nothing of its parent's.
-std::mutex g_mutex;
-std::size_t g_used = 0, g_areas = 0;
+os::Mutex g_mutex;
+std::size_t g_used BATON_GUARDED_BY(g_mutex) = 0, g_areas BATON_GUARDED_BY(g_mutex) = 0;
 
 std::size_t granules(std::size_t bytes) {
   const std::size_t granule = Window::instance().value()->granule();
@@ -20,13 +19,13 @@ std::size_t granules(std::size_t bytes) {
 }
 
 /// How much of the window the owner of `used` may have now.
-std::size_t allowed(std::size_t used) {
+std::size_t allowed(std::size_t used) BATON_REQUIRES(g_mutex) {
   const std::size_t half = Window::instance().value()->size() / 2, others = g_used - used;
   return others < half ? (half - others) / WindowShare::kParts : 0;
 }
 
 /// How many memory areas the owner of `areas` may have now.
-std::size_t allowed_areas(std::size_t areas) {
+std::size_t allowed_areas(std::size_t areas) BATON_REQUIRES(g_mutex) {
   const std::size_t half = os::most_memory_areas() / 2, others = g_areas - areas;
   return others < half ? (half - others) / WindowShare::kParts : 0;
 }
@@ -49,7 +48,7 @@ Error exhausted(std::size_t bytes, std::size_t used, std::size_t most) {
 
 Result<void> WindowShare::take(std::size_t bytes) {
   const std::size_t more = granules(bytes);
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const os::Lock lock(g_mutex);
   const std::size_t most = allowed(used_) / 8 * 7;
   if (used_ > most || more > most - used_) return exhausted(more, used_, most);
   if (const std::size_t most_areas = allowed_areas(areas_) / 8 * 7; areas_ + kAreasEach > most_areas)
@@ -63,7 +62,7 @@ Result<void> WindowShare::take(std::size_t bytes) {
 
 void WindowShare::give_back(std::size_t bytes) noexcept {
   const std::size_t less = granules(bytes);
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const os::Lock lock(g_mutex);
   used_ -= less;
   g_used -= less;
   areas_ -= kAreasEach;
@@ -72,7 +71,7 @@ void WindowShare::give_back(std::size_t bytes) noexcept {
 
 Result<void> WindowShare::take_copy(std::size_t bytes) {
   const std::size_t more = granules(bytes);
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const os::Lock lock(g_mutex);
   if (bytes > kMostCopiedBytes - copied_)
     return Error{Errc::limit_reached,
                  "copies of a process's messages, for which there is no room in the window otherwise, would "
@@ -92,7 +91,7 @@ Result<void> WindowShare::take_copy(std::size_t bytes) {
 
 void WindowShare::give_back_copy(std::size_t bytes) noexcept {
   const std::size_t less = granules(bytes);
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const os::Lock lock(g_mutex);
   copied_ -= bytes;
   used_ -= less;
   g_used -= less;
@@ -101,7 +100,7 @@ void WindowShare::give_back_copy(std::size_t bytes) noexcept {
 }
 
 std::size_t WindowShare::used_bytes() const noexcept {
-  const std::lock_guard<std::mutex> lock(g_mutex);
+  const os::Lock lock(g_mutex);
   return used_;
 }
 

@@ -49,7 +49,7 @@ std::chrono::nanoseconds SimulatedClock::real_time_until(std::chrono::nanosecond
 
 std::shared_ptr<void> SimulatedClock::on_jump(std::function<void()> wake) {
   auto token = std::make_shared<std::function<void()>>(std::move(wake));
-  std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   wakes_.erase(std::remove_if(wakes_.begin(), wakes_.end(), [](const auto& weak) { return weak.expired(); }),
                wakes_.end());
   wakes_.push_back(token);
@@ -60,7 +60,7 @@ void SimulatedClock::set(os::Nanoseconds now) {
   now_ns_.store(now.count(), std::memory_order_relaxed);
   std::vector<std::shared_ptr<std::function<void()>>> wakes;  // called outside the lock: a wake may register timers
   {
-    std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     for (const auto& weak : wakes_)
       if (auto wake = weak.lock()) wakes.push_back(std::move(wake));
   }

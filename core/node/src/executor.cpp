@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <climits>
 #include <exception>
-#include <mutex>
 #include <thread>
 
 #include "baton/node/init.hpp"
@@ -15,6 +14,7 @@
 #include "baton/os/clock.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/hot_memory.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/pi_condition.hpp"
 #include "baton/os/shortage.hpp"
 #include "baton/os/termination.hpp"
@@ -67,23 +67,12 @@ struct Entry {
   bool waited = false;                    // its reader is in the wait set
 };
 
-/// A thread that spins. Guarded by the executor's mutex.
+/// A thread that spins.
 struct Spinner {
   detail::Executable* running = nullptr;
   /// Keeps `running` alive if refresh() drops it meanwhile: then only, since a counted pointer for each message costs.
   std::shared_ptr<detail::Executable> dropped;
   Spinner* next = nullptr;
-};
-
-class Unlocked {
- public:
-  explicit Unlocked(os::PiMutex& mutex) noexcept : mutex_(mutex) { mutex_.unlock(); }
-  ~Unlocked() { mutex_.lock(); }
-  Unlocked(const Unlocked&) = delete;
-  Unlocked& operator=(const Unlocked&) = delete;
-
- private:
-  os::PiMutex& mutex_;
 };
 
 }  // namespace
@@ -92,23 +81,22 @@ namespace detail {
 
 // Shared with threads that are about to call refresh() or wake(), so its end may be late.
 struct ExecutorState final : os::Hot {
-  // What every callback touches comes first, on one cache line. The mutex guards all but `ends`, which is relaxed: paired
-  // with wake() and the mutex.
+  // What every callback touches comes first, on one cache line. `ends` is relaxed: paired with wake() and the mutex.
   transport::WaitSet wait_set;
-  os::HotVector<Entry> entries;
-  std::uint32_t next = 0;  // round robin, so that no executable starves another
-  os::PiCondition leadership;
+  os::HotVector<Entry> entries BATON_GUARDED_BY(mutex);
+  std::uint32_t next BATON_GUARDED_BY(mutex) = 0;  // round robin, so that no executable starves another
+  os::PiCondition leadership BATON_GUARDED_BY(mutex);
   std::atomic<bool> ends{false};  // the running spin, or the next one: cancel(), or a failure
-  bool leader = false;
-  bool muted = false;  // some reader of a running group is not in the wait set
-  bool spinning = false;
+  bool leader BATON_GUARDED_BY(mutex) = false;
+  bool muted BATON_GUARDED_BY(mutex) = false;  // some reader of a running group is not in the wait set
+  bool spinning BATON_GUARDED_BY(mutex) = false;
   os::PiMutex mutex;
 
   // Given to groups: made once, since a counted pointer for each message costs.
   std::weak_ptr<ExecutorState> self;
-  Spinner* spinners = nullptr;
-  std::vector<std::shared_ptr<NodeCore>> nodes;
-  std::exception_ptr failure;
+  Spinner* spinners BATON_GUARDED_BY(mutex) = nullptr;
+  std::vector<std::shared_ptr<NodeCore>> nodes BATON_GUARDED_BY(mutex);
+  std::exception_ptr failure BATON_GUARDED_BY(mutex);
   unsigned threads = 1;
   // relaxed: statistics, and a line that comes a moment too early or too late harms nobody.
   std::atomic<std::uint64_t> shortages{0};
@@ -119,7 +107,7 @@ struct ExecutorState final : os::Hot {
 
   void wake() {
     wait_set.wake();
-    const std::lock_guard<os::PiMutex> lock(mutex);
+    const os::Lock lock(mutex);
     leadership.notify(INT_MAX);
   }
 
@@ -136,13 +124,12 @@ struct ExecutorState final : os::Hot {
   /// callback becomes ready before `deadline`; without `wait` if none is ready now.
   std::size_t run(std::size_t most, SteadyTime deadline, bool wait);
 
-  // With the mutex:
-  bool run_one(Spinner& spinner, SteadyTime deadline, bool wait);
-  bool execute(Spinner& spinner, Executable& executable);
-  Executable* pick(Nanoseconds* ready_in, bool* skipped_busy);
-  Executable* pick_woken();
-  void lead(Nanoseconds timeout);
-  void mute_busy();
+  bool run_one(Spinner& spinner, SteadyTime deadline, bool wait) BATON_REQUIRES(mutex);
+  bool execute(Spinner& spinner, Executable& executable) BATON_REQUIRES(mutex);
+  Executable* pick(Nanoseconds* ready_in, bool* skipped_busy) BATON_REQUIRES(mutex);
+  Executable* pick_woken() BATON_REQUIRES(mutex);
+  void lead(Nanoseconds timeout) BATON_REQUIRES(mutex);
+  void mute_busy() BATON_REQUIRES(mutex);
 };
 
 }  // namespace detail
@@ -156,7 +143,7 @@ void CallbackGroup::wait_locked(const std::weak_ptr<detail::ExecutorState>& wait
 
 bool CallbackGroup::free_or_wait(const std::weak_ptr<detail::ExecutorState>& waiter) {
   if (kind_ == Kind::kReentrant) return true;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const bool running = running_.load(std::memory_order_relaxed);  // under the mutex, as in enter_or_wait()
   if (running) wait_locked(waiter);
   return !running;
@@ -171,7 +158,7 @@ bool CallbackGroup::free_or_wait(const std::weak_ptr<detail::ExecutorState>& wai
 
 /// Under the mutex, which leave() locks: a running callback has its leave() still to come, which then finds the waiter.
 [[gnu::cold, gnu::noinline]] bool CallbackGroup::enter_or_wait(const std::weak_ptr<detail::ExecutorState>& waiter) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (!running_.exchange(true, std::memory_order_acquire)) return true;  // acquire: as above
   wait_locked(waiter);
   return false;
@@ -180,7 +167,7 @@ bool CallbackGroup::free_or_wait(const std::weak_ptr<detail::ExecutorState>& wai
 [[gnu::hot, gnu::always_inline]] inline void CallbackGroup::leave() {
   if (unlikely(kind_ == Kind::kReentrant)) return;
   {
-    const std::lock_guard<os::PiMutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     running_.store(false, std::memory_order_release);  // pairs with the acquire in enter()
     if (__builtin_expect(waiting_.empty(), 1)) return;
   }
@@ -191,13 +178,13 @@ bool CallbackGroup::free_or_wait(const std::weak_ptr<detail::ExecutorState>& wai
 [[gnu::cold, gnu::noinline]] void CallbackGroup::wake_waiting() {
   std::vector<std::weak_ptr<detail::ExecutorState>> waiting;
   {
-    const std::lock_guard<os::PiMutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     waiting.swap(waiting_);
   }
   for (const auto& weak : waiting)
     if (const auto waiter = weak.lock()) waiter->wake();
   waiting.clear();
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (waiting_.capacity() == 0) waiting_.swap(waiting);  // so that a busy group does not allocate for ever
 }
 
@@ -206,9 +193,10 @@ namespace {
 // For shutdown(). Never destroyed: an executor may be a static object. In a forked child the parent's mutex may be
 // locked for ever, so the child begins with a new mutex; the parent's executors do nothing there.
 struct Executors {
-  std::mutex mutex;
-  std::vector<Executor*> all;
-  std::vector<std::shared_ptr<void>> of_parent;  // what threads of the parent may have locked is never destroyed
+  os::Mutex mutex;
+  std::vector<Executor*> all BATON_GUARDED_BY(mutex);
+  std::vector<std::shared_ptr<void>> of_parent
+      BATON_GUARDED_BY(mutex);  // what threads of the parent may have locked is never destroyed
 };
 
 Executors& living_executors() { return os::of_this_process<Executors>(); }
@@ -218,9 +206,9 @@ Executors& living_executors() { return os::of_this_process<Executors>(); }
 void detail::ExecutorState::refresh(const std::shared_ptr<detail::NodeCore>& added) {
   os::HotVector<Entry> gone, now;  // destroyed after the lock is released: destructors may call back
   {
-    std::lock_guard<os::PiMutex> lock(mutex);
+    const os::Lock lock(mutex);
     const auto collect = [&now](detail::NodeCore& node) {
-      std::lock_guard<std::mutex> node_lock(node.mutex);
+      const os::Lock node_lock(node.mutex);
       for (const auto& executable : node.executables) {
         const auto& reader = executable->reader();
         now.push_back({executable, reader ? &reader->impl() : nullptr});
@@ -283,7 +271,7 @@ void detail::ExecutorState::leave(const Entry& entry) {
 
 void detail::ExecutorState::begin_spin() {
   report_unused_parameters();
-  std::lock_guard<os::PiMutex> lock(mutex);
+  const os::Lock lock(mutex);
   if (spinning)
     throw Exception(
         {Errc::already_exists,
@@ -295,7 +283,7 @@ void detail::ExecutorState::begin_spin() {
 void detail::ExecutorState::end_spin() {
   std::exception_ptr thrown;
   {
-    std::lock_guard<os::PiMutex> lock(mutex);
+    const os::Lock lock(mutex);
     spinning = false;
     ends.store(false, std::memory_order_relaxed);
     thrown = std::exchange(failure, nullptr);
@@ -304,7 +292,7 @@ void detail::ExecutorState::end_spin() {
 }
 
 void detail::ExecutorState::fail(std::exception_ptr thrown) {
-  const std::lock_guard<os::PiMutex> lock(mutex);
+  const os::Lock lock(mutex);
   if (!failure) failure = std::move(thrown);
   ends.store(true, std::memory_order_relaxed);
   wait_set.wake();
@@ -382,7 +370,7 @@ void detail::ExecutorState::mute_busy() {
   leadership.notify(1);
   bool ran = true;
   {
-    const Unlocked unlocked(mutex);
+    const os::Unlock unlocked(mutex);
     try {
       ran = executable.execute();
     } catch (const Shortage& shortage) {
@@ -394,7 +382,7 @@ void detail::ExecutorState::mute_busy() {
   }
   spinner.running = nullptr;
   if (unlikely(spinner.dropped != nullptr)) {
-    const Unlocked unlocked(mutex);  // destructors may call back
+    const os::Unlock unlocked(mutex);  // destructors may call back
     spinner.dropped = nullptr;
   }
   return ran;
@@ -403,12 +391,12 @@ void detail::ExecutorState::mute_busy() {
 /// Sleeps until there may be work.
 [[gnu::hot, gnu::always_inline]] inline void detail::ExecutorState::lead(Nanoseconds timeout) {
   struct Lead {
-    explicit Lead(ExecutorState& of) : state(of) { state.leader = true; }
-    ~Lead() { state.leader = false; }
+    explicit Lead(ExecutorState& of) BATON_REQUIRES(of.mutex) : state(of) { state.leader = true; }
+    ~Lead() BATON_UNCHECKED_LOCKS { state.leader = false; }  // as at its construction
     ExecutorState& state;
   };
   const Lead leads(*this);
-  const Unlocked unlocked(mutex);
+  const os::Unlock unlocked(mutex);
   const Result<bool> woken = wait_set.wait(timeout);
   if (unlikely(!woken.ok())) throw_error(woken.error());
 }
@@ -454,12 +442,12 @@ bool is_over(SteadyTime deadline) {
 [[gnu::hot]] std::size_t detail::ExecutorState::run(std::size_t most, SteadyTime deadline, bool wait) {
   Spinner spinner;
   std::size_t count = 0;
-  const std::lock_guard<os::PiMutex> lock(mutex);
+  const os::Lock lock(mutex);
   spinner.next = std::exchange(spinners, &spinner);
   try {
     while (count < most && run_one(spinner, deadline, wait)) ++count;
   } catch (...) {
-    const Unlocked unlocked(mutex);
+    const os::Unlock unlocked(mutex);
     fail(std::current_exception());
   }
   Spinner** at = &spinners;
@@ -472,36 +460,36 @@ Executor::Executor(unsigned threads) : state_(new detail::ExecutorState) {
   if (threads == 0) throw Exception({Errc::invalid_argument, "an executor needs at least one thread; got 0"});
   state_->threads = threads;
   state_->self = state_;
-  std::lock_guard<std::mutex> lock(living_executors().mutex);
+  const os::Lock lock(living_executors().mutex);
   living_executors().all.push_back(this);
 }
 
 Executor::~Executor() {
   if (state_->generation != os::fork_generation()) {
-    std::lock_guard<std::mutex> lock(living_executors().mutex);
+    const os::Lock lock(living_executors().mutex);
     living_executors().of_parent.push_back(std::move(state_));
     return;
   }
   {
-    std::lock_guard<std::mutex> lock(living_executors().mutex);
+    const os::Lock lock(living_executors().mutex);
     auto& all = living_executors().all;
     all.erase(std::find(all.begin(), all.end(), this));
   }
   std::vector<std::shared_ptr<detail::NodeCore>> nodes;
   {
-    std::lock_guard<os::PiMutex> lock(state_->mutex);
+    const os::Lock lock(state_->mutex);
     nodes.swap(state_->nodes);
   }
   state_->refresh();
   for (const auto& node : nodes) {
-    std::lock_guard<std::mutex> lock(node->mutex);
+    const os::Lock lock(node->mutex);
     node->on_change = nullptr;
   }
 }
 
 void Executor::add_core(const std::shared_ptr<detail::NodeCore>& node) {
   {
-    std::lock_guard<std::mutex> lock(node->mutex);
+    const os::Lock lock(node->mutex);
     if (node->on_change)
       throw Exception(
           {Errc::already_exists, "node '" + node->names.name() + "' belongs to an executor; remove it there first"});
@@ -512,7 +500,7 @@ void Executor::add_core(const std::shared_ptr<detail::NodeCore>& node) {
   try {
     state_->refresh(node);
   } catch (...) {
-    std::lock_guard<std::mutex> lock(node->mutex);
+    const os::Lock lock(node->mutex);
     node->on_change = nullptr;
     throw;
   }
@@ -520,7 +508,7 @@ void Executor::add_core(const std::shared_ptr<detail::NodeCore>& node) {
 
 void Executor::remove_core(const std::shared_ptr<detail::NodeCore>& node) {
   {
-    std::lock_guard<os::PiMutex> lock(state_->mutex);
+    const os::Lock lock(state_->mutex);
     auto it = std::find(state_->nodes.begin(), state_->nodes.end(), node);
     if (it == state_->nodes.end())
       throw Exception({Errc::not_found, "node '" + node->names.name() + "' does not belong to this executor"});
@@ -528,7 +516,7 @@ void Executor::remove_core(const std::shared_ptr<detail::NodeCore>& node) {
   }
   state_->refresh();
   // Last: another executor may add the node only after this executor has released it.
-  std::lock_guard<std::mutex> lock(node->mutex);
+  const os::Lock lock(node->mutex);
   node->on_change = nullptr;
 }
 
@@ -562,7 +550,7 @@ std::size_t Executor::spin_some() {
   state_->begin_spin();
   std::size_t limit;
   {
-    std::lock_guard<os::PiMutex> lock(state_->mutex);
+    const os::Lock lock(state_->mutex);
     limit = state_->entries.size();  // one round: work that arrives meanwhile waits for the next call
   }
   const std::size_t count = state_->run(limit, SteadyTime::min(), false);
@@ -581,7 +569,7 @@ bool ok() noexcept { return !g_ended.load(std::memory_order_relaxed); }
 
 void shutdown() {
   g_ended.store(true, std::memory_order_relaxed);
-  std::lock_guard<std::mutex> lock(living_executors().mutex);
+  const os::Lock lock(living_executors().mutex);
   for (Executor* executor : living_executors().all) executor->wake_for_shutdown();
 }
 

@@ -5,10 +5,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 
 #include "baton/os/clock.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/text_output.hpp"
 
 namespace baton::detail {
@@ -19,7 +19,7 @@ constexpr int kStderr = 2;
 class Console {
  public:
   void print(std::string_view plain, std::string_view coloured) noexcept {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const os::Output kind = os::output_of(kStderr);
     if (kind == os::Output::kNone) return;  // a program that closed stderr wants no lines
     const bool was_full = lost_ > 0;
@@ -29,7 +29,7 @@ class Console {
     }
   }
   void say_lost() noexcept {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     static_cast<void>(say_lost(os::output_of(kStderr)));
   }
 
@@ -37,7 +37,7 @@ class Console {
   static void say_lost_at_exit() noexcept;
 
   /// True: nothing is lost, or the reader knows it now.
-  bool say_lost(os::Output kind) noexcept {
+  bool say_lost(os::Output kind) noexcept BATON_REQUIRES(mutex_) {
     if (lost_ == 0) return true;
     std::array<char, 160> text{};
     const std::int64_t now = os::realtime_ns();
@@ -50,7 +50,7 @@ class Console {
     return true;
   }
 
-  bool write(os::Output kind, std::string_view line) noexcept {
+  bool write(os::Output kind, std::string_view line) noexcept BATON_REQUIRES(mutex_) {
     if (torn_) torn_ = os::write_without_waiting(kStderr, kind, "\n") != 1;
     if (torn_) return false;
     const std::size_t written = os::write_without_waiting(kStderr, kind, line);
@@ -58,10 +58,10 @@ class Console {
     return written == line.size();
   }
 
-  std::mutex mutex_;
-  std::uint64_t lost_ = 0;
-  bool torn_ = false;  // the reader has the beginning of a line without its end
-  bool at_exit_ = false;
+  os::Mutex mutex_;
+  std::uint64_t lost_ BATON_GUARDED_BY(mutex_) = 0;
+  bool torn_ BATON_GUARDED_BY(mutex_) = false;  // the reader has the beginning of a line without its end
+  bool at_exit_ BATON_GUARDED_BY(mutex_) = false;
 };
 
 void Console::say_lost_at_exit() noexcept { os::of_this_process<Console>().say_lost(); }

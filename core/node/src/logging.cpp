@@ -6,12 +6,12 @@
 #include <cstdarg>
 #include <cstdio>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "baton/os/clock.hpp"
 #include "baton/os/environment.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/lock.hpp"
 #include "log_console.hpp"
 
 namespace baton {
@@ -44,7 +44,7 @@ const Words& words_of(Level level) noexcept {
 /// forked meanwhile has the old one or the new one.
 using Levels = std::map<std::string, Level, std::less<>>;
 struct LevelsLock {
-  std::mutex mutex;
+  os::Mutex mutex;
 };
 std::atomic<const Levels*> g_levels{nullptr};
 /// Changes after g_levels.
@@ -52,12 +52,12 @@ std::atomic<std::uint64_t> g_version{1};
 std::atomic<bool> g_console{true};
 thread_local bool t_without_sink = false;
 
-std::mutex& levels_mutex() { return os::of_this_process<LevelsLock>().mutex; }
+os::Mutex& levels_mutex() { return os::of_this_process<LevelsLock>().mutex; }
 // Made when the library is loaded: a lock must not need memory later.
 [[maybe_unused]] const auto& g_made_early = levels_mutex();
 
-/// REQUIRES levels_mutex(). The first call reads BATON_LOG_LEVEL; `wrong` is then its value if that is no level.
-const Levels& levels(std::string* wrong) {
+/// The first call reads BATON_LOG_LEVEL; `wrong` is then its value if that is no level.
+const Levels& levels(std::string* wrong) BATON_REQUIRES(levels_mutex()) {
   // Relaxed: all changes happen under the lock.
   if (const Levels* known = g_levels.load(std::memory_order_relaxed)) return *known;
   auto made = std::make_unique<Levels>();
@@ -83,7 +83,7 @@ Level effective(const Levels& all, std::string_view name) noexcept {
 }
 
 void change(const std::vector<std::pair<std::string, Level>>& wanted) {
-  const std::lock_guard<std::mutex> lock(levels_mutex());
+  const os::Lock lock(levels_mutex());
   const Levels& before = levels(nullptr);
   auto after = std::make_unique<Levels>(before);
   for (const auto& [name, level] : wanted) {
@@ -104,7 +104,7 @@ void change(const std::vector<std::pair<std::string, Level>>& wanted) {
   std::string wrong;
   Level level = Level::kInfo;
   {
-    const std::lock_guard<std::mutex> lock(levels_mutex());
+    const os::Lock lock(levels_mutex());
     const std::uint64_t version = g_version.load(std::memory_order_relaxed);  // changed under the lock only
     level = effective(levels(&wrong), core.name);
     core.known.store(version * 256 + static_cast<std::uint64_t>(level), std::memory_order_relaxed);

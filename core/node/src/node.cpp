@@ -2,12 +2,12 @@
 #include "baton/node/node.hpp"
 
 #include <algorithm>
-#include <mutex>
 
 #include "baton/message/validate.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/hot_memory.hpp"
+#include "baton/os/lock.hpp"
 #include "end_of_wait.hpp"
 #include "node_core.hpp"
 
@@ -28,7 +28,7 @@ NodeCore::~NodeCore() {
 
 std::shared_ptr<Executable> NodeCore::add(const std::shared_ptr<Executable>& executable) {
   {
-    std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex);
     executables.push_back(executable);
   }
   changed();
@@ -41,7 +41,7 @@ std::shared_ptr<Executable> NodeCore::add(const std::shared_ptr<Executable>& exe
 void NodeCore::remove(const Executable* executable) {
   std::shared_ptr<Executable> last;  // destroyed outside the lock
   {
-    std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex);
     auto it =
         std::find_if(executables.begin(), executables.end(), [&](const auto& e) { return e.get() == executable; });
     if (it == executables.end()) return;
@@ -54,7 +54,7 @@ void NodeCore::remove(const Executable* executable) {
 void NodeCore::changed() {
   std::function<void()> notify;
   {
-    std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex);
     notify = on_change;
   }
   if (notify) notify();
@@ -80,11 +80,11 @@ transport::TypeInfo type_info(const message::Type& type) {
 
 std::shared_ptr<const void> printer() {
   struct Current {
-    std::mutex mutex;
-    std::weak_ptr<const void> printer;
+    os::Mutex mutex;
+    std::weak_ptr<const void> printer BATON_GUARDED_BY(mutex);
   };
   Current& current = os::of_this_process<Current>();
-  const std::lock_guard<std::mutex> lock(current.mutex);
+  const os::Lock lock(current.mutex);
   std::shared_ptr<const void> printer = current.printer.lock();
   if (!printer) current.printer = printer = std::make_shared<char>();
   return printer;

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // State that a Node shares with the Executor that runs it.
-// Thread rules: `executables` and `executor` are guarded by `mutex`; the lock order is Executor's mutex before
-// NodeCore's.
+// Thread rules: `mutex` guards what changes after the node's construction; the lock order is Executor's mutex before NodeCore's.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +13,7 @@
 #include "baton/node/executable.hpp"
 #include "baton/node/logging.hpp"
 #include "baton/os/hot_memory.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/transport/transport.hpp"
 #include "logging.hpp"
 #include "names.hpp"
@@ -32,9 +31,9 @@ struct NodeCore : std::enable_shared_from_this<NodeCore> {
   std::shared_ptr<LogSink> rosout;           // null if it is switched off
   std::optional<Logger> logger;              // not empty after the node's construction
 
-  std::mutex mutex;
-  std::vector<std::shared_ptr<Executable>> executables;
-  std::function<void()> on_change;  // the executor's refresh, empty without one
+  os::Mutex mutex;
+  std::vector<std::shared_ptr<Executable>> executables BATON_GUARDED_BY(mutex);
+  std::function<void()> on_change BATON_GUARDED_BY(mutex);  // the executor's refresh, empty without one
 
   ~NodeCore();
   /// Registers. Destroying the last copy of the returned handle removes the executable. The executable itself lives on

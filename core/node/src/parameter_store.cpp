@@ -112,10 +112,9 @@ std::string why_no_descriptor(const ParameterDescriptor& descriptor, ParameterTy
 
 }  // namespace
 
-/// Holds changing_.
-class ParameterStore::Changing {
+class BATON_LOCK_SCOPE ParameterStore::Changing {
  public:
-  explicit Changing(ParameterStore& store) : store_(store) {
+  explicit Changing(ParameterStore& store) BATON_ACQUIRES(store.changing_) : store_(store) {
     store.check_process();
     // Only this thread writes its own id, so a match is no race.
     if (store.changer_.load(std::memory_order_relaxed) == std::this_thread::get_id())
@@ -126,7 +125,7 @@ class ParameterStore::Changing {
     store.changing_.lock();
     store.changer_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   }
-  ~Changing() {
+  ~Changing() BATON_RELEASES() {
     store_.changer_.store(std::thread::id(), std::memory_order_relaxed);
     store_.changing_.unlock();
   }
@@ -153,9 +152,9 @@ void ParameterStore::check_process() const {
                                        "' belong to the parent process; make a new node in the child"});
 }
 
-std::unique_lock<std::mutex> ParameterStore::locked() const {
+os::Mutex& ParameterStore::own_mutex() const {
   check_process();
-  return std::unique_lock<std::mutex>(mutex_);
+  return mutex_;
 }
 
 std::string ParameterStore::named(const std::string& name) const {
@@ -167,19 +166,18 @@ Error ParameterStore::unknown(const std::string& name) const {
 }
 
 template <class F>
-std::vector<std::shared_ptr<F>> ParameterStore::alive(Callbacks<F>& callbacks) {
-  const auto lock = locked();
+std::vector<std::shared_ptr<F>> ParameterStore::alive(Callbacks<F> ParameterStore::*callbacks) {
+  const os::Lock lock(own_mutex());
   std::vector<std::shared_ptr<F>> found;
-  callbacks.remove_if([&](const std::weak_ptr<F>& weak) {
+  (this->*callbacks).remove_if([&](const std::weak_ptr<F>& weak) {
     if (auto callback = weak.lock()) found.push_back(std::move(callback));
     return weak.expired();
   });
   return found;
 }
 
-/// REQUIRES changing_. What the callbacks say.
 SetParametersResult ParameterStore::allowed(const std::vector<Parameter>& parameters) {
-  for (const auto& callback : alive(on_set_)) {
+  for (const auto& callback : alive(&ParameterStore::on_set_)) {
     SetParametersResult result = call_program([&] { return (*callback)(parameters); });
     if (result.successful) continue;
     if (result.reason.empty()) result.reason = "a callback of node '" + node_ + "' refused it, and gave no reason";
@@ -188,9 +186,8 @@ SetParametersResult ParameterStore::allowed(const std::vector<Parameter>& parame
   return {};
 }
 
-/// Without changing_: these callbacks may set parameters.
 void ParameterStore::after(const std::vector<Parameter>& set) {
-  for (const auto& callback : alive(post_set_)) call_program([&] { (*callback)(set); });
+  for (const auto& callback : alive(&ParameterStore::post_set_)) call_program([&] { (*callback)(set); });
 }
 
 ParameterValue ParameterStore::declare(const std::string& name, ParameterValue value, ParameterType wanted,
@@ -235,7 +232,7 @@ ParameterValue ParameterStore::declare(const std::string& name, ParameterValue v
       prepare_ = nullptr;
     }
     {
-      const auto lock = locked();
+      const os::Lock lock(own_mutex());
       entries_[name] = {{value.is_set() ? value.type() : wanted, descriptor}, value};
     }
     if (event_) event_(event);
@@ -248,7 +245,7 @@ void ParameterStore::undeclare(const std::string& name) {
   Event event;
   const Changing changing(*this);
   {
-    const auto lock = locked();
+    const os::Lock lock(own_mutex());
     const auto found = entries_.find(name);
     if (found == entries_.end()) throw Exception(unknown(name));
     if (found->second.descriptor.read_only)
@@ -260,31 +257,31 @@ void ParameterStore::undeclare(const std::string& name) {
 }
 
 bool ParameterStore::has(const std::string& name) const {
-  const auto lock = locked();
+  const os::Lock lock(own_mutex());
   return entries_.count(name) != 0;
 }
 
 ParameterValue ParameterStore::find(const std::string& name) const {
-  const auto lock = locked();
+  const os::Lock lock(own_mutex());
   const auto found = entries_.find(name);
   return found == entries_.end() ? ParameterValue() : found->second.value;
 }
 
 ParameterType ParameterStore::type(const std::string& name) const {
-  const auto lock = locked();
+  const os::Lock lock(own_mutex());
   const auto found = entries_.find(name);
   return found == entries_.end() ? ParameterType::kNotSet : found->second.value.type();
 }
 
 ParameterValue ParameterStore::get(const std::string& name) const {
-  const auto lock = locked();
+  const os::Lock lock(own_mutex());
   const auto found = entries_.find(name);
   if (found == entries_.end()) throw Exception(unknown(name));
   return found->second.value;
 }
 
 ParameterDescriptor ParameterStore::descriptor(const std::string& name) const {
-  const auto lock = locked();
+  const os::Lock lock(own_mutex());
   const auto found = entries_.find(name);
   if (found == entries_.end()) throw Exception(unknown(name));
   return found->second.descriptor;
@@ -306,7 +303,7 @@ ListParametersResult ParameterStore::list(const std::vector<std::string>& prefix
   };
   ListParametersResult result;
   std::set<std::string, std::less<>> seen;
-  const auto lock = locked();
+  const os::Lock lock(own_mutex());
   for (const auto& [name, entry] : entries_) {
     if (!is_wanted(name)) continue;
     result.names.push_back(name);
@@ -324,7 +321,7 @@ SetParametersResult ParameterStore::set_atomically(std::vector<Parameter> parame
     for (Parameter& parameter : parameters) {
       std::optional<Rule> entry;  // not the value, which may be large, and set often by one request
       {
-        const auto lock = locked();
+        const os::Lock lock(own_mutex());
         if (const auto found = entries_.find(parameter.name()); found != entries_.end()) entry = found->second;
       }
       const std::string name = named(parameter.name());
@@ -345,7 +342,7 @@ SetParametersResult ParameterStore::set_atomically(std::vector<Parameter> parame
     std::vector<ParameterValue> values;  // without memory for all of them none is set
     for (const Parameter& parameter : parameters) values.push_back(parameter.value());
     {
-      const auto lock = locked();
+      const os::Lock lock(own_mutex());
       for (std::size_t i = 0; i < values.size(); ++i) entries_[parameters[i].name()].value = std::move(values[i]);
     }
     if (event_ && !parameters.empty()) event_(event);
@@ -356,14 +353,14 @@ SetParametersResult ParameterStore::set_atomically(std::vector<Parameter> parame
 
 std::shared_ptr<void> ParameterStore::add_on_set(OnSetParameters callback) {
   auto kept = std::make_shared<OnSetParameters>(std::move(callback));
-  const auto lock = locked();
+  const os::Lock lock(own_mutex());
   on_set_.push_back(kept);
   return kept;
 }
 
 std::shared_ptr<void> ParameterStore::add_post_set(PostSetParameters callback) {
   auto kept = std::make_shared<PostSetParameters>(std::move(callback));
-  const auto lock = locked();
+  const os::Lock lock(own_mutex());
   post_set_.push_back(kept);
   return kept;
 }

@@ -12,7 +12,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -20,6 +19,7 @@
 #include "baton/node/arguments.hpp"
 #include "baton/node/parameter.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/lock.hpp"
 
 namespace baton::detail {
 
@@ -83,13 +83,15 @@ class ParameterStore {
   class Changing;
 
   void check_process() const;
-  std::unique_lock<std::mutex> locked() const;       // mutex_
-  std::string named(const std::string& name) const;  // "parameter 'rate' of node '/camera'"
+  os::Mutex& own_mutex() const BATON_RETURNS_LOCK(mutex_);  // throws forked
+  std::string named(const std::string& name) const;         // "parameter 'rate' of node '/camera'"
   Error unknown(const std::string& name) const;
-  SetParametersResult allowed(const std::vector<Parameter>& parameters);
-  void after(const std::vector<Parameter>& set);
+  /// What the callbacks say.
+  SetParametersResult allowed(const std::vector<Parameter>& parameters) BATON_REQUIRES(changing_);
+  /// These callbacks may set parameters.
+  void after(const std::vector<Parameter>& set) BATON_EXCLUDES(changing_);
   template <class F>
-  std::vector<std::shared_ptr<F>> alive(Callbacks<F>& callbacks);
+  std::vector<std::shared_ptr<F>> alive(Callbacks<F> ParameterStore::*callbacks);
 
   const std::string node_;
   const std::uint32_t generation_ = os::fork_generation();
@@ -97,12 +99,12 @@ class ParameterStore {
   std::function<void()> prepare_;
   std::function<void(const Event&)> event_;
 
-  std::mutex changing_;
+  os::Mutex changing_;
   std::atomic<std::thread::id> changer_{};  // the thread that holds changing_
-  mutable std::mutex mutex_;
-  std::map<std::string, Entry> entries_;
-  Callbacks<OnSetParameters> on_set_;
-  Callbacks<PostSetParameters> post_set_;
+  mutable os::Mutex mutex_;
+  std::map<std::string, Entry> entries_ BATON_GUARDED_BY(mutex_);
+  Callbacks<OnSetParameters> on_set_ BATON_GUARDED_BY(mutex_);
+  Callbacks<PostSetParameters> post_set_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::detail

@@ -3,12 +3,12 @@
 
 #include <atomic>
 #include <baton/msg/rcl_interfaces/log.hpp>
-#include <mutex>
 #include <utility>
 
 #include "baton/node/publisher.hpp"
 #include "baton/node/time.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/lock.hpp"
 #include "node_core.hpp"
 
 namespace baton::detail {
@@ -60,7 +60,7 @@ class Rosout final : public LogSink {
   }
 
   Result<Publisher<Log>> publisher() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (!publisher_) {
       memory::PoolOptions options;
       options.memory_limit_bytes = kMemoryLimit;
@@ -86,8 +86,8 @@ class Rosout final : public LogSink {
   const std::shared_ptr<transport::Participant> participant_;
   const std::string topic_, node_;
   const std::uint32_t generation_ = os::fork_generation();
-  std::mutex mutex_;
-  Publisher<Log> publisher_;  // under mutex_; empty before the first line
+  os::Mutex mutex_;
+  Publisher<Log> publisher_ BATON_GUARDED_BY(mutex_);  // empty before the first line
   std::atomic<bool> said_{false};
 };
 

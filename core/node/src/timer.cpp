@@ -3,10 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
-#include <mutex>
 #include <utility>
 
 #include "baton/node/clock.hpp"
+#include "baton/os/lock.hpp"
 
 namespace baton {
 namespace {
@@ -47,7 +47,7 @@ class TimerExecutable final : public detail::Executable, public detail::TimerCon
   }
   void set_wake(std::function<void()> wake) override {
     std::shared_ptr<void> jump = wake ? clock_->on_jump(wake) : nullptr;  // a clock has locks of its own
-    const std::lock_guard<std::mutex> lock(wake_mutex_);
+    const os::Lock lock(wake_mutex_);
     jump_.swap(jump);
     wake_.swap(wake);
   }
@@ -59,7 +59,7 @@ class TimerExecutable final : public detail::Executable, public detail::TimerCon
     cancelled_.store(false, std::memory_order_release);
     std::function<void()> wake;
     {
-      const std::lock_guard<std::mutex> lock(wake_mutex_);
+      const os::Lock lock(wake_mutex_);
       wake = wake_;
     }
     if (wake) wake();  // an executor may sleep past the new period; without wake_mutex_, since it locks its own
@@ -78,9 +78,9 @@ class TimerExecutable final : public detail::Executable, public detail::TimerCon
   // One word read and written by the executor's threads, which order everything else by the executor's mutex.
   mutable std::atomic<std::int64_t> next_ns_;
   std::atomic<bool> cancelled_{false};  // a callback that has begun runs to its end
-  std::mutex wake_mutex_;               // innermost
-  std::function<void()> wake_;
-  std::shared_ptr<void> jump_;
+  os::Mutex wake_mutex_;                // innermost
+  std::function<void()> wake_ BATON_GUARDED_BY(wake_mutex_);
+  std::shared_ptr<void> jump_ BATON_GUARDED_BY(wake_mutex_);
 };
 
 }  // namespace

@@ -9,9 +9,9 @@
 #include <cstring>
 #include <deque>
 #include <memory>
-#include <mutex>
 
 #include "baton/os/fork.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/process.hpp"
 
 namespace baton::os {
@@ -22,10 +22,10 @@ constexpr std::int64_t kShortCloseBytes = std::int64_t{16} << 20;
 
 /// A queue of resources that end one after the other, on threads of its own.
 struct Lane {
-  std::mutex mutex;
-  std::deque<std::function<void()>> waiting;
-  unsigned threads = 0;  // each runs until `waiting` is empty
-  unsigned busy = 0;     // those of `threads` that run a function now
+  Mutex mutex;
+  std::deque<std::function<void()>> waiting BATON_GUARDED_BY(mutex);
+  unsigned threads BATON_GUARDED_BY(mutex) = 0;  // each runs until `waiting` is empty
+  unsigned busy BATON_GUARDED_BY(mutex) = 0;     // those of `threads` that run a function now
 };
 
 struct Disposal {
@@ -36,7 +36,7 @@ struct Disposal {
 Disposal& disposal() { return of_this_process<Disposal>(); }
 
 void run(Lane& own) {
-  std::unique_lock<std::mutex> lock(own.mutex);
+  UniqueLock lock(own.mutex);
   while (!own.waiting.empty()) {
     std::function<void()> end = std::move(own.waiting.front());
     own.waiting.pop_front();
@@ -53,7 +53,7 @@ void run(Lane& own) {
 /// True if `end` will be called. On failure `end` is unchanged.
 bool enqueue(Lane& own, std::function<void()>& end) {
   {
-    const std::lock_guard<std::mutex> lock(own.mutex);
+    const Lock lock(own.mutex);
     own.waiting.push_back(std::move(end));
     if (own.threads - own.busy >= own.waiting.size() || own.threads == kMostDisposalThreads) return true;
     ++own.threads;
@@ -63,7 +63,7 @@ bool enqueue(Lane& own, std::function<void()>& end) {
     (void)::pthread_detach(*thread);
     return true;
   }
-  const std::lock_guard<std::mutex> lock(own.mutex);
+  const Lock lock(own.mutex);
   --own.threads;
   if (own.threads > 0 || own.waiting.empty()) return true;  // a running thread will call it, or has called it
   end = std::move(own.waiting.back());

@@ -5,30 +5,30 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "baton/os/lock.hpp"
 #include "baton/os/parent_only_fd.hpp"
 
 namespace baton::os {
 
 /// All ParentOnlyFds of this process.
 struct ParentOnlyFds {
-  std::mutex mutex;  // innermost: fork() takes it after the listeners' locks
-  ParentOnlyFd* first = nullptr;
+  Mutex mutex;  // innermost: fork() takes it after the listeners' locks
+  ParentOnlyFd* first BATON_GUARDED_BY(mutex) = nullptr;
 
-  void add(ParentOnlyFd* fd) {
+  void add(ParentOnlyFd* fd) BATON_REQUIRES(mutex) {
     fd->next_ = first;
     if (first != nullptr) first->previous_ = fd;
     first = fd;
   }
-  void remove(ParentOnlyFd* fd) {
+  void remove(ParentOnlyFd* fd) BATON_REQUIRES(mutex) {
     (fd->previous_ != nullptr ? fd->previous_->next_ : first) = fd->next_;
     if (fd->next_ != nullptr) fd->next_->previous_ = fd->previous_;
     fd->previous_ = fd->next_ = nullptr;
   }
-  void close_all() {
+  void close_all() BATON_REQUIRES(mutex) {
     while (first != nullptr) {
       ParentOnlyFd* fd = first;
       remove(fd);
@@ -41,8 +41,8 @@ struct ParentOnlyFds {
 namespace {
 
 struct Registry {
-  std::mutex mutex;
-  std::vector<ForkListener*> listeners;
+  Mutex mutex;
+  std::vector<ForkListener*> listeners BATON_GUARDED_BY(mutex);
 };
 
 // Never destroyed: a process may fork while its static objects end.
@@ -56,19 +56,19 @@ ParentOnlyFds& parent_only_fds() {
   return *instance;
 }
 
-void prepare() {
+void prepare() BATON_ACQUIRES(registry().mutex, parent_only_fds().mutex) {
   registry().mutex.lock();
   for (ForkListener* listener : registry().listeners) listener->before_fork();
   parent_only_fds().mutex.lock();
 }
 
-void in_parent() {
+void in_parent() BATON_RELEASES(registry().mutex, parent_only_fds().mutex) {
   parent_only_fds().mutex.unlock();
   for (ForkListener* listener : registry().listeners) listener->after_fork_in_parent();
   registry().mutex.unlock();
 }
 
-void in_child() {
+void in_child() BATON_RELEASES(registry().mutex, parent_only_fds().mutex) {
   parent_only_fds().close_all();
   parent_only_fds().mutex.unlock();
   for (ForkListener* listener : registry().listeners) listener->after_fork_in_child();
@@ -85,26 +85,26 @@ void register_once() {
 ParentOnlyFd::ParentOnlyFd(UniqueFd fd) {
   if (!fd) return;
   register_once();
-  const std::lock_guard<std::mutex> lock(parent_only_fds().mutex);
+  const Lock lock(parent_only_fds().mutex);
   fd_ = fd.release();
   parent_only_fds().add(this);
 }
 
 UniqueFd ParentOnlyFd::release() noexcept {
   if (fd_ < 0) return UniqueFd();
-  const std::lock_guard<std::mutex> lock(parent_only_fds().mutex);
+  const Lock lock(parent_only_fds().mutex);
   parent_only_fds().remove(this);
   return UniqueFd(std::exchange(fd_, -1));
 }
 
 void ForkListener::start_listening() {
   register_once();
-  const std::lock_guard<std::mutex> lock(registry().mutex);
+  const Lock lock(registry().mutex);
   registry().listeners.push_back(this);
 }
 
 void ForkListener::stop_listening() {
-  const std::lock_guard<std::mutex> lock(registry().mutex);
+  const Lock lock(registry().mutex);
   auto& listeners = registry().listeners;
   listeners.erase(std::remove(listeners.begin(), listeners.end(), this), listeners.end());
 }

@@ -6,8 +6,9 @@
 #include <atomic>
 #include <bitset>
 #include <cstdint>
-#include <mutex>
 #include <utility>
+
+#include "baton/os/lock.hpp"
 
 namespace baton::os {
 namespace {
@@ -31,16 +32,16 @@ struct Page {
 static_assert(sizeof(Page) <= kLine);
 
 struct Pages {
-  std::mutex mutex;
-  Page* free = nullptr;    // rooms that ended
-  Page* shared = nullptr;  // where place was found last
-  Page* slab = nullptr;    // the newest
-  std::size_t unused = 0;  // pages at its end
-  bool any_room = false;
+  Mutex mutex;
+  Page* free BATON_GUARDED_BY(mutex) = nullptr;    // rooms that ended
+  Page* shared BATON_GUARDED_BY(mutex) = nullptr;  // where place was found last
+  Page* slab BATON_GUARDED_BY(mutex) = nullptr;    // the newest
+  std::size_t unused BATON_GUARDED_BY(mutex) = 0;  // pages at its end
+  bool any_room BATON_GUARDED_BY(mutex) = false;
 
-  Page* take(Page::Use use);
-  Page* room();
-  void settle(Page& page) noexcept;
+  Page* take(Page::Use use) BATON_REQUIRES(mutex);
+  Page* room() BATON_REQUIRES(mutex);
+  void settle(Page& page) noexcept BATON_REQUIRES(mutex);
 };
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -59,7 +60,8 @@ thread_local Page* t_last =
 Pages& pages() {
   static Pages* const made = [] {
     // A child of fork(2) must not inherit a lock that another thread holds.
-    ::pthread_atfork([] { pages().mutex.lock(); }, [] { pages().mutex.unlock(); }, [] { pages().mutex.unlock(); });
+    const auto unlock = []() BATON_RELEASES(pages().mutex) { pages().mutex.unlock(); };
+    ::pthread_atfork([]() BATON_ACQUIRES(pages().mutex) { pages().mutex.lock(); }, unlock, unlock);
     return new Pages;
   }();
   return *made;
@@ -144,7 +146,7 @@ void* hot_allocate(std::size_t bytes) {
   if (is_plain(bytes)) return ::operator new(bytes);
   bytes = rounded(bytes);
   Pages& all = pages();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const Lock lock(all.mutex);
   for (Page* const room : {t_open, t_last}) {
     if (room == nullptr || room->use == Page::Use::kFree) continue;  // what was opened last may have ended
     if (void* const block = cut(*room, bytes)) return block;
@@ -168,7 +170,7 @@ void hot_free(void* block, std::size_t bytes) noexcept {
   Page& page = *page_of(block);
   const std::size_t begin = (reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(&page)) / kUnit;
   Pages& all = pages();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const Lock lock(all.mutex);
   for (std::size_t i = 0; i < rounded(bytes) / kUnit; ++i) page.used.reset(begin + i);
   all.settle(page);
 }
@@ -176,7 +178,7 @@ void hot_free(void* block, std::size_t bytes) noexcept {
 HotRoom::HotRoom() {
   if (is_plain() || t_open != nullptr) return;
   Pages& all = pages();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const Lock lock(all.mutex);
   Page* const room = all.room();
   ++room->open;
   page_ = t_open = t_last = room;
@@ -185,7 +187,7 @@ HotRoom::HotRoom() {
 void HotRoom::open(const void* beside) noexcept {
   if (is_plain() || beside == nullptr) return;
   Page* const room = page_of(beside);
-  const std::lock_guard<std::mutex> lock(pages().mutex);
+  const Lock lock(pages().mutex);
   ++room->open;
   page_ = room;
   before_ = std::exchange(t_open, room);
@@ -196,7 +198,7 @@ HotRoom::~HotRoom() {
   Page& room = *static_cast<Page*>(page_);
   t_open = static_cast<Page*>(before_);
   Pages& all = pages();
-  const std::lock_guard<std::mutex> lock(all.mutex);
+  const Lock lock(all.mutex);
   --room.open;
   all.settle(room);
 }

@@ -23,12 +23,12 @@ EventLine& EventLine::operator=(EventLine&& other) noexcept {
 
 EventLine::~EventLine() {
   if (!page_ || page_->mapping.generation() != os::fork_generation()) return;
-  const std::lock_guard<std::mutex> lock(pages_->mutex_);
+  const os::Lock lock(pages_->mutex_);
   page_->used[index_] = false;
 }
 
 Result<EventLine> EventPages::allocate() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   EventLine out;
   for (const auto& page : pages_) {
     for (std::uint32_t i = 0; i < kLinesPerPage && !out.page_; ++i) {

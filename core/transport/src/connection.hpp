@@ -16,7 +16,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -25,6 +24,7 @@
 #include "baton/os/disposal.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/hot_memory.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/shared_memory.hpp"
 #include "baton/os/unique_fd.hpp"
 #include "baton/transport/transport.hpp"
@@ -95,8 +95,8 @@ class EventPages : public std::enable_shared_from_this<EventPages> {
 
  private:
   friend class EventLine;
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<EventPage>> pages_;
+  os::Mutex mutex_;
+  std::vector<std::shared_ptr<EventPage>> pages_ BATON_GUARDED_BY(mutex_);  // and their `used`
 };
 
 /// As many messages as one connection carries at most (entry_token.hpp).

@@ -14,7 +14,7 @@ namespace baton::transport {
 
 void DomainAccount::start(Hub* hub, std::function<void()> report) {
   {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
+    const os::Lock lock(state_->mutex);
     state_->hub = hub;
     state_->report = std::move(report);
     state_->generation = os::fork_generation();
@@ -26,13 +26,13 @@ void DomainAccount::stop() {
   watch_.reset();
   // In a forked child another thread may have held the mutex, for ever.
   if (state_->generation != os::fork_generation()) return;
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const os::Lock lock(state_->mutex);
   state_->hub = nullptr;
   state_->report = nullptr;
 }
 
 Result<void> DomainAccount::changed(const std::shared_ptr<State>& state, std::ptrdiff_t bytes) {
-  const std::lock_guard<std::mutex> lock(state->mutex);
+  const os::Lock lock(state->mutex);
   if (!state->hub || state->generation != os::fork_generation()) return {};
   if (bytes > 0) {
     const std::uint64_t own = memory::process_backed_bytes();  // already includes the growth in question
@@ -52,7 +52,7 @@ Result<void> DomainAccount::changed(const std::shared_ptr<State>& state, std::pt
     state->hub->schedule(std::chrono::steady_clock::now() + kReportDelay, [state] {
       std::function<void()> report;
       {
-        const std::lock_guard<std::mutex> inner(state->mutex);
+        const os::Lock inner(state->mutex);
         state->reporting = false;
         report = state->report;
       }
@@ -66,13 +66,13 @@ Result<void> DomainAccount::changed(const std::shared_ptr<State>& state, std::pt
 }
 
 void DomainAccount::peer_reported(PeerId peer, const AccountFrame& frame) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const os::Lock lock(state_->mutex);
   // A peer's number is only its claim: an absurd one must not make the sum wrap around.
   state_->peers[peer] = std::min<std::uint64_t>(frame.backed_bytes, std::uint64_t{1} << 48);
 }
 
 void DomainAccount::peer_gone(PeerId peer) {
-  const std::lock_guard<std::mutex> lock(state_->mutex);
+  const os::Lock lock(state_->mutex);
   state_->peers.erase(peer);
 }
 
@@ -90,7 +90,7 @@ std::uint64_t DomainAccount::believed_bytes(std::uint64_t claimed, std::uint64_t
 std::size_t DomainAccount::peers_backed_bytes() const {
   std::uint64_t claimed = 0;
   {
-    const std::lock_guard<std::mutex> lock(state_->mutex);
+    const os::Lock lock(state_->mutex);
     claimed = state_->claimed();
   }
   if (claimed <= kUncounted) return claimed;

@@ -12,9 +12,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <unordered_map>
 
+#include "baton/os/lock.hpp"
 #include "frames.hpp"
 #include "hub.hpp"
 
@@ -47,14 +47,14 @@ class DomainAccount {
  private:
   /// Shared with the account's watch, which may still run while this object is destroyed.
   struct State {
-    mutable std::mutex mutex;
-    Hub* hub = nullptr;
+    mutable os::Mutex mutex;
+    Hub* hub BATON_GUARDED_BY(mutex) = nullptr;
     std::uint32_t generation = 0;
-    std::function<void()> report;
-    bool reporting = false;
-    std::unordered_map<PeerId, std::uint64_t> peers;
+    std::function<void()> report BATON_GUARDED_BY(mutex);
+    bool reporting BATON_GUARDED_BY(mutex) = false;
+    std::unordered_map<PeerId, std::uint64_t> peers BATON_GUARDED_BY(mutex);
 
-    std::uint64_t claimed() const noexcept;  // by all peers, with the mutex
+    std::uint64_t claimed() const noexcept BATON_REQUIRES(mutex);  // by all peers
   };
   static Result<void> changed(const std::shared_ptr<State>& state, std::ptrdiff_t bytes);
 

@@ -37,7 +37,8 @@ class EndpointContext {
   /// A diagnose() for what `peer` can cause at will: of each process only kMaxReports per kReportWindow are reported, and
   /// `text()` is called for these only. `kind`: for a code that the peer chooses. True if it was reported.
   template <class Text>
-  bool diagnose_about(PeerId peer, Diagnostic::Level level, Errc code, Text&& text, std::optional<Errc> kind = {}) {
+  bool diagnose_about(PeerId peer, Diagnostic::Level level, Errc code, Text&& text,
+                      std::optional<Errc> kind = {}) BATON_UNCHECKED_LOCKS {  // `text` needs locks of the caller
     const std::optional<os::LineBudget::Line> line = admit(peer, kind.value_or(code));
     if (line) say(*line, level, code, text());
     return line.has_value();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose an endpoint id is (docs/format/connection.md, "Whose an id is"): with mutex_.
+// Whose an endpoint id is (docs/format/connection.md, "Whose an id is").
 #include <new>
 
 #include "participant.hpp"
@@ -69,7 +69,7 @@ void Participant::Impl::give_to_next(const Gid& gid) noexcept {
     try {
       hub_->post([this, gid] {
         {
-          const std::lock_guard<std::mutex> lock(mutex_);
+          const os::Lock lock(mutex_);
           grant_claim(gid);
         }
         graph_changed();

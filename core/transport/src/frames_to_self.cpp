@@ -47,7 +47,7 @@ void Participant::Impl::send(PeerId peer, FrameType type, Payload payload, std::
     hub_->send(peer, static_cast<std::uint16_t>(type), std::move(payload), std::move(fds));
     return;
   }
-  const std::lock_guard<std::mutex> lock(to_self_mutex_);
+  const os::Lock lock(to_self_mutex_);
   to_self_.push_back({static_cast<std::uint16_t>(type), std::move(payload), std::move(fds), false});
   if (to_self_posted_) return;
   try {
@@ -64,7 +64,7 @@ void Participant::Impl::send(PeerId peer, FrameType type, Payload payload, std::
 void Participant::Impl::deliver_to_self_from_queue() {
   std::size_t most = 0;
   {
-    const std::lock_guard<std::mutex> lock(to_self_mutex_);
+    const os::Lock lock(to_self_mutex_);
     most = to_self_.size();
   }
   // Only this thread removes frames, so the first frame stays in place meanwhile.
@@ -72,7 +72,7 @@ void Participant::Impl::deliver_to_self_from_queue() {
     Frame frame;
     bool over = false;
     {
-      const std::lock_guard<std::mutex> lock(to_self_mutex_);
+      const os::Lock lock(to_self_mutex_);
       const FrameToSelf& next = to_self_.front();
       over = next.over;
       frame.fds.reserve(next.fds.size());
@@ -93,11 +93,11 @@ void Participant::Impl::deliver_to_self_from_queue() {
     if (Result<void> handled = over ? Result<void>() : handle_next_to_self(std::move(frame)); !handled)
       diagnose(Diagnostic::Level::kError, handled.error().code, handled.error().message);
     FrameToSelf done;  // its descriptors are closed without the lock
-    const std::lock_guard<std::mutex> lock(to_self_mutex_);
+    const os::Lock lock(to_self_mutex_);
     done = std::move(to_self_.front());
     to_self_.pop_front();
   }
-  const std::lock_guard<std::mutex> lock(to_self_mutex_);
+  const os::Lock lock(to_self_mutex_);
   if (!to_self_.empty()) hub_->post([this] { deliver_to_self_from_queue(); });
   to_self_posted_ = !to_self_.empty();
 }
@@ -105,19 +105,19 @@ void Participant::Impl::deliver_to_self_from_queue() {
 /// Handles the first frame of the queue, unless deliver_last_to_self() or drop_to_self() came before. What is over is known with mutex_
 /// only: without it an endpoint may end, and a later one with its id begin, between the look and the handling.
 Result<void> Participant::Impl::handle_next_to_self(Frame&& frame) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  const auto over = [this]() -> bool& { return to_self_.front().over; };
+  const os::Lock lock(mutex_);
+  const auto over = [this]() BATON_REQUIRES(to_self_mutex_) -> bool& { return to_self_.front().over; };
   {
-    const std::lock_guard<std::mutex> queue_lock(to_self_mutex_);
+    const os::Lock queue_lock(to_self_mutex_);
     if (over()) return {};
   }
   Result<void> handled = handle(kSelf, std::move(frame));  // repeatable: if it throws, it is called again
-  const std::lock_guard<std::mutex> queue_lock(to_self_mutex_);
+  const os::Lock queue_lock(to_self_mutex_);
   over() = true;
   return handled;
 }
 
-/// With mutex_: handles what this writer, which ends, has sent to readers of this process. Another process gets its SEGMENT and ATTACHED
+/// Handles what this writer, which ends, has sent to readers of this process. Another process gets its SEGMENT and ATTACHED
 /// before the WITHDRAW. In this process the end is a call, which overtakes the queue: a reader that still waited for ATTACHED would
 /// forget the connection, and with it every message that the writer has published to it.
 void Participant::Impl::deliver_last_to_self(const Gid& writer) noexcept {
@@ -125,7 +125,7 @@ void Participant::Impl::deliver_last_to_self(const Gid& writer) noexcept {
     std::vector<Frame> last;
     bool lacking = false;
     {
-      const std::lock_guard<std::mutex> lock(to_self_mutex_);
+      const os::Lock lock(to_self_mutex_);
       for (FrameToSelf& sent : to_self_) {
         const auto type = static_cast<FrameType>(sent.type);
         if (sent.over || pair_of(type, sent.payload).writer != writer) continue;
@@ -158,10 +158,10 @@ void Participant::Impl::deliver_last_to_self(const Gid& writer) noexcept {
   }
 }
 
-/// With mutex_: a later reader with the id of this one, which has ended, gets nothing that was meant for this one.
+/// A later reader with the id of this one, which has ended, gets nothing that was meant for this one.
 void Participant::Impl::drop_to_self(const Gid& reader) noexcept {
   try {
-    const std::lock_guard<std::mutex> lock(to_self_mutex_);
+    const os::Lock lock(to_self_mutex_);
     for (FrameToSelf& sent : to_self_) {
       if (!sent.over && pair_of(static_cast<FrameType>(sent.type), sent.payload).reader == reader) sent.over = true;
     }

@@ -167,7 +167,7 @@ class Graph {
   /// Removes up to `most` endpoints and nodes of peers that left. Calls `gone(record)` before it removes an endpoint;
   /// if that throws, the endpoint stays for the next call. True if more are left.
   template <class Gone>
-  bool forget_some(std::size_t most, Gone&& gone) {
+  bool forget_some(std::size_t most, Gone&& gone) BATON_UNCHECKED_LOCKS {  // `gone` needs locks of the caller
     while (AnnouncingPeer* peer = next_leaving()) {
       for (; peer->first != nullptr; --most, remove_endpoint(*peer->first)) {
         if (most == 0) return true;
@@ -190,7 +190,7 @@ class Graph {
   /// must not change the graph.
   template <class Visit>
   std::uint64_t visit(const EndpointList& list, bool writers, std::uint64_t from, std::uint64_t end, std::size_t most,
-                      Visit&& visit) const {
+                      Visit&& visit) const BATON_UNCHECKED_LOCKS {  // `visit` needs locks of the caller
     for (const EndpointList::Entry* at = list.at_least(from); at != list.end() && at->serial < end; ++at) {
       if (most-- == 0) return at->serial;
       ++visits_;

@@ -13,7 +13,7 @@ Result<Report> Participant::Impl::report(std::chrono::nanoseconds timeout) {
   std::uint64_t question;
   Report own;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     for (const auto& [gid, writer] : writers_) {
       std::vector<Holding> here = writer->holdings();
       std::move(here.begin(), here.end(), std::back_inserter(own.holdings));
@@ -22,16 +22,16 @@ Result<Report> Participant::Impl::report(std::chrono::nanoseconds timeout) {
       if (const Losses losses = reader->losses(); losses.any()) own.losses.emplace(gid, losses);
     }
     {
-      const std::lock_guard<std::mutex> questions_lock(questions_mutex_);
+      const os::Lock questions_lock(questions_mutex_);
       question = ++last_question_;
       Question& asked = questions_[question];
       for (const auto& [peer, state] : peers_) asked.missing.push_back(peer);
     }
     for (const auto& [peer, state] : peers_) send(peer, FrameType::kHoldingsRequest, encode_question(question));
   }
-  std::unique_lock<std::mutex> lock(questions_mutex_);
+  os::UniqueLock lock(questions_mutex_);
   const auto asked = questions_.find(question);
-  answered_.wait_for(lock, timeout, [&] { return asked->second.missing.empty(); });
+  answered_.wait_for(lock.standard(), timeout, [&] { return asked->second.missing.empty(); });
   Report out = std::move(asked->second.answers);
   questions_.erase(asked);
   lock.unlock();
@@ -71,7 +71,7 @@ void Participant::Impl::on_holdings_request(PeerId peer, std::uint64_t question)
 // A query number of 0 stands for all queries: the peer is gone.
 void Participant::Impl::on_holdings(PeerId peer, HoldingsFrame&& frame) {
   {
-    const std::lock_guard<std::mutex> lock(questions_mutex_);
+    const os::Lock lock(questions_mutex_);
     for (auto& [number, question] : questions_) {
       const auto waiting = std::find(question.missing.begin(), question.missing.end(), peer);
       if (waiting == question.missing.end() || (frame.question != 0 && frame.question != number)) continue;
@@ -87,7 +87,7 @@ void Participant::Impl::on_holdings(PeerId peer, HoldingsFrame&& frame) {
 }
 
 void Participant::Impl::on_losses(PeerId peer, const LossesFrame& frame) {
-  const std::lock_guard<std::mutex> lock(questions_mutex_);
+  const os::Lock lock(questions_mutex_);
   const auto asked = questions_.find(frame.question);
   if (asked == questions_.end()) return;
   Question& question = asked->second;

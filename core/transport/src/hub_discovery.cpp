@@ -67,7 +67,7 @@ Result<void> Hub::Impl::publish_name() {
 
 void Hub::Impl::scan() {
   Result<std::vector<std::string>> names = [this] {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     return os::list_directory(directory.fd.get());
   }();
   if (!names) {
@@ -83,7 +83,7 @@ void Hub::Impl::scan() {
       connect_to(process);
     } else if (name[0] == 't' && os::seconds_since_change(directory.fd.get(), name) >= kTemporaryNameSeconds) {
       os::UniqueFd probe;
-      const std::lock_guard<std::mutex> lock(mutex);
+      const os::Lock lock(mutex());
       if (os::connect_at(directory.fd.get(), directory.path, name, probe) == os::IoStatus::kRefused) sweep(name);
     }
   }
@@ -112,7 +112,7 @@ void Hub::Impl::connect_to(const ProcessId& process) {
   os::IoStatus status{};
   int failed = 0;
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     os::UniqueFd socket;
     status = os::connect_at(directory.fd.get(), directory.path, name, socket);
     failed = errno;
@@ -163,7 +163,7 @@ void Hub::Impl::connect_to(const ProcessId& process) {
     hello.process_id = self;
     hello.name = self_name;
     {
-      const std::lock_guard<std::mutex> lock(mutex);
+      const os::Lock lock(mutex());
       send_now(*link, encode_hello(hello));
     }
     BATON_CRASH_POINT("hub.hello_sent");
@@ -186,7 +186,7 @@ void Hub::Impl::on_listener() {
     LinkId made = 0;
     os::IoStatus status{};
     {
-      const std::lock_guard<std::mutex> lock(mutex);
+      const os::Lock lock(mutex());
       os::UniqueFd socket;
       status = os::accept_one(listener.get(), socket);
       if (status == os::IoStatus::kDone) made = add_link(std::move(socket), false).id;
@@ -238,7 +238,7 @@ void Hub::Impl::evict_silent_link() {
 bool Hub::Impl::accept_without_descriptors() {
   bool refused = false;
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     reserve.reset();
     os::UniqueFd socket;
     if (os::accept_one(listener.get(), socket) == os::IoStatus::kDone) {
@@ -260,9 +260,12 @@ void Hub::Impl::tell_shortage(const std::string& what) {
 }
 
 void Hub::Impl::pause_listening() {
-  poller.remove(listener.get());
+  {
+    const os::Lock lock(mutex());
+    poller.remove(listener.get());
+  }
   schedule(Clock::now() + kShortagePause, [this] {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     if (!reserve) reserve = os::reserve_descriptor();
     (void)poller.add(listener.get(), kListenerToken);
   });

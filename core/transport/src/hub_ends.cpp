@@ -64,7 +64,7 @@ void Hub::Impl::on_process_end(LinkId id) {
     Link* link = find(id);
     if (link == nullptr) return;
     {
-      const std::lock_guard<std::mutex> lock(mutex);
+      const os::Lock lock(mutex());
       if (link->doom || link->lost_something || link->down_due || link->lingering || !os::readable_now(link->socket()))
         break;
     }
@@ -102,7 +102,7 @@ void Hub::Impl::end_link(Link& link, const Doom& doom) {  // `doom` must not be 
   if (is_final(doom.bye) && process != ProcessId{}) refuse_for_ever(process);
   if (doom.bye == Bye::kViolation && doom.tell_user) ++account_of(link).violations;
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     clear_queue(link);
     const std::vector<std::uint8_t> packet = encode_bye(doom.bye, doom.reason.message);
     Outgoing bye;
@@ -139,7 +139,7 @@ void Hub::Impl::drop_link(Link& link, Error reason, bool over) {
     return;
   }
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     link.up = false;
     // The end of file counts even if packets before it are unread: they do not matter any more.
     over = over || os::hung_up_now(link.socket());
@@ -175,7 +175,7 @@ void Hub::Impl::linger(Link& link) {
   call([&] { watched = handler.holds_anything(link.id); });
   bool useful = watched;
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     // If this process holds nothing of the peer, the end of file says as much as an unsent BYE.
     if (link.queue.empty() || link.claim.use_count() == 1) {
       clear_queue(link);
@@ -201,7 +201,7 @@ void Hub::Impl::on_lingering(Link& link, bool hung_up, bool writable) {
   bool sent = false;
   bool pause = false;
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     while (!link.queue.empty()) {
       const os::IoStatus status = push(link, link.queue.front());
       pause = status == os::IoStatus::kTooManyInFlight;
@@ -228,7 +228,7 @@ void Hub::Impl::forget_link(Link& link) {
   const bool was_up = link.was_up;
   std::unique_ptr<Link> gone;  // destroyed outside the lock
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     poller.remove(link.socket());
     if (link.watch) poller.remove(link.watch.get());
     link.watch.reset();
@@ -256,7 +256,7 @@ void Hub::Impl::reap_doomed() {
   for (;;) {
     std::vector<LinkId> ids;
     {
-      const std::lock_guard<std::mutex> lock(mutex);
+      const os::Lock lock(mutex());
       ids.swap(doomed);
     }
     if (ids.empty()) return;
@@ -264,7 +264,11 @@ void Hub::Impl::reap_doomed() {
       Link* link = find(id);
       if (link == nullptr || link->lingering || link->down_due || stopping.load(std::memory_order_acquire)) continue;
       const bool ended = attempt([&] {
-        const Doom how = *link->doom;
+        Doom how;
+        {
+          const os::Lock lock(mutex());
+          how = *link->doom;
+        }
         end_link(*link, how);
       });
       if (!ended) end_for_want_of_memory(id);
@@ -273,7 +277,7 @@ void Hub::Impl::reap_doomed() {
 }
 
 void Hub::Impl::end_for_want_of_memory(LinkId id) noexcept {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const os::Lock lock(mutex());
   const auto found = links.find(id);
   if (found == links.end() || std::exchange(found->second->lost_something, true)) return;
   unlucky = true;
@@ -286,7 +290,7 @@ void Hub::Impl::reap_unlucky() noexcept {
   for (;;) {
     Link* link = nullptr;
     {
-      const std::lock_guard<std::mutex> lock(mutex);
+      const os::Lock lock(mutex());
       if (!unlucky || stopping.load(std::memory_order_acquire)) return;
       for (const auto& entry : links) {
         const Link& candidate = *entry.second;

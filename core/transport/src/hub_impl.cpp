@@ -46,14 +46,14 @@ void Hub::send(PeerId peer, std::uint16_t type, std::vector<std::uint8_t> payloa
 }
 
 void Hub::disconnect(PeerId peer, Error reason) {
-  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  const os::Lock lock(impl_->mutex());
   const auto found = impl_->links.find(peer);
   if (found == impl_->links.end()) return;
   impl_->doom(*found->second, {std::move(reason), Bye::kViolation, false});
 }
 
 std::shared_ptr<const void> Hub::claim(PeerId peer) {
-  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  const os::Lock lock(impl_->mutex());
   const auto found = impl_->links.find(peer);
   if (found == impl_->links.end()) return nullptr;
   return found->second->claim;
@@ -73,7 +73,7 @@ const std::string& Hub::domain_directory() const { return impl_->directory.path;
 std::size_t Hub::peer_count() const { return impl_->up_count.load(std::memory_order_relaxed); }
 std::size_t Hub::unmet_count() const {
   Result<std::vector<std::string>> names = [this] {
-    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    const os::Lock lock(impl_->mutex());
     return os::list_directory(impl_->directory.fd.get());
   }();
   if (!names) return 0;  // the background thread reports it and tries again
@@ -89,7 +89,7 @@ std::vector<std::int32_t> Hub::unmet_pids() const {
   std::set<ProcessId> met;  // of a process that is up, a connection the other way may still be under way
   std::map<ProcessId, std::int32_t> asked;
   {
-    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    const os::Lock lock(impl_->mutex());
     for (const auto& [id, link] : impl_->links) {
       if (link->up) {
         met.insert(link->process);
@@ -127,7 +127,10 @@ Result<void> Hub::Impl::prepare() {
   if (!made) return made.error();
   poller = std::move(*made);
   os::raise_descriptor_limit();  // each peer and publisher needs some
-  reserve = os::reserve_descriptor();
+  {
+    const os::Lock lock(mutex());
+    reserve = os::reserve_descriptor();
+  }
   // Not value-initialised: pages that no packet reaches stay untouched.
   buffer.reset(new std::uint8_t[kMaxPacketBytes]);
   // Made now, because an ending hub may have no memory for it.
@@ -139,7 +142,7 @@ Result<void> Hub::Impl::prepare() {
 
 Result<void> Hub::Impl::start() {
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     if (is_child.load(std::memory_order_relaxed)) return Error{Errc::forked, "the hub was made before fork()"};
     if (auto published = publish_name(); !published) return published.error();
     if (!poller.add(listener.get(), kListenerToken)) return os::system_error("epoll_ctl", errno);
@@ -157,13 +160,13 @@ void Hub::Impl::stop() {
   if (is_child.load(std::memory_order_acquire)) return;  // neither the thread nor any descriptor exists in a child
   const bool inside = on_thread();
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     // Pairs with the acquire in call(): a callback that starts after this store is not made.
     stopping.store(true, std::memory_order_release);
     poller.wake();
   }
   if (!std::exchange(thread_started, false)) {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     if (listener) (void)os::remove_name(directory.fd.get(), socket_name);
   } else if (inside) {
     (void)::pthread_detach(thread);
@@ -175,7 +178,7 @@ void Hub::Impl::stop() {
 bool Hub::Impl::on_thread() const { return t_running == this && !is_child.load(std::memory_order_acquire); }
 
 std::optional<Clock::time_point> Hub::Impl::next_deadline() {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const os::Lock lock(mutex());
   std::optional<Clock::time_point> deadline;
   if (!timers.empty()) deadline = timers.begin()->first.first;
   const bool busy =
@@ -227,12 +230,12 @@ void Hub::Impl::run() {
   }
 
   // First invisible, then BYE: no process connects to a process that is leaving.
-  const std::lock_guard<std::mutex> lock(mutex);
+  const os::Lock lock(mutex());
   (void)os::remove_name(directory.fd.get(), socket_name);
   BATON_CRASH_POINT("hub.name_removed");
   listener.reset();
   for (auto& [id, link] : links) {
-    if (link->up) attempt([&, &up = *link] { flush(up); });
+    if (link->up) attempt([&, &up = *link]() BATON_REQUIRES(hub_mutex) { flush(up); });
     if (!link->lingering) send_now(*link, bye_leaving);
     BATON_CRASH_POINT("hub.good_bye_sent");
     // Samples that this process still holds keep their claims, and the claims keep the socket.
@@ -247,14 +250,14 @@ void Hub::Impl::run() {
 }
 
 void Hub::Impl::post(std::function<void()> fn) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const os::Lock lock(mutex());
   if (is_child.load(std::memory_order_relaxed) || stopping.load(std::memory_order_relaxed)) return;
   if (posted.empty()) poller.wake();
   posted.push_back(std::move(fn));
 }
 
 TimerId Hub::Impl::schedule(Clock::time_point when, std::function<void()> fn) {
-  const std::lock_guard<std::mutex> lock(mutex);
+  const os::Lock lock(mutex());
   const TimerId id = next_timer++;
   if (is_child.load(std::memory_order_relaxed) || stopping.load(std::memory_order_relaxed)) return id;
   const auto time = timer_times.emplace(id, when).first;
@@ -271,7 +274,7 @@ TimerId Hub::Impl::schedule(Clock::time_point when, std::function<void()> fn) {
 
 void Hub::Impl::cancel(TimerId timer) {
   std::function<void()> dropped;  // destroyed outside the lock: its destructor may call the hub
-  const std::lock_guard<std::mutex> lock(mutex);
+  const os::Lock lock(mutex());
   const auto found = timer_times.find(timer);
   if (found == timer_times.end()) return;
   const auto entry = timers.find({found->second, timer});
@@ -293,7 +296,7 @@ void Hub::Impl::run_posts(Clock::time_point start) {
     if (batch.capacity() > kWorthKeeping) std::vector<std::function<void()>>().swap(batch);
     batch.clear();
     batch_at = 0;
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     batch.swap(posted);
   }
   while (batch_at < batch.size()) {
@@ -309,7 +312,7 @@ void Hub::Impl::run_timers(Clock::time_point start) {
     decltype(timers)::node_type timer;  // its function is destroyed outside the lock
     decltype(timer_times)::node_type time;
     {
-      const std::lock_guard<std::mutex> lock(mutex);
+      const os::Lock lock(mutex());
       if (timers.empty() || timers.begin()->first.first > start) return;
       timer = timers.extract(timers.begin());
       time = timer_times.extract(timer.key().second);
@@ -317,7 +320,7 @@ void Hub::Impl::run_timers(Clock::time_point start) {
     if (stopping.load(std::memory_order_acquire)) return;
     if (attempt([&] { call(timer.mapped()); })) continue;
     timer.key().first = time.mapped() = rest_until;
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     timers.insert(std::move(timer));
     timer_times.insert(std::move(time));
   } while (Clock::now() - start <= 2 * kSliceTime);
@@ -343,7 +346,7 @@ void Hub::Impl::after_fork_in_child() {
   }
   poller.close_after_fork();
   up_count.store(0, std::memory_order_relaxed);
-  mutex.unlock();
+  mutex().unlock();
 }
 
 }  // namespace baton::transport

@@ -3,10 +3,10 @@
 // accepting, sweeping), hub_links.cpp (from which process a link comes, and how many links it may have),
 // hub_packets.cpp (handshake, packets in and out), hub_ends.cpp (every way in which a link ends).
 //
-// Thread rules. `mutex` guards the members marked (m): all data that send(), post() and a fork touch. It is also held
-// whenever a descriptor of the hub is made or closed, so that a fork finds all of them in their places. It is never
-// held during a callback. Everything else belongs to the background thread (before start(): to the thread that made the
-// hub). Only the background thread removes links, so it may keep a reference to a link without the lock.
+// Thread rules. mutex() guards all data that send(), post() and a fork touch. It is also held whenever a descriptor of the hub is made or
+// closed, so that a fork finds all of them in their places. It is never held during a callback. Everything else belongs to the background
+// thread (before start(): to the thread that made the hub). Only the background thread removes links, so it may keep a reference to a link
+// without the lock.
 #pragma once
 
 #include <atomic>
@@ -14,11 +14,11 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 
 #include "baton/os/fork_listener.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/poller.hpp"
 #include "baton/os/unix_socket.hpp"
 #include "baton/transport/runtime_directory.hpp"
@@ -33,6 +33,9 @@ using LinkId = PeerId;  ///< a link keeps its number when it comes up
 inline constexpr auto kMemoryPause = std::chrono::milliseconds(20);
 inline constexpr auto kInFlightPause =
     std::chrono::milliseconds(20);  ///< pause when the kernel has no room for descriptors in flight
+
+/// Hub::Impl::mutex() to the checker of locks, for a link does not name its hub. Not defined.
+extern os::Mutex hub_mutex;
 
 /// An outgoing frame; its descriptors go with its first packet.
 struct Outgoing {
@@ -61,23 +64,25 @@ struct Link {
   bool silent = false;     ///< accepted and has not said HELLO
   bool lingering = false;  ///< disconnected, not gone: only its end of file is watched, nothing is read
 
-  // (m) The socket. It outlives the link while samples of the peer are held.
-  std::shared_ptr<LifeLine> line;
-  std::shared_ptr<LifeLine::Claim> claim;  // (m) while up
-  os::UniqueFd watch;                      // (m) pidfd, may be empty
-  bool up = false;                         // (m)
-  bool was_up = false;                     // (m)
-  bool want_write = false;                 // (m)
-  bool pausing = false;       // (m) waits for a timer because the kernel has no room for descriptors in flight
-  std::list<Outgoing> queue;  // (m) a list, since an empty deque takes 576 bytes of every link
-  std::size_t queued_bytes = 0, queued_fds = 0;  // (m)
-  bool greeting =
-      false;  // (m) on_peer_up() runs: its frames are as large as this process's own graph, so they are not bounded
-  std::size_t greeting_bytes = 0;               // (m) of these, the bytes that had to be queued
-  Clock::time_point progress{};                 // (m) when the queue last was empty or moved
-  std::optional<Doom> doom;                     // (m)
-  std::shared_ptr<std::size_t> queued_of_user;  // (m) queued_bytes of all links of the user
-  bool lost_something = false;                  // (m) for lack of memory: to be ended
+  // Written by the background thread with the lock; it reads them without.
+  std::shared_ptr<LifeLine> line;  ///< the socket. It outlives the link while samples of the peer are held
+  bool up = false, was_up = false;
+
+  std::shared_ptr<LifeLine::Claim> claim BATON_GUARDED_BY(hub_mutex);  ///< while up
+  os::UniqueFd watch BATON_GUARDED_BY(hub_mutex);                      ///< pidfd, may be empty
+  bool want_write BATON_GUARDED_BY(hub_mutex) = false;
+  /// Waits for a timer because the kernel has no room for descriptors in flight.
+  bool pausing BATON_GUARDED_BY(hub_mutex) = false;
+  /// A list, since an empty deque takes 576 bytes of every link.
+  std::list<Outgoing> queue BATON_GUARDED_BY(hub_mutex);
+  std::size_t queued_bytes BATON_GUARDED_BY(hub_mutex) = 0, queued_fds BATON_GUARDED_BY(hub_mutex) = 0;
+  /// on_peer_up() runs: its frames are as large as this process's own graph, so they are not bounded.
+  bool greeting BATON_GUARDED_BY(hub_mutex) = false;
+  std::size_t greeting_bytes BATON_GUARDED_BY(hub_mutex) = 0;  ///< of these, the bytes that had to be queued
+  Clock::time_point progress BATON_GUARDED_BY(hub_mutex){};    ///< when the queue last was empty or moved
+  std::optional<Doom> doom BATON_GUARDED_BY(hub_mutex);
+  std::shared_ptr<std::size_t> queued_of_user BATON_GUARDED_BY(hub_mutex);  ///< queued_bytes of all links of the user
+  bool lost_something BATON_GUARDED_BY(hub_mutex) = false;                  ///< for lack of memory: to be ended
 
   // From the link's end until on_peer_down() has returned, which may have to wait for memory.
   bool down_due = false;
@@ -128,7 +133,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::optional<Clock::time_point> next_deadline();
   /// Background thread: runs `step`. False if memory was short; then work that needs memory pauses for a while.
   template <class F>
-  bool attempt(F&& step) noexcept {
+  bool attempt(F&& step) noexcept BATON_UNCHECKED_LOCKS {  // `step` needs locks of the caller
     try {
       step();
       return true;
@@ -145,12 +150,12 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
     if (!stopping.load(std::memory_order_acquire)) function();
   }
   bool on_thread() const;
-  void before_fork() override { mutex.lock(); }
-  void after_fork_in_parent() override { mutex.unlock(); }
-  void after_fork_in_child() override;
+  void before_fork() override BATON_ACQUIRES(hub_mutex) { mutex().lock(); }
+  void after_fork_in_parent() override BATON_RELEASES(hub_mutex) { mutex().unlock(); }
+  void after_fork_in_child() override BATON_RELEASES(hub_mutex);
 
   // hub_discovery.cpp
-  Result<void> publish_name();
+  Result<void> publish_name() BATON_REQUIRES(hub_mutex);
   void scan();
   /// A process died before it stated its name: check which of the names is dead. At most once a second.
   void scan_later();
@@ -164,8 +169,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void evict_silent_link();
 
   // hub_links.cpp
-  Link& add_link(os::UniqueFd socket, bool initiator);  ///< REQUIRES the lock
-  Link* find(LinkId id);
+  Link& add_link(os::UniqueFd socket, bool initiator) BATON_REQUIRES(hub_mutex);
+  Link* find(LinkId id) BATON_UNCHECKED_LOCKS;  // on the background thread, which alone changes the list
   std::string describe(const Link& link) const;
   /// False for one more connection of a process that has too many or was refused too often.
   bool welcome(const Link& link);
@@ -190,10 +195,10 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void send(PeerId peer, Outgoing frame) noexcept;
   void send_or_throw(PeerId peer, Outgoing frame);
   /// Sends at once, past the queue: HELLO and BYE.
-  void send_now(Link& link, const std::vector<std::uint8_t>& packet);
-  os::IoStatus push(Link& link, Outgoing& frame);  ///< REQUIRES the lock
-  void flush(Link& link);                          ///< REQUIRES the lock
-  void clear_queue(Link& link);                    ///< REQUIRES the lock
+  void send_now(Link& link, const std::vector<std::uint8_t>& packet) BATON_REQUIRES(hub_mutex);
+  os::IoStatus push(Link& link, Outgoing& frame) BATON_REQUIRES(hub_mutex);
+  void flush(Link& link) BATON_REQUIRES(hub_mutex);
+  void clear_queue(Link& link) BATON_REQUIRES(hub_mutex);
 
   // hub_ends.cpp
   void on_bye(Link& link, const LinkMachine::Step& step);
@@ -206,11 +211,13 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void linger(Link& link);
   void on_lingering(Link& link, bool hung_up, bool writable);
   void forget_link(Link& link);
-  void doom(Link& link, Doom how);  ///< REQUIRES the lock
+  void doom(Link& link, Doom how) BATON_REQUIRES(hub_mutex);
   void reap_doomed();
   void end_for_want_of_memory(LinkId id) noexcept;
   void reap_unlucky() noexcept;
   void tell_no_memory();
+
+  os::Mutex& mutex() const BATON_RETURNS_LOCK(hub_mutex) { return mutex_; }
 
   // Constant after prepare().
   HubOptions options;
@@ -220,22 +227,22 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   int domain = 0;
   std::string self_name;
   std::string socket_name;
-  DomainDirectory directory;  // descriptors (m)
+  DomainDirectory directory;  // a fork closes its descriptors
 
-  mutable std::mutex mutex;
+  mutable os::Mutex mutex_;
   os::Poller poller;
-  os::UniqueFd listener;  // (m)
-  os::UniqueFd reserve;   // (m) closed to make room for an orderly refusal when descriptors run out
-  std::unordered_map<LinkId, std::unique_ptr<Link>> links;  // (m) for changes; the background thread may read it
-                                                            // without the lock
-  LinkId next_link = 1;                                     // (m)
-  std::vector<LinkId> doomed;                               // (m)
-  std::map<std::pair<Clock::time_point, TimerId>, std::function<void()>> timers;  // (m)
-  std::map<TimerId, Clock::time_point> timer_times;                               // (m)
-  TimerId next_timer = 1;                                                         // (m)
-  std::vector<std::function<void()>> posted;                                      // (m)
-  bool unlucky = false;                                                           // (m) some link lost something
-  std::map<std::uint32_t, std::shared_ptr<std::size_t>> queued_of_users;          // (m)
+  os::UniqueFd listener BATON_GUARDED_BY(hub_mutex);
+  os::UniqueFd reserve
+      BATON_GUARDED_BY(hub_mutex);  // closed to make room for an orderly refusal when descriptors run out
+  std::unordered_map<LinkId, std::unique_ptr<Link>> links BATON_GUARDED_BY(hub_mutex);
+  LinkId next_link BATON_GUARDED_BY(hub_mutex) = 1;
+  std::vector<LinkId> doomed BATON_GUARDED_BY(hub_mutex);
+  std::map<std::pair<Clock::time_point, TimerId>, std::function<void()>> timers BATON_GUARDED_BY(hub_mutex);
+  std::map<TimerId, Clock::time_point> timer_times BATON_GUARDED_BY(hub_mutex);
+  TimerId next_timer BATON_GUARDED_BY(hub_mutex) = 1;
+  std::vector<std::function<void()>> posted BATON_GUARDED_BY(hub_mutex);
+  bool unlucky BATON_GUARDED_BY(hub_mutex) = false;  // some link lost something
+  std::map<std::uint32_t, std::shared_ptr<std::size_t>> queued_of_users BATON_GUARDED_BY(hub_mutex);
   // Release in stop() and after_fork_in_child(); acquire in every read without the lock.
   std::atomic<bool> stopping{false};
   std::atomic<bool> is_child{false};

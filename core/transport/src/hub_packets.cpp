@@ -25,7 +25,7 @@ void Hub::Impl::on_readable(LinkId id) {
     os::ReceivedPacket packet;
     os::IoStatus status{};
     {
-      const std::lock_guard<std::mutex> lock(mutex);
+      const os::Lock lock(mutex());
       if (link->doom || link->lost_something || link->down_due || link->lingering) return;
       status = os::receive_packet(link->socket(), buffer.get(), kMaxPacketBytes, kMaxFrameFds, packet);
     }
@@ -104,7 +104,7 @@ void Hub::Impl::on_step(Link& link, LinkMachine::Step&& step) {
                                " of Baton's protocol, " + describe(link) + " version " +
                                std::to_string(link.info.version) + "; build both with the same Baton";
       if (!link.initiator) {  // so that the other side can also report both names
-        const std::lock_guard<std::mutex> lock(mutex);
+        const os::Lock lock(mutex());
         Hello hello;
         hello.pid = os::process_id();
         hello.process_id = self;
@@ -185,7 +185,7 @@ void Hub::Impl::on_hello(Link& link) {
   answer.process_id = self;
   answer.name = self_name;
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     send_now(link, encode_hello(answer));
   }
   BATON_CRASH_POINT("hub.answer_sent");
@@ -203,14 +203,14 @@ void Hub::Impl::go_up(Link& link) {
   route.up = link.id;
   route.up_since = Clock::now();
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     link.up = link.was_up = link.greeting = true;
     link.claim = std::move(claim);
   }
   up_count.fetch_add(1, std::memory_order_relaxed);
   BATON_CRASH_POINT("hub.up");
   call([&] { handler.on_peer_up(link.id, link.info); });
-  const std::lock_guard<std::mutex> lock(mutex);
+  const os::Lock lock(mutex());
   link.greeting = false;
 }
 
@@ -251,7 +251,7 @@ void Hub::Impl::send(PeerId peer, Outgoing frame) noexcept {
 
 void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
   Outgoing dropped;  // descriptors are closed outside the lock
-  const std::lock_guard<std::mutex> lock(mutex);
+  const os::Lock lock(mutex());
   if (is_child.load(std::memory_order_relaxed) || stopping.load(std::memory_order_relaxed)) return;
   const auto found = links.find(peer);
   if (found == links.end() || !found->second->up || found->second->doom || found->second->lost_something) return;
@@ -360,7 +360,7 @@ void Hub::Impl::on_writable(LinkId id) {
   if (link == nullptr) return;
   bool pause = false;
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex());
     if (link->doom || link->lost_something || link->down_due || link->lingering) return;
     flush(*link);
     pause = link->pausing;

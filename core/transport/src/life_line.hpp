@@ -13,11 +13,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 
 #include "baton/os/crash_point.hpp"
 #include "baton/os/disposal.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/parent_only_fd.hpp"
 #include "baton/os/unix_socket.hpp"
 
@@ -51,7 +51,7 @@ class LifeLine {
   int socket() const noexcept { return socket_.get(); }
   /// Closes the socket; claims have no effect any more.
   void hang_up() noexcept {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     os::UniqueFd socket = socket_.release();
     if (!socket) return;
     // Unread packets may hold descriptors whose close blocks. The other end still sees the end at once.
@@ -62,12 +62,12 @@ class LifeLine {
  private:
   void end_sending() noexcept {
     if (generation_ != os::fork_generation()) return;  // these are the parent's, and the mutex may be locked for ever
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (socket_) os::end_sending(socket_.get());
   }
 
   const std::uint32_t generation_ = os::fork_generation();
-  std::mutex mutex_;  // innermost: the socket must not close during end_sending() on another thread
+  os::Mutex mutex_;  // innermost: the socket must not close during end_sending() on another thread
   os::ParentOnlyFd socket_;
 };
 

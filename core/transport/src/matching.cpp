@@ -31,11 +31,11 @@ void Participant::Impl::match_new(const EndpointRecord& added) {
   Topic& topic = *added.topic;
   // Match a new foreign (or own) endpoint with the own endpoints of the other kind ...
   graph_.visit(topic.own, !added.is_writer, 0, added.serial, SIZE_MAX,
-               [&](const EndpointRecord& other) { match_pair(other, added); });
+               [&](const EndpointRecord& other) BATON_REQUIRES(mutex_) { match_pair(other, added); });
   if (added.peer() != kSelf) return;
   // ... and a new own endpoint with all known ones.
   graph_.visit(topic.own, !added.is_writer, 0, added.serial, SIZE_MAX,
-               [&](const EndpointRecord& other) { match_pair(added, other); });
+               [&](const EndpointRecord& other) BATON_REQUIRES(mutex_) { match_pair(added, other); });
   match_known(added.gid, 0, added.serial);
 }
 
@@ -44,11 +44,12 @@ void Participant::Impl::match_new(const EndpointRecord& added) {
 void Participant::Impl::match_known(const Gid& own, std::uint64_t from, std::uint64_t end) {
   const EndpointRecord* record = graph_.find(own);
   if (record == nullptr) return;  // withdrawn meanwhile
-  const std::uint64_t next = graph_.visit(record->topic->foreign, !record->is_writer, from, end, kMatchesAtOnce,
-                                          [&](const EndpointRecord& other) { match_pair(*record, other); });
+  const std::uint64_t next =
+      graph_.visit(record->topic->foreign, !record->is_writer, from, end, kMatchesAtOnce,
+                   [&](const EndpointRecord& other) BATON_REQUIRES(mutex_) { match_pair(*record, other); });
   if (next >= end) return;
   hub_->post([this, own, next, end] {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     match_known(own, next, end);
   });
 }
@@ -204,7 +205,7 @@ bool Participant::Impl::attach_later(const Gid& reader, const Gid& writer) {
       std::min<std::chrono::milliseconds>(kFirstPause * (1 << std::min(entry->second, 10U)), kLongestPause);
   ++entry->second;
   hub_->schedule(std::chrono::steady_clock::now() + pause, [this, reader, writer] {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto own = readers_.find(reader);
     const EndpointRecord* record = graph_.find(writer);
     if (own == readers_.end() || record == nullptr || record->banned) {
@@ -222,7 +223,7 @@ void Participant::Impl::forget_attempts_later(const Gid& reader, const Gid& writ
   const auto tried = attempts_.find({writer, reader});
   if (tried == attempts_.end()) return;
   hub_->schedule(std::chrono::steady_clock::now() + 2 * kLongestPause, [this, reader, writer, count = tried->second] {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto now = attempts_.find({writer, reader});
     if (now != attempts_.end() && now->second == count) attempts_.erase(now);
   });
@@ -242,16 +243,18 @@ void Participant::Impl::endpoint_gone(const EndpointRecord& record, bool with_it
     for (auto at = attempts_.lower_bound({gid, Gid{}}); at != attempts_.end() && at->first.first == gid;)
       at = attempts_.erase(at);
     // All readers of the topic, because refused readers also keep a record of it.
-    graph_.visit(record.topic->own, false, 0, kAllSerials, SIZE_MAX, [&](const EndpointRecord& own) {
-      const auto reader = readers_.find(own.gid);
-      if (reader != readers_.end()) reader->second->writer_gone(record.peer(), gid, !with_its_process);
-    });
+    graph_.visit(record.topic->own, false, 0, kAllSerials, SIZE_MAX,
+                 [&](const EndpointRecord& own) BATON_REQUIRES(mutex_) {
+                   const auto reader = readers_.find(own.gid);
+                   if (reader != readers_.end()) reader->second->writer_gone(record.peer(), gid, !with_its_process);
+                 });
     remote_writers_.erase(gid);
   } else if (record.attached && !with_its_process) {  // otherwise peer_gone() has done it
-    graph_.visit(record.topic->own, true, 0, kAllSerials, SIZE_MAX, [&](const EndpointRecord& own) {
-      const auto writer = writers_.find(own.gid);
-      if (writer != writers_.end()) writer->second->reader_gone(record.peer(), gid);
-    });
+    graph_.visit(record.topic->own, true, 0, kAllSerials, SIZE_MAX,
+                 [&](const EndpointRecord& own) BATON_REQUIRES(mutex_) {
+                   const auto writer = writers_.find(own.gid);
+                   if (writer != writers_.end()) writer->second->reader_gone(record.peer(), gid);
+                 });
   }
   forget_type_question(gid);
   PeerState* state = state_of(record.peer());
@@ -262,7 +265,7 @@ void Participant::Impl::endpoint_gone(const EndpointRecord& record, bool with_it
 }
 
 void Participant::Impl::forget_left() {
-  const bool more = graph_.forget_some(kForgottenAtOnce, [&](const EndpointRecord& record) {
+  const bool more = graph_.forget_some(kForgottenAtOnce, [&](const EndpointRecord& record) BATON_REQUIRES(mutex_) {
     endpoint_gone(record, true);
     give_to_next(record.gid);
   });
@@ -270,7 +273,7 @@ void Participant::Impl::forget_left() {
   if (!more || forgetting_) return;
   hub_->post([this] {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       forgetting_ = false;
       forget_left();
     }
@@ -285,7 +288,7 @@ void Participant::Impl::return_memory_later() {
   if (returning_memory_ || budgets_.returned(false) < kWorthReturning) return;
   hub_->schedule(std::chrono::steady_clock::now() + kReturnPause, [this] {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       returning_memory_ = false;
       if (budgets_.returned(true) < kWorthReturning) return;
     }
@@ -327,13 +330,15 @@ void Participant::Impl::on_definition(PeerId peer, const DefinitionFrame& frame)
     if (writer == writers_.end() && reader == readers_.end()) continue;
     const TypeInfo& type = writer != writers_.end() ? writer->second->options().type : reader->second->options().type;
     std::string text;
-    const bool described = diagnose_about(peer, Diagnostic::Level::kError, Errc::type_mismatch, [&] {
-      const std::string who = writer != writers_.end() ? "publisher of '" + writer->second->options().topic + "'"
-                                                       : "subscription to '" + reader->second->options().topic + "'";
-      return text = who + ": process " + std::to_string(pid_of(peer)) + " (node '" + *other->node + "') defines " +
-                    type.name + " differently; rebuild both from the same .msg files:\n" +
-                    definition_difference(type.definition, frame.text);
-    });
+    const bool described =
+        diagnose_about(peer, Diagnostic::Level::kError, Errc::type_mismatch, [&]() BATON_REQUIRES(mutex_) {
+          const std::string who = writer != writers_.end()
+                                      ? "publisher of '" + writer->second->options().topic + "'"
+                                      : "subscription to '" + reader->second->options().topic + "'";
+          return text = who + ": process " + std::to_string(pid_of(peer)) + " (node '" + *other->node + "') defines " +
+                        type.name + " differently; rebuild both from the same .msg files:\n" +
+                        definition_difference(type.definition, frame.text);
+        });
     if (!described) continue;
     if (writer != writers_.end()) {
       writer->second->explain_incompatible(text);

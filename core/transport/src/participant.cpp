@@ -23,8 +23,8 @@ constexpr std::size_t kCopiedAtOnce = 256;
 
 /// Participants of this process by domain directory.
 struct Registry {
-  std::mutex mutex;
-  std::map<std::string, std::weak_ptr<Participant>> participants;
+  os::Mutex mutex;
+  std::map<std::string, std::weak_ptr<Participant>> participants BATON_GUARDED_BY(mutex);
 };
 
 Registry& registry() { return os::of_this_process<Registry>(); }
@@ -76,7 +76,7 @@ Result<std::shared_ptr<Participant>> Participant::Impl::join_or_throw(const Part
   std::shared_ptr<Participant> participant;
   {
     Registry& known = registry();
-    const std::lock_guard<std::mutex> lock(known.mutex);
+    const os::Lock lock(known.mutex);
     std::weak_ptr<Participant>& entry = known.participants[(*hub)->domain_directory()];
     participant = entry.lock();
     if (!participant) {
@@ -95,7 +95,7 @@ Result<std::shared_ptr<Participant>> Participant::Impl::join_or_throw(const Part
 void Participant::Impl::add_diagnostic_callback(const ParticipantOptions& options) {
   if (!options.on_diagnostic) return;
   const std::shared_ptr<const void>& owner = options.diagnostic_owner;
-  const std::lock_guard<std::mutex> lock(pids_mutex_);
+  const os::Lock lock(pids_mutex_);
   auto& all = on_diagnostic_;
   all.erase(
       std::remove_if(all.begin(), all.end(), [](const auto& entry) { return entry.owned && entry.owner.expired(); }),
@@ -109,7 +109,7 @@ void Participant::Impl::call_diagnostic_callbacks(const Diagnostic& diagnostic) 
   try {
     std::vector<DiagnosticCallback> callbacks;
     {
-      const std::lock_guard<std::mutex> lock(pids_mutex_);
+      const os::Lock lock(pids_mutex_);
       callbacks = on_diagnostic_;
     }
     for (const DiagnosticCallback& callback : callbacks) {
@@ -133,7 +133,7 @@ Result<void> Participant::Impl::usable() const {
   return {};
 }
 
-Gid Participant::Impl::new_gid() {  // with mutex_
+Gid Participant::Impl::new_gid() {
   Gid gid{};
   // Process id (random) with the endpoint's number in its last bytes: unique in the domain, stable for a writer.
   const ProcessId& process = hub_->process_id();
@@ -145,7 +145,7 @@ Gid Participant::Impl::new_gid() {  // with mutex_
   return gid;
 }
 
-Result<Gid> Participant::Impl::gid_for(const Gid& wanted) {  // with mutex_
+Result<Gid> Participant::Impl::gid_for(const Gid& wanted) {
   if (wanted == Gid{}) return new_gid();
   if (graph_.find(wanted) != nullptr)
     return Error{Errc::already_exists, "an endpoint with this gid exists in the domain"};
@@ -164,7 +164,7 @@ std::optional<os::LineBudget::Line> Participant::Impl::admit(PeerId about, Errc 
   const os::Allowance::Clock::time_point now = os::Allowance::Clock::now();
   int left = INT_MAX;
   {
-    const std::lock_guard<std::mutex> lock(pids_mutex_);
+    const os::Lock lock(pids_mutex_);
     if (const auto found = pids_.find(about); found != pids_.end())
       left = found->second.rates->lines.use(now, kMaxReports, kReportWindow);
   }
@@ -190,7 +190,7 @@ void Participant::Impl::say(const os::LineBudget::Line& line, Diagnostic::Level 
   }
 }
 
-void Participant::Impl::end_peer(PeerId peer, const Error& error) {  // with mutex_
+void Participant::Impl::end_peer(PeerId peer, const Error& error) {
   const auto state = peers_.find(peer);
   if (state == peers_.end()) return;
   hub_->disconnect(peer, error);
@@ -212,12 +212,12 @@ os::SharedFd Participant::Impl::duplicate(int fd) {
   return std::make_shared<const os::UniqueFd>(std::move(copy));
 }
 
-void Participant::Impl::broadcast(FrameType type, const Payload& payload) {  // with mutex_
+void Participant::Impl::broadcast(FrameType type, const Payload& payload) {
   for (const auto& [peer, state] : peers_) hub_->send(peer, static_cast<std::uint16_t>(type), payload);
 }
 
 template <class Encode>
-void Participant::Impl::broadcast_or_disconnect(FrameType type, Encode&& encode) noexcept {  // with mutex_
+void Participant::Impl::broadcast_or_disconnect(FrameType type, Encode&& encode) noexcept {
   try {
     broadcast(type, encode());
   } catch (const std::bad_alloc&) {
@@ -227,13 +227,13 @@ void Participant::Impl::broadcast_or_disconnect(FrameType type, Encode&& encode)
 
 void Participant::Impl::graph_changed() noexcept {
   {
-    const std::lock_guard<std::mutex> lock(version_mutex_);
+    const os::Lock lock(version_mutex_);
     ++version_;
   }
   version_changed_.notify_all();
 }
 
-/// The last part of create_writer() and create_reader(), with mutex_: enters an endpoint of `endpoints` in the graph
+/// The last part of create_writer() and create_reader(): enters an endpoint of `endpoints` in the graph
 /// and announces it.
 template <class Endpoint>
 Result<void> Participant::Impl::announce_own(Endpoints<Endpoint>& endpoints, const std::shared_ptr<Endpoint>& own) {
@@ -269,7 +269,7 @@ Result<std::shared_ptr<Writer>> Participant::Impl::create_writer(std::shared_ptr
   try {
     Gid gid;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       Result<Gid> given = gid_for(options.gid);
       if (!given) return given.error();
       gid = *given;
@@ -280,7 +280,7 @@ Result<std::shared_ptr<Writer>> Participant::Impl::create_writer(std::shared_ptr
     const std::shared_ptr<Writer::Impl> impl = *writer;
     std::shared_ptr<Writer> handle = impl->open();
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       if (Result<void> known = announce_own(writers_, impl); !known) return known.error();
     }
     graph_changed();
@@ -299,7 +299,7 @@ Result<std::shared_ptr<Reader>> Participant::Impl::create_reader(std::shared_ptr
     std::shared_ptr<Reader> handle;
     std::shared_ptr<Reader::Impl> impl;
     {
-      std::unique_lock<std::mutex> lock(mutex_);
+      os::UniqueLock lock(mutex_);
       Result<Gid> gid = gid_for(options.gid);
       if (!gid) return gid.error();
       lock.unlock();
@@ -322,7 +322,7 @@ Result<std::shared_ptr<Reader>> Participant::Impl::create_reader(std::shared_ptr
 void Participant::Impl::withdraw_writer(const Gid& gid) noexcept {
   std::shared_ptr<Writer::Impl> kept;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = writers_.find(gid);
     if (found == writers_.end()) return;
     deliver_last_to_self(gid);
@@ -336,7 +336,7 @@ void Participant::Impl::withdraw_writer(const Gid& gid) noexcept {
 void Participant::Impl::withdraw_reader(const Gid& gid) noexcept {
   std::shared_ptr<Reader::Impl> kept;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = readers_.find(gid);
     if (found == readers_.end()) return;
     drop_to_self(gid);
@@ -354,7 +354,7 @@ void Participant::Impl::withdraw_reader(const Gid& gid) noexcept {
   graph_changed();
 }
 
-void Participant::Impl::withdraw_own(const Gid& gid) noexcept {  // with mutex_
+void Participant::Impl::withdraw_own(const Gid& gid) noexcept {
   broadcast_or_disconnect(FrameType::kWithdraw, [&] { return encode_gid(gid); });
   EndpointRecord* record = graph_.find(gid);
   if (record == nullptr) return;
@@ -371,7 +371,7 @@ void Participant::Impl::add_node(const std::string& name) {
   if (!usable()) return;
   {
     const Payload payload = encode_name(name);
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (!graph_.add_node(kSelf, name)) return;
     broadcast_or_disconnect(FrameType::kNodeUp, [&] { return payload; });
   }
@@ -381,7 +381,7 @@ void Participant::Impl::add_node(const std::string& name) {
 void Participant::Impl::remove_node(const std::string& name) {
   if (!usable()) return;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     graph_.remove_node(kSelf, name);
     broadcast_or_disconnect(FrameType::kNodeDown, [&] { return encode_name(name); });
   }
@@ -411,7 +411,7 @@ std::vector<EndpointInfo> Participant::Impl::endpoints() const {
   std::optional<Gid> last;
   for (bool more = true; more;) {
     // In portions: the background thread must not wait until all are copied.
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     more = graph_.visit_endpoints(last, kCopiedAtOnce, [&](const EndpointRecord& record) {
       if (record.peer() != peer) pids = pids_of(peer = record.peer());
       out.push_back(info_of(record, pids));
@@ -425,7 +425,7 @@ std::vector<std::pair<std::string, std::int32_t>> Participant::Impl::nodes() con
   if (!usable()) return out;
   Graph::NodePosition last{kSelf, nullptr};
   for (bool more = true; more;) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     more = graph_.visit_nodes(last, kCopiedAtOnce,
                               [&](PeerId peer, const std::string& name) { out.emplace_back(name, pid_of(peer)); });
   }
@@ -439,24 +439,24 @@ std::vector<std::int32_t> Participant::Impl::unmet_pids() const {
 
 std::uint64_t Participant::Impl::graph_version() const {
   if (!usable()) return 0;
-  const std::lock_guard<std::mutex> lock(version_mutex_);
+  const os::Lock lock(version_mutex_);
   return version_;
 }
 
 Result<std::uint64_t> Participant::Impl::wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout) {
   if (Result<void> ok = usable(); !ok) return ok.error();
-  std::unique_lock<std::mutex> lock(version_mutex_);
-  const auto differs = [&] { return version_ != seen; };
+  os::UniqueLock lock(version_mutex_);
+  const auto differs = [&]() BATON_REQUIRES(version_mutex_) { return version_ != seen; };
   // wait_for adds it to the present time; a year is long enough.
   timeout = std::clamp<std::chrono::nanoseconds>(timeout, timeout.zero(), std::chrono::hours(24 * 365));
-  if (!version_changed_.wait_for(lock, timeout, differs)) {
+  if (!version_changed_.wait_for(lock.standard(), timeout, differs)) {
     return Error{Errc::timed_out, "the graph did not change in the given time"};
   }
   return version_;
 }
 
 void Participant::Impl::report_account() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   broadcast(FrameType::kAccount, encode(account_.own()));
 }
 
@@ -473,7 +473,7 @@ Participant::MemoryAccount Participant::Impl::memory_account() const {
 
 Participant::Impl::Pids Participant::Impl::pids_of(PeerId peer) const {
   if (peer == kSelf) return {os::process_id(), os::process_id()};
-  const std::lock_guard<std::mutex> lock(pids_mutex_);
+  const os::Lock lock(pids_mutex_);
   const auto found = pids_.find(peer);
   return found == pids_.end() ? Pids() : found->second.pids;
 }
@@ -494,14 +494,14 @@ void Participant::Impl::give_wake_socket(PeerId peer, const Gid& writer, const G
 
 void Participant::Impl::broke_wake_socket(PeerId peer) {
   post([this, peer] {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     end_peer(peer, {Errc::protocol_violation, "it shut down or flooded its wake socket"});
   });
 }
 
 void Participant::Impl::ban(const Gid& endpoint) {
   hub_->post([this, endpoint] {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (EndpointRecord* record = graph_.find(endpoint)) record->banned = true;
   });
 }
@@ -509,7 +509,7 @@ void Participant::Impl::ban(const Gid& endpoint) {
 void Participant::Impl::expel(PeerId peer, const Gid& reader, const Gid& writer, const Error& error) {
   Payload detach = encode(PairFrame{writer, reader});
   hub_->post([this, writer, reader] {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (EndpointRecord* record = graph_.find(writer)) record->banned = true;
     release_remote_writer(writer, reader);
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handlers of frames, with mutex_. Those of other processes' frames run on the background thread, and an error ends that peer's
+// Handlers of frames. Those of other processes' frames run on the background thread, and an error ends that peer's
 // connection. Some of this process to itself run on the thread that loans, or that ends a publisher.
 #include <algorithm>
 #include <new>
@@ -45,10 +45,10 @@ std::shared_ptr<memory::ForeignSegment> ended_elsewhere(KeptSegment kept) {
 
 void Participant::Impl::on_peer_up(PeerId peer, const PeerInfo& info) {
   {
-    const std::lock_guard<std::mutex> lock(pids_mutex_);
+    const os::Lock lock(pids_mutex_);
     pids_[peer] = {{info.pid, info.local_pid}, info.rates};
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   budgets_.add_peer(peer, info.identity, info.uid);
   PeerState& state = peers_[peer];
   state.pid = info.pid;
@@ -73,7 +73,7 @@ void Participant::Impl::on_peer_up(PeerId peer, const PeerInfo& info) {
 
 void Participant::Impl::on_peer_down(PeerId peer, const Error&) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     graph_.leave(peer);
     claims_.erase(peer);
     forget_left();
@@ -88,7 +88,7 @@ void Participant::Impl::on_peer_down(PeerId peer, const Error&) {
     account_.peer_gone(peer);
   }
   {
-    const std::lock_guard<std::mutex> lock(pids_mutex_);
+    const os::Lock lock(pids_mutex_);
     pids_.erase(peer);
   }
   on_holdings(peer, HoldingsFrame{});  // it will not answer
@@ -97,13 +97,13 @@ void Participant::Impl::on_peer_down(PeerId peer, const Error&) {
 }
 
 bool Participant::Impl::holds_anything(PeerId peer) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return std::any_of(writers_.begin(), writers_.end(),
                      [peer](const auto& entry) { return entry.second->is_held_by(peer); });
 }
 
 void Participant::Impl::on_peer_gone(PeerId peer) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (const auto& [own, writer] : writers_) writer->peer_gone(peer);
 }
 
@@ -111,7 +111,7 @@ Result<void> Participant::Impl::on_frame(PeerId peer, Frame&& frame) {
   const auto type = static_cast<FrameType>(frame.type);
   Result<void> result;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (peer != kSelf && peers_.count(peer) == 0) return {};
     result = handle(peer, std::move(frame));
   }
@@ -120,97 +120,71 @@ Result<void> Participant::Impl::on_frame(PeerId peer, Frame&& frame) {
 }
 
 Result<void> Participant::Impl::handle(PeerId peer, Frame&& frame) {
-  const auto type = static_cast<FrameType>(frame.type);
-  Result<void> result;
-  const auto handle = [&](auto decoded, auto&& handler) {
-    if (!decoded) {
-      result = decoded.error();
+  // Calls a handler with the frame's content, and its descriptors if the handler takes them.
+  const auto pass = [&](auto content, auto handler, auto&... fds) -> Result<void> {
+    if (!content) return content.error();
+    if constexpr (std::is_void_v<decltype((this->*handler)(peer, std::move(*content), fds...))>) {
+      (this->*handler)(peer, std::move(*content), fds...);
+      return {};
     } else {
-      result = handler(*decoded);
+      return (this->*handler)(peer, std::move(*content), fds...);
     }
   };
-  switch (type) {
+  switch (static_cast<FrameType>(frame.type)) {
     case FrameType::kAnnounce:
-      handle(decode_announce(frame.payload), [&](const auto& value) { return on_announce(peer, value); });
-      break;
+      return pass(decode_announce(frame.payload), &Impl::on_announce);
     case FrameType::kWithdraw:
-      handle(decode_gid(frame.payload), [&](const auto& value) { return on_withdraw(peer, value); });
-      break;
+      return pass(decode_gid(frame.payload), &Impl::on_withdraw);
     case FrameType::kNodeUp:
-      handle(decode_name(frame.payload), [&](const auto& value) -> Result<void> {
-        Result<void> added = graph_.add_node(peer, value);
-        return added ? added : violation(added.error().message);
-      });
-      break;
+      return pass(decode_name(frame.payload), &Impl::on_node_up);
     case FrameType::kNodeDown:
-      handle(decode_name(frame.payload), [&](const auto& value) -> Result<void> {
-        graph_.remove_node(peer, value);
-        return {};
-      });
-      break;
+      return pass(decode_name(frame.payload), &Impl::on_node_down);
     case FrameType::kAttach:
-      handle(decode_attach(frame.payload), [&](const auto& value) { return on_attach(peer, value, frame.fds); });
-      break;
+      return pass(decode_attach(frame.payload), &Impl::on_attach, frame.fds);
     case FrameType::kAttached:
-      handle(decode_attached(frame.payload), [&](const auto& value) { return on_attached(peer, value, frame.fds); });
-      break;
+      return pass(decode_attached(frame.payload), &Impl::on_attached, frame.fds);
     case FrameType::kRefused:
     case FrameType::kClosed:
-      handle(decode_refused(frame.payload), [&](const auto& value) { return on_ended(peer, value); });
-      break;
+      return pass(decode_refused(frame.payload), &Impl::on_ended);
     case FrameType::kSegment:
-      handle(decode_segment(frame.payload), [&](const auto& value) { return on_segment(peer, value, frame.fds); });
-      break;
+      return pass(decode_segment(frame.payload), &Impl::on_segment, frame.fds);
     case FrameType::kRetired:
-      handle(decode_segment(frame.payload), [&](const auto& value) { return on_retired(peer, value); });
-      break;
+      return pass(decode_segment(frame.payload), &Impl::on_retired);
     case FrameType::kDetach:
-      handle(decode_pair(frame.payload), [&](const auto& value) -> Result<void> {
-        const auto writer = writers_.find(value.writer);
-        if (writer != writers_.end()) writer->second->detach(peer, value.reader);
-        return {};
-      });
-      break;
+      return pass(decode_pair(frame.payload), &Impl::on_detach);
     case FrameType::kDefinitionRequest:
-      handle(decode_gid(frame.payload), [&](const auto& value) { return on_definition_request(peer, value); });
-      break;
+      return pass(decode_gid(frame.payload), &Impl::on_definition_request);
     case FrameType::kDefinition:
-      handle(decode_definition(frame.payload), [&](const auto& value) -> Result<void> {
-        on_definition(peer, value);
-        return {};
-      });
-      break;
+      return pass(decode_definition(frame.payload), &Impl::on_definition);
     case FrameType::kWakeSocket:
-      handle(decode_pair(frame.payload), [&](const auto& value) { return on_wake_socket(peer, value, frame.fds); });
-      break;
+      return pass(decode_pair(frame.payload), &Impl::on_wake_socket, frame.fds);
     case FrameType::kAccount:
-      handle(decode_account(frame.payload), [&](const auto& value) -> Result<void> {
-        if (peer != kSelf) account_.peer_reported(peer, value);
-        return {};
-      });
-      break;
+      return pass(decode_account(frame.payload), &Impl::on_account);
     case FrameType::kHoldingsRequest:
-      handle(decode_question(frame.payload), [&](const auto& value) -> Result<void> {
-        on_holdings_request(peer, value);
-        return {};
-      });
-      break;
+      return pass(decode_question(frame.payload), &Impl::on_holdings_request);
     case FrameType::kHoldings:
-      handle(decode_holdings(frame.payload), [&](auto& value) -> Result<void> {
-        on_holdings(peer, std::move(value));
-        return {};
-      });
-      break;
+      return pass(decode_holdings(frame.payload), &Impl::on_holdings);
     case FrameType::kLosses:
-      handle(decode_losses(frame.payload), [&](const auto& value) -> Result<void> {
-        on_losses(peer, value);
-        return {};
-      });
-      break;
+      return pass(decode_losses(frame.payload), &Impl::on_losses);
     default:
       return violation("unknown frame type " + std::to_string(frame.type));
   }
-  return result;
+}
+
+Result<void> Participant::Impl::on_node_up(PeerId peer, const std::string& name) {
+  Result<void> added = graph_.add_node(peer, name);
+  return added ? added : violation(added.error().message);
+}
+
+void Participant::Impl::on_node_down(PeerId peer, const std::string& name) { graph_.remove_node(peer, name); }
+
+void Participant::Impl::on_detach(PeerId peer, const PairFrame& frame) {
+  const auto writer = writers_.find(frame.writer);
+  if (writer != writers_.end()) writer->second->detach(peer, frame.reader);
+}
+
+void Participant::Impl::on_account(PeerId peer, const AccountFrame& frame) {
+  if (peer != kSelf) account_.peer_reported(peer, frame);
 }
 
 Result<void> Participant::Impl::on_announce(PeerId peer, const AnnounceFrame& frame) {

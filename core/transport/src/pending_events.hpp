@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <utility>
 
+#include "baton/os/lock.hpp"
 #include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
 
@@ -41,7 +41,7 @@ class PendingEvents {
     std::function<void(Event)> callback;
     std::uint32_t bits = 0;
     {
-      const std::lock_guard<os::PiMutex> lock(mutex);
+      const os::Lock lock(mutex);
       callback = callback_;
       arranged_ = false;
       bits = std::exchange(bits_, 0);

@@ -66,8 +66,9 @@ Error Reader::Impl::forked_error() const {
       continue;
     }
     if (status == QueueStatus::kCorrupted) {
-      *error = out_of_line(
-          [&] { return expel(connection, Errc::protocol_violation, "its queue holds impossible positions", 1); });
+      *error = out_of_line([&]() BATON_REQUIRES(mutex_) {
+        return expel(connection, Errc::protocol_violation, "its queue holds impossible positions", 1);
+      });
       return Pick::kFailed;
     }
     const SegmentUse* segment = connection.find_segment(memory::handle_segment(oldest.handle));
@@ -144,7 +145,7 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
     context_->post([weak = weak_from_this()] {
       const auto self = weak.lock();
       if (!self) return;
-      const std::lock_guard<os::PiMutex> lock(self->mutex_);
+      const os::Lock lock(self->mutex_);
       if (!self->closed_) self->drop_useless();
     });
   } catch (const std::bad_alloc&) {
@@ -230,7 +231,7 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
 /// for take_any(), which looks again.
 [[gnu::hot, gnu::always_inline]] inline Result<TakenSample> Reader::Impl::take(Passes& passes) {
   if (unlikely(forked())) return out_of_line([&] { return Result<TakenSample>(forked_error()); });
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   Candidate found;
   found.connection = usual_;
   if (unlikely(found.connection == nullptr)) return take_any(nullptr, passes);
@@ -256,13 +257,13 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
     // A check that allocates is made once more.
   }
   if (unlikely(header == nullptr))
-    return out_of_line([this, found, &passes] { return take_any(nullptr, passes, &found); });
+    return out_of_line([this, found, &passes]() BATON_REQUIRES(mutex_) { return take_any(nullptr, passes, &found); });
   return sample_of(found, header, size_bytes);
 }
 
 [[gnu::hot]] Result<TakenSample> Reader::Impl::take_from(const Gid& publisher) {
   if (forked()) return forked_error();
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   // As many as its queue may have: if there is none left of those that were there, no message is returned (ros1/api relies on it).
   Passes passes(std::max(kMostPassedOver, memory::ring_capacity(options_.qos.depth)));
   return take_any(&publisher, passes);
@@ -457,7 +458,7 @@ ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
 
 [[gnu::hot, gnu::always_inline]] inline bool Reader::Impl::has_data() const {
   if (unlikely(forked())) return false;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return usual_ != nullptr ? usual_->readable() : any_readable();
 }
 
@@ -466,7 +467,7 @@ ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
 [[gnu::hot]] std::size_t Reader::Impl::unread() const {
   if (forked()) return 0;
   std::size_t count = 0;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (const ConnectionRef& ref : connections_) {
     if (ref->channel && !ref->blocked.load(std::memory_order_relaxed)) count += ref->channel->queue().size();
   }
@@ -475,7 +476,7 @@ ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
 
 bool Reader::Impl::awaits_memory(const Gid& publisher) const {
   if (forked()) return false;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const ReaderConnection* const connection = find(publisher);
   return connection != nullptr && connection->blocked.load(std::memory_order_relaxed);
 }
@@ -505,9 +506,9 @@ bool Reader::Impl::awaits_memory(const Gid& publisher) const {
 
 Result<int> Reader::Impl::pollable_fd() {
   if (forked()) return forked_error();
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (!wake_) {
-    const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
+    const os::Lock wake_lock(wake_mutex_);
     if (wait_set_) {
       return Error{Errc::already_exists, "subscription to '" + options_.topic +
                                              "' is in a wait set (or an executor); it is either waited for or polled"};
@@ -523,7 +524,7 @@ Result<int> Reader::Impl::pollable_fd() {
 
 [[gnu::hot]] std::uint32_t Reader::Impl::matched() const {
   if (forked()) return 0;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return static_cast<std::uint32_t>(
       std::count_if(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) {
         return ref->state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
@@ -533,7 +534,7 @@ Result<int> Reader::Impl::pollable_fd() {
 std::map<Gid, bool> Reader::Impl::publishers() const {
   std::map<Gid, bool> out;
   if (forked()) return out;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (const ConnectionRef& ref : connections_) {
     const ReaderConnection::State state = ref->state.load(std::memory_order_relaxed);
     if (state == ReaderConnection::State::kLive || state == ReaderConnection::State::kAttaching)
@@ -545,7 +546,7 @@ std::map<Gid, bool> Reader::Impl::publishers() const {
 std::vector<EndpointInfo> Reader::Impl::gone_publishers() const {
   std::vector<EndpointInfo> out;
   if (forked()) return out;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (const ConnectionRef& ref : connections_) {
     if (ref->state.load(std::memory_order_relaxed) == ReaderConnection::State::kOrphaned &&
         ref->channel->queue().ready()) {
@@ -558,13 +559,13 @@ std::vector<EndpointInfo> Reader::Impl::gone_publishers() const {
 
 void Reader::Impl::stop_matching() noexcept {
   if (forked()) return;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   matches_ = false;
 }
 
 [[gnu::hot]] Statuses Reader::Impl::statuses() const {
   if (forked()) return {};
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   Statuses out = statuses_;
   out.lost_total = losses_.total();
   out.refused_now = refused_by_.size();
@@ -579,11 +580,11 @@ void Reader::Impl::stop_matching() noexcept {
 
 void Reader::Impl::on_event(std::function<void(Event)> callback) {
   if (forked()) return;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   pending_.set_callback(std::move(callback));
 }
 
-[[gnu::cold, gnu::noinline]] void Reader::Impl::notify(Event event) noexcept {  // with mutex_
+[[gnu::cold, gnu::noinline]] void Reader::Impl::notify(Event event) noexcept {
   if (event == Event::kMatched) context_->graph_changed();
   pending_.add(event, weak_from_this(), mutex_, [this](auto call) { context_->post(std::move(call)); });
 }

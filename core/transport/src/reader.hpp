@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A subscription: its connections, one per matched publisher, merged by source time.
-// Thread rules: what is not const belongs to mutex_, a process-private mutex, but for wait_set_ and wake_ (see there); look_again() may be
-// called with or without it. Lock order: Participant::Impl::mutex_ before Reader::Impl::mutex_ before wake_mutex_ before the hub's
+// Thread rules: look_again() may be called with or without mutex_. Lock order: Participant::Impl::mutex_ before Reader::Impl::mutex_ before wake_mutex_ before the hub's
 // locks.
 // Invariants: (1) a message is delivered at most once, and the messages of one publisher in the order of their sequence
 // numbers; (2) an orphaned connection stays until its last unread message is taken or evicted by newer messages; (3)
@@ -11,12 +10,12 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <vector>
 
 #include "baton/os/allowance.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
@@ -137,56 +136,60 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   static constexpr std::uint32_t kMostDropped = 1024;  // the same, of a reader with a long queue
 
   Error forked_error() const;
-  Result<TakenSample> take_any(const Gid* only, Passes& passes, const Candidate* begun = nullptr);
-  Pick choose(Candidate* found, const Gid* only, Passes& passes, Result<TakenSample>* out);
-  void count_taken(ReaderConnection& connection, const memory::QueuedMessage& message);
-  bool unwanted(ReaderConnection& connection, const memory::QueuedMessage& message);
-  const memory::ChunkHeader* checked(const Candidate& found, std::uint32_t* size_bytes) const;
-  void accept_closely(const Candidate& found, Result<TakenSample>* out);
+  Result<TakenSample> take_any(const Gid* only, Passes& passes, const Candidate* begun = nullptr)
+      BATON_REQUIRES(mutex_);
+  Pick choose(Candidate* found, const Gid* only, Passes& passes, Result<TakenSample>* out) BATON_REQUIRES(mutex_);
+  void count_taken(ReaderConnection& connection, const memory::QueuedMessage& message) BATON_REQUIRES(mutex_);
+  bool unwanted(ReaderConnection& connection, const memory::QueuedMessage& message) BATON_REQUIRES(mutex_);
+  const memory::ChunkHeader* checked(const Candidate& found, std::uint32_t* size_bytes) const BATON_REQUIRES(mutex_);
+  void accept_closely(const Candidate& found, Result<TakenSample>* out) BATON_REQUIRES(mutex_);
   static Result<TakenSample> sample_of(const Candidate& found, const memory::ChunkHeader* header,
                                        std::uint32_t size_bytes) noexcept;
   const memory::ChunkHeader* look_closer(ReaderConnection& connection, SegmentUse** segment,
                                          const memory::QueuedMessage& message, std::uint32_t* size_bytes,
-                                         Result<TakenSample>* out);
+                                         Result<TakenSample>* out) BATON_REQUIRES(mutex_);
   SegmentUse* map_or_copy(ReaderConnection& connection, SegmentUse& segment, const memory::QueuedMessage& message,
-                          std::uint64_t* offset, Result<TakenSample>* out);
+                          std::uint64_t* offset, Result<TakenSample>* out) BATON_REQUIRES(mutex_);
   Pick pick(ReaderConnection** best, memory::QueuedMessage* message, std::uint64_t* unread, std::optional<Error>* error,
-            Passes& passes, bool holdable, const Gid* only = nullptr);
-  void give_back(ReaderConnection& connection, const memory::QueuedMessage& message) noexcept;
+            Passes& passes, bool holdable, const Gid* only = nullptr) BATON_REQUIRES(mutex_);
+  void give_back(ReaderConnection& connection, const memory::QueuedMessage& message) noexcept BATON_REQUIRES(mutex_);
   /// If there is no memory to end the connection, it stays until the next check.
   /// `least`: so many messages wait in its queue, whatever its head says.
-  Error expel(ReaderConnection& connection, Errc code, const std::string& what, std::uint64_t least = 0) noexcept;
-  Error refuse(ReaderConnection& connection, Errc code, const std::string& what) noexcept;
+  Error expel(ReaderConnection& connection, Errc code, const std::string& what, std::uint64_t least = 0) noexcept
+      BATON_REQUIRES(mutex_);
+  Error refuse(ReaderConnection& connection, Errc code, const std::string& what) noexcept BATON_REQUIRES(mutex_);
   void lose(ReaderConnection& connection, const memory::QueuedMessage& message, const Error& why,
-            Result<TakenSample>* out);
-  void report_loss(const Error& lost) noexcept;
+            Result<TakenSample>* out) BATON_REQUIRES(mutex_);
+  void report_loss(const Error& lost) noexcept BATON_EXCLUDES(mutex_);
   /// The connection ends when the result is destroyed, if it has no other user.
-  ConnectionRef forget(ReaderConnection& connection) noexcept;
-  bool merged_away(ReaderConnection& connection, const memory::QueuedMessage& message, std::uint64_t unread);
-  void drop_useless() noexcept;
-  void drop_retired(ReaderConnection& connection);
-  bool any_readable() const;
-  bool rearm();
-  void disarm();
-  void find_usual() noexcept;
-  bool give_sockets(WakeDescriptor& wake);
-  void give_own_sockets();
-  void forget_socket(PeerId peer) noexcept;
-  void connections_changed();
-  ReaderConnection* find(const Gid& writer) const;
-  ConnectionRef orphan(ReaderConnection& connection) noexcept;
-  Interrupted* find_interrupted(const Gid& writer, std::uint64_t process);
-  bool seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence);
-  void notify(Event event) noexcept;
+  ConnectionRef forget(ReaderConnection& connection) noexcept BATON_REQUIRES(mutex_);
+  bool merged_away(ReaderConnection& connection, const memory::QueuedMessage& message, std::uint64_t unread)
+      BATON_REQUIRES(mutex_);
+  void drop_useless() noexcept BATON_REQUIRES(mutex_);
+  void drop_retired(ReaderConnection& connection) BATON_REQUIRES(mutex_);
+  bool any_readable() const BATON_REQUIRES(mutex_);
+  bool rearm() BATON_REQUIRES(mutex_);
+  void disarm() BATON_REQUIRES(mutex_);
+  void find_usual() noexcept BATON_REQUIRES(mutex_);
+  bool give_sockets(WakeDescriptor& wake) BATON_REQUIRES(mutex_);
+  void give_own_sockets() BATON_REQUIRES(mutex_);
+  void forget_socket(PeerId peer) noexcept BATON_REQUIRES(mutex_);
+  void connections_changed() BATON_REQUIRES(mutex_);
+  ReaderConnection* find(const Gid& writer) const BATON_REQUIRES(mutex_);
+  ConnectionRef orphan(ReaderConnection& connection) noexcept BATON_REQUIRES(mutex_);
+  Interrupted* find_interrupted(const Gid& writer, std::uint64_t process) BATON_REQUIRES(mutex_);
+  bool seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence) BATON_REQUIRES(mutex_);
+  void notify(Event event) noexcept BATON_REQUIRES(mutex_);
   void check_deadline();
   void report_held_limit(const Gid& writer);
   void check_liveliness();
-  std::int64_t last_arrival_ns() const;
-  std::int64_t last_arrival_ns(const ReaderConnection& connection) const;
-  std::int64_t newest_stamp_ns(const ReaderConnection& connection) const;
-  std::int64_t corrected_order_ns(ReaderConnection& connection, std::int64_t stamp_ns, std::uint64_t position);
+  std::int64_t last_arrival_ns() const BATON_REQUIRES(mutex_);
+  std::int64_t last_arrival_ns(const ReaderConnection& connection) const BATON_REQUIRES(mutex_);
+  std::int64_t newest_stamp_ns(const ReaderConnection& connection) const BATON_REQUIRES(mutex_);
+  std::int64_t corrected_order_ns(ReaderConnection& connection, std::int64_t stamp_ns, std::uint64_t position)
+      BATON_REQUIRES(mutex_);
   static std::int64_t corrected_stamp_ns(const ReaderConnection& connection, std::int64_t stamp_ns) noexcept;
-  std::int64_t order_ns(ReaderConnection& connection, const memory::QueuedMessage& message);
+  std::int64_t order_ns(ReaderConnection& connection, const memory::QueuedMessage& message) BATON_REQUIRES(mutex_);
 
   const std::shared_ptr<EndpointContext> context_;
   const Gid gid_;
@@ -198,30 +201,30 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   const void* const validate_context_;
   /// The only connection, if it is live and its messages need no more than the usual look, and the reader has not announced its sleep:
   /// find_usual(). Else null.
-  ReaderConnection* usual_ = nullptr;
+  ReaderConnection* usual_ BATON_GUARDED_BY(mutex_) = nullptr;
   std::unique_ptr<WakeDescriptor> wake_;  // if polled; set once, also with wake_mutex_, which is enough for notify()
   mutable os::PiMutex mutex_;
 
-  bool closed_ = false;
-  bool matches_ = true;
-  bool armed_ = false;  // if polled
-  os::HotVector<ConnectionRef> connections_;
+  bool closed_ BATON_GUARDED_BY(mutex_) = false;
+  bool matches_ BATON_GUARDED_BY(mutex_) = true;
+  bool armed_ BATON_GUARDED_BY(mutex_) = false;  // if polled
+  os::HotVector<ConnectionRef> connections_ BATON_GUARDED_BY(mutex_);
   const Participant::ReaderOptions options_;
-  std::map<Gid, ReaderConnection*> by_writer_;  // connections that are attaching or live
-  Losses losses_;
-  std::vector<Interrupted> interrupted_;  // oldest first
-  std::set<Gid> refused_by_;
-  Statuses statuses_;
-  PendingEvents pending_;
-  bool gives_sockets_again_ = false;  // a retry is scheduled
-  bool lack_of_sockets_reported_ = false;
-  bool held_limit_reported_ = false;
-  std::int64_t seen_now_ns_ = INT64_MIN;  // a time that has passed, CLOCK_MONOTONIC
+  std::map<Gid, ReaderConnection*> by_writer_ BATON_GUARDED_BY(mutex_);  // connections that are attaching or live
+  Losses losses_ BATON_GUARDED_BY(mutex_);
+  std::vector<Interrupted> interrupted_ BATON_GUARDED_BY(mutex_);  // oldest first
+  std::set<Gid> refused_by_ BATON_GUARDED_BY(mutex_);
+  Statuses statuses_ BATON_GUARDED_BY(mutex_);
+  PendingEvents pending_ BATON_GUARDED_BY(mutex_);
+  bool gives_sockets_again_ BATON_GUARDED_BY(mutex_) = false;  // a retry is scheduled
+  bool lack_of_sockets_reported_ BATON_GUARDED_BY(mutex_) = false;
+  bool held_limit_reported_ BATON_GUARDED_BY(mutex_) = false;
+  std::int64_t seen_now_ns_ BATON_GUARDED_BY(mutex_) = INT64_MIN;  // a time that has passed, CLOCK_MONOTONIC
   os::Allowance loss_lines_;
-  std::int64_t deadline_due_ns_ = 0, last_arrival_ns_ = 0;
+  std::int64_t deadline_due_ns_ BATON_GUARDED_BY(mutex_) = 0, last_arrival_ns_ BATON_GUARDED_BY(mutex_) = 0;
 
-  mutable std::mutex wake_mutex_;
-  std::shared_ptr<WaitSet::Impl> wait_set_;
+  mutable os::Mutex wake_mutex_;
+  std::shared_ptr<WaitSet::Impl> wait_set_ BATON_GUARDED_BY(wake_mutex_);
 };
 
 }  // namespace baton::transport

@@ -37,7 +37,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   const PeerId peer = info.connection;
   const Gid writer = info.gid;
   {
-    const std::lock_guard<os::PiMutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (closed_ || !matches_ || find(writer) != nullptr) return {};
   }
   // Made without the lock, which take() needs. No other thread attaches this pair: the participant's lock is held.
@@ -68,7 +68,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   connection->sleeping = connection->layout.sleeping;
   Payload payload = encode(frame);
   std::vector<os::SharedFd> fds{std::make_shared<const os::UniqueFd>(std::move(segment->fd))};
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_ || !matches_) return {};
   if (connections_.size() == connections_.capacity()) connections_.reserve(2 * connections_.size() + 4);
   // So that ending a connection never needs memory: orphan().
@@ -93,7 +93,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
 Result<void> Reader::Impl::attached(
     PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds,
     const std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>>& segments) {
-  const auto attaching = [&]() -> Result<ReaderConnection*> {
+  const auto attaching = [&]() BATON_REQUIRES(mutex_) -> Result<ReaderConnection*> {
     ReaderConnection* connection = closed_ ? nullptr : find(frame.writer);
     if (connection == nullptr) return connection;  // ended meanwhile
     if (connection->peer != peer || connection->state.load(std::memory_order_relaxed) != State::kAttaching) {
@@ -102,7 +102,7 @@ Result<void> Reader::Impl::attached(
     return connection;
   };
   {
-    const std::lock_guard<os::PiMutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const Result<ReaderConnection*> found = attaching();
     if (!found) return found.error();
     if (*found == nullptr) return {};
@@ -128,7 +128,7 @@ Result<void> Reader::Impl::attached(
     uses.push_back(std::move(use));
   }
 
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const Result<ReaderConnection*> found = attaching();
   if (!found) return found.error();
   ReaderConnection* connection = *found;
@@ -163,14 +163,14 @@ Result<void> Reader::Impl::attached(
 }
 
 bool Reader::Impl::is_attaching(const Gid& writer) const {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const ReaderConnection* const connection = find(writer);
   return connection != nullptr && connection->state.load(std::memory_order_relaxed) == State::kAttaching;
 }
 
 bool Reader::Impl::ended_by_writer(PeerId peer, const Gid& writer) {
   ConnectionRef gone;  // destroyed without the lock
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection == nullptr || connection->peer != peer) return false;
   gone = orphan(*connection);
@@ -216,7 +216,7 @@ bool Reader::Impl::seen_before_interruption(ReaderConnection& connection, std::u
 
 void Reader::Impl::writer_gone(PeerId peer, const Gid& writer, bool for_good) noexcept {
   ConnectionRef gone;  // destroyed without the lock
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   refused_by_.erase(writer);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection != nullptr && connection->peer == peer) gone = orphan(*connection);
@@ -228,7 +228,7 @@ void Reader::Impl::writer_gone(PeerId peer, const Gid& writer, bool for_good) no
 }
 
 void Reader::Impl::refused(const Gid& writer, const std::string& text) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   refused_by_.insert(writer);
   statuses_.last_refusal = text;
   context_->graph_changed();
@@ -240,7 +240,7 @@ void Reader::Impl::add_segment(const Gid& writer, std::uint32_t index,
   auto use = std::make_unique<SegmentUse>();
   use->index = index;
   use->segment = segment;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection == nullptr || connection->state.load(std::memory_order_relaxed) != State::kLive) return;
   if (connection->find_segment(index) != nullptr) return;
@@ -250,7 +250,7 @@ void Reader::Impl::add_segment(const Gid& writer, std::uint32_t index,
 }
 
 void Reader::Impl::retire_segment(const Gid& writer, std::uint32_t index) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection == nullptr) return;
   if (SegmentUse* use = connection->find_segment(index)) use->retired = true;
@@ -270,12 +270,12 @@ void Reader::Impl::drop_retired(ReaderConnection& connection) {
 }
 
 void Reader::Impl::explain_incompatible(const std::string& text) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   statuses_.last_incompatibility = text;
 }
 
 void Reader::Impl::report_incompatible(Event event, const std::string* text) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   ++(event == Event::kIncompatibleQos ? statuses_.incompatible_qos_total : statuses_.incompatible_type_total);
   if (text != nullptr) statuses_.last_incompatibility = *text;
   notify(event);
@@ -283,8 +283,8 @@ void Reader::Impl::report_incompatible(Event event, const std::string* text) {
 
 Result<void> Reader::Impl::join_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set) {
   if (forked()) return forked_error();
-  const std::lock_guard<os::PiMutex> lock(mutex_);
-  const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
+  const os::Lock lock(mutex_);
+  const os::Lock wake_lock(wake_mutex_);
   if (wait_set_ == wait_set) return {};
   if (wait_set_ || wake_) {
     return Error{Errc::already_exists, "subscription to '" + options_.topic + "' is " +
@@ -297,38 +297,41 @@ Result<void> Reader::Impl::join_wait_set(const std::shared_ptr<WaitSet::Impl>& w
 
 bool Reader::Impl::leave_wait_set(const std::shared_ptr<WaitSet::Impl>& wait_set) {
   if (forked()) return false;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
-  const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
+  const os::Lock lock(mutex_);
+  const os::Lock wake_lock(wake_mutex_);
   if (wait_set_ != wait_set) return false;
   wait_set_.reset();  // The publishers keep its sockets, for the case that the reader comes back.
   return true;
 }
 
 void Reader::Impl::append_connections(os::HotVector<ConnectionRef>* out) const {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (const ConnectionRef& ref : connections_) {
     if (ref->state.load(std::memory_order_relaxed) != State::kAttaching) out->push_back(ref);
   }
 }
 
 void Reader::Impl::append_notifiers(std::set<Notifier>* out) const {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (const auto& [writer, connection] : by_writer_) out->insert({context_, connection->peer});
 }
 
 std::size_t Reader::Impl::publishers_without_socket() const {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(),
                                                 [](const ConnectionRef& ref) { return ref->socket_given.expired(); }));
 }
 
 bool Reader::Impl::give_sockets(const WaitSet::Impl* wait_set, WakeDescriptor& wake) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (wait_set_.get() != wait_set) return true;  // the reader left while that wait set was being rebuilt
+  const os::Lock lock(mutex_);
+  {
+    const os::Lock wake_lock(wake_mutex_);
+    if (wait_set_.get() != wait_set) return true;  // the reader left while that wait set was being rebuilt
+  }
   return give_sockets(wake);
 }
 
-bool Reader::Impl::give_sockets(WakeDescriptor& wake) {  // with mutex_
+bool Reader::Impl::give_sockets(WakeDescriptor& wake) {
   bool all = true;
   for (const ConnectionRef& ref : connections_) {
     if (ref->state.load(std::memory_order_relaxed) != State::kLive) continue;
@@ -353,12 +356,12 @@ bool Reader::Impl::give_sockets(WakeDescriptor& wake) {  // with mutex_
 
 /// A publisher without a socket cannot wake this reader. So the descriptor becomes readable periodically until each
 /// publisher has its socket: no message is lost, or waits longer than kWakeSocketPause.
-void Reader::Impl::give_own_sockets() {  // with mutex_
+void Reader::Impl::give_own_sockets() {
   if (give_sockets(*wake_) || gives_sockets_again_) return;
   context_->hub().schedule(std::chrono::steady_clock::now() + kWakeSocketPause, [weak = weak_from_this()] {
     const std::shared_ptr<Reader::Impl> self = weak.lock();
     if (!self) return;
-    const std::lock_guard<os::PiMutex> lock(self->mutex_);
+    const os::Lock lock(self->mutex_);
     self->gives_sockets_again_ = false;
     if (self->closed_) return;
     self->wake_->notify();
@@ -377,7 +380,7 @@ void Reader::Impl::forget_socket(PeerId peer) noexcept {
 void Reader::Impl::look_again() {
   std::shared_ptr<WaitSet::Impl> wait_set;
   {
-    const std::lock_guard<std::mutex> lock(wake_mutex_);
+    const os::Lock lock(wake_mutex_);
     wait_set = wait_set_;
     if (wake_) wake_->notify();
   }
@@ -407,7 +410,7 @@ void Reader::Impl::report_lack(const Error& lack) noexcept {
 void Reader::Impl::connections_changed() {
   find_usual();
   {
-    const std::lock_guard<std::mutex> lock(wake_mutex_);
+    const os::Lock lock(wake_mutex_);
     if (wait_set_) wait_set_->changed();
   }
   look_again();
@@ -419,14 +422,14 @@ void Reader::Impl::close() {
   os::HotVector<ConnectionRef> connections;
   std::shared_ptr<WaitSet::Impl> wait_set;
   {
-    const std::lock_guard<os::PiMutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     closed_ = true;
     pending_.set_callback(nullptr);
     connections.swap(connections_);
     usual_ = nullptr;
     by_writer_.clear();
     for (const ConnectionRef& ref : connections) ref->state.store(State::kEnded, std::memory_order_relaxed);
-    const std::lock_guard<std::mutex> wake_lock(wake_mutex_);
+    const os::Lock wake_lock(wake_mutex_);
     wait_set.swap(wait_set_);
   }
   if (wait_set) wait_set->remove(this);

@@ -54,7 +54,7 @@ Error Reader::Impl::expel(ReaderConnection& connection, Errc code, const std::st
 
 void Reader::Impl::expel(const Gid& publisher, const std::string& what) noexcept {
   if (forked()) return;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (ReaderConnection* connection = find(publisher)) expel(*connection, Errc::malformed_message, what);
 }
 
@@ -64,7 +64,7 @@ void Reader::Impl::expel(const Gid& publisher, const std::string& what) noexcept
   for (int passed = 0; passed < kMostLost; ++passed) {
     if (taken.ok() || whose(taken.error().code) != Whose::kMessage) return std::move(taken);
     report_loss(taken.error());
-    const std::lock_guard<os::PiMutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     taken = take_any(nullptr, passes);
   }
   if (taken.ok()) return std::move(taken);
@@ -78,7 +78,7 @@ void Reader::Impl::report_loss(const Error& lost) noexcept {
   if (!loss_lines_.once()) return;
   std::uint64_t count = 0;
   {
-    const std::lock_guard<os::PiMutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     count = losses_.limit + losses_.memory;
   }
   try {
@@ -91,7 +91,7 @@ void Reader::Impl::report_loss(const Error& lost) noexcept {
 
 Losses Reader::Impl::losses() const {
   if (forked()) return {};
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return losses_;
 }
 

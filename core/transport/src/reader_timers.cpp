@@ -20,6 +20,7 @@ void Reader::Impl::start_timers() {
   const QoS& qos = options_.qos;
   const std::int64_t now = os::monotonic_ns();
   const std::weak_ptr<Reader::Impl> weak = weak_from_this();
+  const os::Lock lock(mutex_);
   if (qos.deadline < kEndless) {
     deadline_due_ns_ = now + qos.deadline.count();
     context_->hub().schedule(at(deadline_due_ns_), [weak] {
@@ -94,7 +95,7 @@ std::int64_t Reader::Impl::corrected_stamp_ns(const ReaderConnection& connection
 
 std::int64_t Reader::Impl::newest_ns() const {
   if (forked()) return 0;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return std::max(last_arrival_ns_, last_arrival_ns());
 }
 
@@ -124,7 +125,7 @@ void Reader::Impl::report_held_limit_later(const ReaderConnection& connection) {
 }
 
 void Reader::Impl::report_held_limit(const Gid& writer) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_) return;
   const auto found = std::find_if(connections_.begin(), connections_.end(), [&](const ConnectionRef& ref) {
     return ref->writer == writer && ref->channel && ref->full();
@@ -143,7 +144,7 @@ void Reader::Impl::report_held_limit(const Gid& writer) {
 }
 
 void Reader::Impl::check_deadline() {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_) return;
   const std::int64_t now = os::monotonic_ns();
   const std::int64_t period = std::max<std::int64_t>(options_.qos.deadline.count(), 1'000'000);
@@ -166,7 +167,7 @@ void Reader::Impl::check_deadline() {
 }
 
 std::int64_t Reader::Impl::sign_of_life_ns(const Gid& publisher) const {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const ReaderConnection* const connection = find(publisher);
   if (connection == nullptr || connection->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive ||
       connection->offered.liveliness != Liveliness::kManualByTopic)
@@ -178,7 +179,7 @@ std::int64_t Reader::Impl::sign_of_life_ns(const Gid& publisher) const {
 /// Manual liveliness: the publisher's last sign of life is in its control line. (The kernel provides automatic
 /// liveliness: the connection ends when the process does.)
 void Reader::Impl::check_liveliness() {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_) return;
   const std::int64_t now = os::monotonic_ns();
   const std::int64_t lease = std::max<std::int64_t>(options_.qos.lease.count(), 1'000'000);

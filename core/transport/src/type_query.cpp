@@ -22,7 +22,7 @@ Result<TypeInfo> Participant::Impl::type_of(const Gid& endpoint, std::chrono::na
   PeerId peer{};
   std::uint64_t number = 0;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (const auto writer = writers_.find(endpoint); writer != writers_.end()) return writer->second->options().type;
     if (const auto reader = readers_.find(endpoint); reader != readers_.end()) return reader->second->options().type;
     const EndpointRecord* record = graph_.find(endpoint);
@@ -34,7 +34,7 @@ Result<TypeInfo> Participant::Impl::type_of(const Gid& endpoint, std::chrono::na
     const auto now = std::chrono::steady_clock::now();
     bool ask = false;
     {
-      const std::lock_guard<std::mutex> questions_lock(questions_mutex_);
+      const os::Lock questions_lock(questions_mutex_);
       TypeQuestion& question = type_questions_[endpoint];
       if (question.number == 0) question.number = ++last_question_;
       number = question.number;
@@ -45,12 +45,12 @@ Result<TypeInfo> Participant::Impl::type_of(const Gid& endpoint, std::chrono::na
     }
     if (ask) send(peer, FrameType::kDefinitionRequest, encode_gid(endpoint));
   }
-  std::unique_lock<std::mutex> lock(questions_mutex_);
-  const auto question = [&] {
+  os::UniqueLock lock(questions_mutex_);
+  const auto question = [&]() BATON_REQUIRES(questions_mutex_) {
     const auto found = type_questions_.find(endpoint);
     return found != type_questions_.end() && found->second.number == number ? found : type_questions_.end();
   };
-  answered_.wait_for(lock, timeout, [&] {
+  answered_.wait_for(lock.standard(), timeout, [&]() BATON_REQUIRES(questions_mutex_) {
     const auto now = question();
     return now == type_questions_.end() || now->second.definition;
   });
@@ -71,7 +71,7 @@ Result<TypeInfo> Participant::Impl::type_of(const Gid& endpoint, std::chrono::na
 void Participant::Impl::answer_type_question(PeerId peer, const DefinitionFrame& frame) noexcept {
   bool news = false;
   {
-    const std::lock_guard<std::mutex> lock(questions_mutex_);
+    const os::Lock lock(questions_mutex_);
     if (frame.endpoint == Gid{}) {
       for (auto at = type_questions_.begin(); at != type_questions_.end();) {
         const auto each = at++;
@@ -95,7 +95,7 @@ void Participant::Impl::answer_type_question(PeerId peer, const DefinitionFrame&
 
 void Participant::Impl::forget_type_question(const Gid& endpoint) noexcept {
   {
-    const std::lock_guard<std::mutex> lock(questions_mutex_);
+    const os::Lock lock(questions_mutex_);
     const auto found = type_questions_.find(endpoint);
     if (found == type_questions_.end()) return;
     forget_type_question(found);

@@ -39,7 +39,7 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
       os::futex_wake(&local, INT_MAX, os::FutexScope::kProcess);
       break;
     case memory::Sleeping::kDescriptor: {
-      const std::lock_guard<std::mutex> lock(wake_mutex);
+      const os::Lock lock(wake_mutex);
       if (wake) wake->notify();
       break;
     }
@@ -170,7 +170,7 @@ GuardCondition::~GuardCondition() = default;
 
 void GuardCondition::trigger() {
   impl_->triggered.store(true, std::memory_order_release);  // pairs with the acquire in WaitSet::Impl::has_work
-  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  const os::Lock lock(impl_->mutex);
   for (const auto& entry : impl_->wait_sets) {
     if (const auto wait_set = entry.lock()) wait_set->look_again();
   }

@@ -10,11 +10,11 @@
 
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "baton/os/allowance.hpp"
 #include "baton/os/futex.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
 #include "wake_descriptor.hpp"
@@ -23,8 +23,8 @@ namespace baton::transport {
 
 struct GuardCondition::Impl {
   std::atomic<bool> triggered{false};
-  std::mutex mutex;
-  std::vector<std::weak_ptr<WaitSet::Impl>> wait_sets;
+  os::Mutex mutex;
+  std::vector<std::weak_ptr<WaitSet::Impl>> wait_sets BATON_GUARDED_BY(mutex);
 };
 
 struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
@@ -82,10 +82,10 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   os::HotVector<os::FutexWait> waits;
   std::vector<std::shared_ptr<GuardCondition::Impl>> watched_owners;
 
-  std::mutex mutex;
-  std::vector<std::shared_ptr<Reader::Impl>> readers;
-  std::vector<std::shared_ptr<GuardCondition::Impl>> guards;
-  std::mutex wake_mutex;                 // used by threads other than the waiting thread
+  os::Mutex mutex;
+  std::vector<std::shared_ptr<Reader::Impl>> readers BATON_GUARDED_BY(mutex);
+  std::vector<std::shared_ptr<GuardCondition::Impl>> guards BATON_GUARDED_BY(mutex);
+  os::Mutex wake_mutex;                  // used by threads other than the waiting thread
   std::unique_ptr<WakeDescriptor> wake;  // made when first needed
   os::Allowance lack_lines;
 };

@@ -17,7 +17,7 @@ namespace baton::transport {
 void WaitSet::Impl::remove(const Reader::Impl* reader) {
   std::shared_ptr<Reader::Impl> kept;  // destroyed after the lock is released
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex);
     const auto found =
         std::find_if(readers.begin(), readers.end(), [reader](const auto& entry) { return entry.get() == reader; });
     if (found == readers.end()) return;
@@ -35,7 +35,7 @@ Result<void> WaitSet::Impl::rebuild() {
   before.swap(connections);
   with_message = nullptr;  // these connections may end now
   {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const os::Lock lock(mutex);
     members = readers;
     watched_owners = guards;
   }
@@ -57,7 +57,7 @@ Result<void> WaitSet::Impl::rebuild() {
   if (!futex && !wake) {
     Result<std::unique_ptr<WakeDescriptor>> made = WakeDescriptor::create();
     if (!made) return made.error();
-    const std::lock_guard<std::mutex> lock(wake_mutex);
+    const os::Lock lock(wake_mutex);
     wake = std::move(*made);
   }
   if (wake) {
@@ -78,7 +78,7 @@ Result<void> WaitSet::Impl::rebuild() {
   if (lack_lines.once()) {
     std::shared_ptr<Reader::Impl> reader;
     {
-      const std::lock_guard<std::mutex> lock(mutex);
+      const os::Lock lock(mutex);
       if (!readers.empty()) reader = readers.front();
     }
     if (reader != nullptr) reader->report_lack(lack);
@@ -91,7 +91,7 @@ WaitSet::~WaitSet() {
   if (impl_->generation != os::fork_generation()) return;
   std::vector<std::shared_ptr<Reader::Impl>> readers;
   {
-    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    const os::Lock lock(impl_->mutex);
     readers.swap(impl_->readers);
   }
   for (const auto& reader : readers) reader->leave_wait_set(impl_);
@@ -101,7 +101,7 @@ Result<void> WaitSet::add(const std::shared_ptr<Reader>& reader) {
   const std::shared_ptr<Reader::Impl> impl = reader->impl().shared_from_this();
   if (Result<void> joined = impl->join_wait_set(impl_); !joined) return joined;
   {
-    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    const os::Lock lock(impl_->mutex);
     if (std::find(impl_->readers.begin(), impl_->readers.end(), impl) != impl_->readers.end()) return {};
     impl_->readers.push_back(impl);
   }
@@ -117,12 +117,12 @@ void WaitSet::remove(const std::shared_ptr<Reader>& reader) {
 
 Result<void> WaitSet::add(GuardCondition& guard) {
   {
-    const std::lock_guard<std::mutex> lock(impl_->mutex);
+    const os::Lock lock(impl_->mutex);
     if (std::find(impl_->guards.begin(), impl_->guards.end(), guard.impl_) != impl_->guards.end()) return {};
     impl_->guards.push_back(guard.impl_);
   }
   {
-    const std::lock_guard<std::mutex> lock(guard.impl_->mutex);
+    const os::Lock lock(guard.impl_->mutex);
     guard.impl_->wait_sets.push_back(impl_);
   }
   impl_->changed();
@@ -132,7 +132,7 @@ Result<void> WaitSet::add(GuardCondition& guard) {
 
 void WaitSet::remove(GuardCondition& guard) {
   {
-    const std::lock_guard<std::mutex> lock(guard.impl_->mutex);
+    const os::Lock lock(guard.impl_->mutex);
     auto& wait_sets = guard.impl_->wait_sets;
     wait_sets.erase(std::remove_if(wait_sets.begin(), wait_sets.end(),
                                    [this](const auto& entry) {
@@ -141,7 +141,7 @@ void WaitSet::remove(GuardCondition& guard) {
                                    }),
                     wait_sets.end());
   }
-  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  const os::Lock lock(impl_->mutex);
   auto& guards = impl_->guards;
   guards.erase(std::remove(guards.begin(), guards.end(), guard.impl_), guards.end());
   impl_->changed();

@@ -12,7 +12,7 @@ namespace baton::transport {
 std::size_t WakePairs::limit() { return std::max<std::size_t>(4, os::descriptor_limit() / kPartOfDescriptors); }
 
 Result<std::shared_ptr<const void>> WakePairs::count(std::uint64_t process) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (auto at = of_processes_.begin(); at != of_processes_.end();) {
     at = at->second.use_count() == 1 ? of_processes_.erase(at) : std::next(at);
   }

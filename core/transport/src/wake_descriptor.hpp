@@ -13,10 +13,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "baton/os/disposal.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/poller.hpp"
 #include "baton/os/result.hpp"
 #include "baton/transport/transport.hpp"
@@ -55,8 +55,9 @@ class WakePairs {
   Result<std::shared_ptr<const void>> count(std::uint64_t process);
 
  private:
-  std::mutex mutex_;
-  std::map<std::uint64_t, std::shared_ptr<const char>> of_processes_;  // the uses of each pointer are counted
+  os::Mutex mutex_;
+  std::map<std::uint64_t, std::shared_ptr<const char>> of_processes_
+      BATON_GUARDED_BY(mutex_);  // the uses of each pointer are counted
 };
 
 class WakeDescriptor {

@@ -32,13 +32,14 @@ Result<std::shared_ptr<Writer::Impl>> Writer::Impl::create(std::shared_ptr<Endpo
   writer->control_->asserted_ns.store(os::of_machine(os::monotonic_ns()), std::memory_order_relaxed);
   Writer::Impl* self = writer.get();  // the pool is a member: it is destroyed before the writer
   Result<std::unique_ptr<memory::Pool>> pool = memory::Pool::create(
-      options.pool, [self](memory::Handle oldest) { return self->evict(oldest); },
-      [self](std::uint32_t index, int fd, std::uint64_t size) { self->send_segment(index, fd, size); });
+      options.pool, [self](memory::Handle oldest) BATON_REQUIRES(self->mutex_) { return self->evict(oldest); },
+      [self](std::uint32_t index, int fd, std::uint64_t size)
+          BATON_REQUIRES(self->mutex_) { self->send_segment(index, fd, size); });
   if (!pool) return pool.error();
   writer->pool_ = std::move(*pool);
   writer->pool_->set_publisher(gid.data(), options.type.hash.data());
-  writer->pool_->set_collect([self] { self->collect(); });
-  writer->pool_->set_retired([self](std::uint32_t index) { self->send_retired(index); });
+  writer->pool_->set_collect([self]() BATON_REQUIRES(self->mutex_) { self->collect(); });
+  writer->pool_->set_retired([self](std::uint32_t index) BATON_REQUIRES(self->mutex_) { self->send_retired(index); });
   if (options.qos.durability == Durability::kTransientLocal) writer->history_.resize(options.qos.depth);
   return writer;
 }
@@ -107,7 +108,7 @@ void Writer::raise_limits(std::size_t max_message_bytes, std::size_t memory_limi
 
 Result<memory::Chunk> Writer::Impl::loan_expecting(std::size_t expected_bytes) {
   if (forked()) return forked_error();
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (loans_left_-- == 0) look_at_memory(false);
   Result<memory::Chunk> chunk = pool_->loan_growing(skeleton_bytes_, expected_bytes);
   if (!chunk) chunk = loan_in_shortage(expected_bytes, true, chunk.error());
@@ -123,12 +124,13 @@ Result<memory::Chunk> Writer::Impl::loan_expecting(std::size_t expected_bytes) {
 
 /// A function of its own, so that the chunk is made where the caller wants it.
 [[gnu::always_inline]] inline Result<memory::Chunk> Writer::Impl::loan_locked(std::size_t message_bytes, bool growing) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   BATON_CRASH_POINT("loan.begin");
   if (unlikely(loans_left_-- == 0)) look_at_memory(false);
   Result<memory::Chunk> chunk =
       growing ? pool_->loan_growing(skeleton_bytes_) : pool_->loan_sized(message_bytes, skeleton_bytes_);
-  if (!chunk) out_of_line([&] { chunk = loan_in_shortage(message_bytes, growing, chunk.error()); });
+  if (!chunk)
+    out_of_line([&]() BATON_REQUIRES(mutex_) { chunk = loan_in_shortage(message_bytes, growing, chunk.error()); });
   if (expel_) expel_broken();
   BATON_CRASH_POINT("loan.end");
   if (chunk) BATON_TRACE2(loan, chunk->handle, message_bytes);
@@ -137,16 +139,11 @@ Result<memory::Chunk> Writer::Impl::loan_expecting(std::size_t expected_bytes) {
 }
 
 /// A new data segment: readers of this process must know it before the message can be published.
-void Writer::Impl::deliver_frames_to_self() {  // with mutex_, which it gives back meanwhile
-  struct Unlocked {
-    os::PiMutex& mutex;
-    explicit Unlocked(os::PiMutex& locked) : mutex(locked) { mutex.unlock(); }
-    ~Unlocked() { mutex.lock(); }
-  };
+void Writer::Impl::deliver_frames_to_self() {
   std::vector<Frame> frames;
   frames.swap(frames_to_self_);
   frames_ = false;
-  const Unlocked unlocked(mutex_);
+  const os::Unlock unlocked(mutex_);
   for (Frame& frame : frames) context_->deliver_to_self(std::move(frame));
 }
 
@@ -154,7 +151,7 @@ void Writer::Impl::deliver_frames_to_self() {  // with mutex_, which it gives ba
 
 [[gnu::always_inline]] inline void Writer::Impl::abandon(const memory::Chunk& chunk) noexcept {
   if (forked()) return;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (unlikely(pool_->abandon(chunk))) dropped("a message could not grow");
 }
 
@@ -162,8 +159,7 @@ void Writer::Impl::deliver_frames_to_self() {  // with mutex_, which it gives ba
 [[gnu::always_inline]] inline memory::PushStatus Writer::Impl::push_referenced(WriterConnection& connection,
                                                                                const Kept& message) {
   const memory::PushStatus status =
-      connection.channel.push(message.handle, message.source_monotonic_ns, message.sequence,
-                              [this](memory::Handle released) { pool_->release(released); });
+      connection.channel.push(message.handle, message.source_monotonic_ns, message.sequence, release());
   if (status != memory::PushStatus::kPushed) not_pushed(connection, message.handle, status);
   return status;
 }
@@ -246,7 +242,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 
 [[gnu::always_inline]] inline Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk) {
   if (forked()) return out_of_line([&]() -> Result<std::uint64_t> { return forked_error(); });
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
   if (expel_) expel_broken();
   if (special_ || live_.empty()) return publish_specially(chunk, nullptr);
@@ -256,7 +252,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 [[gnu::always_inline]] inline Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk,
                                                                           const PublishInfo& info) {
   if (forked()) return out_of_line([&]() -> Result<std::uint64_t> { return forked_error(); });
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
   if (expel_) expel_broken();
   return publish_specially(chunk, &info);
@@ -274,7 +270,8 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
                     options_.qos.deadline < kEndless};
   if (info != nullptr) {
     if (info->origin != nullptr) delivery.sequence = info->origin->sequence;
-    if (delivery.sequence <= last_sequence_) return out_of_line([&] { return published_before(delivery.sequence); });
+    if (delivery.sequence <= last_sequence_)
+      return out_of_line([&]() BATON_REQUIRES(mutex_) { return published_before(delivery.sequence); });
     if (const Gid* gid = info->only_client ? &info->correlation_client : info->only_reader) {
       delivery.only = find(*gid);
       if (delivery.only != nullptr) delivery.references = 1;
@@ -344,7 +341,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 
 bool Writer::Impl::hand_newest_to(const Gid& reader) {
   if (forked()) return false;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   WriterConnection* const connection = find(reader);
   if (connection == nullptr || history_size_ == 0) return false;
   const Kept& newest = history_[(history_begin_ + history_size_ - 1) % history_.size()];
@@ -361,7 +358,7 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
 
 [[gnu::hot]] Result<void> Writer::Impl::keep(const memory::Chunk& chunk) {
   if (forked()) return forked_error();
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   last_publish_ns_ = os::of_process(complete(*chunk.header, ++last_kept_, nullptr));
   // The reference that this leaves is the caller's, until drop().
   if (pool_->publish(chunk, 1, true)) larger_message(chunk.header->size_bytes);
@@ -370,13 +367,12 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
 
 [[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish_to(const memory::Chunk& kept, const Gid& reader) {
   if (forked()) return out_of_line([&] { return forked_error(); });
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   WriterConnection* const found = find(reader);
   if (found == nullptr) return out_of_line([&] { return not_connected(); });
   WriterConnection& connection = *found;
-  const auto release = [this](memory::Handle handle) { pool_->release(handle); };
   const auto has_all = [&] { return connection.channel.outstanding() >= connection.held; };
-  if (has_all() && !connection.channel.collect(release)) connection.broken = true;
+  if (has_all() && !connection.channel.collect(release())) connection.broken = true;
   if (!connection.broken && has_all()) {
     return out_of_line([&] {
       return Error{Errc::held_limit, "publisher of '" + options_.topic + "': the subscription has all of the " +
@@ -398,7 +394,7 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
     ++handed_over_;
     return connection.number;
   }
-  return out_of_line([&] {
+  return out_of_line([&]() BATON_REQUIRES(mutex_) {
     connection.broken = true;
     expel_broken();
     return Error{Errc::not_found, "publisher of '" + options_.topic + "' has just ended the subscription's connection"};
@@ -407,21 +403,21 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
 
 [[gnu::hot]] Writer::Unread Writer::Impl::unread(const Gid& reader) {
   if (forked()) return {};
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   WriterConnection* const connection = find(reader);
   return connection == nullptr ? Writer::Unread{} : Writer::Unread{connection->number, connection->channel.unread()};
 }
 
 [[gnu::hot]] void Writer::Impl::drop(const memory::Chunk& kept) noexcept {
   if (forked()) return;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (pool_) pool_->release(kept.handle);
 }
 
 bool Writer::Impl::evict(memory::Handle oldest) {
   bool released = false;
-  const auto release = [&](memory::Handle handle) {
-    pool_->release(handle);
+  const auto release = [&, pool = pool_.get()](memory::Handle handle) {
+    pool->release(handle);
     released = true;
   };
   for (const auto& connection : live_) {
@@ -438,20 +434,18 @@ bool Writer::Impl::evict(memory::Handle oldest) {
 }
 
 [[gnu::hot]] void Writer::Impl::collect() {
-  const auto release = [this](memory::Handle handle) { pool_->release(handle); };
   for (const auto& connection : live_) {
-    if (connection->broken || (connection->channel.collect(release) && !overheld(*connection))) continue;
+    if (connection->broken || (connection->channel.collect(release()) && !overheld(*connection))) continue;
     connection->broken = expel_ = true;
   }
   if (drained_) collect_drained();
 }
 
 void Writer::Impl::collect_drained() {
-  const auto release = [this](memory::Handle handle) { pool_->release(handle); };
   for (auto at = draining_.begin(); at != draining_.end();) {
     WriterConnection& connection = **at;
-    const bool sound = connection.channel.collect(release) && !overheld(connection);
-    if (!sound) connection.channel.end(release);
+    const bool sound = connection.channel.collect(release()) && !overheld(connection);
+    if (!sound) connection.channel.end(release());
     at = !sound || connection.channel.outstanding() == 0 ? draining_.erase(at) : at + 1;
   }
   drained_ = !draining_.empty();
@@ -459,14 +453,14 @@ void Writer::Impl::collect_drained() {
 
 [[gnu::hot]] std::uint32_t Writer::Impl::matched() const {
   if (forked()) return 0;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return live_.size();
 }
 
 std::vector<Gid> Writer::Impl::readers_of(std::uint64_t sequence) const {
   std::vector<Gid> readers;
   if (forked()) return readers;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (const auto& connection : live_) {
     if (connection->first_sequence <= sequence) readers.push_back(connection->reader);
   }
@@ -475,7 +469,7 @@ std::vector<Gid> Writer::Impl::readers_of(std::uint64_t sequence) const {
 
 Statuses Writer::Impl::statuses() const {
   if (forked()) return {};
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   Statuses out = statuses_;
   out.matched_now = live_.size();
   out.refused_now = refused_.size();
@@ -484,11 +478,11 @@ Statuses Writer::Impl::statuses() const {
 
 void Writer::Impl::on_event(std::function<void(Event)> callback) {
   if (forked()) return;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   pending_.set_callback(std::move(callback));
 }
 
-void Writer::Impl::notify(Event event) noexcept {  // with mutex_
+void Writer::Impl::notify(Event event) noexcept {
   if (event == Event::kMatched) context_->graph_changed();
   pending_.add(event, weak_from_this(), mutex_, [this](auto call) { context_->post(std::move(call)); });
 }
@@ -498,7 +492,7 @@ Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) 
   const std::int64_t begin = os::monotonic_ns();
   std::vector<std::pair<Gid, std::uint64_t>> wanted;
   {
-    const std::lock_guard<os::PiMutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     for (const auto& connection : live_) {
       if (connection->reliable) wanted.emplace_back(connection->reader, connection->channel.pushed());
     }
@@ -507,7 +501,7 @@ Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) 
   // intervals; it is meant for orderly ends, not for the hot path.
   for (auto pause = std::chrono::microseconds(20);; pause = std::min(pause * 2, std::chrono::microseconds(2000))) {
     {
-      const std::lock_guard<os::PiMutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       std::size_t open = 0;
       for (const auto& connection : live_) {
         const std::uint64_t taken = connection->channel.pushed() - connection->channel.unread();
@@ -525,27 +519,28 @@ Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) 
 
 memory::Pool::Account Writer::Impl::memory_account() const {
   if (forked()) return {};
-  const std::lock_guard<os::PiMutex> lock(mutex_);
-  if (!pool_) return {};
   auto& self = const_cast<Writer::Impl&>(*this);
+  const os::Lock lock(self.mutex_);
+  if (!self.pool_) return {};
   self.collect();  // messages that readers released without notifying are not held any more
-  if (expel_) self.expel_broken();
-  return pool_->account();
+  if (self.expel_) self.expel_broken();
+  return self.pool_->account();
 }
 
 void Writer::Impl::raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_bytes) {
   if (forked()) return;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
-  pool_->raise_limits(max_message_bytes, memory_limit_bytes, [this](std::uint32_t index) { send_retired(index); });
+  const os::Lock lock(mutex_);
+  pool_->raise_limits(max_message_bytes, memory_limit_bytes,
+                      [this](std::uint32_t index) BATON_REQUIRES(mutex_) { send_retired(index); });
 }
 
 void Writer::Impl::trim() {
   if (forked()) return;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   shown_bytes_ = 0;
   unit_bytes_ = 1;
   memory_.slots = 0;
-  pool_->retire_segment([this](std::uint32_t index) { send_retired(index); });
+  pool_->retire_segment([this](std::uint32_t index) BATON_REQUIRES(mutex_) { send_retired(index); });
 }
 
 }  // namespace baton::transport

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A publisher: its pool, its connections, its replay history.
-// Thread rules: everything after mutex_ belongs to that process-private mutex; no lock is held while a user's callback
-// runs.
+// Thread rules: no lock is held while a user's callback runs.
 // Lock order: Participant::Impl::mutex_ before Writer::Impl::mutex_ before the hub's locks.
 // Invariants: (1) a message is pushed to every live connection or, on an error, to none; (2) a data segment's
 // descriptor is sent to a peer before the first handle in the segment is pushed, or later if no descriptor is free; (3)
@@ -11,12 +10,12 @@
 #include <atomic>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <vector>
 
 #include "baton/os/allowance.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
@@ -31,7 +30,8 @@ namespace baton::transport {
 class Writer::Impl final : public Writer, public std::enable_shared_from_this<Writer::Impl>, public os::Hot {
  public:
   static Result<std::shared_ptr<Writer::Impl>> create(std::shared_ptr<EndpointContext> context,
-                                                      const Participant::WriterOptions& options, const Gid& gid);
+                                                      const Participant::WriterOptions& options, const Gid& gid)
+      BATON_UNCHECKED_LOCKS;  // no other thread knows the writer yet
   ~Impl();
   /// The handle of the program, once. The writer is open until the handle and all loans' shares are gone.
   std::shared_ptr<Writer> open();
@@ -116,19 +116,23 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   Impl(std::shared_ptr<EndpointContext> context, const Participant::WriterOptions& options, const Gid& gid);
   bool forked() const noexcept { return generation_ != os::fork_generation(); }
   Error forked_error() const;
-  bool evict(memory::Handle oldest);
-  void collect();
-  [[gnu::noinline]] void collect_drained();
-  void send_segment(std::uint32_t index, int fd, std::uint64_t size);
-  void send_retired(std::uint32_t index) noexcept;
-  void owe_segment(PeerId peer, std::uint32_t index);
+  /// A function that releases a message in the pool. For channels, which do not keep it.
+  auto release() const BATON_REQUIRES(mutex_) {
+    return [this](memory::Handle handle) BATON_UNCHECKED_LOCKS { pool_->release(handle); };
+  }
+  bool evict(memory::Handle oldest) BATON_REQUIRES(mutex_);
+  void collect() BATON_REQUIRES(mutex_);
+  [[gnu::noinline]] void collect_drained() BATON_REQUIRES(mutex_);
+  void send_segment(std::uint32_t index, int fd, std::uint64_t size) BATON_REQUIRES(mutex_);
+  void send_retired(std::uint32_t index) noexcept BATON_REQUIRES(mutex_);
+  void owe_segment(PeerId peer, std::uint32_t index) BATON_REQUIRES(mutex_);
   void send_owed();
-  void send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>& owed);
+  void send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>& owed) BATON_REQUIRES(mutex_);
   Result<memory::Chunk> loan_locked(std::size_t message_bytes, bool growing);
-  [[gnu::cold]] void deliver_frames_to_self();
-  Result<memory::Chunk> loan_in_shortage(std::size_t message_bytes, bool growing, Error error);
-  bool give_up_oldest_unread();
-  Granted granted(const Party& party, std::uint32_t above = 0) const;
+  [[gnu::cold]] void deliver_frames_to_self() BATON_REQUIRES(mutex_);
+  Result<memory::Chunk> loan_in_shortage(std::size_t message_bytes, bool growing, Error error) BATON_REQUIRES(mutex_);
+  bool give_up_oldest_unread() BATON_REQUIRES(mutex_);
+  Granted granted(const Party& party, std::uint32_t above = 0) const BATON_REQUIRES(mutex_);
   /// How a wish is answered, by the slots or by the sizes of the messages, whichever allows less.
   struct Answer {
     Shares shares;
@@ -136,30 +140,32 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
     std::uint64_t message_bytes;  ///< what a slot costs of memory_limit_bytes; 0: the slots count
     Grant grant;
   };
-  Answer answer(const Party& party, std::uint32_t wish) const;
-  std::string explain_grant(const Party& party, std::uint32_t wish) const;
+  Answer answer(const Party& party, std::uint32_t wish) const BATON_REQUIRES(mutex_);
+  std::string explain_grant(const Party& party, std::uint32_t wish) const BATON_REQUIRES(mutex_);
   // writer_memory.cpp
   bool guards_memory() const noexcept;
-  std::uint64_t units(std::size_t bytes) const noexcept { return (bytes + unit_bytes_ - 1) / unit_bytes_; }
-  [[gnu::cold, gnu::noinline]] void larger_message(std::size_t bytes) noexcept;
-  [[gnu::cold, gnu::noinline]] void look_at_memory(bool short_of_it);
-  void divide_memory(const memory::Pool::Account& now, bool same);
-  void measure_holders();
-  std::size_t left_outside();
-  Granted held_by(const Party& party) const noexcept;
-  void give_up_unread_beyond(std::uint64_t allowed, std::uint64_t unread);
-  void close_holders(const Party& party, std::uint64_t held);
-  std::string explain_memory(const Granted& held) const;
-  bool memory_for(const Party& party);
-  [[gnu::cold, gnu::noinline]] void dropped(const char* why) noexcept;
-  bool overheld(WriterConnection& connection);
-  memory::PushStatus push(WriterConnection& connection, const Kept& message);
-  memory::PushStatus push_referenced(WriterConnection& connection, const Kept& message);
-  void remember(const Kept& message);
-  WriterConnection* find(const Gid& reader) const;
-  WriterConnection* find(PeerId peer, const Gid& reader) const;
+  std::uint64_t units(std::size_t bytes) const noexcept BATON_REQUIRES(mutex_) {
+    return (bytes + unit_bytes_ - 1) / unit_bytes_;
+  }
+  [[gnu::cold, gnu::noinline]] void larger_message(std::size_t bytes) noexcept BATON_REQUIRES(mutex_);
+  [[gnu::cold, gnu::noinline]] void look_at_memory(bool short_of_it) BATON_REQUIRES(mutex_);
+  void divide_memory(const memory::Pool::Account& now, bool same) BATON_REQUIRES(mutex_);
+  void measure_holders() BATON_REQUIRES(mutex_);
+  std::size_t left_outside() BATON_REQUIRES(mutex_);
+  Granted held_by(const Party& party) const noexcept BATON_REQUIRES(mutex_);
+  void give_up_unread_beyond(std::uint64_t allowed, std::uint64_t unread) BATON_REQUIRES(mutex_);
+  void close_holders(const Party& party, std::uint64_t held) BATON_REQUIRES(mutex_);
+  std::string explain_memory(const Granted& held) const BATON_REQUIRES(mutex_);
+  bool memory_for(const Party& party) BATON_REQUIRES(mutex_);
+  [[gnu::cold, gnu::noinline]] void dropped(const char* why) noexcept BATON_REQUIRES(mutex_);
+  bool overheld(WriterConnection& connection) BATON_REQUIRES(mutex_);
+  memory::PushStatus push(WriterConnection& connection, const Kept& message) BATON_REQUIRES(mutex_);
+  memory::PushStatus push_referenced(WriterConnection& connection, const Kept& message) BATON_REQUIRES(mutex_);
+  void remember(const Kept& message) BATON_REQUIRES(mutex_);
+  WriterConnection* find(const Gid& reader) const BATON_REQUIRES(mutex_);
+  WriterConnection* find(PeerId peer, const Gid& reader) const BATON_REQUIRES(mutex_);
   Error not_connected() const;
-  Error published_before(std::uint64_t sequence) const;
+  Error published_before(std::uint64_t sequence) const BATON_REQUIRES(mutex_);
   /// What becomes of one message.
   struct Delivery {
     std::uint64_t sequence;
@@ -170,61 +176,64 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
     bool skips_full;           ///< readers with a full queue do not get it
     bool timed;                ///< there is a deadline
   };
-  Result<std::uint64_t> publish_specially(const memory::Chunk& chunk, const PublishInfo* info);
-  std::uint64_t deliver(const memory::Chunk& chunk, const Delivery& delivery, const PublishInfo* info);
-  void not_pushed(WriterConnection& connection, memory::Handle handle, memory::PushStatus status);
+  Result<std::uint64_t> publish_specially(const memory::Chunk& chunk, const PublishInfo* info) BATON_REQUIRES(mutex_);
+  std::uint64_t deliver(const memory::Chunk& chunk, const Delivery& delivery, const PublishInfo* info)
+      BATON_REQUIRES(mutex_);
+  void not_pushed(WriterConnection& connection, memory::Handle handle, memory::PushStatus status)
+      BATON_REQUIRES(mutex_);
   static void add(memory::ChunkHeader& header, const PublishInfo& info);
-  bool room_for(const WriterConnection* only);
+  bool room_for(const WriterConnection* only) BATON_REQUIRES(mutex_);
   static std::int64_t complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo* info);
-  void replay(WriterConnection& connection, const QoS& requested);
-  [[gnu::cold]] void expel_broken();
-  void wake_readers();
-  void drain(const WriterConnection& connection);
-  std::unique_ptr<WriterConnection> remove_live(const WriterConnection& connection);
-  void notify(Event event) noexcept;
-  void refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal, const std::string& text);
+  void replay(WriterConnection& connection, const QoS& requested) BATON_REQUIRES(mutex_);
+  [[gnu::cold]] void expel_broken() BATON_REQUIRES(mutex_);
+  void wake_readers() BATON_REQUIRES(mutex_);
+  void drain(const WriterConnection& connection) BATON_REQUIRES(mutex_);
+  std::unique_ptr<WriterConnection> remove_live(const WriterConnection& connection) BATON_REQUIRES(mutex_);
+  void notify(Event event) noexcept BATON_REQUIRES(mutex_);
+  void refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal, const std::string& text)
+      BATON_REQUIRES(mutex_);
   void introduce(WriterConnection& added, const QoS& requested, bool first_of_peer, std::size_t ring_bytes,
-                 const os::SharedFd& ring);
+                 const os::SharedFd& ring) BATON_REQUIRES(mutex_);
   void check_deadline();
   void check_liveliness();
 
   const Gid gid_;
-  std::int64_t last_publish_ns_ = 0;  // where there is a deadline
+  std::int64_t last_publish_ns_ BATON_GUARDED_BY(mutex_) = 0;  // where there is a deadline
   // What every message touches: the second line of the object, which ends with the first word of mutex_.
-  [[no_unique_address]] LiveConnections live_;  // its last bytes are the next word's
-  std::uint32_t loans_left_ = 0;                // until look_at_memory()
-  std::atomic<std::uint32_t> holders_{1};       // that keep the writer open
+  [[no_unique_address]] LiveConnections live_ BATON_GUARDED_BY(mutex_);  // its last bytes are the next word's
+  std::uint32_t loans_left_ BATON_GUARDED_BY(mutex_) = 0;                // until look_at_memory()
+  std::atomic<std::uint32_t> holders_{1};                                // that keep the writer open
   const std::uint32_t generation_;
   const std::uint32_t skeleton_bytes_;
-  const bool special_;    // publish_specially() is for every message
-  bool expel_ = false;    // a connection was found broken
-  bool frames_ = false;   // frames_to_self_ has some
-  bool drained_ = false;  // draining_ has some
-  std::unique_ptr<memory::Pool> pool_;
-  std::uint64_t last_sequence_ = 0;  // of publish()
-  ControlLine* control_ = nullptr;   // of line_
+  const bool special_;                             // publish_specially() is for every message
+  bool expel_ BATON_GUARDED_BY(mutex_) = false;    // a connection was found broken
+  bool frames_ BATON_GUARDED_BY(mutex_) = false;   // frames_to_self_ has some
+  bool drained_ BATON_GUARDED_BY(mutex_) = false;  // draining_ has some
+  std::unique_ptr<memory::Pool> pool_ BATON_GUARDED_BY(mutex_);
+  std::uint64_t last_sequence_ BATON_GUARDED_BY(mutex_) = 0;  // of publish()
+  ControlLine* control_ = nullptr;                            // of line_
   mutable os::PiMutex mutex_;
 
   const bool keep_all_;  // nothing is published while a queue of a reliable keep_all reader is full
-  bool closed_ = false;
-  std::shared_ptr<Impl> self_;  // while it is open
+  bool closed_ BATON_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<Impl> self_;  // while it is open: of its first and its last holder
   const std::shared_ptr<EndpointContext> context_;
   const Participant::WriterOptions options_;
   EventLine line_;
   std::vector<Frame> frames_to_self_;  // made during a loan: handled when mutex_ is free, before the loan returns
-  os::HotVector<Kept> history_;        // transient local: a ring of the last `depth` messages
-  std::size_t history_begin_ = 0, history_size_ = 0;
+  os::HotVector<Kept> history_ BATON_GUARDED_BY(mutex_);  // transient local: a ring of the last `depth` messages
+  std::size_t history_begin_ BATON_GUARDED_BY(mutex_) = 0, history_size_ BATON_GUARDED_BY(mutex_) = 0;
   const Shares shares_;
   std::vector<std::unique_ptr<WriterConnection>> draining_;
-  std::vector<std::pair<PeerId, std::uint32_t>>
-      owed_segments_;  // whose descriptors could not be sent, because no descriptor was free
-  std::map<std::pair<PeerId, Gid>, Refusal> refused_;
-  std::uint64_t last_kept_ = 0;  // of keep()
-  std::uint64_t last_connection_ = 0;
-  std::uint64_t handed_over_ = 0;  // by publish_to(), on all connections
-  Statuses statuses_;
-  PendingEvents pending_;
-  std::uint32_t shown_bytes_ = 0;  // of the largest message so far
+  std::vector<std::pair<PeerId, std::uint32_t>> owed_segments_
+      BATON_GUARDED_BY(mutex_);  // whose descriptors could not be sent, because no descriptor was free
+  std::map<std::pair<PeerId, Gid>, Refusal> refused_ BATON_GUARDED_BY(mutex_);
+  std::uint64_t last_kept_ BATON_GUARDED_BY(mutex_) = 0;  // of keep()
+  std::uint64_t last_connection_ BATON_GUARDED_BY(mutex_) = 0;
+  std::uint64_t handed_over_ BATON_GUARDED_BY(mutex_) = 0;  // by publish_to(), on all connections
+  Statuses statuses_ BATON_GUARDED_BY(mutex_);
+  PendingEvents pending_ BATON_GUARDED_BY(mutex_);
+  std::uint32_t shown_bytes_ BATON_GUARDED_BY(mutex_) = 0;  // of the largest message so far
   // What look_at_memory() saw: writer_memory.cpp.
   struct HeldMessage {
     memory::Handle handle;
@@ -235,16 +244,17 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
     Party party;
     std::size_t bytes;  // messages that two of its subscriptions hold count once
   };
-  std::vector<HeldMessage> held_messages_;
-  std::vector<PartyBytes> parties_;
-  std::size_t held_total_bytes_ = 0, held_total_ = 0;  // messages count once
-  std::size_t unit_bytes_ = 1;                         // memory of the largest message so far, or a little less
-  Shares memory_;                                      // in such units; none yet: slots is 0
-  std::size_t seen_backed_ = SIZE_MAX, seen_outside_ = SIZE_MAX;
-  os::Allowance drop_lines_;
-  std::int64_t deadline_due_ns_ = 0;
-  std::int64_t lease_due_ns_ = 0;
-  bool lease_lost_ = false;
+  std::vector<HeldMessage> held_messages_ BATON_GUARDED_BY(mutex_);
+  std::vector<PartyBytes> parties_ BATON_GUARDED_BY(mutex_);
+  std::size_t held_total_bytes_ BATON_GUARDED_BY(mutex_) = 0, held_total_
+                                                              BATON_GUARDED_BY(mutex_) = 0;  // messages count once
+  std::size_t unit_bytes_ BATON_GUARDED_BY(mutex_) = 1;  // memory of the largest message so far, or a little less
+  Shares memory_ BATON_GUARDED_BY(mutex_);               // in such units; none yet: slots is 0
+  std::size_t seen_backed_ BATON_GUARDED_BY(mutex_) = SIZE_MAX, seen_outside_ BATON_GUARDED_BY(mutex_) = SIZE_MAX;
+  os::Allowance drop_lines_ BATON_GUARDED_BY(mutex_);
+  std::int64_t deadline_due_ns_ BATON_GUARDED_BY(mutex_) = 0;
+  std::int64_t lease_due_ns_ BATON_GUARDED_BY(mutex_) = 0;
+  bool lease_lost_ BATON_GUARDED_BY(mutex_) = false;
 };
 
 inline Writer::Impl& Writer::impl() noexcept { return static_cast<Impl&>(*this); }

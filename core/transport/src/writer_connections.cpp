@@ -32,13 +32,13 @@ std::size_t Writer::Impl::connection_bytes(const QoS& requested) noexcept {
 
 void Writer::Impl::refuse_attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
                                  const Error& error) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (!closed_) refuse(peer, frame, {error.code, Refusal::Why::kOther, party, requested.held}, error.message);
 }
 
 Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& requested, const AttachFrame& frame,
                                   const os::UniqueFd& segment, Charge charge) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_) return {};  // a WITHDRAW is on its way
   for (const auto& connection : live_) {
     if (connection->reader == frame.reader)
@@ -111,7 +111,7 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   } catch (...) {
     // The replayed messages are taken back. The reader's process knows that the connection failed, whatever was sent:
     // its link ends, or it is this process, which tries again.
-    added.channel.end([this](memory::Handle handle) { pool_->release(handle); });
+    added.channel.end(release());
     live_.remove(added);
     throw;
   }
@@ -131,7 +131,7 @@ void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, bool
                              const os::SharedFd& ring) {
   const PeerId peer = added.peer;
   if (first_of_peer) {
-    pool_->visit_segments([&](std::uint32_t index, int fd, std::uint64_t size) {
+    pool_->visit_segments([&](std::uint32_t index, int fd, std::uint64_t size) BATON_REQUIRES(mutex_) {
       const os::SharedFd shared = context_->duplicate(fd);
       if (!shared) return owe_segment(peer, index);
       BATON_CRASH_POINT("attach.before_segment");
@@ -167,7 +167,7 @@ void Writer::Impl::replay(WriterConnection& connection, const QoS& requested) {
   }
 }
 
-void Writer::Impl::send_segment(std::uint32_t index, int fd, std::uint64_t size) {  // inside a loan, with mutex_
+void Writer::Impl::send_segment(std::uint32_t index, int fd, std::uint64_t size) {
   os::SharedFd shared;
   std::vector<PeerId> sent;
   for (const auto& connection : live_) {
@@ -197,7 +197,7 @@ void Writer::Impl::send_segment(std::uint32_t index, int fd, std::uint64_t size)
 }
 
 /// Readers skip messages in a segment that they do not have yet: these stay unread until the segment arrives.
-void Writer::Impl::owe_segment(PeerId peer, std::uint32_t index) {  // with mutex_
+void Writer::Impl::owe_segment(PeerId peer, std::uint32_t index) {
   constexpr auto kPause = std::chrono::milliseconds(100);
   owed_segments_.emplace_back(peer, index);
   if (owed_segments_.size() > 1) return;
@@ -212,7 +212,7 @@ void Writer::Impl::owe_segment(PeerId peer, std::uint32_t index) {  // with mute
 }
 
 void Writer::Impl::send_owed() {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_) return;
   std::vector<std::pair<PeerId, std::uint32_t>> owed;
   owed.swap(owed_segments_);
@@ -224,8 +224,8 @@ void Writer::Impl::send_owed() {
   }
 }
 
-void Writer::Impl::send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>& owed) {  // with mutex_
-  pool_->visit_segments([&](std::uint32_t index, int fd, std::uint64_t size) {
+void Writer::Impl::send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>& owed) {
+  pool_->visit_segments([&](std::uint32_t index, int fd, std::uint64_t size) BATON_REQUIRES(mutex_) {
     os::SharedFd shared;
     for (const auto& entry : owed) {
       const PeerId peer = entry.first;
@@ -263,10 +263,9 @@ std::unique_ptr<WriterConnection> Writer::Impl::remove_live(const WriterConnecti
 
 void Writer::Impl::drain(const WriterConnection& ended) {
   std::unique_ptr<WriterConnection> connection = remove_live(ended);
-  const auto release = [this](memory::Handle handle) { pool_->release(handle); };
   BATON_CRASH_POINT("detach.before_evict");
-  if (!connection->channel.end_unread(release) || !connection->channel.collect(release)) {
-    connection->channel.end(release);
+  if (!connection->channel.end_unread(release()) || !connection->channel.collect(release())) {
+    connection->channel.end(release());
     return;
   }
   connection->draining = true;
@@ -275,24 +274,24 @@ void Writer::Impl::drain(const WriterConnection& ended) {
   drained_ = true;
 }
 
-WriterConnection* Writer::Impl::find(PeerId peer, const Gid& reader) const {  // with mutex_
+WriterConnection* Writer::Impl::find(PeerId peer, const Gid& reader) const {
   return live_.find([&](const auto& connection) { return connection->peer == peer && connection->reader == reader; });
 }
 
 void Writer::Impl::detach(PeerId peer, const Gid& reader) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_) return;
   if (const WriterConnection* const found = find(peer, reader)) drain(*found);
 }
 
 void Writer::Impl::reader_gone(PeerId peer, const Gid& reader) {
   detach(peer, reader);
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   refused_.erase({peer, reader});
 }
 
 void Writer::Impl::peer_disconnected(PeerId peer) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_) return;
   const auto first = refused_.lower_bound({peer, Gid{}});
   auto last = first;
@@ -304,7 +303,7 @@ void Writer::Impl::peer_disconnected(PeerId peer) {
 }
 
 bool Writer::Impl::is_held_by(PeerId peer) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_) return false;
   collect();
   return std::any_of(draining_.begin(), draining_.end(),
@@ -312,20 +311,20 @@ bool Writer::Impl::is_held_by(PeerId peer) {
 }
 
 void Writer::Impl::peer_gone(PeerId peer) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_) return;
   for (auto at = draining_.begin(); at != draining_.end();) {
     if ((*at)->peer != peer) {
       ++at;
       continue;
     }
-    (*at)->channel.end([this](memory::Handle handle) { pool_->release(handle); });
+    (*at)->channel.end(release());
     at = draining_.erase(at);
   }
 }
 
 void Writer::Impl::set_wake_socket(PeerId peer, const Gid& reader, WakeSocketRef notify_end) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   WriterConnection* const connection = find(peer, reader);
   if (connection == nullptr) return;
   connection->notify_end = std::move(notify_end);
@@ -340,7 +339,7 @@ void Writer::Impl::end_connection(PeerId peer, const Gid& reader, const Error& r
   closed.code = reason.code;
   closed.text = "publisher of '" + options_.topic + "': " + reason.message;
   const Payload payload = encode(closed);
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_) return;
   const WriterConnection* const found = find(peer, reader);
   if (found == nullptr) return;
@@ -354,7 +353,7 @@ void Writer::Impl::expel_broken() {
   for (std::size_t i = live_.size(); i > 0; --i) {
     if (!live_[i - 1]->broken) continue;
     const std::unique_ptr<WriterConnection> connection = remove_live(*live_[i - 1]);
-    connection->channel.end([this](memory::Handle handle) { pool_->release(handle); });
+    connection->channel.end(release());
     try {
       RefusedFrame closed;
       closed.writer = gid_;
@@ -376,12 +375,12 @@ void Writer::Impl::expel_broken() {
 }
 
 void Writer::Impl::explain_incompatible(const std::string& text) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   statuses_.last_incompatibility = text;
 }
 
 void Writer::Impl::report_incompatible(Event event, const std::string* text) {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   ++(event == Event::kIncompatibleQos ? statuses_.incompatible_qos_total : statuses_.incompatible_type_total);
   if (text != nullptr) statuses_.last_incompatibility = *text;
   notify(event);
@@ -390,7 +389,7 @@ void Writer::Impl::report_incompatible(Event event, const std::string* text) {
 void Writer::Impl::close() {
   if (generation_ != os::fork_generation()) return;
   context_->withdraw_writer(gid_);
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   closed_ = true;
   pending_.set_callback(nullptr);
   live_.clear();

@@ -23,7 +23,7 @@ std::uint32_t to_u32(std::uint64_t number) {
 }  // namespace
 
 /// `above`: without the connections that were granted at most so many.
-Granted Writer::Impl::granted(const Party& party, std::uint32_t above) const {  // with mutex_
+Granted Writer::Impl::granted(const Party& party, std::uint32_t above) const {
   Granted out;
   const auto add = [&](const Party& of, std::uint64_t count) {
     out.total += count;
@@ -36,7 +36,7 @@ Granted Writer::Impl::granted(const Party& party, std::uint32_t above) const {  
   return out;
 }
 
-Writer::Impl::Answer Writer::Impl::answer(const Party& party, std::uint32_t wish) const {  // with mutex_
+Writer::Impl::Answer Writer::Impl::answer(const Party& party, std::uint32_t wish) const {
   const auto judge = [&](Answer out) {
     out.grant =
         options_.grants_in_part ? grant_in_part(out.shares, out.before, wish) : grant(out.shares, out.before, wish);
@@ -58,7 +58,7 @@ Writer::Impl::Answer Writer::Impl::answer(const Party& party, std::uint32_t wish
   return by_size.grant.held < by_slots.grant.held ? by_size : by_slots;
 }
 
-std::string Writer::Impl::explain_grant(const Party& party, std::uint32_t wish) const {  // with mutex_
+std::string Writer::Impl::explain_grant(const Party& party, std::uint32_t wish) const {
   const Answer now = answer(party, wish);
   std::string out = explain(now.shares, now.before, wish, options_.qos.depth, now.grant, now.message_bytes);
   if (now.message_bytes != 0 && !options_.type.fixed_size) {
@@ -67,8 +67,7 @@ std::string Writer::Impl::explain_grant(const Party& party, std::uint32_t wish) 
   return out;
 }
 
-void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal,
-                          const std::string& text) {  // with mutex_
+void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal, const std::string& text) {
   RefusedFrame refused;
   refused.writer = frame.writer;
   refused.reader = frame.reader;
@@ -88,21 +87,21 @@ void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& 
 
 /// Call right after a successful collect(). True: the reader holds more than its grant, which an honest reader never
 /// does. Its samples are then released, since the other grants leave room for its grant only.
-[[gnu::hot]] bool Writer::Impl::overheld(WriterConnection& connection) {  // with mutex_
+[[gnu::hot]] bool Writer::Impl::overheld(WriterConnection& connection) {
   if (connection.channel.held() <= connection.held) return false;
-  return out_of_line([&] {
+  return out_of_line([&]() BATON_REQUIRES(mutex_) {
     connection.holds_too_much = true;
-    connection.channel.end([this](memory::Handle handle) { pool_->release(handle); });
+    connection.channel.end(release());
     return true;
   });
 }
 
 /// Gives up the oldest unread message in the queues that may lose messages, and in the history, even if older samples
 /// are held. False: there is none.
-bool Writer::Impl::give_up_oldest_unread() {  // with mutex_
+bool Writer::Impl::give_up_oldest_unread() {
   memory::Handle oldest = 0;
   std::uint64_t sequence = UINT64_MAX;
-  const auto consider = [&](memory::Handle handle) {
+  const auto consider = [&](memory::Handle handle) BATON_REQUIRES(mutex_) {
     const memory::ChunkHeader* header = pool_->header_of(handle);
     if (header == nullptr || header->sequence >= sequence) return;
     sequence = header->sequence;
@@ -123,8 +122,7 @@ bool Writer::Impl::give_up_oldest_unread() {  // with mutex_
 
 /// The pool's policy considers the oldest messages only. If these are held, the newer unread messages would stay. One
 /// subscription with a long unread queue and a few old samples would then stop the publisher.
-Result<memory::Chunk> Writer::Impl::loan_in_shortage(std::size_t message_bytes, bool growing,
-                                                     Error error) {  // with mutex_
+Result<memory::Chunk> Writer::Impl::loan_in_shortage(std::size_t message_bytes, bool growing, Error error) {
   const std::uint32_t skeleton_bytes = options_.type.skeleton_bytes;
   Result<memory::Chunk> chunk = std::move(error);
   if (options_.pool.policy == memory::Policy::kNone) return chunk;
@@ -141,7 +139,7 @@ Result<memory::Chunk> Writer::Impl::loan_in_shortage(std::size_t message_bytes, 
 
 std::vector<Holding> Writer::Impl::holdings() {
   std::vector<Holding> out;
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_) return out;
   collect();
   if (expel_) expel_broken();
@@ -150,6 +148,7 @@ std::vector<Holding> Writer::Impl::holdings() {
   row.slot_count = to_u32(shares_.slots);
   row.shared = to_u32(shares_.shared);
   row.promised = to_u32(granted(Party{}).total);
+  const memory::Pool& pool = *pool_;
   const auto add = [&](WriterConnection& connection) {
     if (out.size() >= kMaxConnectionRows) return;
     Holding& holding = out.emplace_back(row);
@@ -164,7 +163,7 @@ std::vector<Holding> Writer::Impl::holdings() {
     holding.unread = static_cast<std::uint32_t>(connection.channel.unread());
     connection.channel.for_each_held([&](memory::Handle handle) {
       ++holding.held;
-      const memory::ChunkHeader* header = pool_->header_of(handle);
+      const memory::ChunkHeader* header = pool.header_of(handle);
       if (header == nullptr) return;
       holding.held_bytes += header->size_bytes;
       if (holding.chunks.size() == Holding::kMostChunks) return;

@@ -30,7 +30,7 @@ bool Writer::Impl::guards_memory() const noexcept {
   return !options_.type.fixed_size && !options_.pool.prefault && options_.pool.policy != memory::Policy::kNone;
 }
 
-void Writer::Impl::larger_message(std::size_t bytes) noexcept {  // with mutex_
+void Writer::Impl::larger_message(std::size_t bytes) noexcept {
   shown_bytes_ = static_cast<std::uint32_t>(bytes);
   const std::size_t unit = memory::Pool::slot_bytes(bytes);
   if (unit <= unit_bytes_ + unit_bytes_ / 8) {  // of messages that grow little by little, not each is a reason to look
@@ -43,20 +43,20 @@ void Writer::Impl::larger_message(std::size_t bytes) noexcept {  // with mutex_
 }
 
 /// Fills parties_ and the totals. REQUIRES: collect() was called.
-void Writer::Impl::measure_holders() {  // with mutex_
+void Writer::Impl::measure_holders() {
   held_messages_.clear();
   parties_.clear();
   held_total_bytes_ = held_total_ = 0;
-  const auto add = [this](WriterConnection& connection) {
+  const auto add = [this](WriterConnection& connection) BATON_REQUIRES(mutex_) {
     auto party = std::find_if(parties_.begin(), parties_.end(),
                               [&](const PartyBytes& each) { return each.party == connection.party; });
     if (party == parties_.end()) party = parties_.insert(party, {connection.party, 0});
     const auto index = static_cast<std::uint32_t>(party - parties_.begin());
     connection.held_bytes = 0;
-    connection.channel.for_each_held([&](memory::Handle handle) {
-      const std::size_t bytes = pool_->bytes_of(handle);
+    connection.channel.for_each_held([&, pool = pool_.get(), held = &held_messages_](memory::Handle handle) {
+      const std::size_t bytes = pool->bytes_of(handle);
       connection.held_bytes += bytes;
-      held_messages_.push_back({handle, index, bytes});
+      held->push_back({handle, index, bytes});
     });
   };
   for (const auto& connection : live_) add(*connection);
@@ -76,7 +76,7 @@ void Writer::Impl::measure_holders() {  // with mutex_
   }
 }
 
-Granted Writer::Impl::held_by(const Party& party) const noexcept {  // with mutex_
+Granted Writer::Impl::held_by(const Party& party) const noexcept {
   Granted held{units(held_total_bytes_), 0};
   for (const PartyBytes& each : parties_) {
     if (each.party == party) held.party = units(each.bytes);
@@ -94,7 +94,7 @@ std::size_t Writer::Impl::left_outside() {
 }
 
 /// Until the next loan that needs it. `short_of_it`: a loan has just failed.
-void Writer::Impl::look_at_memory(bool short_of_it) {  // with mutex_
+void Writer::Impl::look_at_memory(bool short_of_it) {
   // The next look comes one loan after so many.
   loans_left_ = UINT32_MAX;
   if (shown_bytes_ == 0 || !guards_memory()) return;
@@ -116,7 +116,7 @@ void Writer::Impl::look_at_memory(bool short_of_it) {  // with mutex_
 }
 
 /// The rest of look_at_memory(). `same`: the pool has taken no memory since the last look.
-void Writer::Impl::divide_memory(const memory::Pool::Account& now, bool same) {  // with mutex_
+void Writer::Impl::divide_memory(const memory::Pool::Account& now, bool same) {
   measure_holders();
   if (!same && pool_->room(unit_bytes_, SIZE_MAX) > 0) seen_outside_ = left_outside();
   seen_backed_ = now.backed_bytes;
@@ -144,7 +144,7 @@ void Writer::Impl::divide_memory(const memory::Pool::Account& now, bool same) { 
   loans_left_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(until_next, UINT32_MAX));
 }
 
-void Writer::Impl::give_up_unread_beyond(std::uint64_t allowed, std::uint64_t unread) {  // with mutex_
+void Writer::Impl::give_up_unread_beyond(std::uint64_t allowed, std::uint64_t unread) {
   for (; unread > allowed; --unread) {
     if (!give_up_oldest_unread()) return;
   }
@@ -152,8 +152,8 @@ void Writer::Impl::give_up_unread_beyond(std::uint64_t allowed, std::uint64_t un
 
 /// Ends the connections of a party that holds too much: those that hold more than others do by default; if there is none, those that
 /// hold more than one message; if there is none, all that hold something. The others stay, and what is held stays readable.
-void Writer::Impl::close_holders(const Party& party, std::uint64_t held) {  // with mutex_
-  const auto holds_more = [&](const WriterConnection& connection, std::uint64_t than) {
+void Writer::Impl::close_holders(const Party& party, std::uint64_t held) {
+  const auto holds_more = [&](const WriterConnection& connection, std::uint64_t than) BATON_REQUIRES(mutex_) {
     return connection.party == party && units(connection.held_bytes) > than &&
            !(keep_all_ && connection.refuses_when_full);  // both ends asked for a publisher that waits
   };
@@ -196,14 +196,14 @@ std::string Writer::Impl::explain_memory(const Granted& held) const {
 }
 
 /// Whether a reader of this party may hold one message more.
-bool Writer::Impl::memory_for(const Party& party) {  // with mutex_
+bool Writer::Impl::memory_for(const Party& party) {
   if (memory_.slots == 0 || !guards_memory()) return true;
   measure_holders();
   const Granted held = held_by(party);
   return !holds_too_much(memory_, {held.total + 1, held.party + 1});
 }
 
-void Writer::Impl::dropped(const char* why) noexcept {  // with mutex_
+void Writer::Impl::dropped(const char* why) noexcept {
   ++statuses_.dropped_total;
   notify(Event::kMessageDropped);
   if (!drop_lines_.once()) return;

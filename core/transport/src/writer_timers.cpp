@@ -20,6 +20,7 @@ void Writer::Impl::start_timers() {
   const QoS& qos = options_.qos;
   const std::int64_t now = os::monotonic_ns();
   const std::weak_ptr<Writer::Impl> weak = weak_from_this();
+  const os::Lock lock(mutex_);
   if (qos.deadline < kEndless) {
     deadline_due_ns_ = now + qos.deadline.count();
     context_->hub().schedule(at(deadline_due_ns_), [weak] {
@@ -34,7 +35,7 @@ void Writer::Impl::start_timers() {
 }
 
 void Writer::Impl::check_deadline() {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_) return;
   const std::int64_t now = os::monotonic_ns();
   const std::int64_t period = std::max<std::int64_t>(options_.qos.deadline.count(), 1'000'000);
@@ -56,7 +57,7 @@ void Writer::Impl::check_deadline() {
 }
 
 void Writer::Impl::check_liveliness() {
-  const std::lock_guard<os::PiMutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (closed_) return;
   const std::int64_t now = os::monotonic_ns();
   const std::int64_t lease = std::max<std::int64_t>(options_.qos.lease.count(), 1'000'000);

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "baton/os/duration.hpp"
+#include "baton/os/lock.hpp"
 
 namespace baton {
 
@@ -41,8 +41,8 @@ class SimulatedClock final : public Clock {
 
  private:
   std::atomic<std::int64_t> now_ns_{0};
-  std::mutex mutex_;
-  std::vector<std::weak_ptr<std::function<void()>>> wakes_;
+  os::Mutex mutex_;
+  std::vector<std::weak_ptr<std::function<void()>>> wakes_ BATON_GUARDED_BY(mutex_);
 };
 
 /// Sleeps so that a loop runs at a steady rate, as ros::Rate and rclcpp::Rate. One thread at a time.

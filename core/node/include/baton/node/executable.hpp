@@ -41,13 +41,13 @@ class CallbackGroup {
   // The slow paths of these.
   bool enter_or_wait(const std::weak_ptr<detail::ExecutorState>& waiter);
   void wake_waiting();
-  void wait_locked(const std::weak_ptr<detail::ExecutorState>& waiter);
+  void wait_locked(const std::weak_ptr<detail::ExecutorState>& waiter) BATON_REQUIRES(mutex_);
 
   // Every callback touches the first members, which share a cache line.
   const Kind kind_;
   std::atomic<bool> running_{false};
   os::PiMutex mutex_;  // innermost
-  std::vector<std::weak_ptr<detail::ExecutorState>> waiting_;
+  std::vector<std::weak_ptr<detail::ExecutorState>> waiting_ BATON_GUARDED_BY(mutex_);
 };
 
 namespace detail {

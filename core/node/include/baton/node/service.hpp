@@ -8,7 +8,6 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <new>
 #include <string>
 #include <type_traits>
@@ -20,6 +19,7 @@
 #include "baton/node/publisher.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/node/subscription.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/shortage.hpp"
 #include "baton/transport/transport.hpp"
 
@@ -69,12 +69,13 @@ class ClientCore {
   transport::PublishInfo next_request() noexcept;
   bool is_own(const transport::TakenSample& response) const noexcept;
   /// Held from sending a request until its response comes, because another caller would drop that response.
-  std::mutex& call_mutex() noexcept { return call_mutex_; }
-  /// REQUIRES call_mutex(). The response to this request, or an empty sample if it has not come yet. Drops up to 16 other
+  os::Mutex& call_mutex() noexcept BATON_RETURNS_LOCK(call_mutex_) { return call_mutex_; }
+  /// One call at a time, as with call_mutex(). The response to this request, or an empty sample if it has not come yet. Drops up to 16 other
   /// responses that have come; behind more of them the response is found by a later call, before which no wait sleeps.
   Result<transport::TakenSample> take_response(std::uint64_t request);
-  /// REQUIRES call_mutex(). Repeats take_response() until the deadline; then returns an empty sample.
-  Result<transport::TakenSample> wait_response(std::uint64_t request, std::chrono::steady_clock::time_point deadline);
+  /// Repeats take_response() until the deadline; then returns an empty sample.
+  Result<transport::TakenSample> wait_response(std::uint64_t request, std::chrono::steady_clock::time_point deadline)
+      BATON_REQUIRES(call_mutex_);
   /// True if at least one process reads our requests and one writes our responses.
   bool available() const { return requests_->writer()->matched() > 0 && responses_->matched() > 0; }
   /// False if no server was available until the deadline.
@@ -86,8 +87,8 @@ class ClientCore {
   const std::shared_ptr<PublisherCore> requests_;
   const std::shared_ptr<transport::Reader> responses_;
   std::atomic<std::uint64_t> last_request_{0};
-  std::mutex call_mutex_;
-  std::unique_ptr<transport::WaitSet> wait_set_;  // made by the first wait_response(); under call_mutex_
+  os::Mutex call_mutex_;
+  std::unique_ptr<transport::WaitSet> wait_set_ BATON_GUARDED_BY(call_mutex_);  // made by the first wait_response()
 };
 
 /// Calls a handler in one of its forms.
@@ -226,8 +227,9 @@ class Client {
           {Errc::invalid_argument, "call() on client '" + valid_core().name() +
                                        "', which was made with a callback; use send(), or client() without one"});
     const auto deadline = detail::deadline_after(timeout);
-    const std::lock_guard<std::mutex> lock(valid_core().call_mutex());
-    return Sample<Response>(valid_core().wait_response(send(std::move(request)), deadline).or_throw());
+    detail::ClientCore& core = valid_core();
+    const os::Lock lock(core.call_mutex());
+    return Sample<Response>(core.wait_response(send(std::move(request)), deadline).or_throw());
   }
   template <class Lent, class = std::enable_if_t<std::is_same_v<Lent, Loan<Request>>>>
   Sample<Response> call(const Lent&, os::Nanoseconds) {

@@ -14,7 +14,7 @@ namespace baton::os {
 class PiCondition {
  public:
   /// Unlocks, sleeps, and locks again: after a notify(), at the absolute CLOCK_MONOTONIC time `deadline_ns`, or for no reason.
-  void wait_until(PiMutex& mutex, std::int64_t deadline_ns) noexcept;
+  void wait_until(PiMutex& mutex, std::int64_t deadline_ns) noexcept BATON_REQUIRES(mutex);
   /// Wakes up to `most` threads that wait. No system call if none does.
   void notify(int most) noexcept {
     if (waiting_ != 0) wake(most);

@@ -11,11 +11,12 @@
 #include <cstdint>
 
 #include "baton/os/futex_lock.hpp"
+#include "baton/os/lock_words.hpp"
 #include "baton/os/real_time.hpp"
 
 namespace baton::os {
 
-class PiMutex {
+class BATON_LOCK_CLASS PiMutex {
  public:
   PiMutex() noexcept : word_(memory_is_locked() ? kInherits : futex_lock::kFree) {
     if (!inherits()) return;
@@ -32,13 +33,13 @@ class PiMutex {
   PiMutex(const PiMutex&) = delete;
   PiMutex& operator=(const PiMutex&) = delete;
 
-  void lock() noexcept {
+  void lock() noexcept BATON_ACQUIRES() {
     if (__builtin_expect(!futex_lock::try_lock(word_), 0)) lock_slowly();
   }
-  bool try_lock() noexcept {
+  bool try_lock() noexcept BATON_TRY_ACQUIRES(true) {
     return inherits() ? ::pthread_mutex_trylock(&inheriting_) == 0 : futex_lock::try_lock(word_);
   }
-  void unlock() noexcept {
+  void unlock() noexcept BATON_RELEASES() {
     if (__builtin_expect(!futex_lock::try_unlock(word_), 0)) unlock_slowly();
   }
 

@@ -11,6 +11,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "baton/os/lock_words.hpp"
+
 namespace baton {
 
 /// Every error code that a Baton call can return; the table is error_codes.def.
@@ -57,7 +59,7 @@ inline Error no_memory() noexcept { return {Errc::out_of_memory, "no memory left
 /// Calls make(), out of line. Use it to make errors in code that runs for every message: their texts are long code, and
 /// a process that wakes up cold would fetch that code together with the code that it needs.
 template <class Make>
-[[gnu::cold, gnu::noinline]] auto out_of_line(Make&& make) {
+[[gnu::cold, gnu::noinline]] auto out_of_line(Make&& make) BATON_UNCHECKED_LOCKS {  // `make` needs locks of the caller
   return make();
 }
 

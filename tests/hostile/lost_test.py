@@ -2,6 +2,7 @@
 """A lost message is not an error of the program: whatever one publisher sends, executors, loops and verbs go on, and the loss is counted by
 its reason. And a stamp of the future silences nobody."""
 
+import itertools
 import os
 import shutil
 import struct
@@ -218,8 +219,34 @@ def test_stamps_of_the_future_silence_no_other_publisher(node, tmp_path, said):
             got.append(len(message.data))
         assert len(got) == 4, "KEEP_LAST is over both"
         assert 3 in got, f"{ahead}: only the liar's messages arrived"
+    liar.push(handle, stamp=LAST)
+    assert len(subscription.take(LIMIT_S).data) == 7
     assert subscription.losses.stamp > 0
     once(said, "in the future")
+
+
+@pytest.mark.parametrize("when", ["past", "future"])
+@pytest.mark.parametrize("history", ["keep_last", "keep_all"])
+def test_stamps_of_other_times_do_not_keep_other_publishers_waiting(node, tmp_path, history, when):
+    """The liar refills its queue before each take: with the oldest stamp of all, or with ever later ones of the future, which say nothing."""
+    depth, filled = 16, 8  # so that nothing is given up
+    qos = baton.QoS(depth, history=history)
+    subscription = node.subscribe("image", "sensor_msgs/Image", qos=qos)
+    honest = node.advertise("image", "sensor_msgs/Image", qos)
+    liar = hostile(tmp_path, "/image", depth=depth, keep_all=history == "keep_all")
+    assert subscription.wait_for_publishers(2, LIMIT_S) and honest.wait_for_subscriptions(1, LIMIT_S)
+    handle = liar.chunk(image_message(b"x" * 7))
+    stamps = itertools.repeat(1) if when == "past" else itertools.count(time.monotonic_ns() + DAY_NS, DAY_NS // 24)
+
+    def take() -> int:
+        while liar.unread() < filled:
+            liar.push(handle, stamp=next(stamps))
+        return len(subscription.take(LIMIT_S).data)
+
+    assert take() == 7
+    for _ in range(3):
+        honest.publish({"data": b"abc"})
+        assert 3 in [take() for _ in range(3 * depth)], "only the liar's messages arrive"
 
 
 def test_a_message_of_the_future_does_not_outlive_its_lifespan(node, tmp_path):

@@ -42,6 +42,29 @@ Error Reader::Impl::forked_error() const {
   return unlikely(stamp > seen_now_ns_) ? corrected_order_ns(connection, stamp, message.position) : stamp;
 }
 
+/// As order_ns(), but a message that was pushed after this process knew of a moment counts as no older than that, whatever its publisher says.
+/// So a publisher with stamps of the past, or without any (corrected_order_ns), comes before others with what its queue has at once, and not for
+/// ever. For delivery: what is given up first is still what says to be the oldest, which may displace no message of others.
+[[gnu::hot, gnu::always_inline]] inline std::int64_t Reader::Impl::turn_ns(ReaderConnection& connection,
+                                                                           std::int64_t order_ns,
+                                                                           std::uint64_t position) {
+  constexpr std::int64_t kOldNs = 100'000'000;
+  return unlikely(order_ns < seen_now_ns_ - kOldNs) ? not_before_known(connection, order_ns, position) : order_ns;
+}
+
+[[gnu::cold, gnu::noinline]] std::int64_t Reader::Impl::not_before_known(ReaderConnection& connection,
+                                                                         std::int64_t order_ns,
+                                                                         std::uint64_t position) const {
+  if (position >= connection.known_head) {
+    connection.floor_ns = connection.known_ns;
+    connection.known_ns = os::monotonic_ns();  // before the head: what is pushed behind that is younger
+    const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
+    // acquire: pairs with the release in append; the clock was read before.
+    connection.known_head = std::max(ring.head->load(std::memory_order_acquire), position + 1);
+  }
+  return std::max(order_ns, connection.floor_ns);
+}
+
 /// The connection whose oldest message is the oldest of all, and the number of unread messages (`holdable`: of those
 /// connections whose held limit leaves room; `only`: of connections to this publisher).
 [[gnu::hot]] Reader::Impl::Pick Reader::Impl::pick(ReaderConnection** best, memory::QueuedMessage* message,
@@ -95,7 +118,7 @@ Error Reader::Impl::forked_error() const {
     segment->segment->prefetch(memory::handle_offset(oldest.handle));
     if (holdable && connection.full()) continue;
     *unread += connection.channel->queue().size();
-    const std::int64_t order = order_ns(connection, oldest);
+    const std::int64_t order = turn_ns(connection, order_ns(connection, oldest), oldest.position);
     if (*best == nullptr || order < earliest) {
       earliest = order;
       *best = &connection;
@@ -105,22 +128,50 @@ Error Reader::Impl::forked_error() const {
   return *best != nullptr ? Pick::kFound : Pick::kNone;
 }
 
-/// KEEP_LAST applies to all publishers together: only the newest `depth` unread messages count. True if `message`, the
-/// oldest, exceeds the depth. It is then given up, or was taken or evicted meanwhile.
-[[gnu::hot]] bool Reader::Impl::merged_away(ReaderConnection& connection, const memory::QueuedMessage& message,
-                                            std::uint64_t unread) {
+/// The connection's oldest message, if it can be given up or delivered.
+bool Reader::Impl::oldest_of(ReaderConnection& connection, memory::QueuedMessage* oldest) noexcept {
+  if (connection.state.load(std::memory_order_relaxed) == ReaderConnection::State::kAttaching) return false;
+  QueueStatus status = connection.channel->queue().peek(oldest);
+  if (status == QueueStatus::kContended) status = connection.channel->queue().peek(oldest);
+  return status == QueueStatus::kOk && connection.find_segment(memory::handle_segment(oldest->handle)) != nullptr;
+}
+
+/// KEEP_LAST applies to all publishers together: only the newest `depth` unread messages count. True if older ones exceed the depth. They are
+/// then given up, or were taken or evicted meanwhile. A look at all publishers for each of them would be too much work where these are many.
+[[gnu::hot]] bool Reader::Impl::merged_away(std::uint64_t unread, bool holdable, Passes& passes) noexcept {
   if (connections_.size() <= 1 || options_.qos.history != History::kKeepLast || unread <= options_.qos.depth)
     return false;
-  // Giving a message up takes it for a moment. At the limit this would exceed the grant, for which a publisher expels a
-  // reader.
-  if (connection.full()) return false;
-  if (connection.channel->queue().try_take(message)) {
-    count_taken(connection, message);
-    give_back(connection, message);
-    add_losses(losses_.overflow, 1);
-    notify(Event::kMessageLost);
+  memory::QueuedMessage message;
+  merging_.clear();
+  for (const ConnectionRef& ref : connections_) {
+    if ((!holdable || !ref->full()) && oldest_of(*ref, &message)) merging_.push_back({order_ns(*ref, message), ref.get()});
   }
-  return true;
+  const auto is_later = [](const Merging& a, const Merging& b) { return a.order_ns > b.order_ns; };
+  std::make_heap(merging_.begin(), merging_.end(), is_later);
+  bool some = false;
+  for (std::uint64_t excess = unread - options_.qos.depth; excess > 0 && !passes.spent() && !merging_.empty();) {
+    std::pop_heap(merging_.begin(), merging_.end(), is_later);
+    ReaderConnection& connection = *merging_.back().connection;
+    // Giving a message up takes it for a moment. At the limit this would exceed the grant, for which a publisher expels a
+    // reader.
+    if (connection.full()) break;
+    if (oldest_of(connection, &message) && connection.channel->queue().try_take(message)) {
+      count_taken(connection, message);
+      give_back(connection, message);
+      add_losses(losses_.overflow, 1);
+      notify(Event::kMessageLost);
+      --excess;
+    }
+    passes.count();
+    some = true;
+    if (oldest_of(connection, &message)) {
+      merging_.back().order_ns = order_ns(connection, message);
+      std::push_heap(merging_.begin(), merging_.end(), is_later);
+    } else {
+      merging_.pop_back();
+    }
+  }
+  return some;
 }
 
 /// Gives up messages that no take() would deliver. A reader that is rarely used must not collect the segments of all
@@ -133,8 +184,7 @@ void Reader::Impl::drop_useless() noexcept {
   Passes passes(std::clamp(options_.qos.depth, kFewestDropped, kMostDropped));
   for (const bool holdable : {false, true}) {
     while (!passes.spent() && pick(&connection, &message, &unread, &error, passes, holdable) == Pick::kFound &&
-           merged_away(*connection, message, unread)) {
-      passes.count();
+           merged_away(unread, holdable, passes)) {
     }
   }
 }
@@ -156,23 +206,25 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
 /// The message that take() delivers, of all connections. kFailed: `out` has the error.
 [[gnu::hot, gnu::noinline]] Reader::Impl::Pick Reader::Impl::choose(Candidate* found, const Gid* only, Passes& passes,
                                                                     Result<TakenSample>* out) {
-  for (; !passes.spent(); passes.count()) {
+  while (!passes.spent()) {
     std::uint64_t unread = 0;
     std::optional<Error> error;
     Pick picked = pick(&found->connection, &found->message, &unread, &error, passes, false, only);
     if (picked == Pick::kFound) {
-      if (only == nullptr && merged_away(*found->connection, found->message, unread)) continue;
+      if (only == nullptr && merged_away(unread, false, passes)) continue;
       if (found->connection->full()) {
         found->connection->message_waits();
         // Samples held of one publisher delay only that publisher's messages.
         const std::uint32_t limit = found->connection->limit.load(std::memory_order_relaxed);
         picked = pick(&found->connection, &found->message, &unread, &error, passes, true, only);
-        if (picked == Pick::kFound && only == nullptr && merged_away(*found->connection, found->message, unread))
-          continue;
+        if (picked == Pick::kFound && only == nullptr && merged_away(unread, true, passes)) continue;
         if (picked == Pick::kNone) {
           // The descriptor must not stay readable until a sample is released or a message comes; otherwise its event
           // loop would spin.
-          if (wake_ && rearm()) continue;
+          if (wake_ && rearm()) {
+            passes.count();
+            continue;
+          }
           error = out_of_line([&] {
             return Error{Errc::held_limit,
                          "subscription to '" + options_.topic + "' holds " + std::to_string(limit) +

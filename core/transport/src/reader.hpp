@@ -123,6 +123,11 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
     SegmentUse* segment;
     memory::QueuedMessage message;
   };
+  /// A connection while messages are given up: a heap.
+  struct Merging {
+    std::int64_t order_ns = 0;  ///< of its oldest message
+    ReaderConnection* connection = nullptr;
+  };
   /// The next sequence number of each writer whose connection ended: a writer that was only disconnected comes back,
   /// and replays messages. A writer with this id in another process is another writer, and begins anew.
   struct Interrupted {
@@ -163,8 +168,8 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   void report_loss(const Error& lost) noexcept BATON_EXCLUDES(mutex_);
   /// The connection ends when the result is destroyed, if it has no other user.
   ConnectionRef forget(ReaderConnection& connection) noexcept BATON_REQUIRES(mutex_);
-  bool merged_away(ReaderConnection& connection, const memory::QueuedMessage& message, std::uint64_t unread)
-      BATON_REQUIRES(mutex_);
+  static bool oldest_of(ReaderConnection& connection, memory::QueuedMessage* oldest) noexcept;
+  bool merged_away(std::uint64_t unread, bool holdable, Passes& passes) noexcept BATON_REQUIRES(mutex_);
   void drop_useless() noexcept BATON_REQUIRES(mutex_);
   void drop_retired(ReaderConnection& connection) BATON_REQUIRES(mutex_);
   bool any_readable() const BATON_REQUIRES(mutex_);

@@ -71,6 +71,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   const os::Lock lock(mutex_);
   if (closed_ || !matches_) return {};
   if (connections_.size() == connections_.capacity()) connections_.reserve(2 * connections_.size() + 4);
+  merging_.reserve(connections_.capacity());
   // So that ending a connection never needs memory: orphan().
   if (const std::size_t most = std::min(kMostInterrupted, interrupted_.size() + connections_.size() + 1);
       most > interrupted_.capacity()) {

@@ -3,6 +3,7 @@
 #include "reader.hpp"
 
 #include <poll.h>
+#include <time.h>
 
 #include "endpoint_test_support.hpp"
 #include "raw_peer_test_support.hpp"
@@ -35,6 +36,12 @@ struct Crowd {
   std::shared_ptr<Reader> reader;
 };
 
+std::int64_t thread_cpu_ns() {
+  ::timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
 bool is_readable(int fd) {
   ::pollfd entry{fd, POLLIN, 0};
   return ::poll(&entry, 1, 0) == 1;
@@ -64,6 +71,25 @@ TEST_F(OneReaderCall, GivesUpABoundedNumberOfMessagesThatNewerOnesOfOtherPublish
   for (int i = 0; i < 100; ++i) EXPECT_NE(take(reader), kNothing) << i;
   EXPECT_EQ(take(reader), kNothing);
   EXPECT_EQ(reader.losses().overflow, 400U);
+}
+
+/// Of one take() that gives up as many messages as it may.
+std::int64_t cpu_time_of_a_take(Participant& participant, std::uint32_t publishers) {
+  const std::uint32_t each = 400 / publishers + 1;
+  std::int64_t least = INT64_MAX;
+  for (int i = 0; i < 5; ++i) {
+    Crowd crowd(participant, publishers, each + 1, each);
+    const std::int64_t before = thread_cpu_ns();
+    EXPECT_FALSE(crowd.reader->take().or_throw());
+    least = std::min(least, thread_cpu_ns() - before);
+    EXPECT_EQ(crowd.reader->losses().overflow, kMostPassed);
+  }
+  return least;
+}
+
+TEST_F(OneReaderCall, GivesUpMessagesOfManyPublishersWithoutALookAtAllOfThemForEach) {
+  const std::int64_t of_few = cpu_time_of_a_take(*participant, 4), of_many = cpu_time_of_a_take(*participant, 400);
+  EXPECT_LT(of_many, 25 * of_few);  // a look at all for each is 80 times as much
 }
 
 TEST_F(OneReaderCall, LeavesTheDescriptorReadableIfItPassedOverAsMuchAsItMay) {

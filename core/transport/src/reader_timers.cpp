@@ -77,10 +77,10 @@ std::int64_t Reader::Impl::newest_stamp_ns(const ReaderConnection& connection) c
       } catch (const std::bad_alloc&) {
         // They are corrected all the same. drop_useless() comes here, too, and must not throw.
       }
-      const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
       connection.first_ahead_ns = ahead;
-      connection.timed_from = ring.head->load(std::memory_order_relaxed);  // orders nothing
     }
+    const Ring ring = Ring::at(connection.ring.base(), memory::ring_capacity(options_.qos.depth));
+    connection.timed_from = ring.head->load(std::memory_order_relaxed);  // orders nothing
     connection.ahead_ns = ahead;
     connection.untimed = ahead - connection.first_ahead_ns > kMostGrowthNs;
     return INT64_MIN;

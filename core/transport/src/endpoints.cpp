@@ -25,6 +25,9 @@ std::vector<std::pair<std::string, std::int32_t>> Participant::nodes() const { r
 std::size_t Participant::unmet_count() const { return impl_->unmet_count(); }
 std::vector<std::int32_t> Participant::unmet_pids() const { return impl_->unmet_pids(); }
 std::uint64_t Participant::graph_version() const { return impl_->graph_version(); }
+void Participant::trigger_on_graph_change(const std::shared_ptr<GuardCondition>& guard) {
+  impl_->trigger_on_graph_change(guard);
+}
 Result<std::uint64_t> Participant::wait_graph_change(std::uint64_t seen, os::Nanoseconds timeout) {
   return impl_->wait_graph_change(seen, timeout);
 }

@@ -83,13 +83,13 @@ bool Participant::Impl::compatible(const std::shared_ptr<Endpoint>& own, const E
            std::to_string(pid_of(other.peer())) + ")";
   };
   // A peer can announce very many endpoints that do not match: all are counted, few are described.
-  const auto report = [&](Event event, Diagnostic::Level level, Errc code, auto&& text) {
+  const auto report = [&](Event event, Policy policy, Diagnostic::Level level, Errc code, auto&& text) {
     std::string words;
     const bool described = diagnose_about(other.peer(), level, code, [&] { return words = text(); });
-    own->report_incompatible(event, described ? &words : nullptr);
+    own->report_incompatible(event, described ? &words : nullptr, policy);
   };
   if (type.name != other.type->name) {
-    report(Event::kIncompatibleType, Diagnostic::Level::kError, Errc::type_mismatch, [&] {
+    report(Event::kIncompatibleType, Policy::kNone, Diagnostic::Level::kError, Errc::type_mismatch, [&] {
       return who() + " with type " + type.name + " is not connected to the " + whom() + ", which has type " +
              other.type->name + "; rename the topic of one of them";
     });
@@ -105,8 +105,8 @@ bool Participant::Impl::compatible(const std::shared_ptr<Endpoint>& own, const E
   }
   const std::string difference = incompatibility(offered, requested);
   if (difference.empty()) return true;
-  report(Event::kIncompatibleQos, Diagnostic::Level::kWarning, Errc::incompatible_qos,
-         [&] { return who() + " is not connected to the " + whom() + ": " + difference; });
+  report(Event::kIncompatibleQos, first_incompatible(offered, requested), Diagnostic::Level::kWarning,
+         Errc::incompatible_qos, [&] { return who() + " is not connected to the " + whom() + ": " + difference; });
   return false;
 }
 

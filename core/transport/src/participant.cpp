@@ -229,6 +229,9 @@ void Participant::Impl::graph_changed() noexcept {
   {
     const os::Lock lock(version_mutex_);
     ++version_;
+    for (const std::weak_ptr<GuardCondition>& entry : graph_guards_) {
+      if (const std::shared_ptr<GuardCondition> guard = entry.lock()) guard->trigger();
+    }
   }
   version_changed_.notify_all();
 }
@@ -453,6 +456,14 @@ Result<std::uint64_t> Participant::Impl::wait_graph_change(std::uint64_t seen, s
     return Error{Errc::timed_out, "the graph did not change in the given time"};
   }
   return version_;
+}
+
+void Participant::Impl::trigger_on_graph_change(const std::shared_ptr<GuardCondition>& guard) {
+  const std::lock_guard<std::mutex> lock(version_mutex_);
+  graph_guards_.erase(
+      std::remove_if(graph_guards_.begin(), graph_guards_.end(), [](const auto& entry) { return entry.expired(); }),
+      graph_guards_.end());
+  graph_guards_.push_back(guard);
 }
 
 void Participant::Impl::report_account() {

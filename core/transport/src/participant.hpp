@@ -52,6 +52,7 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   std::vector<std::int32_t> unmet_pids() const;
   std::uint64_t graph_version() const;
   Result<std::uint64_t> wait_graph_change(std::uint64_t seen, std::chrono::nanoseconds timeout);
+  void trigger_on_graph_change(const std::shared_ptr<GuardCondition>& guard);
   MemoryAccount memory_account() const override;
   Result<Report> report(std::chrono::nanoseconds timeout);
   Result<TypeInfo> type_of(const Gid& endpoint, std::chrono::nanoseconds timeout);
@@ -304,6 +305,7 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   mutable os::Mutex version_mutex_;
   std::condition_variable version_changed_;
   std::uint64_t version_ BATON_GUARDED_BY(version_mutex_) = 1;
+  std::vector<std::weak_ptr<GuardCondition>> graph_guards_ BATON_GUARDED_BY(version_mutex_);
 };
 
 }  // namespace baton::transport

@@ -103,7 +103,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   /// The writer matches and does not serve this reader, for now or for ever.
   void refused(const Gid& writer, const std::string& text);
   /// Without `text` it is only counted.
-  void report_incompatible(Event event, const std::string* text);
+  void report_incompatible(Event event, const std::string* text, Policy policy = Policy::kNone);
   void explain_incompatible(const std::string& text);
   void close();
   void start_timers();

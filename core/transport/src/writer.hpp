@@ -88,7 +88,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   void peer_gone(PeerId peer);
   void reader_gone(PeerId peer, const Gid& reader);
   /// Without `text` the event is only counted.
-  void report_incompatible(Event event, const std::string* text);
+  void report_incompatible(Event event, const std::string* text, Policy policy = Policy::kNone);
   void explain_incompatible(const std::string& text);
   /// Called after the last user handle is gone.
   void close();

@@ -379,9 +379,10 @@ void Writer::Impl::explain_incompatible(const std::string& text) {
   statuses_.last_incompatibility = text;
 }
 
-void Writer::Impl::report_incompatible(Event event, const std::string* text) {
+void Writer::Impl::report_incompatible(Event event, const std::string* text, Policy policy) {
   const os::Lock lock(mutex_);
   ++(event == Event::kIncompatibleQos ? statuses_.incompatible_qos_total : statuses_.incompatible_type_total);
+  if (event == Event::kIncompatibleQos) statuses_.last_incompatible_policy = policy;
   if (text != nullptr) statuses_.last_incompatibility = *text;
   notify(event);
 }

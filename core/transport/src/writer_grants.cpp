@@ -78,6 +78,7 @@ void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& 
   statuses_.last_refusal = refused.text;
   if (refusal.code == Errc::incompatible_qos) {
     ++statuses_.incompatible_qos_total;
+    statuses_.last_incompatible_policy = Policy::kNone;
     statuses_.last_incompatibility = refused.text;
     notify(Event::kIncompatibleQos);
   }

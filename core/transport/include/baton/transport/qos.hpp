@@ -71,6 +71,10 @@ struct SensorDataQoS : QoS {
   SensorDataQoS() : QoS(5) { best_effort(); }
 };
 
+/// A policy whose offer must satisfy the request; kNone: all do, or the reason is no policy.
+enum class Policy : std::uint8_t { kNone, kReliability, kDurability, kLiveliness, kDeadline, kLease };
+/// The first policy, in the order of the enumeration, whose offer does not satisfy the request.
+Policy first_incompatible(const QoS& offered, const QoS& requested) noexcept;
 /// Applies ROS 2's request-versus-offered rules. Empty if compatible, else the policies that differ, e.g. "reliability:
 /// offered best_effort, requested reliable".
 std::string incompatibility(const QoS& offered, const QoS& requested);

@@ -114,6 +114,7 @@ struct Report {
 /// costs nothing.
 inline constexpr std::uint32_t kResponseSlots = 65536;
 
+class GuardCondition;
 class Writer;
 class Reader;
 struct ReaderConnection;  // private to transport
@@ -181,6 +182,8 @@ class Participant : public std::enable_shared_from_this<Participant> {
   std::uint64_t graph_version() const;  ///< changes with the graph, and with matches and refusals
   /// Waits until graph_version() != seen. Error timed_out after `timeout`.
   Result<std::uint64_t> wait_graph_change(std::uint64_t seen, os::Nanoseconds timeout);
+  /// From now on triggers `guard` after each change of graph_version(), while somebody owns it. Thread-safe.
+  void trigger_on_graph_change(const std::shared_ptr<GuardCondition>& guard);
 
   /// Message memory of this process and of all known processes of the domain. A limit of SIZE_MAX means no limit
   /// (BATON_PROCESS_MEMORY_LIMIT, BATON_DOMAIN_MEMORY_LIMIT).
@@ -214,6 +217,7 @@ struct Statuses {
   std::uint64_t matched_now = 0, matched_total = 0;
   std::uint64_t incompatible_qos_total = 0, incompatible_type_total = 0;
   std::string last_incompatibility;
+  Policy last_incompatible_policy = Policy::kNone;  ///< of the last endpoint that `incompatible_qos_total` counts
   /// Endpoints that match and are not connected, because the publisher cannot serve them (now, or with its `slot_count`
   /// never): the last reason.
   std::uint64_t refused_now = 0;

@@ -459,7 +459,7 @@ Result<std::uint64_t> Participant::Impl::wait_graph_change(std::uint64_t seen, s
 }
 
 void Participant::Impl::trigger_on_graph_change(const std::shared_ptr<GuardCondition>& guard) {
-  const std::lock_guard<std::mutex> lock(version_mutex_);
+  const os::Lock lock(version_mutex_);
   graph_guards_.erase(
       std::remove_if(graph_guards_.begin(), graph_guards_.end(), [](const auto& entry) { return entry.expired(); }),
       graph_guards_.end());

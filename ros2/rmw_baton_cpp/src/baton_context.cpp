@@ -5,9 +5,7 @@
 
 #include "baton/containers/heap.hpp"
 #include "baton/os/environment.hpp"
-#include "baton/rosidl/native_plan.hpp"
 #include "peer_faults.hpp"
-#include "rcutils/allocator.h"
 #include "rcutils/logging_macros.h"
 #include "underlying.hpp"
 
@@ -40,22 +38,9 @@ void log(const transport::Diagnostic& diagnostic) {
 
 }  // namespace
 
-[[gnu::hot]] bool may_alias() {
-  // C messages give their arrays back through this allocator.
-  static const bool yes = [] {
-    const rcutils_allocator_t allocator = rcutils_get_default_allocator();
-    return containers::active() && containers::reaches(allocator.deallocate, allocator.state);
-  }();
-  return yes;
-}
-
 std::shared_ptr<BatonContext> BatonContext::join(const rmw_context_t& context) {
   const char* underlying_name = underlying()->identifier;
-  const char* wanted_memory = os::environment("BATON_RMW_MALLOC");
-  const std::string memory = wanted_memory != nullptr && *wanted_memory != '\0' ? wanted_memory : "huge";
-  if (memory != "huge" && memory != "system")
-    RCUTILS_LOG_WARN_NAMED(kLogger, "BATON_RMW_MALLOC=%s is none of huge, system: taken as huge", memory.c_str());
-  rosidl::ArrayCopier::use_huge_pages(memory != "system");
+  choose_array_memory();
   const char* wanted = os::environment("BATON_RMW_PATHS");
   const std::string paths = wanted != nullptr && *wanted != '\0' ? wanted : "auto";
   if (paths != "auto" && paths != "both" && paths != "underlying") {

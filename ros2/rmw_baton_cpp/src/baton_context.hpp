@@ -9,20 +9,16 @@
 #include <cstdint>
 #include <memory>
 
+#include "array_memory.hpp"
 #include "baton/transport/transport.hpp"
 #include "callback_thread.hpp"
 #include "context_announcement.hpp"
 #include "deadlines.hpp"
 #include "link_writers.hpp"
+#include "peer_faults.hpp"
 #include "rmw/init.h"
 
 namespace baton::rmw {
-
-inline constexpr const char* kLogger = "rmw_baton_cpp";
-
-/// Whether native messages may have arrays in Baton's memory (docs/concepts/heap.md). The first call decides, before
-/// any subscription is made.
-bool may_alias();
 
 class BatonContext {
  public:

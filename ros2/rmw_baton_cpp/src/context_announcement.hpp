@@ -20,12 +20,10 @@
 #include <string>
 
 #include "baton/transport/transport.hpp"
+#include "baton_graph.hpp"
 #include "underlying_need.hpp"
 
 namespace baton::rmw {
-
-/// The topic of announcements; its type is std_msgs/String, its messages are JSON (docs/concepts/ros2.md).
-inline constexpr const char* kAnnouncementTopic = "/_baton/ros2";
 
 class ContextAnnouncement {
  public:

@@ -4,7 +4,7 @@
 // Thread rules: pure functions.
 #pragma once
 
-#include <array>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,6 +12,7 @@
 #include "baton/transport/qos.hpp"
 #include "baton/transport/transport.hpp"
 #include "rmw/types.h"
+#include "qos_profile.hpp"
 #include "underlying.hpp"
 
 namespace baton::rmw {
@@ -22,14 +23,8 @@ bool may_be_served(const rmw_qos_profile_t& qos) noexcept;
 /// have n * n connections. Subscriptions are served: they get the events of Baton's own nodes.
 bool may_publish(const char* topic, const rmw_qos_profile_t& qos) noexcept;
 
-/// The same quality of service in Baton's terms, of an endpoint's actual profile. Empty if a policy is not known.
-std::optional<QoS> qos_of(const rmw_qos_profile_t& profile) noexcept;
-
-/// As in ROS 2's graph: "/space/name".
-std::string full_name(const rmw_node_t& node);
-
-/// For a policy, zero means unspecified, which is infinite. For a timeout, zero is zero.
-std::chrono::nanoseconds duration_of(const rmw_time_t& time) noexcept;
+/// For type_support_of(): logs that the underlying RMW alone carries the type. `end` ("publisher") and `topic` are for the log.
+std::function<void(const Error&)> warn_of_type(const char* end, const char* topic);
 
 struct KnownSubscription {
   transport::Gid gid;

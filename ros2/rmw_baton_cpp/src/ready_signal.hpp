@@ -33,18 +33,15 @@
 #include <mutex>
 
 #include "baton/transport/transport.hpp"
+#include "callback_thread.hpp"
 #include "rmw/event_callback_type.h"
 
 namespace baton::rmw {
 
-class CallbackThread;
-
-class ReadySignal {
+class ReadySignal final : public Called {
  public:
   ReadySignal() = default;
   ~ReadySignal();
-  ReadySignal(const ReadySignal&) = delete;
-  ReadySignal& operator=(const ReadySignal&) = delete;
 
   /// The underlying RMW's callback; `signal` is this.
   static void on_ready(const void* signal, std::size_t count);
@@ -88,9 +85,7 @@ class ReadySignal {
   void set_callback(rmw_event_callback_t callback, const void* user_data, std::size_t limit, Fetch fetch = {});
   /// From now on only on_ready() counts. Waits for a running call.
   void forget_fetch();
-  /// For CallbackThread: notifies the callback, if there is one, of everything not notified yet. False: the callback
-  /// has destroyed this object.
-  bool call();
+  bool call() override;
 
  private:
   std::atomic<bool> dirty_{true};

@@ -6,6 +6,7 @@
 
 #include "baton/message/builder.hpp"
 #include "baton/os/shortage.hpp"
+#include "endpoints.hpp"
 #include "peer_faults.hpp"
 #include "rcutils/logging_macros.h"
 #include "rmw/error_handling.h"
@@ -41,9 +42,6 @@ rmw_ret_t failed(const Error& error) {
 
 }  // namespace
 
-std::string request_topic(const std::string& service) { return service + "/_request"; }
-std::string response_topic(const std::string& service) { return service + "/_response"; }
-
 std::optional<ServicePath::Ends> ServicePath::make_ends(Role role, BatonContext& baton_context, const std::string& node,
                                                         const char* service,
                                                         const rosidl_service_type_support_t& type) {
@@ -55,9 +53,9 @@ std::optional<ServicePath::Ends> ServicePath::make_ends(Role role, BatonContext&
   };
   if (type.request_typesupport == nullptr || type.response_typesupport == nullptr)
     return say({Errc::unsupported, "its type support does not name the types of request and response"});
-  Result<std::shared_ptr<const TypeSupport>> request = type_support_of(type.request_typesupport, end, service);
+  Result<std::shared_ptr<const TypeSupport>> request = type_support_of(type.request_typesupport, warn_of_type(end, service));
   if (!request) return std::nullopt;  // the log says why
-  Result<std::shared_ptr<const TypeSupport>> response = type_support_of(type.response_typesupport, end, service);
+  Result<std::shared_ptr<const TypeSupport>> response = type_support_of(type.response_typesupport, warn_of_type(end, service));
   if (!response) return std::nullopt;
   Ends ends;
   ends.received_type = server ? *request : *response;

@@ -16,16 +16,13 @@
 #include <string>
 
 #include "baton_context.hpp"
+#include "baton_graph.hpp"
 #include "inbox.hpp"
 #include "rmw/types.h"
 #include "rosidl_runtime_c/service_type_support_struct.h"
 #include "type_support.hpp"
 
 namespace baton::rmw {
-
-/// "/name/_request", "/name/_response".
-std::string request_topic(const std::string& service);
-std::string response_topic(const std::string& service);
 
 class ServicePath {
  public:

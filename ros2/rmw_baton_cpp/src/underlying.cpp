@@ -49,7 +49,7 @@ Loaded load() {
   if (!loaded.error.empty()) return loaded;
   functions.identifier = functions.rmw_get_implementation_identifier();
   loaded.error = is_ours(functions.identifier) ? "BATON_RMW=" + name + " is rmw_baton_cpp itself: name another RMW"
-                                               : refusal_of(functions, file);
+                                               : refusal_of(functions.rmw_init_options_init, functions.rmw_init_options_fini, file);
   return loaded;
 }
 

@@ -2,7 +2,6 @@
 #include "peer_faults.hpp"
 
 #include "baton/os/line_budget.hpp"
-#include "baton_context.hpp"
 #include "rcutils/logging_macros.h"
 
 namespace baton::rmw {

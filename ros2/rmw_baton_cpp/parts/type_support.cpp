@@ -6,8 +6,6 @@
 #include <optional>
 #include <utility>
 
-#include "baton_context.hpp"
-#include "rcutils/logging_macros.h"
 
 namespace baton::rmw {
 
@@ -40,8 +38,8 @@ struct Known {
 
 }  // namespace
 
-Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_type_support_t* handle, const char* end,
-                                                           const char* topic) {
+Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_type_support_t* handle,
+                                                           const std::function<void(const Error&)>& on_refusal) {
   static std::mutex mutex;
   // Leaked: publishers of static objects may outlive static destruction. Type supports are static objects themselves.
   static auto* const types = new std::map<const rosidl_message_type_support_t*, Known>;
@@ -54,8 +52,7 @@ Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_
     known.support = *made;
   } else {
     if (made.error().code == Errc::unsupported) known.refusal = made.error();  // another error may not occur again
-    RCUTILS_LOG_WARN_NAMED(kLogger, "%s of %s, and all others of its type, take the underlying RMW only: %s", end,
-                           topic, made.error().message.c_str());
+    if (on_refusal) on_refusal(made.error());
   }
   return made;
 }

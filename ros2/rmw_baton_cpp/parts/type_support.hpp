@@ -4,6 +4,7 @@
 // Thread rules: type_support_of() from any thread; a TypeSupport is immutable.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "baton/message/cdr_codec.hpp"
@@ -20,10 +21,9 @@ struct TypeSupport {
   transport::TypeInfo info;
 };
 
-/// `end` ("publisher") and `topic` are for the log. Errors: unsupported for a type that cannot be in a chunk, or whose
-/// native struct has an unknown layout (baton/rosidl/introspection.hpp). Only the underlying RMW then carries the
-/// topic, and the log says so once per type.
-Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_type_support_t* handle, const char* end,
-                                                           const char* topic);
+/// Errors: unsupported for a type that cannot be in a chunk, or whose native struct has an unknown layout
+/// (baton/rosidl/introspection.hpp). `on_refusal` is called with the first such error of each type; it may be empty.
+Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_type_support_t* handle,
+                                                           const std::function<void(const Error&)>& on_refusal = {});
 
 }  // namespace baton::rmw

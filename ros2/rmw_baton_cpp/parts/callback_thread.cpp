@@ -6,9 +6,8 @@
 
 #include "baton/os/clock.hpp"
 #include "baton/os/process.hpp"
-#include "baton_context.hpp"
+#include "peer_faults.hpp"
 #include "rcutils/logging_macros.h"
-#include "ready_signal.hpp"
 
 namespace baton::rmw {
 namespace {
@@ -24,7 +23,7 @@ CallbackThread::~CallbackThread() {
   ::pthread_join(*thread_, nullptr);
 }
 
-void CallbackThread::add(ReadySignal& signal) {
+void CallbackThread::add(Called& signal) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     signals_.insert(&signal);
@@ -40,7 +39,7 @@ void CallbackThread::add(ReadySignal& signal) {
   wake();
 }
 
-void CallbackThread::remove(ReadySignal& signal) {
+void CallbackThread::remove(Called& signal) {
   std::unique_lock<std::mutex> lock(mutex_);
   signals_.erase(&signal);
   if (calling_ != &signal || ::pthread_equal(*thread_, ::pthread_self()) != 0) return;

@@ -8,13 +8,14 @@
 
 #include <string>
 
-#include "underlying.hpp"
+#include "rmw/init_options.h"
 
 namespace baton::rmw {
 
 /// Empty if the process's librmw.so is of the ROS 2 that this library was built for; else what is wrong, and the way out.
 std::string refusal_of_librmw();
-/// The same for the underlying RMW, whose library is `file`.
-std::string refusal_of(const Underlying& rmw, const std::string& file);
+/// The same for another RMW, whose library is `file`, by its two functions of these names.
+std::string refusal_of(decltype(&rmw_init_options_init) init, decltype(&rmw_init_options_fini) fini,
+                       const std::string& file);
 
 }  // namespace baton::rmw

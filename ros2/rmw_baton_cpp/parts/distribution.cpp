@@ -6,6 +6,8 @@
 #include <new>
 
 #include "rcutils/allocator.h"
+#include "rcutils/error_handling.h"
+#include "rmw/init.h"
 
 namespace baton::rmw {
 namespace {
@@ -72,13 +74,14 @@ std::string refusal_of_librmw() {
   return refusal("librmw.so", options);
 }
 
-std::string refusal_of(const Underlying& rmw, const std::string& file) {
+std::string refusal_of(decltype(&rmw_init_options_init) init, decltype(&rmw_init_options_fini) fini,
+                       const std::string& file) {
   Room room;
   fill(&room);
   std::memset(room.bytes, 0, sizeof(std::uint64_t) + sizeof(char*));  // as a zero-initialized one begins, in each ROS 2
   auto* options = reinterpret_cast<rmw_init_options_t*>(room.bytes);
   keep(&room);
-  if (rmw.rmw_init_options_init(options, rcutils_get_default_allocator()) != RMW_RET_OK) {
+  if (init(options, rcutils_get_default_allocator()) != RMW_RET_OK) {
     const std::string why = rcutils_get_error_string().str;
     rcutils_reset_error();
     return file + " cannot initialize its options: " + why;
@@ -87,7 +90,7 @@ std::string refusal_of(const Underlying& rmw, const std::string& file) {
   const std::size_t bytes = written(room);
   if (bytes != sizeof(rmw_init_options_t))
     return refusal(file, bytes);  // the options are leaked: their end has a size, too
-  if (rmw.rmw_init_options_fini(options) != RMW_RET_OK) rcutils_reset_error();
+  if (fini(options) != RMW_RET_OK) rcutils_reset_error();
   return "";
 }
 

@@ -12,6 +12,8 @@
 
 namespace baton::rmw {
 
+inline constexpr const char* kLogger = "rmw_baton_cpp";
+
 /// A line of level WARN about something that another process has caused. Few lines in each window for the whole process, and the first
 /// one of each kind (os::LineBudget); the others are counted.
 void warn_of_peer(Errc kind, const std::string& text);

@@ -24,6 +24,13 @@
 
 namespace baton::rmw {
 
+/// The topic of announcements; its type is std_msgs/String, its messages are JSON (docs/concepts/ros2.md).
+inline constexpr const char* kAnnouncementTopic = "/_baton/ros2";
+
+/// The topics of a service: "/name/_request", "/name/_response".
+std::string request_topic(const std::string& service);
+std::string response_topic(const std::string& service);
+
 class BatonGraph {
  public:
   enum class End : std::uint8_t { kPublisher, kSubscription, kServer, kClient };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls the application's callbacks, for executors that use callbacks and not wait sets. One thread per context calls
-// all callbacks, whichever path brought the message (ready_signal.hpp).
+// all callbacks.
 //
 // Thread rules: all functions from any thread, also from a callback. One background thread, which starts with the first
 // callback and is joined by the destructor. No callback runs with a lock of this library held.
@@ -19,7 +19,19 @@
 
 namespace baton::rmw {
 
-class ReadySignal;
+/// What the thread calls.
+class Called {
+ public:
+  Called(const Called&) = delete;
+  Called& operator=(const Called&) = delete;
+  /// Notifies the application's callback, if there is one, of everything that it was not notified of yet. False: the callback has destroyed
+  /// this object.
+  virtual bool call() = 0;
+
+ protected:
+  Called() = default;
+  ~Called() = default;
+};
 
 class CallbackThread {
  public:
@@ -29,8 +41,8 @@ class CallbackThread {
   CallbackThread& operator=(const CallbackThread&) = delete;
 
   /// From now on calls `signal` after each wake-up. `signal` must live until it is removed.
-  void add(ReadySignal& signal);
-  void remove(ReadySignal& signal);
+  void add(Called& signal);
+  void remove(Called& signal);
 
   /// Makes the thread call all signals once more.
   void wake() { wait_set_->wake(); }
@@ -45,9 +57,9 @@ class CallbackThread {
   const std::shared_ptr<transport::WaitSet> wait_set_ = std::make_shared<transport::WaitSet>();
   std::mutex mutex_;
   std::condition_variable called_;
-  std::set<ReadySignal*> signals_;
+  std::set<Called*> signals_;
   std::int64_t wake_at_ns_ = INT64_MAX;
-  ReadySignal* calling_ = nullptr;
+  Called* calling_ = nullptr;
   std::uint64_t calls_ = 0;
   std::atomic<bool> stop_{false};
   std::optional<pthread_t> thread_;

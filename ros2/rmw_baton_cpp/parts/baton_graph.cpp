@@ -5,15 +5,12 @@
 #include <cstring>
 #include <string_view>
 
-#include "context_announcement.hpp"
+#include "qos_profile.hpp"
 #include "rcutils/strdup.h"
 #include "rmw/error_handling.h"
-#include "service_path.hpp"
 
 namespace baton::rmw {
 namespace {
-
-constexpr std::int64_t kSecond = 1'000'000'000;
 
 /// `text` without `end`, if it ends so.
 std::optional<std::string> without(std::string_view text, std::string_view end) {
@@ -35,30 +32,6 @@ std::optional<Name> name_of(const transport::EndpointInfo& endpoint) {
   return Name{endpoint.is_writer ? End::kPublisher : End::kSubscription, endpoint.topic};
 }
 
-rmw_time_t time_of(std::chrono::nanoseconds duration) noexcept {
-  if (duration == kInfinite) return RMW_DURATION_INFINITE;
-  return {static_cast<std::uint64_t>(duration.count() / kSecond),
-          static_cast<std::uint64_t>(duration.count() % kSecond)};
-}
-
-rmw_qos_profile_t profile_of(const QoS& qos) noexcept {
-  rmw_qos_profile_t profile{};
-  profile.history =
-      qos.history == History::kKeepAll ? RMW_QOS_POLICY_HISTORY_KEEP_ALL : RMW_QOS_POLICY_HISTORY_KEEP_LAST;
-  profile.depth = qos.depth;
-  profile.reliability = qos.reliability == Reliability::kReliable ? RMW_QOS_POLICY_RELIABILITY_RELIABLE
-                                                                  : RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
-  profile.durability = qos.durability == Durability::kTransientLocal ? RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL
-                                                                     : RMW_QOS_POLICY_DURABILITY_VOLATILE;
-  profile.liveliness = qos.liveliness == Liveliness::kManualByTopic ? RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC
-                                                                    : RMW_QOS_POLICY_LIVELINESS_AUTOMATIC;
-  profile.deadline = time_of(qos.deadline);
-  profile.lifespan = time_of(qos.lifespan);
-  profile.liveliness_lease_duration = time_of(qos.lease);
-  profile.avoid_ros_namespace_conventions = false;
-  return profile;
-}
-
 rmw_ret_t no_memory(const char* what) {
   rcutils_reset_error();
   RMW_SET_ERROR_MSG(what);
@@ -66,6 +39,9 @@ rmw_ret_t no_memory(const char* what) {
 }
 
 }  // namespace
+
+std::string request_topic(const std::string& service) { return service + "/_request"; }
+std::string response_topic(const std::string& service) { return service + "/_response"; }
 
 std::string full_node_name(const std::string& node) { return node.empty() || node[0] != '/' ? "/" + node : node; }
 

@@ -1,1 +1,188 @@
 // SPDX-License-Identifier: Apache-2.0
+// This family of RMW functions: queries about the graph (baton_graph.hpp).
+// Thread rules: those of rmw/rmw.h; this file adds no lock.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "baton_graph.hpp"
+#include "handles.hpp"
+#include "rmw/get_node_info_and_types.h"
+#include "rmw/get_service_names_and_types.h"
+#include "rmw/get_topic_endpoint_info.h"
+#include "rmw/get_topic_names_and_types.h"
+#include "rmw/sanity_checks.h"
+#include "rmw/validate_namespace.h"
+#include "rmw/validate_node_name.h"
+#include "topic_name.hpp"
+
+// This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
+using namespace baton::rmw;
+
+namespace {
+
+using End = BatonGraph::End;
+
+BatonGraph graph_of(const rmw_node_t* node) { return BatonGraph(context_of(node).participant()); }
+
+rmw_ret_t count(const rmw_node_t* node, const char* name, std::size_t* count, End end) {
+  if (const rmw_ret_t bad = checked(node, name, count); bad != RMW_RET_OK) return bad;
+  if (!is_valid_topic(name, {})) return RMW_RET_INVALID_ARGUMENT;
+  *count = graph_of(node).of(end, name).size();
+  return RMW_RET_OK;
+}
+
+rmw_ret_t check_names(rmw_names_and_types_t* names_and_types, rcutils_allocator_t* allocator) {
+  if (!rcutils_allocator_is_valid(allocator)) return invalid("the allocator is not valid");
+  return rmw_names_and_types_check_zero(names_and_types);
+}
+
+rmw_ret_t names_and_types(const rmw_node_t* node, rcutils_allocator_t* allocator, std::initializer_list<End> ends,
+                          rmw_names_and_types_t* names_and_types) {
+  if (const rmw_ret_t bad = checked(node, allocator, names_and_types); bad != RMW_RET_OK) return bad;
+  if (const rmw_ret_t bad = check_names(names_and_types, allocator); bad != RMW_RET_OK) return bad;
+  return add_names_and_types(names_and_types, graph_of(node).names_and_types(ends), allocator);
+}
+
+rmw_ret_t of_node(const rmw_node_t* node, rcutils_allocator_t* allocator, const char* name, const char* space, End end,
+                  rmw_names_and_types_t* names_and_types) {
+  if (const rmw_ret_t bad = checked(node, allocator, name, space, names_and_types); bad != RMW_RET_OK) return bad;
+  if (const rmw_ret_t bad = check_names(names_and_types, allocator); bad != RMW_RET_OK) return bad;
+  int validity = RMW_NODE_NAME_VALID;
+  if (const rmw_ret_t bad = rmw_validate_node_name(name, &validity, nullptr); bad != RMW_RET_OK) return bad;
+  if (validity != RMW_NODE_NAME_VALID) return invalid(rmw_node_name_validation_result_string(validity));
+  if (const rmw_ret_t bad = rmw_validate_namespace(space, &validity, nullptr); bad != RMW_RET_OK) return bad;
+  if (validity != RMW_NAMESPACE_VALID) return invalid(rmw_namespace_validation_result_string(validity));
+  const BatonGraph graph = graph_of(node);
+  const std::string full = full_name(space, name);
+  if (graph.nodes().count(full) == 0) {
+    RMW_SET_ERROR_MSG(("no node " + full + " is known").c_str());
+    return RMW_RET_NODE_NAME_NON_EXISTENT;
+  }
+  return add_names_and_types(names_and_types, graph.names_and_types({end}, full), allocator);
+}
+
+rmw_ret_t infos(const rmw_node_t* node, rcutils_allocator_t* allocator, const char* topic, End end,
+                rmw_topic_endpoint_info_array_t* infos) {
+  if (const rmw_ret_t bad = checked(node, allocator, topic, infos); bad != RMW_RET_OK) return bad;
+  if (!rcutils_allocator_is_valid(allocator)) return invalid("the allocator is not valid");
+  if (const rmw_ret_t bad = rmw_topic_endpoint_info_array_check_zero(infos); bad != RMW_RET_OK) return bad;
+  return add_infos(infos, graph_of(node).of(end, topic), allocator);
+}
+
+}  // namespace
+
+extern "C" {
+
+rmw_ret_t rmw_count_publishers(const rmw_node_t* node, const char* topic_name, size_t* count) try {
+  return ::count(node, topic_name, count, End::kPublisher);
+} catch (const std::exception& error) {
+  return failure(error);
+}
+
+rmw_ret_t rmw_count_subscribers(const rmw_node_t* node, const char* topic_name, size_t* count) try {
+  return ::count(node, topic_name, count, End::kSubscription);
+} catch (const std::exception& error) {
+  return failure(error);
+}
+
+rmw_ret_t rmw_count_clients(const rmw_node_t* node, const char* service_name, size_t* count) try {
+  return ::count(node, service_name, count, End::kClient);
+} catch (const std::exception& error) {
+  return failure(error);
+}
+
+rmw_ret_t rmw_count_services(const rmw_node_t* node, const char* service_name, size_t* count) try {
+  return ::count(node, service_name, count, End::kServer);
+} catch (const std::exception& error) {
+  return failure(error);
+}
+
+rmw_ret_t rmw_get_node_names(const rmw_node_t* node, rcutils_string_array_t* node_names,
+                             rcutils_string_array_t* node_namespaces) try {
+  if (const rmw_ret_t bad = checked(node, node_names, node_namespaces); bad != RMW_RET_OK) return bad;
+  for (rcutils_string_array_t* array : {node_names, node_namespaces})
+    if (const rmw_ret_t bad = rmw_check_zero_rmw_string_array(array); bad != RMW_RET_OK) return bad;
+  std::vector<std::string> names, spaces;  // nodes of one name are in it as often as they exist
+  for (const auto& [full, pid] : context_of(node).participant().nodes()) {
+    auto [space, name] = space_and_name(full_node_name(full));
+    spaces.push_back(std::move(space));
+    names.push_back(std::move(name));
+  }
+  const rcutils_allocator_t allocator = rcutils_get_default_allocator();
+  rmw_ret_t result = add_names(node_names, names, allocator);
+  if (result == RMW_RET_OK) result = add_names(node_namespaces, spaces, allocator);
+  if (result != RMW_RET_OK && rcutils_string_array_fini(node_names) != RCUTILS_RET_OK) return RMW_RET_BAD_ALLOC;
+  return result;
+} catch (const std::exception& error) {
+  return failure(error);
+}
+
+rmw_ret_t rmw_get_node_names_with_enclaves(const rmw_node_t*, rcutils_string_array_t*, rcutils_string_array_t*,
+                                           rcutils_string_array_t*) {
+  return unsupported("nodes of rmw_baton_cpp do not announce their enclaves yet");
+}
+
+rmw_ret_t rmw_get_publisher_names_and_types_by_node(const rmw_node_t* node, rcutils_allocator_t* allocator,
+                                                    const char* node_name, const char* node_namespace, bool,
+                                                    rmw_names_and_types_t* topic_names_and_types) try {
+  return of_node(node, allocator, node_name, node_namespace, End::kPublisher, topic_names_and_types);
+} catch (const std::exception& error) {
+  return failure(error);
+}
+
+rmw_ret_t rmw_get_subscriber_names_and_types_by_node(const rmw_node_t* node, rcutils_allocator_t* allocator,
+                                                     const char* node_name, const char* node_namespace, bool,
+                                                     rmw_names_and_types_t* topic_names_and_types) try {
+  return of_node(node, allocator, node_name, node_namespace, End::kSubscription, topic_names_and_types);
+} catch (const std::exception& error) {
+  return failure(error);
+}
+
+rmw_ret_t rmw_get_service_names_and_types_by_node(const rmw_node_t* node, rcutils_allocator_t* allocator,
+                                                  const char* node_name, const char* node_namespace,
+                                                  rmw_names_and_types_t* service_names_and_types) try {
+  return of_node(node, allocator, node_name, node_namespace, End::kServer, service_names_and_types);
+} catch (const std::exception& error) {
+  return failure(error);
+}
+
+rmw_ret_t rmw_get_client_names_and_types_by_node(const rmw_node_t* node, rcutils_allocator_t* allocator,
+                                                 const char* node_name, const char* node_namespace,
+                                                 rmw_names_and_types_t* service_names_and_types) try {
+  return of_node(node, allocator, node_name, node_namespace, End::kClient, service_names_and_types);
+} catch (const std::exception& error) {
+  return failure(error);
+}
+
+rmw_ret_t rmw_get_topic_names_and_types(const rmw_node_t* node, rcutils_allocator_t* allocator, bool,
+                                        rmw_names_and_types_t* topic_names_and_types) try {
+  return names_and_types(node, allocator, {End::kPublisher, End::kSubscription}, topic_names_and_types);
+} catch (const std::exception& error) {
+  return failure(error);
+}
+
+rmw_ret_t rmw_get_service_names_and_types(const rmw_node_t* node, rcutils_allocator_t* allocator,
+                                          rmw_names_and_types_t* service_names_and_types) try {
+  return names_and_types(node, allocator, {End::kServer, End::kClient}, service_names_and_types);
+} catch (const std::exception& error) {
+  return failure(error);
+}
+
+rmw_ret_t rmw_get_publishers_info_by_topic(const rmw_node_t* node, rcutils_allocator_t* allocator,
+                                           const char* topic_name, bool,
+                                           rmw_topic_endpoint_info_array_t* publishers_info) try {
+  return infos(node, allocator, topic_name, End::kPublisher, publishers_info);
+} catch (const std::exception& error) {
+  return failure(error);
+}
+
+rmw_ret_t rmw_get_subscriptions_info_by_topic(const rmw_node_t* node, rcutils_allocator_t* allocator,
+                                              const char* topic_name, bool,
+                                              rmw_topic_endpoint_info_array_t* subscriptions_info) try {
+  return infos(node, allocator, topic_name, End::kSubscription, subscriptions_info);
+} catch (const std::exception& error) {
+  return failure(error);
+}
+
+}  // extern "C"

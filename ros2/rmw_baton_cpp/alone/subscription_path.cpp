@@ -1,1 +1,134 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "subscription_path.hpp"
+
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "baton/native/native_take.hpp"
+#include "baton/os/clock.hpp"
+#include "handles.hpp"
+#include "serialization.hpp"
+
+namespace baton::rmw {
+
+SubscriptionPath::SubscriptionPath(const std::shared_ptr<CallbackThread>& thread,
+                                   std::shared_ptr<transport::Reader> reader, std::shared_ptr<const TypeSupport> type,
+                                   std::string topic, const QoS& qos, bool ignore_local)
+    : Source(thread, reader),
+      reader_(std::move(reader)),
+      type_(std::move(type)),
+      ignore_local_(ignore_local),
+      topic_(std::move(topic)),
+      qos_(qos),
+      refused_(std::make_shared<std::atomic<std::uint64_t>>(0)),
+      events_(std::make_shared<Events>(thread, [reader = reader_, refused = refused_] {
+        transport::Statuses statuses = reader->statuses();
+        statuses.lost_total += refused->load(std::memory_order_relaxed);
+        return statuses;
+      })) {
+  reader_->on_event([weak = std::weak_ptr<Events>(events_)](transport::Event event) {
+    if (const std::shared_ptr<Events> events = weak.lock()) events->happened(false, event);
+  });
+}
+
+SubscriptionPath::~SubscriptionPath() { reader_->on_event({}); }
+
+Result<std::shared_ptr<SubscriptionPath>> SubscriptionPath::make(Context& context, const std::string& node,
+                                                                 const char* topic,
+                                                                 const rosidl_message_type_support_t* type,
+                                                                 const QoS& qos, bool ignore_local) {
+  Result<std::shared_ptr<const TypeSupport>> type_support = type_support_of(type);
+  if (!type_support) return type_support.error();
+  transport::Participant::ReaderOptions options;
+  options.topic = topic;
+  options.node = node;
+  options.type = (*type_support)->info;
+  options.qos = qos;
+  options.qos.held = kHeld;
+  options.gid = context.next_gid();
+  Result<std::shared_ptr<transport::Reader>> reader = context.participant().create_reader(options);
+  if (!reader) return reader.error();
+  return std::make_shared<SubscriptionPath>(context.callback_thread(), std::move(*reader), std::move(*type_support),
+                                            topic, qos, ignore_local);
+}
+
+void SubscriptionPath::stop() {
+  Source::stop();
+  events_->stop();
+}
+
+/// Empty: there is none.
+[[gnu::hot]] transport::TakenSample SubscriptionPath::next() {
+  for (unsigned left = kMostTaken; left != 0; --left) {
+    Result<transport::TakenSample> sample = reader_->take();
+    if (!sample) {
+      if (!may_take_again(sample.error())) return {};
+      continue;
+    }
+    if (*sample && ignore_local_ && Context::same_context(sample->publisher(), reader_->gid())) continue;
+    return std::move(*sample);
+  }
+  return {};
+}
+
+[[gnu::hot]] rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
+  *taken = false;
+  transport::TakenSample sample = next();
+  if (sample) {
+    if (info != nullptr) {
+      *info = {};
+      info->source_timestamp = sample.header().source_time_ns;
+      info->received_timestamp = os::realtime_ns();
+      info->publication_sequence_number = sample.sequence();
+      info->reception_sequence_number = RMW_MESSAGE_INFO_SEQUENCE_NUMBER_UNSUPPORTED;
+      info->publisher_gid.implementation_identifier = kIdentifier;
+      std::memcpy(info->publisher_gid.data, sample.publisher().data(), sample.publisher().size());
+    }
+    const Result<void> delivered = deliver(std::move(sample), taking);
+    *taken = delivered.ok();
+    if (!delivered) {
+      out_of_line([&] {
+        refused_->fetch_add(1, std::memory_order_relaxed);
+        events_->happened(RMW_EVENT_MESSAGE_LOST);
+        warn_of_peer(delivered.error().code, "a message of " + topic_ + " was dropped: " + delivered.error().message);
+      });
+    }
+  }
+  Source::taken();
+  return RMW_RET_OK;
+}
+
+[[gnu::hot]] Result<void> SubscriptionPath::deliver(transport::TakenSample sample, const Taking& taking) {
+  if (taking.lent != nullptr) return lend(std::move(sample), taking.lent);
+  if (taking.native == nullptr) return write_cdr(type_->cdr, {sample.message(), sample.size_bytes()}, *taking.serialized);
+  Result<containers::NativeTaken> filled =
+      containers::take_into_native(*type_->native, std::move(sample), taking.native, quota_);
+  if (!filled) return out_of_line([&] { return Result<void>(filled.error()); });
+  return {};
+}
+
+[[gnu::hot]] Result<void> SubscriptionPath::lend(transport::TakenSample sample, void** lent) {
+  const message::Bytes bytes(sample.message(), sample.size_bytes());
+  // Native code gets a pointer to non-const; the mapping is read-only all the same.
+  void* const in_place = const_cast<void*>(sample.message());
+  if (type_->native->is_native(bytes) && lent_in_place_.add(in_place, std::move(sample))) {
+    *lent = in_place;
+    return {};
+  }
+  Copy copy(type_->loans->make(), Destroy{type_->loans.get()});
+  if (!copy) return Error{Errc::out_of_memory, "no memory for a copy to lend"};
+  void* const native = copy.get();
+  if (Result<void> filled = deliver(std::move(sample), Taking{native}); !filled) return filled;
+  lent_copies_.add(native, std::move(copy));
+  *lent = native;
+  return {};
+}
+
+[[gnu::hot]] rmw_ret_t SubscriptionPath::give_back(void* lent) {
+  if (lent_in_place_.remove(lent) || lent_copies_.remove(lent)) return RMW_RET_OK;
+  RMW_SET_ERROR_MSG("this message was not taken as a loan from this subscription");
+  return RMW_RET_ERROR;
+}
+
+}  // namespace baton::rmw

@@ -8,6 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 from ros2_processes import LIBRARY, PYTHON, Processes
+from support.ros2 import ALONE
 
 
 @pytest.fixture
@@ -35,5 +36,8 @@ def pytest_collection_modifyitems(items):
         missing = "needs librmw_baton_cpp.so: build the preset release after make setup"
     here = str(Path(__file__).parent)
     for item in items:
+        kinds = getattr(item, "callspec", None)
+        if ALONE and kinds is not None and "plain" in kinds.params.values():
+            item.add_marker(pytest.mark.skip(reason="Baton alone meets no program of another RMW"))
         if missing and str(item.path).startswith(here):
             item.add_marker(pytest.mark.skip(reason=missing))

@@ -14,6 +14,11 @@ import pytest
 from support.build import BIN, LIB, ROOT
 
 
+# "alone": what stands above nothing but Baton (ros2/rmw_baton_cpp/alone/) is what the tests call rmw_baton_cpp.
+ALONE = os.environ.get("BATON_ROS2_RMW") == "alone"
+FOLDER = "alone/" if ALONE else ""
+
+
 class Distribution(NamedTuple):
     """A ROS 2, and what the build has for it."""
 
@@ -27,8 +32,8 @@ class Distribution(NamedTuple):
         return self.prefix / "bin/python"
 
 
-JAZZY = Distribution("jazzy", ROOT / ".venv-ros2-jazzy", LIB / "jazzy/librmw_baton_cpp.so", BIN / "jazzy")
-KILTED = Distribution("kilted", ROOT / ".venv-ros2", LIB / "librmw_baton_cpp.so", BIN)
+JAZZY = Distribution("jazzy", ROOT / ".venv-ros2-jazzy", LIB / f"jazzy/{FOLDER}librmw_baton_cpp.so", BIN / "jazzy")
+KILTED = Distribution("kilted", ROOT / ".venv-ros2", LIB / f"{FOLDER}librmw_baton_cpp.so", BIN)
 TESTED = {each.name: each for each in (JAZZY, KILTED)}[os.environ.get("BATON_ROS2_DISTRIBUTION") or JAZZY.name]
 
 

@@ -24,6 +24,7 @@ class Context {
   static Result<std::unique_ptr<Context>> join(const rmw_init_options_t& options);
 
   transport::Participant& participant() const noexcept { return *participant_; }
+  const std::shared_ptr<transport::Participant>& shared_participant() const noexcept { return participant_; }
   const std::shared_ptr<CallbackThread>& callback_thread() const noexcept { return callback_thread_; }
 
   /// For the next endpoint.

@@ -33,6 +33,8 @@ Result<std::unique_ptr<PublisherPath>> PublisherPath::make(Context& context, con
   Result<std::shared_ptr<transport::Writer>> writer = context.participant().create_writer(options);
   if (!writer) return writer.error();
   path->writer_ = std::move(*writer);
+  path->matching_ =
+      std::make_unique<Matching>(context.shared_participant(), options, Matching::Readers::kOfThisProcess);
   path->capacities_ = std::make_unique<containers::Capacities>(*path->type_->loans);
   path->qos_ = qos;
   path->idle_ = qos.durability == Durability::kVolatile && qos.deadline == kInfinite &&
@@ -48,6 +50,12 @@ Result<std::unique_ptr<PublisherPath>> PublisherPath::make(Context& context, con
 PublisherPath::~PublisherPath() {
   if (writer_) writer_->on_event({});
   if (events_) events_->stop();
+}
+
+/// REQUIRES: no reader is matched. Whether that stays so, and nothing else depends on the message.
+[[gnu::noinline]] bool PublisherPath::is_idle() {
+  matching_->await(*writer_);
+  return idle_ && writer_->matched() == 0;
 }
 
 /// The chunk stays a loan if that fails.
@@ -69,7 +77,7 @@ PublisherPath::~PublisherPath() {
 /// `selection`: how the message was made. `room`: the most bytes that the message takes; 0: not known.
 template <class Fill>
 [[gnu::hot]] rmw_ret_t PublisherPath::publish_filled(memory::Selection selection, std::size_t room, Fill&& fill) {
-  if (idle_ && writer_->matched() == 0) return RMW_RET_OK;
+  if (writer_->matched() == 0 && is_idle()) return RMW_RET_OK;
   Result<memory::Chunk> chunk = room != 0 ? writer_->loan_sized(room) : writer_->loan_growing();
   if (!chunk) return out_of_line([&] { return failed(chunk.error()); });
   message::LoanBuilder builder(chunk->message());
@@ -150,6 +158,7 @@ rmw_ret_t PublisherPath::give_back(void* native) {
     return RMW_RET_ERROR;
   }
   Lent& lent = **found;
+  if (writer_->matched() == 0 && is_idle()) return RMW_RET_OK;
   if (lent.chunk) {
     const rmw_ret_t result = hand_over(*lent.chunk, memory::Selection::kInPlace);
     if (result == RMW_RET_OK) lent.chunk.reset();

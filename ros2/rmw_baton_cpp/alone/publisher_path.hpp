@@ -11,6 +11,7 @@
 #include "context.hpp"
 #include "event.hpp"
 #include "loan_table.hpp"
+#include "matching.hpp"
 #include "rmw/types.h"
 #include "type_support.hpp"
 
@@ -41,12 +42,14 @@ class PublisherPath final : public os::Hot {
  private:
   struct Lent;
   PublisherPath() = default;
+  bool is_idle();
   rmw_ret_t hand_over(const memory::Chunk& chunk, memory::Selection selection);
   template <class Fill>
   rmw_ret_t publish_filled(memory::Selection selection, std::size_t room, Fill&& fill);
 
   std::shared_ptr<transport::Writer> writer_;
   std::shared_ptr<const TypeSupport> type_;
+  std::unique_ptr<Matching> matching_;
   bool idle_ = false;  // a message that nobody gets has no effect
   std::unique_ptr<containers::Capacities> capacities_;
   LoanTable<std::shared_ptr<Lent>> lent_;

@@ -27,7 +27,7 @@ Result<std::shared_ptr<ServiceEnd>> ServiceEnd::make(bool server, Context& conte
   if (!request) return request.error();
   Result<std::shared_ptr<const TypeSupport>> response = type_support_of(type.response_typesupport);
   if (!response) return response.error();
-  Ends ends{server, server ? *request : *response, server ? *response : *request, nullptr, nullptr, qos};
+  Ends ends{server, server ? *request : *response, server ? *response : *request, nullptr, nullptr, qos, nullptr};
   transport::Participant::ReaderOptions reader_options;
   reader_options.topic = server ? request_topic(service) : response_topic(service);
   reader_options.node = node;
@@ -43,6 +43,8 @@ Result<std::shared_ptr<ServiceEnd>> ServiceEnd::make(bool server, Context& conte
   writer_options.skips_full = !server;
   writer_options.grants_in_part = server;
   if (server) writer_options.pool.slot_count = transport::kResponseSlots;
+  if (!server)
+    ends.matching = std::make_unique<Matching>(context.shared_participant(), writer_options, Matching::Readers::kAll);
   // The responses' end comes first at a client, and last at a server: who finds a server can be answered.
   for (const bool read : {!server, server}) {
     if (read) {
@@ -129,6 +131,7 @@ rmw_ret_t ServiceEnd::request(const void* request, std::int64_t* sequence) {
   info.correlation_client = gid();
   const std::int64_t number = last_.fetch_add(1, std::memory_order_relaxed) + 1;
   info.correlation_sequence = static_cast<std::uint64_t>(number);
+  if (ends_.writer->matched() == 0) ends_.matching->await(*ends_.writer);
   if (const Result<void> sent = send(request, info); !sent) return failed(sent.error());
   *sequence = number;
   return RMW_RET_OK;

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "context.hpp"
+#include "matching.hpp"
 #include "rmw/types.h"
 #include "rosidl_runtime_c/service_type_support_struct.h"
 #include "source.hpp"
@@ -31,6 +32,7 @@ class ServiceEnd final : public Source {
     std::shared_ptr<transport::Reader> reader;
     std::shared_ptr<transport::Writer> writer;
     QoS qos;  ///< of both topics
+    std::unique_ptr<Matching> matching;  ///< of a client
   };
   ServiceEnd(const std::shared_ptr<CallbackThread>& thread, Ends ends)
       : Source(thread, ends.reader), ends_(std::move(ends)) {}

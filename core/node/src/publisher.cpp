@@ -10,17 +10,12 @@ namespace baton::detail {
 }
 
 [[gnu::hot]] Result<std::uint64_t> PublisherCore::publish(const memory::Chunk& chunk,
-                                                          const transport::PublishInfo& info) {
-  Result<std::uint64_t> sequence = writer_->publish(chunk, info);
-  if (sequence.ok()) published_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
-  return sequence;
-}
-
-[[gnu::hot]] Result<std::uint64_t> PublisherCore::publish(const memory::Chunk& chunk,
                                                           const transport::PublishInfo& info,
                                                           transport::WriterShare* share) {
-  Result<std::uint64_t> sequence = publish(chunk, info);
-  if (sequence.ok()) share->reset();  // this publisher has one, too
+  Result<std::uint64_t> sequence = writer_->publish(chunk, info);
+  if (!sequence.ok()) return sequence;
+  published_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
+  if (share != nullptr) share->reset();                // this publisher has one, too
   return sequence;
 }
 

@@ -235,35 +235,38 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   return !full || (room && options_.skips_full);
 }
 
-[[gnu::hot]] Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk) { return impl().publish(chunk); }
+// What becomes of a message, in this order:
+//   deliver()    1 connections that were found broken end
+//                2 who gets the message, and whether it may be published: deliver_specially(), unless it is an ordinary one
+//   carry_out()  3 its header: number and times            6 a sign of life
+//                4 its references, in the pool              7 readers that sleep are woken
+//                5 its handle in the queue of each reader   8 the history; connections found broken meanwhile end
+// An error comes before 3, and the chunk stays a loan.
+
+[[gnu::hot]] Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk) {
+  return impl().deliver(chunk, nullptr);
+}
 [[gnu::hot]] Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk, const PublishInfo& info) {
-  return impl().publish(chunk, info);
+  return impl().deliver(chunk, &info);
 }
 
-[[gnu::always_inline]] inline Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk) {
+[[gnu::always_inline]] inline Result<std::uint64_t> Writer::Impl::deliver(const memory::Chunk& chunk,
+                                                                          const PublishInfo* info) {
   if (forked()) return out_of_line([&]() -> Result<std::uint64_t> { return forked_error(); });
   const os::Lock lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
   if (expel_) expel_broken();
-  if (special_ || live_.empty()) return publish_specially(chunk, nullptr);
-  return deliver(chunk, {last_sequence_ + 1, nullptr, live_.size(), false, false, false, false}, nullptr);
+  if (info != nullptr || special_ || live_.empty()) return deliver_specially(chunk, info);
+  // An ordinary message: what carry_out() asks of these constants costs nothing.
+  return carry_out(chunk, {last_sequence_ + 1, nullptr, live_.size(), true, false, false, false, false}, nullptr);
 }
 
-[[gnu::always_inline]] inline Result<std::uint64_t> Writer::Impl::publish(const memory::Chunk& chunk,
-                                                                          const PublishInfo& info) {
-  if (forked()) return out_of_line([&]() -> Result<std::uint64_t> { return forked_error(); });
-  const os::Lock lock(mutex_);
-  BATON_CRASH_POINT("publish.begin");
-  if (expel_) expel_broken();
-  return publish_specially(chunk, &info);
-}
-
-/// A message that needs more than an ordinary one.
-[[gnu::hot, gnu::noinline]] Result<std::uint64_t> Writer::Impl::publish_specially(const memory::Chunk& chunk,
+[[gnu::hot, gnu::noinline]] Result<std::uint64_t> Writer::Impl::deliver_specially(const memory::Chunk& chunk,
                                                                                   const PublishInfo* info) {
   Delivery delivery{last_sequence_ + 1,
                     nullptr,
                     live_.size(),
+                    true,
                     options_.qos.durability == Durability::kTransientLocal,
                     options_.qos.liveliness == Liveliness::kManualByTopic,
                     keep_all_ && options_.skips_full,
@@ -290,15 +293,13 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
     });
   }
   if (delivery.remembered) ++delivery.references;
-  const bool wanted = delivery.references > 0;
-  if (!wanted) delivery.references = 1;
-  const std::uint64_t sequence = deliver(chunk, delivery, info);
-  if (!wanted) pool_->release(chunk.handle);
-  return sequence;
+  delivery.wanted = delivery.references > 0;
+  if (!delivery.wanted) delivery.references = 1;
+  return carry_out(chunk, delivery, info);
 }
 
-[[gnu::always_inline]] inline std::uint64_t Writer::Impl::deliver(const memory::Chunk& chunk, const Delivery& delivery,
-                                                                  const PublishInfo* info) {
+[[gnu::always_inline]] inline std::uint64_t Writer::Impl::carry_out(const memory::Chunk& chunk,
+                                                                    const Delivery& delivery, const PublishInfo* info) {
   const Kept message{chunk.handle, complete(*chunk.header, delivery.sequence, info), delivery.sequence};
   last_sequence_ = message.sequence;
   if (unlikely(pool_->publish(chunk, delivery.references, info == nullptr))) larger_message(chunk.header->size_bytes);
@@ -322,6 +323,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   if (delivery.remembered) remember(message);
   if (expel_) expel_broken();
   BATON_TRACE3(publish, message.handle, message.sequence, live_.size());
+  if (!delivery.wanted) pool_->release(message.handle);
   return message.sequence;
 }
 

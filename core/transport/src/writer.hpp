@@ -42,8 +42,8 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
 
   Result<memory::Chunk> loan(std::size_t message_bytes, bool growing);
   void abandon(const memory::Chunk& chunk) noexcept;
-  Result<std::uint64_t> publish(const memory::Chunk& chunk);
-  Result<std::uint64_t> publish(const memory::Chunk& chunk, const PublishInfo& info);
+  /// What publish() does. `info`: null for an ordinary message.
+  Result<std::uint64_t> deliver(const memory::Chunk& chunk, const PublishInfo* info);
   Result<void> keep(const memory::Chunk& chunk);
   Result<std::uint64_t> publish_to(const memory::Chunk& kept, const Gid& reader);
   Unread unread(const Gid& reader);
@@ -170,14 +170,15 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   struct Delivery {
     std::uint64_t sequence;
     WriterConnection* only;    ///< the one reader that gets it; null: every reader
-    std::uint32_t references;  ///< one for each push, and those that stay with this publisher
+    std::uint32_t references;  ///< one for each push, and those that stay with this publisher; at least one
+    bool wanted;               ///< false: nobody gets it, and the one reference is given up
     bool remembered;           ///< for late readers
     bool asserts;              ///< it is a sign of life
     bool skips_full;           ///< readers with a full queue do not get it
     bool timed;                ///< there is a deadline
   };
-  Result<std::uint64_t> publish_specially(const memory::Chunk& chunk, const PublishInfo* info) BATON_REQUIRES(mutex_);
-  std::uint64_t deliver(const memory::Chunk& chunk, const Delivery& delivery, const PublishInfo* info)
+  Result<std::uint64_t> deliver_specially(const memory::Chunk& chunk, const PublishInfo* info) BATON_REQUIRES(mutex_);
+  std::uint64_t carry_out(const memory::Chunk& chunk, const Delivery& delivery, const PublishInfo* info)
       BATON_REQUIRES(mutex_);
   void not_pushed(WriterConnection& connection, memory::Handle handle, memory::PushStatus status)
       BATON_REQUIRES(mutex_);
@@ -205,7 +206,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   std::atomic<std::uint32_t> holders_{1};                                // that keep the writer open
   const std::uint32_t generation_;
   const std::uint32_t skeleton_bytes_;
-  const bool special_;                             // publish_specially() is for every message
+  const bool special_;                             // deliver_specially() is for every message
   bool expel_ BATON_GUARDED_BY(mutex_) = false;    // a connection was found broken
   bool frames_ BATON_GUARDED_BY(mutex_) = false;   // frames_to_self_ has some
   bool drained_ BATON_GUARDED_BY(mutex_) = false;  // draining_ has some

@@ -51,11 +51,9 @@ class PublisherCore {
   Result<memory::Chunk> loan(bool fixed, std::size_t bytes, transport::WriterShare* share);
   /// The same for the members of an empty loan; throws the error.
   BATON_NO_PLT void loan(bool fixed, std::size_t bytes, transport::WriterShare* share, memory::Chunk* chunk);
-  /// Publishes the chunk. On success the writer owns the chunk again.
-  Result<std::uint64_t> publish(const memory::Chunk& chunk, const transport::PublishInfo& info);
-  /// The same, and drops the loan's share on success.
+  /// Publishes the chunk. On success the writer owns the chunk again, and the loan's share, if there is one, is dropped.
   Result<std::uint64_t> publish(const memory::Chunk& chunk, const transport::PublishInfo& info,
-                                transport::WriterShare* share);
+                                transport::WriterShare* share = nullptr);
   /// The same for the members of a loan, which are empty afterwards; throws the error. Nothing is sent beside the message.
   BATON_NO_PLT std::uint64_t publish(memory::Chunk* chunk, transport::WriterShare* share);
   /// Of a loan that this publisher cannot publish.

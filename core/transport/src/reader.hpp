@@ -195,6 +195,10 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
       BATON_REQUIRES(mutex_);
   static std::int64_t corrected_stamp_ns(const ReaderConnection& connection, std::int64_t stamp_ns) noexcept;
   std::int64_t order_ns(ReaderConnection& connection, const memory::QueuedMessage& message) BATON_REQUIRES(mutex_);
+  std::int64_t turn_ns(ReaderConnection& connection, std::int64_t order_ns, std::uint64_t position)
+      BATON_REQUIRES(mutex_);
+  std::int64_t not_before_known(ReaderConnection& connection, std::int64_t order_ns, std::uint64_t position) const
+      BATON_REQUIRES(mutex_);
 
   const std::shared_ptr<EndpointContext> context_;
   const Gid gid_;
@@ -218,13 +222,14 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   std::map<Gid, ReaderConnection*> by_writer_ BATON_GUARDED_BY(mutex_);  // connections that are attaching or live
   Losses losses_ BATON_GUARDED_BY(mutex_);
   std::vector<Interrupted> interrupted_ BATON_GUARDED_BY(mutex_);  // oldest first
+  os::HotVector<Merging> merging_ BATON_GUARDED_BY(mutex_);  // of merged_away() alone; has room for all connections_
   std::set<Gid> refused_by_ BATON_GUARDED_BY(mutex_);
   Statuses statuses_ BATON_GUARDED_BY(mutex_);
   PendingEvents pending_ BATON_GUARDED_BY(mutex_);
   bool gives_sockets_again_ BATON_GUARDED_BY(mutex_) = false;  // a retry is scheduled
   bool lack_of_sockets_reported_ BATON_GUARDED_BY(mutex_) = false;
   bool held_limit_reported_ BATON_GUARDED_BY(mutex_) = false;
-  std::int64_t seen_now_ns_ BATON_GUARDED_BY(mutex_) = INT64_MIN;  // a time that has passed, CLOCK_MONOTONIC
+  std::int64_t seen_now_ns_ BATON_GUARDED_BY(mutex_) = 0;  // a time that has passed, CLOCK_MONOTONIC
   os::Allowance loss_lines_;
   std::int64_t deadline_due_ns_ BATON_GUARDED_BY(mutex_) = 0, last_arrival_ns_ BATON_GUARDED_BY(mutex_) = 0;
 

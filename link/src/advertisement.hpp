@@ -32,7 +32,7 @@ struct HostEndpoint {
       0;  ///< of this host's endpoints: the same for all of a process; 0: not known. Does not travel
 };
 
-/// With these bytes begin the ids of one process's endpoints.
+/// The ids of all endpoints of one process begin with these bytes.
 using IdPrefix = std::array<std::uint8_t, 12>;
 inline IdPrefix prefix_of(const Gid& gid) {
   IdPrefix prefix{};
@@ -50,13 +50,13 @@ struct HostAdvertisement {
   std::vector<std::string> wants;  ///< names of channels
 };
 
-/// In the place of a type's hash: the chunk is no message, but says that its publisher is alive (docs/format/link.md, "Channels").
+/// In the place of a type's hash: the chunk is no message but a sign of life of its publisher (docs/format/link.md, "Channels").
 inline constexpr std::uint8_t kSignTag[8] = {'b', 't', 'n', 'a', 'l', 'i', 'v', 'e'};
 
 /// The channel that carries the advertisements. Its name has the version of everything that the link sends.
 inline constexpr const char* kAdvertisementChannel = "baton/1/words";
 inline constexpr std::size_t kMaxAdvertisementBytes = std::size_t{16} << 20;
-/// Of one host: the endpoints, those of one topic, the types, and the channels that it wants.
+/// The most that one host may advertise: endpoints, endpoints of one topic, types, and channels that it wants.
 inline constexpr std::size_t kMostEndpoints = 32768;
 inline constexpr std::size_t kMostEndpointsOfTopic = 4096;
 inline constexpr std::size_t kMostTypes = 4096;
@@ -66,8 +66,8 @@ inline constexpr std::size_t kMostWants = 16384;
 inline constexpr std::size_t kMostAdvertisedEndpointBytes = std::size_t{9} << 20;
 inline constexpr std::size_t kMostAdvertisedTypeBytes = std::size_t{5} << 20;
 
-/// The endpoints that a host advertises: all of them, or where other hosts would refuse as many, those for which there is room when its processes take
-/// turns. `process_of`: a number of the endpoint's process.
+/// The endpoints that a host advertises: all of them. If that were more than other hosts accept, its processes take turns until there is no
+/// room left. `process_of`: a number of the endpoint's process.
 std::vector<HostEndpoint> advertisable(const std::vector<HostEndpoint>& endpoints,
                                        const std::function<std::uint64_t(const HostEndpoint&)>& process_of);
 

@@ -22,7 +22,7 @@ namespace baton::link {
 class DiagnosticQueue {
  public:
   using Call = std::function<void(const transport::Diagnostic&)>;
-  /// Diagnostics that wait while a call takes long. Further ones are left out, and their number is said later.
+  /// Diagnostics that wait while a call takes long. Further ones are left out, and their number is reported later.
   static constexpr std::size_t kMost = 1000;
 
   explicit DiagnosticQueue(Call call) : call_(std::move(call)) {}
@@ -32,7 +32,7 @@ class DiagnosticQueue {
   Result<void> start();
   /// Never blocks and calls nothing.
   void push(transport::Diagnostic diagnostic);
-  /// Returns when what waits has been said. Not from the callback.
+  /// Returns when all waiting diagnostics have been reported. Not from the callback.
   void end();
 
  private:

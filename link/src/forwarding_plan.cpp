@@ -24,7 +24,7 @@ bool reliable(const HostEndpoint& endpoint) { return endpoint.qos.reliability ==
 bool kept(const HostEndpoint& endpoint) { return endpoint.qos.durability == Durability::kTransientLocal; }
 bool same_type(const HostEndpoint& a, const HostEndpoint& b) { return a.hash == b.hash && a.type_name == b.type_name; }
 
-/// Why a publisher of this host and a subscription of another do not meet; empty: they do.
+/// Why a publisher of this host and a subscription of another do not match; empty: they match.
 std::string difference(const HostEndpoint& publisher, const HostEndpoint& subscription) {
   if (publisher.type_name != subscription.type_name) {
     return "has type " + publisher.type_name + ", the subscription " + subscription.type_name +
@@ -37,7 +37,7 @@ std::string difference(const HostEndpoint& publisher, const HostEndpoint& subscr
   return differs.empty() ? differs : "has another quality of service: " + differs;
 }
 
-/// What the link asks of the publishers of a channel: what they offer, and as much history as the farthest reader wants, within bounds.
+/// The link's subscription to a channel requests what the publishers offer, and as much history as the deepest subscription wants, within bounds.
 void raise(PlannedFlow& sending, const HostEndpoint& subscription) {
   QoS& request = sending.request;
   request.depth = std::max(request.depth, std::min(subscription.qos.depth, kMostDepth));
@@ -92,7 +92,7 @@ struct WishCost {
   std::size_t connections = 0;  ///< with one process
   std::size_t turn = 0;         ///< of its process
 };
-/// A process of this host. The ids of its endpoints are what it says: those of one process may begin differently.
+/// A process of this host. A process chooses the ids of its endpoints, so the ids of one process may begin differently.
 using Process = std::pair<std::uint64_t, IdPrefix>;
 Process process_of(const HostEndpoint& endpoint) {
   return endpoint.process != 0 ? Process(endpoint.process, {}) : Process(0, prefix_of(endpoint.gid));
@@ -112,7 +112,7 @@ struct ProcessConnections {
   static std::size_t ordinary_bytes() { return transport::connection_cost(QoS(10)).bytes; }
 };
 
-/// The processes take turns.
+/// Orders publishers so that the processes take turns.
 std::vector<Gid> by_processes(const std::vector<Gid>& gids) {
   std::map<IdPrefix, std::size_t> turns;
   std::vector<std::pair<std::size_t, Gid>> order;
@@ -123,13 +123,13 @@ std::vector<Gid> by_processes(const std::vector<Gid>& gids) {
   return out;
 }
 
-/// Leaves out what there is no room for, and says so for each host and reason.
+/// Leaves out wishes for which there is no room, and reports them for each host and reason.
 class FairShares {
  public:
   explicit FairShares(ForwardingPlan& plan, std::map<Gid, std::size_t>& complaints)
       : plan_(plan), complaints_(complaints) {}
 
-  /// Each host has as much of `most` as the others, or all that it wishes. The processes of a host take turns with their publishers, and of one
+  /// Each host has the same share of `most`, or all that it wishes if that is less. The processes of a host take turns with their publishers, and of one
   /// process the cheapest have room first. If `own_loss` is not null, immodest parts that have no room go there, and the wish is kept as
   /// long as another process has connections for it.
   void share(std::vector<WishCost> wishes, std::uint64_t most, const std::string& why,
@@ -147,7 +147,7 @@ class FairShares {
                      [](const WishCost& a, const WishCost& b) { return a.turn < b.turn; });
     std::map<Gid, std::vector<WishCost>> of_hosts;
     for (const WishCost& part : wishes) of_hosts[part.wish->host].push_back(part);
-    // What a host has with its next one, and which that is. The next one is always of the host that has least with it.
+    // For each host the cost including its next wish, and the index of that wish. The next wish is taken from the host with the least cost.
     using NextChunk = std::tuple<std::uint64_t, std::size_t, Gid>;
     std::priority_queue<NextChunk, std::vector<NextChunk>, std::greater<NextChunk>> queue;
     for (const auto& [host, parts] : of_hosts) queue.emplace(parts[0].cost, 0, host);
@@ -201,7 +201,7 @@ class FairShares {
   std::map<std::tuple<Gid, std::string, std::string>, std::size_t> counts_;
 };
 
-/// What does not fit into the room that there is: on a topic, with each process of this host, with all of them, and in all.
+/// The limits on wishes: on a topic, with each process of this host, with all processes, and in all.
 class Limits {
  public:
   Limits(ForwardingPlan& plan, const std::vector<HostEndpoint>& here, const std::vector<HostAdvertisement>& others,
@@ -290,7 +290,7 @@ class Limits {
         const std::size_t weight = wish.is_publisher() ? with_it.ordinary : with_it.count;
         const bool immodest = weight > kMostModest && weight >= wish.equals;
         of_processes[process].push_back({&wish, part_of(cost, budget_.of_process), immodest, with_it.count});
-        // What an immodest process takes beyond is bounded by what it may take alone.
+        // The rest of what an immodest process takes is bounded by the limit of that process.
         const std::size_t of = immodest && of_wish.size() > 1 ? weight : 1, counted = of == 1 ? 1 : kMostModest;
         sum.bytes += cost.bytes / of * counted;
         sum.areas += cost.areas / of * counted;
@@ -311,8 +311,8 @@ class Limits {
                   "(vm.max_map_count) or of its descriptors (RLIMIT_NOFILE), than those of one user may");
   }
 
-  /// The link's subscription is connected to publishers of that process, too, as far as its budget goes. All such subscriptions are to need
-  /// only the quarter that is left, or they would take it from those that have room.
+  /// The link's subscription is also connected to publishers of that process, as far as the budget of the process goes. All such subscriptions
+  /// together must need only the quarter that is left. Else they would take from the connections that have room.
   void make_shallower(const WishCost& part, std::size_t count) {
     const auto sending = plan_.sending.find(part.wish->channel);
     if (sending == plan_.sending.end()) return;  // a publisher, or left out
@@ -321,7 +321,7 @@ class Limits {
     while (request.depth > 1 && transport::connection_cost(request).bytes > most) request.depth /= 2;
   }
 
-  /// That which is scarcest.
+  /// The part of the budget of the scarcest resource.
   static constexpr std::uint64_t kWhole = 1'000'000'000;
   static std::uint64_t part_of(const transport::ConnectionCost& cost, const transport::ConnectionCost& budget) {
     const auto part = [](std::size_t of, std::size_t most) {
@@ -348,13 +348,13 @@ std::size_t announced_bytes_of(const PlannedProxy& wanted) {
 
 namespace {
 
-/// Of which of the other hosts each process is, by the first bytes of its endpoints' ids.
+/// To which of the other hosts each process belongs, by the first bytes of its endpoints' ids.
 std::map<IdPrefix, Gid> owners_of(const std::vector<HostEndpoint>& here, const std::vector<HostAdvertisement>& others,
                                   const std::map<IdPrefix, Gid>& before) {
   std::map<IdPrefix, Gid> out;
   std::set<IdPrefix> own;
   for (const HostEndpoint& endpoint : here) own.insert(prefix_of(endpoint.gid));
-  // Who came first: any process of this host may announce any id but those of other processes here.
+  // The earlier owner stays: a process of any host can announce any id, except those of other processes of that host.
   for (const HostAdvertisement& host : others) {
     for (const HostEndpoint& endpoint : host.endpoints) {
       const IdPrefix prefix = prefix_of(endpoint.gid);
@@ -371,7 +371,7 @@ std::map<IdPrefix, Gid> owners_of(const std::vector<HostEndpoint>& here, const s
   return out;
 }
 
-/// Publishers of a host that are left out, because their ids are those of processes elsewhere.
+/// Publishers of a host that are left out, because their ids belong to processes of other hosts.
 class Claims {
  public:
   explicit Claims(const std::vector<HostAdvertisement>& others) {
@@ -436,7 +436,7 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
           sending.publishers.insert(publisher->gid);
           if (publisher->qos.liveliness == Liveliness::kManualByTopic)
             sending.lease = std::min<std::chrono::nanoseconds>(sending.lease, publisher->qos.lease);
-          // A transient_local publisher's history is kept in full for whoever comes late, within bounds.
+          // The history of a transient_local publisher is kept in full, within bounds, for subscriptions that come later.
           if (kept(*publisher))
             sending.request.depth = std::max(sending.request.depth, std::min(publisher->qos.depth, kMostDepth));
         }
@@ -466,7 +466,7 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
         continue;
       }
       advertised->insert(endpoint.gid);
-      // An id that is known here came back by another way: it is this host's own.
+      // An id that is known here belongs to this host: its advertisement came back by another path.
       if (known.count(endpoint.gid) != 0) {
         out.left_out.emplace(host.host, endpoint.gid);
         continue;
@@ -496,7 +496,7 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
     for (const std::string& text : claims.texts(host.host_name)) out.complaints.insert(text);
   }
   for (auto& [key, sending] : out.sending) {
-    // KEEP_LAST is over all publishers of a subscription; here each publisher is to have its own history, but one process not all of it.
+    // A KEEP_LAST depth counts the messages of all publishers. Here each publisher gets a history of its own, but one process not all of them.
     // In powers of two, because another depth needs another subscription.
     std::map<Process, std::size_t> of_processes;
     std::size_t histories = 0, depth = sending.request.depth;

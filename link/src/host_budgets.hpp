@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What messages of each other host may keep of this machine's memory and of the window's addresses, and how many of them were lost. Each host has shares of its own, so
-// that one that sends without end takes nothing from another.
+// How much of this machine's memory and of the window's addresses the messages of each other host may take, and how many of them were lost.
+// Each host has shares of its own, so a host that sends without end takes nothing from another.
 // Thread rules: any thread.
 #pragma once
 
@@ -22,19 +22,19 @@ namespace baton::link {
 
 class HostBudgets {
  public:
-  /// Messages of one host in no publisher's memory yet, because their publisher is not known here.
+  /// Staged messages of one host: their publisher is not known yet, so no proxy has memory for them.
   static constexpr std::size_t kMostStagedBytes = std::size_t{64} << 20;
-  /// Publishers of one host with messages above the size that a publisher has room for by itself: each takes addresses for several messages.
+  /// Publishers of one host with messages above the ordinary size. Each takes addresses for several messages.
   static constexpr std::size_t kMostLarge = 8;
-  /// Publishers of all hosts take three quarters of the window's addresses. If one host has such messages, its publishers have one of so many
-  /// parts of these at most.
+  /// Publishers of all hosts take three quarters of the window's addresses at most. A host that has such large messages gets at most one of so
+  /// many parts of these.
   static constexpr std::size_t kPartsOfAddresses = 4;
   /// The memory for messages of all hosts is one of so many parts of the machine's.
   static constexpr std::size_t kPartOfMemory = 2;
   static constexpr std::size_t kLeastBytes = std::size_t{2} << 30;
-  /// One host gets one of so many parts of what the others leave of it. So all together never use it up, in whatever order they come.
+  /// One host gets one of so many parts of the memory that the others leave. So all hosts together never use it up, in whatever order they come.
   static constexpr std::size_t kPartsOfMemory = 2;
-  /// Beside it each host may have one of so many parts of it, whatever the others have.
+  /// Each host may always have one of so many parts of it, whatever the others have.
   static constexpr std::size_t kPartsForEach = 512;
 
   explicit HostBudgets(std::size_t machine_bytes = SIZE_MAX, std::size_t window_bytes = SIZE_MAX)
@@ -54,7 +54,7 @@ class HostBudgets {
     const auto found = staged_.find(host);
     if ((found->second -= bytes) == 0) staged_.erase(found);
   }
-  /// Counts addresses for large messages of a publisher. Error limit_reached: its host has too many of them, or of such publishers.
+  /// Counts addresses for large messages of a publisher. Error limit_reached: its host has too many addresses, or too many such publishers.
   Result<void> enlarge(const Gid& host, const Gid& publisher, std::size_t address_bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::set<Gid>& large = large_[host];
@@ -101,8 +101,8 @@ class HostBudgets {
     Gid host{};
     std::size_t bytes = 0, address_bytes = 0;
   };
-  /// The publishers that there are, each with its host and what it has now. Others are forgotten. Returns the hosts with more than their share,
-  /// which get no more: of the memory, or of the addresses if all hosts together have too many.
+  /// `publishers`: all that exist, each with its host and what it has now. All others are forgotten. Returns the hosts with more than their
+  /// share of the memory, or of the addresses if all hosts together have too many. These hosts get no more.
   std::set<Gid> account(const std::map<Gid, HostUsage>& publishers) {
     const std::lock_guard<std::mutex> lock(mutex_);
     std::map<Gid, std::size_t> sums = staged_;
@@ -118,7 +118,7 @@ class HostBudgets {
       const std::size_t others = all - bytes, left = others < most_bytes_ ? most_bytes_ - others : 0;
       if (bytes > std::max(left / kPartsOfMemory, most_bytes_ / kPartsForEach)) over_.insert(host);
     }
-    // Each host has as much as the others, or all that it has taken: the greatest are over.
+    // Each host has the same share, or what it has taken if that is less. The hosts with most are over their share.
     std::vector<std::pair<std::size_t, Gid>> smallest_first;
     for (const auto& [host, bytes] : addresses_) smallest_first.emplace_back(bytes, host);
     std::sort(smallest_first.begin(), smallest_first.end());

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other hosts as the rest of the link sees them: flows of chunks from this host to another. A chunk travels as it lies: its header
-// (docs/format/chunk.md, section 3) and its message. stream/ makes the network; no other file knows it.
-// A host is what one link says of itself, from its start or the loss of its memory of this host to its end: a link that is started
-// again is another host, with an id of its own.
+// The other hosts as the rest of the link sees them: flows of chunks from this host to another. A chunk travels as it lies in memory: its
+// header (docs/format/chunk.md, section 3) and its message. stream/ implements the interface over TCP; the other files do not know TCP.
+// A host stands for one run of another link. A link that is started again, or that has forgotten this host, is another host with another id.
 // Thread rules: HostNetwork, Flow and registrations are used by any thread; a ChunkSource and a ChunkReceiver are called by threads of the
 // network, one call at a time for each flow.
-// Invariants: (1) chunks of a flow arrive once and in order, also over several connections; (2) what is not acknowledged by the far
-// receiver is not given up while the host is known; (3) an OutgoingChunk lives until the network needs its bytes no more.
+// Invariants: (1) chunks of a flow arrive once and in order, also over several connections; (2) a chunk that the other host has not
+// acknowledged is kept while the host is known; (3) an OutgoingChunk lives until the network no longer needs its bytes.
 #pragma once
 
 #include <array>
@@ -45,35 +44,35 @@ class ChunkSource {
   virtual ~ChunkSource() = default;
   enum class NextChunk : std::uint8_t {
     kChunk,
-    kNothing,  ///< now
-    kHeld,     ///< nothing before a chunk is acknowledged
-    kMore,     ///< nothing yet: so much was passed over that others have their turn first
+    kNothing,  ///< there is no chunk now
+    kHeld,     ///< no chunk before an earlier one is acknowledged
+    kMore,     ///< no chunk in this call, which has passed over many messages: other flows have their turn first
   };
   /// The next chunk. Never blocks.
   virtual NextChunk next(std::shared_ptr<const OutgoingChunk>& chunk) = 0;
-  /// Adds to the wait set what wakes it when next() has a chunk. Nothing, where Flow::wake() is called instead.
+  /// Adds readers to the wait set that wake it when next() has a chunk. A source whose owner calls Flow::wake() adds none.
   virtual void attach(transport::WaitSet& wait_set) { static_cast<void>(wait_set); }
   virtual void detach(transport::WaitSet& wait_set) { static_cast<void>(wait_set); }
-  /// Whether next() would have nothing.
+  /// Whether next() would return kNothing.
   virtual bool empty() const = 0;
 };
 
-/// A chunk that arrives. The network writes the message into `message`, once. Its memory follows what has come, since its size is the other
-/// host's word. grow() and come() are called without the lock of the receiver, by the thread that reads the flow.
+/// A chunk that arrives. The network writes the message into `message`, once. The memory grows with the bytes that have arrived, since the
+/// size in the header is only the other host's claim. The thread that reads the flow calls grow() and come(), without the receiver's lock.
 struct ArrivingChunk {
   ArrivingChunk() = default;
   ArrivingChunk(const ArrivingChunk&) = delete;
   ArrivingChunk& operator=(const ArrivingChunk&) = delete;
   virtual ~ArrivingChunk() = default;
-  /// Makes room for the first `bytes` of the message, which come now; `message` may be another one then. False: there is none. The message is
-  /// lost, which has been counted and said.
+  /// Makes room for the first `bytes` of the message, which come now; may change `message`. False: there is no room. The message is then
+  /// lost, counted and reported.
   virtual bool grow(std::size_t bytes) {
     static_cast<void>(bytes);
     return true;
   }
-  /// The message is whole. What takes long is done now: deliver() is called with a lock that other hosts wait for.
+  /// The message is complete. Checks that take long belong here: deliver() holds a lock for which other hosts wait.
   virtual void come() {}
-  memory::ChunkHeader header{};  ///< as it came: untrusted
+  memory::ChunkHeader header{};  ///< as the other host sent it: untrusted
   std::byte* message = nullptr;
   std::size_t size_bytes = 0;  ///< of the message
 };
@@ -82,36 +81,37 @@ struct ArrivingChunk {
 class ChunkReceiver {
  public:
   virtual ~ChunkReceiver() = default;
-  /// A place for a message of `message_bytes` whose header is `header`, with room for its first `come_bytes`, which come now. Null: it is
-  /// refused (the receiver counts it and says why).
+  /// Memory for a message of `message_bytes` whose header is `header`, with room for its first `come_bytes`, which come now. Null: the message
+  /// is refused (the receiver counts it and reports the reason).
   virtual std::unique_ptr<ArrivingChunk> begin(const Gid& host, const memory::ChunkHeader& header,
                                                std::size_t message_bytes, std::size_t come_bytes) = 0;
-  /// True: it is done with, delivered or not. False: it cannot be delivered yet, and is offered again soon; later chunks of the flow wait.
+  /// True: the chunk is finished, delivered or refused. False: the chunk cannot be delivered yet and is offered again soon; later chunks of
+  /// the flow wait.
   virtual bool deliver(const Gid& host, ArrivingChunk& arriving) = 0;
 };
 
-/// A flow to one host. Its destruction closes it: what the host has not got is given up.
+/// A flow to one host. Its destruction closes the flow and gives up the chunks that the host has not received.
 class Flow {
  public:
   virtual ~Flow() = default;
-  /// The source has something.
+  /// The source has a chunk again.
   virtual void wake() = 0;
-  /// Nothing is in the source, and the far receiver has got everything.
+  /// The source is empty, and the other host has acknowledged every chunk.
   virtual bool idle() const = 0;
   virtual std::uint64_t sent() const = 0;  ///< chunks acknowledged
-  /// Its host was gone() once: it carries nothing any more, also if the host has joined again.
+  /// gone() was called for its host. The flow sends nothing any more, even if the host has joined again.
   virtual bool ended() const = 0;
 };
 
-/// What the other hosts do, by threads of the network. Must not block.
+/// Hosts that come and go. Called by threads of the network; must not block.
 class HostListener {
  public:
   virtual ~HostListener() = default;
   /// A host is known: flows to it may be opened.
   virtual void joined(const Gid& host) = 0;
-  /// Its connection has broken, or is there again; its flows go on where they were.
+  /// Its connection has broken, or exists again; its flows continue where they stopped.
   virtual void connected(const Gid& host, bool connected) = 0;
-  /// It is known no more: its flows are useless.
+  /// The host is forgotten: its flows send nothing any more.
   virtual void gone(const Gid& host) = 0;
 };
 
@@ -134,11 +134,10 @@ constexpr std::uint16_t default_port(int domain) noexcept { return static_cast<s
 class HostNetwork {
  public:
   virtual ~HostNetwork() = default;
-  /// A flow of `channel` to `host`. Null: the host is not known (any
-  /// more), or has as many flows as it may have.
+  /// A flow of `channel` to `host`. Null: the host is not known, or has as many flows as it may have.
   virtual std::unique_ptr<Flow> open_flow(const Gid& host, const std::string& channel,
                                           std::shared_ptr<ChunkSource> source) = 0;
-  /// The receiver is called until the result is destroyed, for the chunks of every host. Error already_exists: the channel has one.
+  /// The receiver is called for the chunks of every host, until the result is destroyed. Error already_exists: the channel has a receiver.
   virtual Result<std::shared_ptr<void>> open_receiver(const std::string& channel,
                                                       std::shared_ptr<ChunkReceiver> receiver) = 0;
   virtual std::vector<HostState> hosts() const = 0;
@@ -147,7 +146,7 @@ class HostNetwork {
   virtual std::uint16_t port() const = 0;  ///< on which it listens
 };
 
-/// `receivers`, by channel: those that must miss nothing. They are there before the first connection, as long as the network. Errors:
+/// `receivers`, by channel: registered before the first connection and until the network ends, so that they miss no chunk. Errors:
 /// invalid_argument (an option, named), unsupported (security), already_exists (the port), system.
 Result<std::unique_ptr<HostNetwork>> make_host_network(
     const HostNetworkOptions& options, std::shared_ptr<HostListener> listener,

@@ -110,7 +110,7 @@ bool Hosts::deliver(const Gid& host, ArrivingChunk& arriving) {
     no_advertisement();
     return true;
   }
-  // By its name in this link: another host may have said the same id before.
+  // By its id in this link: another host may have come with the same id before.
   advertisement->host = host;
   bool first = false;
   const std::string name = advertisement->host_name;

@@ -57,7 +57,7 @@ class Hosts final : public HostListener, public ChunkReceiver {
   Hosts(std::string own_name, std::shared_ptr<LinkLog> log, std::function<void()> changed)
       : own_name_(std::move(own_name)), log_(std::move(log)), changed_(std::move(changed)) {}
 
-  /// This link ends: the other hosts have not.
+  /// This link ends: hosts that are gone from now on are not reported as lost.
   void end() { ends_.store(true, std::memory_order_relaxed); }  // a hint for the text of a diagnostic: orders nothing
 
   void joined(const Gid& host) override;
@@ -78,7 +78,7 @@ class Hosts final : public HostListener, public ChunkReceiver {
   std::atomic<bool> ends_{false};
   mutable std::mutex mutex_;
   std::map<Gid, std::optional<HostAdvertisement>> hosts_;
-  std::set<Gid> lost_;  // was said to be not reached
+  std::set<Gid> lost_;  // were reported as not reached
 };
 
 }  // namespace baton::link

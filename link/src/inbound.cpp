@@ -57,14 +57,14 @@ Result<ArrivedHeader> read_header(const ChunkHeader& arrived, std::size_t messag
 }
 
 namespace {
-/// How long a chunk waits for its publisher, and a new publisher for its first subscription.
+/// How long a chunk waits for its proxy, and a new proxy for its first subscription.
 constexpr std::chrono::seconds kUnknown{10}, kFirstReaders{1};
 /// The advertisement that names the publisher of a chunk comes over the same connection, within this time.
 constexpr std::chrono::seconds kAdvertisementBehind{1};
 /// How long a request waits until a server here has it, and until its response can travel.
 constexpr std::chrono::seconds kAnswerable{10};
 constexpr const char* kLeftOut = "its publisher is left out: the status of the link says why";
-/// Memory of a publisher with large messages: so many of the largest that has come.
+/// A publisher with large messages gets memory for so many of the largest that has come.
 constexpr std::size_t kLargeMessages = 4;
 Error over_its_share() {
   return {Errc::limit_reached, "messages of its host use their share of this machine's memory"};
@@ -78,7 +78,7 @@ void InboundChannel::ChannelTraffic::refuse(const Gid& host, Errc code, const st
              "a message of another host for '" + topic + "' is lost: " + why);
 }
 
-/// A chunk in the memory of the publisher that stands for its own.
+/// A chunk in the memory of its proxy.
 struct InboundChannel::InLoan final : ArrivingChunk {
   InLoan(ProxyOfHost to, const memory::Chunk& loan, const ArrivedHeader& from, std::shared_ptr<const LocalType> of,
          std::shared_ptr<ChannelTraffic> lost_to)
@@ -125,7 +125,7 @@ struct InboundChannel::InLoan final : ArrivingChunk {
   std::chrono::steady_clock::time_point since = std::chrono::steady_clock::now();
 };
 
-/// A chunk whose publisher is not known yet, or has no memory for it now.
+/// A chunk whose publisher has no proxy yet, or whose proxy has no memory for it now.
 struct InboundChannel::StagedMessage final : ArrivingChunk {
   StagedMessage(const Gid& of, const ArrivedHeader& from, std::shared_ptr<HostBudgets> counted,
                 std::shared_ptr<ChannelTraffic> lost_to, std::string why_not,
@@ -170,7 +170,7 @@ struct InboundChannel::StagedMessage final : ArrivingChunk {
   std::unique_ptr<InLoan> loan;  ///< once there is one
 };
 
-/// No message, but a sign that its publisher is alive.
+/// No message, but a sign of life of its publisher.
 struct InboundChannel::LivelinessSign final : ArrivingChunk {
   explicit LivelinessSign(const ArrivedHeader& from) : arrived(from) { message = &nothing; }
   const ArrivedHeader arrived;
@@ -208,7 +208,7 @@ bool InboundChannel::is_left_out(const Gid& host, const Gid& publisher) const {
   return left_out_ && left_out_->count({host, publisher}) != 0;
 }
 
-/// With memory for the first `come_bytes`.
+/// A loan with memory for the first `come_bytes`.
 Result<std::unique_ptr<InboundChannel::InLoan>> InboundChannel::make_loan(const ProxyOfHost& known,
                                                                           const ArrivedHeader& arrived,
                                                                           std::size_t come_bytes) {
@@ -219,7 +219,7 @@ Result<std::unique_ptr<InboundChannel::InLoan>> InboundChannel::make_loan(const 
   };
   Result<memory::Chunk> loan = loan_now();
   if (!loan && loan.error().code == Errc::message_too_large) {
-    // Its publisher's limits are above the ordinary ones, since it could publish this message.
+    // The publisher's limits on its own host are above the ordinary ones, since it could publish this message.
     if (Result<void> enlarged = budgets_->enlarge(known.host, known.writer->gid(), kLargeMessages * size_bytes);
         !enlarged)
       return enlarged.error();
@@ -289,19 +289,20 @@ bool InboundChannel::publish(const Gid& host, InLoan& arriving) {
   return true;
 }
 
-/// Its publisher is new, and has no subscription yet.
+/// Whether the proxy is new, and has no subscription yet.
 bool InboundChannel::is_too_early(const InLoan& arriving) {
   return arriving.known.writer->matched() == 0 && std::chrono::steady_clock::now() < arriving.known.waits_until;
 }
 
-/// Or it has waited long enough.
+/// Whether the response can travel, or the request has waited long enough.
 bool InboundChannel::is_answerable(const Gid& host, const InLoan& request) const {
   Gid client;
   std::memcpy(client.data(), request.arrived.header.correlation_client, client.size());
   return answerable_->has(host, client) || std::chrono::steady_clock::now() - request.since >= kAnswerable;
 }
 
-/// For one more message. kNone: it has been counted as lost. kFlowWaits: those before it wait for a subscription that keeps all.
+/// Whether there is room for one more pending message. kNone: no, and the message was counted as lost. kFlowWaits: earlier messages wait for a
+/// subscription that keeps all.
 InboundChannel::PendingSpace InboundChannel::pending_space(const Gid& host, const Gid& publisher) const {
   const auto of_process = pending_of_process_.find({host, prefix_of(publisher)});
   const auto of_host = pending_of_host_.find(host);
@@ -405,13 +406,13 @@ bool InboundChannel::publish_now(InLoan& arriving) {
     return true;
   }
   if (published.error().code == Errc::queue_full) return false;
-  // One that came before, by a link that was started again, is not lost.
+  // A message that came before, from an earlier run of the other link, is not lost.
   if (published.error().code != Errc::already_exists)
     channel_traffic_->refuse(host, published.error().code, published.error().message);
   return true;
 }
 
-/// Null: its publisher is not known, or has no memory for it: `why`.
+/// Null: the publisher has no proxy, or the proxy has no memory, for the reason `why`.
 std::unique_ptr<InboundChannel::InLoan> InboundChannel::loan_for(const Gid& host, StagedMessage& staged, Error& why) {
   const std::optional<ProxyOfHost> known = find(host, staged.arrived.header);
   if (!known) return nullptr;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other hosts send: a publisher of another host has a publisher in this domain that stands for it, with its id. A chunk that
-// arrives is written into a loan of this publisher, once; then it is checked, and published with its number and time.
+// Messages of other hosts. A publisher of another host has a proxy in this domain, a publisher with the same id. A chunk that arrives is
+// written once, into a loan of the proxy. Then it is validated, and published with the number and time of the original.
 // Thread rules: begin() and deliver() one call at a time, the rest on any thread.
-// Invariants: (1) no byte of a message reaches a subscription before the validator has passed it; (2) no chunk is published for a
-// publisher that its header's channel and definition do not fit, or that is another host's; (3) a message that arrives in parts has memory
-// for what has come, and not for what its host says will come; (4) the messages of a publisher are published in order; (5) a message that
-// waits for a subscription, or for the path of its response, is pending and holds no other publisher up. A message waits in front of
-// others only until the advertisement that names its publisher has come, or until a subscription that keeps all has room.
+// Invariants: (1) no byte of a message reaches a subscription before the validator has passed the message; (2) a chunk is published only if
+// its channel, its definition and its host are those of its publisher; (3) a message that arrives in parts has memory for the bytes that have
+// arrived, and not for the size that its header claims; (4) the messages of a publisher are published in order; (5) a message that waits for a
+// first subscription, or for the path of its response, is pending and delays no other publisher. A message delays other publishers only until
+// the advertisement that names its publisher has come, or until a subscription that keeps all has room.
 #pragma once
 
 #include <chrono>
@@ -35,8 +35,8 @@ struct LocalType {
   message::Definition definition;
 };
 
-/// A header of either byte order, in this machine's. Error protocol_violation: it is no header of a chunk of which
-/// `message_bytes` came behind it.
+/// A header of either byte order, converted to this machine's. Error protocol_violation: it is no header of a chunk whose message has
+/// `message_bytes`.
 struct ArrivedHeader {
   memory::ChunkHeader header;
   bool foreign_order = false;
@@ -64,24 +64,24 @@ class Answerable {
 
 class InboundChannel final : public ChunkReceiver {
  public:
-  /// `answerable`: of requests; each is pending until its response can travel. Null: of messages.
+  /// `answerable`: for a channel of requests, each of which is pending until its response can travel. Null: for a channel of messages.
   InboundChannel(std::string topic, std::shared_ptr<const LocalType> type, std::shared_ptr<LinkLog> log,
                  std::shared_ptr<HostBudgets> budgets, std::shared_ptr<const Answerable> answerable = nullptr);
   ~InboundChannel() override;
-  /// `writer` stands for a publisher of `host`, whose chunks alone it publishes. `first_readers`: its first chunks wait until it has a
-  /// subscription, or has had the time for one.
+  /// `writer` is the proxy of a publisher of `host`, and publishes only chunks of that host. `first_readers`: its first chunks wait until it has
+  /// a subscription, at most kFirstReaders.
   void add(const Gid& host, const std::shared_ptr<transport::Writer>& writer, bool first_readers);
   void remove(const Gid& publisher);
   using Publishers = std::shared_ptr<const std::set<Gid>>;
   using PublishersOfHosts = std::shared_ptr<const std::set<std::pair<Gid, Gid>>>;
-  /// `left_out`: publishers, by host, for which none stands here: their messages are refused. `advertised`: all publishers that other hosts advertise now. Of
-  /// others a message is refused once an advertisement that was sent with it would have come.
+  /// `left_out`: publishers, by host, that get no proxy: their messages are refused. `advertised`: all publishers that other hosts advertise
+  /// now. A message of another publisher is refused after a time within which its advertisement would have come.
   void set_others(PublishersOfHosts left_out, Publishers advertised);
-  /// Delivers the pending messages that need not wait any more. Call it when `answerable` or a publisher's subscriptions have changed, and every second.
-  /// True: some still wait for a subscription, or for room in one; call again soon.
+  /// Delivers the pending messages that need not wait any more. Call it when `answerable` or a publisher's subscriptions have changed, and every
+  /// second. True: some still wait for a subscription, or for room in one; call again soon.
   bool deliver_pending();
-  /// Messages of this publisher, or of any, are pending. They wait a short time, for which the publisher is to stay. Not of requests, whose
-  /// client is gone.
+  /// Whether messages of this publisher, or of any, are pending. They wait a short time, during which their proxy has to stay. False for a
+  /// channel of requests: their client has ended.
   bool has_pending(const Gid& publisher) const;
   bool has_pending() const;
 
@@ -99,7 +99,7 @@ class InboundChannel final : public ChunkReceiver {
   struct InLoan;
   struct StagedMessage;
   struct LivelinessSign;
-  /// What has been carried and lost; chunks that arrive may outlive the channel.
+  /// Counts of the channel, and where it reports losses. Shared, because chunks that arrive may outlive the channel.
   struct ChannelTraffic {
     ChannelTraffic(std::string of, std::shared_ptr<LinkLog> to, std::shared_ptr<HostBudgets> also)
         : topic(std::move(of)), log(std::move(to)), budgets(std::move(also)) {}
@@ -141,7 +141,7 @@ class InboundChannel final : public ChunkReceiver {
   /// Pending messages of one process of a host, and of the host. Beyond these the next one is lost.
   static constexpr std::size_t kMostPendingOfProcess = 1024;
   static constexpr std::size_t kMostPending = 4096;
-  /// Delivered in one deliver_pending(): the channel's other messages wait meanwhile.
+  /// Messages that one deliver_pending() delivers: the channel's other messages wait meanwhile.
   static constexpr std::size_t kMostOffered = 256;
 
   const std::shared_ptr<ChannelTraffic> channel_traffic_;

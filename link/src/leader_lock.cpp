@@ -32,7 +32,7 @@ Result<void> LeaderLock::mark_secured() const {
 }
 bool LeaderLock::is_marked_secured() const {
   const Result<std::optional<std::string>> mark = os::read_file_at(directory_.get(), kSecuredFile, 1);
-  return !mark || mark->has_value();  // what cannot be read is taken for one
+  return !mark || mark->has_value();  // a mark that cannot be read counts as one
 }
 
 Result<void> LeaderLock::write_state(const std::string& text) const {

@@ -27,8 +27,8 @@ class LeaderLock {
   /// True if another process is the leader.
   bool taken_by_other() const noexcept;
   const std::string& directory() const noexcept { return path_; }
-  /// A domain whose link was secured once must not get one that is not, because the unsecured one was on standby. The mark stays
-  /// until the file link.secured is removed.
+  /// Records that the domain's link is secured. An unsecured link on standby does not take over while the mark exists. The mark stays until
+  /// the file link.secured is removed.
   Result<void> mark_secured() const;
   bool is_marked_secured() const;
   /// Replaces the file link.state. REQUIRES: this process is the leader.

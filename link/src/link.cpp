@@ -25,10 +25,10 @@
 namespace baton::link {
 namespace {
 
-constexpr std::chrono::milliseconds kLeaderPoll{100};  // a lock that another process gives up wakes nobody
+constexpr std::chrono::milliseconds kLeaderPoll{100};  // the release of a lock by another process wakes no thread
 constexpr std::chrono::milliseconds kSoon{10};
 constexpr std::chrono::seconds kRetry{2};
-/// How long what was published may go on to the hosts that are connected when the link ends.
+/// How long messages may still be sent to connected hosts when the link ends.
 constexpr std::chrono::milliseconds kLastWords{500};
 constexpr std::chrono::seconds kStateEvery{1};
 constexpr std::size_t kStackBytes = std::size_t{512} << 10;
@@ -199,7 +199,7 @@ class Link::Impl {
     leader_lock_.remove_state();
   }
 
-  /// Until there is news, or `end`; meanwhile sends signs of life on. False: the link ends.
+  /// Waits for a change, or until `end`, and forwards signs of life meanwhile. False: the link ends.
   bool wait(TopicForwarder& forwarder, std::chrono::steady_clock::time_point end) {
     for (;;) {
       const auto look = std::chrono::steady_clock::now() + forwarder.send_signs();

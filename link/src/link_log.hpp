@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link's diagnostics, with a limited rate. Names in them come from other hosts, other processes and other DDS: what could steer a
-// terminal or forge a line of a log becomes '?'.
+// The link's diagnostics, with a limited rate. Names in them come from other hosts, other processes and other DDS participants: bytes that
+// could control a terminal or forge a line of a log become '?'.
 // Thread rules: any thread.
-// Invariants: (1) the key of a rate is an About, which holds nothing that another host or process chooses; (2) whatever the texts are, a
-// process says at most kBurst lines of one About and kBurstOfAll lines in all at once, and then one each kPause and each kPauseOfAll; (3) what
-// is left out is counted, and the next line of its About has the number.
+// Invariants: (1) a rate belongs to an About, so no other host or process can create further rates; (2) whatever the texts are, a process
+// writes at most kBurst lines of one About and kBurstOfAll lines in all at once, then one line each kPause and each kPauseOfAll; (3) lines that
+// are left out are counted, and the next line of the same About has their number.
 #pragma once
 
 #include <algorithm>
@@ -28,11 +28,11 @@ enum class About : std::uint8_t {
   kNetwork,         ///< the network, and its interfaces
   kSecurity,        ///< the link's own certificate and key
   kHosts,           ///< hosts that come and go
-  kIdentities,      ///< two hosts that say the same name, id or publisher
+  kIdentities,      ///< two hosts with the same name, id or publisher
   kPeers,           ///< hosts that are called and not reached
-  kStrangers,       ///< programs that are no link, or that this host does not speak with
+  kStrangers,       ///< programs that are no link, or that this host refuses
   kVersions,        ///< links of another version or domain
-  kViolations,      ///< hosts that do not speak as a link
+  kViolations,      ///< hosts that break a rule of the protocol
   kLimits,          ///< what is left out because there is too much
   kAdvertisements,  ///< what a host advertises
   kMatches,         ///< endpoints that do not match
@@ -61,7 +61,7 @@ class LinkLog {
       : call_(std::move(call)), now_(std::move(now)), all_(kBurstOfAll) {
     for (Subject& each : subjects_) each.rate = LineAllowance(kBurst);
   }
-  /// The same text about the same subject is said once in kPause.
+  /// The same text about the same subject is written once in kPause.
   void write(About about, Level level, Errc code, std::string text) {
     if (!call_) return;
     make_printable(text);
@@ -85,7 +85,7 @@ class LinkLog {
   }
 
  private:
-  /// Lines that may be said now: one more each pause, up to the burst.
+  /// Lines that may be written now: one more each pause, up to the burst.
   class LineAllowance {
    public:
     explicit LineAllowance(std::size_t burst = 0) : left_(burst) {}

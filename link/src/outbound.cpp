@@ -66,10 +66,10 @@ struct SentSign final : OutgoingChunk {
   memory::ChunkHeader header{};
 };
 
-/// Until the far end says that it has delivered a message, it is kept, to be sent again. So that a burst of small messages need not
-/// wait, they are copied where the samples that may be held are used up, and up to so many bytes.
+/// A message is kept until the other host acknowledges it, because it may have to be sent again. So that a burst of small messages need not
+/// wait, small messages are copied, up to so many bytes, when the link holds as many samples as it may.
 constexpr std::size_t kSmallBytes = std::size_t{64} << 10, kMostCopiedBytes = std::size_t{16} << 20;
-/// What the first call knows may be older than the message.
+/// Calls of set_publishers() before an undecided message is given up: the `known` of the first call may be older than the message.
 constexpr int kCallsToDecide = 2;
 
 struct LossReason {
@@ -191,7 +191,7 @@ bool TopicSource::look_for_signs() {
   for (const Gid& publisher : publishers_) {
     const std::int64_t sign_ns = readers_.newest().sign_of_life_ns(publisher);
     if (sign_ns == 0) continue;
-    const auto known = signs_.emplace(publisher, sign_ns);  // its first one: it is connected
+    const auto known = signs_.emplace(publisher, sign_ns);  // the first sign: the publisher was just connected
     if (known.second || sign_ns <= known.first->second) continue;
     known.first->second = sign_ns;
     some = unsent_signs_.insert(publisher).second || some;
@@ -244,7 +244,7 @@ Result<transport::TakenSample> TopicSource::take() {
   return sample;
 }
 
-/// Whether a message whose publisher is decided about leaves this host.
+/// Whether a message whose publisher is known, or undecided for too long, leaves this host.
 bool TopicSource::travels(const transport::TakenSample& sample) {
   if (const auto sign = signs_.find(sample.publisher()); sign != signs_.end()) {
     sign->second =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this host sends to one other of one channel: the messages that an ordinary subscription of the link takes, as they lie. Each host
-// has a subscription of its own, so a slow one holds up no other, and its queue drops or refuses as its QoS says.
+// What this host sends to one other host on one channel: the messages that an ordinary subscription of the link takes, unchanged. Each host
+// has a subscription of its own, so a slow host delays no other, and its queue drops or refuses as its QoS says.
 // Thread rules: the members of ChunkSource by threads of the network, the rest by any thread.
 // Invariants: (1) the messages of a publisher leave in order; (2) no publisher waits for another one: a message whose publisher is not known
 // yet is undecided; (3) each message that is given up is counted with its reason.
@@ -24,8 +24,8 @@
 
 namespace baton::link {
 
-/// Bytes of small messages that are copied because they are under way to a host, of all channels. Each host has its own: one that takes nothing
-/// leaves the others theirs.
+/// Bytes of small messages that are copied because they are under way to a host, on all channels. Each host has its own count, so a host that
+/// acknowledges nothing takes no copies from another.
 using CopiedBytes = std::shared_ptr<std::atomic<std::size_t>>;
 
 /// How many messages of each publisher are under way. Thread rules: any thread.
@@ -55,20 +55,20 @@ class TopicSource final : public ChunkSource {
   /// `held`: samples that the reader may hold.
   TopicSource(std::string topic, std::shared_ptr<transport::Reader> reader, std::size_t held, CopiedBytes copied,
               std::shared_ptr<LinkLog> log);
-  /// Whose messages travel; those of others on the topic came from abroad, or travel on another channel. `known`: all publishers of the
-  /// host at that time. A message of one that is not among them came before it was known, and is undecided for the next calls. True: one need
-  /// not wait any more; the flow is to be woken.
+  /// The publishers whose messages travel. Messages of other publishers of the topic came from other hosts, or travel on another channel.
+  /// `known`: all publishers of this host now. A message of a publisher that is not in `known` is undecided during the next calls. True: a
+  /// message is not undecided any more; wake the flow.
   bool set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known);
-  /// Whether a message waits for set_publishers(), and then for Flow::wake().
+  /// Whether a message is undecided: it waits for set_publishers(), and then for Flow::wake().
   bool waits() const;
   /// The publishers of which a message may still be in a queue here, or has not been acknowledged.
   std::set<Gid> under_way() const;
-  /// Sends on the signs of life of publishers with manual liveliness that came by no message. True: the flow is to be woken.
+  /// Looks for signs of life of publishers with manual liveliness that came without a message. True: there are some to forward; wake the flow.
   bool look_for_signs();
-  /// Of responses of a service: whose travel.
+  /// For responses of a service: the clients whose responses travel.
   void set_clients(std::set<Gid> clients);
 
-  /// As ReplaceableReader's.
+  /// As the functions of ReplaceableReader.
   Result<void> replace(std::shared_ptr<transport::Reader> reader);
   bool is_replacing() const;
   std::set<Gid> readers() const;
@@ -86,7 +86,7 @@ class TopicSource final : public ChunkSource {
   const TrafficCounter& traffic() const noexcept { return traffic_; }  ///< of what was forwarded
 
  private:
-  /// Messages that one next() passes over. Whatever a publisher sends, the other flows have their turn.
+  /// Messages that one next() passes over, so that the other flows have their turn whatever a publisher sends.
   static constexpr int kMostPassed = 256;
   /// Messages whose publisher is not known yet, of one process and of all. At the first bound only that process loses.
   static constexpr std::size_t kMostUndecidedOfProcess = 64;
@@ -121,7 +121,7 @@ class TopicSource final : public ChunkSource {
   ReplaceableReader readers_;
   std::deque<Undecided> undecided_;
   std::map<IdPrefix, std::size_t> undecided_of_;  // by process
-  std::deque<transport::TakenSample> decided_;    // were undecided; leave before what the readers have
+  std::deque<transport::TakenSample> decided_;    // were undecided; are sent before the samples of the readers
   std::array<std::uint64_t, kGivenUp.size()> given_up_{};
   std::set<Gid> publishers_;
   std::shared_ptr<const std::set<Gid>> known_ = std::make_shared<const std::set<Gid>>();

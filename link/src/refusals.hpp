@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hosts, and participants of DDS, that are refused or refuse this host: the newest of each, and not too many. Each address has one entry,
-// and so has each name of participants without a GUID, since a stranger that connects again and again may say another name and give another reason each time.
+// The hosts, and participants of DDS, that are refused or refuse this host: the newest ones, at most kMost. Each address has one entry, since a
+// stranger that connects again and again may send another name each time. Participants without a GUID have one entry for each name.
 // Thread rules: any thread.
 #pragma once
 

@@ -30,7 +30,7 @@ Result<void> ReplaceableReader::replace(std::shared_ptr<transport::Reader> reade
   return {};
 }
 
-/// Whether the new reader has every publisher that the one before has: nothing comes to that one alone any more.
+/// Whether the new reader is connected to every publisher of the old one, so that no further message comes to the old one alone.
 bool ReplaceableReader::is_replaced() const {
   const std::map<Gid, bool> now = reader_->publishers();
   const std::map<Gid, bool> before = before_->publishers();
@@ -51,7 +51,7 @@ Result<TakenSample> ReplaceableReader::take() {
   spent_ = false;
   for (int passed = 0; passed < kMostPassed; ++passed) {
     if (before_) {
-      // First whether the new one gets everything that is published from now on, then whether this one has more.
+      // In this order: first whether the new reader gets everything that is published from now on, then whether the old one has more.
       const bool replaced = is_replaced();
       Result<TakenSample> taken = before_->take();
       if (!taken) return taken;
@@ -59,7 +59,8 @@ Result<TakenSample> ReplaceableReader::take() {
         if (is_new(*taken)) return taken;
         continue;
       }
-      if (before_->has_data()) break;  // its take passed over as many as it may: what comes next is still its own
+      if (before_->has_data())
+        break;  // take() passed over as many messages as it may: the next one is still the old reader's
       if (replaced) {
         if (wait_set_ != nullptr) wait_set_->remove(before_);
         add(lost_before_, before_->losses());
@@ -78,7 +79,7 @@ Result<TakenSample> ReplaceableReader::take() {
       return taken;
     }
     if (before_) {
-      newer_ = std::move(*taken);  // what its publisher published before it lies in the reader before by now
+      newer_ = std::move(*taken);  // by now the old reader has everything that the publisher published before it
     } else if (is_new(*taken)) {
       return taken;
     }

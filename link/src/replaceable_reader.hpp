@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A subscription whose quality of service changes while messages come. A reader's depth is fixed, so another reader takes its place. Both
-// are read until the new one is connected to every publisher of the one before, and each message is taken once.
+// A subscription whose quality of service changes while messages come. A reader's depth is fixed, so another reader replaces it. Both readers
+// are read until the new one is connected to every publisher of the old one. Each message is taken once.
 // Thread rules: externally synchronised.
-// Invariants: (1) the messages of a publisher are taken in order; (2) none is taken twice, also if a reader gets what a transient_local
-// publisher keeps; (3) none is lost that one of the readers has.
+// Invariants: (1) the messages of a publisher are taken in order; (2) no message is taken twice, even if the new reader gets the history of a
+// transient_local publisher; (3) a message that one of the readers has is not lost.
 #pragma once
 
 #include <cstdint>
@@ -21,27 +21,27 @@ class ReplaceableReader {
  public:
   explicit ReplaceableReader(std::shared_ptr<transport::Reader> reader) : reader_(std::move(reader)) {}
 
-  /// From now on takes from this reader, which was just made, and from the one before for a while. REQUIRES: !is_replacing().
+  /// From now on takes from this reader, which was just made, and for a while also from the old one. REQUIRES: !is_replacing().
   Result<void> replace(std::shared_ptr<transport::Reader> reader);
-  /// The reader before the newest one is not done with yet.
+  /// Whether the old reader is still read.
   bool is_replacing() const noexcept { return before_ != nullptr; }
 
-  /// The next message; an empty sample: there is none, or is_spent(). Errors: those of Reader::take().
+  /// The next message. An empty sample: there is none, or is_spent(). Errors: those of Reader::take().
   Result<transport::TakenSample> take();
   /// The last take() has passed over as many messages as one call may (docs/format/bounds.md), so there may be more: call it again.
   bool is_spent() const noexcept { return spent_; }
   /// False: take() has nothing.
   bool has_data() const;
-  /// How often take() has had nothing: if this has grown, everything that had come before has been taken.
+  /// How often take() has found no message. If this number has grown, everything that had come before has been taken.
   std::uint64_t times_empty() const noexcept { return times_empty_; }
   /// Forgets what was taken of the publishers that are gone.
   void forget(const std::function<bool(const transport::Gid& publisher)>& is_gone);
 
   const transport::Reader& newest() const noexcept { return *reader_; }
   std::set<transport::Gid> readers() const;
-  /// Those of which a message may be in a reader's queue.
+  /// The publishers of which a message may be in a reader's queue.
   std::set<transport::Gid> publishers() const;
-  transport::Losses losses() const;  ///< of all readers that there were
+  transport::Losses losses() const;  ///< of all readers, also those that were replaced
 
   /// The wait set that waits for the readers, until detach().
   Result<void> attach(transport::WaitSet& wait_set);
@@ -55,7 +55,7 @@ class ReplaceableReader {
   bool is_new(const transport::TakenSample& sample);
 
   std::shared_ptr<transport::Reader> reader_, before_;
-  transport::TakenSample newer_;                   // of reader_; waits until before_ is empty once more
+  transport::TakenSample newer_;                   // of reader_; waits until before_ is found empty
   std::map<transport::Gid, std::uint64_t> taken_;  // the last number of each publisher
   transport::Losses lost_before_;
   std::uint64_t times_empty_ = 0;

@@ -15,25 +15,25 @@ using Level = LinkLog::Level;
 
 constexpr const char* kRos2Topic = "/_baton/ros2";  // docs/format/ros2-two-paths.md
 constexpr std::size_t kMostComplaints = 1000;
-/// Publishers that a step makes and withdraws, and bytes that it announces: every process of this host is told of each, and one that lags is
-/// not to be taken for one that has stopped.
+/// Publishers that a step makes and withdraws, and bytes that it announces. Every process of this host is notified of each publisher, and a slow
+/// process must not be taken for a stopped one.
 constexpr std::size_t kMostMadeInStep = 16;
 constexpr std::size_t kMostWithdrawnInStep = 500;
 constexpr std::size_t kMostAnnouncedInStep = std::size_t{16} << 10;
-/// Between two looks at how much memory the hosts' messages have.
+/// How often the memory of the hosts' messages is counted.
 constexpr std::chrono::seconds kAccountEvery{1};
-/// How long the last messages of a publisher that is gone may take: longer than a host may be away.
+/// How long the last messages of a publisher that has ended may take: longer than a host is remembered without a connection.
 constexpr std::chrono::seconds kDeparture{30};
-/// Publishers of one process and topic that are gone, with messages under way. What is under way of older ones is lost.
+/// Draining publishers of one process and topic. Messages under way of older ones are lost.
 constexpr std::size_t kMostDraining = 64;
-/// How long a subscription of the link may be deeper than the other hosts want: one that comes and goes makes it no work.
+/// How long a subscription of the link stays deeper than the other hosts want, so that a subscription that comes and goes causes no work.
 constexpr std::chrono::seconds kShallower{3};
-/// Signs of life of publishers with manual liveliness are looked for 20 times in their lease, and not more or less often than this.
+/// Signs of life of publishers with manual liveliness are looked for 20 times in their lease, within these limits.
 constexpr std::chrono::milliseconds kSoonestSign{1}, kLatestSign{200};
 
 std::size_t window_bytes() {
   const Result<memory::Window*> window = memory::Window::instance();
-  return window ? (*window)->size() : SIZE_MAX;  // no publisher is made then
+  return window ? (*window)->size() : SIZE_MAX;  // then no publisher can be made
 }
 
 }  // namespace
@@ -83,15 +83,15 @@ Result<void> TopicForwarder::open(HostNetworkOptions options, const Ros2Options*
 
 std::uint16_t TopicForwarder::port() const { return network_->port(); }
 
-/// Beside the number of a connection, in place of a process id.
+/// Marks the number of a connection that stands in place of a process id.
 constexpr std::uint64_t kNotVisible = std::uint64_t{1} << 63;
 
-/// The endpoints of the domain but for those that the link has made itself.
+/// The endpoints of the domain, without those that the link has made itself.
 std::vector<HostEndpoint> TopicForwarder::local_endpoints() {
   std::set<Gid> own;
   for (const auto& [key, out] : out_) own.merge(out.source->readers());
   for (const auto& [gid, proxy] : proxies_) own.insert(gid);
-  // Another host that knew them would leave their DDS writers to this one, which does not send on what it relays.
+  // If another host knew them, it would not relay their DDS writers itself. But this host does not forward what it relays.
   if (ros2_) own.insert(ros2_->publishers().begin(), ros2_->publishers().end());
   std::vector<HostEndpoint> endpoints;
   const std::vector<transport::EndpointInfo> all = participant_->endpoints();
@@ -109,7 +109,7 @@ std::vector<HostEndpoint> TopicForwarder::local_endpoints() {
     if (own.count(info.gid) != 0) continue;
     if (!is_topic(info.topic) && ros2.count(info.connection) != 0) continue;
     HostEndpoint endpoint;
-    // A process that is not visible has a connection alone.
+    // A process whose id is not visible is known only by its connection.
     endpoint.process = info.local_pid != 0 ? static_cast<std::uint64_t>(info.local_pid) : info.connection | kNotVisible;
     endpoint.gid = info.gid;
     endpoint.is_writer = info.is_writer;
@@ -134,7 +134,7 @@ bool TopicForwarder::add_draining(std::vector<HostEndpoint>& here) {
   }
   publishers_ = std::move(publishers);
   if (draining_.empty()) return false;
-  // Of each by itself: what others have under way on the topic keeps none.
+  // For each publisher alone: messages of other publishers of the topic do not keep it.
   std::set<Gid> under_way;
   for (const auto& [key, out] : out_) {
     if (out.flow->ended()) continue;
@@ -180,7 +180,7 @@ void TopicForwarder::complain(std::set<std::string> complaints) {
   complaints_ = complaints;
 }
 
-/// The publisher that stands for one of another host.
+/// Makes the proxy of a publisher of another host.
 Result<std::shared_ptr<transport::Writer>> TopicForwarder::make_proxy(const Gid& gid, const PlannedProxy& wanted,
                                                                       transport::TypeInfo type) {
   transport::Participant::WriterOptions options;
@@ -288,7 +288,7 @@ bool TopicForwarder::receive(const ForwardingPlan& plan) {
   return again;
 }
 
-/// How much memory and how many addresses the messages of each host have. What is idle of a host with more than its share is given back.
+/// Counts the memory and addresses of each host's messages. Proxies of a host with more than its share give idle memory back.
 void TopicForwarder::account() {
   const auto now = std::chrono::steady_clock::now();
   if (now - accounted_ < kAccountEvery) return;
@@ -307,7 +307,7 @@ void TopicForwarder::account() {
     if (over.count(proxy.host) != 0) proxy.writer->trim();
 }
 
-/// Null: it cannot be made, which was said.
+/// Null: it cannot be made, which was reported.
 std::shared_ptr<transport::Reader> TopicForwarder::subscribe(const LocalType& type, const PlannedFlow& sending) {
   transport::Participant::ReaderOptions options;
   options.topic = sending.topic;
@@ -321,16 +321,16 @@ std::shared_ptr<transport::Reader> TopicForwarder::subscribe(const LocalType& ty
   return nullptr;
 }
 
-/// The subscription with the quality of service that is wanted now. What the one before has is sent first: others want it.
+/// Replaces the subscription by one with the quality of service that is wanted now. The messages of the old one are sent first.
 void TopicForwarder::resubscribe(OutboundTopic& out, const PlannedFlow& sending) {
   const auto now = std::chrono::steady_clock::now();
   const bool deeper = sending.request.depth > out.request.depth || sending.request.history != out.request.history;
-  // Not of a topic whose history is kept: the new subscription would get all of it once more.
+  // Not for a transient_local topic: the new subscription would get the whole history once more.
   const bool shallower =
       !deeper && sending.request.depth < out.request.depth && out.request.durability == Durability::kVolatile;
   if (!shallower) out.right_since = now;
   if (!deeper && !(shallower && now - out.right_since >= kShallower)) return;
-  if (out.source->is_replacing()) {  // the one before that is not done with yet; at the next step
+  if (out.source->is_replacing()) {  // two readers are still read; at the next step
     out.flow->wake();
     return;
   }
@@ -537,7 +537,7 @@ std::chrono::nanoseconds TopicForwarder::send_signs() {
 }
 
 void TopicForwarder::fill_topics(LinkState& state) const {
-  std::map<Gid, std::uint64_t> most;  // of the drops that `dropped_why` of a host names
+  std::map<Gid, std::uint64_t> most;  // dropped messages of the topic whose reason is in `dropped_why`, by host
   for (const HostState& host : state.hosts) most[host.id] = host.dropped;
   for (const auto& [key, out] : out_) {
     const Gid& id = key.first;

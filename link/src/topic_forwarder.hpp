@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The working link: applies the plan. Each change of the domain, or of another host's advertisement, makes a new plan; the difference is
-// opened and closed.
-// A message gets through from the moment at which its publisher sees the link's subscription, because the path is made from its far
-// end: (1) the far link has a publisher that stands for this one, (2) a subscription there is connected to it, (3) the far link wants
-// the channel, (4) this link subscribes, and opens a flow.
+// The leader's work: applies the forwarding plan. Each change of the domain, or of another host's advertisement, makes a new plan. The
+// forwarder opens the flows and proxies that the new plan adds, and closes those that it no longer has.
+// No message of a publisher is lost once the publisher sees the link's subscription, because the path is made from its far end:
+// (1) the far link has a proxy of the publisher, (2) a subscription there is connected to the proxy, (3) the far link wants the channel,
+// (4) this link subscribes, and opens a flow.
 // Thread rules: step() by one thread; the rest by any.
 #pragma once
 
@@ -35,25 +35,25 @@ class TopicForwarder {
   TopicForwarder(std::shared_ptr<transport::Participant> participant, std::string host_name,
                  std::shared_ptr<LinkLog> log, std::function<void()> changed);
   ~TopicForwarder();
-  /// `ros2`: null: without a side towards ROS 2 nodes. Its host and callback are set here.
+  /// `ros2`: null: without a side towards ROS 2 nodes. This function sets its `host` and `changed`.
   Result<void> open(HostNetworkOptions options, const Ros2Options* ros2);
   /// True if something is still being connected: call again soon. Never waits for another process.
   bool step();
-  /// Sends on signs of life of publishers with manual liveliness (QoS::lease). Returns how soon it is to be called again. By the thread of
+  /// Forwards signs of life of publishers with manual liveliness (QoS::lease). Returns after how long to call it again. By the thread of
   /// step().
   std::chrono::nanoseconds send_signs();
-  /// Waits, `most` at most, until the connected hosts have what is under way.
+  /// Waits, `most` at most, until the connected hosts have acknowledged every message that is under way.
   void drain(std::chrono::nanoseconds most) const;
   void fill(LinkState& state) const;
   std::uint16_t port() const;  ///< on which the link listens
 
  private:
-  /// What travels to one host.
+  /// A channel that travels to one host.
   struct OutboundTopic {
     std::string topic;
     std::shared_ptr<const LocalType> type;
     QoS request;
-    std::chrono::steady_clock::time_point right_since;  // its depth is not above what is wanted
+    std::chrono::steady_clock::time_point right_since;  // since when its depth is not above the depth that is wanted
     std::chrono::nanoseconds lease{};                   // PlannedFlow::lease
     std::set<Gid> publishers, clients;
     std::shared_ptr<transport::Reader> reader;
@@ -61,7 +61,7 @@ class TopicForwarder {
     std::unique_ptr<Flow> flow;
   };
   struct InboundTopic {
-    std::string name;  ///< numbered(), for the flows of the other hosts
+    std::string name;  ///< numbered(): the other hosts open flows of this name
     std::shared_ptr<InboundChannel> channel;
     std::shared_ptr<void> open;
   };
@@ -79,14 +79,14 @@ class TopicForwarder {
     HostEndpoint endpoint;
     std::uint64_t connection = 0;  // to its process
   };
-  /// A publisher that is gone, while its last messages are under way.
+  /// A publisher that has ended, while its last messages are under way.
   struct DrainingPublisher {
     LocalPublisher publisher;
     std::chrono::steady_clock::time_point since;
   };
 
   std::vector<HostEndpoint> local_endpoints();
-  /// Adds those that have gone with messages under way. True if there are any.
+  /// Adds the publishers that have ended with messages under way. True if there are any.
   bool add_draining(std::vector<HostEndpoint>& here);
   std::shared_ptr<const LocalType> type_of(const Gid& endpoint, const std::string& name, const TypeHash& hash);
   void complain(std::set<std::string> complaints);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one topic has carried in one direction, for Link::state().
+// Counts the messages of one topic in one direction, for Link::state().
 // Thread rules: any thread. The numbers are not a snapshot: each is true by itself.
 #pragma once
 
@@ -25,7 +25,7 @@ class TrafficCounter {
   std::uint64_t messages() const noexcept { return messages_.load(std::memory_order_relaxed); }
   std::uint64_t bytes() const noexcept { return bytes_.load(std::memory_order_relaxed); }
   std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
-  /// Of the last that was dropped.
+  /// Why the last dropped message was dropped.
   std::string why() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return why_;

@@ -9,14 +9,14 @@ namespace {
 
 using Level = LinkLog::Level;
 
-/// Before other processes are asked for the same type.
+/// How long one process may take to answer before others are asked for the same type.
 constexpr std::chrono::milliseconds kPatience{100};
-/// Then a process counts as one that does not answer, and is asked nothing more.
+/// After so long a process counts as one that does not answer, and gets no further question.
 constexpr std::chrono::milliseconds kAnswer{1000};
-/// After an answer that is no definition.
+/// How long an endpoint whose answer was no definition is not asked again.
 constexpr std::chrono::seconds kAskAgain{10};
 constexpr std::size_t kMostAnswering = 10'000;
-/// Definitions that are kept; more than these are forgotten, and asked for again.
+/// Definitions that are kept. At this bound all are forgotten, and asked for again.
 constexpr std::size_t kMostKnownTypes = 8192;
 constexpr std::size_t kMostKnownBytes = std::size_t{64} << 20;
 
@@ -87,7 +87,7 @@ void TypeCache::read_answers() {
     at = now - at->second < kAskAgain ? std::next(at) : not_defined_.erase(at);
   asked_.clear();
   oldest_.clear();
-  // The first questions first: of a type and of a process the oldest one counts.
+  // The oldest questions first: of a type and of a process the oldest question counts.
   std::vector<std::pair<Gid, TypeRequest>> questions(questions_.begin(), questions_.end());
   std::sort(questions.begin(), questions.end(),
             [](const auto& one, const auto& other) { return one.second.since < other.second.since; });

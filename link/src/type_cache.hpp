@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The types of this domain's endpoints, as their processes define them. Nothing here waits: a process that is stopped does not answer, and must
-// not hold up the others. A process that has not answered yet is asked one thing at a time, so that little lies before a stopped one.
+// The types of this domain's endpoints, as their processes define them. No function waits: a process that is stopped does not answer, and must
+// not delay the others. A process that has not answered yet is asked for one type at a time, so that few questions wait for a stopped process.
 // Thread rules: one thread.
 #pragma once
 
@@ -24,8 +24,8 @@ class TypeCache {
   using Clock = std::chrono::steady_clock;
   TypeCache(std::shared_ptr<transport::Participant> participant, std::shared_ptr<LinkLog> log)
       : participant_(std::move(participant)), log_(std::move(log)) {}
-  /// The type `name` with this hash, which `endpoint` has; its process is asked unless the type is known. `connection`:
-  /// EndpointInfo::connection. Null: not known yet. An answer changes the participant's graph_version(): then call read_answers(), and this
+  /// The type `name` with this hash, which `endpoint` has. Asks the endpoint's process if the type is not known. `connection`:
+  /// EndpointInfo::connection. Null: not known yet. An answer changes the participant's graph_version(): then call read_answers(), and of()
   /// again.
   std::shared_ptr<const LocalType> of(const Gid& endpoint, std::uint64_t connection, const std::string& name,
                                       const TypeHash& hash);
@@ -49,8 +49,8 @@ class TypeCache {
   std::map<Key, std::shared_ptr<const LocalType>> known_;
   std::size_t known_bytes_ = 0;                        // of its definitions
   std::map<Gid, TypeRequest> questions_;               // by endpoint: not answered yet
-  std::map<Key, Clock::time_point> asked_;             // the oldest of these for a type
-  std::map<std::uint64_t, Clock::time_point> oldest_;  // and to a process, by its connection
+  std::map<Key, Clock::time_point> asked_;             // the oldest question for a type
+  std::map<std::uint64_t, Clock::time_point> oldest_;  // the oldest question to a process, by its connection
   std::set<std::uint64_t> answering_;                  // processes that have answered once
   std::map<Gid, Clock::time_point> not_defined_;       // endpoints whose answer was no definition
   bool is_pressing_ = false;

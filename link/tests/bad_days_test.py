@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bad days of a network and of its hosts: whatever happens, reliable messages lose nothing that their quality of service keeps, nothing
+"""Failures of a network and of its hosts. Whatever happens, no reliable message that its quality of service keeps is lost, no message
 arrives damaged, twice or out of order, and the link's memory stays bounded.
 
 Each test prints what it measured (pytest -rA). Times are printed, not judged: CI's machines are busy. With BATON_LONG_TEST (make torture)
@@ -35,7 +35,7 @@ def seconds(value: float) -> str:
 
 
 def joined(*hosts: Host) -> None:
-    """Starts their links; each names those before it."""
+    """Starts the links of the hosts; each link names the hosts before it."""
     for i, host in enumerate(hosts):
         host.link(*hosts[:i])
     for host in hosts:
@@ -43,7 +43,7 @@ def joined(*hosts: Host) -> None:
 
 
 def flow(talker: Talker, *listeners: Listener) -> None:
-    """Begins the flow once the warm-up has reached all."""
+    """Begins the flow once the warm-up has reached all listeners."""
     for listener in listeners:
         listener.heard()
     talker.go()
@@ -55,7 +55,7 @@ def stop(talker: Talker, *listeners: Listener) -> tuple[Sent, list[Got]]:
 
 
 def own_memory(process_id: int) -> int:
-    """Bytes of a process that no other process has."""
+    """Bytes of memory that the process shares with no other process."""
     status = Path(f"/proc/{process_id}/status").read_text()
     return int(next(line for line in status.splitlines() if line.startswith("RssAnon:")).split()[1]) << 10
 

@@ -173,7 +173,7 @@ class Host:
         return out + struct.pack("<I", 0)
 
     def publish_what(self, words: bytes) -> None:
-        """The advertisement ends with the channels that the other host wants. Theirs are the only names with a number behind."""
+        """The advertisement ends with the channels that the other host wants. Only their names end with a number."""
         for at in range(len(words)):
             if not words.startswith(b"baton/1/", at):
                 continue

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages of a big-endian host reach subscriptions here as they were meant, whatever their fields are."""
+"""Messages of a big-endian host reach subscriptions of this host with the right values, whatever their fields are."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Flows of numbered messages between hosts: a talker on one, listeners on others, and what arrived (flow_process.py)."""
+"""Flows of numbered messages between hosts: a talker on one host, listeners on others, and the arrivals (flow_process.py)."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Sent:
 
 
 class Talker(_End):
-    """`count`: 0 goes on until end(). `start`: the number before the first."""
+    """`count`: 0 publishes until end(). `start`: the number before the first message's."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Got:
         return max((later - sooner for sooner, later in zip(at, at[1:], strict=False)), default=0.0)
 
     def latencies_ms(self) -> list[float]:
-        """By CLOCK_REALTIME of one machine; the clock of arrivals is another one, so they are set beside each other by now."""
+        """By CLOCK_REALTIME. Arrivals have the times of another clock, so both clocks are read now and compared."""
         offset = time.time() - time.monotonic()
         return [(at + offset - source / 1e9) * 1e3 for _, at, source in self.got]
 
@@ -133,7 +133,7 @@ class Got:
         return f"{statistics.median(values):.1f} ms median, {values[-1]:.1f} ms longest"
 
     def is_whole(self) -> None:
-        """Nothing damaged, nothing twice, nothing out of order."""
+        """Checks that no message is damaged, comes twice or comes out of order."""
         assert self.damaged == 0, f"{self.damaged} of {len(self.got)} messages are damaged"
         disorder = [(a, b) for a, b in zip(self.numbers, self.numbers[1:], strict=False) if b <= a]
         assert disorder == [], f"out of order or twice: {disorder[:5]}"
@@ -142,13 +142,13 @@ class Got:
         return sorted(set(range(1, last + 1)) - set(self.numbers))
 
     def is_all(self, last: int) -> None:
-        """Every number once, in order, undamaged."""
+        """Checks that every number came once, in order and undamaged."""
         self.is_whole()
         missing = self.missing(last)
         assert missing == [], f"{len(missing)} of {last} are missing, from {missing[0]} to {missing[-1]}"
 
     def is_all_with_repeats(self, last: int) -> None:
-        """Every number, in order and undamaged; some once more, later: a new receiving link brings again what publishers keep."""
+        """Checks that every number came, in order and undamaged. Some may come again later: a new receiving link brings the publishers' history."""
         first: list[int] = []
         for number in self.numbers:
             if number not in first:
@@ -176,17 +176,17 @@ class Listener(_End):
         return self
 
     def reaches(self, number: int) -> None:
-        """Waits until a number that is as large has arrived."""
+        """Waits until this number, or a larger one, has arrived."""
         while int(self.says("number").split()[1]) < number:
             pass
 
     def next_number(self) -> int:
-        """Waits for a message that has not arrived yet, or has just done so."""
+        """Waits for the next message that arrives."""
         while self._lines.qsize() > 1:  # the last line may say that the process has ended
             self.seen.append(self._lines.get())
         return int(self.says("number").split()[1])
 
     def until(self, last: int) -> Got:
-        """What arrived once the last number has; without it after half a minute of silence."""
+        """The arrivals, once the last number has arrived, or after half a minute without arrivals."""
         self.process.tell(f"until {last}")
         return Got(**json.loads(self.says("{", timeout=4 * LIMIT_S)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hostile host (raw_host.py) attacks a link, beside honest hosts whose messages go on: what it can make the link keep, open, log and
+"""A hostile host (raw_host.py) attacks a link. Honest hosts beside it keep their messages, and what it can make the link keep, open, log and
 compute is bounded (docs/format/bounds.md)."""
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def log_lines(host: Host) -> int:
 
 
 class Honest:
-    """Messages from b to a, whose numbers are all to arrive."""
+    """Messages from b to a. All their numbers must arrive."""
 
     def __init__(self, a: Host, b: Host, name: str = "flow") -> None:
         self.listener, self.talker = Listener(a, name), Talker(b, name, rate=50)
@@ -124,7 +124,7 @@ class Honest:
         self.go_on()
 
     def go_on(self, count: int = 30) -> None:
-        """So many more messages arrive."""
+        """Waits until so many more messages have arrived."""
         self.listener.reaches(self.listener.next_number() + count)
 
     def end(self) -> None:
@@ -455,7 +455,7 @@ def test_a_message_that_a_link_cannot_carry_is_counted_and_shown_with_its_reason
 
 
 def large(a: Host, b: Host):
-    """Both ends of the large messages, connected."""
+    """The talker and the listener of the large messages, connected."""
     ear, mouth = a.python(HEAR_LARGE), b.python(TALK_LARGE)
     for end in (ear, mouth):
         end.says("ready")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hosts for tests: network namespaces, joined by a bridge, each with a runtime directory of its own, so that nothing but the link
-joins them. A host may lose its cable, its address and its power."""
+joins them. A test may take a host's cable, address or power."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def ip(*words: str) -> None:
 
 
 def again(*words: str) -> None:
-    """ip(), tried again: the kernel removes the devices of a namespace that was deleted a moment later."""
+    """Calls ip() until it succeeds: the kernel removes the devices of a deleted namespace a moment later."""
 
     def done() -> bool:
         try:
@@ -98,12 +98,12 @@ class Host:
         self.use_address()
 
     def know(self, *hosts: Host) -> None:
-        """This host's programs resolve these hosts' names; again after a move."""
+        """Makes this host's programs resolve these hosts' names. Call it again after move()."""
         lines = ["127.0.0.1 localhost", *(f"{host.address} {host.name}.test" for host in hosts)]
         self.names.write_text("\n".join(lines) + "\n")
 
     def cut_power(self) -> None:
-        """The host is gone with all its processes and connections, and nobody hears of it."""
+        """Ends the host with all its processes and connections, without any packet to the others."""
         self.pull()
         for process in (*self.programs, *self.links):
             process.end()
@@ -114,7 +114,7 @@ class Host:
         shutil.rmtree(self.directory)
 
     def boot(self) -> float:
-        """After cut_power(): the same name and address. Returns the moment."""
+        """Starts the host again after cut_power(), with the same name and address. Returns the moment (CLOCK_MONOTONIC)."""
         self.directory.mkdir(mode=0o700)
         self.appear()
         return self.plug()
@@ -122,7 +122,7 @@ class Host:
     # Its clocks.
 
     def shift_clocks(self, seconds: int) -> None:
-        """What is started from now on has a CLOCK_REALTIME and a CLOCK_MONOTONIC that are so far ahead (above 0)."""
+        """Programs that are started from now on see CLOCK_REALTIME and CLOCK_MONOTONIC shifted by so much (above 0)."""
         if not CLOCK_SHIFT.is_file():
             pytest.skip("builds with a sanitizer have no clock_shift")
         if seconds < 0:
@@ -161,7 +161,7 @@ class Host:
         multicast: bool = False,
         more: tuple[str, ...] = (),
     ) -> Process:
-        """`counted`: end_link() returns how many bytes it has copied. `by_name`: know() has told their names. `more`: words."""
+        """`counted`: end_link() returns the bytes that the link copied. `by_name`: peers are named, see know(). `more`: arguments."""
         environment = {"LD_PRELOAD": str(COPY_COUNTER), "BATON_TEST_COPIES": str(self.copies)} if counted else {}
         words = [str(LINK), "--interface", interface or self.address, "--host-name", self.name, *more]
         words += [] if multicast else ["--no-multicast"]
@@ -175,7 +175,7 @@ class Host:
         return self.program(sys.executable, "-c", program, *arguments)
 
     def command(self, *words: str) -> Process:
-        """The command `baton` with these words."""
+        """The command `baton` with these arguments."""
         return self.program(str(Path(sys.executable).parent / "baton"), *words)
 
     def program(self, *words: object, more: dict[str, str] | None = None) -> Process:
@@ -205,7 +205,7 @@ class Host:
         return self.log.read_text() if self.log.exists() else ""
 
     def says(self, words: str, times: int = 1) -> bool:
-        """Waits until the link's diagnostics have these words so many times; fails with them."""
+        """Waits until the link's diagnostics have this text so many times. On failure, shows the diagnostics."""
         text = lambda: f"{self.name} does not say {words!r}: {self.log_text()[-4000:]}"  # noqa: E731
         return until(lambda: self.log_text().count(words) >= times, text, every_s=0.05)
 

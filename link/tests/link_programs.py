@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of several tests of this folder, and how they are waited for. A talker stays until its input ends, so that its last messages arrive:
+"""Programs of several tests of this folder, and functions that wait for them. A talker stays until its input ends, so that its last messages arrive:
 lines_of() ends it."""
 
 from __future__ import annotations
@@ -94,13 +94,13 @@ sys.stdin.read()
 
 
 def lines_of(process: Process) -> str:
-    """The last line of what a program has said, once it has ended."""
+    """The last line that a program has printed, once it has ended."""
     out, _ = process.ends()
     return out.splitlines()[-1] if out else ""
 
 
 def ready(process: Process) -> Process:
-    """A program that has said a line."""
+    """A program that has printed its first line."""
     assert process.stdout.readline(), process.stderr.read()
     return process
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kinds of programs of one host reach which kinds of another one, by `baton link --ros2`: a table, and one run of all of it."""
+"""Which kinds of programs of one host reach which kinds of another host, by `baton link --ros2`: a table, and one run of all its pairs."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def start(host: Host, words: list[str], more: dict[str, str], out: Path) -> None
 
 
 def rosmaster(host: Host, folder: Path) -> dict[str, str]:
-    """Starts a ROS 1 master; the environment of its programs."""
+    """Starts a ROS 1 master; returns the environment of its programs."""
     folder.mkdir()
     more = ROS1 | {"ROS_HOME": str(folder), "ROS_LOG_DIR": str(folder), "PYTHONPATH": ""}
     start(host, ["/usr/bin/python3", str(MASTER), "--core", "-p", "11311"], more, folder / "master")
@@ -127,7 +127,7 @@ def ros1_preload(more: dict[str, str]) -> dict[str, str]:
 
 
 def listen(host: Host, folder: Path, ros1: dict[str, str]) -> dict[str, list[Path]]:
-    """Starts the listeners of all kinds; the files of what they say, by kind."""
+    """Starts the listeners of all kinds; returns the files of their output, by kind."""
     files: dict[str, list[Path]] = defaultdict(list)
     both = [kind for kind in KINDS if "text" in TYPES[kind]]
 
@@ -168,7 +168,7 @@ def talk(host: Host, folder: Path, ros1: dict[str, str]) -> None:
 
 
 def heard(files: dict[str, list[Path]]) -> dict[tuple[str, str, str], list[tuple[int, bool]]]:
-    """Numbers, and whether each message is right, by type and kinds of the talker and the listener."""
+    """The numbers that came, and whether each message was right, by type, kind of talker and kind of listener."""
     out: dict[tuple[str, str, str], list[tuple[int, bool]]] = defaultdict(list)
     for kind, paths in files.items():
         for i, path in enumerate(paths):
@@ -186,7 +186,7 @@ def heard(files: dict[str, list[Path]]) -> dict[tuple[str, str, str], list[tuple
 
 
 def fault_of(messages: list[tuple[int, bool]]) -> str:
-    """Empty: each message is as it was published, and came once and in order."""
+    """What is wrong; empty: each message came once, in order and unchanged."""
     numbers = [number for number, _ in messages]
     if numbers != sorted(set(numbers)):
         return f"a message came twice, or out of order: {numbers[:20]}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hosts of one network that find each other without a name."""
+"""Hosts of one network find each other without a named peer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A host that does what it likes, written from docs/format (link.md, chunk.md) without a line of Baton. `raw_host.py ATTACK OPTIONS`, options as
+"""A hostile host, written from docs/format (link.md, chunk.md) without a line of Baton. `raw_host.py ATTACK OPTIONS`, options as
 JSON: `address` of the victim, `from`: own addresses, `topics`: [name, type, definition, hash] each. It prints "attacks" when the attack is under
 way, goes on until a line comes in, and prints one line of JSON: what it saw."""
 
@@ -48,7 +48,7 @@ def header(size: int, publisher: bytes, type_hash: bytes, sequence: int = 1, ske
 
 
 def gid(number: int) -> bytes:
-    """Each ten thousand are of another process."""
+    """An id. Each ten thousand ids belong to another process."""
     return b"\xee" * 8 + struct.pack("<II", number // 10_000, number)
 
 
@@ -126,7 +126,7 @@ class RawHost:
         self.send(1, self.sent_words, header(len(words), self.host, b"btnword1", self.sent_words) + words)
 
     def serve(self, seconds: float = 0.0) -> None:
-        """Reads what the victim says, answers it as a host does, and stays alive."""
+        """Reads the victim's frames, answers them as an honest host does, and keeps the connection alive."""
         until = time.monotonic() + seconds
         with contextlib.suppress(OSError):
             self.frame(ALIVE)
@@ -192,7 +192,7 @@ def from_addresses(options: dict) -> Iterator[str]:
 
 @attack
 def crowd(options: dict) -> dict:
-    """1000 publishers of each topic, and 40 hosts that want it, over all kinds of channels."""
+    """1000 publishers of each topic, and 40 hosts that want the topic, over all kinds of channels."""
     own, hosts = from_addresses(options), []
     for number in range(41):
         with contextlib.suppress(OSError):
@@ -220,7 +220,7 @@ def crowd(options: dict) -> dict:
 
 @attack
 def many_publishers(options: dict) -> dict:
-    """As many publishers as a topic may have, of each of many topics: more than a process of the victim has connections for."""
+    """The most publishers that a topic may have, on each of many topics: more than a process of the victim has connections for."""
     host, ends = RawHost(options["address"]), []
     for place, (name, kind, _, type_hash, _) in enumerate(options["topics"]):
         crowd = range(place * 1000, place * 1000 + 700)
@@ -232,7 +232,7 @@ def many_publishers(options: dict) -> dict:
 
 @attack
 def deep_wants(options: dict) -> dict:
-    """Hosts that want all topics of the victim, with queues as long as may be: more than its publishers' process has memory for."""
+    """Hosts that want all topics of the victim, with the longest queues: more than its publishers' process has memory for."""
     own, hosts = from_addresses(options), []
     for number in range(30):
         hosts.append(RawHost(options["address"], own=next(own)))
@@ -248,7 +248,7 @@ def deep_wants(options: dict) -> dict:
 
 @attack
 def announced_sizes(options: dict) -> dict:
-    """Twelve messages of 256 MiB each, of which 160 bytes come."""
+    """Twelve messages that claim 256 MiB each, of which only 160 bytes are sent."""
     host = RawHost(options["address"])
     name, kind, _, type_hash, skeleton = options["topics"][0]
     host.say([end(1, name, kind, bytes.fromhex(type_hash), writer=True)], options["topics"])
@@ -263,7 +263,7 @@ def announced_sizes(options: dict) -> dict:
 
 @attack
 def endless_parts(options: dict) -> dict:
-    """Messages of 2 GiB whose bytes come one by one, on as many flows as may be."""
+    """Messages of 2 GiB whose bytes are sent one by one, on as many flows as possible."""
     host = RawHost(options["address"])
     name, kind, _, type_hash, skeleton = options["topics"][0]
     host.say([end(1, name, kind, bytes.fromhex(type_hash), writer=True)], options["topics"])
@@ -286,7 +286,7 @@ def endless_parts(options: dict) -> dict:
 
 @attack
 def log_flood(options: dict) -> dict:
-    """Everything of which a link says something, again and again, each time with another name."""
+    """Causes every diagnostic of a link again and again, each time with another name."""
     name, kind, _, type_hash, skeleton = options["topics"][0]
     host, others, count = RawHost(options["address"]), [], 0
     host.say([end(1, name, kind, bytes.fromhex(type_hash), writer=True)], options["topics"])
@@ -328,13 +328,13 @@ def log_flood(options: dict) -> dict:
 
 
 def id_of(address: str) -> bytes:
-    """The id of the host at `address`, as its hello says it."""
+    """The id of the host at `address`, from its hello."""
     return RawHost(address, session=0).victim
 
 
 @attack
 def stolen_id(options: dict) -> dict:
-    """Says the id of the host at `honest` to the victim, before that host does, and whenever it is let."""
+    """Connects to the victim with the id of the host at `honest`, before that host does, and again whenever the victim accepts."""
     stolen = id_of(options["honest"])
     print("knows", flush=True)
     held: list[RawHost] = []
@@ -358,7 +358,7 @@ def stolen_id(options: dict) -> dict:
 
 @attack
 def many_ids(options: dict) -> dict:
-    """As many hosts as there may be, each with a new id."""
+    """As many hosts as possible, each with a new id."""
     held: list[RawHost] = []
 
     def more() -> None:
@@ -378,7 +378,7 @@ def many_ids(options: dict) -> dict:
 
 @attack
 def half_open(options: dict) -> dict:
-    """Connections that say half a hello or nothing, as many as the system gives."""
+    """Connections that send half a hello or nothing, as many as the system permits."""
     held: list[socket.socket] = []
 
     def more() -> None:
@@ -396,7 +396,7 @@ def half_open(options: dict) -> dict:
 
 @attack
 def forged_publisher(options: dict) -> dict:
-    """Says that it has the publisher of another host, and publishes for it with the last number that there is."""
+    """Advertises the publisher of another host, and publishes for it with the highest sequence number."""
     name, kind, _, type_hash, skeleton = options["topics"][0]
     host = RawHost(options["address"])
     publisher = bytes.fromhex(options["publisher"])
@@ -416,7 +416,7 @@ def forged_publisher(options: dict) -> dict:
 
 @attack
 def next_ids(options: dict) -> dict:
-    """Says that it has publishers with the ids that the next endpoints of an honest publisher's process will have."""
+    """Advertises publishers with the ids that the next endpoints of an honest publisher's process will have."""
     name, kind, _, type_hash, _ = options["topics"][0]
     host = RawHost(options["address"])
     publisher = bytes.fromhex(options["publisher"])
@@ -430,7 +430,7 @@ def next_ids(options: dict) -> dict:
 
 @attack
 def wrong_frames(options: dict) -> dict:
-    """Acknowledgements and resumptions of things never sent, channels without end, frames of no kind, parts of no flow."""
+    """Acknowledgements and resumptions of chunks never sent, any number of channels, frames of unknown kinds, parts of unknown flows."""
     ended = 0
 
     def acks(host: RawHost) -> None:
@@ -504,7 +504,7 @@ def big_words(options: dict) -> dict:
 
 @attack
 def terminal_names(options: dict) -> dict:
-    """Names that would steer a terminal or forge lines of a log."""
+    """Names that could control a terminal or forge lines of a log."""
     evil = b"\x1b[2J\nbaton link: error: forged\r\x9b31m\xe2\x80\xae"
     name, kind, _, type_hash, _ = options["topics"][0]
     host = RawHost(options["address"], name=evil)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DDS Security: `baton link --ros2 --security`. The links of these tests are not connected to each other, so that all goes by DDS. The
-enclaves have what `ros2 security` puts into its own."""
+"""DDS Security: `baton link --ros2 --security`. The links of these tests are not connected to each other, so all messages go by DDS. The
+enclaves have the files that `ros2 security` writes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(sys.argv[2].encode(), (s
 
 
 class Keystore:
-    """A CA of its own."""
+    """A new CA."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -67,7 +67,7 @@ def talk(wanted):
 
 
 def hear(wanted):
-    """Says the texts that came, up to `until` or `count` of them, and what follows in the next half second. With `tells` it says before
+    """Prints the texts that came, up to `until` or `count` of them, and those of the next half second. With `tells` it prints first
     that the first one came."""
     node = rclpy.create_node(wanted.get("node", "stock_listener"))
     got = []
@@ -85,7 +85,7 @@ def hear(wanted):
 
 
 def look(wanted):
-    """Says what the graph shows when it shows the node and its publisher."""
+    """Prints what the graph shows, once it shows the node and its publisher."""
     node = rclpy.create_node("stock_looker")
 
     def there():
@@ -106,7 +106,7 @@ def look(wanted):
 
 
 def pixels(i):
-    """As IMAGE_TALK of link_test.py fills its images."""
+    """Fills an image as IMAGE_TALK of link_programs.py does."""
     return np.arange(1920 * 1080 * 3 + i, dtype=np.uint32).astype(np.uint8) ^ i
 
 
@@ -127,7 +127,7 @@ def show(wanted):
 
 
 def view(wanted):
-    """Says how many images came as they should, and what is wrong with the first other one."""
+    """Prints how many images came unchanged, and what is wrong with the first damaged one."""
     node = rclpy.create_node("stock_viewer")
     got = []
     node.create_subscription(kind("sensor_msgs/Image"), wanted["topic"], got.append, quality(wanted))
@@ -143,7 +143,7 @@ def view(wanted):
 
 
 def drown(wanted):
-    """Takes images until the text `until` comes; says how many."""
+    """Takes images until the text `until` comes; prints their number."""
     node = rclpy.create_node("stock_drowning")
     images, texts = [0], []
 
@@ -158,7 +158,7 @@ def drown(wanted):
 
 
 def hashes(wanted):
-    """Says the hash that the publisher of each topic announces; the topics stand in a file."""
+    """Prints the hash that the publisher of each topic announces; the topics stand in a file."""
     node = rclpy.create_node("stock_reader_of_hashes")
     with open(wanted["file"]) as lines:
         topics = [f"{wanted['prefix']}{name}" for name in lines.read().split()]

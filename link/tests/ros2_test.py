@@ -31,7 +31,7 @@ def words(**wanted):
 
 
 def heard(process):
-    """The texts that HEAR of link_test.py has got."""
+    """The texts that HEAR of link_programs.py has received."""
     return [text for text, _ in result(process)]
 
 
@@ -63,7 +63,7 @@ HEAR_ON = HEAR.replace("    if message.data", "    if len(got) == 1: print('hear
 
 
 def talk_to_all(host, listeners):
-    """Each of the listeners gets all messages from its first one on, once and in order."""
+    """Checks that each listener gets all messages from its first one on, once and in order."""
     for listener in listeners:
         ready(listener)
     talker = host.python(TALK_ON)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is on the line between two hosts, with and without --security. The certificates are made by the commands of the guide."""
+"""The bytes on the line between two hosts, with and without --security. The commands of the guide make the certificates."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ const ddsi_sertype_ops& type_ops() {
 
 // --- log, errors, handles ---
 
-/// Where the lines go.
+/// The functions that get the lines of the log.
 struct Log {
   std::function<void(Level, std::string)> say;
   std::function<void(RefusedState)> refused;
@@ -206,7 +206,7 @@ void on_log(void* to, const dds_log_data_t* data) {
       log.refused(std::move(*refused));
     if (log.say) log.say(bad ? Level::kError : Level::kWarning, "Cyclone DDS: " + text);
   } catch (const std::bad_alloc&) {
-    // There is no memory to say it.
+    // There is no memory to report the line.
   }
 }
 
@@ -271,8 +271,8 @@ void fill(dds_qos_t* out, const DdsEndpoint& end) {
   const bool kept = qos.durability == Durability::kTransientLocal;
   dds_qset_durability(out, kept ? DDS_DURABILITY_TRANSIENT_LOCAL : DDS_DURABILITY_VOLATILE);
   const auto depth = static_cast<std::int32_t>(std::min<std::uint32_t>(std::max(qos.depth, 1U), 65536U));
-  // A writer that keeps the last ones takes back messages of which parts have arrived. Fast DDS 3.2's readers then take a message that is
-  // none again and again, for ever. So what was once written stays until it is acknowledged, up to WhcHigh bytes of a writer.
+  // A KEEP_LAST writer may withdraw messages of which parts have arrived. Readers of Fast DDS 3.2 then take an incomplete message
+  // again and again, for ever. So a written message stays until it is acknowledged, up to WhcHigh bytes of a writer.
   const bool all = qos.history == History::kKeepAll || (end.is_writer && qos.reliability == Reliability::kReliable);
   dds_qset_history(out, all ? DDS_HISTORY_KEEP_ALL : DDS_HISTORY_KEEP_LAST, all ? 0 : depth);
   dds_qset_deadline(out, duration(qos.deadline));
@@ -309,7 +309,7 @@ QoS qos_of(const dds_qos_t* qos) {
   if (dds_qget_durability(qos, &durability) && durability != DDS_DURABILITY_VOLATILE) out.transient_local();
   dds_history_kind_t history{};
   std::int32_t depth = 0;
-  // History does not travel with every DDS: then it is that of durability, or 1.
+  // Not every DDS sends its history setting: then the history is that of durability, or 1.
   if (dds_qget_history(qos, &history, &depth) && depth > 0) out.depth = static_cast<std::uint32_t>(depth);
   dds_duration_t cleanup = 0;
   std::int32_t samples = 0, instances = 0, each = 0;

@@ -49,10 +49,10 @@ std::string subject_in(const std::string& reason) {
   return out;
 }
 
-/// Lines that name the participant, or an endpoint of it, behind these words. Where a colon follows, the reason comes behind it.
+/// Lines that name the participant, or an endpoint of it, behind these words. If a colon follows, the reason stands behind it.
 struct RefusalPhrase {
   const char *words, *why;
-  bool only_error = false;  ///< as a warning: it is let in all the same
+  bool only_error = false;  ///< a warning with this text is no refusal
 };
 constexpr RefusalPhrase kNamed[] = {
     {"Non secure remote writer ", "it has no security"},

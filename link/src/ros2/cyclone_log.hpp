@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which participants Cyclone DDS 0.10 refuses: it says so in lines of its log, and by no call.
+// Which participants Cyclone DDS 0.10 refuses. Cyclone reports this only in lines of its log, and by no function.
 // Thread rules: any thread; the function has no state.
 #pragma once
 
@@ -10,8 +10,9 @@
 
 namespace baton::link::ros2 {
 
-/// What a warning or an error of Cyclone's says of a participant that DDS Security refuses, without a time; nothing: it says something else.
-/// `is_error`: the line is an error, not a warning. A failed handshake is said several times, mostly without the GUID: then the subject of the certificate is the name, if it is there.
+/// The participant that DDS Security refuses, as a warning or an error of Cyclone names it, without a time. Nothing: the line is about something
+/// else. `is_error`: the line is an error, not a warning. A failed handshake has several lines, mostly without the GUID. Then the name is the
+/// subject of the certificate, if the line has one.
 std::optional<RefusedState> refused_participant(const std::string& line, bool is_error);
 
 }  // namespace baton::link::ros2

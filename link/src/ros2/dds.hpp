@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DDS as the side towards ROS 2 sees it: endpoints by their names, and messages as CDR. cyclone.cpp makes it, the only file here that
 // knows Cyclone DDS.
-// Thread rules: Dds and its endpoints are used by threads of the link, a writer by one at a time; what is called back is called by
-// threads of the DDS, one call at a time for each reader, and must not call back into the DDS.
+// Thread rules: threads of the link use Dds and its endpoints, one thread at a time for a writer. Threads of the DDS call the callbacks, one
+// call at a time for each reader. A callback must not call the DDS.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ namespace baton::link::ros2 {
 
 using transport::Gid;
 
-/// A message as it travels: CDR behind its four bytes of encoding. The memory has 3 bytes more, which are zero.
+/// A message in its serialized form: four bytes that name the encoding, then CDR. The memory has 3 more bytes, which are zero.
 struct CdrMessage {
   CdrMessage() = default;
   explicit CdrMessage(std::size_t size) : bytes(new std::byte[size + kMore]), size_bytes(size) {
@@ -55,7 +55,7 @@ class DdsWriter {
   /// lost), out_of_memory, system.
   virtual Result<void> write(CdrMessage message, std::int64_t source_time_ns) = 0;
   virtual std::vector<Gid> matched() const = 0;
-  /// The policy for which the newest reader that wants another quality of service was refused; empty: none since the last call.
+  /// The policy because of which the newest reader was refused; empty: no reader was refused since the last call.
   virtual std::string refused() = 0;
 };
 
@@ -69,12 +69,12 @@ class Dds {
  public:
   virtual ~Dds() = default;
   virtual const Gid& participant() const = 0;
-  /// Those of others.
+  /// The endpoints of other participants.
   virtual std::vector<DdsEndpoint> endpoints() = 0;
   /// User data of the other participants.
   virtual std::map<Gid, std::string> participants() = 0;
   virtual Result<std::unique_ptr<DdsWriter>> open_writer(const DdsEndpoint& endpoint) = 0;
-  /// `arrived` is called until the reader is destroyed. A reader keeps everything that it has not handed on yet.
+  /// `arrived` is called until the reader is destroyed. A reader keeps every message for which `arrived` has not been called yet.
   virtual Result<std::unique_ptr<DdsReader>> open_reader(const DdsEndpoint& endpoint,
                                                          std::function<void(DdsMessage)> arrived) = 0;
 };
@@ -90,11 +90,11 @@ struct DdsOptions {
   std::function<void()> changed;
   /// Called by any thread, at any rate.
   std::function<void(transport::Diagnostic::Level, std::string)> say;
-  /// The same: a participant is refused (DDS Security). Without a time, and mostly several times.
+  /// The same, for a participant that DDS Security refuses: without a time, and mostly several calls for one participant.
   std::function<void(RefusedState)> refused;
 };
 
-/// Whether the folder has the files of an enclave, by their names alone. Errors: invalid_argument (names the file), unsupported (Cyclone's
+/// Checks that the folder has the files of an enclave; their contents are not read. Errors: invalid_argument (names the file), unsupported (Cyclone's
 /// plug-ins are missing).
 Result<void> check_security(const std::string& directory);
 /// Errors: invalid_argument (an option, named), system.

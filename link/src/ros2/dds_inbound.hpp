@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What DDS writers of ROS 2 nodes send on one topic: each message is decoded into a loan of the publisher that stands for its writer,
-// and published with the writer's number and time.
+// Messages of DDS writers of ROS 2 nodes on one topic. Each message is decoded into a loan of its writer's proxy, a publisher in Baton, and
+// published with the writer's number and time.
 // Thread rules: arrived() on a thread of the DDS, the rest on any thread.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace baton::link::ros2 {
 class DdsInbound {
  public:
   DdsInbound(std::string topic, std::shared_ptr<const RosType> type, std::shared_ptr<LinkLog> log);
-  /// Messages of this DDS writer that came before are published now.
+  /// Messages of this DDS writer that came before this call are published now.
   void add(const Gid& from, std::shared_ptr<transport::Writer> publisher);
   void remove(const Gid& from);
   /// DDS writers whose messages are dropped; those of all others wait for add().

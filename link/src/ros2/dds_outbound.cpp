@@ -13,7 +13,7 @@ using transport::EndpointInfo;
 
 /// How long the last messages of a publisher that has ended may take.
 constexpr std::chrono::seconds kDeparture{30};
-/// A publisher of this topic tells them which DDS writer repeats the messages of which publisher (ros2-two-paths.md, section 6).
+/// A publisher of this topic announces to them which DDS writer repeats the messages of which publisher (ros2-two-paths.md, section 6).
 constexpr const char* kWriterTopic = "/_baton/ros2_writer";
 
 }  // namespace
@@ -54,7 +54,7 @@ void DdsOutbound::open_out(const EndpointInfo& endpoint, Clock::time_point now) 
   Result<std::unique_ptr<DdsWriter>> writer = dds_.open_writer(opened);
   if (!writer) {
     log_->write(About::kRos2, Level::kError, writer.error().code, writer.error().message);
-    return;  // at the next step it is tried again, which need not be soon
+    return;  // the next step tries again; it need not come soon
   }
   OutwardWriter& out = outs_[endpoint.gid];
   out.writer = std::move(*writer);
@@ -66,7 +66,7 @@ void DdsOutbound::open_out(const EndpointInfo& endpoint, Clock::time_point now) 
   sender_.add(endpoint.gid, endpoint.topic, out.writer, type, out.depth);
 }
 
-/// Null: it failed, and was said.
+/// Null: it failed, which was reported.
 std::shared_ptr<transport::Writer> DdsOutbound::announce(const Gid& publisher, const Gid& dds_writer,
                                                          const RosType& type) {
   transport::Participant::WriterOptions options;
@@ -174,7 +174,7 @@ bool DdsOutbound::is_done(OutwardWriter& out, Clock::time_point now) {
   return (out.ready && empty > out.empty_before) || now - *out.gone >= kDeparture;
 }
 
-/// KEEP_LAST is over all publishers of a subscription; here each publisher is to have its own history. In powers of two, because another
+/// A KEEP_LAST depth counts the messages of all publishers. Here each publisher gets a history of its own. In powers of two, because another
 /// depth needs another reader.
 std::uint32_t DdsOutbound::depth_of(const GroupDemand& topic) {
   std::uint32_t histories = 1;
@@ -182,7 +182,7 @@ std::uint32_t DdsOutbound::depth_of(const GroupDemand& topic) {
   return std::min<std::uint32_t>(topic.depth, 65536U / histories) * histories;
 }
 
-/// Whether a reader of ROS 2 is matched that gets the messages by no other way.
+/// Whether a reader of ROS 2 is matched that gets the messages by no other path.
 bool DdsOutbound::is_wanted(const DomainView& view, const OutwardWriter& out) const {
   const std::vector<Gid> matched = out.writer->matched();
   return std::any_of(matched.begin(), matched.end(), [&](const Gid& reader) {
@@ -191,7 +191,7 @@ bool DdsOutbound::is_wanted(const DomainView& view, const OutwardWriter& out) co
   });
 }
 
-/// Null: it failed, and was said.
+/// Null: it failed, which was reported.
 std::shared_ptr<transport::Reader> DdsOutbound::make_reader(const MatchGroup& group, const OutwardWriter& out,
                                                             std::uint32_t depth) {
   transport::Participant::ReaderOptions options;
@@ -215,7 +215,7 @@ bool DdsOutbound::subscribe(const MatchGroup& group, const OutwardWriter& out, s
   return true;
 }
 
-/// False: not yet; the reader before must be done with first.
+/// False: not now; the subscription still reads two readers.
 bool DdsOutbound::deepen(const MatchGroup& group, const OutwardWriter& out, OutwardTopic& topic, std::uint32_t depth) {
   if (depth <= topic.depth) return true;
   if (sender_.is_replacing(topic.subscription)) return false;
@@ -226,7 +226,7 @@ bool DdsOutbound::deepen(const MatchGroup& group, const OutwardWriter& out, Outw
   return true;
 }
 
-/// Of readers whose types differ. DDS does not match other names; it matches other definitions of one name, as all of ROS 2 does.
+/// Complains of readers whose types differ. DDS does not match types of different names, but it matches different definitions of one name.
 void DdsOutbound::complain_of_readers(const DomainView& view, const std::map<MatchGroup, GroupDemand>& topics) {
   std::set<std::pair<MatchGroup, Gid>> misfits;
   std::map<std::string, std::vector<const OutwardWriter*>> by_topic;

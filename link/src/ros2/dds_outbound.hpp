@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From Baton to ROS 2: a local publisher has a DDS writer of its own, so that ROS 2 sees its node, its quality of service and its history.
-// The topic is subscribed in Baton while a reader is matched that Baton does not serve itself.
+// The link subscribes to the topic in Baton while the DDS writer has a matched reader that Baton does not serve by another path.
 // Thread rules: one thread.
 #pragma once
 
@@ -28,7 +28,7 @@ class DdsOutbound {
       : participant_(std::move(participant)), log_(std::move(log)), types_(types), dds_(dds), sender_(log_) {}
   ~DdsOutbound();
   Result<void> start() { return sender_.start(); }
-  /// The DDS writers of linked hosts, whose publishers the link has brought here.
+  /// Announces the DDS writers of linked hosts whose publishers have a proxy here.
   void announce_far(const DomainView& view);
   /// True if something is still being connected: call again soon.
   bool step(const DomainView& view);
@@ -47,13 +47,13 @@ class DdsOutbound {
     std::uint32_t depth = 1;
     Clock::time_point since;
     bool ready = false;
-    std::optional<Clock::time_point> gone;  ///< when its publisher ended; its last messages are still to be sent
+    std::optional<Clock::time_point> gone;  ///< when its publisher ended; its last messages have not been sent yet
     std::uint64_t empty_before = 0;         ///< Sender::times_empty() then
   };
   struct OutwardTopic {
     Sender::Subscription subscription;
     std::uint32_t depth = 0;
-    std::set<Gid> readers;  ///< all that it has had
+    std::set<Gid> readers;  ///< all readers that it has had
   };
   /// The publishers of one group.
   struct GroupDemand {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How ROS 2 names things on DDS: topics, types, nodes, the hashes of types (REP 2011, "RIHS01"), and the key=value; text that
-// endpoints and participants carry as user data.
+// Names of ROS 2 on DDS: topics, types, nodes, the hashes of types (REP 2011, "RIHS01"), and the user data of endpoints and participants, a text
+// of the form key=value;.
 // Thread rules: pure functions.
 #pragma once
 
@@ -20,7 +20,7 @@ std::string dds_topic(const std::string& topic);
 std::optional<std::string> topic_of(const std::string& dds_topic);
 /// "std_msgs/String" -> "std_msgs::msg::dds_::String_".
 std::string dds_type(const std::string& type_name);
-/// The inverse; a name of another form stays as it is. For people.
+/// The inverse of dds_type(), for texts that people read; a name of another form is returned unchanged.
 std::string type_of(const std::string& dds_type);
 /// "/left/camera" -> {"/left", "camera"}. Letters that ROS does not permit become '_'.
 std::pair<std::string, std::string> node_name(const std::string& node);
@@ -32,8 +32,8 @@ std::optional<transport::Gid> gid_of(const std::string& hexadecimal);
 /// "RIHS01_<64 hexadecimal digits>" of the ROS 2 definition of a type. Baton's definitions write ROS's `byte` as uint8, and the
 /// hash tells the two apart: the fields of the standard types that are `byte` are known by name.
 std::string type_hash(const message::Type& type);
-/// Whether `hash` is that of a ROS 2 definition of the type, with whichever uint8 fields as `byte`. True also for a hash of another
-/// version, which cannot be compared.
+/// Whether `hash` is that of a ROS 2 definition of the type, in which any uint8 field may be `byte`. Also true for a hash of another version,
+/// which cannot be compared.
 bool is_hash_of(const message::Type& type, const std::string& hash);
 
 }  // namespace baton::link::ros2

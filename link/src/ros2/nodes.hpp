@@ -28,7 +28,7 @@ struct NodesOf {
   Gid participant{};
   Nodes nodes;
 };
-/// Nothing: it is no such message.
+/// Nothing: the bytes are no such message.
 std::optional<NodesOf> decode_nodes(const CdrMessage& serialized);
 
 }  // namespace baton::link::ros2

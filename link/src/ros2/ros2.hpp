@@ -21,19 +21,20 @@
 namespace baton::link {
 
 struct Ros2Options {
-  int domain = 0;                  ///< of ROS
-  std::vector<std::string> peers;  ///< hosts that are asked beside multicast, HOST or HOST:PORT; the port is not used
-  std::string interface;           ///< name or address; empty: the DDS's choice
-  std::string security;            ///< folder of an enclave of SROS 2 (DDS Security); empty: in the clear
-  transport::Gid host{};           ///< this host's id in the link
-  std::function<void()> changed;   ///< called by any thread when step() has something to do
+  int domain = 0;  ///< of ROS
+  std::vector<std::string>
+      peers;              ///< hosts that DDS asks besides its multicast, HOST or HOST:PORT; the port is not used
+  std::string interface;  ///< name or address; empty: the DDS's choice
+  std::string security;   ///< folder of an enclave of SROS 2 (DDS Security); empty: in the clear
+  transport::Gid host{};  ///< this host's id in the link
+  std::function<void()> changed;  ///< called by any thread when step() has something to do
 };
 
-/// Another Baton host to which the link is connected.
+/// Another host to which the link is connected.
 struct LinkedHost {
   transport::Gid host{};
-  int ros2_domain = -1;                 ///< of its own side towards ROS 2; -1: it has none
-  std::set<transport::Gid> publishers;  ///< that it has, by their ids
+  int ros2_domain = -1;                 ///< of the host's own side towards ROS 2; -1: it has none
+  std::set<transport::Gid> publishers;  ///< the ids of its publishers
 };
 
 class Ros2Side {
@@ -41,9 +42,9 @@ class Ros2Side {
   virtual ~Ros2Side() = default;
   /// Makes the endpoints of both sides what they should be now. True if something is still being connected: call again soon.
   virtual bool step(const std::vector<LinkedHost>& hosts) = 0;
-  /// Its publishers in Baton, which stand for DDS writers. The thread of step().
+  /// Its proxies: publishers in Baton for DDS writers. The thread of step().
   virtual const std::set<transport::Gid>& publishers() const = 0;
-  /// Participants that DDS Security refuses, as far as the DDS says them. Any thread.
+  /// Participants that DDS Security refuses, as far as the DDS reports them. Any thread.
   virtual std::vector<RefusedState> refused() const = 0;
 };
 

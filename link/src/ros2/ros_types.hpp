@@ -17,7 +17,7 @@ using transport::Gid;
 
 struct RosType {
   RosType(std::shared_ptr<const LocalType> type, message::CdrCodec compiled);
-  /// Whether an endpoint with this hash has the same definition; empty: it does not say one, and its name counts.
+  /// Whether an endpoint with this hash has the same definition. An empty hash: the endpoint states none, and only its type's name is compared.
   bool matches(const std::string& hash) const;
 
   const std::shared_ptr<const LocalType> local_type;

@@ -9,7 +9,7 @@ namespace baton::link::ros2 {
 namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{1} << 20;  // DDS writes on it
-/// Messages of one subscription before the others get their turn.
+/// Messages of one subscription that are sent before the other subscriptions have their turn.
 constexpr int kAtOnce = 8;
 constexpr std::chrono::microseconds kPause{500};
 /// After a write that readers have blocked, how long further messages of its publisher are lost at once: so slow readers of some topics
@@ -95,7 +95,8 @@ bool Sender::replace(const Subscription& subscription, std::shared_ptr<transport
 bool Sender::is_replacing(const Subscription& subscription) {
   const MutexWish wish(wishes_);
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (subscription->is_replacing()) wait_set_.wake();  // takes, and so looks whether it still is
+  if (subscription->is_replacing())
+    wait_set_.wake();  // its thread takes, and so notices when the replacement is complete
   return subscription->is_replacing();
 }
 
@@ -147,7 +148,7 @@ bool Sender::send_some(ReplaceableReader& subscription) {
       return true;
     }
     if (!*taken) return i != 0 || subscription.is_spent();
-    // Messages of publishers that ROS 2 has by another way have no target.
+    // Messages that ROS 2 gets by another path have no target.
     const auto target = targets_.find(taken->publisher());
     if (target != targets_.end()) send(target->second, *taken);
   }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What local publishers send to ROS 2: one thread takes their messages, as an ordinary subscription, serializes each, and writes it to
-// the DDS writer of its publisher. No other thread writes to DDS, so no other waits for it.
+// Sends messages of local publishers to ROS 2. One thread takes the messages from an ordinary subscription, serializes each, and writes it to
+// the DDS writer of its publisher. No other thread writes to DDS, so no other thread waits for DDS.
 // Thread rules: any thread, but for the thread of this class itself.
-// Invariants: (1) of one publisher each message is written once, in order, also if it is taken again: a subscription that is opened
-// anew gets what a transient_local publisher keeps, and the DDS writer still has it. (2) What a subscription has when another takes its
-// place, or when its publisher ends, is written first.
+// Invariants: (1) each message of a publisher is written once and in order, even if it is taken twice: a new subscription gets the history of a
+// transient_local publisher again, which the DDS writer already has. (2) Messages in a subscription's queue are written before those of the
+// subscription that replaces it, and before its writer ends.
 #pragma once
 
 #include <atomic>
@@ -37,17 +37,17 @@ class Sender {
   void add(const Gid& publisher, std::string topic, std::shared_ptr<DdsWriter> writer,
            std::shared_ptr<const RosType> type, std::size_t depth);
   void remove(const Gid& publisher);
-  /// The writer's readers have been found, or are not waited for any longer.
+  /// The writer's readers have been found, or the time to wait for them is over.
   void set_ready(const Gid& publisher);
-  /// One subscription of Baton, by its readers.
+  /// One subscription in Baton, with its readers.
   using Subscription = std::shared_ptr<ReplaceableReader>;
-  /// Null: there is no memory or descriptor to wait for it.
+  /// Null: there is no memory, or no descriptor, for the wait set.
   Subscription subscribe(std::shared_ptr<transport::Reader> reader);
   void unsubscribe(const Subscription& subscription);
-  /// The subscription goes on with this reader. False: it goes on as it is, since the reader before is not done with yet.
+  /// The subscription continues with this reader. False: nothing has changed, since the subscription still reads two readers.
   bool replace(const Subscription& subscription, std::shared_ptr<transport::Reader> reader);
   bool is_replacing(const Subscription& subscription);
-  /// If this grows, everything that had come by the subscription before has been written.
+  /// If this number grows, every message that had come before has been written.
   std::uint64_t times_empty(const Subscription& subscription);
 
  private:
@@ -75,7 +75,7 @@ class Sender {
   std::mutex mutex_;  // the tables; held while messages are written
   std::vector<Subscription> subscriptions_;
   std::map<Gid, Target> targets_;
-  std::atomic<int> wishes_{0};  // calls that wait for mutex_; the thread lets them first. A hint: mutex_ orders
+  std::atomic<int> wishes_{0};  // calls that wait for mutex_; the thread lets them go first. A hint: mutex_ orders
   std::atomic<bool> stop_{false};
   std::optional<pthread_t> thread_;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joins the endpoints of this host's Baton domain with those of a domain of ROS 2. Each change on either side makes step() compare what
 // there should be with what there is.
-// - DdsOutbound (dds_outbound.hpp) local publishers have DDS writers.
-// - Inward a DDS writer has a publisher in Baton with its id while a local subscription of its type exists.
-// Invariants: (1) what came from one side does not go back to it; (2) of one message at most one copy reaches an endpoint, whichever of
-// the ways there are: this side, a link to a host that has a side of its own, or rmw_baton_cpp (docs/format/ros2-two-paths.md).
+// - Outbound (dds_outbound.hpp): local publishers have DDS writers.
+// - Inbound (dds_inbound.hpp): a DDS writer has a proxy, a publisher in Baton with its id, while a local subscription of its type exists.
+// Invariants: (1) a message that came from one side does not go back to it; (2) at most one copy of a message reaches an endpoint, whichever
+// paths exist: this side, a link to a host that has a side of its own, or rmw_baton_cpp (docs/format/ros2-two-paths.md).
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -29,13 +29,13 @@ namespace {
 using Level = LinkLog::Level;
 using transport::EndpointInfo;
 
-/// How long a new DDS writer is left alone: rmw_baton_cpp gives its id to a publisher of its own.
+/// How long a new DDS writer gets no proxy: rmw_baton_cpp may have a publisher of its own with the same id.
 constexpr std::chrono::milliseconds kSettle{100};
-/// How long the name of its node may take, which comes apart: of a node of ROS 2 it comes for sure, of other programs it may not.
+/// How long to wait for the name of its node, which comes separately. Nodes of ROS 2 always send it, other programs may not.
 constexpr std::chrono::milliseconds kNamed{5'000}, kNamedPerhaps{400};
-/// How long an endpoint of an rmw_baton_cpp process may be without its half in Baton.
+/// How long to wait for the Baton endpoint that belongs to a DDS endpoint of an rmw_baton_cpp process.
 constexpr std::chrono::seconds kServed{2};
-/// How long a linked host's own side may take to be seen in the domain of ROS; after it, this host speaks for that host.
+/// How long to wait until a linked host's own side is visible in the domain of ROS. After that, this host relays for that host.
 constexpr std::chrono::seconds kSeen{10};
 /// Announcements of rmw_baton_cpp; the first bytes of their ids are those of all ids of the process.
 constexpr const char* kContextTopic = "/_baton/ros2";
@@ -143,7 +143,7 @@ class Side final : public Ros2Side {
   /// On a thread of the DDS.
   void on_nodes(const DdsMessage& message) {
     const std::optional<NodesOf> said = decode_nodes(message.serialized);
-    // A participant speaks for itself alone.
+    // A participant may list only its own endpoints.
     if (!said || prefix_of(said->participant) != prefix_of(message.publisher)) return;
     {
       const std::lock_guard<std::mutex> lock(names_mutex_);
@@ -166,7 +166,7 @@ class Side final : public Ros2Side {
     options_.changed();
   }
 
-  /// Empty: not said yet.
+  /// Empty: not known yet.
   std::string name_of(const Gid& endpoint) const {
     const std::lock_guard<std::mutex> lock(names_mutex_);
     const auto of_participant = names_.find(prefix_of(endpoint));
@@ -251,7 +251,7 @@ class Side final : public Ros2Side {
     return found;
   }
 
-  /// Whether an endpoint of DDS has a half in Baton by another way, or gets one soon.
+  /// Whether an endpoint of DDS has a Baton endpoint by another path, or gets one soon.
   bool is_served(const DomainView& view, const DdsEndpoint& endpoint, Clock::duration age, bool& again) const {
     if (view.linked.count(prefix_of(endpoint.gid)) != 0) return true;
     const bool is_own = publishers_.count(endpoint.gid) != 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both directions of the side towards ROS 2 look at: the endpoints of the Baton domain and of the DDS at one moment, and how an
-// endpoint of the one is compared with one of the other.
+// A snapshot for both directions of the side towards ROS 2: the endpoints of the Baton domain and of the DDS at one moment. And the comparison
+// of an endpoint of Baton with one of DDS.
 // Thread rules: one thread.
 #pragma once
 
@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 
 /// How long a message waits for the readers of a new writer, or the subscriptions of a new publisher.
 inline constexpr std::chrono::milliseconds kMatch{1000};
-/// The first bytes of an id, which all ids of one participant of the DDS, or of one process of rmw_baton_cpp, share.
+/// So many first bytes are the same in all ids of one participant of the DDS, and in all ids of one process of rmw_baton_cpp.
 inline constexpr std::size_t kContextBytes = 12;
 inline const std::string kOwnNode = "link";
 
@@ -44,7 +44,7 @@ inline std::string value(const std::string& user_data, const std::string& key) {
   return found == all.end() ? std::string() : found->second;
 }
 
-/// Endpoints of one topic and definition that are matched alike.
+/// Endpoints of one topic and definition that match the same endpoints.
 struct MatchGroup {
   std::string topic, type;
   std::array<std::uint8_t, 16> hash{};
@@ -56,26 +56,26 @@ struct MatchGroup {
   }
 };
 
-/// What there is now.
+/// The endpoints that exist now.
 struct DomainView {
   std::vector<transport::EndpointInfo> here;
   std::set<Gid> known;               ///< ids of `here`
   std::set<Prefix> contexts;         ///< of rmw_baton_cpp processes in the domain
   std::set<std::int32_t> processes;  ///< their numbers
   std::set<Prefix> linked;           ///< DDS participants of hosts that the link is connected to
-  std::set<Gid> abroad;              ///< publishers of linked hosts that have a side of their own here
+  std::set<Gid> abroad;  ///< publishers of linked hosts whose own side towards ROS 2 is in the same DDS domain
   Clock::time_point now;
   const std::vector<DdsEndpoint>& endpoints;              ///< of the DDS
-  const std::set<Gid>& relayed;                           ///< publishers in Baton that stand for DDS writers
+  const std::set<Gid>& relayed;                           ///< proxies: publishers in Baton for DDS writers
   const std::function<std::string(const Gid&)>& node_of;  ///< of an endpoint of the DDS
-  std::set<std::string>& complaints;                      ///< are added to
+  std::set<std::string>& complaints;                      ///< steps add to these
 };
 
 inline MatchGroup group_of(const std::string& topic, const RosType& type, const QoS& qos) {
   return {topic, type.info.name, type.info.hash, qos.reliability, qos.durability};
 }
 
-/// Why a type and an endpoint do not fit; empty: they do.
+/// Why a type and an endpoint do not match; empty: they match.
 inline std::string difference(const RosType& type, const DdsEndpoint& endpoint) {
   if (endpoint.type != dds_type(type.info.name)) return type.info.name + ", the other " + type_of(endpoint.type);
   const std::string hash = value(endpoint.user_data, kHashKey);

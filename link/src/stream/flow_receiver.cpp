@@ -118,7 +118,7 @@ void FlowReceiver::end_part() {
     add_pending_ack(part_.flow, flow);
     return;
   }
-  // One that was refused keeps its place among those that wait, so that numbers are acknowledged in order.
+  // A refused chunk keeps its place among the waiting ones, so that numbers are acknowledged in order.
   if (!arriving) arriving = std::make_unique<ArrivingChunk>();
   waiting_bytes_ += arriving->size_bytes;
   flow.waiting.push_back(std::move(arriving));

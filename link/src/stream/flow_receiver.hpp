@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flows of one other host to this one: where the bytes of a part go, which chunks wait for their delivery, what is acknowledged.
-// No sockets and no threads. Every number that comes is checked: the other host may be anyone.
+// The flows of one other host to this one: reassembly of chunks from their parts, delivery, and acknowledgements. No sockets and no threads.
+// Every number that comes is checked: the other host is not trusted.
 // Thread rules: externally synchronised, by the thread that reads the connection.
 #pragma once
 
@@ -31,29 +31,29 @@ class FlowReceiver {
   /// The other host has named all its flows.
   void ready();
 
-  /// A part begins. Its first bytes may be a chunk's header: `header_bytes` of the part go to header(), the rest to the result of
-  /// place(), which is asked when the header has come.
+  /// A part begins. Its first bytes may be a chunk's header: `header_bytes()` of the part go to header(), the rest to the result of place().
+  /// Call place() when the header has come.
   Result<void> begin_part(const HostFrame& frame);
   std::size_t header_bytes() const noexcept { return header_bytes_; }
   memory::ChunkHeader& header() noexcept { return header_; }
-  /// Where the rest of the part goes, `place_bytes()` of it; null: nowhere, it is read and dropped.
+  /// Where the rest of the part goes, `place_bytes()` of it. Null: the rest is read and dropped.
   std::byte* place();
   std::size_t place_bytes() const noexcept { return part_.size - header_bytes_; }
   void end_part();
 
-  /// Offers the chunks that wait once more. True: some still wait.
+  /// Offers the waiting chunks to their receivers once more. True: some still wait.
   bool offer_again();
   /// The flows with chunks that were delivered since the last call, as kAck.
   void acknowledgements(std::vector<HostFrame>& frames);
 
-  /// Of the messages that wait.
+  /// Bytes of the chunks that wait for delivery.
   std::size_t waiting_bytes() const noexcept { return waiting_bytes_; }
   std::uint64_t messages() const noexcept { return messages_; }  ///< done with, ever
   std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
   struct ReceiveFlow {
-    std::shared_ptr<RegisteredReceiver> registered;  ///< null: nobody receives it; its chunks are dropped
+    std::shared_ptr<RegisteredReceiver> registered;  ///< null: the channel has no receiver; its chunks are dropped
     std::string channel;
     std::uint64_t come = 0, delivered = 0;    ///< numbers
     bool ack_pending = false;                 ///< `delivered` is to be acknowledged: the flow is in pending_acks_

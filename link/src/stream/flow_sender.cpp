@@ -149,11 +149,11 @@ void FlowSender::next(std::size_t bytes, std::size_t count, std::vector<Outgoing
   std::size_t added = 0;
   for (bool some = true; some;) {
     some = false;
-    // From the flow behind the one that was served last, once around.
+    // Once around, beginning behind the flow that was served last.
     auto at = flows_.upper_bound(turn_);
     for (std::size_t i = flows_.size(); i > 0; --i, ++at) {
       if (at == flows_.end()) at = flows_.begin();
-      // As many bytes for each flow, not as many chunks: small ones would fall behind beside big ones.
+      // Each flow gets the same number of bytes, not of chunks: else flows of small chunks would fall behind flows of big ones.
       for (std::size_t used = 0; used < most && next_of(at->first, at->second, most, frames);) {
         some = true;
         turn_ = at->first;

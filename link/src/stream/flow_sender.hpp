@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flows of this host to one other: what is sent next, what is under way, what has arrived. No sockets and no threads.
-// Flows take turns, as many bytes each, so that no big chunk holds up another flow, and no flow that must wait holds up any.
+// The flows of this host to one other: which chunk is sent next, and which chunks are under way (the retransmission window). No sockets and no
+// threads. Flows take turns, with the same number of bytes each. So a big chunk delays no other flow, and neither does a flow that must wait.
 // Thread rules: externally synchronised.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace baton::link::stream {
 
-/// A frame to send, and what follows it.
+/// A frame to send, and the bytes that follow it.
 struct OutgoingFrame {
   HostFrame frame;
   std::string name;                            // of a kOpen
@@ -43,11 +43,11 @@ class FlowSender {
   Result<void> resume(const HostFrame& frame);
   Result<void> acknowledge(const HostFrame& frame);
 
-  /// Adds frames, with parts of up to `bytes`, until they have `bytes` or there is nothing to send now. What is in a source that can give no chunk now is waited for by
+  /// Adds frames, with parts of up to `bytes`, until they have `bytes` or there is nothing to send now. A source without a chunk is attached to
   /// the wait set.
   void next(std::size_t bytes, std::size_t count, std::vector<OutgoingFrame>& frames);
 
-  /// The other end opens and closes flows, by what it wants, and reads nothing of what is said of them.
+  /// The other side makes this one open and close flows, by the channels that it wants, and does not read the frames about them.
   bool is_clogged() const noexcept { return control_.size() > kMostControl; }
   bool idle(std::uint32_t flow) const;
   std::uint64_t acknowledged(std::uint32_t flow) const;
@@ -75,7 +75,7 @@ class FlowSender {
   void add_open(std::uint32_t id, const std::string& channel);
   bool next_of(std::uint32_t id, SendFlow& flow, std::size_t most, std::vector<OutgoingFrame>& frames);
 
-  /// Of one flow under way, beyond one chunk: enough for 10 Gbit/s over 25 ms.
+  /// Bytes of one flow under way, beyond one chunk: enough for 10 Gbit/s over 25 ms.
   static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
   /// kOpen, kClose and kReady that are not sent: more than all flows that there may be.
   static constexpr std::size_t kMostControl = 40000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a connection between two hosts (docs/format/link.md): hellos, then frames. All numbers are little-endian, but for the
-// chunks, which travel as they lie.
+// The bytes of a connection between two hosts (docs/format/link.md): hellos, then frames. All numbers are little-endian, except those inside
+// chunks, which travel as they lie in memory.
 // Thread rules: values, pure functions.
 #pragma once
 
@@ -16,15 +16,15 @@ namespace baton::link::stream {
 
 using transport::Gid;
 
-/// Of everything that hosts say to each other: these frames, their advertisements (advertisement.hpp) and the chunks.
+/// The version of everything that hosts send to each other: these frames, their advertisements (advertisement.hpp) and the chunks.
 inline constexpr std::uint32_t kLinkVersion = 1;
 
-/// The first bytes of both ends.
+/// The first bytes that each side sends.
 struct HostHello {
   std::uint32_t version = kLinkVersion;
   std::uint32_t domain = 0;
   Gid host{};
-  /// The sender's memory of flows with the other host: another number says that it begins anew. 0: not said yet.
+  /// Names what the sender remembers of its flows with the other host. Another number means that it begins anew. 0: not known yet.
   std::uint64_t session = 0;
   std::uint16_t port = 0;  ///< on which the sender listens
   std::string name;        ///< at most kMaxHelloName bytes travel
@@ -55,7 +55,7 @@ struct HostFrame {
   std::uint32_t total = 0;  ///< of the chunk
 };
 inline constexpr std::size_t kFrameBytes = 32;
-/// A part's most: chunks of other flows wait no longer.
+/// The greatest size of a part: chunks of other flows wait for one part at most.
 inline constexpr std::size_t kPartBytes = std::size_t{256} << 10;
 inline constexpr std::size_t kMaxChannelBytes = 1100;
 /// Chunks of a flow that were sent and are not acknowledged.

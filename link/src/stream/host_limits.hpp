@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many hosts a link remembers, so that no machine, and no network of one, takes the places of the others.
+// How many hosts a link remembers. The limits for one address and one network keep a single machine from taking the room of other hosts.
 // Thread rules: any thread.
 #pragma once
 
@@ -15,9 +15,9 @@
 namespace baton::link::stream {
 
 inline constexpr std::size_t kMostHosts = 256;
-/// Of one address: containers and domains share an address, and a stranger has few.
+/// Hosts of one address: several containers and domains may share an address, but a stranger gets no more than this.
 inline constexpr std::size_t kMostHostsOfAddress = 16;
-/// Of one network, where a machine has as many addresses as it likes: a /64 of IPv6.
+/// Hosts of one /64 network of IPv6, in which a machine can have any number of addresses.
 inline constexpr std::size_t kMostHostsOfNetwork = 64;
 
 /// A host's address, and the TCP port on which it says that it listens.

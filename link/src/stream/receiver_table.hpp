@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The receivers of this host, by the names of their channels. Shared by the sessions with all hosts.
-// Thread rules: any thread. A receiver is not called any more once its registration has ended.
+// The receivers of this host, by the names of their channels. The sessions with all hosts share the table.
+// Thread rules: any thread. A receiver is no longer called once its registration has ended.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long a frame takes there and back (docs/format/link.md, "alive"): one question at a time, which the other host sends back. What the
-// kernel measures is no substitute: on the side that sends little, it has the other kernel's delayed acknowledgements in it.
+// Measures the round-trip time of a frame (docs/format/link.md, "alive"): this host sends one question at a time, which the other host sends
+// back. The kernel's own measurement is no substitute: on the side that sends little, it includes the other kernel's delayed acknowledgements.
 // Thread rules: a value; externally synchronised.
 #pragma once
 
@@ -13,14 +13,15 @@ namespace baton::link::stream {
 
 class RoundTrip {
  public:
-  /// A question, never 0, at the time `now_ns` (CLOCK_MONOTONIC, above 0). 0: there is one without an answer, or the last is not old.
+  /// The next question, at the time `now_ns` (CLOCK_MONOTONIC, above 0). 0: no question now, because the last one has no answer yet or was sent
+  /// a short time ago.
   std::uint64_t ask(std::int64_t now_ns) noexcept {
     if (asked_ != 0 && now_ns - asked_ < (answered_ ? kPauseNs : kLostNs)) return 0;
     asked_ = now_ns;
     answered_ = false;
     return static_cast<std::uint64_t>(now_ns);
   }
-  /// An answer has come, to what may be no question of this host.
+  /// An answer has come. It may answer no question of this host.
   void answer(std::uint64_t question, std::int64_t now_ns) noexcept {
     if (answered_ || question == 0 || question != static_cast<std::uint64_t>(asked_)) return;
     answered_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections whose ends prove with certificates that they belong together, and that nobody else can read: TLS 1.3. Only the program
-// baton_link has it, since only it needs OpenSSL: everywhere else make_security() is no_tls.cpp's, which refuses.
+// Connections with TLS 1.3: both sides show certificates of one CA, and the bytes are encrypted. Only the program baton_link has TLS, since only
+// the program links OpenSSL. Everywhere else make_security() is that of no_tls.cpp, which refuses.
 // Thread rules: any thread.
 #pragma once
 

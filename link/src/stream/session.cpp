@@ -13,28 +13,28 @@ namespace {
 
 using std::chrono::steady_clock;
 
-/// A host that says nothing for so long is not reached. One that has nothing to send says so more often.
+/// A host that sends nothing for so long is not reached. A host without other frames sends kAlive more often than this.
 constexpr std::chrono::milliseconds kSilence{3000}, kAlive{500};
-/// Between two offers of a chunk that cannot be delivered yet.
+/// The pause between two offers of a chunk that cannot be delivered yet ...
 constexpr std::chrono::milliseconds kOfferAgain{2};
-/// And so many times as long as the last offer took: receivers are locked in it, and other hosts' threads wait for them.
+/// ... or so many times the duration of the last offer, if that is longer: an offer locks receivers for which other threads wait.
 constexpr int kOfferPause = 4;
-/// Messages that wait for delivery: beyond this no more is read.
+/// Bytes of messages that wait for delivery. Beyond this the connection is not read.
 constexpr std::size_t kMostWaitingBytes = std::size_t{256} << 20;
-/// One call of the kernel takes so much, in so many parts: more on a fast line, and on a slow one so little that what comes next is not late.
+/// Bytes and parts of one write. A fast line gets more bytes in one write; a slow line so few that the next chunk is not delayed.
 /// Half of the frames have bytes behind them.
 constexpr std::size_t kLeastBatch = std::size_t{8} << 10, kMostBatch = kPartBytes;
 constexpr std::chrono::milliseconds kSlow{50}, kFast{10};
 constexpr std::size_t kBatchFrames = os::TcpSocket::kMaxParts / 2;
 constexpr std::size_t kStackBytes = std::size_t{256} << 10;
-/// While more frames are here already, acknowledgements are said after so many.
+/// While more frames have already arrived, acknowledgements are sent after so many frames.
 constexpr std::size_t kSayEvery = 32;
-/// Acknowledgements that a host leaves unread.
+/// Acknowledgements that wait because the host does not read.
 constexpr std::size_t kMostControlFrames = 65536;
 
 }  // namespace
 
-/// Bytes that came, and have not been looked at. Whoever wants many gets what is left here, and then the rest from the kernel directly.
+/// Bytes that were read and not used yet. A caller that wants many bytes gets those, and then the rest from the kernel directly.
 class Session::FrameInput {
  public:
   explicit FrameInput(Wire& wire) : wire_(wire), heard_(steady_clock::now()) {}
@@ -137,7 +137,7 @@ Result<void> Session::start() {
 }
 
 void Session::leave() {
-  stop_.store(true, std::memory_order_release);  // pairs with the acquires in write() and FlowEnd::ended()
+  stop_.store(true, std::memory_order_release);  // pairs with the acquires in write() and SessionFlow::ended()
 }
 
 void Session::end() {
@@ -268,7 +268,8 @@ void Session::write() {
     const auto now = steady_clock::now();
     if (connection && frames.empty() && now - said >= kAlive) frames.emplace_back();
     if (connection && !frames.empty()) {
-      if (!send(*connection->wire, frames)) connection->end();  // the thread that reads it sees that, too
+      if (!send(*connection->wire, frames))
+        connection->end();  // the thread that reads the connection notices this, too
       said = steady_clock::now();
       adapt(*connection->wire, said - now);
       continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this host and one other have to say to each other, over one connection after the other. One thread, the session's own, writes;
-// the thread that made a connection reads it. The reading thread never waits for the writing one, so two hosts cannot wait for each other.
+// The flows between this host and one other, over one TCP connection after the other. The session's own thread writes; the thread that made a
+// connection reads it. The reading thread never waits for the writing thread, so two hosts cannot wait for each other.
 // Thread rules: any thread.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace baton::link::stream {
 
 /// One connection, after its hellos.
 struct HostConnection {
-  /// Any thread; whoever reads or writes the wire notices.
+  /// Any thread. The threads that read and write the wire notice.
   void end() {
     ended_.store(true, std::memory_order_relaxed);  // orders nothing: shut_down() reaches those that touch the wire
     wire->shut_down();
@@ -45,13 +45,13 @@ class Session : public std::enable_shared_from_this<Session> {
           std::shared_ptr<const ReceiverTable> channels, std::function<void(bool)> changed);
   ~Session();  ///< REQUIRES: ended
   Result<void> start();
-  /// Flows are useless from now on: Flow::ended().
+  /// Ends all flows: Flow::ended().
   void leave();
   /// Breaks the connection and ends the writing thread, too.
   void end();
 
-  /// Takes this connection, unless the one that it has is the better one (docs/format/link.md, "Two connections"): false. REQUIRES: both ends
-  /// have said this session's numbers.
+  /// Takes this connection. False: the session keeps the connection that it has (docs/format/link.md, "Two connections"). REQUIRES: the hellos
+  /// of both sides had this session's numbers.
   bool attach(const std::shared_ptr<HostConnection>& connection);
   /// Reads until the connection ends, on the calling thread; the reason.
   Error read(const std::shared_ptr<HostConnection>& connection);
@@ -61,9 +61,9 @@ class Session : public std::enable_shared_from_this<Session> {
   const HostHello& hello() const noexcept { return hello_; }
   std::uint64_t number() const noexcept { return number_; }
   std::uint64_t partner() const noexcept { return partner_; }
-  /// Since when it has no connection; empty: it has one.
+  /// Since when the session has no connection; empty: it has a connection.
   std::optional<std::chrono::steady_clock::time_point> disconnected_since() const;
-  bool was_connected() const;  ///< it has, or had, a connection
+  bool was_connected() const;  ///< the session has, or had, a connection
   std::string address() const;
   HostState state() const;
 

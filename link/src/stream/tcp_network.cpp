@@ -34,22 +34,22 @@ constexpr milliseconds kAnswer{1000};      // a line that was down may have lost
 constexpr milliseconds kLongAnswer{5000};  // every fourth call, for lines with a long delay
 constexpr milliseconds kSelfPause{10000};
 constexpr milliseconds kHelloLimit{3000};
-/// A host without a connection is known so long: its publishers, and what it has not got.
+/// How long a host without a connection is remembered, with its publishers and the chunks that it has not acknowledged.
 constexpr std::chrono::seconds kForgotten{20};
-/// Connections that have not said hello. One more ends the oldest of the network that has most of them.
+/// Connections without a hello. One more ends the oldest of the network that has most of them.
 constexpr std::size_t kMostStrangers = 64;
-/// Numbers of sessions that are kept for hosts which have not come yet.
+/// Numbers of sessions that are kept for hosts that have not connected yet.
 constexpr std::size_t kMostNumbers = 1024;
-/// A connection that has just ended is noticed meanwhile.
+/// Long enough to notice that a connection has just ended.
 constexpr milliseconds kNoticed{200};
-/// Between two looks whether a host is at another address than the one that says its id.
+/// The pause between two checks whether the host of an id is at another address than the host that is connected with this id.
 constexpr std::chrono::seconds kLookAgain{5};
 constexpr std::size_t kStackBytes = std::size_t{256} << 10;
-/// An administratively scoped address (RFC 2365): routers keep it inside a site. Hosts say that they are there so often.
+/// An administratively scoped address (RFC 2365): routers keep it inside a site. Hosts announce themselves with this period.
 constexpr const char* kGroup = "239.255.66.84";
 constexpr milliseconds kPresence{1000};
 constexpr int kRefreshEvery = 5;  // of these
-/// Hosts that are called at the same time because they said that they are there.
+/// Hosts that are called at the same time because they announced themselves.
 constexpr std::size_t kMostCalls = 32;
 constexpr std::size_t kMostCallsOfAddress = 4;
 /// First bytes of a host with security (RFC 8446, section 5.1).
@@ -61,7 +61,7 @@ struct NamedPeer {
   std::uint16_t port = 0;
 };
 
-/// How the calls of a peer go.
+/// The state of the calls to a named peer.
 struct Calls {
   NamedPeer peer;
   bool reached = false;
@@ -237,7 +237,7 @@ class TcpNetwork final : public HostNetwork {
     std::shared_ptr<std::atomic<bool>> done;
     Gid host{};                                  ///< of a call, as it says
     std::string address;                         ///< the same
-    std::shared_ptr<std::atomic<bool>> greeted;  ///< the same: the other end is a link. A count: orders nothing
+    std::shared_ptr<std::atomic<bool>> greeted;  ///< the same: the other side is a link. A flag: orders nothing
   };
 
   std::shared_ptr<Session> find(const Gid& host) const {
@@ -257,7 +257,7 @@ class TcpNetwork final : public HostNetwork {
     if (options_.say) options_.say(about, level, code, std::move(text));
   }
 
-  /// `name`: as the other end says it, if it does.
+  /// `name`: as the other side's hello has it, if there was a hello.
   void refuse(const Wire& line, const std::string& name, const std::string& why) {
     RefusedState refused;
     refused.address = line.address();
@@ -277,7 +277,7 @@ class TcpNetwork final : public HostNetwork {
     return number;
   }
 
-  /// With mutex_. The number that is kept under `key`, made if there is none.
+  /// With mutex_. The number that is kept under `key`; made if there is none.
   template <class Key>
   static Result<std::uint64_t> kept(std::map<Key, std::uint64_t>& numbers, const Key& key) {
     if (const auto known = numbers.find(key); known != numbers.end()) return known->second;
@@ -287,8 +287,8 @@ class TcpNetwork final : public HostNetwork {
     return made;
   }
 
-  /// With mutex_. Of the sessions with hosts that say this id: whose is a connection from `address`, as far as that is known before the other
-  /// end says its number? One without a connection, and of this address, before others.
+  /// With mutex_. Of the sessions with hosts of this id, the most likely one for a connection from `address`, before the other side's number is
+  /// known. Prefers a session without a connection, and one of this address.
   std::shared_ptr<Session> likely(const Gid& id, const std::string& address) const {
     std::shared_ptr<Session> best;
     int best_rank = -1;
@@ -308,19 +308,19 @@ class TcpNetwork final : public HostNetwork {
     return nullptr;
   }
 
-  /// This side's number of the session with a host at `address` that says `id`, or of the next session with it: the same for all connections
-  /// that are being made at the same time. `partner`: that host's number; 0: not said yet.
+  /// This side's number of the session with the host at `address` with this `id`, or of the next session with it. It is the same for all
+  /// connections that are being made at the same time. `partner`: that host's number; 0: not known yet.
   Result<std::uint64_t> number_for(const Gid& id, const std::string& address, std::uint64_t partner) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (const auto apart = apart_.find({id, address}); partner == 0 && apart != apart_.end()) return apart->second;
     const std::shared_ptr<Session> session = partner != 0 ? partner_of(id, partner) : likely(id, address);
     if (session) return session->number();
-    // A host that says the id of another one, whose session must not become this one's.
+    // A host with the id of another host must not get that host's session.
     if (partner != 0 && likely(id, address)) return kept(apart_, std::pair(id, address));
     return kept(numbers_, id);
   }
 
-  /// The session with these two numbers, made if there is none. Null: `why`, which is empty where the other host is to try again.
+  /// The session with these two numbers; made if there is none. Null: refused for the reason `why`, which is empty if the other host is to try again.
   std::shared_ptr<Session> session_of(const HostHello& hello, std::uint64_t number, std::uint64_t partner,
                                       const std::string& address, std::string& why) {
     std::shared_ptr<Session> made, other;
@@ -332,7 +332,7 @@ class TcpNetwork final : public HostNetwork {
         if (stop_) return nullptr;
         const std::shared_ptr<Session> known = partner_of(hello.host, partner);
         if (known) return known->number() == number ? known : nullptr;
-        // The number may be that of a session which has been forgotten since it was said: to the other host it is that session still.
+        // The number may belong to a session that was forgotten since the number was sent. The other host still remembers that session.
         const auto next = numbers_.find(hello.host);
         const auto apart = apart_.find({hello.host, address});
         const bool is_next = next != numbers_.end() && next->second == number;
@@ -375,8 +375,8 @@ class TcpNetwork final : public HostNetwork {
     return why_no_room(taken, newcomer, std::move(named));
   }
 
-  /// Two hosts say one id, with different sessions: one may be a stranger, and no one can tell which. Both are served, each as a host of its
-  /// own. A host that has lost its memory and begins anew looks the same; its session before ends, and is not kept.
+  /// Two hosts have one id, with different sessions. One of them may be a stranger, but this host cannot know which. Both are served, each as a
+  /// host of its own. A host that has lost its memory and begins anew looks the same; its old session ends.
   void contested(const HostHello& hello, const std::string& address, const std::shared_ptr<Session>& other,
                  bool again) {
     if (again && !other->disconnected_since()) pause(kNoticed);
@@ -393,12 +393,12 @@ class TcpNetwork final : public HostNetwork {
             ": one of them is not what it says; they are kept apart. With --security only hosts of your CA are let in");
   }
 
-  /// Whether a host that says `hello` is the one of `session`, started again: on the same port of the same machine.
+  /// Whether the host that sent `hello` is the host of `session`, started again on the same port of the same machine.
   static bool is_replaced(const Session& session, const HostHello& hello, const std::string& address) {
     return hello.name == session.hello().name && hello.port == session.hello().port && address == session.address();
   }
 
-  /// The host that was called begins anew, and has no connection: so its memory here ends now.
+  /// The host that was called begins anew, and has no connection: forgets its old session now.
   void forget_replaced(const HostHello& hello, const std::string& address) {
     std::shared_ptr<Session> before;
     {
@@ -408,15 +408,15 @@ class TcpNetwork final : public HostNetwork {
     if (before && before->disconnected_since() && is_replaced(*before, hello, address)) forget(before);
   }
 
-  /// Where there is no room, a host that comes with a new session takes the place of the one without a connection that it was before it was
-  /// started again. Else that one stays until it is forgotten: it knows which kept messages this host has.
+  /// Where there is no room, a host that comes with a new session replaces its own former run, which has no connection any more. Else that
+  /// former run stays until it is forgotten: it knows which kept messages this host has given out.
   void make_room_for(const HostHello& hello, std::uint64_t partner, const std::string& address) {
     std::shared_ptr<Session> before;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (partner_of(hello.host, partner) || room_for({address, hello.port}).empty()) return;
       for (const auto& [key, session] : sessions_) {
-        // Not one that has just come, and gets its connection now.
+        // Not a session that was just made, and gets its connection now.
         if (session->disconnected_since() && session->was_connected() && session->hello().host != hello.host &&
             is_replaced(*session, hello, address))
           before = session;
@@ -449,7 +449,7 @@ class TcpNetwork final : public HostNetwork {
     for (const auto& session : sessions) {
       const auto since = session->disconnected_since();
       if (!since) continue;
-      // A link that was started again: the one before has ended.
+      // A link that was started again: its former run has ended.
       const bool replaced = std::any_of(sessions.begin(), sessions.end(), [&](const auto& other) {
         return other != session && !other->disconnected_since() &&
                is_replaced(*session, other->hello(), other->address());
@@ -458,7 +458,7 @@ class TcpNetwork final : public HostNetwork {
     }
   }
 
-  /// Why not to speak with the other end; empty: nothing is wrong.
+  /// Why the other side is refused; empty: it is accepted.
   std::string objection(const HostHello& hello) const {
     if (hello.version != kLinkVersion) {
       return "it speaks version " + std::to_string(hello.version) + " of the link, this host " +
@@ -482,14 +482,14 @@ class TcpNetwork final : public HostNetwork {
     return std::make_unique<PlainWire>(std::move(socket));
   }
 
-  /// Whose connection it is.
+  /// Which side made the connection, and why.
   enum class ConnectionOrigin : std::uint8_t {
-    kTaken,   ///< the other end's
-    kCalled,  ///< this host's
+    kTaken,   ///< made by the other side
+    kCalled,  ///< made by this host, to a named peer or a host of the multicast group
     kLook     ///< the same; only if the other end is not a host that is connected already
   };
-  /// Says hello, then reads the connection to its end. Returns the host's key, as far as it got one, or this host's own id. `why`: what is
-  /// wrong with the other end.
+  /// Exchanges hellos, then reads the connection until it ends. Returns the key that the host got, if any, or this host's own id. `why`: why the
+  /// other side was refused.
   Gid serve(std::unique_ptr<Wire> wire, ConnectionOrigin way, const std::string& whom,
             const std::function<void()>& greeted, std::string& why) {
     const bool called = way != ConnectionOrigin::kTaken;
@@ -503,30 +503,32 @@ class TcpNetwork final : public HostNetwork {
     }
     const Gid host = [&]() -> Gid {
       const Result<void> opened = line.open(kHelloLimit);
-      // That the other end refuses this host comes as late as the hello would: so a failed write is not the last word.
+      // The reason why the other side refuses this host comes instead of its hello: so after a failed write the answer is still read.
       if (opened && called) static_cast<void>(write_hello(line, hello_with(0)));
       const Result<HostHello> hello = opened ? read_hello(line) : Result<HostHello>(opened.error());
       if (!hello) {
         why = hello.error().message;
         if (called || hello.error().code == Errc::protocol_violation)
           say(About::kStrangers, Level::kWarning, hello.error().code, whom + " is not connected: " + why);
-        // A connection that merely ends is no refusal, but a host without security ends the TLS handshake so.
+        // A connection that just ends is no refusal, except during a TLS handshake, which a host without security ends in this way.
         if (hello.error().code == Errc::protocol_violation || (called && !opened)) refuse(line, {}, why);
         return {};
       }
       if (why = objection(*hello); !why.empty()) {
-        if (!called) static_cast<void>(write_hello(line, hello_with(0)));  // so that it can say the same
+        if (!called)
+          static_cast<void>(write_hello(line, hello_with(0)));  // so that the other side can report the reason, too
         say(About::kVersions, Level::kError, Errc::unsupported, whom + " is not connected: " + why);
         refuse(line, hello->name, why);
         return {};
       }
       if (hello->host == own_.host) {
         if (!called)
-          static_cast<void>(write_hello(line, hello_with(0)));  // so that the calling end sees whom it has called
+          static_cast<void>(
+              write_hello(line, hello_with(0)));  // so that the calling side learns which host it has called
         return hello->host;
       }
       std::uint64_t partner = hello->session;
-      if (called && partner == 0) {  // it objects
+      if (called && partner == 0) {  // the other side refuses
         why = "it refuses this host; its log says why";
         refuse(line, hello->name, why);
         return {};
@@ -580,7 +582,7 @@ class TcpNetwork final : public HostNetwork {
     from.interface = options_.interface;
     for (int tries = 0; !stopped();) {
       if (known == own_.host) {
-        pause(kSelfPause);  // a name of this host, which may become another's
+        pause(kSelfPause);  // a name of this host, which may later name another host
         known = {};
         continue;
       }
@@ -624,7 +626,7 @@ class TcpNetwork final : public HostNetwork {
     }
   }
 
-  /// Says to the network that this host is there, and calls those that say so and are not connected.
+  /// Announces this host on the network, and calls hosts that announce themselves and are not connected.
   void seek() {
     const std::array<std::byte, kHelloBytes> presence = encode(own_);
     auto next = steady_clock::now(), next_look = next;
@@ -644,18 +646,18 @@ class TcpNetwork final : public HostNetwork {
       const std::optional<os::Multicast::Packet> packet = multicast_->receive(bytes.data(), bytes.size(), kTurn);
       if (!packet || packet->size != bytes.size()) continue;
       const Result<HostHello> hello = decode_hello(bytes.data());
-      // One of another version or domain is not meant.
+      // A host of another version or domain is ignored.
       if (!hello || !objection(*hello).empty() || hello->host == own_.host || hello->port == 0) continue;
       const Reach reach = reach_of(hello->host, packet->address);
       if (reach == Reach::kThere) continue;
-      if (reach == Reach::kElsewhere) {  // or another host has said its id, so that this one is not called
+      if (reach == Reach::kElsewhere) {  // or another host has come with its id, and keeps this host from being called
         if (steady_clock::now() < next_look) continue;
         next_look = steady_clock::now() + kLookAgain;
       }
       const bool called = std::any_of(calling_.begin(), calling_.end(), [&](const Reading& each) {
         return each.host == hello->host && each.address == packet->address;
       });
-      // One that has greeted serves its connection.
+      // A thread that has received a hello serves its connection.
       std::size_t strangers = 0, of_address = 0;
       for (const Reading& each : calling_) {
         if (each.greeted->load(std::memory_order_relaxed)) continue;
@@ -779,17 +781,17 @@ class TcpNetwork final : public HostNetwork {
   // Of the accepting and of the seeking thread, and of the destructor when those have ended.
   std::list<Reading> reading_, calling_;
 
-  /// Held, before mutex_, while a session comes or goes and the listener hears of it. Else a host could leave after it has come again, or its
-  /// an advertisement could come before it.
+  /// Held, before mutex_, while a session comes or goes and the listener is called. Else the listener could learn of a host's end after its
+  /// return, or of an advertisement before its host.
   std::mutex telling_;
   mutable std::mutex mutex_;
   std::condition_variable stopped_;
   bool stop_ = false;
-  /// By their keys: the id that the host says, or another one where a host before has said the same id.
+  /// By their keys: the id of the host, or another one if an earlier host has the same id.
   std::map<Gid, std::shared_ptr<Session>> sessions_;
   std::map<Gid, std::uint64_t> numbers_;  // of sessions to come, by the hosts' ids
   std::map<std::pair<Gid, std::string>, std::uint64_t>
-      apart_;  // of those whose id another host has said, with their addresses
+      apart_;  // hosts whose id another host has, too, with their addresses
   std::list<std::shared_ptr<HostConnection>> connections_;
   std::list<std::shared_ptr<os::TcpSocket>> strangers_;
 };

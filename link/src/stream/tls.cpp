@@ -32,10 +32,10 @@ using Context = std::unique_ptr<SSL_CTX, OpenSslFree<SSL_CTX_free>>;
 using Verification = std::unique_ptr<X509_STORE_CTX, OpenSslFree<X509_STORE_CTX_free>>;
 
 constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;
-/// Encrypted by one call, and sent by one.
+/// Bytes that one call encrypts, and one call sends.
 constexpr std::size_t kMostAtOnce = 4 * kRecord;
 constexpr std::size_t kReadBytes = 2 * kRecord;
-/// A key encrypts so much. RFC 8446, section 5.5 permits some hundred GB; a new key costs microseconds.
+/// Bytes that one key encrypts. RFC 8446, section 5.5 permits some hundred GB; a new key costs microseconds.
 constexpr std::size_t kBytesOfKey = std::size_t{64} << 20;
 constexpr milliseconds kLong{60000};
 
@@ -84,7 +84,7 @@ class TlsWire final : public PlainWire {
 
   bool wait_readable(milliseconds timeout) override {
     const auto end = steady_clock::now() + timeout;
-    // Records without data are no answer, however many come.
+    // Records without data do not extend the time limit, however many come.
     for (bool fed = false; !failed_ && !decrypted(); fed = true) {
       if (fed && steady_clock::now() >= end) return false;
       const Result<bool> came = feed(end - steady_clock::now());
@@ -139,7 +139,7 @@ class TlsWire final : public PlainWire {
     const Result<std::size_t> got = PlainWire::read(&part, 1);
     if (!got) return got.error();
     if (!std::exchange(began_, true) && in_[0] != std::byte{SSL3_RT_HANDSHAKE} && in_[0] != std::byte{SSL3_RT_ALERT}) {
-      // An alert of TLS, so that a link without security can say the same.
+      // An alert of TLS, so that a link without security can report the mismatch, too.
       std::byte alert[] = {std::byte{SSL3_RT_ALERT},
                            std::byte{3},
                            std::byte{3},
@@ -157,7 +157,7 @@ class TlsWire final : public PlainWire {
     return true;
   }
 
-  /// Whether read() has bytes, or failed_ says why not.
+  /// Whether read() has bytes, or failed_ has the reason why not.
   bool decrypted() {
     const std::lock_guard<std::mutex> lock(mutex_);
     ERR_clear_error();

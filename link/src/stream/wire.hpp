@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection as bytes: what reads and writes them is the socket itself, or what encrypts above it (security.hpp).
+// A connection as bytes: read and written by the socket itself, or by TLS above the socket (security.hpp).
 // Thread rules: open() comes first, by one thread. Then one thread reads and one writes at the same time; shut_down() and measured() from
 // any thread.
 #pragma once
@@ -16,16 +16,16 @@ namespace baton::link::stream {
 class Wire {
  public:
   virtual ~Wire() = default;
-  /// What both ends do before their first byte. Errors: timed_out, system (the other end has left), protocol_violation (why the other end
-  /// is not spoken with, in words that follow "it is not connected:").
+  /// The handshake before the first byte, if there is one. Errors: timed_out, system (the other side has closed the connection),
+  /// protocol_violation (the text says why the other side is refused, and follows "it is not connected:").
   virtual Result<void> open(std::chrono::milliseconds timeout) = 0;
   /// True once read() would return at once.
   virtual bool wait_readable(std::chrono::milliseconds timeout) = 0;
   /// Bytes that came, into the parts in their order; at least one. Error system: the connection is broken or closed.
   virtual Result<std::size_t> read(const os::IoPart* parts, std::size_t count) = 0;
-  /// All parts, at most os::TcpSocket::kMaxParts. Waits while the other end takes none.
+  /// Writes all parts, at most os::TcpSocket::kMaxParts. Waits while the other side reads nothing.
   virtual Result<void> write(const os::IoPart* parts, std::size_t count) = 0;
-  /// How much of what was written the kernel keeps unsent at most. By the writing thread.
+  /// Limits how many of the written bytes the kernel keeps unsent. By the writing thread.
   virtual void keep_unsent(std::size_t bytes) = 0;
   /// Ends the connection, and the calls that wait in it.
   virtual void shut_down() = 0;

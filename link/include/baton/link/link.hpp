@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link to other machines: carries the topics of a domain that subscriptions of other hosts want, and brings the topics of other
-// hosts here (docs/guides/machines.md). Of the links of one domain on one host, one is the leader and works; the others are on standby.
-// A program that holds a Link is what the program baton_link is.
+// The link to other machines: sends topics of a domain to other hosts whose subscriptions want them, and publishes topics of other hosts in
+// the domain (docs/guides/machines.md). Of the links of one domain on one host, one is the leader and works; the others are on standby.
+// A program that holds a Link does the same as the program baton_link.
 // Thread rules: one thread makes and destroys a Link; state() from any thread. The functions have no state. In a forked child a Link of
 // the parent does nothing: its state is empty, and its destruction leaves the parent's link as it is.
 #pragma once
@@ -22,27 +22,28 @@ namespace baton::link {
 struct Options {
   int domain = -1;                ///< -1: BATON_DOMAIN, else ROS_DOMAIN_ID, else 0
   std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the per-user default
-  /// Other hosts: HOST or HOST:PORT, with a name or an address; without a port 22700 + domain. Of two hosts one names the
-  /// other. A host that is not reached yet, or not any more, is tried again for ever.
+  /// Other hosts: HOST or HOST:PORT, with a name or an address; without a port 22700 + domain. It is enough that one of two hosts names the
+  /// other. The link tries again for ever to reach a host that it does not reach yet, or not any more.
   std::vector<std::string> peers;
   std::string interface;   ///< name or address of the network interface; empty: chosen
   std::uint16_t port = 0;  ///< TCP port on which this host listens; 0: 22700 + domain
-  /// Hosts of one network find each other by IPv4 multicast (UDP port 22700 + domain), besides by `peers`.
+  /// Besides `peers`, hosts of one network find each other by IPv4 multicast (UDP port 22700 + domain).
   bool multicast = true;
-  std::string host_name;  ///< by which the others know this host; empty: the machine's name
+  std::string host_name;  ///< the name of this host that other hosts see; empty: the machine's name
   /// Folder of an SROS 2 enclave: cert.pem, key.pem, identity_ca.cert.pem. Connections between hosts are encrypted (TLS 1.3), and both ends
-  /// show a certificate that the identity CA has signed; others are refused. With `ros2` DDS is secured as well (DDS Security 1.1), which
-  /// needs permissions_ca.cert.pem, governance.p7s and permissions.p7s, too. Empty: neither. Only the program baton_link of a build with
-  /// OpenSSL can: elsewhere start() returns the error unsupported.
+  /// show a certificate that the identity CA has signed; others are refused. With `ros2` DDS is secured as well (DDS Security 1.1), which also
+  /// needs permissions_ca.cert.pem, governance.p7s and permissions.p7s. Empty: neither is secured. Only the program baton_link of a build with
+  /// OpenSSL supports this: elsewhere start() returns the error unsupported.
   std::string security;
-  /// Joins ROS 2 nodes that have no Baton, too, by DDS over UDP. Only the program baton_link of a build with Cyclone DDS can:
-  /// elsewhere start() returns the error unsupported.
+  /// Also joins ROS 2 nodes without Baton, by DDS over UDP. Only the program baton_link of a build with Cyclone DDS supports this: elsewhere
+  /// start() returns the error unsupported.
   bool ros2 = false;
-  int ros2_domain = -1;  ///< of ROS, 0 to 232; -1: ROS_DOMAIN_ID, else 0
-  /// Called by a thread of the link's own, one call at a time, also before start() returns and until the Link's destructor has: it may
-  /// block for a while and call state(), but must not destroy the Link. Of more than 1000 that wait the newest are left out. Empty: dropped.
+  int ros2_domain = -1;  ///< the domain of ROS 2, 0 to 232; -1: ROS_DOMAIN_ID, else 0
+  /// Called by a thread of the link's own, one call at a time. Calls may come before start() returns, and until the Link's destructor has
+  /// returned. The function may block for a while and call state(), but must not destroy the Link. If more than 1000 diagnostics wait, the
+  /// newest are left out. Empty: diagnostics are dropped.
   std::function<void(const transport::Diagnostic&)> on_diagnostic;
-  /// Also the diagnostics of the domain go to `on_diagnostic`. False: only the link's own, for programs whose nodes say the others.
+  /// The diagnostics of the domain go to `on_diagnostic`, too. False: only the link's own, for programs whose nodes report the others.
   bool domain_diagnostics = true;
 };
 
@@ -50,8 +51,8 @@ class Link {
  public:
   /// Joins the domain. If no other process is the leader, opens the network before it returns; else the link is on standby.
   /// Errors: invalid_argument (names the option), unsupported (Options::ros2, Options::security), already_exists (the port is in use), those of
-  /// Participant::join() and of the domain's directory. Any other failure of the network is no error of this call: the link is in Phase::kFailed and tries again,
-  /// since an interface may appear later.
+  /// Participant::join() and of the domain's directory. Any other failure of the network is no error of this call: the link is in Phase::kFailed
+  /// and tries again, since an interface may appear later.
   static Result<std::unique_ptr<Link>> start(const Options& options);
   /// Releases the leader lock. Waits for a write to the network that is under way, a few seconds at most.
   ~Link();

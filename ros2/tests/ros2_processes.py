@@ -18,7 +18,7 @@ from support import ros2
 from support.build import LIB, PACKAGE
 from support.claims import claim_domain
 from support.processes import LOG, Process
-from support.ros2 import JAZZY, TESTED
+from support.ros2 import ALONE, JAZZY, TESTED
 
 # rclpy of Jazzy sets no content filter.
 filters = pytest.mark.skipif(TESTED is JAZZY, reason="rclpy of Jazzy has no content filters")
@@ -31,6 +31,9 @@ LIMIT_S = 300  # longer than those of the programs, which say what they waited f
 
 def paths(log, topic):
     """How the messages of the one endpoint of `topic` in a log travelled: through Baton, the underlying RMW, duplicates."""
+    if ALONE:
+        ((messages, copied),) = re.findall(rf"of {topic}: (\d+) messages \((\d+) bytes copied (?:in|out)\)", log)
+        return {"baton": int(messages), "copied": int(copied), "underlying": 0, "duplicates": 0}
     found = re.findall(
         rf"of {topic}: (\d+) messages through Baton \((\d+) bytes copied (?:in|out)\), (\d+) through the underlying RMW(?:, (\d+) duplicates)?",
         log,

@@ -7,6 +7,7 @@
 
 #include "baton/os/clock.hpp"
 #include "handles.hpp"
+#include "rcutils/logging_macros.h"
 
 namespace baton::rmw {
 namespace {
@@ -36,6 +37,7 @@ Result<std::unique_ptr<PublisherPath>> PublisherPath::make(Context& context, con
   path->matching_ =
       std::make_unique<Matching>(context.shared_participant(), options, Matching::Readers::kOfThisProcess);
   path->capacities_ = std::make_unique<containers::Capacities>(*path->type_->loans);
+  path->topic_ = topic;
   path->qos_ = qos;
   path->idle_ = qos.durability == Durability::kVolatile && qos.deadline == kInfinite &&
                 qos.liveliness == Liveliness::kAutomatic;
@@ -48,8 +50,11 @@ Result<std::unique_ptr<PublisherPath>> PublisherPath::make(Context& context, con
 }
 
 PublisherPath::~PublisherPath() {
-  if (writer_) writer_->on_event({});
-  if (events_) events_->stop();
+  if (!events_) return;
+  writer_->on_event({});
+  events_->stop();
+  RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages (%lu bytes copied in)", topic_.c_str(), messages_.load(),
+                          copied_bytes_.load());
 }
 
 /// REQUIRES: no reader is matched. Whether that stays so, and nothing else depends on the message.
@@ -59,9 +64,12 @@ PublisherPath::~PublisherPath() {
 }
 
 /// The chunk stays a loan if that fails.
-[[gnu::hot]] rmw_ret_t PublisherPath::hand_over(const memory::Chunk& chunk, memory::Selection selection) {
+[[gnu::hot]] rmw_ret_t PublisherPath::hand_over(const memory::Chunk& chunk, memory::Selection selection,
+                                                  std::uint64_t copied_bytes) {
   transport::PublishInfo info;
   info.selection = selection;
+  messages_.fetch_add(1, std::memory_order_relaxed);
+  copied_bytes_.fetch_add(copied_bytes, std::memory_order_relaxed);
   Result<std::uint64_t> published = writer_->publish(chunk, info);
   if (published) return RMW_RET_OK;
   return out_of_line([&] {
@@ -82,7 +90,7 @@ template <class Fill>
   if (!chunk) return out_of_line([&] { return failed(chunk.error()); });
   message::LoanBuilder builder(chunk->message());
   const Result<void> filled = fill(builder);
-  const rmw_ret_t result = filled ? hand_over(*chunk, selection) : failed(filled.error());
+  const rmw_ret_t result = filled ? hand_over(*chunk, selection, chunk->header->size_bytes) : failed(filled.error());
   if (result != RMW_RET_OK) out_of_line([&] { writer_->abandon(*chunk); });
   return result;
 }
@@ -160,13 +168,13 @@ rmw_ret_t PublisherPath::give_back(void* native) {
   Lent& lent = **found;
   if (writer_->matched() == 0 && is_idle()) return RMW_RET_OK;
   if (lent.chunk) {
-    const rmw_ret_t result = hand_over(*lent.chunk, memory::Selection::kInPlace);
+    const rmw_ret_t result = hand_over(*lent.chunk, memory::Selection::kInPlace, 0);
     if (result == RMW_RET_OK) lent.chunk.reset();
     return result;
   }
   Result<containers::NativeLoan::Filled> filled = lent.loan->fill();
   if (!filled) return failed(filled.error());
-  const rmw_ret_t result = hand_over(filled->chunk, memory::Selection::kInPlace);
+  const rmw_ret_t result = hand_over(filled->chunk, memory::Selection::kInPlace, filled->copied_bytes);
   if (result == RMW_RET_OK) lent.loan->published();
   return result;
 }

@@ -4,6 +4,7 @@
 // Thread rules: all functions from any thread.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -43,7 +44,7 @@ class PublisherPath final : public os::Hot {
   struct Lent;
   PublisherPath() = default;
   bool is_idle();
-  rmw_ret_t hand_over(const memory::Chunk& chunk, memory::Selection selection);
+  rmw_ret_t hand_over(const memory::Chunk& chunk, memory::Selection selection, std::uint64_t copied_bytes);
   template <class Fill>
   rmw_ret_t publish_filled(memory::Selection selection, std::size_t room, Fill&& fill);
 
@@ -53,7 +54,9 @@ class PublisherPath final : public os::Hot {
   bool idle_ = false;  // a message that nobody gets has no effect
   std::unique_ptr<containers::Capacities> capacities_;
   LoanTable<std::shared_ptr<Lent>> lent_;
+  std::string topic_;
   QoS qos_;
+  std::atomic<std::uint64_t> messages_{0}, copied_bytes_{0};  // for the log: relaxed
   std::shared_ptr<Events> events_;
 };
 

@@ -27,7 +27,7 @@ Source::~Source() {
 }
 
 [[gnu::hot]] bool Source::ready() {
-  if (!calls_.load(std::memory_order_relaxed)) return has_data();
+  if (!counts_.load(std::memory_order_relaxed)) return has_data();
   const std::lock_guard<std::mutex> lock(mutex_);
   return callback_ == nullptr ? has_data() : !calling_ && notified_ != 0 && has_data();
 }
@@ -53,12 +53,12 @@ void Source::happened() {
 }
 
 [[gnu::hot]] void Source::taken() {
-  if (!calls_.load(std::memory_order_relaxed)) return;
+  if (!counts_.load(std::memory_order_relaxed)) return;
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (callback_ == nullptr) return;
   if (notified_ != 0) --notified_;
   const std::size_t left = unread();
   if (left == 0) notified_ = 0;
+  if (callback_ == nullptr) return counts_.store(notified_ != 0, std::memory_order_relaxed);
   if (left == 0 || left > notified_) thread_->wake();  // it puts the reader back, or notifies of more
 }
 
@@ -92,8 +92,7 @@ void Source::set_callback(rmw_event_callback_t callback, const void* user_data) 
     const std::lock_guard<std::mutex> lock(mutex_);
     callback_ = callback;
     user_data_ = user_data;
-    notified_ = 0;
-    calls_.store(callback != nullptr, std::memory_order_relaxed);
+    counts_.store(callback != nullptr || notified_ != 0, std::memory_order_relaxed);
   }
   thread_->remove(*this);  // waits for a running call
   if (callback != nullptr) {

@@ -8,6 +8,7 @@
 #include "baton/native/native_take.hpp"
 #include "baton/os/clock.hpp"
 #include "handles.hpp"
+#include "rcutils/logging_macros.h"
 #include "serialization.hpp"
 
 namespace baton::rmw {
@@ -32,7 +33,11 @@ SubscriptionPath::SubscriptionPath(const std::shared_ptr<CallbackThread>& thread
   });
 }
 
-SubscriptionPath::~SubscriptionPath() { reader_->on_event({}); }
+SubscriptionPath::~SubscriptionPath() {
+  reader_->on_event({});
+  RCUTILS_LOG_DEBUG_NAMED(kLogger, "subscription of %s: %lu messages (%lu bytes copied out)", topic_.c_str(),
+                          messages_.load(), copied_bytes_.load());
+}
 
 Result<std::shared_ptr<SubscriptionPath>> SubscriptionPath::make(Context& context, const std::string& node,
                                                                  const char* topic,
@@ -87,6 +92,7 @@ void SubscriptionPath::stop() {
     }
     const Result<void> delivered = deliver(std::move(sample), taking);
     *taken = delivered.ok();
+    messages_.fetch_add(1, std::memory_order_relaxed);
     if (!delivered) {
       out_of_line([&] {
         refused_->fetch_add(1, std::memory_order_relaxed);
@@ -105,6 +111,7 @@ void SubscriptionPath::stop() {
   Result<containers::NativeTaken> filled =
       containers::take_into_native(*type_->native, std::move(sample), taking.native, quota_);
   if (!filled) return out_of_line([&] { return Result<void>(filled.error()); });
+  copied_bytes_.fetch_add(filled->copied_bytes, std::memory_order_relaxed);
   return {};
 }
 

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How long many processes of rclpy need until each of them sees the whole graph, and what one process costs: .venv/bin/python
+ros2/tests/scale_run.py --processes 50 [--rmw plain|baton]. BATON_ROS2_RMW=alone chooses the RMW on Baton alone.
+
+Each process has a node with three publishers and three subscriptions, on topics of its own and of its neighbour. All of them begin when
+all have their modules. The graph is complete when a process sees all nodes and all topics; then it publishes until its neighbour's message
+has come. Printed are the median and the last of all processes, in seconds from the beginning."""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import sys
+import time
+from pathlib import Path
+
+TOPICS = 3
+LIMIT_S = 200
+
+
+def status(name):
+    return int(re.search(rf"^{name}:\s+(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)[1])
+
+
+def private_mb():
+    rollup = Path("/proc/self/smaps_rollup").read_text()
+    return sum(int(kb) for kb in re.findall(r"^Private_\w+:\s+(\d+)", rollup, re.MULTILINE)) / 1024
+
+
+def cost():
+    return {"threads": status("Threads"), "fds": len(os.listdir("/proc/self/fd")), "mb": private_mb()}
+
+
+def member(index, count):
+    import rclpy
+    from std_msgs.msg import String
+
+    String()  # its type support is loaded now
+    before = cost()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    begin, cpu = time.monotonic(), time.process_time()
+    rclpy.init()
+    node = rclpy.create_node(f"member_{index}")
+    report = {"made": cost()}
+    got = []
+    publishers = [node.create_publisher(String, f"t{index}_{i}", 10) for i in range(TOPICS)]
+    neighbour = (index + 1) % count
+    kept = [node.create_subscription(String, f"t{neighbour}_{i}", got.append, 10) for i in range(TOPICS)]
+    due = 0.0
+    while "graph" not in report or "message" not in report:
+        now = time.monotonic() - begin
+        assert now < LIMIT_S, f"the graph has {len(node.get_node_names())} of {count} nodes"
+        if now >= due:  # 10 Hz
+            due = now + 0.1
+            for publisher in publishers:
+                publisher.publish(String(data="hello"))
+            if "graph" not in report:
+                topics = [name for name, _ in node.get_topic_names_and_types() if re.fullmatch(r"/t\d+_\d", name)]
+                if len(set(node.get_node_names())) >= count and len(topics) == TOPICS * count:
+                    report["graph"], report["cpu"] = time.monotonic() - begin, time.process_time() - cpu
+        rclpy.spin_once(node, timeout_sec=0.02)
+        if got and "message" not in report:
+            report["message"] = time.monotonic() - begin
+    print(json.dumps(report | {"before": before, "all": cost()}), flush=True)
+    while sys.stdin.readline() != "end\n":
+        pass
+    os._exit(len(kept) - TOPICS)  # how a process ends is not measured
+
+
+def main():
+    from ros2_processes import Processes
+
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--processes", type=int, default=50)
+    parser.add_argument("--rmw", choices=["plain", "baton"], default="baton")
+    options = parser.parse_args()
+    processes = Processes()
+    try:
+        members = [
+            processes.start(options.rmw, "member", str(i), str(options.processes), file="scale_run.py")
+            for i in range(options.processes)
+        ]
+        for each in members:
+            each.says("ready")
+        for each in members:
+            each.tell()
+        reports = [json.loads(each.stdout.readline()) for each in members]
+    finally:
+        processes.close()
+    for name in ("graph", "message", "cpu"):
+        values = [report[name] for report in reports]
+        print(f"{name}: median {statistics.median(values):.2f} s, last {max(values):.2f} s")
+    for name in ("threads", "fds", "mb"):
+        before, made, at_end = (
+            statistics.median(report[when][name] for report in reports) for when in ("before", "made", "all")
+        )
+        print(f"{name}: modules {before:.1f}, + init and node {made - before:.1f}, at the end {at_end:.1f}")
+
+
+if __name__ == "__main__":
+    member(int(sys.argv[2]), int(sys.argv[3])) if sys.argv[1:2] == ["member"] else main()

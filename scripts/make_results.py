@@ -21,7 +21,8 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "lab"))
-from baton_perf import machines  # noqa: E402  (a checkout's, installed or not)
+from baton_perf import colors, machines  # noqa: E402  (a checkout's, installed or not)
+from baton_perf.significant import digits  # noqa: E402
 
 EVERYTHING, FIELD_ALONE = "docs/results/results.json", "docs/results/field.json"
 PICTURE = "docs/results/hand-over.svg"
@@ -37,7 +38,7 @@ FIELD_CRITERIA = {
 }
 OWN = "baton"
 IN_README = {  # peer: line colour of the picture, or None: in the table only
-    OWN: "#0b5fae",
+    OWN: colors.BATON,
     "tzc:unix": None,
     "iceoryx": None,
     "iceoryx2:event": "#4a9a6f",
@@ -211,20 +212,11 @@ def verdict(row: dict) -> str:
     return {True: "PASS", False: "**FAIL**", None: "not measured"}[row["passed"]]
 
 
-def significant(value: float) -> str:
-    """Three significant digits without an exponent."""
-    if value == 0:
-        return "0"
-    digits = max(0, 2 - math.floor(math.log10(abs(value))))
-    text = f"{round(value, digits):.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
 def interval(row: dict) -> str:
     value = row["value"]
     if value is None:
         return row["detail"] or "-"
-    middle, low, high = (significant(value[key]) for key in ("middle", "low", "high"))
+    middle, low, high = (digits(value[key]) for key in ("middle", "low", "high"))
     return f"{middle} [{low}, {high}]{row['unit'].replace('x', '')}"
 
 

@@ -8,10 +8,7 @@ from math import comb
 
 import numpy
 
-
-def digits(value: float) -> str:
-    """Three significant digits, without an exponent however small or large."""
-    return numpy.format_float_positional(value, precision=3, fractional=False, trim="-")
+from .significant import digits
 
 
 @dataclass(frozen=True)

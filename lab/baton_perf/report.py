@@ -13,7 +13,7 @@ from pathlib import Path
 import click
 import jinja2
 
-from . import accept, figures, headline, machines, plots, report_tables, tables
+from . import accept, colors, figures, headline, machines, plots, report_tables, tables
 from .experiments import EXPERIMENTS, Experiment, clock_of
 from .recording import Recording
 from .verdicts import Row, count
@@ -25,8 +25,8 @@ PAGE = jinja2.Template(
 <meta name="color-scheme" content="light dark">
 <title>{{ title }}</title>
 <style>
-:root{--paper:#fff;--ink:#1c2530;--quiet:#566270;--line:#dde3ea;--tint:#f2f5f9;--own:#0b5fae;--faint:#aab4be;
---bar-own:#c9dff5;--bar:#e6ebf1;--pass:#0b5fae;--fail:#a34700}
+:root{--paper:#fff;--ink:#1c2530;--quiet:#566270;--line:#dde3ea;--tint:#f2f5f9;--own:{{ baton }};--faint:#aab4be;
+--bar-own:#c9dff5;--bar:#e6ebf1;--pass:{{ baton }};--fail:#a34700}
 @media(prefers-color-scheme:dark){:root{--paper:#12171d;--ink:#e3e9f0;--quiet:#a3b0be;--line:#2b3540;--tint:#1b232c;--own:#6db3f2;
 --faint:#5b6875;--bar-own:#16456f;--bar:#27313c;--pass:#6db3f2;--fail:#f0a35e}}
 *{box-sizing:border-box} body{font:16px/1.5 system-ui,sans-serif;margin:0 auto;max-width:88rem;padding:1rem clamp(.9rem,3vw,2.5rem);
@@ -274,6 +274,7 @@ def write_report(
     made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(header["started"]))
     sentence = escape(headline.sentence(best.medians)) if tops else ""
     page = PAGE.render(
+        baton=colors.BATON,
         title=best.title,
         lead=sentence + _verdict_sentence([part for _, part in recordings]),
         lead_sentence=sentence,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy
 
-from . import figures, headline, tables
+from . import figures, headline, significant, tables
 from .verdicts import GROUP_TITLES, Row, group_texts, grouped
 from .view import View
 
@@ -150,7 +150,9 @@ def cost_table(view: View) -> list[str]:
             row = [cell, name]
             for (_, _, scale, digits), value, own in zip(wanted, values, medians.get("baton", values), strict=True):
                 times = (
-                    f" ({figures.digits(value / own)}x)" if name != "baton" and "baton" in medians and own > 0 else ""
+                    f" ({significant.digits(value / own)}x)"
+                    if name != "baton" and "baton" in medians and own > 0
+                    else ""
                 )
                 row.append(f"{value * scale:.{digits}f}{times}")
             rows.append(row)

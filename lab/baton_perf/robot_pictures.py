@@ -15,11 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 from PIL import Image
 
-from . import robot
+from . import colors, robot
 from .robot_session import Runs, values
 
 # Orange and blues: people who see red and green alike tell them apart.
-COLORS = {"tcpros": "#b35c00", "preload": "#5c9bd1", "tzc": "#0b5fae", "lotros": "#083d77"}
+COLORS = {"tcpros": "#b35c00", "preload": "#5c9bd1", "tzc": colors.BATON, "lotros": "#083d77"}
 PARTS = {"L1": "#c9ced6", "L2": "#d95f0e", "L3": "#7570b3", "L4": "#e6e9ee"}
 WORDS = {
     "L1": "L1: switch (assumed)",

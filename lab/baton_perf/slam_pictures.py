@@ -13,13 +13,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from . import slam
+from . import colors, slam
 from .slam import OUTPUTS, WAYS, Case
 from .slam_session import Measured
 from .trajectory import trajectory_error
 
 # Those of robot_pictures.py: orange is stock ROS, blue is Baton.
-COLORS = {"stock": "#d98a3d", "recompiled": "#0b5fae"}
+COLORS = {"stock": "#d98a3d", "recompiled": colors.BATON}
 COMPUTING, INK, FAINT = "#c9ced6", "#1f2933", "#5b6673"
 HEIGHT, GAP = 0.36, 0.03
 

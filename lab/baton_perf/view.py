@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import numpy
 
-from . import figures, tables
+from . import colors, figures, tables
 from .experiments import Experiment
 
 # Baton's blue stands out; the others' colours have the same weight. None is a red or a green, which would seem a verdict, and people who
 # see red and green alike tell the first six apart; strokes and names tell the rest apart.
-FIRST_COLOR = "#0b5fae"
+FIRST_COLOR = colors.BATON
 COLORS = ("#c27c0e", "#8a63b8", "#2a9d9d", "#6b7c8c", "#b0568f", "#8c6a4f", "#4fa3d9", "#a39a1f")
 STROKES = ("-", "--", ":", "-.", (0, (1, 4)))
 MOST_NAMED = 1 + len(COLORS)  # lines that can be told apart in one plot

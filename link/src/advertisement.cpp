@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 
+#include "baton/os/printable.hpp"
+
 namespace baton::link {
 namespace {
 
@@ -60,9 +62,7 @@ class ByteReader {
     return out;
   }
   std::string text(std::size_t most) {
-    std::string out = raw(most);
-    for (char& c : out) c = c >= ' ' && c <= '~' ? c : '?';  // printed, and names of the local domain
-    return out;
+    return os::printable(raw(most));  // printed, and names of the local domain
   }
   std::chrono::nanoseconds duration() {
     const std::uint64_t value = number(8);

@@ -6,6 +6,8 @@
 #include <queue>
 #include <tuple>
 
+#include "baton/os/hexadecimal.hpp"
+
 namespace baton::link {
 namespace {
 
@@ -13,7 +15,6 @@ namespace {
 constexpr std::size_t kChannelPrefix = 11 + 16;
 /// What each process of this host keeps of a publisher besides its names (core/transport/src/graph.hpp).
 constexpr std::size_t kPublisherBytes = 768;
-constexpr char kDigits[] = "0123456789abcdef";
 constexpr char kNumberMark = '#';  // in no name of a topic
 const std::string kRequest = "/_request", kResponse = "/_response";
 
@@ -59,10 +60,7 @@ std::string channel_of(const HostEndpoint& publisher) {
   name += reliable(publisher) ? 'r' : 'b';
   name += kept(publisher) ? 't' : 'v';
   name += '/';
-  for (std::size_t i = 0; i < 8; ++i) {
-    name += kDigits[publisher.hash[i] >> 4];
-    name += kDigits[publisher.hash[i] & 15];
-  }
+  name += os::hexadecimal(publisher.hash.data(), 8);
   return name + publisher.topic;
 }
 

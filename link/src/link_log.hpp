@@ -18,6 +18,7 @@
 #include <string>
 #include <utility>
 
+#include "baton/os/printable.hpp"
 #include "baton/transport/diagnostic.hpp"
 
 namespace baton::link {
@@ -64,7 +65,7 @@ class LinkLog {
   /// The same text about the same subject is written once in kPause.
   void write(About about, Level level, Errc code, std::string text) {
     if (!call_) return;
-    make_printable(text);
+    text = os::without_controls(std::move(text));
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       Subject& subject = subjects_[static_cast<std::size_t>(about)];
@@ -108,13 +109,6 @@ class LinkLog {
     Clock::time_point said{};
     std::uint64_t left_out = 0;
   };
-  static void make_printable(std::string& text) {
-    for (std::size_t i = 0; i < text.size(); ++i) {
-      const auto byte = static_cast<unsigned char>(text[i]);
-      const bool is_c1 = i > 0 && text[i - 1] == '\xC2' && byte >= 0x80 && byte <= 0x9F;  // U+0080 to U+009F in UTF-8
-      if (byte < 0x20 || byte == 0x7F || is_c1) text[i] = '?';
-    }
-  }
   const std::function<void(const transport::Diagnostic&)> call_;
   const std::function<Clock::time_point()> now_;
   std::mutex mutex_;

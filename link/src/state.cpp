@@ -5,6 +5,8 @@
 #include "baton/link/state.hpp"
 #include "baton/os/directory.hpp"
 #include "baton/os/file_lock.hpp"
+#include "baton/os/hexadecimal.hpp"
+#include "baton/os/printable.hpp"
 #include "baton/transport/runtime_directory.hpp"
 #include "leader_lock.hpp"
 
@@ -20,8 +22,7 @@ class StateLine {
   StateLine& text(const char* name, const std::string& value) {
     if (value.empty()) return *this;
     begin(name);
-    // A tab or a newline would be the format's own.
-    for (const char c : value) text_ += static_cast<unsigned char>(c) < ' ' || c == '\x7f' ? '?' : c;
+    text_ += os::without_controls(value);  // a tab or a newline would be the format's own
     return *this;
   }
   template <class T>
@@ -31,13 +32,9 @@ class StateLine {
     return *this;
   }
   StateLine& id(const char* name, const Gid& value) {
-    static constexpr char kDigits[] = "0123456789abcdef";
     if (value == Gid{}) return *this;
     begin(name);
-    for (const std::uint8_t byte : value) {
-      text_ += kDigits[byte >> 4];
-      text_ += kDigits[byte & 15];
-    }
+    text_ += os::hexadecimal(value);
     return *this;
   }
   std::string end() { return std::move(text_) + "\n"; }

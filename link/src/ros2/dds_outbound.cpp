@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "baton/os/hexadecimal.hpp"
 #include "forwarding_plan.hpp"
 
 namespace baton::link::ros2 {
@@ -47,7 +48,7 @@ void DdsOutbound::open_out(const EndpointInfo& endpoint, Clock::time_point now) 
   opened.is_writer = true;
   opened.topic = dds_topic(endpoint.topic);
   opened.type = dds_type(endpoint.type_name);
-  opened.user_data = kHashKey + "=" + type->hash + ";" + kPublisherKey + "=" + hexadecimal(endpoint.gid) + ";";
+  opened.user_data = kHashKey + "=" + type->hash + ";" + kPublisherKey + "=" + os::hexadecimal(endpoint.gid) + ";";
   opened.qos = endpoint.qos;
   // A publisher in Baton never waits for a node of ROS 2.
   opened.qos.history = History::kKeepLast;
@@ -71,7 +72,7 @@ std::shared_ptr<transport::Writer> DdsOutbound::announce(const Gid& publisher, c
                                                          const RosType& type) {
   transport::Participant::WriterOptions options;
   options.topic = kWriterTopic;
-  options.node = hexadecimal(publisher);
+  options.node = os::hexadecimal(publisher);
   options.type = type.info;
   options.qos = QoS(1);
   options.gid = dds_writer;

@@ -10,6 +10,8 @@
 #include <set>
 #include <vector>
 
+#include "baton/os/hexadecimal.hpp"
+
 namespace baton::link::ros2 {
 namespace {
 
@@ -18,7 +20,6 @@ using message::Kind;
 using message::Shape;
 using message::Type;
 
-constexpr char kDigits[] = "0123456789abcdef";
 const std::string kTopicPrefix = "rt";
 const std::string kMsg = "::msg::dds_::";
 const std::string kVersion = "RIHS01_";
@@ -128,12 +129,7 @@ std::string hash_of(const Type& type, const std::map<std::string, const Type*>& 
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
   if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) return {};
-  std::string out = kVersion;
-  for (unsigned int i = 0; i < size; ++i) {
-    out += kDigits[digest[i] >> 4];
-    out += kDigits[digest[i] & 15];
-  }
-  return out;
+  return kVersion + os::hexadecimal(digest.data(), size);
 }
 
 std::vector<FieldName> uint8_fields(const Type& type, const std::map<std::string, const Type*>& inner) {
@@ -196,24 +192,9 @@ std::map<std::string, std::string> parse_user_data(const std::string& text) {
   return out;
 }
 
-std::string hexadecimal(const transport::Gid& gid) {
-  std::string out;
-  for (const std::uint8_t byte : gid) {
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-  return out;
-}
-
 std::optional<transport::Gid> gid_of(const std::string& hexadecimal) {
   transport::Gid gid{};
-  if (hexadecimal.size() != 2 * gid.size()) return std::nullopt;
-  for (std::size_t i = 0; i < hexadecimal.size(); ++i) {
-    const char* digit = std::strchr(kDigits, hexadecimal[i]);
-    if (digit == nullptr || *digit == '\0') return std::nullopt;
-    gid[i / 2] = static_cast<std::uint8_t>(gid[i / 2] << 4 | (digit - kDigits));
-  }
-  return gid;
+  return os::from_hexadecimal(hexadecimal, gid) ? std::optional(gid) : std::nullopt;
 }
 
 std::string type_hash(const Type& type) {

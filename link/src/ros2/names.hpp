@@ -26,7 +26,6 @@ std::string type_of(const std::string& dds_type);
 std::pair<std::string, std::string> node_name(const std::string& node);
 
 std::map<std::string, std::string> parse_user_data(const std::string& text);
-std::string hexadecimal(const transport::Gid& gid);
 std::optional<transport::Gid> gid_of(const std::string& hexadecimal);
 
 /// "RIHS01_<64 hexadecimal digits>" of the ROS 2 definition of a type. Baton's definitions write ROS's `byte` as uint8, and the

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "baton/message/definition.hpp"
+#include "baton/os/hexadecimal.hpp"
 
 namespace baton::link::ros2 {
 namespace {
@@ -39,8 +40,8 @@ TEST(Names, UserDataIsReadWhateverItIs) {
 TEST(Names, AnIdIsReadBackFromItsText) {
   transport::Gid gid;
   for (std::size_t i = 0; i < gid.size(); ++i) gid[i] = static_cast<std::uint8_t>(i * 17);
-  EXPECT_EQ(gid_of(hexadecimal(gid)), gid);
-  EXPECT_EQ(gid_of(hexadecimal(gid).substr(1)), std::nullopt);
+  EXPECT_EQ(gid_of(os::hexadecimal(gid)), gid);
+  EXPECT_EQ(gid_of(os::hexadecimal(gid).substr(1)), std::nullopt);
   EXPECT_EQ(gid_of(std::string(32, 'g')), std::nullopt);
   EXPECT_EQ(gid_of(std::string(32, '\0')), std::nullopt);
 }

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "baton/os/clock.hpp"
+#include "baton/os/hexadecimal.hpp"
 #include "forwarding_plan.hpp"
 #include "refusals.hpp"
 #include "ros2/dds_inbound.hpp"
@@ -71,7 +72,7 @@ class Side final : public Ros2Side {
     dds.peers = options_.peers;
     dds.interface = options_.interface;
     dds.security = options_.security;
-    dds.user_data = kRosKey + "=/;" + kHostKey + "=" + hexadecimal(options_.host) + ";";
+    dds.user_data = kRosKey + "=/;" + kHostKey + "=" + os::hexadecimal(options_.host) + ";";
     dds.changed = [this] {
       dirty_.store(true, std::memory_order_release);  // pairs with the exchange in step()
       options_.changed();

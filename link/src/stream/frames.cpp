@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "baton/memory/chunk_header.hpp"
+#include "baton/os/printable.hpp"
 
 namespace baton::link::stream {
 namespace {
@@ -52,7 +53,7 @@ Result<HostHello> decode_hello(const std::byte* bytes) {
   out.port = get<std::uint16_t>(bytes + 40);
   const char* const name = reinterpret_cast<const char*>(bytes + 48);
   out.name.assign(name, ::strnlen(name, kMaxHelloName));
-  for (char& c : out.name) c = c >= ' ' && c <= '~' ? c : '?';  // it is printed
+  out.name = os::printable(std::move(out.name));
   return out;
 }
 

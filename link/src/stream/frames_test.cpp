@@ -6,17 +6,13 @@
 #include <cstring>
 #include <random>
 
+#include "baton/os/hexadecimal.hpp"
+
 namespace baton::link::stream {
 namespace {
 
 std::string hex(const std::byte* bytes, std::size_t size) {
-  std::string out;
-  char two[3];
-  for (std::size_t i = 0; i < size; ++i) {
-    std::snprintf(two, sizeof two, "%02x", static_cast<unsigned>(bytes[i]));
-    out += two;
-  }
-  return out;
+  return os::hexadecimal(reinterpret_cast<const std::uint8_t*>(bytes), size);
 }
 
 HostFrame part() {

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from PIL import Image, ImageDraw, ImageFont
 
 from . import demo_scene
-from .demo_steps import TRANSPORTS, Step, milliseconds
+from .demo_steps import TRANSPORTS, DemoStep, milliseconds
 
 WIDTH = 800
 SCALE = 2  # pixels of a unit
@@ -40,7 +40,7 @@ class Sightings:
     copies: float  # of the whole payload, per frame, all processes
 
     @staticmethod
-    def of(step: Step) -> Sightings:
+    def of(step: DemoStep) -> Sightings:
         """From the last reports of the step's processes."""
         viewer, detector = step.reports["viewer"], step.reports["detector"]
         width, height = detector["width"], detector["height"]
@@ -62,7 +62,7 @@ class Spread:
     p99: float
 
     @staticmethod
-    def of(step: Step) -> Spread:
+    def of(step: DemoStep) -> Spread:
         ordered = sorted(value for report in step.receivers() for value in report["latencies_us"])
         quantiles = (ordered[round(q * (len(ordered) - 1))] for q in (0.01, 0.25, 0.5, 0.75, 0.99))
         return Spread(step.frame(), step.transport, *quantiles)
@@ -75,7 +75,7 @@ def decades(values: Sequence[float]) -> list[float]:
     return [10.0**power for power in range(low, high + 1)]
 
 
-class Canvas:
+class DemoCanvas:
     """An image that is drawn on in the units above."""
 
     def __init__(self, height: float):
@@ -108,7 +108,7 @@ class Canvas:
         self.image.paste(picture.resize(size, Image.Resampling.LANCZOS), tuple(round(n) for n in self._at(x, y)))
 
 
-def panels(canvas: Canvas, top: float, frame: Image.Image, seen: dict[str, Sightings], sequence: int) -> float:
+def panels(canvas: DemoCanvas, top: float, frame: Image.Image, seen: dict[str, Sightings], sequence: int) -> float:
     """The frame over each transport, side by side, with the detector's box and the viewer's latency; returns where they end."""
     y, height = top + 36, PANEL * frame.height / frame.width
     for n, (transport, its) in enumerate(seen.items()):
@@ -128,7 +128,7 @@ def panels(canvas: Canvas, top: float, frame: Image.Image, seen: dict[str, Sight
     return y + height
 
 
-def chart(canvas: Canvas, top: float, rows: Sequence[Spread]) -> None:
+def chart(canvas: DemoCanvas, top: float, rows: Sequence[Spread]) -> None:
     """A row for each step: 1st to 99th percentile, quartiles and median, on a logarithmic axis in ms. Names stand on the left of
     all rows and medians on the right, so that no label meets another."""
     left, right = 290, WIDTH - 130
@@ -171,12 +171,12 @@ def moment(seen: dict[str, Sightings]) -> int:
     return min(boxed or arrived, key=strangeness, default=0)
 
 
-def picture(steps: list[Step]) -> Image.Image:
+def picture(steps: list[DemoStep]) -> Image.Image:
     """A frame of the last size over each transport, and the latencies of every step."""
     pair = steps[-len(TRANSPORTS) :]
     seen = {step.transport: Sightings.of(step) for step in pair}
     sequence = moment(seen)
-    canvas = Canvas(1000)  # cut to its contents below
+    canvas = DemoCanvas(1000)  # cut to its contents below
     canvas.text(MARGIN, 10, f"One camera, three receivers: {pair[0].frame()} a frame, {pair[0].rate:g} Hz", 25)
     y = panels(canvas, 52, Image.fromarray(demo_scene.frame(sequence)), seen, sequence) + 22
     canvas.text(MARGIN, y, "Latency: frame complete to the receiver's callback", 25)

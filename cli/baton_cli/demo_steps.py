@@ -11,7 +11,7 @@ TRANSPORTS = {"baton": "Baton", "socket": "sockets"}
 
 
 @dataclass
-class Step:
+class DemoStep:
     """One resolution with one transport; `reports` holds the newest report of each role."""
 
     size: str

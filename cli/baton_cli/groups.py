@@ -8,7 +8,7 @@ import click
 from .near import near
 
 
-class Group(click.Group):
+class VerbGroup(click.Group):
     def instead_of(self, ctx: click.Context, name: str) -> list[str]:
         """Verbs that the user may have meant."""
         return near(name, self.list_commands(ctx))

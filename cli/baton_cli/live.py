@@ -169,11 +169,11 @@ def wants_other() -> bool:
     return context is not None and _OTHER in context.meta
 
 
-def other_graph(node: Any, quiet: bool = False) -> middleware.Graph | None:
+def other_graph(node: Any, quiet: bool = False) -> middleware.ForeignGraph | None:
     """The graph of another middleware, if its nodes are in the node's domain."""
     if (other := middleware.brought()) is None:
         return None
-    graph: middleware.Graph | None = other.look(wants_other(), node.domain, others(node))
+    graph: middleware.ForeignGraph | None = other.look(wants_other(), node.domain, others(node))
     if wants_other() and graph is not None and not graph.answers and not quiet:
         click.echo(other.silence(), err=True)
     return graph

@@ -20,7 +20,7 @@ import click
 import baton_cli
 
 from .examples import examples
-from .groups import Group
+from .groups import VerbGroup
 from .middleware import load_if_installed
 from .output import make_utf8
 
@@ -77,7 +77,7 @@ def _verbs() -> dict[str, str]:
     return found
 
 
-class Verbs(Group):
+class Verbs(VerbGroup):
     """Loads a verb's module only when it is wanted, so that one verb's dependencies do not slow or break another."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:

@@ -12,8 +12,8 @@ ECHO        the command of that middleware which prints the messages of a topic
 SHORT_WAYS  short names of ways, for the table of `baton top`
 domain()                          Baton's domain of that network's nodes
 silence()                         the sentence for a network that does not answer
-look(wanted, domain, endpoints)   the Graph beside this domain; `wanted`: the user asks for it. None: there is none
-judged(graph, endpoints, holdings, domain)   the graph's links, each with its Way
+look(wanted, domain, endpoints)   the ForeignGraph beside this domain; `wanted`: the user asks for it. None: there is none
+judged(graph, endpoints, holdings, domain)   the graph's links, each with its MessagePath
 topic_of(name)                    the topic that a topic of Baton's graph carries messages of
 is_carrier(endpoint)              whether an endpoint only carries messages of such a topic
 """
@@ -56,7 +56,7 @@ def is_carrier(endpoint: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Node:
+class ForeignNode:
     name: str
     host: str = ""
     pid: int = 0  # 0: unknown
@@ -67,12 +67,12 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Link:
+class ForeignLink:
     """Of one publisher to one subscriber. What it sent counts from its beginning, modulo 2^32."""
 
     topic: str
-    publisher: Node
-    subscriber: Node
+    publisher: ForeignNode
+    subscriber: ForeignNode
     transport: str = ""  # empty: the usual one
     number: int = -1  # in its publisher's process
     messages: int = 0
@@ -86,7 +86,7 @@ class Link:
 
 
 @dataclass(frozen=True)
-class Way:
+class MessagePath:
     """The way of a link's messages. `copies`: how often a whole message is copied, serialization included; None: unknown, of another system."""
 
     way: str
@@ -109,13 +109,13 @@ def full_name(name: str) -> str:
 
 
 @dataclass
-class Graph:
+class ForeignGraph:
     uri: str
     answers: bool  # the network; else only what Baton's graph has is known
     types: dict[str, str] = field(default_factory=dict)
     publishers: dict[str, list[str]] = field(default_factory=dict)  # nodes by topic
     subscribers: dict[str, list[str]] = field(default_factory=dict)
-    links: list[Link] = field(default_factory=list)
+    links: list[ForeignLink] = field(default_factory=list)
     silent: list[str] = field(default_factory=list)  # nodes that do not answer
 
     @property
@@ -130,18 +130,18 @@ class Graph:
     def has_end(self, topic: str, node: str) -> bool:
         return full_name(node) in {*self.publishers.get(topic, []), *self.subscribers.get(topic, [])}
 
-    def of(self, topic: str) -> Graph:
+    def of(self, topic: str) -> ForeignGraph:
         """The part of one topic."""
         links = [link for link in self.links if link.topic == topic]
         ends = [{topic: found[topic]} if topic in found else {} for found in (self.publishers, self.subscribers)]
-        return Graph(self.uri, self.answers, self.types, ends[0], ends[1], links, self.silent)
+        return ForeignGraph(self.uri, self.answers, self.types, ends[0], ends[1], links, self.silent)
 
     def type_of(self, topic: str) -> str:
         """`*`: nobody who publishes the topic has said its type."""
         return self.types.get(topic, "*")
 
 
-def since(before: Graph, now: Graph) -> Graph:
+def since(before: ForeignGraph, now: ForeignGraph) -> ForeignGraph:
     """`now`, with what each link of both sent between them; a link that sent nothing meanwhile keeps its totals."""
     known = {link.key: link for link in before.links}
     links = []
@@ -156,7 +156,7 @@ def since(before: Graph, now: Graph) -> Graph:
     return replace(now, links=links)
 
 
-def as_json(graph: Graph, links: list[tuple[Link, Way]]) -> dict[str, Any]:
+def as_json(graph: ForeignGraph, links: list[tuple[ForeignLink, MessagePath]]) -> dict[str, Any]:
     return {
         "master": graph.uri,
         "answers": graph.answers,

@@ -176,7 +176,7 @@ def wanted(names: tuple[str, ...]) -> list[tuple[str, str | None]]:
     return found
 
 
-class _Watch:
+class _RateWatch:
     """The meters of one command, fed by an executor."""
 
     def __init__(self, node: Any, names: tuple[str, ...], everything: bool, make: Callable[[str], Meter]) -> None:
@@ -256,7 +256,7 @@ def _run(
 ) -> None:
     baton = live.load()
     node = live.join(domain, search)
-    watch = _Watch(node, names, everything, lambda topic: kind(topic, window))
+    watch = _RateWatch(node, names, everything, lambda topic: kind(topic, window))
     executor = baton.Executor(node)
     console = Console()
     screen: Live | None = None

@@ -23,7 +23,7 @@ SORTS = ("MB/s", "Hz", "latency", "topic")
 
 
 @dataclass
-class View:
+class TopView:
     """The user's choices, and the place to which the user scrolled."""
 
     sort: str = SORTS[0]
@@ -285,7 +285,7 @@ def picture(
     nodes: list[tuple[str, int]],
     domain: int,
     width: int,
-    view: View | None = None,
+    view: TopView | None = None,
     height: int | None = None,
     other: Any = None,
     links: list[dict[str, Any]] | None = None,
@@ -294,7 +294,7 @@ def picture(
 ) -> Group:
     """Everything; with a height only what has room there, and a line that says how much is left out. `links`: those of `other`, the module of
     another middleware (middleware.py)."""
-    view = view or View()
+    view = view or TopView()
     links = [r for r in links or [] if view.shows(r["topic"], r["publisher"], r["subscriber"], r["way"])]
     links.sort(key=lambda r: (-(r["bytes_per_s"] or 0), r["topic"], r["subscriber"]))
     links_shown = links
@@ -392,7 +392,7 @@ def picture(
     return Group(*parts)
 
 
-def _foot(view: View) -> Text:
+def _foot(view: TopView) -> Text:
     if view.typing:
         return Text(f"/{view.pattern}▏  Enter: keep, Esc: all topics", no_wrap=True, style="reverse")
     text = f"q quit  ↑↓ scroll  s sort: {view.sort}  r reverse  / filter"

@@ -14,7 +14,7 @@ import click
 import pytest
 from baton_cli import live, main
 from baton_cli.examples import examples_of
-from baton_cli.groups import Group
+from baton_cli.groups import VerbGroup
 from baton_cli.main import baton
 from baton_cli.near import near
 from baton_cli.verbs import completion
@@ -181,7 +181,7 @@ def test_an_unknown_verb_is_answered_with_the_near_ones() -> None:
             ("perf",),
             ("migrate",),
         ):  # other rooms, which do not know this one
-            assert isinstance(command, Group), (path, "needs cls=Group")
+            assert isinstance(command, VerbGroup), (path, "needs cls=VerbGroup")
 
 
 @pytest.mark.parametrize(

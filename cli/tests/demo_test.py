@@ -4,7 +4,7 @@
 import json
 
 import pytest
-from baton_cli.demo_steps import RECEIVERS, TRANSPORTS, Step, milliseconds
+from baton_cli.demo_steps import RECEIVERS, TRANSPORTS, DemoStep, milliseconds
 from baton_cli.main import baton
 from baton_cli.verbs import demo
 from baton_cli.verbs.demo import find_program, summary, table
@@ -14,7 +14,7 @@ from PIL import Image
 from rich.console import Console
 
 
-def step(transport: str, p50: float, rate: float, wanted: float = 15) -> Step:
+def step(transport: str, p50: float, rate: float, wanted: float = 15) -> DemoStep:
     receiver = {
         "latency_us": {"p50": p50, "p99": 2 * p50, "max": 9 * p50},
         "rate_hz": rate,
@@ -23,7 +23,7 @@ def step(transport: str, p50: float, rate: float, wanted: float = 15) -> Step:
         "lost": 0,
     }
     camera = {"messages": 10, "copies": 0 if transport == "baton" else 40, "lost": 0}
-    return Step("720p", transport, wanted, {"camera": camera} | {role: receiver for role in RECEIVERS})
+    return DemoStep("720p", transport, wanted, {"camera": camera} | {role: receiver for role in RECEIVERS})
 
 
 def test_the_summary_gives_the_ratio_of_medians_and_of_tails() -> None:

@@ -10,7 +10,7 @@ import pytest
 from support.build import PACKAGE, ROOT
 
 MADE_UP = """
-from baton_cli.middleware import Graph, Link, Node, Way
+from baton_cli.middleware import ForeignGraph, ForeignLink, ForeignNode, MessagePath
 
 KEY, NAME, VARIABLE, ECHO = "ros1", "Other", "OTHER_NETWORK", "other echo"
 HELP = "The domain of Other's nodes."
@@ -26,13 +26,13 @@ def silence():
 
 
 def look(wanted, domain, endpoints):
-    link = Link("/theirs", Node("/p", pid=7), Node("/s", "base"), messages=5, bytes=500)
+    link = ForeignLink("/theirs", ForeignNode("/p", pid=7), ForeignNode("/s", "base"), messages=5, bytes=500)
     ends = {"publishers": {"/theirs": ["/p"]}, "subscribers": {"/theirs": ["/s"]}}
-    return Graph("other:", False, {"/theirs": "t/Theirs"}, links=[link], **ends) if wanted else None
+    return ForeignGraph("other:", False, {"/theirs": "t/Theirs"}, links=[link], **ends) if wanted else None
 
 
 def judged(graph, endpoints, holdings, domain):
-    return [(link, Way("by carrier", 2, "it is told so", True)) for link in graph.links]
+    return [(link, MessagePath("by carrier", 2, "it is told so", True)) for link in graph.links]
 
 
 def topic_of(name):

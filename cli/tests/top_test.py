@@ -190,7 +190,7 @@ def test_top_fits_the_screen_and_says_how_much_is_left_out(width, height, of_oth
     holder = {"topic": "/t001", "publisher": "a(1)", "subscription": "c(1)", "unread": 0, "held": 1, "held_bytes": 1}
     holders = [{**holder, "chunks": [{"sequence": 7}]} for _ in range(20)]
     memory = {"domain_backed_bytes": 1e6, "domain_limit_bytes": 1 << 62}
-    view = top_view.View(sort="topic")
+    view = top_view.TopView(sort="topic")
     seen = 0
     while seen < 300:
         console = Console(width=width, record=True, file=io.StringIO())
@@ -210,7 +210,7 @@ def test_top_fits_the_screen_and_says_how_much_is_left_out(width, height, of_oth
 
 def test_top_sorts_filters_and_scrolls_by_keys():
     rows = [_topic_row(number) for number in range(20)]
-    view = top_view.View()
+    view = top_view.TopView()
     for key in top_view.keys("s"):
         view.on_key(key)
     assert view.sort == "Hz"

@@ -25,7 +25,7 @@ from rich.live import Live
 from rich.table import Table
 
 from .. import demo_scene
-from ..demo_steps import RECEIVERS, SIZES, TRANSPORTS, Step, milliseconds
+from ..demo_steps import RECEIVERS, SIZES, TRANSPORTS, DemoStep, milliseconds
 from ..examples import examples
 from ..output import json_text
 
@@ -47,13 +47,13 @@ def find_program() -> Path:
 def sustained(program: Path, size: str, frames: Path) -> float:
     """A rate that suits this machine: three fifths of what sockets, the slower transport, reach in a short trial; 1 to 30 Hz.
     Above what the machine sustains, latencies would show only how long frames wait for a CPU."""
-    trial = Step(size, "socket", 60.0)
+    trial = DemoStep(size, "socket", 60.0)
     run_step(program, trial, frames, 2.0)
     reached = min((report["rate_hz"] for report in trial.receivers()), default=0.0)
     return float(min(30, max(1, int(0.6 * reached))))
 
 
-def run_step(program: Path, step: Step, frames: Path, seconds: float) -> None:
+def run_step(program: Path, step: DemoStep, frames: Path, seconds: float) -> None:
     """Runs the four processes to their end; raises click.ClickException with their words if one fails."""
     width, height = SIZES[step.size]
     errors: list[str] = []
@@ -123,7 +123,7 @@ def run_step(program: Path, step: Step, frames: Path, seconds: float) -> None:
             )
 
 
-def table(steps: list[Step]) -> Table:
+def table(steps: list[DemoStep]) -> Table:
     result = Table(
         title="One camera; detector, recorder and viewer: a process each",
         box=box.SIMPLE_HEAD,
@@ -158,7 +158,7 @@ def table(steps: list[Step]) -> Table:
     return result
 
 
-def summary(steps: list[Step]) -> list[str]:
+def summary(steps: list[DemoStep]) -> list[str]:
     lines = []
     for size in dict.fromkeys(step.size for step in steps):
         pair = {step.transport: step for step in steps if step.size == size and step.receivers()}
@@ -191,14 +191,14 @@ def can_draw() -> bool:
     return importlib.util.find_spec("PIL") is not None
 
 
-def play(steps: list[Step], program: Path, frames: Path, seconds: float, console: Console) -> None:
+def play(steps: list[DemoStep], program: Path, frames: Path, seconds: float, console: Console) -> None:
     """Runs all steps, one after the other, with a table that grows."""
     with Live(table(steps), console=console, refresh_per_second=4) as live:
         for step in steps:
             step.state = "running"
             failure: list[BaseException] = []
 
-            def work(step: Step = step, failure: list[BaseException] = failure) -> None:
+            def work(step: DemoStep = step, failure: list[BaseException] = failure) -> None:
                 try:
                     if not step.rate:
                         found = sustained(program, step.size, frames)
@@ -245,7 +245,7 @@ def command(seconds: float, rate: float | None, sizes: tuple[str, ...], out: Pat
     program = program or find_program()
     out.mkdir(parents=True, exist_ok=True)
     sizes = tuple(size for size in SIZES if size in (sizes or SIZES))  # the largest comes last, and is drawn
-    steps = [Step(size, transport, rate or 0.0) for size in sizes for transport in TRANSPORTS]
+    steps = [DemoStep(size, transport, rate or 0.0) for size in sizes for transport in TRANSPORTS]
     with tempfile.TemporaryDirectory(prefix="baton-demo-") as directory:
         frames = Path(directory) / "frames.rgb"
         demo_scene.write(frames)

@@ -31,7 +31,7 @@ ANSWER_S = 1.0  # that ROS 2's processes have to say which way their messages go
 
 
 @dataclass(frozen=True)
-class Finding:
+class Diagnosis:
     """`good` None: worth knowing, nothing wrong."""
 
     what: str
@@ -65,35 +65,35 @@ def _in_agreement(differing: str) -> str:
     return f"publish with {stronger}, or subscribe with {weaker}"
 
 
-def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) -> Finding:
+def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) -> Diagnosis:
     """Whether messages of this publisher reach this subscription, and how often they are copied behind the publisher."""
     what = _pair(publisher, subscription)
     if publisher.type_name != subscription.type_name:
-        return Finding(
+        return Diagnosis(
             what, False, f"types differ: {publisher.type_name}, {subscription.type_name}", "use one type, or two topics"
         )
     if publisher.type_hash != subscription.type_hash:
-        return Finding(
+        return Diagnosis(
             what,
             False,
             f"both say {publisher.type_name}, but define it differently",
             "generate both ends from the same .msg file; each end's log shows the difference",
         )
     if differing := live.load().incompatibility(publisher.qos, subscription.qos):
-        return Finding(what, False, f"quality of service: {differing}", _in_agreement(differing))
+        return Diagnosis(what, False, f"quality of service: {differing}", _in_agreement(differing))
     host = links.host_of(publisher.node)
     way = f"comes from host {host} over the network, then " if host else ""
     if subscription.pid not in of_rmw:
         whose = "link" if host else "publisher"
-        return Finding(what, True, f"{way}zero-copy: the subscription reads the {whose}'s memory")
+        return Diagnosis(what, True, f"{way}zero-copy: the subscription reads the {whose}'s memory")
     heap = has_heap(subscription.pid)
     if heap:
-        return Finding(
+        return Diagnosis(
             what,
             True,
             f"{way}shared memory; arrays are not copied out (libbaton_heap.so is loaded), if the RMW's line at start says so",
         )
-    return Finding(
+    return Diagnosis(
         what,
         True if heap is None else None,
         f"{way}shared memory; arrays are copied out once, into the ROS 2 message"
@@ -102,14 +102,14 @@ def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) 
     )
 
 
-def judge_silent(sentence: str) -> Finding:
+def judge_silent(sentence: str) -> Diagnosis:
     """Of a sentence of live.unanswered()."""
     why, _, way_out = sentence.partition("; ")
     what, _, why = why.partition(") ")
-    return Finding(f"{what})", False, why, way_out) if why else Finding("processes", False, what, way_out)
+    return Diagnosis(f"{what})", False, why, way_out) if why else Diagnosis("processes", False, what, way_out)
 
 
-def judge_past(endpoints: list[Any], graph: middleware.Graph | None = None) -> list[Finding]:
+def judge_past(endpoints: list[Any], graph: middleware.ForeignGraph | None = None) -> list[Diagnosis]:
     """The pairs that meet, and of which the publisher keeps messages that a late subscription does not get. Where another middleware has
     a link, it brings what a late subscription gets."""
     findings = []
@@ -128,11 +128,11 @@ def judge_past(endpoints: list[Any], graph: middleware.Graph | None = None) -> l
             way_out = f"subscribe with depth {p.qos.depth}"
         else:
             continue
-        findings.append(Finding(_pair(p, s), None, why, way_out))
+        findings.append(Diagnosis(_pair(p, s), None, why, way_out))
     return findings
 
 
-def judge_topics(endpoints: list[Any], graph: middleware.Graph | None = None) -> list[Finding]:
+def judge_topics(endpoints: list[Any], graph: middleware.ForeignGraph | None = None) -> list[Diagnosis]:
     """A line for each pair, and for each end that has no other. Links and ends of another middleware have lines there."""
     findings = []
     of_rmw = ros2_processes(endpoints)
@@ -154,7 +154,7 @@ def judge_topics(endpoints: list[Any], graph: middleware.Graph | None = None) ->
             if links.host_of(e.node):
                 continue  # that nobody here wants a topic of another host is no finding
             hint = did_you_mean(topic, met)
-            findings.append(Finding(f"{topic}: {kind} of {e.node} ({e.pid})", None, f"no {missing}", hint))
+            findings.append(Diagnosis(f"{topic}: {kind} of {e.node} ({e.pid})", None, f"no {missing}", hint))
     return findings
 
 
@@ -166,22 +166,22 @@ def _granted(holdings: list[Any]) -> str:
     return (f"granted: {each}" if each else "nothing granted") + (f"; {gone} held by those that left" if gone else "")
 
 
-def judge_held(pair: str, holding: Any, by_link: bool) -> Finding:
+def judge_held(pair: str, holding: Any, by_link: bool) -> Diagnosis:
     """A subscription that gets nothing more until it gives samples up. The link holds what was not taken from it."""
     why = f"holds all {holding.granted} samples that it may, and {holding.unread} messages wait"
     if by_link:
-        return Finding(
+        return Diagnosis(
             pair,
             None,
             f"the link {why}: another host, or a ROS 2 node, does not take the messages",
             "see `baton link status` for the host and the line; a ROS 2 node that does not read has to read, or to end",
         )
-    return Finding(pair, None, f"it {why}", "release samples, or raise QoS 'held' above the number that it keeps")
+    return Diagnosis(pair, None, f"it {why}", "release samples, or raise QoS 'held' above the number that it keeps")
 
 
 def judge_slots(
     endpoints: list[Any], holdings: list[Any], link_pid: int | None = None
-) -> tuple[list[Finding], list[Finding]]:
+) -> tuple[list[Diagnosis], list[Diagnosis]]:
     """How each publisher's slots are granted, a line each; and the pairs of which a subscription was refused or got less. `link_pid`: the
     process that is the link."""
     known = {e.gid: e for e in endpoints}
@@ -203,14 +203,14 @@ def judge_slots(
             if h.standing == "refused":
                 of_rmw = known[h.subscription].pid in ros2_pids
                 why = f"refused: {why}" + ("; its messages take the underlying RMW" if of_rmw else "")
-                pairs.append(Finding(pair, None if of_rmw else False, why, way_out and f"raise {way_out}"))
+                pairs.append(Diagnosis(pair, None if of_rmw else False, why, way_out and f"raise {way_out}"))
             else:
                 pairs.append(
-                    Finding(pair, None, f"zero-copy, but it {why}", "raise PublisherOptions::slot_count (slots=)")
+                    Diagnosis(pair, None, f"zero-copy, but it {why}", "raise PublisherOptions::slot_count (slots=)")
                 )
         refused = sum(h.standing == "refused" for h in rows)
         publishers.append(
-            Finding(
+            Diagnosis(
                 f"{publisher.topic}: publisher of {publisher.node} ({publisher.pid})",
                 None if refused or any(h.reason for h in rows) else True,
                 f"{rows[0].slots} slots, of which {rows[0].shared} can be held: {_granted(rows)}; "
@@ -220,7 +220,7 @@ def judge_slots(
     return publishers, pairs
 
 
-def judge_losses(endpoints: list[Any], before: Mapping[bytes, Any], now: Mapping[bytes, Any]) -> list[Finding]:
+def judge_losses(endpoints: list[Any], before: Mapping[bytes, Any], now: Mapping[bytes, Any]) -> list[Diagnosis]:
     """A line for each subscription that lost messages, by two reports: whether it still does."""
     findings = []
     for e in endpoints:
@@ -233,13 +233,13 @@ def judge_losses(endpoints: list[Any], before: Mapping[bytes, Any], now: Mapping
             recent = f", {meanwhile} of them while this looked" if meanwhile > 0 else ", none while this looked"
             why = f"lost {losses.messages(counts['total'])}{recent}: {losses.why(counts, e.qos)}"
             wrong = any(counts[name] for name in losses.WRONG)
-            findings.append(Finding(what, False if wrong else None, why, losses.way_out(counts, e.qos)))
+            findings.append(Diagnosis(what, False if wrong else None, why, losses.way_out(counts, e.qos)))
         if text := losses.remarks(counts):
-            findings.append(Finding(what, None, f"{text}; not counted as lost"))
+            findings.append(Diagnosis(what, None, f"{text}; not counted as lost"))
     return findings
 
 
-def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Finding]:
+def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Diagnosis]:
     """Publishers that copy messages from other objects instead of building them in place, from a look at their topics for some time."""
     baton = live.load()
     of_rmw = ros2_processes(endpoints)
@@ -268,7 +268,7 @@ def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Fi
     for subscription in subscriptions:
         node.destroy(subscription)
     return [
-        Finding(
+        Diagnosis(
             f"{e.topic}: publisher of {e.node} ({e.pid})",
             None,
             "makes each message of another object, a copy that readers do not see"
@@ -282,7 +282,7 @@ def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Fi
     ]
 
 
-def judge_ros2(node: Any, endpoints: list[Any], seconds: float, of_baton: list[Finding]) -> list[Finding]:
+def judge_ros2(node: Any, endpoints: list[Any], seconds: float, of_baton: list[Diagnosis]) -> list[Diagnosis]:
     """Of ROS 2's pairs their publishers know more: they replace what the graph alone says of them."""
     answers = ros2.ask(node, endpoints, seconds)
     if not answers:
@@ -290,28 +290,30 @@ def judge_ros2(node: Any, endpoints: list[Any], seconds: float, of_baton: list[F
     pid_of = {bytes(e.gid).hex(): e.pid for e in endpoints}
     # "not served (yet)" is a matter of the application; nothing is wrong with either way.
     found = {
-        what: Finding(what, None if "serialized" in why else True, why)
+        what: Diagnosis(what, None if "serialized" in why else True, why)
         for _, _, what, why in ros2.pairs(answers, pid_of)
     }
     return [*(f for f in of_baton if f.what not in found), *found.values()]
 
 
-def judge_other(links: list[tuple[middleware.Link, middleware.Way]]) -> list[Finding]:
+def judge_other(links: list[tuple[middleware.ForeignLink, middleware.MessagePath]]) -> list[Diagnosis]:
     """A row for each link of another middleware."""
     return [
-        Finding(f"{link.topic}: {link.publisher} -> {link.subscriber}", way.good, f"{way.text}: {way.why}", way.way_out)
+        Diagnosis(
+            f"{link.topic}: {link.publisher} -> {link.subscriber}", way.good, f"{way.text}: {way.why}", way.way_out
+        )
         for link, way in links
     ]
 
 
-def judge_machine() -> list[Finding]:
+def judge_machine() -> list[Diagnosis]:
     """The limits of this machine and the variables of this shell that Baton reads."""
     findings = []
     release = tuple(int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
     findings.append(
-        Finding("kernel", True, os.uname().release)
+        Diagnosis("kernel", True, os.uname().release)
         if release >= (5, 16)
-        else Finding(
+        else Diagnosis(
             "kernel", None, f"{os.uname().release} has no futex_waitv", "5.16 or newer wakes sleepers with fewer calls"
         )
     )
@@ -319,16 +321,16 @@ def judge_machine() -> list[Finding]:
     if os.environ.get("BATON_KEEP_NOFILE") != "1" and hard != resource.RLIM_INFINITY:
         soft = max(soft, min(hard, 65536))  # Baton raises the soft limit itself
     findings.append(
-        Finding("file descriptors", True, f"{soft} a process")
+        Diagnosis("file descriptors", True, f"{soft} a process")
         if soft >= 1024 or soft == resource.RLIM_INFINITY
-        else Finding(
+        else Diagnosis(
             "file descriptors", False, f"only {soft} a process", "ulimit -n 4096: each peer and publisher needs some"
         )
     )
     space, _ = resource.getrlimit(resource.RLIMIT_AS)
     if space != resource.RLIM_INFINITY:
         findings.append(
-            Finding(
+            Diagnosis(
                 "address space",
                 None,
                 f"limited to {space >> 20} MiB",
@@ -343,7 +345,7 @@ def judge_machine() -> list[Finding]:
                 pass  # joining says why not
             elif mode.st_mode & stat.S_IWGRP:
                 findings.append(
-                    Finding(
+                    Diagnosis(
                         "runtime directory",
                         None,
                         f"{directory} can be written by its group",
@@ -351,15 +353,15 @@ def judge_machine() -> list[Finding]:
                     )
                 )
             else:
-                findings.append(Finding("runtime directory", True, directory))
+                findings.append(Diagnosis("runtime directory", True, directory))
         except FileNotFoundError:
             pass  # joining makes it, or says why not
         except OSError as error:
-            findings.append(Finding("runtime directory", False, str(error), "make it, or unset BATON_RUNTIME_DIR"))
+            findings.append(Diagnosis("runtime directory", False, str(error), "make it, or unset BATON_RUNTIME_DIR"))
     try:
         cgroup = Path("/sys/fs/cgroup/memory.max").read_text().strip()
         if cgroup != "max":
-            findings.append(Finding("memory", None, f"the cgroup may use {int(cgroup) >> 20} MiB, messages included"))
+            findings.append(Diagnosis("memory", None, f"the cgroup may use {int(cgroup) >> 20} MiB, messages included"))
     except (OSError, ValueError):
         pass
     return findings
@@ -382,7 +384,7 @@ _BUFFERS_FOR = {
 }
 
 
-def judge_buffers(system: Path = SYSTEM) -> list[Finding]:
+def judge_buffers(system: Path = SYSTEM) -> list[Diagnosis]:
     """Whether the kernel lets a connection have as much in flight as a fast line wants. What cannot be read (in a container's network)
     is left out."""
     findings = []
@@ -393,12 +395,12 @@ def judge_buffers(system: Path = SYSTEM) -> list[Finding]:
         except (OSError, ValueError, IndexError):
             continue
         if most >= BUFFER_BYTES:
-            findings.append(Finding(name, True, f"at most {most} bytes"))
+            findings.append(Diagnosis(name, True, f"at most {most} bytes"))
             continue
         wanted = " ".join([*numbers[:-1], str(BUFFER_BYTES)])
         setting = f"{name}={wanted}" if len(numbers) == 1 else f"{name}='{wanted}'"
         findings.append(
-            Finding(
+            Diagnosis(
                 name,
                 None,
                 f"at most {most} bytes: too few for {_BUFFERS_FOR[name.split('.')[1]]}",
@@ -414,23 +416,23 @@ _REACH = "start `baton link` there, open its port in the firewall, or correct --
 _ADMIT = "if it belongs here: --security with certificates of one CA on all hosts, one domain, and one version of Baton"
 
 
-def judge_link(link: Any) -> list[Finding]:
+def judge_link(link: Any) -> list[Diagnosis]:
     """The link of this host: whether one works, which hosts it reaches, what it loses. Nothing if there is none."""
     if link is None or (link.state is None and not link.alive and not link.problem):
         return []
     if trouble := links.trouble(link):
-        return [Finding("link to other hosts", False, trouble)]
+        return [Diagnosis("link to other hosts", False, trouble)]
     state = link.state
     here = f"process {state.pid} is the link, as host '{state.host_name}'"
     findings = [
-        Finding("link to other hosts", True, f"{here}, on port {state.port}")
+        Diagnosis("link to other hosts", True, f"{here}, on port {state.port}")
         if state.phase == "working"
-        else Finding("link to other hosts", False, f"{here}: {state.why or state.phase}", "baton link --help")
+        else Diagnosis("link to other hosts", False, f"{here}: {state.why or state.phase}", "baton link --help")
     ]
     for row in links.host_rows(state, links.Rates(None, None)):
         name = f"host {row['name'] or row['address'] or '?'}"
         if not row["connected"]:
-            findings.append(Finding(name, None, "not connected", _REACH))
+            findings.append(Diagnosis(name, None, "not connected", _REACH))
             continue
         why = "connected" + (f" for {links.duration(row['connected_s'])}" if row["connected_s"] is not None else "")
         if row["encrypted"]:
@@ -441,23 +443,23 @@ def judge_link(link: Any) -> list[Finding]:
             why += f", {row['sent_again']} segments sent again"
         if row["dropped"]:
             why += f"; {row['dropped']} messages dropped: {row['dropped_why']}"
-        findings.append(Finding(name, None if row["dropped"] else True, why))
+        findings.append(Diagnosis(name, None if row["dropped"] else True, why))
     for row in links.peer_rows(state):
-        findings.append(Finding(f"peer {row['peer']}", None, links.not_reached(row), _REACH))
+        findings.append(Diagnosis(f"peer {row['peer']}", None, links.not_reached(row), _REACH))
     for row in links.refused_rows(state):
-        findings.append(Finding(f"refused {links.refused_name(row)}", None, links.refused_why(row), _ADMIT))
+        findings.append(Diagnosis(f"refused {links.refused_name(row)}", None, links.refused_why(row), _ADMIT))
     for row in links.topic_rows(state, links.Rates(None, None)):
         if row["dropped"]:
             way = "sent to" if row["direction"] == "send" else "received from"
             what = f"{row['topic']}: {way} {', '.join(row['hosts']) or 'other hosts'}"
             why = f"{row['dropped']} of {row['messages'] + row['dropped']} messages dropped: {row['dropped_why']}"
-            findings.append(Finding(what, None, why, "publish less, or see the tuning in docs/guides/machines.md"))
-    findings += [Finding("not connected across hosts", None, note) for note in state.notes]
+            findings.append(Diagnosis(what, None, why, "publish less, or see the tuning in docs/guides/machines.md"))
+    findings += [Diagnosis("not connected across hosts", None, note) for note in state.notes]
     return findings
 
 
 def show(
-    sections: dict[str, list[Finding]],
+    sections: dict[str, list[Diagnosis]],
     memory: dict[str, int] | None,
     as_json: bool,
     empty: Mapping[str, str] = MappingProxyType({}),
@@ -503,7 +505,7 @@ def summary_line(counted: Mapping[bool | None, int], lost: int) -> Text:
 OF_EVERY_NODE = ("/rosout: ", "/parameter_events: ")
 
 
-def fold(findings: list[Finding]) -> list[Finding]:
+def fold(findings: list[Diagnosis]) -> list[Diagnosis]:
     """For people: what is said of many nodes' ends of one such topic, in one row."""
     kept, folded = [], {}
     for f in findings:
@@ -516,11 +518,11 @@ def fold(findings: list[Finding]) -> list[Finding]:
         kinds = (
             "pairs" if "->" in same[0].what else "publishers" if ": publisher of" in same[0].what else "subscriptions"
         )
-        kept.append(same[0] if len(same) == 1 else Finding(f"{topic}{len(same)} {kinds}", good, why, way_out))
+        kept.append(same[0] if len(same) == 1 else Diagnosis(f"{topic}{len(same)} {kinds}", good, why, way_out))
     return kept
 
 
-def shown_first(findings: list[Finding]) -> list[Finding]:
+def shown_first(findings: list[Diagnosis]) -> list[Diagnosis]:
     """Problems first, then notes, each in the order in which they were found."""
     return sorted(findings, key=lambda f: {False: 0, None: 1, True: 2}[f.good])
 
@@ -542,7 +544,7 @@ NARROW = 110  # columns below which a finding is a paragraph, not a row
 _MARKS = {True: Text("ok", "green"), False: Text("no", "red"), None: Text("- ", "yellow")}
 
 
-def _table(findings: list[Finding]) -> Table:
+def _table(findings: list[Diagnosis]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     for _ in ("mark", "what", "finding"):
         table.add_column(overflow="fold")
@@ -551,7 +553,7 @@ def _table(findings: list[Finding]) -> Table:
     return table
 
 
-def _lines(findings: list[Finding], width: int) -> Text:
+def _lines(findings: list[Diagnosis], width: int) -> Text:
     """A paragraph for each finding: in columns, names would be broken."""
     text = Text()
     for f in findings:
@@ -573,8 +575,12 @@ _WHOLE: dict[str, Any] = {"break_on_hyphens": False}
 
 
 def _sections(
-    machine: list[Finding], topics: list[Finding], link: list[Finding], of_other: list[Finding], slots: list[Finding]
-) -> dict[str, list[Finding]]:
+    machine: list[Diagnosis],
+    topics: list[Diagnosis],
+    link: list[Diagnosis],
+    of_other: list[Diagnosis],
+    slots: list[Diagnosis],
+) -> dict[str, list[Diagnosis]]:
     """By the names that they have in --json, in the order in which they are shown."""
     other = middleware.brought()
     links = {other.KEY: of_other} if other else {}
@@ -582,8 +588,8 @@ def _sections(
 
 
 def join_or_say(
-    domain: int | None, search: tuple[Path, ...], machine: list[Finding], as_json: bool
-) -> tuple[Any, list[Finding]]:
+    domain: int | None, search: tuple[Path, ...], machine: list[Diagnosis], as_json: bool
+) -> tuple[Any, list[Diagnosis]]:
     """A node for looking, and what there is to say of processes that do not answer; where no node can be, a finding says why, and that is all."""
     silent: list[str] = []
     try:
@@ -592,7 +598,7 @@ def join_or_say(
         why, _, way_out = error.message.partition("; ")
         what = "runtime directory" if "runtime_directory" in why else "joining the domain"
         rest = [f for f in machine if f.what != what]
-        machine = [*rest, Finding(what, False, why, way_out)]
+        machine = [*rest, Diagnosis(what, False, why, way_out)]
         show(_sections(machine, [], [], [], []), None, as_json)
         raise SystemExit(1) from None
 

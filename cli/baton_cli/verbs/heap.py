@@ -9,12 +9,12 @@ from rich.table import Table
 
 from .. import live
 from ..examples import examples
-from ..groups import Group
+from ..groups import VerbGroup
 from ..output import json_text
 
 
 @examples("baton heap list")
-@click.group(cls=Group)
+@click.group(cls=VerbGroup)
 def command() -> None:
     """Look at shared heaps."""
 

@@ -11,12 +11,12 @@ from baton_generator.model import Message, Service
 from baton_generator.packages import Universe
 
 from ..examples import examples
-from ..groups import Group
+from ..groups import VerbGroup
 from ..interfaces import interface_errors, make_universe, source_options
 
 
 @examples("baton interface show sensor_msgs/Image")
-@click.group(cls=Group)
+@click.group(cls=VerbGroup)
 def command() -> None:
     """Show message and service definitions."""
 

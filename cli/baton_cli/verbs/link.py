@@ -16,7 +16,7 @@ from rich.console import Console
 from .. import fitting, links, live
 from ..examples import examples
 from ..fitting import Column
-from ..groups import Group
+from ..groups import VerbGroup
 from ..output import json_text
 
 
@@ -33,7 +33,7 @@ def find_program() -> Path:
     )
 
 
-class _Link(Group):
+class _LinkGroup(VerbGroup):
     """Its verbs are few, so another word that could be a host is taken for one."""
 
     def resolve_command(
@@ -50,7 +50,7 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d
 
 
 @examples("baton link --peer 192.168.1.20", "baton link --interface eth0 --domain 3", "baton link status")
-@click.group(cls=_Link, invoke_without_command=True, subcommand_metavar="[status]")
+@click.group(cls=_LinkGroup, invoke_without_command=True, subcommand_metavar="[status]")
 @click.option(
     "--peer", "peers", multiple=True, metavar="HOST[:PORT]", help="Another host, where multicast does not find it."
 )

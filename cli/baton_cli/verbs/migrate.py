@@ -10,12 +10,12 @@ import click
 
 from .. import ros_names
 from ..examples import examples
-from ..groups import Group
+from ..groups import VerbGroup
 from ..output import json_text
 
 
 @examples("baton migrate report src", "baton migrate report src --format json")
-@click.group(cls=Group)
+@click.group(cls=VerbGroup)
 def command() -> None:
     """Advise on sources of ROS programs."""
 

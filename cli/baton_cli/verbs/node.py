@@ -9,12 +9,12 @@ import click
 
 from .. import links, live
 from ..examples import examples
-from ..groups import Group
+from ..groups import VerbGroup
 from ..output import json_text
 
 
 @examples("baton node info /camera")
-@click.group(cls=Group)
+@click.group(cls=VerbGroup)
 def command() -> None:
     """Look at nodes."""
 

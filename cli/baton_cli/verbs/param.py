@@ -13,7 +13,7 @@ import click
 
 from .. import links, live
 from ..examples import examples
-from ..groups import Group
+from ..groups import VerbGroup
 from ..near import did_you_mean
 from ..output import json_text
 from .service import services_of
@@ -33,7 +33,7 @@ TYPES = (
 
 
 @examples("baton param list", "baton param set camera rate 30", "baton param dump camera > camera.yaml")
-@click.group(cls=Group)
+@click.group(cls=VerbGroup)
 def command() -> None:
     """Look at the parameters of running nodes, and set them.
 

@@ -12,19 +12,19 @@ import click
 
 from .. import live
 from ..examples import examples
-from ..groups import Group
+from ..groups import VerbGroup
 from ..near import did_you_mean
 from ..output import json_text
 
 
 @examples("baton service call /switch '{data: true}'")
-@click.group(cls=Group)
+@click.group(cls=VerbGroup)
 def command() -> None:
     """Look at services, and call one."""
 
 
 @dataclass
-class Service:
+class ServiceEnds:
     types: set[str] = field(default_factory=set)
     servers: list[Any] = field(default_factory=list)
     clients: list[Any] = field(default_factory=list)
@@ -34,18 +34,18 @@ class Service:
         return sorted({e.type_name.removesuffix("_Request") for e in self.servers})
 
 
-def services_of(node: Any) -> dict[str, Service]:
+def services_of(node: Any) -> dict[str, ServiceEnds]:
     """By name. A service is a pair of topics: its servers subscribe to the requests, its clients publish them."""
-    found: dict[str, Service] = {}
+    found: dict[str, ServiceEnds] = {}
     for e in live.others(node):
         if e.topic.endswith("/_request"):
-            service = found.setdefault(e.topic.removesuffix("/_request"), Service())
+            service = found.setdefault(e.topic.removesuffix("/_request"), ServiceEnds())
             service.types.add(e.type_name.removesuffix("_Request"))
             (service.clients if e.is_publisher else service.servers).append(e)
     return found
 
 
-def _one(node: Any, name: str) -> Service:
+def _one(node: Any, name: str) -> ServiceEnds:
     name = live.absolute(name)
     services = services_of(node)
     service = services.get(name)

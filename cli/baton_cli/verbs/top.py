@@ -21,7 +21,7 @@ from rich.live import Live
 from .. import links, live, losses, middleware
 from ..examples import examples
 from ..output import json_text
-from ..top_view import SORTS, View, keys, picture
+from ..top_view import SORTS, TopView, keys, picture
 
 
 @dataclass
@@ -141,7 +141,7 @@ def held_chunks(holdings: list[Any], endpoints: list[Any]) -> list[dict[str, Any
     return sorted(rows, key=lambda r: (-r["held_bytes"], -r["unread"], r["topic"]))
 
 
-class _Link:
+class _LinkWatch:
     """The state of this host's link, read once an interval."""
 
     def __init__(self, domain: int) -> None:
@@ -240,12 +240,12 @@ class _Other:
         ]
 
 
-def _rate(link: middleware.Link, way: middleware.Way, rate: float) -> float | None:
+def _rate(link: middleware.ForeignLink, way: middleware.MessagePath, rate: float) -> float | None:
     """None: the middleware does not count it."""
     return (rate if link.recent else 0.0) if way.counted else None
 
 
-def _other_end(node: middleware.Node) -> str:
+def _other_end(node: middleware.ForeignNode) -> str:
     return f"{node.name.lstrip('/')}({node.pid or node.host or '?'})"
 
 
@@ -287,9 +287,9 @@ def command(
     executor = baton.Executor(node)
     known: dict[tuple[str, str], Watched] = {}
     other, of_other = middleware.brought(), _Other(node)
-    of_link = _Link(node.domain)
+    of_link = _LinkWatch(node.domain)
     console = Console()
-    view = View(sort=sort, pattern=pattern)
+    view = TopView(sort=sort, pattern=pattern)
     screen = console.is_terminal and not as_json
     figures: dict[str, Any] = {}
     lost, lost_at = node.report(live.ANSWER_S).losses, time.monotonic()

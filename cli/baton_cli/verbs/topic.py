@@ -16,13 +16,13 @@ import click
 
 from .. import links, live, losses, middleware, rates
 from ..examples import examples
-from ..groups import Group
+from ..groups import VerbGroup
 from ..output import json_text
 from ..yaml_text import text_of
 
 
 @examples("baton topic list -t", "baton topic echo /chatter")
-@click.group(cls=Group)
+@click.group(cls=VerbGroup)
 def command() -> None:
     """Look at topics, and publish."""
 
@@ -194,9 +194,9 @@ def _travels_line(row: dict[str, Any]) -> str:
 
 def _show_other(
     middleware_name: str,
-    graph: middleware.Graph,
+    graph: middleware.ForeignGraph,
     topic: str,
-    found: list[tuple[middleware.Link, middleware.Way]],
+    found: list[tuple[middleware.ForeignLink, middleware.MessagePath]],
     verbose: bool,
 ) -> None:
     for kind, nodes in (("publisher", graph.publishers), ("subscriber", graph.subscribers)):

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from baton_cli.middleware import Graph, Link, Node, Way, full_name
+from baton_cli.middleware import ForeignGraph, ForeignLink, ForeignNode, MessagePath, full_name
 
 from . import tcp_bytes
 
@@ -127,20 +127,20 @@ def _statistics(stats: Any) -> Iterator[tuple[str, int, int, int]]:
 class _Asked:
     """The answers of one node."""
 
-    node: Node
+    node: ForeignNode
     bus: list[Any] = field(default_factory=list)
     statistics: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     answers: bool = True
 
 
 def _ask(uri: str, name: str) -> _Asked:
-    asked = _Asked(Node(name), answers=False)
+    asked = _Asked(ForeignNode(name), answers=False)
     try:
         at = str(_call(uri, "lookupNode", name))
         host = urlsplit(at).hostname or ""
         here = _is_here(host)
-        asked.node = Node(name, host, here=here)
-        asked.node = Node(name, host, int(_call(at, "getPid")) if here else 0, here)
+        asked.node = ForeignNode(name, host, here=here)
+        asked.node = ForeignNode(name, host, int(_call(at, "getPid")) if here else 0, here)
         asked.bus = list(_call(at, "getBusInfo"))
         asked.statistics = {(t, n): (messages, size) for t, n, messages, size in _statistics(_call(at, "getBusStats"))}
         asked.answers = True
@@ -149,16 +149,18 @@ def _ask(uri: str, name: str) -> _Asked:
     return asked
 
 
-def graph_at(uri: str, endpoints: Iterable[Any] = ()) -> Graph:
+def graph_at(uri: str, endpoints: Iterable[Any] = ()) -> ForeignGraph:
     """ROS 1's graph. Without the master's answer: the links that Baton's graph has, of which `endpoints` are the ends."""
     try:
         publishers, subscribers, _ = _call(uri, "getSystemState")
-        graph = Graph(uri, True, publishers=_names(publishers), subscribers=_names(subscribers))
+        graph = ForeignGraph(uri, True, publishers=_names(publishers), subscribers=_names(subscribers))
         graph.types = {str(topic): str(type_name) for topic, type_name in _call(uri, "getTopicTypes")}
     except (*_FAILURES, TypeError):
-        graph = Graph(uri, False)
+        graph = ForeignGraph(uri, False)
         for topic, p, s in _channels(endpoints):
-            graph.links.append(Link(topic, Node(full_name(p.node), pid=p.pid), Node(full_name(s.node), pid=s.pid)))
+            graph.links.append(
+                ForeignLink(topic, ForeignNode(full_name(p.node), pid=p.pid), ForeignNode(full_name(s.node), pid=s.pid))
+            )
             graph.publishers.setdefault(topic, []).append(full_name(p.node))
             graph.subscribers.setdefault(topic, []).append(full_name(s.node))
         return graph
@@ -171,14 +173,14 @@ def graph_at(uri: str, endpoints: Iterable[Any] = ()) -> Graph:
         for row in a.bus:
             if len(row) < 5 or row[2] != "o" or "/_" in str(row[4]):
                 continue
-            subscriber = asked[str(row[1])].node if str(row[1]) in asked else Node(str(row[1]), pid=0)
+            subscriber = asked[str(row[1])].node if str(row[1]) in asked else ForeignNode(str(row[1]), pid=0)
             if not _NAME.fullmatch(subscriber.name):
                 continue
             topic, number = str(row[4]), int(row[0])
             messages, size = a.statistics.get((topic, number), (0, 0))
             ports = _PORTS.search(str(row[6])) if len(row) > 6 else None
             carried = by_tcp.get((int(ports[1]), int(ports[2])), -1) if ports and a.node.here else -1
-            graph.links.append(Link(topic, a.node, subscriber, str(row[3]), number, messages, size, carried))
+            graph.links.append(ForeignLink(topic, a.node, subscriber, str(row[3]), number, messages, size, carried))
     graph.links.sort(key=lambda link: link.key)
     return graph
 
@@ -254,13 +256,13 @@ _NO_TRACE = ("has another build of libroscpp.so, which its lines on stderr name,
 _NOT_PRELOADED = ("runs without libbaton_roscpp.so", "start it with baton ros1 run")
 
 
-def _small(link: Link) -> Way | None:
+def _small(link: ForeignLink) -> MessagePath | None:
     """The way of messages that the library leaves to TCP."""
     mean = link.bytes / link.messages if link.messages and link.bytes < 1 << 31 else 0
     if not 0 < mean < WORTHWHILE_BYTES:
         return None
     why = f"messages have {size_text(mean)} on average; those below 64 KiB go by TCP, where a descriptor saves nothing"
-    return Way(BY_TCP, _TCP_COPIES, why, True)
+    return MessagePath(BY_TCP, _TCP_COPIES, why, True)
 
 
 class Judge:
@@ -271,19 +273,19 @@ class Judge:
         self._holdings = {(h.publisher, h.subscription): h for h in holdings}
         self._channels = {(t, full_name(p.node), full_name(s.node)): (p, s) for t, p, s in _channels(endpoints)}
         self._domain = node_domain
-        self._lacks: dict[Node, tuple[str, str]] = {}
+        self._lacks: dict[ForeignNode, tuple[str, str]] = {}
 
-    def _has(self, topic: str, node: Node, publisher: bool) -> Any:
+    def _has(self, topic: str, node: ForeignNode, publisher: bool) -> Any:
         """The node's end of a topic in Baton's graph, if it has one."""
         wanted = (topic, node.name, publisher)
         return next((e for e in self._ends if (e.topic, full_name(e.node), e.is_publisher) == wanted), None)
 
-    def judge(self, link: Link) -> Way:
+    def judge(self, link: ForeignLink) -> MessagePath:
         p, s = link.publisher, link.subscriber
         if link.transport == "INTRAPROCESS" or p.name == s.name:
-            return Way(BY_POINTER, 0, "both ends are in one process", True)
+            return MessagePath(BY_POINTER, 0, "both ends are in one process", True)
         if link.transport not in ("", "TCPROS"):
-            return Way(link.transport, None, f"the subscriber asked for {link.transport}")
+            return MessagePath(link.transport, None, f"the subscriber asked for {link.transport}")
         own, its = self._has(link.topic, p, True), self._has(link.topic, s, False)
         if own and its:
             return self._of_baton(link, own, its)
@@ -291,27 +293,29 @@ class Judge:
             return self._of_preload(link, *channel)
         return self._of_tcp(link, own, its)
 
-    def _of_baton(self, link: Link, own: Any, its: Any) -> Way:
+    def _of_baton(self, link: ForeignLink, own: Any, its: Any) -> MessagePath:
         holding = self._holdings.get((own.gid, its.gid))
         if holding and holding.standing == "refused":
-            return Way(BY_TCP, _TCP_COPIES, f"Baton refused the subscription: {holding.reason}", False)
+            return MessagePath(BY_TCP, _TCP_COPIES, f"Baton refused the subscription: {holding.reason}", False)
         if own.type_hash != its.type_hash:
-            return Way(BY_TCP, _TCP_COPIES, f"both have types of Baton, but define {own.type_name} differently", False)
+            return MessagePath(
+                BY_TCP, _TCP_COPIES, f"both have types of Baton, but define {own.type_name} differently", False
+            )
         if self._has(f"{link.topic}/_baton", link.subscriber, False) and self._has(
             f"{link.topic}/_baton/publisher", link.publisher, False
         ):
-            return Way(BY_HANDLE, 0, "types of Baton at both ends, mode tzc", True, counted=False)
+            return MessagePath(BY_HANDLE, 0, "types of Baton at both ends, mode tzc", True, counted=False)
         if self._has(f"{link.topic}/_stock", link.subscriber, False):
             why = "types of Baton at both ends; by TCP, too, for stock subscriptions in the subscriber's process"
-            return Way(f"{BY_QUEUE} and {BY_TCP}", _TCP_COPIES, why, counted=False)
-        return Way(BY_QUEUE, 0, "types of Baton at both ends", True, counted=False)
+            return MessagePath(f"{BY_QUEUE} and {BY_TCP}", _TCP_COPIES, why, counted=False)
+        return MessagePath(BY_QUEUE, 0, "types of Baton at both ends", True, counted=False)
 
-    def _of_preload(self, link: Link, own: Any, its: Any) -> Way:
+    def _of_preload(self, link: ForeignLink, own: Any, its: Any) -> MessagePath:
         if small := _small(link):
             return small
         holding = self._holdings.get((own.gid, its.gid))
         if holding and holding.standing == "refused":
-            return Way(BY_TCP, _TCP_COPIES, f"no memory for its samples: {holding.reason}", False)
+            return MessagePath(BY_TCP, _TCP_COPIES, f"no memory for its samples: {holding.reason}", False)
         why = "libbaton_roscpp.so at both ends; TCP carries a descriptor for each message of 64 KiB or more"
         copies = _MEMORY_COPIES
         if aliases_arrays(_libraries_of(link.publisher.pid), _libraries_of(link.subscriber.pid)):
@@ -323,23 +327,23 @@ class Judge:
         elif holding and holding.held >= holding.granted:
             full = f"the subscriber keeps {holding.held} messages; the next go by TCP until it lets go of some"
         if not link.recent or link.tcp_bytes < 0 or not link.bytes:
-            return Way(BY_MEMORY, copies, full or why, True)
+            return MessagePath(BY_MEMORY, copies, full or why, True)
         share = link.tcp_bytes / link.bytes
         if share < _SOME:
-            return Way(BY_MEMORY, copies, full or why, True)
+            return MessagePath(BY_MEMORY, copies, full or why, True)
         limit = (_environment_of(link.publisher.pid) or {}).get("BATON_PROCESS_MEMORY_LIMIT", "")
         short = f"the publisher has no memory left{f' (BATON_PROCESS_MEMORY_LIMIT={limit[:20]})' * bool(limit)}"
         why = f"{min(share, 1):.0%} of the bytes go by TCP: {full or short + ', or too many messages wait'}"
         way_out = "" if full else "raise the memory limits: docs/guides/environment.md"
         if share > _MOST:
-            return Way(BY_TCP, _TCP_COPIES, why, None, way_out)
-        return Way(f"{BY_MEMORY} and {BY_TCP}", _TCP_COPIES, why, None, way_out)
+            return MessagePath(BY_TCP, _TCP_COPIES, why, None, way_out)
+        return MessagePath(f"{BY_MEMORY} and {BY_TCP}", _TCP_COPIES, why, None, way_out)
 
-    def _of_tcp(self, link: Link, own: Any, its: Any) -> Way:
+    def _of_tcp(self, link: ForeignLink, own: Any, its: Any) -> MessagePath:
         p, s = link.publisher, link.subscriber
         away = {role: n.host or "?" for role, n in (("publisher", p), ("subscriber", s)) if not n.here}
         if away:
-            return Way(
+            return MessagePath(
                 BY_TCP, _TCP_COPIES, f"another machine: {', '.join(f'{r} on {h}' for r, h in away.items())}", True
             )
         if own or its:
@@ -349,9 +353,9 @@ class Judge:
                 else ("subscriber", "publisher", "advertise", "publisher")
             )
             way_out = f"recompile the {other} too, or baton::ros1::{call}() or baton.rospy.create_{made}() in it"
-            return Way(BY_TCP, _TCP_COPIES, f"only the {has} has types of Baton", None, way_out)
+            return MessagePath(BY_TCP, _TCP_COPIES, f"only the {has} has types of Baton", None, way_out)
         if link.topic == "/rosout":
-            return Way(BY_TCP, _TCP_COPIES, "log lines go by TCP", True)
+            return MessagePath(BY_TCP, _TCP_COPIES, "log lines go by TCP", True)
         lacks = {role: self._lack(node) for role, node in (("publisher", p), ("subscriber", s))}
         found = {role: lack for role, lack in lacks.items() if lack[0]}
         if len(set(found.values()) - {_NO_TRACE}) > 0:  # a preloaded end without a preloaded peer leaves no trace
@@ -362,19 +366,19 @@ class Judge:
             same = len(found) == 2 and len(set(found.values())) == 1
             if same:
                 why, way_out = found["publisher"]
-                return Way(BY_TCP, _TCP_COPIES, f"each end {why}", None, way_out)
+                return MessagePath(BY_TCP, _TCP_COPIES, f"each end {why}", None, way_out)
             why = "; ".join(f"the {role} {lack[0]}" for role, lack in found.items())
             ways_out = [f"{role}: {lack[1]}" for role, lack in found.items() if lack[1]]
-            return Way(BY_TCP, _TCP_COPIES, why, None, "; ".join(ways_out))
-        return Way(BY_TCP, _TCP_COPIES, "both have libbaton_roscpp.so, and did not meet in this domain", None)
+            return MessagePath(BY_TCP, _TCP_COPIES, why, None, "; ".join(ways_out))
+        return MessagePath(BY_TCP, _TCP_COPIES, "both have libbaton_roscpp.so, and did not meet in this domain", None)
 
-    def _lack(self, node: Node) -> tuple[str, str]:
+    def _lack(self, node: ForeignNode) -> tuple[str, str]:
         """Why a roscpp node has no shared memory, as far as its process shows it; empty: nothing is seen."""
         if node not in self._lacks:
             self._lacks[node] = self._look_at(node)
         return self._lacks[node]
 
-    def _look_at(self, node: Node) -> tuple[str, str]:
+    def _look_at(self, node: ForeignNode) -> tuple[str, str]:
         libraries = _libraries_of(node.pid) if node.pid else None
         if libraries is None:
             return "cannot be looked at (another user's, in a container, or gone)", ""
@@ -400,12 +404,14 @@ class Judge:
         return _NO_TRACE
 
 
-def judged(graph: Graph, endpoints: list[Any], holdings: list[Any], node_domain: int) -> list[tuple[Link, Way]]:
+def judged(
+    graph: ForeignGraph, endpoints: list[Any], holdings: list[Any], node_domain: int
+) -> list[tuple[ForeignLink, MessagePath]]:
     judge = Judge(endpoints, holdings, node_domain)
     return [(link, judge.judge(link)) for link in graph.links]
 
 
-def look(wanted: bool, node_domain: int, endpoints: list[Any]) -> Graph | None:
+def look(wanted: bool, node_domain: int, endpoints: list[Any]) -> ForeignGraph | None:
     """ROS 1's graph, if the domain is that of ROS 1's nodes: the user or ROS_MASTER_URI says so, or their links are there."""
     asks = wanted or bool(os.environ.get(VARIABLE))
     graph = graph_at(master_uri() if asks and domain() == node_domain else "", endpoints)

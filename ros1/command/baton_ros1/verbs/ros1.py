@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 from baton_cli.examples import examples
-from baton_cli.groups import Group
+from baton_cli.groups import VerbGroup
 
 LIBRARY = "libbaton_roscpp.so"
 HERE = Path(__file__).resolve()
@@ -54,7 +54,7 @@ def before(name: str, separator: str, *values: object) -> None:
 
 
 @examples("baton ros1 run roslaunch robot bringup.launch")
-@click.group(cls=Group)
+@click.group(cls=VerbGroup)
 def command() -> None:
     """ROS 1 programs over Baton (docs/guides/ros1.md)."""
 

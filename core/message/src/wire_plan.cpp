@@ -49,7 +49,7 @@ class Compiler {
     if (auto known = known_.find(&type); shared && known != known_.end()) return known->second;
     const std::uint32_t index = new_plan();
     if (shared) known_.emplace(&type, index);
-    Plan plan;
+    WirePlan plan;
     const std::string before = std::exchange(outer_, outer);
     auto done = add_fields(plan, type, 0, "");
     outer_ = before;
@@ -65,7 +65,7 @@ class Compiler {
     element.count = 0;
     element.offset = 0;
     const std::uint32_t index = new_plan();
-    Plan plan;
+    WirePlan plan;
     if (auto done = add_single(plan, element, 0, path); !done) return done.error();
     // An element is called by its index alone: "names[3]".
     for (Op& op : plan.ops) op.name = name("");
@@ -73,7 +73,7 @@ class Compiler {
     return index;
   }
 
-  Result<void> add_fields(Plan& plan, const Type& type, std::uint32_t base, const std::string& prefix) {
+  Result<void> add_fields(WirePlan& plan, const Type& type, std::uint32_t base, const std::string& prefix) {
     if (type.field_count == 0) {
       name("");
       // rosidl gives an empty message one dummy byte; ROS 1 sends nothing; the SFM skeleton has one reserved byte.
@@ -110,7 +110,7 @@ class Compiler {
     return {};
   }
 
-  Result<void> add_single(Plan& plan, const Field& field, std::uint32_t base, const std::string& path) {
+  Result<void> add_single(WirePlan& plan, const Field& field, std::uint32_t base, const std::string& path) {
     Op op{};
     op.offset = base + field.offset;
     switch (field.kind) {
@@ -141,7 +141,7 @@ class Compiler {
     return {};
   }
 
-  void add_bools(Plan& plan, std::uint32_t offset, std::uint32_t count, const std::string& path) {
+  void add_bools(WirePlan& plan, std::uint32_t offset, std::uint32_t count, const std::string& path) {
     plan.least_bytes += count;
     Op op{Op::Code::kBools};
     op.offset = offset;
@@ -152,7 +152,7 @@ class Compiler {
 
   /// Adds `bytes` of scalars whose widest (and first) has size `width`, as a run of their own or joined to the previous
   /// run.
-  void add_scalars(Plan& plan, std::uint32_t offset, std::uint32_t width, std::uint32_t bytes,
+  void add_scalars(WirePlan& plan, std::uint32_t offset, std::uint32_t width, std::uint32_t bytes,
                    const std::string& path) {
     if (bytes == 0) return;
     plan.least_bytes += bytes;
@@ -178,16 +178,16 @@ class Compiler {
     plan.ops.push_back(op);
   }
 
-  bool dense(const Plan& element, std::uint32_t stride) const {
+  bool dense(const WirePlan& element, std::uint32_t stride) const {
     return element.ops.size() == 1 && element.ops[0].code == Op::Code::kScalars && element.ops[0].offset == 0 &&
            element.ops[0].count == stride;
   }
 
-  static bool one_bool(const Plan& element, std::uint32_t stride) {
+  static bool one_bool(const WirePlan& element, std::uint32_t stride) {
     return stride == 1 && element.ops.size() == 1 && element.ops[0].code == Op::Code::kBools;
   }
 
-  Result<void> add_array(Plan& plan, const Field& field, std::uint32_t base, const std::string& path) {
+  Result<void> add_array(WirePlan& plan, const Field& field, std::uint32_t base, const std::string& path) {
     if (field.count == 0) return {};
     const std::uint32_t offset = base + field.offset;
     const ElementLayout layout = element_layout(field);
@@ -196,7 +196,7 @@ class Compiler {
     auto element = plan_of_element(field, path);
     --in_array_;
     if (!element) return element.error();
-    const Plan& inner = program_.plans[*element];
+    const WirePlan& inner = program_.plans[*element];
     if (dense(inner, layout.size)) {
       add_scalars(plan, offset, inner.ops[0].width, field.count * layout.size, path);
       return {};
@@ -216,12 +216,12 @@ class Compiler {
     return {};
   }
 
-  Result<void> add_sequence(Plan& plan, const Field& field, std::uint32_t base, const std::string& path) {
+  Result<void> add_sequence(WirePlan& plan, const Field& field, std::uint32_t base, const std::string& path) {
     const bool data = !element_has_contents(field) && in_array_ == 0;
     const std::uint32_t data_element = data ? program_.data_elements++ : 0;
     auto element = plan_of_element(field, path);
     if (!element) return element.error();
-    const Plan& inner = program_.plans[*element];
+    const WirePlan& inner = program_.plans[*element];
     const ElementLayout layout = element_layout(field);
     Op op{Op::Code::kSequence};
     op.offset = base + field.offset;

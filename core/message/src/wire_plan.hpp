@@ -49,7 +49,7 @@ struct Op {
   std::uint32_t element = 0;    ///< kControl, data: the index of the data element
 };
 
-struct Plan {
+struct WirePlan {
   std::vector<Op> ops;
   std::size_t least_bytes = 0;  ///< the smallest size of a value on the wire
 };
@@ -58,7 +58,7 @@ struct Program {
   const Type* type = nullptr;
   Format format = Format::kRos1;
   bool swap = false;
-  std::vector<Plan> plans;  ///< [0] is the type's own
+  std::vector<WirePlan> plans;  ///< [0] is the type's own
   std::vector<std::string> names;
   std::uint32_t data_elements = 0;  ///< kControl: how many Op::element there are
   /// Fields merged into one run: (byte within the run, name index), for errors that name the field.

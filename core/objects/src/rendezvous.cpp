@@ -11,6 +11,7 @@
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/file_lock.hpp"
+#include "baton/os/hexadecimal.hpp"
 #include "baton/os/poller.hpp"
 #include "baton/os/process.hpp"
 
@@ -26,12 +27,6 @@ bool good_name(const std::string& name) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
            c == '.';
   });
-}
-std::string hex(const std::array<std::uint8_t, 16>& id) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  for (std::uint8_t byte : id) (out += kDigits[byte >> 4]) += kDigits[byte & 15];
-  return out;
 }
 /// The heap's file, locked. Error: timed_out.
 Result<os::UniqueFd> lock_file(const transport::DomainDirectory& directory, const std::string& name,
@@ -149,7 +144,7 @@ Result<Meeting> meet(const HeapOptions& options) {
   presence.name = kPrefix + options.name;
   Result<std::array<std::uint8_t, 16>> id = os::random_id();
   if (!id) return id.error();
-  presence.socket_name = presence.name + "@" + hex(*id);
+  presence.socket_name = presence.name + "@" + os::hexadecimal(*id);
   sweep_others(presence.directory, presence.name);
 
   Result<os::UniqueFd> lock = lock_file(presence.directory, presence.name, deadline);

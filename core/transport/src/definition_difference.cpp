@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "baton/os/printable.hpp"
+
 namespace baton::transport {
 namespace {
 
@@ -18,18 +20,12 @@ std::vector<std::string_view> lines_of(std::string_view text) {
   return lines;
 }
 
-std::string printable(std::string_view line) {
-  std::string out(line.substr(0, 200));
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return c < 0x20 || c > 0x7E; }, '?');
-  return out;
-}
-
 }  // namespace
 
 std::string definition_difference(std::string_view here_text, std::string_view there_text) {
   constexpr std::size_t kMaxLines = 2000;  // the table is the product of both line counts
   constexpr std::size_t kMaxShown = 40;
+  constexpr std::size_t kMaxLineBytes = 200;
   std::vector<std::string_view> here = lines_of(here_text), there = lines_of(there_text);
   if (here.empty() || there.empty()) return "(one side gave no definition)";
   const bool cut = here.size() > kMaxLines || there.size() > kMaxLines;
@@ -47,7 +43,8 @@ std::string definition_difference(std::string_view here_text, std::string_view t
   std::string out;
   std::size_t shown = 0;
   const auto show = [&](const char* side, std::string_view line) {
-    if (shown++ < kMaxShown) out += std::string(side) + printable(line) + "\n";
+    if (shown++ < kMaxShown)
+      out += std::string(side) + os::printable(std::string(line.substr(0, kMaxLineBytes))) + "\n";
   };
   std::size_t i = 0, j = 0;
   while (i < here.size() || j < there.size()) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frames.hpp"
 
+#include "baton/os/printable.hpp"
 #include "wire.hpp"
 
 namespace baton::transport {
@@ -8,13 +9,7 @@ namespace {
 
 Error bad(const char* frame) { return {Errc::protocol_violation, std::string("malformed ") + frame + " frame"}; }
 
-/// Text of another process, which appears in logs and on terminals.
-std::string printable(std::string text) {
-  for (char& c : text) {
-    if (c < ' ' || c > '~') c = '?';
-  }
-  return text;
-}
+using os::printable;  // text of another process appears in logs and on terminals
 
 WireWriter& put_pair(WireWriter& out, const PairFrame& frame) { return out.put(frame.writer).put(frame.reader); }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "baton/os/printable.hpp"
 #include "wire.hpp"
 
 namespace baton::transport {
@@ -22,13 +23,7 @@ std::vector<std::uint8_t> with_header(std::uint16_t type, const std::vector<std:
   return packet;
 }
 
-// A peer's text appears on terminals and in logs.
-std::string printable(std::string text) {
-  for (char& c : text) {
-    if (c < 0x20 || c > 0x7E) c = '?';
-  }
-  return text;
-}
+using os::printable;  // a peer's text appears on terminals and in logs
 
 }  // namespace
 
@@ -162,28 +157,6 @@ LinkMachine::Step LinkMachine::on_bye(const std::uint8_t* payload, std::size_t s
   step.bye = static_cast<Bye>(reason);
   step.error = {Errc::disconnected, text};
   return step;
-}
-
-std::string to_hex(const ProcessId& id) {
-  static constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  for (const std::uint8_t byte : id) {
-    out.push_back(kDigits[byte >> 4]);
-    out.push_back(kDigits[byte & 15]);
-  }
-  return out;
-}
-
-bool from_hex(const std::string& text, ProcessId& id) {
-  if (text.size() != 2 * id.size()) return false;
-  const auto value = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
-  for (std::size_t i = 0; i < id.size(); ++i) {
-    const int high = value(text[2 * i]);
-    const int low = value(text[2 * i + 1]);
-    if (high < 0 || low < 0) return false;
-    id[i] = static_cast<std::uint8_t>(high * 16 + low);
-  }
-  return true;
 }
 
 }  // namespace baton::transport

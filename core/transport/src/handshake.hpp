@@ -95,9 +95,4 @@ class LinkMachine {
   Frame frame_;
 };
 
-/// 32 lower-case hexadecimal digits.
-std::string to_hex(const ProcessId& id);
-/// False if `text` is anything else.
-bool from_hex(const std::string& text, ProcessId& id);
-
 }  // namespace baton::transport

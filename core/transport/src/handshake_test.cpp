@@ -234,16 +234,6 @@ TEST(Handshake, OfTwoCrossingConnectionsTheOneOfTheSmallerIdSurvivesOnBothSides)
   EXPECT_EQ(judge_arrival(large, small, true, false), Arrival::kRefuse);
 }
 
-TEST(Handshake, HexadecimalNamesRoundTripAndForeignNamesDoNot) {
-  ProcessId id{};
-  EXPECT_TRUE(from_hex(to_hex(id_beginning_with(0xF0)), id));
-  EXPECT_EQ(id, id_beginning_with(0xF0));
-  EXPECT_FALSE(from_hex("", id));
-  EXPECT_FALSE(from_hex(std::string(31, '0'), id));
-  EXPECT_FALSE(from_hex(std::string(33, '0'), id));
-  EXPECT_FALSE(from_hex(std::string(31, '0') + "A", id));
-}
-
 TEST(Wire, AReaderNeverReadsPastItsBytesAndRemembersTheFailure) {
   const Bytes bytes = std::move(WireWriter().put(std::uint16_t{0x1234}).put(std::int8_t{-1}).put_string("xyz")).take();
   for (std::size_t size = 0; size <= bytes.size(); ++size) {

@@ -3,6 +3,7 @@
 #include <cerrno>
 
 #include "baton/os/crash_point.hpp"
+#include "baton/os/hexadecimal.hpp"
 #include "baton/os/process.hpp"
 #include "hub_impl.hpp"
 
@@ -20,7 +21,7 @@ constexpr std::int64_t kTemporaryNameSeconds = 2;
 
 }  // namespace
 
-std::string name_of(const ProcessId& process) { return "p-" + to_hex(process); }
+std::string name_of(const ProcessId& process) { return "p-" + os::hexadecimal(process); }
 
 // Listen first, then appear: a name "p-..." that refuses a connection is therefore dead for ever, and any process may
 // remove it.
@@ -28,7 +29,7 @@ Result<void> Hub::Impl::publish_name() {
   for (int attempt = 0; attempt < 100; ++attempt) {
     const auto random = os::random_id();
     if (!random) return random.error();
-    const std::string temporary = "t-" + to_hex(*random);
+    const std::string temporary = "t-" + os::hexadecimal(*random);
     switch (
         os::listen_at(directory.fd.get(), directory.path, temporary, directory.socket_mode, directory.gid, listener)) {
       case os::IoStatus::kDone:
@@ -78,7 +79,7 @@ void Hub::Impl::scan() {
   }
   for (const std::string& name : *names) {
     ProcessId process{};
-    if (name == socket_name || name.size() < 2 || !from_hex(name.substr(2), process)) continue;
+    if (name == socket_name || name.size() < 2 || !os::from_hexadecimal(name.substr(2), process)) continue;
     if (name[0] == 'p') {
       connect_to(process);
     } else if (name[0] == 't' && os::seconds_since_change(directory.fd.get(), name) >= kTemporaryNameSeconds) {

@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "baton/os/directory.hpp"
+#include "baton/os/hexadecimal.hpp"
 #include "baton/os/unix_socket.hpp"
 #include "handshake.hpp"
 #include "hub_test_support.hpp"
@@ -65,7 +66,7 @@ class RawClient {
   RawClient(const TemporaryDirectory& directory, const ProcessId& hub) {
     const std::string path = directory.path() + "/0";
     const auto opened = os::open_directory(-1, path);
-    EXPECT_EQ(os::connect_at(opened.fd.get(), path, "p-" + to_hex(hub), socket_), os::IoStatus::kDone);
+    EXPECT_EQ(os::connect_at(opened.fd.get(), path, "p-" + os::hexadecimal(hub), socket_), os::IoStatus::kDone);
   }
   bool send(const Bytes& bytes, const std::vector<int>& fds = {}) {
     std::vector<char> control(CMSG_SPACE(fds.size() * sizeof(int)));
@@ -494,7 +495,7 @@ class HostileListener : public ::testing::Test {
     { TestHub makes_the_directory(directory_); }
     path_ = directory_.path() + "/0";
     opened_ = os::open_directory(-1, path_);
-    name_ = "p-" + to_hex(id_of(7));
+    name_ = "p-" + os::hexadecimal(id_of(7));
     ASSERT_EQ(os::listen_at(opened_.fd.get(), path_, name_, 0600, ~0U, listener_), os::IoStatus::kDone);
   }
   os::UniqueFd accept() {

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "baton/os/crash_point.hpp"
+#include "baton/os/hexadecimal.hpp"
 #include "baton/os/process.hpp"
 #include "hub_impl.hpp"
 
@@ -81,7 +82,7 @@ std::size_t Hub::unmet_count() const {
       static_cast<std::size_t>(std::count_if(names->begin(), names->end(), [&](const std::string& name) {
         ProcessId process{};
         return name[0] == 'p' && name != impl_->socket_name &&
-               from_hex(name.substr(std::min<std::size_t>(2, name.size())), process);
+               os::from_hexadecimal(name.substr(std::min<std::size_t>(2, name.size())), process);
       }));
   return others - std::min(others, peer_count());
 }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context_announcement.hpp"
 
-#include <cstdio>
-
 #include "baton/message/builder.hpp"
 #include "baton/message/definition.hpp"
 #include "baton/os/process.hpp"
@@ -50,16 +48,6 @@ std::string quoted(const std::string& text) {
     made += static_cast<unsigned char>(c) < ' ' ? ' ' : c;
   }
   return made + '"';
-}
-
-std::string hexadecimal(const transport::Gid& gid) {
-  std::string made;
-  for (const std::uint8_t byte : gid) {
-    char digits[3];
-    std::snprintf(digits, sizeof digits, "%02x", byte);
-    made += digits;
-  }
-  return made;
 }
 
 std::string ContextAnnouncement::Described::text() {

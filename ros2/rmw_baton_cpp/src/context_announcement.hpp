@@ -92,6 +92,5 @@ class ContextAnnouncement {
 
 /// A JSON string.
 std::string quoted(const std::string& text);
-std::string hexadecimal(const transport::Gid& gid);
 
 }  // namespace baton::rmw

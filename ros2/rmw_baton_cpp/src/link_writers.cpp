@@ -8,6 +8,7 @@
 #include "baton/link/link.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/file_lock.hpp"
+#include "baton/os/hexadecimal.hpp"
 #include "context_announcement.hpp"
 
 namespace baton::rmw {
@@ -50,7 +51,7 @@ void LinkWriters::look(transport::Participant& participant, std::uint64_t versio
   const std::int32_t process = link_process(participant.domain());
   std::set<std::string> publishers;
   for (const transport::EndpointInfo& end : endpoints) {
-    if (end.is_writer && end.topic != kLinkWriterTopic) publishers.insert(hexadecimal(end.gid));
+    if (end.is_writer && end.topic != kLinkWriterTopic) publishers.insert(os::hexadecimal(end.gid));
   }
   for (const transport::EndpointInfo& end : endpoints) {
     if (!announces(end)) continue;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "baton/os/clock.hpp"
+#include "baton/os/hexadecimal.hpp"
 #include "baton/os/process.hpp"
 #include "baton/os/wake_socket.hpp"
 #include "endpoints.hpp"
@@ -327,8 +328,8 @@ std::string PublisherPath::describe() {
   const std::lock_guard<std::mutex> lock(mutex_);
   need_.look_again();
   underlying_needed();
-  std::string made = "{\"gid\": " + quoted(hexadecimal(writer_->gid())) + ", \"topic\": " + quoted(inner_->topic_name) +
-                     ", \"node\": " + quoted(full_name(*inner_node_)) +
+  std::string made = "{\"gid\": " + quoted(os::hexadecimal(writer_->gid())) +
+                     ", \"topic\": " + quoted(inner_->topic_name) + ", \"node\": " + quoted(full_name(*inner_node_)) +
                      ", \"fixed_size\": " + (type_->native->same_layout() ? "true" : "false") +
                      ", \"through_baton\": " + std::to_string(through_baton_) +
                      ", \"through_underlying\": " + std::to_string(through_underlying_) + ", \"both\": " +
@@ -338,7 +339,7 @@ std::string PublisherPath::describe() {
                      ", \"readers\": [";
   for (const UnderlyingNeed::Judged& each : need_.readers()) {
     if (&each != need_.readers().data()) made += ", ";
-    made += "{\"gid\": " + quoted(hexadecimal(each.gid)) + ", \"node\": " + quoted(each.node) +
+    made += "{\"gid\": " + quoted(os::hexadecimal(each.gid)) + ", \"node\": " + quoted(each.node) +
             ", \"underlying\": " + (each.needs_underlying ? "true" : "false") + ", \"why\": " + quoted(each.why) + "}";
   }
   return made + "]}";

@@ -24,7 +24,7 @@ namespace {
 
 namespace known {
 
-struct Member {
+struct RosidlMember {
   const char* name_;
   std::uint8_t type_id_;
   std::size_t string_upper_bound_;
@@ -49,18 +49,18 @@ struct Members {
   std::uint32_t member_count_;
   std::size_t size_of_;
   bool has_any_key_member_;
-  const Member* members_;
+  const RosidlMember* members_;
   void (*init_function)();
   void (*fini_function)();
 };
 
-struct Handle {
+struct TypeSupportHandle {
   const char* typesupport_identifier;
   const void* data;
   void (*func)();
 };
 
-struct Sequence {  // also both strings of C
+struct RosidlSequence {  // also both strings of C
   void* data;
   std::size_t size;
   std::size_t capacity;
@@ -73,24 +73,24 @@ struct Sequence {  // also both strings of C
                 "ROS 2 has changed this struct: " #theirs "." #field)
 #define SAME_SIZE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs), "ROS 2 has changed this struct: " #theirs)
 
-#define SAME_MEMBER(theirs)                               \
-  SAME_SIZE(known::Member, theirs);                       \
-  SAME_FIELD(known::Member, theirs, name_);               \
-  SAME_FIELD(known::Member, theirs, type_id_);            \
-  SAME_FIELD(known::Member, theirs, string_upper_bound_); \
-  SAME_FIELD(known::Member, theirs, members_);            \
-  SAME_FIELD(known::Member, theirs, is_key_);             \
-  SAME_FIELD(known::Member, theirs, is_array_);           \
-  SAME_FIELD(known::Member, theirs, array_size_);         \
-  SAME_FIELD(known::Member, theirs, is_upper_bound_);     \
-  SAME_FIELD(known::Member, theirs, offset_);             \
-  SAME_FIELD(known::Member, theirs, default_value_);      \
-  SAME_FIELD(known::Member, theirs, size_function);       \
-  SAME_FIELD(known::Member, theirs, get_const_function);  \
-  SAME_FIELD(known::Member, theirs, get_function);        \
-  SAME_FIELD(known::Member, theirs, fetch_function);      \
-  SAME_FIELD(known::Member, theirs, assign_function);     \
-  SAME_FIELD(known::Member, theirs, resize_function)
+#define SAME_MEMBER(theirs)                                     \
+  SAME_SIZE(known::RosidlMember, theirs);                       \
+  SAME_FIELD(known::RosidlMember, theirs, name_);               \
+  SAME_FIELD(known::RosidlMember, theirs, type_id_);            \
+  SAME_FIELD(known::RosidlMember, theirs, string_upper_bound_); \
+  SAME_FIELD(known::RosidlMember, theirs, members_);            \
+  SAME_FIELD(known::RosidlMember, theirs, is_key_);             \
+  SAME_FIELD(known::RosidlMember, theirs, is_array_);           \
+  SAME_FIELD(known::RosidlMember, theirs, array_size_);         \
+  SAME_FIELD(known::RosidlMember, theirs, is_upper_bound_);     \
+  SAME_FIELD(known::RosidlMember, theirs, offset_);             \
+  SAME_FIELD(known::RosidlMember, theirs, default_value_);      \
+  SAME_FIELD(known::RosidlMember, theirs, size_function);       \
+  SAME_FIELD(known::RosidlMember, theirs, get_const_function);  \
+  SAME_FIELD(known::RosidlMember, theirs, get_function);        \
+  SAME_FIELD(known::RosidlMember, theirs, fetch_function);      \
+  SAME_FIELD(known::RosidlMember, theirs, assign_function);     \
+  SAME_FIELD(known::RosidlMember, theirs, resize_function)
 SAME_MEMBER(rosidl_typesupport_introspection_cpp::MessageMember);
 SAME_MEMBER(rosidl_typesupport_introspection_c__MessageMember);
 
@@ -107,15 +107,15 @@ SAME_MEMBER(rosidl_typesupport_introspection_c__MessageMember);
 SAME_MEMBERS(rosidl_typesupport_introspection_cpp::MessageMembers);
 SAME_MEMBERS(rosidl_typesupport_introspection_c__MessageMembers);
 
-SAME_FIELD(known::Handle, rosidl_message_type_support_t, typesupport_identifier);
-SAME_FIELD(known::Handle, rosidl_message_type_support_t, data);
-SAME_FIELD(known::Handle, rosidl_message_type_support_t, func);
+SAME_FIELD(known::TypeSupportHandle, rosidl_message_type_support_t, typesupport_identifier);
+SAME_FIELD(known::TypeSupportHandle, rosidl_message_type_support_t, data);
+SAME_FIELD(known::TypeSupportHandle, rosidl_message_type_support_t, func);
 
-#define SAME_SEQUENCE(theirs)                \
-  SAME_SIZE(known::Sequence, theirs);        \
-  SAME_FIELD(known::Sequence, theirs, data); \
-  SAME_FIELD(known::Sequence, theirs, size); \
-  SAME_FIELD(known::Sequence, theirs, capacity)
+#define SAME_SEQUENCE(theirs)                      \
+  SAME_SIZE(known::RosidlSequence, theirs);        \
+  SAME_FIELD(known::RosidlSequence, theirs, data); \
+  SAME_FIELD(known::RosidlSequence, theirs, size); \
+  SAME_FIELD(known::RosidlSequence, theirs, capacity)
 SAME_SEQUENCE(rosidl_runtime_c__float__Sequence);
 SAME_SEQUENCE(rosidl_runtime_c__double__Sequence);
 SAME_SEQUENCE(rosidl_runtime_c__boolean__Sequence);
@@ -168,7 +168,7 @@ bool is_placeholder(const Members& members) {
          std::strcmp(members.members_[0].name_, "structure_needs_at_least_one_member") == 0;
 }
 
-bool is_packed(const Member& member, bool c) {
+bool is_packed(const RosidlMember& member, bool c) {
   return !c && member.type_id_ == rosidl_typesupport_introspection_c__ROS_TYPE_BOOLEAN && member.is_array_ &&
          (member.array_size_ == 0 || member.is_upper_bound_);
 }

@@ -31,18 +31,16 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
 
 [[gnu::hot]] void WaitSet::Impl::look_again() {
   if (generation != os::fork_generation()) return;
-  memory::announce_event<Platform>(local);
+  memory::announce_event<Platform>(futex.own());
   switch (memory::who_sleeps<Platform>(sleeping)) {
     case memory::Sleeping::kAwake:
       break;
     case memory::Sleeping::kFutex:
-      os::futex_wake(&local, INT_MAX, os::FutexScope::kProcess);
+      futex.notify();
       break;
-    case memory::Sleeping::kDescriptor: {
-      const os::Lock lock(wake_mutex);
-      if (wake) wake->notify();
+    case memory::Sleeping::kDescriptor:
+      descriptor.notify();
       break;
-    }
   }
 }
 
@@ -103,18 +101,16 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
 [[gnu::hot, gnu::always_inline]] inline void WaitSet::Impl::sleep() {
   BATON_CRASH_POINT("wait.before_sleep");
   if (__builtin_expect(how == memory::Sleeping::kFutex, 1)) {
-    timed_out = os::futex_waits(waits.data(), waits.size(), deadline_ns) == os::WaitOutcome::kTimedOut;
+    timed_out = !futex.sleep(deadline_ns);
   } else {
     sleep_on_descriptor();
   }
   BATON_CRASH_POINT("wait.after_sleep");
 }
 
-[[gnu::hot, gnu::noinline]] void WaitSet::Impl::sleep_on_descriptor() {
-  const std::int64_t pause_ns = std::chrono::nanoseconds(kWakeSocketPause).count();
-  const std::int64_t until_ns = lacks_sockets ? std::min(deadline_ns, os::monotonic_ns() + pause_ns) : deadline_ns;
-  timed_out = !os::wait_readable(wake->fd(), until_ns) && until_ns == deadline_ns;
-  if (lacks_sockets) calls.fetch_or(kChanged, std::memory_order_relaxed);  // rebuild() tries again
+[[gnu::hot, gnu::noinline]] void WaitSet::Impl::sleep_on_descriptor() noexcept {
+  timed_out = !descriptor.sleep(deadline_ns);
+  if (descriptor.lacks_sockets) calls.fetch_or(kChanged, std::memory_order_relaxed);  // rebuild() tries again
 }
 
 [[gnu::hot, gnu::always_inline]] inline Result<bool> WaitSet::Impl::wait(std::chrono::nanoseconds timeout) {
@@ -140,7 +136,7 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
       spin_end = 0;
     }
     if (unlikely(how == memory::Sleeping::kDescriptor)) {
-      out_of_line([this] { wake->drain(broke_wake_socket); });
+      out_of_line([this] { descriptor.begin_round(broke_wake_socket); });
     }
     BATON_CRASH_POINT("wait.before_announce");
     memory::wait_round<Platform>(*this);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words on which a wait set sleeps: one local word, incremented by threads of this process, and the event word of
-// every connected publisher. Where futex_waitv cannot wait for these (kernel, more than 127 publishers), it sleeps on a
-// WakeDescriptor.
+// A wait set sleeps on its own word, incremented by threads of this process, and on the event word of every connected
+// publisher. Where futex_waitv cannot wait for these (kernel, more than 127 publishers), it sleeps on a descriptor
+// (sleepers.hpp).
 // Thread rules: wait() by one thread at a time; everything else by any thread. Lock order: a reader's locks before
 // mutex_.
 // Invariants: (1) no wake-up is lost (memory/wake.hpp); (2) a wait that finds nothing new allocates nothing; (3) only
@@ -17,7 +17,7 @@
 #include "baton/os/lock.hpp"
 #include "baton/transport/transport.hpp"
 #include "connection.hpp"
-#include "wake_descriptor.hpp"
+#include "sleepers.hpp"
 
 namespace baton::transport {
 
@@ -41,8 +41,8 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   // The Sources of wait_round (memory/wake.hpp).
   template <class F>
   void for_each_event(F&& f) {
-    f(local, waits[0].seen);
-    for (std::size_t i = 0; i < connections.size(); ++i) f(connections[i]->line->event, waits[i + 1].seen);
+    f(futex.own(), futex.seen(0));
+    for (std::size_t i = 0; i < connections.size(); ++i) f(connections[i]->line->event, futex.seen(i + 1));
   }
   template <class F>
   void for_each_sleeping(F&& f) {
@@ -56,7 +56,7 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   bool has_work();
   Result<bool> answer_calls();
   bool spin_until(std::int64_t end_ns);
-  void sleep_on_descriptor();
+  void sleep_on_descriptor() noexcept;
   void pause_for(const Error& lack) noexcept;
 
   /// Reasons to check more than the queues.
@@ -70,23 +70,20 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
       memory::Sleeping::kFutex;  // of the waiting thread only, as deadline_ns and all from timed_out to watched_owners
   std::int64_t deadline_ns = 0;
   std::atomic<std::int64_t> spin_ns{0};
-  bool lacks_sockets = false;  // for a publisher: the waiter checks periodically, and tries again to make the sockets
   // What a thread that wakes up touches: on one cache line, since 48 bytes and the counts of make_hot_shared() come before.
   alignas(16) std::atomic<std::uint32_t> calls{kChanged};  ///< reasons
-  WakeWord local{0};                                       ///< incremented by threads of this process
-  WakeWord sleeping{0};                                    ///< the local word's flag
+  WakeWord sleeping{0};                                    ///< the flag of the own word
   bool timed_out = false;
   const ReaderConnection* with_message = nullptr;  // of `connections`: where the last wait() found a message
   os::HotVector<ConnectionRef> connections;
   os::HotVector<GuardCondition::Impl*> watched;  // kept alive by watched_owners
-  os::HotVector<os::FutexWait> waits;
+  FutexSleeper futex;
   std::vector<std::shared_ptr<GuardCondition::Impl>> watched_owners;
 
   os::Mutex mutex;
   std::vector<std::shared_ptr<Reader::Impl>> readers BATON_GUARDED_BY(mutex);
   std::vector<std::shared_ptr<GuardCondition::Impl>> guards BATON_GUARDED_BY(mutex);
-  os::Mutex wake_mutex;                  // used by threads other than the waiting thread
-  std::unique_ptr<WakeDescriptor> wake;  // made when first needed
+  DescriptorSleeper descriptor;
   os::Allowance lack_lines;
 };
 

@@ -48,26 +48,20 @@ Result<void> WaitSet::Impl::rebuild() {
     const std::shared_ptr<Reader::Impl> owner = ref->owner.lock();
     if (owner && std::find(members.begin(), members.end(), owner) == members.end()) owner->look_again();
   }
-  waits.assign(connections.size() + 1, os::FutexWait{});
-  waits[0] = {&local, 0, os::FutexScope::kProcess};
-  for (std::size_t i = 0; i < connections.size(); ++i) waits[i + 1].word = &connections[i]->line->event;
-
-  const bool futex = waits.size() == 1 || (waits.size() <= os::kFutexWaitMax && os::futex_waits_available());
-  how = futex ? memory::Sleeping::kFutex : memory::Sleeping::kDescriptor;
-  if (!futex && !wake) {
-    Result<std::unique_ptr<WakeDescriptor>> made = WakeDescriptor::create();
-    if (!made) return made.error();
-    const os::Lock lock(wake_mutex);
-    wake = std::move(*made);
+  futex.set_events(connections.size(), [this](std::size_t i) { return &connections[i]->line->event; });
+  const bool by_futex = FutexSleeper::serves(connections.size() + 1);
+  how = by_futex ? memory::Sleeping::kFutex : memory::Sleeping::kDescriptor;
+  if (!by_futex) {
+    if (Result<void> opened = descriptor.open(); !opened) return opened;
   }
-  if (wake) {
-    std::set<Notifier> publish;
-    for (const auto& reader : members) reader->append_notifiers(&publish);
-    wake->forget_unless([&](const Notifier& notifier) { return publish.count(notifier) != 0; });
-  }
-  lacks_sockets = false;
-  if (!futex) {
-    for (const auto& reader : members) lacks_sockets = !reader->give_sockets(this, *wake) || lacks_sockets;
+  descriptor.lacks_sockets = false;
+  WakeDescriptor* const sockets = descriptor.descriptor();
+  if (sockets == nullptr) return {};
+  std::set<Notifier> publish;
+  for (const auto& reader : members) reader->append_notifiers(&publish);
+  sockets->forget_unless([&](const Notifier& notifier) { return publish.count(notifier) != 0; });
+  for (const auto& reader : members) {
+    if (!by_futex && !reader->give_sockets(this, *sockets)) descriptor.lacks_sockets = true;
   }
   return {};
 }

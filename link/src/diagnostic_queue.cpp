@@ -20,7 +20,7 @@ Result<void> DiagnosticQueue::start() {
 
 void DiagnosticQueue::push(transport::Diagnostic diagnostic) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (ended_) return;
     if (waiting_.size() >= kMost) {
       ++left_out_;
@@ -33,7 +33,7 @@ void DiagnosticQueue::push(transport::Diagnostic diagnostic) {
 
 void DiagnosticQueue::end() {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     ended_ = true;
   }
   changed_.notify_one();
@@ -42,9 +42,9 @@ void DiagnosticQueue::end() {
 }
 
 void DiagnosticQueue::run() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  os::UniqueLock lock(mutex_);
   for (;;) {
-    changed_.wait(lock, [this] { return ended_ || !waiting_.empty(); });
+    changed_.wait(lock.standard(), [this]() BATON_REQUIRES(mutex_) { return ended_ || !waiting_.empty(); });
     std::deque<transport::Diagnostic> now = std::exchange(waiting_, {});
     if (const std::size_t left_out = std::exchange(left_out_, 0); left_out != 0) {
       now.push_back({transport::Diagnostic::Level::kWarning, Errc::limit_reached,

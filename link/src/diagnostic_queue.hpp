@@ -9,10 +9,10 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <utility>
 
+#include "baton/os/lock.hpp"
 #include "baton/os/process.hpp"
 #include "baton/os/result.hpp"
 #include "baton/transport/diagnostic.hpp"
@@ -38,11 +38,11 @@ class DiagnosticQueue {
  private:
   void run();
   const Call call_;
-  std::mutex mutex_;
+  os::Mutex mutex_;
   std::condition_variable changed_;
-  std::deque<transport::Diagnostic> waiting_;
-  std::size_t left_out_ = 0;
-  bool ended_ = false;
+  std::deque<transport::Diagnostic> waiting_ BATON_GUARDED_BY(mutex_);
+  std::size_t left_out_ BATON_GUARDED_BY(mutex_) = 0;
+  bool ended_ BATON_GUARDED_BY(mutex_) = false;
   std::optional<pthread_t> thread_;
 };
 

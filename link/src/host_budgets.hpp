@@ -9,12 +9,12 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "baton/os/lock.hpp"
 #include "baton/os/result.hpp"
 #include "host_network.hpp"
 
@@ -42,7 +42,7 @@ class HostBudgets {
 
   /// False: the host would have too much staged, or has more than its share.
   bool stage(const Gid& host, std::size_t bytes) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (over_.count(host) != 0) return false;
     const auto staged = staged_.find(host);
     if (bytes > kMostStagedBytes - (staged == staged_.end() ? 0 : staged->second)) return false;
@@ -50,13 +50,13 @@ class HostBudgets {
     return true;
   }
   void unstage(const Gid& host, std::size_t bytes) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = staged_.find(host);
     if ((found->second -= bytes) == 0) staged_.erase(found);
   }
   /// Counts addresses for large messages of a publisher. Error limit_reached: its host has too many addresses, or too many such publishers.
   Result<void> enlarge(const Gid& host, const Gid& publisher, std::size_t address_bytes) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     std::set<Gid>& large = large_[host];
     if (large.size() >= kMostLarge && large.count(publisher) == 0) {
       return Error{Errc::limit_reached, "more than " + std::to_string(kMostLarge) +
@@ -81,19 +81,19 @@ class HostBudgets {
   };
   /// A message of the host has not reached the subscriptions of this one.
   void lost(const Gid& host, const std::string& why) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     HostLosses& losses = losses_[host];
     ++losses.messages;
     losses.why = why;
   }
   HostLosses losses(const Gid& host) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = losses_.find(host);
     return found == losses_.end() ? HostLosses{} : found->second;
   }
   /// Forgets the losses of hosts that are not known any more.
   void keep(const std::set<Gid>& hosts) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     for (auto at = losses_.begin(); at != losses_.end();)
       at = hosts.count(at->first) != 0 ? std::next(at) : losses_.erase(at);
   }
@@ -104,7 +104,7 @@ class HostBudgets {
   /// `publishers`: all that exist, each with its host and what it has now. All others are forgotten. Returns the hosts with more than their
   /// share of the memory, or of the addresses if all hosts together have too many. These hosts get no more.
   std::set<Gid> account(const std::map<Gid, HostUsage>& publishers) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     std::map<Gid, std::size_t> sums = staged_;
     addresses_.clear();
     for (const auto& [publisher, taken] : publishers) {
@@ -141,18 +141,18 @@ class HostBudgets {
     return over_;
   }
   bool is_over(const Gid& host) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     return over_.count(host) != 0;
   }
 
  private:
   const std::size_t most_bytes_, most_addresses_;
-  mutable std::mutex mutex_;
-  std::map<Gid, std::size_t> staged_;
-  std::map<Gid, std::set<Gid>> large_;
-  std::map<Gid, std::size_t> addresses_;  // at the last look, and what was enlarged since
-  std::map<Gid, HostLosses> losses_;
-  std::set<Gid> over_;
+  mutable os::Mutex mutex_;
+  std::map<Gid, std::size_t> staged_ BATON_GUARDED_BY(mutex_);
+  std::map<Gid, std::set<Gid>> large_ BATON_GUARDED_BY(mutex_);
+  std::map<Gid, std::size_t> addresses_ BATON_GUARDED_BY(mutex_);  // at the last look, and what was enlarged since
+  std::map<Gid, HostLosses> losses_ BATON_GUARDED_BY(mutex_);
+  std::set<Gid> over_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::link

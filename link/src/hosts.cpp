@@ -53,7 +53,7 @@ AdvertisementChunk::AdvertisementChunk(const Gid& host, std::uint64_t sequence,
 
 void Hosts::joined(const Gid& host) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     hosts_.emplace(host, std::nullopt);
   }
   changed_();
@@ -62,7 +62,7 @@ void Hosts::joined(const Gid& host) {
 void Hosts::connected(const Gid& host, bool connected) {
   std::string name;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = hosts_.find(host);
     if (found == hosts_.end() || !found->second) return;
     name = found->second->host_name;
@@ -81,7 +81,7 @@ void Hosts::connected(const Gid& host, bool connected) {
 void Hosts::gone(const Gid& host) {
   std::string name;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = hosts_.find(host);
     if (found == hosts_.end()) return;
     if (found->second) name = found->second->host_name;
@@ -115,7 +115,7 @@ bool Hosts::deliver(const Gid& host, ArrivingChunk& arriving) {
   bool first = false;
   const std::string name = advertisement->host_name;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = hosts_.find(host);
     if (found == hosts_.end()) return true;
     first = !found->second;
@@ -132,14 +132,14 @@ bool Hosts::deliver(const Gid& host, ArrivingChunk& arriving) {
 
 std::set<Gid> Hosts::all() const {
   std::set<Gid> out;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (const auto& [host, advertisement] : hosts_) out.insert(host);
   return out;
 }
 
 std::vector<HostAdvertisement> Hosts::advertisements() const {
   std::vector<HostAdvertisement> out;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (const auto& [host, advertisement] : hosts_) {
     if (advertisement) out.push_back(*advertisement);
   }

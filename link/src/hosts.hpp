@@ -9,7 +9,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "advertisement.hpp"
+#include "baton/os/lock.hpp"
 #include "host_network.hpp"
 #include "link_log.hpp"
 
@@ -32,23 +32,23 @@ struct AdvertisementChunk final : OutgoingChunk {
 class AdvertisementSource final : public ChunkSource {
  public:
   void set(std::shared_ptr<const OutgoingChunk> advertisement) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     advertisement_ = std::move(advertisement);
   }
   NextChunk next(std::shared_ptr<const OutgoingChunk>& chunk) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (!advertisement_) return NextChunk::kNothing;
     chunk = std::move(advertisement_);
     return NextChunk::kChunk;
   }
   bool empty() const override {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     return !advertisement_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const OutgoingChunk> advertisement_;
+  mutable os::Mutex mutex_;
+  std::shared_ptr<const OutgoingChunk> advertisement_ BATON_GUARDED_BY(mutex_);
 };
 
 /// The other hosts, and their advertisements. `changed` is called by any thread.
@@ -76,9 +76,9 @@ class Hosts final : public HostListener, public ChunkReceiver {
   const std::shared_ptr<LinkLog> log_;
   const std::function<void()> changed_;
   std::atomic<bool> ends_{false};
-  mutable std::mutex mutex_;
-  std::map<Gid, std::optional<HostAdvertisement>> hosts_;
-  std::set<Gid> lost_;  // were reported as not reached
+  mutable os::Mutex mutex_;
+  std::map<Gid, std::optional<HostAdvertisement>> hosts_ BATON_GUARDED_BY(mutex_);
+  std::set<Gid> lost_ BATON_GUARDED_BY(mutex_);  // were reported as not reached
 };
 
 }  // namespace baton::link

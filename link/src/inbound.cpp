@@ -187,24 +187,24 @@ InboundChannel::InboundChannel(std::string topic, std::shared_ptr<const LocalTyp
 InboundChannel::~InboundChannel() = default;
 
 std::optional<InboundChannel::ProxyOfHost> InboundChannel::find(const Gid& host, const ChunkHeader& header) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const auto found = writers_.find(publisher_of(header));
   return found == writers_.end() || found->second.host != host ? std::nullopt : std::optional(found->second);
 }
 
 void InboundChannel::set_others(PublishersOfHosts left_out, Publishers advertised) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   left_out_ = std::move(left_out);
   advertised_ = std::move(advertised);
 }
 
 bool InboundChannel::is_advertised(const Gid& publisher) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return !advertised_ || advertised_->count(publisher) != 0;
 }
 
 bool InboundChannel::is_left_out(const Gid& host, const Gid& publisher) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return left_out_ && left_out_->count({host, publisher}) != 0;
 }
 
@@ -273,7 +273,7 @@ bool InboundChannel::publish(const Gid& host, InLoan& arriving) {
     channel_traffic_->refuse(host, arriving.valid.error().code, arriving.valid.error().message);
     return true;
   }
-  const std::lock_guard<std::mutex> lock(pending_mutex_);
+  const os::Lock lock(pending_mutex_);
   const Gid publisher = arriving.known.writer->gid();
   const bool waits =
       pending_.count(publisher) != 0 || is_too_early(arriving) || (answerable_ && !is_answerable(host, arriving));
@@ -356,7 +356,7 @@ InboundChannel::Offered InboundChannel::offer(PendingMessage& pending) {
 bool InboundChannel::deliver_pending() {
   std::size_t offered = 0;
   bool soon = false;
-  const std::lock_guard<std::mutex> lock(pending_mutex_);
+  const os::Lock lock(pending_mutex_);
   for (auto at = pending_.begin(); at != pending_.end();) {
     std::deque<PendingMessage>& waiting = at->second;
     while (!waiting.empty()) {
@@ -376,12 +376,12 @@ bool InboundChannel::deliver_pending() {
 }
 
 bool InboundChannel::has_pending(const Gid& publisher) const {
-  const std::lock_guard<std::mutex> lock(pending_mutex_);
+  const os::Lock lock(pending_mutex_);
   return !answerable_ && pending_.count(publisher) != 0;
 }
 
 bool InboundChannel::has_pending() const {
-  const std::lock_guard<std::mutex> lock(pending_mutex_);
+  const os::Lock lock(pending_mutex_);
   return !answerable_ && !pending_.empty();
 }
 
@@ -436,7 +436,7 @@ bool InboundChannel::deliver_staged(const Gid& host, StagedMessage& staged) {
     return true;
   }
   {
-    const std::lock_guard<std::mutex> lock(pending_mutex_);
+    const os::Lock lock(pending_mutex_);
     if (pending_.count(publisher) != 0) {
       const PendingSpace room = pending_space(host, publisher);
       if (room == PendingSpace::kThere) add_pending(host, publisher, staged.moved());
@@ -459,14 +459,14 @@ bool InboundChannel::deliver(const Gid& host, ArrivingChunk& arriving) {
 }
 
 void InboundChannel::add(const Gid& host, const std::shared_ptr<transport::Writer>& writer, bool first_readers) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const auto now = std::chrono::steady_clock::now();
   const std::chrono::seconds wait = answerable_ ? kAnswerable : kFirstReaders;
   writers_[writer->gid()] = {host, writer, first_readers ? now + wait : now};
 }
 
 void InboundChannel::remove(const Gid& publisher) {
-  const std::lock_guard<std::mutex> pending(pending_mutex_);
+  const os::Lock pending(pending_mutex_);
   if (const auto found = pending_.find(publisher); found != pending_.end()) {
     for (const PendingMessage& each : found->second) {
       remove_pending(each.host, publisher);
@@ -475,7 +475,7 @@ void InboundChannel::remove(const Gid& publisher) {
     }
     pending_.erase(found);
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   writers_.erase(publisher);
 }
 

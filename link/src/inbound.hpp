@@ -13,7 +13,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
@@ -22,6 +21,7 @@
 
 #include "advertisement.hpp"
 #include "baton/message/definition.hpp"
+#include "baton/os/lock.hpp"
 #include "host_budgets.hpp"
 #include "host_network.hpp"
 #include "link_log.hpp"
@@ -49,17 +49,17 @@ class Answerable {
  public:
   using Clients = std::set<std::pair<Gid, Gid>>;  ///< by host
   void set(Clients clients) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     clients_ = std::move(clients);
   }
   bool has(const Gid& host, const Gid& client) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     return clients_.count({host, client}) != 0;
   }
 
  private:
-  mutable std::mutex mutex_;
-  Clients clients_;
+  mutable os::Mutex mutex_;
+  Clients clients_ BATON_GUARDED_BY(mutex_);
 };
 
 class InboundChannel final : public ChunkReceiver {
@@ -132,11 +132,11 @@ class InboundChannel final : public ChunkReceiver {
   static bool is_too_early(const InLoan& arriving);
   bool deliver_staged(const Gid& host, StagedMessage& staged);
   std::unique_ptr<InLoan> loan_for(const Gid& host, StagedMessage& staged, Error& why);
-  // With pending_mutex_
-  PendingSpace pending_space(const Gid& host, const Gid& publisher) const;
-  void add_pending(const Gid& host, const Gid& publisher, std::unique_ptr<ArrivingChunk> arriving);
-  void remove_pending(const Gid& host, const Gid& publisher);
-  Offered offer(PendingMessage& pending);
+  PendingSpace pending_space(const Gid& host, const Gid& publisher) const BATON_REQUIRES(pending_mutex_);
+  void add_pending(const Gid& host, const Gid& publisher, std::unique_ptr<ArrivingChunk> arriving)
+      BATON_REQUIRES(pending_mutex_);
+  void remove_pending(const Gid& host, const Gid& publisher) BATON_REQUIRES(pending_mutex_);
+  Offered offer(PendingMessage& pending) BATON_REQUIRES(pending_mutex_);
 
   /// Pending messages of one process of a host, and of the host. Beyond these the next one is lost.
   static constexpr std::size_t kMostPendingOfProcess = 1024;
@@ -148,14 +148,14 @@ class InboundChannel final : public ChunkReceiver {
   const std::shared_ptr<const LocalType> type_;
   const std::shared_ptr<HostBudgets> budgets_;
   const std::shared_ptr<const Answerable> answerable_;
-  mutable std::mutex mutex_;
-  std::map<Gid, ProxyOfHost> writers_;
-  PublishersOfHosts left_out_;
-  Publishers advertised_;
-  mutable std::mutex pending_mutex_;  // taken before mutex_
-  std::map<Gid, std::deque<PendingMessage>> pending_;
-  std::map<std::pair<Gid, IdPrefix>, std::size_t> pending_of_process_;  // by host
-  std::map<Gid, std::size_t> pending_of_host_;
+  mutable os::Mutex mutex_;
+  std::map<Gid, ProxyOfHost> writers_ BATON_GUARDED_BY(mutex_);
+  PublishersOfHosts left_out_ BATON_GUARDED_BY(mutex_);
+  Publishers advertised_ BATON_GUARDED_BY(mutex_);
+  mutable os::Mutex pending_mutex_;  // taken before mutex_
+  std::map<Gid, std::deque<PendingMessage>> pending_ BATON_GUARDED_BY(pending_mutex_);
+  std::map<std::pair<Gid, IdPrefix>, std::size_t> pending_of_process_ BATON_GUARDED_BY(pending_mutex_);  // by host
+  std::map<Gid, std::size_t> pending_of_host_ BATON_GUARDED_BY(pending_mutex_);
 };
 
 }  // namespace baton::link

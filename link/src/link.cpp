@@ -6,12 +6,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
-#include <mutex>
 #include <optional>
 
 #include "baton/os/clock.hpp"
 #include "baton/os/environment.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/process.hpp"
 #include "baton/transport/runtime_directory.hpp"
 #include "baton/transport/transport.hpp"
@@ -60,8 +60,8 @@ class Link::Impl {
       return worker.error();
     }
     worker_ = *worker;
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return first_.has_value(); });
+    os::UniqueLock lock(mutex_);
+    changed_.wait(lock.standard(), [this]() BATON_REQUIRES(mutex_) { return first_.has_value(); });
     const Result<void> first = *first_;
     lock.unlock();
     // Another error may pass: an interface appears, an address is assigned.
@@ -84,7 +84,7 @@ class Link::Impl {
 
   State state() const {
     State out;
-    const std::lock_guard<std::mutex> lock(forwarder_mutex_);
+    const os::Lock lock(forwarder_mutex_);
     out.phase = phase_;
     out.why = why_;
     out.host_name = options_.host_name;
@@ -100,7 +100,7 @@ class Link::Impl {
  private:
   void stop() {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       stop_ = true;
     }
     changed_.notify_all();
@@ -110,19 +110,19 @@ class Link::Impl {
   }
   void changed() {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       news_ = true;
     }
     changed_.notify_all();
   }
   bool stopped() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     return stop_;
   }
   /// True unless the link ends.
   bool pause(std::chrono::nanoseconds duration) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    return !changed_.wait_for(lock, duration, [this] { return stop_; });
+    os::UniqueLock lock(mutex_);
+    return !changed_.wait_for(lock.standard(), duration, [this]() BATON_REQUIRES(mutex_) { return stop_; });
   }
 
   void watch() {
@@ -136,7 +136,7 @@ class Link::Impl {
   }
 
   void set_failed(const std::string& why) {
-    const std::lock_guard<std::mutex> lock(forwarder_mutex_);
+    const os::Lock lock(forwarder_mutex_);
     phase_ = Phase::kFailed;
     why_ = why;
   }
@@ -147,7 +147,7 @@ class Link::Impl {
   /// What the first attempt to take the leader lock and to open the network gave. False: there was one before.
   bool settle(const Result<void>& first) {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       if (first_) return false;
       first_ = first;
     }
@@ -203,8 +203,9 @@ class Link::Impl {
   bool wait(TopicForwarder& forwarder, std::chrono::steady_clock::time_point end) {
     for (;;) {
       const auto look = std::chrono::steady_clock::now() + forwarder.send_signs();
-      std::unique_lock<std::mutex> lock(mutex_);
-      const bool news = changed_.wait_until(lock, std::min(end, look), [this] { return stop_ || news_; });
+      os::UniqueLock lock(mutex_);
+      const bool news = changed_.wait_until(lock.standard(), std::min(end, look),
+                                            [this]() BATON_REQUIRES(mutex_) { return stop_ || news_; });
       if (stop_) return false;
       if (!news && std::chrono::steady_clock::now() < end) continue;
       news_ = false;
@@ -236,7 +237,7 @@ class Link::Impl {
     if (!opened) return opened;
     TopicForwarder* forwarder = made.get();
     {
-      const std::lock_guard<std::mutex> lock(forwarder_mutex_);
+      const os::Lock lock(forwarder_mutex_);
       forwarder_ = std::move(made);
       phase_ = Phase::kWorking;
       why_.clear();
@@ -256,7 +257,7 @@ class Link::Impl {
     forwarder->drain(kLastWords);
     std::unique_ptr<TopicForwarder> ended;  // destroyed without the lock: its writes may take a while
     {
-      const std::lock_guard<std::mutex> lock(forwarder_mutex_);
+      const os::Lock lock(forwarder_mutex_);
       ended = std::move(forwarder_);
     }
     return {};
@@ -267,14 +268,14 @@ class Link::Impl {
   LeaderLock leader_lock_;
   const std::shared_ptr<DiagnosticQueue> diagnostics_;  // null: they are dropped
   const std::shared_ptr<LinkLog> log_;
-  mutable std::mutex mutex_;
+  mutable os::Mutex mutex_;
   std::condition_variable changed_;
-  bool stop_ = false, news_ = false;
-  std::optional<Result<void>> first_;
-  mutable std::mutex forwarder_mutex_;
-  std::unique_ptr<TopicForwarder> forwarder_;
-  Phase phase_ = Phase::kWaiting;
-  std::string why_;  // of kFailed
+  bool stop_ BATON_GUARDED_BY(mutex_) = false, news_ BATON_GUARDED_BY(mutex_) = false;
+  std::optional<Result<void>> first_ BATON_GUARDED_BY(mutex_);
+  mutable os::Mutex forwarder_mutex_;
+  std::unique_ptr<TopicForwarder> forwarder_ BATON_GUARDED_BY(forwarder_mutex_);
+  Phase phase_ BATON_GUARDED_BY(forwarder_mutex_) = Phase::kWaiting;
+  std::string why_ BATON_GUARDED_BY(forwarder_mutex_);  // of kFailed
   pthread_t watcher_{}, worker_{};
 };
 

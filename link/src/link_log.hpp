@@ -14,10 +14,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 
+#include "baton/os/lock.hpp"
 #include "baton/os/printable.hpp"
 #include "baton/transport/diagnostic.hpp"
 
@@ -67,7 +67,7 @@ class LinkLog {
     if (!call_) return;
     text = os::without_controls(std::move(text));
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       Subject& subject = subjects_[static_cast<std::size_t>(about)];
       const Clock::time_point now = now_();
       const bool again = text == subject.last && now - subject.said < kPause;
@@ -111,9 +111,9 @@ class LinkLog {
   };
   const std::function<void(const transport::Diagnostic&)> call_;
   const std::function<Clock::time_point()> now_;
-  std::mutex mutex_;
-  LineAllowance all_;
-  std::array<Subject, kAbouts> subjects_;
+  os::Mutex mutex_;
+  LineAllowance all_ BATON_GUARDED_BY(mutex_);
+  std::array<Subject, kAbouts> subjects_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::link

@@ -4,10 +4,10 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <mutex>
 #include <thread>
 
 #include "baton/link/link.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/termination.hpp"
 #include "link_arguments.hpp"
 
@@ -40,11 +40,11 @@ int main(int argc, char** argv) {
   baton::link::Options& options = arguments->options;
   options.on_diagnostic = print;
 
-  std::mutex mutex;
+  baton::os::Mutex mutex;
   std::condition_variable changed;
   bool endpoints = false;
   const baton::Result<void> handled = baton::os::on_termination([&] {
-    const std::lock_guard<std::mutex> lock(mutex);
+    const baton::os::Lock lock(mutex);
     endpoints = true;
     changed.notify_all();
   });
@@ -57,8 +57,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "baton link: %s\n", link.error().message.c_str());
     return 1;
   }
-  std::unique_lock<std::mutex> lock(mutex);
-  changed.wait(lock, [&] { return endpoints; });
+  baton::os::UniqueLock lock(mutex);
+  changed.wait(lock.standard(), [&] { return endpoints; });
   lock.unlock();
   // The name of a peer is looked up by the C library, which may wait long for a server of names and cannot be interrupted. The kernel
   // releases the leader lock and the memory of a process that ends without it.

@@ -98,22 +98,22 @@ TopicSource::TopicSource(std::string topic, std::shared_ptr<transport::Reader> r
       readers_(std::move(reader)) {}
 
 bool TopicSource::is_replacing() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return readers_.is_replacing();
 }
 
 Result<void> TopicSource::replace(std::shared_ptr<transport::Reader> reader) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return readers_.replace(std::move(reader));
 }
 
 std::set<Gid> TopicSource::readers() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return readers_.readers();
 }
 
 TopicSource::Lost TopicSource::lost() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   std::map<std::string, std::uint64_t> counts;
   const transport::Losses losses = readers_.losses();
   for (const LossReason& reason : kReasons) counts[reason.why] += losses.*reason.count;
@@ -136,12 +136,12 @@ void TopicSource::lose(GivenUp why, Errc code) {
 }
 
 bool TopicSource::set_publishers(std::set<Gid> publishers, std::shared_ptr<const std::set<Gid>> known) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   publishers_ = std::move(publishers);
   known_ = std::move(known);
   for (auto at = signs_.begin(); at != signs_.end();)
     at = publishers_.count(at->first) != 0 ? std::next(at) : signs_.erase(at);
-  readers_.forget([this](const Gid& publisher) { return !is_decided(publisher); });
+  readers_.forget([this](const Gid& publisher) BATON_REQUIRES(mutex_) { return !is_decided(publisher); });
   const std::size_t before = undecided_.size();
   std::deque<Undecided> still;
   undecided_of_.clear();
@@ -160,12 +160,12 @@ bool TopicSource::set_publishers(std::set<Gid> publishers, std::shared_ptr<const
 }
 
 bool TopicSource::waits() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return !undecided_.empty();
 }
 
 std::set<Gid> TopicSource::under_way() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   std::set<Gid> out = readers_.publishers();
   for (const Undecided& each : undecided_) out.insert(each.sample.publisher());
   for (const transport::TakenSample& each : decided_) out.insert(each.publisher());
@@ -186,7 +186,7 @@ void TopicSource::add_undecided(transport::TakenSample sample) {
 }
 
 bool TopicSource::look_for_signs() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   bool some = false;
   for (const Gid& publisher : publishers_) {
     const std::int64_t sign_ns = readers_.newest().sign_of_life_ns(publisher);
@@ -205,17 +205,17 @@ std::shared_ptr<const OutgoingChunk> TopicSource::next_sign() {
 }
 
 bool TopicSource::empty() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return !readers_.has_data() && unsent_signs_.empty() && undecided_.empty() && decided_.empty();
 }
 
 void TopicSource::set_clients(std::set<Gid> clients) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   clients_ = std::move(clients);
 }
 
 void TopicSource::attach(transport::WaitSet& wait_set) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (const Result<void> added = readers_.attach(wait_set); !added) {
     log_->write(About::kSubscriptions, LinkLog::Level::kError, added.error().code,
                 "messages of '" + topic_ + "' reach other hosts late: " + added.error().message);
@@ -223,7 +223,7 @@ void TopicSource::attach(transport::WaitSet& wait_set) {
 }
 
 void TopicSource::detach(transport::WaitSet&) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   readers_.detach();
 }
 
@@ -263,7 +263,7 @@ bool TopicSource::travels(const transport::TakenSample& sample) {
 }
 
 ChunkSource::NextChunk TopicSource::next(std::shared_ptr<const OutgoingChunk>& chunk) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (int passed = 0; passed < kMostPassed; ++passed) {
     Result<transport::TakenSample> taken = take();
     if (!taken) {

@@ -11,12 +11,12 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 
 #include "advertisement.hpp"
+#include "baton/os/lock.hpp"
 #include "host_network.hpp"
 #include "link_log.hpp"
 #include "replaceable_reader.hpp"
@@ -32,22 +32,22 @@ using CopiedBytes = std::shared_ptr<std::atomic<std::size_t>>;
 class UnderWay {
  public:
   void add(const Gid& publisher) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     ++counts_[publisher];
   }
   void remove(const Gid& publisher) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = counts_.find(publisher);
     if (--found->second == 0) counts_.erase(found);
   }
   void append_to(std::set<Gid>& publishers) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     for (const auto& [publisher, count] : counts_) publishers.insert(publisher);
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::map<Gid, std::size_t> counts_;
+  mutable os::Mutex mutex_;
+  std::map<Gid, std::size_t> counts_ BATON_GUARDED_BY(mutex_);
 };
 
 class TopicSource final : public ChunkSource {
@@ -101,14 +101,13 @@ class TopicSource final : public ChunkSource {
     int calls_left = 0;  // of set_publishers() until it waits no more
   };
 
-  // With mutex_
-  std::shared_ptr<const OutgoingChunk> outgoing(transport::TakenSample sample) const;
-  std::shared_ptr<const OutgoingChunk> next_sign();
-  bool is_decided(const Gid& publisher) const;
-  Result<transport::TakenSample> take();
-  void add_undecided(transport::TakenSample sample);
-  bool travels(const transport::TakenSample& sample);
-  void lose(GivenUp why, Errc code);
+  std::shared_ptr<const OutgoingChunk> outgoing(transport::TakenSample sample) const BATON_REQUIRES(mutex_);
+  std::shared_ptr<const OutgoingChunk> next_sign() BATON_REQUIRES(mutex_);
+  bool is_decided(const Gid& publisher) const BATON_REQUIRES(mutex_);
+  Result<transport::TakenSample> take() BATON_REQUIRES(mutex_);
+  void add_undecided(transport::TakenSample sample) BATON_REQUIRES(mutex_);
+  bool travels(const transport::TakenSample& sample) BATON_REQUIRES(mutex_);
+  void lose(GivenUp why, Errc code) BATON_REQUIRES(mutex_);
 
   const std::string topic_;
   const std::size_t held_;
@@ -117,17 +116,18 @@ class TopicSource final : public ChunkSource {
   const std::shared_ptr<std::atomic<std::size_t>> samples_;  // under way
   const std::shared_ptr<UnderWay> under_way_ = std::make_shared<UnderWay>();
   TrafficCounter traffic_;
-  mutable std::mutex mutex_;
-  ReplaceableReader readers_;
-  std::deque<Undecided> undecided_;
-  std::map<IdPrefix, std::size_t> undecided_of_;  // by process
-  std::deque<transport::TakenSample> decided_;    // were undecided; are sent before the samples of the readers
-  std::array<std::uint64_t, kGivenUp.size()> given_up_{};
-  std::set<Gid> publishers_;
-  std::shared_ptr<const std::set<Gid>> known_ = std::make_shared<const std::set<Gid>>();
-  std::map<Gid, std::int64_t>
-      signs_;                   // CLOCK_MONOTONIC of the last sign of life that was sent, by a message or without
-  std::set<Gid> unsent_signs_;  // publishers
+  mutable os::Mutex mutex_;
+  ReplaceableReader readers_ BATON_GUARDED_BY(mutex_);
+  std::deque<Undecided> undecided_ BATON_GUARDED_BY(mutex_);
+  std::map<IdPrefix, std::size_t> undecided_of_ BATON_GUARDED_BY(mutex_);  // by process
+  std::deque<transport::TakenSample> decided_
+      BATON_GUARDED_BY(mutex_);  // were undecided; are sent before the samples of the readers
+  std::array<std::uint64_t, kGivenUp.size()> given_up_ BATON_GUARDED_BY(mutex_){};
+  std::set<Gid> publishers_ BATON_GUARDED_BY(mutex_);
+  std::shared_ptr<const std::set<Gid>> known_ BATON_GUARDED_BY(mutex_) = std::make_shared<const std::set<Gid>>();
+  std::map<Gid, std::int64_t> signs_
+      BATON_GUARDED_BY(mutex_);  // CLOCK_MONOTONIC of the last sign of life that was sent, by a message or without
+  std::set<Gid> unsent_signs_ BATON_GUARDED_BY(mutex_);  // publishers
 
   std::optional<std::set<Gid>> clients_;
 };

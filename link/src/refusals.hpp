@@ -8,12 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "baton/link/state.hpp"
+#include "baton/os/lock.hpp"
 
 namespace baton::link {
 
@@ -25,7 +25,7 @@ class Refusals {
 
   /// `refused` without `times`. Of too many the one that was refused longest ago goes.
   void add(RefusedState refused) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto known = find(refused);
     refused.times = 1;
     if (known != all_.end()) {
@@ -38,7 +38,7 @@ class Refusals {
   }
   /// A host of this address is connected.
   void remove(const std::string& address) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     RefusedState host;
     host.address = address;
     if (const auto known = find(host); known != all_.end()) all_.erase(known);
@@ -46,21 +46,21 @@ class Refusals {
   /// The newest first.
   std::vector<RefusedState> all(std::int64_t now_ns) const {
     std::vector<RefusedState> out;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     std::copy_if(all_.rbegin(), all_.rend(), std::back_inserter(out),
                  [&](const RefusedState& each) { return now_ns - each.last_ns <= kKept_ns; });
     return out;
   }
 
  private:
-  std::vector<RefusedState>::iterator find(const RefusedState& one) {
+  std::vector<RefusedState>::iterator find(const RefusedState& one) BATON_REQUIRES(mutex_) {
     const bool by_name = one.address.empty() && one.participant.empty();
     return std::find_if(all_.begin(), all_.end(), [&](const RefusedState& each) {
       return each.address == one.address && each.participant == one.participant && (!by_name || each.name == one.name);
     });
   }
-  mutable std::mutex mutex_;
-  std::vector<RefusedState> all_;  // the newest last
+  mutable os::Mutex mutex_;
+  std::vector<RefusedState> all_ BATON_GUARDED_BY(mutex_);  // the newest last
 };
 
 }  // namespace baton::link

@@ -176,7 +176,7 @@ void TopicForwarder::complain(std::set<std::string> complaints) {
   for (const std::string& complaint : complaints) {  // only this thread writes complaints_
     if (complaints_.count(complaint) == 0) log_->write(About::kMatches, Level::kWarning, Errc::unsupported, complaint);
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   complaints_ = complaints;
 }
 
@@ -196,7 +196,7 @@ Result<std::shared_ptr<transport::Writer>> TopicForwarder::make_proxy(const Gid&
 bool TopicForwarder::receive(const ForwardingPlan& plan) {
   bool again = false;
   std::size_t withdrawn = 0, lingering = 0, made = 0, announced_bytes = 0;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (auto at = proxies_.begin(); at != proxies_.end();) {
     const auto wanted = plan.receiving.find(at->first);
     PublisherProxy& proxy = at->second;
@@ -377,7 +377,7 @@ bool TopicForwarder::open_out(const std::pair<Gid, std::string>& key, const Plan
 
 bool TopicForwarder::send(const ForwardingPlan& plan) {
   bool again = false;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   for (auto at = out_.begin(); at != out_.end();) {
     OutboundTopic& out = at->second;
     const auto wanted = plan.sending.find(at->first);
@@ -487,7 +487,7 @@ void TopicForwarder::drain(std::chrono::nanoseconds most) const {
       if (host.connected) connected.insert(host.id);
     }
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       const bool under_way = std::any_of(out_.begin(), out_.end(), [&](const auto& out) {
         return connected.count(out.first.first) != 0 && !out.second.flow->ended() && !out.second.flow->idle();
       });
@@ -589,7 +589,7 @@ void TopicForwarder::fill(LinkState& state) const {
     host.dropped = losses.messages;
     host.dropped_why = std::move(losses.why);
   }
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   state.sent = sent_before_;
   for (const auto& [key, out] : out_) state.sent += out.flow->sent();
   state.received = received_before_;

@@ -10,12 +10,12 @@
 #include <chrono>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "baton/link/state.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/transport/transport.hpp"
 #include "forwarding_plan.hpp"
 #include "host_budgets.hpp"
@@ -123,7 +123,8 @@ class TopicForwarder {
   std::map<Gid, DrainingPublisher> draining_;
   std::map<IdPrefix, Gid> owners_;  // of the last plan
 
-  mutable std::mutex mutex_;                                  // the tables, which fill() reads
+  /// Held by the forwarder's own thread while it changes the tables, which it reads without, and by fill().
+  mutable os::Mutex mutex_;
   std::map<std::pair<Gid, std::string>, OutboundTopic> out_;  // by host and channel
   std::map<std::string, InboundTopic> in_;
   std::set<std::string> complaints_;

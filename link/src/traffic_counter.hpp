@@ -6,8 +6,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <string>
+
+#include "baton/os/lock.hpp"
 
 namespace baton::link {
 
@@ -19,7 +20,7 @@ class TrafficCounter {
   }
   void dropped(const std::string& why) {
     dropped_.fetch_add(1, std::memory_order_relaxed);
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     why_ = why;
   }
   std::uint64_t messages() const noexcept { return messages_.load(std::memory_order_relaxed); }
@@ -27,14 +28,14 @@ class TrafficCounter {
   std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
   /// Why the last dropped message was dropped.
   std::string why() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     return why_;
   }
 
  private:
   std::atomic<std::uint64_t> messages_{0}, bytes_{0}, dropped_{0};  // counters: order nothing
-  mutable std::mutex mutex_;
-  std::string why_;
+  mutable os::Mutex mutex_;
+  std::string why_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::link

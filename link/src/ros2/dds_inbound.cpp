@@ -58,7 +58,7 @@ void DdsInbound::publish(transport::Writer& publisher, const DdsMessage& message
 
 void DdsInbound::arrived(DdsMessage message) {
   // Locked while publishing, so that messages that waited come first.
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const auto found = publishers_.find(message.publisher);
   if (found != publishers_.end()) return publish(*found->second, message);
   if (ignored_.count(message.publisher) != 0) return;
@@ -72,7 +72,7 @@ void DdsInbound::arrived(DdsMessage message) {
 }
 
 void DdsInbound::add(const Gid& from, std::shared_ptr<transport::Writer> publisher) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   transport::Writer& writer = *(publishers_[from] = std::move(publisher));
   std::deque<DdsMessage> others;
   for (DdsMessage& message : waiting_) {
@@ -87,12 +87,12 @@ void DdsInbound::add(const Gid& from, std::shared_ptr<transport::Writer> publish
 }
 
 void DdsInbound::remove(const Gid& from) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   publishers_.erase(from);
 }
 
 void DdsInbound::set_ignored(std::set<Gid> ignored) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   ignored_ = std::move(ignored);
   std::deque<DdsMessage> others;
   for (DdsMessage& message : waiting_) {

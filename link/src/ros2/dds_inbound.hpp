@@ -8,10 +8,10 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 
+#include "baton/os/lock.hpp"
 #include "link_log.hpp"
 #include "ros2/dds.hpp"
 #include "ros2/ros_types.hpp"
@@ -37,11 +37,11 @@ class DdsInbound {
   const std::string topic_;
   const std::shared_ptr<const RosType> type_;
   const std::shared_ptr<LinkLog> log_;
-  std::mutex mutex_;
-  std::map<Gid, std::shared_ptr<transport::Writer>> publishers_;
-  std::set<Gid> ignored_;
-  std::deque<DdsMessage> waiting_;
-  std::size_t waiting_bytes_ = 0;
+  os::Mutex mutex_;
+  std::map<Gid, std::shared_ptr<transport::Writer>> publishers_ BATON_GUARDED_BY(mutex_);
+  std::set<Gid> ignored_ BATON_GUARDED_BY(mutex_);
+  std::deque<DdsMessage> waiting_ BATON_GUARDED_BY(mutex_);
+  std::size_t waiting_bytes_ BATON_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace baton::link::ros2

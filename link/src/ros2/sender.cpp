@@ -42,7 +42,7 @@ Sender::~Sender() {
 void Sender::add(const Gid& publisher, std::string topic, std::shared_ptr<DdsWriter> writer,
                  std::shared_ptr<const RosType> type, std::size_t depth) {
   const MutexWish wish(wishes_);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   Target& target = targets_[publisher];
   target = Target{};
   target.topic = std::move(topic);
@@ -53,14 +53,14 @@ void Sender::add(const Gid& publisher, std::string topic, std::shared_ptr<DdsWri
 
 void Sender::remove(const Gid& publisher) {
   const MutexWish wish(wishes_);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   targets_.erase(publisher);
   for (const Subscription& each : subscriptions_) each->forget([&](const Gid& gone) { return gone == publisher; });
 }
 
 void Sender::set_ready(const Gid& publisher) {
   const MutexWish wish(wishes_);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const auto found = targets_.find(publisher);
   if (found == targets_.end() || std::exchange(found->second.ready, true)) return;
   for (UnsentMessage& each : found->second.waiting) write(found->second, std::move(each.message), each.source_time_ns);
@@ -69,7 +69,7 @@ void Sender::set_ready(const Gid& publisher) {
 
 Sender::Subscription Sender::subscribe(std::shared_ptr<transport::Reader> reader) {
   const MutexWish wish(wishes_);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   auto subscription = std::make_shared<ReplaceableReader>(std::move(reader));
   if (!subscription->attach(wait_set_)) return nullptr;
   subscriptions_.push_back(subscription);
@@ -79,14 +79,14 @@ Sender::Subscription Sender::subscribe(std::shared_ptr<transport::Reader> reader
 
 void Sender::unsubscribe(const Subscription& subscription) {
   const MutexWish wish(wishes_);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   subscriptions_.erase(std::remove(subscriptions_.begin(), subscriptions_.end(), subscription), subscriptions_.end());
   subscription->detach();
 }
 
 bool Sender::replace(const Subscription& subscription, std::shared_ptr<transport::Reader> reader) {
   const MutexWish wish(wishes_);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const bool replaced = !subscription->is_replacing() && subscription->replace(std::move(reader));
   wait_set_.wake();
   return replaced;
@@ -94,7 +94,7 @@ bool Sender::replace(const Subscription& subscription, std::shared_ptr<transport
 
 bool Sender::is_replacing(const Subscription& subscription) {
   const MutexWish wish(wishes_);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (subscription->is_replacing())
     wait_set_.wake();  // its thread takes, and so notices when the replacement is complete
   return subscription->is_replacing();
@@ -102,7 +102,7 @@ bool Sender::is_replacing(const Subscription& subscription) {
 
 std::uint64_t Sender::times_empty(const Subscription& subscription) {
   const MutexWish wish(wishes_);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   wait_set_.wake();
   return subscription->times_empty();
 }
@@ -160,7 +160,7 @@ void Sender::run() {
     bool some = false;
     while (wishes_.load(std::memory_order_relaxed) > 0) std::this_thread::sleep_for(kPause);
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       for (const Subscription& subscription : subscriptions_) {
         some = send_some(*subscription) || some;
         if (wishes_.load(std::memory_order_relaxed) > 0) break;

@@ -12,10 +12,10 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
+#include "baton/os/lock.hpp"
 #include "baton/os/process.hpp"
 #include "baton/transport/transport.hpp"
 #include "link_log.hpp"
@@ -66,15 +66,15 @@ class Sender {
     std::deque<UnsentMessage> waiting;
   };
   void run();
-  bool send_some(ReplaceableReader& subscription);
-  void send(Target& target, const transport::TakenSample& sample);
-  void write(Target& target, CdrMessage message, std::int64_t source_time_ns);
+  bool send_some(ReplaceableReader& subscription) BATON_REQUIRES(mutex_);
+  void send(Target& target, const transport::TakenSample& sample) BATON_REQUIRES(mutex_);
+  void write(Target& target, CdrMessage message, std::int64_t source_time_ns) BATON_REQUIRES(mutex_);
 
   const std::shared_ptr<LinkLog> log_;
   transport::WaitSet wait_set_;
-  std::mutex mutex_;  // the tables; held while messages are written
-  std::vector<Subscription> subscriptions_;
-  std::map<Gid, Target> targets_;
+  os::Mutex mutex_;  // held while messages are written
+  std::vector<Subscription> subscriptions_ BATON_GUARDED_BY(mutex_);
+  std::map<Gid, Target> targets_ BATON_GUARDED_BY(mutex_);
   std::atomic<int> wishes_{0};  // calls that wait for mutex_; the thread lets them go first. A hint: mutex_ orders
   std::atomic<bool> stop_{false};
   std::optional<pthread_t> thread_;

@@ -147,7 +147,7 @@ class Side final : public Ros2Side {
     // A participant may list only its own endpoints.
     if (!said || prefix_of(said->participant) != prefix_of(message.publisher)) return;
     {
-      const std::lock_guard<std::mutex> lock(names_mutex_);
+      const os::Lock lock(names_mutex_);
       if (names_.size() >= kMostNamed && names_.count(prefix_of(said->participant)) == 0) {
         dirty_.store(
             true, std::memory_order_release);  // pairs with the exchange in step(), which forgets those that have left
@@ -169,7 +169,7 @@ class Side final : public Ros2Side {
 
   /// Empty: not known yet.
   std::string name_of(const Gid& endpoint) const {
-    const std::lock_guard<std::mutex> lock(names_mutex_);
+    const os::Lock lock(names_mutex_);
     const auto of_participant = names_.find(prefix_of(endpoint));
     if (of_participant == names_.end()) return {};
     const auto found = of_participant->second.find(endpoint);
@@ -185,7 +185,7 @@ class Side final : public Ros2Side {
     std::set<Prefix> prefixes;
     for (const auto& [gid, data] : participants_) prefixes.insert(prefix_of(gid));
     for (const DdsEndpoint& endpoint : ends_) prefixes.insert(prefix_of(endpoint.gid));
-    const std::lock_guard<std::mutex> lock(names_mutex_);
+    const os::Lock lock(names_mutex_);
     // A list may come before its participant is seen; so the number is bounded, too.
     if (names_.size() < kMostNamed) return;
     for (auto at = names_.begin(); at != names_.end();)
@@ -458,8 +458,9 @@ class Side final : public Ros2Side {
   const std::shared_ptr<LinkLog> log_;
   const Ros2Options options_;
   std::atomic<bool> dirty_{true};
-  mutable std::mutex names_mutex_;
-  std::map<Prefix, std::map<Gid, std::string>> names_;  // nodes of endpoints, by participant
+  mutable os::Mutex names_mutex_;
+  std::map<Prefix, std::map<Gid, std::string>> names_
+      BATON_GUARDED_BY(names_mutex_);  // nodes of endpoints, by participant
   Refusals refusals_;
   std::unique_ptr<Dds> dds_;  // ends after all its endpoints
   RosTypes types_;

@@ -85,7 +85,7 @@ std::byte* FlowReceiver::place() {
     flow.total = part_.total;
     flow.arriving.reset();
     if (flow.registered) {
-      const std::lock_guard<std::mutex> lock(flow.registered->mutex);
+      const os::Lock lock(flow.registered->mutex);
       if (flow.registered->receiver)
         flow.arriving =
             flow.registered->receiver->begin(host_, header_, part_.total - sizeof(memory::ChunkHeader), place_bytes());
@@ -99,7 +99,7 @@ std::byte* FlowReceiver::place() {
 }
 
 bool FlowReceiver::deliver(ReceiveFlow& flow, ArrivingChunk& arriving) {
-  const std::lock_guard<std::mutex> lock(flow.registered->mutex);
+  const os::Lock lock(flow.registered->mutex);
   return !flow.registered->receiver || flow.registered->receiver->deliver(host_, arriving);
 }
 

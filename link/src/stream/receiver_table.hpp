@@ -5,17 +5,20 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
+#include <utility>
 
+#include "baton/os/lock.hpp"
 #include "host_network.hpp"
 
 namespace baton::link::stream {
 
 /// One receiver, as long as it is registered.
 struct RegisteredReceiver {
-  std::mutex mutex;                         // held in its calls, one at a time
-  std::shared_ptr<ChunkReceiver> receiver;  ///< null: it has ended
+  explicit RegisteredReceiver(std::shared_ptr<ChunkReceiver> registered) : receiver(std::move(registered)) {}
+
+  os::Mutex mutex;                                                  // held in its calls, one at a time
+  std::shared_ptr<ChunkReceiver> receiver BATON_GUARDED_BY(mutex);  ///< null: it has ended
 };
 
 class ReceiverTable : public std::enable_shared_from_this<ReceiverTable> {
@@ -26,8 +29,8 @@ class ReceiverTable : public std::enable_shared_from_this<ReceiverTable> {
   std::shared_ptr<RegisteredReceiver> find(const std::string& channel) const;
 
  private:
-  mutable std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<RegisteredReceiver>> by_name_;
+  mutable os::Mutex mutex_;
+  std::map<std::string, std::shared_ptr<RegisteredReceiver>> by_name_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::link::stream

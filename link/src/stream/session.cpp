@@ -91,7 +91,7 @@ class Session::SessionFlow final : public Flow {
   SessionFlow(std::shared_ptr<Session> session, std::uint32_t id) : session_(std::move(session)), id_(id) {}
   ~SessionFlow() override {
     {
-      const std::lock_guard<std::mutex> lock(session_->mutex_);
+      const os::Lock lock(session_->mutex_);
       session_->sending_.close(id_);
       session_->end_if_clogged();
     }
@@ -99,11 +99,11 @@ class Session::SessionFlow final : public Flow {
   }
   void wake() override { session_->wait_set_.wake(); }
   bool idle() const override {
-    const std::lock_guard<std::mutex> lock(session_->mutex_);
+    const os::Lock lock(session_->mutex_);
     return session_->sending_.idle(id_);
   }
   std::uint64_t sent() const override {
-    const std::lock_guard<std::mutex> lock(session_->mutex_);
+    const os::Lock lock(session_->mutex_);
     return session_->sending_.acknowledged(id_);
   }
   bool ended() const override {
@@ -143,7 +143,7 @@ void Session::leave() {
 void Session::end() {
   leave();
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (connection_) connection_->end();
   }
   wait_set_.wake();
@@ -151,7 +151,6 @@ void Session::end() {
   writer_.reset();
 }
 
-/// With mutex_.
 void Session::end_if_clogged() {
   if (connection_ && sending_.is_clogged()) connection_->end();
 }
@@ -159,7 +158,7 @@ void Session::end_if_clogged() {
 std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared_ptr<ChunkSource> source) {
   std::uint32_t id = 0;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     id = sending_.open(channel, std::move(source));
     end_if_clogged();
   }
@@ -171,16 +170,16 @@ std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared
 bool Session::attach(const std::shared_ptr<HostConnection>& connection) {
   std::shared_ptr<HostConnection> before;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (stop_.load(std::memory_order_relaxed)) return false;
     if (connection_ && connection_->dialed_by_smaller && !connection->dialed_by_smaller) return false;
     before = connection_;
     if (before) before->end();
   }
   // The thread that reads the connection before this one ends now.
-  const std::lock_guard<std::mutex> reading(reading_);
+  const os::Lock reading(reading_);
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (stop_.load(std::memory_order_relaxed) || (connection_ && connection_ != before)) return false;
     if (connection_) sending_.disconnected();
     connection_ = connection;
@@ -201,7 +200,7 @@ bool Session::attach(const std::shared_ptr<HostConnection>& connection) {
 void Session::detach(const std::shared_ptr<HostConnection>& connection) {
   connection->end();
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (!current(connection)) return;
     sent_again_ += connection->wire->measured().sent_again;
     connection_.reset();
@@ -215,7 +214,7 @@ void Session::detach(const std::shared_ptr<HostConnection>& connection) {
 // --- writing ---
 
 void Session::collect(std::vector<OutgoingFrame>& frames, std::shared_ptr<HostConnection>& connection) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   connection = connection_;
   if (!connection) return;
   for (const HostFrame& each : control_frames_) frames.push_back({each, {}, {}});
@@ -311,14 +310,14 @@ Result<void> Session::take_frame(FrameInput& input, const std::shared_ptr<HostCo
       return {};
     case FrameKind::kReady: {
       getting_.ready();
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       if (current(connection)) sending_.ready();
       wait_set_.wake();
       return {};
     }
     case FrameKind::kResume:
     case FrameKind::kAck: {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       if (!current(connection)) return {};
       Result<void> taken = frame->kind == FrameKind::kAck ? sending_.acknowledge(*frame) : sending_.resume(*frame);
       wait_set_.wake();
@@ -326,7 +325,7 @@ Result<void> Session::take_frame(FrameInput& input, const std::shared_ptr<HostCo
     }
     case FrameKind::kAlive: {
       if (frame->number == 0 && frame->offset == 0) return {};
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       if (!current(connection)) return {};
       round_trip_.answer(frame->offset, os::monotonic_ns());
       if (frame->number == 0) return {};
@@ -341,14 +340,14 @@ Result<void> Session::take_frame(FrameInput& input, const std::shared_ptr<HostCo
 Error Session::read(const std::shared_ptr<HostConnection>& connection) {
   Error reason{Errc::system, "another connection to it is used"};
   {
-    const std::lock_guard<std::mutex> reading(reading_);
+    const os::Lock reading(reading_);
     FrameInput input(*connection->wire);
     bool waiting = true;  // of the connection before
     auto next_offer = steady_clock::now();
     std::vector<HostFrame> acks;
     for (std::size_t taken_frames = 0;; ++taken_frames) {
       {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const os::Lock lock(mutex_);
         if (!current(connection)) break;
       }
       if (const auto begin = steady_clock::now(); waiting && begin >= next_offer) {
@@ -360,7 +359,7 @@ Error Session::read(const std::shared_ptr<HostConnection>& connection) {
       if (!input.buffered() || taken_frames % kSayEvery == 0) getting_.acknowledgements(acks);
       if (!acks.empty()) {
         {
-          const std::lock_guard<std::mutex> lock(mutex_);
+          const os::Lock lock(mutex_);
           if (!current(connection)) break;
           if (control_frames_.size() > kMostControlFrames) {
             reason = {Errc::protocol_violation, "it sends and does not read"};
@@ -397,17 +396,17 @@ Error Session::read(const std::shared_ptr<HostConnection>& connection) {
 }
 
 std::optional<steady_clock::time_point> Session::disconnected_since() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return connection_ ? std::nullopt : std::optional(since_);
 }
 
 std::string Session::address() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return address_;
 }
 
 bool Session::was_connected() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return connected_since_ns_ != 0;
 }
 
@@ -417,7 +416,7 @@ HostState Session::state() const {
   out.id = key_;
   out.received_messages = got_messages_.load(std::memory_order_relaxed);
   out.received_bytes = got_bytes_.load(std::memory_order_relaxed);
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   out.address = address_;
   out.sent_again = sent_again_;
   if (connection_) {

@@ -7,11 +7,11 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "baton/os/lock.hpp"
 #include "baton/os/process.hpp"
 #include "flow_receiver.hpp"
 #include "flow_sender.hpp"
@@ -73,11 +73,14 @@ class Session : public std::enable_shared_from_this<Session> {
   void write();
   void collect(std::vector<OutgoingFrame>& frames, std::shared_ptr<HostConnection>& connection);
   Result<void> send(Wire& wire, const std::vector<OutgoingFrame>& frames);
-  void end_if_clogged();
+  void end_if_clogged() BATON_REQUIRES(mutex_);
   void adapt(Wire& wire, std::chrono::nanoseconds taken);
-  Result<void> take_frame(FrameInput& input, const std::shared_ptr<HostConnection>& connection);
+  Result<void> take_frame(FrameInput& input, const std::shared_ptr<HostConnection>& connection)
+      BATON_REQUIRES(reading_);
   void detach(const std::shared_ptr<HostConnection>& connection);
-  bool current(const std::shared_ptr<HostConnection>& connection) const { return connection_ == connection; }
+  bool current(const std::shared_ptr<HostConnection>& connection) const BATON_REQUIRES(mutex_) {
+    return connection_ == connection;
+  }
 
   const Gid key_;
   const HostHello hello_;
@@ -88,19 +91,19 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<pthread_t> writer_;
   std::size_t batch_bytes_ = kPartBytes;  // of the writing thread
 
-  std::mutex reading_;  // getting_: held by the thread that reads while it has its connection
-  FlowReceiver getting_;
+  os::Mutex reading_;  // held by the thread that reads while it has its connection
+  FlowReceiver getting_ BATON_GUARDED_BY(reading_);
 
-  mutable std::mutex mutex_;  // the rest
-  FlowSender sending_;
-  std::shared_ptr<HostConnection> connection_;
-  std::vector<HostFrame> control_frames_;  // kResume and kAck
-  std::uint64_t answer_ = 0;               // the other host's question, to be answered; 0: none
-  RoundTrip round_trip_;                   // of connection_
-  std::string address_;
-  std::chrono::steady_clock::time_point since_;  // connected or not
-  std::int64_t connected_since_ns_ = 0;
-  std::uint64_t sent_again_ = 0;                               // of connections before
+  mutable os::Mutex mutex_;
+  FlowSender sending_ BATON_GUARDED_BY(mutex_);
+  std::shared_ptr<HostConnection> connection_ BATON_GUARDED_BY(mutex_);
+  std::vector<HostFrame> control_frames_ BATON_GUARDED_BY(mutex_);  // kResume and kAck
+  std::uint64_t answer_ BATON_GUARDED_BY(mutex_) = 0;  // the other host's question, to be answered; 0: none
+  RoundTrip round_trip_ BATON_GUARDED_BY(mutex_);      // of connection_
+  std::string address_ BATON_GUARDED_BY(mutex_);
+  std::chrono::steady_clock::time_point since_ BATON_GUARDED_BY(mutex_);  // connected or not
+  std::int64_t connected_since_ns_ BATON_GUARDED_BY(mutex_) = 0;
+  std::uint64_t sent_again_ BATON_GUARDED_BY(mutex_) = 0;      // of connections before
   std::atomic<std::uint64_t> got_messages_{0}, got_bytes_{0};  // counters: order nothing
 };
 

@@ -8,11 +8,11 @@
 #include <cstring>
 #include <list>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "baton/os/clock.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/os/multicast.hpp"
 #include "baton/os/process.hpp"
 #include "host_limits.hpp"
@@ -175,7 +175,7 @@ class TcpNetwork final : public HostNetwork {
   ~TcpNetwork() override {
     std::map<Gid, std::shared_ptr<Session>> sessions;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       stop_ = true;
       sessions.swap(sessions_);
       for (const auto& each : connections_) each->wire->shut_down();
@@ -206,7 +206,7 @@ class TcpNetwork final : public HostNetwork {
   std::vector<HostState> hosts() const override {
     std::vector<std::shared_ptr<Session>> sessions;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       for (const auto& [host, session] : sessions_) sessions.push_back(session);
     }
     std::vector<HostState> out;
@@ -215,7 +215,7 @@ class TcpNetwork final : public HostNetwork {
   }
   std::vector<PeerState> peers() const override {
     std::vector<PeerState> out;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     for (const Calls& calls : calls_) {
       if (calls.reached || calls.state.why.empty() || sessions_.count(calls.host) != 0) continue;
       // It may be connected although this host cannot call it, because it has called this one.
@@ -241,17 +241,17 @@ class TcpNetwork final : public HostNetwork {
   };
 
   std::shared_ptr<Session> find(const Gid& host) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = sessions_.find(host);
     return found == sessions_.end() ? nullptr : found->second;
   }
   bool stopped() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     return stop_;
   }
   void pause(milliseconds duration) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    stopped_.wait_for(lock, duration, [this] { return stop_; });
+    os::UniqueLock lock(mutex_);
+    stopped_.wait_for(lock.standard(), duration, [this]() BATON_REQUIRES(mutex_) { return stop_; });
   }
   void say(About about, Level level, Errc code, std::string text) const {
     if (options_.say) options_.say(about, level, code, std::move(text));
@@ -277,7 +277,7 @@ class TcpNetwork final : public HostNetwork {
     return number;
   }
 
-  /// With mutex_. The number that is kept under `key`; made if there is none.
+  /// The number that is kept under `key`; made if there is none.
   template <class Key>
   static Result<std::uint64_t> kept(std::map<Key, std::uint64_t>& numbers, const Key& key) {
     if (const auto known = numbers.find(key); known != numbers.end()) return known->second;
@@ -287,9 +287,9 @@ class TcpNetwork final : public HostNetwork {
     return made;
   }
 
-  /// With mutex_. Of the sessions with hosts of this id, the most likely one for a connection from `address`, before the other side's number is
+  /// Of the sessions with hosts of this id, the most likely one for a connection from `address`, before the other side's number is
   /// known. Prefers a session without a connection, and one of this address.
-  std::shared_ptr<Session> likely(const Gid& id, const std::string& address) const {
+  std::shared_ptr<Session> likely(const Gid& id, const std::string& address) const BATON_REQUIRES(mutex_) {
     std::shared_ptr<Session> best;
     int best_rank = -1;
     for (const auto& [key, session] : sessions_) {
@@ -301,8 +301,8 @@ class TcpNetwork final : public HostNetwork {
     }
     return best;
   }
-  /// With mutex_. The session with the host of this id whose number for it is `partner`.
-  std::shared_ptr<Session> partner_of(const Gid& id, std::uint64_t partner) const {
+  /// The session with the host of this id whose number for it is `partner`.
+  std::shared_ptr<Session> partner_of(const Gid& id, std::uint64_t partner) const BATON_REQUIRES(mutex_) {
     for (const auto& [key, session] : sessions_)
       if (session->hello().host == id && session->partner() == partner) return session;
     return nullptr;
@@ -311,7 +311,7 @@ class TcpNetwork final : public HostNetwork {
   /// This side's number of the session with the host at `address` with this `id`, or of the next session with it. It is the same for all
   /// connections that are being made at the same time. `partner`: that host's number; 0: not known yet.
   Result<std::uint64_t> number_for(const Gid& id, const std::string& address, std::uint64_t partner) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (const auto apart = apart_.find({id, address}); partner == 0 && apart != apart_.end()) return apart->second;
     const std::shared_ptr<Session> session = partner != 0 ? partner_of(id, partner) : likely(id, address);
     if (session) return session->number();
@@ -326,9 +326,9 @@ class TcpNetwork final : public HostNetwork {
     std::shared_ptr<Session> made, other;
     make_room_for(hello, partner, address);
     {
-      const std::lock_guard<std::mutex> telling(telling_);
+      const os::Lock telling(telling_);
       {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const os::Lock lock(mutex_);
         if (stop_) return nullptr;
         const std::shared_ptr<Session> known = partner_of(hello.host, partner);
         if (known) return known->number() == number ? known : nullptr;
@@ -365,8 +365,8 @@ class TcpNetwork final : public HostNetwork {
     return made;
   }
 
-  /// With mutex_. Why not one more host; empty: there is room.
-  std::string room_for(const ListenAddress& newcomer) const {
+  /// Why not one more host; empty: there is room.
+  std::string room_for(const ListenAddress& newcomer) const BATON_REQUIRES(mutex_) {
     std::vector<ListenAddress> taken;
     for (const auto& [key, session] : sessions_) taken.emplace_back(session->address(), session->hello().port);
     std::set<ListenAddress> named;
@@ -383,7 +383,7 @@ class TcpNetwork final : public HostNetwork {
     const bool is_connected = !other->disconnected_since();
     if (again && !is_connected && is_replaced(*other, hello, address)) return forget(other);
     if (again) {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       static_cast<void>(kept(apart_, std::pair(hello.host, address)));
     }
     if (!is_connected) return;
@@ -402,7 +402,7 @@ class TcpNetwork final : public HostNetwork {
   void forget_replaced(const HostHello& hello, const std::string& address) {
     std::shared_ptr<Session> before;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       if (!partner_of(hello.host, hello.session)) before = likely(hello.host, address);
     }
     if (before && before->disconnected_since() && is_replaced(*before, hello, address)) forget(before);
@@ -413,7 +413,7 @@ class TcpNetwork final : public HostNetwork {
   void make_room_for(const HostHello& hello, std::uint64_t partner, const std::string& address) {
     std::shared_ptr<Session> before;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       if (partner_of(hello.host, partner) || room_for({address, hello.port}).empty()) return;
       for (const auto& [key, session] : sessions_) {
         // Not a session that was just made, and gets its connection now.
@@ -427,9 +427,9 @@ class TcpNetwork final : public HostNetwork {
 
   void forget(const std::shared_ptr<Session>& session) {
     {
-      const std::lock_guard<std::mutex> telling(telling_);
+      const os::Lock telling(telling_);
       {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const os::Lock lock(mutex_);
         const auto found = sessions_.find(session->key());
         if (found == sessions_.end() || found->second != session) return;
         sessions_.erase(found);
@@ -443,7 +443,7 @@ class TcpNetwork final : public HostNetwork {
   void forget_some() {
     std::vector<std::shared_ptr<Session>> sessions;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       for (const auto& [host, session] : sessions_) sessions.push_back(session);
     }
     for (const auto& session : sessions) {
@@ -497,7 +497,7 @@ class TcpNetwork final : public HostNetwork {
     connection->wire = std::move(wire);
     Wire& line = *connection->wire;
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       if (stop_) return {};
       connections_.push_back(connection);
     }
@@ -562,7 +562,7 @@ class TcpNetwork final : public HostNetwork {
       return session->key();
     }();
     line.shut_down();
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     connections_.remove(connection);
     return host;
   }
@@ -571,7 +571,7 @@ class TcpNetwork final : public HostNetwork {
     const NamedPeer& peer = calls.peer;
     Gid known{};
     const auto note = [&](bool reached, const std::string& why) {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       if (calls.reached && !reached) calls.state.since_ns = os::monotonic_ns();
       calls.reached = reached;
       calls.state.why = why;
@@ -596,7 +596,7 @@ class TcpNetwork final : public HostNetwork {
       Result<std::unique_ptr<os::TcpSocket>> socket = os::tcp_connect(
           peer.host, peer.port, from, ++tries % 4 == 0 ? kLongAnswer : kAnswer, kUnsentBytes, stop, this, &addresses);
       {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const os::Lock lock(mutex_);
         calls.addresses = std::move(addresses);
       }
       if (socket) {
@@ -674,7 +674,7 @@ class TcpNetwork final : public HostNetwork {
   enum class Reach : std::uint8_t { kNone, kThere, kElsewhere /* at another address: it may have several */ };
   Reach reach_of(const Gid& id, const std::string& address) const {
     Reach out = Reach::kNone;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     for (const auto& [key, session] : sessions_) {
       if (session->hello().host != id || session->disconnected_since()) continue;
       if (session->address() == address) return Reach::kThere;
@@ -683,7 +683,7 @@ class TcpNetwork final : public HostNetwork {
     return out;
   }
   bool is_connected(const Gid& id, std::uint64_t partner) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const std::shared_ptr<Session> session = partner_of(id, partner);
     return session && !session->disconnected_since();
   }
@@ -733,7 +733,7 @@ class TcpNetwork final : public HostNetwork {
   void receive(std::unique_ptr<os::TcpSocket> socket) {
     const std::shared_ptr<os::TcpSocket> watched(std::move(socket));
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       strangers_.push_back(watched);
       if (strangers_.size() > kMostStrangers) {
         std::map<std::string, std::size_t> of_network;
@@ -750,7 +750,7 @@ class TcpNetwork final : public HostNetwork {
     const std::string whom = "a program at " + watched->address();
     Result<pthread_t> thread = os::start_thread("baton-link-in", kStackBytes, [this, watched, whom, done] {
       const auto known = [&] {
-        const std::lock_guard<std::mutex> lock(mutex_);
+        const os::Lock lock(mutex_);
         strangers_.remove(watched);
       };
       std::string why;
@@ -763,7 +763,7 @@ class TcpNetwork final : public HostNetwork {
       return;
     }
     say(About::kNetwork, Level::kError, thread.error().code, "no host can connect now: " + thread.error().message);
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     strangers_.remove(watched);
   }
 
@@ -783,17 +783,17 @@ class TcpNetwork final : public HostNetwork {
 
   /// Held, before mutex_, while a session comes or goes and the listener is called. Else the listener could learn of a host's end after its
   /// return, or of an advertisement before its host.
-  std::mutex telling_;
-  mutable std::mutex mutex_;
+  os::Mutex telling_;
+  mutable os::Mutex mutex_;
   std::condition_variable stopped_;
-  bool stop_ = false;
+  bool stop_ BATON_GUARDED_BY(mutex_) = false;
   /// By their keys: the id of the host, or another one if an earlier host has the same id.
-  std::map<Gid, std::shared_ptr<Session>> sessions_;
-  std::map<Gid, std::uint64_t> numbers_;  // of sessions to come, by the hosts' ids
-  std::map<std::pair<Gid, std::string>, std::uint64_t>
-      apart_;  // hosts whose id another host has, too, with their addresses
-  std::list<std::shared_ptr<HostConnection>> connections_;
-  std::list<std::shared_ptr<os::TcpSocket>> strangers_;
+  std::map<Gid, std::shared_ptr<Session>> sessions_ BATON_GUARDED_BY(mutex_);
+  std::map<Gid, std::uint64_t> numbers_ BATON_GUARDED_BY(mutex_);  // of sessions to come, by the hosts' ids
+  std::map<std::pair<Gid, std::string>, std::uint64_t> apart_
+      BATON_GUARDED_BY(mutex_);  // hosts whose id another host has, too, with their addresses
+  std::list<std::shared_ptr<HostConnection>> connections_ BATON_GUARDED_BY(mutex_);
+  std::list<std::shared_ptr<os::TcpSocket>> strangers_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace

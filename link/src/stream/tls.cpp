@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 #include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "baton/os/lock.hpp"
 #include "security.hpp"
 
 namespace baton::link::stream {
@@ -99,7 +99,7 @@ class TlsWire final : public PlainWire {
     }
     if (failed_) return *failed_;
     std::size_t total = 0;
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     for (std::size_t i = 0; i < count; ++i) {
       for (std::size_t done = 0, got = 0; done < parts[i].size; done += got, total += got) {
         if (SSL_read_ex(ssl_.get(), static_cast<std::byte*>(parts[i].bytes) + done, parts[i].size - done, &got) != 1)
@@ -151,7 +151,7 @@ class TlsWire final : public PlainWire {
       static_cast<void>(PlainWire::write(&answer, 1));
       return Error{Errc::protocol_violation, "it speaks no TLS; a link needs --security, as this host has it"};
     }
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (BIO_write(SSL_get_rbio(ssl_.get()), in_.data(), static_cast<int>(*got)) != static_cast<int>(*got))
       return Error{Errc::out_of_memory, "no memory for a TLS connection"};
     return true;
@@ -159,7 +159,7 @@ class TlsWire final : public PlainWire {
 
   /// Whether read() has bytes, or failed_ has the reason why not.
   bool decrypted() {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     ERR_clear_error();
     char byte = 0;
     std::size_t got = 0;
@@ -172,7 +172,7 @@ class TlsWire final : public PlainWire {
 
   Result<void> encrypt(const std::byte* bytes, std::size_t size) {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       ERR_clear_error();
       if ((of_key_ += size) > kBytesOfKey) {
         of_key_ = size;
@@ -187,7 +187,7 @@ class TlsWire final : public PlainWire {
   /// What ssl_ has written, to the socket.
   Result<void> send() {
     {
-      const std::lock_guard<std::mutex> lock(mutex_);
+      const os::Lock lock(mutex_);
       BIO* const from = SSL_get_wbio(ssl_.get());
       out_.resize(BIO_ctrl_pending(from));
       if (out_.empty()) return {};
@@ -217,7 +217,7 @@ class TlsWire final : public PlainWire {
     return {Errc::protocol_violation, "TLS with it fails: " + reason()};
   }
 
-  std::mutex mutex_;                                 // ssl_
+  os::Mutex mutex_;                                  // ssl_
   std::unique_ptr<SSL, OpenSslFree<SSL_free>> ssl_;  // null: there was no memory
   // Of the reading thread.
   std::vector<std::byte> in_;

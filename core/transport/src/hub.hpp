@@ -68,7 +68,7 @@ inline constexpr std::size_t kMaxQueuedFds = 256;
 inline constexpr std::size_t kHardQueuedBytes = 4 * kMaxQueuedBytes;
 /// Limit for all peers of one user together. Beyond it, each of these peers whose queue exceeds kMaxQueuedBytes is
 /// disconnected at once.
-inline constexpr std::size_t kMaxQueuedBytesPerUser = 64 * kMaxQueuedBytes;
+inline constexpr std::size_t kMaxQueuedBytesPerUser = 64 * 1024 * 1024;
 inline constexpr std::chrono::microseconds kSliceTime{500};
 inline constexpr std::chrono::milliseconds kStallTime{1000};
 /// Connections of one foreign process, fewer where descriptors are few. An honest process has one connection, for a

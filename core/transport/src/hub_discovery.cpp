@@ -77,11 +77,12 @@ void Hub::Impl::scan() {
     schedule(Clock::now() + kShortagePause * 5, [this] { scan(); });
     return;
   }
+  make_room_for_routes();
   for (const std::string& name : *names) {
     ProcessId process{};
     if (name == socket_name || name.size() < 2 || !os::from_hexadecimal(name.substr(2), process)) continue;
     if (name[0] == 'p') {
-      connect_to(process);
+      if (may_remember(process)) connect_to(process);
     } else if (name[0] == 't' && os::seconds_since_change(directory.fd.get(), name) >= kTemporaryNameSeconds) {
       os::UniqueFd probe;
       const os::Lock lock(mutex());
@@ -115,7 +116,9 @@ void Hub::Impl::connect_to(const ProcessId& process) {
   {
     const os::Lock lock(mutex());
     os::UniqueFd socket;
-    status = os::connect_at(directory.fd.get(), directory.path, name, socket);
+    // A symbolic link would lead to a process that has a name of its own.
+    status = os::is_socket(directory.fd.get(), name) ? os::connect_at(directory.fd.get(), directory.path, name, socket)
+                                                     : os::IoStatus::kAbsent;
     failed = errno;
     if (status == os::IoStatus::kRefused) sweep(name);
     if (status == os::IoStatus::kDone) {

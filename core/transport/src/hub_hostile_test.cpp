@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -488,6 +489,59 @@ TEST_F(HostilePeer, OneThatReceivesNothingMoreIsNotWrittenToForEver) {
   EXPECT_EQ(claim.use_count(), 1) << "the hub tries to write the BYE without end";
 }
 
+/// A process with a large graph: each peer gets 10 MB at first.
+struct Greeter final : HubHandler {
+  static constexpr std::size_t kFrames = 50, kFrameBytes = 200'000;
+  explicit Greeter(const TemporaryDirectory& directory) {
+    HubOptions options;
+    options.domain = 0;
+    options.runtime_directory = directory.path();
+    hub = std::move(Hub::create(options, *this)).or_throw();
+    hub->start().or_throw();
+  }
+  ~Greeter() override { hub.reset(); }
+  void on_peer_up(PeerId peer, const PeerInfo&) override {
+    for (std::size_t i = 0; i < kFrames; ++i) hub->send(peer, 0x100, Bytes(kFrameBytes, 1));
+  }
+  void on_peer_down(PeerId, const Error&) override {}
+  Result<void> on_frame(PeerId, Frame&&) override { return {}; }
+  std::unique_ptr<Hub> hub;
+};
+
+TEST(HostilePeers, ThatDoNotReadWhatALargeProcessAnnouncesKeepABoundedPartOfItsMemory) {
+  const TemporaryDirectory directory;
+  Greeter victim(directory);
+  const std::size_t most = kMaxQueuedBytesPerUser / (Greeter::kFrames * Greeter::kFrameBytes) + 1;
+  std::vector<std::unique_ptr<RawClient>> silent;
+  for (std::uint64_t i = 1; i <= 3 * most; ++i) {
+    silent.push_back(std::make_unique<RawClient>(directory, victim.hub->process_id()));
+    silent.back()->send(hello_of(i << 40));
+  }
+  const auto up = [&] {
+    return std::count_if(silent.begin(), silent.end(), [](const auto& each) {
+      ::pollfd entry{each->fd(), POLLRDHUP, 0};
+      return ::poll(&entry, 1, 0) == 0;
+    });
+  };
+  for (int i = 0; i < 6000 && up() > static_cast<std::ptrdiff_t>(most); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_LE(up(), static_cast<std::ptrdiff_t>(most));
+  // And those that read get all of it, since the others have taken nothing for so long.
+  std::this_thread::sleep_for(kStallTime);
+  TestHub honest(directory);
+  EXPECT_TRUE(honest.recorder.has_frames(Greeter::kFrames)) << honest.recorder.all_diagnostics();
+}
+
+TEST_F(HostilePeer, OtherNamesOfAProcessesSocketKeepNobodyFromMeetingIt) {
+  const fs::path path = directory_.path() + "/0";
+  const std::string socket = "p-" + to_hex(victim_.hub->process_id());
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    fs::create_hard_link(path / socket, path / ("p-" + to_hex(id_of(1000 + i))));
+    fs::create_symlink(socket, path / ("p-" + to_hex(id_of(2000 + i))));
+  }
+  // More than the violations that are forgiven. TearDown(): a newcomer meets both.
+}
+
 // The other direction: names in the directory behind which somebody misbehaves.
 class HostileListener : public ::testing::Test {
  protected:
@@ -539,6 +593,16 @@ TEST_F(HostileListener, WhoAnswersUnderAnotherIdentityIsRefusedForGood) {
       b.recorder.has_diagnostic(Errc::protocol_violation, "identity"));
   EXPECT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));
   EXPECT_TRUE(fs::exists(path_ + "/" + name_)) << "it listens: its name is not swept";
+}
+
+TEST_F(HostileListener, SymbolicLinksLeadNobodyAnywhere) {
+  ASSERT_EQ(os::rename_name(opened_.fd.get(), name_, "elsewhere"), 0);
+  for (std::uint64_t i = 0; i < 100; ++i) fs::create_symlink("elsewhere", path_ + "/p-" + to_hex(id_of(1000 + i)));
+  TestHub a(directory_);
+  TestHub b(directory_);
+  EXPECT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));
+  os::UniqueFd socket;
+  EXPECT_NE(os::accept_one(listener_.get(), socket), os::IoStatus::kDone) << "both have scanned the directory";
 }
 
 TEST_F(HostileListener, WhoNeverAnswersIsReportedAndAnsweredWhenItDoes) {

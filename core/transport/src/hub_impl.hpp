@@ -76,7 +76,7 @@ struct Link {
   /// A list, since an empty deque takes 576 bytes of every link.
   std::list<Outgoing> queue BATON_GUARDED_BY(hub_mutex);
   std::size_t queued_bytes BATON_GUARDED_BY(hub_mutex) = 0, queued_fds BATON_GUARDED_BY(hub_mutex) = 0;
-  /// on_peer_up() runs: its frames are as large as this process's own graph, so they are not bounded.
+  /// on_peer_up() runs: its frames are as large as this process's own graph, and count for the user's peers only.
   bool greeting BATON_GUARDED_BY(hub_mutex) = false;
   std::size_t greeting_bytes BATON_GUARDED_BY(hub_mutex) = 0;  ///< of these, the bytes that had to be queued
   Clock::time_point progress BATON_GUARDED_BY(hub_mutex){};    ///< when the queue last was empty or moved
@@ -183,6 +183,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void no_longer_silent(Link& link);
   void refuse_for_ever(const ProcessId& process);
   void make_room_for_routes();
+  bool may_remember(const ProcessId& process) const;
   bool another_begins_like(const ProcessId& process) const;
 
   // hub_packets.cpp
@@ -211,6 +212,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void linger(Link& link);
   void on_lingering(Link& link, bool hung_up, bool writable);
   void forget_link(Link& link);
+  void doom_stalled(Link& link) BATON_REQUIRES(hub_mutex);
+  void end_stalled(const Link& link, std::list<Outgoing>& dropped) BATON_REQUIRES(hub_mutex);
   void doom(Link& link, Doom how) BATON_REQUIRES(hub_mutex);
   void reap_doomed();
   void end_for_want_of_memory(LinkId id) noexcept;

@@ -57,6 +57,11 @@ void Hub::Impl::make_room_for_routes() {
   }
 }
 
+/// Whether a name in the directory may take a place among the processes that are known. Whoever may enter it can make names without end.
+bool Hub::Impl::may_remember(const ProcessId& process) const {
+  return routes.size() < kMaxRoutes || routes.count(process) != 0;
+}
+
 KnownProcess& Hub::Impl::account_of(const Link& link) { return processes[account_key(link)]; }
 
 void Hub::Impl::process_ended(const Link& link) {

@@ -141,10 +141,20 @@ void Hub::Impl::on_hello(Link& link) {
   link.info.process_id = hello.process_id;
   link.info.name = hello.name;
   link.info.version = hello.version;
-  if (prefix_of(hello.process_id) == prefix_of(self) || (link.initiator && hello.process_id != link.process)) {
+  if (prefix_of(hello.process_id) == prefix_of(self)) {
     end_link(
         link,
         {{Errc::protocol_violation, describe(link) + " claims another process's identity"}, Bye::kViolation, true});
+    return;
+  }
+  if (link.initiator && hello.process_id != link.process) {
+    // Whoever made this name, its socket may be that of an honest process, which is met by its own name.
+    refuse_for_ever(link.process);
+    end_link(link, {{Errc::protocol_violation, "the name " + name_of(link.process) +
+                                                   " in the domain's directory leads to the socket of " +
+                                                   describe(link) + ", which has another identity"},
+                    Bye::kDuplicate,
+                    true});
     return;
   }
   if (link.initiator) {
@@ -249,8 +259,30 @@ void Hub::Impl::send(PeerId peer, Outgoing frame) noexcept {
   }
 }
 
+/// Ends the connections of the user of `link` that have taken nothing for a while and for which much waits. What waits for them
+/// goes to `dropped`.
+void Hub::Impl::end_stalled(const Link& link, std::list<Outgoing>& dropped) {
+  const Clock::time_point now = Clock::now();
+  for (const auto& [id, entry] : links) {
+    Link& other = *entry;
+    if (other.queued_of_user != link.queued_of_user || !other.up || other.doom || other.lost_something) continue;
+    if (other.queued_bytes <= kMaxQueuedBytes || now - other.progress <= kStallTime) continue;
+    doom_stalled(other);
+    dropped.splice(dropped.end(), other.queue);
+    clear_queue(other);
+  }
+}
+
+void Hub::Impl::doom_stalled(Link& link) {
+  doom(link,
+       {{Errc::disconnected, describe(link) + " has not read for too long and " + std::to_string(link.queue.size()) +
+                                 " frames wait for it; it is disconnected and may come back when it goes on"},
+        Bye::kStalled,
+        true});
+}
+
 void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
-  Outgoing dropped;  // descriptors are closed outside the lock
+  std::list<Outgoing> dropped;  // descriptors are closed outside the lock
   const os::Lock lock(mutex());
   if (is_child.load(std::memory_order_relaxed) || stopping.load(std::memory_order_relaxed)) return;
   const auto found = links.find(peer);
@@ -259,7 +291,7 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
   if (link.queue.empty() && !link.pausing) {
     const os::IoStatus status = push(link, frame);
     if (status == os::IoStatus::kDone || status == os::IoStatus::kClosed || status == os::IoStatus::kError) {
-      dropped = std::move(frame);  // sent, or the background thread is about to see the hang-up
+      dropped.push_back(std::move(frame));  // sent, or the background thread is about to see the hang-up
       return;
     }
     if (status == os::IoStatus::kTooManyInFlight) link.pausing = true;
@@ -271,17 +303,18 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
   const std::size_t fds = link.queued_fds + frame.fds.size();
   // A busy peer may lag for a while, for example when hundreds of processes start at once; a stopped peer takes nothing
   // at all.
+  if (*link.queued_of_user + frame.cost() > kMaxQueuedBytesPerUser) end_stalled(link, dropped);
+  if (link.doom) {
+    dropped.push_back(std::move(frame));
+    return;
+  }
   const std::size_t of_user = *link.queued_of_user + frame.cost();
   if (bytes > most_bytes + kHardQueuedBytes - kMaxQueuedBytes ||
-      (bytes > most_bytes && of_user > kMaxQueuedBytesPerUser) ||
+      (bytes > kMaxQueuedBytes && of_user > kMaxQueuedBytesPerUser) ||
       fds > std::max(kMaxQueuedFds, os::descriptor_limit() / 2) ||
       ((bytes > most_bytes || fds > kMaxQueuedFds) && Clock::now() - link.progress > kStallTime)) {
-    dropped = std::move(frame);
-    doom(link,
-         {{Errc::disconnected, describe(link) + " has not read for too long and " + std::to_string(link.queue.size()) +
-                                   " frames wait for it; it is disconnected and may come back when it goes on"},
-          Bye::kStalled,
-          true});
+    dropped.push_back(std::move(frame));
+    doom_stalled(link);
     return;
   }
   link.queue.push_back(std::move(frame));

@@ -144,7 +144,8 @@ bool Reader::Impl::oldest_of(ReaderConnection& connection, memory::QueuedMessage
   memory::QueuedMessage message;
   merging_.clear();
   for (const ConnectionRef& ref : connections_) {
-    if ((!holdable || !ref->full()) && oldest_of(*ref, &message)) merging_.push_back({order_ns(*ref, message), ref.get()});
+    if ((!holdable || !ref->full()) && oldest_of(*ref, &message))
+      merging_.push_back({order_ns(*ref, message), ref.get()});
   }
   const auto is_later = [](const Merging& a, const Merging& b) { return a.order_ns > b.order_ns; };
   std::make_heap(merging_.begin(), merging_.end(), is_later);

@@ -53,7 +53,7 @@ PublisherPath::~PublisherPath() {
   if (!events_) return;
   writer_->on_event({});
   events_->stop();
-  RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages (%lu bytes copied in)", topic_.c_str(), messages_.load(),
+  RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in)", topic_.c_str(), messages_.load(),
                           copied_bytes_.load());
 }
 
@@ -64,12 +64,10 @@ PublisherPath::~PublisherPath() {
 }
 
 /// The chunk stays a loan if that fails.
-[[gnu::hot]] rmw_ret_t PublisherPath::hand_over(const memory::Chunk& chunk, memory::Selection selection,
-                                                  std::uint64_t copied_bytes) {
+[[gnu::hot]] rmw_ret_t PublisherPath::hand_over(const memory::Chunk& chunk, memory::Selection selection) {
   transport::PublishInfo info;
   info.selection = selection;
   messages_.fetch_add(1, std::memory_order_relaxed);
-  copied_bytes_.fetch_add(copied_bytes, std::memory_order_relaxed);
   Result<std::uint64_t> published = writer_->publish(chunk, info);
   if (published) return RMW_RET_OK;
   return out_of_line([&] {
@@ -90,8 +88,11 @@ template <class Fill>
   if (!chunk) return out_of_line([&] { return failed(chunk.error()); });
   message::LoanBuilder builder(chunk->message());
   const Result<void> filled = fill(builder);
-  const rmw_ret_t result = filled ? hand_over(*chunk, selection, chunk->header->size_bytes) : failed(filled.error());
-  if (result != RMW_RET_OK) out_of_line([&] { writer_->abandon(*chunk); });
+  const rmw_ret_t result = filled ? hand_over(*chunk, selection) : failed(filled.error());
+  if (result == RMW_RET_OK)
+    count_copied(chunk->header->size_bytes);
+  else
+    out_of_line([&] { writer_->abandon(*chunk); });
   return result;
 }
 
@@ -168,14 +169,17 @@ rmw_ret_t PublisherPath::give_back(void* native) {
   Lent& lent = **found;
   if (writer_->matched() == 0 && is_idle()) return RMW_RET_OK;
   if (lent.chunk) {
-    const rmw_ret_t result = hand_over(*lent.chunk, memory::Selection::kInPlace, 0);
+    const rmw_ret_t result = hand_over(*lent.chunk, memory::Selection::kInPlace);
     if (result == RMW_RET_OK) lent.chunk.reset();
     return result;
   }
   Result<containers::NativeLoan::Filled> filled = lent.loan->fill();
   if (!filled) return failed(filled.error());
-  const rmw_ret_t result = hand_over(filled->chunk, memory::Selection::kInPlace, filled->copied_bytes);
-  if (result == RMW_RET_OK) lent.loan->published();
+  const rmw_ret_t result = hand_over(filled->chunk, memory::Selection::kInPlace);
+  if (result == RMW_RET_OK) {
+    count_copied(filled->copied_bytes);
+    lent.loan->published();
+  }
   return result;
 }
 

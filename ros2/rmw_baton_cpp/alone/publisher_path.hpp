@@ -44,7 +44,8 @@ class PublisherPath final : public os::Hot {
   struct Lent;
   PublisherPath() = default;
   bool is_idle();
-  rmw_ret_t hand_over(const memory::Chunk& chunk, memory::Selection selection, std::uint64_t copied_bytes);
+  rmw_ret_t hand_over(const memory::Chunk& chunk, memory::Selection selection);
+  void count_copied(std::uint64_t bytes) noexcept { copied_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
   template <class Fill>
   rmw_ret_t publish_filled(memory::Selection selection, std::size_t room, Fill&& fill);
 

@@ -35,7 +35,7 @@ SubscriptionPath::SubscriptionPath(const std::shared_ptr<CallbackThread>& thread
 
 SubscriptionPath::~SubscriptionPath() {
   reader_->on_event({});
-  RCUTILS_LOG_DEBUG_NAMED(kLogger, "subscription of %s: %lu messages (%lu bytes copied out)", topic_.c_str(),
+  RCUTILS_LOG_DEBUG_NAMED(kLogger, "subscription of %s: %lu messages through Baton (%lu bytes copied out)", topic_.c_str(),
                           messages_.load(), copied_bytes_.load());
 }
 

@@ -11,6 +11,18 @@ from ros2_processes import LIBRARY, PYTHON, Processes
 from support.ros2 import ALONE
 
 
+# What these tests promise needs an RMW below.
+NEEDS_ANOTHER_RMW = {
+    "test_an_unusable_underlying_rmw_is_named",
+    "test_a_lent_message_reaches_a_subscription_that_baton_does_not_serve",
+    "test_a_type_that_is_laid_out_differently_takes_the_underlying_rmw_and_is_named_once",
+}
+# What Baton alone does not have yet, with the reason (docs/concepts/ros2.md).
+MISSING_ALONE = {
+    "test_a_scenario_gives_the_same[graph-baton-baton]": "endpoints do not announce ROS 2's type hash",
+}
+
+
 @pytest.fixture
 def processes():
     found = Processes()
@@ -36,8 +48,12 @@ def pytest_collection_modifyitems(items):
         missing = "needs librmw_baton_cpp.so: build the preset release after make setup"
     here = str(Path(__file__).parent)
     for item in items:
-        kinds = getattr(item, "callspec", None)
-        if ALONE and kinds is not None and "plain" in kinds.params.values():
-            item.add_marker(pytest.mark.skip(reason="Baton alone meets no program of another RMW"))
         if missing and str(item.path).startswith(here):
             item.add_marker(pytest.mark.skip(reason=missing))
+        kinds = getattr(item, "callspec", None)
+        if not ALONE or not str(item.path).startswith(here):
+            continue
+        if kinds is not None and "plain" in kinds.params.values() or item.name.split("[")[0] in NEEDS_ANOTHER_RMW:
+            item.add_marker(pytest.mark.skip(reason="Baton alone meets no program of another RMW"))
+        if item.name in MISSING_ALONE:
+            item.add_marker(pytest.mark.xfail(reason=MISSING_ALONE[item.name], strict=True))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 #include <new>
+#include <utility>
 
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
@@ -44,11 +45,23 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
   }
 }
 
+/// has_work() for connections, with `once`: whether a word has changed since the last call. Whoever sees its new value sees what was done
+/// before, too: the acquire pairs with the release in announce_event().
+[[gnu::noinline]] bool WaitSet::Impl::has_news() {
+  bool any = false;
+  for (std::size_t i = 0; i <= connections.size(); ++i) {
+    const std::uint32_t event = (i == 0 ? futex.own() : connections[i - 1]->line->event).load(std::memory_order_acquire);
+    any = std::exchange(told[i], event) != event || any;
+  }
+  return any;
+}
+
 // Plain loops: std::any_of is unrolled to four times the code, and most wait sets have one publisher.
 [[gnu::hot]] inline bool WaitSet::Impl::has_work() {
   for (const GuardCondition::Impl* guard : watched) {
     if (guard->triggered.load(std::memory_order_acquire)) return true;  // pairs with the release in trigger()
   }
+  if (unlikely(once)) return has_news();
   for (const ConnectionRef& ref : connections) {
     if (ref->readable()) {
       with_message = ref.get();
@@ -147,6 +160,8 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
 }
 
 WaitSet::WaitSet() : impl_(os::make_hot_shared<Impl>()) {}
+
+void WaitSet::wake_once_for_each_message() { impl_->once = true; }
 
 void WaitSet::set_spin(os::Nanoseconds budget) { impl_->spin_ns.store(budget.count(), std::memory_order_relaxed); }
 

@@ -49,6 +49,12 @@ Result<void> WaitSet::Impl::rebuild() {
     if (owner && std::find(members.begin(), members.end(), owner) == members.end()) owner->look_again();
   }
   futex.set_events(connections.size(), [this](std::size_t i) { return &connections[i]->line->event; });
+  // Each connection may be new here: all count as such with news.
+  if (once) {
+    told.assign(connections.size() + 1, 0);
+    for (std::size_t i = 0; i < connections.size(); ++i)
+      told[i + 1] = memory::capture_event<Platform>(connections[i]->line->event) - 1;
+  }
   const bool by_futex = FutexSleeper::serves(connections.size() + 1);
   how = by_futex ? memory::Sleeping::kFutex : memory::Sleeping::kDescriptor;
   if (!by_futex) {

@@ -84,6 +84,29 @@ TEST_P(WaitSetWays, WakesForEveryMessageAsleepOrSpinning) {
 
 INSTANTIATE_TEST_SUITE_P(Spin, WaitSetWays, ::testing::Values(0ns, 20us, 1ms));
 
+TEST(WaitSet, WakesOnceForEachMessageThatStaysUnread) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto writer = make_writer(*participant, "t", QoS(10));
+  const auto reader = make_reader(*participant, "t", QoS(10));
+  ASSERT_TRUE(matched(*reader, 1));
+  WaitSet wait_set;
+  wait_set.wake_once_for_each_message();
+  wait_set.add(reader).or_throw();
+  const auto settle = [&] {  // it may return without a message, but not for ever
+    while (wait_set.wait(20ms).or_throw()) {
+    }
+  };
+  for (std::uint64_t i = 1; i <= 5; ++i) {
+    settle();
+    std::thread publisher([&] { publish(*writer, i).or_throw(); });
+    EXPECT_TRUE(eventually([&] { return wait_set.wait(kPatience).or_throw() && reader->unread() == i; }));
+    publisher.join();
+  }
+  settle();
+  EXPECT_EQ(reader->unread(), 5U);
+}
+
 TEST(WaitSet, WakesForAReaderThatMatchesOnlyLater) {
   TestDomain domain;
   const auto participant = domain.join();

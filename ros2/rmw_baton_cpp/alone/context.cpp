@@ -47,6 +47,7 @@ Result<std::unique_ptr<Context>> Context::join(const rmw_init_options_t& options
   if (!prefix) return prefix.error();
   std::unique_ptr<Context> context(new Context());
   context->prefix_ = *prefix;
+  context->callback_thread_->wait_set()->wake_once_for_each_message();
   transport::ParticipantOptions wanted;
   const char* domain = os::harmless_environment("BATON_DOMAIN");
   if (domain == nullptr || *domain == '\0')

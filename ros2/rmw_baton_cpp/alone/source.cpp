@@ -59,18 +59,13 @@ void Source::happened() {
   const std::size_t left = unread();
   if (left == 0) notified_ = 0;
   if (callback_ == nullptr) return counts_.store(notified_ != 0, std::memory_order_relaxed);
-  if (left == 0 || left > notified_) thread_->wake();  // it puts the reader back, or notifies of more
+  if (left > notified_) thread_->wake();  // of messages that it knows already
 }
 
 bool Source::call() {
   std::unique_lock<std::mutex> lock(mutex_);
   if (callback_ == nullptr || calling_) return true;
   const std::size_t found = unread();
-  if (found == 0) {
-    join(thread_->wait_set());
-    return true;
-  }
-  join(nullptr);
   if (found <= notified_) return true;
   const std::size_t more = found - std::exchange(notified_, found);
   calling_ = true;
@@ -83,6 +78,7 @@ bool Source::call() {
   if (!kept) return false;
   lock.lock();
   calling_ = false;
+  if (callback_ != nullptr && unread() > notified_) thread_->wake();  // it may have passed over this source
   if (waiting_) waiting_->wake();
   return true;
 }
@@ -93,14 +89,10 @@ void Source::set_callback(rmw_event_callback_t callback, const void* user_data) 
     callback_ = callback;
     user_data_ = user_data;
     counts_.store(callback != nullptr || notified_ != 0, std::memory_order_relaxed);
+    join(callback != nullptr ? thread_->wait_set() : waiting_);
   }
   thread_->remove(*this);  // waits for a running call
-  if (callback != nullptr) {
-    if (call()) thread_->add(*this);
-    return;
-  }
-  const std::lock_guard<std::mutex> lock(mutex_);
-  join(waiting_);
+  if (callback != nullptr && call()) thread_->add(*this);
 }
 
 void Source::stop() {

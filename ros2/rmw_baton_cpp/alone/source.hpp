@@ -3,8 +3,7 @@
 // callback ("on new message") that the context's CallbackThread calls.
 //
 //   without a callback: the source's reader lies in the wait set in which rmw_wait() sleeps. An event has no reader, and wakes that wait set.
-//   with a callback: the reader lies in the wait set of the CallbackThread while nothing is unread. Once the callback was notified of all that
-//   is unread, the reader leaves that wait set, which would not sleep otherwise, and the next take puts it back.
+//   with a callback: the reader lies in the wait set of the CallbackThread, which wakes once for each message.
 //
 // Thread rules: all functions from any thread. The application's callback runs with no lock held, and may call everything, also what ends this
 // source.

@@ -522,6 +522,9 @@ class WaitSet {
   void remove(const std::shared_ptr<Reader>& reader);
   Result<void> add(GuardCondition& guard);
   void remove(GuardCondition& guard);
+  /// For a caller that counts messages and leaves them unread: from now on wait() returns once for each message that is published, or
+  /// for several together, and not because messages wait unread. It may return without one. REQUIRES: no wait() before.
+  void wake_once_for_each_message();
   /// Bounded spinning before sleeping, 0 = none (default).
   void set_spin(os::Nanoseconds budget);
   /// Returns true when some reader may have data, some guard was triggered, or wake() was called; false on timeout. Without

@@ -534,10 +534,10 @@ TEST(HostilePeers, ThatDoNotReadWhatALargeProcessAnnouncesKeepABoundedPartOfItsM
 
 TEST_F(HostilePeer, OtherNamesOfAProcessesSocketKeepNobodyFromMeetingIt) {
   const fs::path path = directory_.path() + "/0";
-  const std::string socket = "p-" + to_hex(victim_.hub->process_id());
+  const std::string socket = "p-" + os::hexadecimal(victim_.hub->process_id());
   for (std::uint64_t i = 0; i < 20; ++i) {
-    fs::create_hard_link(path / socket, path / ("p-" + to_hex(id_of(1000 + i))));
-    fs::create_symlink(socket, path / ("p-" + to_hex(id_of(2000 + i))));
+    fs::create_hard_link(path / socket, path / ("p-" + os::hexadecimal(id_of(1000 + i))));
+    fs::create_symlink(socket, path / ("p-" + os::hexadecimal(id_of(2000 + i))));
   }
   // More than the violations that are forgiven. TearDown(): a newcomer meets both.
 }
@@ -597,7 +597,8 @@ TEST_F(HostileListener, WhoAnswersUnderAnotherIdentityIsRefusedForGood) {
 
 TEST_F(HostileListener, SymbolicLinksLeadNobodyAnywhere) {
   ASSERT_EQ(os::rename_name(opened_.fd.get(), name_, "elsewhere"), 0);
-  for (std::uint64_t i = 0; i < 100; ++i) fs::create_symlink("elsewhere", path_ + "/p-" + to_hex(id_of(1000 + i)));
+  for (std::uint64_t i = 0; i < 100; ++i)
+    fs::create_symlink("elsewhere", path_ + "/p-" + os::hexadecimal(id_of(1000 + i)));
   TestHub a(directory_);
   TestHub b(directory_);
   EXPECT_TRUE(a.recorder.has_peers(1) && b.recorder.has_peers(1));

@@ -24,7 +24,7 @@ SCALE = 2  # pixels of a unit
 MARGIN = 12
 PANEL = (WIDTH - 3 * MARGIN) // 2
 INK, QUIET, GRID, PAPER = "#1c2530", "#5b6673", "#dde3ea", "#ffffff"
-# Blue and orange: people who see red and green alike tell them apart, and neither says "bad".
+# Blue and orange: people who are blind to red and green can tell these two apart, and neither colour means "bad".
 COLORS = {"baton": "#0b5fae", "socket": "#b35c00"}
 NAMES = {"baton": "Baton: handed over", "socket": "Sockets: serialized"}
 BOX = "#ffe14d"
@@ -33,7 +33,7 @@ ROW = 36  # of the chart
 
 @dataclass
 class Sightings:
-    """What arrived in one step, by the frame's sequence number: the detector's boxes and the viewer's latencies."""
+    """The arrivals of one step, by the frame's sequence number: the detector's boxes and the viewer's latencies."""
 
     boxes: dict[int, tuple[float, float, float, float]]  # x, y, width, height: shares of the frame
     latencies_us: dict[int, float]
@@ -41,7 +41,7 @@ class Sightings:
 
     @staticmethod
     def of(step: DemoStep) -> Sightings:
-        """From the last reports of the step's processes."""
+        """The sightings in the last reports of the step's processes."""
         viewer, detector = step.reports["viewer"], step.reports["detector"]
         width, height = detector["width"], detector["height"]
         boxes = {s: (x / width, y / height, w / width, h / height) for s, x, y, w, h in detector["boxes"]}
@@ -76,7 +76,7 @@ def decades(values: Sequence[float]) -> list[float]:
 
 
 class DemoCanvas:
-    """An image that is drawn on in the units above."""
+    """An image with drawing functions in the units above."""
 
     def __init__(self, height: float):
         self.image = Image.new("RGB", (WIDTH * SCALE, round(height * SCALE)), PAPER)
@@ -109,7 +109,7 @@ class DemoCanvas:
 
 
 def panels(canvas: DemoCanvas, top: float, frame: Image.Image, seen: dict[str, Sightings], sequence: int) -> float:
-    """The frame over each transport, side by side, with the detector's box and the viewer's latency; returns where they end."""
+    """The frame over each transport, side by side, with the detector's box and the viewer's latency. Returns the lower edge."""
     y, height = top + 36, PANEL * frame.height / frame.width
     for n, (transport, its) in enumerate(seen.items()):
         left = MARGIN + n * (PANEL + MARGIN)
@@ -158,8 +158,8 @@ def chart(canvas: DemoCanvas, top: float, rows: Sequence[Spread]) -> None:
 
 
 def moment(seen: dict[str, Sightings]) -> int:
-    """The number of the frame for the picture: one that arrived over all transports, with boxes if there is such a frame, and of these the
-    one whose latencies are nearest to the medians. If none arrived over all transports: the first."""
+    """The number of the frame for the picture. It arrived over all transports, with boxes if there is such a frame. Of several, it is the
+    frame whose latencies are nearest to the medians. If no frame arrived over all transports, it is the first."""
     arrived = set.intersection(*(set(its.latencies_us) for its in seen.values()))
     boxed = [s for s in arrived if all(s in its.boxes for its in seen.values())]
     medians = {transport: statistics.median(its.latencies_us.values()) for transport, its in seen.items()}

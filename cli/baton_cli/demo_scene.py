@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 WIDTH, HEIGHT = 640, 360
-FRAMES = 120  # after the last frame comes the first
+FRAMES = 120  # the first frame follows the last
 
 
 @cache
@@ -29,7 +29,7 @@ def frame(sequence: int) -> np.ndarray:
     right = x - WIDTH * (0.5 + 0.33 * np.cos(angle))
     down = y - HEIGHT * (0.52 + 0.25 * np.sin(angle))
     light = np.clip(1.3 - np.hypot(right + radius / 3, down + radius / 3) / (2 * radius), 0.3, 1)
-    # As the stripes turn, all of the ball changes.
+    # The stripes turn, so that every pixel of the ball changes.
     stripes = np.floor((np.arctan2(down, right) + 12 * angle) / (np.pi / 3)) % 2
     ball = light[..., None] * np.where(stripes[..., None], orange, white)
     return np.where((np.hypot(right, down) < radius)[..., None], ball, _floor()).astype(np.uint8)

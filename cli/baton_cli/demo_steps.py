@@ -33,7 +33,7 @@ class DemoStep:
         return total / sent if sent else 0.0
 
     def cpu_per_message(self) -> float:
-        """Over all receivers: the camera's are mostly scaling, the same for both transports."""
+        """Over all receivers. The camera's share is mostly scaling, which is the same for both transports."""
         return sum(report["cpu_us_per_message"] for report in self.receivers())
 
     def median_and_tail(self) -> tuple[float, float]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of which nothing is broken: on a narrow terminal the least important columns are left out, then names and reasons are cut. What is
+"""Tables without broken lines: on a narrow terminal the least important columns are left out, then names and reasons are cut. A table that is
 written into a pipe or a file has its full width."""
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from rich.text import Text
 
 @dataclass
 class Column:
-    """`least`: columns that remain of a text that is cut; None: it is never cut. `rank`: the column with the highest one is left out
-    first; 0: it stays."""
+    """`least`: characters that remain of a text that is cut; None: the text is never cut. `rank`: the column with the highest rank is left out
+    first; 0: the column always stays."""
 
     title: str
     rank: int = 0
@@ -43,7 +43,7 @@ def _width(widths: Sequence[int]) -> int:
 
 
 def fitted(columns: Sequence[Column], width: int | None) -> list[tuple[Column, int]]:
-    """The columns that have room in `width` (None: as much as they want), each with its own width."""
+    """The columns for which `width` has room, each with its own width. None: as much room as they need."""
     shown = list(columns)
     if width is None:
         return [(column, column.whole) for column in shown]
@@ -51,7 +51,7 @@ def fitted(columns: Sequence[Column], width: int | None) -> list[tuple[Column, i
         shown.remove(left_out)
     widths = [column.needed for column in shown]
     spare = width - _width(widths)
-    for at, column in enumerate(shown):  # what is left makes cut texts longer
+    for at, column in enumerate(shown):  # the remaining width makes cut texts longer
         more = max(0, min(spare, column.whole - widths[at]))
         widths[at] += more
         spare -= more
@@ -59,7 +59,7 @@ def fitted(columns: Sequence[Column], width: int | None) -> list[tuple[Column, i
 
 
 def show(columns: Sequence[Column], console: Console) -> None:
-    """Prints a table, to which the console's width is set. If not even the columns that stay have room, the terminal breaks the lines."""
+    """Prints a table, and sets the console to its width. If there is no room for the columns that always stay, the terminal breaks the lines."""
     chosen = fitted(columns, console.width if console.is_terminal else None)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column, width in chosen:

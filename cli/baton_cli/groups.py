@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A group of verbs that names the near ones when a verb is unknown. click does so from version 8.4 on; Debian 12 has 8.1."""
+"""A group of verbs that suggests verbs with a similar name when a verb is unknown. click does so from version 8.4 on; Debian 12 has 8.1."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .near import near
 
 class VerbGroup(click.Group):
     def instead_of(self, ctx: click.Context, name: str) -> list[str]:
-        """Verbs that the user may have meant."""
+        """Verbs with a name similar to the one that the user typed."""
         return near(name, self.list_commands(ctx))
 
     def resolve_command(

@@ -48,7 +48,7 @@ def make_universe(
 
 @contextmanager
 def interface_errors() -> Iterator[None]:
-    """Shows what the generator has to say, and leaves with 1."""
+    """Prints the generator's diagnostics, and exits with status 1."""
     try:
         yield
     except InterfaceError as error:

@@ -24,7 +24,7 @@ def host_of(node: str) -> str:
 
 
 def trouble(link: Any) -> str:
-    """Why the state of a saved link is not one of now; empty: it is, or there is no link at all."""
+    """Why the saved state of a link is out of date; empty: it is current, or there is no link."""
     if link.problem:
         return link.problem
     if link.state is None:
@@ -40,12 +40,12 @@ def trouble(link: Any) -> str:
 
 
 def rate(before: int | None, now: int | None, seconds: float) -> float | None:
-    """A second's share of a count. None: not known, or the count has begun anew."""
+    """How much a count has grown per second. None: not known, or the count has begun anew."""
     return None if before is None or now is None or now < before or seconds <= 0 else (now - before) / seconds
 
 
 class Rates:
-    """Two readings of one link's state: what happened between them, per second. Everything is None until the link has written twice."""
+    """The difference between two readings of one link's state, per second. Every rate is None until the link has written its state twice."""
 
     def __init__(self, before: Any, now: Any) -> None:
         same = before is not None and now is not None and before.id == now.id and before.pid == now.pid
@@ -62,7 +62,7 @@ class Rates:
 
 
 def latency_s(host: Any) -> float | None:
-    """The way of a few bytes: half of the round trip, since the clocks of two hosts differ."""
+    """The latency of a few bytes: half of the round-trip time, since the clocks of two hosts differ."""
     return None if host.round_trip_ns is None else host.round_trip_ns / 2e9
 
 
@@ -86,7 +86,7 @@ def host_rows(state: Any, rates: Rates) -> list[dict[str, Any]]:
 
 
 def peer_rows(state: Any) -> list[dict[str, Any]]:
-    """Each host that was named and is not reached."""
+    """Each named peer that is not reached."""
     return [
         {
             **asdict(p),
@@ -97,7 +97,7 @@ def peer_rows(state: Any) -> list[dict[str, Any]]:
 
 
 def not_reached(row: dict[str, Any]) -> str:
-    """For people: since when a row of peer_rows() is not reached, and why."""
+    """A sentence: since when the peer of a row of peer_rows() is not reached, and why."""
     lasts = duration(row["not_reached_s"])
     return "not reached" + (f" for {lasts}" if lasts else "") + (f": {row['why']}" if row["why"] else "")
 
@@ -117,13 +117,13 @@ def refused_name(row: dict[str, Any]) -> str:
 
 
 def refused_why(row: dict[str, Any]) -> str:
-    """For people: why a row of refused_rows() is not connected, and when that was so."""
+    """A sentence: why the host of a row of refused_rows() is not connected, and when it was refused."""
     often = f"{row['times']} times, the last time " if row["times"] > 1 else ""
     return f"{row['why'] or 'refused'} ({often}{duration(row['last_s']) or 'some time'} ago)"
 
 
 def topic_rows(state: Any, rates: Rates, only: str | None = None) -> list[dict[str, Any]]:
-    """Each topic that travels, with rates. `only`: of this name."""
+    """Each topic that travels, with rates. `only`: only the topic of this name."""
     rows = [
         {
             "topic": topic.topic,
@@ -144,7 +144,7 @@ def topic_rows(state: Any, rates: Rates, only: str | None = None) -> list[dict[s
 
 
 def read_twice(domain: int | None, seconds: float) -> tuple[Any, Rates]:
-    """A saved link, and rates over at least `seconds` if it goes on writing; waits no longer than that and two seconds."""
+    """A saved link, and rates over at least `seconds` if the link writes on. Waits at most two seconds longer than `seconds`."""
     first = saved(domain)
     if first.current is None or seconds <= 0:
         return first, Rates(None, first.state)
@@ -158,7 +158,7 @@ def read_twice(domain: int | None, seconds: float) -> tuple[Any, Rates]:
 
 
 def duration(seconds: float | None) -> str:
-    """For people: 12 s, 5 min, 3 h, 2 d."""
+    """A duration as text: 12 s, 5 min, 3 h, 2 d."""
     if seconds is None:
         return ""
     for limit, unit, name in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
@@ -168,7 +168,7 @@ def duration(seconds: float | None) -> str:
 
 
 def far_nodes(endpoints: Iterable[Any]) -> dict[str, tuple[int, str]]:
-    """Nodes of other hosts, of which publishers are known here: by their name the link's process and their host."""
+    """Nodes of other hosts whose publishers are known on this host: by node, the link's process and the node's host."""
     return {e.node: (e.pid, host_of(e.node)) for e in endpoints if host_of(e.node)}
 
 
@@ -179,7 +179,7 @@ def nodes_of(node: Any) -> set[str]:
 
 
 def of_name(name: str, nodes: Iterable[str]) -> list[str]:
-    """Those of `nodes` that have this name on any host: of "/talker" also "/talker@base"."""
+    """The elements of `nodes` that have this name on any host: for "/talker" also "/talker@base"."""
     return sorted(n for n in nodes if n.partition("@")[0] == name)
 
 
@@ -193,8 +193,8 @@ def own_host(domain: int | None) -> str:
 
 
 def find_node(node: Any, name: str) -> str:
-    """The node that the user names, as `baton node list` prints it: "talker" and "/talker" mean the node of this host, or the only one
-    of that name; "talker@base" means the one of the host base."""
+    """The node that the user names, as `baton node list` prints it. "talker" and "/talker" mean the node of this host, or the only node
+    of that name; "talker@base" means the node of the host base."""
     nodes = nodes_of(node)
     full = live.node_name(name)
     base, at, host = full.partition("@")

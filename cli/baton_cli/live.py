@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A look into a running domain, for the verbs that need one: the node they look from, its graph, message types, output."""
+"""Access to a running domain for the verbs that need it: a node, the graph that it sees, message types, output."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _keep_other(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 def domain_option(function: Callable) -> Callable:
-    """--domain, and the option of another middleware (`--ros1`), which join() reads."""
+    """Adds --domain, and the option of another middleware (`--ros1`). join() reads both."""
     if other := middleware.brought():
         option = click.option(f"--{other.KEY}", is_flag=True, expose_value=False, callback=_keep_other, help=other.HELP)
         function = option(function)
@@ -84,7 +84,7 @@ def domain_option(function: Callable) -> Callable:
 
 
 def domain_options(function: Callable) -> Callable:
-    """Those of domain_option(), and --search."""
+    """Adds the options of domain_option(), and --search."""
     function = domain_option(function)
     return click.option(
         "--search",
@@ -109,7 +109,7 @@ def join(
     name: str | None = None,
     say: Callable[[str], object] | None = None,
 ) -> Any:
-    """A node with this name. Without `name` the node only looks, and listings leave it out. `say` gets a sentence about each process that
+    """A node with this name. Without `name` the node only observes, and listings leave it out. `say` gets a sentence about each process that
     does not answer; by default stderr gets it."""
     baton = load()
     add_search(search)
@@ -133,7 +133,7 @@ def unanswered(node: Any) -> list[str]:
             # "4242 (name) T ...": a name may have spaces and parentheses.
             name, _, rest = Path(f"/proc/{pid}/stat").read_text(errors="replace").partition("(")[2].rpartition(")")
         except OSError:
-            continue  # it ended meanwhile
+            continue  # the process has ended meanwhile
         stopped = rest.split()[:1] in (["T"], ["t"])
         why, way_out = (
             ("is stopped", f"kill -CONT {pid}")
@@ -150,12 +150,12 @@ def unanswered(node: Any) -> list[str]:
 
 
 def that_answers(node: Any) -> str:
-    """The end of a sentence that says that nothing was found: " that answers" if a process of the domain has not answered."""
+    """The end of a sentence which reports that nothing was found: " that answers" if a process of the domain has not answered."""
     return " that answers" if node._unmet() else ""
 
 
 def chosen_domain(domain: int | None) -> int | None:
-    """Of the options of domain_option(); None: the usual one."""
+    """The domain that the options of domain_option() name; None: the default domain."""
     if not wants_other():
         return domain
     other = middleware.brought()
@@ -179,21 +179,21 @@ def other_graph(node: Any, quiet: bool = False) -> middleware.ForeignGraph | Non
     return graph
 
 
-LOOK_S = 0.03  # between two looks at the graph
-ANSWER_S = 1.0  # for each process to answer
+LOOK_S = 0.03  # between two readings of the graph
+ANSWER_S = 1.0  # how long each process may take to answer
 
 
 def settle(node: Any, limit: float = 2.0) -> None:
-    """Waits until each process with a name in the domain has been met and has answered, and the graph has stayed the same for four looks.
-    It counts looks, as many as fit into `limit` seconds: while the machine stands still, the other processes have no time either."""
+    """Waits until each process with a name in the domain is connected and has answered, and the graph was the same in four readings.
+    Counts readings, as many as fit into `limit` seconds, because other processes have no time either while the machine stands still."""
     before, same, heard = None, 0, []
     for _ in range(round(limit / LOOK_S)):
         now = sorted((e.gid, e.topic) for e in node.endpoints()), sorted(node.nodes())
         same = same + 1 if now == before and node._unmet() == 0 else 0
         if same >= 4:
-            if now in heard or len(heard) == 2:  # where the graph never rests, and a process never answers
+            if now in heard or len(heard) == 2:  # also if the graph never rests, or a process never answers
                 return
-            # A process that was met may not have sent its endpoints yet. Its answer to this question comes behind them.
+            # A connected process may not have sent its endpoints yet. Its answer to this question comes after them.
             node.holdings(ANSWER_S)
             heard.append(now)
             continue
@@ -202,7 +202,7 @@ def settle(node: Any, limit: float = 2.0) -> None:
 
 
 def others(node: Any) -> list[Any]:
-    """The endpoints of all nodes but those of this command."""
+    """The endpoints of all nodes, without those of this command."""
     return [e for e in node.endpoints() if not e.node.startswith("_baton_")]
 
 
@@ -254,18 +254,18 @@ def absolute(topic: str) -> str:
 
 
 def node_name(name: str) -> str:
-    """A node's name in the one form in which it is compared and printed: nodes of the RMW have a slash, Baton's own none."""
+    """A node's name in the form that is compared and printed. Names of the RMW's nodes begin with a slash, those of Baton's nodes do not."""
     return name if name.startswith("/") else "/" + name
 
 
 def harmless(text: str) -> str:
-    """A text of another process, safe for a terminal: control characters, and bytes that are no UTF-8, are written as Python's escapes."""
+    """A text of another process, made safe for a terminal: control characters and bytes that are no UTF-8 become Python escapes."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
-HINT_S = 1.0  # to wait for a topic before near names are shown
+HINT_S = 1.0  # how long to wait for a topic before similar names are shown
 
 
 def topics_of(node: Any) -> set[str]:
@@ -274,7 +274,7 @@ def topics_of(node: Any) -> set[str]:
 
 
 def instead_of(node: Any, topic: str) -> str:
-    """A hint for a topic without publishers: near names, or how to list the other topics."""
+    """A hint for a topic without publishers: similar names, or how to list the other topics."""
     there = topics_of(node)
     if graph := other_graph(node):
         if topic in graph.topics:
@@ -289,7 +289,7 @@ def instead_of(node: Any, topic: str) -> str:
 
 
 def wait_for_topic(node: Any, topic: str, there: Callable[[], object], timeout: float | None = None) -> None:
-    """Waits until there() is true, at most `timeout` seconds. Reports on stderr that it waits, and after HINT_S which topics have a near name."""
+    """Waits until there() is true, at most `timeout` seconds. Reports on stderr that it waits, and after HINT_S which topics have a similar name."""
     click.echo(f"waiting for {topic} ...", err=True)
     say_if_link_is_dead(node)
     moment = HINT_S if timeout is None else min(HINT_S, timeout)
@@ -301,7 +301,7 @@ def wait_for_topic(node: Any, topic: str, there: Callable[[], object], timeout: 
 
 
 def types_of(node: Any, topic: str, wait: bool = True, timeout: float | None = None) -> list[str]:
-    """The types of a topic, as a rule one. Waits for the topic to appear, at most `timeout` seconds."""
+    """The types of a topic, usually one. Waits for the topic to appear, at most `timeout` seconds."""
     topic = absolute(topic)
 
     def types() -> list[str]:
@@ -370,11 +370,12 @@ complete_service_types = _complete_types("srv")
 
 
 def reason(error: InterfaceError) -> str:
-    """The text of an error in a type that the command line names. An error in a file has its place; another one has its message and way out."""
+    """The text of an error in a type that the command line names. An error in a file has its place; any other error its message and advice."""
     text = "\n".join(
         d.render() if d.location.line else f"{d.message}\n  way out: {d.way_out}" for d in error.diagnostics
     )
-    return text.replace("baton.search(directory)", "--search DIR")  # the way out of Python programs and of the command
+    # The advice of the error is for Python programs: here it is that of the command.
+    return text.replace("baton.search(directory)", "--search DIR")
 
 
 def message_class(name: str) -> Any:
@@ -382,7 +383,7 @@ def message_class(name: str) -> Any:
 
 
 def message_class_as(endpoint: Any) -> Any:
-    """The class of an endpoint's type with the definition that the endpoint has: of this process's sources, or of ROS 1's
+    """The class of an endpoint's type, with the definition that the endpoint has: from this process's sources, or from ROS 1's
     standard set, where types such as sensor_msgs/Range have the name of another type of ROS 2."""
     cls = message_class(endpoint.type_name)
     if cls._struct.hash == endpoint.type_hash:
@@ -444,7 +445,7 @@ def message_from_yaml(cls: Any, values: str, type_name: str) -> Any:
 
 
 def condition(text: str | None) -> Callable[[Any], bool]:
-    """A Python expression about the message `m` as a function. The user writes it for the user's own process, as in ros2's."""
+    """A Python expression about the message `m`, as a function. It runs unrestricted, in the user's own process, as with ros2."""
     if text is None:
         return lambda message: True
     try:
@@ -520,7 +521,7 @@ def say_if_empty(node: Any, found: Collection[object], what: str) -> None:
 
 
 def say_no_type(node: Any, wanted: str, kind: str, used: Collection[str]) -> None:
-    """Reports on stderr that nothing in the domain has the type `wanted`, with a near one of `used`. Raises if the type is unknown."""
+    """Reports on stderr that nothing in the domain has the type `wanted`, with a similar type of `used`. Raises if the type is unknown."""
     what = "topic" if kind == "msg" else "service"
     hint = did_you_mean(wanted, used)
     try:
@@ -553,7 +554,7 @@ def subscribe(
             raise click.ClickException(f"nobody publishes {topic} within {timeout:g} s")
     publishers = [e for e in others(node) if e.topic == topic and e.is_publisher]
     offered = [e.qos for e in publishers]
-    with contextlib.suppress(click.ClickException):  # then the subscription says how the definitions differ
+    with contextlib.suppress(click.ClickException):  # then the subscription's error says how the definitions differ
         cls = next((message_class_as(e) for e in publishers if e.type_name == type_name), cls)
     reliable = all(q.reliability == "reliable" for q in offered)
     durable = bool(offered) and all(q.durability == "transient_local" for q in offered)
@@ -566,7 +567,7 @@ def subscribe(
 
 
 def members(message: Any) -> dict[str, Any]:
-    """A message's fields, of those that are shown."""
+    """The fields of a message that are shown."""
     return {m.name: getattr(message, m.name) for m in _shown_members(message._struct)}
 
 
@@ -580,7 +581,7 @@ def plain(value: Any, limit: int, struct: Any = None) -> Any:
     of the messages in `value`, if `value` comes from to_dict()."""
     baton = load()
     if isinstance(value, baton.Message):
-        struct, value = value._struct, baton.to_dict(value)  # one copy, which the message's size bounds
+        struct, value = value._struct, baton.to_dict(value)  # one copy; its size is bounded by the message's
     if isinstance(value, dict):
         return {m.name: plain(value[m.name], limit, struct.nested.get(m.type.base)) for m in _shown_members(struct)}
     if not isinstance(value, np.ndarray | list | baton.Sequence):
@@ -602,7 +603,7 @@ def _row(record: Any) -> Any:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """All values of what plain() gave, in order: a line of CSV."""
+    """All values of a result of plain(), in order: a line of CSV."""
     if isinstance(value, dict):
         for part in value.values():
             yield from leaves(part)

@@ -34,12 +34,12 @@ REASONS = {
         "the logs of both processes say why",
     ),
 }
-# Not lost, in DDS's words.
+# Counts that DDS does not call losses.
 REMARKS = {
     "lifespan": "older than the lifespan",
     "stamp": "stamped in the future by the publisher, which was corrected",
 }
-WRONG = ("limit", "memory", "malformed")  # losses that no quality of service asks for
+WRONG = ("limit", "memory", "malformed")  # losses that no quality of service permits
 
 
 def as_json(losses: Any) -> dict[str, int]:
@@ -56,12 +56,12 @@ def _reason(name: str, count: int, qos: Any) -> str:
 
 
 def _found(losses: Mapping[str, int]) -> list[tuple[int, str]]:
-    """The most frequent reason first."""
+    """The reasons, the most frequent first."""
     return sorted(((n, name) for name, n in losses.items() if n and name in REASONS), reverse=True)
 
 
 def why(losses: Mapping[str, int], qos: Any) -> str:
-    """For people: "180: newer ones pushed them out of its queue of 10; 20: ...", a single reason without its number; empty: nothing was lost."""
+    """A sentence: "180: newer ones pushed them out of its queue of 10; 20: ...", a single reason without its number; empty: nothing was lost."""
     found = _found(losses)
     if len(found) == 1:
         return _reason(found[0][1], found[0][0], qos)
@@ -69,12 +69,12 @@ def why(losses: Mapping[str, int], qos: Any) -> str:
 
 
 def short(losses: Mapping[str, int]) -> str:
-    """For people, where there is little room: "180 overflow, 20 held"."""
+    """A short text for narrow tables: "180 overflow, 20 held"."""
     return ", ".join(f"{n} {name}" for n, name in _found(losses))
 
 
 def remarks(losses: Mapping[str, int]) -> str:
-    """For people: what was not delivered or was changed, and is no loss."""
+    """A sentence about samples that were not delivered, or were changed, and do not count as lost."""
     return "; ".join(f"{losses[name]} {text}" for name, text in REMARKS.items() if losses.get(name))
 
 

@@ -24,12 +24,12 @@ from .groups import VerbGroup
 from .middleware import load_if_installed
 from .output import make_utf8
 
-# Verbs are where these packages are installed: a room brings its own.
+# The packages that have verbs; a room may bring a package of its own.
 VERB_PACKAGES = ("baton_cli.verbs", "baton_perf.verbs", "baton_converter.verbs", "baton_ros1.verbs")
 
 
 def _version() -> str:
-    """Of an installation by CMake, else of the installed distribution, else of this checkout, whose version stands in CMakeLists.txt."""
+    """The version of an installation by CMake, else of the installed distribution, else of this checkout, where it stands in CMakeLists.txt."""
     if baton_cli.version_of_installation:
         return baton_cli.version_of_installation
     try:
@@ -78,7 +78,7 @@ def _verbs() -> dict[str, str]:
 
 
 class Verbs(VerbGroup):
-    """Loads a verb's module only when it is wanted, so that one verb's dependencies do not slow or break another."""
+    """Loads a verb's module only when the verb is called, so that the dependencies of one verb do not slow or break another."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(_verbs())
@@ -88,13 +88,13 @@ class Verbs(VerbGroup):
         return importlib.import_module(module).command if module else None
 
     def instead_of(self, ctx: click.Context, name: str) -> list[str]:
-        """Near verbs, and the verbs that have one of this name inside: `baton echo` is `baton topic echo`."""
+        """Verbs with a similar name, and groups that have a verb of this name: `baton echo` is `baton topic echo`."""
         inside = []
         for verb in self.list_commands(ctx):
             try:
                 group = self.get_command(ctx, verb)
             except ImportError:
-                continue  # a verb that lacks a package says so when it is called
+                continue  # if a verb lacks a package, calling it reports that
             if isinstance(group, click.Group) and name in group.list_commands(ctx):
                 inside.append(f"{verb} {name}")
         return [*super().instead_of(ctx, name), *inside]
@@ -102,7 +102,7 @@ class Verbs(VerbGroup):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:  # how one leaves a verb that runs until then: no message, the shell's usual status
+        except KeyboardInterrupt:  # the usual way to end a verb that runs on: no message, the shell's usual status
             ctx.exit(128 + signal.SIGINT)
 
 
@@ -134,7 +134,7 @@ def main() -> None:
             raise
         click.echo(f"Error: the output cannot be written: {error}", err=True)
         with contextlib.suppress(OSError):
-            sys.stdout.close()  # its buffer cannot be written at exit, either
+            sys.stdout.close()  # else Python would try to write its buffer again at exit
         sys.exit(1)
 
 

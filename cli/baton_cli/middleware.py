@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the verbs show of another middleware whose nodes use Baton and have a graph of their own.
+"""Data that verbs show of another middleware, whose nodes use Baton and have a graph of their own.
 
 The room that knows such a middleware brings one module; that of ROS 1 is `ros1/command/baton_ros1/graph.py`. Where no room brings one, the
 verbs show Baton's graph alone. The module has:
@@ -30,7 +30,7 @@ MODULES = ("baton_ros1.graph",)
 
 
 def load_if_installed(name: str) -> ModuleType | None:
-    """A module that another room brings; None where that room is not installed. What an installed room lacks is an error."""
+    """A module of another room; None if that room is not installed. An import that fails inside an installed room is an error."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
@@ -68,7 +68,7 @@ class ForeignNode:
 
 @dataclass(frozen=True)
 class ForeignLink:
-    """Of one publisher to one subscriber. What it sent counts from its beginning, modulo 2^32."""
+    """A connection of one publisher to one subscriber. Its counts begin when it begins, modulo 2^32."""
 
     topic: str
     publisher: ForeignNode
@@ -77,8 +77,8 @@ class ForeignLink:
     number: int = -1  # in its publisher's process
     messages: int = 0
     bytes: int = 0
-    tcp_bytes: int = -1  # that its connection carried, as the kernel counts them; -1: not known
-    recent: bool = False  # the numbers are of a moment, not since the link's beginning: since()
+    tcp_bytes: int = -1  # bytes of its connection that the kernel has counted; -1: not known
+    recent: bool = False  # the counts are of a short time, not since the link began: since()
 
     @property
     def key(self) -> tuple[str, str, str, int]:
@@ -87,7 +87,7 @@ class ForeignLink:
 
 @dataclass(frozen=True)
 class MessagePath:
-    """The way of a link's messages. `copies`: how often a whole message is copied, serialization included; None: unknown, of another system."""
+    """How a link's messages travel. `copies`: how often a whole message is copied, serialization included; None: not known, another system's path."""
 
     way: str
     copies: int | None
@@ -104,14 +104,14 @@ class MessagePath:
 
 
 def full_name(name: str) -> str:
-    """A node's name with the slash that Baton's graph does not have before one in the root namespace."""
+    """A node's name with a leading slash, which names in Baton's graph do not have in the root namespace."""
     return name if name.startswith("/") else "/" + name
 
 
 @dataclass
 class ForeignGraph:
     uri: str
-    answers: bool  # the network; else only what Baton's graph has is known
+    answers: bool  # whether the network answers; if not, only Baton's graph is known
     types: dict[str, str] = field(default_factory=dict)
     publishers: dict[str, list[str]] = field(default_factory=dict)  # nodes by topic
     subscribers: dict[str, list[str]] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class ForeignGraph:
         return {topic for topic in {*self.publishers, *self.subscribers} if "/_" not in topic}
 
     def has_link(self, topic: str, publisher: str, subscriber: str) -> bool:
-        """By names of Baton's graph."""
+        """Whether there is such a link; the nodes are named as in Baton's graph."""
         wanted = (topic, full_name(publisher), full_name(subscriber))
         return any((link.topic, link.publisher.name, link.subscriber.name) == wanted for link in self.links)
 
@@ -137,12 +137,12 @@ class ForeignGraph:
         return ForeignGraph(self.uri, self.answers, self.types, ends[0], ends[1], links, self.silent)
 
     def type_of(self, topic: str) -> str:
-        """`*`: nobody who publishes the topic has said its type."""
+        """`*`: the type is not known, since no publisher of the topic has stated it."""
         return self.types.get(topic, "*")
 
 
 def since(before: ForeignGraph, now: ForeignGraph) -> ForeignGraph:
-    """`now`, with what each link of both sent between them; a link that sent nothing meanwhile keeps its totals."""
+    """`now`, where the counts of each link in both graphs are those between the two. A link that sent nothing meanwhile keeps its totals."""
     known = {link.key: link for link in before.links}
     links = []
     for link in now.links:

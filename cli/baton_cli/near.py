@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that a user may have meant: of topics, services, types and verbs."""
+"""Names similar to the one that a user typed: of topics, services, types and verbs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def near(name: str, known: Iterable[str], most: int = 3) -> list[str]:
         folded.setdefault(other.lower().strip("/"), other)
     if len(name) <= 200:  # the comparison's time grows with the square
         alike = difflib.get_close_matches(wanted, folded, n=most, cutoff=0.7)
-        # A last part that is written alike counts as well: /imag and /front/camera/image.
+        # A similar last part counts as well: /imag and /front/camera/image.
         ends = {other.rpartition("/")[2]: folded[other] for other in folded if "/" in other}
         alike_ends = difflib.get_close_matches(last, ends, n=most, cutoff=0.75)
         found += [folded[other] for other in alike] + [ends[end] for end in alike_ends]
@@ -31,6 +31,6 @@ def near(name: str, known: Iterable[str], most: int = 3) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A question with the near names; empty without any."""
+    """A question that names the similar names; empty if there are none."""
     names = near(name, known)
     return f"did you mean {' or '.join(names)}?" if names else ""

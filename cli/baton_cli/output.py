@@ -12,7 +12,7 @@ from typing import Any
 
 def json_text(value: Any, indent: int | None = None) -> str:
     """JSON has no number for NaN and the infinities. They are written as ProtoBuf's JSON does, as the strings "NaN", "Infinity" and
-    "-Infinity": in a laser scan each of the three says something else, which null would not."""
+    "-Infinity": in a laser scan each of the three has a meaning of its own, which null would lose."""
     try:
         return json.dumps(value, indent=indent, allow_nan=False)
     except ValueError:
@@ -20,7 +20,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """As in "1 file" and "2 files"."""
+    """A count with its noun: "1 file", "2 files"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
@@ -35,7 +35,7 @@ def _in_words(value: Any) -> Any:
 
 
 def make_utf8() -> None:
-    """Both streams write UTF-8: messages have texts that the locale's encoding may lack, and readers of YAML and JSON expect UTF-8.
+    """Makes both streams write UTF-8: the locale's encoding may lack characters of messages, and readers of YAML and JSON expect UTF-8.
     Bytes of a text that are no UTF-8 are written with a backslash."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # None where the descriptor is closed

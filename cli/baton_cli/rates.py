@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton topic hz`, `bw` and `delay`: what one topic does, in lines, or what many do, in one table."""
+"""`baton topic hz`, `bw` and `delay`: figures of one topic in lines, or of many topics in one table."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ class Meter(ABC):
 
     @abstractmethod
     def figures(self) -> dict[str, float]:
-        """For --json; empty while there are too few messages."""
+        """The figures for --json; empty while there are too few messages."""
 
     @abstractmethod
     def text(self, figures: dict[str, float]) -> str:
-        """Of one topic."""
+        """A line of text for one topic."""
 
     @abstractmethod
     def cells(self, figures: dict[str, float]) -> list[str]:
-        """Of a table's row, as `columns`."""
+        """The cells of a table's row, one for each of `columns`."""
 
 
 def _spread(seconds: list[float] | deque[float], window: int) -> dict[str, float]:
@@ -195,7 +195,7 @@ class _RateWatch:
             self._add(name, kind or live.type_of(node, name), 100)
 
     def look(self) -> None:
-        """Subscribes what has come since the last call."""
+        """Subscribes to topics that have appeared since the last call."""
         ends = [e for e in live.others(self._node) if e.is_publisher and "/_" not in e.topic]
         for name, kind in self._waiting:
             types = {e.type_name for e in ends if e.topic == name}
@@ -217,12 +217,12 @@ class _RateWatch:
             meter.why_not = str(error.message).splitlines()[0]
 
     def waiting(self) -> list[str]:
-        """Named topics that nobody publishes yet."""
+        """Named topics without a publisher so far."""
         there = {topic for topic, _ in self.meters}
         return [name for name, _ in self._waiting if name not in there]
 
     def say_what_is_missing(self) -> None:
-        """On stderr: the named topics that nobody publishes, with what the user may have meant."""
+        """Reports on stderr the named topics without a publisher, with similar names."""
         for name in self.waiting():
             click.echo(f"nobody publishes {name}; {live.instead_of(self._node, name)}", err=True)
         if not self.meters and self._patterns and not self._waiting:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The paths of ROS 2 nodes' messages: a context of rmw_baton_cpp sends them to subscribers of its announcement (docs/concepts/ros2.md)."""
+"""The paths that messages of ROS 2 nodes take. A context of rmw_baton_cpp sends them to subscribers of its announcement (docs/concepts/ros2.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TOPIC = "/_baton/ros2"
 
 
 def ask(node: Any, endpoints: list[Any], seconds: float) -> list[dict[str, Any]]:
-    """The answer of every ROS 2 context of the domain; whoever does not answer in time is missing."""
+    """The answers of the domain's ROS 2 contexts. A context that does not answer in time is missing."""
     contexts = sum(e.topic == TOPIC and e.is_publisher for e in endpoints)
     if not contexts:
         return []
@@ -33,7 +33,7 @@ def ask(node: Any, endpoints: list[Any], seconds: float) -> list[dict[str, Any]]
 
 
 def pairs(answers: list[dict[str, Any]], pid_of: dict[str, int]) -> Iterator[tuple[str, str, str, str]]:
-    """Of each pair that the publishers' RMW knows: publisher's gid, reader's gid (hexadecimal), what it is, which way and why.
+    """For each pair that the publishers' RMW knows: the gids of publisher and reader (hexadecimal), their kind, the path and its reason.
     `pid_of` has the processes of the endpoints that Baton knows, by gid."""
     aliases = {answer["pid"]: (answer["aliases"], answer["reason"]) for answer in answers}
     for answer in answers:
@@ -51,7 +51,7 @@ def pairs(answers: list[dict[str, Any]], pid_of: dict[str, int]) -> Iterator[tup
                     out = {True: "none out", False: f"1 out ({reason})", None: "out unknown"}[alias]
                     also = f"; each message also by {answer['rmw']}: {publisher['both']}" if publisher["both"] else ""
                     copies = f"1 copy in (none of loans), {out}"
-                    if publisher["fixed_size"]:  # lent at both ends, and without arrays that could be pointed at
+                    if publisher["fixed_size"]:  # loaned on both sides; no arrays to point to
                         copies = "1 copy in, 1 out (none of loans)"
                     why = f"Baton's memory: {copies}{also}"
                 yield publisher["gid"], reader["gid"], what, why

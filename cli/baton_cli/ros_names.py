@@ -36,14 +36,14 @@ class Found:
 
 
 def page() -> Path:
-    """Of an installation, else of this checkout."""
+    """The file of an installation, else of this checkout."""
     installed = Path(__file__).with_name("from-ros.md")
     return installed if installed.exists() else _ROOT / "docs/guides/from-ros.md"
 
 
 @cache
 def table() -> dict[str, str]:
-    """Baton's way for each name."""
+    """The advice for each name."""
     rows: dict[str, str] = {}
     for line in page().read_text().partition("\n## Names that Baton does not have\n")[2].splitlines():
         if line.startswith("| `"):
@@ -64,7 +64,7 @@ class _Language:
 
     @cached_property
     def names(self) -> set[str]:
-        """Those of the table."""
+        """The names of the table."""
         return {name for name in table() if name.startswith(tuple(root + self.between for root in self.roots))}
 
     @cached_property
@@ -129,7 +129,7 @@ _PYTHON = _Language(
     },
     re.compile(r"\bclass\s+(\w+)\([^)]*\b(?:Node|LifecycleNode)\b[^)]*\)"),
 )
-# Members that classes without ROS have as well.
+# Members that classes outside of ROS often have, too.
 _COMMON = {
     *("reset", "start", "stop", "shutdown", "ok", "exists", "isValid", "take", "get_name", "get_namespace", "getNamespace", "getTopic"),
     *("name", "now", "executor", "publishers", "subscriptions", "destroy", "unregister", "create_task", "topic_name", "add_timer", "get_param"),
@@ -147,12 +147,12 @@ _CALL = re.compile(
 
 
 def _code(text: str, not_code: re.Pattern[str]) -> str:
-    """The text with blanks for what is no code: places stay."""
+    """The text with blanks in place of comments and strings, so that positions stay the same."""
     return not_code.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), text)
 
 
 def _closing(text: str, at: int, brackets: str) -> int:
-    """Behind the bracket that closes the one at `at`; the end of the text if there is none."""
+    """The position behind the bracket that closes the one at `at`; the end of the text if there is none."""
     depth = 0
     for end in range(at, len(text)):
         depth += (text[end] == brackets[0]) - (text[end] == brackets[1])
@@ -186,7 +186,7 @@ def _names_of(code: str, language: _Language) -> Iterator[tuple[int, int, str]]:
 
 
 def _class_of(name: str, language: _Language) -> str:
-    """The class with members in the tables that a type's name begins with."""
+    """The class, with members in the tables, with which a type's name begins."""
     parts = name.split(language.between)
     for count in range(len(parts), 1, -1):
         shown = language.between.join(parts[:count])
@@ -290,7 +290,7 @@ def _found_commands(code: str) -> Iterator[tuple[int, str]]:
 
 
 def sources(tree: Path) -> Iterator[Path]:
-    """Files that are read, without what is hidden or what a build made."""
+    """The files to read, without hidden files and build outputs."""
     for path in sorted(tree.iterdir()):
         if path.name.startswith("."):
             continue
@@ -331,7 +331,7 @@ def find(tree: Path) -> list[Found]:
 
 
 def text(found: list[Found]) -> str:
-    """For people."""
+    """The findings as text."""
     lines = [f"{each.path}:{each.line}:{each.column}: {each.message} [{RULE}]" for each in found]
     names, files = counted(len(found), "name"), counted(len({each.path for each in found}), "file")
     return "\n".join([*lines, f"{names} of ROS that Baton does not have, in {files}"])

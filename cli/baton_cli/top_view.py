@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The picture of `baton top`, and the keys that change it. Pure: figures and a size go in, a rich renderable comes out."""
+"""The screen of `baton top`, and the keys that change it. Pure functions from figures and a size to a rich renderable."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-NARROW = 110  # columns below which the tables leave something out; names are cut, never broken
-ENDS = 4  # lines that one topic may take for its publishers or subscriptions
-SMALL = 18  # lines below which the second table is left out
-HOLDERS = 6  # rows of the second table, where the screen is small
-WIDE = 150  # columns from which on a link of another middleware shows why it takes its way
+NARROW = 110  # on narrower screens the tables leave columns out; names are cut, never broken
+ENDS = 4  # most lines of one topic for its publishers, or for its subscriptions
+SMALL = 18  # with fewer lines the second table is left out
+HOLDERS = 6  # rows of the second table on a small screen
+WIDE = 150  # on screens of this width links of another middleware show the reason of their path
 SORTS = ("MB/s", "Hz", "latency", "topic")
 
 
 @dataclass
 class TopView:
-    """The user's choices, and the place to which the user scrolled."""
+    """The user's choices, and the position to which the user has scrolled."""
 
     sort: str = SORTS[0]
     reverse: bool = False
     pattern: str = ""
     offset: int = 0  # of the first row that is drawn
-    typing: bool = False  # the next keys are the pattern's
-    page: int = 10  # rows that the last picture had room for
+    typing: bool = False  # the next keys belong to the pattern
+    page: int = 10  # rows for which the last screen had room
     done: bool = False
 
     def on_key(self, key: str) -> None:
-        """One key, or one of the names that keys() gives."""
+        """Handles one key: a character, or a name from keys()."""
         if self.typing:
             self._on_typed(key)
         elif key in ("q", "Q", "\x1b"):
@@ -71,7 +71,7 @@ class TopView:
         self.offset = 0
 
     def shows(self, *names: str) -> bool:
-        """A pattern with * or ? is matched with the whole name, other text with any part of one."""
+        """A pattern with * or ? is matched with the whole name, any other text with a part of the name."""
         if not self.pattern:
             return True
         if any(c in self.pattern for c in "*?["):
@@ -104,7 +104,7 @@ def keys(typed: str) -> Iterator[str]:
 
 
 class _Topic:
-    """A name of which the end is kept: beginnings are often the same."""
+    """A name cut at its beginning: the beginnings of names are often the same."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -118,7 +118,7 @@ class _Topic:
 
 
 def cut_end(end: str, width: int) -> str:
-    """A node with its process, "camera@host(12)", in so many columns. What does not fit is cut out of the node's own name, so that its host
+    """A node with its process, "camera@host(12)", in so many columns. If it is too long, the node's own name is cut, so that its host
     and its process stay; if there is no room for the host, its end stays."""
     if len(end) <= width:
         return end
@@ -133,7 +133,7 @@ def cut_end(end: str, width: int) -> str:
 
 
 class _Ends:
-    """Names with their process, a line each. What does not fit is cut out of the name, so that host and process stay."""
+    """Names with their process, one on each line. If a line is too long, the name is cut, so that host and process stay."""
 
     def __init__(self, ends: list[str], lines: int = 1 << 30) -> None:
         self._ends = ends if len(ends) <= lines else ends[: lines - 1]
@@ -194,7 +194,7 @@ def _holders(rows: list[dict[str, Any]], width: int) -> Table:
 
 
 def _losers(rows: list[dict[str, Any]], width: int) -> Table:
-    """Subscriptions that lost messages. Where there is little room, reasons are the names that --json has."""
+    """Subscriptions that lost messages. On narrow screens reasons have the names of --json."""
     table = _columns(("lost by", "left"), ("topic", "left"), ("lost", "right"), ("Hz", "right"), ("why", "left"))
     for r in rows:
         hertz = f"{r['lost_hz']:.1f}" if r["lost_hz"] else ""
@@ -209,7 +209,7 @@ def _losers(rows: list[dict[str, Any]], width: int) -> Table:
 
 
 def _links(rows: list[dict[str, Any]], other: Any, width: int) -> Table:
-    """Links of another middleware. Why each takes its way is left out where there is no room: `baton doctor` says it."""
+    """Links of another middleware. On narrow screens the reason of a link's path is left out: `baton doctor` shows it."""
     wide = width >= WIDE
     table = _columns(
         (f"link of {other.NAME}", "left"),
@@ -236,7 +236,7 @@ def _links(rows: list[dict[str, Any]], other: Any, width: int) -> Table:
 
 
 def _hosts(rows: list[dict[str, Any]], width: int) -> Table:
-    """Other hosts. Why messages were dropped is left out: `baton link status` says it."""
+    """Other hosts. The reason of dropped messages is left out: `baton link status` shows it."""
     wide = width >= NARROW
     table = _columns(
         ("other host", "left"),
@@ -292,7 +292,7 @@ def picture(
     link: dict[str, Any] | None = None,
     losers: list[dict[str, Any]] | None = None,
 ) -> Group:
-    """Everything; with a height only what has room there, and a line that says how much is left out. `links`: those of `other`, the module of
+    """The whole screen. With a height only the rows that fit, and a line with the number of rows left out. `links`: those of `other`, the module of
     another middleware (middleware.py)."""
     view = view or TopView()
     links = [r for r in links or [] if view.shows(r["topic"], r["publisher"], r["subscriber"], r["way"])]

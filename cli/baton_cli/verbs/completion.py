@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton completion`: what makes a shell complete verbs, options, topics, nodes and types."""
+"""`baton completion`: the shell's completion of verbs, options, topics, nodes and types."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from click.shell_completion import get_completion_class
 
 from ..examples import examples
 
-# Where a shell looks by itself, below XDG_DATA_HOME, the user's or a prefix's share/.
+# Where shells look for completions, below XDG_DATA_HOME or a prefix's share/.
 PLACES = {
     "bash": "bash-completion/completions/baton",
     "zsh": "zsh/site-functions/_baton",
@@ -20,7 +20,7 @@ PLACES = {
 
 
 def script(shell: str) -> str:
-    """The text that the shell reads; it calls `baton` for the words."""
+    """The text that the shell reads. It calls `baton` for the completions."""
     from ..main import baton
 
     found = get_completion_class(shell)

@@ -45,8 +45,8 @@ def find_program() -> Path:
 
 
 def sustained(program: Path, size: str, frames: Path) -> float:
-    """A rate that suits this machine: three fifths of what sockets, the slower transport, reach in a short trial; 1 to 30 Hz.
-    Above what the machine sustains, latencies would show only how long frames wait for a CPU."""
+    """A rate that suits this machine: three fifths of the rate that sockets, the slower transport, reach in a short trial; 1 to 30 Hz.
+    At a higher rate than the machine sustains, latencies would only show how long frames wait for a CPU."""
     trial = DemoStep(size, "socket", 60.0)
     run_step(program, trial, frames, 2.0)
     reached = min((report["rate_hz"] for report in trial.receivers()), default=0.0)
@@ -54,7 +54,7 @@ def sustained(program: Path, size: str, frames: Path) -> float:
 
 
 def run_step(program: Path, step: DemoStep, frames: Path, seconds: float) -> None:
-    """Runs the four processes to their end; raises click.ClickException with their words if one fails."""
+    """Runs the four processes to their end. Raises click.ClickException with their error output if one fails."""
     width, height = SIZES[step.size]
     errors: list[str] = []
     with tempfile.TemporaryDirectory(prefix="baton-demo-") as directory:
@@ -244,7 +244,7 @@ def command(seconds: float, rate: float | None, sizes: tuple[str, ...], out: Pat
     """
     program = program or find_program()
     out.mkdir(parents=True, exist_ok=True)
-    sizes = tuple(size for size in SIZES if size in (sizes or SIZES))  # the largest comes last, and is drawn
+    sizes = tuple(size for size in SIZES if size in (sizes or SIZES))  # the picture shows the last
     steps = [DemoStep(size, transport, rate or 0.0) for size in sizes for transport in TRANSPORTS]
     with tempfile.TemporaryDirectory(prefix="baton-demo-") as directory:
         frames = Path(directory) / "frames.rgb"

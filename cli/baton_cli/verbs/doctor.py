@@ -26,13 +26,13 @@ from ..examples import examples
 from ..near import did_you_mean
 from ..output import json_text
 
-LINK_NODE = "link"  # of the link's subscriptions, which stand for those of other hosts and of ROS 2 nodes
-ANSWER_S = 1.0  # that ROS 2's processes have to say which way their messages go
+LINK_NODE = "link"  # the node of the link's subscriptions, which represent those of other hosts and of ROS 2 nodes
+ANSWER_S = 1.0  # how long ROS 2's processes may take to answer which path their messages take
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """`good` None: worth knowing, nothing wrong."""
+    """One line of the output. `good`: nothing is wrong; None: a note, nothing is wrong either."""
 
     what: str
     good: bool | None
@@ -46,7 +46,7 @@ def ros2_processes(endpoints: list[Any]) -> set[int]:
 
 
 def has_heap(pid: int) -> bool | None:
-    """Whether a process has loaded libbaton_heap.so. None: it cannot be looked at (another user's, or in another container)."""
+    """Whether a process has loaded libbaton_heap.so. None: not known, as the process is another user's or in another container."""
     try:
         return "libbaton_heap.so" in Path(f"/proc/{pid}/maps").read_text(errors="replace")
     except OSError:
@@ -58,7 +58,7 @@ def _pair(publisher: Any, subscription: Any) -> str:
 
 
 def _in_agreement(differing: str) -> str:
-    """The two ways out of what incompatibility() says."""
+    """The two possible changes that mend what incompatibility() reports."""
     found = re.findall(r"([a-z ]+): offered (.+?), requested (.+?)(?:; |$)", differing)
     stronger = ", ".join(f"{policy} {requested}" for policy, _, requested in found)
     weaker = ", ".join(f"{policy} {offered}" for policy, offered, _ in found)
@@ -103,15 +103,15 @@ def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) 
 
 
 def judge_silent(sentence: str) -> Diagnosis:
-    """Of a sentence of live.unanswered()."""
+    """The diagnosis with a sentence of live.unanswered()."""
     why, _, way_out = sentence.partition("; ")
     what, _, why = why.partition(") ")
     return Diagnosis(f"{what})", False, why, way_out) if why else Diagnosis("processes", False, what, way_out)
 
 
 def judge_past(endpoints: list[Any], graph: middleware.ForeignGraph | None = None) -> list[Diagnosis]:
-    """The pairs that meet, and of which the publisher keeps messages that a late subscription does not get. Where another middleware has
-    a link, it brings what a late subscription gets."""
+    """The pairs that match, but whose publisher keeps messages that a late subscription does not get. Where another middleware has
+    a link, that link brings these messages."""
     findings = []
     kept = [e for e in endpoints if e.is_publisher and e.qos.durability == "transient_local" and "/_" not in e.topic]
     for p, s in ((p, s) for p in kept for s in endpoints if not s.is_publisher and s.topic == p.topic):
@@ -133,7 +133,7 @@ def judge_past(endpoints: list[Any], graph: middleware.ForeignGraph | None = Non
 
 
 def judge_topics(endpoints: list[Any], graph: middleware.ForeignGraph | None = None) -> list[Diagnosis]:
-    """A line for each pair, and for each end that has no other. Links and ends of another middleware have lines there."""
+    """A line for each pair, and for each endpoint without a match. Links and endpoints of another middleware have their own lines."""
     findings = []
     of_rmw = ros2_processes(endpoints)
     for topic in sorted({e.topic for e in endpoints}):
@@ -152,14 +152,14 @@ def judge_topics(endpoints: list[Any], graph: middleware.ForeignGraph | None = N
             if graph is not None and graph.has_end(topic, e.node):
                 continue
             if links.host_of(e.node):
-                continue  # that nobody here wants a topic of another host is no finding
+                continue  # a topic of another host without a subscription here is no finding
             hint = did_you_mean(topic, met)
             findings.append(Diagnosis(f"{topic}: {kind} of {e.node} ({e.pid})", None, f"no {missing}", hint))
     return findings
 
 
 def _granted(holdings: list[Any]) -> str:
-    """How many samples subscriptions may hold, of those that they wish to: each pair of numbers once."""
+    """How many samples subscriptions may hold, and how many they asked for: each pair of numbers once."""
     pairs = Counter((h.granted, h.wished) for h in holdings if h.standing == "connected")
     each = ", ".join(f"{count} x {granted} of {wished}" for (granted, wished), count in sorted(pairs.items()))
     gone = sum(h.held for h in holdings if h.standing == "left")
@@ -182,7 +182,7 @@ def judge_held(pair: str, holding: Any, by_link: bool) -> Diagnosis:
 def judge_slots(
     endpoints: list[Any], holdings: list[Any], link_pid: int | None = None
 ) -> tuple[list[Diagnosis], list[Diagnosis]]:
-    """How each publisher's slots are granted, a line each; and the pairs of which a subscription was refused or got less. `link_pid`: the
+    """A line for each publisher: how its slots are granted. And the pairs whose subscription was refused or got fewer slots. `link_pid`: the
     process that is the link."""
     known = {e.gid: e for e in endpoints}
     ros2_pids = ros2_processes(endpoints)
@@ -221,7 +221,7 @@ def judge_slots(
 
 
 def judge_losses(endpoints: list[Any], before: Mapping[bytes, Any], now: Mapping[bytes, Any]) -> list[Diagnosis]:
-    """A line for each subscription that lost messages, by two reports: whether it still does."""
+    """A line for each subscription that lost messages. A second report shows whether it still loses some."""
     findings = []
     for e in endpoints:
         if e.is_publisher or e.gid not in now:
@@ -251,7 +251,7 @@ def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Di
         if info.selection != "in place":
             converting[info.publisher] = info.selection
 
-    # Not those of other hosts: their messages would travel because somebody looks.
+    # Not topics of other hosts: their messages would travel only because of this check.
     own = [e for e in endpoints if e.is_publisher and not links.host_of(e.node)]
     publishers = {(e.topic, e.type_name): e for e in own if "/_" not in e.topic}
     for (topic, _), publisher in sorted(publishers.items()):
@@ -259,7 +259,7 @@ def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Di
             qos = baton.QoS(10, reliability="best_effort", held=1)
             subscriptions.append(node.subscribe(topic, live.message_class_as(publisher), look, qos))
         except (click.ClickException, baton.BatonError):
-            continue  # a type that is not known here says nothing about its publishers
+            continue  # nothing can be said about publishers of a type that is not known here
     executor = baton.Executor(node)
     end = time.monotonic() + seconds
     while subscriptions and (left := end - time.monotonic()) > 0:
@@ -283,12 +283,12 @@ def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Di
 
 
 def judge_ros2(node: Any, endpoints: list[Any], seconds: float, of_baton: list[Diagnosis]) -> list[Diagnosis]:
-    """Of ROS 2's pairs their publishers know more: they replace what the graph alone says of them."""
+    """The publishers of ROS 2's pairs know more than the graph: their answers replace the lines from the graph."""
     answers = ros2.ask(node, endpoints, seconds)
     if not answers:
         return of_baton
     pid_of = {bytes(e.gid).hex(): e.pid for e in endpoints}
-    # "not served (yet)" is a matter of the application; nothing is wrong with either way.
+    # "not served (yet)" depends on the application: neither path is wrong.
     found = {
         what: Diagnosis(what, None if "serialized" in why else True, why)
         for _, _, what, why in ros2.pairs(answers, pid_of)
@@ -342,7 +342,7 @@ def judge_machine() -> list[Diagnosis]:
         try:
             mode = Path(directory).stat()
             if mode.st_mode & stat.S_IWOTH:
-                pass  # joining says why not
+                pass  # joining the domain reports why not
             elif mode.st_mode & stat.S_IWGRP:
                 findings.append(
                     Diagnosis(
@@ -355,7 +355,7 @@ def judge_machine() -> list[Diagnosis]:
             else:
                 findings.append(Diagnosis("runtime directory", True, directory))
         except FileNotFoundError:
-            pass  # joining makes it, or says why not
+            pass  # joining the domain makes it, or reports why not
         except OSError as error:
             findings.append(Diagnosis("runtime directory", False, str(error), "make it, or unset BATON_RUNTIME_DIR"))
     try:
@@ -367,7 +367,7 @@ def judge_machine() -> list[Diagnosis]:
     return findings
 
 
-# What 30 images of 16 MB a second over 10 Gbit/s want: 3 ms of the line, which is twice a round trip with queues on the way.
+# Bytes in flight for 30 images of 16 MB a second over 10 Gbit/s: 3 ms of the line, which is twice a round trip with queues on the way.
 BUFFER_BYTES = 4 << 20
 SYSTEM = Path("/proc/sys/net")
 _BUFFERS = {
@@ -377,7 +377,7 @@ _BUFFERS = {
     "net.ipv4.tcp_wmem": "ipv4/tcp_wmem",
 }
 
-# TCP's own limits serve the link; the general ones do where a program asks for a buffer, as those of DDS do for UDP.
+# TCP's own limits apply to the link; the general limits to programs that ask for a buffer, as DDS does for UDP.
 _BUFFERS_FOR = {
     "ipv4": "16 MB images at 30 Hz over 10 Gbit/s",
     "core": "large messages over UDP, such as those of ROS 2; the link itself does not need it",
@@ -385,8 +385,8 @@ _BUFFERS_FOR = {
 
 
 def judge_buffers(system: Path = SYSTEM) -> list[Diagnosis]:
-    """Whether the kernel lets a connection have as much in flight as a fast line wants. What cannot be read (in a container's network)
-    is left out."""
+    """Whether the kernel permits a connection as many bytes in flight as a fast line needs. Limits that cannot be read (in a container's network)
+    are left out."""
     findings = []
     for name, file in _BUFFERS.items():
         try:
@@ -417,7 +417,7 @@ _ADMIT = "if it belongs here: --security with certificates of one CA on all host
 
 
 def judge_link(link: Any) -> list[Diagnosis]:
-    """The link of this host: whether one works, which hosts it reaches, what it loses. Nothing if there is none."""
+    """The link of this host: whether it works, which hosts it reaches, which messages it loses. Nothing without a link."""
     if link is None or (link.state is None and not link.alive and not link.problem):
         return []
     if trouble := links.trouble(link):
@@ -465,8 +465,8 @@ def show(
     empty: Mapping[str, str] = MappingProxyType({}),
     lost: int = 0,
 ) -> None:
-    """`memory` None: nobody could be looked for. `empty`: for people, the text of sections without a finding. `lost`: messages, of all
-    subscriptions."""
+    """`memory` None: no process could be examined. `empty`: texts of sections without a finding. `lost`: the messages that all
+    subscriptions lost."""
     if as_json:
         counted = Counter(f.good for findings in sections.values() for f in findings)
         found = {title: [asdict(f) for f in findings] for title, findings in sections.items()}
@@ -501,12 +501,12 @@ def summary_line(counted: Mapping[bool | None, int], lost: int) -> Text:
     return text.append("".join(f"; {part}" for part in rest), "not bold default")
 
 
-# Of every node, and so of no interest where all is well or nobody subscribes.
+# Every node has these topics: they are of interest only if something is wrong with a subscription.
 OF_EVERY_NODE = ("/rosout: ", "/parameter_events: ")
 
 
 def fold(findings: list[Diagnosis]) -> list[Diagnosis]:
-    """For people: what is said of many nodes' ends of one such topic, in one row."""
+    """Merges lines about many nodes' endpoints of one such topic into one row."""
     kept, folded = [], {}
     for f in findings:
         topic = next((t for t in OF_EVERY_NODE if f.what.startswith(t)), None)
@@ -536,11 +536,11 @@ HEADINGS = {
 
 
 def _heading(title: str) -> str:
-    """Of a section; that of another middleware has its name."""
+    """The title of a section; that of another middleware has the middleware's name."""
     return HEADINGS.get(title) or f"Links of {middleware.brought().NAME}"
 
 
-NARROW = 110  # columns below which a finding is a paragraph, not a row
+NARROW = 110  # on narrower terminals a finding is a paragraph, not a row
 _MARKS = {True: Text("ok", "green"), False: Text("no", "red"), None: Text("- ", "yellow")}
 
 
@@ -554,7 +554,7 @@ def _table(findings: list[Diagnosis]) -> Table:
 
 
 def _lines(findings: list[Diagnosis], width: int) -> Text:
-    """A paragraph for each finding: in columns, names would be broken."""
+    """A paragraph for each finding, because names in narrow columns would be broken."""
     text = Text()
     for f in findings:
         first = f"{f.what}: {f.why}"
@@ -581,7 +581,7 @@ def _sections(
     of_other: list[Diagnosis],
     slots: list[Diagnosis],
 ) -> dict[str, list[Diagnosis]]:
-    """By the names that they have in --json, in the order in which they are shown."""
+    """The sections by their names in --json, in the order of the output."""
     other = middleware.brought()
     links = {other.KEY: of_other} if other else {}
     return {"machine": machine, "topics": topics, "link": link, **links, "slots": slots}
@@ -590,7 +590,7 @@ def _sections(
 def join_or_say(
     domain: int | None, search: tuple[Path, ...], machine: list[Diagnosis], as_json: bool
 ) -> tuple[Any, list[Diagnosis]]:
-    """A node for looking, and what there is to say of processes that do not answer; where no node can be, a finding says why, and that is all."""
+    """A node for observing, and findings about processes that do not answer. If the node cannot be made, one finding says why."""
     silent: list[str] = []
     try:
         return live.join(domain, search, say=silent.append), [judge_silent(sentence) for sentence in silent]
@@ -611,11 +611,11 @@ def join_or_say(
 )
 @click.option("--json", "as_json", is_flag=True)
 def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: bool) -> None:
-    """Say which pairs are zero-copy, which not and why.
+    """Report which pairs are zero-copy, which are not, and why.
 
-    It names the way out, the state of the link to other hosts, how publishers' slots are granted, and what the machine lacks. Exit status 1 if something is wrong. For a moment it subscribes every
-    topic with best effort, to see whose messages are converted. Copies of whole messages (of a loan whose arrays are in use)
-    are in a publisher's own counters only.
+    The report also has advice, the state of the link to other hosts, how publishers' slots are granted, and what the machine lacks. Exit
+    status 1 if something is wrong. For a moment the command subscribes to every topic with best effort, to see which publishers convert
+    their messages. Only a publisher's own counters have copies of whole messages (of a loan whose arrays are in use).
     """
     machine = judge_machine()
     node, silent = join_or_say(domain, search, machine, as_json)
@@ -623,7 +623,7 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     first = node.report(ANSWER_S)
     holdings = first.holdings
     begin, graph = time.monotonic(), live.other_graph(node)
-    # What carries messages of another middleware is a link there, and its row says what becomes of it.
+    # An endpoint that carries messages of another middleware belongs to a link there, which has a row of its own.
     everything = endpoints
     endpoints = [e for e in endpoints if not middleware.is_carrier(e)]
     link = links.saved(node.domain)

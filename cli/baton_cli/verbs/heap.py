@@ -24,7 +24,7 @@ def command() -> None:
 @live.domain_option
 @click.option("--json", "as_json", is_flag=True)
 def list_(domain: int | None, as_json: bool) -> None:
-    """List the shared heaps that processes have open: who, how much. Looking at one is joining it for a moment."""
+    """List the shared heaps that processes have open, with the processes and sizes. The command joins each heap for a moment."""
     baton = live.load()
     try:
         heaps = baton._core._shared_heaps(live.chosen_domain(domain))

@@ -50,7 +50,7 @@ def show(name: str, search: tuple[Path, ...], standard: str, dialect: str | None
         kinds = {kind for kind, known in universe.types_of(package) if known == full}
         kind = "srv" if "srv" in kinds and (len(rest) == 1 or rest[0] == "srv") and "msg" not in kinds else "msg"
         resolver = Resolver(universe)
-        (resolver.service if kind == "srv" else resolver.message)(full)  # says all that is wrong, in nested types, too
+        (resolver.service if kind == "srv" else resolver.message)(full)  # all errors, also in nested types
         interface = universe.load(full, kind)
         if isinstance(interface, Service):
             lines = [*_lines(universe, interface.request, ""), "---", *_lines(universe, interface.response, "")]

@@ -34,7 +34,7 @@ def find_program() -> Path:
 
 
 class _LinkGroup(VerbGroup):
-    """Its verbs are few, so another word that could be a host is taken for one."""
+    """The group has few verbs, so an unknown word that could name a host gets a hint about --peer."""
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -52,16 +52,16 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d
 @examples("baton link --peer 192.168.1.20", "baton link --interface eth0 --domain 3", "baton link status")
 @click.group(cls=_LinkGroup, invoke_without_command=True, subcommand_metavar="[status]")
 @click.option(
-    "--peer", "peers", multiple=True, metavar="HOST[:PORT]", help="Another host, where multicast does not find it."
+    "--peer", "peers", multiple=True, metavar="HOST[:PORT]", help="Another host that multicast does not find."
 )
 @click.option("--no-multicast", is_flag=True, help="Do not look for the hosts of the network.")
 @click.option("--interface", metavar="NAME", help="Network interface, its name or address. Default: all.")
 @click.option("--port", type=click.IntRange(1, 65535), help="TCP port of this host. Default: 22700 + domain.")
 @click.option("--domain", type=click.IntRange(0, 9999), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")
-@click.option("--host-name", metavar="NAME", help="By which the others know this host. Default: the machine's name.")
+@click.option("--host-name", metavar="NAME", help="This host's name for other hosts. Default: the machine's name.")
 @click.option("--security", metavar="DIR", help="Encrypt, and connect only to hosts of one CA: an enclave of SROS 2.")
-@click.option("--ros2", is_flag=True, help="Join ROS 2 nodes that have no Baton, too.")
-@click.option("--ros2-domain", type=click.IntRange(0, 232), help="Of these nodes. Default: ROS_DOMAIN_ID or 0.")
+@click.option("--ros2", is_flag=True, help="Also join ROS 2 nodes without Baton.")
+@click.option("--ros2-domain", type=click.IntRange(0, 232), help="Domain of these nodes. Default: ROS_DOMAIN_ID or 0.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -77,7 +77,7 @@ def command(
 ) -> None:
     """Connect this host's topics to other hosts.
 
-    It runs until Ctrl-C. One process of a host does this; a second one waits, and takes over. `baton link status` shows what the link
+    It runs until Ctrl-C. Only one process of a host does this; a second one is on standby, and takes over. `baton link status` shows what the link
     does."""
     arguments = [word for peer in peers for word in ("--peer", peer)] + ["--no-multicast"] * no_multicast
     arguments += ["--ros2"] * ros2 + ([] if ros2_domain is None else ["--ros2-domain", str(ros2_domain)])
@@ -113,8 +113,8 @@ def command(
 def status(domain: int | None, interval: float, as_json: bool) -> None:
     """Show other hosts, and which topics travel.
 
-    Exit status 1 if no link works here. Latency is half of the time of a round trip: the clocks of two hosts differ. A terminal that is
-    too narrow for all columns is not shown the least important ones; --json has everything."""
+    Exit status 1 if no link works here. Latency is half of the time of a round trip: the clocks of two hosts differ. On a terminal
+    that is too narrow the least important columns are left out; --json has everything."""
     baton = live.load()
     try:
         link, rates = links.read_twice(live.chosen_domain(domain), interval)
@@ -186,7 +186,7 @@ def _show(link: Any, rates: links.Rates) -> None:
 
 
 def _number(value: float | None, form: str = "{:.0f}", unit: float = 1) -> str:
-    """Nothing for what is not known."""
+    """A number as text; empty if it is not known."""
     return "" if value is None else form.format(value / unit)
 
 
@@ -202,7 +202,7 @@ def _waiting(row: dict[str, Any]) -> str:
 
 
 def _dropped_column(rank: int, rows: list[dict[str, Any]]) -> Column:
-    """The number is whole, the reason behind it may be cut."""
+    """A column whose number is never cut; the reason behind the number may be."""
     number = max((len(_number(r["dropped"])) for r in rows), default=0)
     return Column("dropped", rank, least=number + 4, cells=[_dropped(r) for r in rows])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton log`: the lines that nodes log, from the topic /rosout."""
+"""`baton log`: the log lines of nodes, from the topic /rosout."""
 
 from __future__ import annotations
 

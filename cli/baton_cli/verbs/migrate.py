@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton migrate`: what becomes of the sources of ROS programs. Where ROS 1's part is installed, its verb stands in the place of this one
+"""`baton migrate`: reports on the sources of ROS programs. Where ROS 1's part is installed, its verb takes the place of this one
 and reports messages as well."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton node`: who is there."""
+"""`baton node`: the nodes of a domain."""
 
 from __future__ import annotations
 

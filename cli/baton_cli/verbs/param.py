@@ -64,7 +64,7 @@ NODE = click.argument("name", metavar="NODE", shell_complete=live.complete_nodes
 
 
 class Remote:
-    """The parameters of one node. Of NODE@HOST, the host is checked: a request has the name of the node only, and reaches each node of
+    """The parameters of one node. For NODE@HOST the host is checked, because a request has only the name of the node, and reaches each node of
     that name on every host."""
 
     def __init__(self, looker: Any, name: str, timeout: float) -> None:
@@ -112,7 +112,7 @@ class Remote:
         nodes = links.nodes_of(self.looker)
         if others := _with_parameters(self.looker):
             known = f"nodes with parameters: {', '.join(others)}"
-        elif any("@" in n for n in nodes):  # of those of other hosts it is not known
+        elif any("@" in n for n in nodes):  # for nodes of other hosts this is not known
             known = f"there are: {', '.join(sorted(nodes))}"
         else:
             known = "no node has parameters"
@@ -142,7 +142,7 @@ class Remote:
         return click.ClickException(f"{what};{hint and f' {hint}'} `baton param list {self.name}` shows them")
 
     def near(self, names: list[str]) -> str:
-        """A question for each name that the node does not have, with the node's names that are like it."""
+        """A question for each name that the node does not have, with similar names of the node."""
         known = self.names()
         return live.harmless(" ".join(filter(None, (did_you_mean(name, known) for name in names if name not in known))))
 
@@ -291,7 +291,7 @@ def load(domain: int | None, timeout: float, name: str, file: Path) -> None:
         raise click.ClickException(str(error)) from None
     if not found:
         raise click.ClickException(f"{file} has no parameters for {remote.name}")
-    values = {parameter: value for parameter, _, value in found}  # the last one of a name counts
+    values = {parameter: value for parameter, _, value in found}  # the last value of a name counts
     request = {"parameters": [_message(baton, parameter, value) for parameter, value in values.items()]}
     refused = [
         f"{parameter}: {result.reason}"

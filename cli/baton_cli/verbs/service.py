@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton service`: who serves and calls what, and a call."""
+"""`baton service`: servers and clients of services, and calls."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class ServiceEnds:
     clients: list[Any] = field(default_factory=list)
 
     def served_as(self) -> list[str]:
-        """The types of its servers; a client may have asked for another."""
+        """The types of the servers; a client may have asked for another type."""
         return sorted({e.type_name.removesuffix("_Request") for e in self.servers})
 
 
 def services_of(node: Any) -> dict[str, ServiceEnds]:
-    """By name. A service is a pair of topics: its servers subscribe to the requests, its clients publish them."""
+    """The services by name. A service is a pair of topics: its servers subscribe to the requests, its clients publish them."""
     found: dict[str, ServiceEnds] = {}
     for e in live.others(node):
         if e.topic.endswith("/_request"):
@@ -127,7 +127,7 @@ def info(domain: int | None, search: tuple[Path, ...], name: str, as_json: bool)
 
 
 def _served_type(node: Any, name: str, timeout: float) -> str:
-    """The type of a service that somebody serves, or will within `timeout` seconds."""
+    """The type of a service that has a server, or gets one within `timeout` seconds."""
 
     def types() -> list[str]:
         service = services_of(node).get(name)
@@ -151,7 +151,7 @@ def _nobody_serves(node: Any, name: str, when: str) -> str:
         hint = f"it is served as {', '.join(served[name])}"
     else:
         hint = did_you_mean(name, served) or (live.nobody_there(node) if not served else "baton service list")
-    # Of another host's service the type is known where a client of this host has named it.
+    # The type of another host's service is known only if a client of this host has named it.
     far = (
         "; with its TYPE behind the service's name it is looked for on other hosts, too"
         if live.far_services(node)

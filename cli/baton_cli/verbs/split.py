@@ -72,7 +72,7 @@ def command(
 
 
 def _structs_of(universe: Universe, name: str) -> list[Struct]:
-    """A message, or both halves of a service."""
+    """A message, or the request and response of a service."""
     resolved = resolve(universe, Wanted(types=[name]))
     if resolved.services:
         service = next(iter(resolved.services.values()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton stubs`: message classes as editors and type checkers want them."""
+"""`baton stubs`: stubs of message classes for editors and type checkers."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from ..top_view import SORTS, TopView, keys, picture
 
 @dataclass
 class Watched:
-    """One topic: how it is watched and what came in the last interval."""
+    """One topic: its subscription, and the messages of the last interval."""
 
     topic: str
     type_name: str
@@ -35,7 +35,7 @@ class Watched:
     why_not: str = ""
     sizes: list[int] = field(default_factory=list)
     ages: list[float] = field(default_factory=list)  # seconds from publish to take
-    converted: int = 0  # messages that their publisher made of other objects
+    converted: int = 0  # messages that their publisher copied from other objects
     lost: int = 0
 
     def on_message(self, message: Any) -> None:
@@ -54,11 +54,11 @@ class Watched:
             "type": self.type_name,
             "publishers": [_end(e) for e in here if e.is_publisher],
             "subscriptions": [_end(e) for e in here if not e.is_publisher],
-            # What overtook us unread was published too.
+            # Messages that were overwritten before this command took them were published, too.
             "rate_hz": (len(self.sizes) + new_lost) / seconds,
             "bytes_per_s": (sum(self.sizes) + new_lost * (statistics.fmean(self.sizes) if self.sizes else 0)) / seconds,
             "latency_s": statistics.median(self.ages) if self.ages else None,
-            # ATSA's selection: written in place, or converted by the publisher. None: nothing came.
+            # ATSA's selection: written in place, or converted by the publisher. None: no message came.
             "converted": self.converted / len(self.sizes) if self.sizes else None,
             "note": self.why_not,
         }
@@ -73,8 +73,8 @@ def _end(endpoint: Any) -> str:
 
 
 def watch(node: Any, known: dict[tuple[str, str], Watched], endpoints: list[Any]) -> None:
-    """Subscribes what is new, forgets what is gone. A topic with two types is two: no message passes between them. A topic that only
-    other hosts publish is not subscribed: it would travel because somebody looks. The link knows its rate if it travels."""
+    """Subscribes to new topics, and forgets topics that have ended. A topic with two types counts as two topics. A topic that only
+    other hosts publish is not subscribed: the subscription alone would make it travel. The link knows the rates of topics that travel."""
     baton = live.load()
     topics = {(e.topic, e.type_name): e for e in endpoints if e.is_publisher and "/_" not in e.topic}
     here = {(e.topic, e.type_name) for e in endpoints if e.is_publisher and not links.host_of(e.node)}
@@ -86,7 +86,7 @@ def watch(node: Any, known: dict[tuple[str, str], Watched], endpoints: list[Any]
         if watched.far:
             continue
         try:
-            # Best effort, so that looking never holds a publisher up.
+            # Best effort, so that this command never delays a publisher.
             qos = baton.QoS(100, reliability="best_effort", held=1)
             cls = live.message_class_as(topics[topic, type_name])
             watched.subscription = node.subscribe(topic, cls, watched.on_message, qos)
@@ -97,7 +97,7 @@ def watch(node: Any, known: dict[tuple[str, str], Watched], endpoints: list[Any]
 def lost_messages(
     endpoints: list[Any], before: dict[bytes, Any], now: dict[bytes, Any], seconds: float
 ) -> list[dict[str, Any]]:
-    """The losses of each subscription, the largest rate first. `before`: the counts of one interval earlier."""
+    """The losses of each subscription, the highest rate first. `before`: the counts one interval earlier."""
     rows = []
     for e in endpoints:
         if e.is_publisher or e.gid not in now:
@@ -117,7 +117,7 @@ def lost_messages(
 
 
 def held_chunks(holdings: list[Any], endpoints: list[Any]) -> list[dict[str, Any]]:
-    """The messages that subscriptions hold, by publisher, the most memory first. Messages that only wait for this command are left out."""
+    """The messages that subscriptions hold, by publisher, the largest memory first. Without messages that only wait for this command."""
     known = {e.gid: e for e in endpoints}
     rows = []
     for holding in holdings:
@@ -182,7 +182,7 @@ def from_afar(rows: list[dict[str, Any]], travelling: list[dict[str, Any]], far:
 
 
 class _Keys:
-    """Keys of the terminal, one by one and without an echo, while it is entered. Without a terminal there are none."""
+    """A context that reads the terminal's keys one by one, without echo. Without a terminal there are no keys."""
 
     def __init__(self, wanted: bool) -> None:
         self._fd = sys.stdin.fileno() if wanted and sys.stdin.isatty() else -1
@@ -249,7 +249,7 @@ def _other_end(node: middleware.ForeignNode) -> str:
     return f"{node.name.lstrip('/')}({node.pid or node.host or '?'})"
 
 
-_LOOK = 0.05  # seconds between two looks at the keys
+_LOOK = 0.05  # seconds between two reads of the keys
 
 
 @examples("baton top", "baton top --sort Hz --filter '/camera/*'", "baton top -n 1 --json")
@@ -361,7 +361,7 @@ def command(
 
 
 class _Lines:
-    """Where no screen is: one table below the other."""
+    """Prints one table below the other, where there is no screen."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -370,7 +370,7 @@ class _Lines:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Nothing is to be put back."""
+        """Restores nothing, because nothing was changed."""
 
     def update(self, tables: Group, refresh: bool) -> None:
         self._console.print(tables)

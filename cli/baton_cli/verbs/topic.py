@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton topic`: what is published, by whom, what it says and how fast."""
+"""`baton topic`: topics, their endpoints, messages and rates."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _seconds(value: float | None) -> str:
 
 
 def _travels(node: Any, topic: str) -> list[dict[str, Any]]:
-    """How this host's link carries a topic, without rates. Empty without a link."""
+    """The rows of this host's link about a topic, without rates. Empty without a link."""
     try:
         link = links.saved(node.domain)
     except live.load().BatonError:
@@ -296,7 +296,7 @@ def echo(
 
 
 def _type_there(node: Any, topic: str) -> str:
-    """Of a topic that somebody has; there is no waiting, since whoever comes first names the type."""
+    """The type of a topic that has an endpoint. Does not wait for one: the first endpoint determines the type."""
     topic = live.absolute(topic)
     found = sorted({e.type_name for e in live.others(node) if e.topic == topic})
     if len(found) == 1:
@@ -308,7 +308,7 @@ def _type_there(node: Any, topic: str) -> str:
     )
 
 
-PATIENCE_S = 2.0  # without a message before echo looks whether the link is dead
+PATIENCE_S = 2.0  # after so long without a message echo checks whether the link was killed
 
 
 def _lengths(value: Any) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""At the end of every run: which tests were skipped, and why, in one table. Before: what the workers of pytest-xdist begin with."""
+"""At the end of every run: a table of the skipped tests with the reasons. At its beginning: the order of files for pytest-xdist's workers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-# A reason that names the way to get what is missing. Others say what this machine cannot have.
+# A reason that names a command which provides the missing part. Other reasons are about parts that this machine cannot have.
 WAY_OUT = re.compile(r"make (setup|build|test)|apt-get install")
 
-# The files that take long although they have few tests: the longest first, so that no worker begins one when the others are done.
+# Long files with few tests. The longest comes first, so that no worker begins one when the others have finished.
 LONG = (
     "python/tests/wheel_test.py",
     "tests/house/consumption_test.py",
@@ -32,14 +32,14 @@ LONG = (
     "cli/tests/domain_test.py",
     "ros2/tests/event_test.py",
 )
-# The longest files of all, whose tests have nothing in common that is made once: any worker takes any of their tests. They come last and fill up.
+# The longest files of all, whose tests share no fixture: any worker takes any of their tests. They come last and fill the gaps.
 SPREAD = (
     "link/tests/bad_days_test.py",
     "link/tests/ros2_test.py",
     "ros2/tests/hostile_peer_test.py",
     "ros1/tests/conformance_test.py",
 )
-# Spread by the family of an attack, which begins the name of each case: the attacks of a worker have honest processes in common.
+# Divided by the family of an attack, with which the name of each case begins: the attacks of one worker share honest processes.
 HOSTILE = "tests/hostile/hostile_test.py"
 
 
@@ -85,14 +85,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def unit_of(test: str) -> str:
-    """What one worker runs in one go: the tests of a file, but for those that are spread."""
+    """The tests that one worker runs together: those of a file, except files that are divided."""
     file, _, name = test.partition("::")
     return f"{file}::{name.partition(':')[0]}" if file == HOSTILE else test if file in SPREAD else file
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """`--dist loadfile` is by unit_of()."""
+    """`--dist loadfile` divides by unit_of()."""
     if config.getoption("dist") != "loadfile":
         return None
     from xdist.scheduler import LoadFileScheduling

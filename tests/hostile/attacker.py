@@ -18,14 +18,14 @@ WATCHDOG_S = 900
 
 
 class Stage:
-    """What an attack may use: whom it attacks and where, and how long it should go on."""
+    """Data and functions for an attack: its victim, the place of the attack, and its duration."""
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
         self.victim = os.environ["BATON_HOSTILE_VICTIM"]
         self.victim_pid = int(os.environ["BATON_HOSTILE_VICTIM_PID"])
         self.long = os.environ.get("BATON_HOSTILE") == "long"
-        self.kept: list = []  # what must not be collected before the attacker leaves
+        self.kept: list = []  # objects that must live until the attacker leaves
 
     def size(self, short, long):
         return long if self.long else short
@@ -38,8 +38,8 @@ class Stage:
         print("attacking", flush=True)
 
     def apart(self, act, stay: bool = False) -> str:
-        """What act() returns or raises, in a process of its own, since a process may break the rules a few times only. With `stay` the
-        process keeps all that it has until the attacker leaves."""
+        """Returns or raises the result of act() in a process of its own, since a process may break the rules only a few times. With `stay` the
+        process keeps all its resources until the attacker leaves."""
         reading, writing = os.pipe()
         pid = os.fork()
         if pid == 0:
@@ -68,7 +68,7 @@ def main() -> None:
     attack = table.ATTACKS[name]
     try:
         said = attack.act(stage)
-    except (raw_peer.Gone, raw_peer.Refused) as end:  # for what it did
+    except (raw_peer.Gone, raw_peer.Refused) as end:  # as an answer to the attack
         said = str(end)
     times = os.times()
     used = times.user + times.system + times.children_user + times.children_system

@@ -160,7 +160,7 @@ MANY, VALUES = 5000, 10_000  # 50 million objects of 16 bytes at least, if each 
 
 
 def diagnostics():
-    """One status with many values, and behind it more that share these values and are not counted."""
+    """One status with many values, followed by further ones that share these values and are not counted."""
     at_status, at_values = 28, 28 + MANY * 36
     message = bytearray(at_values + VALUES * 16)
     struct.pack_into("<Ii", message, 20, 1, at_status - 24)
@@ -171,7 +171,7 @@ def diagnostics():
 
 
 def names():
-    """One name of half a megabyte, and behind it more that share its text and are not counted."""
+    """One name of half a megabyte, followed by further ones that share its text and are not counted."""
     text = b"x" * 499_999 + b"\0\0\0\0\0"
     text = text[: len(text) // 4 * 4 - 4] + b"\0\0\0\3"
     at_names = 16
@@ -222,7 +222,7 @@ TEXTS = {
 
 @contextlib.contextmanager
 def memory_for(more_bytes):
-    """At most that much more address space; without a bound in the code, copying ends with MemoryError."""
+    """Limits the process to so much more address space. Without a bound in the code, copying would end with MemoryError."""
     with open("/proc/self/statm") as statm:
         now = int(statm.read().split()[0]) * resource.getpagesize()
     before = resource.getrlimit(resource.RLIMIT_AS)
@@ -248,7 +248,7 @@ def test_a_copy_of_a_message_whose_one_length_was_changed_ends_within_the_messag
     handle = liar.chunk(bytes_)
     liar.push(handle)
     message = subscription.take(LIMIT_S)
-    read(message, node)  # it is whole as yet
+    read(message, node)  # it is still complete
     liar.segment[handle + 128 + at : handle + 128 + at + 4] = struct.pack("<I", changed)
     with memory_for(256 << 20), pytest.raises(baton.MalformedMessage, match="changed this message|overlap"):
         read(message, node)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scenes for the hostile tests: made at the first attack on a victim's language, kept while nothing goes wrong."""
+"""Scenes for the hostile tests. A scene is made at the first attack on a victim of a language, and kept while no attack does harm."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Stages:
         self.outcomes: dict[tuple[str, str], list[str]] = {}
 
     def outcome(self, attack, victim: str, victims: list[str], run) -> list[str]:
-        """What run(scene, attack) found for this victim; the first call for an attack runs it for all `victims` at once."""
+        """The result of run(scene, attack) for this victim. The first call for an attack runs it for all `victims` at once."""
         if (attack.name, victim) not in self.outcomes:
             threads = [threading.Thread(target=self.run, args=(attack, each, run)) for each in victims]
             for thread in threads:
@@ -39,7 +39,7 @@ class Stages:
             if language not in self.made:
                 self.made[language] = scenes.Scene(language, tempfile.mkdtemp(prefix="baton-hostile-"))
             harm = run(self.made[language], attack)
-        except Exception as error:  # a process that died or hangs, a newcomer that was not served: that is harm too
+        except Exception as error:  # a process that died or hangs, or a newcomer that was not served, is harm, too
             deaths = self.made[language].deaths() if language in self.made else []
             harm = [*deaths, f"{type(error).__name__}: {error}", *traceback.format_tb(error.__traceback__)[-2:]]
         if harm:

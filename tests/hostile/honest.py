@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An honest Python process beside a hostile one: what honest_main.cpp is in C++; the commands and reports are the same.
+"""An honest Python process beside a hostile one, with the same commands and reports as honest_main.cpp.
 
 honest.py run <name> <topic it publishes> <topics it subscribes>...
 """
@@ -21,7 +21,7 @@ PERIOD_S = 0.02
 DEPTH = 200
 FILLER = 900
 KEPT = 2
-MOST_PAGES = 16384  # of a hostile message that are read
+MOST_PAGES = 16384  # pages of a hostile message that are read
 
 
 def checksummed(body: str) -> str:
@@ -49,7 +49,7 @@ class Topic:
 
 class Honest:
     def __init__(self, name: str, topic: str, topics: list[str]) -> None:
-        self.lock = threading.Lock()  # of the next two, which a thread of Baton's writes
+        self.lock = threading.Lock()  # protects the next two, which a thread of Baton's writes
         self.diagnostics, self.texts = 0, []
         self.name = name
         self.node = baton.Node(name, on_diagnostic=self.on_diagnostic)

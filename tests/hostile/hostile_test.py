@@ -17,7 +17,7 @@ CASES = [
     for victim in attack.victims
     if scenes.LONG or not attack.long_only
 ]
-REPETITIONS = 3  # of an attack that shows nothing but noisy harm: all must show it
+REPETITIONS = 3  # of an attack whose only harm is in noisy figures: all must show the harm
 MOST_S = 600  # a watchdog: no attack takes so long
 
 
@@ -59,7 +59,7 @@ def run(scene, attack) -> tuple[list[str], list[str]]:
         attacker.leave()
     finally:
         attacker.end()
-        scene.next_attacker = scene.attacker()  # starts while the rest is looked at
+        scene.next_attacker = scene.attacker()  # starts while the rest is checked
     descriptors = before["victim"]["descriptors"]
     scene.eventually(
         lambda: scene.victim.footprint()["descriptors"] <= descriptors + scenes.MORE_DESCRIPTORS,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ids of endpoints: an honest process makes its next ones, whoever announced their ids before, and nobody takes it for a liar."""
+"""The ids of endpoints: an honest process can make its next endpoints, even if another process has announced their ids before."""
 
 import os
 import signal
@@ -112,7 +112,7 @@ def test_a_process_makes_endpoints_whoever_announced_their_ids(pair):
 
 @pytest.mark.parametrize("who", ["a stranger", "a twin"])
 def test_a_newcomer_that_meets_the_attacker_first_meets_the_honest_process_too(tmp_path, who):
-    """A twin has a process id that begins as the honest process's. It is met until it leaves."""
+    """A twin has a process id that begins as the honest process's. The victim stays connected to it until it leaves."""
     honest = Honest(tmp_path, "honest")
     with ending(honest):
         honest.does("publish /a")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages that are none: chunks whose header or words lie, and chunks that change after they were checked."""
+"""Malformed messages: chunks whose header or words are wrong, and chunks that change after they were checked."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def rewrites_header(stage):
     rewrite(stage, [(-128 + at, LENGTHS) for at in (0, 4, 8, 12, 16, 24, 32, 40, 56)])
 
 
-# SECURITY.md: a C++ view reads a word again when it is used, and may show garbage or crash; the Python view is made of what was checked.
+# SECURITY.md: a C++ view reads a word again when it is used, and may show garbage or crash. The Python view uses only checked values.
 @attack("rewrites the lengths and offsets of a published message", victims=("python",))
 def rewrites_words(stage):
     rewrite(
@@ -152,7 +152,7 @@ def rewrites_words(stage):
 
 @attack("rewrites lengths before they are read", victims=("cpp", "python"))
 def rewrites_before(stage):
-    """Good and bad words alternate until the handle is pushed, never after: both victims must stand that."""
+    """Good and bad words alternate until the handle is pushed, and not afterwards: both victims must survive this."""
     stage.begin()
     for number in range(stage.size(30, 300)):
 

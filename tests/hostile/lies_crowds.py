@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many of what one may have a few of: endpoints, connections, processes, names."""
+"""Too many endpoints, connections, processes or names."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def stays(stage):
 
 
 def fork_crowd(stage, processes, connections, before=lambda: None):
-    """That many processes, each with that many connections, which stay."""
+    """So many processes, each with so many connections, which stay open."""
     reading, writing = os.pipe()
     for _ in range(processes):
         if os.fork() == 0:
@@ -184,7 +184,7 @@ def names(stage):
         made.append(f"{prefix}{os.urandom(16).hex()}")
         return f"/proc/self/fd/{fd}/{made[-1]}"
 
-    for _ in range(stage.size(100, 3000)):  # the dead ones: whoever notices removes them
+    for _ in range(stage.size(100, 3000)):  # names of dead processes: any process that notices removes them
         listen(stage.directory, os.urandom(16)).close()
     for _ in range(stage.size(20, 500)):
         os.close(os.open(at(), os.O_CREAT | os.O_WRONLY, 0o600))
@@ -208,7 +208,7 @@ def names(stage):
 
 @attack("listens under many names and takes every connection")
 def many_names(stage):
-    """Everybody connects to each name: all bystanders too. Accepted and greeted, and then nothing."""
+    """Every process connects to each name, the bystanders, too. The attacker accepts, sends HELLO, and then nothing."""
     stage.begin()
     listeners = [stage.keep(listen(stage.directory, os.urandom(16))) for _ in range(stage.size(1, 3))]
     time.sleep(stage.size(0.3, 6))

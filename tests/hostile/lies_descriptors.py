@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Descriptors that are not what their frame says: every kind in every frame that carries one, and in frames that carry none."""
+"""Descriptors of the wrong kind: every kind in every frame that carries a descriptor, and in frames that carry none."""
 
 from __future__ import annotations
 

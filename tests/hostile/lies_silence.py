@@ -133,7 +133,7 @@ def never_answers(stage):
 
 @attack("has a name and answers with noise")
 def answers_noise(stage):
-    """Who connects to a name sends HELLO first: here it gets no HELLO in return."""
+    """A process that connects to a name sends HELLO first. Here it gets no HELLO in return."""
     stage.begin()
     listener = stage.keep(raw.listen(stage.directory, os.urandom(16)))
     listener.settimeout(0.5)

@@ -27,7 +27,7 @@ def published(stage) -> tuple[Published, socket.socket]:
 
 
 def until_ended(stage, published, act) -> str:
-    """Calls act() again and again, as long as the attack lasts; how the connection ended."""
+    """Calls act() again and again while the attack lasts. Returns how the connection ended."""
     stage.begin()
     end = time.monotonic() + stage.size(0.5, 3)
     gone = None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words in shared memory that say what cannot be: a subscriber's connection segment, a publisher's ring and event page."""
+"""Impossible values in shared memory: in a subscriber's connection segment, and in a publisher's ring and event page."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def releases_nothing(stage):
 
 
 def tell_attached(stage, **lies) -> None:
-    """One publisher whose ATTACHED says these; it then publishes as if all were well."""
+    """One publisher whose ATTACHED has these values. It then publishes as an honest publisher does."""
     published = publish(stage, attach=False)
     published.meet()
     published.send_segment()

@@ -51,7 +51,7 @@ def connect(directory):
 
 
 def misfits(link):
-    """As many endpoints that do not fit as its process may have lines."""
+    """Makes as many endpoints that do not match as its process may have lines."""
     with contextlib.suppress(Gone):
         for number in range(OF_PROCESS + 2):
             misfit = Endpoint(b"", True, "/wrong", "n", f"std_msgs/Int{number}", os.urandom(16), 8, b"")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A lost message is not an error of the program: whatever one publisher sends, executors, loops and verbs go on, and the loss is counted by
-its reason. And a stamp of the future silences nobody."""
+"""A lost message is not an error of the program. Whatever one publisher sends, executors, loops and verbs go on, and the loss is counted by
+its reason. And a stamp in the future hides no later message."""
 
 import itertools
 import os
@@ -82,7 +82,7 @@ def test_a_message_that_only_claims_its_size_costs_its_publisher_the_connection_
     def spin():
         try:
             executor.spin()
-        except BaseException as error:  # whatever ends it is what this test is about
+        except BaseException as error:  # any exception is a failure that this test looks for
             failed.append(error)
 
     thread = threading.Thread(target=spin)

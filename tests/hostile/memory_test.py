@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a process says it has of the domain's memory takes none from others: all processes together count up to what the kernel counts."""
+"""A process cannot take the domain's memory from others by claims: all claims together count at most as much as the kernel counts."""
 
 import struct
 import sys

@@ -107,7 +107,7 @@ class Frame:
 
 
 class Gone(Exception):
-    """The other side ended the connection; `reason` and `text` are its BYE's, or None."""
+    """The other side has ended the connection; `reason` and `text` are those of its BYE, or None."""
 
     def __init__(self, reason=None, text="") -> None:
         super().__init__(f"BYE {reason}: {text}" if reason is not None else "ended without BYE")
@@ -140,7 +140,7 @@ class Link:
         self.directory, self.name = directory, name
         self.identity = identity or os.urandom(16)
         self.endpoints: dict[bytes, Endpoint] = {}
-        self.detached: set[bytes] = set()  # gids of a writer of ours and of the reader that left it
+        self.detached: set[bytes] = set()  # gids of a writer of this peer and of the reader that left it
         self.bye: Gone | None = None
         self.parts: list[bytes] = []
         self.part_fds: list[int] = []
@@ -156,7 +156,7 @@ class Link:
     # --- packets --------------------------------------------------------------------------------------------------------
 
     def packet(self, kind, payload=b"", fds=(), flags=0, count=None, size=None, timeout=None) -> None:
-        """One packet; `count` and `size` are what its header says, by default the truth."""
+        """Sends one packet; `count` and `size` are the values of its header, by default the right ones."""
         header = struct.pack(
             "<HBBI", kind, flags, len(fds) if count is None else count, len(payload) if size is None else size
         )
@@ -242,7 +242,7 @@ class Link:
         raise TimeoutError(f"no frame {kind:#x} came")
 
     def drain(self, seconds: float) -> Gone | None:
-        """Reads what is there and what comes within `seconds`; how the connection ended, or None."""
+        """Reads everything that comes within `seconds`. Returns how the connection ended, or None."""
         end = time.monotonic() + seconds
         try:
             while True:
@@ -393,7 +393,7 @@ class Subscribed:
         store(self.view, 128 + 8 * index, value)
 
     def take(self, patience: float = 5.0) -> int:
-        """Takes one message and keeps it; its sequence number. (A store where the format wants a compare-and-swap: honest as long as
+        """Takes one message and keeps it. Returns its sequence number. (A store where the format wants a compare-and-swap: honest as long as
         the queue is not full.)"""
         end = time.monotonic() + patience
         while self.head == self.cursor:
@@ -476,7 +476,7 @@ class Published:
     def chunk(
         self, message: bytes, at=None, size=None, magic=0x54420100, version=1, order=1, skeleton=None, words=b""
     ) -> int:
-        """Writes a chunk with this message; its handle. `words` are those of the header from byte 64 on."""
+        """Writes a chunk with this message, and returns its handle. `words` are those of the header from byte 64 on."""
         if at is None:
             at = self.place
             self.place = (self.place + 128 + len(message) + 63) // 64 * 64
@@ -501,7 +501,7 @@ class Published:
         return at
 
     def push(self, handle: int, token=None, wake=True, stamp=None) -> None:
-        """One position further with this handle; wakes the reader as the format says."""
+        """Pushes this handle at the next position, and wakes the reader as the format says."""
         head = self.head
         self.sequence += 1
         entries = self.depth + self.reader_held
@@ -531,7 +531,7 @@ class Published:
         futex_wake(self.event, 0)
 
     def wake_socket(self) -> socket.socket:
-        """The socket by which a reader wants to be woken that waits in poll()."""
+        """The wake socket of a reader that waits in poll()."""
         while True:
             frame = self.link.wait(WAKE_SOCKET)
             if frame.payload == self.gid + self.reader_gid:

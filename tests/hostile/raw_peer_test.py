@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The raw peer is honest as long as its caller is: an honest process sees no word of it that it did not mean."""
+"""The raw peer is honest as long as its caller is: an honest process never reads a value that the caller did not intend."""
 
 import mmap
 import os
@@ -38,7 +38,7 @@ def test_a_word_is_stored_in_one_piece(size):
                     assert writer.poll() is None
                 for _ in range(500):
                     assert unpack(view, 64)[0] in words
-                    time.sleep(0.001)  # so that each look meets the writer at another place
+                    time.sleep(0.001)  # so that each read meets the writer at another position
         finally:
             writer.kill()
             os.close(fd)

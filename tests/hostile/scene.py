@@ -28,10 +28,10 @@ PACKAGE = BUILD / "python"
 LONG = os.environ.get("BATON_HOSTILE") == "long"
 QUIET_S = 3.0 if LONG else 0.5  # how long one measurement lasts
 PATIENCE_S = 60.0 if LONG else 40.0
-# What a victim may have more after an attack: a segment of a bystander keeps one until its first message was read. A leak shows in the
+# How many more descriptors a victim may have after an attack: a segment of a bystander keeps one until its first message is read. A leak shows in the
 # next attacks on the same victim, which has 256 in all.
 MORE_DESCRIPTORS = 1
-DESCRIPTORS = 256  # what the victim may open: the attacks on descriptors are about a small number
+DESCRIPTORS = 256  # that the victim may open: a small number, for the attacks on descriptors
 TOPICS = {"victim": ["/cpp", "/python"], "cpp": ["/victim", "/python"], "python": ["/victim", "/cpp"]}
 KIB = 1024
 
@@ -130,7 +130,7 @@ class Honest:
         }
 
     def descriptors(self) -> list[str]:
-        """What its descriptors are, for messages of failures."""
+        """The kinds of its descriptors, for messages of failures."""
         return sorted(os.readlink(path) for path in Path(f"/proc/{self.pid}/fd").iterdir() if path.is_symlink())
 
     def end(self) -> None:
@@ -140,7 +140,7 @@ class Honest:
 
 
 class Attacker:
-    """An attacker that has started, and attacks what attack() names."""
+    """An attacker that has started, and waits for attack() to name its attack."""
 
     def __init__(self, directory: str, victim: Honest, victim_name: str) -> None:
         environment = {
@@ -149,7 +149,7 @@ class Attacker:
             "BATON_HOSTILE_VICTIM": victim_name,
             "BATON_HOSTILE_VICTIM_PID": str(victim.pid),
         }
-        # The lowest priority: that it computes is no harm, what it makes others compute is.
+        # The lowest priority: its own CPU time is no harm, but CPU time that it costs others is.
         self.process = subprocess.Popen(
             ["nice", "-n", "19", sys.executable, "-S", str(HERE / "attacker.py"), f"{directory}/0"],
             stdin=subprocess.PIPE,
@@ -165,7 +165,7 @@ class Attacker:
         self.process.stdin.write(name.encode() + b"\n")
 
     def line(self, patience: float) -> str | None:
-        """The next line; None if none came in time. Raises if the attacker ended: an attack that fails shows nothing."""
+        """The next line; None if none came in time. Raises if the attacker has ended: an attack that fails proves nothing."""
         end = time.monotonic() + patience
         while b"\n" not in self.buffer:
             ready, _, _ = select.select([self.process.stdout], [], [], max(0, end - time.monotonic()))
@@ -180,7 +180,7 @@ class Attacker:
         return line.decode()
 
     def leave(self) -> None:
-        """The attacker ends by itself, with all that it still has."""
+        """The attacker ends by itself, with all resources that it still has."""
         self.process.stdin.close()
         self.process.wait(PATIENCE_S)
 
@@ -221,20 +221,20 @@ class Scene:
         return report["matched"] == 2 and all(topic["matched"] == 1 for topic in report["topics"].values())
 
     def eventually(self, condition, wanted) -> None:
-        """Waits for condition(); wanted() says what it means and how things stand."""
+        """Waits for condition(). wanted() describes the condition and the present state."""
         waited, last = 0.0, time.monotonic()
         while not condition():
             assert waited < PATIENCE_S, f"waited in vain until {wanted()}"
             time.sleep(0.02)
             now = time.monotonic()
-            waited += min(now - last, 1.0)  # a machine that stood still gave the others no time either
+            waited += min(now - last, 1.0)  # if the machine stood still, the other processes had no time either
             last = now
 
     def deaths(self) -> list[str]:
         return [f"{h.name} {h.how_it_ended()}" for h in self.honest if h.process.poll() is not None]
 
     def measure(self, when: str) -> dict[str, dict]:
-        """What is while a newcomer comes and goes, as during an attack."""
+        """Measures while a newcomer comes and goes, as during an attack."""
         self.reset()
         begun = time.monotonic()
         self.newcomer(when)
@@ -267,7 +267,7 @@ class Scene:
             assert honest.line() == "ok"
 
     def renew(self) -> None:
-        """Every honest publisher goes on in a new segment, for which all of them need room in their windows."""
+        """Makes every honest publisher continue in a new segment, for which all of them need room in their windows."""
         self.tell("renew")
 
     def memory_returns(self, before: dict) -> None:
@@ -279,7 +279,7 @@ class Scene:
             time.sleep(0.02)
 
     def nothing_is_pinned(self) -> None:
-        """All stop publishing and let their samples go: then no message of any of them is left."""
+        """Makes all stop publishing and release their samples, so that no message of any of them is left."""
         self.tell("pause")
         try:
 
@@ -326,11 +326,11 @@ def record(attack, language: str, told: dict, *phases: dict) -> None:
         file.write(json.dumps(line) + "\n")
 
 
-# --- what counts as harm ----------------------------------------------------------------------------------------------------
+# --- harm --------------------------------------------------------------------------------------------------------------------
 
 
 def most_after(kib: float) -> float:
-    """What a victim may have after the attack: 10 % more, and what an allocator keeps for the next time."""
+    """The memory that a victim may have after the attack: 10 % more, and memory that an allocator keeps for later."""
     return 1.1 * kib + 8 * KIB
 
 
@@ -340,8 +340,8 @@ def median_latency(reports: dict, reader: str, topic: str) -> float:
 
 
 def judge(before: dict, during: dict, after: dict, attack, attacker_cpu_ns: int) -> tuple[list[str], list[str]]:
-    """What of the honest processes' figures is worse than it was without the attacker: first what is counted and has no noise, then
-    what another program on this machine may have caused too, and counts as harm only when repetitions of the attack show it again."""
+    """The figures of the honest processes that are worse than without the attacker: first counts without noise, then
+    figures that another program on this machine may have caused. These count as harm only if repetitions of the attack show them again."""
     counted, noisy = [], []
     harm = counted
 

@@ -16,8 +16,8 @@ class Attack:
     family: str
     act: Callable
     long_only: bool  # in `make torture` only
-    budget_mib: int  # private memory that it may cost the victim while it is there
-    shared_mib: int  # pages of memory files that it may cost the victim while it is there
+    budget_mib: int  # private memory that the attack may cost the victim while it lasts
+    shared_mib: int  # pages of memory files that the attack may cost the victim while it lasts
     victims: tuple[str, ...]
     expected: str  # what the attack must report of the victim's answer, "" for anything
 

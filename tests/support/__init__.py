@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the Python tests of every room share. It knows no room: only where things are built, processes, waiting, and names and numbers
+"""Code that the Python tests of every room share. It knows no room: only where things are built, processes, waiting, and names and numbers
 that one test has at a time. pyproject.toml puts it on pytest's path; a script adds the folder `tests` itself.
 
     build       where the tree under test is, and what of it is built

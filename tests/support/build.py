@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
 BIN, LIB = BUILD / "bin", BUILD / "lib"
-PACKAGE = BUILD / "python"  # what PYTHONPATH of a program needs that imports baton
+PACKAGE = BUILD / "python"  # PYTHONPATH of programs that import baton
 LINK = BIN / "baton_link"
 
 

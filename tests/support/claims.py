@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ROS domains and TCP ports, each claimed by one test of this machine at a time. The name of an abstract socket is the claim: it ends
+"""ROS domains and TCP ports, each claimed by one test of this machine at a time. The claim is the name of an abstract socket, and ends
 with the process."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from support.waiting import LIMIT_S, until
 
 
 def _claim(kind: str, numbers: Iterable[int]) -> tuple[int, socket.socket] | None:
-    """The first of these numbers that no other test has, with the socket that keeps it until it is closed."""
+    """The first of these numbers that no other test has claimed, with the socket that keeps the claim until it is closed."""
     for number in numbers:
         claim = socket.socket(socket.AF_UNIX)
         try:
@@ -25,16 +25,16 @@ def _claim(kind: str, numbers: Iterable[int]) -> tuple[int, socket.socket] | Non
 
 
 def claim_domain() -> tuple[int, socket.socket]:
-    """A ROS domain, and the socket whose close() gives the domain back. Of the 100 above 0 whose ports lie below the ephemeral range; at
-    random, since machines may receive each other's packets."""
+    """A ROS domain, and the socket whose close() gives the domain back. It is one of the 100 above 0 whose ports lie below the ephemeral range,
+    chosen at random, since machines may receive each other's packets."""
     if (found := _claim("ros-domain", random.sample(range(1, 101), 100))) is None:
         raise RuntimeError("all ROS domains are taken")
     return found
 
 
 class Ports:
-    """So many ports that nobody has, and that nobody gets by chance: they lie below the ephemeral range, from which the kernel serves
-    connections and those who bind to port 0, and below those of the links' domains. No other test on this machine has them until close()."""
+    """So many free ports that no program gets by chance: they lie below the ephemeral range, from which the kernel serves
+    connections and binds to port 0, and below the ports of the links' domains. No other test on this machine has them until close()."""
 
     def __init__(self, count: int) -> None:
         self.numbers: list[int] = []
@@ -70,7 +70,7 @@ def _is_free(port: int) -> bool:
 
 
 def wait_for_server(process: subprocess.Popen, port: int, patience_s: float = LIMIT_S) -> None:
-    """Returns when `process`, which serves this port of 127.0.0.1 and is alone in that, listens."""
+    """Returns when `process` listens on this port of 127.0.0.1. Only this process may use the port."""
 
     def listens() -> bool:
         if process.poll() is not None:

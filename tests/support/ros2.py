@@ -38,13 +38,13 @@ TESTED = {each.name: each for each in (JAZZY, KILTED)}[os.environ.get("BATON_ROS
 
 
 def over(rmw: str, distribution: Distribution = TESTED) -> dict[str, str]:
-    """What chooses the RMW, "plain" or "baton". The wheels' librcl names librmw_fastrtps_cpp.so itself, so there another RMW is also
+    """The variables that choose the RMW, "plain" or "baton". The wheels' librcl names librmw_fastrtps_cpp.so itself, so there another RMW is also
     preloaded (docs/guides/ros2.md)."""
     return {"LD_PRELOAD": str(distribution.library), "RMW_IMPLEMENTATION": "rmw_baton_cpp"} if rmw == "baton" else {}
 
 
 def environment(rmw: str, domain: int, distribution: Distribution = TESTED, **more: str) -> dict[str, str]:
-    """The environment of a program of ROS 2 over this RMW in this ROS domain: what this process has, without an RMW of its own."""
+    """The environment of a program of ROS 2 over this RMW in this ROS domain: this process's environment without its choice of an RMW."""
     env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "RMW_IMPLEMENTATION", "BATON_RMW")}
     return {**env, "ROS_DOMAIN_ID": str(domain), **over(rmw, distribution), **more}
 

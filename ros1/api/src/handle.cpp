@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "baton/os/hexadecimal.hpp"
+
 namespace baton::ros1::detail {
 namespace {
 
@@ -41,18 +43,11 @@ const char* const kHandleDefinition =
     "string frame_id\n";
 
 Md5 md5_of(const std::string& digits) {
-  const auto value = [&](std::size_t i) {
-    const char c = i < digits.size() ? digits[i] : '0';
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : 0;
-  };
   Md5 out{};
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = static_cast<std::uint8_t>(value(2 * i) * 16 + value(2 * i + 1));
-  }
-  return out;
+  return os::from_hexadecimal(digits, out) ? out : Md5{};
 }
 
-ros::SerializedMessage encode(const std::vector<std::uint8_t>& header, const Handle& handle) {
+ros::SerializedMessage encode(const std::vector<std::uint8_t>& header, const TopicHandle& handle) {
   const std::size_t header_bytes = header.empty() ? kEmptyHeaderBytes : header.size();
   const std::size_t size = header_bytes + kFixedBytes + handle.content.size;
   ros::SerializedMessage out(boost::shared_array<std::uint8_t>(new std::uint8_t[kLengthBytes + size]),
@@ -79,13 +74,13 @@ ros::SerializedMessage encode(const std::vector<std::uint8_t>& header, const Han
   return out;
 }
 
-std::optional<Handle> decode_handle(message::Bytes wire) {
+std::optional<TopicHandle> decode_handle(message::Bytes wire) {
   const auto* const begin = reinterpret_cast<const std::uint8_t*>(wire.data);
   if (wire.size < kEmptyHeaderBytes + kFixedBytes) return std::nullopt;
   const std::size_t frame_id_bytes = length_at(begin + kFrameIdAt);
   if (frame_id_bytes > wire.size - kEmptyHeaderBytes - kFixedBytes) return std::nullopt;
   const std::uint8_t* at = begin + kEmptyHeaderBytes + frame_id_bytes;
-  Handle out;
+  TopicHandle out;
   std::memcpy(out.type.data(), at, out.type.size());
   at += out.type.size();
   std::memcpy(out.writer.data(), at, out.writer.size());
@@ -95,9 +90,9 @@ std::optional<Handle> decode_handle(message::Bytes wire) {
   const std::size_t content_bytes = length_at(at);
   at += kLengthBytes;
   if (content_bytes != static_cast<std::size_t>(begin + wire.size - at) || out.number == 0) return std::nullopt;
-  if (place > static_cast<std::uint8_t>(Handle::Place::kHere)) return std::nullopt;
-  out.place = static_cast<Handle::Place>(place);
-  if (out.place == Handle::Place::kSharedMemory && content_bytes != 0) return std::nullopt;
+  if (place > static_cast<std::uint8_t>(TopicHandle::Place::kHere)) return std::nullopt;
+  out.place = static_cast<TopicHandle::Place>(place);
+  if (out.place == TopicHandle::Place::kSharedMemory && content_bytes != 0) return std::nullopt;
   out.content = {at, content_bytes};
   return out;
 }

@@ -25,10 +25,10 @@ inline constexpr const char* kHandleMd5 = "e5aa32c07b1037ab6d473025c2d75a39";
 extern const char* const kHandleDefinition;
 
 using Md5 = std::array<std::uint8_t, 16>;
-/// Of 32 hexadecimal digits; other characters count as 0.
+/// The hash whose 32 lower-case hexadecimal digits these are; zeros if they are not, as ROS's "*".
 Md5 md5_of(const std::string& digits);
 
-struct Handle {
+struct TopicHandle {
   enum class Place : std::uint8_t { kSharedMemory = 0, kHere = 1 };
   Md5 type{};
   transport::Gid writer{};
@@ -38,8 +38,8 @@ struct Handle {
 };
 
 /// With TCPROS's length before it. `header`: the serialized std_msgs/Header; empty for a type without one.
-ros::SerializedMessage encode(const std::vector<std::uint8_t>& header, const Handle& handle);
+ros::SerializedMessage encode(const std::vector<std::uint8_t>& header, const TopicHandle& handle);
 /// Empty: `wire` is not one whole Handle.
-std::optional<Handle> decode_handle(message::Bytes wire);
+std::optional<TopicHandle> decode_handle(message::Bytes wire);
 
 }  // namespace baton::ros1::detail

@@ -35,48 +35,48 @@ const std::vector<std::uint8_t> kHeader = bytes_of(
     "0100000063");
 const std::vector<std::uint8_t> kContent = bytes_of("deadbeef");
 
-Handle example() {
-  Handle handle;
+TopicHandle example() {
+  TopicHandle handle;
   handle.type = md5_of("101112131415161718191a1b1c1d1e1f");
   for (std::size_t i = 0; i < handle.writer.size(); ++i) handle.writer[i] = static_cast<std::uint8_t>(0x20 + i);
   handle.number = 265;
-  handle.place = Handle::Place::kHere;
+  handle.place = TopicHandle::Place::kHere;
   handle.content = {kContent.data(), kContent.size()};
   return handle;
 }
 
-std::vector<std::uint8_t> encoded(const std::vector<std::uint8_t>& header, const Handle& handle) {
+std::vector<std::uint8_t> encoded(const std::vector<std::uint8_t>& header, const TopicHandle& handle) {
   const ros::SerializedMessage message = encode(header, handle);
   return {message.buf.get(), message.buf.get() + message.num_bytes};
 }
 
-TEST(Handle, IsWrittenAsTheFormatSays) { EXPECT_EQ(encoded(kHeader, example()), bytes_of(kGolden)); }
+TEST(TopicHandle, IsWrittenAsTheFormatSays) { EXPECT_EQ(encoded(kHeader, example()), bytes_of(kGolden)); }
 
-TEST(Handle, ComesBackAsItWasWritten) {
+TEST(TopicHandle, ComesBackAsItWasWritten) {
   const std::vector<std::uint8_t> bytes = bytes_of(kGolden);
   const auto decoded = decode_handle({bytes.data() + 4, bytes.size() - 4});
   ASSERT_TRUE(decoded);
   EXPECT_EQ(decoded->type, example().type);
   EXPECT_EQ(decoded->writer, example().writer);
   EXPECT_EQ(decoded->number, 265U);
-  EXPECT_EQ(decoded->place, Handle::Place::kHere);
+  EXPECT_EQ(decoded->place, TopicHandle::Place::kHere);
   ASSERT_EQ(decoded->content.size, kContent.size());
   EXPECT_EQ(std::memcmp(decoded->content.data, kContent.data(), kContent.size()), 0);
 }
 
-TEST(Handle, OfATypeWithoutAHeaderHasAnEmptyOne) {
-  Handle handle = example();
-  handle.place = Handle::Place::kSharedMemory;
+TEST(TopicHandle, OfATypeWithoutAHeaderHasAnEmptyOne) {
+  TopicHandle handle = example();
+  handle.place = TopicHandle::Place::kSharedMemory;
   handle.content = {};
   const std::vector<std::uint8_t> bytes = encoded({}, handle);
   ASSERT_EQ(bytes.size(), 4U + 16 + 45);
   for (std::size_t i = 4; i < 20; ++i) EXPECT_EQ(bytes[i], 0) << i;
   const auto decoded = decode_handle({bytes.data() + 4, bytes.size() - 4});
   ASSERT_TRUE(decoded);
-  EXPECT_EQ(decoded->place, Handle::Place::kSharedMemory);
+  EXPECT_EQ(decoded->place, TopicHandle::Place::kSharedMemory);
 }
 
-TEST(Handle, CutShortAtAnyByteOrTooLongIsNone) {
+TEST(TopicHandle, CutShortAtAnyByteOrTooLongIsNone) {
   std::vector<std::uint8_t> bytes = bytes_of(kGolden);
   for (std::size_t size = 0; size < bytes.size() - 4; ++size) {
     EXPECT_FALSE(decode_handle({bytes.data() + 4, size})) << size;
@@ -85,7 +85,7 @@ TEST(Handle, CutShortAtAnyByteOrTooLongIsNone) {
   EXPECT_FALSE(decode_handle({bytes.data() + 4, bytes.size() - 4}));
 }
 
-TEST(Handle, WithImpossibleValuesIsNone) {
+TEST(TopicHandle, WithImpossibleValuesIsNone) {
   const auto changed = [](std::size_t at, const std::string& digits) {
     std::vector<std::uint8_t> bytes = bytes_of(kGolden);
     const std::vector<std::uint8_t> with = bytes_of(digits);

@@ -58,13 +58,13 @@ bool is_of_own_link(const boost::shared_ptr<ros::M_string>& header) {
 
 Process process_of(const transport::EndpointInfo& end) { return {ros_name(end.node), end.local_pid}; }
 
-PeerPtr Peer::of(const ros::SubscriberLinkPtr& link, const std::string& node) {
+PeerPtr RoscppPeer::of(const ros::SubscriberLinkPtr& link, const std::string& node) {
   const auto over_socket = boost::dynamic_pointer_cast<ros::TransportSubscriberLink>(link);
-  if (!over_socket) return std::make_shared<Peer>(node);
-  return std::make_shared<Peer>(node, socket_of(over_socket->getConnection()));
+  if (!over_socket) return std::make_shared<RoscppPeer>(node);
+  return std::make_shared<RoscppPeer>(node, socket_of(over_socket->getConnection()));
 }
 
-std::optional<bool> Peer::surely(const Process& process) const {
+std::optional<bool> RoscppPeer::surely(const Process& process) const {
   if (process.node != node_) return false;
   if (!is_own_ && !socket_) return false;
   if (process.pid == 0) return std::nullopt;
@@ -76,12 +76,12 @@ std::optional<bool> Peer::surely(const Process& process) const {
   return known->second;
 }
 
-bool Peer::is_connected() const {
+bool RoscppPeer::is_connected() const {
   const ros::ConnectionPtr connection = connection_.lock();
   return connection ? !connection->isDropped() : !had_connection_;
 }
 
-bool Peer::is(const Process& process) const { return surely(process).value_or(true); }
+bool RoscppPeer::is(const Process& process) const { return surely(process).value_or(true); }
 
 PeerPtr PublisherPeers::of(const boost::shared_ptr<ros::M_string>& header) {
   const std::lock_guard<std::mutex> lock(mutex_);
@@ -95,11 +95,11 @@ PeerPtr PublisherPeers::of(const boost::shared_ptr<ros::M_string>& header) {
   const ros::ConnectionPtr connection = connection_of(header);
   PeerPtr peer;
   if (connection) {
-    peer = std::make_shared<Peer>(node, socket_of(connection), connection);
+    peer = std::make_shared<RoscppPeer>(node, socket_of(connection), connection);
   } else if (is_of_own_link(header)) {
-    peer = std::make_shared<Peer>(node);
+    peer = std::make_shared<RoscppPeer>(node);
   } else {
-    peer = std::make_shared<Peer>(node, std::nullopt);
+    peer = std::make_shared<RoscppPeer>(node, std::nullopt);
   }
   known_.emplace_back(header, peer);
   return peer;

@@ -37,16 +37,16 @@ struct Process {
 };
 Process process_of(const transport::EndpointInfo& end);
 
-class Peer {
+class RoscppPeer {
  public:
   /// `node`: the name in the connection's header. `socket` is empty if the connection ended before the kernel was asked: then
   /// it is no process of the graph, since any program can say a name and hang up. `connection` may be null.
-  Peer(std::string node, const std::optional<os::TcpPeer>& socket, const ros::ConnectionPtr& connection = {})
+  RoscppPeer(std::string node, const std::optional<os::TcpPeer>& socket, const ros::ConnectionPtr& connection = {})
       : node_(std::move(node)), socket_(socket), connection_(connection), had_connection_(connection != nullptr) {}
   /// Of a link inside this process.
-  explicit Peer(std::string node) : node_(std::move(node)), is_own_(true) {}
+  explicit RoscppPeer(std::string node) : node_(std::move(node)), is_own_(true) {}
 
-  static std::shared_ptr<const Peer> of(const ros::SubscriberLinkPtr& link, const std::string& node);
+  static std::shared_ptr<const RoscppPeer> of(const ros::SubscriberLinkPtr& link, const std::string& node);
 
   /// Whether it is this process, as far as is known.
   bool is(const Process& process) const;
@@ -71,7 +71,7 @@ class Peer {
   mutable std::mutex mutex_;
   mutable std::map<std::int32_t, std::optional<bool>> answers_;  // to surely(), by pid; at most kMostAnswers
 };
-using PeerPtr = std::shared_ptr<const Peer>;
+using PeerPtr = std::shared_ptr<const RoscppPeer>;
 
 /// The peers of a subscription's links, by the headers that come with their messages.
 class PublisherPeers {

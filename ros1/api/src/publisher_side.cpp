@@ -51,9 +51,9 @@ bool begins_with_header(const message::Type& type) {
          std::string_view(type.fields[0].type->name) == "std_msgs/Header";
 }
 
-struct Link {
-  explicit Link(const ros::SingleSubscriberPublisher& subscriber)
-      : link(subscriber.*member_of(LinkOfPublisher())), peer(Peer::of(link, subscriber.getSubscriberName())) {}
+struct SubscriberLink {
+  explicit SubscriberLink(const ros::SingleSubscriberPublisher& subscriber)
+      : link(subscriber.*member_of(LinkOfPublisher())), peer(RoscppPeer::of(link, subscriber.getSubscriberName())) {}
 
   ros::SubscriberLinkPtr link;
   PeerPtr peer;
@@ -72,12 +72,12 @@ struct Subscriptions {
 template <class Links>
 auto link_of(Links& among, const Process& process) {
   const auto found =
-      std::find_if(among.begin(), among.end(), [&](const Link& each) { return each.process == process; });
+      std::find_if(among.begin(), among.end(), [&](const SubscriberLink& each) { return each.process == process; });
   return found == among.end() ? nullptr : &*found;
 }
 
-void remove(std::vector<Link>& links, const ros::SubscriberLinkPtr& gone) {
-  links.erase(std::remove_if(links.begin(), links.end(), [&](const Link& each) { return each.link == gone; }),
+void remove(std::vector<SubscriberLink>& links, const ros::SubscriberLinkPtr& gone) {
+  links.erase(std::remove_if(links.begin(), links.end(), [&](const SubscriberLink& each) { return each.link == gone; }),
               links.end());
 }
 
@@ -110,7 +110,7 @@ struct PublisherSide::State {
   }
 
   void connected(const ros::SingleSubscriberPublisher& subscriber) {
-    Link added(subscriber);
+    SubscriberLink added(subscriber);
     const std::lock_guard<std::mutex> lock_order(order);
     {
       const std::lock_guard<std::mutex> lock(mutex);
@@ -127,13 +127,13 @@ struct PublisherSide::State {
     drop_early([this](const Process& process) { return link_of(links, process) == nullptr; });
   }
   void side_connected(const ros::SingleSubscriberPublisher& subscriber) {
-    Link added(subscriber);
+    SubscriberLink added(subscriber);
     const std::lock_guard<std::mutex> lock_order(order);
     {
       const std::lock_guard<std::mutex> lock(mutex);
       look();
       identify(added);
-      std::vector<Link>& own = is_onlooker(added.link) ? onlookers : sides;
+      std::vector<SubscriberLink>& own = is_onlooker(added.link) ? onlookers : sides;
       if (known(own, added.link) != nullptr) return;
       own.push_back(added);
     }
@@ -154,11 +154,11 @@ struct PublisherSide::State {
     const std::lock_guard<std::mutex> lock(mutex);
     if (!last.buf) return;
     look();
-    for (const Link& each : links) hand_last(each);
+    for (const SubscriberLink& each : links) hand_last(each);
   }
   /// Gives the latched message to the process's subscriptions of Baton, if all are in mode lotros and none is roscpp's own. What went over
   /// the link stays with the process's roscpp, for later subscriptions, too.
-  void hand_last(const Link& link) {  // with `mutex`
+  void hand_last(const SubscriberLink& link) {  // with `mutex`
     const Subscriptions* const found = of(link);
     if (found == nullptr || found->stock || found->by_handle > 0 || link.got_last || last_by_bytes) return;
     for (const Gid& reader : found->readers) {
@@ -182,7 +182,7 @@ struct PublisherSide::State {
     {
       const std::lock_guard<std::mutex> lock(mutex);
       for (auto each = early.begin(); each != early.end();) {
-        Link* const side = link_of(sides, each->first);
+        SubscriberLink* const side = link_of(sides, each->first);
         if (side != nullptr) {
           side->got_last = latch && each->second.back().buf == last_handle.buf;
           wanted.emplace_back(side->link, std::move(each->second));
@@ -195,7 +195,7 @@ struct PublisherSide::State {
     }
   }
   void keep_early(const Process& process, const ros::SerializedMessage& handle) {  // with `mutex`
-    const Link* const link = link_of(links, process);
+    const SubscriberLink* const link = link_of(links, process);
     if (link == nullptr || !gets_handles(*link)) return;  // it has gone since the ways were chosen
     std::deque<ros::SerializedMessage>& kept = early[process];
     kept.push_back(handle);
@@ -209,26 +209,27 @@ struct PublisherSide::State {
   }
 
   /// Gives the latched message to a process that has connected, once and by the way that it gets messages.
-  void send_last(const Link& added) {  // with `order`
+  void send_last(const SubscriberLink& added) {  // with `order`
     std::vector<std::pair<ros::SubscriberLinkPtr, ros::SerializedMessage>> wanted;
     {
       const std::lock_guard<std::mutex> lock(mutex);
       if (!last.buf) return;
       hand_last(added);
-      const auto is_of_added = [&](const Link& each) {
+      const auto is_of_added = [&](const SubscriberLink& each) {
         return each.link == added.link || (added.process && each.process == added.process);
       };
       const bool handles = gets_handles(added);
       // A process whose mode was not known yet has it by the other way.
-      const bool elsewhere = handles_alone(added) && std::any_of(links.begin(), links.end(), [&](const Link& each) {
-                               return is_of_added(each) && each.got_last;
-                             });
-      for (Link& each : sides) {
+      const bool elsewhere =
+          handles_alone(added) && std::any_of(links.begin(), links.end(), [&](const SubscriberLink& each) {
+            return is_of_added(each) && each.got_last;
+          });
+      for (SubscriberLink& each : sides) {
         if (!is_of_added(each) || each.got_last || !handles || elsewhere) continue;
         each.got_last = true;
         wanted.emplace_back(each.link, last_handle);
       }
-      for (Link& each : links) {
+      for (SubscriberLink& each : links) {
         if (!is_of_added(each) || each.got_last || handles_alone(each) || got_last(each)) continue;
         each.got_last = true;
         wanted.emplace_back(each.link, last_by_bytes && has_own(each) ? last_with_trailer : last);
@@ -238,8 +239,9 @@ struct PublisherSide::State {
     for (const auto& each : wanted) each.first->enqueueMessage(each.second, true, true);
   }
 
-  static const Link* known(const std::vector<Link>& among, const ros::SubscriberLinkPtr& link) {
-    const auto found = std::find_if(among.begin(), among.end(), [&](const Link& each) { return each.link == link; });
+  static const SubscriberLink* known(const std::vector<SubscriberLink>& among, const ros::SubscriberLinkPtr& link) {
+    const auto found =
+        std::find_if(among.begin(), among.end(), [&](const SubscriberLink& each) { return each.link == link; });
     return found == among.end() ? nullptr : &*found;
   }
   /// Waits for Baton to serve a process that has just connected, if Baton will: a subscription takes no message by TCP any
@@ -251,7 +253,7 @@ struct PublisherSide::State {
       {
         const std::lock_guard<std::mutex> lock(mutex);
         look();
-        const Link* const found = known(links, link);
+        const SubscriberLink* const found = known(links, link);
         if (found == nullptr) return;
         const Subscriptions* const subscriptions = of(*found);
         if (subscriptions == nullptr || subscriptions->readers.empty()) {
@@ -304,15 +306,15 @@ struct PublisherSide::State {
     for (auto each = without_link.begin(); each != without_link.end();) {
       each = processes.count(*each) == 0 ? without_link.erase(each) : std::next(each);
     }
-    for (Link& each : links) identify(each);
-    for (Link& each : sides) identify(each);
+    for (SubscriberLink& each : links) identify(each);
+    for (SubscriberLink& each : sides) identify(each);
     // For the subscriptions that it has now, not for later ones.
     drop_early([this](const Process& process) {
       const auto found = processes.find(process);
       return found == processes.end() || found->second.by_handle == 0;
     });
   }
-  void identify(Link& link) const {
+  void identify(SubscriberLink& link) const {
     link.process.reset();
     for (const auto& [process, subscriptions] : processes) {
       if (!link.peer->is(process)) continue;
@@ -320,11 +322,11 @@ struct PublisherSide::State {
       if (link.peer->surely(process)) return;
     }
   }
-  const Subscriptions* of(const Link& link) const {
+  const Subscriptions* of(const SubscriberLink& link) const {
     const auto found = link.process ? processes.find(*link.process) : processes.end();
     return found == processes.end() ? nullptr : &found->second;
   }
-  bool has_own(const Link& link) const {
+  bool has_own(const SubscriberLink& link) const {
     const Subscriptions* const found = of(link);
     return found != nullptr && !found->readers.empty();
   }
@@ -341,17 +343,17 @@ struct PublisherSide::State {
     return out;
   }
   /// Whether the link's process has subscriptions that want handles.
-  bool gets_handles(const Link& link) const {
+  bool gets_handles(const SubscriberLink& link) const {
     const Subscriptions* const found = of(link);
     return mode == Mode::kTzc && found != nullptr && found->by_handle > 0;
   }
   /// Whether all subscriptions of the process are such, so its link of the ordinary topic stays unused.
-  bool handles_alone(const Link& link) const {
+  bool handles_alone(const SubscriberLink& link) const {
     const Subscriptions* const found = of(link);
     return gets_handles(link) && !found->stock && found->by_handle >= found->readers.size();
   }
   /// Whether all of the process's subscriptions are among `matched`, the readers that Baton serves.
-  bool all_among(const Link& link, const std::vector<Gid>& matched) const {
+  bool all_among(const SubscriberLink& link, const std::vector<Gid>& matched) const {
     const Subscriptions* const found = of(link);
     return found != nullptr && !found->readers.empty() &&
            std::all_of(found->readers.begin(), found->readers.end(), [&](const Gid& reader) {
@@ -359,15 +361,15 @@ struct PublisherSide::State {
            });
   }
   /// Whether Baton handed the latched message to the process's subscriptions, and to nobody else there.
-  bool got_last(const Link& link) const { return is_served(link, last_handed); }
+  bool got_last(const SubscriberLink& link) const { return is_served(link, last_handed); }
   /// Whether Baton serves everybody in the link's process.
-  bool is_served(const Link& link, const std::vector<Gid>& matched) const {
+  bool is_served(const SubscriberLink& link, const std::vector<Gid>& matched) const {
     return all_among(link, matched) && !of(link)->stock;
   }
   /// The links whose process gets this message from nobody else. `matched`: the readers that Baton serves.
   std::vector<ros::SubscriberLinkPtr> unserved(const std::vector<Gid>& matched) const {
     std::vector<ros::SubscriberLinkPtr> found;
-    for (const Link& each : links) {
+    for (const SubscriberLink& each : links) {
       if (handles_alone(each)) continue;
       if (!is_served(each, matched)) found.push_back(each.link);
     }
@@ -383,13 +385,13 @@ struct PublisherSide::State {
   Ways ways(const std::vector<Gid>& served) const {
     Ways out;
     // A latched message stays with roscpp, for subscriptions that come later: its bytes, not a place in a queue.
-    const auto wants_bytes = [&](const Link& each) { return latch || !all_among(each, served); };
-    for (const Link& each : sides) {
+    const auto wants_bytes = [&](const SubscriberLink& each) { return latch || !all_among(each, served); };
+    for (const SubscriberLink& each : sides) {
       if (gets_handles(each)) (wants_bytes(each) ? out.here : out.there).push_back(each.link);
     }
-    for (const Link& each : onlookers) out.there.push_back(each.link);
+    for (const SubscriberLink& each : onlookers) out.there.push_back(each.link);
     out.bytes = unserved(served);
-    for (const Link& each : links) {
+    for (const SubscriberLink& each : links) {
       const bool has_bytes = std::find(out.bytes.begin(), out.bytes.end(), each.link) != out.bytes.end();
       if (has_bytes || !gets_handles(each) || link_of(sides, *each.process) != nullptr) continue;
       (wants_bytes(each) ? out.early_here : out.early_there).insert(*each.process);
@@ -398,9 +400,10 @@ struct PublisherSide::State {
   }
   /// Whether Baton serves all who have links, so nobody needs the bytes.
   bool serves_all(const std::vector<Gid>& matched) const {
-    return std::all_of(links.begin(), links.end(), [&](const Link& each) { return is_served(each, matched); }) &&
+    return std::all_of(links.begin(), links.end(),
+                       [&](const SubscriberLink& each) { return is_served(each, matched); }) &&
            std::all_of(sides.begin(), sides.end(),
-                       [&](const Link& each) { return !gets_handles(each) || all_among(each, matched); });
+                       [&](const SubscriberLink& each) { return !gets_handles(each) || all_among(each, matched); });
   }
   ros::SerializedMessage encode(message::Bytes bytes) const {
     const std::size_t size = codec.encoded_size(bytes).or_throw();
@@ -432,8 +435,8 @@ struct PublisherSide::State {
   std::mutex order;  // of messages on all ways; before `mutex`
   std::mutex mutex;
   std::uint32_t next_number = 0;
-  std::vector<Link> links;             // of the ordinary topic
-  std::vector<Link> sides, onlookers;  // of the side topic
+  std::vector<SubscriberLink> links;             // of the ordinary topic
+  std::vector<SubscriberLink> sides, onlookers;  // of the side topic
   std::uint64_t seen = UINT64_MAX;
   std::map<Process, Subscriptions> processes;
   std::set<Process> without_link;                               // of these: wait_for_links() was in vain
@@ -561,14 +564,14 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
       served = state.writer->readers_of(number);
       ways = state.ways(served);
     }
-    Handle handle{state.md5, state.writer->gid(), number, Handle::Place::kSharedMemory, {}};
+    TopicHandle handle{state.md5, state.writer->gid(), number, TopicHandle::Place::kSharedMemory, {}};
     if (!ways.there.empty() || !ways.early_there.empty()) there = encode(header, handle);
     if ((state.latch && state.side) || !ways.here.empty() || !ways.early_here.empty()) {
-      handle.place = Handle::Place::kHere;
+      handle.place = TopicHandle::Place::kHere;
       handle.content = {encoded.message_start, encoded.num_bytes - 4};
       here = encode(header, handle);
     }
-    const auto is_among = [](const std::vector<ros::SubscriberLinkPtr>& links, const Link& link) {
+    const auto is_among = [](const std::vector<ros::SubscriberLinkPtr>& links, const SubscriberLink& link) {
       return std::find(links.begin(), links.end(), link.link) != links.end();
     };
     if (state.latch) {
@@ -577,11 +580,11 @@ void PublisherSide::publish(void* message, std::size_t capacity_bytes,
       state.last_by_bytes = false;
       state.last_handle = here;
       state.last_handed = std::move(served);
-      for (Link& each : state.links) each.got_last = is_among(ways.bytes, each);
-      for (Link& each : state.sides) each.got_last = is_among(ways.here, each);
+      for (SubscriberLink& each : state.links) each.got_last = is_among(ways.bytes, each);
+      for (SubscriberLink& each : state.sides) each.got_last = is_among(ways.here, each);
     }
     // What waits for a process that gets the bytes would come after messages that are newer.
-    for (const Link& each : state.links) {
+    for (const SubscriberLink& each : state.links) {
       if (each.process && is_among(ways.bytes, each)) state.early.erase(*each.process);
     }
     for (const Process& each : ways.early_there) state.keep_early(each, there);
@@ -607,7 +610,7 @@ void PublisherSide::publish_to(const ros::SingleSubscriberPublisher& subscriber,
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
     state.look();
-    const Link* const found = State::known(state.links, link);
+    const SubscriberLink* const found = State::known(state.links, link);
     if (found == nullptr) return;                 // it has gone
     if (state.last.buf) state.hand_last(*found);  // before this one
     const std::vector<Gid> matched = state.writer->matched_readers();
@@ -642,8 +645,8 @@ void PublisherSide::publish_bytes(const ros::SerializedMessage& message) {
     const std::lock_guard<std::mutex> lock(state.mutex);
     state.look();
     ros::SerializedMessage for_baton;
-    if (state.latch ||
-        std::any_of(state.links.begin(), state.links.end(), [&](const Link& each) { return state.has_own(each); })) {
+    if (state.latch || std::any_of(state.links.begin(), state.links.end(),
+                                   [&](const SubscriberLink& each) { return state.has_own(each); })) {
       for_baton = state.with_trailer(message);
     }
     if (state.latch) {
@@ -653,7 +656,7 @@ void PublisherSide::publish_bytes(const ros::SerializedMessage& message) {
       state.last_handle = {};
       state.last_handed.clear();
     }
-    for (Link& each : state.links) {
+    for (SubscriberLink& each : state.links) {
       wanted.emplace_back(each.link, state.has_own(each) ? for_baton : message);
       if (state.latch) each.got_last = true;
     }
@@ -677,7 +680,7 @@ PublisherSide::Subscribers PublisherSide::subscribers() const {
     out.own += static_cast<std::uint32_t>(own);
   }
   out.serialized = static_cast<std::uint32_t>(state.unserved(matched).size());
-  for (const Link& each : state.sides) out.handles += state.gets_handles(each);
+  for (const SubscriberLink& each : state.sides) out.handles += state.gets_handles(each);
   return out;
 }
 

@@ -15,12 +15,12 @@
 #include <thread>
 #include <utility>
 
-#include "arrivals.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "baton/ros1/ros1.hpp"
 #include "by_bytes.hpp"
 #include "graph_names.hpp"
+#include "handle_resolver.hpp"
 #include "held_back.hpp"
 #include "peer.hpp"
 #include "private_members.hpp"
@@ -154,7 +154,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       const auto alive = state.lock();
       if (!alive) return {};
       const auto arrived = boost::make_shared<ArrivedHandle>();
-      const std::optional<Handle> handle = decode_handle({params.buffer, params.length});
+      const std::optional<TopicHandle> handle = decode_handle({params.buffer, params.length});
       if (!handle || !params.connection_header) {
         alive->malformed.fetch_add(1, std::memory_order_relaxed);  // a statistic
         return {};
@@ -188,7 +188,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     deliver_arrived();
   }
   void deliver_arrived() {  // with `one_at_a_time`
-    while (Arrivals::Delivery next = arrivals.next()) {
+    while (HandleResolver::ResolvedMessage next = arrivals.next()) {
       if (next.sample) {
         BATON_CRASH_POINT("ros1.api.found");
         note(next.sample.publisher());
@@ -425,7 +425,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     return node->make_reader(stock_beside(topic), nothing, QoS(1));
   }
   /// Whether messages of this process come over Baton, so that its serialized ones are older than those, or doubles.
-  bool has(const Peer& peer) {
+  bool has(const RoscppPeer& peer) {
     if (mode == Mode::kTzc) {
       const Turns lock = enter();
       if (!lock || arrivals.has(peer)) return true;
@@ -480,7 +480,7 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   HeldBack<transport::TakenSample> held_back;
 
   // In mode tzc.
-  Arrivals arrivals;  // with `one_at_a_time`
+  HandleResolver arrivals;  // with `one_at_a_time`
   std::uint64_t writers_seen = UINT64_MAX;
   std::atomic<std::uint64_t> malformed{0};
   // Flags without data behind them: each is looked at again after the wake-up that follows its change.

@@ -9,6 +9,7 @@
 
 #include "baton/containers/heap.hpp"
 #include "baton/os/environment.hpp"
+#include "baton/os/hexadecimal.hpp"
 #include "baton/os/process.hpp"
 #include "buffers.hpp"
 #include "domain.hpp"
@@ -26,29 +27,14 @@ constexpr const char* kReaderKey = "baton_reader";
 constexpr const char* kSecretKey = "baton_secret";
 constexpr const char* kWriterKey = "baton_writer";
 
-std::string digits_of(const Gid& gid) {
-  std::string out;
-  for (const std::uint8_t byte : gid) {
-    constexpr const char* kDigits = "0123456789abcdef";
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-  return out;
-}
-
 std::optional<Gid> gid_of(const std::string& digits) {
   Gid gid{};
-  if (digits.size() != 2 * gid.size()) return std::nullopt;
-  const auto value = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; };
-  for (std::size_t i = 0; i < gid.size(); ++i) {
-    const int high = value(digits[2 * i]), low = value(digits[2 * i + 1]);
-    if (high < 0 || low < 0) return std::nullopt;
-    gid[i] = static_cast<std::uint8_t>(high * 16 + low);
-  }
-  return gid;
+  return os::from_hexadecimal(digits, gid) ? std::optional(gid) : std::nullopt;
 }
 
-std::string channel_of(const std::string& topic, const Gid& writer) { return topic + "/_tcpros/" + digits_of(writer); }
+std::string channel_of(const std::string& topic, const Gid& writer) {
+  return topic + "/_tcpros/" + os::hexadecimal(writer);
+}
 
 std::string value_of(const Headers& headers, const char* key) {
   const auto found = headers.find(key);
@@ -104,8 +90,8 @@ void Links::add_keys(ros::Connection& connection, Headers& headers) {
     const std::lock_guard<std::mutex> lock(mutex_);
     if (!id || !secret || !participant(value_of(headers, "callerid"))) return;
     headers[kVersionKey] = kVersion;
-    headers[kReaderKey] = digits_of(*id);
-    headers[kSecretKey] = digits_of(*secret);
+    headers[kReaderKey] = os::hexadecimal(*id);
+    headers[kSecretKey] = os::hexadecimal(*secret);
     incoming_[&connection] =
         std::make_shared<Incoming>(value_of(headers, "topic"), value_of(headers, "callerid"), *id, *secret);
   } else if (headers.count("latching") != 0) {
@@ -140,7 +126,7 @@ void Links::answer(ros::Connection& connection, Headers& headers) {
     topics_[topic] = {writer, std::make_shared<ArrayPlace>(value_of(headers, "message_definition"))};
   }
   headers[kVersionKey] = kVersion;
-  headers[kWriterKey] = digits_of(writer->gid());
+  headers[kWriterKey] = os::hexadecimal(writer->gid());
   outgoing_[&connection] = std::make_shared<Outgoing>(std::move(writer), *reader, *secret);
 }
 

@@ -17,6 +17,7 @@
 #include <ros/subscription_callback_helper.h>
 
 #include "baton/os/environment.hpp"
+#include "baton/os/hexadecimal.hpp"
 #include "baton/os/line_budget.hpp"
 #include "private_members.hpp"
 #include "start_check.hpp"
@@ -52,13 +53,7 @@ std::string build_id_of(const dl_phdr_info& info) {
       const char* const name = at + sizeof note;
       const char* const content = name + padded(note.n_namesz);
       if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && std::memcmp(name, "GNU", 4) == 0) {
-        std::string id;
-        for (std::size_t byte = 0; byte < note.n_descsz; ++byte) {
-          char digits[3];
-          std::snprintf(digits, sizeof digits, "%02x", static_cast<unsigned char>(content[byte]));
-          id += digits;
-        }
-        return id;
+        return os::hexadecimal(reinterpret_cast<const std::uint8_t*>(content), note.n_descsz);
       }
       at = content + padded(note.n_descsz);
     }

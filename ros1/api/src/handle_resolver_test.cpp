@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handles and the messages that they are for, with endpoints of Baton and without ROS.
-#include "arrivals.hpp"
+#include "handle_resolver.hpp"
 
 #include <gtest/gtest.h>
 #include <ros/time.h>
@@ -34,9 +34,9 @@ bool eventually(const std::function<bool()>& condition) {
   return true;
 }
 
-class ArrivalsTest : public testing::Test {
+class HandleResolverTest : public testing::Test {
  protected:
-  explicit ArrivalsTest(const QoS& qos = QoS(4).hold(2)) {
+  explicit HandleResolverTest(const QoS& qos = QoS(4).hold(2)) {
     ros::Time::init();  // of roscpp's log
     std::string pattern = (std::filesystem::temp_directory_path() / "baton-test-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp");
@@ -56,10 +56,10 @@ class ArrivalsTest : public testing::Test {
         throw std::runtime_error("no first message");
       }
     }
-    arrivals_ = std::make_unique<Arrivals>(reader_, Md5{1}, kMostWaiting);
+    arrivals_ = std::make_unique<HandleResolver>(reader_, Md5{1}, kMostWaiting);
     arrivals_->set_writers({{first_->gid(), {"/one", 0}}, {second_->gid(), {"/two", 0}}});
   }
-  ~ArrivalsTest() override {
+  ~HandleResolverTest() override {
     arrivals_.reset();
     reader_.reset();
     first_.reset();
@@ -81,7 +81,7 @@ class ArrivalsTest : public testing::Test {
   /// A handle of `writer`'s message, sent by `sender`. `number` counts from the first message after the constructor's.
   void arrive(const Gid& writer, const std::string& sender, std::uint64_t number, bool here = false) {
     PeerPtr& peer = peers_[sender];
-    if (!peer) peer = std::make_shared<Peer>(sender, os::TcpPeer());  // one of which only the name is known
+    if (!peer) peer = std::make_shared<RoscppPeer>(sender, os::TcpPeer());  // one of which only the name is known
     arrive_from(peer, writer, number, here);
   }
   void arrive_from(const PeerPtr& sender, const Gid& writer, std::uint64_t number, bool here = false,
@@ -93,7 +93,7 @@ class ArrivalsTest : public testing::Test {
     handle->handle.type = Md5{1};
     handle->handle.writer = writer;
     handle->handle.number = number == UINT64_MAX ? number : number + 1;
-    handle->handle.place = here ? Handle::Place::kHere : Handle::Place::kSharedMemory;
+    handle->handle.place = here ? TopicHandle::Place::kHere : TopicHandle::Place::kSharedMemory;
     arrivals_->arrive(handle);
   }
   static std::uint64_t value_of(const TakenSample& sample) {
@@ -104,7 +104,7 @@ class ArrivalsTest : public testing::Test {
   /// The value of the next message; 0: none, kCarried: its bytes are in its handle.
   static constexpr std::uint64_t kCarried = 1000;
   std::uint64_t next() {
-    const Arrivals::Delivery delivery = arrivals_->next();
+    const HandleResolver::ResolvedMessage delivery = arrivals_->next();
     return delivery.carried ? kCarried : delivery.sample ? value_of(delivery.sample) : 0;
   }
   /// What is delivered without a handle when the reader is pulled.
@@ -121,12 +121,12 @@ class ArrivalsTest : public testing::Test {
   std::shared_ptr<transport::Participant> participant_;
   std::shared_ptr<transport::Reader> reader_;
   std::shared_ptr<transport::Writer> first_, second_;
-  std::unique_ptr<Arrivals> arrivals_;
+  std::unique_ptr<HandleResolver> arrivals_;
   std::map<std::string, PeerPtr> peers_;
   boost::shared_ptr<ros::M_string> link_ = boost::make_shared<ros::M_string>();
 };
 
-TEST_F(ArrivalsTest, AHandleTakesItsMessageAndDropsOlderOnesOfItsPublisher) {
+TEST_F(HandleResolverTest, AHandleTakesItsMessageAndDropsOlderOnesOfItsPublisher) {
   for (std::uint64_t i = 1; i <= 3; ++i) publish(*first_, i);
   publish(*second_, 10);
   arrive(first_->gid(), "/one", 2);
@@ -139,7 +139,7 @@ TEST_F(ArrivalsTest, AHandleTakesItsMessageAndDropsOlderOnesOfItsPublisher) {
   EXPECT_FALSE(arrivals_->waits());
 }
 
-TEST_F(ArrivalsTest, AHandleWhoseMessageWasOverwrittenIsCountedAndTheNextOnesAreDelivered) {
+TEST_F(HandleResolverTest, AHandleWhoseMessageWasOverwrittenIsCountedAndTheNextOnesAreDelivered) {
   for (std::uint64_t i = 1; i <= 6; ++i) publish(*first_, i);
   for (std::uint64_t i = 1; i <= 6; ++i) arrive(first_->gid(), "/one", i);
   for (std::uint64_t i = 3; i <= 6; ++i) EXPECT_EQ(next(), i);
@@ -148,13 +148,13 @@ TEST_F(ArrivalsTest, AHandleWhoseMessageWasOverwrittenIsCountedAndTheNextOnesAre
   EXPECT_EQ(arrivals_->counters.taken, 4U);
 }
 
-class ArrivalsOfALongQueue : public ArrivalsTest {
+class HandleResolverOfALongQueue : public HandleResolverTest {
  protected:
-  ArrivalsOfALongQueue() : ArrivalsTest(QoS(1000).hold(2)) {}
+  HandleResolverOfALongQueue() : HandleResolverTest(QoS(1000).hold(2)) {}
 };
 
-TEST_F(ArrivalsOfALongQueue, OneLookPassesOverABoundedNumberOfOlderMessagesAndTheNextGoesOn) {
-  constexpr std::uint64_t kLast = Arrivals::kMostPassed + 10;
+TEST_F(HandleResolverOfALongQueue, OneLookPassesOverABoundedNumberOfOlderMessagesAndTheNextGoesOn) {
+  constexpr std::uint64_t kLast = HandleResolver::kMostPassed + 10;
   for (std::uint64_t i = 1; i <= kLast; ++i) publish(*first_, i);
   arrive(first_->gid(), "/one", kLast);
   EXPECT_EQ(next(), 0U);
@@ -163,7 +163,7 @@ TEST_F(ArrivalsOfALongQueue, OneLookPassesOverABoundedNumberOfOlderMessagesAndTh
   EXPECT_EQ(arrivals_->counters.taken, 1U);
 }
 
-TEST_F(ArrivalsTest, AHandleThatIsEarlyWaitsAndThoseAfterItToo) {
+TEST_F(HandleResolverTest, AHandleThatIsEarlyWaitsAndThoseAfterItToo) {
   arrive(first_->gid(), "/one", 1);
   arrive(first_->gid(), "/one", 2, true);
   EXPECT_EQ(next(), 0U);
@@ -174,7 +174,7 @@ TEST_F(ArrivalsTest, AHandleThatIsEarlyWaitsAndThoseAfterItToo) {
   EXPECT_FALSE(arrivals_->waits());
 }
 
-TEST_F(ArrivalsTest, AHandleWhoseMessageNeverComesIsCountedAfterAWhile) {
+TEST_F(HandleResolverTest, AHandleWhoseMessageNeverComesIsCountedAfterAWhile) {
   arrive(first_->gid(), "/one", 1);
   arrive(Gid{9}, "/one", 1);
   EXPECT_TRUE(eventually([&] { return next() == 0 && !arrivals_->waits(); }));
@@ -182,11 +182,11 @@ TEST_F(ArrivalsTest, AHandleWhoseMessageNeverComesIsCountedAfterAWhile) {
   EXPECT_EQ(arrivals_->counters.refused, 1U) << "of a publisher that Baton does not know";
 }
 
-TEST_F(ArrivalsTest, HandlesThatCameTogetherWaitTogetherAndNotOneAfterTheOther) {
-  const auto began = Arrivals::Clock::now();
+TEST_F(HandleResolverTest, HandlesThatCameTogetherWaitTogetherAndNotOneAfterTheOther) {
+  const auto began = HandleResolver::Clock::now();
   for (std::uint64_t i = 1; i <= 5; ++i) arrive(first_->gid(), "/one", i);
   arrive(first_->gid(), "/one", 6, true);
-  const auto together = Arrivals::Clock::now() - began;  // the last one waits so much longer than the first one
+  const auto together = HandleResolver::Clock::now() - began;  // the last one waits so much longer than the first one
   EXPECT_EQ(next(), 0U);
   std::uint64_t found = 0;
   EXPECT_TRUE(eventually([&] { return (found = next()) != 0 || arrivals_->counters.overwritten != 0; }));
@@ -198,7 +198,7 @@ TEST_F(ArrivalsTest, HandlesThatCameTogetherWaitTogetherAndNotOneAfterTheOther) 
   EXPECT_EQ(arrivals_->counters.overwritten, 5U);
 }
 
-TEST_F(ArrivalsTest, AFloodOfHandlesWithoutMessagesDoesNotGrowWithoutEnd) {
+TEST_F(HandleResolverTest, AFloodOfHandlesWithoutMessagesDoesNotGrowWithoutEnd) {
   constexpr std::uint64_t kFlood = 10'000;
   for (std::uint64_t i = 1; i <= kFlood; ++i) arrive(first_->gid(), "/one", i);
   EXPECT_EQ(arrivals_->counters.overwritten, kFlood - kMostWaiting);
@@ -207,7 +207,7 @@ TEST_F(ArrivalsTest, AFloodOfHandlesWithoutMessagesDoesNotGrowWithoutEnd) {
   EXPECT_EQ(arrivals_->counters.overwritten, kFlood);
 }
 
-TEST_F(ArrivalsTest, AMessageThatIsInItsHandleAndInTheQueueIsDeliveredOnce) {
+TEST_F(HandleResolverTest, AMessageThatIsInItsHandleAndInTheQueueIsDeliveredOnce) {
   publish(*first_, 1);
   arrive(first_->gid(), "/one", 1, true);
   EXPECT_EQ(next(), kCarried);
@@ -224,7 +224,7 @@ TEST_F(ArrivalsTest, AMessageThatIsInItsHandleAndInTheQueueIsDeliveredOnce) {
   EXPECT_FALSE(arrivals_->waits());
 }
 
-TEST_F(ArrivalsTest, AMessageThatWasTakenBeforeItsHandleIsNotLostWhenTheReaderIsPulled) {
+TEST_F(HandleResolverTest, AMessageThatWasTakenBeforeItsHandleIsNotLostWhenTheReaderIsPulled) {
   arrive(first_->gid(), "/one", 1);
   for (std::uint64_t i = 1; i <= 6; ++i) publish(*first_, i);  // 1 and 2 are overwritten
   EXPECT_EQ(next(), 0U);                                       // looked for 1, and took 3
@@ -233,7 +233,7 @@ TEST_F(ArrivalsTest, AMessageThatWasTakenBeforeItsHandleIsNotLostWhenTheReaderIs
   EXPECT_EQ(next(), 0U);
 }
 
-TEST_F(ArrivalsTest, AStrangersHandleTakesNothing) {
+TEST_F(HandleResolverTest, AStrangersHandleTakesNothing) {
   publish(*first_, 1);
   arrive(first_->gid(), "/stranger", 1);
   arrive(first_->gid(), "/stranger", UINT64_MAX);
@@ -245,27 +245,28 @@ TEST_F(ArrivalsTest, AStrangersHandleTakesNothing) {
   EXPECT_EQ(next(), 1U);
 }
 
-TEST_F(ArrivalsTest, AHandleOfAnotherProcessTakesNothingAndHidesNothingWhateverNameItSays) {
+TEST_F(HandleResolverTest, AHandleOfAnotherProcessTakesNothingAndHidesNothingWhateverNameItSays) {
   constexpr std::int32_t kOther = 1;
   arrivals_->set_writers({{first_->gid(), {"/one", kOther}}, {second_->gid(), {"/two", ::getpid()}}});
-  const auto liar = std::make_shared<Peer>("/one"), honest = std::make_shared<Peer>("/two");  // of this process
+  const auto liar = std::make_shared<RoscppPeer>("/one"),
+             honest = std::make_shared<RoscppPeer>("/two");  // of this process
   publish(*first_, 1);
   publish(*second_, 10);
   arrive_from(liar, first_->gid(), 1);
   arrive_from(liar, first_->gid(), UINT64_MAX, true);
   EXPECT_EQ(next(), kCarried) << "an input like a stock publisher's";
   EXPECT_EQ(arrivals_->counters.refused, 1U);
-  EXPECT_FALSE(arrivals_->has(Peer("/one", os::TcpPeer())));
+  EXPECT_FALSE(arrivals_->has(RoscppPeer("/one", os::TcpPeer())));
   arrive_from(honest, second_->gid(), 1);
   EXPECT_EQ(next(), 10U);
   EXPECT_TRUE(arrivals_->has(*honest));
   EXPECT_EQ(pull(), std::vector<std::uint64_t>{1});
 }
 
-TEST_F(ArrivalsTest, AHandleOfAConnectionThatEndedBeforeAnybodyAskedWhoseItWasIsOfNoProcess) {
+TEST_F(HandleResolverTest, AHandleOfAConnectionThatEndedBeforeAnybodyAskedWhoseItWasIsOfNoProcess) {
   for (const std::int32_t pid : {0, static_cast<std::int32_t>(::getpid())}) {
     arrivals_->set_writers({{first_->gid(), {"/one", pid}}});
-    const auto gone = std::make_shared<Peer>("/one", std::nullopt);
+    const auto gone = std::make_shared<RoscppPeer>("/one", std::nullopt);
     const std::uint64_t refused = arrivals_->counters.refused;
     publish(*first_, 1);
     arrive_from(gone, first_->gid(), 1);
@@ -276,9 +277,9 @@ TEST_F(ArrivalsTest, AHandleOfAConnectionThatEndedBeforeAnybodyAskedWhoseItWasIs
   }
 }
 
-TEST_F(ArrivalsTest, HandlesOfAnOlderLinkComeBeforeThoseOfTheNextOneOfTheirProcess) {
-  const auto before = std::make_shared<Peer>("/one", os::TcpPeer()),
-             after = std::make_shared<Peer>("/one", os::TcpPeer());
+TEST_F(HandleResolverTest, HandlesOfAnOlderLinkComeBeforeThoseOfTheNextOneOfTheirProcess) {
+  const auto before = std::make_shared<RoscppPeer>("/one", os::TcpPeer()),
+             after = std::make_shared<RoscppPeer>("/one", os::TcpPeer());
   arrive_from(before, first_->gid(), 1);
   arrive_from(after, first_->gid(), 2, true);
   EXPECT_EQ(next(), 0U);
@@ -289,8 +290,8 @@ TEST_F(ArrivalsTest, HandlesOfAnOlderLinkComeBeforeThoseOfTheNextOneOfTheirProce
   EXPECT_EQ(next(), 0U) << "delivered already";
 }
 
-TEST_F(ArrivalsTest, WhatCameInAHandleBeforeItsPublisherWasKnownIsNotTakenAgain) {
-  arrivals_ = std::make_unique<Arrivals>(reader_, Md5{1}, kMostWaiting);
+TEST_F(HandleResolverTest, WhatCameInAHandleBeforeItsPublisherWasKnownIsNotTakenAgain) {
+  arrivals_ = std::make_unique<HandleResolver>(reader_, Md5{1}, kMostWaiting);
   arrive(first_->gid(), "/one", 1, true);
   EXPECT_EQ(next(), kCarried);
   publish(*first_, 1);
@@ -298,10 +299,10 @@ TEST_F(ArrivalsTest, WhatCameInAHandleBeforeItsPublisherWasKnownIsNotTakenAgain)
   EXPECT_TRUE(pull().empty());
 }
 
-TEST_F(ArrivalsTest, MessagesBeyondTheHeldLimitAreCountedAndThoseAfterTheReleaseAreDelivered) {
+TEST_F(HandleResolverTest, MessagesBeyondTheHeldLimitAreCountedAndThoseAfterTheReleaseAreDelivered) {
   for (std::uint64_t i = 1; i <= 4; ++i) publish(*first_, i);
   for (std::uint64_t i = 1; i <= 3; ++i) arrive(first_->gid(), "/one", i);
-  std::vector<Arrivals::Delivery> kept;
+  std::vector<HandleResolver::ResolvedMessage> kept;
   kept.push_back(arrivals_->next());
   kept.push_back(arrivals_->next());
   EXPECT_EQ(next(), 0U);
@@ -311,7 +312,7 @@ TEST_F(ArrivalsTest, MessagesBeyondTheHeldLimitAreCountedAndThoseAfterTheRelease
   EXPECT_EQ(next(), 4U);
 }
 
-TEST_F(ArrivalsTest, MessagesOfAPublisherThatIsGoneCanStillBeTaken) {
+TEST_F(HandleResolverTest, MessagesOfAPublisherThatIsGoneCanStillBeTaken) {
   const Gid gid = first_->gid();
   publish(*first_, 1);
   first_.reset();
@@ -321,7 +322,7 @@ TEST_F(ArrivalsTest, MessagesOfAPublisherThatIsGoneCanStillBeTaken) {
   EXPECT_EQ(next(), 1U);
 }
 
-TEST_F(ArrivalsTest, MessagesWhoseHandlesADeadPublisherDidNotSendAreDeliveredAndPinNothing) {
+TEST_F(HandleResolverTest, MessagesWhoseHandlesADeadPublisherDidNotSendAreDeliveredAndPinNothing) {
   for (std::uint64_t i = 1; i <= 3; ++i) publish(*first_, i);
   arrive(first_->gid(), "/one", 1);
   EXPECT_EQ(next(), 1U);
@@ -330,7 +331,8 @@ TEST_F(ArrivalsTest, MessagesWhoseHandlesADeadPublisherDidNotSendAreDeliveredAnd
   ASSERT_TRUE(eventually([&] { return reader_->matched() == 1; }));
   arrivals_->set_writers({{second_->gid(), {"/two", 0}}});
   EXPECT_TRUE(arrivals_->may_be_left());
-  for (const auto began = Arrivals::Clock::now(); Arrivals::Clock::now() - began < Arrivals::kPatience + 10ms;) {
+  for (const auto began = HandleResolver::Clock::now();
+       HandleResolver::Clock::now() - began < HandleResolver::kPatience + 10ms;) {
     ASSERT_TRUE(arrivals_->left_behind().empty()) << "a handle may still come by the connection";
   }
   link_.reset();
@@ -342,7 +344,7 @@ TEST_F(ArrivalsTest, MessagesWhoseHandlesADeadPublisherDidNotSendAreDeliveredAnd
   EXPECT_FALSE(arrivals_->may_be_left());
 }
 
-TEST_F(ArrivalsTest, MessagesOfAPublisherThatCameAndWentUnseenAreDeliveredAndPinNothing) {
+TEST_F(HandleResolverTest, MessagesOfAPublisherThatCameAndWentUnseenAreDeliveredAndPinNothing) {
   auto unseen = add_writer();
   ASSERT_TRUE(eventually([&] { return reader_->matched() == 3; }));
   publish(*unseen, 3);
@@ -368,7 +370,7 @@ TEST_F(ArrivalsTest, MessagesOfAPublisherThatCameAndWentUnseenAreDeliveredAndPin
   EXPECT_EQ(look(), 0U);
 }
 
-TEST_F(ArrivalsTest, AFloodOfPublishersMakesNobodyForgetThoseWhoseMessagesWait) {
+TEST_F(HandleResolverTest, AFloodOfPublishersMakesNobodyForgetThoseWhoseMessagesWait) {
   const Gid gid = first_->gid();
   publish(*first_, 1);
   first_.reset();
@@ -389,7 +391,7 @@ TEST_F(ArrivalsTest, AFloodOfPublishersMakesNobodyForgetThoseWhoseMessagesWait) 
   EXPECT_EQ(value_of(left[0]), 1U);
 }
 
-TEST_F(ArrivalsTest, AMessageThatWasTakenBeforeItsHandleIsReleasedWhenTheConnectionIsGone) {
+TEST_F(HandleResolverTest, AMessageThatWasTakenBeforeItsHandleIsReleasedWhenTheConnectionIsGone) {
   arrive(first_->gid(), "/one", 1);
   for (std::uint64_t i = 1; i <= 6; ++i) publish(*first_, i);  // 1 and 2 are overwritten
   EXPECT_EQ(next(), 0U);                                       // looked for 1, and took 3
@@ -401,9 +403,9 @@ TEST_F(ArrivalsTest, AMessageThatWasTakenBeforeItsHandleIsReleasedWhenTheConnect
   EXPECT_EQ(first_->memory_account().published_slots, 1U);
 }
 
-TEST_F(ArrivalsTest, TheContentsThatASenderMakesWaitHaveABound) {
-  const auto flood = std::make_shared<Peer>("/flood", os::TcpPeer());
-  constexpr std::size_t kBytes = Arrivals::kMostContentBytes / 8;
+TEST_F(HandleResolverTest, TheContentsThatASenderMakesWaitHaveABound) {
+  const auto flood = std::make_shared<RoscppPeer>("/flood", os::TcpPeer());
+  constexpr std::size_t kBytes = HandleResolver::kMostContentBytes / 8;
   for (std::uint8_t writer = 1; writer <= 3; ++writer) {
     arrive_from(flood, Gid{9, writer}, 1);  // waits, and the others behind it
     for (std::uint64_t i = 2; i <= 8; ++i) arrive_from(flood, Gid{9, writer}, i, true, kBytes);
@@ -411,7 +413,7 @@ TEST_F(ArrivalsTest, TheContentsThatASenderMakesWaitHaveABound) {
   EXPECT_EQ(next(), kCarried) << "the first publisher's handles have made room for the last one's";
   // 21 contents came, 8 are kept. Those that do not wait any more are delivered; the others are lost, and so are the handles before them.
   EXPECT_GE(arrivals_->counters.refused, 21U - 8);
-  arrive_from(flood, Gid{9, 1}, 9, true, 2 * Arrivals::kMostContentBytes);
+  arrive_from(flood, Gid{9, 1}, 9, true, 2 * HandleResolver::kMostContentBytes);
   EXPECT_EQ(next(), kCarried) << "one alone may have more";
   publish(*first_, 1);
   arrive(first_->gid(), "/one", 1);
@@ -419,16 +421,16 @@ TEST_F(ArrivalsTest, TheContentsThatASenderMakesWaitHaveABound) {
   EXPECT_EQ(arrivals_->counters.taken, 1U);
 }
 
-TEST_F(ArrivalsTest, WhatTheKernelSaidOfProcessesOfOneNameHasABound) {
-  const Peer peer("/restarts", os::TcpPeer());
+TEST_F(HandleResolverTest, WhatTheKernelSaidOfProcessesOfOneNameHasABound) {
+  const RoscppPeer peer("/restarts", os::TcpPeer());
   for (std::int32_t pid = 1; pid <= 10'000; ++pid) {
     static_cast<void>(peer.is({"/restarts", pid}));
-    ASSERT_LE(peer.answers(), Peer::kMostAnswers);
+    ASSERT_LE(peer.answers(), RoscppPeer::kMostAnswers);
   }
   EXPECT_GT(peer.answers(), 0U);
 }
 
-TEST_F(ArrivalsTest, AFloodOfStrangersDoesNotGrowWithoutEnd) {
+TEST_F(HandleResolverTest, AFloodOfStrangersDoesNotGrowWithoutEnd) {
   for (std::uint64_t i = 0; i < 2000; ++i) {
     Gid gid{9};
     std::memcpy(gid.data() + 8, &i, 8);

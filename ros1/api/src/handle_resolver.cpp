@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "arrivals.hpp"
+#include "handle_resolver.hpp"
 
 #include <ros/console.h>
 
@@ -12,30 +12,31 @@ namespace baton::ros1::detail {
 using transport::Gid;
 using transport::TakenSample;
 
-void Arrivals::set_writers(const std::map<Gid, Process>& alive, const std::map<Gid, Process>& gone) {
+void HandleResolver::set_writers(const std::map<Gid, Process>& alive, const std::map<Gid, Process>& gone) {
   // Whoever has messages stays: their publishers are as many as the reader's queue, or its QoS `held`, permits.
   for (auto each = writers_.begin(); writers_.size() > kMostWriters && each != writers_.end();) {
     const bool stays = each->second.early || alive.count(each->first) != 0 || gone.count(each->first) != 0;
     each = stays ? std::next(each) : writers_.erase(each);
   }
   for (auto& [gid, writer] : writers_) {
-    if (writer.standing == Writer::Standing::kThere) writer.standing = Writer::Standing::kGone;
+    if (writer.standing == WriterState::WriterStanding::kThere) writer.standing = WriterState::WriterStanding::kGone;
   }
   for (const auto& [gid, process] : alive) {
-    Writer& writer = writers_[gid];
+    WriterState& writer = writers_[gid];
     writer.process = process;
-    writer.standing = Writer::Standing::kThere;
+    writer.standing = WriterState::WriterStanding::kThere;
     writer.unlinked.reset();
   }
   for (const auto& [gid, process] : gone) {
     const auto [found, is_new] = writers_.try_emplace(gid);
     if (is_new) found->second.process = process;
-    if (is_new || found->second.standing == Writer::Standing::kEmpty) found->second.standing = Writer::Standing::kGone;
+    if (is_new || found->second.standing == WriterState::WriterStanding::kEmpty)
+      found->second.standing = WriterState::WriterStanding::kGone;
   }
 }
 
 /// The source's publisher, if Baton's graph knows it as one of the sender's process.
-Arrivals::Writer* Arrivals::writer_of(Source& source) {
+HandleResolver::WriterState* HandleResolver::writer_of(HandleSender& source) {
   const auto found = writers_.find(source.writer);
   if (found == writers_.end() || !source.sender->is(found->second.process)) return nullptr;
   found->second.delivered = std::max(found->second.delivered, source.delivered);
@@ -43,7 +44,7 @@ Arrivals::Writer* Arrivals::writer_of(Source& source) {
 }
 
 /// For one more source of this sender.
-void Arrivals::make_room(const Peer& sender) {
+void HandleResolver::make_room(const RoscppPeer& sender) {
   std::size_t same = 0;
   for (auto each = sources_.begin(); each != sources_.end();) {
     same += each->sender.get() == &sender;
@@ -63,8 +64,8 @@ void Arrivals::make_room(const Peer& sender) {
   }
 }
 
-Arrivals::Source& Arrivals::source_of(const ArrivedHandle& handle) {
-  const auto found = std::find_if(sources_.begin(), sources_.end(), [&](const Source& each) {
+HandleResolver::HandleSender& HandleResolver::source_of(const ArrivedHandle& handle) {
+  const auto found = std::find_if(sources_.begin(), sources_.end(), [&](const HandleSender& each) {
     return each.writer == handle.handle.writer && each.sender == handle.sender;
   });
   if (found != sources_.end()) return *found;
@@ -73,12 +74,12 @@ Arrivals::Source& Arrivals::source_of(const ArrivedHandle& handle) {
   return sources_.back();
 }
 
-void Arrivals::arrive(const ArrivedHandlePtr& handle) {
+void HandleResolver::arrive(const ArrivedHandlePtr& handle) {
   if (handle->handle.type != type_) {
     ++counters.refused;
     return;
   }
-  Source& source = source_of(*handle);
+  HandleSender& source = source_of(*handle);
   // The message of the oldest one was overwritten, or does not come.
   if (source.waiting.size() >= most_waiting_) lose_first(source);
   make_room_for_bytes(*handle);
@@ -86,19 +87,19 @@ void Arrivals::arrive(const ArrivedHandlePtr& handle) {
   source.waiting_bytes += handle->bytes.size();
 }
 
-void Arrivals::lose_first(Source& source) {
+void HandleResolver::lose_first(HandleSender& source) {
   if (source.waiting.front().handle->handle.number > source.delivered) count_lost(source);
   source.remove_first();
 }
 
 /// Messages that come with their handles wait only behind one without.
-void Arrivals::make_room_for_bytes(const ArrivedHandle& handle) {
+void HandleResolver::make_room_for_bytes(const ArrivedHandle& handle) {
   if (handle.bytes.empty()) return;
   std::size_t bytes = handle.bytes.size();
-  for (const Source& each : sources_) {
+  for (const HandleSender& each : sources_) {
     if (each.sender == handle.sender) bytes += each.waiting_bytes;
   }
-  for (Source& each : sources_) {
+  for (HandleSender& each : sources_) {
     if (each.sender != handle.sender) continue;
     while (bytes > kMostContentBytes && each.waiting_bytes > 0) {
       bytes -= each.waiting.front().handle->bytes.size();
@@ -107,75 +108,76 @@ void Arrivals::make_room_for_bytes(const ArrivedHandle& handle) {
   }
 }
 
-Arrivals::Found Arrivals::find(Source& source, Writer* writer, std::uint64_t number, TakenSample* sample) {
-  if (writer == nullptr) return writers_.count(source.writer) == 0 ? Found::kNotYet : Found::kRefused;
+HandleResolver::Lookup HandleResolver::find(HandleSender& source, WriterState* writer, std::uint64_t number,
+                                            TakenSample* sample) {
+  if (writer == nullptr) return writers_.count(source.writer) == 0 ? Lookup::kNotYet : Lookup::kRefused;
   for (int passed = 0; passed < kMostPassed; ++passed) {
     if (!writer->early) {
       Result<TakenSample> taken = reader_->take_from(source.writer);
       if (!taken) {
         ROS_WARN_THROTTLE(1.0, "baton: a message is lost: %s", taken.error().message.c_str());
-        return taken.error().code == Errc::held_limit ? Found::kHeld : Found::kGone;
+        return taken.error().code == Errc::held_limit ? Lookup::kHeld : Lookup::kGone;
       }
-      if (!*taken) return Found::kNotYet;
+      if (!*taken) return Lookup::kNotYet;
       writer->early = std::move(*taken);
     }
     const std::uint64_t next = writer->early.sequence();
-    if (next > number) return Found::kGone;
+    if (next > number) return Lookup::kGone;
     TakenSample found = std::move(writer->early);
     writer->early = {};
     if (next == number) {
       *sample = std::move(found);
-      return Found::kMessage;
+      return Lookup::kMessage;
     }
     // A handle that roscpp's queues have dropped.
   }
-  return Found::kMore;
+  return Lookup::kMore;
 }
 
 /// Whether the connection to it, or the memory of a message that came, is on its way: on a busy machine for seconds.
-bool Arrivals::is_connecting(const Gid& writer) const {
+bool HandleResolver::is_connecting(const Gid& writer) const {
   const std::map<Gid, bool> publishers = reader_->publishers();
   const auto found = publishers.find(writer);
   return (found != publishers.end() && !found->second) || reader_->awaits_memory(writer);
 }
 
 /// Looks at the first waiting handle. False: it goes on waiting, or there is none.
-bool Arrivals::step(Source& source, Delivery* out) {
+bool HandleResolver::step(HandleSender& source, ResolvedMessage* out) {
   if (source.waiting.empty()) return false;
   const ArrivedHandlePtr first = source.waiting.front().handle;
   const auto done = [&] {
     source.remove_first();
     return true;
   };
-  Writer* const writer = writer_of(source);
+  WriterState* const writer = writer_of(source);
   std::uint64_t& delivered = writer != nullptr ? writer->delivered : source.delivered;
   if (first->handle.number <= delivered) return done();
   TakenSample sample;
-  const Found found = find(source, writer, first->handle.number, &sample);
-  if (first->handle.place == Handle::Place::kHere) {
+  const Lookup found = find(source, writer, first->handle.number, &sample);
+  if (first->handle.place == TopicHandle::Place::kHere) {
     delivered = first->handle.number;
     out->carried = first;
     ++counters.carried;
     return done();
   }
   switch (found) {
-    case Found::kMessage:
+    case Lookup::kMessage:
       delivered = first->handle.number;
       out->sample = std::move(sample);
       ++counters.taken;
       return done();
-    case Found::kHeld:
+    case Lookup::kHeld:
       ++counters.held_limit;
       return done();
-    case Found::kGone:
+    case Lookup::kGone:
       ++counters.overwritten;
       return done();
-    case Found::kRefused:
+    case Lookup::kRefused:
       ++counters.refused;
       return done();
-    case Found::kMore:
+    case Lookup::kMore:
       return false;  // it waits(), so the caller comes again
-    case Found::kNotYet:
+    case Lookup::kNotYet:
       break;
   }
   const auto waited = Clock::now() - source.waiting.front().since;
@@ -184,10 +186,10 @@ bool Arrivals::step(Source& source, Delivery* out) {
   return done();
 }
 
-Arrivals::Delivery Arrivals::next() {
-  Delivery out;
+HandleResolver::ResolvedMessage HandleResolver::next() {
+  ResolvedMessage out;
   std::vector<Gid> waiting;  // their later links wait, too
-  for (Source& source : sources_) {
+  for (HandleSender& source : sources_) {
     const bool is_next = std::find(waiting.begin(), waiting.end(), source.writer) == waiting.end();
     while (is_next && !out && step(source, &out)) {
     }
@@ -195,34 +197,34 @@ Arrivals::Delivery Arrivals::next() {
     if (!source.waiting.empty() && writer_of(source) != nullptr) waiting.push_back(source.writer);
   }
   for (auto& [gid, writer] : writers_) {
-    if (writer.early && writer.standing == Writer::Standing::kThere && !has_link(gid))
+    if (writer.early && writer.standing == WriterState::WriterStanding::kThere && !has_link(gid))
       writer.early = {};  // it pins memory, and no handle comes for it
   }
   return out;
 }
 
 /// Whether a handle of this publisher may come.
-bool Arrivals::has_link(const Gid& writer) {
-  return std::any_of(sources_.begin(), sources_.end(), [&](Source& each) {
+bool HandleResolver::has_link(const Gid& writer) {
+  return std::any_of(sources_.begin(), sources_.end(), [&](HandleSender& each) {
     return each.writer == writer && writer_of(each) != nullptr && (!each.waiting.empty() || !each.link.expired());
   });
 }
 
-bool Arrivals::waits() const {
-  return std::any_of(sources_.begin(), sources_.end(), [](const Source& each) { return !each.waiting.empty(); });
+bool HandleResolver::waits() const {
+  return std::any_of(sources_.begin(), sources_.end(), [](const HandleSender& each) { return !each.waiting.empty(); });
 }
 
-std::vector<TakenSample> Arrivals::without_handle(TakenSample&& sample) {
+std::vector<TakenSample> HandleResolver::without_handle(TakenSample&& sample) {
   std::vector<TakenSample> out;
   const auto found = writers_.find(sample.publisher());
   if (found == writers_.end()) {
     out.push_back(std::move(sample));
     return out;
   }
-  for (Source& each : sources_) {
+  for (HandleSender& each : sources_) {
     if (each.writer == found->first) writer_of(each);
   }
-  Writer& writer = found->second;
+  WriterState& writer = found->second;
   if (writer.early && writer.early.sequence() < sample.sequence()) {
     out.push_back(std::move(writer.early));
     writer.early = {};
@@ -234,11 +236,11 @@ std::vector<TakenSample> Arrivals::without_handle(TakenSample&& sample) {
   return out;
 }
 
-std::vector<TakenSample> Arrivals::left_behind() {
+std::vector<TakenSample> HandleResolver::left_behind() {
   std::vector<TakenSample> out;
   for (auto& [gid, writer] : writers_) {
-    if (writer.standing != Writer::Standing::kGone) continue;
-    const bool linked = std::any_of(sources_.begin(), sources_.end(), [&, &of = gid](Source& each) {
+    if (writer.standing != WriterState::WriterStanding::kGone) continue;
+    const bool linked = std::any_of(sources_.begin(), sources_.end(), [&, &of = gid](HandleSender& each) {
       return each.writer == of && writer_of(each) != nullptr &&
              (!each.waiting.empty() || (!each.link.expired() && each.sender->is_connected()));
     });
@@ -253,7 +255,7 @@ std::vector<TakenSample> Arrivals::left_behind() {
       Result<TakenSample> taken = reader_->take_from(gid);
       if (!taken && taken.error().code == Errc::held_limit) break;  // later
       if (taken && !*taken) {
-        writer.standing = Writer::Standing::kEmpty;
+        writer.standing = WriterState::WriterStanding::kEmpty;
         break;
       }
       if (!taken) continue;
@@ -263,15 +265,15 @@ std::vector<TakenSample> Arrivals::left_behind() {
   return out;
 }
 
-bool Arrivals::may_be_left() const {
+bool HandleResolver::may_be_left() const {
   return std::any_of(writers_.begin(), writers_.end(),
-                     [](const auto& each) { return each.second.standing == Writer::Standing::kGone; });
+                     [](const auto& each) { return each.second.standing == WriterState::WriterStanding::kGone; });
 }
 
-bool Arrivals::has(const Peer& peer) {
-  return std::any_of(sources_.begin(), sources_.end(), [&](Source& each) {
+bool HandleResolver::has(const RoscppPeer& peer) {
+  return std::any_of(sources_.begin(), sources_.end(), [&](HandleSender& each) {
     if (each.link.expired()) return false;
-    const Writer* const writer = writer_of(each);
+    const WriterState* const writer = writer_of(each);
     return writer != nullptr && peer.is(writer->process);
   });
 }

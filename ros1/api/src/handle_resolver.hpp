@@ -32,12 +32,12 @@ namespace baton::ros1::detail {
 struct ArrivedHandle {
   PeerPtr sender;                       ///< the same object for all handles of a link
   boost::weak_ptr<ros::M_string> link;  ///< lives as long as the TCP connection
-  Handle handle;                        ///< `content` lies in `bytes`
+  TopicHandle handle;                   ///< `content` lies in `bytes`
   std::vector<std::uint8_t> bytes;
 };
 using ArrivedHandlePtr = boost::shared_ptr<const ArrivedHandle>;
 
-class Arrivals {
+class HandleResolver {
  public:
   using Clock = std::chrono::steady_clock;
   /// A message that is not in the queue within this time does not come. It is in the queue before its handle is sent, so it
@@ -47,7 +47,7 @@ class Arrivals {
   static constexpr std::chrono::seconds kConnecting{30};
 
   /// `most_waiting`: handles of each publisher; as many as the reader's queue has messages.
-  Arrivals(std::shared_ptr<transport::Reader> reader, const Md5& type, std::size_t most_waiting)
+  HandleResolver(std::shared_ptr<transport::Reader> reader, const Md5& type, std::size_t most_waiting)
       : reader_(std::move(reader)), type_(type), most_waiting_(most_waiting) {}
 
   /// The process of each publisher of the topic in Baton's graph, and of those that are gone and have left messages: some came and
@@ -57,12 +57,12 @@ class Arrivals {
   void arrive(const ArrivedHandlePtr& handle);
 
   /// The next message that can be delivered; empty if there is none.
-  struct Delivery {
+  struct ResolvedMessage {
     transport::TakenSample sample;
     ArrivedHandlePtr carried;  ///< its bytes are to be delivered
     explicit operator bool() const { return sample || carried; }
   };
-  Delivery next();
+  ResolvedMessage next();
   /// Some handle's message may still come.
   bool waits() const;
 
@@ -78,29 +78,29 @@ class Arrivals {
   bool may_be_left() const;
 
   /// Whether messages of this process come by handles now.
-  bool has(const Peer& peer);
+  bool has(const RoscppPeer& peer);
 
   HandleCounters counters;
 
  private:
-  struct Writer {
+  struct WriterState {
     Process process;
     std::uint64_t delivered = 0;   // the highest number
     transport::TakenSample early;  // taken before its handle came
-    enum class Standing : std::uint8_t { kThere, kGone, kEmpty } standing = Standing::kThere;
+    enum class WriterStanding : std::uint8_t { kThere, kGone, kEmpty } standing = WriterStanding::kThere;
     std::optional<Clock::time_point> unlinked;  // no connection can bring handles of it since then
   };
   /// The handles that one link sent of one publisher, or of what it says is one.
-  struct Source {
+  struct HandleSender {
     transport::Gid writer;
     PeerPtr sender;
     boost::weak_ptr<ros::M_string> link;
     std::uint64_t delivered = 0;  // the highest number; of use until the writer is known, and if it is not
-    struct Waiting {
+    struct WaitingHandle {
       ArrivedHandlePtr handle;
       Clock::time_point since;
     };
-    std::deque<Waiting> waiting;
+    std::deque<WaitingHandle> waiting;
     std::size_t waiting_bytes = 0;  // of their contents
     void remove_first() {
       waiting_bytes -= waiting.front().handle->bytes.size();
@@ -108,18 +108,18 @@ class Arrivals {
     }
   };
   /// kMore: it has passed over as many messages as it may, and is to be called again.
-  enum class Found : std::uint8_t { kMessage, kNotYet, kMore, kGone, kHeld, kRefused };
+  enum class Lookup : std::uint8_t { kMessage, kNotYet, kMore, kGone, kHeld, kRefused };
 
   bool is_connecting(const transport::Gid& writer) const;
-  Writer* writer_of(Source& source);
-  Source& source_of(const ArrivedHandle& handle);
-  Found find(Source& source, Writer* writer, std::uint64_t number, transport::TakenSample* sample);
-  bool step(Source& source, Delivery* out);
-  void make_room(const Peer& sender);
+  WriterState* writer_of(HandleSender& source);
+  HandleSender& source_of(const ArrivedHandle& handle);
+  Lookup find(HandleSender& source, WriterState* writer, std::uint64_t number, transport::TakenSample* sample);
+  bool step(HandleSender& source, ResolvedMessage* out);
+  void make_room(const RoscppPeer& sender);
   void make_room_for_bytes(const ArrivedHandle& handle);
-  void lose_first(Source& source);
+  void lose_first(HandleSender& source);
   bool has_link(const transport::Gid& writer);
-  void count_lost(const Source& source) {
+  void count_lost(const HandleSender& source) {
     ++(writers_.count(source.writer) != 0 ? counters.overwritten : counters.refused);
   }
 
@@ -137,8 +137,8 @@ class Arrivals {
   const std::shared_ptr<transport::Reader> reader_;
   const Md5 type_;
   const std::size_t most_waiting_;
-  std::map<transport::Gid, Writer> writers_;  // also some dead ones, whose messages may still be taken
-  std::list<Source> sources_;                 // those of the older links first
+  std::map<transport::Gid, WriterState> writers_;  // also some dead ones, whose messages may still be taken
+  std::list<HandleSender> sources_;                // those of the older links first
 };
 
 }  // namespace baton::ros1::detail

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types that nobody wrote: Hypothesis makes definitions as well as values, and every form of every message must be what the
+"""Random types: Hypothesis makes definitions as well as values, and every form of every message must be the form that the
 reference implementation writes and, without wstrings, what rosbags writes. A message in any form is printed as its values are. Part
 `oracles` of scripts/parts.toml."""
 

@@ -15,11 +15,11 @@ class CodecError(Exception):
 
 
 def find_tool() -> str:
-    """BATON_CODEC_TOOL, or that of the release build, or the newest of another build that runs here."""
+    """The program BATON_CODEC_TOOL, or that of the release build, or the newest one of another build that runs on this machine."""
     if named := os.environ.get("BATON_CODEC_TOOL"):
         return named
     native = (path for path in ROOT.glob("build/*/**/codec_tool") if "aarch64" not in path.parts)  # a cross build's
-    # Another build may be going on, and its newest program half written.
+    # Another build may be running, and its newest program may be incomplete.
     found = sorted(native, key=lambda path: (path.is_relative_to(BUILD), path.stat().st_mtime))
     if not found:
         raise RuntimeError("codec_tool is not built: run 'make build', or name it in BATON_CODEC_TOOL")

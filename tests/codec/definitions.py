@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Canonical definitions (docs/format/type-hash.md) of the message types that the ``rosbags`` package carries, and values
-between dicts (see sfm_reference.py) and rosbags' message objects. Written apart from generator/, to check it as well."""
+between dicts (see sfm_reference.py) and rosbags' message objects. Written independently of generator/, so that it checks the generator, too."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ros2_store():
 
 
 def new_store(stores: Stores, types: dict[str, str]):
-    """A store with types of one's own on top: {"package/msg/Name": definition}."""
+    """A store with further types: {"package/msg/Name": definition}."""
     store = get_typestore(stores)
     for name, text in types.items():
         store.register(get_types_from_msg(text, name))
@@ -94,7 +94,7 @@ def to_rosbags(store, name: str, value: dict):
 def to_member(store, desc, content):
     kind, what = desc
     if kind == Nodetype.BASE:
-        return content - 256 if what[0] == "byte" and content > 127 else content  # rosbags has them signed
+        return content - 256 if what[0] == "byte" and content > 127 else content  # rosbags has signed bytes
     if kind == Nodetype.NAME:
         return to_rosbags(store, what, content)
     inner = what[0]

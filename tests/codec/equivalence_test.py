@@ -11,7 +11,7 @@ from definitions import definition, ros1_store, ros2_store, short
 
 PAGE = (ROOT / "docs/format/ros1-ros2-equivalence.md").read_text()
 
-# What differs, and in which way, apart from the built-in types.
+# The differences, apart from the built-in types.
 RENAMED = {
     "sensor_msgs/CameraInfo": {"D", "K", "R", "P"},
     "stereo_msgs/DisparityImage": {"T"},

@@ -174,7 +174,7 @@ VECTORS: dict[str, tuple[str, dict]] = {
 
 
 def hex_lines(data: bytes, labels: reference.Labels) -> str:
-    """One labelled span a line; long ones are broken, their label stands once."""
+    """One labelled span on each line. Long spans take several lines, and the first has the label."""
     lines = []
     at = 0
     spans = sorted(labels.spans)

@@ -19,7 +19,7 @@ def fill(message, value):
 
 def member(default, kind, value, owner):
     if kind in ("time", "duration"):
-        # genpy checks ranges that the wire does not have; what counts here are the bits.
+        # genpy checks ranges that the wire format does not have: only the bits are compared.
         if kind == "time":
             default.secs, default.nsecs = value["sec"] & 0xFFFFFFFF, value["nanosec"]
         else:

@@ -12,10 +12,10 @@ from support.processes import Process
 
 
 class Oracle:
-    """Sends one JSON object a line, gets one back."""
+    """Sends one JSON object on a line, and receives one."""
 
     def __init__(self, python: str, script: str):
-        # A virtual environment in the caller's variables would win over the packages of the other Python.
+        # A virtual environment in the caller's variables would hide the packages of the other Python.
         environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
         self.process = Process([python, Path(__file__).with_name(script)], env=environment, watchdog_s=3600)
 

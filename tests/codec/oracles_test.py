@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The codecs beside three implementations of others, for every type of the standard sets with generated values: rosbags (ROS 1's wire, CDR
+"""The codecs compared with three other implementations, for every type of the standard sets with generated values: rosbags (ROS 1's wire, CDR
 in both byte orders), genpy (ROS 1 itself), and rclpy.serialization over rmw_fastrtps_cpp (ROS 2 itself). Part `oracles` of
 scripts/parts.toml; the gate has the bytes of tests/vectors/codec/, which were compared with all three (codec_vectors_test.cpp).
 
@@ -92,7 +92,7 @@ def test_cdr_is_that_of_rosbags(codec, name):
 
 
 def genpys_wire(genpy, store, name, value):
-    # What ROS 1 calls the full text. genpy wants a line behind the name of a message without fields.
+    # ROS 1's full text. genpy needs a line after the name of a message without fields.
     text = store.generate_msgdef(name, ros_version=1)[0].replace("\n====", "\n\n====")
     return bytes.fromhex(genpy.ask(type=short(name), definition=text, value=value))
 
@@ -127,7 +127,7 @@ def beside_rosidl(codec, rosidl, schema, value):
     theirs = bytes.fromhex(rosidl.ask(verb="serialize", type=schema.root, value=value))
     labels = reference.Labels()
     expected = reference.WireWriter(schema, cdr=True, labels=labels).write(value)
-    # Their size is an estimate and their padding is what lay there before: both mean nothing.
+    # Their size is an estimate, and their padding is uninitialized: neither is compared.
     meant = bytearray(theirs[: len(expected)])
     for begin, end, label in labels.spans:
         if label == "(alignment)":
@@ -147,7 +147,7 @@ TEST_MSGS = [
 
 
 def canonical_of(rosidl, root):
-    """A canonical definition made from what rosidl says of its own fields."""
+    """A canonical definition made from rosidl's description of the fields."""
     sections = {}
 
     def visit(name):

@@ -271,7 +271,7 @@ class ControlWriter(WireWriter):
     def message(self, name: str, value: dict, path: str) -> None:
         for field, kind in self.schema.types[name]:
             here, content = path + field, value[field]
-            if kind.shape == "array":  # control as a whole, whatever is inside (Fig. 4, line 3)
+            if kind.shape == "array":  # in the control part as a whole, whatever its elements are (Fig. 4, line 3)
                 whole = WireWriter(self.schema, cdr=False)
                 for i, element in enumerate(content):
                     whole.single(kind, element, f"{here}[{i}]")

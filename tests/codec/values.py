@@ -61,7 +61,7 @@ def clear_seq(schema: Schema, name: str, value: dict) -> None:
 
 
 def has_nan(value: object) -> bool:
-    """Whether a number that is none stands anywhere in a message."""
+    """Whether a message has a NaN anywhere."""
     if isinstance(value, dict | list):
         return any(map(has_nan, value.values() if isinstance(value, dict) else value))
     return value != value

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""tests/vectors/codec/ is what make_vectors.py writes, and the codecs print each message as YAML that says the same values. The C++ codecs
+"""tests/vectors/codec/ has the files that make_vectors.py writes, and the codecs print each message as YAML with the same values. The C++ codecs
 read and write the files in codec_vectors_test.cpp."""
 
 import io
@@ -26,7 +26,7 @@ def same(printed, value) -> bool:
         return printed.keys() == value.keys() and all(same(printed[key], value[key]) for key in value)
     if isinstance(value, list):
         return len(printed) == len(value) and all(map(same, printed, value))
-    if isinstance(value, numpy.float32):  # 121563888.0 and 121563890.0 are the same one
+    if isinstance(value, numpy.float32):  # 121563888.0 and 121563890.0 are the same value
         return isinstance(printed, float) and numpy.float32(printed) == value
     if isinstance(value, float):
         return isinstance(printed, float) and (printed == value or (math.isnan(printed) and math.isnan(value)))
@@ -43,7 +43,7 @@ def test_the_printed_message_is_yaml_of_the_same_values(codec, name):
 
 
 def narrowed(schema, name, value):
-    """With float32 values as such: YAML may show one by several numbers."""
+    """With float32 values as numpy.float32: YAML may show one value by several numbers."""
 
     def one(base, item):
         if base == "float32" and math.isfinite(item):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every public and every generated header compiles behind all common headers of others, and behind Qt's words."""
+"""Every public and every generated header compiles after all common headers of other libraries, and after Qt's macros."""
 
 import shutil
 import subprocess

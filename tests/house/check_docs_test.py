@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/check_docs.py catches documents that left the code behind."""
+"""scripts/check_docs.py finds documents that do not agree with the code."""
 
 import subprocess
 from pathlib import Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/check_layers.py catches what it is there to catch."""
+"""scripts/check_layers.py finds each kind of wrong include and import."""
 
 from pathlib import Path
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/check_words.py keeps retired words out."""
+"""scripts/check_words.py finds retired words."""
 
 import subprocess
 from pathlib import Path

@@ -44,7 +44,7 @@ def run(*command, timeout=600, **kwargs):
 
 @pytest.fixture(scope="session")
 def home(tmp_path_factory):
-    """A home directory in which the guide's first block put ~/baton."""
+    """A home directory in which the guide's first block has made ~/baton."""
     home = tmp_path_factory.mktemp("home")
     lines = block("sh", "cmake --install").splitlines()
     assert lines[0] == "make build"
@@ -55,7 +55,7 @@ def home(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def python_bin(tmp_path_factory):
-    """The bin folder of a Python that has what requirements.txt names, and nothing of this checkout."""
+    """The bin folder of a Python with the packages of requirements.txt, and without this checkout."""
     folder = tmp_path_factory.mktemp("python")
     run(sys.executable, "-m", "venv", "--without-pip", folder)
     (site,) = folder.glob("lib/python3*/site-packages")
@@ -67,9 +67,9 @@ def python_bin(tmp_path_factory):
 
 @pytest.fixture
 def environment(home, python_bin, tmp_path):
-    """Nothing of the caller's environment helps to find Baton."""
+    """An environment in which no variable of the caller helps to find Baton."""
     runtime = tmp_path / "run"
-    runtime.mkdir(mode=0o700)  # what a program makes by itself is a warning
+    runtime.mkdir(mode=0o700)  # a program that has to make it warns
     kept = {key: value for key, value in os.environ.items() if key.startswith("CCACHE_") or key in ("LANG", "USER")}
     return {
         **kept,
@@ -97,7 +97,7 @@ def assert_they_run(camera, viewer, environment):
     with subprocess.Popen([str(viewer)], stdout=subprocess.PIPE, text=True, env=environment) as viewing:
         with subprocess.Popen([str(camera)], env=environment) as publishing:
             try:
-                for _ in range(3):  # pytest's and CI's time limits end a wait for an image that does not come
+                for _ in range(3):  # pytest's and CI's time limits end the wait if no image comes
                     assert viewing.stdout.readline() == "640x480 921600 bytes\n"
             finally:
                 viewing.send_signal(signal.SIGINT)
@@ -131,7 +131,7 @@ def repository(tmp_path_factory):
 def test_the_programs_of_the_readme_build_with_find_package(home, environment, tmp_path):
     source = write_project(tmp_path / "project", PROJECT)
     build_and_run(source, tmp_path / "build", environment, f"-DCMAKE_PREFIX_PATH={home}/baton")
-    # Found where the prefix is, by nothing but CMAKE_PREFIX_PATH: an installation can be moved.
+    # Found by CMAKE_PREFIX_PATH alone, wherever the prefix is: an installation can be moved.
     moved = tmp_path / "moved"
     shutil.copytree(home / "baton", moved, symlinks=True)
     build_and_run(source, tmp_path / "build2", environment, f"-DCMAKE_PREFIX_PATH={moved}")
@@ -168,7 +168,7 @@ def test_the_programs_of_the_readme_build_with_fetch_content(repository, environ
     source = write_project(tmp_path / "project", PROJECT.replace("find_package(baton 0.1 REQUIRED)\n", lines))
     options = (f"-DBATON_REPOSITORY=file://{repository}", f"-DBATON_PYTHON={sys.executable}")
     run("cmake", "-G", "Ninja", "-S", source, "-B", tmp_path / "first", *options, env=environment)
-    # What was fetched is built in place, where the compiler cache knows it.
+    # The fetched sources are built in place, so that the compiler cache has them.
     fetched = tmp_path / "first/_deps/baton-src"
     assert (fetched / "CMakeLists.txt").is_file()
     environment["CCACHE_BASEDIR"] = str(fetched)
@@ -267,10 +267,10 @@ def test_the_installed_rmw_is_where_ament_looks_for_it(home):
     for language in ("c", "cpp"):
         supports = f"rosidl_typesupport_{language};rosidl_typesupport_introspection_{language}"
         assert (index / f"rmw_typesupport_{language}/rmw_baton_cpp").read_text() == supports
-    # It finds libbaton beside itself; nothing of the build folder is left in it.
+    # It finds libbaton beside itself, and has no path of the build folder.
     dynamic = run("readelf", "-d", prefix / "lib/librmw_baton_cpp.so")
     assert "$ORIGIN" in dynamic and str(BUILD) not in dynamic
-    # Whatever of Baton it needs is installed, too.
+    # All parts of Baton that it needs are installed, too.
     needed = set(re.findall(r"NEEDED.*\[(libbaton\S*)\]", dynamic))
     assert needed and all((prefix / "lib" / library).exists() for library in needed), needed
 
@@ -279,6 +279,6 @@ def test_nothing_that_is_installed_names_the_build_folder(home):
     named = {
         path.name for path in (home / "baton").rglob("*") if path.is_file() and str(BUILD).encode() in path.read_bytes()
     }
-    # The message packages of ROS 2's peers, and what roscpp's preloads, and rospy and baton_python import, are those of the build.
+    # These come from the build: ROS 2's message packages, roscpp's preloaded library, and the modules of rospy and baton_python.
     peers = ("ros2", "rclpy", "roscpp", "rospy", "baton_python")
     assert named <= {f"baton_perf_{peer}" for peer in peers}

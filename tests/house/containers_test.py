@@ -30,7 +30,7 @@ NAMESPACES = ("ipc", "mnt", "net", "pid", "uts")
 
 
 def stages():
-    """The lines of each stage of the Dockerfile, by name; a stage begins with those of the stage that it starts from."""
+    """The lines of each stage of the Dockerfile, by name. A stage begins with the lines of the stage from which it starts."""
     found = {}
     for text in re.split(r"^FROM ", DOCKERFILE, flags=re.MULTILINE)[1:]:
         base, name = re.match(r"(\S+) AS (\S+)", text).groups()
@@ -65,7 +65,7 @@ def test_a_service_and_its_image_say_the_same(name):
 
 
 def contents(name):
-    """What the service's image has in /opt/robot, from this checkout, and the environment that the image sets beside compose's."""
+    """The contents of /opt/robot in the service's image, made from this checkout, and the environment that the image and compose set."""
     if name == "camera":
         return BIN / "baton_readme_camera", {}
     if name == "viewer":
@@ -104,7 +104,7 @@ def start(name, volume):
 
 
 def end(pid):
-    """The first process of a pid namespace, and with it all others. bwrap's own death does that, too, but not while it starts."""
+    """Kills the first process of a pid namespace, and so all its others. The end of bwrap does the same, but not while bwrap starts."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
 
@@ -147,7 +147,7 @@ def test_services_in_namespaces_of_their_own_get_each_other_s_messages(tmp_path,
         def lines():
             return set(said.rpartition("\n")[0].splitlines())  # one read may end within a line
 
-        while not expected <= lines():  # pytest's and CI's limits end a wait for words that do not come
+        while not expected <= lines():  # pytest's and CI's limits end the wait if they do not come
             if select.select([words], [], [], 0.2)[0]:
                 said += os.read(words, 4096).decode()
             ended = [name for name, (process, _) in started.items() if process.poll() is not None]

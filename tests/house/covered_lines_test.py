@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The comparison of two lists of covered lines: a line is followed through the changes since the older list."""
+"""The comparison of two lists of covered lines. A line is followed through the changes since the older list."""
 
 import subprocess
 

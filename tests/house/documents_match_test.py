@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every table of the documents that can be compared with the sources is: offsets, sizes, numbers, enumerators, error codes,
-environment variables, threads. Names are read from the sources, so a rename there asks for the same in the document."""
+"""Compares each table of the documents that the sources can prove: offsets, sizes, numbers, enumerators, error codes,
+environment variables, threads. Names are read from the sources, so a rename in a source fails until the document has it."""
 
 import ast
 import json
@@ -93,12 +93,12 @@ def test_every_environment_variable_is_read_where_the_table_says():
                 assert row["variable"].strip("`") in read(path), f"{path} does not name {row['variable']}"
 
 
-# What only tests, measurements and examples build.
+# Sources that only tests, measurements and examples build.
 OWN_ENVIRONMENT = re.compile(r"(^|/)(tests|lab|examples|bench|fuzz|testing)/|_(test|test_support)\.")
 
 
 def test_only_one_file_calls_getenv():
-    """A set-user-ID program must not obey its caller's environment: baton/os/environment.hpp decides for all of Baton."""
+    """A set-user-ID program must not obey its caller's environment: all of Baton reads it through baton/os/environment.hpp."""
     listed = subprocess.run(
         ["git", "ls-files", "*.cpp", "*.hpp", "*.h", "*.c", "*.j2"],
         cwd=ROOT,
@@ -464,7 +464,7 @@ def test_the_policies_of_a_full_pool():
     assert [re.match(r"`(\w+)`", row["policy"])[1] for row in rows] == list(policies)
 
 
-# --- what else is listed ---
+# --- other lists ---
 
 
 def test_every_named_thread_has_a_row():

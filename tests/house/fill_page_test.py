@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/fill_page.py: a text between the marks of a page."""
+"""scripts/fill_page.py replaces a text between the marks of a page."""
 
 import subprocess
 import sys

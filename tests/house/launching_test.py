@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The launchers of docs/guides/launching.md start the README's programs, start a killed camera again, and end all by one Ctrl-C."""
+"""The launchers of docs/guides/launching.md start the README's programs, restart a killed camera, and end all programs by one Ctrl-C."""
 
 import contextlib
 import importlib.util
@@ -38,7 +38,7 @@ def environment(tmp_path):
 
 @pytest.fixture
 def nodes(environment):
-    """nodes(condition) waits until the domain's nodes, with their processes, are so, and returns them."""
+    """nodes(condition) waits until the domain's nodes, with their processes, meet the condition, and returns them."""
     watcher = """
 import baton, sys
 node = baton.Node("_baton_watcher")
@@ -75,7 +75,7 @@ def test_a_launcher_starts_all_starts_a_killed_one_again_and_ends_all_by_one_int
             stdout=log,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's `pytest &` has it ignored
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # `pytest &` in a shell ignores SIGINT
         )
         try:
             before = nodes(lambda found: set(found) == ALL)
@@ -86,9 +86,9 @@ def test_a_launcher_starts_all_starts_a_killed_one_again_and_ends_all_by_one_int
             nodes(lambda found: not found)
         finally:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(launcher.pid, signal.SIGKILL)  # the launcher's session, if one is left
+                os.killpg(launcher.pid, signal.SIGKILL)  # the launcher's session, if it still exists
             launcher.wait()
-            for pid in nodes(lambda found: True).values():  # some start their programs in sessions of their own
+            for pid in nodes(lambda found: True).values():  # some launchers start programs in sessions of their own
                 os.kill(pid, signal.SIGKILL)
     assert "640x480 921600 bytes" in (tmp_path / "log").read_text(), "the viewer got the images of the left camera"
 
@@ -110,7 +110,7 @@ def test_tmux_shows_each_program_in_a_pane_and_ends_all_by_one_interrupt(environ
         assert "640x480 921600 bytes" in tmux("capture-pane", "-p", "-t", "robot:0.2")
         subprocess.run([LAUNCH / "tmux.sh"], env=environment, timeout=LIMIT_S, check=False, stdout=subprocess.DEVNULL)
         assert len(tmux("list-panes", "-t", "robot").splitlines()) == 3, "a second call makes nothing new"
-        # A key that is typed goes to all panes; send-keys knows one pane.
+        # A typed key goes to all panes, but send-keys reaches one pane.
         for pane in range(3):
             tmux("send-keys", "-t", f"robot:0.{pane}", "C-c")
         nodes(lambda found: not found)

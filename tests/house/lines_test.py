@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each place in the product that writes a line for people stands in the table "Lines" of docs/format/bounds.md, with what bounds its lines. So a
+"""Each place in the product that writes a line for people is in the table "Lines" of docs/format/bounds.md, with the bound of its lines. So a
 line that another process can cause does not bypass the budgets.
 
 A row: | `path` | number of calls | what bounds the lines |
@@ -12,7 +12,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/format/bounds.md"
-# What runs in users' programs. The command and the laboratory write for the person that started them.
+# Code that runs in users' programs. The command and the laboratory write for the person that started them.
 PRODUCT = r"(core|link/include|link/src|python/src|python/baton|ros1|ros2)/"
 NO_PRODUCT = r"(^|/)(tests?|testing|fuzz|programs|bench)/|_test\.|_test_support\.|_main\.cpp"
 OF_CPP = (

@@ -115,7 +115,7 @@ def test_the_field_counts_each_criterion_and_names_the_worst_cell(summary):
 
 def test_rows_of_the_field_whose_median_is_above_the_bar_are_listed_worst_first(summary):
     rows = [
-        row("field-hand-over", "4 KB 1-1 / zeromq", 1.04, False, "zeromq"),  # its interval alone is above
+        row("field-hand-over", "4 KB 1-1 / zeromq", 1.04, False, "zeromq"),  # only its interval is above
         row("field-p99", "4 KB 1-1 / zeromq", 1.3, False, "zeromq", bar="overlap"),
         row("field-p99", "1 MB 1-1 / zeromq", 1.3, True, "zeromq", bar="overlap"),
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The faults of scripts/mutants.toml fit the product, and scripts/mutants.py judges as it says."""
+"""The faults of scripts/mutants.toml fit the product, and scripts/mutants.py judges by its rules."""
 
 import re
 import subprocess

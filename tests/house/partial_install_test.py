@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An installation after a build of some targets, as `make demo` leaves it, has what was built and says what is missing. The tree has none of
+"""An installation after a build of some targets, as after `make demo`, has the targets that were built, and names the missing ones. The tree has none of
 the products above core, so core needs none of their files."""
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# What building the demo leaves behind: CMake's files, and these libraries.
+# The results of building the demo: CMake's files, and these libraries.
 BUILT = ("libbaton", "libbaton_real_time_check")
 
 pytestmark = pytest.mark.skipif(
@@ -38,7 +38,7 @@ def core_alone(folder):
 
 
 def build_nothing_but(build, libraries):
-    """Empty libraries in the places where the build puts them: their contents are not what is tested."""
+    """Empty libraries in the places where the build puts them: the test does not need their contents."""
     version = re.search(r"^project\(baton VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
     script = "".join(path.read_text() for path in build.rglob("cmake_install.cmake"))
     for name in libraries:

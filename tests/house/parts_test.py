@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parts of the proof: the table names what exists, and a change runs the parts whose inputs it touches."""
+"""The parts of the proof: the table names existing files and targets, and a change runs the parts whose inputs it touches."""
 
 import importlib.util
 import re
@@ -51,7 +51,7 @@ def test_each_file_that_starts_programs_of_ros_2_has_one_scenario_over_kilted_in
     assert [
         path for path in files if path not in elsewhere and not any(parts.covers(each, path) for each in part["also"])
     ] == []
-    # Of Jazzy these are in other parts, and the last two start no programs, or those of both.
+    # Over Jazzy these are in other parts. The last two start no programs, or programs of both distributions.
     without = {
         *TABLE["stories"]["tests"],
         *TABLE["oracles"]["tests"],

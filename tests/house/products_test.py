@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The build of core has nothing of ROS 1: no target, no test, no installed file. What it has are definitions and formats of ROS 1."""
+"""The build of core has no part of ROS 1: no target, no test, no installed file. It has only definitions and formats of ROS 1."""
 
 import json
 import re
@@ -10,7 +10,7 @@ import pytest
 from support.build import BUILD, ROOT
 
 OF_ROS1 = re.compile(r"ros_?1|rospy|roscpp|baton_converter", re.IGNORECASE)
-# What core has all the same:
+# Parts about ROS 1 that core has all the same:
 FORMATS = re.compile(
     # the codec of ROS 1's wire, which bags and links need;
     r"ros1_codec"
@@ -38,7 +38,7 @@ def of_ros1(names):
 
 def test_no_target_is_of_ros_1():
     targets = [line.partition(":")[0] for line in run("ninja", "-C", BUILD, "-t", "targets", "all").splitlines()]
-    # A path of another place, or of this one in full, says nothing of the build.
+    # A path elsewhere, or the full path of this tree, is no part of the build.
     targets = [name.removeprefix(f"{BUILD}/").removeprefix(f"{ROOT}/") for name in targets]
     assert "baton_library" in targets
     assert of_ros1(name for name in targets if not name.startswith("/")) == []

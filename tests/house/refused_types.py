@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the compiler must refuse to put into a shared heap, and the reason that it must give; and what it must accept.
+"""Types that the compiler must refuse in a shared heap, with the reason that it must give; and types that it must accept.
 
 Usage: refused_types.py --compiler <c++> <include dir>...
 """
@@ -95,7 +95,7 @@ def main() -> int:
     args = parser.parse_args()
     flags = [*(f"-I{d}" for d in args.dirs), "-std=c++17"]
     with tempfile.TemporaryDirectory() as folder:
-        # Compiled once: the headers are nearly all that a case costs.
+        # Compiled once: headers are nearly the whole cost of a case.
         prologue = Path(folder) / "prologue.hpp"
         prologue.write_text(PROLOGUE)
         subprocess.run([args.compiler, *flags, "-x", "c++-header", prologue, "-o", f"{prologue}.gch"], check=True)

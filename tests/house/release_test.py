@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Makes what the long steps would make, from what they would find; a second run with BREAK fails.
+# Makes the results of the long steps from their inputs; a second run with BREAK fails.
 STEP = """
 import os, pathlib, sys
 for name in ("packages/a.deb", "packages/a.changes", "packages/a.buildinfo", "wheels/a.whl", "wheels/a.tar.gz"):
@@ -106,7 +106,7 @@ def test_a_release_sets_every_version_and_moves_the_changelog(clone):
     assert "Unreleased" not in re.findall(r"^## (.*)$", clone.text("CHANGELOG.md"), re.M)
     notes = clone.text("out/release/NOTES.md")
     assert re.match(r"## 7\.8\.9 \(\d{4}-\d\d-\d\d\)\n\n### ", notes) and notes.count("\n- ") == lines
-    # What is in out/release was made with the new version.
+    # The files of out/release were made with the new version.
     assert "project(baton VERSION 7.8.9 " in clone.text("out/release/a.deb")
     for line in clone.text("out/release/SHA256SUMS").splitlines():
         digest, name = line.split()

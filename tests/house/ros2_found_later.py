@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Configures one build folder again and again while ROS 2 comes and goes: BATON_ROS2 is looked for each time unless it was said."""
+"""Configures one build folder again and again while ROS 2 comes and goes. Each time ROS 2 is looked for, unless BATON_ROS2 was given."""
 
 import argparse
 import subprocess

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""conftest.py shows every skip, and fails the run for what could have been installed."""
+"""conftest.py shows every skip, and fails the run if the missing part could have been installed."""
 
 import subprocess
 import sys

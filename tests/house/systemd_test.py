@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""systemd has nothing to say against the units of examples/systemd, each with its drop-ins, and against those of the packages."""
+"""systemd accepts the units of examples/systemd, each with its drop-ins, and those of the packages, without a complaint."""
 
 import os
 import re
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="nee
 
 @pytest.fixture
 def units(tmp_path):
-    """Copies, whose programs are there."""
+    """Copies of the units, whose programs exist."""
     folder = tmp_path / "units"
     shutil.copytree(UNITS, folder)
     programs = tmp_path / "bin"
@@ -37,7 +37,7 @@ def units(tmp_path):
 
 
 def said(units, name):
-    """What systemd says about a unit and those that it needs."""
+    """systemd's complaints about a unit and the units that it needs."""
     done = subprocess.run(
         ["systemd-analyze", "verify", "--recursive-errors=yes", name],
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=units, check=False, timeout=120,
@@ -86,7 +86,7 @@ def test_systemd_accepts_the_units_of_the_link(tmp_path, file, name):
     program.chmod(0o755)
     text = (DEBIAN / file).read_text()
     assert f"ExecStart={LINK_PROGRAM} $BATON_LINK_OPTIONS\n" in text
-    # A manual page that is not installed would be a complaint.
+    # systemd complains of manual pages that are not installed.
     text = re.sub("^Documentation=.*\n", "", text, flags=re.MULTILINE)
     unit = file.replace(".user", "")
     (tmp_path / unit).write_text(text.replace(LINK_PROGRAM, str(program)))

@@ -22,11 +22,11 @@ DEBS = sorted(path for path in (ROOT / "out/packages").glob("*.deb") if "-dbgsym
 OURS = [path.name.partition("_")[0] for path in DEBS]
 LONG = bool(os.environ.get("BATON_LONG_TEST"))
 ROS2S = {"kilted": ROOT / ".venv-ros2", "jazzy": ROOT / ".venv-ros2-jazzy"}
-# What a user of C++ brings; ROS 1's part needs a stock program and a master.
+# Packages that a user of C++ has; ROS 1's part needs a stock program and a master.
 TOOLS = ["g++", "cmake", "make", "pkg-config"] + (
     ["libroscpp-dev", "libsensor-msgs-dev", "python3-rosmaster", "image-transport-tools"] if LONG else []
 )
-# What runs in the root changes by itself: caches, logs, what apt and dpkg note about themselves, files of other processes.
+# Files that change without the packages: caches, logs, records of apt and dpkg, files of other processes.
 PASSING = re.compile(
     r"/(proc|sys|dev|tmp|run|root)(/|$)|/var/(cache|log|lib/(apt|dpkg|python|systemd)|tmp)(/|$)|/etc/ld\.so\.cache$|/etc/(passwd|group|shadow)-$|.*/__pycache__(/|$)"
 )  # fmt: skip
@@ -37,15 +37,15 @@ class BareRoot:
         self.folder = folder
 
     def command(self, words, **variables):
-        """Each command has its own view of the mounts, so that nothing of them is left on this machine."""
+        """Each command has its own mount namespace, so that no mount is left on this machine."""
         mounts = ["mount -t proc proc proc", "mount --rbind /dev dev", "mount -t tmpfs none run"]
-        for venv in filter(Path.exists, ROS2S.values()):  # the wheels' Python is wherever this machine has it
+        for venv in filter(Path.exists, ROS2S.values()):  # the wheels' Python may be anywhere on this machine
             for each in (venv.resolve(), Path(os.path.realpath(venv / "bin/python")).parents[1]):
                 if each != Path("/usr"):
                     mounts.append(
                         f"mkdir -p .{each} && mount --rbind {each} .{each} && mount -o remount,ro,bind .{each}"
                     )
-        # Not a copy of this process's environment: the root has nothing of this machine.
+        # Not a copy of this process's environment: its paths do not exist in the root.
         clean = {
             "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
             "HOME": "/root",
@@ -90,12 +90,12 @@ class BareRoot:
 
 
 def interruptible():
-    """A shell's background job ignores SIGINT, and so does what it starts; end() needs it."""
+    """Restores SIGINT, which end() needs: a background job of a shell, and its children, ignore SIGINT."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def end(process, number=signal.SIGINT):
-    """Ends a program in the root: all of its session."""
+    """Ends a program in the root, with its whole session."""
     if process.poll() is None:
         os.killpg(process.pid, number)
     process.wait(timeout=120)
@@ -119,7 +119,7 @@ def archive():
 
 @pytest.fixture(scope="session")
 def bare(tmp_path_factory):
-    """A Debian 12 with a compiler, and then all that Baton's packages depend on: what is added later is Baton's alone."""
+    """A Debian 12 with a compiler and all packages on which Baton's packages depend. Later additions come from Baton alone."""
     if os.geteuid() != 0:
         pytest.fail("a root file system is made by root: make packages-test")
     assert DEBS, "no packages in out/packages: make packages"
@@ -129,7 +129,7 @@ def bare(tmp_path_factory):
         input=archive(), text=True, check=True, timeout=1800,
     )  # fmt: skip
     root = BareRoot(folder)
-    root.write("/etc/dpkg/dpkg.cfg.d/unsafe", "force-unsafe-io\n")  # nobody needs this root after a power cut
+    root.write("/etc/dpkg/dpkg.cfg.d/unsafe", "force-unsafe-io\n")  # this root need not survive a power cut
     shutil.copy("/etc/resolv.conf", folder / "etc/resolv.conf")
     for deb in DEBS:
         shutil.copy(deb, folder / "root")
@@ -173,7 +173,7 @@ def assert_images_arrive(root, camera, viewer, **variables):
     viewing = root.start(viewer, **variables)
     publishing = root.start(camera, **variables)
     try:
-        for _ in range(3):  # pytest's and CI's time limits end a wait for an image that does not come
+        for _ in range(3):  # pytest's and CI's time limits end the wait if no image comes
             assert viewing.stdout.readline() == "640x480 921600 bytes\n"
     finally:
         end(viewing)
@@ -195,7 +195,7 @@ def test_nothing_that_is_installed_needs_a_library_that_is_not(installed):
             owner = Path(line[:-1]).name
         elif "not found" in line:
             missing.setdefault(owner, set()).add(line.split()[0])
-    # ROS 2's own, which lie in the same folder once ROS 2 is there.
+    # Files of ROS 2, which share the folder when ROS 2 is installed.
     ros2 = missing.pop("librmw_baton_cpp.so", set())
     assert not missing
     rmws = {f"ros-{name}-rmw-baton-cpp" for name in ROS2S} & set(OURS)
@@ -268,7 +268,7 @@ def test_two_processes_of_python_exchange_a_message(installed):
 
 @pytest.fixture
 def ports():
-    """Two ports that nobody has."""
+    """Two free ports."""
     with Ports(2) as claimed:
         yield claimed
 
@@ -286,7 +286,7 @@ def test_the_installed_link_brings_a_topic_of_another_host_and_says_so(installed
         assert listener.stdout.readline() == "ready\n"
         programs.append(installed.start("python3", "-c", TALKER, **far))
         assert listener.stdout.readline() == "hello\n"
-        # The link writes its state once a second, and may have written it last before the hosts met.
+        # The link writes its state once a second, so the last text may be older than the connection of the hosts.
         for _ in range(20):
             status = json.loads(installed.run("baton", "link", "status", "--json", "-i", "0", **near))
             if status["state"]["hosts"]:
@@ -360,7 +360,7 @@ def test_stock_programs_of_ros1_use_shared_memory_and_copy_no_array_under_the_in
     run = ("baton", "ros1", "run")
     programs = [installed.start("python3", "/usr/bin/rosmaster", "--core", "-p", port, **variables)]
 
-    wait_for_server(programs[0], port)  # a node that does not reach it at once prints lines about that
+    wait_for_server(programs[0], port)  # a node that does not reach the server at once prints lines about that
 
     def tell(program, line):
         program.stdin.write(f"{line}\n")
@@ -379,7 +379,7 @@ def test_stock_programs_of_ros1_use_shared_memory_and_copy_no_array_under_the_in
         programs.append(arrays := installed.start(*run, "/root/ros1/arrays", "images", "read", **variables))
         programs.append(talker := installed.start(*run, "/root/ros1/talker", "images", 10, "volatile", **variables))
         do("subscribers 2")
-        for number in range(1, 201):  # until both have met in shared memory
+        for number in range(1, 201):  # until both are connected in shared memory
             before = tcp_bytes()
             do("publish 1000000 1 0")
             assert listener.stdout.readline() == f"{number} {number - 1} 1000000 good\n"
@@ -408,5 +408,5 @@ def test_removing_the_packages_leaves_nothing(installed, before):
     assert {"/usr/bin/baton", "/usr/include/baton/baton.hpp"} <= added
     installed.run("apt-get", "purge", "-q", "-y", *OURS)
     assert installed.files() - before == set()
-    # dpkg removes a folder that is empty then and in no other package; /opt is in none.
+    # dpkg removes a folder that is empty and in no other package; /opt is in no package.
     assert before - installed.files() <= {"/opt"}

@@ -19,17 +19,17 @@ std::optional<std::string> without(std::string_view text, std::string_view end) 
 }
 
 struct Name {
-  BatonGraph::End end;
+  BatonGraph::EndpointKind end;
   std::string name;
 };
 
 /// Empty for what is no topic or service of ROS 2: the second topic of a service, and Baton's own topics.
 std::optional<Name> name_of(const transport::EndpointInfo& endpoint) {
-  using End = BatonGraph::End;
+  using EndpointKind = BatonGraph::EndpointKind;
   if (const std::optional<std::string> service = without(endpoint.topic, request_topic("")))
-    return Name{endpoint.is_writer ? End::kClient : End::kServer, *service};
+    return Name{endpoint.is_writer ? EndpointKind::kClient : EndpointKind::kServer, *service};
   if (without(endpoint.topic, response_topic("")) || endpoint.topic == kAnnouncementTopic) return std::nullopt;
-  return Name{endpoint.is_writer ? End::kPublisher : End::kSubscription, endpoint.topic};
+  return Name{endpoint.is_writer ? EndpointKind::kPublisher : EndpointKind::kSubscription, endpoint.topic};
 }
 
 rmw_ret_t no_memory(const char* what) {
@@ -50,8 +50,8 @@ std::pair<std::string, std::string> space_and_name(const std::string& full_name)
   return {slash == 0 ? "/" : full_name.substr(0, slash), full_name.substr(slash + 1)};
 }
 
-std::string ros_type(const std::string& type, BatonGraph::End end) {
-  const bool service = end == BatonGraph::End::kServer || end == BatonGraph::End::kClient;
+std::string ros_type(const std::string& type, BatonGraph::EndpointKind end) {
+  const bool service = end == BatonGraph::EndpointKind::kServer || end == BatonGraph::EndpointKind::kClient;
   const std::string name = service ? without(type, "_Request").value_or(type) : type;
   const std::size_t slash = name.find('/');
   if (slash == std::string::npos) return name;
@@ -64,7 +64,7 @@ std::set<std::string> BatonGraph::nodes() const {
   return names;
 }
 
-BatonGraph::NamesAndTypes BatonGraph::names_and_types(std::initializer_list<End> ends,
+BatonGraph::NamesAndTypes BatonGraph::names_and_types(std::initializer_list<EndpointKind> ends,
                                                       const std::optional<std::string>& node) const {
   NamesAndTypes found;
   for (const transport::EndpointInfo& endpoint : endpoints_) {
@@ -76,7 +76,7 @@ BatonGraph::NamesAndTypes BatonGraph::names_and_types(std::initializer_list<End>
   return found;
 }
 
-std::vector<transport::EndpointInfo> BatonGraph::of(End end, const std::string& name) const {
+std::vector<transport::EndpointInfo> BatonGraph::of(EndpointKind end, const std::string& name) const {
   std::vector<transport::EndpointInfo> found;
   for (const transport::EndpointInfo& endpoint : endpoints_) {
     const std::optional<Name> its = name_of(endpoint);
@@ -154,7 +154,8 @@ rmw_ret_t add_infos(rmw_topic_endpoint_info_array_t* infos, const std::vector<tr
     const transport::EndpointInfo& endpoint = *more[i];
     rmw_topic_endpoint_info_t& info = all.info_array[infos->size + i];
     const std::pair<std::string, std::string> node = space_and_name(full_node_name(endpoint.node));
-    const auto end = endpoint.is_writer ? BatonGraph::End::kPublisher : BatonGraph::End::kSubscription;
+    const auto end =
+        endpoint.is_writer ? BatonGraph::EndpointKind::kPublisher : BatonGraph::EndpointKind::kSubscription;
     const std::string type = ros_type(endpoint.type_name, end);
     const rmw_qos_profile_t profile = profile_of(endpoint.qos);
     // The hash stays zero, which is ROS 2's word for none: Baton's hashes are others (docs/format/type-hash.md).

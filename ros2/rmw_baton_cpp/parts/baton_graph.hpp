@@ -33,7 +33,7 @@ std::string response_topic(const std::string& service);
 
 class BatonGraph {
  public:
-  enum class End : std::uint8_t { kPublisher, kSubscription, kServer, kClient };
+  enum class EndpointKind : std::uint8_t { kPublisher, kSubscription, kServer, kClient };
   using NamesAndTypes = std::map<std::string, std::set<std::string>>;
 
   explicit BatonGraph(transport::Participant& participant)
@@ -42,9 +42,10 @@ class BatonGraph {
   /// "/space/name" of each node.
   std::set<std::string> nodes() const;
   /// Topics (kPublisher, kSubscription) or services (kServer, kClient), with their types. `node`: only this node's.
-  NamesAndTypes names_and_types(std::initializer_list<End> ends, const std::optional<std::string>& node = {}) const;
+  NamesAndTypes names_and_types(std::initializer_list<EndpointKind> ends,
+                                const std::optional<std::string>& node = {}) const;
   /// The endpoints of one topic or service.
-  std::vector<transport::EndpointInfo> of(End end, const std::string& name) const;
+  std::vector<transport::EndpointInfo> of(EndpointKind end, const std::string& name) const;
 
  private:
   std::vector<transport::EndpointInfo> endpoints_;
@@ -53,7 +54,7 @@ class BatonGraph {
 
 /// ROS 2's name of a type: "sensor_msgs/msg/Image" for "sensor_msgs/Image", "std_srvs/srv/SetBool" for
 /// "std_srvs/SetBool_Request".
-std::string ros_type(const std::string& type, BatonGraph::End end);
+std::string ros_type(const std::string& type, BatonGraph::EndpointKind end);
 /// "/space/name" of a node's name in Baton's graph, which may lack the first slash.
 std::string full_node_name(const std::string& node);
 /// {"/space", "name"} of "/space/name".

@@ -16,7 +16,7 @@ using namespace baton::rmw;
 
 namespace {
 
-using End = BatonGraph::End;
+using EndpointKind = BatonGraph::EndpointKind;
 
 /// Baton's graph; empty for a node that is not ours, and without Baton.
 std::optional<BatonGraph> baton_graph(const rmw_node_t* node) {
@@ -64,8 +64,9 @@ rmw_ret_t add_nodes(const rmw_node_t* node, rcutils_string_array_t* names, rcuti
 }
 
 /// Adds to the underlying RMW's `result` what the node called `name` in `space` has in Baton.
-rmw_ret_t add_of_node(rmw_ret_t result, std::initializer_list<End> ends, const rmw_node_t* node, const char* name,
-                      const char* space, rcutils_allocator_t* allocator, rmw_names_and_types_t* names_and_types) {
+rmw_ret_t add_of_node(rmw_ret_t result, std::initializer_list<EndpointKind> ends, const rmw_node_t* node,
+                      const char* name, const char* space, rcutils_allocator_t* allocator,
+                      rmw_names_and_types_t* names_and_types) {
   if (result != RMW_RET_OK && result != RMW_RET_NODE_NAME_NON_EXISTENT) return result;
   const std::optional<BatonGraph> graph = baton_graph(node);
   if (!graph || name == nullptr || space == nullptr) return result;
@@ -84,7 +85,7 @@ void add_count(const std::vector<transport::EndpointInfo>& endpoints, size_t* co
       std::count_if(endpoints.begin(), endpoints.end(), [&](const auto& endpoint) { return !is_known(endpoint); }));
 }
 
-rmw_ret_t add_services(rmw_ret_t result, End end, const rmw_node_t* node, const char* name, size_t* count) {
+rmw_ret_t add_services(rmw_ret_t result, EndpointKind end, const rmw_node_t* node, const char* name, size_t* count) {
   if (result != RMW_RET_OK) return result;
   const std::optional<BatonGraph> graph = baton_graph(node);
   if (!graph) return result;
@@ -104,7 +105,7 @@ rmw_ret_t rmw_count_publishers(const rmw_node_t* node, const char* topic_name, s
   const rmw_ret_t result = forward(&Underlying::rmw_count_publishers, node, topic_name, count);
   const std::optional<BatonGraph> graph = result == RMW_RET_OK ? baton_graph(node) : std::nullopt;
   if (!graph) return result;
-  const std::vector<transport::EndpointInfo> endpoints = graph->of(End::kPublisher, topic_name);
+  const std::vector<transport::EndpointInfo> endpoints = graph->of(EndpointKind::kPublisher, topic_name);
   if (endpoints.empty()) return result;
   const std::optional<std::vector<transport::Gid>> known = known_publishers(inner(node), topic_name);
   if (!known) return result;
@@ -120,7 +121,7 @@ rmw_ret_t rmw_count_subscribers(const rmw_node_t* node, const char* topic_name, 
   const rmw_ret_t result = forward(&Underlying::rmw_count_subscribers, node, topic_name, count);
   const std::optional<BatonGraph> graph = result == RMW_RET_OK ? baton_graph(node) : std::nullopt;
   if (!graph) return result;
-  const std::vector<transport::EndpointInfo> endpoints = graph->of(End::kSubscription, topic_name);
+  const std::vector<transport::EndpointInfo> endpoints = graph->of(EndpointKind::kSubscription, topic_name);
   if (endpoints.empty()) return result;
   const std::vector<KnownSubscription> known = known_subscriptions(inner(node), topic_name);
   add_count(endpoints, count, [&](const transport::EndpointInfo& each) {
@@ -132,14 +133,14 @@ rmw_ret_t rmw_count_subscribers(const rmw_node_t* node, const char* topic_name, 
 }
 
 rmw_ret_t rmw_count_clients(const rmw_node_t* node, const char* service_name, size_t* count) try {
-  return add_services(forward(&Underlying::rmw_count_clients, node, service_name, count), End::kClient, node,
+  return add_services(forward(&Underlying::rmw_count_clients, node, service_name, count), EndpointKind::kClient, node,
                       service_name, count);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 rmw_ret_t rmw_count_services(const rmw_node_t* node, const char* service_name, size_t* count) try {
-  return add_services(forward(&Underlying::rmw_count_services, node, service_name, count), End::kServer, node,
+  return add_services(forward(&Underlying::rmw_count_services, node, service_name, count), EndpointKind::kServer, node,
                       service_name, count);
 } catch (const std::exception& error) {
   return failure(error);
@@ -169,7 +170,8 @@ rmw_ret_t rmw_get_publisher_names_and_types_by_node(const rmw_node_t* node, rcut
   const rmw_ret_t result = forward(&Underlying::rmw_get_publisher_names_and_types_by_node, node, allocator, node_name,
                                    node_namespace, no_demangle, topic_names_and_types);
   if (no_demangle) return result;
-  return add_of_node(result, {End::kPublisher}, node, node_name, node_namespace, allocator, topic_names_and_types);
+  return add_of_node(result, {EndpointKind::kPublisher}, node, node_name, node_namespace, allocator,
+                     topic_names_and_types);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -181,7 +183,8 @@ rmw_ret_t rmw_get_subscriber_names_and_types_by_node(const rmw_node_t* node, rcu
   const rmw_ret_t result = forward(&Underlying::rmw_get_subscriber_names_and_types_by_node, node, allocator, node_name,
                                    node_namespace, no_demangle, topic_names_and_types);
   if (no_demangle) return result;
-  return add_of_node(result, {End::kSubscription}, node, node_name, node_namespace, allocator, topic_names_and_types);
+  return add_of_node(result, {EndpointKind::kSubscription}, node, node_name, node_namespace, allocator,
+                     topic_names_and_types);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -191,7 +194,8 @@ rmw_ret_t rmw_get_service_names_and_types_by_node(const rmw_node_t* node, rcutil
                                                   rmw_names_and_types_t* service_names_and_types) try {
   const rmw_ret_t result = forward(&Underlying::rmw_get_service_names_and_types_by_node, node, allocator, node_name,
                                    node_namespace, service_names_and_types);
-  return add_of_node(result, {End::kServer}, node, node_name, node_namespace, allocator, service_names_and_types);
+  return add_of_node(result, {EndpointKind::kServer}, node, node_name, node_namespace, allocator,
+                     service_names_and_types);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -201,7 +205,8 @@ rmw_ret_t rmw_get_client_names_and_types_by_node(const rmw_node_t* node, rcutils
                                                  rmw_names_and_types_t* service_names_and_types) try {
   const rmw_ret_t result = forward(&Underlying::rmw_get_client_names_and_types_by_node, node, allocator, node_name,
                                    node_namespace, service_names_and_types);
-  return add_of_node(result, {End::kClient}, node, node_name, node_namespace, allocator, service_names_and_types);
+  return add_of_node(result, {EndpointKind::kClient}, node, node_name, node_namespace, allocator,
+                     service_names_and_types);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -212,7 +217,8 @@ rmw_ret_t rmw_get_topic_names_and_types(const rmw_node_t* node, rcutils_allocato
       forward(&Underlying::rmw_get_topic_names_and_types, node, allocator, no_demangle, topic_names_and_types);
   const std::optional<BatonGraph> graph = result == RMW_RET_OK && !no_demangle ? baton_graph(node) : std::nullopt;
   if (!graph) return result;
-  return add_names_and_types(topic_names_and_types, graph->names_and_types({End::kPublisher, End::kSubscription}),
+  return add_names_and_types(topic_names_and_types,
+                             graph->names_and_types({EndpointKind::kPublisher, EndpointKind::kSubscription}),
                              allocator);
 } catch (const std::exception& error) {
   return failure(error);
@@ -224,7 +230,8 @@ rmw_ret_t rmw_get_service_names_and_types(const rmw_node_t* node, rcutils_alloca
       forward(&Underlying::rmw_get_service_names_and_types, node, allocator, service_names_and_types);
   const std::optional<BatonGraph> graph = result == RMW_RET_OK ? baton_graph(node) : std::nullopt;
   if (!graph) return result;
-  return add_names_and_types(service_names_and_types, graph->names_and_types({End::kServer, End::kClient}), allocator);
+  return add_names_and_types(service_names_and_types,
+                             graph->names_and_types({EndpointKind::kServer, EndpointKind::kClient}), allocator);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -235,7 +242,7 @@ rmw_ret_t rmw_get_publishers_info_by_topic(const rmw_node_t* node, rcutils_alloc
   const rmw_ret_t result =
       forward(&Underlying::rmw_get_publishers_info_by_topic, node, allocator, topic_name, no_mangle, publishers_info);
   const std::optional<BatonGraph> graph = result == RMW_RET_OK && !no_mangle ? baton_graph(node) : std::nullopt;
-  return graph ? add_infos(publishers_info, graph->of(End::kPublisher, topic_name), allocator) : result;
+  return graph ? add_infos(publishers_info, graph->of(EndpointKind::kPublisher, topic_name), allocator) : result;
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -246,7 +253,7 @@ rmw_ret_t rmw_get_subscriptions_info_by_topic(const rmw_node_t* node, rcutils_al
   const rmw_ret_t result = forward(&Underlying::rmw_get_subscriptions_info_by_topic, node, allocator, topic_name,
                                    no_mangle, subscriptions_info);
   const std::optional<BatonGraph> graph = result == RMW_RET_OK && !no_mangle ? baton_graph(node) : std::nullopt;
-  return graph ? add_infos(subscriptions_info, graph->of(End::kSubscription, topic_name), allocator) : result;
+  return graph ? add_infos(subscriptions_info, graph->of(EndpointKind::kSubscription, topic_name), allocator) : result;
 } catch (const std::exception& error) {
   return failure(error);
 }

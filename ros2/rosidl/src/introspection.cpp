@@ -168,7 +168,7 @@ bool is_placeholder(const Members& members) {
          std::strcmp(members.members_[0].name_, "structure_needs_at_least_one_member") == 0;
 }
 
-bool is_packed(const RosidlMember& member, bool c) {
+bool is_packed(const Member& member, bool c) {
   return !c && member.type_id_ == rosidl_typesupport_introspection_c__ROS_TYPE_BOOLEAN && member.is_array_ &&
          (member.array_size_ == 0 || member.is_upper_bound_);
 }

@@ -9,10 +9,6 @@
 namespace baton::transport {
 namespace {
 
-/// The pause between two attempts of a pair that lacks descriptors, memory, slots or room in a budget: begins with the first, doubles up
-/// to the longest.
-constexpr std::chrono::milliseconds kFirstPause{100};
-constexpr std::chrono::milliseconds kLongestPause{5000};
 /// Foreign endpoints that are matched with a new own endpoint before other work gets its turn: each may become a
 /// connection.
 constexpr std::size_t kMatchesAtOnce = 32;
@@ -200,33 +196,30 @@ void Participant::Impl::give_up(PeerId peer, const Gid& writer, const Gid& reade
 }
 
 bool Participant::Impl::attach_later(const Gid& reader, const Gid& writer) {
-  const auto [entry, first] = attempts_.try_emplace({writer, reader}, 0U);
-  const auto pause =
-      std::min<std::chrono::milliseconds>(kFirstPause * (1 << std::min(entry->second, 10U)), kLongestPause);
-  ++entry->second;
-  hub_->schedule(std::chrono::steady_clock::now() + pause, [this, reader, writer] {
+  const AttachAttempts::Next next = attempts_.failed(writer, reader);
+  hub_->schedule(std::chrono::steady_clock::now() + next.pause, [this, reader, writer] {
     const os::Lock lock(mutex_);
     const auto own = readers_.find(reader);
     const EndpointRecord* record = graph_.find(writer);
     if (own == readers_.end() || record == nullptr || record->banned) {
-      attempts_.erase({writer, reader});
+      attempts_.forget(writer, reader);
       return;
     }
     begin_attach(own->second, *record);
   });
-  return first;
+  return next.first;
 }
 
 /// A writer may end a new connection at once, for lack of another resource. So the pauses grow until a connection has
 /// lasted.
 void Participant::Impl::forget_attempts_later(const Gid& reader, const Gid& writer) {
-  const auto tried = attempts_.find({writer, reader});
-  if (tried == attempts_.end()) return;
-  hub_->schedule(std::chrono::steady_clock::now() + 2 * kLongestPause, [this, reader, writer, count = tried->second] {
-    const os::Lock lock(mutex_);
-    const auto now = attempts_.find({writer, reader});
-    if (now != attempts_.end() && now->second == count) attempts_.erase(now);
-  });
+  const unsigned failures = attempts_.failures(writer, reader);
+  if (failures == 0) return;
+  hub_->schedule(std::chrono::steady_clock::now() + 2 * AttachAttempts::kLongestPause,
+                 [this, reader, writer, failures] {
+                   const os::Lock lock(mutex_);
+                   attempts_.lasted(writer, reader, failures);
+                 });
 }
 
 void Participant::Impl::release_remote_writer(const Gid& writer, const Gid& reader) noexcept {
@@ -240,8 +233,7 @@ void Participant::Impl::release_remote_writer(const Gid& writer, const Gid& read
 void Participant::Impl::endpoint_gone(const EndpointRecord& record, bool with_its_process) {
   const Gid& gid = record.gid;
   if (record.is_writer) {
-    for (auto at = attempts_.lower_bound({gid, Gid{}}); at != attempts_.end() && at->first.first == gid;)
-      at = attempts_.erase(at);
+    attempts_.forget(gid);
     // All readers of the topic, because refused readers also keep a record of it.
     graph_.visit(record.topic->own, false, 0, kAllSerials, SIZE_MAX,
                  [&](const EndpointRecord& own) BATON_REQUIRES(mutex_) {

@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "attach_attempts.hpp"
 #include "baton/os/line_budget.hpp"
 #include "baton/os/lock.hpp"
 #include "baton/transport/transport.hpp"
@@ -31,6 +32,7 @@
 #include "endpoint_context.hpp"
 #include "graph.hpp"
 #include "hub.hpp"
+#include "id_owners.hpp"
 #include "reader.hpp"
 #include "writer.hpp"
 
@@ -103,7 +105,6 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
     std::uint32_t uid = 0;
     std::uint64_t identity = 0;  // PeerInfo's
     std::string name;
-    IdPrefix prefix{};                           // of the ids of its endpoints
     std::shared_ptr<PeerRates> rates;            // of its process
     std::shared_ptr<memory::WindowShare> share;  // the same
     std::vector<Wanted> wanted;
@@ -187,8 +188,6 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   Result<std::optional<PeerId>> holder_of(PeerId peer, const AnnounceFrame& frame) BATON_REQUIRES(mutex_);
   /// Keeps the announcement of `claimant` until `holder` has the id no more.
   Result<void> keep_claim(PeerId claimant, PeerId holder, const AnnounceFrame& frame) BATON_REQUIRES(mutex_);
-  bool has_claim(PeerId peer, const Gid& gid) const BATON_REQUIRES(mutex_);
-  void drop_claim(PeerId peer, const Gid& gid) noexcept BATON_REQUIRES(mutex_);
   /// The endpoint with this id is removed now: the next one that has announced it gets the id soon.
   void give_to_next(const Gid& gid) noexcept BATON_REQUIRES(mutex_);
   void grant_claim(const Gid& gid) BATON_REQUIRES(mutex_);
@@ -242,18 +241,12 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   Endpoints<Writer::Impl> writers_ BATON_GUARDED_BY(mutex_);
   Endpoints<Reader::Impl> readers_ BATON_GUARDED_BY(mutex_);
   std::map<PeerId, PeerState> peers_ BATON_GUARDED_BY(mutex_);
-  std::map<IdPrefix, PeerId> prefixes_ BATON_GUARDED_BY(mutex_);  // of peers_
-  struct Claim {
-    AnnounceFrame frame;
-    Charge charge;
-  };
-  std::map<PeerId, std::map<Gid, Claim>> claims_ BATON_GUARDED_BY(mutex_);  // announcements of ids that others have
+  IdOwners id_owners_ BATON_GUARDED_BY(mutex_);
   WakeSockets wake_sockets_ BATON_GUARDED_BY(mutex_);
   WakePairs wake_pairs_;
   PeerState self_state_ BATON_GUARDED_BY(mutex_);
   std::map<Gid, RemoteWriter> remote_writers_ BATON_GUARDED_BY(mutex_);
-  std::map<std::pair<Gid, Gid>, unsigned> attempts_
-      BATON_GUARDED_BY(mutex_);  // writers and readers that could not connect yet
+  AttachAttempts attempts_ BATON_GUARDED_BY(mutex_);
   std::uint64_t next_endpoint_ BATON_GUARDED_BY(mutex_) = 1;
 
   struct FrameToSelf {

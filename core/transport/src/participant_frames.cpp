@@ -57,8 +57,7 @@ void Participant::Impl::on_peer_up(PeerId peer, const PeerInfo& info) {
   state.name = info.name;
   state.rates = info.rates;
   state.share = info.share;
-  state.prefix = prefix_of(info.process_id);
-  prefixes_[state.prefix] = peer;
+  id_owners_.add(peer, prefix_of(info.process_id));
   BATON_CRASH_POINT("handshake.before_announce");
   Graph::NodePosition own{kSelf, nullptr};
   graph_.visit_nodes(own, SIZE_MAX, [&](PeerId owner, const std::string& name) {
@@ -75,15 +74,11 @@ void Participant::Impl::on_peer_down(PeerId peer, const Error&) {
   {
     const os::Lock lock(mutex_);
     graph_.leave(peer);
-    claims_.erase(peer);
+    id_owners_.remove(peer);
     forget_left();
     // Whether the process lives is not known: the samples that it holds stay pinned until on_peer_gone().
     for (const auto& [own, writer] : writers_) writer->peer_disconnected(peer);
-    if (const auto state = peers_.find(peer); state != peers_.end()) {
-      const auto prefix = prefixes_.find(state->second.prefix);
-      if (prefix != prefixes_.end() && prefix->second == peer) prefixes_.erase(prefix);
-      peers_.erase(state);
-    }
+    peers_.erase(peer);
     budgets_.remove_peer(peer);
     account_.peer_gone(peer);
   }
@@ -204,8 +199,8 @@ Result<void> Participant::Impl::on_announce(PeerId peer, const AnnounceFrame& fr
 
 Result<void> Participant::Impl::on_withdraw(PeerId peer, const Gid& gid) {
   EndpointRecord* record = graph_.find(gid);
-  if (has_claim(peer, gid)) {
-    drop_claim(peer, gid);
+  if (id_owners_.has_claim(peer, gid)) {
+    id_owners_.drop_claim(peer, gid);
     return {};
   }
   if (record == nullptr || record->peer() != peer) return violation("WITHDRAW of an endpoint that was not announced");
@@ -222,7 +217,7 @@ Result<void> Participant::Impl::on_attach(PeerId peer, const AttachFrame& frame,
   const auto writer = writers_.find(frame.writer);
   if (writer == writers_.end()) return {};  // withdrawn meanwhile: a WITHDRAW is on its way
   EndpointRecord* record = graph_.find(frame.reader);
-  if (has_claim(peer, frame.reader)) {
+  if (id_owners_.has_claim(peer, frame.reader)) {
     RefusedFrame refused;
     static_cast<PairFrame&>(refused) = frame;
     refused.code = Errc::limit_reached;  // it tries again
@@ -286,7 +281,7 @@ Result<void> Participant::Impl::on_ended(PeerId peer, const RefusedFrame& frame)
   const bool shortage = is_shortage(frame.code);
   const bool never = frame.code == Errc::incompatible_qos;  // this publisher cannot serve it
   if (never) {
-    attempts_.erase({frame.writer, frame.reader});
+    attempts_.forget(frame.writer, frame.reader);
     reader->second->report_incompatible(Event::kIncompatibleQos, &text);
   }
   if (shortage || never) reader->second->refused(frame.writer, text);
@@ -302,7 +297,8 @@ Result<void> Participant::Impl::on_segment(PeerId peer, const SegmentFrame& fram
   const auto remote = remote_writers_.find(frame.writer);
   if (remote == remote_writers_.end()) return {};  // no reader uses it any more
   if (remote->second.peer != peer) {
-    return has_claim(peer, frame.writer) ? Result<void>() : violation("SEGMENT for a writer of another process");
+    return id_owners_.has_claim(peer, frame.writer) ? Result<void>()
+                                                    : violation("SEGMENT for a writer of another process");
   }
   if (remote->second.lacking) return {};  // its readers disconnect
   for (const auto& [index, segment] : remote->second.segments) {

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HEADERS = "core/os/include/baton/os"
 SOURCE = "core/os/src/account.cpp"
 
-pytestmark = pytest.mark.skipif(shutil.which("clang++") is None, reason="clang++ is not installed")
+pytestmark = pytest.mark.skipif(shutil.which("clang++") is None, reason="needs clang++: make setup")
 
 ACCOUNT = """
 #pragma once

@@ -131,6 +131,28 @@ std::vector<HostEndpoint> advertisable(const std::vector<HostEndpoint>& endpoint
   return out;
 }
 
+std::vector<std::string> advertisable(const std::map<Gid, std::set<std::string>>& wanted) {
+  constexpr std::size_t kBytesBesidesName = 4;
+  std::vector<std::pair<std::size_t, const std::string*>> order;  // by turn
+  for (const auto& [host, names] : wanted) {
+    std::vector<const std::string*> shortest;
+    for (const std::string& name : names) shortest.push_back(&name);
+    std::stable_sort(shortest.begin(), shortest.end(), [](auto* a, auto* b) { return a->size() < b->size(); });
+    std::size_t bytes = 0;
+    for (const std::string* name : shortest) order.emplace_back(bytes += name->size() + kBytesBesidesName, name);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::set<std::string> out;  // a channel may have publishers of several hosts
+  std::size_t bytes = 0;
+  for (const auto& [turn, name] : order) {
+    if (out.count(*name) != 0) continue;
+    bytes += name->size() + kBytesBesidesName;
+    if (out.size() >= kMostWants || bytes > kMostAdvertisedWantBytes) break;
+    out.insert(*name);
+  }
+  return {out.begin(), out.end()};
+}
+
 std::vector<std::byte> encode(const HostAdvertisement& advertisement) {
   ByteWriter out;
   out.id(advertisement.host);

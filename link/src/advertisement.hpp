@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -62,14 +64,19 @@ inline constexpr std::size_t kMostEndpointsOfTopic = 4096;
 inline constexpr std::size_t kMostTypes = 4096;
 inline constexpr std::size_t kMostWants = 16384;
 
-/// Bytes of endpoints and of types that a host advertises: together with the channels that it wants they are fewer than kMaxAdvertisementBytes.
+/// Bytes of endpoints and of types that a host advertises, and of the channels that it wants: together they are fewer than kMaxAdvertisementBytes.
 inline constexpr std::size_t kMostAdvertisedEndpointBytes = std::size_t{9} << 20;
 inline constexpr std::size_t kMostAdvertisedTypeBytes = std::size_t{5} << 20;
+inline constexpr std::size_t kMostAdvertisedWantBytes = std::size_t{3} << 19;
 
 /// The endpoints that a host advertises: all of them. If that were more than other hosts accept, its processes take turns until there is no
 /// room left. `process_of`: a number of the endpoint's process.
 std::vector<HostEndpoint> advertisable(const std::vector<HostEndpoint>& endpoints,
                                        const std::function<std::uint64_t(const HostEndpoint&)>& process_of);
+
+/// The channels that a host advertises as wanted: all of them, or the hosts that send them take turns until there is no room left, each with
+/// its shortest names first. `wanted`: by host.
+std::vector<std::string> advertisable(const std::map<Gid, std::set<std::string>>& wanted);
 
 std::vector<std::byte> encode(const HostAdvertisement& advertisement);
 /// Error protocol_violation: the bytes are not the advertisement of a host.

@@ -122,5 +122,20 @@ TEST(AdvertisableEndpoints, AreAllThatThereAreWhereOthersTakeThem) {
   EXPECT_EQ(advertisable(some().endpoints, first_byte_of).size(), 1U);
 }
 
+TEST(AdvertisableWants, AHostWithLongNamesLeavesRoomForThoseOfTheOthers) {
+  std::map<Gid, std::set<std::string>> wanted;
+  for (int i = 0; i < 8000; ++i) wanted[Gid{1}].insert("baton/1/rv/" + std::string(1000, 'x') + std::to_string(i));
+  wanted[Gid{1}].insert("of both");
+  for (int i = 0; i < 500; ++i) wanted[Gid{2}].insert("baton/1/rv/0123456789abcdef/topic#" + std::to_string(i));
+  wanted[Gid{2}].insert("of both");
+  HostAdvertisement advertisement;
+  advertisement.wants = advertisable(wanted);
+  EXPECT_LT(encode(advertisement).size(),
+            kMaxAdvertisementBytes - kMostAdvertisedTypeBytes - kMostAdvertisedEndpointBytes);
+  for (const std::string& name : wanted[Gid{2}])
+    EXPECT_EQ(std::count(advertisement.wants.begin(), advertisement.wants.end(), name), 1) << name;
+  EXPECT_GT(advertisement.wants.size(), 1000U) << "the host with long names has what is left";
+}
+
 }  // namespace
 }  // namespace baton::link

@@ -412,6 +412,8 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
     known.insert(endpoint.gid);
   }
   for (const HostAdvertisement& host : others) {
+    std::map<std::pair<TypeHash, std::string>, std::shared_ptr<const transport::TypeInfo>> types;
+    for (const auto& type : host.types) types[{type->hash, type->name}] = type;
     std::map<std::string, std::string> wants;  // channels, as they are and numbered
     for (const std::string& channel : host.wants) wants[channel.substr(0, channel.rfind(kNumberMark))] = channel;
     std::size_t& complaints = complaints_of[host.host];
@@ -484,8 +486,8 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
       receiving.host = host.host;
       receiving.publisher = endpoint;
       receiving.host_name = host.host_name;
-      for (const auto& type : host.types)
-        if (type->hash == endpoint.hash && type->name == endpoint.type_name) receiving.type = type;
+      if (const auto type = types.find({endpoint.hash, endpoint.type_name}); type != types.end())
+        receiving.type = type->second;
       receiving.fits = fitting != mine.end();
       if (!receiving.fits) continue;
       receiving.subscription = (*fitting)->gid;

@@ -24,6 +24,10 @@ class HostBudgets {
  public:
   /// Staged messages of one host: their publisher is not known yet, so no proxy has memory for them.
   static constexpr std::size_t kMostStagedBytes = std::size_t{64} << 20;
+  /// What a staged message weighs beside its bytes: the objects that keep it, and more.
+  static constexpr std::size_t kStagedMessageBytes = 1024;
+  /// Once staged messages of all hosts take one of so many parts of the memory for messages, a host gets only what each may always have.
+  static constexpr std::size_t kPartsForStaged = 4;
   /// Publishers of one host with messages above the ordinary size. Each takes addresses for several messages.
   static constexpr std::size_t kMostLarge = 8;
   /// Publishers of all hosts take three quarters of the window's addresses at most. A host that has such large messages gets at most one of so
@@ -45,14 +49,19 @@ class HostBudgets {
     const os::Lock lock(mutex_);
     if (over_.count(host) != 0) return false;
     const auto staged = staged_.find(host);
-    if (bytes > kMostStagedBytes - (staged == staged_.end() ? 0 : staged->second)) return false;
+    const std::size_t before = staged == staged_.end() ? 0 : staged->second;
+    if (bytes > kMostStagedBytes - before) return false;
+    if (all_staged_ + bytes > most_bytes_ / kPartsForStaged && before + bytes > most_bytes_ / kPartsForEach)
+      return false;
     staged_[host] += bytes;
+    all_staged_ += bytes;
     return true;
   }
   void unstage(const Gid& host, std::size_t bytes) {
     const os::Lock lock(mutex_);
     const auto found = staged_.find(host);
     if ((found->second -= bytes) == 0) staged_.erase(found);
+    all_staged_ -= bytes;
   }
   /// Counts addresses for large messages of a publisher. Error limit_reached: its host has too many addresses, or too many such publishers.
   Result<void> enlarge(const Gid& host, const Gid& publisher, std::size_t address_bytes) {
@@ -149,6 +158,7 @@ class HostBudgets {
   const std::size_t most_bytes_, most_addresses_;
   mutable os::Mutex mutex_;
   std::map<Gid, std::size_t> staged_ BATON_GUARDED_BY(mutex_);
+  std::size_t all_staged_ BATON_GUARDED_BY(mutex_) = 0;
   std::map<Gid, std::set<Gid>> large_ BATON_GUARDED_BY(mutex_);
   std::map<Gid, std::size_t> addresses_ BATON_GUARDED_BY(mutex_);  // at the last look, and what was enlarged since
   std::map<Gid, HostLosses> losses_ BATON_GUARDED_BY(mutex_);

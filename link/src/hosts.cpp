@@ -13,12 +13,20 @@ using Level = LinkLog::Level;
 constexpr std::uint8_t kAdvertisementTag[8] = {'b', 't', 'n', 'w', 'o', 'r', 'd', '1'};
 
 struct ArrivingAdvertisement final : ArrivingChunk {
-  ArrivingAdvertisement(std::size_t size, std::size_t come_bytes) {
+  ArrivingAdvertisement(const Gid& of, std::size_t size, std::shared_ptr<AdvertisementBudget> counted,
+                        std::shared_ptr<LinkLog> to)
+      : host(of), budget(std::move(counted)), log(std::move(to)) {
     size_bytes = size;
-    static_cast<void>(grow(come_bytes));
   }
-  bool grow(std::size_t come_bytes) override {
-    bytes.resize(come_bytes + 1);  // never null, also of no bytes
+  ~ArrivingAdvertisement() override { budget->end(host, come_bytes); }
+  bool grow(std::size_t come) override {
+    if (!budget->arrive(host, come - come_bytes)) {
+      log->write(About::kAdvertisements, Level::kError, Errc::limit_reached,
+                 "an advertisement of another host is lost: those of its host, or of all hosts, take too much memory");
+      return false;
+    }
+    come_bytes = come;
+    bytes.resize(come + 1);  // never null, also of no bytes
     message = bytes.data();
     return true;
   }
@@ -27,12 +35,49 @@ struct ArrivingAdvertisement final : ArrivingChunk {
     bytes = {};
     message = &done;
   }
+  const Gid host;
+  const std::shared_ptr<AdvertisementBudget> budget;
+  const std::shared_ptr<LinkLog> log;
+  std::size_t come_bytes = 0;  ///< counted
   std::vector<std::byte> bytes;
   std::byte done{};
   Result<HostAdvertisement> advertisement = Error{Errc::protocol_violation, ""};
 };
 
 }  // namespace
+
+bool AdvertisementBudget::arrive(const Gid& host, std::size_t bytes) {
+  const os::Lock lock(mutex_);
+  const auto of = hosts_.try_emplace(host).first;
+  const std::size_t before = of->second.greater(), arriving = of->second.arriving + bytes;
+  const std::size_t others = all_ - before, left = others < kMostBytesOfAll ? kMostBytesOfAll - others : 0;
+  const bool has_room = arriving <= kMaxAdvertisementBytes && arriving <= std::max(left / 2, kBytesForEach);
+  if (has_room) of->second.arriving = arriving;
+  settle(of, before);
+  return has_room;
+}
+
+void AdvertisementBudget::end(const Gid& host, std::size_t bytes) noexcept {
+  const os::Lock lock(mutex_);
+  const auto of = hosts_.find(host);
+  if (of == hosts_.end()) return;  // nothing has come
+  const std::size_t before = of->second.greater();
+  of->second.arriving -= bytes;
+  settle(of, before);
+}
+
+void AdvertisementBudget::keep(const Gid& host, std::size_t bytes) {
+  const os::Lock lock(mutex_);
+  const auto of = hosts_.try_emplace(host).first;
+  const std::size_t before = of->second.greater();
+  of->second.kept = bytes;
+  settle(of, before);
+}
+
+void AdvertisementBudget::settle(std::map<Gid, Bytes>::iterator of, std::size_t before) noexcept {
+  all_ += of->second.greater() - before;
+  if (of->second.greater() == 0) hosts_.erase(of);
+}
 
 AdvertisementChunk::AdvertisementChunk(const Gid& host, std::uint64_t sequence,
                                        const std::vector<std::byte>& advertisement)
@@ -87,21 +132,24 @@ void Hosts::gone(const Gid& host) {
     if (found->second) name = found->second->host_name;
     hosts_.erase(found);
     lost_.erase(host);
+    budget_->keep(host, 0);
   }
   if (!name.empty() && !ends_.load(std::memory_order_relaxed))
     log_->write(About::kHosts, Level::kWarning, Errc{}, "host " + name + " has left");
   changed_();
 }
 
-std::unique_ptr<ArrivingChunk> Hosts::begin(const Gid&, const memory::ChunkHeader& header, std::size_t message_bytes,
-                                            std::size_t come_bytes) {
+std::unique_ptr<ArrivingChunk> Hosts::begin(const Gid& host, const memory::ChunkHeader& header,
+                                            std::size_t message_bytes, std::size_t come_bytes) {
   const Result<ArrivedHeader> arrived = read_header(header, message_bytes);
   if (!arrived || message_bytes > kMaxAdvertisementBytes ||
       std::memcmp(header.type_hash, kAdvertisementTag, sizeof kAdvertisementTag) != 0) {
     no_advertisement();
     return nullptr;
   }
-  return std::make_unique<ArrivingAdvertisement>(message_bytes, come_bytes);
+  auto arriving = std::make_unique<ArrivingAdvertisement>(host, message_bytes, budget_, log_);
+  if (!arriving->grow(come_bytes)) return nullptr;
+  return arriving;
 }
 
 bool Hosts::deliver(const Gid& host, ArrivingChunk& arriving) {
@@ -120,6 +168,7 @@ bool Hosts::deliver(const Gid& host, ArrivingChunk& arriving) {
     if (found == hosts_.end()) return true;
     first = !found->second;
     found->second = std::move(*advertisement);
+    budget_->keep(host, arriving.size_bytes);
   }
   if (first) log_->write(About::kHosts, Level::kInfo, Errc{}, "host " + name + " is connected");
   if (first && name == own_name_) {

@@ -3,6 +3,7 @@
 // Thread rules: any thread.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -51,6 +52,31 @@ class AdvertisementSource final : public ChunkSource {
   std::shared_ptr<const OutgoingChunk> advertisement_ BATON_GUARDED_BY(mutex_);
 };
 
+/// The memory of the other hosts' advertisements: of each host what it has advertised, or what of newer ones has come if that is more. A host may
+/// send several at once, on as many flows as there may be. Thread rules: any thread.
+class AdvertisementBudget {
+ public:
+  /// One host may have half of what the others leave of this.
+  static constexpr std::size_t kMostBytesOfAll = std::size_t{256} << 20;
+  /// And always this.
+  static constexpr std::size_t kBytesForEach = std::size_t{1} << 20;
+
+  /// False: the host may have no more, and nothing is counted.
+  bool arrive(const Gid& host, std::size_t bytes);
+  void end(const Gid& host, std::size_t bytes) noexcept;  ///< of those that arrive
+  void keep(const Gid& host, std::size_t bytes);          ///< in place of what it has advertised before; 0: nothing
+
+ private:
+  struct Bytes {
+    std::size_t kept = 0, arriving = 0;
+    std::size_t greater() const noexcept { return std::max(kept, arriving); }
+  };
+  void settle(std::map<Gid, Bytes>::iterator of, std::size_t before) noexcept BATON_REQUIRES(mutex_);
+  os::Mutex mutex_;
+  std::map<Gid, Bytes> hosts_ BATON_GUARDED_BY(mutex_);
+  std::size_t all_ BATON_GUARDED_BY(mutex_) = 0;  // of greater()
+};
+
 /// The other hosts, and their advertisements. `changed` is called by any thread.
 class Hosts final : public HostListener, public ChunkReceiver {
  public:
@@ -79,6 +105,7 @@ class Hosts final : public HostListener, public ChunkReceiver {
   mutable os::Mutex mutex_;
   std::map<Gid, std::optional<HostAdvertisement>> hosts_ BATON_GUARDED_BY(mutex_);
   std::set<Gid> lost_ BATON_GUARDED_BY(mutex_);  // were reported as not reached
+  const std::shared_ptr<AdvertisementBudget> budget_ = std::make_shared<AdvertisementBudget>();
 };
 
 }  // namespace baton::link

@@ -85,6 +85,44 @@ TEST_F(HostsOf, AMalformedAdvertisementIsRefused) {
   EXPECT_TRUE(hosts_.advertisements().empty());
 }
 
+TEST_F(HostsOf, AdvertisementsThatAHostSendsAtOnceTakeTheMemoryOfOne) {
+  hosts_.joined(kPeer);
+  HostAdvertisement large = advertisement_of(kPeer, "far");
+  large.wants.assign(10'000, std::string(1000, 'w'));
+  const AdvertisementChunk chunk(kPeer, 1, encode(large));
+  memory::ChunkHeader header{};
+  std::memcpy(&header, chunk.bytes, sizeof header);
+  const std::size_t size = chunk.size_bytes - sizeof header;
+  std::unique_ptr<ArrivingChunk> first = hosts_.begin(kPeer, header, size, 32);
+  std::unique_ptr<ArrivingChunk> second = hosts_.begin(kPeer, header, size, 32);
+  ASSERT_TRUE(first && second);
+  EXPECT_TRUE(first->grow(size - 1));
+  EXPECT_FALSE(second->grow(size - 1));
+  EXPECT_TRUE(is_said("take too much memory"));
+  first.reset();
+  second.reset();
+  EXPECT_TRUE(arrives(kPeer, chunk)) << "what has ended takes none";
+  EXPECT_TRUE(arrives(kPeer, chunk)) << "a new one takes the place of the one before";
+}
+
+TEST(AdvertisementBudgetOf, AllHostsHasABoundAndEachMayHaveSome) {
+  AdvertisementBudget budget;
+  std::size_t all = 0;
+  for (int i = 0; i < 256; ++i) {
+    const Gid host{static_cast<std::uint8_t>(i), 1};
+    std::size_t own = kMaxAdvertisementBytes;
+    while (!budget.arrive(host, own)) own /= 2;
+    budget.keep(host, own);
+    budget.end(host, own);
+    EXPECT_GE(own, AdvertisementBudget::kBytesForEach) << "host " << i;
+    all += own;
+  }
+  EXPECT_LT(all, 2 * AdvertisementBudget::kMostBytesOfAll);
+  budget.keep(Gid{0, 1}, 0);
+  budget.keep(Gid{1, 1}, 0);
+  EXPECT_TRUE(budget.arrive(Gid{9, 9}, AdvertisementBudget::kBytesForEach));
+}
+
 TEST_F(HostsOf, ABrokenConnectionIsSaidOnceAndSoIsTheNextOne) {
   hosts_.joined(kPeer);
   hosts_.connected(kPeer, false);

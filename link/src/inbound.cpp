@@ -140,16 +140,18 @@ struct InboundChannel::StagedMessage final : ArrivingChunk {
     size_bytes = arrived.header.size_bytes;
   }
   ~StagedMessage() override {
-    if (!bytes.empty()) budgets->unstage(host, bytes.size());
+    if (weight != 0) budgets->unstage(host, weight);
   }
   bool grow(std::size_t come_bytes) override {
-    if (come_bytes <= bytes.size()) return true;
-    if (!budgets->stage(host, come_bytes - bytes.size())) {
+    const std::size_t needs = HostBudgets::kStagedMessageBytes + come_bytes;
+    if (needs <= weight) return true;
+    if (!budgets->stage(host, needs - weight)) {
       channel_traffic->refuse(host, Errc::limit_reached, why);
       return false;
     }
+    weight = needs;
     bytes.resize(come_bytes);
-    message = bytes.data();
+    if (!bytes.empty()) message = bytes.data();
     return true;
   }
   const Gid host;
@@ -160,10 +162,12 @@ struct InboundChannel::StagedMessage final : ArrivingChunk {
   std::unique_ptr<StagedMessage> moved() {
     auto out = std::make_unique<StagedMessage>(host, arrived, budgets, channel_traffic, why, since);
     out->bytes = std::exchange(bytes, {});
+    out->weight = std::exchange(weight, 0);
     if (!out->bytes.empty()) out->message = out->bytes.data();
     return out;
   }
   std::vector<std::byte> bytes;
+  std::size_t weight = 0;  ///< counted for its host
   std::byte nothing{};
   const ArrivedHeader arrived;
   const std::chrono::steady_clock::time_point since;
@@ -259,7 +263,7 @@ std::unique_ptr<ArrivingChunk> InboundChannel::begin(const Gid& host, const Chun
     why = loan.error().message;
   }
   auto staged = std::make_unique<StagedMessage>(host, *arrived, budgets_, channel_traffic_, std::move(why));
-  if (message_bytes > HostBudgets::kMostStagedBytes) {
+  if (message_bytes > HostBudgets::kMostStagedBytes - HostBudgets::kStagedMessageBytes) {
     channel_traffic_->refuse(host, Errc::limit_reached, staged->why);
     return nullptr;
   }

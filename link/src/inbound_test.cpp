@@ -289,6 +289,19 @@ TEST_F(Inbound, AMessageOfAPublisherThatIsNotKnownHasMemoryForWhatHasCome) {
   EXPECT_TRUE(channel_->begin(kFar, header(kSaid), kSaid, kSaid));
 }
 
+TEST_F(Inbound, MessagesOfFewBytesWhosePublisherIsNotKnownAreBoundedToo) {
+  for (const std::uint32_t size : {8U, 100U}) {
+    std::vector<std::unique_ptr<ArrivingChunk>> many;
+    const std::size_t most = HostBudgets::kMostStagedBytes / (HostBudgets::kStagedMessageBytes + size);
+    while (many.size() <= most) {
+      std::unique_ptr<ArrivingChunk> next = channel_->begin(kFar, header(size), size, size);
+      if (!next) break;
+      many.push_back(std::move(next));
+    }
+    EXPECT_EQ(many.size(), most);
+  }
+}
+
 TEST_F(Inbound, AMessageInPartsArrivesAsItWasSent) {
   channel_->add(kFar, writer_, false);
   constexpr std::uint32_t kText = 600'000, kSize = 8 + kText;
@@ -409,6 +422,23 @@ TEST(HostBudgetsOf, AllHostsTogetherHaveABoundInWhateverOrderTheyComeAndANewOneG
     }
   }
   EXPECT_LT(sum(), kMachine);
+}
+
+TEST(HostBudgetsOf, WhatIsStagedOfAllHostsHasABoundAndEachMayHaveSome) {
+  HostBudgets budgets(std::size_t{24} << 30);
+  constexpr std::size_t kMemory = std::size_t{12} << 30, kEach = kMemory / HostBudgets::kPartsForEach;
+  std::size_t all = 0;
+  for (std::uint8_t i = 0; i < 255; ++i) {
+    const Gid host{i, 1};
+    if (budgets.stage(host, HostBudgets::kMostStagedBytes)) {
+      all += HostBudgets::kMostStagedBytes;
+      continue;
+    }
+    EXPECT_TRUE(budgets.stage(host, kEach)) << "host " << int{i};
+    EXPECT_FALSE(budgets.stage(host, 1));
+    all += kEach;
+  }
+  EXPECT_LT(all, kMemory);
 }
 
 TEST(HostBudgetsOf, WhatIsStagedCountsInTheShareOfItsHost) {

@@ -440,16 +440,21 @@ void TopicForwarder::advertise(const std::vector<HostEndpoint>& here) {
       own_.types.emplace_back(type, &type->info);
     }
   }
-  if (too_much) {
-    log_->write(About::kAdvertisements, Level::kError, Errc::limit_reached,
-                "this host has too many endpoints or types to tell others all; its processes take turns");
-  }
+  std::map<Gid, std::set<std::string>> wanted;
   std::set<std::string> wants;
   for (const auto& [gid, proxy] : proxies_) {
     const auto in = in_.find(proxy.channel);
-    if (in != in_.end() && in->second.open && proxy.writer->matched() > 0) wants.insert(in->second.name);
+    if (in == in_.end() || !in->second.open || proxy.writer->matched() == 0) continue;
+    wanted[proxy.host].insert(in->second.name);
+    wants.insert(in->second.name);
   }
-  own_.wants.assign(wants.begin(), wants.end());
+  own_.wants = advertisable(wanted);
+  too_much = too_much || own_.wants.size() < wants.size();
+  if (too_much) {
+    log_->write(About::kAdvertisements, Level::kError, Errc::limit_reached,
+                "this host has too many endpoints, types or wanted topics to tell others all; its processes, and the "
+                "other hosts, take turns");
+  }
   for (auto at = advertisement_flows_.begin(); at != advertisement_flows_.end();)
     at = hosts.count(at->first) != 0 ? std::next(at) : advertisement_flows_.erase(at);
   std::vector<std::byte> advertisement = encode(own_);

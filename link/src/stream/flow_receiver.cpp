@@ -34,14 +34,20 @@ Result<void> FlowReceiver::open(const HostFrame& frame, const std::string& chann
     return {};
   }
   if (flows_.size() >= kMostFlows) return violation("more than " + std::to_string(kMostFlows) + " flows");
+  if (name_bytes_ + channel.size() > kMostFlowNameBytes) return violation("its flows have too long names");
   ReceiveFlow& flow = flows_[frame.flow];
   flow.channel = channel;
+  name_bytes_ += channel.size();
   flow.registered = channels_->find(channel);
   return {};
 }
 
+/// A message that waits takes memory beside its bytes, and may have none.
+std::size_t FlowReceiver::weight(const ArrivingChunk& waiting) { return kWaitingMessageBytes + waiting.size_bytes; }
+
 void FlowReceiver::drop(ReceiveFlow& flow) {
-  for (const auto& each : flow.waiting) waiting_bytes_ -= each->size_bytes;
+  name_bytes_ -= flow.channel.size();
+  for (const auto& each : flow.waiting) waiting_bytes_ -= weight(*each);
   flow.waiting.clear();
 }
 
@@ -120,7 +126,7 @@ void FlowReceiver::end_part() {
   }
   // A refused chunk keeps its place among the waiting ones, so that numbers are acknowledged in order.
   if (!arriving) arriving = std::make_unique<ArrivingChunk>();
-  waiting_bytes_ += arriving->size_bytes;
+  waiting_bytes_ += weight(*arriving);
   flow.waiting.push_back(std::move(arriving));
 }
 
@@ -130,7 +136,7 @@ bool FlowReceiver::offer_again() {
     while (!flow.waiting.empty()) {
       ArrivingChunk& arriving = *flow.waiting.front();
       if (arriving.message != nullptr && !deliver(flow, arriving)) break;
-      waiting_bytes_ -= arriving.size_bytes;
+      waiting_bytes_ -= weight(arriving);
       flow.waiting.pop_front();
       ++flow.delivered;
       add_pending_ack(id, flow);

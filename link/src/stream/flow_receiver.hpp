@@ -18,6 +18,9 @@ namespace baton::link::stream {
 
 class FlowReceiver {
  public:
+  /// Of a message that waits, beside its own bytes.
+  static constexpr std::size_t kWaitingMessageBytes = 1024;
+
   FlowReceiver(const Gid& host, std::shared_ptr<const ReceiverTable> channels)
       : host_(host), channels_(std::move(channels)) {}
   FlowReceiver(const FlowReceiver&) = delete;
@@ -63,7 +66,8 @@ class FlowReceiver {
     std::unique_ptr<ArrivingChunk> arriving;  ///< null: it is dropped
     std::deque<std::unique_ptr<ArrivingChunk>> waiting;
   };
-  void drop(ReceiveFlow& flow);
+  static std::size_t weight(const ArrivingChunk& waiting);
+  void drop(ReceiveFlow& flow);  ///< what it has; it ends
   void add_pending_ack(std::uint32_t id, ReceiveFlow& flow);
   bool deliver(ReceiveFlow& flow, ArrivingChunk& arriving);
 
@@ -76,6 +80,7 @@ class FlowReceiver {
   std::size_t header_bytes_ = 0;
   memory::ChunkHeader header_{};
   std::size_t waiting_bytes_ = 0;
+  std::size_t name_bytes_ = 0;
   std::uint64_t messages_ = 0, bytes_ = 0;
 };
 

@@ -91,7 +91,7 @@ TEST_F(GettingOf, AChunkThatCannotBeDeliveredWaitsAndIsNotAcknowledged) {
   ASSERT_TRUE(chunk(1, 1, "one"));
   ASSERT_TRUE(chunk(1, 2, "two"));
   EXPECT_TRUE(getting_.offer_again());
-  EXPECT_EQ(getting_.waiting_bytes(), 6U);
+  EXPECT_EQ(getting_.waiting_bytes(), 6U + 2 * FlowReceiver::kWaitingMessageBytes);
   EXPECT_TRUE(acknowledgements().empty());
   shelf_->full = false;
   EXPECT_FALSE(getting_.offer_again());
@@ -107,6 +107,7 @@ TEST_F(GettingOf, ARefusedChunkIsReadAndAcknowledgedInItsTurn) {
   shelf_->refuses = true;
   ASSERT_TRUE(chunk(1, 2, "two"));
   EXPECT_TRUE(acknowledgements().empty());
+  EXPECT_EQ(getting_.waiting_bytes(), 3U + 2 * FlowReceiver::kWaitingMessageBytes) << "what is refused waits, too";
   shelf_->full = false;
   EXPECT_FALSE(getting_.offer_again());
   EXPECT_EQ(shelf_->got, std::vector<std::string>{"one"});
@@ -184,6 +185,15 @@ TEST_F(GettingOf, MoreChunksUnderWayThanMayBeAreAViolation) {
 TEST_F(GettingOf, FlowsAreBounded) {
   for (std::uint32_t i = 1; i <= kMostFlows; ++i) ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, i), "a"));
   EXPECT_FALSE(getting_.open(frame(FrameKind::kOpen, kMostFlows + 1), "a"));
+}
+
+TEST_F(GettingOf, TheNamesOfFlowsAreBounded) {
+  const std::string longest(1100, 'a');
+  const std::uint32_t most = kMostFlowNameBytes / 1100;
+  for (std::uint32_t i = 1; i <= most; ++i) ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, i), longest));
+  getting_.close(1);
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, most + 1), longest)) << "as one has ended";
+  EXPECT_FALSE(getting_.open(frame(FrameKind::kOpen, most + 2), longest));
 }
 
 TEST_F(GettingOf, NoOrderOfFramesDeliversAChunkThatIsNotWhole) {

@@ -61,6 +61,8 @@ inline constexpr std::size_t kMaxChannelBytes = 1100;
 /// Chunks of a flow that were sent and are not acknowledged.
 inline constexpr std::size_t kMostUnderWay = 256;
 inline constexpr std::size_t kMostFlows = 16384;  ///< of a host
+/// Of the names of their channels: more than those of all channels that a host advertises as wanted.
+inline constexpr std::size_t kMostFlowNameBytes = std::size_t{4} << 20;
 
 std::array<std::byte, kFrameBytes> encode(const HostFrame& frame);
 /// Error protocol_violation: a kind that is none, or numbers that no frame of this kind has.

@@ -265,6 +265,10 @@ def harmless(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
+def harmless_part(value: Any) -> Any:
+    return harmless(value) if isinstance(value, str) else value
+
+
 HINT_S = 1.0  # how long to wait for a topic before similar names are shown
 
 

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """`baton topic list`, `type`, `find`, `info`, `echo` and `pub`, against processes that publish."""
 
+import contextlib
 import json
+import os
+import pty
+import sys
 
 import pytest
 from baton_cli.yaml_text import text_of
@@ -91,6 +95,27 @@ def test_echo_shows_messages_and_cuts_what_is_long(baton):
     assert baton("topic", "echo", "chatter", "-n", "2", "--csv") == "hello\nhello\n"
     assert "no field 'colour'" in baton("topic", "echo", "image", "--once", "--field", "colour", code=1)
     assert "nobody" in baton("topic", "echo", "nothing", "--timeout", "0.1", code=1)
+
+
+def test_csv_that_would_steer_a_terminal_is_harmless_there_and_unchanged_elsewhere(baton, program, environment):
+    program(
+        '(node := baton.Node("steering"))',
+        '(texts := node.advertise("texts", "std_msgs/String"))',
+        'node.create_timer(0.02, lambda: texts.publish({"data": "a\\x1b]0;b\\x07"}))',
+        '__import__("threading").Thread(target=baton.spin, args=[node], daemon=True).start()',
+    )
+    echo = ("topic", "echo", "texts", "--csv", "--once", "--timeout", "60")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(sys.executable, [sys.executable, "-m", "baton_cli", *echo], environment)
+    drawn = b""
+    with contextlib.suppress(OSError):  # it has ended
+        while part := os.read(terminal, 4096):
+            drawn += part
+    os.close(terminal)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert drawn.decode().strip() == "a\\x1b]0;b\\x07"
+    assert baton(*echo) == "a\x1b]0;b\x07\n"
 
 
 def test_a_part_of_a_message_is_shown_in_the_form_of_the_whole(baton):

@@ -284,7 +284,8 @@ def echo(
                 if as_json:
                     click.echo(json_text(data))
                 elif as_csv:
-                    writer.writerow(live.leaves(data))
+                    row = live.leaves(data)
+                    writer.writerow(map(live.harmless_part, row) if sys.stdout.isatty() else row)
                     sys.stdout.flush()
                 else:
                     click.echo(text_of(data) + "---")

@@ -21,11 +21,11 @@ using namespace baton::rmw;
 
 namespace {
 
-using End = BatonGraph::End;
+using EndpointKind = BatonGraph::EndpointKind;
 
 BatonGraph graph_of(const rmw_node_t* node) { return BatonGraph(context_of(node).participant()); }
 
-rmw_ret_t count(const rmw_node_t* node, const char* name, std::size_t* count, End end) {
+rmw_ret_t count(const rmw_node_t* node, const char* name, std::size_t* count, EndpointKind end) {
   if (const rmw_ret_t bad = checked(node, name, count); bad != RMW_RET_OK) return bad;
   if (!is_valid_topic(name, {})) return RMW_RET_INVALID_ARGUMENT;
   *count = graph_of(node).of(end, name).size();
@@ -37,15 +37,15 @@ rmw_ret_t check_names(rmw_names_and_types_t* names_and_types, rcutils_allocator_
   return rmw_names_and_types_check_zero(names_and_types);
 }
 
-rmw_ret_t names_and_types(const rmw_node_t* node, rcutils_allocator_t* allocator, std::initializer_list<End> ends,
-                          rmw_names_and_types_t* names_and_types) {
+rmw_ret_t names_and_types(const rmw_node_t* node, rcutils_allocator_t* allocator,
+                          std::initializer_list<EndpointKind> ends, rmw_names_and_types_t* names_and_types) {
   if (const rmw_ret_t bad = checked(node, allocator, names_and_types); bad != RMW_RET_OK) return bad;
   if (const rmw_ret_t bad = check_names(names_and_types, allocator); bad != RMW_RET_OK) return bad;
   return add_names_and_types(names_and_types, graph_of(node).names_and_types(ends), allocator);
 }
 
-rmw_ret_t of_node(const rmw_node_t* node, rcutils_allocator_t* allocator, const char* name, const char* space, End end,
-                  rmw_names_and_types_t* names_and_types) {
+rmw_ret_t of_node(const rmw_node_t* node, rcutils_allocator_t* allocator, const char* name, const char* space,
+                  EndpointKind end, rmw_names_and_types_t* names_and_types) {
   if (const rmw_ret_t bad = checked(node, allocator, name, space, names_and_types); bad != RMW_RET_OK) return bad;
   if (const rmw_ret_t bad = check_names(names_and_types, allocator); bad != RMW_RET_OK) return bad;
   int validity = RMW_NODE_NAME_VALID;
@@ -62,7 +62,7 @@ rmw_ret_t of_node(const rmw_node_t* node, rcutils_allocator_t* allocator, const 
   return add_names_and_types(names_and_types, graph.names_and_types({end}, full), allocator);
 }
 
-rmw_ret_t infos(const rmw_node_t* node, rcutils_allocator_t* allocator, const char* topic, End end,
+rmw_ret_t infos(const rmw_node_t* node, rcutils_allocator_t* allocator, const char* topic, EndpointKind end,
                 rmw_topic_endpoint_info_array_t* infos) {
   if (const rmw_ret_t bad = checked(node, allocator, topic, infos); bad != RMW_RET_OK) return bad;
   if (!rcutils_allocator_is_valid(allocator)) return invalid("the allocator is not valid");
@@ -75,25 +75,25 @@ rmw_ret_t infos(const rmw_node_t* node, rcutils_allocator_t* allocator, const ch
 extern "C" {
 
 rmw_ret_t rmw_count_publishers(const rmw_node_t* node, const char* topic_name, size_t* count) try {
-  return ::count(node, topic_name, count, End::kPublisher);
+  return ::count(node, topic_name, count, EndpointKind::kPublisher);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 rmw_ret_t rmw_count_subscribers(const rmw_node_t* node, const char* topic_name, size_t* count) try {
-  return ::count(node, topic_name, count, End::kSubscription);
+  return ::count(node, topic_name, count, EndpointKind::kSubscription);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 rmw_ret_t rmw_count_clients(const rmw_node_t* node, const char* service_name, size_t* count) try {
-  return ::count(node, service_name, count, End::kClient);
+  return ::count(node, service_name, count, EndpointKind::kClient);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 rmw_ret_t rmw_count_services(const rmw_node_t* node, const char* service_name, size_t* count) try {
-  return ::count(node, service_name, count, End::kServer);
+  return ::count(node, service_name, count, EndpointKind::kServer);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -126,7 +126,7 @@ rmw_ret_t rmw_get_node_names_with_enclaves(const rmw_node_t*, rcutils_string_arr
 rmw_ret_t rmw_get_publisher_names_and_types_by_node(const rmw_node_t* node, rcutils_allocator_t* allocator,
                                                     const char* node_name, const char* node_namespace, bool,
                                                     rmw_names_and_types_t* topic_names_and_types) try {
-  return of_node(node, allocator, node_name, node_namespace, End::kPublisher, topic_names_and_types);
+  return of_node(node, allocator, node_name, node_namespace, EndpointKind::kPublisher, topic_names_and_types);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -134,7 +134,7 @@ rmw_ret_t rmw_get_publisher_names_and_types_by_node(const rmw_node_t* node, rcut
 rmw_ret_t rmw_get_subscriber_names_and_types_by_node(const rmw_node_t* node, rcutils_allocator_t* allocator,
                                                      const char* node_name, const char* node_namespace, bool,
                                                      rmw_names_and_types_t* topic_names_and_types) try {
-  return of_node(node, allocator, node_name, node_namespace, End::kSubscription, topic_names_and_types);
+  return of_node(node, allocator, node_name, node_namespace, EndpointKind::kSubscription, topic_names_and_types);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -142,7 +142,7 @@ rmw_ret_t rmw_get_subscriber_names_and_types_by_node(const rmw_node_t* node, rcu
 rmw_ret_t rmw_get_service_names_and_types_by_node(const rmw_node_t* node, rcutils_allocator_t* allocator,
                                                   const char* node_name, const char* node_namespace,
                                                   rmw_names_and_types_t* service_names_and_types) try {
-  return of_node(node, allocator, node_name, node_namespace, End::kServer, service_names_and_types);
+  return of_node(node, allocator, node_name, node_namespace, EndpointKind::kServer, service_names_and_types);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -150,21 +150,22 @@ rmw_ret_t rmw_get_service_names_and_types_by_node(const rmw_node_t* node, rcutil
 rmw_ret_t rmw_get_client_names_and_types_by_node(const rmw_node_t* node, rcutils_allocator_t* allocator,
                                                  const char* node_name, const char* node_namespace,
                                                  rmw_names_and_types_t* service_names_and_types) try {
-  return of_node(node, allocator, node_name, node_namespace, End::kClient, service_names_and_types);
+  return of_node(node, allocator, node_name, node_namespace, EndpointKind::kClient, service_names_and_types);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 rmw_ret_t rmw_get_topic_names_and_types(const rmw_node_t* node, rcutils_allocator_t* allocator, bool,
                                         rmw_names_and_types_t* topic_names_and_types) try {
-  return names_and_types(node, allocator, {End::kPublisher, End::kSubscription}, topic_names_and_types);
+  return names_and_types(node, allocator, {EndpointKind::kPublisher, EndpointKind::kSubscription},
+                         topic_names_and_types);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 rmw_ret_t rmw_get_service_names_and_types(const rmw_node_t* node, rcutils_allocator_t* allocator,
                                           rmw_names_and_types_t* service_names_and_types) try {
-  return names_and_types(node, allocator, {End::kServer, End::kClient}, service_names_and_types);
+  return names_and_types(node, allocator, {EndpointKind::kServer, EndpointKind::kClient}, service_names_and_types);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -172,7 +173,7 @@ rmw_ret_t rmw_get_service_names_and_types(const rmw_node_t* node, rcutils_alloca
 rmw_ret_t rmw_get_publishers_info_by_topic(const rmw_node_t* node, rcutils_allocator_t* allocator,
                                            const char* topic_name, bool,
                                            rmw_topic_endpoint_info_array_t* publishers_info) try {
-  return infos(node, allocator, topic_name, End::kPublisher, publishers_info);
+  return infos(node, allocator, topic_name, EndpointKind::kPublisher, publishers_info);
 } catch (const std::exception& error) {
   return failure(error);
 }
@@ -180,7 +181,7 @@ rmw_ret_t rmw_get_publishers_info_by_topic(const rmw_node_t* node, rcutils_alloc
 rmw_ret_t rmw_get_subscriptions_info_by_topic(const rmw_node_t* node, rcutils_allocator_t* allocator,
                                               const char* topic_name, bool,
                                               rmw_topic_endpoint_info_array_t* subscriptions_info) try {
-  return infos(node, allocator, topic_name, End::kSubscription, subscriptions_info);
+  return infos(node, allocator, topic_name, EndpointKind::kSubscription, subscriptions_info);
 } catch (const std::exception& error) {
   return failure(error);
 }

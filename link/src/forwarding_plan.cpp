@@ -375,6 +375,7 @@ class Claims {
   explicit Claims(const std::vector<HostAdvertisement>& others) {
     for (const HostAdvertisement& host : others) names_.emplace(host.host, host.host_name);
   }
+  bool have_one_name(const Gid& host, const Gid& other) const { return names_.at(host) == names_.at(other); }
   void add(const Gid* owner) { ++counts_[owner == nullptr ? std::string() : names_.at(*owner)]; }
   /// `host`: the name of the host that has advertised them.
   std::vector<std::string> texts(const std::string& host) {
@@ -474,7 +475,9 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
       const auto owner = out.owners.find(prefix_of(endpoint.gid));
       if (owner == out.owners.end() || owner->second != host.host) {
         claims.add(owner == out.owners.end() ? nullptr : &owner->second);
-        out.left_out.emplace(host.host, endpoint.gid);
+        // Of a link that was started again, what it sends waits until its former run is forgotten: it may be what that run did not bring.
+        if (owner == out.owners.end() || !claims.have_one_name(owner->second, host.host))
+          out.left_out.emplace(host.host, endpoint.gid);
         continue;
       }
       const std::vector<const HostEndpoint*>& mine = subscriptions[endpoint.topic];

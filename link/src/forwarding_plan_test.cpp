@@ -383,6 +383,20 @@ TEST(ForwardingPlan, TheIdsThatAProcessOfAnotherHostWillGiveAreThatHosts) {
       << "it says the process no more";
 }
 
+TEST(ForwardingPlan, WhatALinkThatWasStartedAgainSendsIsNotRefusedBecauseItsFormerRunIsKnown) {
+  const HostAdvertisement former = says(90, {end_of(1, 1)});
+  HostAdvertisement again = says(10, {end_of(1, 1)});
+  const std::pair<Gid, Gid> sent{again.host, end_of(1, 1).gid};
+  const std::map<IdPrefix, Gid> owners = make_plan({}, {former}).owners;
+  EXPECT_EQ(make_plan({}, {former, again}, owners).left_out.count(sent), 1U) << "another host";
+  again.host_name = former.host_name;
+  const ForwardingPlan made = make_plan({}, {former, again}, owners);
+  EXPECT_EQ(made.left_out.count(sent), 0U);
+  EXPECT_EQ(made.receiving.at(sent.second).host, former.host);
+  EXPECT_EQ(made.advertised->count(sent.second), 1U) << "so it waits";
+  EXPECT_EQ(make_plan({}, {again}, made.owners).receiving.at(sent.second).host, again.host);
+}
+
 TEST(ForwardingPlan, AProcessOfThisHostThatAnnouncesIdsOfAnotherHostsProcessTakesNoneFromIt) {
   const HostAdvertisement honest = says(90, {end_of(1, 1)});
   const ForwardingPlan before = make_plan({}, {honest});

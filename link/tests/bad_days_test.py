@@ -368,6 +368,24 @@ def test_links_that_are_killed_amid_large_messages_damage_none_and_lose_none_tha
     got.is_all_with_repeats(sent.last)  # every second killing is of the receiving link
 
 
+def test_a_sending_link_that_is_killed_and_started_again_loses_no_message_that_is_kept(hosts):
+    a, b = hosts(2)
+    joined(a, b)
+    kept = {"depth": 200, "durability": "transient_local"}
+    listener, talker = Listener(b, **kept), Talker(a, rate=20, **kept)
+    talker.go()
+    listener.heard()
+    for _ in range(ROUNDS):
+        newest = listener.next_number()
+        a.kill_link()
+        time.sleep(0.2)
+        a.link(b)
+        listener.reaches(newest + 30)
+    sent, (got,) = stop(talker, listener)
+    measured(messages=sent.last, killings=ROUNDS)
+    got.is_all_with_repeats(sent.last)
+
+
 @pytest.mark.parametrize("what", ["the_cable_is_out", "the_sending_link_is_killed", "the_receiving_link_is_killed"])
 def test_a_latched_message_arrives_once_from_each_receiving_link(hosts, what):
     a, b = hosts(2)

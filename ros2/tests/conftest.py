@@ -10,7 +10,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from ros2_processes import LIBRARY, PYTHON, Processes
 from support.ros2 import ALONE
 
-
 # What these tests promise needs an RMW below.
 NEEDS_ANOTHER_RMW = {
     "test_an_unusable_underlying_rmw_is_named",

@@ -51,9 +51,13 @@ def member(index, count):
     kept = [node.create_subscription(String, f"t{neighbour}_{i}", got.append, 10) for i in range(TOPICS)]
     due = 0.0
     said = False
-    while not said or not select.select([sys.stdin], [], [], 0)[0]:  # neighbours need messages until all have said theirs
+    while (
+        not said or not select.select([sys.stdin], [], [], 0)[0]
+    ):  # neighbours need messages until all have said theirs
         now = time.monotonic() - begin
-        assert said or now < LIMIT_S, f"{sorted(report)} after {LIMIT_S} s; the graph has {len(node.get_node_names())} nodes"
+        assert said or now < LIMIT_S, (
+            f"{sorted(report)} after {LIMIT_S} s; the graph has {len(node.get_node_names())} nodes"
+        )
         if now >= due:  # 10 Hz
             due = now + 0.1
             for publisher in publishers:

@@ -13,7 +13,6 @@ import pytest
 
 from support.build import BIN, LIB, ROOT
 
-
 # "alone": what stands above nothing but Baton (ros2/rmw_baton_cpp/alone/) is what the tests call rmw_baton_cpp.
 ALONE = os.environ.get("BATON_ROS2_RMW") == "alone"
 FOLDER = "alone/" if ALONE else ""

@@ -75,13 +75,14 @@ struct WaitSet::Impl : std::enable_shared_from_this<WaitSet::Impl> {
   alignas(16) std::atomic<std::uint32_t> calls{kChanged};  ///< reasons
   WakeWord sleeping{0};                                    ///< the flag of the own word
   bool timed_out = false;
-  bool once = false;  ///< wake_once_for_each_message()
+  bool once = false;                               ///< wake_once_for_each_message()
   const ReaderConnection* with_message = nullptr;  // of `connections`: where the last wait() found a message
   os::HotVector<ConnectionRef> connections;
   os::HotVector<GuardCondition::Impl*> watched;  // kept alive by watched_owners
   FutexSleeper futex;
   std::vector<std::shared_ptr<GuardCondition::Impl>> watched_owners;
-  std::vector<std::uint32_t> told;  ///< with `once`: the local word and the event word of each connection when they were last looked at
+  std::vector<std::uint32_t>
+      told;  ///< with `once`: the local word and the event word of each connection when they were last looked at
 
   os::Mutex mutex;
   std::vector<std::shared_ptr<Reader::Impl>> readers BATON_GUARDED_BY(mutex);

@@ -24,11 +24,13 @@ void log(const transport::Diagnostic& diagnostic) {
 void say_what_is_replaced(const rmw_init_options_t& options) {
   for (const char* name : {"BATON_RMW", "BATON_RMW_PATHS"}) {
     if (os::environment(name) != nullptr)
-      RCUTILS_LOG_WARN_NAMED(kLogger, "%s has no effect: no other RMW runs below, every message takes Baton's memory", name);
+      RCUTILS_LOG_WARN_NAMED(kLogger, "%s has no effect: no other RMW runs below, every message takes Baton's memory",
+                             name);
   }
   if (options.security_options.enforce_security == RMW_SECURITY_ENFORCEMENT_PERMISSIVE &&
       options.security_options.security_root_path != nullptr)
-    RCUTILS_LOG_WARN_NAMED(kLogger, "SROS 2 does not apply: Baton neither encrypts nor reads permissions, and %s is not used",
+    RCUTILS_LOG_WARN_NAMED(kLogger,
+                           "SROS 2 does not apply: Baton neither encrypts nor reads permissions, and %s is not used",
                            options.security_options.security_root_path);
 }
 
@@ -38,7 +40,8 @@ Result<std::unique_ptr<Context>> Context::join(const rmw_init_options_t& options
   if (options.security_options.enforce_security == RMW_SECURITY_ENFORCEMENT_ENFORCE)
     return Error{Errc::unsupported, "security is enforced, and Baton does not encrypt: use another RMW"};
   if (options.discovery_options.automatic_discovery_range == RMW_AUTOMATIC_DISCOVERY_RANGE_OFF)
-    return Error{Errc::unsupported, "ROS_AUTOMATIC_DISCOVERY_RANGE=OFF is not supported yet: a node of Baton meets all of its domain"};
+    return Error{Errc::unsupported,
+                 "ROS_AUTOMATIC_DISCOVERY_RANGE=OFF is not supported yet: a node of Baton meets all of its domain"};
   say_what_is_replaced(options);
   choose_array_memory();
   // The first call decides: arrays of segments that were mapped before it are always copied.
@@ -57,8 +60,9 @@ Result<std::unique_ptr<Context>> Context::join(const rmw_init_options_t& options
   Result<std::shared_ptr<transport::Participant>> joined = transport::Participant::join(wanted);
   if (!joined) return joined.error();
   context->participant_ = std::move(*joined);
-  RCUTILS_LOG_DEBUG_NAMED(kLogger, "Baton alone, domain %d; received arrays are %s (%s)", context->participant_->domain(),
-                          alias ? "not copied" : "copied", containers::reason().c_str());
+  RCUTILS_LOG_DEBUG_NAMED(kLogger, "Baton alone, domain %d; received arrays are %s (%s)",
+                          context->participant_->domain(), alias ? "not copied" : "copied",
+                          containers::reason().c_str());
   return context;
 }
 

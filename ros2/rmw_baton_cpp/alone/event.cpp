@@ -129,7 +129,8 @@ void Event::take(void* info) {
       case RMW_EVENT_REQUESTED_QOS_INCOMPATIBLE:
       case RMW_EVENT_OFFERED_QOS_INCOMPATIBLE:
         fill_counts<rmw_qos_incompatible_event_status_t>(info, total, change);
-        static_cast<rmw_qos_incompatible_event_status_t*>(info)->last_policy_kind = kind_of(now.last_incompatible_policy);
+        static_cast<rmw_qos_incompatible_event_status_t*>(info)->last_policy_kind =
+            kind_of(now.last_incompatible_policy);
         break;
       case RMW_EVENT_SUBSCRIPTION_INCOMPATIBLE_TYPE:
       case RMW_EVENT_PUBLISHER_INCOMPATIBLE_TYPE:
@@ -164,7 +165,7 @@ void Event::take(void* info) {
 }
 
 bool Events::exists(bool publisher, rmw_event_type_t type) noexcept {
-  return type < RMW_EVENT_INVALID && type <= RMW_EVENT_PUBLICATION_MATCHED && is_of_publisher(type) == publisher;
+  return type != RMW_EVENT_INVALID && type <= kLastEventType && is_of_publisher(type) == publisher;
 }
 
 std::shared_ptr<Event> Events::of(rmw_event_type_t type) {

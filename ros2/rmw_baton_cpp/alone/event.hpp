@@ -34,6 +34,9 @@ class Event final : public Source {
   transport::Statuses seen_;  // by the application
 };
 
+/// Kilted has RMW_EVENT_TYPE_MAX, and RMW_EVENT_INVALID in front; in Jazzy that is the last.
+inline constexpr rmw_event_type_t kLastEventType = RMW_EVENT_PUBLICATION_MATCHED;
+
 class Events {
  public:
   /// The types of events that a publisher, or a subscription, has.
@@ -52,7 +55,7 @@ class Events {
   const std::shared_ptr<CallbackThread> thread_;
   const Event::ReadStatuses statuses_;
   std::mutex mutex_;
-  std::array<std::shared_ptr<Event>, std::size_t{RMW_EVENT_INVALID}> events_;
+  std::array<std::shared_ptr<Event>, std::size_t{kLastEventType} + 1> events_;
 };
 
 }  // namespace baton::rmw

@@ -11,7 +11,8 @@ namespace {
 
 rmw_ret_t no_loans() {
   return unsupported(
-      "a type with strings or sequences is not lent: by a publisher without libbaton_heap.so (docs/concepts/heap.md), by a subscription "
+      "a type with strings or sequences is not lent: by a publisher without libbaton_heap.so (docs/concepts/heap.md), "
+      "by a subscription "
       "never, whose ordinary takes that library makes free of copies");
 }
 

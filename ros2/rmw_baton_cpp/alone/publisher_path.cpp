@@ -39,10 +39,10 @@ Result<std::unique_ptr<PublisherPath>> PublisherPath::make(Context& context, con
   path->capacities_ = std::make_unique<containers::Capacities>(*path->type_->loans);
   path->topic_ = topic;
   path->qos_ = qos;
-  path->idle_ = qos.durability == Durability::kVolatile && qos.deadline == kInfinite &&
-                qos.liveliness == Liveliness::kAutomatic;
-  path->events_ = std::make_shared<Events>(context.callback_thread(),
-                                           [writer = path->writer_] { return writer->statuses(); });
+  path->idle_ =
+      qos.durability == Durability::kVolatile && qos.deadline == kInfinite && qos.liveliness == Liveliness::kAutomatic;
+  path->events_ =
+      std::make_shared<Events>(context.callback_thread(), [writer = path->writer_] { return writer->statuses(); });
   path->writer_->on_event([weak = std::weak_ptr<Events>(path->events_)](transport::Event event) {
     if (const std::shared_ptr<Events> events = weak.lock()) events->happened(true, event);
   });
@@ -53,8 +53,8 @@ PublisherPath::~PublisherPath() {
   if (!events_) return;
   writer_->on_event({});
   events_->stop();
-  RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in)", topic_.c_str(), messages_.load(),
-                          copied_bytes_.load());
+  RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in)", topic_.c_str(),
+                          messages_.load(), copied_bytes_.load());
 }
 
 /// REQUIRES: no reader is matched. Whether that stays so, and nothing else depends on the message.
@@ -97,9 +97,9 @@ template <class Fill>
 }
 
 [[gnu::hot]] rmw_ret_t PublisherPath::publish(const void* native) {
-  return publish_filled(
-      memory::Selection::kLow, type_->info.fixed_size ? type_->info.skeleton_bytes : type_->native->room_for(native),
-      [&](message::Builder& builder) { return type_->native->write(native, builder); });
+  return publish_filled(memory::Selection::kLow,
+                        type_->info.fixed_size ? type_->info.skeleton_bytes : type_->native->room_for(native),
+                        [&](message::Builder& builder) { return type_->native->write(native, builder); });
 }
 
 rmw_ret_t PublisherPath::publish_serialized(const rmw_serialized_message_t& serialized) {
@@ -128,7 +128,7 @@ struct PublisherPath::Lent {
   const std::shared_ptr<transport::Writer> writer;
   void* native = nullptr;
   bool in_chunk = false;
-  std::optional<memory::Chunk> chunk;           // until it is published; `native` is its message
+  std::optional<memory::Chunk> chunk;          // until it is published; `native` is its message
   std::optional<containers::NativeLoan> loan;  // arrays in a chunk
 };
 

@@ -34,9 +34,12 @@ bool asks_for_the_best(const rmw_qos_profile_t& asked) noexcept {
 void choose_the_best(rmw_qos_profile_t* asked, const std::vector<QoS>& others, bool publisher) {
   const auto all = [&](auto&& has) { return std::all_of(others.begin(), others.end(), has); };
   const bool reliable = publisher || all([](const QoS& qos) { return qos.reliability == Reliability::kReliable; });
-  const bool durable = publisher || (!others.empty() && all([](const QoS& qos) { return qos.durability == Durability::kTransientLocal; }));
+  const bool durable = publisher || (!others.empty() &&
+                                     all([](const QoS& qos) { return qos.durability == Durability::kTransientLocal; }));
   const bool automatic = all([](const QoS& qos) { return qos.liveliness == Liveliness::kAutomatic; });
-  const bool manual = publisher ? !automatic : !others.empty() && all([](const QoS& qos) { return qos.liveliness == Liveliness::kManualByTopic; });
+  const bool manual =
+      publisher ? !automatic
+                : !others.empty() && all([](const QoS& qos) { return qos.liveliness == Liveliness::kManualByTopic; });
   QoS limit;  // of the durations
   if (!publisher && !others.empty()) limit.deadline = limit.lease = std::chrono::nanoseconds(0);
   for (const QoS& each : others) {
@@ -114,7 +117,8 @@ extern "C" rmw_ret_t rmw_qos_profile_check_compatible(const rmw_qos_profile_t pu
     if (profile.durability != RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL &&
         profile.durability != RMW_QOS_POLICY_DURABILITY_VOLATILE)
       profile.durability = publisher ? RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL : RMW_QOS_POLICY_DURABILITY_VOLATILE;
-    if (profile.liveliness == RMW_QOS_POLICY_LIVELINESS_SYSTEM_DEFAULT) profile.liveliness = RMW_QOS_POLICY_LIVELINESS_AUTOMATIC;
+    if (profile.liveliness == RMW_QOS_POLICY_LIVELINESS_SYSTEM_DEFAULT)
+      profile.liveliness = RMW_QOS_POLICY_LIVELINESS_AUTOMATIC;
     if (profile.liveliness != RMW_QOS_POLICY_LIVELINESS_AUTOMATIC &&
         profile.liveliness != RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC)
       profile.liveliness = publisher ? RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC : RMW_QOS_POLICY_LIVELINESS_AUTOMATIC;

@@ -63,8 +63,8 @@ rmw_ret_t rmw_deserialize(const rmw_serialized_message_t* serialized_message,
   return failure(error);
 }
 
-rmw_ret_t rmw_get_serialized_message_size(const rosidl_message_type_support_t*, const rosidl_runtime_c__Sequence__bound*,
-                                          size_t*) {
+rmw_ret_t rmw_get_serialized_message_size(const rosidl_message_type_support_t*,
+                                          const rosidl_runtime_c__Sequence__bound*, size_t*) {
   return unsupported("rmw_baton_cpp does not compute the size of serialized messages in advance");
 }
 

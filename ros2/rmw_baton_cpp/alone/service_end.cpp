@@ -22,7 +22,8 @@ Result<std::shared_ptr<ServiceEnd>> ServiceEnd::make(bool server, Context& conte
                                                      const std::string& service,
                                                      const rosidl_service_type_support_t& type, const QoS& qos) {
   if (type.request_typesupport == nullptr || type.response_typesupport == nullptr)
-    return Error{Errc::unsupported, "the type support of " + service + " does not name the types of request and response"};
+    return Error{Errc::unsupported,
+                 "the type support of " + service + " does not name the types of request and response"};
   Result<std::shared_ptr<const TypeSupport>> request = type_support_of(type.request_typesupport);
   if (!request) return request.error();
   Result<std::shared_ptr<const TypeSupport>> response = type_support_of(type.response_typesupport);

@@ -31,7 +31,7 @@ class ServiceEnd final : public Source {
     std::shared_ptr<const TypeSupport> received_type, sent_type;
     std::shared_ptr<transport::Reader> reader;
     std::shared_ptr<transport::Writer> writer;
-    QoS qos;  ///< of both topics
+    QoS qos;                             ///< of both topics
     std::unique_ptr<Matching> matching;  ///< of a client
   };
   ServiceEnd(const std::shared_ptr<CallbackThread>& thread, Ends ends)

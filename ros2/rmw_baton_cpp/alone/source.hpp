@@ -61,7 +61,8 @@ class Source : public Called, public std::enable_shared_from_this<Source> {
   const std::uint64_t id_ = last_id_.fetch_add(1, std::memory_order_relaxed) + 1;  // only uniqueness matters
   const std::shared_ptr<CallbackThread> thread_;
   const std::shared_ptr<transport::Reader> waited_reader_;
-  std::atomic<bool> counts_{false};  // there is a callback, or `notified_` is not 0. relaxed: under mutex_ all is read again
+  std::atomic<bool> counts_{
+      false};  // there is a callback, or `notified_` is not 0. relaxed: under mutex_ all is read again
   std::mutex mutex_;
   std::shared_ptr<transport::WaitSet> waiting_;  // where the application waits
   std::shared_ptr<transport::WaitSet> joined_;   // where the reader lies

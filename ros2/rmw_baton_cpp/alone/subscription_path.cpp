@@ -35,8 +35,8 @@ SubscriptionPath::SubscriptionPath(const std::shared_ptr<CallbackThread>& thread
 
 SubscriptionPath::~SubscriptionPath() {
   reader_->on_event({});
-  RCUTILS_LOG_DEBUG_NAMED(kLogger, "subscription of %s: %lu messages through Baton (%lu bytes copied out)", topic_.c_str(),
-                          messages_.load(), copied_bytes_.load());
+  RCUTILS_LOG_DEBUG_NAMED(kLogger, "subscription of %s: %lu messages through Baton (%lu bytes copied out)",
+                          topic_.c_str(), messages_.load(), copied_bytes_.load());
 }
 
 Result<std::shared_ptr<SubscriptionPath>> SubscriptionPath::make(Context& context, const std::string& node,
@@ -107,7 +107,8 @@ void SubscriptionPath::stop() {
 
 [[gnu::hot]] Result<void> SubscriptionPath::deliver(transport::TakenSample sample, const Taking& taking) {
   if (taking.lent != nullptr) return lend(std::move(sample), taking.lent);
-  if (taking.native == nullptr) return write_cdr(type_->cdr, {sample.message(), sample.size_bytes()}, *taking.serialized);
+  if (taking.native == nullptr)
+    return write_cdr(type_->cdr, {sample.message(), sample.size_bytes()}, *taking.serialized);
   Result<containers::NativeTaken> filled =
       containers::take_into_native(*type_->native, std::move(sample), taking.native, quota_);
   if (!filled) return out_of_line([&] { return Result<void>(filled.error()); });

@@ -78,7 +78,8 @@ class SubscriptionPath final : public os::Hot, public Source {
   const containers::Quota quota_{may_alias() ? kHeld / 2 : 0};
   const std::string topic_;
   const QoS qos_;
-  const std::shared_ptr<std::atomic<std::uint64_t>> refused_;  // messages that could not be delivered: a statistic, relaxed
+  const std::shared_ptr<std::atomic<std::uint64_t>>
+      refused_;  // messages that could not be delivered: a statistic, relaxed
   std::atomic<std::uint64_t> messages_{0}, copied_bytes_{0};  // for the log: relaxed
   const std::shared_ptr<Events> events_;
   LoanTable<transport::TakenSample> lent_in_place_{kHeld / 2};

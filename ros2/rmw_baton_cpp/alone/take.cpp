@@ -37,7 +37,8 @@ rmw_ret_t rmw_take_sequence(const rmw_subscription_t* subscription, size_t count
   rmw_ret_t result = RMW_RET_OK;
   while (*taken < count) {
     bool one = false;
-    result = own(subscription)->path->take({message_sequence->data[*taken]}, &one, &message_info_sequence->data[*taken]);
+    result =
+        own(subscription)->path->take({message_sequence->data[*taken]}, &one, &message_info_sequence->data[*taken]);
     if (result != RMW_RET_OK || !one) break;
     ++*taken;
   }

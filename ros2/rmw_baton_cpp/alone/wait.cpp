@@ -51,7 +51,8 @@ struct Entities {
   template <class Act>
   [[gnu::hot]] void each_source(Act&& act) const {
     const auto of = [&](auto& entity, void*& entry) { act(source_of(entity), entry); };
-    if (subscriptions != nullptr) each_of<Subscription>(subscriptions->subscribers, subscriptions->subscriber_count, of);
+    if (subscriptions != nullptr)
+      each_of<Subscription>(subscriptions->subscribers, subscriptions->subscriber_count, of);
     if (services != nullptr) each_of<Service>(services->services, services->service_count, of);
     if (clients != nullptr) each_of<Client>(clients->clients, clients->client_count, of);
     if (events != nullptr) each_of<rmw_event_t>(events->events, events->event_count, of);

@@ -37,8 +37,8 @@ bool may_publish(const char* topic, const rmw_qos_profile_t& qos) noexcept {
 
 std::function<void(const Error&)> warn_of_type(const char* end, const char* topic) {
   return [end, topic](const Error& error) {
-    RCUTILS_LOG_WARN_NAMED(kLogger, "%s of %s, and all others of its type, take the underlying RMW only: %s", end, topic,
-                           error.message.c_str());
+    RCUTILS_LOG_WARN_NAMED(kLogger, "%s of %s, and all others of its type, take the underlying RMW only: %s", end,
+                           topic, error.message.c_str());
   };
 }
 

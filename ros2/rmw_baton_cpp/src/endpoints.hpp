@@ -11,8 +11,8 @@
 
 #include "baton/transport/qos.hpp"
 #include "baton/transport/transport.hpp"
-#include "rmw/types.h"
 #include "qos_profile.hpp"
+#include "rmw/types.h"
 #include "underlying.hpp"
 
 namespace baton::rmw {

@@ -26,7 +26,8 @@ std::unique_ptr<PublisherPath> PublisherPath::make(const std::shared_ptr<BatonCo
   }
   const std::optional<QoS> qos = qos_of(profile);
   if (!qos || !may_publish(inner->topic_name, profile)) return nullptr;
-  Result<std::shared_ptr<const TypeSupport>> type_support = type_support_of(type, warn_of_type("publisher", inner->topic_name));
+  Result<std::shared_ptr<const TypeSupport>> type_support =
+      type_support_of(type, warn_of_type("publisher", inner->topic_name));
   if (!type_support) return nullptr;
   const os::HotRoom room;
   std::unique_ptr<PublisherPath> path(new PublisherPath(baton_context, inner_node, inner));

@@ -53,9 +53,11 @@ std::optional<ServicePath::Ends> ServicePath::make_ends(Role role, BatonContext&
   };
   if (type.request_typesupport == nullptr || type.response_typesupport == nullptr)
     return say({Errc::unsupported, "its type support does not name the types of request and response"});
-  Result<std::shared_ptr<const TypeSupport>> request = type_support_of(type.request_typesupport, warn_of_type(end, service));
+  Result<std::shared_ptr<const TypeSupport>> request =
+      type_support_of(type.request_typesupport, warn_of_type(end, service));
   if (!request) return std::nullopt;  // the log says why
-  Result<std::shared_ptr<const TypeSupport>> response = type_support_of(type.response_typesupport, warn_of_type(end, service));
+  Result<std::shared_ptr<const TypeSupport>> response =
+      type_support_of(type.response_typesupport, warn_of_type(end, service));
   if (!response) return std::nullopt;
   Ends ends;
   ends.received_type = server ? *request : *response;

@@ -61,7 +61,8 @@ std::shared_ptr<SubscriptionPath> SubscriptionPath::make(const std::shared_ptr<B
   }
   const std::optional<QoS> qos = qos_of(profile);
   if (!qos || !may_be_served(profile) || inner->is_cft_enabled) return nullptr;
-  Result<std::shared_ptr<const TypeSupport>> type_support = type_support_of(type, warn_of_type("subscription", inner->topic_name));
+  Result<std::shared_ptr<const TypeSupport>> type_support =
+      type_support_of(type, warn_of_type("subscription", inner->topic_name));
   if (!type_support) return nullptr;
   transport::Participant::ReaderOptions options;
   options.topic = inner->topic_name;

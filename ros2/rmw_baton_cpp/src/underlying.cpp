@@ -48,8 +48,9 @@ Loaded load() {
 #undef BATON_RMW_FUNCTION
   if (!loaded.error.empty()) return loaded;
   functions.identifier = functions.rmw_get_implementation_identifier();
-  loaded.error = is_ours(functions.identifier) ? "BATON_RMW=" + name + " is rmw_baton_cpp itself: name another RMW"
-                                               : refusal_of(functions.rmw_init_options_init, functions.rmw_init_options_fini, file);
+  loaded.error = is_ours(functions.identifier)
+                     ? "BATON_RMW=" + name + " is rmw_baton_cpp itself: name another RMW"
+                     : refusal_of(functions.rmw_init_options_init, functions.rmw_init_options_fini, file);
   return loaded;
 }
 

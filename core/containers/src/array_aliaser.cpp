@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/containers/array_aliaser.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <cstdlib>
 #include <cstring>
@@ -9,8 +10,8 @@
 
 namespace baton::containers {
 
-[[gnu::hot]] bool ArrayAliaser::take(void* native, bool c, const std::byte* content, std::size_t count,
-                                     std::size_t element_bytes) noexcept {
+BATON_HOT bool ArrayAliaser::take(void* native, bool c, const std::byte* content, std::size_t count,
+                                  std::size_t element_bytes) noexcept {
   const std::size_t bytes = count * element_bytes;
   if (bytes < worthwhile_) return false;
   void* const buffer = received_.alias(content, bytes, element_bytes);

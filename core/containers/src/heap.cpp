@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/containers/heap.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <dlfcn.h>
 #include <malloc.h>
@@ -34,13 +35,13 @@ std::size_t g_probe_bytes = 0;
 // The last probe that came back. Set and read by one thread, which holds the mutex of the probe: relaxed.
 std::atomic<const void*> g_arrived{nullptr};
 
-[[gnu::hot]] bool is_probe(const void* address) noexcept {
+BATON_HOT bool is_probe(const void* address) noexcept {
   return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(g_probes) < g_probe_bytes;
 }
 
 constexpr std::size_t kProbeUsable = 48;
 
-[[gnu::hot]] void freed(void* address) {
+BATON_HOT void freed(void* address) {
   if (is_probe(address)) {
     g_arrived.store(address, std::memory_order_relaxed);
     return;
@@ -221,7 +222,7 @@ const State& state() {
 
 }  // namespace
 
-[[gnu::hot]] bool active() { return state().active; }
+BATON_HOT bool active() { return state().active; }
 
 bool active_beside(bool (*freed)(void* address)) {
   g_neighbour = freed;

@@ -22,6 +22,7 @@
 #include <new>
 
 #include "baton/containers/interpose.h"
+#include "baton/os/hot_path.hpp"
 
 #define BATON_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -38,9 +39,8 @@ Range g_range;
 const baton_heap_owner* g_owner = nullptr;  // release in install, acquire in owner()
 
 inline bool ours(const void* p) noexcept {
-  return __builtin_expect(reinterpret_cast<std::uintptr_t>(p) - __atomic_load_n(&g_range.base, __ATOMIC_RELAXED) <
-                              __atomic_load_n(&g_range.size, __ATOMIC_RELAXED),
-                          0);
+  return baton::unlikely(reinterpret_cast<std::uintptr_t>(p) - __atomic_load_n(&g_range.base, __ATOMIC_RELAXED) <
+                         __atomic_load_n(&g_range.size, __ATOMIC_RELAXED));
 }
 
 const baton_heap_owner& owner() noexcept { return *__atomic_load_n(&g_owner, __ATOMIC_ACQUIRE); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/containers/loaned.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <new>
 #include <utility>
@@ -10,7 +11,7 @@
 
 namespace baton::containers {
 
-[[gnu::hot]] Result<Loaned> Loaned::begin(std::shared_ptr<transport::Writer> writer, const memory::Chunk& chunk) {
+BATON_HOT Result<Loaned> Loaned::begin(std::shared_ptr<transport::Writer> writer, const memory::Chunk& chunk) {
   if (!active()) return Error{Errc::unsupported, reason()};
   try {
     Entry* entry = Registry::instance().make();
@@ -22,20 +23,20 @@ namespace baton::containers {
   }
 }
 
-[[gnu::hot]] Loaned::Loaned(Loaned&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
+BATON_HOT Loaned::Loaned(Loaned&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
 
 Loaned& Loaned::operator=(Loaned&& other) noexcept {
   std::swap(entry_, other.entry_);
   return *this;
 }
 
-[[gnu::hot]] Loaned::~Loaned() {
+BATON_HOT Loaned::~Loaned() {
   if (entry_ != nullptr) Registry::instance().drop(entry_);
 }
 
 const memory::Chunk& Loaned::chunk() const noexcept { return entry_->loan; }
 
-[[gnu::hot]] Result<void*> Loaned::buffer(std::size_t bytes, std::size_t alignment) {
+BATON_HOT Result<void*> Loaned::buffer(std::size_t bytes, std::size_t alignment) {
   void* const owner = entry_->loan.message();
   void* address = nullptr;
   try {
@@ -49,9 +50,9 @@ const memory::Chunk& Loaned::chunk() const noexcept { return entry_->loan; }
   return Error{Errc::out_of_memory, "no memory for the records of a loan's buffer"};
 }
 
-[[gnu::hot]] bool Loaned::owns(const void* begin) const noexcept { return Registry::instance().belongs(entry_, begin); }
+BATON_HOT bool Loaned::owns(const void* begin) const noexcept { return Registry::instance().belongs(entry_, begin); }
 
-[[gnu::hot]] bool Loaned::reclaim(void* begin, std::size_t used_bytes) noexcept {
+BATON_HOT bool Loaned::reclaim(void* begin, std::size_t used_bytes) noexcept {
   const std::size_t bytes = Registry::instance().remove(entry_, begin);
   if (bytes == 0) return false;
   void* const owner = entry_->loan.message();
@@ -66,9 +67,9 @@ const memory::Chunk& Loaned::chunk() const noexcept { return entry_->loan; }
   return true;
 }
 
-[[gnu::hot]] std::size_t Loaned::outstanding() const noexcept { return Registry::instance().references(entry_) - 1; }
+BATON_HOT std::size_t Loaned::outstanding() const noexcept { return Registry::instance().references(entry_) - 1; }
 
-[[gnu::hot]] memory::Chunk Loaned::detach() noexcept {
+BATON_HOT memory::Chunk Loaned::detach() noexcept {
   const memory::Chunk chunk = std::exchange(entry_->loan, {});
   Registry::instance().drop(std::exchange(entry_, nullptr));
   return chunk;

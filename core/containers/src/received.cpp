@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/containers/received.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <cstring>
 #include <new>
@@ -15,11 +16,11 @@ namespace baton::containers {
 
 Result<Received> Received::begin(transport::TakenSample& sample) { return begin(sample, nullptr); }
 
-[[gnu::hot]] Result<Received> Received::begin(transport::TakenSample& sample, const Quota& quota) {
+BATON_HOT Result<Received> Received::begin(transport::TakenSample& sample, const Quota& quota) {
   return begin(sample, &quota);
 }
 
-[[gnu::hot]] Result<Received> Received::begin(transport::TakenSample& sample, const Quota* quota) {
+BATON_HOT Result<Received> Received::begin(transport::TakenSample& sample, const Quota* quota) {
   if (!active()) return Error{Errc::unsupported, reason()};
   const auto* header = reinterpret_cast<const std::byte*>(&sample.header());
   const memory::SegmentRecord* record = memory::Window::find(header);
@@ -62,21 +63,21 @@ Result<Received> Received::begin(transport::TakenSample& sample) { return begin(
                                         " subscriptions of this process without a copy already"};
 }
 
-[[gnu::hot]] Received::Received(Received&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
+BATON_HOT Received::Received(Received&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
 
 Received& Received::operator=(Received&& other) noexcept {
   std::swap(entry_, other.entry_);
   return *this;
 }
 
-[[gnu::hot]] Received::~Received() {
+BATON_HOT Received::~Received() {
   if (entry_ != nullptr) Registry::instance().drop(entry_);
 }
 
 const std::byte* Received::message() const noexcept { return static_cast<const std::byte*>(entry_->sample.message()); }
-[[gnu::hot]] std::uint32_t Received::size_bytes() const noexcept { return entry_->sample.size_bytes(); }
+BATON_HOT std::uint32_t Received::size_bytes() const noexcept { return entry_->sample.size_bytes(); }
 
-[[gnu::hot]] void* Received::alias(const void* content, std::size_t bytes, std::size_t alignment) noexcept {
+BATON_HOT void* Received::alias(const void* content, std::size_t bytes, std::size_t alignment) noexcept {
   const auto place = reinterpret_cast<std::uintptr_t>(content) - reinterpret_cast<std::uintptr_t>(message());
   if (bytes == 0 || place > size_bytes() || bytes > size_bytes() - place) return nullptr;
   std::byte* address = entry_->copy + sizeof(memory::ChunkHeader) + place;

@@ -3,21 +3,22 @@
 
 #include <new>
 
+#include "baton/os/hot_path.hpp"
 #include "baton/os/private_mapping.hpp"
 
 namespace baton::containers {
 
-[[gnu::hot]] Registry& Registry::instance() {
+BATON_HOT Registry& Registry::instance() {
   static auto* const registry = new Registry;
   return *registry;
 }
 
-[[gnu::hot]] bool Registry::occupy(const std::byte* copy) {
+BATON_HOT bool Registry::occupy(const std::byte* copy) {
   const os::Lock lock(mutex_);
   return occupied_.insert(copy).second;
 }
 
-[[gnu::hot]] Entry* Registry::make() {
+BATON_HOT Entry* Registry::make() {
   const os::Lock lock(mutex_);
   if (spare_.empty()) {
     spare_.reserve(entries_ + 1);  // so that ending an entry never allocates
@@ -29,7 +30,7 @@ namespace baton::containers {
   return entry;
 }
 
-[[gnu::hot]] bool Registry::add(Entry* entry, void* address, std::size_t bytes) {
+BATON_HOT bool Registry::add(Entry* entry, void* address, std::size_t bytes) {
   const os::Lock lock(mutex_);
   if (!buffers_.emplace(address, Buffer{entry, bytes}).second) return false;
   ++entry->references;
@@ -37,13 +38,13 @@ namespace baton::containers {
   return true;
 }
 
-[[gnu::hot]] bool Registry::belongs(const Entry* entry, const void* address) noexcept {
+BATON_HOT bool Registry::belongs(const Entry* entry, const void* address) noexcept {
   const os::Lock lock(mutex_);
   const auto found = buffers_.find(address);
   return found != buffers_.end() && found->second.entry == entry;
 }
 
-[[gnu::hot]] std::size_t Registry::remove(const Entry* entry, void* address) noexcept {
+BATON_HOT std::size_t Registry::remove(const Entry* entry, void* address) noexcept {
   const os::Lock lock(mutex_);
   const auto found = buffers_.find(address);
   if (found == buffers_.end() || found->second.entry != entry) return 0;
@@ -54,12 +55,12 @@ namespace baton::containers {
   return bytes;
 }
 
-[[gnu::hot]] std::size_t Registry::references(const Entry* entry) noexcept {
+BATON_HOT std::size_t Registry::references(const Entry* entry) noexcept {
   const os::Lock lock(mutex_);
   return entry->references;
 }
 
-[[gnu::hot]] void Registry::drop(Entry* entry) noexcept {
+BATON_HOT void Registry::drop(Entry* entry) noexcept {
   {
     const os::Lock lock(mutex_);
     if (--entry->references != 0) return;
@@ -67,7 +68,7 @@ namespace baton::containers {
   finish(entry);
 }
 
-[[gnu::hot]] bool Registry::freed(void* address) noexcept {
+BATON_HOT bool Registry::freed(void* address) noexcept {
   Entry* entry = nullptr;
   {
     const os::Lock lock(mutex_);
@@ -87,7 +88,7 @@ void Registry::count_unknown() noexcept {
   ++counters_.unknown;
 }
 
-[[gnu::hot]] void Registry::finish(Entry* entry) noexcept {
+BATON_HOT void Registry::finish(Entry* entry) noexcept {
   // In this order: the next message in these pages must find them unchanged, and comes only after the release.
   if (entry->copy != nullptr) {
     const std::size_t pages = os::discard_private_changes(entry->copy, entry->copy_bytes);

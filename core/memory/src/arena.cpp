@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/memory/arena.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <algorithm>
 #include <string>
@@ -14,7 +15,7 @@ namespace baton::memory {
 namespace {
 
 // The loan that `owner` lies in; null if `owner` lies in no loan of this process, or (`large_only`) in a packed slot.
-[[gnu::always_inline]] inline Slot* find_loan(const void* owner, bool large_only = false) noexcept {
+BATON_HOT_INLINE Slot* find_loan(const void* owner, bool large_only = false) noexcept {
   const SegmentRecord* record = find_segment(owner);
   if (!record || !record->own) return nullptr;
   const PoolSegment& segment = *record->own;
@@ -25,7 +26,7 @@ namespace {
   return slot && slot->state == Slot::State::kLoaned ? slot : nullptr;
 }
 
-[[noreturn, gnu::cold]] void throw_no_loan(const void* owner) {
+[[noreturn]] BATON_COLD void throw_no_loan(const void* owner) {
   const SegmentRecord* record = find_segment(owner);
   if (!record || !record->own)
     throw Exception({Errc::invalid_argument, "a received message is read-only; copy it to change it"});
@@ -37,7 +38,7 @@ namespace {
 }
 
 // The same; throws if there is none.
-[[gnu::always_inline]] inline Slot& loan_of(const void* owner) {
+BATON_HOT_INLINE Slot& loan_of(const void* owner) {
   Slot* slot = find_loan(owner);
   if (!slot) throw_no_loan(owner);
   return *slot;
@@ -50,7 +51,7 @@ namespace {
                                                 "; raise max_message_bytes (at most 2 GiB)"});
 }
 
-[[gnu::noinline]] void back_more(Slot& slot, std::size_t bytes) {
+BATON_COLD void back_more(Slot& slot, std::size_t bytes) {
   const Result<void> backed = slot.segment->back_more(slot, sizeof(ChunkHeader) + bytes);
   if (backed.ok()) return;
   slot.starved = true;
@@ -60,12 +61,12 @@ namespace {
 }
 
 // Backs the message's first `bytes`; throws if memory is short.
-[[gnu::hot]] inline void back(Slot& slot, std::size_t bytes) {
+BATON_HOT inline void back(Slot& slot, std::size_t bytes) {
   if (sizeof(ChunkHeader) + bytes > slot.backed) back_more(slot, bytes);
 }
 
 // New content, wherever there is room.
-[[gnu::noinline]] void* place(Slot& slot, std::size_t bytes, std::size_t alignment) {
+BATON_COLD void* place(Slot& slot, std::size_t bytes, std::size_t alignment) {
   if (bytes > slot.book->limit()) throw_too_large(slot, bytes);
   const auto offset = slot.book->allocate(static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(alignment));
   if (!offset) throw_too_large(slot, bytes);
@@ -79,7 +80,7 @@ namespace {
 }
 
 // content_allocate() in a loan that was found.
-[[gnu::always_inline]] inline void* allocate_in(Slot& slot, std::size_t bytes, std::size_t alignment) {
+BATON_HOT_INLINE void* allocate_in(Slot& slot, std::size_t bytes, std::size_t alignment) {
   bytes += bytes == 0;  // an address of its own
   std::uint32_t offset = 0;
   // The ordinary case: behind the last content, on memory that an earlier message had.
@@ -90,23 +91,23 @@ namespace {
   return slot.message() + offset;
 }
 
-[[gnu::hot, gnu::noinline]] void* allocate_elsewhere(const void* owner, std::size_t bytes, std::size_t alignment) {
+BATON_HOT_SELDOM void* allocate_elsewhere(const void* owner, std::size_t bytes, std::size_t alignment) {
   return allocate_in(loan_of(owner), bytes, alignment);
 }
 
-[[gnu::hot]] std::uint32_t offset_in(const Slot& slot, const void* content) noexcept {
+BATON_HOT std::uint32_t offset_in(const Slot& slot, const void* content) noexcept {
   return static_cast<std::uint32_t>(static_cast<const std::byte*>(content) - slot.message());
 }
 
 }  // namespace
 
-[[gnu::hot]] void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignment) {
+BATON_HOT void* content_allocate(const void* owner, std::size_t bytes, std::size_t alignment) {
   // A message that grows lies in a large slot. Without another call here, no register has to be saved.
   Slot* slot = find_loan(owner, true);
   return slot ? allocate_in(*slot, bytes, alignment) : allocate_elsewhere(owner, bytes, alignment);
 }
 
-[[gnu::hot]] bool content_resize_in_place(const void* owner, void* content, std::size_t new_bytes) {
+BATON_HOT bool content_resize_in_place(const void* owner, void* content, std::size_t new_bytes) {
   Slot& slot = loan_of(owner);
   const std::uint32_t offset = offset_in(slot, content);
   if (new_bytes == 0 || new_bytes > slot.book->room(offset)) return false;
@@ -115,12 +116,12 @@ namespace {
   return true;
 }
 
-[[gnu::hot]] std::size_t content_capacity(const void* owner, const void* content) {
+BATON_HOT std::size_t content_capacity(const void* owner, const void* content) {
   const Slot& slot = loan_of(owner);
   return slot.book->size_of(offset_in(slot, content));
 }
 
-[[gnu::hot]] bool content_free(const void* owner, void* content) noexcept {
+BATON_HOT bool content_free(const void* owner, void* content) noexcept {
   Slot* slot = find_loan(owner);
   if (!slot) return false;
   slot->book->free(offset_in(*slot, content));

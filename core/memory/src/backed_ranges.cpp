@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/memory/backed_ranges.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <cstring>
 #include <new>
@@ -17,7 +18,7 @@ BackedRanges::~BackedRanges() {
 }
 
 /// known(), where another page has the page's first place.
-[[gnu::hot, gnu::noinline]] std::uint32_t BackedRanges::search(std::uintptr_t table, std::uint64_t page) noexcept {
+BATON_HOT_SELDOM std::uint32_t BackedRanges::search(std::uintptr_t table, std::uint64_t page) noexcept {
   const unsigned bits = bits_of(table);
   for (std::size_t i = place(page, bits);; i = (i + 1) & mask_of(bits)) {
     const std::uint64_t word = words_of(table)[i].load(std::memory_order_relaxed);  // as in known()

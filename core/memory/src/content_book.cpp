@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "content_book.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -12,7 +13,7 @@ constexpr std::size_t kMostLookedAt = 512;  // entries per search for a hole, so
 
 }  // namespace
 
-[[gnu::hot]] std::optional<std::uint32_t> ContentBook::allocate(std::uint32_t bytes, std::uint32_t alignment) {
+BATON_HOT std::optional<std::uint32_t> ContentBook::allocate(std::uint32_t bytes, std::uint32_t alignment) {
   if (dead_ > 0 && bytes <= largest_) {
     if (const auto at = reuse(bytes, alignment)) return at;
   }
@@ -31,7 +32,7 @@ void ContentBook::grow() {
   room_ *= 2;
 }
 
-[[gnu::hot]] ContentBook::Entry* ContentBook::find(std::uint32_t offset) const noexcept {
+BATON_HOT ContentBook::Entry* ContentBook::find(std::uint32_t offset) const noexcept {
   // The newest block is looked up most: a vector that grows at the end.
   if (used_ > 0 && last().offset == offset) return &last();
   Entry* it = std::lower_bound(entries_, end_entry(), offset,
@@ -73,7 +74,7 @@ std::optional<std::uint32_t> ContentBook::reuse(std::uint32_t bytes, std::uint32
   return std::nullopt;
 }
 
-[[gnu::hot]] std::uint32_t ContentBook::room(std::uint32_t offset) const noexcept {
+BATON_HOT std::uint32_t ContentBook::room(std::uint32_t offset) const noexcept {
   const Entry* it = find(offset);
   if (it == end_entry()) return 0;
   do ++it;
@@ -81,7 +82,7 @@ std::optional<std::uint32_t> ContentBook::reuse(std::uint32_t bytes, std::uint32
   return (it == end_entry() ? limit_ : it->offset) - offset;
 }
 
-[[gnu::hot]] void ContentBook::resize(std::uint32_t offset, std::uint32_t new_bytes) noexcept {
+BATON_HOT void ContentBook::resize(std::uint32_t offset, std::uint32_t new_bytes) noexcept {
   Entry* const it = find(offset);
   if (it + 1 == end_entry()) {
     end_ = offset + new_bytes;
@@ -91,12 +92,12 @@ std::optional<std::uint32_t> ContentBook::reuse(std::uint32_t bytes, std::uint32
   it->bytes = new_bytes;
 }
 
-[[gnu::hot]] std::uint32_t ContentBook::size_of(std::uint32_t offset) const noexcept {
+BATON_HOT std::uint32_t ContentBook::size_of(std::uint32_t offset) const noexcept {
   const Entry* it = find(offset);
   return it == end_entry() ? 0 : it->bytes;
 }
 
-[[gnu::hot]] void ContentBook::free(std::uint32_t offset) noexcept {
+BATON_HOT void ContentBook::free(std::uint32_t offset) noexcept {
   Entry* const it = find(offset);
   if (it == end_entry()) return;
   if (it + 1 != end_entry()) {

@@ -8,6 +8,7 @@
 #include "baton/memory/pool.hpp"
 #include "baton/memory/window.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/os/lock.hpp"
 #include "baton/os/memory_file.hpp"
 #include "baton/os/private_mapping.hpp"
@@ -41,7 +42,7 @@ struct ForeignSegment::Mapping {
   std::array<std::atomic<std::byte*>, kLanes> copy_bases{};
 };
 
-[[gnu::hot]] Result<std::byte*> ForeignSegment::private_copy(unsigned lane) {
+BATON_HOT Result<std::byte*> ForeignSegment::private_copy(unsigned lane) {
   Mapping& mapping = *mapping_;
   // acquire: pairs with the release below.
   if (std::byte* base = mapping.copy_bases[lane].load(std::memory_order_acquire)) return base;
@@ -206,7 +207,7 @@ Result<std::shared_ptr<ForeignSegment>> ForeignSegment::copy_of(std::uint64_t of
 }
 
 /// How many pages from `page` on were locked when the segment was mapped; 0 in a process without locked memory.
-[[gnu::hot, gnu::noinline]] std::uint64_t ForeignSegment::locked_from(std::uint64_t page) const noexcept {
+BATON_HOT_SELDOM std::uint64_t ForeignSegment::locked_from(std::uint64_t page) const noexcept {
   for (const auto& [first, last] : locked_)
     if (page >= first && page < last) return last - page;
   return 0;

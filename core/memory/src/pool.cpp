@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/memory/pool.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <algorithm>
 #include <array>
@@ -229,14 +230,14 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
   return {};
 }
 
-[[gnu::hot]] Slot* Pool::State::slot_of(Handle handle) const noexcept {
+BATON_HOT Slot* Pool::State::slot_of(Handle handle) const noexcept {
   const std::uint32_t index = handle_segment(handle);
   if (index >= segments.size() || !segments[index]) return nullptr;
   return segments[index]->find_slot(handle_offset(handle));
 }
 
 /// The slot of a loan, or null. Most loans end before the next one begins.
-[[gnu::always_inline]] inline Slot* Pool::State::loan_of(Handle handle) const noexcept {
+BATON_HOT_INLINE Slot* Pool::State::loan_of(Handle handle) const noexcept {
   Slot* slot = newest_loan;
   if (!slot || slot->handle != handle) slot = slot_of(handle);
   return slot && slot->state == Slot::State::kLoaned ? slot : nullptr;
@@ -244,7 +245,7 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
 
 // The warmest free slot that has memory for `wanted_bytes`; else the slot that needs least more, if the budget allows
 // that.
-[[gnu::hot, gnu::noinline]] Slot* Pool::State::pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept {
+BATON_HOT_SELDOM Slot* Pool::State::pop_free(unsigned size_class, std::size_t wanted_bytes) noexcept {
   Slot** best = nullptr;
   for (Slot** link = &free_of(size_class); *link; link = &(*link)->older) {
     if (!best || (*link)->backed > (*best)->backed) best = link;
@@ -258,7 +259,7 @@ Result<void> Pool::State::new_segment(const SegmentShape& shape) {
 }
 
 // The ordinary case of pop_free(): the warmest slot of all has memory enough.
-[[gnu::always_inline]] inline Slot* Pool::State::pop_warm(unsigned size_class, std::size_t wanted_bytes) noexcept {
+BATON_HOT_INLINE Slot* Pool::State::pop_warm(unsigned size_class, std::size_t wanted_bytes) noexcept {
   Slot*& warmest = free_of(size_class);
   Slot* slot = warmest;
   if (!slot || slot->backed < wanted_bytes) return nullptr;
@@ -348,8 +349,7 @@ Slot* Pool::State::reclaim(unsigned size_class, std::size_t wanted_bytes, bool o
 }
 
 /// When pop_warm() finds none: a slot for `wanted_bytes` of which the first `backed_bytes` have memory. Null: `refusal`.
-[[gnu::hot, gnu::noinline]] Slot* Pool::State::find(unsigned size_class, std::size_t wanted_bytes,
-                                                    std::size_t backed_bytes) {
+BATON_HOT_SELDOM Slot* Pool::State::find(unsigned size_class, std::size_t wanted_bytes, std::size_t backed_bytes) {
   Slot* slot = free_of(size_class) ? pop_free(size_class, wanted_bytes) : nullptr;
   // Readers may have released slots without notifying: collect before taking memory that was never touched.
   if (!slot && collect) {
@@ -431,13 +431,12 @@ void Pool::State::add_book() {
   books = all_books.back().get();
 }
 
-[[gnu::always_inline]] inline void Pool::State::return_book(Slot* slot) noexcept {
+BATON_HOT_INLINE void Pool::State::return_book(Slot* slot) noexcept {
   slot->book->below = books;
   books = std::exchange(slot->book, nullptr);
 }
 
-[[gnu::always_inline]] inline Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t slot_bytes,
-                                                                    std::size_t skeleton_bytes) {
+BATON_HOT_INLINE Result<Chunk> Pool::State::start_loan(Slot* slot, std::size_t slot_bytes, std::size_t skeleton_bytes) {
   const std::size_t limit = std::min(slot_bytes - sizeof(ChunkHeader), kMaxMessageBytes);
   slot->book = books;
   books = books->below;
@@ -468,7 +467,7 @@ Error Pool::State::too_large(std::size_t message_bytes) const {
                                             "; raise max_message_bytes (at most 2 GiB)"};
 }
 
-[[gnu::hot]] Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes) {
+BATON_HOT Result<Chunk> Pool::loan_sized(std::size_t message_bytes, std::size_t skeleton_bytes) {
   State& s = State::of(*this);
   const std::size_t total = message_bytes + sizeof(ChunkHeader);
   if (message_bytes > kMaxMessageBytes ||
@@ -483,7 +482,7 @@ Error Pool::State::too_large(std::size_t message_bytes) const {
   return s.start_loan(slot, slot->bytes(), skeleton_bytes);
 }
 
-[[gnu::hot]] Result<Chunk> Pool::loan_growing(std::size_t skeleton_bytes) {
+BATON_HOT Result<Chunk> Pool::loan_growing(std::size_t skeleton_bytes) {
   State& s = State::of(*this);
   const std::size_t needed = skeleton_bytes + sizeof(ChunkHeader);
   const std::size_t wanted = std::max<std::size_t>(needed, s.expected_bytes);
@@ -549,7 +548,7 @@ void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
   if (notify) notify(index);
 }
 
-[[gnu::hot]] void Pool::State::recycle(Slot* slot) noexcept {
+BATON_HOT void Pool::State::recycle(Slot* slot) noexcept {
   slot->state = Slot::State::kFree;
   PoolSegment* segment = slot->segment;
   --segment->live;
@@ -559,7 +558,7 @@ void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
     push_free(slot);
 }
 
-[[gnu::hot]] bool Pool::abandon(const Chunk& chunk) noexcept {
+BATON_HOT bool Pool::abandon(const Chunk& chunk) noexcept {
   State& s = State::of(*this);
   Slot* slot = s.loan_of(chunk.handle);
   if (!slot) return false;
@@ -569,7 +568,7 @@ void Pool::State::drop_if_empty(PoolSegment* segment) noexcept {
   return starved;
 }
 
-[[gnu::hot]] bool Pool::publish(const Chunk& chunk, std::uint32_t references, bool plain_header) noexcept {
+BATON_HOT bool Pool::publish(const Chunk& chunk, std::uint32_t references, bool plain_header) noexcept {
   State& s = State::of(*this);
   Slot* slot = s.loan_of(chunk.handle);
   if (!slot) return false;
@@ -599,11 +598,11 @@ const ChunkHeader* Pool::header_of(Handle handle) const noexcept {
   return slot != nullptr ? slot->header() : nullptr;
 }
 
-[[gnu::hot]] void Pool::add_reference(Handle handle) noexcept {
+BATON_HOT void Pool::add_reference(Handle handle) noexcept {
   if (Slot* slot = State::of(*this).slot_of(handle)) ++slot->references;
 }
 
-[[gnu::hot]] void Pool::release(Handle handle) noexcept {
+BATON_HOT void Pool::release(Handle handle) noexcept {
   State& s = State::of(*this);
   Slot* slot = s.slot_of(handle);
   if (!slot || slot->state != Slot::State::kPublished || --slot->references > 0) return;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/message/validate.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <string>
 
@@ -61,7 +62,7 @@ class Validator {
     return !element_has_contents(field) || check_elements(field, at, inline_count(field), depth);
   }
 
-  [[gnu::hot]] bool check_elements(const Field& field, std::uint64_t at, std::uint64_t count, int depth) {
+  BATON_HOT bool check_elements(const Field& field, std::uint64_t at, std::uint64_t count, int depth) {
     const std::uint32_t stride = element_size(field);
     for (std::uint64_t i = 0; i < count; ++i, at += stride) {
       bool good = true;
@@ -160,7 +161,7 @@ class Validator {
 
 }  // namespace
 
-[[gnu::hot]] Result<void> validate(const Type& type, const std::byte* message, std::uint32_t size_bytes) {
+BATON_HOT Result<void> validate(const Type& type, const std::byte* message, std::uint32_t size_bytes) {
   if (reinterpret_cast<std::uintptr_t>(message) % 8 != 0) {
     return out_of_line([&] {
       return Error{Errc::invalid_argument, std::string(type.name) + ": the message is not aligned to 8"};
@@ -176,7 +177,7 @@ namespace {
 
 constexpr std::uint32_t bound_of(std::uint32_t bound) noexcept { return bound != 0 ? bound : UINT32_MAX; }
 
-[[gnu::hot, gnu::noinline]] bool is_message(const Type& type, const std::byte* message, std::uint32_t size_bytes) {
+BATON_HOT_SELDOM bool is_message(const Type& type, const std::byte* message, std::uint32_t size_bytes) {
   return validate(type, message, size_bytes).ok();
 }
 
@@ -216,7 +217,7 @@ bool Validation::add(const Type& type, std::uint32_t at, int depth) {
 }
 
 /// The same conditions as those of Validator. Each word is fetched once.
-[[gnu::hot]] inline bool Validation::is_valid(const std::byte* message, std::uint32_t size_bytes) const {
+BATON_HOT inline bool Validation::is_valid(const std::byte* message, std::uint32_t size_bytes) const {
   if (unlikely(!flat_ || reinterpret_cast<std::uintptr_t>(message) % 8 != 0))
     return is_message(type_, message, size_bytes);
   if (unlikely(size_bytes < skeleton_bytes_)) return false;
@@ -247,20 +248,20 @@ bool Validation::add(const Type& type, std::uint32_t at, int depth) {
   return true;
 }
 
-[[gnu::hot]] bool Validation::check(const void* validation, const std::byte* message, std::uint32_t size_bytes,
-                                    Error* why) {
+BATON_HOT bool Validation::check(const void* validation, const std::byte* message, std::uint32_t size_bytes,
+                                 Error* why) {
   const auto& self = *static_cast<const Validation*>(validation);
   if (unlikely(why != nullptr)) return self.explain(message, size_bytes, why);
   return self.is_valid(message, size_bytes);
 }
 
-[[gnu::noinline]] bool Validation::explain(const std::byte* message, std::uint32_t size_bytes, Error* why) const {
+BATON_COLD bool Validation::explain(const std::byte* message, std::uint32_t size_bytes, Error* why) const {
   const Result<void> valid = (*this)(message, size_bytes);
   if (!valid) *why = valid.error();
   return valid.ok();
 }
 
-[[gnu::hot]] Result<void> Validation::operator()(const std::byte* message, std::uint32_t size_bytes) const {
+BATON_HOT Result<void> Validation::operator()(const std::byte* message, std::uint32_t size_bytes) const {
   if (flat_ && is_valid(message, size_bytes)) return {};
   return validate(type_, message, size_bytes);
 }

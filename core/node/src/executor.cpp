@@ -3,6 +3,7 @@
 // leadership away and runs the work. The mutex is process-private and held for scans only, never during a callback or a
 // sleep.
 #include "baton/node/executor.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <algorithm>
 #include <climits>
@@ -24,9 +25,9 @@
 namespace baton {
 namespace detail {
 
-[[gnu::hot]] bool ReaderExecutable::ready() const { return reader_->has_data(); }
+BATON_HOT bool ReaderExecutable::ready() const { return reader_->has_data(); }
 
-[[gnu::hot]] bool ReaderExecutable::execute() {
+BATON_HOT bool ReaderExecutable::execute() {
   Result<transport::TakenSample> taken = reader_->take_next();
   if (unlikely(!taken.ok())) {
     // Another thread took the last sample that may be held: ready() is false until one is released.
@@ -149,7 +150,7 @@ bool CallbackGroup::free_or_wait(const std::weak_ptr<detail::ExecutorState>& wai
   return !running;
 }
 
-[[gnu::hot, gnu::always_inline]] inline bool CallbackGroup::enter(const std::weak_ptr<detail::ExecutorState>& waiter) {
+BATON_HOT_INLINE bool CallbackGroup::enter(const std::weak_ptr<detail::ExecutorState>& waiter) {
   if (unlikely(kind_ == Kind::kReentrant)) return true;
   // acquire: pairs with the release in leave(): this callback sees what earlier ones did.
   if (unlikely(running_.exchange(true, std::memory_order_acquire))) return enter_or_wait(waiter);
@@ -157,25 +158,25 @@ bool CallbackGroup::free_or_wait(const std::weak_ptr<detail::ExecutorState>& wai
 }
 
 /// Under the mutex, which leave() locks: a running callback has its leave() still to come, which then finds the waiter.
-[[gnu::cold, gnu::noinline]] bool CallbackGroup::enter_or_wait(const std::weak_ptr<detail::ExecutorState>& waiter) {
+BATON_COLD bool CallbackGroup::enter_or_wait(const std::weak_ptr<detail::ExecutorState>& waiter) {
   const os::Lock lock(mutex_);
   if (!running_.exchange(true, std::memory_order_acquire)) return true;  // acquire: as above
   wait_locked(waiter);
   return false;
 }
 
-[[gnu::hot, gnu::always_inline]] inline void CallbackGroup::leave() {
+BATON_HOT_INLINE void CallbackGroup::leave() {
   if (unlikely(kind_ == Kind::kReentrant)) return;
   {
     const os::Lock lock(mutex_);
     running_.store(false, std::memory_order_release);  // pairs with the acquire in enter()
-    if (__builtin_expect(waiting_.empty(), 1)) return;
+    if (likely(waiting_.empty())) return;
   }
   wake_waiting();
 }
 
 /// Without the lock: an executor calls a group while it holds its own lock.
-[[gnu::cold, gnu::noinline]] void CallbackGroup::wake_waiting() {
+BATON_COLD void CallbackGroup::wake_waiting() {
   std::vector<std::weak_ptr<detail::ExecutorState>> waiting;
   {
     const os::Lock lock(mutex_);
@@ -311,7 +312,7 @@ void detail::ExecutorState::report(const Shortage& shortage) noexcept {
 }
 
 /// The next executable that is ready. It has entered its group.
-[[gnu::hot, gnu::noinline]] detail::Executable* detail::ExecutorState::pick(Nanoseconds* ready_in, bool* skipped_busy) {
+BATON_HOT_SELDOM detail::Executable* detail::ExecutorState::pick(Nanoseconds* ready_in, bool* skipped_busy) {
   *ready_in = Nanoseconds::max();
   *skipped_busy = false;
   for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -333,7 +334,7 @@ void detail::ExecutorState::report(const Shortage& shortage) noexcept {
 /// After a sleep: the executable for whose reader the wait set has seen a message, without a look at the others. It has
 /// entered its group. No other executable starves: pick() looks at all before the next sleep. Null: something else has ended the
 /// sleep, the executable is gone, or its group is busy.
-[[gnu::hot, gnu::always_inline]] inline detail::Executable* detail::ExecutorState::pick_woken() {
+BATON_HOT_INLINE detail::Executable* detail::ExecutorState::pick_woken() {
   const transport::Reader::Impl* const reader = wait_set.reader_with_work();
   if (unlikely(reader == nullptr)) return nullptr;
   for (const Entry& entry : entries) {
@@ -364,8 +365,7 @@ void detail::ExecutorState::mute_busy() {
 }
 
 /// False if there was no work after all.
-[[gnu::hot, gnu::always_inline]] inline bool detail::ExecutorState::execute(Spinner& spinner,
-                                                                            detail::Executable& executable) {
+BATON_HOT_INLINE bool detail::ExecutorState::execute(Spinner& spinner, detail::Executable& executable) {
   spinner.running = &executable;
   leadership.notify(1);
   bool ran = true;
@@ -389,7 +389,7 @@ void detail::ExecutorState::mute_busy() {
 }
 
 /// Sleeps until there may be work.
-[[gnu::hot, gnu::always_inline]] inline void detail::ExecutorState::lead(Nanoseconds timeout) {
+BATON_HOT_INLINE void detail::ExecutorState::lead(Nanoseconds timeout) {
   struct Lead {
     explicit Lead(ExecutorState& of) BATON_REQUIRES(of.mutex) : state(of) { state.leader = true; }
     ~Lead() BATON_UNCHECKED_LOCKS { state.leader = false; }  // as at its construction
@@ -410,8 +410,7 @@ bool is_over(SteadyTime deadline) {
 }  // namespace
 
 /// Runs one callback, or returns false as run() says. Unlocks while it sleeps and while the callback runs.
-[[gnu::hot, gnu::always_inline]] inline bool detail::ExecutorState::run_one(Spinner& spinner, SteadyTime deadline,
-                                                                            bool wait) {
+BATON_HOT_INLINE bool detail::ExecutorState::run_one(Spinner& spinner, SteadyTime deadline, bool wait) {
   for (std::size_t misses = 0;;) {
     if (ended()) return false;
     Nanoseconds ready_in;
@@ -439,7 +438,7 @@ bool is_over(SteadyTime deadline) {
   }
 }
 
-[[gnu::hot]] std::size_t detail::ExecutorState::run(std::size_t most, SteadyTime deadline, bool wait) {
+BATON_HOT std::size_t detail::ExecutorState::run(std::size_t most, SteadyTime deadline, bool wait) {
   Spinner spinner;
   std::size_t count = 0;
   const os::Lock lock(mutex);

@@ -11,6 +11,7 @@
 #include "baton/os/clock.hpp"
 #include "baton/os/environment.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/os/lock.hpp"
 #include "log_console.hpp"
 
@@ -100,7 +101,7 @@ void change(const std::vector<std::pair<std::string, Level>>& wanted) {
 }
 
 /// The slow part of get_effective_level().
-[[gnu::cold, gnu::noinline]] Level find_level(LoggerCore& core) {
+BATON_COLD Level find_level(LoggerCore& core) {
   std::string wrong;
   Level level = Level::kInfo;
   {

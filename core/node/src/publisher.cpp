@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/node/publisher.hpp"
+#include "baton/os/hot_path.hpp"
 
 namespace baton::detail {
 
-[[gnu::hot]] Result<memory::Chunk> PublisherCore::loan(bool fixed, std::size_t bytes, transport::WriterShare* share) {
+BATON_HOT Result<memory::Chunk> PublisherCore::loan(bool fixed, std::size_t bytes, transport::WriterShare* share) {
   Result<memory::Chunk> chunk = fixed ? writer_->loan_sized(bytes) : writer_->loan_growing();
   if (chunk.ok()) *share = transport::WriterShare(*writer_);
   return chunk;
 }
 
-[[gnu::hot]] Result<std::uint64_t> PublisherCore::publish(const memory::Chunk& chunk,
-                                                          const transport::PublishInfo& info,
-                                                          transport::WriterShare* share) {
+BATON_HOT Result<std::uint64_t> PublisherCore::publish(const memory::Chunk& chunk, const transport::PublishInfo& info,
+                                                       transport::WriterShare* share) {
   Result<std::uint64_t> sequence = writer_->publish(chunk, info);
   if (!sequence.ok()) return sequence;
   published_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
@@ -24,13 +24,12 @@ Error PublisherCore::not_its_loan() const {
           "publish on '" + topic_ + "': the loan is empty or of another publisher; publish(*loan) copies it"};
 }
 
-[[gnu::hot]] void PublisherCore::loan(bool fixed, std::size_t bytes, transport::WriterShare* share,
-                                      memory::Chunk* chunk) {
+BATON_HOT void PublisherCore::loan(bool fixed, std::size_t bytes, transport::WriterShare* share, memory::Chunk* chunk) {
   *chunk = lent_or_throw(fixed ? writer_->loan_sized(bytes) : writer_->loan_growing());
   new (static_cast<void*>(share)) transport::WriterShare(*writer_);  // over an empty one
 }
 
-[[gnu::hot]] std::uint64_t PublisherCore::publish(memory::Chunk* chunk, transport::WriterShare* share) {
+BATON_HOT std::uint64_t PublisherCore::publish(memory::Chunk* chunk, transport::WriterShare* share) {
   if (chunk->header == nullptr || share->get() != writer_.get()) throw_error(not_its_loan());
   const std::uint64_t sequence = writer_->publish(*chunk).or_throw();
   published_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing

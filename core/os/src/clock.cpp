@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/os/clock.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <dlfcn.h>
 #include <sys/stat.h>
@@ -65,14 +66,14 @@ BATON_HOT_BSS std::int64_t g_time_namespace_ns = 0;
 
 }  // namespace
 
-[[gnu::hot]] std::int64_t time_namespace_ns() noexcept { return g_time_namespace_ns; }
+BATON_HOT std::int64_t time_namespace_ns() noexcept { return g_time_namespace_ns; }
 
 namespace {
 
 std::int64_t ns_of(const timespec& time) noexcept { return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec; }
 
 /// By the system call, or by the function that another library has put before libc's.
-[[gnu::cold, gnu::noinline]] std::int64_t read_by_call(clockid_t id) noexcept {
+BATON_COLD std::int64_t read_by_call(clockid_t id) noexcept {
   timespec now{};
   ::clock_gettime(id, &now);
   return ns_of(now);
@@ -81,13 +82,13 @@ std::int64_t ns_of(const timespec& time) noexcept { return std::int64_t{time.tv_
 }  // namespace
 
 // The vDSO makes the system call itself for a clock that it cannot read, and returns what the call returns.
-[[gnu::hot]] std::int64_t clock_ns(clockid_t id) noexcept {
+BATON_HOT std::int64_t clock_ns(clockid_t id) noexcept {
   const Reading vdso = g_vdso.load(std::memory_order_relaxed);
   timespec now;
   return vdso != nullptr && vdso(id, &now) == 0 ? ns_of(now) : read_by_call(id);
 }
 
-[[gnu::hot]] Times read_both_clocks() noexcept {
+BATON_HOT Times read_both_clocks() noexcept {
   const Reading vdso = g_vdso.load(std::memory_order_relaxed);
   timespec monotonic, realtime;
   if (vdso == nullptr || vdso(CLOCK_MONOTONIC, &monotonic) != 0 || vdso(CLOCK_REALTIME, &realtime) != 0)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/os/fork.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <pthread.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/os/futex.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -38,7 +39,7 @@ constexpr std::uint32_t flag_of(FutexScope scope) noexcept {
   return scope == FutexScope::kProcess ? FUTEX_PRIVATE_FLAG : 0;
 }
 
-[[gnu::hot]] timespec to_timespec(std::int64_t ns) noexcept {
+BATON_HOT timespec to_timespec(std::int64_t ns) noexcept {
   if (ns < 0) ns = 0;
   timespec out{};
   out.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
@@ -46,8 +47,8 @@ constexpr std::uint32_t flag_of(FutexScope scope) noexcept {
   return out;
 }
 
-[[gnu::hot]] WaitOutcome outcome_of(long result) noexcept {
-  if (__builtin_expect(result >= 0, 1)) return WaitOutcome::kWoken;
+BATON_HOT WaitOutcome outcome_of(long result) noexcept {
+  if (likely(result >= 0)) return WaitOutcome::kWoken;
   switch (result) {
     case -EAGAIN:
     case -EINTR:
@@ -71,7 +72,7 @@ bool probe_waitv() noexcept {
 
 }  // namespace
 
-[[gnu::hot]] bool futex_waits_available() noexcept {
+BATON_HOT bool futex_waits_available() noexcept {
   // Constant-initialized, as in page_bytes(). Relaxed: orders nothing, and every thread finds the same value.
   enum : int { kUnknown, kYes, kNo };
   static std::atomic<int> known{kUnknown};
@@ -83,7 +84,7 @@ bool probe_waitv() noexcept {
   return answer == kYes;
 }
 
-[[gnu::hot]] WaitOutcome futex_waits(const FutexWait* waits, std::size_t count, std::int64_t deadline_ns) noexcept {
+BATON_HOT WaitOutcome futex_waits(const FutexWait* waits, std::size_t count, std::int64_t deadline_ns) noexcept {
   timespec deadline = to_timespec(deadline_ns);
   timespec* limit = deadline_ns == INT64_MAX ? nullptr : &deadline;
   if (count == 1) {
@@ -107,7 +108,7 @@ bool futex_wait_counted(const FutexWait& wait, std::int64_t deadline_ns) noexcep
                    deadline_ns == INT64_MAX ? nullptr : &deadline, nullptr, FUTEX_BITSET_MATCH_ANY) == 0;
 }
 
-[[gnu::hot]] int futex_wake(const std::atomic<std::uint32_t>* word, int count, FutexScope scope) noexcept {
+BATON_HOT int futex_wake(const std::atomic<std::uint32_t>* word, int count, FutexScope scope) noexcept {
   return static_cast<int>(system_call(SYS_futex, word_of(word), FUTEX_WAKE | flag_of(scope), count, 0, 0, 0));
 }
 

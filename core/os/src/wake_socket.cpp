@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/os/wake_socket.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <poll.h>
 
@@ -27,13 +28,13 @@ Result<WakeSocket> WakeSocket::create() {
   return out;
 }
 
-[[gnu::hot]] bool notify(int notify_end) noexcept {
+BATON_HOT bool notify(int notify_end) noexcept {
   const char byte = 1;
   return ::send(notify_end, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN || errno == ENOBUFS ||
          errno == EINTR;
 }
 
-[[gnu::hot]] bool drain(int wait_end) noexcept {
+BATON_HOT bool drain(int wait_end) noexcept {
   char bytes[4096];
   iovec space{bytes, sizeof bytes};
   msghdr message{};
@@ -46,7 +47,7 @@ Result<WakeSocket> WakeSocket::create() {
   return ::recv(wait_end, bytes, static_cast<std::size_t>(size), MSG_DONTWAIT) == size;
 }
 
-[[gnu::hot]] bool wait_readable(int wait_end, std::int64_t deadline_ns) noexcept {
+BATON_HOT bool wait_readable(int wait_end, std::int64_t deadline_ns) noexcept {
   pollfd entry{wait_end, POLLIN, 0};
   timespec left{};
   timespec* limit = nullptr;

@@ -5,6 +5,7 @@
 
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/os/memory_file.hpp"
 #include "baton/os/trace.hpp"
 
@@ -54,14 +55,14 @@ Result<EventLine> EventPages::allocate() {
   return out;
 }
 
-[[gnu::hot, gnu::noinline]] SegmentUse* ReaderConnection::search_segment(std::uint32_t index) noexcept {
+BATON_HOT_SELDOM SegmentUse* ReaderConnection::search_segment(std::uint32_t index) noexcept {
   for (const auto& use : segments) {
     if (use->index == index) return last_used = use.get();
   }
   return nullptr;
 }
 
-[[gnu::noinline]] std::uint64_t ReaderConnection::count_lost(std::uint64_t sequence, std::uint64_t position) noexcept {
+BATON_COLD std::uint64_t ReaderConnection::count_lost(std::uint64_t sequence, std::uint64_t position) noexcept {
   // Without a number to expect: as many as were pushed before it. A smaller number is of a message from before the
   // connection: Writer::hand_newest_to().
   const std::uint64_t lost = next_sequence == 0         ? position
@@ -71,9 +72,9 @@ Result<EventLine> EventPages::allocate() {
   return lost;
 }
 
-[[gnu::hot]] const Gid& TakenSample::publisher() const noexcept { return connection_->writer; }
+BATON_HOT const Gid& TakenSample::publisher() const noexcept { return connection_->writer; }
 
-[[gnu::hot]] std::int64_t TakenSample::expires_ns() const noexcept {
+BATON_HOT std::int64_t TakenSample::expires_ns() const noexcept {
   const std::int64_t lifespan_ns = connection_->lifespan_ns;
   if (lifespan_ns >= kEndless.count()) return INT64_MAX;
   // A publisher names any time: none lies in the future.

@@ -24,6 +24,7 @@
 #include "baton/os/disposal.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/hot_memory.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/os/lock.hpp"
 #include "baton/os/shared_memory.hpp"
 #include "baton/os/unique_fd.hpp"
@@ -215,7 +216,7 @@ struct ReaderConnection : os::Hot {
   std::int32_t pid = 0, local_pid = 0;
 
   SegmentUse* find_segment(std::uint32_t index) noexcept {
-    if (__builtin_expect(last_used != nullptr && last_used->index == index, 1)) return last_used;
+    if (likely(last_used != nullptr && last_used->index == index)) return last_used;
     return search_segment(index);
   }
   /// For a taken message whose number is not `next_sequence`, and its position in the queue: how many messages before it were evicted, or

@@ -6,6 +6,7 @@
 
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/os/trace.hpp"
 #include "endpoint_context.hpp"
 #include "wait_set.hpp"
@@ -32,8 +33,8 @@ Error Reader::Impl::forked_error() const {
 
 /// When the message was published, in this process's clock, and never in the future: the order of messages of several publishers. Reads the
 /// clock only for a stamp that is later than the last reading.
-[[gnu::hot, gnu::always_inline]] inline std::int64_t Reader::Impl::order_ns(ReaderConnection& connection,
-                                                                            const memory::QueuedMessage& message) {
+BATON_HOT_INLINE std::int64_t Reader::Impl::order_ns(ReaderConnection& connection,
+                                                     const memory::QueuedMessage& message) {
   const std::int64_t stamp = os::of_process(message.source_monotonic_ns);
   if (unlikely(connection.ahead_ns != 0)) return corrected_order_ns(connection, stamp, message.position);
   if (stamp <= seen_now_ns_) return stamp;
@@ -45,16 +46,14 @@ Error Reader::Impl::forked_error() const {
 /// As order_ns(), but a message that was pushed after this process knew of a moment counts as no older than that, whatever its publisher says.
 /// So a publisher with stamps of the past, or without any (corrected_order_ns), comes before others with what its queue has at once, and not for
 /// ever. For delivery: what is given up first is still what says to be the oldest, which may displace no message of others.
-[[gnu::hot, gnu::always_inline]] inline std::int64_t Reader::Impl::turn_ns(ReaderConnection& connection,
-                                                                           std::int64_t order_ns,
-                                                                           std::uint64_t position) {
+BATON_HOT_INLINE std::int64_t Reader::Impl::turn_ns(ReaderConnection& connection, std::int64_t order_ns,
+                                                    std::uint64_t position) {
   constexpr std::int64_t kOldNs = 100'000'000;
   return unlikely(order_ns < seen_now_ns_ - kOldNs) ? not_before_known(connection, order_ns, position) : order_ns;
 }
 
-[[gnu::cold, gnu::noinline]] std::int64_t Reader::Impl::not_before_known(ReaderConnection& connection,
-                                                                         std::int64_t order_ns,
-                                                                         std::uint64_t position) const {
+BATON_COLD std::int64_t Reader::Impl::not_before_known(ReaderConnection& connection, std::int64_t order_ns,
+                                                       std::uint64_t position) const {
   if (position >= connection.known_head) {
     connection.floor_ns = connection.known_ns;
     connection.known_ns = os::monotonic_ns();  // before the head: what is pushed behind that is younger
@@ -67,9 +66,9 @@ Error Reader::Impl::forked_error() const {
 
 /// The connection whose oldest message is the oldest of all, and the number of unread messages (`holdable`: of those
 /// connections whose held limit leaves room; `only`: of connections to this publisher).
-[[gnu::hot]] Reader::Impl::Pick Reader::Impl::pick(ReaderConnection** best, memory::QueuedMessage* message,
-                                                   std::uint64_t* unread, std::optional<Error>* error, Passes& passes,
-                                                   bool holdable, const Gid* only) {
+BATON_HOT Reader::Impl::Pick Reader::Impl::pick(ReaderConnection** best, memory::QueuedMessage* message,
+                                                std::uint64_t* unread, std::optional<Error>* error, Passes& passes,
+                                                bool holdable, const Gid* only) {
   *best = nullptr;
   *unread = 0;
   std::int64_t earliest = INT64_MAX;
@@ -138,7 +137,7 @@ bool Reader::Impl::oldest_of(ReaderConnection& connection, memory::QueuedMessage
 
 /// KEEP_LAST applies to all publishers together: only the newest `depth` unread messages count. True if older ones exceed the depth. They are
 /// then given up, or were taken or evicted meanwhile. A look at all publishers for each of them would be too much work where these are many.
-[[gnu::hot]] bool Reader::Impl::merged_away(std::uint64_t unread, bool holdable, Passes& passes) noexcept {
+BATON_HOT bool Reader::Impl::merged_away(std::uint64_t unread, bool holdable, Passes& passes) noexcept {
   if (connections_.size() <= 1 || options_.qos.history != History::kKeepLast || unread <= options_.qos.depth)
     return false;
   memory::QueuedMessage message;
@@ -205,8 +204,8 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
 }
 
 /// The message that take() delivers, of all connections. kFailed: `out` has the error.
-[[gnu::hot, gnu::noinline]] Reader::Impl::Pick Reader::Impl::choose(Candidate* found, const Gid* only, Passes& passes,
-                                                                    Result<TakenSample>* out) {
+BATON_HOT_SELDOM Reader::Impl::Pick Reader::Impl::choose(Candidate* found, const Gid* only, Passes& passes,
+                                                         Result<TakenSample>* out) {
   while (!passes.spent()) {
     std::uint64_t unread = 0;
     std::optional<Error> error;
@@ -244,8 +243,7 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
 }
 
 /// The number of a taken message: a gap before it is a loss.
-[[gnu::hot, gnu::always_inline]] inline void Reader::Impl::count_taken(ReaderConnection& connection,
-                                                                       const memory::QueuedMessage& message) {
+BATON_HOT_INLINE void Reader::Impl::count_taken(ReaderConnection& connection, const memory::QueuedMessage& message) {
   if (unlikely(message.sequence != connection.next_sequence)) {
     const std::uint64_t lost = connection.count_lost(message.sequence, message.position);
     add_losses(connection.held_back() ? losses_.held : losses_.overflow, lost);
@@ -256,8 +254,8 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
 }
 
 /// The message's header, if every check finds at once that it can be delivered. Null: accept_closely() decides.
-[[gnu::hot, gnu::always_inline]] inline const memory::ChunkHeader* Reader::Impl::checked(
-    const Candidate& found, std::uint32_t* size_bytes) const {
+BATON_HOT_INLINE const memory::ChunkHeader* Reader::Impl::checked(const Candidate& found,
+                                                                  std::uint32_t* size_bytes) const {
   if (unlikely(!found.connection->channel->releases().valid(found.message.entry))) return nullptr;
   const memory::ChunkHeader* const header =
       found.segment->segment->known_chunk(memory::handle_offset(found.message.handle), size_bytes);
@@ -266,9 +264,8 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
   return validate_ == nullptr || validate_(validate_context_, bytes, *size_bytes, nullptr) ? header : nullptr;
 }
 
-[[gnu::hot, gnu::always_inline]] inline Result<TakenSample> Reader::Impl::sample_of(const Candidate& found,
-                                                                                    const memory::ChunkHeader* header,
-                                                                                    std::uint32_t size_bytes) noexcept {
+BATON_HOT_INLINE Result<TakenSample> Reader::Impl::sample_of(const Candidate& found, const memory::ChunkHeader* header,
+                                                             std::uint32_t size_bytes) noexcept {
   ReaderConnection& connection = *found.connection;
   connection.add_reference();
   connection.outstanding.fetch_add(1, std::memory_order_relaxed);
@@ -282,7 +279,7 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
 
 /// The usual case, in as few instructions as it needs: the oldest message of the only publisher can be delivered. Everything else is
 /// for take_any(), which looks again.
-[[gnu::hot, gnu::always_inline]] inline Result<TakenSample> Reader::Impl::take(Passes& passes) {
+BATON_HOT_INLINE Result<TakenSample> Reader::Impl::take(Passes& passes) {
   if (unlikely(forked())) return out_of_line([&] { return Result<TakenSample>(forked_error()); });
   const os::Lock lock(mutex_);
   Candidate found;
@@ -314,7 +311,7 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
   return sample_of(found, header, size_bytes);
 }
 
-[[gnu::hot]] Result<TakenSample> Reader::Impl::take_from(const Gid& publisher) {
+BATON_HOT Result<TakenSample> Reader::Impl::take_from(const Gid& publisher) {
   if (forked()) return forked_error();
   const os::Lock lock(mutex_);
   // As many as its queue may have: if there is none left of those that were there, no message is returned (ros1/api relies on it).
@@ -323,8 +320,7 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
 }
 
 /// The oldest message of all publishers, or of `only`. `begun`: this message was taken from its queue already, and comes first.
-[[gnu::hot, gnu::noinline]] Result<TakenSample> Reader::Impl::take_any(const Gid* only, Passes& passes,
-                                                                       const Candidate* begun) {
+BATON_HOT_SELDOM Result<TakenSample> Reader::Impl::take_any(const Gid* only, Passes& passes, const Candidate* begun) {
   Result<TakenSample> out(std::in_place);
   if (closed_) return out;
   Candidate found{};
@@ -377,7 +373,7 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
 }
 
 /// True for a message that was delivered before, or is too old.
-[[gnu::hot]] bool Reader::Impl::unwanted(ReaderConnection& connection, const memory::QueuedMessage& message) {
+BATON_HOT bool Reader::Impl::unwanted(ReaderConnection& connection, const memory::QueuedMessage& message) {
   if (connection.interrupted && seen_before_interruption(connection, message.sequence)) return true;
   if (connection.lifespan_ns >= kEndless.count() || options_.take_expired) return false;
   const std::int64_t now = os::monotonic_ns();
@@ -390,7 +386,7 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
 
 /// Makes a sample of a taken message that checked() has not accepted: the first one of its segment, or of a range of pages. Else `out` gets
 /// the error.
-[[gnu::noinline]] void Reader::Impl::accept_closely(const Candidate& found, Result<TakenSample>* out) {
+BATON_COLD void Reader::Impl::accept_closely(const Candidate& found, Result<TakenSample>* out) {
   ReaderConnection& connection = *found.connection;
   const memory::QueuedMessage& message = found.message;
   if (!connection.channel->releases().valid(message.entry)) {
@@ -417,11 +413,9 @@ void Reader::Impl::drop_useless_later(const ReaderConnection& connection) noexce
 }
 
 /// The message's header, where more has to be done than to look at it. Null: `out` has the error.
-[[gnu::noinline]] const memory::ChunkHeader* Reader::Impl::look_closer(ReaderConnection& connection,
-                                                                       SegmentUse** segment,
-                                                                       const memory::QueuedMessage& message,
-                                                                       std::uint32_t* size_bytes,
-                                                                       Result<TakenSample>* out) {
+BATON_COLD const memory::ChunkHeader* Reader::Impl::look_closer(ReaderConnection& connection, SegmentUse** segment,
+                                                                const memory::QueuedMessage& message,
+                                                                std::uint32_t* size_bytes, Result<TakenSample>* out) {
   std::uint64_t offset = memory::handle_offset(message.handle);
   if (!(*segment)->segment->mapped()) {
     *segment = map_or_copy(connection, **segment, message, &offset, out);
@@ -467,17 +461,17 @@ SegmentUse* Reader::Impl::map_or_copy(ReaderConnection& connection, SegmentUse& 
   return connection.segments.back().get();
 }
 
-[[gnu::hot]] Result<TakenSample> Reader::take() {
+BATON_HOT Result<TakenSample> Reader::take() {
   Impl::Passes passes;
   return impl_->take(passes);
 }
-[[gnu::hot]] Result<TakenSample> Reader::take_next() {
+BATON_HOT Result<TakenSample> Reader::take_next() {
   Impl::Passes passes;
   Result<TakenSample> taken = impl_->take(passes);
   if (unlikely(!taken.ok())) return impl_->take_after(std::move(taken), passes);
   return taken;
 }
-[[gnu::hot]] Result<TakenSample> Reader::take_from(const Gid& publisher) { return impl_->take_from(publisher); }
+BATON_HOT Result<TakenSample> Reader::take_from(const Gid& publisher) { return impl_->take_from(publisher); }
 
 /// Takes a connection off the list; samples and wait sets may still refer to it.
 ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
@@ -504,20 +498,20 @@ ConnectionRef Reader::Impl::forget(ReaderConnection& connection) noexcept {
   return gone;
 }
 
-[[gnu::hot, gnu::noinline]] bool Reader::Impl::any_readable() const {
+BATON_HOT_SELDOM bool Reader::Impl::any_readable() const {
   return std::any_of(connections_.begin(), connections_.end(),
                      [](const ConnectionRef& ref) { return ref->readable(); });
 }
 
-[[gnu::hot, gnu::always_inline]] inline bool Reader::Impl::has_data() const {
+BATON_HOT_INLINE bool Reader::Impl::has_data() const {
   if (unlikely(forked())) return false;
   const os::Lock lock(mutex_);
   return usual_ != nullptr ? usual_->readable() : any_readable();
 }
 
-[[gnu::hot]] bool Reader::has_data() const { return impl_->has_data(); }
+BATON_HOT bool Reader::has_data() const { return impl_->has_data(); }
 
-[[gnu::hot]] std::size_t Reader::Impl::unread() const {
+BATON_HOT std::size_t Reader::Impl::unread() const {
   if (forked()) return 0;
   std::size_t count = 0;
   const os::Lock lock(mutex_);
@@ -538,7 +532,7 @@ bool Reader::Impl::awaits_memory(const Gid& publisher) const {
 // descriptor is drained only when the queues are empty, so it stays readable while there may be data.
 
 /// Announces sleep (wake.hpp W1 to W4). True if a message arrived meanwhile.
-[[gnu::hot]] bool Reader::Impl::rearm() {
+BATON_HOT bool Reader::Impl::rearm() {
   wake_->drain(broke_wake_socket);
   // Repeats earlier announcements: a wait set that the reader left may have revoked them, and woken this one.
   for (const ConnectionRef& ref : connections_) {
@@ -550,7 +544,7 @@ bool Reader::Impl::awaits_memory(const Gid& publisher) const {
   return any_readable();
 }
 
-[[gnu::hot]] void Reader::Impl::disarm() {
+BATON_HOT void Reader::Impl::disarm() {
   for (const ConnectionRef& ref : connections_) memory::announce_awake<Platform>(*ref->sleeping);
   armed_ = false;
   find_usual();
@@ -575,7 +569,7 @@ Result<int> Reader::Impl::pollable_fd() {
   return wake_->fd();
 }
 
-[[gnu::hot]] std::uint32_t Reader::Impl::matched() const {
+BATON_HOT std::uint32_t Reader::Impl::matched() const {
   if (forked()) return 0;
   const os::Lock lock(mutex_);
   return static_cast<std::uint32_t>(
@@ -616,7 +610,7 @@ void Reader::Impl::stop_matching() noexcept {
   matches_ = false;
 }
 
-[[gnu::hot]] Statuses Reader::Impl::statuses() const {
+BATON_HOT Statuses Reader::Impl::statuses() const {
   if (forked()) return {};
   const os::Lock lock(mutex_);
   Statuses out = statuses_;
@@ -637,7 +631,7 @@ void Reader::Impl::on_event(std::function<void(Event)> callback) {
   pending_.set_callback(std::move(callback));
 }
 
-[[gnu::cold, gnu::noinline]] void Reader::Impl::notify(Event event) noexcept {
+BATON_COLD void Reader::Impl::notify(Event event) noexcept {
   if (event == Event::kMatched) context_->graph_changed();
   pending_.add(event, weak_from_this(), mutex_, [this](auto call) { context_->post(std::move(call)); });
 }

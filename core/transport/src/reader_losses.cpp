@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "baton/os/hot_path.hpp"
 #include "baton/transport/whose.hpp"
 #include "endpoint_context.hpp"
 #include "reader.hpp"
@@ -10,8 +11,8 @@
 namespace baton::transport {
 
 /// A taken message that cannot be delivered: through the fault of its publisher, whose connection then ends, or for lack of room.
-[[gnu::cold]] void Reader::Impl::lose(ReaderConnection& connection, const memory::QueuedMessage& message,
-                                      const Error& why, Result<TakenSample>* out) {
+BATON_COLD void Reader::Impl::lose(ReaderConnection& connection, const memory::QueuedMessage& message, const Error& why,
+                                   Result<TakenSample>* out) {
   if (why.code == Errc::protocol_violation) {
     *out = refuse(connection, why.code, why.message);
     return;
@@ -60,7 +61,7 @@ void Reader::Impl::expel(const Gid& publisher, const std::string& what) noexcept
 
 /// A message, or what is the program's: passes over lost messages, the first of which is `taken`. Errors are moved and not copied, since
 /// there may be no memory.
-[[gnu::cold, gnu::noinline]] Result<TakenSample> Reader::Impl::take_after(Result<TakenSample>&& taken, Passes& passes) {
+BATON_COLD Result<TakenSample> Reader::Impl::take_after(Result<TakenSample>&& taken, Passes& passes) {
   for (int passed = 0; passed < kMostLost; ++passed) {
     if (taken.ok() || whose(taken.error().code) != Whose::kMessage) return std::move(taken);
     report_loss(taken.error());

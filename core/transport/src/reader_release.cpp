@@ -2,13 +2,14 @@
 // The end of a sample, which may make its subscription able to take again.
 #include "baton/os/crash_point.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/os/trace.hpp"
 #include "connection.hpp"
 #include "reader.hpp"
 
 namespace baton::transport {
 
-[[gnu::hot]] void TakenSample::release() noexcept {
+BATON_HOT void TakenSample::release() noexcept {
   if (header_ == nullptr) return;
   header_ = nullptr;
   ReaderConnection& connection = *connection_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "baton/os/clock.hpp"
+#include "baton/os/hot_path.hpp"
 #include "endpoint_context.hpp"
 #include "reader.hpp"
 
@@ -59,8 +60,8 @@ std::int64_t Reader::Impl::newest_stamp_ns(const ReaderConnection& connection) c
 /// The place of a message whose publisher stamps messages in the future, by a lie or by another clock, among those of other publishers. Its
 /// stamps count as earlier by as much as the newest one was early. What was pushed before that is known, and everything if the
 /// difference keeps growing, comes first and is given up first: it may displace no message of others (KEEP_LAST).
-[[gnu::cold]] std::int64_t Reader::Impl::corrected_order_ns(ReaderConnection& connection, std::int64_t stamp_ns,
-                                                            std::uint64_t position) {
+BATON_COLD std::int64_t Reader::Impl::corrected_order_ns(ReaderConnection& connection, std::int64_t stamp_ns,
+                                                         std::uint64_t position) {
   constexpr std::int64_t kMostGrowthNs = 1'000'000'000;
   const std::int64_t now = os::monotonic_ns();
   const std::int64_t corrected = corrected_stamp_ns(connection, stamp_ns);

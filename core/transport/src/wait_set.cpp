@@ -8,6 +8,7 @@
 
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/os/wake_socket.hpp"
 #include "baton/transport/whose.hpp"
 #include "endpoint_context.hpp"
@@ -30,7 +31,7 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
 
 }  // namespace
 
-[[gnu::hot]] void WaitSet::Impl::look_again() {
+BATON_HOT void WaitSet::Impl::look_again() {
   if (generation != os::fork_generation()) return;
   memory::announce_event<Platform>(futex.own());
   switch (memory::who_sleeps<Platform>(sleeping)) {
@@ -47,17 +48,18 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
 
 /// has_work() for connections, with `once`: whether a word has changed since the last call. Whoever sees its new value sees what was done
 /// before, too: the acquire pairs with the release in announce_event().
-[[gnu::noinline]] bool WaitSet::Impl::has_news() {
+BATON_COLD bool WaitSet::Impl::has_news() {
   bool any = false;
   for (std::size_t i = 0; i <= connections.size(); ++i) {
-    const std::uint32_t event = (i == 0 ? futex.own() : connections[i - 1]->line->event).load(std::memory_order_acquire);
+    const std::uint32_t event =
+        (i == 0 ? futex.own() : connections[i - 1]->line->event).load(std::memory_order_acquire);
     any = std::exchange(told[i], event) != event || any;
   }
   return any;
 }
 
 // Plain loops: std::any_of is unrolled to four times the code, and most wait sets have one publisher.
-[[gnu::hot]] inline bool WaitSet::Impl::has_work() {
+BATON_HOT inline bool WaitSet::Impl::has_work() {
   for (const GuardCondition::Impl* guard : watched) {
     if (guard->triggered.load(std::memory_order_acquire)) return true;  // pairs with the release in trigger()
   }
@@ -71,13 +73,13 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
   return false;
 }
 
-[[gnu::hot, gnu::noinline]] bool WaitSet::Impl::ready() {
+BATON_HOT_SELDOM bool WaitSet::Impl::ready() {
   // The waiter must not sleep past a call. answer_calls() answers it.
   return calls.load(std::memory_order_relaxed) != 0 || has_work();
 }
 
 /// Answers all calls. True if one was wake().
-[[gnu::cold, gnu::noinline]] Result<bool> WaitSet::Impl::answer_calls() {
+BATON_COLD Result<bool> WaitSet::Impl::answer_calls() {
   const std::uint32_t reasons = calls.exchange(0, std::memory_order_acquire);  // pairs with the release in call()
   struct Unanswered {
     ~Unanswered() { calls.fetch_or(reasons, std::memory_order_relaxed); }
@@ -102,7 +104,7 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
 }
 
 /// True if there is work or a call. False: the time is over.
-[[gnu::hot, gnu::noinline]] bool WaitSet::Impl::spin_until(std::int64_t end_ns) {
+BATON_HOT_SELDOM bool WaitSet::Impl::spin_until(std::int64_t end_ns) {
   // The clock is read only now and then: reading it takes as long as a dozen looks.
   for (unsigned round = 1;; ++round) {
     if (ready()) return true;
@@ -111,9 +113,9 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
   }
 }
 
-[[gnu::hot, gnu::always_inline]] inline void WaitSet::Impl::sleep() {
+BATON_HOT_INLINE void WaitSet::Impl::sleep() {
   BATON_CRASH_POINT("wait.before_sleep");
-  if (__builtin_expect(how == memory::Sleeping::kFutex, 1)) {
+  if (likely(how == memory::Sleeping::kFutex)) {
     timed_out = !futex.sleep(deadline_ns);
   } else {
     sleep_on_descriptor();
@@ -121,12 +123,12 @@ std::int64_t deadline_after(std::chrono::nanoseconds timeout) noexcept {
   BATON_CRASH_POINT("wait.after_sleep");
 }
 
-[[gnu::hot, gnu::noinline]] void WaitSet::Impl::sleep_on_descriptor() noexcept {
+BATON_HOT_SELDOM void WaitSet::Impl::sleep_on_descriptor() noexcept {
   timed_out = !descriptor.sleep(deadline_ns);
   if (descriptor.lacks_sockets) calls.fetch_or(kChanged, std::memory_order_relaxed);  // rebuild() tries again
 }
 
-[[gnu::hot, gnu::always_inline]] inline Result<bool> WaitSet::Impl::wait(std::chrono::nanoseconds timeout) {
+BATON_HOT_INLINE Result<bool> WaitSet::Impl::wait(std::chrono::nanoseconds timeout) {
   if (unlikely(generation != os::fork_generation())) {
     return out_of_line([] {
       return Error{Errc::forked, "this wait set belongs to the parent process; make a new node in the child"};
@@ -165,9 +167,9 @@ void WaitSet::wake_once_for_each_message() { impl_->once = true; }
 
 void WaitSet::set_spin(os::Nanoseconds budget) { impl_->spin_ns.store(budget.count(), std::memory_order_relaxed); }
 
-[[gnu::hot]] Result<bool> WaitSet::wait(os::Nanoseconds timeout) { return impl_->wait(timeout); }
+BATON_HOT Result<bool> WaitSet::wait(os::Nanoseconds timeout) { return impl_->wait(timeout); }
 
-[[gnu::hot]] const Reader::Impl* WaitSet::reader_with_work() const noexcept {
+BATON_HOT const Reader::Impl* WaitSet::reader_with_work() const noexcept {
   return impl_->with_message != nullptr ? impl_->with_message->reader : nullptr;
 }
 

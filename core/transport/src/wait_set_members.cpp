@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "baton/os/clock.hpp"
+#include "baton/os/hot_path.hpp"
 #include "endpoint_context.hpp"
 #include "reader.hpp"
 #include "wait_set.hpp"
@@ -73,7 +74,7 @@ Result<void> WaitSet::Impl::rebuild() {
 }
 
 /// For lack of memory or descriptors the words to wait for are not known: the caller looks for messages every 100 ms.
-[[gnu::cold, gnu::noinline]] void WaitSet::Impl::pause_for(const Error& lack) noexcept {
+BATON_COLD void WaitSet::Impl::pause_for(const Error& lack) noexcept {
   const std::int64_t now = os::monotonic_ns();
   if (lack_lines.once()) {
     std::shared_ptr<Reader::Impl> reader;

@@ -10,6 +10,7 @@
 #include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/futex.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/os/trace.hpp"
 #include "baton/os/wake_socket.hpp"
 #include "endpoint_context.hpp"
@@ -84,10 +85,10 @@ std::shared_ptr<Writer> Writer::Impl::open() {
   return {static_cast<Writer*>(this), [](Writer* writer) { writer->give_up_share(); }};
 }
 
-[[gnu::hot]] void Writer::hold_share() noexcept { impl().hold(); }
-[[gnu::hot]] void Writer::give_up_share() noexcept { impl().give_up(); }
+BATON_HOT void Writer::hold_share() noexcept { impl().hold(); }
+BATON_HOT void Writer::give_up_share() noexcept { impl().give_up(); }
 
-[[gnu::always_inline]] inline void Writer::Impl::give_up() noexcept {
+BATON_HOT_INLINE void Writer::Impl::give_up() noexcept {
   // acq_rel: the last one closes after all that the others did.
   if (holders_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   out_of_line([this] {
@@ -96,10 +97,10 @@ std::shared_ptr<Writer> Writer::Impl::open() {
   });
 }
 
-[[gnu::hot]] Result<memory::Chunk> Writer::loan_sized(std::size_t message_bytes) {
+BATON_HOT Result<memory::Chunk> Writer::loan_sized(std::size_t message_bytes) {
   return impl().loan(message_bytes, false);
 }
-[[gnu::hot]] Result<memory::Chunk> Writer::loan_growing() { return impl().loan(0, true); }
+BATON_HOT Result<memory::Chunk> Writer::loan_growing() { return impl().loan(0, true); }
 
 Result<memory::Chunk> Writer::loan_growing(std::size_t expected_bytes) { return impl().loan_expecting(expected_bytes); }
 void Writer::raise_limits(std::size_t max_message_bytes, std::size_t memory_limit_bytes) {
@@ -117,13 +118,13 @@ Result<memory::Chunk> Writer::Impl::loan_expecting(std::size_t expected_bytes) {
   return chunk;
 }
 
-[[gnu::always_inline]] inline Result<memory::Chunk> Writer::Impl::loan(std::size_t message_bytes, bool growing) {
+BATON_HOT_INLINE Result<memory::Chunk> Writer::Impl::loan(std::size_t message_bytes, bool growing) {
   if (forked()) return out_of_line([&]() -> Result<memory::Chunk> { return forked_error(); });
   return loan_locked(message_bytes, growing);
 }
 
 /// A function of its own, so that the chunk is made where the caller wants it.
-[[gnu::always_inline]] inline Result<memory::Chunk> Writer::Impl::loan_locked(std::size_t message_bytes, bool growing) {
+BATON_HOT_INLINE Result<memory::Chunk> Writer::Impl::loan_locked(std::size_t message_bytes, bool growing) {
   const os::Lock lock(mutex_);
   BATON_CRASH_POINT("loan.begin");
   if (unlikely(loans_left_-- == 0)) look_at_memory(false);
@@ -147,35 +148,34 @@ void Writer::Impl::deliver_frames_to_self() {
   for (Frame& frame : frames) context_->deliver_to_self(std::move(frame));
 }
 
-[[gnu::hot]] void Writer::abandon(const memory::Chunk& chunk) noexcept { impl().abandon(chunk); }
+BATON_HOT void Writer::abandon(const memory::Chunk& chunk) noexcept { impl().abandon(chunk); }
 
-[[gnu::always_inline]] inline void Writer::Impl::abandon(const memory::Chunk& chunk) noexcept {
+BATON_HOT_INLINE void Writer::Impl::abandon(const memory::Chunk& chunk) noexcept {
   if (forked()) return;
   const os::Lock lock(mutex_);
   if (unlikely(pool_->abandon(chunk))) dropped("a message could not grow");
 }
 
 /// Hands a reference to the connection; what the connection does not take is released.
-[[gnu::always_inline]] inline memory::PushStatus Writer::Impl::push_referenced(WriterConnection& connection,
-                                                                               const Kept& message) {
+BATON_HOT_INLINE memory::PushStatus Writer::Impl::push_referenced(WriterConnection& connection, const Kept& message) {
   const memory::PushStatus status =
       connection.channel.push(message.handle, message.source_monotonic_ns, message.sequence, release());
   if (status != memory::PushStatus::kPushed) not_pushed(connection, message.handle, status);
   return status;
 }
 
-[[gnu::cold, gnu::noinline]] void Writer::Impl::not_pushed(WriterConnection& connection, memory::Handle handle,
-                                                           memory::PushStatus status) {
+BATON_COLD void Writer::Impl::not_pushed(WriterConnection& connection, memory::Handle handle,
+                                         memory::PushStatus status) {
   pool_->release(handle);
   if (status == memory::PushStatus::kCorrupted) connection.broken = expel_ = true;
 }
 
-[[gnu::hot]] memory::PushStatus Writer::Impl::push(WriterConnection& connection, const Kept& message) {
+BATON_HOT memory::PushStatus Writer::Impl::push(WriterConnection& connection, const Kept& message) {
   pool_->add_reference(message.handle);
   return push_referenced(connection, message);
 }
 
-[[gnu::hot, gnu::noinline]] void Writer::Impl::remember(const Kept& message) {
+BATON_HOT_SELDOM void Writer::Impl::remember(const Kept& message) {
   if (history_size_ == history_.size()) {
     pool_->release(history_[history_begin_].handle);
     history_begin_ = (history_begin_ + 1) % history_.size();
@@ -185,7 +185,7 @@ void Writer::Impl::deliver_frames_to_self() {
   ++history_size_;
 }
 
-[[gnu::hot]] WriterConnection* Writer::Impl::find(const Gid& reader) const {
+BATON_HOT WriterConnection* Writer::Impl::find(const Gid& reader) const {
   return live_.find([&](const auto& connection) { return connection->reader == reader; });
 }
 
@@ -199,7 +199,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
                                     std::to_string(last_sequence_)};
 }
 
-[[gnu::hot, gnu::noinline]] void Writer::Impl::add(memory::ChunkHeader& header, const PublishInfo& info) {
+BATON_HOT_SELDOM void Writer::Impl::add(memory::ChunkHeader& header, const PublishInfo& info) {
   if (info.origin != nullptr) header.source_time_ns = info.origin->source_time_ns;
   std::memcpy(header.correlation_client, info.correlation_client.data(), info.correlation_client.size());
   header.correlation_sequence = info.correlation_sequence;
@@ -208,8 +208,8 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 }
 
 /// Fills the header; returns the time of publication, of the machine.
-[[gnu::hot]] std::int64_t Writer::Impl::complete(memory::ChunkHeader& header, std::uint64_t sequence,
-                                                 const PublishInfo* info) {
+BATON_HOT std::int64_t Writer::Impl::complete(memory::ChunkHeader& header, std::uint64_t sequence,
+                                              const PublishInfo* info) {
   const os::Times now = os::read_both_clocks();
   header.sequence = sequence;
   header.source_monotonic_ns = now.machine_ns;
@@ -220,7 +220,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 
 /// Whether each queue that refuses when full has room, or (skips_full) at least one queue. `only`: the one reader that gets the
 /// message, or null.
-[[gnu::hot]] bool Writer::Impl::room_for(const WriterConnection* only) {
+BATON_HOT bool Writer::Impl::room_for(const WriterConnection* only) {
   bool full = false, room = false;
   for (const auto& connection : live_) {
     if (only != nullptr && connection != only) continue;
@@ -243,15 +243,12 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 //                5 its handle in the queue of each reader   8 the history; connections found broken meanwhile end
 // An error comes before 3, and the chunk stays a loan.
 
-[[gnu::hot]] Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk) {
-  return impl().deliver(chunk, nullptr);
-}
-[[gnu::hot]] Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk, const PublishInfo& info) {
+BATON_HOT Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk) { return impl().deliver(chunk, nullptr); }
+BATON_HOT Result<std::uint64_t> Writer::publish(const memory::Chunk& chunk, const PublishInfo& info) {
   return impl().deliver(chunk, &info);
 }
 
-[[gnu::always_inline]] inline Result<std::uint64_t> Writer::Impl::deliver(const memory::Chunk& chunk,
-                                                                          const PublishInfo* info) {
+BATON_HOT_INLINE Result<std::uint64_t> Writer::Impl::deliver(const memory::Chunk& chunk, const PublishInfo* info) {
   if (forked()) return out_of_line([&]() -> Result<std::uint64_t> { return forked_error(); });
   const os::Lock lock(mutex_);
   BATON_CRASH_POINT("publish.begin");
@@ -261,8 +258,8 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   return carry_out(chunk, {last_sequence_ + 1, nullptr, live_.size(), true, false, false, false, false}, nullptr);
 }
 
-[[gnu::hot, gnu::noinline]] Result<std::uint64_t> Writer::Impl::deliver_specially(const memory::Chunk& chunk,
-                                                                                  const PublishInfo* info) {
+BATON_HOT_SELDOM Result<std::uint64_t> Writer::Impl::deliver_specially(const memory::Chunk& chunk,
+                                                                       const PublishInfo* info) {
   Delivery delivery{last_sequence_ + 1,
                     nullptr,
                     live_.size(),
@@ -298,8 +295,8 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
   return carry_out(chunk, delivery, info);
 }
 
-[[gnu::always_inline]] inline std::uint64_t Writer::Impl::carry_out(const memory::Chunk& chunk,
-                                                                    const Delivery& delivery, const PublishInfo* info) {
+BATON_HOT_INLINE std::uint64_t Writer::Impl::carry_out(const memory::Chunk& chunk, const Delivery& delivery,
+                                                       const PublishInfo* info) {
   const Kept message{chunk.handle, complete(*chunk.header, delivery.sequence, info), delivery.sequence};
   last_sequence_ = message.sequence;
   if (unlikely(pool_->publish(chunk, delivery.references, info == nullptr))) larger_message(chunk.header->size_bytes);
@@ -328,7 +325,7 @@ Error Writer::Impl::published_before(std::uint64_t sequence) const {
 }
 
 /// Wakes the readers that sleep (wake.hpp).
-[[gnu::always_inline]] inline void Writer::Impl::wake_readers() {
+BATON_HOT_INLINE void Writer::Impl::wake_readers() {
   ControlLine& line = *control_;
   const bool wake = memory::signal<Platform>(
       line.event, live_, [](const auto& connection) -> WakeWord& { return connection->channel.sleeping(); },
@@ -358,7 +355,7 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
   return pushed;
 }
 
-[[gnu::hot]] Result<void> Writer::Impl::keep(const memory::Chunk& chunk) {
+BATON_HOT Result<void> Writer::Impl::keep(const memory::Chunk& chunk) {
   if (forked()) return forked_error();
   const os::Lock lock(mutex_);
   last_publish_ns_ = os::of_process(complete(*chunk.header, ++last_kept_, nullptr));
@@ -367,7 +364,7 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
   return {};
 }
 
-[[gnu::hot]] Result<std::uint64_t> Writer::Impl::publish_to(const memory::Chunk& kept, const Gid& reader) {
+BATON_HOT Result<std::uint64_t> Writer::Impl::publish_to(const memory::Chunk& kept, const Gid& reader) {
   if (forked()) return out_of_line([&] { return forked_error(); });
   const os::Lock lock(mutex_);
   WriterConnection* const found = find(reader);
@@ -403,14 +400,14 @@ bool Writer::Impl::hand_newest_to(const Gid& reader) {
   });
 }
 
-[[gnu::hot]] Writer::Unread Writer::Impl::unread(const Gid& reader) {
+BATON_HOT Writer::Unread Writer::Impl::unread(const Gid& reader) {
   if (forked()) return {};
   const os::Lock lock(mutex_);
   WriterConnection* const connection = find(reader);
   return connection == nullptr ? Writer::Unread{} : Writer::Unread{connection->number, connection->channel.unread()};
 }
 
-[[gnu::hot]] void Writer::Impl::drop(const memory::Chunk& kept) noexcept {
+BATON_HOT void Writer::Impl::drop(const memory::Chunk& kept) noexcept {
   if (forked()) return;
   const os::Lock lock(mutex_);
   if (pool_) pool_->release(kept.handle);
@@ -435,7 +432,7 @@ bool Writer::Impl::evict(memory::Handle oldest) {
   return released;
 }
 
-[[gnu::hot]] void Writer::Impl::collect() {
+BATON_HOT void Writer::Impl::collect() {
   for (const auto& connection : live_) {
     if (connection->broken || (connection->channel.collect(release()) && !overheld(*connection))) continue;
     connection->broken = expel_ = true;
@@ -453,7 +450,7 @@ void Writer::Impl::collect_drained() {
   drained_ = !draining_.empty();
 }
 
-[[gnu::hot]] std::uint32_t Writer::Impl::matched() const {
+BATON_HOT std::uint32_t Writer::Impl::matched() const {
   if (forked()) return 0;
   const os::Lock lock(mutex_);
   return live_.size();

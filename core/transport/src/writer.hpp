@@ -15,6 +15,7 @@
 
 #include "baton/os/allowance.hpp"
 #include "baton/os/fork.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/os/lock.hpp"
 #include "baton/os/pi_mutex.hpp"
 #include "baton/transport/transport.hpp"
@@ -122,14 +123,14 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   }
   bool evict(memory::Handle oldest) BATON_REQUIRES(mutex_);
   void collect() BATON_REQUIRES(mutex_);
-  [[gnu::noinline]] void collect_drained() BATON_REQUIRES(mutex_);
+  BATON_COLD void collect_drained() BATON_REQUIRES(mutex_);
   void send_segment(std::uint32_t index, int fd, std::uint64_t size) BATON_REQUIRES(mutex_);
   void send_retired(std::uint32_t index) noexcept BATON_REQUIRES(mutex_);
   void owe_segment(PeerId peer, std::uint32_t index) BATON_REQUIRES(mutex_);
   void send_owed();
   void send_owed(const std::vector<std::pair<PeerId, std::uint32_t>>& owed) BATON_REQUIRES(mutex_);
   Result<memory::Chunk> loan_locked(std::size_t message_bytes, bool growing);
-  [[gnu::cold]] void deliver_frames_to_self() BATON_REQUIRES(mutex_);
+  BATON_COLD void deliver_frames_to_self() BATON_REQUIRES(mutex_);
   Result<memory::Chunk> loan_in_shortage(std::size_t message_bytes, bool growing, Error error) BATON_REQUIRES(mutex_);
   bool give_up_oldest_unread() BATON_REQUIRES(mutex_);
   Granted granted(const Party& party, std::uint32_t above = 0) const BATON_REQUIRES(mutex_);
@@ -147,8 +148,8 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   std::uint64_t units(std::size_t bytes) const noexcept BATON_REQUIRES(mutex_) {
     return (bytes + unit_bytes_ - 1) / unit_bytes_;
   }
-  [[gnu::cold, gnu::noinline]] void larger_message(std::size_t bytes) noexcept BATON_REQUIRES(mutex_);
-  [[gnu::cold, gnu::noinline]] void look_at_memory(bool short_of_it) BATON_REQUIRES(mutex_);
+  BATON_COLD void larger_message(std::size_t bytes) noexcept BATON_REQUIRES(mutex_);
+  BATON_COLD void look_at_memory(bool short_of_it) BATON_REQUIRES(mutex_);
   void divide_memory(const memory::Pool::Account& now, bool same) BATON_REQUIRES(mutex_);
   void measure_holders() BATON_REQUIRES(mutex_);
   std::size_t left_outside() BATON_REQUIRES(mutex_);
@@ -157,7 +158,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   void close_holders(const Party& party, std::uint64_t held) BATON_REQUIRES(mutex_);
   std::string explain_memory(const Granted& held) const BATON_REQUIRES(mutex_);
   bool memory_for(const Party& party) BATON_REQUIRES(mutex_);
-  [[gnu::cold, gnu::noinline]] void dropped(const char* why) noexcept BATON_REQUIRES(mutex_);
+  BATON_COLD void dropped(const char* why) noexcept BATON_REQUIRES(mutex_);
   bool overheld(WriterConnection& connection) BATON_REQUIRES(mutex_);
   memory::PushStatus push(WriterConnection& connection, const Kept& message) BATON_REQUIRES(mutex_);
   memory::PushStatus push_referenced(WriterConnection& connection, const Kept& message) BATON_REQUIRES(mutex_);
@@ -186,7 +187,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   bool room_for(const WriterConnection* only) BATON_REQUIRES(mutex_);
   static std::int64_t complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo* info);
   void replay(WriterConnection& connection, const QoS& requested) BATON_REQUIRES(mutex_);
-  [[gnu::cold]] void expel_broken() BATON_REQUIRES(mutex_);
+  BATON_COLD void expel_broken() BATON_REQUIRES(mutex_);
   void wake_readers() BATON_REQUIRES(mutex_);
   void drain(const WriterConnection& connection) BATON_REQUIRES(mutex_);
   std::unique_ptr<WriterConnection> remove_live(const WriterConnection& connection) BATON_REQUIRES(mutex_);

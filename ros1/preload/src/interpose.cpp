@@ -11,6 +11,7 @@
 #include <new>
 
 #include "arrays.hpp"
+#include "baton/os/hot_path.hpp"
 #include "buffers.hpp"
 #include "links.hpp"
 #include "roscpp.hpp"
@@ -166,7 +167,7 @@ __attribute__((visibility("default"))) void* operator new[](std::size_t bytes) {
 // The arrays of a message that is being deserialized.
 __attribute__((visibility("default"))) void* operator new(std::size_t bytes) {
   static const auto original = next<void*(std::size_t)>("_Znwm");
-  if (__builtin_expect(bytes < kLargeArray, 1)) return original(bytes);
+  if (baton::likely(bytes < kLargeArray)) return original(bytes);
   Deserialization* const time = Deserialization::current();
   if (time == nullptr) return original(bytes);
   const void* const caller = __builtin_return_address(0);
@@ -179,7 +180,7 @@ __attribute__((visibility("default"))) void* operator new(std::size_t bytes) {
 // The two functions that fill arrays. For smaller blocks they cost one compare more. They continue with the C library's
 // functions of the same purpose, which have other names and so need no look-up.
 BATON_INTERPOSE void* memcpy(void* to, const void* from, std::size_t bytes) {
-  if (__builtin_expect(bytes >= kLargeArray, 0)) {
+  if (baton::unlikely(bytes >= kLargeArray)) {
     if (ArrayPlace::Watch* const watch = ArrayPlace::Watch::current()) watch->copied(to, bytes);
     Deserialization* const time = Deserialization::current();
     if (time != nullptr && time->copied(to, from, bytes)) return to;
@@ -191,7 +192,7 @@ extern "C" void* __memset_chk(void* to, int byte, std::size_t bytes, std::size_t
 
 BATON_INTERPOSE void* memset(void* to, int byte, std::size_t bytes) {
   // The first element of an array is stored without memset.
-  if (__builtin_expect(bytes >= kLargeArray - sizeof(double) && byte == 0, 0)) {
+  if (baton::unlikely(bytes >= kLargeArray - sizeof(double) && byte == 0)) {
     Deserialization* const time = Deserialization::current();
     if (time != nullptr && time->zeroed(to, bytes)) return to;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/native/native_loan.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <cstring>
 #include <new>
@@ -85,7 +86,7 @@ std::shared_ptr<const Node> node_of(const Members& members, bool c, const messag
 }
 
 /// False: no memory.
-[[gnu::hot]] bool detach_all(const Node& node, std::byte* native, std::size_t& bytes) {
+BATON_HOT bool detach_all(const Node& node, std::byte* native, std::size_t& bytes) {
   for (const Node::Leaf& leaf : node.leaves) {
     AnyArray any(native + leaf.offset, node.c, leaf.element_bytes);
     if (!memory::in_window(any.begin())) continue;
@@ -110,7 +111,7 @@ std::shared_ptr<const Node> node_of(const Members& members, bool c, const messag
   return true;
 }
 
-[[gnu::hot]] AnyArray array_of(void* native, const NativeLoanPlan::Array& array) noexcept {
+BATON_HOT AnyArray array_of(void* native, const NativeLoanPlan::Array& array) noexcept {
   return {static_cast<std::byte*>(native) + array.native_offset, array.c, array.element_bytes};
 }
 
@@ -128,7 +129,7 @@ Result<std::shared_ptr<const NativeLoanPlan>> NativeLoanPlan::compile(const rosi
   return std::shared_ptr<const NativeLoanPlan>(std::move(made));
 }
 
-[[gnu::hot]] void* NativeLoanPlan::make() const {
+BATON_HOT void* NativeLoanPlan::make() const {
   const auto& members = *static_cast<const Members*>(members_);
   void* native = ::operator new(members.size_of_, std::nothrow);
   // C's initialization functions take an enumeration of the same values.
@@ -138,18 +139,18 @@ Result<std::shared_ptr<const NativeLoanPlan>> NativeLoanPlan::compile(const rosi
   return native;
 }
 
-[[gnu::hot]] void NativeLoanPlan::make_at(void* place) const noexcept {
+BATON_HOT void NativeLoanPlan::make_at(void* place) const noexcept {
   const auto& members = *static_cast<const Members*>(members_);
   std::memset(place, 0, members.size_of_);  // zeroes the padding between fields, too
   members.init_function(place, rosidl_runtime_cpp::MessageInitialization::DEFAULTS_ONLY);
 }
 
-[[gnu::hot]] void NativeLoanPlan::destroy(void* native) const noexcept {
+BATON_HOT void NativeLoanPlan::destroy(void* native) const noexcept {
   static_cast<const Members*>(members_)->fini_function(native);
   ::operator delete(native);
 }
 
-[[gnu::hot]] Result<std::size_t> NativeLoanPlan::detach(void* native) const {
+BATON_HOT Result<std::size_t> NativeLoanPlan::detach(void* native) const {
   std::size_t bytes = 0;
   if (root_ != nullptr && !detach_all(*root_, static_cast<std::byte*>(native), bytes))
     return Error{Errc::out_of_memory, std::string("no memory for the arrays of a ") + plan_->type().name};
@@ -162,8 +163,8 @@ void Capacities::need(std::size_t array, std::size_t bytes) noexcept {
   }
 }
 
-[[gnu::hot]] Result<NativeLoan> NativeLoan::begin(std::shared_ptr<transport::Writer> writer, const NativeLoanPlan& plan,
-                                                  Capacities& capacities, void* native) {
+BATON_HOT Result<NativeLoan> NativeLoan::begin(std::shared_ptr<transport::Writer> writer, const NativeLoanPlan& plan,
+                                               Capacities& capacities, void* native) {
   Result<memory::Chunk> chunk = writer->loan_growing();
   if (!chunk) return chunk.error();
   Result<Loaned> loaned = Loaned::begin(writer, *chunk);
@@ -183,7 +184,7 @@ void Capacities::need(std::size_t array, std::size_t bytes) noexcept {
   return made;
 }
 
-[[gnu::hot]] NativeLoan::NativeLoan(NativeLoan&& other) noexcept
+BATON_HOT NativeLoan::NativeLoan(NativeLoan&& other) noexcept
     : loaned_(std::move(other.loaned_)),
       writer_(std::move(other.writer_)),
       plan_(other.plan_),
@@ -192,7 +193,7 @@ void Capacities::need(std::size_t array, std::size_t bytes) noexcept {
       in_place_(std::move(other.in_place_)),
       another_(std::exchange(other.another_, {})) {}
 
-[[gnu::hot]] NativeLoan::~NativeLoan() {
+BATON_HOT NativeLoan::~NativeLoan() {
   if (native_ == nullptr) return;
   forget_in_place();
   for (const NativeLoanPlan::Array& array : plan_->arrays()) {
@@ -202,11 +203,11 @@ void Capacities::need(std::size_t array, std::size_t bytes) noexcept {
   if (another_.header != nullptr) writer_->abandon(another_);
 }
 
-[[gnu::hot]] void NativeLoan::forget_in_place() noexcept {
+BATON_HOT void NativeLoan::forget_in_place() noexcept {
   for (const InPlace& each : in_place_) array_of(native_, *each.array).forget();
 }
 
-[[gnu::hot]] Result<NativeLoan::Filled> NativeLoan::fill() {
+BATON_HOT Result<NativeLoan::Filled> NativeLoan::fill() {
   Filled filled;
   const std::vector<NativeLoanPlan::Array>& arrays = plan_->arrays();
   std::vector<InPlace> in_place;
@@ -253,7 +254,7 @@ Result<NativeLoan::Filled> NativeLoan::fill_another_chunk(std::uint64_t copied_b
   return Filled{another_, 0, copied_bytes};
 }
 
-[[gnu::hot]] void NativeLoan::published() noexcept {
+BATON_HOT void NativeLoan::published() noexcept {
   if (another_.header != nullptr) {
     another_ = {};
     return;

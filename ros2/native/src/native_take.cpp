@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/native/native_take.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include "baton/containers/array_aliaser.hpp"
 #include "baton/containers/containers.hpp"
@@ -12,8 +13,8 @@ namespace {
 class AliasOrCopy final : public rosidl::ArrayTaker {
  public:
   explicit AliasOrCopy(ArrayAliaser* aliaser) noexcept : aliaser_(aliaser) {}
-  [[gnu::hot]] bool take(void* native, bool c, const std::byte* content, std::size_t count,
-                         std::size_t element_bytes) override {
+  BATON_HOT bool take(void* native, bool c, const std::byte* content, std::size_t count,
+                      std::size_t element_bytes) override {
     if (aliaser_ != nullptr && aliaser_->take(native, c, content, count, element_bytes)) return true;
     // Copying into the remains of an earlier message would keep that message.
     AnyArray any(native, c, element_bytes);
@@ -29,8 +30,8 @@ class AliasOrCopy final : public rosidl::ArrayTaker {
 
 }  // namespace
 
-[[gnu::hot]] Result<NativeTaken> take_into_native(const rosidl::NativePlan& plan, transport::TakenSample sample,
-                                                  void* native, const Quota& quota, std::size_t worthwhile_bytes) {
+BATON_HOT Result<NativeTaken> take_into_native(const rosidl::NativePlan& plan, transport::TakenSample sample,
+                                               void* native, const Quota& quota, std::size_t worthwhile_bytes) {
   if (sample.size_bytes() >= worthwhile_bytes && active()) {
     if (Result<Received> received = Received::begin(sample, quota)) {
       ArrayAliaser aliaser(*received, worthwhile_bytes);

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "baton/os/hot_memory.hpp"
+#include "baton/os/hot_path.hpp"
 #include "context.hpp"
 #include "failure.hpp"
 #include "publisher_path.hpp"
@@ -95,7 +96,7 @@ inline rmw_ret_t unsupported(const char* why) noexcept {
 rmw_ret_t failed(const Error& error) noexcept;
 
 /// By address, as in every RMW, and by text, because two copies of a library have two tables of identifiers.
-[[gnu::hot]] inline bool is_ours(const char* identifier) noexcept {
+BATON_HOT inline bool is_ours(const char* identifier) noexcept {
   return identifier == kIdentifier || (identifier != nullptr && std::strcmp(identifier, kIdentifier) == 0);
 }
 
@@ -104,13 +105,13 @@ inline constexpr bool kIsHandle = false;
 template <class T>
 inline constexpr bool kIsHandle<T, std::void_t<decltype(own(static_cast<const T*>(nullptr)))>> = true;
 
-[[gnu::cold]] rmw_ret_t refuse_null() noexcept;
-[[gnu::cold]] rmw_ret_t refuse_foreign() noexcept;
+BATON_COLD rmw_ret_t refuse_null() noexcept;
+BATON_COLD rmw_ret_t refuse_foreign() noexcept;
 
 /// RMW_RET_OK, or the result, with a text, for the first argument that is null or a handle of another RMW. A `const rmw_event_t*` is a
 /// handle, and a `rmw_event_t*` only where it is the one argument.
 template <class T>
-[[gnu::hot]] rmw_ret_t checked_one(T* argument, bool event) noexcept {
+BATON_HOT rmw_ret_t checked_one(T* argument, bool event) noexcept {
   if (argument == nullptr) return refuse_null();
   if constexpr (kIsHandle<std::remove_const_t<T>>) {
     if (!is_ours(argument->implementation_identifier)) return refuse_foreign();
@@ -120,7 +121,7 @@ template <class T>
   return RMW_RET_OK;
 }
 template <class First, class... More>
-[[gnu::hot]] rmw_ret_t checked(First* first, More*... more) noexcept {
+BATON_HOT rmw_ret_t checked(First* first, More*... more) noexcept {
   rmw_ret_t result = checked_one(first, std::is_const_v<First> || sizeof...(More) == 0);
   static_cast<void>(((result == RMW_RET_OK && (result = checked_one(more, false)) != RMW_RET_OK) || ...));
   return result;

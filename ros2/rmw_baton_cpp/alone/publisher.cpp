@@ -4,6 +4,7 @@
 #include <cstring>
 #include <memory>
 
+#include "baton/os/hot_path.hpp"
 #include "handles.hpp"
 #include "qos.hpp"
 #include "rmw/get_network_flow_endpoints.h"
@@ -45,8 +46,8 @@ rmw_ret_t rmw_destroy_publisher(rmw_node_t* node, rmw_publisher_t* publisher) tr
   return failure(error);
 }
 
-[[gnu::hot]] rmw_ret_t rmw_publish(const rmw_publisher_t* publisher, const void* ros_message,
-                                   rmw_publisher_allocation_t*) try {
+BATON_HOT rmw_ret_t rmw_publish(const rmw_publisher_t* publisher, const void* ros_message,
+                                rmw_publisher_allocation_t*) try {
   if (const rmw_ret_t bad = checked(publisher, ros_message); bad != RMW_RET_OK) return bad;
   return own(publisher)->path->publish(ros_message);
 } catch (const std::exception& error) {

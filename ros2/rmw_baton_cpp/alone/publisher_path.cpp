@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "baton/os/clock.hpp"
+#include "baton/os/hot_path.hpp"
 #include "handles.hpp"
 #include "rcutils/logging_macros.h"
 
@@ -58,13 +59,13 @@ PublisherPath::~PublisherPath() {
 }
 
 /// REQUIRES: no reader is matched. Whether that stays so, and nothing else depends on the message.
-[[gnu::noinline]] bool PublisherPath::is_idle() {
+BATON_COLD bool PublisherPath::is_idle() {
   matching_->await(*writer_);
   return idle_ && writer_->matched() == 0;
 }
 
 /// The chunk stays a loan if that fails.
-[[gnu::hot]] rmw_ret_t PublisherPath::hand_over(const memory::Chunk& chunk, memory::Selection selection) {
+BATON_HOT rmw_ret_t PublisherPath::hand_over(const memory::Chunk& chunk, memory::Selection selection) {
   transport::PublishInfo info;
   info.selection = selection;
   messages_.fetch_add(1, std::memory_order_relaxed);
@@ -82,7 +83,7 @@ PublisherPath::~PublisherPath() {
 
 /// `selection`: how the message was made. `room`: the most bytes that the message takes; 0: not known.
 template <class Fill>
-[[gnu::hot]] rmw_ret_t PublisherPath::publish_filled(memory::Selection selection, std::size_t room, Fill&& fill) {
+BATON_HOT rmw_ret_t PublisherPath::publish_filled(memory::Selection selection, std::size_t room, Fill&& fill) {
   if (writer_->matched() == 0 && is_idle()) return RMW_RET_OK;
   Result<memory::Chunk> chunk = room != 0 ? writer_->loan_sized(room) : writer_->loan_growing();
   if (!chunk) return out_of_line([&] { return failed(chunk.error()); });
@@ -96,7 +97,7 @@ template <class Fill>
   return result;
 }
 
-[[gnu::hot]] rmw_ret_t PublisherPath::publish(const void* native) {
+BATON_HOT rmw_ret_t PublisherPath::publish(const void* native) {
   return publish_filled(memory::Selection::kLow,
                         type_->info.fixed_size ? type_->info.skeleton_bytes : type_->native->room_for(native),
                         [&](message::Builder& builder) { return type_->native->write(native, builder); });
@@ -132,7 +133,7 @@ struct PublisherPath::Lent {
   std::optional<containers::NativeLoan> loan;  // arrays in a chunk
 };
 
-[[gnu::hot]] rmw_ret_t PublisherPath::borrow(void** native) {
+BATON_HOT rmw_ret_t PublisherPath::borrow(void** native) {
   auto lent = std::make_shared<Lent>(*type_, writer_);
   if (type_->native->same_layout()) {
     Result<memory::Chunk> chunk = writer_->loan_sized(type_->info.skeleton_bytes);
@@ -160,7 +161,7 @@ rmw_ret_t PublisherPath::give_back(void* native) {
   return RMW_RET_ERROR;
 }
 
-[[gnu::hot]] rmw_ret_t PublisherPath::publish_loaned(void* native) {
+BATON_HOT rmw_ret_t PublisherPath::publish_loaned(void* native) {
   const std::optional<std::shared_ptr<Lent>> found = lent_.remove(native);
   if (!found) {
     RMW_SET_ERROR_MSG("this message was not borrowed from this publisher");

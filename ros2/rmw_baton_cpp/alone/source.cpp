@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <utility>
 
@@ -15,7 +16,7 @@ Source::~Source() {
 }
 
 /// Sets the wait set that the reader wakes; null: none.
-[[gnu::hot]] void Source::join(const std::shared_ptr<transport::WaitSet>& wait_set) {
+BATON_HOT void Source::join(const std::shared_ptr<transport::WaitSet>& wait_set) {
   if (joined_ == wait_set || !waited_reader_) return;
   if (joined_) joined_->remove(waited_reader_);
   joined_ = nullptr;
@@ -26,13 +27,13 @@ Source::~Source() {
     warn_of_peer(added.error().code, added.error().message);
 }
 
-[[gnu::hot]] bool Source::ready() {
+BATON_HOT bool Source::ready() {
   if (!counts_.load(std::memory_order_relaxed)) return has_data();
   const std::lock_guard<std::mutex> lock(mutex_);
   return callback_ == nullptr ? has_data() : !calling_ && notified_ != 0 && has_data();
 }
 
-[[gnu::hot]] void Source::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
+BATON_HOT void Source::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (waiting_ != wait_set) waiting_ = wait_set;
   if (callback_ == nullptr) join(wait_set);
@@ -52,7 +53,7 @@ void Source::happened() {
     waiting_->wake();
 }
 
-[[gnu::hot]] void Source::taken() {
+BATON_HOT void Source::taken() {
   if (!counts_.load(std::memory_order_relaxed)) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   if (notified_ != 0) --notified_;

@@ -7,6 +7,7 @@
 
 #include "baton/native/native_take.hpp"
 #include "baton/os/clock.hpp"
+#include "baton/os/hot_path.hpp"
 #include "handles.hpp"
 #include "rcutils/logging_macros.h"
 #include "serialization.hpp"
@@ -64,7 +65,7 @@ void SubscriptionPath::stop() {
 }
 
 /// Empty: there is none.
-[[gnu::hot]] transport::TakenSample SubscriptionPath::next() {
+BATON_HOT transport::TakenSample SubscriptionPath::next() {
   for (unsigned left = kMostTaken; left != 0; --left) {
     Result<transport::TakenSample> sample = reader_->take();
     if (!sample) {
@@ -77,7 +78,7 @@ void SubscriptionPath::stop() {
   return {};
 }
 
-[[gnu::hot]] rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
+BATON_HOT rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
   *taken = false;
   transport::TakenSample sample = next();
   if (sample) {
@@ -105,7 +106,7 @@ void SubscriptionPath::stop() {
   return RMW_RET_OK;
 }
 
-[[gnu::hot]] Result<void> SubscriptionPath::deliver(transport::TakenSample sample, const Taking& taking) {
+BATON_HOT Result<void> SubscriptionPath::deliver(transport::TakenSample sample, const Taking& taking) {
   if (taking.lent != nullptr) return lend(std::move(sample), taking.lent);
   if (taking.native == nullptr)
     return write_cdr(type_->cdr, {sample.message(), sample.size_bytes()}, *taking.serialized);
@@ -116,7 +117,7 @@ void SubscriptionPath::stop() {
   return {};
 }
 
-[[gnu::hot]] Result<void> SubscriptionPath::lend(transport::TakenSample sample, void** lent) {
+BATON_HOT Result<void> SubscriptionPath::lend(transport::TakenSample sample, void** lent) {
   const message::Bytes bytes(sample.message(), sample.size_bytes());
   // Native code gets a pointer to non-const; the mapping is read-only all the same.
   void* const in_place = const_cast<void*>(sample.message());
@@ -133,7 +134,7 @@ void SubscriptionPath::stop() {
   return {};
 }
 
-[[gnu::hot]] rmw_ret_t SubscriptionPath::give_back(void* lent) {
+BATON_HOT rmw_ret_t SubscriptionPath::give_back(void* lent) {
   if (lent_in_place_.remove(lent) || lent_copies_.remove(lent)) return RMW_RET_OK;
   RMW_SET_ERROR_MSG("this message was not taken as a loan from this subscription");
   return RMW_RET_ERROR;

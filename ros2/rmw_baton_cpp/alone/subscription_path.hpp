@@ -10,6 +10,7 @@
 
 #include "baton/containers/received.hpp"
 #include "baton/os/hot_memory.hpp"
+#include "baton/os/hot_path.hpp"
 #include "context.hpp"
 #include "event.hpp"
 #include "loan_table.hpp"
@@ -66,7 +67,7 @@ class SubscriptionPath final : public os::Hot, public Source {
   using Copy = std::unique_ptr<void, Destroy>;
 
   std::size_t unread() const override { return reader_->unread(); }
-  [[gnu::hot]] bool has_data() const override { return reader_->has_data(); }
+  BATON_HOT bool has_data() const override { return reader_->has_data(); }
   transport::TakenSample next();
   // Errors of these are faults of the message, or a shortage of memory for it.
   Result<void> deliver(transport::TakenSample sample, const Taking& taking);

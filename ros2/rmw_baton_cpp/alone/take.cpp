@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: taking messages.
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
+#include "baton/os/hot_path.hpp"
 #include "handles.hpp"
 #include "rmw/dynamic_message_type_support.h"
 
@@ -9,16 +10,16 @@ using namespace baton::rmw;
 
 extern "C" {
 
-[[gnu::hot]] rmw_ret_t rmw_take(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
-                                rmw_subscription_allocation_t*) try {
+BATON_HOT rmw_ret_t rmw_take(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
+                             rmw_subscription_allocation_t*) try {
   if (const rmw_ret_t bad = checked(subscription, ros_message, taken); bad != RMW_RET_OK) return bad;
   return own(subscription)->path->take({ros_message}, taken, nullptr);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
-[[gnu::hot]] rmw_ret_t rmw_take_with_info(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
-                                          rmw_message_info_t* message_info, rmw_subscription_allocation_t*) try {
+BATON_HOT rmw_ret_t rmw_take_with_info(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
+                                       rmw_message_info_t* message_info, rmw_subscription_allocation_t*) try {
   if (const rmw_ret_t bad = checked(subscription, ros_message, taken, message_info); bad != RMW_RET_OK) return bad;
   return own(subscription)->path->take({ros_message}, taken, message_info);
 } catch (const std::exception& error) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "baton/os/clock.hpp"
+#include "baton/os/hot_path.hpp"
 #include "handles.hpp"
 
 namespace baton::rmw {
@@ -42,14 +43,14 @@ struct Entities {
   rmw_events_t* events;
 
   template <class Entity, class Act>
-  [[gnu::hot]] static void each_of(void** entries, std::size_t count, Act&& act) {
+  BATON_HOT static void each_of(void** entries, std::size_t count, Act&& act) {
     if (entries == nullptr) return;
     for (std::size_t i = 0; i < count; ++i)
       if (entries[i] != nullptr) act(*static_cast<Entity*>(entries[i]), entries[i]);
   }
   /// Calls act(source, its entry) for all but guard conditions.
   template <class Act>
-  [[gnu::hot]] void each_source(Act&& act) const {
+  BATON_HOT void each_source(Act&& act) const {
     const auto of = [&](auto& entity, void*& entry) { act(source_of(entity), entry); };
     if (subscriptions != nullptr)
       each_of<Subscription>(subscriptions->subscribers, subscriptions->subscriber_count, of);
@@ -58,7 +59,7 @@ struct Entities {
     if (events != nullptr) each_of<rmw_event_t>(events->events, events->event_count, of);
   }
   template <class Act>
-  [[gnu::hot]] void each_guard(Act&& act) const {
+  BATON_HOT void each_guard(Act&& act) const {
     if (guards != nullptr) each_of<Guard>(guards->guard_conditions, guards->guard_condition_count, act);
   }
 };
@@ -69,7 +70,7 @@ bool has(const List& list, const Member& member) {
 }
 
 /// From now on exactly the entities of this wait wake the wait set.
-[[gnu::hot, gnu::noinline]] void join(WaitSet& set, const Entities& entities) {
+BATON_HOT_SELDOM void join(WaitSet& set, const Entities& entities) {
   set.new_ids.clear();
   set.new_guards.clear();
   entities.each_source([&](Source& source, void*) {
@@ -95,7 +96,7 @@ bool has(const List& list, const Member& member) {
   }
 }
 
-[[gnu::hot]] bool any_ready(const Entities& entities) {
+BATON_HOT bool any_ready(const Entities& entities) {
   bool any = false;
   entities.each_source([&](Source& source, void*) { any = any || source.ready(); });
   entities.each_guard([&](Guard& guard, void*) { any = any || guard.baton->is_triggered(); });
@@ -103,7 +104,7 @@ bool has(const List& list, const Member& member) {
 }
 
 /// Leaves only the ready entries. True if there is one.
-[[gnu::hot]] bool answer(const Entities& entities) {
+BATON_HOT bool answer(const Entities& entities) {
   bool any = false;
   const auto keep = [&](bool ready, void*& entry) {
     if (ready)
@@ -117,7 +118,7 @@ bool has(const List& list, const Member& member) {
   return any;
 }
 
-[[gnu::hot]] rmw_ret_t wait(WaitSet& set, const Entities& entities, const rmw_time_t* timeout) {
+BATON_HOT rmw_ret_t wait(WaitSet& set, const Entities& entities, const rmw_time_t* timeout) {
   join(set, entities);
   const std::int64_t begin_ns = os::monotonic_ns();
   const std::chrono::nanoseconds wanted = timeout != nullptr ? duration_of(*timeout) : kInfinite;
@@ -179,9 +180,9 @@ rmw_ret_t rmw_destroy_wait_set(rmw_wait_set_t* wait_set) try {
   return failure(error);
 }
 
-[[gnu::hot]] rmw_ret_t rmw_wait(rmw_subscriptions_t* subscriptions, rmw_guard_conditions_t* guard_conditions,
-                                rmw_services_t* services, rmw_clients_t* clients, rmw_events_t* events,
-                                rmw_wait_set_t* wait_set, const rmw_time_t* wait_timeout) try {
+BATON_HOT rmw_ret_t rmw_wait(rmw_subscriptions_t* subscriptions, rmw_guard_conditions_t* guard_conditions,
+                             rmw_services_t* services, rmw_clients_t* clients, rmw_events_t* events,
+                             rmw_wait_set_t* wait_set, const rmw_time_t* wait_timeout) try {
   if (const rmw_ret_t bad = checked(wait_set); bad != RMW_RET_OK) return bad;
   return wait(*own(wait_set), {subscriptions, guard_conditions, services, clients, events}, wait_timeout);
 } catch (const std::exception& error) {

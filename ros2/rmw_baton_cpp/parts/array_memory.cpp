@@ -5,6 +5,7 @@
 
 #include "baton/containers/heap.hpp"
 #include "baton/os/environment.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/rosidl/native_plan.hpp"
 #include "peer_faults.hpp"
 #include "rcutils/allocator.h"
@@ -12,7 +13,7 @@
 
 namespace baton::rmw {
 
-[[gnu::hot]] bool may_alias() {
+BATON_HOT bool may_alias() {
   // C messages give their arrays back through this allocator.
   static const bool yes = [] {
     const rcutils_allocator_t allocator = rcutils_get_default_allocator();

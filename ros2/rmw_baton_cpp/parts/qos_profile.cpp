@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "qos_profile.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <algorithm>
 
@@ -29,7 +30,7 @@ rmw_time_t time_of(std::chrono::nanoseconds duration) noexcept {
 
 }  // namespace
 
-[[gnu::hot]] std::chrono::nanoseconds duration_of(const rmw_time_t& time) noexcept {
+BATON_HOT std::chrono::nanoseconds duration_of(const rmw_time_t& time) noexcept {
   if (time.sec >= 9'000'000'000) return kInfinite;
   return std::chrono::nanoseconds(static_cast<std::int64_t>(time.sec) * kSecond + static_cast<std::int64_t>(time.nsec));
 }

@@ -14,6 +14,7 @@
 
 #include "baton/os/clock.hpp"
 #include "baton/os/hot_memory.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton_context.hpp"
 #include "event.hpp"
 #include "failure.hpp"
@@ -37,7 +38,7 @@ using ::baton::Result;
 inline constexpr const char* kIdentifier = "rmw_baton_cpp";
 
 /// By address, as in every RMW, and by text, because two copies of a library have two tables of identifiers.
-[[gnu::hot]] inline bool is_ours(const char* identifier) noexcept {
+BATON_HOT inline bool is_ours(const char* identifier) noexcept {
   return identifier == kIdentifier || (identifier != nullptr && std::strcmp(identifier, kIdentifier) == 0);
 }
 
@@ -191,7 +192,7 @@ inline const std::shared_ptr<BatonContext>& baton_context_of(const Node& node) n
 }
 
 /// The underlying RMW has filled `info` with its identifier. Replaces it by this RMW's identifier.
-[[gnu::hot]] inline void own(rmw_message_info_t* info) noexcept {
+BATON_HOT inline void own(rmw_message_info_t* info) noexcept {
   if (info != nullptr) info->publisher_gid.implementation_identifier = kIdentifier;
 }
 

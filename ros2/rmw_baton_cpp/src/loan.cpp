@@ -2,6 +2,7 @@
 // This family of RMW functions: loaned messages. Baton lends messages of types of fixed size at both ends. If
 // libbaton_heap.so is active, it lends messages of all types at the publisher's end (docs/concepts/heap.md).
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
+#include "baton/os/hot_path.hpp"
 #include "handles.hpp"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
@@ -10,7 +11,7 @@ using namespace baton::rmw;
 namespace {
 
 template <class Handle>
-[[gnu::hot]] auto lender(const Handle* handle) {
+BATON_HOT auto lender(const Handle* handle) {
   const auto path = path_of(handle);
   return path != nullptr && path->lends() ? path : nullptr;
 }
@@ -34,9 +35,9 @@ rmw_ret_t no_loans() {
 
 extern "C" {
 
-[[gnu::hot]] rmw_ret_t rmw_borrow_loaned_message(const rmw_publisher_t* publisher,
-                                                 const rosidl_message_type_support_t* type_support,
-                                                 void** ros_message) try {
+BATON_HOT rmw_ret_t rmw_borrow_loaned_message(const rmw_publisher_t* publisher,
+                                              const rosidl_message_type_support_t* type_support,
+                                              void** ros_message) try {
   if (PublisherPath* path = lender(publisher)) {
     if (type_support == nullptr || ros_message == nullptr || *ros_message != nullptr)
       return invalid("borrowing needs a type support and a null pointer to fill");
@@ -57,8 +58,8 @@ rmw_ret_t rmw_return_loaned_message_from_publisher(const rmw_publisher_t* publis
   return failure(error);
 }
 
-[[gnu::hot]] rmw_ret_t rmw_publish_loaned_message(const rmw_publisher_t* publisher, void* ros_message,
-                                                  rmw_publisher_allocation_t* allocation) try {
+BATON_HOT rmw_ret_t rmw_publish_loaned_message(const rmw_publisher_t* publisher, void* ros_message,
+                                               rmw_publisher_allocation_t* allocation) try {
   if (PublisherPath* path = lender(publisher))
     return ros_message != nullptr ? path->publish_loaned(ros_message, allocation) : invalid("no message to publish");
   if (path_of(publisher) != nullptr) return no_loans();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "merge.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <algorithm>
 
@@ -14,7 +15,7 @@ FromUnderlying take_out(std::deque<FromUnderlying>& queue, std::size_t index) {
   return taken;
 }
 
-[[gnu::hot]] FromBaton take_out(os::HotVector<FromBaton>& queue, std::size_t index) {
+BATON_HOT FromBaton take_out(os::HotVector<FromBaton>& queue, std::size_t index) {
   const auto place = queue.begin() + static_cast<std::ptrdiff_t>(index);
   FromBaton taken = std::move(*place);
   if (place + 1 != queue.end()) out_of_line([&] { std::move(place + 1, queue.end(), place); });
@@ -24,7 +25,7 @@ FromUnderlying take_out(std::deque<FromUnderlying>& queue, std::size_t index) {
 
 }  // namespace
 
-[[gnu::hot]] bool Merge::fetch_baton() {
+BATON_HOT bool Merge::fetch_baton() {
   for (;;) {
     FromBaton& message = baton_.emplace_back();
     try {
@@ -44,7 +45,7 @@ FromUnderlying take_out(std::deque<FromUnderlying>& queue, std::size_t index) {
 }
 
 /// Whether the newest message in baton_ is dropped at once, because it has expired or is a duplicate.
-[[gnu::hot]] bool Merge::is_dropped(FromBaton& message) {
+BATON_HOT bool Merge::is_dropped(FromBaton& message) {
   if (!message.position) return message.expired;
   message.order = &orders_.of(message.publisher);
   message.order->memory_arrived();
@@ -79,7 +80,7 @@ bool Merge::fetch_underlying() {
 }
 
 /// The publisher's messages from Baton are those of another publisher (path_order.hpp, invariant 4).
-[[gnu::cold]] void Merge::distrust(const transport::Gid& publisher) {
+BATON_COLD void Merge::distrust(const transport::Gid& publisher) {
   for (FromBaton& message : baton_) {
     if (message.publisher == publisher) message.position.reset();
   }
@@ -319,7 +320,7 @@ void Merge::evict_beyond_depth() {
   lost_ = true;
 }
 
-[[gnu::hot]] Merge::Next Merge::choose(Now now, std::int64_t* look_again_ns) {
+BATON_HOT Merge::Next Merge::choose(Now now, std::int64_t* look_again_ns) {
   // The usual case, in a few instructions: nothing comes through the underlying RMW, and at most one message waits.
   // choose_of_all() would give the same answer.
   bool fetched_one = false;
@@ -340,12 +341,12 @@ void Merge::evict_beyond_depth() {
 }
 
 /// Whether the only message that waits has neither expired, nor become too old for KEEP_LAST.
-[[gnu::hot]] bool Merge::still_counts(const FromBaton& message, Now now) const {
+BATON_HOT bool Merge::still_counts(const FromBaton& message, Now now) const {
   return message.expires_ns >= now.monotonic_ns && (!options_.keep_last || sources_.baton_unread() < options_.depth);
 }
 
 /// Whether the only message that waits is no duplicate, and waits for no older message of the underlying RMW.
-[[gnu::hot]] bool Merge::is_next(const FromBaton& message) const {
+BATON_HOT bool Merge::is_next(const FromBaton& message) const {
   if (!message.position) return true;
   const OrderHeader& header = message.position->header;
   const std::uint64_t settled = message.order->settled_underlying();
@@ -379,7 +380,7 @@ Merge::Next Merge::choose_of_all(bool fetched_one, Now now, std::int64_t* look_a
   }
 }
 
-[[gnu::hot]] FromBaton Merge::take_baton(const Next& next) {
+BATON_HOT FromBaton Merge::take_baton(const Next& next) {
   FromBaton message = take_out(baton_, next.index);
   ++in_a_row_;
   if (message.position) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "notifications.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <algorithm>
 
@@ -16,7 +17,7 @@ void Notifications::start() {
   pending_ = std::min(pending_ + std::exchange(premature_, 0), merge_.size() + in_underlying_);
 }
 
-[[gnu::hot]] void Notifications::taken(bool notified) {
+BATON_HOT void Notifications::taken(bool notified) {
   if (active_ && !notified) ++pending_;
   pending_ += std::exchange(premature_, 0);  // other messages may have waited for this one
 }
@@ -28,7 +29,7 @@ bool Notifications::found_nothing(std::int64_t look_again_ns) {
   return true;
 }
 
-[[gnu::hot]] bool Notifications::taken_from_underlying() noexcept {
+BATON_HOT bool Notifications::taken_from_underlying() noexcept {
   const bool notified = in_underlying_ != 0;
   if (notified) --in_underlying_;
   return notified;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "path_order.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -16,7 +17,7 @@ constexpr std::uint64_t kOlderMask = 3;
 
 }  // namespace
 
-[[gnu::hot]] transport::PublishInfo OrderHeader::encode() const noexcept {
+BATON_HOT transport::PublishInfo OrderHeader::encode() const noexcept {
   transport::PublishInfo info;
   const std::uint64_t word = underlying_count << kCountShift | static_cast<std::uint64_t>(older) << kOlderShift |
                              (also_underlying ? kAlso : 0);
@@ -26,7 +27,7 @@ constexpr std::uint64_t kOlderMask = 3;
   return info;
 }
 
-[[gnu::hot]] std::optional<OrderHeader> OrderHeader::decode(const memory::ChunkHeader& header) noexcept {
+BATON_HOT std::optional<OrderHeader> OrderHeader::decode(const memory::ChunkHeader& header) noexcept {
   if (std::memcmp(header.attachment, kMark.data(), kMark.size()) != 0) return std::nullopt;
   OrderHeader decoded;
   std::uint64_t word = 0;
@@ -40,8 +41,8 @@ constexpr std::uint64_t kOlderMask = 3;
   return decoded;
 }
 
-[[gnu::hot]] PathOrder::Verdict PathOrder::of_baton(const Position& position, bool underlying_matched, Policy policy,
-                                                    std::int64_t now_ns) noexcept {
+BATON_HOT PathOrder::Verdict PathOrder::of_baton(const Position& position, bool underlying_matched, Policy policy,
+                                                 std::int64_t now_ns) noexcept {
   const OrderHeader& header = position.header;
   if (header.also_underlying && header.underlying_count <= settled_underlying_) return Verdict::kNever;  // a duplicate
   if (header.older_underlying() <= std::max(settled_underlying_, newest_underlying_)) return Verdict::kNow;
@@ -91,7 +92,7 @@ bool PathOrder::may_wait_for_memory(std::int64_t now_ns) noexcept {
   return trusted_;
 }
 
-[[gnu::hot]] void PathOrder::settle(const Position& position) noexcept {
+BATON_HOT void PathOrder::settle(const Position& position) noexcept {
   if (position.header.underlying_count > settled_underlying_ && claimed_ == 0) {
     claimed_ = position.header.underlying_count;
     claim_source_ns_ = position.source_ns;

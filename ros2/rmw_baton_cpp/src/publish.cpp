@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: publishing.
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
+#include "baton/os/hot_path.hpp"
 #include "handles.hpp"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
@@ -8,8 +9,8 @@ using namespace baton::rmw;
 
 extern "C" {
 
-[[gnu::hot]] rmw_ret_t rmw_publish(const rmw_publisher_t* publisher, const void* ros_message,
-                                   rmw_publisher_allocation_t* allocation) try {
+BATON_HOT rmw_ret_t rmw_publish(const rmw_publisher_t* publisher, const void* ros_message,
+                                rmw_publisher_allocation_t* allocation) try {
   PublisherPath* path = path_of(publisher);
   if (path != nullptr && ros_message != nullptr) return path->publish(ros_message, allocation);
   return forward(&Underlying::rmw_publish, publisher, ros_message, allocation);

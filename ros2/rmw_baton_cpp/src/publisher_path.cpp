@@ -6,6 +6,7 @@
 
 #include "baton/os/clock.hpp"
 #include "baton/os/hexadecimal.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/os/process.hpp"
 #include "baton/os/wake_socket.hpp"
 #include "endpoints.hpp"
@@ -76,7 +77,7 @@ PublisherPath::~PublisherPath() {
       inner_->topic_name, through_baton_, copied_bytes_, through_underlying_);
 }
 
-[[gnu::hot]] rmw_ret_t PublisherPath::publish(const void* native, rmw_publisher_allocation_t* allocation) {
+BATON_HOT rmw_ret_t PublisherPath::publish(const void* native, rmw_publisher_allocation_t* allocation) {
   return publish_filled(
       memory::Selection::kLow, type_->info.fixed_size ? type_->info.skeleton_bytes : type_->native->room_for(native),
       [&](message::Builder& builder) { return type_->native->write(native, builder); },
@@ -118,7 +119,7 @@ struct PublisherPath::Lent {
   std::optional<containers::NativeLoan> loan;
 };
 
-[[gnu::hot]] rmw_ret_t PublisherPath::borrow(void** native) {
+BATON_HOT rmw_ret_t PublisherPath::borrow(void** native) {
   auto lent = std::make_shared<Lent>(*type_, writer_);
   if (type_->native->same_layout()) {
     if (Result<memory::Chunk> chunk = writer_->loan_sized(type_->info.skeleton_bytes)) {
@@ -148,7 +149,7 @@ rmw_ret_t PublisherPath::give_back(void* native) {
   return RMW_RET_ERROR;
 }
 
-[[gnu::hot]] rmw_ret_t PublisherPath::publish_loaned(void* native, rmw_publisher_allocation_t* allocation) {
+BATON_HOT rmw_ret_t PublisherPath::publish_loaned(void* native, rmw_publisher_allocation_t* allocation) {
   const std::optional<std::shared_ptr<Lent>> found = lent_.remove(native);
   if (!found) {
     RMW_SET_ERROR_MSG("this message was not borrowed from this publisher");
@@ -170,7 +171,7 @@ rmw_ret_t PublisherPath::give_back(void* native) {
       [&] { return underlying()->rmw_publish(inner_, native, allocation); });
 }
 
-[[gnu::hot]] rmw_ret_t PublisherPath::publish_in_place(Lent& lent, rmw_publisher_allocation_t* allocation) {
+BATON_HOT rmw_ret_t PublisherPath::publish_in_place(Lent& lent, rmw_publisher_allocation_t* allocation) {
   // Once Baton has the chunk, it may be released and lent again. So the underlying RMW gets a copy.
   std::unique_ptr<std::byte[]> copy;
   return publish_made(
@@ -189,8 +190,8 @@ rmw_ret_t PublisherPath::give_back(void* native) {
 
 /// `selection`: how the message was made. `room`: the most bytes that the message takes; 0: not known.
 template <class Fill, class Write>
-[[gnu::hot]] rmw_ret_t PublisherPath::publish_filled(memory::Selection selection, std::size_t room, Fill&& fill,
-                                                     Write&& write_underlying) {
+BATON_HOT rmw_ret_t PublisherPath::publish_filled(memory::Selection selection, std::size_t room, Fill&& fill,
+                                                  Write&& write_underlying) {
   return publish_made(
       selection,
       [&](const auto& publish, bool) -> Result<void> {
@@ -211,7 +212,7 @@ template <class Fill, class Write>
 /// `make(publish, also)` makes the chunk and gives it to `publish`; if that fails it keeps or abandons the chunk.
 /// `also`: write_underlying() comes next.
 template <class Make, class Write>
-[[gnu::hot]] rmw_ret_t PublisherPath::publish_made(memory::Selection selection, Make&& make, Write&& write_underlying) {
+BATON_HOT rmw_ret_t PublisherPath::publish_made(memory::Selection selection, Make&& make, Write&& write_underlying) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (deadline_ != 0) last_publish_ns_.store(os::monotonic_ns(), std::memory_order_relaxed);  // a time: orders nothing
   const bool also = always_ || underlying_needed();
@@ -252,8 +253,8 @@ template <class Make, class Write>
 
 /// The part of the underlying RMW in publish_made(). `handed`: Baton has the message, too.
 template <class Write>
-[[gnu::noinline]] rmw_ret_t PublisherPath::publish_underlying(std::uint64_t number, bool handed, bool also,
-                                                              Write&& write_underlying) {
+BATON_COLD rmw_ret_t PublisherPath::publish_underlying(std::uint64_t number, bool handed, bool also,
+                                                       Write&& write_underlying) {
   ++through_underlying_;
   const rmw_ret_t result = write_underlying();
   if (result != RMW_RET_OK && !handed) return result;  // neither path has the message: report that to the application
@@ -269,7 +270,7 @@ template <class Write>
 }
 
 /// Whether the next message must be written to the underlying RMW. With mutex_.
-[[gnu::hot]] bool PublisherPath::underlying_needed() {
+BATON_HOT bool PublisherPath::underlying_needed() {
   std::size_t matched = need_.matched_underlying();
   if ((matched_signal_ == nullptr || matched_signal_->clear()) && !count_underlying_readers(&matched)) return true;
   const std::size_t matched_baton = writer_->matched();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "baton/os/clock.hpp"
+#include "baton/os/hot_path.hpp"
 #include "callback_thread.hpp"
 
 namespace baton::rmw {
@@ -14,7 +15,7 @@ ReadySignal::~ReadySignal() {
   if (ended_ != nullptr) *ended_ = true;
 }
 
-[[gnu::hot]] void ReadySignal::on_ready(const void* signal, std::size_t count) {
+BATON_HOT void ReadySignal::on_ready(const void* signal, std::size_t count) {
   auto* self = static_cast<ReadySignal*>(const_cast<void*>(signal));
   self->last_ns_.store(os::monotonic_ns(), std::memory_order_relaxed);  // a time: orders nothing
   const std::lock_guard<std::mutex> lock(self->mutex_);

@@ -8,6 +8,7 @@
 
 #include "baton/native/native_take.hpp"
 #include "baton/os/clock.hpp"
+#include "baton/os/hot_path.hpp"
 #include "endpoints.hpp"
 #include "handles.hpp"
 #include "peer_faults.hpp"
@@ -107,7 +108,7 @@ void SubscriptionPath::stop() {
 
 // The sources.
 
-[[gnu::hot]] bool SubscriptionPath::take_baton(FromBaton* message) {
+BATON_HOT bool SubscriptionPath::take_baton(FromBaton* message) {
   for (; takes_left_ != 0; --takes_left_) {
     Result<transport::TakenSample> sample = reader_->take();
     if (!sample) {
@@ -134,7 +135,7 @@ void SubscriptionPath::stop() {
   return false;
 }
 
-[[gnu::noinline]] bool SubscriptionPath::is_local(const transport::Gid& publisher) const {
+BATON_COLD bool SubscriptionPath::is_local(const transport::Gid& publisher) const {
   return ContextAnnouncement::same_context(publisher, reader_->gid());
 }
 
@@ -210,7 +211,7 @@ bool SubscriptionPath::underlying_matched() {
   return matched != 0;
 }
 
-[[gnu::noinline]] bool SubscriptionPath::baton_is_unused() const {
+BATON_COLD bool SubscriptionPath::baton_is_unused() const {
   // matched() first: a publisher that came, published and ended since has left messages in the queue.
   return merge_.size() == 0 && reader_->matched() == 0 && !reader_->has_data();
 }
@@ -228,7 +229,7 @@ void SubscriptionPath::forget_all_ended_publishers() {
   if (!underlying_has_data() && !baton_has_data()) merge_.forget(std::move(*needed));
 }
 
-[[gnu::hot]] Merge::Now SubscriptionPath::now(std::int64_t monotonic_ns) const {
+BATON_HOT Merge::Now SubscriptionPath::now(std::int64_t monotonic_ns) const {
   return {monotonic_ns, expires_ ? os::realtime_ns() : 0};
 }
 
@@ -244,14 +245,14 @@ void SubscriptionPath::count_lost(std::unique_lock<std::mutex>* lock) {
 }
 
 /// The message that was chosen cannot be delivered.
-[[gnu::cold]] void SubscriptionPath::lose(const Error& why, std::unique_lock<std::mutex>* lock) {
+BATON_COLD void SubscriptionPath::lose(const Error& why, std::unique_lock<std::mutex>* lock) {
   ++refused_;
   count_lost(lock);
   warn_of_peer(why.code, "a message of " + topic_ + " was dropped: " + why.message);
   lock->lock();
 }
 
-[[gnu::hot]] rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
+BATON_HOT rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rmw_message_info_t* info) {
   std::unique_lock<std::mutex> lock(mutex_);
   takes_left_ = kMostTaken;
   *taken = false;
@@ -345,8 +346,7 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   return RMW_RET_OK;
 }
 
-[[gnu::hot]] Result<void> SubscriptionPath::deliver(FromBaton& message, const Taking& taking,
-                                                    rmw_message_info_t* info) {
+BATON_HOT Result<void> SubscriptionPath::deliver(FromBaton& message, const Taking& taking, rmw_message_info_t* info) {
   if (info != nullptr) {
     *info = {};
     info->source_timestamp = message.source_time_ns;
@@ -366,7 +366,7 @@ rmw_ret_t SubscriptionPath::take_direct(const Taking& taking, bool* taken, rmw_m
   return {};
 }
 
-[[gnu::hot]] Result<void> SubscriptionPath::lend(FromBaton& message, const Taking& taking) {
+BATON_HOT Result<void> SubscriptionPath::lend(FromBaton& message, const Taking& taking) {
   const message::Bytes bytes(message.sample.message(), message.sample.size_bytes());
   // Native code gets a pointer to non-const; the mapping is read-only all the same.
   void* const native = const_cast<void*>(message.sample.message());
@@ -413,7 +413,7 @@ Result<void> SubscriptionPath::deliver(SerializedMessage& message, const Taking&
   return {};
 }
 
-[[gnu::hot]] rmw_ret_t SubscriptionPath::give_back(void* lent) {
+BATON_HOT rmw_ret_t SubscriptionPath::give_back(void* lent) {
   if (lent_in_place_.remove(lent) || lent_copies_.remove(lent)) return RMW_RET_OK;
   RMW_SET_ERROR_MSG("this message was not taken as a loan from this subscription");
   return RMW_RET_ERROR;
@@ -421,7 +421,7 @@ Result<void> SubscriptionPath::deliver(SerializedMessage& message, const Taking&
 
 // Waiting.
 
-[[gnu::hot]] SubscriptionPath::Ready SubscriptionPath::ready(std::int64_t now_ns, std::int64_t* look_again_ns) {
+BATON_HOT SubscriptionPath::Ready SubscriptionPath::ready(std::int64_t now_ns, std::int64_t* look_again_ns) {
   std::unique_lock<std::mutex> lock(mutex_);
   takes_left_ = kMostTaken;
   forget_ended_publishers();
@@ -441,7 +441,7 @@ bool SubscriptionPath::callback_is_first(const Merge::Next& next) {
 }
 
 /// Sets the wait set that Baton's reader wakes; null: none.
-[[gnu::hot]] void SubscriptionPath::join(const std::shared_ptr<transport::WaitSet>& wait_set) {
+BATON_HOT void SubscriptionPath::join(const std::shared_ptr<transport::WaitSet>& wait_set) {
   if (wait_set_ == wait_set) return;
   if (wait_set_) wait_set_->remove(reader_);
   wait_set_ = nullptr;
@@ -452,7 +452,7 @@ bool SubscriptionPath::callback_is_first(const Merge::Next& next) {
     warn_of_peer(added.error().code, added.error().message);
 }
 
-[[gnu::hot]] void SubscriptionPath::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
+BATON_HOT void SubscriptionPath::wait_in(const std::shared_ptr<transport::WaitSet>& wait_set) {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!callback_wait_set_) join(wait_set);
 }

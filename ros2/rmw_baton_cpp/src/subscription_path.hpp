@@ -20,6 +20,7 @@
 
 #include "baton/containers/received.hpp"
 #include "baton/os/hot_memory.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton_context.hpp"
 #include "event.hpp"
 #include "loan_table.hpp"
@@ -111,10 +112,10 @@ class SubscriptionPath final : public os::Hot, private MergeSources, public Wait
   // MergeSources, with mutex_
   bool take_baton(FromBaton* message) override;
   bool baton_has_data() const override { return reader_->has_data(); }
-  [[gnu::hot]] std::size_t baton_unread() const override { return reader_->unread(); }
+  BATON_HOT std::size_t baton_unread() const override { return reader_->unread(); }
   bool baton_awaits(const transport::Gid& publisher) const override { return reader_->awaits_memory(publisher); }
   bool take_underlying(FromUnderlying* message) override;
-  [[gnu::hot]] bool underlying_has_data() override {
+  BATON_HOT bool underlying_has_data() override {
     if (signal_.dirty()) return true;
     notifications_.underlying_is_empty();  // as a take that finds nothing there
     return false;

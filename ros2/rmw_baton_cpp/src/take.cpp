@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: taking messages.
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
+#include "baton/os/hot_path.hpp"
 #include "handles.hpp"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
@@ -8,8 +9,8 @@ using namespace baton::rmw;
 
 extern "C" {
 
-[[gnu::hot]] rmw_ret_t rmw_take(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
-                                rmw_subscription_allocation_t* allocation) try {
+BATON_HOT rmw_ret_t rmw_take(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
+                             rmw_subscription_allocation_t* allocation) try {
   SubscriptionPath* path = path_of(subscription);
   if (path == nullptr || ros_message == nullptr || taken == nullptr)
     return forward(&Underlying::rmw_take, subscription, ros_message, taken, allocation);
@@ -18,9 +19,9 @@ extern "C" {
   return failure(error);
 }
 
-[[gnu::hot]] rmw_ret_t rmw_take_with_info(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
-                                          rmw_message_info_t* message_info,
-                                          rmw_subscription_allocation_t* allocation) try {
+BATON_HOT rmw_ret_t rmw_take_with_info(const rmw_subscription_t* subscription, void* ros_message, bool* taken,
+                                       rmw_message_info_t* message_info,
+                                       rmw_subscription_allocation_t* allocation) try {
   SubscriptionPath* path = path_of(subscription);
   const rmw_ret_t result =
       path == nullptr || ros_message == nullptr || taken == nullptr || message_info == nullptr

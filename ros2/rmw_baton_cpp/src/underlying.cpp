@@ -6,6 +6,7 @@
 #include <string>
 
 #include "baton/os/environment.hpp"
+#include "baton/os/hot_path.hpp"
 #include "distribution.hpp"
 #include "failure.hpp"
 #include "handles.hpp"
@@ -56,7 +57,7 @@ Loaded load() {
 
 }  // namespace
 
-[[gnu::hot]] const Underlying* underlying() noexcept try {
+BATON_HOT const Underlying* underlying() noexcept try {
   // Leaked: threads of the underlying RMW may outlive static destruction.
   static const Loaded* const loaded = new Loaded(load());
   if (loaded->error.empty()) return &loaded->functions;

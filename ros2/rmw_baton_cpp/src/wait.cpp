@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "baton/os/clock.hpp"
+#include "baton/os/hot_path.hpp"
 #include "endpoints.hpp"
 #include "handles.hpp"
 
@@ -126,7 +127,7 @@ void each_member(const Entity& entity, Act&& act) {
 }
 
 /// From now on exactly the entities of this wait wake the wait set.
-[[gnu::hot, gnu::noinline]] void join(WaitSet& set) {
+BATON_HOT_SELDOM void join(WaitSet& set) {
   set.new_ids.clear();
   set.new_guards.clear();
   const auto wakes = [&](auto& entity, std::size_t) {
@@ -209,7 +210,7 @@ rmw_ret_t wait_underlying(WaitSet& set, const rmw_time_t* timeout) {
 }
 
 /// Whether the underlying RMW must be asked for an entity.
-[[gnu::hot]] bool must_ask(ReadySignal& signal) {
+BATON_HOT bool must_ask(ReadySignal& signal) {
   if (!signal.clear()) return false;
   if (signal.notified()) return true;
   signal.set();
@@ -230,13 +231,12 @@ struct Check {
   void mark_ready(Entities& entities, std::size_t i) { entities.ready[i] = any = true; }
 };
 
-[[gnu::noinline]] void look_at_underlying(Subscription& subscription, Entities& subscriptions, std::size_t i,
-                                          Check& check) {
+BATON_COLD void look_at_underlying(Subscription& subscription, Entities& subscriptions, std::size_t i, Check& check) {
   if (must_ask(subscription.signal)) check.ask(subscriptions, subscription.inner->data, i);
 }
 
 /// Apart from subscriptions, which lie on the way of every message.
-[[gnu::hot, gnu::noinline]] void look_at_others(WaitSet& set, Check& check) {
+BATON_HOT_SELDOM void look_at_others(WaitSet& set, Check& check) {
   const auto look_at = [&](Entities& entities) {
     return [&, &entities = entities](auto& entity, std::size_t i) {
       if (entity.path && entity.path->inbox()->ready() && entity.signal.notified()) check.mark_ready(entities, i);
@@ -254,7 +254,7 @@ struct Check {
   });
 }
 
-[[gnu::noinline]] rmw_ret_t ask_at_once(WaitSet& set, bool* any) {
+BATON_COLD rmw_ret_t ask_at_once(WaitSet& set, bool* any) {
   const rmw_time_t at_once{0, 0};
   const rmw_ret_t result = ask_underlying(set, &at_once, any);
   for (Entities& entities : set.all) entities.ask_none();
@@ -262,7 +262,7 @@ struct Check {
 }
 
 /// Checks all entities once.
-[[gnu::hot]] rmw_ret_t look(WaitSet& set, Check& check) {
+BATON_HOT rmw_ret_t look(WaitSet& set, Check& check) {
   Entities& subscriptions = set.subscriptions();
   subscriptions.each<Subscription>([&](Subscription& subscription, std::size_t i) {
     if (subscription.path) {
@@ -277,7 +277,7 @@ struct Check {
 }
 
 /// Sleeps until something happens, or until the time is over.
-[[gnu::hot]] rmw_ret_t sleep_once(transport::WaitSet& wait_set, const Check& check, std::int64_t end_ns) {
+BATON_HOT rmw_ret_t sleep_once(transport::WaitSet& wait_set, const Check& check, std::int64_t end_ns) {
   const std::int64_t until_ns = std::min(end_ns, check.look_again_ns);
   const std::chrono::nanoseconds left =
       until_ns == INT64_MAX ? kInfinite : std::chrono::nanoseconds(until_ns - check.now_ns);
@@ -294,7 +294,7 @@ struct Check {
   });
 }
 
-[[gnu::hot]] rmw_ret_t wait_baton(WaitSet& set, const rmw_time_t* timeout) {
+BATON_HOT rmw_ret_t wait_baton(WaitSet& set, const rmw_time_t* timeout) {
   join(set);
   const std::int64_t begin_ns = os::monotonic_ns();
   const std::chrono::nanoseconds wanted = timeout != nullptr ? duration_of(*timeout) : kInfinite;
@@ -390,9 +390,9 @@ rmw_ret_t rmw_destroy_wait_set(rmw_wait_set_t* wait_set) try {
   return failure(error);
 }
 
-[[gnu::hot]] rmw_ret_t rmw_wait(rmw_subscriptions_t* subscriptions, rmw_guard_conditions_t* guard_conditions,
-                                rmw_services_t* services, rmw_clients_t* clients, rmw_events_t* events,
-                                rmw_wait_set_t* wait_set, const rmw_time_t* wait_timeout) try {
+BATON_HOT rmw_ret_t rmw_wait(rmw_subscriptions_t* subscriptions, rmw_guard_conditions_t* guard_conditions,
+                             rmw_services_t* services, rmw_clients_t* clients, rmw_events_t* events,
+                             rmw_wait_set_t* wait_set, const rmw_time_t* wait_timeout) try {
   if (wait_set == nullptr || !is_ours(wait_set->implementation_identifier)) {
     return forward(&Underlying::rmw_wait, subscriptions, guard_conditions, services, clients, events, wait_set,
                    wait_timeout);

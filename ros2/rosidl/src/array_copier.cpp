@@ -3,6 +3,7 @@
 #include <cstring>
 #include <vector>
 
+#include "baton/os/hot_path.hpp"
 #include "baton/os/huge_pages.hpp"
 #include "baton/rosidl/native_plan.hpp"
 #include "rcutils/allocator.h"
@@ -21,7 +22,7 @@ void prepare_large(void* array, std::size_t bytes) noexcept {
 }
 
 template <class Scalar>
-[[gnu::hot]] void assign_vector(void* native, const std::byte* content, std::size_t count) {
+BATON_HOT void assign_vector(void* native, const std::byte* content, std::size_t count) {
   auto& vector = *static_cast<std::vector<Scalar>*>(native);
   if (count > vector.capacity() && count * sizeof(Scalar) >= kLargeArrayBytes) {
     out_of_line([&] {
@@ -34,8 +35,8 @@ template <class Scalar>
   vector.assign(begin, begin + count);
 }
 
-[[gnu::hot, gnu::noinline]] bool assign_sequence(void* native, const std::byte* content, std::size_t count,
-                                                 std::size_t element_bytes) {
+BATON_HOT_SELDOM bool assign_sequence(void* native, const std::byte* content, std::size_t count,
+                                      std::size_t element_bytes) {
   auto& sequence = *static_cast<rosidl_runtime_c__uint8__Sequence*>(native);  // all are {pointer, size, capacity}
   if (sequence.capacity < count) {
     // rosidl's sequences use this allocator, whichever allocator made the message.
@@ -56,8 +57,8 @@ template <class Scalar>
 
 void ArrayCopier::use_huge_pages(bool wanted) noexcept { g_huge_pages.store(wanted, std::memory_order_relaxed); }
 
-[[gnu::hot]] bool ArrayCopier::take(void* native, bool c, const std::byte* content, std::size_t count,
-                                    std::size_t element_bytes) {
+BATON_HOT bool ArrayCopier::take(void* native, bool c, const std::byte* content, std::size_t count,
+                                 std::size_t element_bytes) {
   copied_bytes_ += count * element_bytes;
   if (c) return assign_sequence(native, content, count, element_bytes);
   // A vector of scalars is the same for all scalars of one size.

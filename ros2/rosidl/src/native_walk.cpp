@@ -5,6 +5,7 @@
 #include <cstring>
 #include <new>
 
+#include "baton/os/hot_path.hpp"
 #include "baton/rosidl/introspection.hpp"
 #include "baton/rosidl/native_plan.hpp"
 #include "native_steps.hpp"
@@ -71,7 +72,7 @@ std::size_t text_room(std::size_t length) {
 
 class Sizer {
  public:
-  [[gnu::hot]] std::size_t message(const Steps& steps, const std::byte* native) const {
+  BATON_HOT std::size_t message(const Steps& steps, const std::byte* native) const {
     std::size_t bytes = 0;
     for (const Step& step : steps.steps) {
       if (step.kind == Step::Kind::kString) {
@@ -87,7 +88,7 @@ class Sizer {
   }
 
  private:
-  [[gnu::noinline]] std::size_t other(const NativeField& source, const std::byte* native) const {
+  BATON_COLD std::size_t other(const NativeField& source, const std::byte* native) const {
     const message::Field& field = *source.field;
     std::size_t count = message::inline_count(field);
     std::size_t bytes = 0;
@@ -114,7 +115,7 @@ class Writer {
  public:
   explicit Writer(message::Builder& builder) : builder_(builder) {}
 
-  [[gnu::hot]] Result<void> message(const Steps& steps, const std::byte* native, std::size_t place) {
+  BATON_HOT Result<void> message(const Steps& steps, const std::byte* native, std::size_t place) {
     for (const Step& step : steps.steps) {
       const std::byte* const from = native + step.native;
       const std::size_t to = place + step.place;
@@ -147,7 +148,7 @@ class Writer {
   }
 
   /// Arrays and sequences of messages, strings or bools, and wstrings.
-  [[gnu::noinline]] Result<void> other(const NativeField& source, const std::byte* native, std::size_t place) {
+  BATON_COLD Result<void> other(const NativeField& source, const std::byte* native, std::size_t place) {
     const message::Field& field = *source.field;
     if (field.shape != Shape::kSequence) return elements(source, native, message::inline_count(field), place);
     const std::size_t count = source.member->size_function(native);
@@ -205,7 +206,7 @@ class Reader {
   Reader(message::Bytes message, ArrayTaker& arrays) : message_(message), unvisited_(message.size), arrays_(arrays) {}
 
   /// False: error().
-  [[gnu::hot]] bool message(const Steps& steps, std::size_t place, std::byte* native) {
+  BATON_HOT bool message(const Steps& steps, std::size_t place, std::byte* native) {
     for (const Step& step : steps.steps) {
       const std::size_t from = place + step.place;
       std::byte* const to = native + step.native;
@@ -287,7 +288,7 @@ class Reader {
            out_of_memory(*step.field);
   }
 
-  [[gnu::noinline]] bool resize(const NativeField& source, std::size_t count, std::byte* native) {
+  BATON_COLD bool resize(const NativeField& source, std::size_t count, std::byte* native) {
     if (!source.c) {
       source.member->resize_function(native, count);
       return true;
@@ -298,7 +299,7 @@ class Reader {
   }
 
   /// Arrays and sequences of messages, strings or bools, and wstrings.
-  [[gnu::noinline]] bool other(const NativeField& source, std::size_t place, std::byte* native) {
+  BATON_COLD bool other(const NativeField& source, std::size_t place, std::byte* native) {
     const message::Field& field = *source.field;
     if (field.shape != Shape::kSequence) return elements(source, place, message::inline_count(field), native);
     Content found;
@@ -351,12 +352,12 @@ class Reader {
     return true;
   }
 
-  [[gnu::cold, gnu::noinline]] bool malformed(const NativeField& source) {
+  BATON_COLD bool malformed(const NativeField& source) {
     failed_ = &source;
     code_ = Errc::malformed_message;
     return false;
   }
-  [[gnu::cold, gnu::noinline]] bool out_of_memory(const NativeField& source) {
+  BATON_COLD bool out_of_memory(const NativeField& source) {
     failed_ = &source;
     code_ = Errc::out_of_memory;
     return false;
@@ -371,7 +372,7 @@ class Reader {
 
 }  // namespace
 
-[[gnu::hot]] bool NativePlan::is_native(message::Bytes message) const noexcept {
+BATON_HOT bool NativePlan::is_native(message::Bytes message) const noexcept {
   if (!same_layout_ || message.size < message_bytes_) return false;
   return std::all_of(bools_.begin(), bools_.end(), [&](const Places& bools) {
     return std::all_of(message.data + bools.begin, message.data + bools.end,
@@ -379,16 +380,16 @@ class Reader {
   });
 }
 
-[[gnu::hot]] Result<void> NativePlan::write(const void* native, message::Builder& builder) const {
+BATON_HOT Result<void> NativePlan::write(const void* native, message::Builder& builder) const {
   if (Result<void> begun = builder.begin(type()); !begun) return begun;
   return Writer(builder).message(*steps_, static_cast<const std::byte*>(native), 0);
 }
 
-[[gnu::hot]] std::size_t NativePlan::room_for(const void* native) const {
+BATON_HOT std::size_t NativePlan::room_for(const void* native) const {
   return message_bytes_ + Sizer().message(*steps_, static_cast<const std::byte*>(native));
 }
 
-[[gnu::hot]] Result<void> NativePlan::read(message::Bytes message, void* native, ArrayTaker& arrays) const {
+BATON_HOT Result<void> NativePlan::read(message::Bytes message, void* native, ArrayTaker& arrays) const {
   if (message.size < message_bytes_) return out_of_line([] { return malformed("(skeleton)"); });
   try {
     Reader reader(message, arrays);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/sfm/string.hpp"
+#include "baton/os/hot_path.hpp"
 
 #include <cstdint>
 #include <cstring>
@@ -45,7 +46,7 @@ void move_text(std::byte* to, const char* from, std::size_t count) {
 
 }  // namespace
 
-[[gnu::hot]] char* StringCell::reserve(std::size_t count, bool append) {
+BATON_HOT char* StringCell::reserve(std::size_t count, bool append) {
   const std::size_t used = size();
   const std::size_t padded = count + 4 - (count & 3);  // > count, a multiple of 4
   if (in_chunk()) {
@@ -56,7 +57,7 @@ void move_text(std::byte* to, const char* from, std::size_t count) {
   return data;
 }
 
-[[gnu::hot]] void StringCell::set_size(std::size_t count) noexcept {
+BATON_HOT void StringCell::set_size(std::size_t count) noexcept {
   if (!in_chunk()) {
     if (PrivateBlock* b = block()) {
       b->size = static_cast<std::uint32_t>(count);
@@ -77,7 +78,7 @@ void move_text(std::byte* to, const char* from, std::size_t count) {
   set_chunk_length(static_cast<std::uint32_t>(padded));
 }
 
-[[gnu::hot]] void StringCell::assign(std::string_view text, std::size_t bound) {
+BATON_HOT void StringCell::assign(std::string_view text, std::size_t bound) {
   check(text.size(), bound);
   if (!in_chunk() || chunk_offset() != 0 || text.empty()) return assign_again(text);
   // The ordinary case of a message that is being built. The padding first: characters take the place of its zeros.
@@ -90,7 +91,7 @@ void move_text(std::byte* to, const char* from, std::size_t count) {
   set_chunk_length(static_cast<std::uint32_t>(padded));
 }
 
-[[gnu::noinline]] void StringCell::assign_again(std::string_view text) {
+BATON_COLD void StringCell::assign_again(std::string_view text) {
   if (text.empty()) return set_size(0);
   if (text.size() > capacity()) {
     // Longer than our capacity, so `text` is not a part of this string.

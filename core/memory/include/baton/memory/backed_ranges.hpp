@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "baton/os/hot_path.hpp"
+
 namespace baton::memory {
 
 class BackedRanges {
@@ -25,10 +27,10 @@ class BackedRanges {
   /// How many pages from `page` on are known to be backed; 0: not known.
   std::uint32_t known(std::uint64_t page) const noexcept {
     const std::uintptr_t table = table_.load(std::memory_order_acquire);  // pairs with the release in grow()
-    if (__builtin_expect(table == 0, 0)) return 0;
+    if (unlikely(table == 0)) return 0;
     // relaxed: the word is complete in itself.
     const std::uint64_t word = words_of(table)[place(page, bits_of(table))].load(std::memory_order_relaxed);
-    if (__builtin_expect(word >> kCountBits == page, 1)) return static_cast<std::uint32_t>(word & kCountMask);
+    if (likely(word >> kCountBits == page)) return static_cast<std::uint32_t>(word & kCountMask);
     return search(table, page);
   }
   /// Records that [page, page + count) is backed; drops the record if memory is short. REQUIRES: 0 < count < 2^21, page

@@ -20,6 +20,7 @@
 #include "baton/memory/handle_queue.hpp"
 #include "baton/memory/release_table.hpp"
 #include "baton/memory/wake.hpp"
+#include "baton/os/hot_path.hpp"
 
 namespace baton::memory {
 
@@ -141,8 +142,8 @@ class ChannelWriter {
  private:
   /// push() when there may be no room; apart, since most messages find room.
   template <class OnReleased>
-  [[gnu::noinline]] PushStatus push_full(std::uint64_t handle, std::int64_t source_monotonic_ns, std::uint64_t sequence,
-                                         OnReleased on_released) {
+  BATON_COLD PushStatus push_full(std::uint64_t handle, std::int64_t source_monotonic_ns, std::uint64_t sequence,
+                                  OnReleased on_released) {
     const auto on_evict = [&](std::uint64_t position) { on_released(table_.cancel(position)); };
     if (queue_.make_room(on_evict) != QueueStatus::kOk) return PushStatus::kCorrupted;
     std::uint64_t entry = table_.acquire(handle, queue_.head());

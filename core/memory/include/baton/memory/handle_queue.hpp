@@ -46,6 +46,7 @@
 #include "baton/memory/entry_token.hpp"
 #include "baton/memory/platform.hpp"
 #include "baton/os/crash_point.hpp"
+#include "baton/os/hot_path.hpp"
 
 namespace baton::memory {
 
@@ -277,7 +278,7 @@ class QueueConsumer {
     const RingSlot<Platform>& slot = slot_of(cursor);
     // acquire: [T] pairs with the release store in QueueProducer::append.
     const std::uint64_t entry = slot.entry.load(std::memory_order_acquire);
-    if (__builtin_expect(messages_up_to(entry) != cursor + 1, 0)) {
+    if (unlikely(messages_up_to(entry) != cursor + 1)) {
       if (waits_for(cursor, entry)) return QueueStatus::kEmpty;
       // Either our cursor is old (other threads took, or the producer evicted, and the slot has a later message), or the publisher lies.
       // An honest producer loaded or made a newer cursor before it wrote such a slot, which we acquired: so a fresh load decides.

@@ -16,7 +16,7 @@
 #include <cstring>
 
 #include "baton/memory/arena.hpp"
-#include "baton/os/no_plt.hpp"
+#include "baton/os/hot_path.hpp"
 
 namespace baton::sfm {
 

@@ -22,6 +22,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "baton/os/hot_path.hpp"
 #include "baton/sfm/cell.hpp"
 #include "baton/sfm/span.hpp"
 

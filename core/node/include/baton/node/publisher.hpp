@@ -17,7 +17,7 @@
 #include "baton/node/loan.hpp"
 #include "baton/node/not_empty.hpp"
 #include "baton/node/sample.hpp"
-#include "baton/os/no_plt.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/os/shortage.hpp"
 #include "baton/sfm/size.hpp"
 #include "baton/transport/transport.hpp"

@@ -19,6 +19,8 @@
 #include <utility>
 #include <vector>
 
+#include "baton/os/hot_path.hpp"
+
 /// For a variable that every message reads and that is zero at first: cmake/hot_path.ld lays these side by side.
 #define BATON_HOT_BSS [[gnu::section(".bss.baton_hot")]]
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "baton/os/futex_lock.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/os/lock_words.hpp"
 #include "baton/os/real_time.hpp"
 
@@ -34,13 +35,13 @@ class BATON_LOCK_CLASS PiMutex {
   PiMutex& operator=(const PiMutex&) = delete;
 
   void lock() noexcept BATON_ACQUIRES() {
-    if (__builtin_expect(!futex_lock::try_lock(word_), 0)) lock_slowly();
+    if (unlikely(!futex_lock::try_lock(word_))) lock_slowly();
   }
   bool try_lock() noexcept BATON_TRY_ACQUIRES(true) {
     return inherits() ? ::pthread_mutex_trylock(&inheriting_) == 0 : futex_lock::try_lock(word_);
   }
   void unlock() noexcept BATON_RELEASES() {
-    if (__builtin_expect(!futex_lock::try_unlock(word_), 0)) unlock_slowly();
+    if (unlikely(!futex_lock::try_unlock(word_))) unlock_slowly();
   }
 
  private:

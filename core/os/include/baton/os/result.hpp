@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "baton/os/hot_path.hpp"
 #include "baton/os/lock_words.hpp"
 
 namespace baton {
@@ -59,12 +60,9 @@ inline Error no_memory() noexcept { return {Errc::out_of_memory, "no memory left
 /// Calls make(), out of line. Use it to make errors in code that runs for every message: their texts are long code, and
 /// a process that wakes up cold would fetch that code together with the code that it needs.
 template <class Make>
-[[gnu::cold, gnu::noinline]] auto out_of_line(Make&& make) BATON_UNCHECKED_LOCKS {  // `make` needs locks of the caller
+BATON_COLD auto out_of_line(Make&& make) BATON_UNCHECKED_LOCKS {  // `make` needs locks of the caller
   return make();
 }
-
-/// The condition; the compiler moves the code for true out of the way, so that the usual code lies on few cache lines.
-constexpr bool unlikely(bool condition) noexcept { return __builtin_expect(static_cast<long>(condition), 0) != 0; }
 
 /// Thrown by the node API (and by message types when a chunk cannot grow). what() = "<code name>: <message>".
 class Exception : public std::runtime_error {
@@ -78,7 +76,7 @@ class Exception : public std::runtime_error {
 };
 
 /// Out of line, as out_of_line().
-[[noreturn, gnu::cold, gnu::noinline]] inline void throw_error(const Error& error) { throw Exception(error); }
+[[noreturn]] BATON_COLD inline void throw_error(const Error& error) { throw Exception(error); }
 
 namespace detail {
 
@@ -117,14 +115,14 @@ class ResultState {
  private:
   template <class Other>
   void take(Other&& other) {
-    if (__builtin_expect(ok_, 1)) {
+    if (likely(ok_)) {
       new (static_cast<void*>(std::addressof(value_))) T(std::forward<Other>(other).value_);
     } else {
       new (static_cast<void*>(std::addressof(error_))) Error(std::forward<Other>(other).error_);
     }
   }
   void end() noexcept {
-    if (__builtin_expect(ok_, 1)) {
+    if (likely(ok_)) {
       value_.~T();
     } else {
       error_.~Error();

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "baton/os/hot_path.hpp"
 #include "baton/os/result.hpp"
 
 namespace baton {
@@ -40,7 +41,7 @@ constexpr bool is_shortage(Errc code) noexcept {
 constexpr bool finds_no_room(Errc code) noexcept { return is_shortage(code) || code == Errc::message_too_large; }
 
 /// For an error of a loan, its growth or its publication: a Shortage, or an Exception for any other code.
-[[noreturn, gnu::cold, gnu::noinline]] inline void throw_shortage(const Error& error) {
+[[noreturn]] BATON_COLD inline void throw_shortage(const Error& error) {
   if (is_shortage(error.code)) throw Shortage(error);
   throw Exception(error);
 }

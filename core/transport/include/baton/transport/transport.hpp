@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "baton/memory/pool.hpp"
-#include "baton/os/no_plt.hpp"
+#include "baton/os/hot_path.hpp"
 #include "baton/os/result.hpp"
 #include "baton/transport/diagnostic.hpp"
 #include "baton/transport/qos.hpp"
@@ -393,7 +393,7 @@ class TakenSample {
         connection_(other.connection_),
         segment_(other.segment_),
         size_bytes_(other.size_bytes_) {}
-  [[gnu::always_inline]] TakenSample& operator=(TakenSample&& other) noexcept {
+  BATON_HOT_INLINE TakenSample& operator=(TakenSample&& other) noexcept {
     if (this == &other) return *this;
     if (header_ != nullptr) release();
     header_ = std::exchange(other.header_, nullptr);

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words for code that runs for every message. docs/concepts/hot-path.md says when each is right, and what it saves.
+#pragma once
+
+/// A function that runs for every message. The linker puts these side by side, in the order of a message's way.
+#define BATON_HOT [[gnu::hot]]
+/// A part of such a function, which has a name only to be read. It is compiled into its caller.
+#define BATON_HOT_INLINE [[gnu::hot, gnu::always_inline]] inline
+/// What some messages need: near the hot code, but not inside of it.
+#define BATON_HOT_SELDOM [[gnu::hot, gnu::noinline]]
+/// What runs once, or after a failure: a new connection, a new segment, a lost message. It lies away from the hot code. For an expression:
+/// out_of_line() (`baton/os/result.hpp`).
+#define BATON_COLD [[gnu::cold, gnu::noinline]]
+
+/// Before the declaration of a function that programs call for every message: their calls go without a stub of the linker, which would be one
+/// more cache line for each function.
+#if defined(__GNUC__) && !defined(__clang__)
+#define BATON_NO_PLT [[gnu::noplt]]
+#else
+#define BATON_NO_PLT
+#endif
+
+namespace baton {
+
+/// The condition; the compiler moves the code for false out of the way.
+constexpr bool likely(bool condition) noexcept { return __builtin_expect(static_cast<long>(condition), 1) != 0; }
+
+/// The condition; the compiler moves the code for true out of the way, so that the usual code lies on few cache lines.
+constexpr bool unlikely(bool condition) noexcept { return __builtin_expect(static_cast<long>(condition), 0) != 0; }
+
+}  // namespace baton

@@ -45,7 +45,7 @@ inline bool ours(const void* p) noexcept {
 
 const baton_heap_owner& owner() noexcept { return *__atomic_load_n(&g_owner, __ATOMIC_ACQUIRE); }
 
-__attribute__((noinline, cold)) void freed(void* p) noexcept {
+BATON_COLD void freed(void* p) noexcept {
   const int saved = errno;
   owner().freed(p);
   errno = saved;
@@ -65,26 +65,26 @@ Function next(const char* name) noexcept {
 // One pointer per interposed function, at first to a function that looks up the real one. All stores write the same
 // value: relaxed. Before main, pointer##_early looks up what nobody has called: dlsym(3) ends the error that dlerror(3) has to
 // tell, and dlerror itself calls realloc, when it would go on with a freed record.
-#define BATON_NEXT(result, pointer, name, parameters, arguments, fallback)     \
-  result pointer##_first parameters noexcept;                                  \
-  result(*pointer) parameters = &pointer##_first;                              \
-  __attribute__((constructor, cold)) void pointer##_early() noexcept {         \
-    if (auto found = next<result(*) parameters>(name); found != nullptr)       \
-      __atomic_store_n(&pointer, found, __ATOMIC_RELAXED);                     \
-  }                                                                            \
-  __attribute__((noinline, cold)) result pointer##_first parameters noexcept { \
-    if (t_resolving) return fallback;                                          \
-    auto found = next<result(*) parameters>(name);                             \
-    if (found == nullptr) return fallback;                                     \
-    __atomic_store_n(&pointer, found, __ATOMIC_RELAXED);                       \
-    return found arguments;                                                    \
+#define BATON_NEXT(result, pointer, name, parameters, arguments, fallback) \
+  result pointer##_first parameters noexcept;                              \
+  result(*pointer) parameters = &pointer##_first;                          \
+  __attribute__((constructor, cold)) void pointer##_early() noexcept {     \
+    if (auto found = next<result(*) parameters>(name); found != nullptr)   \
+      __atomic_store_n(&pointer, found, __ATOMIC_RELAXED);                 \
+  }                                                                        \
+  BATON_COLD result pointer##_first parameters noexcept {                  \
+    if (t_resolving) return fallback;                                      \
+    auto found = next<result(*) parameters>(name);                         \
+    if (found == nullptr) return fallback;                                 \
+    __atomic_store_n(&pointer, found, __ATOMIC_RELAXED);                   \
+    return found arguments;                                                \
   }
 #define BATON_CALL(pointer) (__atomic_load_n(&pointer, __ATOMIC_RELAXED))
 
 // If memory is freed while free is being looked up, it is a text of dlerror(3), and is lost.
 BATON_NEXT(void, real_free, "free", (void* p), (p), static_cast<void>(p))
 
-__attribute__((noinline, cold)) void* out_of_memory() noexcept {
+BATON_COLD void* out_of_memory() noexcept {
   errno = ENOMEM;
   return nullptr;
 }
@@ -93,7 +93,7 @@ BATON_NEXT(void*, real_realloc, "realloc", (void* p, std::size_t n), (p, n), ((v
 BATON_NEXT(std::size_t, real_usable, "malloc_usable_size", (void* p), (p), ((void)p, 0))
 
 // A block of ours grows or shrinks: moves it out of the range.
-__attribute__((noinline, cold)) void* move_out(void* p, std::size_t bytes) noexcept {
+BATON_COLD void* move_out(void* p, std::size_t bytes) noexcept {
   if (bytes == 0) {  // as in glibc: realloc(p, 0) frees
     freed(p);
     return nullptr;

@@ -21,7 +21,7 @@ from .peers import Peer
 
 @dataclass(frozen=True)
 class Cell:
-    """The settings of a run, without its transports. Field names are those of the runner's Plan (lab/runner/peer.hpp)."""
+    """The settings of a run, without its transports. Field names are those of the runner's RunPlan (lab/runner/peer.hpp)."""
 
     bytes: int = 64
     message: str = "bytes"

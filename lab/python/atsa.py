@@ -97,7 +97,7 @@ def apart(world):
     }
 
 
-class End:
+class AtsaEnd:
     def __init__(self, world, *arguments):
         python = WORLDS.get(world, "ros2")
         self.errors = tempfile.TemporaryFile("w+")
@@ -152,10 +152,10 @@ class Master:
 def ends_of(world, what):
     """(publisher, subscriber, others) of a message type or of the workflow."""
     if what != "workflow":
-        return End(world, "publisher", what), End(world, "subscriber", what), []
-    return End(world, "publisher", "Lidar"), End(world, "subscriber", "WayPoints"), [
-        End(world, "stage", "Pose"),
-        End(world, "stage", "WayPoints"),
+        return AtsaEnd(world, "publisher", what), AtsaEnd(world, "subscriber", what), []
+    return AtsaEnd(world, "publisher", "Lidar"), AtsaEnd(world, "subscriber", "WayPoints"), [
+        AtsaEnd(world, "stage", "Pose"),
+        AtsaEnd(world, "stage", "WayPoints"),
     ]  # fmt: skip
 
 

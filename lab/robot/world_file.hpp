@@ -29,15 +29,15 @@ class WorldFile {
   explicit WorldFile(const char* path) {
     const int file = ::open(path, O_RDWR | O_CLOEXEC);
     void* const memory =
-        file < 0 ? MAP_FAILED : ::mmap(nullptr, sizeof(Words), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        file < 0 ? MAP_FAILED : ::mmap(nullptr, sizeof(WorldWords), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     const int problem = errno;
     if (file >= 0) ::close(file);
     if (memory == MAP_FAILED) throw std::system_error(problem, std::generic_category(), path);
-    words_ = static_cast<Words*>(memory);
+    words_ = static_cast<WorldWords*>(memory);
   }
   WorldFile(const WorldFile&) = delete;
   WorldFile& operator=(const WorldFile&) = delete;
-  ~WorldFile() { ::munmap(words_, sizeof(Words)); }
+  ~WorldFile() { ::munmap(words_, sizeof(WorldWords)); }
 
   Nanoseconds start() const { return read(words_->start); }
   Nanoseconds brake() const { return read(words_->brake); }
@@ -50,14 +50,14 @@ class WorldFile {
 
  private:
   /// 0: not yet. Each word is a fact of its own, so relaxed order is enough.
-  struct Words {
+  struct WorldWords {
     std::atomic<Nanoseconds> start, brake;
   };
   static Nanoseconds read(const std::atomic<Nanoseconds>& word) {
     const Nanoseconds time = word.load(std::memory_order_relaxed);
     return time == 0 ? kNever : time;
   }
-  Words* words_;
+  WorldWords* words_;
 };
 
 }  // namespace baton::robot

@@ -14,7 +14,7 @@ class Arrivals {
  public:
   /// In a round trip the subscriber waits for every single message. Otherwise it does not, and waking it would be a
   /// cost of the benchmark, not of the peer.
-  explicit Arrivals(const Plan& plan) : every_(plan.round_trip) {}
+  explicit Arrivals(const RunPlan& plan) : every_(plan.round_trip) {}
 
   /// Call after a message was delivered.
   void notify() {

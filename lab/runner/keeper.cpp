@@ -122,7 +122,7 @@ std::set<std::string> in_use() {
   return used;
 }
 
-void sweep(const Plan& plan, const KeeperTask& task) {
+void sweep(const RunPlan& plan, const KeeperTask& task) {
   std::error_code ignored;
   for (const std::string& pattern : task.own)
     for (const std::string& path : paths_like(pattern)) std::filesystem::remove_all(path, ignored);
@@ -147,7 +147,7 @@ void sweep(const Plan& plan, const KeeperTask& task) {
 }
 
 /// The keeper's main function; never returns.
-[[noreturn]] void keep(const Plan& plan, const KeeperTask& task) {
+[[noreturn]] void keep(const RunPlan& plan, const KeeperTask& task) {
   ::setsid();
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
   ::close_range(3, ~0U, 0);
@@ -186,7 +186,7 @@ void sweep(const Plan& plan, const KeeperTask& task) {
 
 }  // namespace
 
-void join_keeper(const Plan& plan, const KeeperTask& task) {
+void join_keeper(const RunPlan& plan, const KeeperTask& task) {
   static std::mutex mutex;
   static int membership = -1;
   const std::lock_guard<std::mutex> lock(mutex);
@@ -213,14 +213,14 @@ void join_keeper(const Plan& plan, const KeeperTask& task) {
   }
 }
 
-std::string run_id(const Plan& plan) {
+std::string run_id(const RunPlan& plan) {
   std::string id = std::filesystem::path(plan.directory).filename().string();
   for (char& letter : id)
     if (std::isalnum(static_cast<unsigned char>(letter)) == 0) letter = '_';
   return id.size() <= 40 ? id : id.substr(id.size() - 40);
 }
 
-unsigned run_number(const Plan& plan, unsigned limit) {
+unsigned run_number(const RunPlan& plan, unsigned limit) {
   std::uint32_t hash = 2166136261U;  // FNV-1a
   for (const char letter : plan.directory) hash = (hash ^ static_cast<unsigned char>(letter)) * 16777619U;
   return (hash ^ (hash >> 15)) % limit;

@@ -21,13 +21,13 @@ struct KeeperTask {
 
 /// The first process of the run to call this starts the keeper; all others join it. Returns when the daemon serves;
 /// throws std::runtime_error if it does not. Any thread; only the first call of a process counts.
-void join_keeper(const Plan& plan, const KeeperTask& task);
+void join_keeper(const RunPlan& plan, const KeeperTask& task);
 
 /// A word that is unique to the run, of letters, digits and '_', for names that are machine-wide: the end of its
 /// directory's name.
-std::string run_id(const Plan& plan);
+std::string run_id(const RunPlan& plan);
 
 /// A number below `limit` that is unique to the run as far as a hash can be; for ports and domains.
-unsigned run_number(const Plan& plan, unsigned limit);
+unsigned run_number(const RunPlan& plan, unsigned limit);
 
 }  // namespace baton::perf

@@ -115,7 +115,7 @@ json usage() {
           {"nivcsw", r.ru_nivcsw}};
 }
 
-void wait_for_matched(const Plan& plan, int expected, const std::function<int()>& matched, const char* whom) {
+void wait_for_matched(const RunPlan& plan, int expected, const std::function<int()>& matched, const char* whom) {
   if (expected < 0) return;
   const std::int64_t end = os::monotonic_ns() + static_cast<std::int64_t>(plan.matched_timeout * 1e9);
   while (!g_stop) {
@@ -132,7 +132,7 @@ void wait_for_matched(const Plan& plan, int expected, const std::function<int()>
 /// A process that only subscribes touches this file while it receives messages. To a process that only publishes, a
 /// change of the file shows that a subscriber receives. The mere existence of the file shows nothing, since an earlier
 /// run may have left it.
-std::string heard_file(const Plan& plan) { return plan.directory + "/heard"; }
+std::string heard_file(const RunPlan& plan) { return plan.directory + "/heard"; }
 
 void touch(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -153,7 +153,7 @@ std::atomic<bool> g_matched{false};
 
 /// Blocks until the other command's end exists, if this process has publishers only or subscribers only. g_stop ends
 /// it.
-void wait_for_the_other(const Plan& plan, Second& second) {
+void wait_for_the_other(const RunPlan& plan, Second& second) {
   if (plan.own_publishers > 0 && plan.own_subscribers > 0) return;
   const std::string path = heard_file(plan);
   const std::int64_t before = changed_ns(path);
@@ -171,7 +171,7 @@ void wait_for_the_other(const Plan& plan, Second& second) {
   second.publisher_loop = Running();
 }
 
-void publish_loop(const Plan& plan, unsigned index, Second& second) {
+void publish_loop(const RunPlan& plan, unsigned index, Second& second) {
   const std::unique_ptr<PublisherEnd> end = make_publisher(plan, index);
   wait_for_matched(
       plan, plan.expected_subscribers, [&] { return end->matched(); }, "subscribers");
@@ -205,7 +205,7 @@ void publish_loop(const Plan& plan, unsigned index, Second& second) {
   }
 }
 
-void subscribe_loop(const Plan& plan, unsigned index, Second& second) {
+void subscribe_loop(const RunPlan& plan, unsigned index, Second& second) {
   LiveReceiver receiver(second, plan.publishers);
   const std::unique_ptr<SubscriberEnd> end = make_subscriber(plan, index, receiver);
   wait_for_matched(
@@ -214,7 +214,7 @@ void subscribe_loop(const Plan& plan, unsigned index, Second& second) {
 }
 
 /// Waits until the other side exists, then prints a line per second until the end.
-void report(const Plan& plan, Second& second) {
+void report(const RunPlan& plan, Second& second) {
   wait_for_the_other(plan, second);
   if (plan.own_publishers == 0 && !g_stop) touch(heard_file(plan));
   const std::int64_t begin = os::monotonic_ns();
@@ -254,7 +254,7 @@ void report(const Plan& plan, Second& second) {
 
 }  // namespace
 
-void run_live(const Plan& plan) {
+void run_live(const RunPlan& plan) {
   for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, [](int) { g_stop = true; });
   Second second;
   std::mutex mutex;

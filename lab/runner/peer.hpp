@@ -14,7 +14,7 @@
 namespace baton::perf {
 
 /// The definition of a measurement: every process of a run reads it from the same file (plan.cpp).
-struct Plan {
+struct RunPlan {
   std::string variant;            ///< one of PeerInfo::variants
   std::string directory;          ///< fresh directory of this run: sockets, configuration files, and other files of a
                                   ///< peer
@@ -124,7 +124,7 @@ struct PeerInfo {
 
 // The functions that a peer's folder defines. They may throw; the exception is reported as the run's failure.
 PeerInfo peer_info();
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index);
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver);
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned index);
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned index, Receiver& receiver);
 
 }  // namespace baton::perf

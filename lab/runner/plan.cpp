@@ -6,12 +6,12 @@
 
 namespace baton::perf {
 
-Plan read_plan(const std::string& path) {
+RunPlan read_plan(const std::string& path) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot read the plan " + path);
   try {
     const nlohmann::json json = nlohmann::json::parse(file);
-    Plan plan;
+    RunPlan plan;
     const auto get = [&](const char* key, auto& value) {
       if (json.contains(key)) json.at(key).get_to(value);
     };

@@ -9,7 +9,7 @@
 namespace baton::perf {
 
 /// The plan in a file that the command wrote. Throws std::runtime_error naming the fault.
-Plan read_plan(const std::string& path);
+RunPlan read_plan(const std::string& path);
 /// The output of `--describe`.
 nlohmann::json describe(const PeerInfo& info);
 

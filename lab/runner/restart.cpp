@@ -30,7 +30,7 @@ constexpr const char* kDone = "BATON_PERF_MIDDLEWARE";
 
 }  // namespace
 
-void restart_once(const Plan& plan, const std::function<void()>& set_environment) {
+void restart_once(const RunPlan& plan, const std::function<void()>& set_environment) {
   static std::once_flag once;
   std::call_once(once, [&] {
     const std::string run = plan.directory + " " + std::to_string(::getpid());

@@ -12,7 +12,7 @@ namespace baton::perf {
 
 /// The first call in a process calls `set_environment`, and starts the program anew with its arguments. In the program
 /// that was started so, no call does anything. Other threads wait.
-void restart_once(const Plan& plan, const std::function<void()>& set_environment);
+void restart_once(const RunPlan& plan, const std::function<void()>& set_environment);
 
 /// Puts `first` before the value of the environment variable `name`, with a colon if it has a value.
 void prepend(const char* name, const std::string& first);

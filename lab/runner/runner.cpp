@@ -71,7 +71,7 @@ std::uint64_t wire_bytes() {
 std::byte filling(std::uint64_t sequence) { return static_cast<std::byte>(sequence * 7 + 1); }
 
 /// The size of message `sequence`; with `varying` spread evenly over the upper half, the same for every peer.
-std::size_t size_of(const Plan& plan, std::uint64_t sequence) {
+std::size_t size_of(const RunPlan& plan, std::uint64_t sequence) {
   if (!plan.varying) return plan.bytes;
   const std::size_t half = plan.bytes / 2;
   return std::max(kSmallestPayload, plan.bytes - (sequence * 2654435761U % 1024) * half / 1024);
@@ -80,7 +80,7 @@ std::size_t size_of(const Plan& plan, std::uint64_t sequence) {
 /// Columns of a JSON object: one row per received message.
 class Samples : public Receiver {
  public:
-  Samples(const Plan& plan, SyncPage& sync, unsigned index, PublisherEnd* back)
+  Samples(const RunPlan& plan, SyncPage& sync, unsigned index, PublisherEnd* back)
       : plan_(plan), sync_(sync), index_(index), back_(back) {
     rows_.reserve(std::size_t{plan.messages} * plan.publishers + 16);
   }
@@ -161,7 +161,7 @@ class Samples : public Receiver {
     back_->publish(bytes);
   }
 
-  const Plan& plan_;
+  const RunPlan& plan_;
   SyncPage& sync_;
   const unsigned index_;
   PublisherEnd* back_;
@@ -171,15 +171,15 @@ class Samples : public Receiver {
   Usage begin_{};
 };
 
-Plan way_back(const Plan& plan) {
-  Plan back = plan;
+RunPlan way_back(const RunPlan& plan) {
+  RunPlan back = plan;
   back.topic += "_back";
   back.publishers = back.subscribers = 1;
   back.publishers_host = 1;
   return back;
 }
 
-json run_subscriber(const Plan& plan, SyncPage& sync, unsigned index) {
+json run_subscriber(const RunPlan& plan, SyncPage& sync, unsigned index) {
   std::unique_ptr<PublisherEnd> back;
   if (plan.round_trip) back = make_publisher(way_back(plan), 0);
   Samples samples(plan, sync, index, back.get());
@@ -220,7 +220,7 @@ json run_subscriber(const Plan& plan, SyncPage& sync, unsigned index) {
 
 class PublisherRun : Receiver {
  public:
-  PublisherRun(const Plan& plan, SyncPage& sync, unsigned index) : plan_(plan), sync_(sync), index_(index) {}
+  PublisherRun(const RunPlan& plan, SyncPage& sync, unsigned index) : plan_(plan), sync_(sync), index_(index) {}
 
   json run() {
     if (plan_.round_trip) back_ = make_subscriber(way_back(plan_), 0, *this);
@@ -364,7 +364,7 @@ class PublisherRun : Receiver {
     answers_.store(stamp.sequence + 1, std::memory_order_release);
   }
 
-  const Plan& plan_;
+  const RunPlan& plan_;
   SyncPage& sync_;
   const unsigned index_;
   std::unique_ptr<PublisherEnd> end_;
@@ -374,7 +374,7 @@ class PublisherRun : Receiver {
   std::unique_ptr<SubscriberEnd> back_;  // destroyed first: it calls message()
 };
 
-void write_result(const Plan& plan, const char* role, unsigned index, json result) {
+void write_result(const RunPlan& plan, const char* role, unsigned index, json result) {
   result["role"] = role;
   result["index"] = index;
   result["pid"] = os::process_id();
@@ -387,7 +387,7 @@ void write_result(const Plan& plan, const char* role, unsigned index, json resul
 }
 
 /// All ends of the plan as threads of this process. Returns when the last has ended; throws the first failure.
-void run_in_one_process(const Plan& plan, SyncPage& sync) {
+void run_in_one_process(const RunPlan& plan, SyncPage& sync) {
   std::mutex mutex;
   std::exception_ptr failure;
   std::vector<std::thread> threads;
@@ -432,7 +432,7 @@ int run(int argc, char** argv) {
     return 2;
   }
   if (!cpus.empty()) os::stay_on_cpus(cpus).or_throw();
-  Plan plan = read_plan(plan_path);
+  RunPlan plan = read_plan(plan_path);
   plan.host = host;
   plan.process = role == "subscriber" ? plan.publishers + index : index;
   if (plan.priority > 0) {

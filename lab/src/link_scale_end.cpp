@@ -45,9 +45,9 @@ void say(const std::string& line) {
   std::fflush(stdout);
 }
 
-class End {
+class ScaleEnd {
  public:
-  End(baton::Node& node, unsigned host, unsigned index)
+  ScaleEnd(baton::Node& node, unsigned host, unsigned index)
       : answers_(host == 1 && index == 0),
         publisher_(node.advertise<String>(topic(host, index), baton::QoS(10))),
         subscription_(node.subscribe<String>(topic(1 - host, index), baton::QoS(10))) {
@@ -131,7 +131,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   try {
     baton::Node node("scale_" + std::to_string(index), baton::NodeOptions{0, directory, {}});
-    End end(node, host, index);
+    ScaleEnd end(node, host, index);
     end.run();
     std::string line;
     while (std::getline(std::cin, line)) {

@@ -44,7 +44,7 @@ struct Counts {
   std::atomic<std::uint64_t> heap_calls{0}, faults{0}, calls{0};
   std::atomic<long> first_call{0};
 };
-struct Graph {
+struct HeapGraph {
   bs::queue<bs::shared_ptr<const Command>, 16> commands;
   bs::binary_semaphore ready{0};
   Counts node, puller;
@@ -53,7 +53,7 @@ struct Graph {
 }  // namespace real_time
 
 template <>
-struct baton::objects::declared_shareable<real_time::Graph> : baton::objects::recoverable {};
+struct baton::objects::declared_shareable<real_time::HeapGraph> : baton::objects::recoverable {};
 
 namespace real_time {
 
@@ -74,7 +74,7 @@ void become_real_time(int priority) {
   baton::os::touch_stack(64 * 1024);
 }
 
-void node(bs::Heap& heap, Graph& graph, int periods, std::int64_t period_ns, std::vector<double>& late) {
+void node(bs::Heap& heap, HeapGraph& graph, int periods, std::int64_t period_ns, std::vector<double>& late) {
   become_real_time(80);
   std::optional<baton::RealTimeCheck> check;
   std::int64_t next = baton::os::monotonic_ns() + period_ns;
@@ -94,7 +94,7 @@ void node(bs::Heap& heap, Graph& graph, int periods, std::int64_t period_ns, std
   keep(check->report(), graph.node);
 }
 
-void puller(Graph& graph, int periods, std::vector<double>& under_way, std::uint64_t& lost) {
+void puller(HeapGraph& graph, int periods, std::vector<double>& under_way, std::uint64_t& lost) {
   become_real_time(79);
   graph.ready.release();
   std::optional<baton::RealTimeCheck> check;
@@ -172,7 +172,7 @@ int run(int periods, std::int64_t period_ns, int load) {
   bs::HeapOptions options;
   options.limit_bytes = 64U << 20;
   bs::Heap heap = bs::Heap::create(options).or_throw();
-  const bs::shared_ptr<Graph> graph = bs::find_or_make<Graph>(heap, "graph");
+  const bs::shared_ptr<HeapGraph> graph = bs::find_or_make<HeapGraph>(heap, "graph");
   // The pool: room for objects in flight, in the queue and in use.
   heap.reserve(sizeof(Command) + 64, 64).or_throw();
   const baton::os::UniqueFd descriptor = baton::os::duplicate(heap.descriptor().get());
@@ -189,7 +189,7 @@ int run(int periods, std::int64_t period_ns, int load) {
   if (child == 0) {
     baton::os::lock_memory().or_throw();
     bs::Heap mine = bs::Heap::attach(descriptor).or_throw();
-    const bs::shared_ptr<Graph> there = bs::find<Graph>(mine, "graph");
+    const bs::shared_ptr<HeapGraph> there = bs::find<HeapGraph>(mine, "graph");
     mine.prefault();
     std::vector<double> under_way(static_cast<std::size_t>(periods), -1);
     std::uint64_t lost = 0;

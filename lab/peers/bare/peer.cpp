@@ -27,12 +27,12 @@ struct Page {
   alignas(4096) std::byte payload[1];
 };
 
-std::string where(const Plan& plan) { return plan.directory + "/" + plan.topic + "_bare"; }
-std::size_t segment_bytes(const Plan& plan) { return os::round_to_pages(sizeof(Page) + plan.bytes); }
+std::string where(const RunPlan& plan) { return plan.directory + "/" + plan.topic + "_bare"; }
+std::size_t segment_bytes(const RunPlan& plan) { return os::round_to_pages(sizeof(Page) + plan.bytes); }
 
 class BarePublisher : public PublisherEnd {
  public:
-  explicit BarePublisher(const Plan& plan) : spin_(plan.spin), own_(plan.variant == "copies" ? plan.bytes : 0) {
+  explicit BarePublisher(const RunPlan& plan) : spin_(plan.spin), own_(plan.variant == "copies" ? plan.bytes : 0) {
     if (plan.publishers != 1) throw std::runtime_error("there is one buffer, so there can be only one publisher");
     os::CreatedSegment segment =
         os::create_segment("baton-perf-bare", segment_bytes(plan), os::Writers::kBothEnds).or_throw();
@@ -61,7 +61,7 @@ class BarePublisher : public PublisherEnd {
 
 class BareSubscriber : public SubscriberEnd {
  public:
-  BareSubscriber(const Plan& plan, Receiver& receiver)
+  BareSubscriber(const RunPlan& plan, Receiver& receiver)
       : plan_(plan), receiver_(receiver), own_(plan.variant == "copies" ? plan.bytes : 0) {}
 
   void receive(std::chrono::nanoseconds timeout) override {
@@ -94,7 +94,7 @@ class BareSubscriber : public SubscriberEnd {
     return true;
   }
 
-  const Plan plan_;
+  const RunPlan plan_;
   Receiver& receiver_;
   os::SharedMapping mapping_;
   std::vector<std::byte> own_;
@@ -113,10 +113,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned) {
   return std::make_unique<BarePublisher>(plan);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<BareSubscriber>(plan, receiver);
 }
 

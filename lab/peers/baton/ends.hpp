@@ -112,7 +112,7 @@ auto payload(const T& message) -> decltype(message.stamp.size(), Bytes()) {
   return {reinterpret_cast<const std::byte*>(&message), sizeof message};
 }
 
-inline QoS qos_of(const Plan& plan) {
+inline QoS qos_of(const RunPlan& plan) {
   QoS qos(std::max(1U, plan.depth));
   if (plan.depth == 0) qos.keep_all();
   if (!plan.reliable) qos.best_effort();
@@ -121,7 +121,7 @@ inline QoS qos_of(const Plan& plan) {
 }
 
 /// In a real-time run all memory is taken at the start: for unread and held messages and those being filled.
-inline PublisherOptions memory_of(const Plan& plan) {
+inline PublisherOptions memory_of(const RunPlan& plan) {
   if (plan.priority == 0) return {};
   return real_time::pool(plan.bytes + 4096, (plan.depth + 2) * plan.subscribers + 2);
 }
@@ -129,7 +129,7 @@ inline PublisherOptions memory_of(const Plan& plan) {
 /// The other topics of a robot's process, as many as the setting idle_topics says: publishers and subscriptions that no message uses.
 class IdleTopics {
  public:
-  IdleTopics(Node& node, const Plan& plan) {
+  IdleTopics(Node& node, const RunPlan& plan) {
     const auto set = plan.settings.find("idle_topics");
     const unsigned count = set == plan.settings.end() ? 0 : static_cast<unsigned>(std::stoul(set->second));
     for (unsigned i = 0; i < count; ++i) {
@@ -146,7 +146,7 @@ class IdleTopics {
 template <class T>
 class BatonPublisher : public PublisherEnd {
  public:
-  BatonPublisher(const Plan& plan, unsigned index, const NodeOptions& options)
+  BatonPublisher(const RunPlan& plan, unsigned index, const NodeOptions& options)
       : node_("perf_publisher_" + std::to_string(index), options),
         idle_(node_, plan),
         publisher_(node_.advertise<T>(plan.topic, qos_of(plan), memory_of(plan))) {}
@@ -169,7 +169,7 @@ class BatonPublisher : public PublisherEnd {
 template <class T>
 class CopyingPublisher : public PublisherEnd {
  public:
-  CopyingPublisher(const Plan& plan, unsigned index, const NodeOptions& options)
+  CopyingPublisher(const RunPlan& plan, unsigned index, const NodeOptions& options)
       : node_("perf_publisher_" + std::to_string(index), options),
         idle_(node_, plan),
         publisher_(node_.advertise<T>(plan.topic, qos_of(plan), memory_of(plan))) {}
@@ -191,7 +191,7 @@ class CopyingPublisher : public PublisherEnd {
 template <class T>
 class BatonSubscriber : public SubscriberEnd {
  public:
-  BatonSubscriber(const Plan& plan, unsigned index, Receiver& receiver, const NodeOptions& options)
+  BatonSubscriber(const RunPlan& plan, unsigned index, Receiver& receiver, const NodeOptions& options)
       : receiver_(receiver),
         node_("perf_subscriber_" + std::to_string(index), options),
         idle_(node_, plan),
@@ -224,7 +224,7 @@ class BatonSubscriber : public SubscriberEnd {
 template <class T>
 class CalledSubscriber : public SubscriberEnd {
  public:
-  CalledSubscriber(const Plan& plan, unsigned index, Receiver& receiver, const NodeOptions& options)
+  CalledSubscriber(const RunPlan& plan, unsigned index, Receiver& receiver, const NodeOptions& options)
       : node_("perf_subscriber_" + std::to_string(index), options),
         idle_(node_, plan),
         subscription_(node_.subscribe<T>(plan.topic, qos_of(plan), [&receiver](const T& message) {

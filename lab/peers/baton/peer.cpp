@@ -5,7 +5,7 @@ namespace baton::perf {
 namespace {
 
 /// Live runs meet other processes in the domain's usual directory; other runs have a directory of their own.
-NodeOptions options_of(const Plan& plan) {
+NodeOptions options_of(const RunPlan& plan) {
   return NodeOptions{plan.domain, plan.live ? std::string() : plan.directory, {}};
 }
 
@@ -21,14 +21,14 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned index) {
   return for_type(plan.message, [&](auto* type) -> std::unique_ptr<PublisherEnd> {
     using T = std::remove_pointer_t<decltype(type)>;
     if (plan.variant == "copy") return std::make_unique<CopyingPublisher<T>>(plan, index, options_of(plan));
     return std::make_unique<BatonPublisher<T>>(plan, index, options_of(plan));
   });
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned index, Receiver& receiver) {
   return for_type(plan.message, [&](auto* type) -> std::unique_ptr<SubscriberEnd> {
     using T = std::remove_pointer_t<decltype(type)>;
     if (plan.variant == "executor")

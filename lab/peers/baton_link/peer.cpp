@@ -10,17 +10,17 @@ namespace baton::perf {
 namespace {
 
 /// Publishers are on the first host. A run on one machine has two as well, joined by its loopback device.
-unsigned host_of(const Plan& plan) {
+unsigned host_of(const RunPlan& plan) {
   return plan.hosts.empty() ? (plan.process < plan.publishers ? 0U : 1U) : plan.host;
 }
-std::string address_of(const Plan& plan, unsigned host) {
+std::string address_of(const RunPlan& plan, unsigned host) {
   return plan.hosts.empty() ? "127.0.0.1" : plan.hosts.at(host);
 }
-std::uint16_t port_of(const Plan& plan, unsigned host) {
+std::uint16_t port_of(const RunPlan& plan, unsigned host) {
   return static_cast<std::uint16_t>(23000 + 2 * run_number(plan, 400) + host);
 }
 
-NodeOptions options_of(const Plan& plan) {
+NodeOptions options_of(const RunPlan& plan) {
   return NodeOptions{plan.domain, plan.directory + "/host_" + std::to_string(host_of(plan)), {}};
 }
 
@@ -30,7 +30,7 @@ void print(const transport::Diagnostic& diagnostic) {
 }
 
 /// Starts this process's link, which ends with the process. The other processes of a host are on standby.
-void start_link(const Plan& plan) {
+void start_link(const RunPlan& plan) {
   if (plan.live) throw std::runtime_error("the link is no transport of perf_test: baton perf run -p baton_link");
   if (plan.one_process) throw std::runtime_error("one process has one link: the link joins processes of two hosts");
   static const std::unique_ptr<link::Link> started = [&] {
@@ -62,13 +62,13 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned index) {
   start_link(plan);
   return for_type(plan.message, [&](auto* type) -> std::unique_ptr<PublisherEnd> {
     return std::make_unique<BatonPublisher<std::remove_pointer_t<decltype(type)>>>(plan, index, options_of(plan));
   });
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned index, Receiver& receiver) {
   start_link(plan);
   return for_type(plan.message, [&](auto* type) -> std::unique_ptr<SubscriberEnd> {
     using T = std::remove_pointer_t<decltype(type)>;

@@ -22,7 +22,7 @@ PyObject* ends() {
 }
 
 /// In the order of the arguments of the module's classes.
-PyObject* make(const Plan& plan, unsigned index, Receiver* receiver) {
+PyObject* make(const RunPlan& plan, unsigned index, Receiver* receiver) {
   PyObject* module = ends();
   const python::Lock lock;
   const char* const reliability = plan.reliable ? "reliable" : "best_effort";
@@ -53,10 +53,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned index) {
   return std::make_unique<python::Publisher>(plan, make(plan, index, nullptr));
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned index, Receiver& receiver) {
   return std::make_unique<python::Subscriber>(make(plan, index, &receiver));
 }
 

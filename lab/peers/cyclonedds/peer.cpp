@@ -36,15 +36,15 @@ dds_entity_t checked(dds_entity_t entity, const char* what) {
   return entity;
 }
 
-bool shared(const Plan& plan) { return plan.variant == "iceoryx"; }
+bool shared(const RunPlan& plan) { return plan.variant == "iceoryx"; }
 
 /// The port of the process with that number, in a run over TCP: below the range of outgoing connections.
-std::string port_of(const Plan& plan, unsigned process) {
+std::string port_of(const RunPlan& plan, unsigned process) {
   return std::to_string(14000 + run_number(plan, 250) * 64 + process % 64);
 }
 
 /// Cyclone's TCP has no multicast: each process is told of all others.
-std::string other_processes(const Plan& plan) {
+std::string other_processes(const RunPlan& plan) {
   std::string peers;
   for (unsigned process = 0; process < plan.publishers + plan.subscribers; ++process)
     if (process != plan.process)
@@ -52,7 +52,7 @@ std::string other_processes(const Plan& plan) {
   return peers;
 }
 
-std::string configuration(const Plan& plan) {
+std::string configuration(const RunPlan& plan) {
   const bool tcp = plan.variant == "tcp";
   std::string xml = "<General><Interfaces><NetworkInterface address='" + plan.address() +
                     "' multicast='true'/></Interfaces><AllowMulticast>" + (tcp ? "false" : "true") +
@@ -77,7 +77,7 @@ std::string configuration(const Plan& plan) {
 /// The process's participant: made once, ended with the process's last end.
 class Participant {
  public:
-  static std::shared_ptr<Participant> of(const Plan& plan) {
+  static std::shared_ptr<Participant> of(const RunPlan& plan) {
     static std::mutex mutex;
     static std::weak_ptr<Participant> current;
     const std::lock_guard<std::mutex> lock(mutex);
@@ -86,7 +86,7 @@ class Participant {
     return participant;
   }
 
-  explicit Participant(const Plan& plan) {
+  explicit Participant(const RunPlan& plan) {
     if (shared(plan)) {
 #if BATON_CYCLONEDDS_SHM
       join_roudi(plan);
@@ -102,7 +102,7 @@ class Participant {
   Participant(const Participant&) = delete;
 
   /// The type is built at run time because the array's length is not known earlier; its members are as idlc makes them.
-  dds_entity_t topic(const Plan& plan) const {
+  dds_entity_t topic(const RunPlan& plan) const {
     const std::uint32_t array[] = {DDS_OP_ADR | DDS_OP_TYPE_ARR | DDS_OP_SUBTYPE_1BY, 0,
                                    static_cast<std::uint32_t>(plan.bytes), DDS_OP_RTS};
     const std::uint32_t sequence[] = {DDS_OP_ADR | DDS_OP_TYPE_SEQ | DDS_OP_SUBTYPE_1BY, 0, DDS_OP_RTS};
@@ -129,7 +129,7 @@ class Participant {
   dds_entity_t domain_ = 0, entity_ = 0;
 };
 
-dds_qos_t* qos_of(const Plan& plan) {
+dds_qos_t* qos_of(const RunPlan& plan) {
   dds_qos_t* qos = dds_create_qos();
   dds_qset_reliability(qos, plan.reliable ? DDS_RELIABILITY_RELIABLE : DDS_RELIABILITY_BEST_EFFORT, DDS_SECS(10));
   dds_qset_history(qos, DDS_HISTORY_KEEP_LAST, static_cast<std::int32_t>(plan.depth));
@@ -138,7 +138,7 @@ dds_qos_t* qos_of(const Plan& plan) {
 
 class CyclonePublisher : public PublisherEnd {
  public:
-  explicit CyclonePublisher(const Plan& plan)
+  explicit CyclonePublisher(const RunPlan& plan)
       : participant_(Participant::of(plan)), loans_(shared(plan)), buffer_(loans_ ? 0 : plan.bytes) {
     dds_qos_t* qos = qos_of(plan);
     writer_ = checked(dds_create_writer(participant_->entity(), participant_->topic(plan), qos, nullptr),
@@ -177,7 +177,7 @@ class CyclonePublisher : public PublisherEnd {
 /// Sleeping: the listener delivers messages on Cyclone's receiving thread, which avoids a wake-up. Spinning: by take().
 class CycloneSubscriber : public SubscriberEnd {
  public:
-  CycloneSubscriber(const Plan& plan, Receiver& receiver)
+  CycloneSubscriber(const RunPlan& plan, Receiver& receiver)
       : participant_(Participant::of(plan)), plan_(plan), receiver_(receiver), arrivals_(plan) {
     dds_listener_t* listener = nullptr;
     if (!plan.spin) {
@@ -237,7 +237,7 @@ class CycloneSubscriber : public SubscriberEnd {
 #endif
 
   std::shared_ptr<Participant> participant_;
-  const Plan plan_;
+  const RunPlan plan_;
   Receiver& receiver_;
   Arrivals arrivals_;
   std::mutex taking_;
@@ -261,10 +261,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned) {
   return std::make_unique<CyclonePublisher>(plan);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<CycloneSubscriber>(plan, receiver);
 }
 

@@ -23,11 +23,11 @@ constexpr unsigned kComponents = 0x1 | 0x2;
 /// Memory files per publisher: one can be written while another is read.
 constexpr unsigned kBuffers = 2;
 
-bool over_tcp(const Plan& plan) { return plan.variant == "tcp"; }
+bool over_tcp(const RunPlan& plan) { return plan.variant == "tcp"; }
 
 /// Writes the part of eCAL's configuration that publishers' defaults do not contain, and has eCAL read it: the mode (it
 /// leaves the host only in mode "network") and the layers of subscribers.
-void write_configuration(const Plan& plan) {
+void write_configuration(const RunPlan& plan) {
   const std::string folder = plan.directory + "/ecal_" + std::to_string(plan.process);
   std::filesystem::create_directories(folder);
   std::ofstream(folder + "/ecal.yaml") << "communication_mode: \"" << (plan.hosts.empty() ? "local" : "network")
@@ -41,7 +41,7 @@ void write_configuration(const Plan& plan) {
 /// The process's eCAL session: begins with its first end, ends with its last.
 class Session {
  public:
-  static std::shared_ptr<Session> of(const Plan& plan) {
+  static std::shared_ptr<Session> of(const RunPlan& plan) {
     static std::mutex mutex;
     static std::weak_ptr<Session> current;
     const std::lock_guard<std::mutex> lock(mutex);
@@ -49,7 +49,7 @@ class Session {
     if (!session) current = session = std::make_shared<Session>(plan);
     return session;
   }
-  explicit Session(const Plan& plan) {
+  explicit Session(const RunPlan& plan) {
     KeeperTask task;
     task.leftovers = {"/dev/shm/ecal_*", "/dev/shm/sem.ecal_*"};
     task.own = {"/dev/shm/*" + run_id(plan) + "*"};
@@ -71,7 +71,7 @@ class Session {
   Session(const Session&) = delete;
 };
 
-std::string topic_of(const Plan& plan) { return run_id(plan) + "_" + plan.topic; }
+std::string topic_of(const RunPlan& plan) { return run_id(plan) + "_" + plan.topic; }
 const eCAL::SDataTypeInformation kType{"bytes", "raw", ""};
 
 /// eCAL requests the payload within Send(), but the runner writes it before publish(). So Send() runs on a stack of its
@@ -79,7 +79,7 @@ const eCAL::SDataTypeInformation kType{"bytes", "raw", ""};
 /// begin().
 class EcalPublisher : public PublisherEnd, eCAL::CPayloadWriter {
  public:
-  explicit EcalPublisher(const Plan& plan)
+  explicit EcalPublisher(const RunPlan& plan)
       : session_(Session::of(plan)),
         publisher_(topic_of(plan), kType, eCAL::GetPublisherConfiguration()),
         spare_(plan.bytes),
@@ -141,7 +141,7 @@ class EcalPublisher : public PublisherEnd, eCAL::CPayloadWriter {
 
 class EcalSubscriber : public SubscriberEnd {
  public:
-  EcalSubscriber(const Plan& plan, Receiver& receiver)
+  EcalSubscriber(const RunPlan& plan, Receiver& receiver)
       : session_(Session::of(plan)),
         arrivals_(plan),
         subscriber_(topic_of(plan), kType, eCAL::GetSubscriberConfiguration()) {
@@ -179,10 +179,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned) {
   return std::make_unique<EcalPublisher>(plan);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<EcalSubscriber>(plan, receiver);
 }
 

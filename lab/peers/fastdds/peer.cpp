@@ -32,7 +32,7 @@ namespace rtps = eprosima::fastdds::rtps;
 
 constexpr std::uint32_t kHeader = rtps::SerializedPayload_t::representation_header_size;
 
-bool loans(const Plan& plan) { return plan.variant == "data_sharing"; }
+bool loans(const RunPlan& plan) { return plan.variant == "data_sharing"; }
 
 void write_header(rtps::SerializedPayload_t& payload) {
   static constexpr std::uint8_t kLittleEndian[kHeader] = {0, 1, 0, 0};
@@ -129,7 +129,7 @@ T* made(T* entity, const char* what) {
 /// An end's participant with its topic.
 class Participant {
  public:
-  explicit Participant(const Plan& plan) {
+  explicit Participant(const RunPlan& plan) {
     KeeperTask task;
     task.leftovers = {"/dev/shm/fast*", "/dev/shm/sem.fast*"};
     join_keeper(plan, task);
@@ -172,7 +172,7 @@ class Participant {
 };
 
 template <class Qos>
-Qos with_plan(Qos qos, const Plan& plan) {
+Qos with_plan(Qos qos, const RunPlan& plan) {
   qos.reliability().kind = plan.reliable ? dds::RELIABLE_RELIABILITY_QOS : dds::BEST_EFFORT_RELIABILITY_QOS;
   qos.durability().kind = dds::VOLATILE_DURABILITY_QOS;
   qos.history().kind = dds::KEEP_LAST_HISTORY_QOS;
@@ -196,7 +196,7 @@ Qos with_plan(Qos qos, const Plan& plan) {
 
 class FastPublisher : public PublisherEnd {
  public:
-  explicit FastPublisher(const Plan& plan) : participant_(plan), loans_(loans(plan)) {
+  explicit FastPublisher(const RunPlan& plan) : participant_(plan), loans_(loans(plan)) {
     dds::Publisher* publisher = made(participant_->create_publisher(dds::PUBLISHER_QOS_DEFAULT), "publisher");
     writer_ = made(publisher->create_datawriter(participant_.topic(), with_plan(dds::DATAWRITER_QOS_DEFAULT, plan)),
                    "writer");
@@ -228,7 +228,7 @@ class FastPublisher : public PublisherEnd {
 /// take().
 class FastSubscriber : public SubscriberEnd, dds::DataReaderListener {
  public:
-  FastSubscriber(const Plan& plan, Receiver& receiver)
+  FastSubscriber(const RunPlan& plan, Receiver& receiver)
       : plan_(plan), receiver_(receiver), arrivals_(plan), participant_(plan) {
     dds::Subscriber* subscriber = made(participant_->create_subscriber(dds::SUBSCRIBER_QOS_DEFAULT), "subscriber");
     reader_ = made(subscriber->create_datareader(participant_.topic(), with_plan(dds::DATAREADER_QOS_DEFAULT, plan),
@@ -265,7 +265,7 @@ class FastSubscriber : public SubscriberEnd, dds::DataReaderListener {
     }
   }
 
-  const Plan plan_;
+  const RunPlan plan_;
   Receiver& receiver_;
   Arrivals arrivals_;
   std::mutex taking_;
@@ -288,10 +288,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned) {
   return std::make_unique<FastPublisher>(plan);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<FastSubscriber>(plan, receiver);
 }
 

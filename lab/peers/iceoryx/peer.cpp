@@ -21,12 +21,12 @@ constexpr std::uint32_t kAlignment = 64;
 
 iox::capro::IdString_t word(const std::string& text) { return {iox::cxx::TruncateToCapacity, text}; }
 
-iox::capro::ServiceDescription service_of(const Plan& plan) {
+iox::capro::ServiceDescription service_of(const RunPlan& plan) {
   return {"baton_perf", word(run_id(plan)), word(plan.topic)};
 }
 
 /// Starts the process's iceoryx runtime, once.
-void start(const Plan& plan) {
+void start(const RunPlan& plan) {
   static std::once_flag once;
   std::call_once(once, [&] {
     join_roudi(plan);
@@ -43,7 +43,7 @@ iox::popo::PublisherOptions publisher_options() {
   return options;
 }
 
-iox::popo::SubscriberOptions subscriber_options(const Plan& plan) {
+iox::popo::SubscriberOptions subscriber_options(const RunPlan& plan) {
   iox::popo::SubscriberOptions options;
   options.queueCapacity = plan.depth;
   options.queueFullPolicy = iox::popo::QueueFullPolicy::DISCARD_OLDEST_DATA;
@@ -52,7 +52,7 @@ iox::popo::SubscriberOptions subscriber_options(const Plan& plan) {
 
 class IceoryxPublisher : public PublisherEnd {
  public:
-  explicit IceoryxPublisher(const Plan& plan) : publisher_(service_of(plan), publisher_options()) {}
+  explicit IceoryxPublisher(const RunPlan& plan) : publisher_(service_of(plan), publisher_options()) {}
   ~IceoryxPublisher() override {
     if (loan_ != nullptr) publisher_.release(loan_);
   }
@@ -74,7 +74,7 @@ class IceoryxPublisher : public PublisherEnd {
 
 class IceoryxSubscriber : public SubscriberEnd {
  public:
-  IceoryxSubscriber(const Plan& plan, Receiver& receiver)
+  IceoryxSubscriber(const RunPlan& plan, Receiver& receiver)
       : receiver_(receiver), subscriber_(service_of(plan), subscriber_options(plan)) {
     // Polling subscribers are not attached: a publisher posts a semaphore for each attached subscriber.
     if (!plan.spin)
@@ -122,11 +122,11 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned) {
   start(plan);
   return std::make_unique<IceoryxPublisher>(plan);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   start(plan);
   return std::make_unique<IceoryxSubscriber>(plan, receiver);
 }

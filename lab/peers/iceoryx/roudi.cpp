@@ -11,7 +11,7 @@
 
 namespace baton::perf {
 
-void join_roudi(const Plan& plan) {
+void join_roudi(const RunPlan& plan) {
   // A pool that is never empty: all queues full of different messages, one message held by each end, and some being
   // written.
   const std::size_t ends = std::size_t{plan.publishers} + plan.subscribers;

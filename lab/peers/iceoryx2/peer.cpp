@@ -13,10 +13,10 @@ namespace {
 
 [[noreturn]] void fail() { throw std::runtime_error(std::string("iceoryx2: ") + crate_error()); }
 
-bool polls(const Plan& plan) { return plan.spin || plan.variant == "poll"; }
+bool polls(const RunPlan& plan) { return plan.spin || plan.variant == "poll"; }
 
 template <class End>
-End* made(const Plan& plan, End* (*make)(const CratePlan*)) {
+End* made(const RunPlan& plan, End* (*make)(const CratePlan*)) {
   const std::string prefix = "iox2_" + run_id(plan) + "_", directory = plan.directory + "/iceoryx2";
   KeeperTask task;
   task.own = {"/dev/shm/" + prefix + "*", "/tmp/" + prefix + "*"};
@@ -30,7 +30,7 @@ End* made(const Plan& plan, End* (*make)(const CratePlan*)) {
 
 class Iceoryx2Publisher : public PublisherEnd {
  public:
-  explicit Iceoryx2Publisher(const Plan& plan) : publisher_(made(plan, crate_publisher_new)) {}
+  explicit Iceoryx2Publisher(const RunPlan& plan) : publisher_(made(plan, crate_publisher_new)) {}
   ~Iceoryx2Publisher() override { crate_publisher_delete(publisher_); }
   std::byte* begin(std::size_t bytes) override {
     std::uint8_t* payload = crate_publisher_loan(publisher_, bytes);
@@ -47,7 +47,7 @@ class Iceoryx2Publisher : public PublisherEnd {
 
 class Iceoryx2Subscriber : public SubscriberEnd {
  public:
-  Iceoryx2Subscriber(const Plan& plan, Receiver& receiver)
+  Iceoryx2Subscriber(const RunPlan& plan, Receiver& receiver)
       : receiver_(receiver), polls_(polls(plan)), subscriber_(made(plan, crate_subscriber_new)) {}
   ~Iceoryx2Subscriber() override { crate_subscriber_delete(subscriber_); }
 
@@ -90,10 +90,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned) {
   return std::make_unique<Iceoryx2Publisher>(plan);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<Iceoryx2Subscriber>(plan, receiver);
 }
 

@@ -11,7 +11,7 @@
 namespace baton::perf {
 namespace {
 
-std::string url_of(const Plan& plan) {
+std::string url_of(const RunPlan& plan) {
   // FNV-1a of the run's unique word.
   std::uint64_t hash = 14695981039346656037U;
   for (const char c : plan.directory) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
@@ -23,7 +23,7 @@ std::string url_of(const Plan& plan) {
 }
 
 struct Connection {
-  explicit Connection(const Plan& plan) : lcm(::lcm_create(url_of(plan).c_str())) {
+  explicit Connection(const RunPlan& plan) : lcm(::lcm_create(url_of(plan).c_str())) {
     if (lcm == nullptr) throw std::runtime_error("LCM cannot be initialised (is there a multicast route?)");
   }
   ~Connection() { ::lcm_destroy(lcm); }
@@ -34,7 +34,7 @@ struct Connection {
 
 class LcmPublisher : public PublisherEnd {
  public:
-  explicit LcmPublisher(const Plan& plan) : connection_(plan), channel_(plan.topic), buffer_(plan.bytes) {}
+  explicit LcmPublisher(const RunPlan& plan) : connection_(plan), channel_(plan.topic), buffer_(plan.bytes) {}
   std::byte* begin(std::size_t) override { return buffer_.data(); }
   void publish(std::size_t bytes) override {
     if (::lcm_publish(connection_.lcm, channel_.c_str(), buffer_.data(), static_cast<unsigned>(bytes)) != 0)
@@ -49,7 +49,7 @@ class LcmPublisher : public PublisherEnd {
 
 class LcmSubscriber : public SubscriberEnd {
  public:
-  LcmSubscriber(const Plan& plan, Receiver& receiver) : connection_(plan) {
+  LcmSubscriber(const RunPlan& plan, Receiver& receiver) : connection_(plan) {
     lcm_subscription_t* const subscription = ::lcm_subscribe(
         connection_.lcm, plan.topic.c_str(),
         [](const lcm_recv_buf_t* buffer, const char*, void* to) {
@@ -79,10 +79,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned) {
   return std::make_unique<LcmPublisher>(plan);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<LcmSubscriber>(plan, receiver);
 }
 

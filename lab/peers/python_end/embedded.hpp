@@ -65,11 +65,11 @@ using Function = std::function<void()>;
 inline void at_once(Function function) { function(); }  // NOLINT(performance-unnecessary-value-param)
 
 /// A Python object that is closed and released with this one, or when `closing` runs what it is given.
-class End {
+class EmbeddedEnd {
  public:
   /// `made`: made under the lock. If it is null, throws the error that Python has raised.
-  End(PyObject* made, void (*closing)(Function)) : object_(check(made, "an end")), closing_(closing) {}
-  ~End() {
+  EmbeddedEnd(PyObject* made, void (*closing)(Function)) : object_(check(made, "an end")), closing_(closing) {}
+  ~EmbeddedEnd() {
     closing_([object = object_] {
       const Lock lock;
       Py_XDECREF(PyObject_CallMethod(object, "close", nullptr));
@@ -77,7 +77,7 @@ class End {
       Py_DECREF(object);
     });
   }
-  End(const End&) = delete;
+  EmbeddedEnd(const EmbeddedEnd&) = delete;
   PyObject* get() const { return object_; }
 
  private:
@@ -87,7 +87,7 @@ class End {
 
 class Publisher : public PublisherEnd {
  public:
-  Publisher(const Plan& plan, PyObject* made, void (*closing)(Function) = at_once)
+  Publisher(const RunPlan& plan, PyObject* made, void (*closing)(Function) = at_once)
       : subscribers_(plan.live ? 0 : plan.subscribers), end_(made, closing) {}
 
   std::byte* begin(std::size_t bytes) override {
@@ -110,7 +110,7 @@ class Publisher : public PublisherEnd {
 
  private:
   unsigned subscribers_;  // the subscribers still to wait for
-  End end_;
+  EmbeddedEnd end_;
 };
 
 /// deliver(data) for a Subscriber of the module: the runner reads the payload in Python's memory. Under the lock; owned.
@@ -143,7 +143,7 @@ class Subscriber : public SubscriberEnd {
   }
 
  private:
-  End end_;
+  EmbeddedEnd end_;
 };
 
 }  // namespace baton::perf::python

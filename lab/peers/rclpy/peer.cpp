@@ -7,10 +7,10 @@
 namespace baton::perf {
 namespace {
 
-const char* setting_of(const Plan& plan) { return plan.variant == "accelerated" ? "baton" : plan.variant.c_str(); }
+const char* setting_of(const RunPlan& plan) { return plan.variant == "accelerated" ? "baton" : plan.variant.c_str(); }
 
 /// The module of rclpy_ends.py. The interpreter lives as long as the process.
-PyObject* ends(const Plan& plan) {
+PyObject* ends(const RunPlan& plan) {
   use_middleware(plan,
                  {setting_of(plan),
                   {"_ROS_WHEELS_BOOTSTRAP_COMPLETE=1", "PYTHONPATH=" BATON_PERF_RCLPY_FOLDER ":" BATON_PYTHON_FOLDER}});
@@ -22,14 +22,14 @@ PyObject* ends(const Plan& plan) {
   return module;
 }
 
-void join(const Plan& plan) {
+void join(const RunPlan& plan) {
   KeeperTask task;
   task.leftovers = {"/dev/shm/fast*", "/dev/shm/sem.fast*"};
   join_keeper(plan, task);
 }
 
 /// In the order of the arguments of the module's classes.
-PyObject* make(const Plan& plan, const char* type, unsigned index, Receiver* receiver) {
+PyObject* make(const RunPlan& plan, const char* type, unsigned index, Receiver* receiver) {
   PyObject* module = ends(plan);
   join(plan);
   const python::Lock lock;
@@ -61,10 +61,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned index) {
   return std::make_unique<python::Publisher>(plan, make(plan, "Publisher", index, nullptr), at_the_end);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned index, Receiver& receiver) {
   return std::make_unique<python::Subscriber>(make(plan, "Subscriber", index, &receiver), at_the_end);
 }
 

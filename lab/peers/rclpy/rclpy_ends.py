@@ -17,7 +17,7 @@ def accelerate():
     baton.rclpy.accelerate()
 
 
-class End:
+class RclpyEnd:
     def __init__(self, name, namespace, domain, depth, reliable):
         self.context = rclpy.Context()
         rclpy.init(context=self.context, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
@@ -36,7 +36,7 @@ class End:
         self.context.try_shutdown()
 
 
-class Publisher(End):
+class Publisher(RclpyEnd):
     def __init__(self, topic, *where):
         super().__init__(*where)
         self.publisher = self.node.create_publisher(Image, topic, self.qos)
@@ -61,7 +61,7 @@ class Publisher(End):
         self.publisher.publish(self.image)
 
 
-class Subscriber(End):
+class Subscriber(RclpyEnd):
     def __init__(self, deliver, topic, *where):
         super().__init__(*where)
         self.node.create_subscription(Image, topic, lambda image: deliver(image.data), self.qos)

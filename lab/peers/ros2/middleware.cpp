@@ -18,7 +18,7 @@ namespace {
 
 /// Shared memory only, with room for all messages that may be unread; each message in one piece, written by the
 /// publisher's thread.
-void write_profile(const Plan& plan, const std::string& path) {
+void write_profile(const RunPlan& plan, const std::string& path) {
   const std::size_t message = plan.bytes + 4096;
   const std::size_t segment =
       std::min<std::size_t>(std::max<std::size_t>(64 << 20, message * (plan.depth + 6)), 3U << 30);
@@ -39,7 +39,7 @@ void write_profile(const Plan& plan, const std::string& path) {
 
 void set(const std::string& name, const std::string& value) { ::setenv(name.c_str(), value.c_str(), 1); }
 
-void set_environment(const Plan& plan, const Middleware& middleware) {
+void set_environment(const RunPlan& plan, const Middleware& middleware) {
   for (const char* name :
        {"FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_BUILTIN_TRANSPORTS",
         "RMW_IMPLEMENTATION", "RMW_FASTRTPS_USE_QOS_FROM_XML", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS",
@@ -94,14 +94,14 @@ void at_the_end(std::function<void()> end) {
   ends.add(std::move(end));
 }
 
-void use_middleware(const Plan& plan, const Middleware& middleware) {
+void use_middleware(const RunPlan& plan, const Middleware& middleware) {
   restart_once(plan, [&] { set_environment(plan, middleware); });
 }
 
-unsigned ros_domain(const Plan& plan) { return 1 + run_number(plan, 99); }
+unsigned ros_domain(const RunPlan& plan) { return 1 + run_number(plan, 99); }
 
 /// A name of ROS may not begin with a digit, nor contain two underscores in a row.
-std::string ros_namespace(const Plan& plan) {
+std::string ros_namespace(const RunPlan& plan) {
   std::string name = "run_" + run_id(plan);
   for (std::size_t at; (at = name.find("__")) != std::string::npos;) name.erase(at, 1);
   return "/" + name;

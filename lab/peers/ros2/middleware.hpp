@@ -24,7 +24,7 @@ struct Middleware {
 /// Sets the environment that the process's middleware reads when it is loaded. The loader's part of it (preloaded
 /// libraries, search path) needs a new program: the process executes itself once more, and then this returns. Call it
 /// before the first end is made; only the first call of a process counts. Throws std::system_error. Any thread.
-void use_middleware(const Plan& plan, const Middleware& middleware);
+void use_middleware(const RunPlan& plan, const Middleware& middleware);
 
 /// Runs `end` when the process ends, after its results are written; the last `end` first. Fast DDS 3.2 sometimes spins
 /// for ever when a participant ends at the same time as another (docs/guides/ros2.md). After two seconds of CPU the
@@ -32,8 +32,8 @@ void use_middleware(const Plan& plan, const Middleware& middleware);
 void at_the_end(std::function<void()> end);
 
 /// A domain of the run's own, in 1 to 99.
-unsigned ros_domain(const Plan& plan);
+unsigned ros_domain(const RunPlan& plan);
 /// A namespace of the run's own: "/run_...".
-std::string ros_namespace(const Plan& plan);
+std::string ros_namespace(const RunPlan& plan);
 
 }  // namespace baton::perf

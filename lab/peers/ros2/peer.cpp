@@ -35,17 +35,17 @@ const rosidl_message_type_support_t* type_support() {
 }
 
 /// `heap` and `loans` are one setting and two ways to publish.
-Middleware middleware_of(const Plan& plan) { return {plan.variant == "loans" ? "heap" : plan.variant}; }
+Middleware middleware_of(const RunPlan& plan) { return {plan.variant == "loans" ? "heap" : plan.variant}; }
 
 /// An end's context and node, which live as long as the process.
 class Node {
  public:
-  static Node& make(const Plan& plan, const std::string& name) {
+  static Node& make(const RunPlan& plan, const std::string& name) {
     auto node = std::make_shared<Node>(plan, name);
     at_the_end([node]() mutable { node.reset(); });
     return *node;
   }
-  Node(const Plan& plan, const std::string& name) {
+  Node(const RunPlan& plan, const std::string& name) {
     use_middleware(plan, middleware_of(plan));
     KeeperTask task;
     task.leftovers = {"/dev/shm/fast*", "/dev/shm/sem.fast*"};
@@ -74,7 +74,7 @@ class Node {
   rcl_node_t node_ = rcl_get_zero_initialized_node();
 };
 
-rmw_qos_profile_t qos_of(const Plan& plan) {
+rmw_qos_profile_t qos_of(const RunPlan& plan) {
   rmw_qos_profile_t qos = rmw_qos_profile_default;
   qos.depth = plan.depth;
   if (!plan.reliable) qos.reliability = RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
@@ -83,7 +83,7 @@ rmw_qos_profile_t qos_of(const Plan& plan) {
 
 class RosPublisher : public PublisherEnd {
  public:
-  RosPublisher(const Plan& plan, unsigned index)
+  RosPublisher(const RunPlan& plan, unsigned index)
       : plan_(plan), node_(Node::make(plan, "publisher_" + std::to_string(index))) {
     rcl_publisher_options_t options = rcl_publisher_get_default_options();
     options.qos = qos_of(plan);
@@ -120,7 +120,7 @@ class RosPublisher : public PublisherEnd {
     image.data.resize(bytes);
     return reinterpret_cast<std::byte*>(image.data.data());
   }
-  const Plan plan_;
+  const RunPlan plan_;
   Node& node_;
   rcl_publisher_t publisher_ = rcl_get_zero_initialized_publisher();
 
@@ -154,7 +154,7 @@ class LendingPublisher : public RosPublisher {
 
 class RosSubscriber : public SubscriberEnd {
  public:
-  RosSubscriber(const Plan& plan, unsigned index, Receiver& receiver)
+  RosSubscriber(const RunPlan& plan, unsigned index, Receiver& receiver)
       : receiver_(receiver),
         node_(Node::make(plan, "subscriber_" + std::to_string(index))),
         reuses_(middleware_of(plan).setting != "heap") {
@@ -219,11 +219,11 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned index) {
   if (plan.variant == "loans") return std::make_unique<LendingPublisher>(plan, index);
   return std::make_unique<RosPublisher>(plan, index);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned index, Receiver& receiver) {
   return std::make_unique<RosSubscriber>(plan, index, receiver);
 }
 

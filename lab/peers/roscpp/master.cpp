@@ -60,7 +60,7 @@ bool wait_for(Condition&& condition, std::chrono::milliseconds most) {
 
 }  // namespace
 
-RosMaster::RosMaster(const Plan& plan) {
+RosMaster::RosMaster(const RunPlan& plan) {
   const std::string& directory = plan.directory;
   users_ = os::UniqueFd(::open((directory + "/ros_users").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!users_ || ::flock(users_.get(), LOCK_SH) != 0) fail("ros_users");
@@ -75,7 +75,7 @@ RosMaster::RosMaster(const Plan& plan) {
   }
 }
 
-void RosMaster::start(const Plan& plan) {
+void RosMaster::start(const RunPlan& plan) {
   const std::string &directory = plan.directory, address = plan.address();
   const std::uint16_t port = free_port();
   const std::string port_text = std::to_string(port);

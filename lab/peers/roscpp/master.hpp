@@ -18,7 +18,7 @@ namespace baton::perf {
 class RosMaster {
  public:
   /// Returns when the master answers. Throws std::runtime_error if it does not come up.
-  explicit RosMaster(const Plan& plan);
+  explicit RosMaster(const RunPlan& plan);
   ~RosMaster();
   RosMaster(const RosMaster&) = delete;
   RosMaster& operator=(const RosMaster&) = delete;
@@ -26,7 +26,7 @@ class RosMaster {
   const std::string& uri() const noexcept { return uri_; }
 
  private:
-  void start(const Plan& plan);
+  void start(const RunPlan& plan);
   void stop();
 
   std::string uri_;

@@ -37,12 +37,12 @@ namespace {
 
 using sensor_msgs::Image;
 
-void set_runtime_directory(const Plan& plan) {
+void set_runtime_directory(const RunPlan& plan) {
   ::setenv("BATON_RUNTIME_DIR", plan.directory.c_str(), 1);
   for (const char* name : {"BATON_DOMAIN", "BATON_ROS1", "BATON_ROS1_MODE"}) ::unsetenv(name);
 }
 
-void set_preload([[maybe_unused]] const Plan& plan) {
+void set_preload([[maybe_unused]] const RunPlan& plan) {
 #ifdef BATON_ROSCPP_LIBRARY
   prepend("LD_PRELOAD", BATON_ROSCPP_LIBRARY);
   set_runtime_directory(plan);
@@ -56,13 +56,13 @@ constexpr bool kIsRecompiled = true;
 constexpr bool kIsRecompiled = false;
 #endif
 
-bool is_preloaded(const Plan& plan) { return plan.variant == "preload" || plan.variant == "preload_copying"; }
+bool is_preloaded(const RunPlan& plan) { return plan.variant == "preload" || plan.variant == "preload_copying"; }
 
-bool has_types_of_baton(const Plan& plan) {
+bool has_types_of_baton(const RunPlan& plan) {
   return plan.variant == "lotros" || plan.variant == "lotros_own_thread" || plan.variant == "tzc";
 }
 
-[[maybe_unused]] bool has_image_transport(const Plan& plan) {
+[[maybe_unused]] bool has_image_transport(const RunPlan& plan) {
   return plan.variant == "transport_raw" || plan.variant == "transport_baton";
 }
 
@@ -88,7 +88,7 @@ std::vector<std::string> variants() {
 /// This process as a ROS node; shared by its ends.
 class RosNode {
  public:
-  static std::shared_ptr<RosNode> get(const Plan& plan) {
+  static std::shared_ptr<RosNode> get(const RunPlan& plan) {
     if (is_preloaded(plan)) restart_once(plan, [&] { set_preload(plan); });
     if (has_types_of_baton(plan) || kIsRecompiled) set_runtime_directory(plan);
 #ifdef BATON_ROS_PACKAGES
@@ -125,7 +125,7 @@ class RosNode {
   }
 
  private:
-  explicit RosNode(const Plan& plan) : master_(plan) {
+  explicit RosNode(const RunPlan& plan) : master_(plan) {
     // roscpp allocates every message anew: so the C library must not return large blocks to the system each time.
     ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
     ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
@@ -142,7 +142,7 @@ class RosNode {
 
 class RosPublisher : public PublisherEnd {
  public:
-  explicit RosPublisher(const Plan& plan)
+  explicit RosPublisher(const RunPlan& plan)
       : is_nodelet_(plan.variant == "nodelet"),
         by_pointer_(is_nodelet_ || kIsRecompiled),
         node_(RosNode::get(plan)),
@@ -182,11 +182,11 @@ class RosPublisher : public PublisherEnd {
 };
 
 #ifdef BATON_ROS_PACKAGES
-std::string transport_of(const Plan& plan) { return plan.variant.substr(plan.variant.find('_') + 1); }
+std::string transport_of(const RunPlan& plan) { return plan.variant.substr(plan.variant.find('_') + 1); }
 
 class TransportPublisher : public PublisherEnd {
  public:
-  explicit TransportPublisher(const Plan& plan)
+  explicit TransportPublisher(const RunPlan& plan)
       : node_(RosNode::get(plan)),
         publisher_(image_transport::ImageTransport(node_->handle(nullptr)).advertise(plan.topic, plan.depth)) {
     message_.header.frame_id = "camera";
@@ -209,7 +209,7 @@ class TransportPublisher : public PublisherEnd {
 
 class TransportSubscriber : public SubscriberEnd {
  public:
-  TransportSubscriber(const Plan& plan, Receiver& receiver) : node_(RosNode::get(plan)) {
+  TransportSubscriber(const RunPlan& plan, Receiver& receiver) : node_(RosNode::get(plan)) {
     const boost::function<void(const boost::shared_ptr<const Image>&)> callback =
         [&receiver](const boost::shared_ptr<const Image>& image) {
           receiver.message(reinterpret_cast<const std::byte*>(image->data.data()), image->data.size());
@@ -233,7 +233,7 @@ class TransportSubscriber : public SubscriberEnd {
 
 class RosSubscriber : public SubscriberEnd {
  public:
-  RosSubscriber(const Plan& plan, Receiver& receiver) : node_(RosNode::get(plan)) {
+  RosSubscriber(const RunPlan& plan, Receiver& receiver) : node_(RosNode::get(plan)) {
     ros::SubscribeOptions options = ros::SubscribeOptions::create<Image>(
         plan.topic, plan.depth,
         [&receiver](const boost::shared_ptr<const Image>& image) {
@@ -256,11 +256,11 @@ class RosSubscriber : public SubscriberEnd {
 #ifdef BATON_ROS1_MESSAGES
 using OwnImage = msg::sensor_msgs::Image;
 
-ros1::Mode mode_of(const Plan& plan) { return plan.variant == "tzc" ? ros1::Mode::kTzc : ros1::Mode::kLotros; }
+ros1::Mode mode_of(const RunPlan& plan) { return plan.variant == "tzc" ? ros1::Mode::kTzc : ros1::Mode::kLotros; }
 
 class OwnPublisher : public PublisherEnd {
  public:
-  explicit OwnPublisher(const Plan& plan) : node_(RosNode::get(plan)) {
+  explicit OwnPublisher(const RunPlan& plan) : node_(RosNode::get(plan)) {
     ros::NodeHandle handle = node_->handle(nullptr);
     ros1::AdvertiseOptions options;
     options.mode = mode_of(plan);
@@ -286,7 +286,7 @@ class OwnPublisher : public PublisherEnd {
 
 class OwnSubscriber : public SubscriberEnd {
  public:
-  OwnSubscriber(const Plan& plan, Receiver& receiver)
+  OwnSubscriber(const RunPlan& plan, Receiver& receiver)
       : node_(RosNode::get(plan)), own_thread_(plan.variant == "lotros_own_thread"), arrivals_(plan) {
     if (own_thread_ && plan.spin) throw std::runtime_error("the variant lotros_own_thread does not poll");
     ros::NodeHandle handle = node_->handle(&queue_);
@@ -338,7 +338,7 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned) {
 #ifdef BATON_ROS1_MESSAGES
   if (has_types_of_baton(plan)) return std::make_unique<OwnPublisher>(plan);
 #endif
@@ -347,7 +347,7 @@ std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
 #endif
   return std::make_unique<RosPublisher>(plan);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
 #ifdef BATON_ROS1_MESSAGES
   if (has_types_of_baton(plan)) return std::make_unique<OwnSubscriber>(plan, receiver);
 #endif

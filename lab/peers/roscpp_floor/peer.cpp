@@ -49,13 +49,13 @@ struct Control {
 };
 
 struct Shape {
-  explicit Shape(const Plan& plan)
+  explicit Shape(const RunPlan& plan)
       : slot(os::round_to_pages(plan.bytes + kMoreThanPixels)), total(os::page_bytes() + kSlots * slot) {}
   std::size_t place(std::uint32_t number) const { return os::page_bytes() + number % kSlots * slot; }
   std::size_t slot, total;
 };
 
-std::string where(const Plan& plan) { return plan.directory + "/" + plan.topic + "_floor"; }
+std::string where(const RunPlan& plan) { return plan.directory + "/" + plan.topic + "_floor"; }
 
 void keep_memory() {
   // As the peer roscpp: the C library must not return large blocks to the system each time.
@@ -63,12 +63,12 @@ void keep_memory() {
   ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
 }
 
-bool is_woken_by_roscpp(const Plan& plan) { return plan.variant.find("roscpp") != std::string::npos; }
+bool is_woken_by_roscpp(const RunPlan& plan) { return plan.variant.find("roscpp") != std::string::npos; }
 
 /// This process as a node of stock roscpp. One per process.
 class WakingNode {
  public:
-  explicit WakingNode(const Plan& plan) : master_(plan) {
+  explicit WakingNode(const RunPlan& plan) : master_(plan) {
     if (plan.one_process) throw std::runtime_error("roscpp wakes one end per process only");
     ::setenv("ROS_HOME", plan.directory.c_str(), 1);
     ::setenv("ROS_LOG_DIR", plan.directory.c_str(), 1);
@@ -89,7 +89,7 @@ class WakingNode {
 
 class FloorPublisher : public PublisherEnd {
  public:
-  explicit FloorPublisher(const Plan& plan) : shape_(plan) {
+  explicit FloorPublisher(const RunPlan& plan) : shape_(plan) {
     if (plan.publishers != 1) throw std::runtime_error("there is one segment, so there can be only one publisher");
     keep_memory();
     os::CreatedSegment segment =
@@ -142,7 +142,7 @@ class FloorPublisher : public PublisherEnd {
 
 class FloorSubscriber : public SubscriberEnd {
  public:
-  FloorSubscriber(const Plan& plan, Receiver& receiver)
+  FloorSubscriber(const RunPlan& plan, Receiver& receiver)
       : plan_(plan), shape_(plan), receiver_(receiver), maps_(plan.variant.rfind("mapping", 0) == 0) {
     keep_memory();
     if (!is_woken_by_roscpp(plan)) return;
@@ -245,7 +245,7 @@ class FloorSubscriber : public SubscriberEnd {
     return true;
   }
 
-  const Plan plan_;
+  const RunPlan plan_;
   const Shape shape_;
   Receiver& receiver_;
   const bool maps_;
@@ -268,10 +268,10 @@ PeerInfo peer_info() {
       {"copies", "mapping", "copies_woken_by_roscpp", "mapping_woken_by_roscpp"}};
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned) {
   return std::make_unique<FloorPublisher>(plan);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<FloorSubscriber>(plan, receiver);
 }
 

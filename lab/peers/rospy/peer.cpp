@@ -12,7 +12,7 @@ namespace baton::perf {
 namespace {
 
 /// The module of rospy_ends.py, as a node of the run's master.
-PyObject* ends(const Plan& plan) {
+PyObject* ends(const RunPlan& plan) {
   static std::once_flag once;
   static PyObject* module = nullptr;
   std::call_once(once, [&] {
@@ -33,7 +33,7 @@ PyObject* ends(const Plan& plan) {
   return module;
 }
 
-PyObject* make(const Plan& plan, const char* type, Receiver* receiver) {
+PyObject* make(const RunPlan& plan, const char* type, Receiver* receiver) {
   PyObject* module = ends(plan);
   const python::Lock lock;
   const int views = plan.variant == "baton" ? 1 : 0;
@@ -59,10 +59,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned) {
   return std::make_unique<python::Publisher>(plan, make(plan, "Publisher", nullptr));
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<python::Subscriber>(make(plan, "Subscriber", &receiver));
 }
 

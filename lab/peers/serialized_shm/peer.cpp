@@ -16,7 +16,7 @@
 namespace baton::perf {
 namespace {
 
-struct Slot {
+struct RingSlot {
   std::atomic<std::uint64_t> turn;  ///< 2 n + 1 while message n is written, 2 n + 2 when it is complete
   std::atomic<std::uint64_t> bytes;
 };
@@ -26,24 +26,24 @@ struct Ring {
   alignas(64) std::atomic<std::uint32_t> head;  ///< messages written; sleepers sleep on it
   alignas(64) std::atomic<std::uint32_t> sleepers;
 };
-Slot* slots_of(std::byte* base) { return reinterpret_cast<Slot*>(base + sizeof(Ring)); }
+RingSlot* slots_of(std::byte* base) { return reinterpret_cast<RingSlot*>(base + sizeof(Ring)); }
 
 struct Shape {
   unsigned slots;
   std::size_t payload, stride, total;
-  explicit Shape(const Plan& plan) {
+  explicit Shape(const RunPlan& plan) {
     const auto set = plan.settings.find("slots");
     slots = set == plan.settings.end() ? plan.depth + 1 : static_cast<unsigned>(std::stoul(set->second));
     if (slots < 2) throw std::runtime_error("a ring has at least two slots");
     stride = (plan.bytes + 63) & ~std::size_t{63};
-    payload = (sizeof(Ring) + slots * sizeof(Slot) + 63) & ~std::size_t{63};
+    payload = (sizeof(Ring) + slots * sizeof(RingSlot) + 63) & ~std::size_t{63};
     total = os::round_to_pages(payload + slots * stride);
   }
 };
 
 class RingPublisher : public PublisherEnd {
  public:
-  RingPublisher(const Plan& plan, unsigned index)
+  RingPublisher(const RunPlan& plan, unsigned index)
       : shape_(plan),
         spin_(plan.spin),
         segment_(os::create_segment("baton-perf-ring", shape_.total, os::Writers::kBothEnds).or_throw()),
@@ -56,7 +56,7 @@ class RingPublisher : public PublisherEnd {
   }
   void publish(std::size_t bytes) override {
     Ring& ring = *reinterpret_cast<Ring*>(segment_.mapping.base());
-    Slot& slot = slots_of(segment_.mapping.base())[count_ % shape_.slots];
+    RingSlot& slot = slots_of(segment_.mapping.base())[count_ % shape_.slots];
     slot.turn.store(2 * count_ + 1, std::memory_order_relaxed);
     std::atomic_thread_fence(std::memory_order_release);  // pairs with the acquire fence of a reader that was overtaken
     slot.bytes.store(bytes, std::memory_order_relaxed);
@@ -80,7 +80,7 @@ class RingPublisher : public PublisherEnd {
 
 class RingSubscriber : public SubscriberEnd {
  public:
-  RingSubscriber(const Plan& plan, Receiver& receiver)
+  RingSubscriber(const RunPlan& plan, Receiver& receiver)
       : shape_(plan),
         publishers_(plan.publishers),
         receiver_(receiver),
@@ -129,7 +129,7 @@ class RingSubscriber : public SubscriberEnd {
       if (behind == 0) return any;
       if (behind > shape_.slots) reader.next += behind - shape_.slots;  // overwritten
       const std::uint64_t n = reader.next++;
-      const Slot& slot = slots_of(reader.mapping.base())[n % shape_.slots];
+      const RingSlot& slot = slots_of(reader.mapping.base())[n % shape_.slots];
       if (slot.turn.load(std::memory_order_acquire) != 2 * n + 2) continue;  // overtaken
       const std::size_t bytes = slot.bytes.load(std::memory_order_relaxed);
       if (bytes > message_.capacity()) continue;
@@ -161,10 +161,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned index) {
   return std::make_unique<RingPublisher>(plan, index);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<RingSubscriber>(plan, receiver);
 }
 

@@ -72,7 +72,7 @@ class SfmDecoder : public Decoder {
 
 class CdrEncoder : public Encoder {
  public:
-  explicit CdrEncoder(const Plan& plan) : wire_(plan.bytes + 256) {}
+  explicit CdrEncoder(const RunPlan& plan) : wire_(plan.bytes + 256) {}
   std::byte* begin(std::size_t bytes) override { return image_.begin(bytes); }
   void finish(std::vector<iovec>& parts) override {
     wire_.reserve(image_.bytes().size + 256);
@@ -102,12 +102,12 @@ class CdrDecoder : public Decoder {
 }  // namespace
 
 Format cdr_format() {
-  return {[](const Plan& plan) { return std::make_unique<CdrEncoder>(plan); },
-          [](const Plan&) { return std::make_unique<CdrDecoder>(); }};
+  return {[](const RunPlan& plan) { return std::make_unique<CdrEncoder>(plan); },
+          [](const RunPlan&) { return std::make_unique<CdrDecoder>(); }};
 }
 Format sfm_format() {
-  return {[](const Plan&) { return std::make_unique<SfmEncoder>(); },
-          [](const Plan&) { return std::make_unique<SfmDecoder>(); }};
+  return {[](const RunPlan&) { return std::make_unique<SfmEncoder>(); },
+          [](const RunPlan&) { return std::make_unique<SfmDecoder>(); }};
 }
 
 }  // namespace baton::perf

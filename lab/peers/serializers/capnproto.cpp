@@ -16,7 +16,7 @@ namespace {
 
 class CapnProtoEncoder : public Encoder {
  public:
-  explicit CapnProtoEncoder(const Plan& plan)
+  explicit CapnProtoEncoder(const RunPlan& plan)
       : scratch_(kj::heapArray<capnp::word>(plan.bytes / sizeof(capnp::word) + 128)) {
     std::memset(scratch_.begin(), 0, scratch_.size() * sizeof(capnp::word));
   }
@@ -68,8 +68,8 @@ class CapnProtoDecoder : public Decoder {
 }  // namespace
 
 Format capnproto_format() {
-  return {[](const Plan& plan) { return std::make_unique<CapnProtoEncoder>(plan); },
-          [](const Plan&) { return std::make_unique<CapnProtoDecoder>(); }};
+  return {[](const RunPlan& plan) { return std::make_unique<CapnProtoEncoder>(plan); },
+          [](const RunPlan&) { return std::make_unique<CapnProtoDecoder>(); }};
 }
 
 }  // namespace baton::perf

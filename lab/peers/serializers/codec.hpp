@@ -29,8 +29,8 @@ class Decoder {
 };
 
 struct Format {
-  std::function<std::unique_ptr<Encoder>(const Plan&)> encoder;
-  std::function<std::unique_ptr<Decoder>(const Plan&)> decoder;
+  std::function<std::unique_ptr<Encoder>(const RunPlan&)> encoder;
+  std::function<std::unique_ptr<Decoder>(const RunPlan&)> decoder;
 };
 
 Format cdr_format();   // ROS 2's, by Baton's codec
@@ -40,7 +40,7 @@ Format protobuf_format();
 Format flatbuffers_format();
 Format capnproto_format();
 
-std::unique_ptr<PublisherEnd> make_encoding_publisher(const Plan& plan, unsigned index, const Format& format);
-std::unique_ptr<SubscriberEnd> make_decoding_subscriber(const Plan& plan, const Format& format, Receiver& receiver);
+std::unique_ptr<PublisherEnd> make_encoding_publisher(const RunPlan& plan, unsigned index, const Format& format);
+std::unique_ptr<SubscriberEnd> make_decoding_subscriber(const RunPlan& plan, const Format& format, Receiver& receiver);
 
 }  // namespace baton::perf

@@ -6,7 +6,7 @@
 namespace baton::perf {
 namespace {
 
-Family family_of(const Plan& plan) {
+Family family_of(const RunPlan& plan) {
   const auto set = plan.settings.find("transport");
   if (set == plan.settings.end() || set->second == "unix") return Family::kUnix;
   if (set->second == "tcp") return Family::kTcp;
@@ -15,7 +15,7 @@ Family family_of(const Plan& plan) {
 
 class EncodingPublisher : public PublisherEnd {
  public:
-  EncodingPublisher(const Plan& plan, unsigned index, const Format& format)
+  EncodingPublisher(const RunPlan& plan, unsigned index, const Format& format)
       : sender_(plan, index, family_of(plan)), encoder_(format.encoder(plan)) {}
   std::byte* begin(std::size_t bytes) override {
     sender_.accept_new();
@@ -35,7 +35,7 @@ class EncodingPublisher : public PublisherEnd {
 
 class DecodingSubscriber : public SubscriberEnd {
  public:
-  DecodingSubscriber(const Plan& plan, const Format& format, Receiver& receiver)
+  DecodingSubscriber(const RunPlan& plan, const Format& format, Receiver& receiver)
       : decoder_(format.decoder(plan)),
         stream_(plan, family_of(plan), [this, &receiver](std::byte* wire, std::size_t bytes, unsigned) {
           decoder_->decode(wire, bytes, receiver);
@@ -49,10 +49,10 @@ class DecodingSubscriber : public SubscriberEnd {
 
 }  // namespace
 
-std::unique_ptr<PublisherEnd> make_encoding_publisher(const Plan& plan, unsigned index, const Format& format) {
+std::unique_ptr<PublisherEnd> make_encoding_publisher(const RunPlan& plan, unsigned index, const Format& format) {
   return std::make_unique<EncodingPublisher>(plan, index, format);
 }
-std::unique_ptr<SubscriberEnd> make_decoding_subscriber(const Plan& plan, const Format& format, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_decoding_subscriber(const RunPlan& plan, const Format& format, Receiver& receiver) {
   return std::make_unique<DecodingSubscriber>(plan, format, receiver);
 }
 

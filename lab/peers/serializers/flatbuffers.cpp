@@ -11,7 +11,7 @@ namespace {
 
 class FlatBuffersEncoder : public Encoder {
  public:
-  explicit FlatBuffersEncoder(const Plan& plan) : builder_(plan.bytes + 1024) {}
+  explicit FlatBuffersEncoder(const RunPlan& plan) : builder_(plan.bytes + 1024) {}
   std::byte* begin(std::size_t bytes) override {
     builder_.Clear();
     width_ = static_cast<std::uint32_t>(bytes);
@@ -51,8 +51,8 @@ class FlatBuffersDecoder : public Decoder {
 }  // namespace
 
 Format flatbuffers_format() {
-  return {[](const Plan& plan) { return std::make_unique<FlatBuffersEncoder>(plan); },
-          [](const Plan&) { return std::make_unique<FlatBuffersDecoder>(); }};
+  return {[](const RunPlan& plan) { return std::make_unique<FlatBuffersEncoder>(plan); },
+          [](const RunPlan&) { return std::make_unique<FlatBuffersDecoder>(); }};
 }
 
 }  // namespace baton::perf

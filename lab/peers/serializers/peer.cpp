@@ -29,7 +29,7 @@ const std::map<std::string, Format>& formats() {
   return all;
 }
 
-const Format& format_of(const Plan& plan) {
+const Format& format_of(const RunPlan& plan) {
   const auto found = formats().find(plan.variant);
   if (found == formats().end()) throw std::runtime_error("the format '" + plan.variant + "' is not built here");
   return found->second;
@@ -47,10 +47,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned index) {
   return make_encoding_publisher(plan, index, format_of(plan));
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return make_decoding_subscriber(plan, format_of(plan), receiver);
 }
 

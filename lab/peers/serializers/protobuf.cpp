@@ -10,7 +10,7 @@ namespace {
 
 class ProtobufEncoder : public Encoder {
  public:
-  explicit ProtobufEncoder(const Plan& plan) : wire_(plan.bytes + 256) {}
+  explicit ProtobufEncoder(const RunPlan& plan) : wire_(plan.bytes + 256) {}
   std::byte* begin(std::size_t bytes) override {
     image_.mutable_header()->set_seq(++count_);
     image_.mutable_header()->set_frame_id("camera");
@@ -51,8 +51,8 @@ class ProtobufDecoder : public Decoder {
 }  // namespace
 
 Format protobuf_format() {
-  return {[](const Plan& plan) { return std::make_unique<ProtobufEncoder>(plan); },
-          [](const Plan&) { return std::make_unique<ProtobufDecoder>(); }};
+  return {[](const RunPlan& plan) { return std::make_unique<ProtobufEncoder>(plan); },
+          [](const RunPlan&) { return std::make_unique<ProtobufDecoder>(); }};
 }
 
 }  // namespace baton::perf

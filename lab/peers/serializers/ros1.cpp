@@ -12,7 +12,7 @@ namespace wire = ros::serialization;
 
 class Ros1Encoder : public Encoder {
  public:
-  explicit Ros1Encoder(const Plan& plan) : wire_(plan.bytes + 256) {}
+  explicit Ros1Encoder(const RunPlan& plan) : wire_(plan.bytes + 256) {}
   std::byte* begin(std::size_t bytes) override {  // the vector is reused: growing it anew would zero it each time
     image_.header.frame_id = "camera";
     image_.height = 1;
@@ -49,8 +49,8 @@ class Ros1Decoder : public Decoder {
 }  // namespace
 
 Format ros1_format() {
-  return {[](const Plan& plan) { return std::make_unique<Ros1Encoder>(plan); },
-          [](const Plan&) { return std::make_unique<Ros1Decoder>(); }};
+  return {[](const RunPlan& plan) { return std::make_unique<Ros1Encoder>(plan); },
+          [](const RunPlan&) { return std::make_unique<Ros1Decoder>(); }};
 }
 
 }  // namespace baton::perf

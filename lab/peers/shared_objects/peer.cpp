@@ -42,7 +42,7 @@ struct baton::objects::declared_shareable<baton::perf::Topic<Bytes>> : baton::ob
 namespace baton::perf {
 namespace {
 
-bs::Heap open_heap(const Plan& plan) {
+bs::Heap open_heap(const RunPlan& plan) {
   bs::HeapOptions options;
   options.name = plan.topic;
   options.domain = 0;
@@ -54,7 +54,7 @@ bs::Heap open_heap(const Plan& plan) {
 template <std::size_t Bytes>
 class Publisher : public PublisherEnd {
  public:
-  explicit Publisher(const Plan& plan)
+  explicit Publisher(const RunPlan& plan)
       : heap_(open_heap(plan)), topic_(bs::find_or_make<Topic<Bytes>>(heap_, plan.topic.c_str())) {}
   std::byte* begin(std::size_t) override {
     frame_ = bs::make_shared<Frame<Bytes>>(heap_);
@@ -88,7 +88,7 @@ class Publisher : public PublisherEnd {
 template <std::size_t Bytes>
 class Subscriber : public SubscriberEnd {
  public:
-  Subscriber(const Plan& plan, Receiver& receiver)
+  Subscriber(const RunPlan& plan, Receiver& receiver)
       : heap_(open_heap(plan)), spin_(plan.spin), receiver_(receiver), queue_(bs::make_shared<Frames<Bytes>>(heap_)) {
     const auto topic = bs::find_or_make<Topic<Bytes>>(heap_, plan.topic.c_str());
     const std::lock_guard<bs::mutex> lock(topic->lock);
@@ -139,11 +139,11 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned) {
   return with_size<std::unique_ptr<PublisherEnd>>(
       plan.bytes, [&](auto size) { return std::make_unique<Publisher<decltype(size)::value>>(plan); });
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return with_size<std::unique_ptr<SubscriberEnd>>(
       plan.bytes, [&](auto size) { return std::make_unique<Subscriber<decltype(size)::value>>(plan, receiver); });
 }

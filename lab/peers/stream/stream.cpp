@@ -33,7 +33,7 @@ std::size_t padded(std::size_t bytes) { return (bytes + 7) & ~std::size_t{7}; }
 /// The subscriber of this thread whose connections are read while a publisher of this thread waits for room.
 thread_local StreamReceiver* t_receiver = nullptr;
 
-std::string file_of(const Plan& plan, unsigned publisher) {
+std::string file_of(const RunPlan& plan, unsigned publisher) {
   return plan.directory + "/" + plan.topic + "_" + std::to_string(publisher);
 }
 
@@ -98,7 +98,7 @@ void Buffer::reserve(std::size_t bytes, std::size_t keep) {
   capacity_ = rounded;
 }
 
-StreamSender::StreamSender(const Plan& plan, unsigned publisher, Family family, Greet greet)
+StreamSender::StreamSender(const RunPlan& plan, unsigned publisher, Family family, Greet greet)
     : family_(family), expected_(plan.subscribers), greet_(std::move(greet)), file_(file_of(plan, publisher)) {
   listener_ = stream_socket(family, SOCK_NONBLOCK);
   if (family == Family::kUnix) {
@@ -184,7 +184,7 @@ bool StreamSender::send_to(int fd) {
   }
 }
 
-StreamReceiver::StreamReceiver(const Plan& plan, Family family, Frame frame, Met met)
+StreamReceiver::StreamReceiver(const RunPlan& plan, Family family, Frame frame, Met met)
     : plan_(plan), family_(family), frame_(std::move(frame)), met_(std::move(met)) {
   for (unsigned i = 0; i < plan.publishers; ++i) missing_.push_back(i);
   // Wait a little for publishers that are about to start, so that subscribers that start one by one connect one by one.
@@ -323,7 +323,8 @@ namespace {
 
 class BytesPublisher : public PublisherEnd {
  public:
-  BytesPublisher(const Plan& plan, unsigned index, Family family) : sender_(plan, index, family), buffer_(plan.bytes) {}
+  BytesPublisher(const RunPlan& plan, unsigned index, Family family)
+      : sender_(plan, index, family), buffer_(plan.bytes) {}
   std::byte* begin(std::size_t bytes) override {
     sender_.accept_new();
     buffer_.reserve(bytes);
@@ -338,7 +339,7 @@ class BytesPublisher : public PublisherEnd {
 
 class BytesSubscriber : public SubscriberEnd {
  public:
-  BytesSubscriber(const Plan& plan, Family family, Receiver& receiver)
+  BytesSubscriber(const RunPlan& plan, Family family, Receiver& receiver)
       : receiver_(plan, family,
                   [&receiver](std::byte* data, std::size_t bytes, unsigned) { receiver.message(data, bytes); }) {}
   void receive(std::chrono::nanoseconds timeout) override { receiver_.receive(timeout); }
@@ -349,10 +350,10 @@ class BytesSubscriber : public SubscriberEnd {
 
 }  // namespace
 
-std::unique_ptr<PublisherEnd> make_stream_publisher(const Plan& plan, unsigned index, Family family) {
+std::unique_ptr<PublisherEnd> make_stream_publisher(const RunPlan& plan, unsigned index, Family family) {
   return std::make_unique<BytesPublisher>(plan, index, family);
 }
-std::unique_ptr<SubscriberEnd> make_stream_subscriber(const Plan& plan, Family family, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_stream_subscriber(const RunPlan& plan, Family family, Receiver& receiver) {
   return std::make_unique<BytesSubscriber>(plan, family, receiver);
 }
 

@@ -48,7 +48,7 @@ class StreamSender {
  public:
   /// Called for each new connection before any data is sent on it.
   using Greet = std::function<void(int fd)>;
-  StreamSender(const Plan& plan, unsigned publisher, Family family, Greet greet = {});
+  StreamSender(const RunPlan& plan, unsigned publisher, Family family, Greet greet = {});
   ~StreamSender();
 
   /// Accepts new connections. No system call when all subscribers of the plan are connected.
@@ -78,7 +78,7 @@ class StreamReceiver {
   using Met = std::function<void(int fd, unsigned publisher)>;
   /// A frame; `data` may be changed and is valid for the call.
   using Frame = std::function<void(std::byte* data, std::size_t bytes, unsigned publisher)>;
-  StreamReceiver(const Plan& plan, Family family, Frame frame, Met met = {});
+  StreamReceiver(const RunPlan& plan, Family family, Frame frame, Met met = {});
   ~StreamReceiver();
 
   void receive(std::chrono::nanoseconds timeout);
@@ -100,7 +100,7 @@ class StreamReceiver {
   void read_some(Connection& connection, int flags);
   bool deliver(Connection& connection);
 
-  const Plan plan_;
+  const RunPlan plan_;
   const Family family_;
   const Frame frame_;
   const Met met_;
@@ -110,8 +110,8 @@ class StreamReceiver {
 };
 
 /// Ends that send and receive the payload as it is.
-std::unique_ptr<PublisherEnd> make_stream_publisher(const Plan& plan, unsigned index, Family family);
-std::unique_ptr<SubscriberEnd> make_stream_subscriber(const Plan& plan, Family family, Receiver& receiver);
+std::unique_ptr<PublisherEnd> make_stream_publisher(const RunPlan& plan, unsigned index, Family family);
+std::unique_ptr<SubscriberEnd> make_stream_subscriber(const RunPlan& plan, Family family, Receiver& receiver);
 
 /// One descriptor over a connected Unix socket, before the first frame.
 void send_descriptor(int socket, int fd);

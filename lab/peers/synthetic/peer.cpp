@@ -20,14 +20,14 @@ namespace {
 
 constexpr std::uint64_t kWarmUp = std::uint64_t{1} << 63;
 
-std::uint64_t number(const Plan& plan, const char* name) {
+std::uint64_t number(const RunPlan& plan, const char* name) {
   const auto set = plan.settings.find(name);
   return set == plan.settings.end() ? 0 : std::stoull(set->second);
 }
 
 class Tracer {
  public:
-  Tracer(const Plan& plan, std::uint32_t role, std::uint32_t index) : role_(role), index_(index) {
+  Tracer(const RunPlan& plan, std::uint32_t role, std::uint32_t index) : role_(role), index_(index) {
     const std::uint64_t port = number(plan, "tracer_port");
     if (port == 0) return;
     socket_ = os::UniqueFd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -52,7 +52,7 @@ class Tracer {
 
 class SyntheticPublisher : public PublisherEnd {
  public:
-  SyntheticPublisher(const Plan& plan, unsigned index)
+  SyntheticPublisher(const RunPlan& plan, unsigned index)
       : delay_ns_(static_cast<std::int64_t>(number(plan, "delay_us")) * 1000),
         drop_every_(number(plan, "drop_every")),
         tracer_(plan, 0, index),
@@ -83,7 +83,7 @@ class SyntheticPublisher : public PublisherEnd {
 
 class SyntheticSubscriber : public SubscriberEnd {
  public:
-  SyntheticSubscriber(const Plan& plan, unsigned index, Receiver& receiver)
+  SyntheticSubscriber(const RunPlan& plan, unsigned index, Receiver& receiver)
       : tracer_(plan, 1, index),
         receiver_(receiver),
         stream_(plan, Family::kUnix, [this](std::byte* frame, std::size_t bytes, unsigned) { deliver(frame, bytes); }) {
@@ -118,10 +118,10 @@ PeerInfo peer_info() {
       "synthetic", "", "a known delay (setting delay_us), losses on purpose (drop_every): checks the tool", {"delay"}};
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned index) {
   return std::make_unique<SyntheticPublisher>(plan, index);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned index, Receiver& receiver) {
   return std::make_unique<SyntheticSubscriber>(plan, index, receiver);
 }
 

@@ -21,7 +21,7 @@ struct Control {
   std::string encoding;
   std::uint8_t is_bigendian = 0;
   std::uint32_t step = 0;
-  tzc::Handle data{};
+  tzc::RegionHandle data{};
 };
 
 template <class Visit, class Message>
@@ -71,14 +71,14 @@ struct Read {
   }
 };
 
-std::size_t mem_size(const Plan& plan) {
+std::size_t mem_size(const RunPlan& plan) {
   if (const auto set = plan.settings.find("mem_size"); set != plan.settings.end()) return std::stoull(set->second);
   return (plan.depth + 2) * (sizeof(tzc::DataPart) + plan.bytes + 64);
 }
 
 class TzcPublisher : public PublisherEnd {
  public:
-  TzcPublisher(const Plan& plan, unsigned index)
+  TzcPublisher(const RunPlan& plan, unsigned index)
       : region_(mem_size(plan)),
         sender_(plan, index, Family::kUnix, [this](int fd) { send_descriptor(fd, region_.fd()); }) {}
   ~TzcPublisher() override { forget(); }
@@ -117,7 +117,7 @@ class TzcPublisher : public PublisherEnd {
 
 class TzcSubscriber : public SubscriberEnd {
  public:
-  TzcSubscriber(const Plan& plan, Receiver& receiver)
+  TzcSubscriber(const RunPlan& plan, Receiver& receiver)
       : bytes_(os::round_to_pages(mem_size(plan))),
         regions_(plan.publishers),
         receiver_(receiver),
@@ -158,10 +158,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned index) {
   return std::make_unique<TzcPublisher>(plan, index);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<TzcSubscriber>(plan, receiver);
 }
 

@@ -47,7 +47,7 @@ bool Region::release_oldest() {
   }
 }
 
-DataPart& Region::allocate(std::size_t bytes, Handle& handle) {
+DataPart& Region::allocate(std::size_t bytes, RegionHandle& handle) {
   const std::size_t whole = sizeof(DataPart) + ((bytes + 63) & ~std::size_t{63});
   std::size_t offset = 0;
   for (unsigned attempt = 0; !place(whole, offset); ++attempt)
@@ -63,7 +63,7 @@ DataPart& Region::allocate(std::size_t bytes, Handle& handle) {
   return *part;
 }
 
-DataPart* take(std::byte* base, std::size_t region_bytes, const Handle& handle) noexcept {
+DataPart* take(std::byte* base, std::size_t region_bytes, const RegionHandle& handle) noexcept {
   if (handle.offset % alignof(DataPart) != 0 || handle.offset + sizeof(DataPart) > region_bytes ||
       handle.bytes > region_bytes - handle.offset - sizeof(DataPart))
     return nullptr;

@@ -23,7 +23,7 @@ struct alignas(64) DataPart {
 };
 
 /// A control part's description of its data part.
-struct Handle {
+struct RegionHandle {
   std::uint64_t offset;
   std::uint64_t bytes;
   std::uint32_t magic;
@@ -36,7 +36,7 @@ class Region {
 
   /// Allocates a data part with one reference, the caller's. Throws if there is no room after releasing all releasable
   /// parts.
-  DataPart& allocate(std::size_t bytes, Handle& handle);
+  DataPart& allocate(std::size_t bytes, RegionHandle& handle);
 
  private:
   struct Used {
@@ -52,7 +52,7 @@ class Region {
 };
 
 /// Another reference to the data part that `handle` names; nullptr if it was released meanwhile.
-DataPart* take(std::byte* base, std::size_t region_bytes, const Handle& handle) noexcept;
+DataPart* take(std::byte* base, std::size_t region_bytes, const RegionHandle& handle) noexcept;
 void drop(DataPart& part) noexcept;
 
 }  // namespace baton::perf::tzc

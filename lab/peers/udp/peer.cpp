@@ -30,7 +30,7 @@ constexpr std::size_t kBatch = 32;
 std::size_t fragments_of(std::size_t bytes) { return bytes <= kFragment ? 1 : (bytes + kFragment - 1) / kFragment; }
 
 /// The file in which subscriber `subscriber` writes the port on which it receives from publisher `publisher`.
-std::string file_of(const Plan& plan, unsigned publisher, unsigned subscriber) {
+std::string file_of(const RunPlan& plan, unsigned publisher, unsigned subscriber) {
   return plan.directory + "/" + plan.topic + "_" + std::to_string(publisher) + "_" + std::to_string(subscriber);
 }
 
@@ -50,7 +50,7 @@ os::UniqueFd udp_socket() {
 
 /// Room for some messages; more than the system's limit only if that is permitted. The kernel doubles the given size,
 /// for its bookkeeping.
-void set_buffer(int fd, int option, int force, const Plan& plan) {
+void set_buffer(int fd, int option, int force, const RunPlan& plan) {
   const auto bytes =
       static_cast<int>(std::clamp<std::size_t>(plan.bytes * std::min(plan.depth, 4U), 4 << 20, 128 << 20));
   if (::setsockopt(fd, SOL_SOCKET, force, &bytes, sizeof bytes) != 0)
@@ -59,7 +59,7 @@ void set_buffer(int fd, int option, int force, const Plan& plan) {
 
 class UdpPublisher : public PublisherEnd {
  public:
-  UdpPublisher(const Plan& plan, unsigned index)
+  UdpPublisher(const RunPlan& plan, unsigned index)
       : plan_(plan), index_(index), buffer_(plan.bytes), headers_(kBatch), parts_(2 * kBatch), batch_(kBatch) {
     for (unsigned i = 0; i < plan.subscribers; ++i) missing_.push_back(i);
   }
@@ -108,7 +108,7 @@ class UdpPublisher : public PublisherEnd {
     }
   }
 
-  const Plan plan_;
+  const RunPlan plan_;
   const unsigned index_;
   std::vector<unsigned> missing_;
   std::vector<os::UniqueFd> sockets_;
@@ -121,7 +121,7 @@ class UdpPublisher : public PublisherEnd {
 
 class UdpSubscriber : public SubscriberEnd {
  public:
-  UdpSubscriber(const Plan& plan, unsigned index, Receiver& receiver)
+  UdpSubscriber(const RunPlan& plan, unsigned index, Receiver& receiver)
       : receiver_(receiver), scratch_(kBatch * kFragment) {
     for (unsigned i = 0; i < plan.publishers; ++i) {
       Source source{udp_socket(), Buffer(plan.bytes)};
@@ -238,10 +238,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned index) {
   return std::make_unique<UdpPublisher>(plan, index);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned index, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned index, Receiver& receiver) {
   return std::make_unique<UdpSubscriber>(plan, index, receiver);
 }
 

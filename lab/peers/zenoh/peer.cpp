@@ -16,7 +16,7 @@ constexpr std::size_t kSharedFrom = 3072;
 
 [[noreturn]] void fail() { throw std::runtime_error(std::string("Zenoh: ") + crate_error()); }
 
-std::string endpoint(const Plan& plan, unsigned publisher) {
+std::string endpoint(const RunPlan& plan, unsigned publisher) {
   if (plan.variant == "shm")
     return "\"unixsock-stream/" + plan.directory + "/" + plan.topic + "_" + std::to_string(publisher) + "\"";
   // Below the range of outgoing connections; a return path has ports of its own.
@@ -24,7 +24,7 @@ std::string endpoint(const Plan& plan, unsigned publisher) {
   return "\"tcp/" + plan.publishers_address() + ":" + std::to_string(port) + "\"";
 }
 
-std::string configuration(const Plan& plan, const std::string& listen, const std::string& connect) {
+std::string configuration(const RunPlan& plan, const std::string& listen, const std::string& connect) {
   const bool shm = plan.variant == "shm";
   std::string text = "{mode: 'peer', listen: {endpoints: [" + listen + "]}, connect: {endpoints: [" + connect +
                      "], timeout_ms: 50000, exit_on_failure: true, retry: {period_init_ms: 5, period_max_ms: 20}}, "
@@ -35,7 +35,7 @@ std::string configuration(const Plan& plan, const std::string& listen, const std
   return text;
 }
 
-void join(const Plan& plan) {
+void join(const RunPlan& plan) {
   KeeperTask task;
   task.leftovers = {"/dev/shm/[0-9]*.zenoh", "/tmp/[0-9]*.zenoh"};
   join_keeper(plan, task);
@@ -44,7 +44,7 @@ void join(const Plan& plan) {
 
 class ZenohPublisher : public PublisherEnd {
  public:
-  ZenohPublisher(const Plan& plan, unsigned index) {
+  ZenohPublisher(const RunPlan& plan, unsigned index) {
     join(plan);
     const std::string text = configuration(plan, endpoint(plan, index), "");
     const std::size_t chunks =
@@ -69,7 +69,7 @@ class ZenohPublisher : public PublisherEnd {
 
 class ZenohSubscriber : public SubscriberEnd {
  public:
-  ZenohSubscriber(const Plan& plan, Receiver& receiver) : receiver_(receiver), arrivals_(plan) {
+  ZenohSubscriber(const RunPlan& plan, Receiver& receiver) : receiver_(receiver), arrivals_(plan) {
     join(plan);
     std::string all;
     for (unsigned i = 0; i < plan.publishers; ++i) all += (i == 0 ? "" : ", ") + endpoint(plan, i);
@@ -111,10 +111,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned index) {
   return std::make_unique<ZenohPublisher>(plan, index);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<ZenohSubscriber>(plan, receiver);
 }
 

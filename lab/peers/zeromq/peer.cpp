@@ -13,13 +13,13 @@
 namespace baton::perf {
 namespace {
 
-std::string address_of(const Plan& plan, unsigned publisher) {
+std::string address_of(const RunPlan& plan, unsigned publisher) {
   return "ipc://" + plan.directory + "/" + plan.topic + "_" + std::to_string(publisher);
 }
 
 /// ZeroMQ's default (1000); less only if the default would be more than 512 MB. ZeroMQ updates its counters of read
 /// messages in batches, so a mark as low as the depth drops messages although none waits.
-int high_water_mark(const Plan& plan) {
+int high_water_mark(const RunPlan& plan) {
   const std::size_t most = std::min<std::size_t>(1000, (std::size_t{512} << 20) / plan.bytes);
   return static_cast<int>(std::max<std::size_t>(most, 2 * plan.depth));
 }
@@ -63,7 +63,7 @@ void give_back(void*, void* hint) {
 
 class ZmqPublisher : public PublisherEnd {
  public:
-  ZmqPublisher(const Plan& plan, unsigned index) : socket_(context_, zmq::socket_type::pub) {
+  ZmqPublisher(const RunPlan& plan, unsigned index) : socket_(context_, zmq::socket_type::pub) {
     socket_.set(zmq::sockopt::sndhwm, high_water_mark(plan));
     socket_.set(zmq::sockopt::linger, 0);
     socket_.bind(address_of(plan, index));
@@ -88,7 +88,8 @@ class ZmqPublisher : public PublisherEnd {
 
 class ZmqSubscriber : public SubscriberEnd {
  public:
-  ZmqSubscriber(const Plan& plan, Receiver& receiver) : receiver_(receiver), socket_(context_, zmq::socket_type::sub) {
+  ZmqSubscriber(const RunPlan& plan, Receiver& receiver)
+      : receiver_(receiver), socket_(context_, zmq::socket_type::sub) {
     ::mallopt(M_MMAP_THRESHOLD, 32 << 20);  // ZeroMQ allocates each received message anew: avoid fresh pages each time
     ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
     socket_.set(zmq::sockopt::rcvhwm, high_water_mark(plan));
@@ -127,10 +128,10 @@ PeerInfo peer_info() {
   return info;
 }
 
-std::unique_ptr<PublisherEnd> make_publisher(const Plan& plan, unsigned index) {
+std::unique_ptr<PublisherEnd> make_publisher(const RunPlan& plan, unsigned index) {
   return std::make_unique<ZmqPublisher>(plan, index);
 }
-std::unique_ptr<SubscriberEnd> make_subscriber(const Plan& plan, unsigned, Receiver& receiver) {
+std::unique_ptr<SubscriberEnd> make_subscriber(const RunPlan& plan, unsigned, Receiver& receiver) {
   return std::make_unique<ZmqSubscriber>(plan, receiver);
 }
 

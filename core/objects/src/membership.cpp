@@ -74,7 +74,7 @@ void Membership::run() {
 
 /// True: the link has ended.
 bool Membership::receive(os::UniqueFd& link) {
-  Hello hello;
+  HeapHello hello;
   os::ReceivedPacket packet;
   const os::IoStatus status = os::receive_packet(link.get(), &hello, sizeof hello, 1, packet);
   if (status == os::IoStatus::kWouldBlock || (status == os::IoStatus::kDone && packet.size_bytes != 0)) return false;
@@ -91,7 +91,7 @@ bool Membership::accept_one() {
     accepts_ = status == os::IoStatus::kWouldBlock;
     return false;
   }
-  const Hello hello;
+  const HeapHello hello;
   const int fd = parts_.mapping.descriptor().get();
   if (const os::IoStatus status = os::send_packet(link.get(), &hello, sizeof hello, nullptr, 0, &fd, 1);
       status != os::IoStatus::kDone) {
@@ -108,7 +108,7 @@ bool Membership::accept_one() {
 
 // If a packet cannot be sent, the link has unread packets, which wake its reader as well, or has ended.
 void Membership::send_unwatched() noexcept {
-  const Hello hello;
+  const HeapHello hello;
   for (const os::UniqueFd& link : presence_.links) {
     if (link) (void)os::send_packet(link.get(), &hello, sizeof hello, nullptr, 0, nullptr, 0);
   }

@@ -93,7 +93,7 @@ void sweep_others(const transport::DomainDirectory& directory, const std::string
 /// which sets *lost.
 // Not inlined: gcc 12 then takes the packet's vector for `descriptor` and warns.
 __attribute__((noinline)) bool take_descriptor(int socket, os::UniqueFd* descriptor, bool* lost) {
-  Hello hello{0, 0, 0};
+  HeapHello hello{0, 0, 0};
   os::ReceivedPacket packet;
   const os::IoStatus status = os::receive_packet(socket, &hello, sizeof hello, 1, packet);
   if (status != os::IoStatus::kDone || packet.size_bytes != sizeof hello || packet.fds.size() != 1 ||

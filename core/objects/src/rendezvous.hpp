@@ -6,7 +6,7 @@
 //      process at a time opens or leaves, and a death frees the lock.
 //   2. The newcomer connects to every socket "heap-NAME@<random>". A socket that refuses belongs to a dead process and
 //      is removed.
-//   3. Each living member sends a Hello with the heap's descriptor. The first answer counts, as other members may be
+//   3. Each living member sends a HeapHello with the heap's descriptor. The first answer counts, as other members may be
 //      stopped. If there is no member, the newcomer makes the heap.
 //   4. Then the newcomer listens on a socket of its own. Its connections stay (membership.hpp).
 //   5. A process that leaves removes its socket, and the last one the file. If the last one was killed, the next
@@ -27,12 +27,12 @@ namespace baton::objects::detail {
 
 /// The first packet of a connection, with the heap's descriptor, from the member that accepted it. A later packet has
 /// no descriptor and means that the heap has become unwatched (waiters.hpp).
-struct Hello {
+struct HeapHello {
   std::uint64_t magic = kHeapMagic;
   std::uint32_t version = kHeapVersion;
   std::uint32_t reserved = 0;
 };
-static_assert(sizeof(Hello) == 16, "docs/format/handshake.md, section 8");
+static_assert(sizeof(HeapHello) == 16, "docs/format/handshake.md, section 8");
 
 /// This process's place in the directory.
 struct Presence {

@@ -13,12 +13,12 @@ namespace baton::os {
 
 /// Two digits for each byte.
 inline std::string hexadecimal(const std::uint8_t* bytes, std::size_t count) {
-  static constexpr char kDigits[] = "0123456789abcdef";
+  const auto digit = [](int value) { return static_cast<char>(value < 10 ? '0' + value : 'a' + value - 10); };
   std::string out;
   out.reserve(2 * count);
   for (std::size_t i = 0; i < count; ++i) {
-    out += kDigits[bytes[i] >> 4];
-    out += kDigits[bytes[i] & 15];
+    out += digit(bytes[i] >> 4);
+    out += digit(bytes[i] & 15);
   }
   return out;
 }

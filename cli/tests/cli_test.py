@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs that need no running system, as a user calls them."""
+"""Verbs that need no running domain, called as a user calls them."""
 
 import json
 import os

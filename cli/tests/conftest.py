@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of verbs share: the command in a domain of its own, and processes that it can look at."""
+"""Fixtures for the tests of verbs: the command in a domain of its own, and processes in that domain."""
 
 import sys
 
@@ -29,7 +29,7 @@ baton.spin(node)
 
 
 def patient(arguments):
-    """The arguments with a longer wait for services than a person has, where a test names none: the machine may be busy."""
+    """Adds a long wait for services to the arguments, unless the test names a wait: the machine may be busy."""
     calls = arguments[0] == "param" or arguments[:2] == ("service", "call")
     more = ["--timeout", "120"] if calls and "--timeout" not in arguments else []
     return [*arguments[:2], *more, *arguments[2:]]
@@ -42,7 +42,7 @@ class Command:
         self.programs, self._warm = programs, warm
 
     def done(self, *arguments, code=0, **options):
-        """Runs it to its end, with this status. With options of subprocess.run() it is a process that was started anew."""
+        """Runs the command to its end, and checks its status. Options of subprocess.run() start a new process for it."""
         if options:
             done = self.programs.run([sys.executable, "-m", "baton_cli", *patient(arguments)], **options)
         else:
@@ -51,12 +51,12 @@ class Command:
         return done
 
     def __call__(self, *arguments, code=0):
-        """What it prints: with another status than 0 also its diagnostics."""
+        """The command's output. If its status is not 0, the output includes the diagnostics."""
         done = self.done(*arguments, code=code)
         return done.stdout if code == 0 else done.stdout + done.stderr
 
     def start(self, *arguments, **options):
-        """Starts it, and goes on."""
+        """Starts the command, and returns at once."""
         command = [sys.executable, "-u", "-m", "baton_cli", *arguments]
         return self.programs.start(command, stderr=PIPE, **options)
 

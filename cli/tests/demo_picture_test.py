@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demo's picture shows."""
+"""The contents of the demo's picture."""
 
 from baton_cli import demo_picture
 from baton_cli.demo_picture import SCALE, DemoCanvas, Sightings, Spread, decades
@@ -10,7 +10,7 @@ FRAME = Image.new("RGB", (64, 36), (10, 20, 30))
 
 
 def step(transport: str, latencies_us: list[float], copies: int = 0, size: str = "720p") -> DemoStep:
-    """Of a stream of 640 x 360 pixels, whose frames have the numbers 0, 1, 2 and so on, and a box in frame 1."""
+    """Sightings of a stream of 640 x 360 pixels, whose frames have the numbers 0, 1, 2 and so on, and a box in frame 1."""
     its = {"sequences": list(range(len(latencies_us))), "latencies_us": latencies_us, "copies": 0}
     reports = {role: dict(its) for role in RECEIVERS}
     reports["detector"] |= {"width": 640, "height": 360, "boxes": [[1, 320, 90, 160, 180]]}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `baton demo` says and draws about reports; one test runs the programs behind it."""
+"""The output and picture of `baton demo` for given reports; one test runs its programs."""
 
 import json
 

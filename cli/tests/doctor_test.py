@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton doctor`: what it finds in a domain and on this machine."""
+"""`baton doctor`: its findings in a domain and on this machine."""
 
 import json
 
@@ -31,7 +31,7 @@ def test_the_way_out_of_a_mismatch_names_the_settings_of_both_ends():
 def test_doctor_finds_pairs_that_share_memory_and_those_that_do_not(baton, programs):
     baton.camera()
     good = json.loads(baton("doctor", "--json", "--look", "4"))
-    # /chatter goes to its own process, nobody takes the images, and what is said on /chatter is made of dicts.
+    # /chatter has a subscription in its own process, the images have no subscription, and the messages of /chatter are made of dicts.
     assert [f["good"] for f in good["topics"]] == [True, None, None]
     assert good["topics"][-1]["what"].startswith("/chatter: publisher of camera")
     assert "write into a loan" in good["topics"][-1]["way_out"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What verbs share in a running domain, and the verbs of few tests: node, heap, interface, stubs, completion."""
+"""Behaviour that verbs share in a running domain, and verbs with few tests: node, heap, interface, stubs, completion."""
 
 import json
 import signal
@@ -19,7 +19,7 @@ def test_an_empty_domain_is_empty(baton):
 
 
 class Slow:
-    """A node's view of a domain in which a process has been met that says what it has only before its first answer."""
+    """A node's view of a domain with a connected process that sends its endpoints only just before its first answer."""
 
     def __init__(self):
         self.said = False
@@ -67,7 +67,7 @@ def test_an_interrupt_ends_a_verb_without_a_word(baton, verb):
     process = baton.start(*verb)
     assert process.stderr.readline().startswith("waiting for ")
     out, errors = process.interrupted(130)
-    # A second later echo says what there is instead: then the signal came late.
+    # After a second echo prints similar topics: then the signal came late.
     assert out == "" and [line for line in errors.splitlines() if not line.startswith("nobody has /chatter")] == []
 
 

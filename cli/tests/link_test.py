@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What verbs show of other hosts. The other host is a process with a runtime directory of its own, on the loopback device."""
+"""The output of verbs about other hosts. The other host is a process with a runtime directory of its own, on the loopback device."""
 
 import json
 import os
@@ -33,7 +33,7 @@ with baton.Link([f"127.0.0.1:{near}"], interface="lo", port=int(far), host_name=
 
 @pytest.fixture
 def far(tmp_path):
-    """What makes a process one of the host `far`."""
+    """The environment of a process of the host `far`."""
     (tmp_path / "far").mkdir(mode=0o700)
     return {"BATON_RUNTIME_DIR": str(tmp_path / "far")}
 
@@ -47,7 +47,7 @@ def near_link(build, environment, programs, far):
         programs.python(FAR, near_port, far_port, env=far, ready="ready")
         while "host far is connected" not in (line := near.stderr.readline()):
             assert line, "the link has ended"
-        # Others read it in a file, which the link writes once a second.
+        # Other processes read the state from a file, which the link writes once a second.
         state = Path(environment["BATON_RUNTIME_DIR"], "0", "link.state")
         connected = re.compile(r"^host\tname=far\t.*\tconnected=1\t", re.MULTILINE)
         until(lambda: state.exists() and connected.search(state.read_text()))
@@ -161,7 +161,7 @@ def test_a_link_that_is_stopped_is_not_taken_for_working(baton, near_link):
 
 
 def subprocess_status(baton):
-    """True once the status is of long ago, and the link still lives."""
+    """True once the status is old although the link is still alive."""
     try:
         now = status(baton, "-i", "0", code=1)
     except AssertionError:
@@ -251,7 +251,7 @@ def test_top_shows_the_rate_of_a_topic_that_the_link_brings(baton, near_link, pr
     for line in baton("top", "-n", "3", "-i", "1.5", "--json").splitlines():
         rows += json.loads(line)["topics"]
     assert len(rows) == 3
-    # Of one interval at least: a link that waits for its turn may write nothing in another.
+    # In one interval at least: a link that waits for a CPU may write nothing in another.
     assert any(row["rate_hz"] > 0 and row["bytes_per_s"] > 0 for row in rows), rows
     assert "other host" in baton("top", "-n", "1", "-i", "0.2")
 

@@ -25,7 +25,7 @@ time.sleep(300)
 
 @pytest.fixture
 def log(baton, programs):
-    """log(*arguments, code=0): what the command printed while two nodes log."""
+    """log(*arguments, code=0): the command's output while two nodes log."""
     programs.python(NODES, ready="ready")
     return partial(baton, "log")
 

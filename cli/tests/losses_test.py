@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What subscriptions lost, and why: in topic info, doctor, top and their --json."""
+"""Losses of subscriptions and their reasons in topic info, doctor, top and their --json."""
 
 import json
 from dataclasses import make_dataclass

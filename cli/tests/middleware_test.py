@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs show another middleware's graph where a room brings its module, and Baton's graph alone where none does."""
+"""Verbs show another middleware's graph if a room has a module for it, and otherwise Baton's graph alone."""
 
 import json
 import os
@@ -46,14 +46,14 @@ def is_carrier(endpoint):
 
 @pytest.fixture
 def run(programs, tmp_path):
-    """run(*arguments) is the command with the module of another middleware, or without one: what it prints, and its diagnostics."""
+    """run(*arguments) runs the command with the module of another middleware, or without one. Returns its output and its diagnostics."""
 
     def run(*arguments, other, code=0):
         if other:
             (tmp_path / "baton_ros1").mkdir(exist_ok=True)
             (tmp_path / "baton_ros1/__init__.py").touch()
             (tmp_path / "baton_ros1/graph.py").write_text(MADE_UP)
-        # Without the rooms that the checkout's Python always has: those are named in a file of its site-packages, which -S does not read.
+        # Without the rooms of the checkout's Python: a file of its site-packages names them, and -S does not read that file.
         rooms = [tmp_path, PACKAGE, ROOT / "cli", ROOT / "generator", sysconfig.get_path("purelib")]
         path = os.pathsep.join(map(str, rooms))
         command = [sys.executable, "-S", "-m", "baton_cli", *arguments]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What verbs print for programs: JSON that every parser reads, and UTF-8 on every stdout."""
+"""Output of verbs for programs: JSON that every parser reads, and UTF-8 on every stdout."""
 
 import json
 import math
@@ -15,7 +15,7 @@ CLI = Path(__file__).resolve().parents[1] / "baton_cli"
 
 
 def read(text):
-    """As a browser reads it: without Python's additions."""
+    """Parses JSON as a browser does: without Python's additions."""
 
     def refuse(word):
         raise AssertionError(f"{word} is no JSON")

@@ -41,7 +41,7 @@ NAMES = ["bytes", "flags", "gain", "names", "on", "rate", "roi.size", "serial", 
 
 @pytest.fixture
 def param(baton):
-    """param(*arguments, code=0): what the command printed, on both outputs if it failed."""
+    """param(*arguments, code=0): the command's output, with its diagnostics if it failed."""
     return partial(baton, "param")
 
 

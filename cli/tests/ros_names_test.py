@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names of ROS that Baton does not have: the tables of docs/guides/from-ros.md, and what `baton migrate report` finds by them."""
+"""Names of ROS that Baton does not have: the tables of docs/guides/from-ros.md, and the findings of `baton migrate report`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`baton top`: its figures, its picture and its keys."""
+"""`baton top`: its figures, its screen and its keys."""
 
 import contextlib
 import fcntl

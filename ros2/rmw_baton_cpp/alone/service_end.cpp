@@ -61,6 +61,12 @@ Result<std::shared_ptr<ServiceEnd>> ServiceEnd::make(bool server, Context& conte
   return std::make_shared<ServiceEnd>(context.callback_thread(), std::move(ends));
 }
 
+/// False for a request with a number that no client has, and for a response to another client.
+bool ServiceEnd::is_for(const memory::ChunkHeader& header) const {
+  if (header.correlation_sequence > INT64_MAX) return false;
+  return ends_.server || std::memcmp(header.correlation_client, gid().data(), gid().size()) == 0;
+}
+
 /// Empty: there is none.
 transport::TakenSample ServiceEnd::next() {
   for (int left = kMostPassedOver; left != 0; --left) {
@@ -69,10 +75,8 @@ transport::TakenSample ServiceEnd::next() {
       if (!may_take_again(sample.error())) return {};
       continue;
     }
-    const bool foreign =
-        *sample && !ends_.server &&
-        std::memcmp(sample->header().correlation_client, gid().data(), gid().size()) != 0;  // of another client
-    if (!foreign) return std::move(*sample);
+    if (*sample && !is_for(sample->header())) continue;
+    return std::move(*sample);
   }
   return {};
 }

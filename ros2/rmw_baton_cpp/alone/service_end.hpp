@@ -52,6 +52,7 @@ class ServiceEnd final : public Source {
  private:
   std::size_t unread() const override { return ends_.reader->unread(); }
   bool has_data() const override { return ends_.reader->has_data(); }
+  bool is_for(const memory::ChunkHeader& header) const;
   transport::TakenSample next();
   Result<void> send(const void* native, const transport::PublishInfo& info);
 

@@ -35,7 +35,7 @@ def problems(tmp_path_factory):
     root = tmp_path_factory.mktemp("locks")
     (root / HEADERS).mkdir(parents=True)
     (root / SOURCE).parent.mkdir(parents=True)
-    for name in ("lock_words", "lock", "pi_mutex", "futex_lock", "real_time", "result", "error_codes"):
+    for name in ("lock_words", "lock", "hot_path", "pi_mutex", "futex_lock", "real_time", "result", "error_codes"):
         for file in (ROOT / HEADERS).glob(name + ".*"):
             shutil.copy(file, root / HEADERS)
     command = f"c++ -I{root}/core/os/include -O2 -c {root / SOURCE}"

@@ -327,23 +327,25 @@ def test_a_private_mapping_of_the_publishers_messages_shows_that_arrays_are_not_
     assert not ros1.aliases_arrays(publisher, None)
 
 
-P, S = ros1.Node("/p", "robot", 0), ros1.Node("/s", "robot", 0)
+P, S = ros1.ForeignNode("/p", "robot", 0), ros1.ForeignNode("/s", "robot", 0)
 
 
 def test_why_a_link_takes_its_way_is_said_in_words():
-    assert way(ros1.Link("/t", P, P)).way == ros1.BY_POINTER
-    assert way(ros1.Link("/t", P, S, "UDPROS")).copies is None
-    far = way(ros1.Link("/t", P, ros1.Node("/s", "base", here=False)))
+    assert way(ros1.ForeignLink("/t", P, P)).way == ros1.BY_POINTER
+    assert way(ros1.ForeignLink("/t", P, S, "UDPROS")).copies is None
+    far = way(ros1.ForeignLink("/t", P, ros1.ForeignNode("/s", "base", here=False)))
     assert (far.way, far.good, far.why) == (ros1.BY_TCP, True, "another machine: subscriber on base")
-    assert way(ros1.Link("/t", P, S)).why == ("each end cannot be looked at (another user's, in a container, or gone)")
+    assert way(ros1.ForeignLink("/t", P, S)).why == (
+        "each end cannot be looked at (another user's, in a container, or gone)"
+    )
     own = [end("/t", "p", True), end("/t", "s", False)]
-    assert way(ros1.Link("/t", P, S), own).way == ros1.BY_QUEUE
-    assert way(ros1.Link("/t", P, S), [*own, end("/t/_stock", "s", False)]).copies == 4
+    assert way(ros1.ForeignLink("/t", P, S), own).way == ros1.BY_QUEUE
+    assert way(ros1.ForeignLink("/t", P, S), [*own, end("/t/_stock", "s", False)]).copies == 4
     other = [own[0], end("/t", "s", False, type_hash=b"other")]
-    assert way(ros1.Link("/t", P, S), other).good is False
+    assert way(ros1.ForeignLink("/t", P, S), other).good is False
     refused = SimpleNamespace(publisher=own[0].gid, subscription=own[1].gid, standing="refused", reason="no slots")
-    assert "no slots" in way(ros1.Link("/t", P, S), own, [refused]).why
-    alone = way(ros1.Link("/t", P, S), own[:1])
+    assert "no slots" in way(ros1.ForeignLink("/t", P, S), own, [refused]).why
+    alone = way(ros1.ForeignLink("/t", P, S), own[:1])
     assert alone.why == "only the publisher has types of Baton"
     assert alone.way_out.startswith("recompile the subscriber too, or baton::ros1::subscribe()")
 
@@ -362,33 +364,36 @@ def test_what_a_latched_topic_of_ros_1_keeps_is_not_missed_by_its_subscribers():
 def test_an_end_that_lacks_something_hides_the_trace_that_the_other_does_not_leave():
     judge = ros1.Judge([], [], 0)
     judge._lacks = {P: ros1._NO_TRACE, S: ("runs without libbaton_roscpp.so", "start it")}
-    assert judge.judge(ros1.Link("/t", P, S)).why == "the subscriber runs without libbaton_roscpp.so"
+    assert judge.judge(ros1.ForeignLink("/t", P, S)).why == "the subscriber runs without libbaton_roscpp.so"
     judge._lacks[S] = ros1._NO_TRACE
-    assert judge.judge(ros1.Link("/t", P, S)).why.startswith("each end has another build of libroscpp.so")
+    assert judge.judge(ros1.ForeignLink("/t", P, S)).why.startswith("each end has another build of libroscpp.so")
 
 
 def test_links_that_the_library_would_leave_to_tcp_are_not_told_to_preload_it():
     judge = ros1.Judge([], [], 0)
     judge._lacks = {P: ros1._NOT_PRELOADED, S: ros1._NOT_PRELOADED}
-    small = judge.judge(ros1.Link("/t", P, S, messages=10, bytes=1000))
+    small = judge.judge(ros1.ForeignLink("/t", P, S, messages=10, bytes=1000))
     assert (small.good, small.why, small.way_out) == (
         True,
         "messages have 100 B on average; those below 64 KiB go by TCP, where a descriptor saves nothing",
         "",
     )
-    assert judge.judge(ros1.Link("/t", P, S, messages=10, bytes=10_000_000)).way_out == "start it with baton ros1 run"
-    assert judge.judge(ros1.Link("/t", P, S)).way_out == "start it with baton ros1 run", "no message yet"
+    assert (
+        judge.judge(ros1.ForeignLink("/t", P, S, messages=10, bytes=10_000_000)).way_out
+        == "start it with baton ros1 run"
+    )
+    assert judge.judge(ros1.ForeignLink("/t", P, S)).way_out == "start it with baton ros1 run", "no message yet"
     judge._lacks[P] = ("is a rospy program without baton.rospy", "baton.rospy (docs/guides/ros1.md)")
-    assert not judge.judge(ros1.Link("/t", P, S, messages=10, bytes=1000)).good, (
+    assert not judge.judge(ros1.ForeignLink("/t", P, S, messages=10, bytes=1000)).good, (
         "accelerate() serves small messages, too"
     )
-    log = judge.judge(ros1.Link("/rosout", P, S))
+    log = judge.judge(ros1.ForeignLink("/rosout", P, S))
     assert (log.good, log.why, log.way_out) == (True, "log lines go by TCP", "")
 
 
 def test_a_preloaded_pair_whose_queue_is_full_is_said_to_go_by_tcp_for_now():
     ends = [end("/t/_tcpros/12", "/p", True, ros1.SERIALIZED), end("/t/_tcpros/12", "/s", False, ros1.SERIALIZED)]
-    link = ros1.Link("/t", P, S, messages=10, bytes=10_000_000)
+    link = ros1.ForeignLink("/t", P, S, messages=10, bytes=10_000_000)
 
     def with_(unread, held, link=link):
         numbers = {"unread": unread, "held": held, "granted": 32, "standing": "connected", "reason": ""}
@@ -408,7 +413,9 @@ def test_a_preloaded_pair_whose_queue_is_full_is_said_to_go_by_tcp_for_now():
 
 def test_rates_are_right_when_a_counter_begins_again():
     def graph(messages, size):
-        return ros1.Graph("", True, links=[ros1.Link("/t", P, S, number=3, messages=messages, bytes=size)])
+        return ros1.ForeignGraph(
+            "", True, links=[ros1.ForeignLink("/t", P, S, number=3, messages=messages, bytes=size)]
+        )
 
     begin = (1 << 32) - 500
     (link,) = middleware.since(graph(10, begin), graph(20, 500)).links

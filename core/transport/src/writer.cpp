@@ -237,7 +237,7 @@ BATON_HOT bool Writer::Impl::room_for(const WriterConnection* only) {
 
 // What becomes of a message, in this order:
 //   deliver()    1 connections that were found broken end
-//                2 who gets the message, and whether it may be published: deliver_specially(), unless it is an ordinary one
+//                2 its readers, and whether it may be published; of other than ordinary messages in deliver_specially()
 //   carry_out()  3 its header: number and times            6 a sign of life
 //                4 its references, in the pool              7 readers that sleep are woken
 //                5 its handle in the queue of each reader   8 the history; connections found broken meanwhile end

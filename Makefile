@@ -8,7 +8,7 @@ build-ros1: ; scripts/setup.sh ros1 && scripts/build.sh ros1
 build-lab: ; scripts/setup.sh lab && scripts/build.sh lab
 peers:   ; scripts/setup.sh peers && cmake --preset lab -DBATON_PERF_RUST=ON >/dev/null && scripts/build.sh lab
 demo:    ; scripts/setup.sh base && scripts/build.sh release --target baton_demo && .venv/bin/baton demo $(ARGS)
-test:    ; scripts/setup.sh test && scripts/build.sh release && scripts/run_tests.py core && scripts/run_tests.py kilted --smoke
+test:    ; scripts/setup.sh test && scripts/build.sh release && scripts/run_tests.py core && scripts/run_tests.py other-ros2 --smoke
 test-ros1: ; scripts/setup.sh ros1 && scripts/build.sh ros1 && scripts/run_tests.py ros1
 test-lab: ; scripts/setup.sh lab && scripts/build.sh lab && scripts/run_tests.py lab
 nightly: ; .venv/bin/python scripts/parts.py nightly $(ARGS)

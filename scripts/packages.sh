@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Debian packages of the working tree into out/packages, from a copy of the tree, and reads them with lintian.
-# The RMW needs ROS 2's headers (.venv-ros2, .venv-ros2-jazzy) and ROS 1's part roscpp's: without them these packages are left out, and it says so.
+# The RMW needs ROS 2's headers (.venv-ros2-<distribution>) and ROS 1's part roscpp's: without them these packages are left out, and it says so.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -11,10 +11,12 @@ leave_out() {  # leave_out <profile> <package> <reason>
   echo "packages: $2 is left out: $3" >&2
   profiles+=("$1")
 }
-[ -f .venv-ros2/include/rmw/rmw/rmw.h ] ||
-  leave_out pkg.baton.noros2 "ros-kilted-rmw-baton-cpp ros-jazzy-rmw-baton-cpp" "no ROS 2 in .venv-ros2 (scripts/setup.sh check)"
-[ -f .venv-ros2-jazzy/include/rmw/rmw/rmw.h ] ||
-  leave_out pkg.baton.noros2jazzy ros-jazzy-rmw-baton-cpp "no ROS 2 Jazzy in .venv-ros2-jazzy (scripts/setup.sh check)"
+[ "$(echo .venv-ros2-*/include/rmw/rmw/rmw.h)" != '.venv-ros2-*/include/rmw/rmw/rmw.h' ] ||
+  leave_out pkg.baton.noros2 "rmw_baton_cpp" "no ROS 2 (scripts/setup.sh check)"
+for name in $(scripts/ros2_distributions.py); do
+  [ -f ".venv-ros2-$name/include/rmw/rmw/rmw.h" ] ||
+    leave_out "pkg.baton.noros2$name" "ros-$name-rmw-baton-cpp" "no ROS 2 in .venv-ros2-$name (scripts/setup.sh check)"
+done
 [ -f /usr/include/ros/transport_publisher_link.h ] ||
   leave_out pkg.baton.noros1 libbaton-roscpp "no roscpp (Debian: libroscpp-dev)"
 [ -f /usr/include/image_transport/publisher_plugin.h ] ||
@@ -32,10 +34,11 @@ find "$source" -mindepth 1 -maxdepth 1 -exec rm -rf {} +
 git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' file; do [ -f "$file" ] && printf '%s\0' "$file"; done |
   tar --null --no-recursion -T - -c | tar -x -C "$source"
 cp -r "$source/packaging/debian" "$source/debian"  # where dpkg-buildpackage looks
+"$source/scripts/ros2_distributions.py" --debian "$source/debian"
 .venv/bin/python scripts/debian_changelog.py >"$source/debian/changelog"
 
 export CCACHE_BASEDIR=$source CCACHE_NOHASHDIR=1 CCACHE_DIR=${CCACHE_DIR:-${HOME:-/root}/.cache/ccache}
-export BATON_GENERATOR_PYTHON=$root/.venv/bin/python BATON_ROS2_PREFIX=$root/.venv-ros2 BATON_ROS2_JAZZY_PREFIX=$root/.venv-ros2-jazzy
+export BATON_GENERATOR_PYTHON=$root/.venv/bin/python BATON_ROS2_PREFIXES=$root/.venv-ros2-
 BATON_NANOBIND_DIR=$(.venv/bin/python -m nanobind --cmake_dir)
 export BATON_NANOBIND_DIR
 (

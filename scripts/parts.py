@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import json
 import os
 import re
 import subprocess
@@ -20,9 +21,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import ros2_distributions
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/results/nightly.md"
 CORE = "core"
+OTHER_ROS2 = "other-ros2"  # of parts.toml: one part for each distribution of ROS 2 but the default
 OLD_ENOUGH = "6 hours ago"  # a base is older than a session of work
 HEAD_OF_PAGE = """# Nightly
 
@@ -35,10 +39,19 @@ part is green at one of its last commits.
 
 
 def read_parts(root: Path = ROOT) -> dict[str, dict[str, Any]]:
-    parts = tomllib.loads((root / "scripts/parts.toml").read_text())
+    parts = {}
+    for name, part in tomllib.loads((root / "scripts/parts.toml").read_text()).items():
+        if name == OTHER_ROS2:
+            parts.update({each.name: json.loads(each.fills(json.dumps(part))) for each in other_ros2s()})
+        else:
+            parts[name] = part
     for part in parts.values():
         part["never_short"] = [each for path in part.get("never_short", []) for each in files_of(root, path)]
     return parts
+
+
+def other_ros2s() -> list[ros2_distributions.Distribution]:
+    return ros2_distributions.read()[1:]
 
 
 def files_of(root: Path, path: str) -> list[str]:

@@ -32,7 +32,7 @@ STEPS = (
     ("scripts/build.sh", "release"),
     ("scripts/check.sh",),
     ("scripts/run_tests.py", "core"),
-    ("scripts/run_tests.py", "kilted"),
+    ("scripts/run_tests.py", "other-ros2"),
     ("scripts/build.sh", "ros1"),
     ("scripts/run_tests.py", "ros1"),
     (".venv/bin/python", "scripts/public_symbols.py", "--check"),

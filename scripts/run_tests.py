@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the tests of one part (scripts/parts.toml) of its build: ctest, then pytest; all of them even if some fail.
+"""Runs the tests of one part (scripts/parts.toml) of its build: ctest, then pytest; all of them even if some fail. The part `other-ros2` is those of
+all distributions of ROS 2 but the default, one after another.
 
     scripts/run_tests.py PART [--short | --smoke | --count] [PYTEST ARGUMENT ...]
 
@@ -20,7 +21,7 @@ import xml.etree.ElementTree
 from collections.abc import Sequence
 from pathlib import Path
 
-from parts import CORE, ROOT, read_parts
+from parts import CORE, OTHER_ROS2, ROOT, other_ros2s, read_parts
 
 PYTEST = [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-q"]
 # Most tests wait for processes, so more run at a time than there are processors; the tests of a file share what they made and stay in one worker.
@@ -141,9 +142,12 @@ def judge(failures: list[tuple[str, str]], build: Path) -> bool:
 def main() -> int:
     parts = read_parts()
     words = sys.argv[1:]
+    if words[:1] == [OTHER_ROS2]:
+        codes = [subprocess.run([sys.argv[0], each.name, *words[1:]]).returncode for each in other_ros2s()]
+        return max(codes, default=0)
     if not words or words[0] not in parts:
         print(
-            f"usage: scripts/run_tests.py {'|'.join(parts)} [--short | --smoke | --count] [argument of pytest ...]",
+            f"usage: scripts/run_tests.py {'|'.join(parts)}|{OTHER_ROS2} [--short | --smoke | --count] [argument of pytest ...]",
             file=sys.stderr,
         )
         return 2

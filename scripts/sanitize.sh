@@ -56,8 +56,8 @@ if [ -x "build/$preset/bin/ros1_api_ends" ] && [ -x /usr/bin/rosmaster ]; then
 fi
 
 # The RMW, in C++ programs over rcl, whose libraries are not instrumented. What would start rclpy is skipped. With sanitizers it is built
-# for Kilted only.
-if [ -e "build/$preset/lib/librmw_baton_cpp.so" ]; then
-  BATON_SANITIZER_RUNTIMES=${runtimes/ /:} BATON_ROS2_DISTRIBUTION=kilted \
+# for the default distribution only.
+if compgen -G "build/$preset/lib/*/librmw_baton_cpp.so" >/dev/null; then
+  BATON_SANITIZER_RUNTIMES=${runtimes/ /:} \
     "${pytest[@]}" ros2/tests/loans_test.py ros2/tests/rcl_test.py
 fi

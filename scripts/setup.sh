@@ -114,26 +114,26 @@ check_python_packages() {
   printf '%s\n' "$want" >"$stamp"
 }
 
-ros2_packages() {  # of Kilted, and of Jazzy
+ros2_packages() {  # of each distribution
   [ "$(uname -m)" = x86_64 ] || return 0  # no other wheels; the tests that want them say so and are skipped
   local name want
-  for name in ros2 ros2-jazzy; do
-    want=$(cat "requirements-$name.txt"; pwd; python3 --version)
-    [ -L ".venv-$name" ] && continue  # another checkout's, which a new one would empty
-    [ -f ".venv-$name/.baton-setup" ] && [ "$(cat ".venv-$name/.baton-setup")" = "$want" ] && continue
-    echo "setup: ROS 2's Python packages into .venv-$name"
-    python3 -m venv --clear ".venv-$name"
-    ".venv-$name/bin/python" -m pip install -q --disable-pip-version-check -r "requirements-$name.txt" </dev/null
-    printf '%s\n' "$want" >".venv-$name/.baton-setup"
+  for name in $(scripts/ros2_distributions.py); do
+    want=$(cat "ros2/distributions/$name.txt"; pwd; python3 --version)
+    [ -L ".venv-ros2-$name" ] && continue  # another checkout's, which a new one would empty
+    [ -f ".venv-ros2-$name/.baton-setup" ] && [ "$(cat ".venv-ros2-$name/.baton-setup")" = "$want" ] && continue
+    echo "setup: ROS 2's Python packages into .venv-ros2-$name"
+    python3 -m venv --clear ".venv-ros2-$name"
+    ".venv-ros2-$name/bin/python" -m pip install -q --disable-pip-version-check -r "ros2/distributions/$name.txt" </dev/null
+    printf '%s\n' "$want" >".venv-ros2-$name/.baton-setup"
   done
 }
 
 coverage_packages() {
   local name want
   want=$(grep '^coverage==' requirements-check.txt)
-  for name in ros2 ros2-jazzy; do
-    [ -x ".venv-$name/bin/python" ] || continue
-    ".venv-$name/bin/python" -m pip install -q --disable-pip-version-check --only-binary :all: "$want" </dev/null
+  for name in $(scripts/ros2_distributions.py); do
+    [ -x ".venv-ros2-$name/bin/python" ] || continue
+    ".venv-ros2-$name/bin/python" -m pip install -q --disable-pip-version-check --only-binary :all: "$want" </dev/null
   done
 }
 

@@ -20,7 +20,7 @@ step scripts/sanitize.sh asan-ubsan --label-regex process --repeat until-fail:3 
 step scripts/sanitize.sh tsan --repeat until-fail:3
 step env BATON_OBJECTS_KILLS=10000 build/dev/bin/objects_process_tests --gtest_filter='*RandomKills*'
 step build/dev/bin/model_tests --full
-if [ -x .venv-ros2-jazzy/bin/python ] && [ -e build/dev/lib/libbaton_heap.so ]; then
+if [ -x ".venv-ros2-$(scripts/ros2_distributions.py --default)/bin/python" ] && [ -e build/dev/lib/libbaton_heap.so ]; then
   step env BATON_BUILD="$PWD/build/dev" nice .venv/bin/python ros2/tests/mix_run.py --seconds "${MIX_SECONDS:-3600}"
 fi
 step scripts/build.sh release

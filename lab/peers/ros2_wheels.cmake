@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-# C++ programs against ROS 2's wheels of .venv-ros2 (scripts/setup.sh): headers, libraries and the libraries that the wheels carry.
+# C++ programs against ROS 2's wheels: headers, libraries and the libraries that the wheels carry. They are those of the distribution that the
+# laboratory measures (ros2/distributions/).
 
-set(BATON_ROS2_PREFIX "${PROJECT_SOURCE_DIR}/.venv-ros2" CACHE PATH "Environment with ROS 2's wheels")
+set(BATON_ROS2_PREFIX "${baton_ros2_measured_prefix}")
 file(GLOB baton_ros2_carried "${BATON_ROS2_PREFIX}/lib/python3*/site-packages/ros_*.libs")
 
 # baton_ros2_peer_ready(<out> <header> <library>...): are they there?
@@ -33,10 +34,11 @@ endfunction()
 function(baton_ros2_middleware target)
   set(rmw "")
   set(heap "")
-  if(TARGET rmw_baton_cpp)
-    set(rmw "$<TARGET_FILE:rmw_baton_cpp>")
+  get_property(measured GLOBAL PROPERTY BATON_ROS2_MEASURED_RMW)
+  if(measured)
+    set(rmw "$<TARGET_FILE:${measured}>")
     set(heap "$<TARGET_FILE:baton_heap>")
-    add_dependencies(${target} rmw_baton_cpp baton_heap)
+    add_dependencies(${target} ${measured} baton_heap)
   endif()
   list(JOIN baton_ros2_carried ":" carried)
   target_compile_definitions(${target} PRIVATE BATON_RMW_LIBRARY="${rmw}" BATON_HEAP_LIBRARY="${heap}"

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ATSA's measurements: rclpy, rospy, cyclonedds and iceoryx2 for Python beside Baton. Runs under .venv-ros2 (`baton_atsa`).
+"""ATSA's measurements: rclpy, rospy, cyclonedds and iceoryx2 for Python beside Baton. Runs under the Python of the
+measured ROS 2 (`baton_atsa`).
 
 `atsa.py latencies` (Figs. 9 and 11), `algorithms` (Fig. 10), `steps` (Fig. 4), `table1` (Table 1, Fig. 6), `threshold` (Fig. 8)
 and `image`. They print PASS and FAIL lines as `baton perf accept` wants them; what is missing on a machine is named and left out.
@@ -37,7 +38,8 @@ WORLDS = {  # name -> Python
     "rclpy": "ros2", "accelerated": "ros2", "rmw": "ros2", "rmw-accelerated": "ros2", "rmw-views": "ros2",
     "objects": "ros2", "baton": "ros2", "rospy": "debian", "rospy-accelerated": "debian", "cyclonedds": "peers", "iceoryx2": "peers",
 }  # fmt: skip
-RMW = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/lab")) / "lib" / "librmw_baton_cpp.so"
+DISTRIBUTION = Path(sys.prefix).name.removeprefix(".venv-ros2-")
+RMW = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/lab")) / "lib" / DISTRIBUTION / "librmw_baton_cpp.so"
 PROBES = {
     "rospy": "import rospy, genpy.dynamic",
     "rospy-accelerated": "import rospy, genpy.dynamic, baton.rospy",

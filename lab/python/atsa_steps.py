@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What each step of ATSA's Fig. 4 costs in process: conversion, serialization, deserialization, de-conversion of rclpy's objects.
-Runs in the Python of .venv-ros2."""
+Runs in the Python of ROS 2's wheels."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 .subscribe(kind, callback(stamp)), .spin().
 
 A message carries CLOCK_MONOTONIC from the moment before publish(); a callback gets the stamp when the whole message is there as
-a Python object. Each world is imported only where it runs: rclpy and Baton in .venv-ros2, cyclonedds and iceoryx2 in .venv-peers,
-rospy in Debian's Python.
+a Python object. Each world is imported only where it runs: rclpy and Baton in the environment of ROS 2's wheels,
+cyclonedds and iceoryx2 in .venv-peers, rospy in Debian's Python.
 """
 
 from __future__ import annotations

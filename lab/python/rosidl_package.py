@@ -6,7 +6,7 @@ writes are compiled into one extension module, which rclpy imports as it imports
 stock in every respect. The two kinds of type support, of which an RMW picks its own, are libraries in the folder `lib`. Types of
 other packages are those of the wheels.
 
-Runs in the Python of .venv-ros2. Needs a C++ compiler.
+Runs in the Python of ROS 2's wheels. Needs a C++ compiler.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ import sys
 
 from support.build import PACKAGE, ROOT
 from support.claims import claim_domain
-from support.ros2 import KILTED, needs_ros2
+from support.ros2 import MEASURED, needs_ros2
 
 sys.path.insert(0, str(ROOT / "lab/python"))
 needs_ros2 = needs_ros2(PACKAGE / "baton/__init__.py")
@@ -19,7 +19,7 @@ needs_ros2 = needs_ros2(PACKAGE / "baton/__init__.py")
 def run(*arguments, timeout=600):
     domain, claim = claim_domain()
     environment = {**os.environ, "PYTHONPATH": f"{PACKAGE}:{ROOT}/lab/python", "ROS_DOMAIN_ID": str(domain)}
-    command = [KILTED.python, *arguments]
+    command = [MEASURED.python, *arguments]
     with claim:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout, cwd=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -16,7 +16,7 @@ pytestmark = needs_ros2()
 
 
 SAYS = {
-    "conversion": f"{ {'jazzy': 123, 'kilted': 127}[TESTED.name] } types\n",
+    "conversion": f"{TESTED.facts.converted_types} types\n",
     "topics": "topics\n",
     "keywords": "keywords\n",
     "publish": "published\n",

@@ -18,10 +18,9 @@ from support import ros2
 from support.build import LIB, PACKAGE
 from support.claims import claim_domain
 from support.processes import LOG, Process
-from support.ros2 import ALONE, JAZZY, TESTED
+from support.ros2 import ALONE, TESTED
 
-# rclpy of Jazzy sets no content filter.
-filters = pytest.mark.skipif(TESTED is JAZZY, reason="rclpy of Jazzy has no content filters")
+filters = pytest.mark.skipif(not TESTED.facts.content_filters, reason="this rclpy sets no content filters")
 PYTHON, LIBRARY = TESTED.python, TESTED.library
 HEAP = LIB / "libbaton_heap.so"
 # The runtimes of a build with sanitizers, which stand before all else that is preloaded (scripts/sanitize.sh).

@@ -3,7 +3,7 @@
 in both byte orders), genpy (ROS 1 itself), and rclpy.serialization over rmw_fastrtps_cpp (ROS 2 itself). Part `oracles` of
 scripts/parts.toml; the gate has the bytes of tests/vectors/codec/, which were compared with all three (codec_vectors_test.cpp).
 
-genpy is no PyPI package (Debian: python3-genpy). ROS 2 is in .venv-ros2, or where BATON_ROS2_PYTHON points."""
+genpy is no PyPI package (Debian: python3-genpy). ROS 2 is that of the tests, or where BATON_ROS2_PYTHON points."""
 
 import copy
 import os

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support import ros2
 from support.build import BUILD, ROOT
 
 GUIDE = (ROOT / "docs/guides/guide.md").read_text()
@@ -259,20 +260,20 @@ def test_the_installed_command_preloads_the_installed_library_of_ros_1(home, env
 
 
 def test_the_installed_rmw_is_where_ament_looks_for_it(home):
-    if not (BUILD / "lib/librmw_baton_cpp.so").exists():
+    if not ros2.TESTED.library.exists():
         pytest.skip("the RMW is not built: no ROS 2 (scripts/setup.sh test)")
-    prefix = home / "baton"
+    prefix = home / "baton" / ros2.TESTED.name
     index = prefix / "share/ament_index/resource_index"
     assert (index / "packages/rmw_baton_cpp").exists() and (prefix / "share/rmw_baton_cpp/package.xml").exists()
     for language in ("c", "cpp"):
         supports = f"rosidl_typesupport_{language};rosidl_typesupport_introspection_{language}"
         assert (index / f"rmw_typesupport_{language}/rmw_baton_cpp").read_text() == supports
-    # It finds libbaton beside itself, and has no path of the build folder.
+    # It finds libbaton in the same installation, and has no path of the build folder.
     dynamic = run("readelf", "-d", prefix / "lib/librmw_baton_cpp.so")
-    assert "$ORIGIN" in dynamic and str(BUILD) not in dynamic
+    assert "$ORIGIN/../../lib" in dynamic and str(BUILD) not in dynamic
     # All parts of Baton that it needs are installed, too.
     needed = set(re.findall(r"NEEDED.*\[(libbaton\S*)\]", dynamic))
-    assert needed and all((prefix / "lib" / library).exists() for library in needed), needed
+    assert needed and all((home / "baton/lib" / library).exists() for library in needed), needed
 
 
 def test_nothing_that_is_installed_names_the_build_folder(home):

@@ -513,7 +513,6 @@ def test_presets_and_options_are_named_in_hacking():
     presets = json.loads(read("CMakePresets.json"))["configurePresets"]
     visible = {preset["name"] for preset in presets if not preset.get("hidden")}
     options = set(re.findall(r"^(?:option|set)\((BATON_\w+|BUILD_SHARED_LIBS) ", read("CMakeLists.txt"), re.MULTILINE))
-    options -= {"BATON_ROS2_PREFIX", "BATON_ROS2_JAZZY_PREFIX"}  # paths, explained in the guide of ROS 2
     named = set(re.findall(r"`([\w-]+)`", text))
     assert visible | options <= named, "not named"
     assert {name for name in named if name.startswith("BATON_")} - options == {"BATON_PERF_RUST"}, "not there"

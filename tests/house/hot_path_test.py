@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from support import ros2
 
 ROOT = Path(__file__).resolve().parents[2]
 HOME = "core/os/include/baton/os/hot_path.hpp"
@@ -14,7 +15,7 @@ PRODUCT = ("core", "link", "python", "ros1", "ros2")
 LIB = ROOT / "build/release/lib"
 SCRIPTS = {
     "cmake/hot_path.ld": LIB / "libbaton.so",
-    "ros2/rmw_baton_cpp/hot_path.ld": LIB / "librmw_baton_cpp.so",
+    "ros2/rmw_baton_cpp/hot_path.ld": ros2.TESTED.library,
 }
 
 

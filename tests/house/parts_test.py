@@ -38,9 +38,11 @@ def test_no_test_belongs_to_two_parts_except_by_also():
             assert owners.setdefault(path, name) == name or {owners[path], name} <= {"builds", "ros1"}, path
 
 
-def test_each_file_that_starts_programs_of_ros_2_has_one_scenario_over_kilted_in_the_gate():
-    """The rest of them runs over Kilted every night."""
-    part = TABLE["kilted"]
+@pytest.mark.parametrize("name", [each.name for each in parts.other_ros2s()])
+def test_each_file_that_starts_programs_of_ros_2_has_one_scenario_over_each_other_ros_2_in_the_gate(name):
+    """The rest of them runs over it every night."""
+    part = TABLE[name]
+    assert part["set"] == {"BATON_ROS2_DISTRIBUTION": name} and f"ros2_programs_{name}" in part["run"][1]
     starts = re.compile(
         r"^(import|from) (support\.ros2|ros2_processes|ros2_hosts)\b|^def test_\w+\(.*\bprocesses\b", re.M
     )
@@ -51,7 +53,7 @@ def test_each_file_that_starts_programs_of_ros_2_has_one_scenario_over_kilted_in
     assert [
         path for path in files if path not in elsewhere and not any(parts.covers(each, path) for each in part["also"])
     ] == []
-    # Over Jazzy these are in other parts. The last two start no programs, or programs of both distributions.
+    # Over the default distribution these are in other parts. The last two start no programs, or programs of all distributions.
     without = {
         *TABLE["stories"]["tests"],
         *TABLE["oracles"]["tests"],

@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ROS 2 installations that `make setup` makes of wheels, and the environment of their programs. TESTED is the one whose programs the tests
-of every room start: Jazzy, or what BATON_ROS2_DISTRIBUTION names; the part `kilted` of parts.toml runs the tests again over Kilted. A program of
-ROS 2 runs over the underlying RMW alone ("plain"), or with rmw_baton_cpp above it ("baton")."""
+"""The ROS 2 installations that `make setup` makes of wheels, one for each distribution, and the environment of their programs. TESTED is the one
+whose programs the tests of every room start: the default, or what BATON_ROS2_DISTRIBUTION names; parts of parts.toml run the tests again over
+the other ones. A program of ROS 2 runs over the underlying RMW alone ("plain"), or with rmw_baton_cpp above it ("baton")."""
 
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
 from support.build import BIN, LIB, ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import ros2_distributions
 
 # "alone": what stands above nothing but Baton (ros2/rmw_baton_cpp/alone/) is what the tests call rmw_baton_cpp.
 ALONE = os.environ.get("BATON_ROS2_RMW") == "alone"
@@ -21,19 +25,29 @@ FOLDER = "alone/" if ALONE else ""
 class Distribution(NamedTuple):
     """A ROS 2, and what the build has for it."""
 
-    name: str
-    prefix: Path
+    facts: ros2_distributions.Distribution
     library: Path  # rmw_baton_cpp
     programs: Path
+
+    @property
+    def name(self) -> str:
+        return self.facts.name
+
+    @property
+    def prefix(self) -> Path:
+        return self.facts.venv
 
     @property
     def python(self) -> Path:
         return self.prefix / "bin/python"
 
 
-JAZZY = Distribution("jazzy", ROOT / ".venv-ros2-jazzy", LIB / f"jazzy/{FOLDER}librmw_baton_cpp.so", BIN / "jazzy")
-KILTED = Distribution("kilted", ROOT / ".venv-ros2", LIB / f"{FOLDER}librmw_baton_cpp.so", BIN)
-TESTED = {each.name: each for each in (JAZZY, KILTED)}[os.environ.get("BATON_ROS2_DISTRIBUTION") or JAZZY.name]
+DISTRIBUTIONS = {
+    each.name: Distribution(each, LIB / f"{each.name}/{FOLDER}librmw_baton_cpp.so", BIN / each.name)
+    for each in ros2_distributions.read()
+}
+TESTED = DISTRIBUTIONS[os.environ.get("BATON_ROS2_DISTRIBUTION") or next(iter(DISTRIBUTIONS))]
+MEASURED = next(each for each in DISTRIBUTIONS.values() if each.facts.measured)
 
 
 def over(rmw: str, distribution: Distribution = TESTED) -> dict[str, str]:

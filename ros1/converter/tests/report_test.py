@@ -20,6 +20,7 @@ from baton_converter import compile_commands, findings, sarif, text, tree
 from baton_converter.findings import FileReport, Finding, TreeReport
 from baton_converter.verbs.migrate import command
 from click.testing import CliRunner, Result
+from support.ros2 import TESTED
 
 pytest.importorskip("clang.cindex", reason="no libclang; `make test` installs it")
 HERE = Path(__file__).parent
@@ -93,7 +94,7 @@ def test_json_says_where_messages_are_made_filled_and_published(figures: TreeRep
     }
 
 
-ROS2_HEADERS = HERE.parents[2] / ".venv-ros2/include"
+ROS2_HEADERS = TESTED.prefix / "include"
 
 
 def test_messages_of_generated_headers_of_ros_2_are_known(tmp_path: Path) -> None:

@@ -46,17 +46,25 @@ std::size_t size_returned_by(Struct (*make)()) {
   return written(room);
 }
 
+struct KnownSize {
+  std::size_t init_options;
+  const char* name;
+};
+/// Those of ros2/distributions/, and one for which nothing is built.
+constexpr KnownSize kSizes[] = {
+    {104, "humble"},
+#include "distribution_sizes.inc"
+};
+
 std::string name_of(std::size_t options_bytes) {
-  switch (options_bytes) {
-    case 104:
-      return "ROS 2 Humble";
-    case 168:
-      return "ROS 2 Jazzy";
-    case 160:
-      return "ROS 2 Kilted";
-    default:
-      return "a ROS 2 whose rmw_init_options_t has " + std::to_string(options_bytes) + " bytes";
+  std::string names;
+  for (const KnownSize& size : kSizes) {
+    if (size.init_options != options_bytes) continue;
+    std::string name = size.name;
+    name[0] = static_cast<char>(name[0] - 'a' + 'A');
+    names += names.empty() ? "ROS 2 " + name : " or " + name;
   }
+  return names.empty() ? "a ROS 2 whose rmw_init_options_t has " + std::to_string(options_bytes) + " bytes" : names;
 }
 
 std::string refusal(const std::string& file, std::size_t options_bytes) {

@@ -16,10 +16,6 @@ NEEDS_ANOTHER_RMW = {
     "test_a_lent_message_reaches_a_subscription_that_baton_does_not_serve",
     "test_a_type_that_is_laid_out_differently_takes_the_underlying_rmw_and_is_named_once",
 }
-# What Baton alone does not have yet, with the reason (docs/concepts/ros2.md).
-MISSING_ALONE = {
-    "test_a_scenario_gives_the_same[graph-baton-baton]": "endpoints do not announce ROS 2's type hash",
-}
 
 
 @pytest.fixture
@@ -54,5 +50,3 @@ def pytest_collection_modifyitems(items):
             continue
         if kinds is not None and "plain" in kinds.params.values() or item.name.split("[")[0] in NEEDS_ANOTHER_RMW:
             item.add_marker(pytest.mark.skip(reason="Baton alone meets no program of another RMW"))
-        if item.name in MISSING_ALONE:
-            item.add_marker(pytest.mark.xfail(reason=MISSING_ALONE[item.name], strict=True))

@@ -466,6 +466,9 @@ def graph(node):
     return {
         "history": [[i.node_namespace, i.node_name, i.topic_type, i.qos_profile.durability.name] for i in info],
         "hash": str(info[0].topic_type_hash)[:7],
+        "enclave": [
+            enclave for name, _, enclave in node.get_node_names_and_namespaces_with_enclaves() if name == "far"
+        ],
         "large": [[i.node_name, i.topic_type, i.qos_profile.reliability.name] for i in subscribers],
         "type": dict(node.get_topic_names_and_types())["/history"],
         "service": services_of_far["/space/twice"],

@@ -61,6 +61,7 @@ EXPECTED = {
     "graph": {
         "history": [["/space", "far", "std_msgs/msg/UInt64", "TRANSIENT_LOCAL"]],
         "hash": "RIHS01_",
+        "enclave": ["/"],
         "large": [["far", "std_msgs/msg/UInt8MultiArray", "RELIABLE"]],
         "type": ["std_msgs/msg/UInt64"],
         "service": ["test_msgs/srv/BasicTypes"],

@@ -22,7 +22,7 @@ def endpoints(stage):
     stage.begin()
     link = stage.keep(Link(stage.directory, stage.victim))
     like = link.endpoint("/victim", True)
-    payload = text("n") + text(like.type_name) + like.type_hash + struct.pack("<I", like.skeleton) + raw.qos()
+    payload = text("n") + text(like.type_name) + like.type_hash + struct.pack("<I", like.skeleton) + raw.qos() + b"\0"
     try:
         for n in range(stage.size(8000, 65000)):
             topic = ("/victim", "/cpp", f"/mine{n}")[n % 3]
@@ -85,7 +85,7 @@ def stays(stage):
     for _ in range(stage.size(80, 400)):
         try:
             link = stage.keep(Link(stage.directory, stage.victim, patience=2))
-            link.frame(raw.NODE_UP, text("crowd"))
+            link.frame(raw.NODE_UP, raw.node("crowd"))
         except (Gone, TimeoutError, OSError):
             pass
 

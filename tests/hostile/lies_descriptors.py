@@ -23,8 +23,8 @@ from raw_peer import (
     Published,
     Subscribed,
     memfd,
+    node,
     pages,
-    text,
 )
 from table import attack
 
@@ -219,7 +219,7 @@ def rings(stage):
 @attack("sends descriptors that nobody asked for")
 def strays(stage):
     def send(link, fd):
-        link.frame(NODE_UP, text("n"), [fd])
+        link.frame(NODE_UP, node("n"), [fd])
 
     def four(link, fd):
         link.packet(HOLDINGS_REQUEST, struct.pack("<Q", 1), [fd] * 4, count=1)
@@ -262,7 +262,7 @@ def lingering_wake_socket(stage):
 
 @attack("sends a TCP socket that lingers with frames that carry no descriptor")
 def lingering_stray(stage):
-    lingering(stage, lambda link, fd: link.frame(NODE_UP, text("n"), [fd]))
+    lingering(stage, lambda link, fd: link.frame(NODE_UP, node("n"), [fd]))
 
 
 @attack("sends a TCP socket that lingers as its connection segment")

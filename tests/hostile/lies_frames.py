@@ -19,18 +19,30 @@ ENDPOINT = Endpoint(b"", False, "/x", "n", "std_msgs/String", bytes(16), 8, b"")
 @attack("breaks each rule of a packet, once", expected="all got BYE 4")
 def broken_rules(stage):
     """handshake.md, section 7."""
-    good = os.urandom(16) + b"\0" + text("/x") + text("n") + text("a/B") + bytes(16) + struct.pack("<I", 8) + raw.qos()
+    good = (
+        os.urandom(16)
+        + b"\0"
+        + text("/x")
+        + text("n")
+        + text("a/B")
+        + bytes(16)
+        + struct.pack("<I", 8)
+        + raw.qos()
+        + b"\0"
+    )
     hello = raw.MAGIC + struct.pack("<HHI", raw.VERSION, 0, 1) + os.urandom(16)
     rules = {
         "a packet shorter than its header": lambda link: link.raw(b"\1\0\0"),
         "a packet longer than the longest": lambda link: link.raw(
             struct.pack("<HBBI", raw.NODE_UP, 0, 0, 32769) + b"x" * 32769
         ),
-        "fewer bytes than stated": lambda link: link.packet(raw.NODE_UP, text("n"), size=99),
-        "more bytes than stated": lambda link: link.packet(raw.NODE_UP, text("n"), size=1),
-        "fewer descriptors than stated": lambda link: link.packet(raw.NODE_UP, text("n"), count=1),
-        "more descriptors than stated": lambda link: link.packet(raw.NODE_UP, text("n"), [raw.memfd(4096)], count=0),
-        "an unknown flag": lambda link: link.packet(raw.NODE_UP, text("n"), flags=2),
+        "fewer bytes than stated": lambda link: link.packet(raw.NODE_UP, raw.node("n"), size=99),
+        "more bytes than stated": lambda link: link.packet(raw.NODE_UP, raw.node("n"), size=1),
+        "fewer descriptors than stated": lambda link: link.packet(raw.NODE_UP, raw.node("n"), count=1),
+        "more descriptors than stated": lambda link: link.packet(
+            raw.NODE_UP, raw.node("n"), [raw.memfd(4096)], count=0
+        ),
+        "an unknown flag": lambda link: link.packet(raw.NODE_UP, raw.node("n"), flags=2),
         "an unknown type below": lambda link: link.packet(3),
         "an unknown type above": lambda link: link.packet(raw.LOSSES + 1),
         "a second HELLO": lambda link: link.hello(),
@@ -38,7 +50,7 @@ def broken_rules(stage):
         "a BYE with a long text": lambda link: link.packet(raw.BYE, struct.pack("<HI", 1, 1025) + b"x" * 1025),
         "a frame that interrupts another": lambda link: (
             link.packet(raw.ANNOUNCE, b"x", flags=1),
-            link.packet(raw.NODE_UP, text("n")),
+            link.packet(raw.NODE_UP, raw.node("n")),
         ),
         "a frame that outgrows its bounds": lambda link: [
             link.packet(raw.DEFINITION, b"x" * 32768, flags=1) for _ in range(9)
@@ -49,6 +61,14 @@ def broken_rules(stage):
         ],
         "a payload that ends early": lambda link: link.frame(raw.ANNOUNCE, good[:-1]),
         "a payload that ends late": lambda link: link.frame(raw.ANNOUNCE, good + b"\0"),
+        "an unknown kind of ROS 2's type hash": lambda link: link.announce(
+            "/x", False, ENDPOINT, ros_hash=b"\2" + bytes(32)
+        ),
+        "a type hash of ROS 2 that ends early": lambda link: link.announce(
+            "/x", False, ENDPOINT, ros_hash=b"\1" + bytes(31)
+        ),
+        "a node without its enclave": lambda link: link.frame(raw.NODE_UP, text("n")),
+        "a node with a long enclave": lambda link: link.frame(raw.NODE_UP, raw.node("n", "e" * 1025)),
         "an empty topic": lambda link: link.announce("", False, ENDPOINT),
         "a long topic": lambda link: link.announce("/" + "x" * 1024, False, ENDPOINT),
         "an enumerator of QoS out of range": lambda link: link.announce(
@@ -69,7 +89,7 @@ def broken_rules(stage):
         ),
     }
     first = {
-        "a first frame that is none": lambda link: link.frame(raw.NODE_UP, text("n")),
+        "a first frame that is none": lambda link: link.frame(raw.NODE_UP, raw.node("n")),
         "no magic": lambda link: link.hello(magic=b"notbaton"),
         "a truncated HELLO": lambda link: link.packet(raw.HELLO, hello),
         "a long HELLO": lambda link: link.packet(raw.HELLO, hello + struct.pack("<I", 1) + b"nn"),
@@ -148,9 +168,9 @@ FLOODS = {
     "announces and withdraws endpoints": lambda link, n: link.frame(
         raw.WITHDRAW, link.announce("/victim", False, link.endpoint("/victim", True))
     ),
-    "brings up nodes": lambda link, n: link.frame(raw.NODE_UP, text(f"{n}".ljust(1024, "n")), timeout=WAIT_S),
+    "brings up nodes": lambda link, n: link.frame(raw.NODE_UP, raw.node(f"{n}".ljust(1024, "n")), timeout=WAIT_S),
     "brings a node up and down": lambda link, n: link.frame(
-        raw.NODE_UP if n % 2 else raw.NODE_DOWN, text("n"), timeout=WAIT_S
+        raw.NODE_UP if n % 2 else raw.NODE_DOWN, raw.node("n"), timeout=WAIT_S
     ),
     "asks for holdings": lambda link, n: link.frame(raw.HOLDINGS_REQUEST, struct.pack("<Q", n), timeout=WAIT_S),
     "asks for definitions": lambda link, n: link.frame(

@@ -10,7 +10,7 @@ import struct
 import time
 
 import raw_peer as raw
-from raw_peer import Gone, Link, Refused, Subscribed, text
+from raw_peer import Gone, Link, Refused, Subscribed
 from table import attack
 
 
@@ -204,7 +204,7 @@ def own_end(stage):
                 if frame == 0:
                     link.frame(raw.WAKE_SOCKET, subscribed.writer.gid + subscribed.gid, [link.fileno()])
                 elif frame == 1:
-                    link.frame(raw.NODE_UP, text("n"), [link.fileno()])
+                    link.frame(raw.NODE_UP, raw.node("n"), [link.fileno()])
                 else:
                     link.packet(raw.DEFINITION, b"x", [link.fileno()], flags=raw.MORE)
                 link.drain(0.05)

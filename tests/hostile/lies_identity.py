@@ -142,7 +142,7 @@ def others_nodes(stage):
     for name in ("cpp", "python", "victim", ""):
         link = stage.keep(Link(stage.directory, stage.victim))
         try:
-            link.frame(raw.NODE_DOWN, text(name))
+            link.frame(raw.NODE_DOWN, raw.node(name))
             link.drain(0.02)
         except Gone:
             pass

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 # handshake.md, sections 3 and 6
 HELLO, BYE = 1, 2
 MAGIC = bytes.fromhex("89424154 4f4e0d0a")
-VERSION = 4
+VERSION = 5
 MORE = 1
 PACKET_BYTES = 32768
 # connection.md, section 1
@@ -39,6 +39,11 @@ SYS_FUTEX = {"x86_64": 202, "aarch64": 98}.get(os.uname().machine, 202)
 def text(value: str) -> bytes:
     raw = value.encode()
     return struct.pack("<I", len(raw)) + raw
+
+
+def node(name: str, enclave: str = "") -> bytes:
+    """The payload of NODE_UP and NODE_DOWN."""
+    return text(name) + text(enclave)
 
 
 def qos(
@@ -268,7 +273,9 @@ class Link:
             if frame is not None and frame.kind != ANNOUNCE:
                 self.waiting.append(frame)
 
-    def announce(self, topic, is_writer, like: Endpoint, gid=None, quality=None, node="raw", hash_=None) -> bytes:
+    def announce(
+        self, topic, is_writer, like: Endpoint, gid=None, quality=None, node="raw", hash_=None, ros_hash=b"\0"
+    ) -> bytes:
         gid = gid or os.urandom(16)
         self.frame(
             ANNOUNCE,
@@ -279,7 +286,8 @@ class Link:
             + text(like.type_name)
             + (hash_ or like.type_hash)
             + struct.pack("<I", like.skeleton)
-            + (quality or qos()),
+            + (quality or qos())
+            + ros_hash,
         )
         return gid
 

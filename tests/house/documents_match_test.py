@@ -193,6 +193,14 @@ def test_the_version_of_the_protocol():
     assert table(HANDSHAKE, "version", "what changed")[0]["version"] == str(version)
 
 
+def test_the_seeds_of_the_handshake_get_past_hello():
+    magic = bytes.fromhex("894241544F4E0D0A")
+    for seed in sorted((ROOT / "core/transport/fuzz/seeds/handshake").iterdir()):
+        before, found, after = seed.read_bytes().partition(magic)
+        if found and seed.name != "other-version.bin":
+            assert int.from_bytes(after[:2], "little") == NUMBERS["kProtocolVersion"], seed.name
+
+
 def test_the_reasons_of_bye():
     reasons = cpp_facts.enumeration(read("core/transport/src/handshake.hpp"), "Bye")
     rows = table(HANDSHAKE, "reason", "meaning", "afterwards")

@@ -195,7 +195,11 @@ std::shared_ptr<detail::Executable> Node::add(const std::shared_ptr<detail::Exec
 }
 
 std::vector<transport::EndpointInfo> Node::endpoints() const { return core_->participant->endpoints(); }
-std::vector<std::pair<std::string, std::int32_t>> Node::nodes() const { return core_->participant->nodes(); }
+std::vector<std::pair<std::string, std::int32_t>> Node::nodes() const {
+  std::vector<std::pair<std::string, std::int32_t>> result;
+  for (transport::NodeInfo& node : core_->participant->nodes()) result.emplace_back(std::move(node.name), node.pid);
+  return result;
+}
 
 std::map<std::string, std::vector<std::string>> Node::topics() const {
   std::map<std::string, std::vector<std::string>> result;

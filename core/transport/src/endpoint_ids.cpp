@@ -28,6 +28,7 @@ Result<std::optional<PeerId>> Participant::Impl::holder_of(PeerId peer, const An
   lost.node = *known->node;
   lost.type_name = known->type->name;
   lost.type_hash = known->type->hash;
+  lost.ros_type_hash = known->type->ros_hash;
   lost.skeleton_bytes = known->type->skeleton_bytes;
   lost.qos = *known->qos;
   endpoint_gone(*known, false);

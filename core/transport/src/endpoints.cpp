@@ -19,10 +19,12 @@ Result<std::shared_ptr<Writer>> Participant::create_writer(const WriterOptions& 
 Result<std::shared_ptr<Reader>> Participant::create_reader(const ReaderOptions& options) {
   return impl_->create_reader({shared_from_this(), impl_.get()}, options);
 }
-void Participant::add_node(const std::string& name) { impl_->add_node(name); }
-void Participant::remove_node(const std::string& name) { impl_->remove_node(name); }
+void Participant::add_node(const std::string& name, const std::string& enclave) { impl_->add_node({name, enclave}); }
+void Participant::remove_node(const std::string& name, const std::string& enclave) {
+  impl_->remove_node({name, enclave});
+}
 std::vector<EndpointInfo> Participant::endpoints() const { return impl_->endpoints(); }
-std::vector<std::pair<std::string, std::int32_t>> Participant::nodes() const { return impl_->nodes(); }
+std::vector<NodeInfo> Participant::nodes() const { return impl_->nodes(); }
 std::size_t Participant::unmet_count() const { return impl_->unmet_count(); }
 std::vector<std::int32_t> Participant::unmet_pids() const { return impl_->unmet_pids(); }
 std::uint64_t Participant::graph_version() const { return impl_->graph_version(); }

@@ -169,7 +169,7 @@ TEST(Flood, OfLongNamesEndsThePeerAtItsBudgetAndReturnsTheMemory) {
 
 TEST(Flood, OfNodesEndsThePeer) {
   Flood flood([](Flooder& flooder) {
-    for (std::size_t i = 0; flooder.send(FrameType::kNodeUp, encode_name("node" + std::to_string(i))); ++i) {
+    for (std::size_t i = 0; flooder.send(FrameType::kNodeUp, encode(NodeName{"node" + std::to_string(i), ""})); ++i) {
     }
   });
   EXPECT_EQ(flood.run(), static_cast<int>(Bye::kViolation));

@@ -82,6 +82,41 @@ TEST(EndpointsProcesses, ATypeThatWasAskedForIsThereOnceTheGraphHasChanged) {
   EXPECT_EQ(participant->type_of(writer, 0ns).error().code, Errc::not_found);
 }
 
+TEST(EndpointsProcesses, HashesOfRos2AndEnclavesReachOtherProcesses) {
+  TestDomain domain;
+  RosTypeHash hash;
+  hash.version = 1;
+  for (std::size_t i = 0; i < hash.value.size(); ++i) hash.value[i] = static_cast<std::uint8_t>(i * 7);
+  Child other([&](Child& self) {
+    const auto participant = domain.join();
+    participant->add_node("/talker", "/robot/arm");
+    Participant::WriterOptions options;
+    options.topic = "of_ros";
+    options.type = number_type();
+    options.type.ros_hash = hash;
+    const auto of_ros = participant->create_writer(options).or_throw();
+    const auto reader = make_reader(*participant, "of_baton");
+    self.say();
+    self.hear();
+  });
+  ASSERT_EQ(other.hear(), '.');
+  const auto participant = domain.join();
+  EXPECT_TRUE(eventually([&] { return participant->nodes().size() == 1 && participant->endpoints().size() == 2; }));
+  for (const NodeInfo& node : participant->nodes()) {
+    EXPECT_EQ(node.name, "/talker");
+    EXPECT_EQ(node.enclave, "/robot/arm");
+    EXPECT_EQ(node.pid, other.pid());
+  }
+  for (const EndpointInfo& endpoint : participant->endpoints()) {
+    EXPECT_EQ(endpoint.ros_type_hash, endpoint.is_writer ? hash : RosTypeHash());
+    if (endpoint.is_writer) {
+      EXPECT_EQ(participant->type_of(endpoint.gid, kPatience).or_throw().ros_hash, hash);
+    }
+  }
+  other.say();
+  EXPECT_EQ(other.wait(), 0);
+}
+
 TEST(EndpointsProcesses, AHundredThousandPingPongsLoseNoWakeUp) {
   TestDomain domain;
   constexpr std::uint64_t kRounds = 100000;

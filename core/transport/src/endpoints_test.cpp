@@ -734,10 +734,13 @@ TEST_F(Endpoints, WaitForAllAckedEndsWhenEverythingWasTaken) {
 
 TEST_F(Endpoints, TheGraphShowsNodesAndEndpointsAndSaysWhenItChanges) {
   const std::uint64_t before = participant->graph_version();
-  participant->add_node("camera");
+  participant->add_node("camera", "/enclave");
   auto writer = make_writer(*participant, "image");
   EXPECT_NE(participant->wait_graph_change(before, kPatience).value(), before);
-  EXPECT_EQ(participant->nodes(), (std::vector<std::pair<std::string, std::int32_t>>{{"camera", ::getpid()}}));
+  const std::vector<NodeInfo> nodes = participant->nodes();
+  ASSERT_EQ(nodes.size(), 1U);
+  EXPECT_EQ(nodes[0].name + nodes[0].enclave, "camera/enclave");
+  EXPECT_EQ(nodes[0].pid, ::getpid());
   const auto endpoints = participant->endpoints();
   ASSERT_EQ(endpoints.size(), 1U);
   EXPECT_EQ(endpoints[0].topic, "image");
@@ -746,6 +749,8 @@ TEST_F(Endpoints, TheGraphShowsNodesAndEndpointsAndSaysWhenItChanges) {
   EXPECT_TRUE(endpoints[0].is_writer);
   writer.reset();
   participant->remove_node("camera");
+  EXPECT_EQ(participant->nodes().size(), 1U) << "a node of the name in another enclave";
+  participant->remove_node("camera", "/enclave");
   EXPECT_TRUE(participant->endpoints().empty());
   EXPECT_TRUE(participant->nodes().empty());
   const std::uint64_t now = participant->graph_version();

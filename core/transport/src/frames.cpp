@@ -55,6 +55,8 @@ Payload encode(const AnnounceFrame& frame) {
   out.put(frame.gid).put(frame.is_writer).put_string(frame.topic).put_string(frame.node).put_string(frame.type_name);
   out.put(frame.type_hash).put(frame.skeleton_bytes);
   put_qos(out, frame.qos);
+  out.put(frame.ros_type_hash.version);
+  if (frame.ros_type_hash.version != 0) out.put(frame.ros_type_hash.value);
   return std::move(out).take();
 }
 
@@ -69,6 +71,9 @@ Result<AnnounceFrame> decode_announce(const Payload& bytes) {
   frame.type_hash = in.get_array<16>();
   frame.skeleton_bytes = in.get<std::uint32_t>();
   frame.qos = get_qos(in);
+  frame.ros_type_hash.version = in.get<std::uint8_t>();
+  if (frame.ros_type_hash.version > kNewestRosHash) in.fail();
+  if (frame.ros_type_hash.version != 0) frame.ros_type_hash.value = in.get_array<32>();
   if (!in.done() || frame.topic.empty() || frame.skeleton_bytes > memory::kMaxMessageBytes) return bad("ANNOUNCE");
   return frame;
 }
@@ -300,17 +305,20 @@ Result<Gid> decode_gid(const Payload& bytes) {
   return gid;
 }
 
-Payload encode_name(const std::string& name) {
+Payload encode(const NodeName& node) {
   WireWriter out;
-  out.put_string(std::string_view(name).substr(0, kMaxNameBytes));
+  out.put_string(std::string_view(node.name).substr(0, kMaxNameBytes));
+  out.put_string(std::string_view(node.enclave).substr(0, kMaxNameBytes));
   return std::move(out).take();
 }
 
-Result<std::string> decode_name(const Payload& bytes) {
+Result<NodeName> decode_node(const Payload& bytes) {
   WireReader in(bytes);
-  std::string name = printable(in.get_string(kMaxNameBytes));
-  if (!in.done()) return bad("NODE");
-  return name;
+  NodeName node;
+  node.name = printable(in.get_string(kMaxNameBytes));
+  node.enclave = printable(in.get_string(kMaxNameBytes));
+  if (!in.done()) return bad("NODE_UP or NODE_DOWN");
+  return node;
 }
 
 }  // namespace baton::transport

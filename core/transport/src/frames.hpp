@@ -50,6 +50,8 @@ inline constexpr std::size_t kMaxLossesAnswered = 4096;   // of one process, to 
 inline constexpr std::size_t kMaxAnswers = 65536;         // rows that one question gathers
 inline constexpr std::size_t kMaxAnswersPerPeer = 16384;  // and those of one process
 
+inline constexpr std::uint8_t kNewestRosHash = 1;  // RIHS01
+
 using TypeHash = std::array<std::uint8_t, 16>;
 
 struct AnnounceFrame {
@@ -59,6 +61,14 @@ struct AnnounceFrame {
   TypeHash type_hash{};
   std::uint32_t skeleton_bytes = 0;
   QoS qos;
+  RosTypeHash ros_type_hash{};
+};
+struct NodeName {  // kNodeUp, kNodeDown
+  std::string name, enclave;
+
+  bool operator<(const NodeName& other) const noexcept {
+    return name != other.name ? name < other.name : enclave < other.enclave;
+  }
 };
 struct PairFrame {  // kDetach; the first part of the others
   Gid writer{}, reader{};
@@ -112,7 +122,7 @@ Payload encode(const HoldingsFrame& frame);
 Payload encode(const LossesFrame& frame);
 Payload encode_question(std::uint64_t question);
 Payload encode_gid(const Gid& gid);
-Payload encode_name(const std::string& name);
+Payload encode(const NodeName& node);
 
 Result<AnnounceFrame> decode_announce(const Payload& bytes);
 Result<PairFrame> decode_pair(const Payload& bytes);
@@ -126,6 +136,6 @@ Result<HoldingsFrame> decode_holdings(const Payload& bytes);
 Result<LossesFrame> decode_losses(const Payload& bytes);
 Result<std::uint64_t> decode_question(const Payload& bytes);
 Result<Gid> decode_gid(const Payload& bytes);
-Result<std::string> decode_name(const Payload& bytes);
+Result<NodeName> decode_node(const Payload& bytes);
 
 }  // namespace baton::transport

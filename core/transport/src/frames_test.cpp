@@ -19,6 +19,8 @@ AnnounceFrame announce() {
   frame.qos.keep_all(7).best_effort().transient_local().hold(3);
   frame.qos.deadline = std::chrono::milliseconds(5);
   frame.qos.liveliness = Liveliness::kManualByTopic;
+  frame.ros_type_hash.version = 1;
+  frame.ros_type_hash.value = {6, 5, 4};
   return frame;
 }
 
@@ -32,7 +34,9 @@ TEST(Frames, NamesOfAnotherProcessAreMadePrintable) {
   EXPECT_EQ(got->topic, "/a?[2J?");
   EXPECT_EQ(got->node, "b?");
   EXPECT_EQ(got->type_name, "c?");
-  EXPECT_EQ(decode_name(encode_name("d\x9b")).or_throw(), "d?");
+  const NodeName node = decode_node(encode(NodeName{"d\x9b", "/e\n"})).or_throw();
+  EXPECT_EQ(node.name, "d?");
+  EXPECT_EQ(node.enclave, "/e?");
 }
 
 TEST(Frames, AnnounceComesBackAsItWasSent) {
@@ -45,6 +49,7 @@ TEST(Frames, AnnounceComesBackAsItWasSent) {
   EXPECT_EQ(got->node, "camera");
   EXPECT_EQ(got->type_name, "sensor_msgs/Image");
   EXPECT_EQ(got->type_hash, sent.type_hash);
+  EXPECT_EQ(got->ros_type_hash, sent.ros_type_hash);
   EXPECT_EQ(got->skeleton_bytes, 64U);
   EXPECT_EQ(got->qos.history, History::kKeepAll);
   EXPECT_EQ(got->qos.reliability, Reliability::kBestEffort);
@@ -54,6 +59,26 @@ TEST(Frames, AnnounceComesBackAsItWasSent) {
   EXPECT_EQ(got->qos.held, 3U);
   EXPECT_EQ(got->qos.deadline, std::chrono::milliseconds(5));
   EXPECT_EQ(got->qos.lifespan, kInfinite);
+}
+
+TEST(Frames, AnnouncementsEndWithTheDocumentedBytes) {
+  // The version and the value of ROS 2's hash; a type that does not come from ROS 2 has a zero byte.
+  AnnounceFrame frame = announce();
+  Payload bytes = encode(frame);
+  Payload expected{1, 6, 5, 4};
+  expected.resize(33, 0);
+  EXPECT_EQ(Payload(bytes.end() - 33, bytes.end()), expected);
+  frame.ros_type_hash = {};
+  bytes.resize(bytes.size() - 33);
+  bytes.push_back(0);
+  EXPECT_EQ(encode(frame), bytes);
+  EXPECT_EQ(encode(NodeName{"ab", "/c"}), (Payload{2, 0, 0, 0, 'a', 'b', 2, 0, 0, 0, '/', 'c'}));
+  // A name or enclave that is too long is cut, and never sent.
+  const NodeName longest{std::string(kMaxNameBytes + 1, 'n'), std::string(kMaxNameBytes + 1, 'e')};
+  EXPECT_EQ(decode_node(encode(longest)).or_throw().enclave.size(), kMaxNameBytes);
+  Payload too_long{0, 0, 0, 0, 1, 4, 0, 0};
+  too_long.resize(too_long.size() + kMaxNameBytes + 1, 'e');
+  EXPECT_FALSE(decode_node(too_long).ok());
 }
 
 TEST(Frames, PairFramesHaveTheDocumentedBytes) {
@@ -98,7 +123,10 @@ TEST(Frames, EveryTruncationAndEveryExtraByteIsRefused) {
   refuses(encode(holdings), decode_holdings);
   refuses(encode_question(7), decode_question);
   refuses(encode_gid({}), decode_gid);
-  refuses(encode_name("name"), decode_name);
+  refuses(encode(NodeName{"name", "/enclave"}), decode_node);
+  AnnounceFrame not_of_ros = announce();
+  not_of_ros.ros_type_hash = {};
+  refuses(encode(not_of_ros), decode_announce);
 }
 
 TEST(Frames, AbsurdValuesAreRefused) {
@@ -117,6 +145,7 @@ TEST(Frames, AbsurdValuesAreRefused) {
   EXPECT_TRUE(refused([](AnnounceFrame& f) { f.qos.deadline = std::chrono::nanoseconds(-1); }));
   EXPECT_TRUE(refused([](AnnounceFrame& f) { f.qos.history = static_cast<History>(2); }));
   EXPECT_TRUE(refused([](AnnounceFrame& f) { f.skeleton_bytes = ~0U; }));
+  EXPECT_TRUE(refused([](AnnounceFrame& f) { f.ros_type_hash.version = kNewestRosHash + 1; }));
   SegmentFrame segment;
   segment.index = 0x10000;
   EXPECT_FALSE(decode_segment(encode(segment)).ok());

@@ -15,7 +15,7 @@ std::size_t bytes_of(const std::string& topic, const std::string& node, const st
   return kEndpointBytes + topic.size() + node.size() + type.size();
 }
 
-std::size_t bytes_of_node(const std::string& name) { return kNodeBytes + name.size(); }
+std::size_t bytes_of_node(const NodeName& node) { return kNodeBytes + node.name.size() + node.enclave.size(); }
 
 Result<Charge> charge(Budgets* budgets, PeerId peer, std::size_t bytes) {
   return budgets == nullptr ? Result<Charge>(Charge()) : budgets->charge(peer, Keep::kAnnouncements, bytes);
@@ -104,7 +104,7 @@ Result<EndpointRecord*> Graph::add_endpoint(PeerId peer, const AnnounceFrame& fr
     };
     if (announcing.leaving || announcing.endpoints >= kMaxAnnouncedPerPeer)
       return fail(limit("endpoints announced by one process", kMaxAnnouncedPerPeer));
-    record.type = types_.add(TypeRecord{frame.type_name, frame.type_hash, frame.skeleton_bytes});
+    record.type = types_.add(TypeRecord{frame.type_name, frame.type_hash, frame.skeleton_bytes, frame.ros_type_hash});
     record.node = names_.add(frame.node);
     record.qos = qos_.add(frame.qos);
     topic = topics_.try_emplace(frame.topic).first;
@@ -166,46 +166,46 @@ Topic* Graph::topic(const std::string& name) {
   return found == topics_.end() ? nullptr : &found->second;
 }
 
-Result<void> Graph::add_node(PeerId peer, const std::string& name) {
-  Result<Charge> charged = charge(budgets_, peer, bytes_of_node(name));
+Result<void> Graph::add_node(PeerId peer, const NodeName& node) {
+  Result<Charge> charged = charge(budgets_, peer, bytes_of_node(node));
   if (!charged) return charged.error();
   const auto owner = peers_.try_emplace(peer).first;
   AnnouncingPeer& announcing = owner->second;
   announcing.id = peer;
-  const std::string* interned = nullptr;
+  const NodeName* interned = nullptr;
   try {
     if (announcing.leaving || announcing.nodes >= kMaxAnnouncedPerPeer) {
       Error error = limit("nodes announced by one process", kMaxAnnouncedPerPeer);
       drop_if_empty(owner);
       return error;
     }
-    interned = names_.add(name);
+    interned = nodes_.add(node);
     // One charge and one user for all nodes of one name: for a second node only the count grows.
     if (++announcing.names[interned] == 1) {
       announcing.charge.add(std::move(*charged));
     } else {
-      names_.remove(name);
+      nodes_.remove(node);
     }
     ++announcing.nodes;
   } catch (...) {
-    if (interned != nullptr) names_.remove(name);
+    if (interned != nullptr) nodes_.remove(node);
     drop_if_empty(owner);
     throw;
   }
   return {};
 }
 
-void Graph::drop_name(AnnouncingPeer& peer, std::map<const std::string*, std::size_t>::iterator at) noexcept {
-  const std::string& name = *at->first;
+void Graph::drop_name(AnnouncingPeer& peer, std::map<const NodeName*, std::size_t>::iterator at) noexcept {
+  const NodeName& node = *at->first;
   peer.nodes -= at->second;
   peer.names.erase(at);
-  peer.charge.give_back(bytes_of_node(name));
-  names_.remove(name);
+  peer.charge.give_back(bytes_of_node(node));
+  nodes_.remove(node);
 }
 
-void Graph::remove_node(PeerId peer, const std::string& name) noexcept {
+void Graph::remove_node(PeerId peer, const NodeName& node) noexcept {
   const auto owner = peers_.find(peer);
-  const std::string* interned = names_.find(name);
+  const NodeName* interned = nodes_.find(node);
   if (owner == peers_.end() || interned == nullptr) return;
   const auto found = owner->second.names.find(interned);
   if (found == owner->second.names.end()) return;
@@ -254,7 +254,7 @@ bool Graph::visit_endpoints(std::optional<Gid>& after, std::size_t most,
 }
 
 bool Graph::visit_nodes(NodePosition& after, std::size_t most,
-                        const std::function<void(PeerId, const std::string&)>& visit) const {
+                        const std::function<void(PeerId, const NodeName&)>& visit) const {
   for (auto peer = peers_.lower_bound(after.first); peer != peers_.end(); ++peer) {
     if (peer->second.leaving) continue;
     const auto& names = peer->second.names;

@@ -45,10 +45,12 @@ struct TypeRecord {
   std::string name;
   TypeHash hash{};
   std::uint32_t skeleton_bytes = 0;
+  RosTypeHash ros_hash{};
 
   bool operator<(const TypeRecord& other) const noexcept {
     if (hash != other.hash) return hash < other.hash;
     if (skeleton_bytes != other.skeleton_bytes) return skeleton_bytes < other.skeleton_bytes;
+    if (!(ros_hash == other.ros_hash)) return ros_hash < other.ros_hash;
     return name < other.name;
   }
 };
@@ -137,7 +139,7 @@ struct AnnouncingPeer {
   PeerId id = kSelf;
   std::size_t endpoints = 0, nodes = 0;
   EndpointRecord* first = nullptr;
-  std::map<const std::string*, std::size_t> names;  ///< nodes of each name
+  std::map<const NodeName*, std::size_t> names;  ///< nodes of each name
   /// Endpoints of each topic. Null until the peer has so many endpoints that one topic could have too many.
   std::unique_ptr<std::map<const Topic*, std::size_t>> per_topic;
   Charge charge;  ///< for all endpoints and names of nodes
@@ -159,8 +161,8 @@ class Graph {
   void remove_endpoint(EndpointRecord& record) noexcept;
   Topic* topic(const std::string& name);
 
-  Result<void> add_node(PeerId peer, const std::string& name);
-  void remove_node(PeerId peer, const std::string& name) noexcept;
+  Result<void> add_node(PeerId peer, const NodeName& node);
+  void remove_node(PeerId peer, const NodeName& node) noexcept;
 
   /// Everything of `peer` counts as removed; forget_some() does the work.
   void leave(PeerId peer) noexcept;
@@ -208,9 +210,9 @@ class Graph {
                        const std::function<void(const EndpointRecord&)>& visit) const;
   /// Visits up to `most` names of nodes after `after`: the last peer and name that were visited. False if nothing is
   /// left.
-  using NodePosition = std::pair<PeerId, const std::string*>;
+  using NodePosition = std::pair<PeerId, const NodeName*>;
   bool visit_nodes(NodePosition& after, std::size_t most,
-                   const std::function<void(PeerId, const std::string&)>& visit) const;
+                   const std::function<void(PeerId, const NodeName&)>& visit) const;
 
   /// The number of records that all calls so far have visited; tests count these instead of time.
   std::uint64_t visits() const noexcept { return visits_; }
@@ -233,7 +235,7 @@ class Graph {
 
   AnnouncingPeer* next_leaving() noexcept;
   void erase_left(const AnnouncingPeer* peer) noexcept;
-  void drop_name(AnnouncingPeer& peer, std::map<const std::string*, std::size_t>::iterator at) noexcept;
+  void drop_name(AnnouncingPeer& peer, std::map<const NodeName*, std::size_t>::iterator at) noexcept;
   void drop_if_empty(Peers::iterator peer) noexcept;
   void drop_if_empty(Topics::iterator topic) noexcept;
   std::size_t* share_of(AnnouncingPeer& peer, const Topic& topic);
@@ -242,7 +244,8 @@ class Graph {
   Topics topics_;
   std::set<Slot, ById> by_gid_;
   Peers peers_;
-  Interned<std::string> names_;  ///< of nodes
+  Interned<std::string> names_;  ///< of endpoints' nodes
+  Interned<NodeName> nodes_;
   Interned<TypeRecord> types_;
   Interned<QoS, QosLess> qos_;
   std::size_t leaving_ = 0;

@@ -34,7 +34,7 @@ std::size_t size(const Graph& graph) {
 std::vector<std::string> nodes(const Graph& graph) {
   std::vector<std::string> out;
   Graph::NodePosition after{kSelf, nullptr};
-  graph.visit_nodes(after, SIZE_MAX, [&](PeerId, const std::string& name) { out.push_back(name); });
+  graph.visit_nodes(after, SIZE_MAX, [&](PeerId, const NodeName& node) { out.push_back(node.name + node.enclave); });
   return out;
 }
 
@@ -86,12 +86,12 @@ TEST(Graph, ForgetsEverythingOfAPeerThatLeft) {
   ASSERT_TRUE(graph.add_endpoint(1, endpoint(1, "a")).ok());
   ASSERT_TRUE(graph.add_endpoint(1, endpoint(2, "b", false)).ok());
   ASSERT_TRUE(graph.add_endpoint(2, endpoint(3, "b")).ok());
-  ASSERT_TRUE(graph.add_node(1, "n1").ok());
-  ASSERT_TRUE(graph.add_node(2, "n2").ok());
+  ASSERT_TRUE(graph.add_node(1, {"n1", ""}).ok());
+  ASSERT_TRUE(graph.add_node(2, {"n2", "/e"}).ok());
   graph.leave(1);
   EXPECT_EQ(graph.find(gid(1)), nullptr) << "at once, although nothing is forgotten yet";
   EXPECT_EQ(size(graph), 1U);
-  EXPECT_EQ(nodes(graph), std::vector<std::string>{"n2"});
+  EXPECT_EQ(nodes(graph), std::vector<std::string>{"n2/e"});
   forget_all(graph);
   EXPECT_EQ(graph.topic("a"), nullptr);
   EXPECT_EQ(graph.topic("b")->foreign.size(), 1U);
@@ -103,7 +103,7 @@ TEST(Graph, ForgetsAPeerInSlicesAndLeavesTheRestForTheNextCall) {
     AnnounceFrame frame = endpoint(0, "t");
     frame.gid = numbered(i);
     ASSERT_TRUE(graph.add_endpoint(1, frame).ok());
-    ASSERT_TRUE(graph.add_node(1, "node" + std::to_string(i)).ok());
+    ASSERT_TRUE(graph.add_node(1, {"node" + std::to_string(i), ""}).ok());
   }
   graph.leave(1);
   std::size_t gone = 0, calls = 1;
@@ -284,7 +284,7 @@ TEST(Budgets, EndAPeerThatAnnouncesMoreThanItsBytesAndNameTheNumbers) {
     break;
   }
   EXPECT_EQ(added, 9U);
-  EXPECT_EQ(graph.add_node(1, std::string(1024, 'n')).error().code, Errc::limit_reached);
+  EXPECT_EQ(graph.add_node(1, {std::string(1024, 'n'), ""}).error().code, Errc::limit_reached);
   EXPECT_TRUE(graph.add_endpoint(2, frame).ok()) << "others have their own";
   frame.gid = numbered(999);
   EXPECT_TRUE(graph.add_endpoint(kSelf, frame).ok()) << "the process itself is not counted";
@@ -307,7 +307,7 @@ TEST(Budgets, TenThousandEndpointsWithTheLongestNamesFit) {
     frame.type_name = longest + number;
     const Result<EndpointRecord*> added = graph.add_endpoint(1, frame);
     ASSERT_TRUE(added.ok()) << i << ": " << added.error().message;
-    ASSERT_TRUE(graph.add_node(1, frame.node).ok());
+    ASSERT_TRUE(graph.add_node(1, {frame.node, ""}).ok());
   }
 }
 
@@ -321,13 +321,14 @@ TEST(Budgets, EveryRemovalGivesBackWhatItsAnnouncementTook) {
   EXPECT_EQ(one, kEndpointBytes + std::string("topicnodetest/Type").size());
   ASSERT_TRUE(graph.add_endpoint(1, endpoint(2, "other topic")).ok());
   EXPECT_FALSE(graph.add_endpoint(1, endpoint(1, "again")).ok());
-  ASSERT_TRUE(graph.add_node(1, "name").ok());
-  ASSERT_TRUE(graph.add_node(1, "name").ok());
-  EXPECT_EQ(kept(), 2 * one + 6 + kNodeBytes + 4);
-  graph.remove_node(1, "name");
+  ASSERT_TRUE(graph.add_node(1, {"name", "/enclave"}).ok());
+  ASSERT_TRUE(graph.add_node(1, {"name", "/enclave"}).ok());
+  EXPECT_EQ(kept(), 2 * one + 6 + kNodeBytes + 12);
+  graph.remove_node(1, {"name", "/another"});
+  graph.remove_node(1, {"name", "/enclave"});
   graph.remove_endpoint(*graph.find(gid(2)));
-  EXPECT_EQ(kept(), one + kNodeBytes + 4);
-  graph.remove_node(1, "name");
+  EXPECT_EQ(kept(), one + kNodeBytes + 12);
+  graph.remove_node(1, {"name", "/enclave"});
   EXPECT_EQ(kept(), one);
   graph.remove_endpoint(*graph.find(gid(1)));
   EXPECT_EQ(kept(), 0U);

@@ -21,7 +21,7 @@
 
 namespace baton::transport {
 
-inline constexpr std::uint16_t kProtocolVersion = 4;
+inline constexpr std::uint16_t kProtocolVersion = 5;
 inline constexpr std::uint16_t kHelloFrame = 1;
 inline constexpr std::uint16_t kByeFrame = 2;
 

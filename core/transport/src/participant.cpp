@@ -370,23 +370,23 @@ void Participant::Impl::withdraw_own(const Gid& gid) noexcept {
   give_to_next(gid);
 }
 
-void Participant::Impl::add_node(const std::string& name) {
+void Participant::Impl::add_node(const NodeName& node) {
   if (!usable()) return;
   {
-    const Payload payload = encode_name(name);
+    const Payload payload = encode(node);
     const os::Lock lock(mutex_);
-    if (!graph_.add_node(kSelf, name)) return;
+    if (!graph_.add_node(kSelf, node)) return;
     broadcast_or_disconnect(FrameType::kNodeUp, [&] { return payload; });
   }
   graph_changed();
 }
 
-void Participant::Impl::remove_node(const std::string& name) {
+void Participant::Impl::remove_node(const NodeName& node) {
   if (!usable()) return;
   {
     const os::Lock lock(mutex_);
-    graph_.remove_node(kSelf, name);
-    broadcast_or_disconnect(FrameType::kNodeDown, [&] { return encode_name(name); });
+    graph_.remove_node(kSelf, node);
+    broadcast_or_disconnect(FrameType::kNodeDown, [&] { return encode(node); });
   }
   graph_changed();
 }
@@ -398,6 +398,7 @@ EndpointInfo Participant::Impl::info_of(const EndpointRecord& record, const Pids
   info.topic = *record.topic->name;
   info.type_name = record.type->name;
   info.type_hash = record.type->hash;
+  info.ros_type_hash = record.type->ros_hash;
   info.node = *record.node;
   info.qos = *record.qos;
   info.pid = pids.shown;
@@ -423,14 +424,15 @@ std::vector<EndpointInfo> Participant::Impl::endpoints() const {
   return out;
 }
 
-std::vector<std::pair<std::string, std::int32_t>> Participant::Impl::nodes() const {
-  std::vector<std::pair<std::string, std::int32_t>> out;
+std::vector<NodeInfo> Participant::Impl::nodes() const {
+  std::vector<NodeInfo> out;
   if (!usable()) return out;
   Graph::NodePosition last{kSelf, nullptr};
   for (bool more = true; more;) {
     const os::Lock lock(mutex_);
-    more = graph_.visit_nodes(last, kCopiedAtOnce,
-                              [&](PeerId peer, const std::string& name) { out.emplace_back(name, pid_of(peer)); });
+    more = graph_.visit_nodes(last, kCopiedAtOnce, [&](PeerId peer, const NodeName& node) {
+      out.push_back({node.name, node.enclave, pid_of(peer)});
+    });
   }
   return out;
 }

@@ -46,10 +46,10 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
 
   Result<std::shared_ptr<Writer>> create_writer(std::shared_ptr<Impl> self, const WriterOptions& options);
   Result<std::shared_ptr<Reader>> create_reader(std::shared_ptr<Impl> self, const ReaderOptions& options);
-  void add_node(const std::string& name);
-  void remove_node(const std::string& name);
+  void add_node(const NodeName& node);
+  void remove_node(const NodeName& node);
   std::vector<EndpointInfo> endpoints() const;
-  std::vector<std::pair<std::string, std::int32_t>> nodes() const;
+  std::vector<NodeInfo> nodes() const;
   std::size_t unmet_count() const;
   std::vector<std::int32_t> unmet_pids() const;
   std::uint64_t graph_version() const;
@@ -157,8 +157,8 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   Result<void> handle(PeerId peer, Frame&& frame) BATON_REQUIRES(mutex_);
   Result<void> on_announce(PeerId peer, const AnnounceFrame& frame) BATON_REQUIRES(mutex_);
   Result<void> on_withdraw(PeerId peer, const Gid& gid) BATON_REQUIRES(mutex_);
-  Result<void> on_node_up(PeerId peer, const std::string& name) BATON_REQUIRES(mutex_);
-  void on_node_down(PeerId peer, const std::string& name) BATON_REQUIRES(mutex_);
+  Result<void> on_node_up(PeerId peer, const NodeName& node) BATON_REQUIRES(mutex_);
+  void on_node_down(PeerId peer, const NodeName& node) BATON_REQUIRES(mutex_);
   void on_detach(PeerId peer, const PairFrame& frame) BATON_REQUIRES(mutex_);
   void on_account(PeerId peer, const AccountFrame& frame);
   Result<void> on_attach(PeerId peer, const AttachFrame& frame, const std::vector<os::ReceivedFd>& fds)

@@ -60,8 +60,8 @@ void Participant::Impl::on_peer_up(PeerId peer, const PeerInfo& info) {
   id_owners_.add(peer, prefix_of(info.process_id));
   BATON_CRASH_POINT("handshake.before_announce");
   Graph::NodePosition own{kSelf, nullptr};
-  graph_.visit_nodes(own, SIZE_MAX, [&](PeerId owner, const std::string& name) {
-    if (owner == kSelf) send(peer, FrameType::kNodeUp, encode_name(name));
+  graph_.visit_nodes(own, SIZE_MAX, [&](PeerId owner, const NodeName& node) {
+    if (owner == kSelf) send(peer, FrameType::kNodeUp, encode(node));
   });
   for (const auto& [gid, writer] : writers_) send(peer, FrameType::kAnnounce, encode(writer->announcement()));
   for (const auto& [gid, reader] : readers_) send(peer, FrameType::kAnnounce, encode(reader->announcement()));
@@ -131,9 +131,9 @@ Result<void> Participant::Impl::handle(PeerId peer, Frame&& frame) {
     case FrameType::kWithdraw:
       return pass(decode_gid(frame.payload), &Impl::on_withdraw);
     case FrameType::kNodeUp:
-      return pass(decode_name(frame.payload), &Impl::on_node_up);
+      return pass(decode_node(frame.payload), &Impl::on_node_up);
     case FrameType::kNodeDown:
-      return pass(decode_name(frame.payload), &Impl::on_node_down);
+      return pass(decode_node(frame.payload), &Impl::on_node_down);
     case FrameType::kAttach:
       return pass(decode_attach(frame.payload), &Impl::on_attach, frame.fds);
     case FrameType::kAttached:
@@ -166,12 +166,12 @@ Result<void> Participant::Impl::handle(PeerId peer, Frame&& frame) {
   }
 }
 
-Result<void> Participant::Impl::on_node_up(PeerId peer, const std::string& name) {
-  Result<void> added = graph_.add_node(peer, name);
+Result<void> Participant::Impl::on_node_up(PeerId peer, const NodeName& node) {
+  Result<void> added = graph_.add_node(peer, node);
   return added ? added : violation(added.error().message);
 }
 
-void Participant::Impl::on_node_down(PeerId peer, const std::string& name) { graph_.remove_node(peer, name); }
+void Participant::Impl::on_node_down(PeerId peer, const NodeName& node) { graph_.remove_node(peer, node); }
 
 void Participant::Impl::on_detach(PeerId peer, const PairFrame& frame) {
   const auto writer = writers_.find(frame.writer);

@@ -18,6 +18,7 @@ AnnounceFrame Reader::Impl::announcement() const {
   frame.node = options_.node;
   frame.type_name = options_.type.name;
   frame.type_hash = options_.type.hash;
+  frame.ros_type_hash = options_.type.ros_hash;
   frame.skeleton_bytes = options_.type.skeleton_bytes;
   frame.qos = options_.qos;
   return frame;

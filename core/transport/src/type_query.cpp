@@ -30,6 +30,7 @@ Result<TypeInfo> Participant::Impl::type_of(const Gid& endpoint, std::chrono::na
     type.name = record->type->name;
     type.hash = record->type->hash;
     type.skeleton_bytes = record->type->skeleton_bytes;
+    type.ros_hash = record->type->ros_hash;
     peer = record->peer();
     const auto now = std::chrono::steady_clock::now();
     bool ask = false;

@@ -424,7 +424,7 @@ class Side final : public Ros2Side {
     for (const EndpointInfo& endpoint : view.here) {
       if (publishers_.count(endpoint.gid) != 0) relayed.insert(endpoint.node);
     }
-    for (const auto& [node, pid] : participant_->nodes()) {
+    for (const auto& [node, enclave, pid] : participant_->nodes()) {
       if (node != kOwnNode && view.processes.count(pid) == 0 && relayed.count(node) == 0) nodes[node_name(node)];
     }
     outward_->add_writers(nodes);

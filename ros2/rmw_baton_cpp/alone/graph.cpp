@@ -3,6 +3,7 @@
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "baton_graph.hpp"
@@ -70,6 +71,31 @@ rmw_ret_t infos(const rmw_node_t* node, rcutils_allocator_t* allocator, const ch
   return add_infos(infos, graph_of(node).of(end, topic), allocator);
 }
 
+/// A row for each node: nodes of one name are in it as often as they exist. `enclaves` may be null.
+rmw_ret_t names_of_nodes(const rmw_node_t* node, rcutils_string_array_t* names, rcutils_string_array_t* spaces,
+                         rcutils_string_array_t* enclaves) {
+  std::vector<std::pair<rcutils_string_array_t*, std::vector<std::string>>> columns{{names, {}}, {spaces, {}}};
+  if (enclaves != nullptr) columns.push_back({enclaves, {}});
+  for (const auto& [array, column] : columns)
+    if (const rmw_ret_t bad = rmw_check_zero_rmw_string_array(array); bad != RMW_RET_OK) return bad;
+  for (transport::NodeInfo& each : context_of(node).participant().nodes()) {
+    auto [space, name] = space_and_name(full_node_name(each.name));
+    columns[0].second.push_back(std::move(name));
+    columns[1].second.push_back(std::move(space));
+    // A node of Baton itself has none: ROS 2's default.
+    if (enclaves != nullptr) columns[2].second.push_back(each.enclave.empty() ? "/" : std::move(each.enclave));
+  }
+  const rcutils_allocator_t allocator = rcutils_get_default_allocator();
+  for (const auto& [array, column] : columns) {
+    const rmw_ret_t result = add_names(array, column, allocator);
+    if (result == RMW_RET_OK) continue;
+    for (const auto& [filled, unused] : columns)
+      if (rcutils_string_array_fini(filled) != RCUTILS_RET_OK) rcutils_reset_error();
+    return result;
+  }
+  return RMW_RET_OK;
+}
+
 }  // namespace
 
 extern "C" {
@@ -101,26 +127,18 @@ rmw_ret_t rmw_count_services(const rmw_node_t* node, const char* service_name, s
 rmw_ret_t rmw_get_node_names(const rmw_node_t* node, rcutils_string_array_t* node_names,
                              rcutils_string_array_t* node_namespaces) try {
   if (const rmw_ret_t bad = checked(node, node_names, node_namespaces); bad != RMW_RET_OK) return bad;
-  for (rcutils_string_array_t* array : {node_names, node_namespaces})
-    if (const rmw_ret_t bad = rmw_check_zero_rmw_string_array(array); bad != RMW_RET_OK) return bad;
-  std::vector<std::string> names, spaces;  // nodes of one name are in it as often as they exist
-  for (const auto& [full, pid] : context_of(node).participant().nodes()) {
-    auto [space, name] = space_and_name(full_node_name(full));
-    spaces.push_back(std::move(space));
-    names.push_back(std::move(name));
-  }
-  const rcutils_allocator_t allocator = rcutils_get_default_allocator();
-  rmw_ret_t result = add_names(node_names, names, allocator);
-  if (result == RMW_RET_OK) result = add_names(node_namespaces, spaces, allocator);
-  if (result != RMW_RET_OK && rcutils_string_array_fini(node_names) != RCUTILS_RET_OK) return RMW_RET_BAD_ALLOC;
-  return result;
+  return names_of_nodes(node, node_names, node_namespaces, nullptr);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
-rmw_ret_t rmw_get_node_names_with_enclaves(const rmw_node_t*, rcutils_string_array_t*, rcutils_string_array_t*,
-                                           rcutils_string_array_t*) {
-  return unsupported("nodes of rmw_baton_cpp do not announce their enclaves yet");
+rmw_ret_t rmw_get_node_names_with_enclaves(const rmw_node_t* node, rcutils_string_array_t* node_names,
+                                           rcutils_string_array_t* node_namespaces,
+                                           rcutils_string_array_t* enclaves) try {
+  if (const rmw_ret_t bad = checked(node, node_names, node_namespaces, enclaves); bad != RMW_RET_OK) return bad;
+  return names_of_nodes(node, node_names, node_namespaces, enclaves);
+} catch (const std::exception& error) {
+  return failure(error);
 }
 
 rmw_ret_t rmw_get_publisher_names_and_types_by_node(const rmw_node_t* node, rcutils_allocator_t* allocator,

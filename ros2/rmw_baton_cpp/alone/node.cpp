@@ -32,7 +32,7 @@ rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char
   node->outer.context = node->graph.outer.context = context;
   transport::Participant& participant = own(context)->participant();
   participant.trigger_on_graph_change(node->graph.baton);
-  participant.add_node(full_name(node->outer));
+  participant.add_node(full_name(node->outer), context->options.enclave);
   return &node.release()->outer;
 } catch (const std::exception& error) {
   return failure(error);
@@ -40,7 +40,7 @@ rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char
 
 rmw_ret_t rmw_destroy_node(rmw_node_t* node) try {
   if (const rmw_ret_t bad = checked(node); bad != RMW_RET_OK) return bad;
-  context_of(node).participant().remove_node(full_name(*node));
+  context_of(node).participant().remove_node(full_name(*node), node->context->options.enclave);
   delete own(node);
   return RMW_RET_OK;
 } catch (const std::exception& error) {

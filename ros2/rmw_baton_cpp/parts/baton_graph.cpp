@@ -60,7 +60,7 @@ std::string ros_type(const std::string& type, BatonGraph::EndpointKind end) {
 
 std::set<std::string> BatonGraph::nodes() const {
   std::set<std::string> names;
-  for (const auto& node : nodes_) names.insert(full_node_name(node.first));
+  for (const auto& node : nodes_) names.insert(full_node_name(node.name));
   return names;
 }
 
@@ -158,11 +158,15 @@ rmw_ret_t add_infos(rmw_topic_endpoint_info_array_t* infos, const std::vector<tr
         endpoint.is_writer ? BatonGraph::EndpointKind::kPublisher : BatonGraph::EndpointKind::kSubscription;
     const std::string type = ros_type(endpoint.type_name, end);
     const rmw_qos_profile_t profile = profile_of(endpoint.qos);
-    // The hash stays zero, which is ROS 2's word for none: Baton's hashes are others (docs/format/type-hash.md).
+    // A version of 0 is ROS 2's word for none: a type of Baton without ROS 2's definition.
+    rosidl_type_hash_t hash = rosidl_get_zero_initialized_type_hash();
+    hash.version = endpoint.ros_type_hash.version;
+    std::copy(endpoint.ros_type_hash.value.begin(), endpoint.ros_type_hash.value.end(), hash.value);
     const bool set =
         rmw_topic_endpoint_info_set_node_name(&info, node.second.c_str(), allocator) == RMW_RET_OK &&
         rmw_topic_endpoint_info_set_node_namespace(&info, node.first.c_str(), allocator) == RMW_RET_OK &&
         rmw_topic_endpoint_info_set_topic_type(&info, type.c_str(), allocator) == RMW_RET_OK &&
+        rmw_topic_endpoint_info_set_topic_type_hash(&info, &hash) == RMW_RET_OK &&
         rmw_topic_endpoint_info_set_endpoint_type(
             &info, endpoint.is_writer ? RMW_ENDPOINT_PUBLISHER : RMW_ENDPOINT_SUBSCRIPTION) == RMW_RET_OK &&
         rmw_topic_endpoint_info_set_gid(&info, endpoint.gid.data(), endpoint.gid.size()) == RMW_RET_OK &&

@@ -49,7 +49,7 @@ class BatonGraph {
 
  private:
   std::vector<transport::EndpointInfo> endpoints_;
-  std::vector<std::pair<std::string, std::int32_t>> nodes_;
+  std::vector<transport::NodeInfo> nodes_;
 };
 
 /// ROS 2's name of a type: "sensor_msgs/msg/Image" for "sensor_msgs/Image", "std_srvs/srv/SetBool" for

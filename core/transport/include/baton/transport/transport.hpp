@@ -30,12 +30,24 @@ using Gid = std::array<std::uint8_t, 16>;
 
 /// The type information that the handshake compares. The other side requests `definition` only when hashes differ, to
 /// print the difference.
+/// The hash that ROS 2 gives a type (REP 2011, RIHS01). Baton passes the hash on and compares its own hash only.
+struct RosTypeHash {
+  std::uint8_t version = 0;  ///< 0: none, then `value` is zero; 1: RIHS01
+  std::array<std::uint8_t, 32> value{};
+
+  bool operator==(const RosTypeHash& other) const noexcept { return version == other.version && value == other.value; }
+  bool operator<(const RosTypeHash& other) const noexcept {
+    return version != other.version ? version < other.version : value < other.value;
+  }
+};
+
 struct TypeInfo {
   std::string name;  ///< "sensor_msgs/Image"
   std::array<std::uint8_t, 16> hash{};
   std::string definition;
   std::uint32_t skeleton_bytes = 0;
   bool fixed_size = false;  ///< the skeleton is the whole message (no strings, no sequences)
+  RosTypeHash ros_hash{};   ///< announced with each endpoint; none for a type that does not come from ROS 2
 };
 
 struct ParticipantOptions {
@@ -58,6 +70,13 @@ struct EndpointInfo {
   /// The connection over which this process knows the endpoint, 0 for its own. A process that was disconnected and has
   /// come back has another number.
   std::uint64_t connection = 0;
+  RosTypeHash ros_type_hash{};  ///< as its process announces it
+};
+
+struct NodeInfo {
+  std::string name;
+  std::string enclave;   ///< of ROS 2; empty: the process announces none
+  std::int32_t pid = 0;  ///< as EndpointInfo::pid
 };
 
 /// How many of one publisher's messages one subscription has, and how many it may have.
@@ -166,13 +185,14 @@ class Participant : public std::enable_shared_from_this<Participant> {
   Result<std::shared_ptr<Writer>> create_writer(const WriterOptions& options);
   Result<std::shared_ptr<Reader>> create_reader(const ReaderOptions& options);
 
-  void add_node(const std::string& name);
-  void remove_node(const std::string& name);
+  /// Names and enclaves have at most 1024 bytes; longer ones are cut. Nodes of one name and enclave are counted.
+  void add_node(const std::string& name, const std::string& enclave = {});
+  void remove_node(const std::string& name, const std::string& enclave = {});
 
   // Graph queries: the endpoints known now, own ones included. Endpoints that come or go during the query may be
   // missing.
   std::vector<EndpointInfo> endpoints() const;
-  std::vector<std::pair<std::string, std::int32_t>> nodes() const;  ///< node name, pid
+  std::vector<NodeInfo> nodes() const;
   /// Number of processes in the domain of which nothing is known yet: the handshake is running, or the process is
   /// stopped, dead, or another user's.
   std::size_t unmet_count() const;

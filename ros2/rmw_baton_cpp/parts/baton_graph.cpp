@@ -55,7 +55,11 @@ std::string ros_type(const std::string& type, BatonGraph::EndpointKind end) {
   const std::string name = service ? without(type, "_Request").value_or(type) : type;
   const std::size_t slash = name.find('/');
   if (slash == std::string::npos) return name;
-  return name.substr(0, slash) + (service ? "/srv" : "/msg") + name.substr(slash);
+  // Interfaces that people define have no underscore in their names, so these are the generator's of an action.
+  const std::size_t underscore = name.find('_', slash);
+  const std::string part = underscore == std::string::npos ? "" : name.substr(underscore);
+  const bool action = part == "_FeedbackMessage" || part == "_SendGoal" || part == "_GetResult";
+  return name.substr(0, slash) + (action ? "/action" : service ? "/srv" : "/msg") + name.substr(slash);
 }
 
 std::set<std::string> BatonGraph::nodes() const {

@@ -53,7 +53,7 @@ class BatonGraph {
 };
 
 /// ROS 2's name of a type: "sensor_msgs/msg/Image" for "sensor_msgs/Image", "std_srvs/srv/SetBool" for
-/// "std_srvs/SetBool_Request".
+/// "std_srvs/SetBool_Request", "test_msgs/action/Fibonacci_SendGoal" for "test_msgs/Fibonacci_SendGoal_Request".
 std::string ros_type(const std::string& type, BatonGraph::EndpointKind end);
 /// "/space/name" of a node's name in Baton's graph, which may lack the first slash.
 std::string full_node_name(const std::string& node);

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bridge.hpp"
+
+#include <algorithm>
+#include <thread>
+
+#include "log.hpp"
+
+namespace baton::bridge {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Changes come in groups: a node with its endpoints.
+constexpr milliseconds kGroup{10};
+// What waits for a match, which changes no graph, is looked at after 10 ms, doubling; not again after the last pause. Endpoints whose QoS does
+// not suit never match, and cost nothing then.
+constexpr milliseconds kFirstPause{10}, kLastPause{5000};
+// Requests do not wait for them any more.
+constexpr milliseconds kLongPause{500};
+
+}  // namespace
+
+Bridge::Bridge(RmwLibrary baton, const SideOptions& baton_options, RmwLibrary other, const SideOptions& other_options)
+    : baton_(std::move(baton), baton_options, [this] { ask(); }),
+      other_(std::move(other), other_options, [this] { ask(); }),
+      to_baton_(other_, baton_, *this),
+      to_other_(baton_, other_, *this) {}
+
+bool Bridge::settled() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return settled_ && !look_;
+}
+
+void Bridge::ask() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  look_ = true;
+  changed_.notify_one();
+}
+
+void Bridge::stop() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  stopping_ = true;
+  changed_.notify_one();
+}
+
+bool Bridge::wait_for_change(bool something_waits) {
+  std::unique_lock<std::mutex> lock(mutex_);
+  const auto awake = [&] { return look_ || stopping_; };
+  if (something_waits && pause_ <= kLastPause) {
+    changed_.wait_for(lock, pause_, awake);
+    pause_ = look_ ? kFirstPause : pause_ * 2;
+  } else {
+    changed_.wait(lock, awake);
+    pause_ = kFirstPause;
+  }
+  if (look_ && !stopping_) changed_.wait_for(lock, kGroup, [&] { return stopping_; });
+  look_ = false;
+  return !stopping_;
+}
+
+bool Bridge::update() try {
+  const Graph baton = baton_.graph();
+  const Graph other = other_.graph();
+  bool waits = to_baton_.update(other, baton);
+  waits |= to_other_.update(baton, other);
+  const bool settled = !waits || pause_ > kLongPause;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    settled_ = settled;
+  }
+  if (settled) {
+    waits |= to_baton_.send_waiting();
+    waits |= to_other_.send_waiting();
+  }
+  return waits;
+} catch (const BridgeError& error) {
+  log_line(error.what());
+  return true;
+}
+
+void Bridge::run_side(Side& side) try { side.run(); } catch (const BridgeError&) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  failure_ = std::current_exception();
+  stopping_ = true;
+  changed_.notify_one();
+}
+
+void Bridge::run() {
+  std::thread baton([this] { run_side(baton_); });
+  std::thread other([this] { run_side(other_); });
+  bool waits = false;
+  while (wait_for_change(waits)) waits = update();
+  baton_.stop();
+  other_.stop();
+  baton.join();
+  other.join();
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+}  // namespace baton::bridge

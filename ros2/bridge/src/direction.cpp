@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "direction.hpp"
+
+#include <algorithm>
+
+#include "log.hpp"
+
+namespace baton::bridge {
+namespace {
+
+// Fast DDS and others do not say the depth of a remote endpoint. These are the defaults of ROS 2's publishers, and room for the history of
+// topics such as /tf_static.
+constexpr std::size_t kUnknownDepth = 10, kUnknownDurableDepth = 100;
+
+bool knows_depth(const rmw_qos_profile_t& qos) { return qos.history == RMW_QOS_POLICY_HISTORY_KEEP_LAST && qos.depth != 0; }
+
+/// The QoS of the writer that stands for a writer of this QoS: the same, where it is known.
+rmw_qos_profile_t shown(rmw_qos_profile_t qos) {
+  if (qos.history != RMW_QOS_POLICY_HISTORY_KEEP_ALL && !knows_depth(qos)) {
+    qos.history = RMW_QOS_POLICY_HISTORY_KEEP_LAST;
+    qos.depth = class_of(qos).durable ? kUnknownDurableDepth : kUnknownDepth;
+  }
+  if (qos.liveliness == RMW_QOS_POLICY_LIVELINESS_UNKNOWN) qos.liveliness = RMW_QOS_POLICY_LIVELINESS_AUTOMATIC;
+  qos.avoid_ros_namespace_conventions = false;
+  return qos;
+}
+
+}  // namespace
+
+template <class Step>
+void Direction::attempt(const std::string& key, Step&& step) try {
+  step();
+} catch (const BridgeError& error) {
+  if (failed_before_.count(key) == 0) log_line(error.what());
+  failed_.insert(key);
+}
+
+bool Direction::update(const Graph& from, const Graph& to) {
+  failed_before_ = std::exchange(failed_, {});
+  update_nodes(from, to);
+  update_writers(from);
+  update_services(from, to);
+  return update_flows(from, to);
+}
+
+void Direction::update_nodes(const Graph& from, const Graph& to) {
+  const auto wanted = [&](const NodeName& name) {
+    // A node that both sides have on their own is one program on both, which needs no bridge.
+    return from.nodes.count(name) != 0 && to.nodes.count(name) == 0 && to.doubled.count(name) == 0;
+  };
+  for (auto each = nodes_.begin(); each != nodes_.end();) each = wanted(each->first) ? std::next(each) : nodes_.erase(each);
+  for (const NodeName& name : from.nodes)
+    if (wanted(name) && nodes_.count(name) == 0)
+      attempt("node " + name.space + name.name, [&] { nodes_[name] = to_.node(name); });
+}
+
+void Direction::update_writers(const Graph& from) {
+  std::set<Gid> there;
+  for (const EndpointInfo& info : from.writers) {
+    const auto node = nodes_.find(info.node);
+    if (node == nodes_.end()) continue;
+    there.insert(info.gid);
+    if (writers_.count(info.gid) != 0) continue;
+    attempt("writer " + info.topic + info.type, [&] {
+      writers_[info.gid] = {{info.topic, info.type},
+                            class_of(info.qos),
+                            std::make_shared<Writer>(node->second, info.type, info.topic, shown(info.qos))};
+    });
+  }
+  for (auto each = writers_.begin(); each != writers_.end();)
+    each = there.count(each->first) != 0 ? std::next(each) : writers_.erase(each);
+}
+
+Direction::Flow Direction::make_flow(const Topic& topic, QosClass qos_class, const NodeName& node, std::size_t depth, bool keep_all) {
+  rmw_qos_profile_t qos = rmw_qos_profile_default;
+  qos.reliability = qos_class.reliable ? RMW_QOS_POLICY_RELIABILITY_RELIABLE : RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
+  qos.durability = qos_class.durable ? RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL : RMW_QOS_POLICY_DURABILITY_VOLATILE;
+  qos.history = keep_all ? RMW_QOS_POLICY_HISTORY_KEEP_ALL : RMW_QOS_POLICY_HISTORY_KEEP_LAST;
+  qos.depth = depth;
+  Flow flow;
+  flow.forwarder = std::make_shared<TopicForwarder>(topic.first, updater_);
+  flow.reader = from_.wait_for(std::make_shared<Reader>(
+      from_.node(node), topic.second, topic.first, qos,
+      [forwarder = flow.forwarder](const Gid& writer, const rmw_serialized_message_t& message) { forwarder->forward(writer, message); }));
+  log_line(topic.first + " (" + topic.second + ") crosses from " + from_.label() + " to " + to_.label());
+  return flow;
+}
+
+bool Direction::update_flows(const Graph& from, const Graph& to) {
+  struct Demand {
+    NodeName node;  ///< of the first subscription
+    std::size_t depth = 0, count = 0;
+    bool keep_all = false;
+  };
+  std::map<Topic, Demand> demands;
+  for (const EndpointInfo& info : to.readers) {
+    if (from.nodes.count(info.node) != 0 || from.doubled.count(info.node) != 0) continue;  // it subscribes on both sides
+    Demand& demand = demands[{info.topic, info.type}];
+    if (demand.count++ == 0) demand.node = info.node;
+    demand.depth = std::max(demand.depth, shown(info.qos).depth);
+    demand.keep_all |= info.qos.history == RMW_QOS_POLICY_HISTORY_KEEP_ALL;
+  }
+  bool waits = false;
+  std::map<std::pair<Topic, QosClass>, Routes> wanted;
+  for (const auto& [gid, shown_writer] : writers_) {
+    if (demands.count(shown_writer.topic) == 0) continue;
+    // Before the two have met, a message would be lost. A subscription whose QoS does not suit never meets the writer, and asks for nothing.
+    if (shown_writer.writer->matched() == 0) {
+      waits = true;
+      continue;
+    }
+    wanted[{shown_writer.topic, shown_writer.qos_class}];
+  }
+  for (auto flow = flows_.begin(); flow != flows_.end();) flow = wanted.count(flow->first) != 0 ? std::next(flow) : flows_.erase(flow);
+  for (auto& [key, routes] : wanted) {
+    for (const auto& [gid, shown_writer] : writers_)
+      if (shown_writer.topic == key.first)
+        routes[gid] = shown_writer.qos_class < key.second || key.second < shown_writer.qos_class ? nullptr : shown_writer.writer;
+    const Demand& demand = demands[key.first];
+    attempt("flow " + key.first.first + key.first.second, [&, &wanted_key = key, &its_routes = routes] {
+      Flow& flow = flows_[wanted_key];
+      if (!flow.reader) {
+        const std::size_t least = wanted_key.second.durable ? kUnknownDurableDepth : kUnknownDepth;
+        flow = make_flow(wanted_key.first, wanted_key.second, demand.node, std::max(demand.depth, least), demand.keep_all);
+      }
+      std::size_t writers = 0;
+      for (const auto& [gid, writer] : its_routes) writers += writer ? 1 : 0;
+      flow.forwarder->route(std::move(its_routes));
+      waits |= flow.reader->matched() < writers;
+    });
+  }
+  return waits;
+}
+
+void Direction::update_services(const Graph& from, const Graph& to) {
+  std::set<std::string> own_there;  // their clients have a server already
+  for (const ServerInfo& info : to.servers) own_there.insert(info.service);
+  std::map<Topic, NodeName> wanted;
+  for (const ServerInfo& info : from.servers)
+    if (nodes_.count(info.node) != 0 && own_there.count(info.service) == 0) wanted.emplace(Topic{info.service, info.type}, info.node);
+  for (auto each = services_.begin(); each != services_.end();)
+    each = wanted.count(each->first) != 0 ? std::next(each) : services_.erase(each);
+  for (const auto& [service, node] : wanted) {
+    if (services_.count(service) != 0) continue;
+    attempt("service " + service.first + service.second, [&, &its_service = service, &its_node = node] {
+      services_[its_service] = ServiceForwarder::make(nodes_.at(its_node), from_.own_node(), its_service.second,
+                                                      its_service.first, updater_);
+    });
+  }
+}
+
+bool Direction::send_waiting() {
+  bool waits = false;
+  for (const auto& [name, service] : services_) waits |= service->send_waiting();
+  return waits;
+}
+
+}  // namespace baton::bridge

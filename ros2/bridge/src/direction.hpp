@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one side shows of the other: for each node of `from` a node on `to`, with its publishers and servers. A message crosses only while
+// somebody on `to` subscribes to its topic.
+// Thread rules: one thread, but for the callbacks of forwarders.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "service_forwarder.hpp"
+#include "side.hpp"
+#include "topic_forwarder.hpp"
+#include "updater.hpp"
+
+namespace baton::bridge {
+
+class Direction {
+ public:
+  /// All outlive this.
+  Direction(Side& from, Side& to, Updater& updater) : from_(from), to_(to), updater_(updater) {}
+
+  /// Makes what the two graphs ask for, and ends what they ask for no more. True if it waits for something that changes no graph: then it is
+  /// to be called again soon.
+  bool update(const Graph& from, const Graph& to);
+  /// Requests that waited. True if some still wait.
+  bool send_waiting();
+
+ private:
+  using Topic = std::pair<std::string, std::string>;  ///< name, type
+  struct ShownWriter {
+    Topic topic;
+    QosClass qos_class;
+    std::shared_ptr<Writer> writer;
+  };
+  struct Flow {
+    std::shared_ptr<TopicForwarder> forwarder;
+    std::shared_ptr<Reader> reader;
+  };
+
+  void update_nodes(const Graph& from, const Graph& to);
+  void update_writers(const Graph& from);
+  bool update_flows(const Graph& from, const Graph& to);
+  void update_services(const Graph& from, const Graph& to);
+  Flow make_flow(const Topic& topic, QosClass qos_class, const NodeName& node, std::size_t depth, bool keep_all);
+  /// Runs `step`. Its BridgeError is logged once, until an update in which nothing of this `key` fails.
+  template <class Step>
+  void attempt(const std::string& key, Step&& step);
+
+  Side& from_;
+  Side& to_;
+  Updater& updater_;
+  std::map<NodeName, NodePtr> nodes_;
+  std::map<Gid, ShownWriter> writers_;
+  std::map<std::pair<Topic, QosClass>, Flow> flows_;
+  std::map<Topic, std::shared_ptr<ServiceForwarder>> services_;
+  std::set<std::string> failed_, failed_before_;
+};
+
+}  // namespace baton::bridge

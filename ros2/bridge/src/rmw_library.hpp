@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// An RMW by its name, loaded beside another one: its functions are called through a table, since both libraries define the same symbols.
+// Thread rules: immutable once loaded. Never unloaded, for an RMW's threads may outlive main().
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "rmw/get_node_info_and_types.h"
+#include "rmw/get_topic_endpoint_info.h"
+#include "rmw/get_topic_names_and_types.h"
+#include "rmw/init.h"
+#include "rmw/rmw.h"
+
+namespace baton::bridge {
+
+/// What an RMW, or this process's surroundings, refused; the text is for people.
+class BridgeError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct RmwLibrary {
+  std::string identifier;  ///< what the RMW calls itself: rmw_fastrtps_cpp
+#define BATON_RMW_FUNCTION(name) decltype(&::name) name = nullptr;
+#include "rmw_functions.def"
+#undef BATON_RMW_FUNCTION
+};
+
+/// `name`: an RMW as in RMW_IMPLEMENTATION, or the path of its library. Throws BridgeError.
+RmwLibrary load_rmw(const std::string& name);
+
+/// The text of the last error of rmw's functions in this thread, which is forgotten with that.
+std::string last_rmw_error();
+/// Throws BridgeError with `what` and the last error unless `result` is RMW_RET_OK.
+void require(rmw_ret_t result, const std::string& what);
+/// The same for a function that returns an object, null after an error.
+template <class T>
+T* require(T* made, const std::string& what) {
+  if (made == nullptr) throw BridgeError(what + ": " + last_rmw_error());
+  return made;
+}
+
+}  // namespace baton::bridge

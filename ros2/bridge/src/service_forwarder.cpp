@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service_forwarder.hpp"
+
+#include "log.hpp"
+
+namespace baton::bridge {
+
+std::shared_ptr<ServiceForwarder> ServiceForwarder::make(const NodePtr& server_node, NodePtr client_node, const std::string& type,
+                                                         const std::string& service, Updater& updater) {
+  const ServiceType found = service_type(type);
+  std::shared_ptr<ServiceForwarder> made(
+      new ServiceForwarder(std::move(client_node), found, service, updater));
+  const std::weak_ptr<ServiceForwarder> weak = made;
+  made->server_ = server_node->side().wait_for(
+      std::make_shared<Server>(server_node, found, service, [weak](const rmw_request_id_t& id, const Native& message) {
+        if (const auto forwarder = weak.lock()) forwarder->request(id, message);
+      }));
+  return made;
+}
+
+void ServiceForwarder::request(const rmw_request_id_t& id, const Native& message) try {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!client_) {
+    const std::weak_ptr<ServiceForwarder> weak = weak_from_this();
+    client_ = client_node_->side().wait_for(
+        std::make_shared<Client>(client_node_, type_, service_, [weak](std::int64_t number, const Native& response) {
+          if (const auto forwarder = weak.lock()) forwarder->response(number, response);
+        }));
+  }
+  if (waiting_.size() + asked_.size() >= kMostRequests) {
+    log_line("the oldest request of " + service_ + " is lost: " + std::to_string(kMostRequests) + " have no response");
+    if (asked_.empty()) {
+      waiting_.pop_front();
+    } else {
+      asked_.erase(asked_.begin());
+    }
+  }
+  if (waiting_.empty() && client_->server_is_there() && updater_.settled()) {
+    send({id, message});
+  } else {
+    waiting_.push_back({id, message});
+    updater_.ask();
+  }
+} catch (const BridgeError& error) {
+  log_line("a request of " + service_ + " is lost: " + error.what());
+}
+
+void ServiceForwarder::send(const Request& request) { asked_.emplace(client_->request(request.message), request.id); }
+
+bool ServiceForwarder::send_waiting() try {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (waiting_.empty() || !client_->server_is_there()) return !waiting_.empty();
+  while (!waiting_.empty()) {
+    const Request next = waiting_.front();
+    waiting_.pop_front();
+    send(next);
+  }
+  return false;
+} catch (const BridgeError& error) {
+  log_line("a request of " + service_ + " is lost: " + error.what());
+  return true;
+}
+
+void ServiceForwarder::response(std::int64_t number, const Native& message) try {
+  rmw_request_id_t id;
+  {
+    // With the lock of send(): a response may come before the request's number is noted.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = asked_.find(number);
+    if (found == asked_.end()) return;  // another server of the name has answered, or the request was given up
+    id = found->second;
+    asked_.erase(found);
+  }
+  server_->respond(id, message);
+} catch (const BridgeError& error) {
+  log_line("a response of " + service_ + " is lost: " + error.what());
+}
+
+}  // namespace baton::bridge

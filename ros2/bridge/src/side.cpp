@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "side.hpp"
+
+#include <algorithm>
+
+#include "log.hpp"
+#include "rcutils/allocator.h"
+#include "rcutils/strdup.h"
+
+namespace baton::bridge {
+namespace {
+
+constexpr const char* kOwnName = "_baton_bridge";  // the bridges of other hosts have it, too: such nodes are never shown
+constexpr std::size_t kMostTakes = 32;             // of one endpoint before the others have their turn
+
+rcutils_allocator_t allocator() { return rcutils_get_default_allocator(); }
+
+/// Ends what an RMW has filled.
+template <class T>
+class Filled {
+ public:
+  Filled(T value, rmw_ret_t (*end)(T*)) : value_(value), end_(end) {}
+  ~Filled() {
+    if (end_(&value_) != RMW_RET_OK) last_rmw_error();
+  }
+  Filled(const Filled&) = delete;
+  Filled& operator=(const Filled&) = delete;
+  T* operator->() { return &value_; }
+  T* get() { return &value_; }
+
+ private:
+  T value_;
+  rmw_ret_t (*end_)(T*);
+};
+
+Filled<rmw_names_and_types_t> no_names() {
+  return {rmw_get_zero_initialized_names_and_types(), rmw_names_and_types_fini};
+}
+
+}  // namespace
+
+const RmwLibrary& Waitable::rmw() const { return node_->side().rmw(); }
+
+Node::Node(Side& side, const NodeName& name)
+    : side_(side),
+      name_(name),
+      handle_(require(side.rmw().rmw_create_node(&side.context_, name.name.c_str(), name.space.c_str()),
+                      "cannot make the node " + name.name + " on " + side.label())) {}
+
+Node::~Node() {
+  if (side_.rmw().rmw_destroy_node(handle_) != RMW_RET_OK) last_rmw_error();
+  const std::lock_guard<std::mutex> lock(side_.mutex_);
+  const auto found = side_.nodes_.find(name_);
+  if (found != side_.nodes_.end() && found->second.expired()) side_.nodes_.erase(found);
+}
+
+Writer::Writer(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos)
+    : node_(std::move(node)), asserts_(qos.liveliness == RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC) {
+  const RmwLibrary& rmw = node_->side().rmw();
+  const rmw_publisher_options_t options = rmw_get_default_publisher_options();
+  handle_ = require(rmw.rmw_create_publisher(node_->handle(), message_type(type), topic.c_str(), &qos, &options),
+                    "cannot publish " + topic + " on " + node_->side().label());
+  rmw_gid_t gid{};
+  if (rmw.rmw_get_gid_for_publisher(handle_, &gid) != RMW_RET_OK) last_rmw_error();
+  std::copy_n(gid.data, gid_.size(), gid_.begin());
+  const std::lock_guard<std::mutex> lock(node_->side().mutex_);
+  node_->side().own_writers_.insert(gid_);
+}
+
+Writer::~Writer() {
+  Side& side = node_->side();
+  if (side.rmw().rmw_destroy_publisher(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
+  const std::lock_guard<std::mutex> lock(side.mutex_);
+  side.own_writers_.erase(gid_);
+}
+
+bool Writer::publish(const rmw_serialized_message_t& message) {
+  const RmwLibrary& rmw = node_->side().rmw();
+  if (asserts_ && rmw.rmw_publisher_assert_liveliness(handle_) != RMW_RET_OK) last_rmw_error();
+  return rmw.rmw_publish_serialized_message(handle_, &message, nullptr) == RMW_RET_OK;
+}
+
+std::size_t Writer::matched() const {
+  std::size_t count = 0;
+  if (node_->side().rmw().rmw_publisher_count_matched_subscriptions(handle_, &count) != RMW_RET_OK) last_rmw_error();
+  return count;
+}
+
+Reader::Reader(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos, Callback callback)
+    : Waitable(Kind::reader, std::move(node)), callback_(std::move(callback)), message_(rmw_get_zero_initialized_serialized_message()) {
+  rmw_subscription_options_t options = rmw_get_default_subscription_options();
+  options.ignore_local_publications = true;
+  handle_ = require(rmw().rmw_create_subscription(node_->handle(), message_type(type), topic.c_str(), &qos, &options),
+                    "cannot subscribe " + topic + " on " + node_->side().label());
+  rcutils_allocator_t memory = allocator();
+  require(rmw_serialized_message_init(&message_, 0, &memory), "no memory");
+}
+
+Reader::~Reader() {
+  if (rmw().rmw_destroy_subscription(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
+  if (rmw_serialized_message_fini(&message_) != RMW_RET_OK) last_rmw_error();
+}
+
+std::size_t Reader::matched() const {
+  std::size_t count = 0;
+  if (rmw().rmw_subscription_count_matched_publishers(handle_, &count) != RMW_RET_OK) last_rmw_error();
+  return count;
+}
+
+bool Reader::take() {
+  bool taken = false;
+  rmw_message_info_t info = rmw_get_zero_initialized_message_info();
+  if (rmw().rmw_take_serialized_message_with_info(handle_, &message_, &taken, &info, nullptr) != RMW_RET_OK) {
+    log_line(node_->side().label() + " could not give a message: " + last_rmw_error());
+    return taken;
+  }
+  if (!taken) return false;
+  Gid gid;
+  std::copy_n(info.publisher_gid.data, gid.size(), gid.begin());
+  // Not every RMW leaves out local publications.
+  if (!node_->side().is_own(gid)) callback_(gid, message_);
+  return true;
+}
+
+Server::Server(NodePtr node, const ServiceType& type, const std::string& service, Callback callback)
+    : Waitable(Kind::server, std::move(node)), type_(type), callback_(std::move(callback)) {
+  handle_ = require(rmw().rmw_create_service(node_->handle(), type.support, service.c_str(), &rmw_qos_profile_services_default),
+                    "cannot serve " + service + " on " + node_->side().label());
+}
+
+Server::~Server() {
+  if (rmw().rmw_destroy_service(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
+}
+
+bool Server::take() {
+  bool taken = false;
+  rmw_service_info_t header{};
+  const Native request = type_.make_request();
+  if (!request || rmw().rmw_take_request(handle_, &header, request.get(), &taken) != RMW_RET_OK) {
+    log_line(node_->side().label() + " could not give a request: " + last_rmw_error());
+    return taken;
+  }
+  if (taken) callback_(header.request_id, request);
+  return taken;
+}
+
+void Server::respond(rmw_request_id_t request, const Native& response) {
+  require(rmw().rmw_send_response(handle_, &request, response.get()), "cannot answer on " + node_->side().label());
+}
+
+Client::Client(NodePtr node, const ServiceType& type, const std::string& service, Callback callback)
+    : Waitable(Kind::client, std::move(node)), type_(type), callback_(std::move(callback)) {
+  handle_ = require(rmw().rmw_create_client(node_->handle(), type.support, service.c_str(), &rmw_qos_profile_services_default),
+                    "cannot call " + service + " on " + node_->side().label());
+}
+
+Client::~Client() {
+  if (rmw().rmw_destroy_client(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
+}
+
+bool Client::take() {
+  bool taken = false;
+  rmw_service_info_t header{};
+  const Native response = type_.make_response();
+  if (!response || rmw().rmw_take_response(handle_, &header, response.get(), &taken) != RMW_RET_OK) {
+    log_line(node_->side().label() + " could not give a response: " + last_rmw_error());
+    return taken;
+  }
+  if (taken) callback_(header.request_id.sequence_number, response);
+  return taken;
+}
+
+bool Client::server_is_there() const {
+  bool there = false;
+  if (rmw().rmw_service_server_is_available(node_->handle(), handle_, &there) != RMW_RET_OK) last_rmw_error();
+  return there;
+}
+
+std::int64_t Client::request(const Native& message) {
+  std::int64_t number = 0;
+  require(rmw().rmw_send_request(handle_, message.get(), &number), "cannot call on " + node_->side().label());
+  return number;
+}
+
+Side::Side(RmwLibrary library, const SideOptions& options, std::function<void()> on_graph_change)
+    : library_(std::move(library)),
+      options_(options),
+      on_graph_change_(std::move(on_graph_change)),
+      context_(rmw_get_zero_initialized_context()) {
+  rmw_init_options_t init = rmw_get_zero_initialized_init_options();
+  require(library_.rmw_init_options_init(&init, allocator()), "cannot start " + options.label);
+  init.instance_id = 1;
+  init.domain_id = options.domain;
+  init.enclave = rcutils_strdup(options.enclave.c_str(), allocator());
+  init.discovery_options.automatic_discovery_range = options.range;
+  if (!options.security_root.empty()) {
+    init.security_options.security_root_path = rcutils_strdup(options.security_root.c_str(), allocator());
+    init.security_options.enforce_security =
+        options.enforce_security ? RMW_SECURITY_ENFORCEMENT_ENFORCE : RMW_SECURITY_ENFORCEMENT_PERMISSIVE;
+  }
+  const rmw_ret_t result = library_.rmw_init(&init, &context_);
+  const std::string error = result == RMW_RET_OK ? "" : last_rmw_error();
+  if (library_.rmw_init_options_fini(&init) != RMW_RET_OK) last_rmw_error();
+  if (result != RMW_RET_OK) throw BridgeError("cannot start " + options.label + ": " + error);
+  wake_ = require(library_.rmw_create_guard_condition(&context_), "cannot start " + options.label);
+  self_ = std::make_shared<Node>(*this, NodeName{"/", kOwnName});
+}
+
+Side::~Side() {
+  self_.reset();
+  if (library_.rmw_destroy_guard_condition(wake_) != RMW_RET_OK) last_rmw_error();
+  if (library_.rmw_shutdown(&context_) != RMW_RET_OK || library_.rmw_context_fini(&context_) != RMW_RET_OK) last_rmw_error();
+}
+
+NodePtr Side::node(const NodeName& name) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = nodes_.find(name);
+    if (found != nodes_.end())
+      if (NodePtr node = found->second.lock()) return node;
+  }
+  NodePtr made = std::make_shared<Node>(*this, name);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  nodes_[name] = made;
+  return made;
+}
+
+void Side::add(const std::shared_ptr<Waitable>& waitable) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    waitables_.push_back(waitable);
+  }
+  wake();
+}
+
+void Side::wake() {
+  if (library_.rmw_trigger_guard_condition(wake_) != RMW_RET_OK) last_rmw_error();
+}
+
+void Side::stop() {
+  stopping_.store(true, std::memory_order_relaxed);
+  wake();
+}
+
+bool Side::is_own(const Gid& gid) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return own_writers_.count(gid) != 0;
+}
+
+void Side::run() {
+  auto* graph_changed = const_cast<rmw_guard_condition_t*>(
+      require(library_.rmw_node_get_graph_guard_condition(self_->handle()), "no graph on " + label()));
+  rmw_wait_set_t* wait_set = require(library_.rmw_create_wait_set(&context_, 0), "cannot wait on " + label());
+  while (!stopping_.load(std::memory_order_relaxed)) wait_once(graph_changed, wait_set);
+  if (library_.rmw_destroy_wait_set(wait_set) != RMW_RET_OK) last_rmw_error();
+}
+
+void Side::wait_once(rmw_guard_condition_t* graph_changed, rmw_wait_set_t* wait_set) {
+  std::vector<std::shared_ptr<Waitable>> kept[3];  // by kind; alive while the RMW waits for them
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    waitables_.erase(std::remove_if(waitables_.begin(), waitables_.end(), [](const auto& each) { return each.expired(); }),
+                     waitables_.end());
+    for (const std::weak_ptr<Waitable>& each : waitables_)
+      if (std::shared_ptr<Waitable> waitable = each.lock()) kept[static_cast<int>(waitable->kind())].push_back(waitable);
+  }
+  std::vector<void*> handles[3];
+  for (int kind = 0; kind < 3; ++kind)
+    for (const auto& each : kept[kind]) handles[kind].push_back(each->handle());
+  void* guards[] = {wake_->data, graph_changed->data};
+  rmw_subscriptions_t readers{handles[0].size(), handles[0].data()};
+  rmw_services_t servers{handles[1].size(), handles[1].data()};
+  rmw_clients_t clients{handles[2].size(), handles[2].data()};
+  rmw_guard_conditions_t conditions{2, guards};
+  const rmw_ret_t result = library_.rmw_wait(&readers, &conditions, &servers, &clients, nullptr, wait_set, nullptr);
+  if (result != RMW_RET_OK && result != RMW_RET_TIMEOUT) throw BridgeError("cannot wait on " + label() + ": " + last_rmw_error());
+  if (guards[1] != nullptr) on_graph_change_();
+  for (int kind = 0; kind < 3; ++kind)
+    for (std::size_t i = 0; i < kept[kind].size(); ++i)
+      if (handles[kind][i] != nullptr)
+        for (std::size_t takes = 0; takes < kMostTakes && kept[kind][i]->take();) ++takes;
+}
+
+Graph Side::graph() {
+  Graph graph;
+  list_nodes(graph);
+  list_topics(graph);
+  list_servers(graph);
+  return graph;
+}
+
+void Side::list_nodes(Graph& graph) {
+  Filled<rcutils_string_array_t> names(rcutils_get_zero_initialized_string_array(), rcutils_string_array_fini);
+  Filled<rcutils_string_array_t> spaces(rcutils_get_zero_initialized_string_array(), rcutils_string_array_fini);
+  require(library_.rmw_get_node_names(self_->handle(), names.get(), spaces.get()), "no nodes of " + label());
+  std::map<NodeName, int> counts;
+  for (std::size_t i = 0; i < names->size; ++i) ++counts[{spaces->data[i], names->data[i]}];
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& [name, count] : counts) {
+    if (name.name == kOwnName) continue;
+    const bool own = nodes_.count(name) != 0;
+    if (!own) graph.nodes.insert(name);
+    if (own && count > 1) graph.doubled.insert(name);
+  }
+}
+
+void Side::list_topics(Graph& graph) {
+  auto topics = no_names();
+  rcutils_allocator_t memory = allocator();
+  require(library_.rmw_get_topic_names_and_types(self_->handle(), &memory, false, topics.get()), "no topics of " + label());
+  for (std::size_t i = 0; i < topics->names.size; ++i) {
+    const char* topic = topics->names.data[i];
+    for (const bool writers : {true, false}) {
+      Filled<rmw_topic_endpoint_info_array_t> found(
+          rmw_get_zero_initialized_topic_endpoint_info_array(), [](rmw_topic_endpoint_info_array_t* array) {
+            rcutils_allocator_t its = allocator();
+            return rmw_topic_endpoint_info_array_fini(array, &its);
+          });
+      auto* ask = writers ? library_.rmw_get_publishers_info_by_topic : library_.rmw_get_subscriptions_info_by_topic;
+      if (ask(self_->handle(), &memory, topic, false, found.get()) != RMW_RET_OK) {
+        last_rmw_error();  // the topic has gone
+        continue;
+      }
+      for (std::size_t k = 0; k < found->size; ++k) {
+        const rmw_topic_endpoint_info_t& info = found->info_array[k];
+        EndpointInfo endpoint{topic, info.topic_type, {info.node_namespace, info.node_name}, {}, info.qos_profile};
+        if (graph.nodes.count(endpoint.node) == 0) continue;  // the bridge's own, or of no node that is known yet
+        std::copy_n(info.endpoint_gid, endpoint.gid.size(), endpoint.gid.begin());
+        (writers ? graph.writers : graph.readers).push_back(std::move(endpoint));
+      }
+    }
+  }
+}
+
+void Side::list_servers(Graph& graph) {
+  for (const NodeName& node : graph.nodes) {
+    auto services = no_names();
+    rcutils_allocator_t memory = allocator();
+    if (library_.rmw_get_service_names_and_types_by_node(
+            self_->handle(), &memory, node.name.c_str(), node.space.c_str(), services.get()) != RMW_RET_OK) {
+      last_rmw_error();  // the node has gone
+      continue;
+    }
+    for (std::size_t i = 0; i < services->names.size; ++i)
+      if (services->types[i].size != 0) graph.servers.push_back({services->names.data[i], services->types[i].data[0], node});
+  }
+}
+
+}  // namespace baton::bridge

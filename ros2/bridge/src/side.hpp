@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// One side of the bridge: a context of an RMW, its graph, and the endpoints that the bridge makes there. It does not know the other side.
+//
+// Thread rules: any thread may make and drop nodes and endpoints, publish, send and ask for the graph. Callbacks of endpoints come on the
+// thread in run(), one at a time. An endpoint that is waited for is destroyed when run() has seen that it was dropped.
+// Invariants: (1) an endpoint keeps its node, a node its side's context; (2) run() sleeps without a timeout.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "rmw_library.hpp"
+#include "types.hpp"
+
+namespace baton::bridge {
+
+using Gid = std::array<std::uint8_t, RMW_GID_STORAGE_SIZE>;
+
+struct NodeName {
+  std::string space, name;  ///< "/" and "talker"
+
+  bool operator<(const NodeName& other) const { return std::tie(space, name) < std::tie(other.space, other.name); }
+};
+
+struct EndpointInfo {
+  std::string topic, type;
+  NodeName node;
+  Gid gid{};
+  rmw_qos_profile_t qos{};
+};
+
+struct ServerInfo {
+  std::string service, type;
+  NodeName node;
+};
+
+/// What other processes have in a side's graph; the bridge's own nodes and endpoints are left out.
+struct Graph {
+  std::set<NodeName> nodes;
+  std::set<NodeName> doubled;  ///< names that others have, and the bridge, too
+  std::vector<EndpointInfo> writers, readers;
+  std::vector<ServerInfo> servers;
+};
+
+class Side;
+
+/// A node of the bridge, with the name of the node of the other side for which it stands.
+class Node {
+ public:
+  Node(Side& side, const NodeName& name);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  Side& side() const { return side_; }
+  rmw_node_t* handle() const { return handle_; }
+
+ private:
+  Side& side_;
+  NodeName name_;
+  rmw_node_t* handle_;
+};
+using NodePtr = std::shared_ptr<Node>;
+
+class Writer {
+ public:
+  Writer(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  /// False after an error; the text is last_rmw_error().
+  bool publish(const rmw_serialized_message_t& message);
+  std::size_t matched() const;
+
+ private:
+  NodePtr node_;
+  rmw_publisher_t* handle_;
+  Gid gid_{};
+  bool asserts_ = false;  ///< liveliness MANUAL_BY_TOPIC
+};
+
+/// What run() waits for.
+class Waitable {
+ public:
+  enum class Kind { reader, server, client };
+  Waitable(Kind kind, NodePtr node) : kind_(kind), node_(std::move(node)) {}
+  virtual ~Waitable() = default;
+  Waitable(const Waitable&) = delete;
+  Waitable& operator=(const Waitable&) = delete;
+
+  Kind kind() const { return kind_; }
+  /// The RMW's object, as rmw_wait() takes it.
+  virtual void* handle() const = 0;
+  /// Takes one thing and calls back. False if there is none.
+  virtual bool take() = 0;
+
+ protected:
+  const RmwLibrary& rmw() const;
+  Kind kind_;
+  NodePtr node_;
+};
+
+class Reader final : public Waitable {
+ public:
+  using Callback = std::function<void(const Gid& writer, const rmw_serialized_message_t& message)>;
+  Reader(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos, Callback callback);
+  ~Reader() override;
+  void* handle() const override { return handle_->data; }
+  bool take() override;
+  std::size_t matched() const;
+
+ private:
+  Callback callback_;
+  rmw_subscription_t* handle_;
+  rmw_serialized_message_t message_;
+};
+
+class Server final : public Waitable {
+ public:
+  using Callback = std::function<void(const rmw_request_id_t& request, const Native& message)>;
+  Server(NodePtr node, const ServiceType& type, const std::string& service, Callback callback);
+  ~Server() override;
+  void* handle() const override { return handle_->data; }
+  bool take() override;
+  /// Throws BridgeError.
+  void respond(rmw_request_id_t request, const Native& response);
+
+ private:
+  ServiceType type_;
+  Callback callback_;
+  rmw_service_t* handle_;
+};
+
+class Client final : public Waitable {
+ public:
+  using Callback = std::function<void(std::int64_t request, const Native& message)>;
+  Client(NodePtr node, const ServiceType& type, const std::string& service, Callback callback);
+  ~Client() override;
+  void* handle() const override { return handle_->data; }
+  bool take() override;
+  bool server_is_there() const;
+  /// The number of the request. Throws BridgeError.
+  std::int64_t request(const Native& message);
+
+ private:
+  ServiceType type_;
+  Callback callback_;
+  rmw_client_t* handle_;
+};
+
+struct SideOptions {
+  std::string label;  ///< for people: "Baton", "rmw_fastrtps_cpp"
+  std::size_t domain = 0;
+  std::string enclave;        ///< "/"
+  std::string security_root;  ///< folder of the enclave's files; empty: no security
+  bool enforce_security = false;
+  rmw_automatic_discovery_range_t range = RMW_AUTOMATIC_DISCOVERY_RANGE_SUBNET;
+};
+
+class Side {
+ public:
+  /// Throws BridgeError. `on_graph_change` comes on the thread in run(), before what else has come, also for changes by the bridge itself.
+  Side(RmwLibrary library, const SideOptions& options, std::function<void()> on_graph_change);
+  ~Side();
+  Side(const Side&) = delete;
+  Side& operator=(const Side&) = delete;
+
+  const RmwLibrary& rmw() const { return library_; }
+  const std::string& label() const { return options_.label; }
+  Graph graph();
+  NodePtr node(const NodeName& name);
+  /// The node that stands for the bridge itself.
+  const NodePtr& own_node() const { return self_; }
+  /// Waits for it from now on, as long as the caller keeps it.
+  template <class Endpoint>
+  std::shared_ptr<Endpoint> wait_for(std::shared_ptr<Endpoint> endpoint) {
+    add(endpoint);
+    return endpoint;
+  }
+  /// Returns after stop().
+  void run();
+  /// From any thread.
+  void stop();
+  /// Whether a writer with this gid is the bridge's own.
+  bool is_own(const Gid& gid) const;
+
+ private:
+  friend class Node;
+  friend class Writer;
+  void add(const std::shared_ptr<Waitable>& waitable);
+  void wake();
+  void wait_once(rmw_guard_condition_t* graph_changed, rmw_wait_set_t* wait_set);
+  void list_nodes(Graph& graph);
+  void list_topics(Graph& graph);
+  void list_servers(Graph& graph);
+
+  RmwLibrary library_;
+  SideOptions options_;
+  std::function<void()> on_graph_change_;
+  rmw_context_t context_;
+  rmw_guard_condition_t* wake_ = nullptr;
+  NodePtr self_;
+  std::atomic<bool> stopping_{false};  // relaxed: wake() orders it through the RMW's lock
+  mutable std::mutex mutex_;           // guards the three below
+  std::map<NodeName, std::weak_ptr<Node>> nodes_;
+  std::set<Gid> own_writers_;
+  std::vector<std::weak_ptr<Waitable>> waitables_;
+};
+
+}  // namespace baton::bridge

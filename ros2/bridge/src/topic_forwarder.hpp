@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages of one topic from one side to the other: one reader for all writers of one class of QoS, and for each of these writers a writer of
+// its own on the other side, so that receivers tell them apart.
+// Thread rules: forward() on the thread of the reader's side; route() on any thread.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "side.hpp"
+#include "updater.hpp"
+
+namespace baton::bridge {
+
+/// Writers' QoS that decides which readers they serve. A reader of the weakest class would get the messages of all, and lose the reliability
+/// and the history of some.
+struct QosClass {
+  bool reliable = false, durable = false;
+
+  bool operator<(const QosClass& other) const {
+    return std::tie(reliable, durable) < std::tie(other.reliable, other.durable);
+  }
+};
+QosClass class_of(const rmw_qos_profile_t& qos);
+
+/// From a writer's gid to the writer that stands for it on the other side; null: its messages come by another reader.
+using Routes = std::map<Gid, std::shared_ptr<Writer>>;
+
+class TopicForwarder {
+ public:
+  /// Messages of a writer that is not in the graph yet wait, this many at most; then the oldest are lost, which is logged.
+  static constexpr std::size_t kMostWaiting = 100;
+
+  /// `updater` outlives this.
+  TopicForwarder(std::string topic, Updater& updater) : topic_(std::move(topic)), updater_(updater) {}
+
+  void forward(const Gid& writer, const rmw_serialized_message_t& message);
+  /// The graph's routes as of now. Messages that wait take them; those of a writer that is still unknown take the first one.
+  void route(Routes routes);
+
+ private:
+  struct Waiting {
+    Gid writer;
+    std::vector<std::uint8_t> bytes;
+  };
+  void publish(Writer& writer, const rmw_serialized_message_t& message);
+
+  std::string topic_;
+  Updater& updater_;
+  std::mutex mutex_;  // guards the two below
+  Routes routes_;
+  std::deque<Waiting> waiting_;
+};
+
+}  // namespace baton::bridge

@@ -67,6 +67,7 @@ class Processes:
     def __init__(self):
         self.domain, self._claim = claim_domain()
         self.running = []
+        self.bridged = False
 
     def start(self, rmw, program, *arguments, file="programs.py", cwd=None, distribution=TESTED, **more):
         self._is_met(rmw)
@@ -75,10 +76,26 @@ class Processes:
         command = [distribution.python, Path(__file__).parent / file, program, *arguments]
         return self._run(command, environment(rmw, self.domain, distribution, **more), cwd)
 
-    @staticmethod
-    def _is_met(rmw):
-        if ALONE and rmw == "plain":
+    def _is_met(self, rmw):
+        if ALONE and rmw == "plain" and not self.bridged:
             pytest.skip("Baton alone meets no program of another RMW")
+
+    @staticmethod
+    def _libraries():
+        """Where a program that is no Python finds what the wheels' libraries need."""
+        packages = TESTED.prefix.glob("lib/python3*/site-packages/ros_*.libs")
+        folders = [TESTED.prefix / "lib", *packages]
+        return {"AMENT_PREFIX_PATH": str(TESTED.prefix), "LD_LIBRARY_PATH": ":".join(str(each) for each in folders)}
+
+    def start_bridge(self, *arguments, rmw="rmw_fastrtps_cpp", joins=True):
+        """The bridge between Baton and the nodes of `rmw`; with `joins`, once it works."""
+        self.bridged = True
+        env = environment("plain", self.domain, **self._libraries())
+        bridge = self._run([TESTED.programs / "baton_bridge", rmw, *arguments], env)
+        while joins and ": joins " not in bridge.log():
+            assert bridge.poll() is None, bridge.log()
+            time.sleep(0.01)
+        return bridge
 
     def _run(self, command, env, cwd=None):
         env |= {"PYTHONFAULTHANDLER": "1"}
@@ -95,9 +112,7 @@ class Processes:
         """A program of this folder. The wheels' librcl.so needs what their Python packages bring, and symbols of libpython."""
         self._is_met(rmw)
         env = environment(rmw, self.domain, **more)
-        packages = TESTED.prefix.glob("lib/python3*/site-packages/ros_*.libs")
-        env["AMENT_PREFIX_PATH"] = str(TESTED.prefix)
-        env["LD_LIBRARY_PATH"] = ":".join(str(each) for each in [TESTED.prefix / "lib", *packages])
+        env |= self._libraries()
         asked = "import sysconfig as s; print(s.get_config_var('LIBDIR') + '/' + s.get_config_var('LDLIBRARY'))"
         libpython = subprocess.run([PYTHON, "-c", asked], capture_output=True, text=True, check=True).stdout.strip()
         env["LD_PRELOAD"] = ":".join(filter(None, [SANITIZERS, heap and str(HEAP), libpython, env.get("LD_PRELOAD")]))

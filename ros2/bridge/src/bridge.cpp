@@ -16,7 +16,7 @@ constexpr milliseconds kGroup{10};
 // What waits for a match, which changes no graph, is looked at after 10 ms, doubling; not again after the last pause. Endpoints whose QoS does
 // not suit never match, and cost nothing then.
 constexpr milliseconds kFirstPause{10}, kLastPause{5000};
-// Requests do not wait for them any more.
+// After this pause nothing else waits for them.
 constexpr milliseconds kLongPause{500};
 
 }  // namespace
@@ -62,9 +62,10 @@ bool Bridge::wait_for_change(bool something_waits) {
 bool Bridge::update() try {
   const Graph baton = baton_.graph();
   const Graph other = other_.graph();
-  bool waits = to_baton_.update(other, baton);
-  waits |= to_other_.update(baton, other);
-  const bool settled = !waits || pause_ > kLongPause;
+  const bool patient = pause_ <= kLongPause;
+  bool waits = to_baton_.update(other, baton, patient);
+  waits |= to_other_.update(baton, other, patient);
+  const bool settled = !waits || !patient;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     settled_ = settled;

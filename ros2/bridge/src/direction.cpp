@@ -35,23 +35,20 @@ void Direction::attempt(const std::string& key, Step&& step) try {
   failed_.insert(key);
 }
 
-bool Direction::update(const Graph& from, const Graph& to) {
+bool Direction::update(const Graph& from, const Graph& to, bool patient) {
   failed_before_ = std::exchange(failed_, {});
-  update_nodes(from, to);
+  update_nodes(from);
   update_writers(from);
   update_services(from, to);
-  return update_flows(from, to);
+  return update_flows(to, patient);
 }
 
-void Direction::update_nodes(const Graph& from, const Graph& to) {
-  const auto wanted = [&](const NodeName& name) {
-    // A node that both sides have on their own is one program on both, which needs no bridge.
-    return from.nodes.count(name) != 0 && to.nodes.count(name) == 0 && to.doubled.count(name) == 0;
-  };
-  for (auto each = nodes_.begin(); each != nodes_.end();) each = wanted(each->first) ? std::next(each) : nodes_.erase(each);
+void Direction::update_nodes(const Graph& from) {
+  nodes_[{}] = to_.own_node();
+  for (auto each = nodes_.begin(); each != nodes_.end();)
+    each = each->first.name.empty() || from.nodes.count(each->first) != 0 ? std::next(each) : nodes_.erase(each);
   for (const NodeName& name : from.nodes)
-    if (wanted(name) && nodes_.count(name) == 0)
-      attempt("node " + name.space + name.name, [&] { nodes_[name] = to_.node(name); });
+    if (nodes_.count(name) == 0) attempt("node " + name.space + name.name, [&] { nodes_[name] = to_.node(name); });
 }
 
 void Direction::update_writers(const Graph& from) {
@@ -64,6 +61,7 @@ void Direction::update_writers(const Graph& from) {
     attempt("writer " + info.topic + info.type, [&] {
       writers_[info.gid] = {{info.topic, info.type},
                             class_of(info.qos),
+                            shown(info.qos).depth,
                             std::make_shared<Writer>(node->second, info.type, info.topic, shown(info.qos))};
     });
   }
@@ -80,43 +78,50 @@ Direction::Flow Direction::make_flow(const Topic& topic, QosClass qos_class, con
   Flow flow;
   flow.forwarder = std::make_shared<TopicForwarder>(topic.first, updater_);
   flow.reader = from_.wait_for(std::make_shared<Reader>(
-      from_.node(node), topic.second, topic.first, qos,
+      node.name.empty() ? from_.own_node() : from_.node(node), topic.second, topic.first, qos,
       [forwarder = flow.forwarder](const Gid& writer, const rmw_serialized_message_t& message) { forwarder->forward(writer, message); }));
   log_line(topic.first + " (" + topic.second + ") crosses from " + from_.label() + " to " + to_.label());
   return flow;
 }
 
-bool Direction::update_flows(const Graph& from, const Graph& to) {
+bool Direction::update_flows(const Graph& to, bool patient) {
   struct Demand {
     NodeName node;  ///< of the first subscription
-    std::size_t depth = 0, count = 0;
+    std::size_t depth = 0;
+    std::vector<QosClass> readers;
     bool keep_all = false;
   };
   std::map<Topic, Demand> demands;
   for (const EndpointInfo& info : to.readers) {
-    if (from.nodes.count(info.node) != 0 || from.doubled.count(info.node) != 0) continue;  // it subscribes on both sides
     Demand& demand = demands[{info.topic, info.type}];
-    if (demand.count++ == 0) demand.node = info.node;
+    if (demand.readers.empty()) demand.node = info.node;
+    demand.readers.push_back(class_of(info.qos));
     demand.depth = std::max(demand.depth, shown(info.qos).depth);
     demand.keep_all |= info.qos.history == RMW_QOS_POLICY_HISTORY_KEEP_ALL;
   }
   bool waits = false;
   std::map<std::pair<Topic, QosClass>, Routes> wanted;
   for (const auto& [gid, shown_writer] : writers_) {
-    if (demands.count(shown_writer.topic) == 0) continue;
-    // Before the two have met, a message would be lost. A subscription whose QoS does not suit never meets the writer, and asks for nothing.
-    if (shown_writer.writer->matched() == 0) {
-      waits = true;
-      continue;
-    }
+    const auto demand = demands.find(shown_writer.topic);
+    if (demand == demands.end()) continue;
+    const std::size_t met = shown_writer.writer->matched();
+    const auto suiting = static_cast<std::size_t>(std::count_if(
+        demand->second.readers.begin(), demand->second.readers.end(), [&, offered = shown_writer.qos_class](const QosClass& asked) {
+          return (offered.reliable || !asked.reliable) && (offered.durable || !asked.durable);
+        }));
+    // Before they have met, a message would be lost. A subscription whose QoS does not suit never meets the writer, and asks for nothing.
+    waits |= met < suiting;
+    if (met == 0 || (patient && met < suiting)) continue;
     wanted[{shown_writer.topic, shown_writer.qos_class}];
   }
   for (auto flow = flows_.begin(); flow != flows_.end();) flow = wanted.count(flow->first) != 0 ? std::next(flow) : flows_.erase(flow);
   for (auto& [key, routes] : wanted) {
-    for (const auto& [gid, shown_writer] : writers_)
-      if (shown_writer.topic == key.first)
-        routes[gid] = shown_writer.qos_class < key.second || key.second < shown_writer.qos_class ? nullptr : shown_writer.writer;
-    const Demand& demand = demands[key.first];
+    Demand& demand = demands[key.first];
+    for (const auto& [gid, shown_writer] : writers_) {
+      if (shown_writer.topic != key.first) continue;
+      routes[gid] = shown_writer.qos_class < key.second || key.second < shown_writer.qos_class ? nullptr : shown_writer.writer;
+      demand.depth = std::max(demand.depth, shown_writer.depth);  // the depth of a remote subscription is often unknown
+    }
     attempt("flow " + key.first.first + key.first.second, [&, &wanted_key = key, &its_routes = routes] {
       Flow& flow = flows_[wanted_key];
       if (!flow.reader) {

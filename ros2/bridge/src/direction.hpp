@@ -23,8 +23,8 @@ class Direction {
   Direction(Side& from, Side& to, Updater& updater) : from_(from), to_(to), updater_(updater) {}
 
   /// Makes what the two graphs ask for, and ends what they ask for no more. True if it waits for something that changes no graph: then it is
-  /// to be called again soon.
-  bool update(const Graph& from, const Graph& to);
+  /// to be called again soon. `patient`: no message crosses before it can reach all that subscribe to it.
+  bool update(const Graph& from, const Graph& to, bool patient);
   /// Requests that waited. True if some still wait.
   bool send_waiting();
 
@@ -33,6 +33,7 @@ class Direction {
   struct ShownWriter {
     Topic topic;
     QosClass qos_class;
+    std::size_t depth;
     std::shared_ptr<Writer> writer;
   };
   struct Flow {
@@ -40,9 +41,9 @@ class Direction {
     std::shared_ptr<Reader> reader;
   };
 
-  void update_nodes(const Graph& from, const Graph& to);
+  void update_nodes(const Graph& from);
   void update_writers(const Graph& from);
-  bool update_flows(const Graph& from, const Graph& to);
+  bool update_flows(const Graph& to, bool patient);
   void update_services(const Graph& from, const Graph& to);
   Flow make_flow(const Topic& topic, QosClass qos_class, const NodeName& node, std::size_t depth, bool keep_all);
   /// Runs `step`. Its BridgeError is logged once, until an update in which nothing of this `key` fails.

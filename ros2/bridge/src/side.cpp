@@ -11,6 +11,7 @@ namespace baton::bridge {
 namespace {
 
 constexpr const char* kOwnName = "_baton_bridge";  // the bridges of other hosts have it, too: such nodes are never shown
+constexpr const char* kNoNode = "_CREATED_BY_BARE_DDS_APP_";  // as RMWs on DDS name what is of no node of ROS
 constexpr std::size_t kMostTakes = 32;             // of one endpoint before the others have their turn
 
 rcutils_allocator_t allocator() { return rcutils_get_default_allocator(); }
@@ -87,16 +88,18 @@ std::size_t Writer::matched() const {
 }
 
 Reader::Reader(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos, Callback callback)
-    : Waitable(Kind::reader, std::move(node)), callback_(std::move(callback)), message_(rmw_get_zero_initialized_serialized_message()) {
+    : Waitable(Kind::reader, std::move(node)), topic_(topic), callback_(std::move(callback)), message_(rmw_get_zero_initialized_serialized_message()) {
   rmw_subscription_options_t options = rmw_get_default_subscription_options();
   options.ignore_local_publications = true;
   handle_ = require(rmw().rmw_create_subscription(node_->handle(), message_type(type), topic.c_str(), &qos, &options),
                     "cannot subscribe " + topic + " on " + node_->side().label());
   rcutils_allocator_t memory = allocator();
   require(rmw_serialized_message_init(&message_, 0, &memory), "no memory");
+  node_->side().add_own(node_->side().own_readers_, node_, topic_);
 }
 
 Reader::~Reader() {
+  node_->side().remove_own(node_->side().own_readers_, node_, topic_);
   if (rmw().rmw_destroy_subscription(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
   if (rmw_serialized_message_fini(&message_) != RMW_RET_OK) last_rmw_error();
 }
@@ -123,12 +126,14 @@ bool Reader::take() {
 }
 
 Server::Server(NodePtr node, const ServiceType& type, const std::string& service, Callback callback)
-    : Waitable(Kind::server, std::move(node)), type_(type), callback_(std::move(callback)) {
+    : Waitable(Kind::server, std::move(node)), service_(service), type_(type), callback_(std::move(callback)) {
   handle_ = require(rmw().rmw_create_service(node_->handle(), type.support, service.c_str(), &rmw_qos_profile_services_default),
                     "cannot serve " + service + " on " + node_->side().label());
+  node_->side().add_own(node_->side().own_servers_, node_, service_);
 }
 
 Server::~Server() {
+  node_->side().remove_own(node_->side().own_servers_, node_, service_);
   if (rmw().rmw_destroy_service(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
 }
 
@@ -298,9 +303,7 @@ void Side::list_nodes(Graph& graph) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [name, count] : counts) {
     if (name.name == kOwnName) continue;
-    const bool own = nodes_.count(name) != 0;
-    if (!own) graph.nodes.insert(name);
-    if (own && count > 1) graph.doubled.insert(name);
+    if (count > static_cast<int>(nodes_.count(name))) graph.nodes.insert(name);
   }
 }
 
@@ -309,27 +312,58 @@ void Side::list_topics(Graph& graph) {
   rcutils_allocator_t memory = allocator();
   require(library_.rmw_get_topic_names_and_types(self_->handle(), &memory, false, topics.get()), "no topics of " + label());
   for (std::size_t i = 0; i < topics->names.size; ++i) {
-    const char* topic = topics->names.data[i];
-    for (const bool writers : {true, false}) {
-      Filled<rmw_topic_endpoint_info_array_t> found(
-          rmw_get_zero_initialized_topic_endpoint_info_array(), [](rmw_topic_endpoint_info_array_t* array) {
-            rcutils_allocator_t its = allocator();
-            return rmw_topic_endpoint_info_array_fini(array, &its);
-          });
-      auto* ask = writers ? library_.rmw_get_publishers_info_by_topic : library_.rmw_get_subscriptions_info_by_topic;
-      if (ask(self_->handle(), &memory, topic, false, found.get()) != RMW_RET_OK) {
-        last_rmw_error();  // the topic has gone
+    list_endpoints(graph, topics->names.data[i], true);
+    list_endpoints(graph, topics->names.data[i], false);
+  }
+}
+
+void Side::list_endpoints(Graph& graph, const char* topic, bool writers) {
+  rcutils_allocator_t memory = allocator();
+  Filled<rmw_topic_endpoint_info_array_t> found(rmw_get_zero_initialized_topic_endpoint_info_array(),
+                                                [](rmw_topic_endpoint_info_array_t* array) {
+                                                  rcutils_allocator_t its = allocator();
+                                                  return rmw_topic_endpoint_info_array_fini(array, &its);
+                                                });
+  auto* ask = writers ? library_.rmw_get_publishers_info_by_topic : library_.rmw_get_subscriptions_info_by_topic;
+  if (ask(self_->handle(), &memory, topic, false, found.get()) != RMW_RET_OK) {
+    last_rmw_error();  // the topic has gone
+    return;
+  }
+  std::map<NodeName, std::size_t> own;  // that are still to be left out
+  for (std::size_t i = 0; i < found->size; ++i) {
+    const rmw_topic_endpoint_info_t& info = found->info_array[i];
+    EndpointInfo endpoint{topic, info.topic_type, {info.node_namespace, info.node_name}, {}, info.qos_profile};
+    std::copy_n(info.endpoint_gid, endpoint.gid.size(), endpoint.gid.begin());
+    if (writers && is_own(endpoint.gid)) continue;
+    if (!writers) {
+      const auto left = own.emplace(endpoint.node, count_own(own_readers_, endpoint.node, topic)).first;
+      if (left->second != 0) {
+        --left->second;
         continue;
       }
-      for (std::size_t k = 0; k < found->size; ++k) {
-        const rmw_topic_endpoint_info_t& info = found->info_array[k];
-        EndpointInfo endpoint{topic, info.topic_type, {info.node_namespace, info.node_name}, {}, info.qos_profile};
-        if (graph.nodes.count(endpoint.node) == 0) continue;  // the bridge's own, or of no node that is known yet
-        std::copy_n(info.endpoint_gid, endpoint.gid.size(), endpoint.gid.begin());
-        (writers ? graph.writers : graph.readers).push_back(std::move(endpoint));
-      }
     }
+    if (endpoint.node.name.empty() || endpoint.node.name == kNoNode) {
+      endpoint.node = {};
+    } else if (graph.nodes.count(endpoint.node) == 0) {
+      continue;  // its node is not known yet, or is the bridge of another host
+    }
+    (writers ? graph.writers : graph.readers).push_back(std::move(endpoint));
   }
+}
+
+void Side::add_own(OwnEndpoints& own, const NodePtr& node, const std::string& name) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  own.emplace(node->name(), name);
+}
+
+void Side::remove_own(OwnEndpoints& own, const NodePtr& node, const std::string& name) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  own.erase(own.find({node->name(), name}));
+}
+
+std::size_t Side::count_own(const OwnEndpoints& own, const NodeName& node, const std::string& name) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return own.count({node, name});
 }
 
 void Side::list_servers(Graph& graph) {
@@ -341,8 +375,14 @@ void Side::list_servers(Graph& graph) {
       last_rmw_error();  // the node has gone
       continue;
     }
-    for (std::size_t i = 0; i < services->names.size; ++i)
-      if (services->types[i].size != 0) graph.servers.push_back({services->names.data[i], services->types[i].data[0], node});
+    for (std::size_t i = 0; i < services->names.size; ++i) {
+      const char* service = services->names.data[i];
+      std::size_t all = 1;
+      const std::size_t own = count_own(own_servers_, node, service);
+      if (own != 0 && library_.rmw_count_services(self_->handle(), service, &all) != RMW_RET_OK) last_rmw_error();
+      if (all > own && services->types[i].size != 0)
+        graph.servers.push_back({service, services->types[i].data[0], node});
+    }
   }
 }
 

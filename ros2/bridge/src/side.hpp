@@ -26,7 +26,7 @@ namespace baton::bridge {
 using Gid = std::array<std::uint8_t, RMW_GID_STORAGE_SIZE>;
 
 struct NodeName {
-  std::string space, name;  ///< "/" and "talker"
+  std::string space, name;  ///< "/" and "talker"; both empty: an endpoint without a node
 
   bool operator<(const NodeName& other) const { return std::tie(space, name) < std::tie(other.space, other.name); }
 };
@@ -43,10 +43,9 @@ struct ServerInfo {
   NodeName node;
 };
 
-/// What other processes have in a side's graph; the bridge's own nodes and endpoints are left out.
+/// What other processes have in a side's graph; the bridge's own nodes and endpoints are left out. Both sides may have a node of one name.
 struct Graph {
   std::set<NodeName> nodes;
-  std::set<NodeName> doubled;  ///< names that others have, and the bridge, too
   std::vector<EndpointInfo> writers, readers;
   std::vector<ServerInfo> servers;
 };
@@ -62,6 +61,7 @@ class Node {
   Node& operator=(const Node&) = delete;
 
   Side& side() const { return side_; }
+  const NodeName& name() const { return name_; }
   rmw_node_t* handle() const { return handle_; }
 
  private:
@@ -120,6 +120,7 @@ class Reader final : public Waitable {
   std::size_t matched() const;
 
  private:
+  std::string topic_;
   Callback callback_;
   rmw_subscription_t* handle_;
   rmw_serialized_message_t message_;
@@ -136,6 +137,7 @@ class Server final : public Waitable {
   void respond(rmw_request_id_t request, const Native& response);
 
  private:
+  std::string service_;
   ServiceType type_;
   Callback callback_;
   rmw_service_t* handle_;
@@ -196,13 +198,20 @@ class Side {
 
  private:
   friend class Node;
+  friend class Reader;
+  friend class Server;
   friend class Writer;
+  using OwnEndpoints = std::multiset<std::pair<NodeName, std::string>>;
   void add(const std::shared_ptr<Waitable>& waitable);
   void wake();
   void wait_once(rmw_guard_condition_t* graph_changed, rmw_wait_set_t* wait_set);
   void list_nodes(Graph& graph);
   void list_topics(Graph& graph);
+  void list_endpoints(Graph& graph, const char* topic, bool writers);
   void list_servers(Graph& graph);
+  void add_own(OwnEndpoints& own, const NodePtr& node, const std::string& name);
+  void remove_own(OwnEndpoints& own, const NodePtr& node, const std::string& name);
+  std::size_t count_own(const OwnEndpoints& own, const NodeName& node, const std::string& name) const;
 
   RmwLibrary library_;
   SideOptions options_;
@@ -211,9 +220,10 @@ class Side {
   rmw_guard_condition_t* wake_ = nullptr;
   NodePtr self_;
   std::atomic<bool> stopping_{false};  // relaxed: wake() orders it through the RMW's lock
-  mutable std::mutex mutex_;           // guards the three below
+  mutable std::mutex mutex_;  // guards all below
   std::map<NodeName, std::weak_ptr<Node>> nodes_;
   std::set<Gid> own_writers_;
+  OwnEndpoints own_readers_, own_servers_;
   std::vector<std::weak_ptr<Waitable>> waitables_;
 };
 

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""baton_bridge between programs over Baton alone and programs over a stock RMW: everything crosses once, both ways, and only if somebody wants it."""
+
+import pytest
+from ros2_processes import Processes
+from scenarios_test import EXPECTED
+from support.ros2 import ALONE, TESTED
+
+pytestmark = pytest.mark.skipif(
+    not ALONE or not (TESTED.programs / "baton_bridge").exists(), reason="Baton alone is what the bridge joins: part alone"
+)
+FILE = "bridge_programs.py"
+SIDES = [("plain", "baton"), ("baton", "plain")]
+
+
+@pytest.fixture
+def bridged(processes):
+    processes.bridge = processes.start_bridge()
+    return processes
+
+
+@pytest.fixture(scope="module")
+def found():
+    """What the scenarios gave with a bridge between near and far, in both directions at the same time."""
+    running, reports = [], {}
+    for near, far in SIDES:
+        processes = Processes()
+        processes.start_bridge()
+        other = processes.start(far, "far", file="scenarios.py")
+        running.append((near, processes, processes.start(near, "near", file="scenarios.py"), other))
+    try:
+        for near, processes, process, other in running:
+            reports[near] = processes.result(process)
+            assert processes.result(other)["stopped"]
+    finally:
+        for _, processes, *_ in running:
+            processes.close()
+    return reports
+
+
+@pytest.mark.parametrize("near", ["plain", "baton"])
+@pytest.mark.parametrize("scenario", EXPECTED)
+def test_a_scenario_gives_the_same_across_the_bridge(found, scenario, near):
+    assert found[near][scenario] == EXPECTED[scenario]
+
+
+def test_everybody_hears_everybody_once(bridged):
+    names = {"one": "plain", "two": "plain", "three": "baton", "four": "baton"}
+    # The readers of a publisher: two of its own side, and the bridge's.
+    chatters = {name: bridged.start(rmw, "chat", name, "3", "3", "50", file=FILE) for name, rmw in names.items()}
+    for each in chatters.values():
+        each.says("here")
+    for each in chatters.values():
+        each.tell()
+    lines = sorted(f"{name} {line}" for name in names for line in [*range(50), "end"])
+    for each in chatters.values():
+        each.tell()
+    for each in chatters.values():
+        heard = bridged.result(each)["heard"]
+        assert sorted(heard) == lines
+        for name in names:
+            assert [line for line in heard if line.startswith(name)] == [f"{name} {i}" for i in [*range(50), "end"]]
+
+
+@pytest.mark.parametrize(("near", "far"), SIDES)
+def test_a_late_subscription_gets_what_was_latched_on_the_other_side(bridged, near, far):
+    latched = [bridged.start(far, "latch", name, file=FILE) for name in ("red", "blue")]
+    for each in latched:
+        each.says("here")
+    for _ in range(2):  # the second one comes when the first one's messages have crossed
+        hearer = bridged.start(near, "hear_latched", "10", file=FILE)
+        heard = bridged.result(hearer)["heard"]
+        assert sorted(heard) == sorted(f"{name} {i}" for name in ("red", "blue") for i in range(5))
+
+
+@pytest.mark.parametrize(("near", "far"), SIDES)
+def test_nothing_crosses_that_nobody_wants_and_everybody_is_shown(bridged, near, far):
+    talker = bridged.start(far, "talk_alone", "unheard", file=FILE)
+    talker.says("here")
+    seer = bridged.start(near, "see", "talk_alone", "/unheard", file=FILE)
+    seer.says("seen")
+    talker.tell()
+    assert bridged.result(talker)["counts"] == [0]
+    seer.tell()
+    seen = bridged.result(seer)
+    assert seen["publishers"] == [["talk_alone", "std_msgs/msg/String"]]
+    assert seen["nodes"].count("talk_alone") == 1
+    assert "/unheard" not in bridged.bridge.log()
+
+
+def test_a_service_of_both_sides_is_not_doubled(bridged):
+    servers = [bridged.start(rmw, "serve", rmw, file=FILE) for rmw in ("plain", "baton")]
+    for each in servers:
+        each.says("here")
+    callers = {rmw: bridged.start(rmw, "call", "4", file=FILE) for rmw in ("plain", "baton")}
+    for rmw, caller in callers.items():
+        assert bridged.result(caller)["answers"] == [[i % 2 == 1, rmw] for i in range(4)]
+
+
+@pytest.mark.parametrize(("near", "far"), SIDES)
+def test_when_a_bridge_is_killed_the_next_one_takes_over(bridged, near, far):
+    standby = bridged.start_bridge(joins=False)
+    hearer = bridged.start(near, "hear_anew", "ticks", file=FILE)
+    hearer.says("here")
+    bridged.start(far, "talk_for_ever", "ticks", file=FILE).says("here")
+    hearer.says("tick")
+    assert "standby" in standby.log()
+    bridged.kill(bridged.bridge)
+    while "/ticks" not in standby.log():
+        assert standby.poll() is None
+        hearer.stdout.readline()
+    for _ in range(20):
+        hearer.says("tick")
+
+
+def test_a_killed_program_leaves_the_other_sides_graph(bridged):
+    talker = bridged.start("baton", "talk_for_ever", "ticks", file=FILE)
+    talker.says("here")
+    seer = bridged.start("plain", "see", "talk_for_ever", "/ticks", file=FILE)
+    seer.says("seen")
+    bridged.kill(talker)
+    seer.tell()
+    bridged.result(seer)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["rmw_of_nobody"], "cannot load the RMW rmw_of_nobody"),
+        (["rmw_baton_cpp"], "is Baton itself"),
+        (["rmw_fastrtps_cpp", "rmw_cyclonedds_cpp"], "expected the name of one RMW"),
+        (["rmw_fastrtps_cpp", "--domain", "many"], "--domain many: expected a number"),
+    ],
+)
+def test_what_cannot_be_is_named(processes, arguments, said):
+    rmw, *more = arguments
+    _, log = processes.start_bridge(*more, rmw=rmw, joins=False).ends(2)
+    assert said in log

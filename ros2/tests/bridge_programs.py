@@ -20,8 +20,8 @@ def chat(node, name, others, readers, count):
     """Says `count` lines and "end" once all `others` are there and its publisher has `readers`, and hears until each has said its end."""
     everybody = int(others) + 1
     heard = []
-    publisher = node.create_publisher(String, "chat", 100)
-    node.create_subscription(String, "chat", lambda message: heard.append(message.data), 100)
+    publisher = node.create_publisher(String, "chat", 1000)
+    node.create_subscription(String, "chat", lambda message: heard.append(message.data), 1000)
     spin_until(
         node, lambda: node.count_publishers("chat") == everybody and publisher.get_subscription_count() == int(readers)
     )
@@ -68,7 +68,10 @@ def see(node, name, topic):
     """What the graph says about another side's node, once it is there; it has gone again when the program ends."""
     spin_until(node, lambda: name in node.get_node_names() and node.get_publishers_info_by_topic(topic))
     infos = node.get_publishers_info_by_topic(topic)
-    report = {"publishers": [[each.node_name, each.topic_type] for each in infos], "nodes": sorted(node.get_node_names())}
+    report = {
+        "publishers": [[each.node_name, each.topic_type] for each in infos],
+        "nodes": sorted(node.get_node_names()),
+    }
     print("seen", flush=True)
     told()
     spin_until(node, lambda: name not in node.get_node_names() and not node.get_publishers_info_by_topic(topic))

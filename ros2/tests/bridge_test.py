@@ -7,7 +7,8 @@ from scenarios_test import EXPECTED
 from support.ros2 import ALONE, TESTED
 
 pytestmark = pytest.mark.skipif(
-    not ALONE or not (TESTED.programs / "baton_bridge").exists(), reason="Baton alone is what the bridge joins: part alone"
+    not ALONE or not (TESTED.programs / "baton_bridge").exists(),
+    reason="Baton alone is what the bridge joins: part alone",
 )
 FILE = "bridge_programs.py"
 SIDES = [("plain", "baton"), ("baton", "plain")]

@@ -100,6 +100,7 @@ bool Direction::update_flows(const Graph& to, bool patient) {
     demand.keep_all |= info.qos.history == RMW_QOS_POLICY_HISTORY_KEEP_ALL;
   }
   bool waits = false;
+  std::set<Gid> closed;
   std::map<std::pair<Topic, QosClass>, Routes> wanted;
   for (const auto& [gid, shown_writer] : writers_) {
     const auto demand = demands.find(shown_writer.topic);
@@ -111,7 +112,9 @@ bool Direction::update_flows(const Graph& to, bool patient) {
         }));
     // Before they have met, a message would be lost. A subscription whose QoS does not suit never meets the writer, and asks for nothing.
     waits |= met < suiting;
-    if (met == 0 || (patient && met < suiting)) continue;
+    const bool early = patient && met < suiting;
+    if (early) closed.insert(gid);
+    if (early || met == 0) continue;
     wanted[{shown_writer.topic, shown_writer.qos_class}];
   }
   for (auto flow = flows_.begin(); flow != flows_.end();) flow = wanted.count(flow->first) != 0 ? std::next(flow) : flows_.erase(flow);
@@ -119,7 +122,8 @@ bool Direction::update_flows(const Graph& to, bool patient) {
     Demand& demand = demands[key.first];
     for (const auto& [gid, shown_writer] : writers_) {
       if (shown_writer.topic != key.first) continue;
-      routes[gid] = shown_writer.qos_class < key.second || key.second < shown_writer.qos_class ? nullptr : shown_writer.writer;
+      const bool another = shown_writer.qos_class < key.second || key.second < shown_writer.qos_class;
+      routes[gid] = {another ? nullptr : shown_writer.writer, closed.count(gid) == 0};
       demand.depth = std::max(demand.depth, shown_writer.depth);  // the depth of a remote subscription is often unknown
     }
     attempt("flow " + key.first.first + key.first.second, [&, &wanted_key = key, &its_routes = routes] {
@@ -129,8 +133,8 @@ bool Direction::update_flows(const Graph& to, bool patient) {
         flow = make_flow(wanted_key.first, wanted_key.second, demand.node, std::max(demand.depth, least), demand.keep_all);
       }
       std::size_t writers = 0;
-      for (const auto& [gid, writer] : its_routes) writers += writer ? 1 : 0;
-      flow.forwarder->route(std::move(its_routes));
+      for (const auto& [gid, route] : its_routes) writers += route.writer ? 1 : 0;
+      flow.forwarder->route(std::move(its_routes), patient);
       waits |= flow.reader->matched() < writers;
     });
   }

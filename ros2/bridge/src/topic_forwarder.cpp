@@ -14,20 +14,26 @@ void TopicForwarder::publish(Writer& writer, const rmw_serialized_message_t& mes
   if (!writer.publish(message)) log_line("a message of " + topic_ + " is lost: " + last_rmw_error());
 }
 
+void TopicForwarder::keep(const Gid& writer, const rmw_serialized_message_t& message) {
+  waiting_.push_back({writer, {message.buffer, message.buffer + message.buffer_length}});
+  waiting_bytes_ += message.buffer_length;
+  while (waiting_.size() > kMostWaiting || (waiting_bytes_ > kMostWaitingBytes && waiting_.size() > 1)) {
+    waiting_bytes_ -= waiting_.front().bytes.size();
+    waiting_.pop_front();
+    log_line("a message of " + topic_ + " is lost: its subscriptions are not there yet");
+  }
+}
+
 void TopicForwarder::forward(const Gid& writer, const rmw_serialized_message_t& message) {
   std::shared_ptr<Writer> target;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = routes_.find(writer);
-    if (found == routes_.end()) {
-      waiting_.push_back({writer, {message.buffer, message.buffer + message.buffer_length}});
-      if (waiting_.size() > kMostWaiting) {
-        waiting_.pop_front();
-        log_line("a message of " + topic_ + " is lost: its publisher is not in the graph");
-      }
+    if (found != routes_.end() && !found->second.writer) return;
+    if (found == routes_.end() || !found->second.open) {
+      keep(writer, message);
     } else {
-      target = found->second;
-      if (!target) return;
+      target = found->second.writer;
     }
   }
   if (target) {
@@ -37,22 +43,28 @@ void TopicForwarder::forward(const Gid& writer, const rmw_serialized_message_t& 
   }
 }
 
-void TopicForwarder::route(Routes routes) {
+void TopicForwarder::route(Routes routes, bool patient) {
   // With the lock: a message that comes meanwhile must not overtake those that wait.
   const std::lock_guard<std::mutex> lock(mutex_);
   routes_ = std::move(routes);
+  std::deque<Waiting> still;
+  waiting_bytes_ = 0;
   for (Waiting& each : waiting_) {
     auto found = routes_.find(each.writer);
-    if (found == routes_.end())
-      for (found = routes_.begin(); found != routes_.end() && !found->second;) ++found;
-    if (found == routes_.end() || !found->second) continue;
-    rmw_serialized_message_t message = rmw_get_zero_initialized_serialized_message();
-    message.buffer = each.bytes.data();
-    message.buffer_length = message.buffer_capacity = each.bytes.size();
-    message.allocator = rcutils_get_default_allocator();
-    publish(*found->second, message);
+    if (found == routes_.end() && !patient)
+      for (found = routes_.begin(); found != routes_.end() && !found->second.writer;) ++found;
+    if (found == routes_.end() || (found->second.writer && !found->second.open)) {
+      waiting_bytes_ += each.bytes.size();
+      still.push_back(std::move(each));
+    } else if (found->second.writer) {
+      rmw_serialized_message_t message = rmw_get_zero_initialized_serialized_message();
+      message.buffer = each.bytes.data();
+      message.buffer_length = message.buffer_capacity = each.bytes.size();
+      message.allocator = rcutils_get_default_allocator();
+      publish(*found->second.writer, message);
+    }
   }
-  waiting_.clear();
+  waiting_ = std::move(still);
 }
 
 }  // namespace baton::bridge

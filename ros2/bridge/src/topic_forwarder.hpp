@@ -28,20 +28,25 @@ struct QosClass {
 };
 QosClass class_of(const rmw_qos_profile_t& qos);
 
-/// From a writer's gid to the writer that stands for it on the other side; null: its messages come by another reader.
-using Routes = std::map<Gid, std::shared_ptr<Writer>>;
+/// The way of one writer's messages.
+struct Route {
+  std::shared_ptr<Writer> writer;  ///< that stands for it on the other side; null: its messages come by another reader
+  bool open = true;                ///< false: the writer has not met all that subscribe; messages wait
+};
+using Routes = std::map<Gid, Route>;
 
 class TopicForwarder {
  public:
-  /// Messages of a writer that is not in the graph yet wait, this many at most; then the oldest are lost, which is logged.
-  static constexpr std::size_t kMostWaiting = 100;
+  /// Messages whose route is not open, or not known yet, wait: so many, and so many bytes. Then the oldest are lost, which is logged.
+  static constexpr std::size_t kMostWaiting = 1000, kMostWaitingBytes = 64 << 20;
 
   /// `updater` outlives this.
   TopicForwarder(std::string topic, Updater& updater) : topic_(std::move(topic)), updater_(updater) {}
 
   void forward(const Gid& writer, const rmw_serialized_message_t& message);
-  /// The graph's routes as of now. Messages that wait take them; those of a writer that is still unknown take the first one.
-  void route(Routes routes);
+  /// The graph's routes as of now. Messages that wait take those that are open. Unless `patient`, those of a writer that is still unknown take
+  /// the first one.
+  void route(Routes routes, bool patient);
 
  private:
   struct Waiting {
@@ -52,9 +57,12 @@ class TopicForwarder {
 
   std::string topic_;
   Updater& updater_;
-  std::mutex mutex_;  // guards the two below
+  void keep(const Gid& writer, const rmw_serialized_message_t& message);
+
+  std::mutex mutex_;  // guards all below
   Routes routes_;
   std::deque<Waiting> waiting_;
+  std::size_t waiting_bytes_ = 0;
 };
 
 }  // namespace baton::bridge

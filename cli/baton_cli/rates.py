@@ -88,7 +88,7 @@ def _spread_cells(f: dict[str, float]) -> list[str]:
     return [f"{f[key] * 1e3:.3f}" for key in ("min_s", "max_s", "std_dev_s")] + [str(f["window"])]
 
 
-class Rate(Meter):
+class RateMeter(Meter):
     columns = ("Hz", "min ms", "max ms", "std dev ms", "window")
 
     def value_of(self, message: Any) -> int:
@@ -339,7 +339,7 @@ def _command(kind: type[Meter], name: str, text: str, *shown: str) -> click.Comm
 
 _SEVERAL = "Several topics, or a pattern such as '/camera/*', make one table. TYPE is needed if a topic has several."
 hz = _command(
-    Rate,
+    RateMeter,
     "hz",
     "Print the rate of TOPIC, by the publisher's clock.",
     "baton topic hz /camera/image",

@@ -69,7 +69,7 @@ def test_the_verbs_show_the_graph_that_a_room_brings(run):
     said = run("topic", "list", "-t", "--ros1", other=True)
     assert "/theirs [t/Theirs]\n" in said and "Other does not answer\n" in said
     said = run("topic", "info", "/theirs", "-v", "--ros1", other=True)
-    assert "Other publisher count: 1\n  /p\n" in said and "Way: by carrier, 2 copies\n" in said
+    assert "Other publisher count: 1\n  /p\n" in said and "Path: by carrier, 2 copies\n" in said
     (row,) = json.loads(run("doctor", "--look", "0", "--json", "--ros1", other=True).splitlines()[0])["ros1"]
     assert (row["what"], row["good"]) == ("/theirs: /p (7) -> /s", True)
     assert "Links of Other\n" in run("doctor", "--look", "0", "--ros1", other=True)

@@ -66,7 +66,7 @@ def test_rates_of_many_topics_make_one_table(baton):
 
 
 def test_rates_are_printed_as_they_were_published():
-    class Made(rates.Rate):
+    class Made(rates.RateMeter):
         def value_of(self, message):
             return message
 

@@ -370,9 +370,9 @@ std::map<IdPrefix, Gid> owners_of(const std::vector<HostEndpoint>& here, const s
 }
 
 /// Publishers of a host that are left out, because their ids belong to processes of other hosts.
-class Claims {
+class DisputedIds {
  public:
-  explicit Claims(const std::vector<HostAdvertisement>& others) {
+  explicit DisputedIds(const std::vector<HostAdvertisement>& others) {
     for (const HostAdvertisement& host : others) names_.emplace(host.host, host.host_name);
   }
   bool have_one_name(const Gid& host, const Gid& other) const { return names_.at(host) == names_.at(other); }
@@ -403,7 +403,7 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
   ForwardingPlan out;
   std::map<Gid, std::size_t> complaints_of;  // of hosts
   out.owners = owners_of(here, others, owners);
-  Claims claims(others);
+  DisputedIds claims(others);
   std::map<std::string, std::vector<const HostEndpoint*>> publishers, subscriptions;
   std::set<Gid> known;
   const auto advertised = std::make_shared<std::set<Gid>>();

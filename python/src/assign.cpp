@@ -210,7 +210,7 @@ struct Buffer {
 };
 
 /// The place for `count` elements of an array or sequence.
-std::byte* room_for(Chunk* chunk, const FieldRecord& record, std::byte* at, std::size_t count) {
+std::byte* room_for(OwnedChunk* chunk, const FieldRecord& record, std::byte* at, std::size_t count) {
   const Field& field = *record.field;
   if (field.shape == Shape::kArray) {
     if (count == field.count) return at;
@@ -221,10 +221,10 @@ std::byte* room_for(Chunk* chunk, const FieldRecord& record, std::byte* at, std:
   return reinterpret_cast<sfm::detail::Cell*>(at)->content();
 }
 
-void assign_many(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value);
+void assign_many(OwnedChunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value);
 
 /// Copies a buffer of the same element type; false if `value` is no such buffer.
-bool assign_from_buffer(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
+bool assign_from_buffer(OwnedChunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
   if (!PyObject_CheckBuffer(value)) return false;
   Buffer buffer;
   if (PyObject_GetBuffer(value, &buffer.view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
@@ -248,16 +248,16 @@ bool assign_from_buffer(Chunk* chunk, const FieldRecord& record, std::byte* at, 
   return true;
 }
 
-/// Copies a Sequence of a received message in one Walk; false if `value` is none. Of another class with the same fields, each
+/// Copies a SequenceView of a received message in one MessageReading; false if `value` is none. Of another class with the same fields, each
 /// element is copied before its fields are looked up.
-bool assign_from_received(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
+bool assign_from_received(OwnedChunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
   if (Py_TYPE(value) != sequence_type) return false;
-  const auto* source = reinterpret_cast<const Sequence*>(value);
+  const auto* source = reinterpret_cast<const SequenceView*>(value);
   if (!read_only(source->chunk)) return false;
   const FieldRecord& from = *source->field;
   const std::size_t size = message::element_size(*from.field);
-  Walk walk(source->chunk);
-  const Span elements = elements_of(walk, *from.field, source->address);
+  MessageReading walk(source->chunk);
+  const ContentSpan elements = elements_of(walk, *from.field, source->address);
   if (from.field->kind == record.field->kind && from.nested == record.nested) {
     copy_elements(walk, elements.data, chunk, room_for(chunk, record, at, elements.count), record, elements.count);
     return true;
@@ -273,7 +273,7 @@ bool assign_from_received(Chunk* chunk, const FieldRecord& record, std::byte* at
   return true;
 }
 
-void assign_many(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
+void assign_many(OwnedChunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
   const Field& field = *record.field;
   if (assign_from_received(chunk, record, at, value)) return;
   const bool listed = PyList_CheckExact(value) || PyTuple_CheckExact(value);
@@ -324,7 +324,7 @@ bool has_attribute(PyObject* object, PyObject* name) noexcept {
   return static_cast<bool>(value);
 }
 
-const ForeignLayout& layout_of(const TypeRecord& record, PyObject* value) {
+const ForeignLayout& layout_of(const ClassRecord& record, PyObject* value) {
   PyTypeObject* type = Py_TYPE(value);
   for (const ForeignLayout& known : record.foreign)
     if (known.type == type) return known;
@@ -359,7 +359,7 @@ const ForeignLayout& layout_of(const TypeRecord& record, PyObject* value) {
   return record.foreign.back();
 }
 
-void assign_from_dict(Chunk* chunk, const TypeRecord& record, std::byte* address, PyObject* dict) {
+void assign_from_dict(OwnedChunk* chunk, const ClassRecord& record, std::byte* address, PyObject* dict) {
   Py_ssize_t position = 0;
   PyObject *key, *item;
   while (PyDict_Next(dict, &position, &key, &item) != 0) {
@@ -375,7 +375,7 @@ void assign_from_dict(Chunk* chunk, const TypeRecord& record, std::byte* address
 
 }  // namespace
 
-const FieldRecord* TypeRecord::find(PyObject* name) const noexcept {
+const FieldRecord* ClassRecord::find(PyObject* name) const noexcept {
   for (const FieldRecord& field : fields)
     if (field.names.front() == name) return &field;  // interned, nearly always
   if (!PyUnicode_Check(name)) return nullptr;
@@ -385,7 +385,7 @@ const FieldRecord* TypeRecord::find(PyObject* name) const noexcept {
   return nullptr;
 }
 
-void assign_element(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
+void assign_element(OwnedChunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
   switch (record.field->kind) {
     case Kind::kString:
       return store_string(*record.field, at, value);
@@ -398,7 +398,7 @@ void assign_element(Chunk* chunk, const FieldRecord& record, std::byte* at, PyOb
   }
 }
 
-void assign_field(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
+void assign_field(OwnedChunk* chunk, const FieldRecord& record, std::byte* at, PyObject* value) {
   if (record.field->shape == Shape::kSingle)
     assign_element(chunk, record, at, value);
   else
@@ -408,7 +408,7 @@ void assign_field(Chunk* chunk, const FieldRecord& record, std::byte* at, PyObje
 namespace {
 
 /// Times and durations of ROS 1 and ROS 2: the first two fields are seconds and nanoseconds.
-bool is_time(const TypeRecord& record) noexcept {
+bool is_time(const ClassRecord& record) noexcept {
   const std::string_view name = record.type->name;
   const auto is_number = [](const FieldRecord& field) {
     return field.nested == nullptr && field.field->shape == message::Shape::kSingle;
@@ -419,7 +419,7 @@ bool is_time(const TypeRecord& record) noexcept {
 }
 
 /// Seconds as Python counts them (time.time()), for a time or duration.
-void assign_seconds(Chunk* chunk, const TypeRecord& record, std::byte* address, PyObject* value) {
+void assign_seconds(OwnedChunk* chunk, const ClassRecord& record, std::byte* address, PyObject* value) {
   const double seconds = PyFloat_AsDouble(value);
   if (seconds == -1.0 && PyErr_Occurred() != nullptr) throw PythonError();
   if (!std::isfinite(seconds)) {
@@ -469,7 +469,7 @@ Ref octets_of(const FieldRecord& field, PyObject* value) {
 
 /// genpy's seconds are unsigned, and have these bits in a stamp after 2038 (docs/format/ros1-ros2-equivalence.md). False: `value` is
 /// to be assigned as always.
-bool assign_late_seconds(const TypeRecord& record, const FieldRecord& field, std::byte* at, PyObject* value) {
+bool assign_late_seconds(const ClassRecord& record, const FieldRecord& field, std::byte* at, PyObject* value) {
   if (field.field->kind != Kind::kInt32 || std::string_view(record.type->name) != "builtin_interfaces/Time")
     return false;
   if (!PyLong_Check(value)) return false;
@@ -483,11 +483,11 @@ bool assign_late_seconds(const TypeRecord& record, const FieldRecord& field, std
 
 }  // namespace
 
-void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, PyObject* value) {
+void assign_message(OwnedChunk* chunk, const ClassRecord& record, std::byte* address, PyObject* value) {
   if (is_message(value)) {
-    auto* source = reinterpret_cast<Message*>(value);
+    auto* source = reinterpret_cast<MessageView*>(value);
     check_live(source->owner, source->chunk);
-    Walk walk(source->chunk);
+    MessageReading walk(source->chunk);
     if (source->record == &record) return copy_message(walk, source->address, chunk, address, record);
     if (read_only(source->chunk)) {  // of another class with the same fields: their values are looked up in a copy
       const Ref copy(new_root(private_copy(walk, source->address, *source->record)));

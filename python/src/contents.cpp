@@ -18,20 +18,20 @@ using sfm::detail::StringCell;
 
 Cell& cell_at(std::byte* words) noexcept { return *reinterpret_cast<Cell*>(words); }
 
-[[noreturn]] void throw_malformed(const Chunk* chunk) {
+[[noreturn]] void throw_malformed(const OwnedChunk* chunk) {
   chunk->changed = true;
   throw Exception({Errc::malformed_message,
                    "the publisher changed this message after it was checked: its contents are not within its size"});
 }
 
-bool exported(const Chunk* chunk, const std::byte* content) noexcept {
+bool exported(const OwnedChunk* chunk, const std::byte* content) noexcept {
   return std::any_of(chunk->exports.begin(), chunk->exports.end(),
-                     [content](const Content* e) { return e->data == content; });
+                     [content](const KeptContent* e) { return e->data == content; });
 }
 
 /// Gives a content that is viewed to its views, which free it.
-void retire(Chunk* chunk, const std::byte* content, sfm::PrivateBlock* block) noexcept {
-  for (Content* e : chunk->exports) {
+void retire(OwnedChunk* chunk, const std::byte* content, sfm::PrivateBlock* block) noexcept {
+  for (KeptContent* e : chunk->exports) {
     if (e->data != content) continue;
     e->retired = true;
     e->retired_block = block;
@@ -65,7 +65,7 @@ void for_each_cell_of_element(const Field& field, std::byte* element, const std:
     visit(element);
 }
 
-void release_cell(Chunk* chunk, std::byte* words) noexcept {
+void release_cell(OwnedChunk* chunk, std::byte* words) noexcept {
   Cell& cell = cell_at(words);
   if (!chunk->exports.empty() && cell.content() != nullptr && exported(chunk, cell.content())) {
     retire(chunk, cell.content(), cell.in_chunk() ? nullptr : cell.block());
@@ -75,7 +75,7 @@ void release_cell(Chunk* chunk, std::byte* words) noexcept {
   }
 }
 
-void release_elements(Chunk* chunk, const Field& field, std::byte* first, std::size_t count) {
+void release_elements(OwnedChunk* chunk, const Field& field, std::byte* first, std::size_t count) {
   const std::size_t size = message::element_size(field);
   for (std::size_t i = 0; i < count; ++i) {
     if (field.kind == Kind::kMessage)
@@ -100,9 +100,9 @@ void relocate(const Field& field, std::byte* from, std::byte* to, std::size_t co
 
 }  // namespace
 
-Span content_of(Walk& walk, const std::byte* words, std::size_t element_size, std::size_t alignment) {
-  const Chunk* chunk = walk.chunk;
-  if (chunk->kind != Chunk::Kind::kSample) {
+ContentSpan content_of(MessageReading& walk, const std::byte* words, std::size_t element_size, std::size_t alignment) {
+  const OwnedChunk* chunk = walk.chunk;
+  if (chunk->kind != OwnedChunk::Kind::kSample) {
     Cell& cell = cell_at(const_cast<std::byte*>(words));
     return {cell.content(), cell.length()};
   }
@@ -122,25 +122,25 @@ Span content_of(Walk& walk, const std::byte* words, std::size_t element_size, st
   return {reinterpret_cast<std::byte*>(at), length};
 }
 
-Span string_of(Walk& walk, const std::byte* words) {
-  const Chunk* chunk = walk.chunk;
-  if (chunk->kind != Chunk::Kind::kSample) {
+ContentSpan string_of(MessageReading& walk, const std::byte* words) {
+  const OwnedChunk* chunk = walk.chunk;
+  if (chunk->kind != OwnedChunk::Kind::kSample) {
     const std::string_view text = reinterpret_cast<const StringCell*>(words)->view();
     return {reinterpret_cast<std::byte*>(const_cast<char*>(text.data())), text.size()};
   }
-  const Span padded = content_of(walk, words, 1, 4);
+  const ContentSpan padded = content_of(walk, words, 1, 4);
   if (padded.count == 0) return padded;
   const auto padding = std::to_integer<std::size_t>(padded.data[padded.count - 1]);
   if (padding > 3 || padding + 1 > padded.count) throw_malformed(chunk);
   return {padded.data, padded.count - padding - 1};
 }
 
-Span elements_of(Walk& walk, const Field& field, std::byte* at) {
+ContentSpan elements_of(MessageReading& walk, const Field& field, std::byte* at) {
   if (field.shape != Shape::kSequence) return {at, message::inline_count(field)};
   return content_of(walk, at, message::element_size(field), message::element_alignment(field));
 }
 
-void resize_sequence(Chunk* chunk, const FieldRecord& record, std::byte* words, std::size_t count) {
+void resize_sequence(OwnedChunk* chunk, const FieldRecord& record, std::byte* words, std::size_t count) {
   const Field& field = *record.field;
   Cell& cell = cell_at(words);
   const std::size_t old = cell.length();
@@ -196,7 +196,7 @@ void set_wstring(std::byte* words, const void* units, std::size_t count, std::si
   cell.set_length(static_cast<std::uint32_t>(count));
 }
 
-void initialise(Chunk* chunk, const TypeRecord& record, std::byte* address) {
+void initialise(OwnedChunk* chunk, const ClassRecord& record, std::byte* address) {
   if (!record.prototype.empty()) std::memcpy(address, record.prototype.data(), record.prototype.size());
   if (!record.nested_defaults) return;
   for (const FieldRecord& field : record.fields) {
@@ -215,7 +215,7 @@ void initialise(Chunk* chunk, const TypeRecord& record, std::byte* address) {
   }
 }
 
-void release_contents(Chunk* chunk, const message::Type& type, std::byte* address) {
+void release_contents(OwnedChunk* chunk, const message::Type& type, std::byte* address) {
   if (type.fixed) return;
   for (std::uint32_t i = 0; i < type.field_count; ++i) {
     const Field& field = type.fields[i];
@@ -230,7 +230,8 @@ void release_contents(Chunk* chunk, const message::Type& type, std::byte* addres
   }
 }
 
-void copy_message(Walk& walk, const std::byte* from, Chunk* to_chunk, std::byte* to, const TypeRecord& record) {
+void copy_message(MessageReading& walk, const std::byte* from, OwnedChunk* to_chunk, std::byte* to,
+                  const ClassRecord& record) {
   if (from == to) return;
   if (record.type->fixed) {
     std::memmove(to, from, record.type->size);
@@ -239,7 +240,7 @@ void copy_message(Walk& walk, const std::byte* from, Chunk* to_chunk, std::byte*
   for (const FieldRecord& part : record.fields) {
     const Field& field = *part.field;
     std::byte* target = to + field.offset;
-    const Span source = elements_of(walk, field, const_cast<std::byte*>(from) + field.offset);
+    const ContentSpan source = elements_of(walk, field, const_cast<std::byte*>(from) + field.offset);
     if (field.shape == Shape::kSequence) {
       // Growing the target cannot move the source: they are different contents, and contents move only when they grow.
       resize_sequence(to_chunk, part, target, source.count);
@@ -249,8 +250,8 @@ void copy_message(Walk& walk, const std::byte* from, Chunk* to_chunk, std::byte*
   }
 }
 
-void copy_elements(Walk& walk, const std::byte* from, Chunk* to_chunk, std::byte* to, const FieldRecord& part,
-                   std::size_t count) {
+void copy_elements(MessageReading& walk, const std::byte* from, OwnedChunk* to_chunk, std::byte* to,
+                   const FieldRecord& part, std::size_t count) {
   const Field& field = *part.field;
   const std::size_t size = message::element_size(field);
   if (!part.has_contents()) {
@@ -261,18 +262,18 @@ void copy_elements(Walk& walk, const std::byte* from, Chunk* to_chunk, std::byte
     if (field.kind == Kind::kMessage) {
       copy_message(walk, from, to_chunk, to, *part.nested);
     } else if (field.kind == Kind::kString) {
-      const Span text = string_of(walk, from);
+      const ContentSpan text = string_of(walk, from);
       reinterpret_cast<StringCell*>(to)->assign({reinterpret_cast<const char*>(text.data), text.count},
                                                 field.string_bound);
     } else {
-      const Span units = content_of(walk, from, 2, 2);
+      const ContentSpan units = content_of(walk, from, 2, 2);
       set_wstring(to, units.data, units.count, field.string_bound);
     }
   }
 }
 
-Chunk* private_copy(Walk& walk, const std::byte* from, const TypeRecord& record) {
-  Chunk* copy = new_private(&record);
+OwnedChunk* private_copy(MessageReading& walk, const std::byte* from, const ClassRecord& record) {
+  OwnedChunk* copy = new_private(&record);
   Ref owner(reinterpret_cast<PyObject*>(copy));
   copy_message(walk, from, copy, copy->message, record);
   owner.release();

@@ -2,12 +2,12 @@
 // The objects behind Python's messages: the owners of memory, and what a class knows of its type.
 //
 // Thread rules: everything in this file is used with the GIL held, except where a line says otherwise.
-// Invariants: (1) every view of a message (Message, Sequence, NumPy array) owns a reference to its Chunk, directly or
-// through a Content, so memory outlives every array made from it; (2) a TypeRecord is immortal: validators and samples
+// Invariants: (1) every view of a message (MessageView, SequenceView, NumPy array) owns a reference to its OwnedChunk, directly or
+// through a KeptContent, so memory outlives every array made from it; (2) a ClassRecord is immortal: validators and samples
 // refer to it from threads that do not know Python; (3) words of a received message are fetched once and checked at
 // every access, because its publisher may rewrite them; (4) contents of a loan or of a private message that a view
 // still uses are never freed or moved: they are retired, and freed with the last view; (5) a copy out of a received
-// message is one Walk, so its contents together are at most the message's bytes, as at the take.
+// message is one MessageReading, so its contents together are at most the message's bytes, as at the take.
 #pragma once
 
 #define PY_SSIZE_T_CLEAN
@@ -100,15 +100,15 @@ R guarded(R failure, F&& body) noexcept {
   }
 }
 
-struct TypeRecord;
+struct ClassRecord;
 
 struct FieldRecord {
   const message::Field* field = nullptr;
-  const TypeRecord* nested = nullptr;  ///< kMessage
-  PyObject* dtype = nullptr;           ///< NumPy's dtype of one element; null if an element has contents
-  std::vector<PyObject*> names;        ///< interned: the field's name, then the names that classes of other worlds use
-                                       ///< for it
-  bool optional = false;               ///< objects of other worlds may lack it (Header.seq)
+  const ClassRecord* nested = nullptr;  ///< kMessage
+  PyObject* dtype = nullptr;            ///< NumPy's dtype of one element; null if an element has contents
+  std::vector<PyObject*> names;         ///< interned: the field's name, then the names that classes of other worlds use
+                                        ///< for it
+  bool optional = false;                ///< objects of other worlds may lack it (Header.seq)
 
   bool has_contents() const noexcept { return message::element_has_contents(*field); }
 };
@@ -125,8 +125,8 @@ struct ForeignLayout {
 };
 
 /// A message class's knowledge of its type. Immortal.
-struct TypeRecord {
-  explicit TypeRecord(message::Definition parsed) : definition(std::move(parsed)), type(&definition.type()) {}
+struct ClassRecord {
+  explicit ClassRecord(message::Definition parsed) : definition(std::move(parsed)), type(&definition.type()) {}
   message::Definition definition;
   const message::Type* type;
   PyTypeObject* cls = nullptr;
@@ -140,40 +140,41 @@ struct TypeRecord {
   const FieldRecord* find(PyObject* name) const noexcept;
 };
 
-struct Content;
+struct KeptContent;
 
 /// Owns one message: a sample, a loan, or private memory.
-struct Chunk {
+struct OwnedChunk {
   PyObject_HEAD enum class Kind : std::uint8_t { kSample, kLoan, kPrivate, kGone } kind;
   std::byte* message;  // the skeleton
   std::size_t size;    // kSample: bytes of the message
-  const TypeRecord* record;
+  const ClassRecord* record;
   transport::TakenSample sample;
   std::int64_t reception_time_ns;  // kSample: CLOCK_REALTIME at the take
   std::shared_ptr<baton::detail::PublisherCore> publisher;
   memory::Chunk loan;
-  std::vector<Content*> exports;  // kLoan, kPrivate: the contents viewed now
-  mutable bool changed;           // kSample: its publisher was found to have changed it after its check
+  std::vector<KeptContent*> exports;  // kLoan, kPrivate: the contents viewed now
+  mutable bool changed;               // kSample: its publisher was found to have changed it after its check
   PyObject* weak_references;
 };
 
 /// One reading of a message, whole or in part. Its publisher may rewrite a received message after the check, so that contents
 /// overlap. Without a budget, copies of contents within contents then take time and memory without end.
-struct Walk {
+struct MessageReading {
   /// How often a copy reads each byte of a received message, on average.
   static constexpr std::uint64_t kReadsPerByte = 1;
 
-  explicit Walk(Chunk* of) noexcept
-      : chunk(of), left(of->kind == Chunk::Kind::kSample ? kReadsPerByte * (of->size - of->record->type->size) : 0) {}
-  Chunk* chunk;
+  explicit MessageReading(OwnedChunk* of) noexcept
+      : chunk(of),
+        left(of->kind == OwnedChunk::Kind::kSample ? kReadsPerByte * (of->size - of->record->type->size) : 0) {}
+  OwnedChunk* chunk;
   std::uint64_t left;  // bytes of contents; kSample only: other messages are this process's own
 };
 
-/// Keeps a part of a message alive and, as a buffer, shows it to NumPy. `owner` is a Chunk or, where the part lies in a
-/// content that can move, the Content.
-struct Content {
+/// Keeps a part of a message alive and, as a buffer, shows it to NumPy. `owner` is an OwnedChunk or, where the part lies in a
+/// content that can move, the KeptContent.
+struct KeptContent {
   PyObject_HEAD PyObject* owner;  // strong
-  Chunk* chunk;                   // borrowed through owner
+  OwnedChunk* chunk;              // borrowed through owner
   std::byte* data;
   std::size_t bytes;
   sfm::PrivateBlock* retired_block;  // kPrivate: to be freed with the last view
@@ -183,21 +184,21 @@ struct Content {
 };
 
 /// Whether arrays still use memory of this loan, so that it cannot be published or given back yet.
-bool has_arrays(const Chunk* chunk) noexcept;
+bool has_arrays(const OwnedChunk* chunk) noexcept;
 
-/// A view of a message or of a message inside it. `owner` is a Chunk or a Content.
-struct Message {
+/// A view of a message or of a message inside it. `owner` is an OwnedChunk or a KeptContent.
+struct MessageView {
   PyObject_HEAD PyObject* owner;  // strong
-  Chunk* chunk;                   // borrowed through owner
-  const TypeRecord* record;
+  OwnedChunk* chunk;              // borrowed through owner
+  const ClassRecord* record;
   std::byte* address;
   PyObject* weak_references;
 };
 
 /// A view of an array or sequence whose elements have contents (strings, messages with strings or sequences).
-struct Sequence {
+struct SequenceView {
   PyObject_HEAD PyObject* owner;
-  Chunk* chunk;
+  OwnedChunk* chunk;
   const FieldRecord* field;
   std::byte* address;  // of the words, or of the inline array
 };
@@ -222,59 +223,60 @@ extern Imports imports;
 
 // --- chunk.cpp
 /// `reception_time_ns`: CLOCK_REALTIME at the take, before the GIL was waited for.
-Chunk* new_sample(const TypeRecord* record, transport::TakenSample&& sample, std::int64_t reception_time_ns);
-Chunk* new_loan(const TypeRecord* record, std::shared_ptr<baton::detail::PublisherCore> publisher,
-                const memory::Chunk& loan);
-Chunk* new_private(const TypeRecord* record);
-/// A new reference to a Content over [data, data + bytes) of the chunk of `owner`.
-PyObject* new_content(PyObject* owner, Chunk* chunk, std::byte* data, std::size_t bytes);
-inline bool read_only(const Chunk* chunk) noexcept { return chunk->kind == Chunk::Kind::kSample; }
+OwnedChunk* new_sample(const ClassRecord* record, transport::TakenSample&& sample, std::int64_t reception_time_ns);
+OwnedChunk* new_loan(const ClassRecord* record, std::shared_ptr<baton::detail::PublisherCore> publisher,
+                     const memory::Chunk& loan);
+OwnedChunk* new_private(const ClassRecord* record);
+/// A new reference to a KeptContent over [data, data + bytes) of the chunk of `owner`.
+PyObject* new_content(PyObject* owner, OwnedChunk* chunk, std::byte* data, std::size_t bytes);
+inline bool read_only(const OwnedChunk* chunk) noexcept { return chunk->kind == OwnedChunk::Kind::kSample; }
 /// Throws if the view may not be used: its loan was published, or its content was retired.
-void check_live(PyObject* owner, const Chunk* chunk);
-void check_writable(PyObject* owner, const Chunk* chunk);
+void check_live(PyObject* owner, const OwnedChunk* chunk);
+void check_writable(PyObject* owner, const OwnedChunk* chunk);
 void add_chunk_types(PyObject* module);
 
 // --- contents.cpp: strings and sequences by type model
-struct Span {
+struct ContentSpan {
   std::byte* data;
   std::size_t count;
 };
 /// The content that the words at `words` describe. Of a received message it lies inside the chunk, and its bytes are taken from
 /// the walk's budget; throws if it does not, or if the budget is spent.
-Span content_of(Walk& walk, const std::byte* words, std::size_t element_size, std::size_t alignment);
+ContentSpan content_of(MessageReading& walk, const std::byte* words, std::size_t element_size, std::size_t alignment);
 /// A string's bytes without terminator and padding.
-Span string_of(Walk& walk, const std::byte* words);
+ContentSpan string_of(MessageReading& walk, const std::byte* words);
 /// The elements of an array or sequence.
-Span elements_of(Walk& walk, const message::Field& field, std::byte* at);
+ContentSpan elements_of(MessageReading& walk, const message::Field& field, std::byte* at);
 /// Sets the length of the sequence at `words`. Elements that are messages get their defaults, scalars are unspecified.
-void resize_sequence(Chunk* chunk, const FieldRecord& field, std::byte* words, std::size_t count);
+void resize_sequence(OwnedChunk* chunk, const FieldRecord& field, std::byte* words, std::size_t count);
 /// Sets the wstring at `words`.
 void set_wstring(std::byte* words, const void* units, std::size_t count, std::size_t bound);
 /// A message's default values, at an address that holds zeros or nothing yet.
-void initialise(Chunk* chunk, const TypeRecord& record, std::byte* address);
+void initialise(OwnedChunk* chunk, const ClassRecord& record, std::byte* address);
 /// Frees the contents of the message at `address`. Views of them stay valid.
-void release_contents(Chunk* chunk, const message::Type& type, std::byte* address);
+void release_contents(OwnedChunk* chunk, const message::Type& type, std::byte* address);
 /// Copies a message of the same type between any two places. `to` holds a valid message.
-void copy_message(Walk& walk, const std::byte* from, Chunk* to_chunk, std::byte* to, const TypeRecord& record);
+void copy_message(MessageReading& walk, const std::byte* from, OwnedChunk* to_chunk, std::byte* to,
+                  const ClassRecord& record);
 /// The same of `count` elements of a field.
-void copy_elements(Walk& walk, const std::byte* from, Chunk* to_chunk, std::byte* to, const FieldRecord& field,
-                   std::size_t count);
+void copy_elements(MessageReading& walk, const std::byte* from, OwnedChunk* to_chunk, std::byte* to,
+                   const FieldRecord& field, std::size_t count);
 /// The private copy of a message.
-Chunk* private_copy(Walk& walk, const std::byte* from, const TypeRecord& record);
+OwnedChunk* private_copy(MessageReading& walk, const std::byte* from, const ClassRecord& record);
 
 // --- view.cpp
-PyObject* new_message(const TypeRecord* record, PyObject* owner, Chunk* chunk, std::byte* address);
+PyObject* new_message(const ClassRecord* record, PyObject* owner, OwnedChunk* chunk, std::byte* address);
 /// The view of a whole chunk; takes the reference.
-PyObject* new_root(Chunk* chunk);
-PyObject* get_field(PyObject* owner, Chunk* chunk, const FieldRecord& field, std::byte* address, Message* holder,
-                    std::size_t index);
-PyObject* get_element(PyObject* owner, Walk& walk, const FieldRecord& field, std::byte* address);
+PyObject* new_root(OwnedChunk* chunk);
+PyObject* get_field(PyObject* owner, OwnedChunk* chunk, const FieldRecord& field, std::byte* address,
+                    MessageView* holder, std::size_t index);
+PyObject* get_element(PyObject* owner, MessageReading& walk, const FieldRecord& field, std::byte* address);
 /// A NumPy array over `elements`, whose dtype is the field's.
-PyObject* make_array(PyObject* owner, Chunk* chunk, const FieldRecord& field, const Span& elements);
+PyObject* make_array(PyObject* owner, OwnedChunk* chunk, const FieldRecord& field, const ContentSpan& elements);
 /// The object that views of `elements` must keep alive: in memory that can move, the content itself.
-Ref owner_of_elements(PyObject* owner, Chunk* chunk, const FieldRecord& field, const Span& elements);
+Ref owner_of_elements(PyObject* owner, OwnedChunk* chunk, const FieldRecord& field, const ContentSpan& elements);
 bool is_message(PyObject* object) noexcept;
-const TypeRecord* record_of_class(PyObject* cls);
+const ClassRecord* record_of_class(PyObject* cls);
 void add_view_types(PyObject* module);
 void add_sequence_type(PyObject* module);
 
@@ -284,20 +286,20 @@ PyObject* plain(PyObject* value) noexcept;
 void add_plain(PyObject* module);
 
 // --- assign.cpp: Python objects of any world into messages
-void assign_field(Chunk* chunk, const FieldRecord& field, std::byte* address, PyObject* value);
-void assign_element(Chunk* chunk, const FieldRecord& field, std::byte* address, PyObject* value);
-void assign_message(Chunk* chunk, const TypeRecord& record, std::byte* address, PyObject* value);
+void assign_field(OwnedChunk* chunk, const FieldRecord& field, std::byte* address, PyObject* value);
+void assign_element(OwnedChunk* chunk, const FieldRecord& field, std::byte* address, PyObject* value);
+void assign_message(OwnedChunk* chunk, const ClassRecord& record, std::byte* address, PyObject* value);
 
 // --- publish.cpp
 /// A loan with default values.
-Chunk* make_loan(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher);
+OwnedChunk* make_loan(const ClassRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher);
 /// Publishes a loan; its views must not be used afterwards. If arrays still use its memory, they keep that memory, and
 /// a copy is published.
-std::uint64_t publish_loan(Chunk* chunk, const transport::PublishInfo& info);
+std::uint64_t publish_loan(OwnedChunk* chunk, const transport::PublishInfo& info);
 /// Publishes any object that is a message of the type or can be converted to one.
-std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
+std::uint64_t publish_object(const ClassRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
                              PyObject* object, transport::PublishInfo info);
 /// Gives a loan back.
-void abandon_loan(Chunk* chunk);
+void abandon_loan(OwnedChunk* chunk);
 
 }  // namespace baton::python

@@ -300,7 +300,7 @@ void add_node(nb::module_& m) {
            [](Node& node, const std::string& topic, nb::handle type, const QoS& qos, std::size_t memory_limit,
               std::size_t max_message, std::uint32_t slots, const std::string& policy, std::uint32_t attempts,
               bool prefault) {
-             const TypeRecord* record = record_of_class(type.ptr());
+             const ClassRecord* record = record_of_class(type.ptr());
              const PublisherOptions options =
                  pool_options(memory_limit, max_message, slots, policy, attempts, prefault);
              const WithoutGil without;
@@ -310,7 +310,7 @@ void add_node(nb::module_& m) {
           "_subscribe",
           [](Node& node, const std::string& topic, nb::handle type, const QoS& qos, nb::object callback,
              std::shared_ptr<CallbackGroup> group) {
-            const TypeRecord* record = record_of_class(type.ptr());
+            const ClassRecord* record = record_of_class(type.ptr());
             std::shared_ptr<transport::Reader> reader;
             std::string name;
             {
@@ -321,8 +321,8 @@ void add_node(nb::module_& m) {
             auto subscription = std::make_unique<PySubscription>(reader, record, std::move(name), node.participant());
             if (!callback.is_none()) {
               subscription->callback = std::make_shared<Callback>(std::move(callback));
-              auto executable = std::make_shared<SubscriptionExecutable>(group_or_default(node, std::move(group)),
-                                                                         reader, record, subscription->callback);
+              auto executable = std::make_shared<PythonSubscriptionExecutable>(group_or_default(node, std::move(group)),
+                                                                               reader, record, subscription->callback);
               const WithoutGil without;
               subscription->registration = node.add(executable);
             }
@@ -407,8 +407,8 @@ void add_endpoints(nb::module_& m) {
       "size_bytes",
       [](nb::handle message) {
         if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
-        const Chunk* chunk = reinterpret_cast<Message*>(message.ptr())->chunk;
-        if (chunk->kind != Chunk::Kind::kSample) raise(PyExc_ValueError, "only received messages have a size");
+        const OwnedChunk* chunk = reinterpret_cast<MessageView*>(message.ptr())->chunk;
+        if (chunk->kind != OwnedChunk::Kind::kSample) raise(PyExc_ValueError, "only received messages have a size");
         return chunk->size;
       },
       "message"_a, "Bytes of a received message: skeleton and contents.");
@@ -416,8 +416,8 @@ void add_endpoints(nb::module_& m) {
       "format_message",
       [](nb::handle message, std::size_t max_elements, std::size_t max_string, bool flow_arrays, bool hide_header_seq) {
         if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
-        const auto* view = reinterpret_cast<Message*>(message.ptr());
-        if (view->chunk->kind != Chunk::Kind::kSample || view->address != view->chunk->message)
+        const auto* view = reinterpret_cast<MessageView*>(message.ptr());
+        if (view->chunk->kind != OwnedChunk::Kind::kSample || view->address != view->chunk->message)
           raise(PyExc_ValueError, "only whole received messages can be formatted; str() takes any");
         message::PrintOptions options;
         options.max_elements = max_elements;
@@ -446,8 +446,9 @@ void add_endpoints(nb::module_& m) {
       "info",
       [](nb::handle message) {
         if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
-        const auto* view = reinterpret_cast<Message*>(message.ptr());
-        if (view->chunk->kind != Chunk::Kind::kSample) raise(PyExc_ValueError, "only received messages have metadata");
+        const auto* view = reinterpret_cast<MessageView*>(message.ptr());
+        if (view->chunk->kind != OwnedChunk::Kind::kSample)
+          raise(PyExc_ValueError, "only received messages have metadata");
         MessageInfo info = baton::detail::message_info(view->chunk->sample);
         info.reception_time_ns = view->chunk->reception_time_ns;
         return info;
@@ -455,8 +456,8 @@ void add_endpoints(nb::module_& m) {
       "message"_a, "Sequence number, times and publisher of a received message.");
   m.def("_attachment", [](nb::handle message) {
     if (!is_message(message.ptr())) raise(PyExc_TypeError, "a message is wanted");
-    const auto* view = reinterpret_cast<Message*>(message.ptr());
-    if (view->chunk->kind != Chunk::Kind::kSample) raise(PyExc_ValueError, "only received messages have metadata");
+    const auto* view = reinterpret_cast<MessageView*>(message.ptr());
+    if (view->chunk->kind != OwnedChunk::Kind::kSample) raise(PyExc_ValueError, "only received messages have metadata");
     const memory::ChunkHeader& header = view->chunk->sample.header();
     return nb::bytes(reinterpret_cast<const char*>(header.attachment), sizeof header.attachment);
   });

@@ -111,7 +111,7 @@ inline Taken take_from(transport::Reader& reader) {
   return Taken(reader.take_next());
 }
 
-inline nb::object to_message(const TypeRecord* record, Taken&& taken) {
+inline nb::object to_message(const ClassRecord* record, Taken&& taken) {
   if (!taken.sample.ok()) throw Exception(taken.sample.error());
   if (!*taken.sample) return nb::none();
   return nb::steal(new_root(new_sample(record, std::move(*taken.sample), taken.reception_time_ns)));
@@ -124,7 +124,7 @@ void call_with(transport::Reader& reader, const nb::object& message, F&& callbac
   try {
     callback();
   } catch (nb::python_error& error) {
-    const Chunk* chunk = reinterpret_cast<const Message*>(message.ptr())->chunk;
+    const OwnedChunk* chunk = reinterpret_cast<const MessageView*>(message.ptr())->chunk;
     if (!chunk->changed || !error.matches(exception_of(Errc::malformed_message))) throw;
     const transport::Gid publisher = chunk->sample.publisher();
     const WithoutGil without;
@@ -145,7 +145,7 @@ void run_callback(F&& callback) {
 
 struct PyPublisher {
   std::shared_ptr<baton::detail::PublisherCore> core;
-  const TypeRecord* record;
+  const ClassRecord* record;
   std::shared_ptr<transport::Participant> participant;
 
   nb::object loan() const { return nb::steal(new_root(make_loan(record, core))); }

@@ -26,7 +26,7 @@ nb::object make_record(const std::string& definition, nb::bytes hash, nb::list f
   std::memcpy(type_hash.data(), hash.c_str(), type_hash.size());
   Result<message::Definition> parsed = message::Definition::parse(definition, type_hash);
   if (!parsed.ok()) throw Exception(parsed.error());
-  auto record = std::make_unique<TypeRecord>(std::move(*parsed));
+  auto record = std::make_unique<ClassRecord>(std::move(*parsed));
   if (nb::len(fields) != record->type->field_count) throw nb::value_error("fields do not match the definition");
   if (prototype.size() != 0) {
     if (prototype.size() != record->type->size) throw nb::value_error("the prototype is no skeleton");
@@ -50,7 +50,7 @@ nb::object make_record(const std::string& definition, nb::bytes hash, nb::list f
     }
     if (!given[1].is_none()) {
       field.nested =
-          static_cast<const TypeRecord*>(PyCapsule_GetPointer(nb::object(given[1]).ptr(), "baton.TypeRecord"));
+          static_cast<const ClassRecord*>(PyCapsule_GetPointer(nb::object(given[1]).ptr(), "baton.TypeRecord"));
       if (field.nested == nullptr) throw nb::python_error();
       if (field.field->shape != message::Shape::kSequence && field.nested->nested_defaults)
         record->nested_defaults = true;
@@ -68,16 +68,16 @@ nb::object make_record(const std::string& definition, nb::bytes hash, nb::list f
 }
 
 void bind_class(nb::handle capsule, nb::handle cls) {
-  auto* record = static_cast<TypeRecord*>(PyCapsule_GetPointer(capsule.ptr(), "baton.TypeRecord"));
+  auto* record = static_cast<ClassRecord*>(PyCapsule_GetPointer(capsule.ptr(), "baton.TypeRecord"));
   if (record == nullptr) throw nb::python_error();
   if (!PyType_Check(cls.ptr()) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls.ptr()), message_type))
     throw nb::type_error("a subclass of Message is wanted");
   record->cls = reinterpret_cast<PyTypeObject*>(cls.inc_ref().ptr());
 }
 
-Message* message_argument(nb::handle object) {
+MessageView* message_argument(nb::handle object) {
   if (!is_message(object.ptr())) throw nb::type_error("a message of baton is wanted");
-  auto* message = reinterpret_cast<Message*>(object.ptr());
+  auto* message = reinterpret_cast<MessageView*>(object.ptr());
   check_live(message->owner, message->chunk);
   return message;
 }
@@ -133,14 +133,14 @@ NB_MODULE(_core_of_main, m) {
   m.def("_make_record", make_record, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg().none());
   m.def("_bind_class", bind_class);
   m.def("_resize", [](nb::handle message, std::size_t field, std::size_t count) {
-    Message* view = message_argument(message);
+    MessageView* view = message_argument(message);
     check_writable(view->owner, view->chunk);
     if (field >= view->record->fields.size()) throw nb::index_error("no such field");
     const FieldRecord& record = view->record->fields[field];
     resize_sequence(view->chunk, record, view->address + record.field->offset, count);
   });
   m.def("_assign", [](nb::handle message, nb::handle value) {
-    Message* view = message_argument(message);
+    MessageView* view = message_argument(message);
     check_writable(view->owner, view->chunk);
     assign_message(view->chunk, *view->record, view->address, value.ptr());
   });

@@ -8,16 +8,16 @@ namespace {
 using message::Kind;
 using message::Shape;
 
-PyObject* plain_message(Walk& walk, PyObject* owner, const TypeRecord& record, std::byte* address);
+PyObject* plain_message(MessageReading& walk, PyObject* owner, const ClassRecord& record, std::byte* address);
 
-PyObject* plain_element(Walk& walk, PyObject* owner, const FieldRecord& field, std::byte* at) {
+PyObject* plain_element(MessageReading& walk, PyObject* owner, const FieldRecord& field, std::byte* at) {
   if (field.nested != nullptr) return plain_message(walk, owner, *field.nested, at);
   return get_element(owner, walk, field, at);
 }
 
-PyObject* plain_field(Walk& walk, PyObject* owner, const FieldRecord& field, std::byte* at) {
+PyObject* plain_field(MessageReading& walk, PyObject* owner, const FieldRecord& field, std::byte* at) {
   if (field.field->shape == Shape::kSingle) return plain_element(walk, owner, field, at);
-  const Span elements = elements_of(walk, *field.field, at);
+  const ContentSpan elements = elements_of(walk, *field.field, at);
   if (field.dtype != nullptr) return make_array(owner, walk.chunk, field, elements);
   const Ref list(checked(PyList_New(static_cast<Py_ssize_t>(elements.count))));
   if (elements.count == 0) return Py_NewRef(list.get());
@@ -29,7 +29,7 @@ PyObject* plain_field(Walk& walk, PyObject* owner, const FieldRecord& field, std
   return Py_NewRef(list.get());
 }
 
-PyObject* plain_message(Walk& walk, PyObject* owner, const TypeRecord& record, std::byte* address) {
+PyObject* plain_message(MessageReading& walk, PyObject* owner, const ClassRecord& record, std::byte* address) {
   const Ref dict(checked(PyDict_New()));
   for (const FieldRecord& field : record.fields) {
     const Ref value(plain_field(walk, owner, field, address + field.field->offset));
@@ -48,18 +48,18 @@ PyMethodDef functions[] = {{"_plain", plain_function, METH_O, "A message as a di
 PyObject* plain(PyObject* value) noexcept {
   return guarded<PyObject*>(nullptr, [&] {
     if (is_message(value)) {
-      const auto* message = reinterpret_cast<Message*>(value);
+      const auto* message = reinterpret_cast<MessageView*>(value);
       check_live(message->owner, message->chunk);
-      Walk walk(message->chunk);
+      MessageReading walk(message->chunk);
       return plain_message(walk, message->owner, *message->record, message->address);
     }
     if (Py_TYPE(value) != sequence_type) {
       PyErr_Format(PyExc_TypeError, "a message of baton is wanted, not %s", Py_TYPE(value)->tp_name);
       throw PythonError();
     }
-    const auto* sequence = reinterpret_cast<Sequence*>(value);
+    const auto* sequence = reinterpret_cast<SequenceView*>(value);
     check_live(sequence->owner, sequence->chunk);
-    Walk walk(sequence->chunk);
+    MessageReading walk(sequence->chunk);
     return plain_field(walk, sequence->owner, *sequence->field, sequence->address);
   });
 }

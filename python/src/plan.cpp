@@ -50,7 +50,7 @@ std::size_t align_up(std::size_t value, std::size_t alignment) {
 }
 
 /// Places the fields as a C compiler places rosidl's struct.
-void lay_out(Plan* plan) {
+void lay_out(ConversionPlan* plan) {
   constexpr std::size_t kTriple = 3 * sizeof(void*);  // {data, size, capacity}
   std::size_t end = 0;
   for (PlanField& field : plan->fields) {
@@ -81,7 +81,7 @@ PyObject* make_plan(PyObject* /*module*/, PyObject* arguments) {
     if (!PyArg_ParseTuple(arguments, "O!sO!O!", &PyType_Type, &cls, &name, &PyList_Type, &fields, &PyList_Type,
                           &others))
       throw PythonError();
-    auto plan = std::make_unique<Plan>();
+    auto plan = std::make_unique<ConversionPlan>();
     plan->name = name;
     plan->cls = reinterpret_cast<PyTypeObject*>(cls);
     plan->fields.resize(static_cast<std::size_t>(PyList_GET_SIZE(fields)));
@@ -133,7 +133,7 @@ PyObject* make_plan(PyObject* /*module*/, PyObject* arguments) {
 }
 
 // K(x) of the paper's Eq. 6: elements of all layers but the last.
-std::uint64_t count_layers(const Plan& plan, PyObject* object) {
+std::uint64_t count_layers(const ConversionPlan& plan, PyObject* object) {
   std::uint64_t count = 0;
   for (const PlanField& field : plan.fields) {
     if (field.nested == nullptr) continue;
@@ -159,7 +159,7 @@ PyObject* complexity(PyObject* /*module*/, PyObject* arguments) {
   return guarded<PyObject*>(nullptr, [&] {
     PyObject *capsule, *object;
     if (!PyArg_ParseTuple(arguments, "OO", &capsule, &object)) throw PythonError();
-    const Plan& plan = *plan_of_capsule(capsule);
+    const ConversionPlan& plan = *plan_of_capsule(capsule);
     return PyLong_FromUnsignedLongLong(plan.layers ? count_layers(plan, object) : 0);
   });
 }
@@ -184,7 +184,7 @@ PyObject* from_wire(PyObject* /*module*/, PyObject* arguments) {
     Py_buffer wire;
     int cdr;
     if (!PyArg_ParseTuple(arguments, "OOy*p", &capsule, &target, &wire, &cdr)) throw PythonError();
-    Block release;
+    ScalarBlock release;
     release.view = wire;
     release.held = true;
     return plan_from_wire(*plan_of_capsule(capsule), target == Py_None ? nullptr : target, wire.buf,
@@ -194,7 +194,7 @@ PyObject* from_wire(PyObject* /*module*/, PyObject* arguments) {
 
 /// (bytes, [(name, offset, layout of a nested message or None)]): the layout that plan_struct.cpp expects of rosidl's C
 /// struct.
-PyObject* struct_layout(const Plan& plan) {
+PyObject* struct_layout(const ConversionPlan& plan) {
   Ref fields(checked(PyList_New(0)));
   for (const PlanField& field : plan.fields) {
     const Ref nested(field.nested != nullptr ? struct_layout(*field.nested) : Py_NewRef(Py_None));
@@ -221,10 +221,10 @@ PyMethodDef plan_functions[] = {
 
 }  // namespace
 
-const Plan* plan_of_capsule(PyObject* capsule) {
+const ConversionPlan* plan_of_capsule(PyObject* capsule) {
   void* plan = PyCapsule_GetPointer(capsule, "baton.Plan");
   if (plan == nullptr) throw PythonError();
-  return static_cast<const Plan*>(plan);
+  return static_cast<const ConversionPlan*>(plan);
 }
 
 void plan_keep_room(std::size_t bytes) noexcept {
@@ -248,7 +248,7 @@ PyObject* plan_get(const PlanField& field, PyObject* object) {
   return Py_NewRef(value);
 }
 
-PyObject* plan_new_object(const Plan& plan) {
+PyObject* plan_new_object(const ConversionPlan& plan) {
   PyObject* object = checked(plan.cls->tp_alloc(plan.cls, 0));
   for (const auto& [slot, value] : plan.other_slots)
     *reinterpret_cast<PyObject**>(reinterpret_cast<char*>(object) + slot) = Py_NewRef(value);
@@ -289,7 +289,7 @@ PyObject* plan_items(const PlanField& field, PyObject* value) {
 namespace {
 
 /// Whether `value` has a buffer of the field's elements; that buffer is then the block.
-bool take_buffer(const PlanField& field, PyObject* value, Block* block) {
+bool take_buffer(const PlanField& field, PyObject* value, ScalarBlock* block) {
   if (PyObject_GetBuffer(value, &block->view, PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) {
     PyErr_Clear();
     return false;
@@ -308,7 +308,7 @@ bool take_buffer(const PlanField& field, PyObject* value, Block* block) {
 
 }  // namespace
 
-void plan_scalars(const PlanField& field, PyObject* value, Block* block) {
+void plan_scalars(const PlanField& field, PyObject* value, ScalarBlock* block) {
   const std::size_t size = message::element_size(field.field);
   if (PyObject_CheckBuffer(value)) {
     if (take_buffer(field, value, block)) return;

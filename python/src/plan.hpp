@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Message classes of other worlds (rclpy, rospy) as this extension sees them: the place of each field in the Python
-// object, and in the C struct that rosidl generates. With a Plan, objects are converted to and from CDR, ROS 1's wire
+// object, and in the C struct that rosidl generates. With a ConversionPlan, objects are converted to and from CDR, ROS 1's wire
 // and such structs without running Python code.
 //
-// Thread rules: with the GIL. A Plan is immortal: rclpy keeps function pointers that refer to it.
+// Thread rules: with the GIL. A ConversionPlan is immortal: rclpy keeps function pointers that refer to it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace baton::python {
 
-struct Plan;
+struct ConversionPlan;
 
 /// The container in which a Python object holds an array or sequence of scalars.
 enum class Holder : std::uint8_t { kList, kTuple, kArray, kNumpy, kBytes };
@@ -25,7 +25,7 @@ struct PlanField {
   std::string text;        ///< the text of field.name
   PyObject* name = nullptr;
   Py_ssize_t slot = 0;  ///< offset in the object; 0: by attribute
-  const Plan* nested = nullptr;
+  const ConversionPlan* nested = nullptr;
   Holder holder = Holder::kList;
   PyObject* maker = nullptr;  ///< kArray: the type code, kNumpy: the dtype
   PyObject* one = nullptr;    ///< kArray: an array of one zero; repeating it is the fastest way to a short array
@@ -34,7 +34,7 @@ struct PlanField {
   std::size_t element_size = 0, element_alignment = 0;  ///< in the C struct
 };
 
-struct Plan {
+struct ConversionPlan {
   std::string name;
   PyTypeObject* cls = nullptr;
   std::vector<PlanField> fields;
@@ -49,7 +49,7 @@ struct Plan {
 /// find nothing.
 class WithoutCollection {
  public:
-  explicit WithoutCollection(const Plan& plan) noexcept : was_(plan.layers && PyGC_Disable() != 0) {}
+  explicit WithoutCollection(const ConversionPlan& plan) noexcept : was_(plan.layers && PyGC_Disable() != 0) {}
   WithoutCollection(const WithoutCollection&) = delete;
   WithoutCollection& operator=(const WithoutCollection&) = delete;
   ~WithoutCollection() {
@@ -68,30 +68,30 @@ void plan_keep_room(std::size_t bytes) noexcept;
 /// make_plan(class, name, fields, other_slots) -> capsule; see baton/_plans.py.
 void add_plans(PyObject* module);
 
-const Plan* plan_of_capsule(PyObject* capsule);
+const ConversionPlan* plan_of_capsule(PyObject* capsule);
 PyObject* plan_get(const PlanField& field, PyObject* object);  ///< new reference
-PyObject* plan_new_object(const Plan& plan);
+PyObject* plan_new_object(const ConversionPlan& plan);
 void plan_set(const PlanField& field, PyObject* object, PyObject* value);  ///< takes the reference
 /// Makes the object that holds `count` scalars at `data`, copied.
 PyObject* plan_make_scalars(const PlanField& field, const void* data, std::size_t count);
 PyObject* plan_make_scalar(const PlanField& field, const void* data);
 /// The scalars of `value` as one block: its own buffer if that has the right format, else a conversion in `scratch`.
-struct Block {
+struct ScalarBlock {
   const void* data = nullptr;
   std::size_t count = 0;
   Py_buffer view{};
   bool held = false;
   std::vector<char> scratch;
-  Block() = default;
-  Block(const Block&) = delete;
-  Block& operator=(const Block&) = delete;
-  ~Block() {
+  ScalarBlock() = default;
+  ScalarBlock(const ScalarBlock&) = delete;
+  ScalarBlock& operator=(const ScalarBlock&) = delete;
+  ~ScalarBlock() {
     if (held) PyBuffer_Release(&view);
   }
 };
 /// PySequence_Fast of the value of a field with several elements; a TypeError names the field.
 PyObject* plan_items(const PlanField& field, PyObject* value);
-void plan_scalars(const PlanField& field, PyObject* value, Block* block);
+void plan_scalars(const PlanField& field, PyObject* value, ScalarBlock* block);
 /// Raises if an array does not have `field.count` elements, or a bounded sequence has more.
 void plan_check_count(const PlanField& field, std::size_t count);
 
@@ -99,13 +99,13 @@ void plan_check_count(const PlanField& field, std::size_t count);
 void add_plan_wire();
 /// Returns bytes. With a `sink`, an object with write(), writes the wire form to it, large blocks without a copy, and
 /// returns None. CDR is aligned from its beginning, so it takes no sink.
-PyObject* plan_to_wire(const Plan& plan, PyObject* object, bool cdr, PyObject* sink);
+PyObject* plan_to_wire(const ConversionPlan& plan, PyObject* object, bool cdr, PyObject* sink);
 /// Fills `target`, or a new object if null. Returns a new reference.
-PyObject* plan_from_wire(const Plan& plan, PyObject* target, const void* data, std::size_t size, bool cdr);
+PyObject* plan_from_wire(const ConversionPlan& plan, PyObject* target, const void* data, std::size_t size, bool cdr);
 
 // --- plan_struct.cpp: rosidl's C structs
-void plan_to_struct(const Plan& plan, PyObject* object, char* at);
-PyObject* plan_from_struct(const Plan& plan, const char* at);
+void plan_to_struct(const ConversionPlan& plan, PyObject* object, char* at);
+PyObject* plan_from_struct(const ConversionPlan& plan, const char* at);
 /// Capsules for a generated class's _CONVERT_FROM_PY and _CONVERT_TO_PY. None if the stock of functions is used up.
 PyObject* plan_converters(PyObject* module, PyObject* capsule);
 

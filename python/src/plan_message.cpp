@@ -8,16 +8,18 @@ namespace {
 using message::Kind;
 using message::Shape;
 
-PyObject* convert(const Plan& plan, Walk& walk, PyObject* owner, const TypeRecord& record, std::byte* at);
+PyObject* convert(const ConversionPlan& plan, MessageReading& walk, PyObject* owner, const ClassRecord& record,
+                  std::byte* at);
 
-PyObject* convert_element(const PlanField& field, const FieldRecord& source, Walk& walk, PyObject* owner,
+PyObject* convert_element(const PlanField& field, const FieldRecord& source, MessageReading& walk, PyObject* owner,
                           std::byte* at) {
   if (field.nested != nullptr) return convert(*field.nested, walk, owner, *source.nested, at);
   if (field.field.kind < Kind::kString) return plan_make_scalar(field, at);
   return get_element(owner, walk, source, at);
 }
 
-PyObject* convert(const Plan& plan, Walk& walk, PyObject* owner, const TypeRecord& record, std::byte* at) {
+PyObject* convert(const ConversionPlan& plan, MessageReading& walk, PyObject* owner, const ClassRecord& record,
+                  std::byte* at) {
   Ref object(plan_new_object(plan));
   for (const PlanField& field : plan.fields) {
     const FieldRecord* source = record.find(field.name);
@@ -36,7 +38,7 @@ PyObject* convert(const Plan& plan, Walk& walk, PyObject* owner, const TypeRecor
       continue;
     }
     const std::size_t size = message::element_size(from);
-    const Span elements = elements_of(walk, from, data);
+    const ContentSpan elements = elements_of(walk, from, data);
     data = elements.data;
     const std::size_t count = elements.count;
     plan_check_count(field, count);
@@ -59,12 +61,12 @@ PyObject* plan_from_message(PyObject* /*module*/, PyObject* arguments) {
   return guarded<PyObject*>(nullptr, [&] {
     PyObject *capsule, *value;
     if (!PyArg_ParseTuple(arguments, "OO!", &capsule, message_type, &value)) throw PythonError();
-    auto* message = reinterpret_cast<Message*>(value);
+    auto* message = reinterpret_cast<MessageView*>(value);
     check_live(message->owner, message->chunk);
-    const Plan& plan = *plan_of_capsule(capsule);
-    if (message->chunk->kind == Chunk::Kind::kSample) plan_keep_room(message->chunk->size);
+    const ConversionPlan& plan = *plan_of_capsule(capsule);
+    if (message->chunk->kind == OwnedChunk::Kind::kSample) plan_keep_room(message->chunk->size);
     const WithoutCollection pause(plan);
-    Walk walk(message->chunk);
+    MessageReading walk(message->chunk);
     return convert(plan, walk, message->owner, *message->record, message->address);
   });
 }

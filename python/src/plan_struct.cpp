@@ -36,7 +36,7 @@ char* allocate(std::size_t bytes) {
   return memory;
 }
 
-void free_struct(const Plan& plan, char* at) noexcept;
+void free_struct(const ConversionPlan& plan, char* at) noexcept;
 
 void free_elements(const PlanField& field, char* at, std::size_t count) noexcept {
   if (field.field.kind < Kind::kString) return;
@@ -50,7 +50,7 @@ void free_elements(const PlanField& field, char* at, std::size_t count) noexcept
   }
 }
 
-void free_struct(const Plan& plan, char* at) noexcept {
+void free_struct(const ConversionPlan& plan, char* at) noexcept {
   for (const PlanField& field : plan.fields) {
     char* place = at + field.place;
     if (field.field.shape != Shape::kSequence) {
@@ -83,7 +83,7 @@ void check_bound(const PlanField& field, std::size_t size) {
   throw PythonError();
 }
 
-void put_message(const Plan& plan, PyObject* object, char* at);
+void put_message(const ConversionPlan& plan, PyObject* object, char* at);
 
 void put_element(const PlanField& field, PyObject* value, char* at) {
   switch (field.field.kind) {
@@ -116,7 +116,7 @@ void put_element(const PlanField& field, PyObject* value, char* at) {
   }
 }
 
-void put_message(const Plan& plan, PyObject* object, char* at) {
+void put_message(const ConversionPlan& plan, PyObject* object, char* at) {
   if (Py_TYPE(object) != plan.cls) {
     const int is = PyObject_IsInstance(object, reinterpret_cast<PyObject*>(plan.cls));
     checked(is);
@@ -134,7 +134,7 @@ void put_message(const Plan& plan, PyObject* object, char* at) {
     }
     const bool sequence = field.field.shape == Shape::kSequence;
     if (field.field.kind < Kind::kString) {
-      Block block;
+      ScalarBlock block;
       plan_scalars(field, value.get(), &block);
       const std::size_t bytes = block.count * field.element_size;
       if (sequence) {
@@ -171,7 +171,7 @@ void put_message(const Plan& plan, PyObject* object, char* at) {
   }
 }
 
-PyObject* get_message(const Plan& plan, const char* at);
+PyObject* get_message(const ConversionPlan& plan, const char* at);
 
 PyObject* get_element(const PlanField& field, const char* at) {
   switch (field.field.kind) {
@@ -191,7 +191,7 @@ PyObject* get_element(const PlanField& field, const char* at) {
   }
 }
 
-PyObject* get_message(const Plan& plan, const char* at) {
+PyObject* get_message(const ConversionPlan& plan, const char* at) {
   Ref object(plan_new_object(plan));
   for (const PlanField& field : plan.fields) {
     const char* place = at + field.place;
@@ -219,9 +219,9 @@ PyObject* get_message(const Plan& plan, const char* at) {
 // --- function pointers
 
 constexpr std::size_t kStock = 512;
-std::array<const Plan*, kStock> g_plans{};
+std::array<const ConversionPlan*, kStock> g_plans{};
 std::size_t g_used = 0;
-std::unordered_map<PyTypeObject*, const Plan*> g_by_class;
+std::unordered_map<PyTypeObject*, const ConversionPlan*> g_by_class;
 
 template <std::size_t I>
 PyObject* to_python(void* message) {
@@ -254,12 +254,12 @@ constexpr std::array<ToPython, kStock> kToPython = stock(std::make_index_sequenc
 
 }  // namespace
 
-void plan_to_struct(const Plan& plan, PyObject* object, char* at) { put_message(plan, object, at); }
-PyObject* plan_from_struct(const Plan& plan, const char* at) { return get_message(plan, at); }
+void plan_to_struct(const ConversionPlan& plan, PyObject* object, char* at) { put_message(plan, object, at); }
+PyObject* plan_from_struct(const ConversionPlan& plan, const char* at) { return get_message(plan, at); }
 
 PyObject* plan_converters(PyObject* /*module*/, PyObject* capsule) {
   return guarded<PyObject*>(nullptr, [&] {
-    const Plan* plan = plan_of_capsule(capsule);
+    const ConversionPlan* plan = plan_of_capsule(capsule);
     if (g_used == kStock || plan->fields.empty()) return Py_NewRef(Py_None);
     const std::size_t mine = g_used++;
     g_plans[mine] = plan;

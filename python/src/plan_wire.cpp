@@ -18,12 +18,12 @@ PyObject* release_name = nullptr;
 // A block of at least this size goes to a sink without a copy.
 constexpr std::size_t kLarge = 1 << 16;
 
-class Writer {
+class ObjectEncoder {
  public:
   /// `expected`: the size of the last message. Exactly this size is allocated, so that malloc() sees one size
   /// repeatedly and keeps its pages. `sink`: an object with write(), or null: then the bytes stay in this object until
   /// finish().
-  Writer(bool cdr, std::size_t expected, PyObject* sink) : cdr_(cdr), sink_(sink) {
+  ObjectEncoder(bool cdr, std::size_t expected, PyObject* sink) : cdr_(cdr), sink_(sink) {
     bytes_ =
         Ref(checked(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(std::max<std::size_t>(expected, 64)))));
     if (cdr) {
@@ -98,9 +98,9 @@ class Writer {
   std::size_t size_ = 0;
 };
 
-void write_message(Writer& writer, const Plan& plan, PyObject* object);
+void write_message(ObjectEncoder& writer, const ConversionPlan& plan, PyObject* object);
 
-void write_string(Writer& writer, const PlanField& field, PyObject* value) {
+void write_string(ObjectEncoder& writer, const PlanField& field, PyObject* value) {
   Ref encoded;
   const char* text;
   Py_ssize_t size;
@@ -123,7 +123,7 @@ void write_string(Writer& writer, const PlanField& field, PyObject* value) {
   writer.string(text, static_cast<std::size_t>(size));
 }
 
-void write_wide(Writer& writer, const PlanField& field, PyObject* value) {
+void write_wide(ObjectEncoder& writer, const PlanField& field, PyObject* value) {
   if (!PyUnicode_Check(value)) {
     PyErr_Format(PyExc_TypeError, "field '%U' takes a string, not %s", field.name, Py_TYPE(value)->tp_name);
     throw PythonError();
@@ -140,7 +140,7 @@ void write_wide(Writer& writer, const PlanField& field, PyObject* value) {
   }
 }
 
-void write_element(Writer& writer, const PlanField& field, PyObject* value) {
+void write_element(ObjectEncoder& writer, const PlanField& field, PyObject* value) {
   switch (field.field.kind) {
     case Kind::kString:
       return write_string(writer, field, value);
@@ -156,7 +156,7 @@ void write_element(Writer& writer, const PlanField& field, PyObject* value) {
   }
 }
 
-void write_message(Writer& writer, const Plan& plan, PyObject* object) {
+void write_message(ObjectEncoder& writer, const ConversionPlan& plan, PyObject* object) {
   if (Py_TYPE(object) != plan.cls) {
     const int is = PyObject_IsInstance(object, reinterpret_cast<PyObject*>(plan.cls));
     checked(is);
@@ -173,7 +173,7 @@ void write_message(Writer& writer, const Plan& plan, PyObject* object) {
     }
     const bool sequence = field.field.shape == Shape::kSequence;
     if (field.field.kind < Kind::kString) {
-      Block block;
+      ScalarBlock block;
       plan_scalars(field, value.get(), &block);
       if (sequence) writer.length(block.count);
       writer.scalars(block.data, message::element_size(field.field), block.count);
@@ -195,9 +195,10 @@ void write_message(Writer& writer, const Plan& plan, PyObject* object) {
   if (plan.fields.empty() && writer.cdr()) writer.scalars("", 1, 1);  // rosidl's dummy byte
 }
 
-class Reader {
+class ObjectDecoder {
  public:
-  Reader(const void* data, std::size_t size, bool cdr) : data_(static_cast<const char*>(data)), size_(size), cdr_(cdr) {
+  ObjectDecoder(const void* data, std::size_t size, bool cdr)
+      : data_(static_cast<const char*>(data)), size_(size), cdr_(cdr) {
     if (!cdr) return;
     const char* header = take(4, 1);
     const char native = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? 1 : 0;
@@ -240,9 +241,9 @@ class Reader {
   const bool cdr_;
 };
 
-PyObject* read_message(Reader& reader, const Plan& plan, PyObject* target);
+PyObject* read_message(ObjectDecoder& reader, const ConversionPlan& plan, PyObject* target);
 
-PyObject* read_element(Reader& reader, const PlanField& field) {
+PyObject* read_element(ObjectDecoder& reader, const PlanField& field) {
   switch (field.field.kind) {
     case Kind::kString: {
       std::size_t size = reader.length(1);
@@ -270,7 +271,7 @@ PyObject* read_element(Reader& reader, const PlanField& field) {
   }
 }
 
-PyObject* read_message(Reader& reader, const Plan& plan, PyObject* target) {
+PyObject* read_message(ObjectDecoder& reader, const ConversionPlan& plan, PyObject* target) {
   Ref object(target != nullptr ? Py_NewRef(target) : plan_new_object(plan));
   for (const PlanField& field : plan.fields) {
     if (field.field.shape == Shape::kSingle) {
@@ -303,18 +304,18 @@ void add_plan_wire() {
   release_name = checked(PyUnicode_InternFromString("release"));
 }
 
-PyObject* plan_to_wire(const Plan& plan, PyObject* object, bool cdr, PyObject* sink) {
-  Writer writer(cdr, plan.wire_bytes, sink);
+PyObject* plan_to_wire(const ConversionPlan& plan, PyObject* object, bool cdr, PyObject* sink) {
+  ObjectEncoder writer(cdr, plan.wire_bytes, sink);
   write_message(writer, plan, object);
   plan.wire_bytes = writer.size();
   plan_keep_room(plan.wire_bytes);
   return writer.finish();
 }
 
-PyObject* plan_from_wire(const Plan& plan, PyObject* target, const void* data, std::size_t size, bool cdr) {
+PyObject* plan_from_wire(const ConversionPlan& plan, PyObject* target, const void* data, std::size_t size, bool cdr) {
   plan_keep_room(size);
   const WithoutCollection pause(plan);
-  Reader reader(data, size, cdr);
+  ObjectDecoder reader(data, size, cdr);
   return read_message(reader, plan, target);
 }
 

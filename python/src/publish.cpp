@@ -6,32 +6,32 @@
 namespace baton::python {
 namespace {
 
-memory::Chunk take_loan(const TypeRecord& record, baton::detail::PublisherCore& publisher, std::size_t bytes) {
+memory::Chunk take_loan(const ClassRecord& record, baton::detail::PublisherCore& publisher, std::size_t bytes) {
   const WithoutGil without;
   return lent_or_throw(bytes != 0 ? publisher.writer()->loan_sized(bytes) : publisher.loan(*record.type));
 }
 
-std::uint64_t publish_chunk(Chunk* chunk, const transport::PublishInfo& info) {
+std::uint64_t publish_chunk(OwnedChunk* chunk, const transport::PublishInfo& info) {
   const auto publisher = chunk->publisher;
   const memory::Chunk loan = chunk->loan;
   const std::uint64_t sequence = [&] {
     const WithoutGil without;
     return lent_or_throw(publisher->publish(loan, info));
   }();
-  chunk->kind = Chunk::Kind::kGone;
+  chunk->kind = OwnedChunk::Kind::kGone;
   chunk->loan = {};
   chunk->publisher.reset();
   return sequence;
 }
 
 /// A loan of exactly the size of the message at `from`, and its copy.
-Ref copy_to_loan(const TypeRecord& record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
-                 Chunk* from_chunk, const std::byte* from) {
+Ref copy_to_loan(const ClassRecord& record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
+                 OwnedChunk* from_chunk, const std::byte* from) {
   const bool received = read_only(from_chunk);
   // The words of a received message are untrusted, so its size is found while copying.
   const std::size_t bytes = !received ? sfm::copy_size(*record.type, from) : 0;
   const memory::Chunk loan = take_loan(record, *publisher, bytes);
-  Chunk* chunk;
+  OwnedChunk* chunk;
   try {
     chunk = new_loan(&record, publisher, loan);
   } catch (...) {
@@ -40,7 +40,7 @@ Ref copy_to_loan(const TypeRecord& record, const std::shared_ptr<baton::detail::
   }
   Ref owner(reinterpret_cast<PyObject*>(chunk));
   std::memset(chunk->message, 0, record.type->size);
-  Walk walk(from_chunk);
+  MessageReading walk(from_chunk);
   copy_message(walk, from, chunk, chunk->message, record);
   publisher->count_copy(bytes);
   return owner;
@@ -48,9 +48,9 @@ Ref copy_to_loan(const TypeRecord& record, const std::shared_ptr<baton::detail::
 
 }  // namespace
 
-Chunk* make_loan(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher) {
+OwnedChunk* make_loan(const ClassRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher) {
   const memory::Chunk loan = take_loan(*record, *publisher, 0);
-  Chunk* chunk;
+  OwnedChunk* chunk;
   try {
     chunk = new_loan(record, publisher, loan);
   } catch (...) {
@@ -64,8 +64,8 @@ Chunk* make_loan(const TypeRecord* record, const std::shared_ptr<baton::detail::
   return chunk;
 }
 
-std::uint64_t publish_loan(Chunk* chunk, const transport::PublishInfo& info) {
-  if (chunk->kind != Chunk::Kind::kLoan)
+std::uint64_t publish_loan(OwnedChunk* chunk, const transport::PublishInfo& info) {
+  if (chunk->kind != OwnedChunk::Kind::kLoan)
     throw Exception({Errc::invalid_argument, "this loan was published or given back"});
   if (!has_arrays(chunk)) return publish_chunk(chunk, info);
   checked(PyErr_WarnEx(imports.copy_warning,
@@ -74,14 +74,14 @@ std::uint64_t publish_loan(Chunk* chunk, const transport::PublishInfo& info) {
                        1));
   const auto publisher = chunk->publisher;
   const Ref copy = copy_to_loan(*chunk->record, publisher, chunk, chunk->message);
-  const std::uint64_t sequence = publish_chunk(reinterpret_cast<Chunk*>(copy.get()), info);
-  chunk->kind = Chunk::Kind::kGone;  // its memory goes back with the last array
+  const std::uint64_t sequence = publish_chunk(reinterpret_cast<OwnedChunk*>(copy.get()), info);
+  chunk->kind = OwnedChunk::Kind::kGone;  // its memory goes back with the last array
   return sequence;
 }
 
-void abandon_loan(Chunk* chunk) {
-  if (chunk->kind != Chunk::Kind::kLoan) return;
-  chunk->kind = Chunk::Kind::kGone;
+void abandon_loan(OwnedChunk* chunk) {
+  if (chunk->kind != OwnedChunk::Kind::kLoan) return;
+  chunk->kind = OwnedChunk::Kind::kGone;
   if (has_arrays(chunk)) return;  // the memory goes back with the last array
   const memory::Chunk loan = chunk->loan;
   chunk->loan = {};
@@ -90,21 +90,21 @@ void abandon_loan(Chunk* chunk) {
   publisher->writer()->abandon(loan);
 }
 
-std::uint64_t publish_object(const TypeRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
+std::uint64_t publish_object(const ClassRecord* record, const std::shared_ptr<baton::detail::PublisherCore>& publisher,
                              PyObject* object, transport::PublishInfo info) {
   if (is_message(object)) {
-    auto* message = reinterpret_cast<Message*>(object);
+    auto* message = reinterpret_cast<MessageView*>(object);
     if (message->record == record) {
       check_live(message->owner, message->chunk);
-      Chunk* chunk = message->chunk;
+      OwnedChunk* chunk = message->chunk;
       const bool own =
-          chunk->kind == Chunk::Kind::kLoan && chunk->publisher == publisher && message->address == chunk->message;
+          chunk->kind == OwnedChunk::Kind::kLoan && chunk->publisher == publisher && message->address == chunk->message;
       if (own) return publish_loan(chunk, info);
       const Ref copy = copy_to_loan(*record, publisher, chunk, message->address);
-      return publish_chunk(reinterpret_cast<Chunk*>(copy.get()), info);
+      return publish_chunk(reinterpret_cast<OwnedChunk*>(copy.get()), info);
     }
   }
-  Chunk* chunk = make_loan(record, publisher);
+  OwnedChunk* chunk = make_loan(record, publisher);
   const Ref owner(reinterpret_cast<PyObject*>(chunk));
   endable([&] { assign_message(chunk, *record, chunk->message, object); });
   info.selection = memory::Selection::kHigh;

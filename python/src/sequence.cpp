@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequence: the lazy view of an array or sequence of strings, or of messages that hold strings or sequences.
+// SequenceView: the lazy view of an array or sequence of strings, or of messages that hold strings or sequences.
 #include <cstddef>
 
 #include "core.hpp"
@@ -12,14 +12,14 @@ namespace {
 
 using message::Shape;
 
-Sequence* sequence_of(PyObject* self) noexcept { return reinterpret_cast<Sequence*>(self); }
+SequenceView* sequence_of(PyObject* self) noexcept { return reinterpret_cast<SequenceView*>(self); }
 
-Span elements_of(Walk& walk, const Sequence* s) {
+ContentSpan elements_of(MessageReading& walk, const SequenceView* s) {
   check_live(s->owner, s->chunk);
   return python::elements_of(walk, *s->field->field, s->address);
 }
-Span elements_of(const Sequence* s) {
-  Walk walk(s->chunk);
+ContentSpan elements_of(const SequenceView* s) {
+  MessageReading walk(s->chunk);
   return elements_of(walk, s);
 }
 
@@ -27,13 +27,13 @@ Py_ssize_t sequence_length(PyObject* self) {
   return guarded<Py_ssize_t>(-1, [&] { return static_cast<Py_ssize_t>(elements_of(sequence_of(self)).count); });
 }
 
-PyObject* item_at(Walk& walk, Sequence* s, const Span& elements, Py_ssize_t index) {
+PyObject* item_at(MessageReading& walk, SequenceView* s, const ContentSpan& elements, Py_ssize_t index) {
   const std::size_t size = message::element_size(*s->field->field);
   const Ref owner = owner_of_elements(s->owner, s->chunk, *s->field, elements);
   return get_element(owner.get(), walk, *s->field, elements.data + static_cast<std::size_t>(index) * size);
 }
 
-void check_index(const Span& elements, Py_ssize_t index) {
+void check_index(const ContentSpan& elements, Py_ssize_t index) {
   if (index >= 0 && static_cast<std::size_t>(index) < elements.count) return;
   PyErr_Format(PyExc_IndexError, "index %zd, but there are %zu elements", index, elements.count);
   throw PythonError();
@@ -41,8 +41,8 @@ void check_index(const Span& elements, Py_ssize_t index) {
 
 PyObject* sequence_item(PyObject* self, Py_ssize_t index) {
   return guarded<PyObject*>(nullptr, [&] {
-    Walk walk(sequence_of(self)->chunk);
-    const Span elements = elements_of(walk, sequence_of(self));
+    MessageReading walk(sequence_of(self)->chunk);
+    const ContentSpan elements = elements_of(walk, sequence_of(self));
     check_index(elements, index);
     return item_at(walk, sequence_of(self), elements, index);
   });
@@ -50,9 +50,9 @@ PyObject* sequence_item(PyObject* self, Py_ssize_t index) {
 
 PyObject* sequence_subscript(PyObject* self, PyObject* key) {
   return guarded<PyObject*>(nullptr, [&] {
-    Sequence* s = sequence_of(self);
-    Walk walk(s->chunk);
-    const Span elements = elements_of(walk, s);
+    SequenceView* s = sequence_of(self);
+    MessageReading walk(s->chunk);
+    const ContentSpan elements = elements_of(walk, s);
     if (PySlice_Check(key)) {
       Py_ssize_t start, stop, step;
       checked(PySlice_Unpack(key, &start, &stop, &step));
@@ -72,9 +72,9 @@ PyObject* sequence_subscript(PyObject* self, PyObject* key) {
 
 int sequence_assign(PyObject* self, PyObject* key, PyObject* value) {
   return guarded<int>(-1, [&] {
-    Sequence* s = sequence_of(self);
+    SequenceView* s = sequence_of(self);
     check_writable(s->owner, s->chunk);
-    const Span elements = elements_of(s);
+    const ContentSpan elements = elements_of(s);
     if (value == nullptr || PySlice_Check(key)) {
       PyErr_SetString(PyExc_TypeError, "assign single elements, or the whole field");
       throw PythonError();
@@ -91,7 +91,7 @@ int sequence_assign(PyObject* self, PyObject* key, PyObject* value) {
 
 PyObject* sequence_resize(PyObject* self, PyObject* argument) {
   return guarded<PyObject*>(nullptr, [&] {
-    Sequence* s = sequence_of(self);
+    SequenceView* s = sequence_of(self);
     check_writable(s->owner, s->chunk);
     const Py_ssize_t count = PyNumber_AsSsize_t(argument, PyExc_OverflowError);
     if (count < 0) {
@@ -105,7 +105,7 @@ PyObject* sequence_resize(PyObject* self, PyObject* argument) {
 
 PyObject* sequence_append(PyObject* self, PyObject* value) {
   return guarded<PyObject*>(nullptr, [&] {
-    Sequence* s = sequence_of(self);
+    SequenceView* s = sequence_of(self);
     check_writable(s->owner, s->chunk);
     const std::size_t count = elements_of(s).count;
     resize_sequence(s->chunk, *s->field, s->address, count + 1);
@@ -119,10 +119,10 @@ PyObject* sequence_append(PyObject* self, PyObject* value) {
   });
 }
 
-/// Goes over a Sequence in one Walk: list(message.names) is a copy.
+/// Goes over a SequenceView in one MessageReading: list(message.names) is a copy.
 struct Iterator {
-  PyObject_HEAD Sequence* sequence;  // strong
-  Walk walk;
+  PyObject_HEAD SequenceView* sequence;  // strong
+  MessageReading walk;
   Py_ssize_t next;
 };
 
@@ -133,7 +133,7 @@ PyObject* sequence_iter(PyObject* self) {
     auto* iterator = reinterpret_cast<Iterator*>(checked(iterator_type->tp_alloc(iterator_type, 0)));
     Py_INCREF(self);
     iterator->sequence = sequence_of(self);
-    new (&iterator->walk) Walk(iterator->sequence->chunk);
+    new (&iterator->walk) MessageReading(iterator->sequence->chunk);
     iterator->next = 0;
     return reinterpret_cast<PyObject*>(iterator);
   });
@@ -142,14 +142,14 @@ PyObject* sequence_iter(PyObject* self) {
 PyObject* iterator_next(PyObject* self) {
   return guarded<PyObject*>(nullptr, [&]() -> PyObject* {
     auto* iterator = reinterpret_cast<Iterator*>(self);
-    const Span elements = elements_of(iterator->sequence);
+    const ContentSpan elements = elements_of(iterator->sequence);
     if (static_cast<std::size_t>(iterator->next) >= elements.count) return nullptr;
     return item_at(iterator->walk, iterator->sequence, elements, iterator->next++);
   });
 }
 
 void iterator_dealloc(PyObject* self) {
-  Sequence* sequence = reinterpret_cast<Iterator*>(self)->sequence;
+  SequenceView* sequence = reinterpret_cast<Iterator*>(self)->sequence;
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(sequence);
@@ -165,7 +165,7 @@ PyType_Spec iterator_spec = {"baton._core.SequenceIterator", sizeof(Iterator), 0
 
 PyObject* sequence_repr(PyObject* self) {
   return guarded<PyObject*>(nullptr, [&] {
-    Sequence* s = sequence_of(self);
+    SequenceView* s = sequence_of(self);
     return checked(PyUnicode_FromFormat("<field '%s', %zu elements>", s->field->field->name, elements_of(s).count));
   });
 }
@@ -213,7 +213,7 @@ PyType_Slot sequence_slots[] = {
     {Py_tp_doc,
      const_cast<char*>("Elements of a message that are strings, or messages with strings or sequences. Lazy.")},
     {0, nullptr}};
-PyType_Spec sequence_spec = {"baton._core.Sequence", sizeof(Sequence), 0,
+PyType_Spec sequence_spec = {"baton._core.Sequence", sizeof(SequenceView), 0,
                              Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, sequence_slots};
 
 }  // namespace

@@ -27,11 +27,11 @@ struct PyService {
   std::string name;
 };
 
-class ServiceExecutable final : public baton::detail::ReaderExecutable {
+class PythonServiceExecutable final : public baton::detail::ReaderExecutable {
  public:
-  ServiceExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> requests,
-                    const TypeRecord* request, std::shared_ptr<baton::detail::PublisherCore> responses,
-                    const TypeRecord* response, std::shared_ptr<Callback> handler, std::string handler_name)
+  PythonServiceExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> requests,
+                          const ClassRecord* request, std::shared_ptr<baton::detail::PublisherCore> responses,
+                          const ClassRecord* response, std::shared_ptr<Callback> handler, std::string handler_name)
       : ReaderExecutable(std::move(group), std::move(requests)),
         request_(request),
         responses_(std::move(responses)),
@@ -63,7 +63,7 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
     return true;
   }
   void answer(const nb::object& request, const MessageInfo& info) {
-    Chunk* loan = make_loan(response_, responses_);
+    OwnedChunk* loan = make_loan(response_, responses_);
     nb::object response = nb::steal(new_root(loan));
     const nb::object returned = handler_->result(request, response);
     if (!returned.is_none() && !returned.is(response)) {
@@ -77,16 +77,16 @@ class ServiceExecutable final : public baton::detail::ReaderExecutable {
     baton::detail::say_unanswered(responses_->topic(), why);
     return true;
   }
-  const TypeRecord* request_;
+  const ClassRecord* request_;
   std::shared_ptr<baton::detail::PublisherCore> responses_;
-  const TypeRecord* response_;
+  const ClassRecord* response_;
   std::shared_ptr<Callback> handler_;
   std::string handler_name_;  // for errors
 };
 
 class PyClient {
  public:
-  PyClient(std::shared_ptr<baton::detail::ClientCore> core, const TypeRecord* request, const TypeRecord* response)
+  PyClient(std::shared_ptr<baton::detail::ClientCore> core, const ClassRecord* request, const ClassRecord* response)
       : core_(std::move(core)), request_(request), response_(response) {}
   const std::string& name() const noexcept { return core_->name(); }
   bool available() const { return core_->available(); }
@@ -152,8 +152,8 @@ class PyClient {
 
  private:
   std::shared_ptr<baton::detail::ClientCore> core_;
-  const TypeRecord* request_;
-  const TypeRecord* response_;
+  const ClassRecord* request_;
+  const ClassRecord* response_;
   transport::WaitSet wait_set_;
   // With the GIL. `calling_` replaces ClientCore::call_mutex(), since no other object has this core.
   bool calling_ = false, waited_ = false, polled_ = false;
@@ -188,8 +188,8 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
           "_serve",
           [](Node& node, const std::string& name, nb::handle request, nb::handle response, nb::object handler,
              std::shared_ptr<CallbackGroup> group, std::size_t memory_limit, std::size_t max_message) {
-            const TypeRecord* requests = record_of_class(request.ptr());
-            const TypeRecord* responses = record_of_class(response.ptr());
+            const ClassRecord* requests = record_of_class(request.ptr());
+            const ClassRecord* responses = record_of_class(response.ptr());
             const nb::object name_of_handler = nb::getattr(handler, "__qualname__", nb::repr(handler));
             std::string handler_name = nb::str(name_of_handler).c_str();
             PyService service;
@@ -198,7 +198,7 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
             baton::detail::ServerCore core =
                 node.make_server(name, *requests->type, *responses->type, memory_of(memory_limit, max_message));
             service.name = std::move(core.name);
-            auto executable = std::make_shared<ServiceExecutable>(
+            auto executable = std::make_shared<PythonServiceExecutable>(
                 group_or_default(node, std::move(group)), std::move(core.requests), requests, std::move(core.responses),
                 responses, service.callback, std::move(handler_name));
             service.registration = node.add(executable);
@@ -209,8 +209,8 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
           "_client",
           [](Node& node, const std::string& name, nb::handle request, nb::handle response, std::uint32_t held,
              std::size_t memory_limit, std::size_t max_message) {
-            const TypeRecord* requests = record_of_class(request.ptr());
-            const TypeRecord* responses = record_of_class(response.ptr());
+            const ClassRecord* requests = record_of_class(request.ptr());
+            const ClassRecord* responses = record_of_class(response.ptr());
             const WithoutGil without;
             return new PyClient(
                 node.make_client(name, *requests->type, *responses->type, memory_of(memory_limit, max_message), held),

@@ -21,7 +21,7 @@ namespace baton::python {
 
 class PySubscription {
  public:
-  PySubscription(std::shared_ptr<transport::Reader> reader_, const TypeRecord* record_, std::string topic_,
+  PySubscription(std::shared_ptr<transport::Reader> reader_, const ClassRecord* record_, std::string topic_,
                  std::shared_ptr<transport::Participant> participant_)
       : reader(std::move(reader_)), record(record_), topic(std::move(topic_)), participant(std::move(participant_)) {}
 
@@ -57,7 +57,7 @@ class PySubscription {
   }
 
   std::shared_ptr<transport::Reader> reader;
-  const TypeRecord* record;
+  const ClassRecord* record;
   std::string topic;
   std::shared_ptr<transport::Participant> participant;
   std::shared_ptr<Callback> callback;
@@ -99,10 +99,10 @@ class PySubscription {
   std::unique_ptr<transport::WaitSet> wait_set_;  // under turn_
 };
 
-class SubscriptionExecutable final : public baton::detail::ReaderExecutable {
+class PythonSubscriptionExecutable final : public baton::detail::ReaderExecutable {
  public:
-  SubscriptionExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> reader,
-                         const TypeRecord* record, std::shared_ptr<Callback> callback)
+  PythonSubscriptionExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> reader,
+                               const ClassRecord* record, std::shared_ptr<Callback> callback)
       : ReaderExecutable(std::move(group), std::move(reader)), record_(record), callback_(std::move(callback)) {}
 
  private:
@@ -113,7 +113,7 @@ class SubscriptionExecutable final : public baton::detail::ReaderExecutable {
     run_callback([&] { call_with(*reader(), received, [&] { (*callback_)(received); }); });
     return true;
   }
-  const TypeRecord* record_;
+  const ClassRecord* record_;
   std::shared_ptr<Callback> callback_;
 };
 

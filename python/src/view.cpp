@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Message (the base of every message class) and Field (the descriptor of one field): attribute access on shared memory.
+// MessageView (the base of every message class) and Field (the descriptor of one field): attribute access on shared memory.
 #include <cstddef>
 
 #include "baton/message/print.hpp"
@@ -21,7 +21,7 @@ using message::Kind;
 using message::Shape;
 
 struct FieldDescriptor {
-  PyObject_HEAD const TypeRecord* record;
+  PyObject_HEAD const ClassRecord* record;
   std::size_t index;
 };
 
@@ -34,7 +34,7 @@ T load(const std::byte* at) noexcept {
   return value;
 }
 
-PyObject* decode(const Chunk* chunk, const Span& text) {
+PyObject* decode(const OwnedChunk* chunk, const ContentSpan& text) {
   const auto* bytes = reinterpret_cast<const char*>(text.data);
   if (!read_only(chunk) || text.count == 0)
     return checked(PyUnicode_DecodeUTF8(bytes, static_cast<Py_ssize_t>(text.count), "surrogateescape"));
@@ -48,7 +48,7 @@ PyObject* decode(const Chunk* chunk, const Span& text) {
   return checked(PyUnicode_DecodeUTF8(copy.data(), static_cast<Py_ssize_t>(copy.size()), "surrogateescape"));
 }
 
-PyObject* decode_wide(const Span& units) {
+PyObject* decode_wide(const ContentSpan& units) {
   const std::u16string copy(reinterpret_cast<const char16_t*>(units.data), units.count);
   int order = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? -1 : 1;
   return checked(PyUnicode_DecodeUTF16(reinterpret_cast<const char*>(copy.data()),
@@ -56,8 +56,8 @@ PyObject* decode_wide(const Span& units) {
 }
 
 /// A baton.Array, which can resize the field.
-PyObject* make_growing_array(Chunk* chunk, const FieldRecord& field, const Span& content, Message* holder,
-                             std::size_t index) {
+PyObject* make_growing_array(OwnedChunk* chunk, const FieldRecord& field, const ContentSpan& content,
+                             MessageView* holder, std::size_t index) {
   Ref plain(make_array(reinterpret_cast<PyObject*>(chunk), chunk, field, content));
   Ref array(checked(PyObject_CallMethod(plain.get(), "view", "O", imports.array_class)));
   Ref position(checked(PyLong_FromSize_t(index)));
@@ -66,8 +66,8 @@ PyObject* make_growing_array(Chunk* chunk, const FieldRecord& field, const Span&
   return array.release();
 }
 
-PyObject* make_sequence(PyObject* owner, Chunk* chunk, const FieldRecord& field, std::byte* address) {
-  auto* view = PyObject_New(Sequence, sequence_type);
+PyObject* make_sequence(PyObject* owner, OwnedChunk* chunk, const FieldRecord& field, std::byte* address) {
+  auto* view = PyObject_New(SequenceView, sequence_type);
   if (view == nullptr) throw PythonError();
   Py_INCREF(owner);
   view->owner = owner;
@@ -79,18 +79,18 @@ PyObject* make_sequence(PyObject* owner, Chunk* chunk, const FieldRecord& field,
 
 const FieldDescriptor* descriptor(PyObject* self) noexcept { return reinterpret_cast<FieldDescriptor*>(self); }
 
-Message* message_of(PyObject* self, PyObject* object) {
-  if (!is_message(object) || reinterpret_cast<Message*>(object)->record != descriptor(self)->record) {
+MessageView* message_of(PyObject* self, PyObject* object) {
+  if (!is_message(object) || reinterpret_cast<MessageView*>(object)->record != descriptor(self)->record) {
     PyErr_Format(PyExc_TypeError, "this field belongs to messages of type %s", descriptor(self)->record->type->name);
     throw PythonError();
   }
-  return reinterpret_cast<Message*>(object);
+  return reinterpret_cast<MessageView*>(object);
 }
 
 PyObject* field_get(PyObject* self, PyObject* object, PyObject* /*type*/) {
   if (object == nullptr) return Py_NewRef(self);
   return guarded<PyObject*>(nullptr, [&] {
-    Message* message = message_of(self, object);
+    MessageView* message = message_of(self, object);
     check_live(message->owner, message->chunk);
     const FieldRecord& field = message->record->fields[descriptor(self)->index];
     return get_field(message->owner, message->chunk, field, message->address + field.field->offset, message,
@@ -100,7 +100,7 @@ PyObject* field_get(PyObject* self, PyObject* object, PyObject* /*type*/) {
 
 int field_set(PyObject* self, PyObject* object, PyObject* value) {
   return guarded<int>(-1, [&] {
-    Message* message = message_of(self, object);
+    MessageView* message = message_of(self, object);
     const FieldRecord& field = message->record->fields[descriptor(self)->index];
     if (value == nullptr) {
       PyErr_Format(PyExc_AttributeError, "field '%s' of a message cannot be deleted", field.field->name);
@@ -128,7 +128,7 @@ PyObject* field_new(PyTypeObject* type, PyObject* arguments, PyObject* /*keyword
   PyObject* capsule;
   Py_ssize_t index;
   if (!PyArg_ParseTuple(arguments, "On", &capsule, &index)) return nullptr;
-  auto* record = static_cast<TypeRecord*>(PyCapsule_GetPointer(capsule, "baton.TypeRecord"));
+  auto* record = static_cast<ClassRecord*>(PyCapsule_GetPointer(capsule, "baton.TypeRecord"));
   if (record == nullptr) return nullptr;
   if (index < 0 || static_cast<std::size_t>(index) >= record->fields.size()) {
     PyErr_SetString(PyExc_IndexError, "no such field");
@@ -143,11 +143,11 @@ PyObject* field_new(PyTypeObject* type, PyObject* arguments, PyObject* /*keyword
 
 PyObject* message_new(PyTypeObject* type, PyObject* /*arguments*/, PyObject* /*keywords*/) {
   return guarded<PyObject*>(nullptr, [&] {
-    const TypeRecord* record = record_of_class(reinterpret_cast<PyObject*>(type));
-    Chunk* chunk = new_private(record);
+    const ClassRecord* record = record_of_class(reinterpret_cast<PyObject*>(type));
+    OwnedChunk* chunk = new_private(record);
     Ref owner(reinterpret_cast<PyObject*>(chunk));
     initialise(chunk, *record, chunk->message);
-    auto* self = reinterpret_cast<Message*>(checked(type->tp_alloc(type, 0)));
+    auto* self = reinterpret_cast<MessageView*>(checked(type->tp_alloc(type, 0)));
     self->owner = owner.release();
     self->chunk = chunk;
     self->record = record;
@@ -159,7 +159,7 @@ PyObject* message_new(PyTypeObject* type, PyObject* /*arguments*/, PyObject* /*k
 // Image(height=2, width=3), or Image(other) with any object that can be published as an Image.
 int message_init(PyObject* self, PyObject* arguments, PyObject* keywords) {
   return guarded<int>(-1, [&] {
-    auto* message = reinterpret_cast<Message*>(self);
+    auto* message = reinterpret_cast<MessageView*>(self);
     PyObject* source = nullptr;
     if (!PyArg_UnpackTuple(arguments, message->record->type->name, 0, 1, &source)) throw PythonError();
     check_writable(message->owner, message->chunk);
@@ -170,7 +170,7 @@ int message_init(PyObject* self, PyObject* arguments, PyObject* keywords) {
 }
 
 void message_dealloc(PyObject* self) {
-  auto* message = reinterpret_cast<Message*>(self);
+  auto* message = reinterpret_cast<MessageView*>(self);
   if (message->weak_references != nullptr) PyObject_ClearWeakRefs(self);
   PyObject* owner = message->owner;
   PyTypeObject* type = Py_TYPE(self);
@@ -181,14 +181,14 @@ void message_dealloc(PyObject* self) {
 
 PyObject* message_str(PyObject* self) {
   return guarded<PyObject*>(nullptr, [&] {
-    auto* message = reinterpret_cast<Message*>(self);
+    auto* message = reinterpret_cast<MessageView*>(self);
     check_live(message->owner, message->chunk);
     const std::byte* address = message->address;
     Ref owner;
     if (read_only(message->chunk)) {
       // A private copy: the printer trusts its words.
-      Walk walk(message->chunk);
-      Chunk* copy = private_copy(walk, message->address, *message->record);
+      MessageReading walk(message->chunk);
+      OwnedChunk* copy = private_copy(walk, message->address, *message->record);
       owner = Ref(reinterpret_cast<PyObject*>(copy));
       address = copy->message;
     }
@@ -202,19 +202,19 @@ PyObject* message_str(PyObject* self) {
 }
 
 PyObject* message_repr(PyObject* self) {
-  auto* message = reinterpret_cast<Message*>(self);
+  auto* message = reinterpret_cast<MessageView*>(self);
   const char* state = "private";
   switch (message->chunk->kind) {
-    case Chunk::Kind::kSample:
+    case OwnedChunk::Kind::kSample:
       state = "received";
       break;
-    case Chunk::Kind::kLoan:
+    case OwnedChunk::Kind::kLoan:
       state = "loan";
       break;
-    case Chunk::Kind::kGone:
+    case OwnedChunk::Kind::kGone:
       state = "published";
       break;
-    case Chunk::Kind::kPrivate:
+    case OwnedChunk::Kind::kPrivate:
       break;
   }
   return PyUnicode_FromFormat("<%s, %s, at %p>", message->record->type->name, state, message->address);
@@ -223,9 +223,9 @@ PyObject* message_repr(PyObject* self) {
 // `with publisher.loan() as message:` publishes at the end, or gives the loan back if an exception leaves the block.
 PyObject* message_enter(PyObject* self, PyObject* /*none*/) {
   return guarded<PyObject*>(nullptr, [&] {
-    auto* message = reinterpret_cast<Message*>(self);
+    auto* message = reinterpret_cast<MessageView*>(self);
     check_live(message->owner, message->chunk);
-    if (message->chunk->kind != Chunk::Kind::kLoan || message->address != message->chunk->message) {
+    if (message->chunk->kind != OwnedChunk::Kind::kLoan || message->address != message->chunk->message) {
       PyErr_SetString(PyExc_TypeError, "only a loan can be used with 'with'");
       throw PythonError();
     }
@@ -235,8 +235,8 @@ PyObject* message_enter(PyObject* self, PyObject* /*none*/) {
 
 PyObject* message_exit(PyObject* self, PyObject* arguments) {
   return guarded<PyObject*>(nullptr, [&] {
-    Chunk* chunk = reinterpret_cast<Message*>(self)->chunk;
-    if (chunk->kind == Chunk::Kind::kLoan) {  // otherwise it was published in the block
+    OwnedChunk* chunk = reinterpret_cast<MessageView*>(self)->chunk;
+    if (chunk->kind == OwnedChunk::Kind::kLoan) {  // otherwise it was published in the block
       if (PyTuple_GET_SIZE(arguments) > 0 && PyTuple_GET_ITEM(arguments, 0) != Py_None)
         abandon_loan(chunk);
       else
@@ -250,7 +250,7 @@ PyMethodDef message_methods[] = {{"__enter__", message_enter, METH_NOARGS, nullp
                                  {"__exit__", message_exit, METH_VARARGS, nullptr},
                                  {nullptr, nullptr, 0, nullptr}};
 PyMemberDef message_members[] = {
-    {"__weaklistoffset__", T_PYSSIZET, offsetof(Message, weak_references), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(MessageView, weak_references), READONLY, nullptr},
     {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot message_slots[] = {
     {Py_tp_new, reinterpret_cast<void*>(message_new)},
@@ -265,7 +265,7 @@ PyType_Slot message_slots[] = {
                        "the publisher's "
                        "memory, which stays valid for as long as the view or any array made from it lives.")},
     {0, nullptr}};
-PyType_Spec message_spec = {"baton._core.Message", sizeof(Message), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+PyType_Spec message_spec = {"baton._core.Message", sizeof(MessageView), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
                             message_slots};
 
 PyType_Slot field_slots[] = {{Py_tp_new, reinterpret_cast<void*>(field_new)},
@@ -281,7 +281,7 @@ PyType_Spec field_spec = {"baton._core.Field", sizeof(FieldDescriptor), 0, Py_TP
 
 bool is_message(PyObject* object) noexcept { return PyObject_TypeCheck(object, message_type); }
 
-const TypeRecord* record_of_class(PyObject* cls) {
+const ClassRecord* record_of_class(PyObject* cls) {
   Ref capsule(PyObject_GetAttr(cls, record_attribute));
   void* record = capsule ? PyCapsule_GetPointer(capsule.get(), "baton.TypeRecord") : nullptr;
   if (record == nullptr) {
@@ -290,11 +290,11 @@ const TypeRecord* record_of_class(PyObject* cls) {
                  "%R is no message class of baton: use baton.message(\"package/Name\") or baton.msg.package.Name", cls);
     throw PythonError();
   }
-  return static_cast<const TypeRecord*>(record);
+  return static_cast<const ClassRecord*>(record);
 }
 
-PyObject* new_message(const TypeRecord* record, PyObject* owner, Chunk* chunk, std::byte* address) {
-  auto* self = reinterpret_cast<Message*>(checked(record->cls->tp_alloc(record->cls, 0)));
+PyObject* new_message(const ClassRecord* record, PyObject* owner, OwnedChunk* chunk, std::byte* address) {
+  auto* self = reinterpret_cast<MessageView*>(checked(record->cls->tp_alloc(record->cls, 0)));
   Py_INCREF(owner);
   self->owner = owner;
   self->chunk = chunk;
@@ -303,12 +303,12 @@ PyObject* new_message(const TypeRecord* record, PyObject* owner, Chunk* chunk, s
   return reinterpret_cast<PyObject*>(self);
 }
 
-PyObject* new_root(Chunk* chunk) {
+PyObject* new_root(OwnedChunk* chunk) {
   Ref owner(reinterpret_cast<PyObject*>(chunk));
   return new_message(chunk->record, owner.get(), chunk, chunk->message);
 }
 
-PyObject* make_array(PyObject* owner, Chunk* chunk, const FieldRecord& field, const Span& elements) {
+PyObject* make_array(PyObject* owner, OwnedChunk* chunk, const FieldRecord& field, const ContentSpan& elements) {
   static std::byte nothing;
   Ref content(new_content(owner, chunk, elements.count == 0 ? &nothing : elements.data,
                           elements.count * message::element_size(*field.field)));
@@ -316,13 +316,13 @@ PyObject* make_array(PyObject* owner, Chunk* chunk, const FieldRecord& field, co
   return checked(PyObject_Vectorcall(imports.frombuffer, arguments, 2, nullptr));
 }
 
-Ref owner_of_elements(PyObject* owner, Chunk* chunk, const FieldRecord& field, const Span& elements) {
+Ref owner_of_elements(PyObject* owner, OwnedChunk* chunk, const FieldRecord& field, const ContentSpan& elements) {
   if (read_only(chunk) || field.field->shape != Shape::kSequence) return Ref::of(owner);
   return Ref(new_content(reinterpret_cast<PyObject*>(chunk), chunk, elements.data,
                          elements.count * message::element_size(*field.field)));
 }
 
-PyObject* get_element(PyObject* owner, Walk& walk, const FieldRecord& field, std::byte* at) {
+PyObject* get_element(PyObject* owner, MessageReading& walk, const FieldRecord& field, std::byte* at) {
   switch (field.field->kind) {
     case Kind::kBool:
       return PyBool_FromLong(load<std::uint8_t>(at) != 0);
@@ -356,13 +356,13 @@ PyObject* get_element(PyObject* owner, Walk& walk, const FieldRecord& field, std
   throw std::logic_error("no such kind");
 }
 
-PyObject* get_field(PyObject* owner, Chunk* chunk, const FieldRecord& field, std::byte* at, Message* holder,
+PyObject* get_field(PyObject* owner, OwnedChunk* chunk, const FieldRecord& field, std::byte* at, MessageView* holder,
                     std::size_t index) {
   const Field& f = *field.field;
-  Walk walk(chunk);
+  MessageReading walk(chunk);
   if (f.shape == Shape::kSingle) return get_element(owner, walk, field, at);
   if (field.dtype == nullptr) return make_sequence(owner, chunk, field, at);
-  const Span content = elements_of(walk, f, at);
+  const ContentSpan content = elements_of(walk, f, at);
   if (read_only(chunk) || f.shape == Shape::kArray) return make_array(owner, chunk, field, content);
   return make_growing_array(chunk, field, content, holder, index);
 }

@@ -62,3 +62,28 @@ def test_a_line_that_cannot_be_read_is_named(problems):
 
 def test_the_repository_uses_no_retired_word():
     assert check_words.check(ROOT) == []
+
+
+TWO = {
+    "core/os/src/a.hpp": "namespace baton {\nclass Slot final : public Base {\n};\nstruct Inner;\n}",
+    "link/src/b.cpp": "template <class T>\nstruct BATON_LOCK_WORD(x) Slot {\n  struct Deep {\n  };\n};",
+    "ros1/api/c.hpp": "struct Deep {\n  int x;\n};",
+    "core/node/src/d_test.cpp": "struct Deep {\n};",
+    "python/baton/e.py": "class Deep:\n    pass\n",
+    "lab/f.py": "class Deep:\n    pass\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("listed", "complaints"),
+    [
+        ("", ["core/os/src/a.hpp: link/src/b.cpp has a class 'Slot', too; find another name, or say in scripts/shared_names.txt why"]),
+        ("# a comment\nSlot : a reason\n", []),
+        ("Slot : a reason\nDeep : a reason\n", ["scripts/shared_names.txt: 'Deep' is the name of one class; take it out"]),
+    ],
+)  # fmt: skip
+def test_two_classes_of_the_product_have_one_name_only_if_the_list_says_why(tmp_path, listed, complaints):
+    for path, text in {**TWO, "scripts/shared_names.txt": listed}.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(text)
+    assert check_words.shared_names(tmp_path, sorted(TWO)) == complaints

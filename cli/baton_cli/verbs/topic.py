@@ -206,7 +206,7 @@ def _show_other(
     click.echo(("\n" if verbose else "") + f"{middleware_name} link count: {len(found)}")
     for number, (link, way) in enumerate(found if verbose else []):
         click.echo(("\n" if number else "") + f"  {link.publisher} -> {link.subscriber}")
-        click.echo(f"  Way: {way.text}")
+        click.echo(f"  Path: {way.text}")
         click.echo(textwrap.fill(f"Why: {way.why}", _width(), initial_indent="  ", subsequent_indent="    "))
         if way.way_out:
             click.echo(f"  Way out: {way.way_out}")

@@ -61,7 +61,7 @@ os::Mutex& window_mutex() {
 // All state of the one window. The table is read without a lock: an entry is written (release) after its record is
 // complete and cleared before the record is destroyed. A reader that uses an address must itself keep the segment
 // alive.
-struct State {
+struct WindowState {
   std::byte* base = nullptr;
   std::size_t size = 0;
   unsigned granule_shift = 20;
@@ -72,9 +72,9 @@ struct State {
   std::size_t spare_number BATON_GUARDED_BY(window_mutex()) = 0;
 };
 
-State* g_state = nullptr;  // set once, by instance()
+WindowState* g_state = nullptr;  // set once, by instance()
 
-Result<void> reserve(State& state) BATON_REQUIRES(window_mutex()) {
+Result<void> reserve(WindowState& state) BATON_REQUIRES(window_mutex()) {
   std::size_t wanted = kWanted;
   bool exact = false;
   if (const char* text = os::environment("BATON_WINDOW")) {
@@ -120,7 +120,7 @@ Result<Window*> Window::instance() {
   static Window* window = nullptr;  // lives to the end of the process: samples may outlive every static object
   const os::Lock lock(window_mutex());
   if (!window) {
-    auto state = std::make_unique<State>();
+    auto state = std::make_unique<WindowState>();
     if (Result<void> reserved = reserve(*state); !reserved.ok()) return reserved.error();
     g_window_table = {state->table, state->granule_shift};
     set_window_range({reinterpret_cast<std::uintptr_t>(state->base), state->size});
@@ -131,7 +131,7 @@ Result<Window*> Window::instance() {
 }
 
 Result<std::byte*> Window::allocate(std::size_t bytes) {
-  State& s = *g_state;
+  WindowState& s = *g_state;
   const std::size_t granule = std::size_t{1} << s.granule_shift;
   const std::size_t granules = bytes / granule + (bytes % granule != 0);
   const os::Lock lock(window_mutex());
@@ -156,7 +156,7 @@ Result<std::byte*> Window::allocate(std::size_t bytes) {
 }
 
 void Window::publish(SegmentRecord* record) noexcept {
-  State& s = *g_state;
+  WindowState& s = *g_state;
   const std::size_t first = static_cast<std::size_t>(record->base - s.base) >> s.granule_shift;
   const std::size_t last = static_cast<std::size_t>(record->base - s.base + record->size - 1) >> s.granule_shift;
   // Release: a thread that finds the record (acquire in find) sees it complete.
@@ -164,7 +164,7 @@ void Window::publish(SegmentRecord* record) noexcept {
 }
 
 void Window::free(std::byte* base, std::size_t bytes) noexcept {
-  State& s = *g_state;
+  WindowState& s = *g_state;
   const std::size_t first = static_cast<std::size_t>(base - s.base) >> s.granule_shift;
   const std::size_t granule = std::size_t{1} << s.granule_shift;
   std::size_t granules = bytes / granule + (bytes % granule != 0);

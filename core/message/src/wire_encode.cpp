@@ -11,7 +11,7 @@ namespace baton::message::wire {
 
 namespace {
 
-/// Counts what a Writer would write.
+/// Counts what an EncoderOutput would write.
 class Counter {
  public:
   bool align(std::size_t width) {
@@ -34,9 +34,9 @@ class Counter {
   std::size_t position_ = 0;
 };
 
-class Writer {
+class EncoderOutput {
  public:
-  Writer(MutableBytes out, bool swapped, Failure& failure) : out_(out), swapped_(swapped), failure_(failure) {}
+  EncoderOutput(MutableBytes out, bool swapped, Failure& failure) : out_(out), swapped_(swapped), failure_(failure) {}
 
   bool align(std::size_t width) {
     const std::size_t aligned = (position_ + width - 1) & ~(width - 1);
@@ -207,7 +207,7 @@ Result<std::size_t> encoded_size(const Program& program, Bytes message, std::vec
 
 Result<std::size_t> encode(const Program& program, Bytes message, MutableBytes out, std::vector<DataSlot>* slots) {
   Failure failure;
-  Writer writer(out, program.swap, failure);
+  EncoderOutput writer(out, program.swap, failure);
   return walk(program, message, writer, failure, slots);
 }
 

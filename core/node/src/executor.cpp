@@ -62,7 +62,7 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 // Says "end". relaxed, because a sleeping thread is woken through its wait set, whose own ordering carries the word.
 BATON_HOT_BSS std::atomic<bool> g_ended{false};
 
-struct Entry {
+struct ExecutorEntry {
   std::shared_ptr<detail::Executable> executable;
   const transport::Reader::Impl* reader;  // null: it has none. Only to be compared
   bool waited = false;                    // its reader is in the wait set
@@ -84,7 +84,7 @@ namespace detail {
 struct ExecutorState final : os::Hot {
   // What every callback touches comes first, on one cache line. `ends` is relaxed: paired with wake() and the mutex.
   transport::WaitSet wait_set;
-  os::HotVector<Entry> entries BATON_GUARDED_BY(mutex);
+  os::HotVector<ExecutorEntry> entries BATON_GUARDED_BY(mutex);
   std::uint32_t next BATON_GUARDED_BY(mutex) = 0;  // round robin, so that no executable starves another
   os::PiCondition leadership BATON_GUARDED_BY(mutex);
   std::atomic<bool> ends{false};  // the running spin, or the next one: cancel(), or a failure
@@ -114,7 +114,7 @@ struct ExecutorState final : os::Hot {
 
   /// Makes `entries` and the wait set match `nodes` and, from now on, `added`. Changes nothing if that throws.
   void refresh(const std::shared_ptr<NodeCore>& added = nullptr);
-  void leave(const Entry& entry);
+  void leave(const ExecutorEntry& entry);
   void begin_spin();
   /// Consumes a cancel() and rethrows an exception of a callback.
   void end_spin();
@@ -205,7 +205,7 @@ Executors& living_executors() { return os::of_this_process<Executors>(); }
 }  // namespace
 
 void detail::ExecutorState::refresh(const std::shared_ptr<detail::NodeCore>& added) {
-  os::HotVector<Entry> gone, now;  // destroyed after the lock is released: destructors may call back
+  os::HotVector<ExecutorEntry> gone, now;  // destroyed after the lock is released: destructors may call back
   {
     const os::Lock lock(mutex);
     const auto collect = [&now](detail::NodeCore& node) {
@@ -218,13 +218,13 @@ void detail::ExecutorState::refresh(const std::shared_ptr<detail::NodeCore>& add
     for (const auto& node : nodes) collect(*node);
     if (added) collect(*added);
 
-    std::vector<Entry*> joined;
+    std::vector<ExecutorEntry*> joined;
     joined.reserve(now.size());
     try {
       if (added) nodes.reserve(nodes.size() + 1);
-      for (Entry& entry : now) {
+      for (ExecutorEntry& entry : now) {
         const auto known = std::find_if(entries.begin(), entries.end(),
-                                        [&](const Entry& old) { return old.executable == entry.executable; });
+                                        [&](const ExecutorEntry& old) { return old.executable == entry.executable; });
         if (known != entries.end()) {
           entry.waited = known->waited;
           continue;
@@ -239,7 +239,7 @@ void detail::ExecutorState::refresh(const std::shared_ptr<detail::NodeCore>& add
         });
       }
     } catch (...) {
-      for (const Entry* entry : joined) leave(*entry);
+      for (const ExecutorEntry* entry : joined) leave(*entry);
       throw;
     }
     if (added) nodes.push_back(added);
@@ -247,9 +247,9 @@ void detail::ExecutorState::refresh(const std::shared_ptr<detail::NodeCore>& add
     entries.swap(now);
     const std::uint32_t turn = std::exchange(next, 0);
     bool keeps_turn = false;  // `next` stays with the executable whose turn it is, or the first one after it that stays
-    for (const Entry& old : gone) {
+    for (const ExecutorEntry& old : gone) {
       const auto stays = std::find_if(entries.begin(), entries.end(),
-                                      [&](const Entry& entry) { return entry.executable == old.executable; });
+                                      [&](const ExecutorEntry& entry) { return entry.executable == old.executable; });
       if (stays != entries.end()) {
         if (!keeps_turn && &old - gone.data() >= turn) {
           next = static_cast<std::uint32_t>(stays - entries.begin());
@@ -265,7 +265,7 @@ void detail::ExecutorState::refresh(const std::shared_ptr<detail::NodeCore>& add
   wake();
 }
 
-void detail::ExecutorState::leave(const Entry& entry) {
+void detail::ExecutorState::leave(const ExecutorEntry& entry) {
   if (entry.waited) wait_set.remove(entry.executable->reader());
   entry.executable->set_wake({});
 }
@@ -337,7 +337,7 @@ BATON_HOT_SELDOM detail::Executable* detail::ExecutorState::pick(Nanoseconds* re
 BATON_HOT_INLINE detail::Executable* detail::ExecutorState::pick_woken() {
   const transport::Reader::Impl* const reader = wait_set.reader_with_work();
   if (unlikely(reader == nullptr)) return nullptr;
-  for (const Entry& entry : entries) {
+  for (const ExecutorEntry& entry : entries) {
     if (unlikely(entry.reader != reader)) continue;
     detail::Executable* const executable = entry.executable.get();
     if (unlikely(!executable->group()->enter(self))) return nullptr;
@@ -351,7 +351,7 @@ BATON_HOT_INLINE detail::Executable* detail::ExecutorState::pick_woken() {
 // a reader has data. Readers of idle groups come back.
 void detail::ExecutorState::mute_busy() {
   muted = false;
-  for (Entry& entry : entries) {
+  for (ExecutorEntry& entry : entries) {
     if (entry.reader == nullptr) continue;
     const bool busy = !entry.executable->group()->free_or_wait(self);
     muted = muted || busy;

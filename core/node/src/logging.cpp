@@ -21,22 +21,22 @@ namespace {
 
 using Level = Logger::Level;
 
-struct Words {
+struct SeverityWords {
   Level level;
   std::string_view word;  // of --log-level
   std::string_view printed;
   std::string_view colour;  // rcutils: logging.c
 };
-constexpr std::array<Words, 7> kWords = {{{Level::kDebug, "debug", "DEBUG", "\033[32m"},
-                                          {Level::kInfo, "info", "INFO", ""},
-                                          {Level::kWarn, "warn", "WARN", "\033[33m"},
-                                          {Level::kError, "error", "ERROR", "\033[31m"},
-                                          {Level::kFatal, "fatal", "FATAL", "\033[31m"},
-                                          {Level::kUnset, "unset", "UNSET", ""},
-                                          {Level::kOff, "off", "OFF", ""}}};
+constexpr std::array<SeverityWords, 7> kWords = {{{Level::kDebug, "debug", "DEBUG", "\033[32m"},
+                                                  {Level::kInfo, "info", "INFO", ""},
+                                                  {Level::kWarn, "warn", "WARN", "\033[33m"},
+                                                  {Level::kError, "error", "ERROR", "\033[31m"},
+                                                  {Level::kFatal, "fatal", "FATAL", "\033[31m"},
+                                                  {Level::kUnset, "unset", "UNSET", ""},
+                                                  {Level::kOff, "off", "OFF", ""}}};
 
-const Words& words_of(Level level) noexcept {
-  for (const Words& words : kWords)
+const SeverityWords& words_of(Level level) noexcept {
+  for (const SeverityWords& words : kWords)
     if (words.level == level) return words;
   return kWords[1];
 }
@@ -118,7 +118,7 @@ BATON_COLD Level find_level(LoggerCore& core) {
 
 void print(const LogLine& line) {
   if (!g_console.load(std::memory_order_relaxed)) return;  // a switch that orders nothing
-  const Words& words = words_of(line.level);
+  const SeverityWords& words = words_of(line.level);
   std::array<char, 64> time{};
   const auto ns = line.time.count();
   std::snprintf(time.data(), time.size(), "] [%lld.%09lld] [", static_cast<long long>(ns / 1'000'000'000),
@@ -142,7 +142,7 @@ Logger LoggerCore::make(std::string name, std::weak_ptr<LogSink> sink) {
 }
 
 bool level_of_word(std::string_view word, Level& level) {
-  for (const Words& words : kWords) {
+  for (const SeverityWords& words : kWords) {
     if (words.word != word) continue;
     level = words.level;
     return true;

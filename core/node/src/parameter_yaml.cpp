@@ -99,15 +99,15 @@ struct Item {
 };
 
 /// The one document of a text as an Item.
-class Reader {
+class YamlReader {
  public:
-  Reader(std::string_view yaml, std::string file) : file_(std::move(file)) {
+  YamlReader(std::string_view yaml, std::string file) : file_(std::move(file)) {
     if (!yaml_parser_initialize(&parser_)) throw Exception(no_memory());
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(yaml.data()), yaml.size());
   }
-  ~Reader() { yaml_parser_delete(&parser_); }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  ~YamlReader() { yaml_parser_delete(&parser_); }
+  YamlReader(const YamlReader&) = delete;
+  YamlReader& operator=(const YamlReader&) = delete;
 
   /// None: the text has no document.
   std::optional<Item> document() {
@@ -219,7 +219,7 @@ ParameterValue list_of(const std::vector<ParameterValue>& values) {
   return all;
 }
 
-ParameterValue value_of(const Item& item, const Reader& reader, const std::string& name) {
+ParameterValue value_of(const Item& item, const YamlReader& reader, const std::string& name) {
   const std::string where = reader.at(item.line) + (name.empty() ? "" : ": parameter '" + name + "'");
   if (item.kind == Item::Kind::kScalar) return scalar_value(item, where);
   if (item.kind == Item::Kind::kMapping) refuse(where, "a mapping is no value");
@@ -246,7 +246,7 @@ ParameterValue value_of(const Item& item, const Reader& reader, const std::strin
 }
 
 /// The parameters below `ros__parameters`; names of nested mappings are joined with dots.
-void collect_values(const Item& mapping, const Reader& reader, const std::string& node, const std::string& prefix,
+void collect_values(const Item& mapping, const YamlReader& reader, const std::string& node, const std::string& prefix,
                     std::vector<ParameterAssignment>& found) {
   for (const auto& [key, value] : mapping.members) {
     if (key.text.empty()) refuse(reader.at(key.line), "a parameter's name is empty");
@@ -260,7 +260,7 @@ void collect_values(const Item& mapping, const Reader& reader, const std::string
 }
 
 /// The sections of nodes; `node` is the name above `mapping`.
-void collect_nodes(const Item& mapping, const Reader& reader, const std::string& node,
+void collect_nodes(const Item& mapping, const YamlReader& reader, const std::string& node,
                    std::vector<ParameterAssignment>& found) {
   for (const auto& [key, value] : mapping.members) {
     const bool empty = value.kind == Item::Kind::kScalar && value.plain && value.text.empty();
@@ -292,14 +292,14 @@ void collect_nodes(const Item& mapping, const Reader& reader, const std::string&
 }  // namespace
 
 ParameterValue value_of_text(const std::string& text, const std::string& where) {
-  Reader reader(text, where);
+  YamlReader reader(text, where);
   const std::optional<Item> document = reader.document();
   if (!document) refuse(where, "there is no value; an empty string is ''");
   return value_of(*document, reader, "");
 }
 
 std::vector<ParameterAssignment> parse_parameters(std::string_view yaml, const std::string& file) {
-  Reader reader(yaml, file);
+  YamlReader reader(yaml, file);
   const std::optional<Item> document = reader.document();
   std::vector<ParameterAssignment> found;
   if (!document || (document->kind == Item::Kind::kScalar && document->text.empty())) return found;

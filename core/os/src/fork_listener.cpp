@@ -40,14 +40,14 @@ struct ParentOnlyFds {
 
 namespace {
 
-struct Registry {
+struct ForkRegistry {
   Mutex mutex;
   std::vector<ForkListener*> listeners BATON_GUARDED_BY(mutex);
 };
 
 // Never destroyed: a process may fork while its static objects end.
-Registry& registry() {
-  static auto* const instance = new Registry;
+ForkRegistry& registry() {
+  static auto* const instance = new ForkRegistry;
   return *instance;
 }
 

@@ -19,7 +19,7 @@ namespace baton::os {
 namespace {
 
 /// An address as IPv6 has it, also one of IPv4 (RFC 4291, 2.5.5.2): the two ends may have sockets of different families.
-struct Address {
+struct AddressAsIpv6 {
   std::array<std::uint32_t, 4> words{};
   std::uint16_t port = 0;
 
@@ -37,8 +37,8 @@ struct Address {
   }
 };
 
-std::optional<Address> address_of(const sockaddr_storage& socket) {
-  Address out;
+std::optional<AddressAsIpv6> address_of(const sockaddr_storage& socket) {
+  AddressAsIpv6 out;
   if (socket.ss_family == AF_INET) {
     sockaddr_in v4{};
     std::memcpy(&v4, &socket, sizeof v4);
@@ -84,7 +84,7 @@ TcpPeer::TcpPeer(int fd) {
       ::getpeername(fd, reinterpret_cast<sockaddr*>(&other), &other_bytes) != 0) {
     return;
   }
-  const std::optional<Address> here = address_of(own), there = address_of(other);
+  const std::optional<AddressAsIpv6> here = address_of(own), there = address_of(other);
   if (!here || !there) return;
   connected_ = true;
   // The kernel's tables may leave a line out while others are removed: look twice.

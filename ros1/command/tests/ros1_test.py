@@ -107,7 +107,7 @@ def test_each_link_of_ros_1_has_its_way_and_why(network, baton):
     assert info["type"] == "sensor_msgs/Image"
     assert [len(info["ros1"][part]) for part in ("publishers", "subscribers", "links", "silent")] == [1, 5, 5, 0]
     text = baton("topic", "info", "images", "-v", "--ros1")
-    assert "ROS 1 publisher count: 1\n  /talker" in text and "  Way: shared memory, 1 copy\n" in text
+    assert "ROS 1 publisher count: 1\n  /talker" in text and "  Path: shared memory, 1 copy\n" in text
     assert baton("topic", "list", "-t", "--ros1") == "/images [sensor_msgs/Image]\n/rosout [rosgraph_msgs/Log]\n"
     assert baton("topic", "type", "images", "--ros1") == "sensor_msgs/Image\n"
     assert baton("topic", "find", "sensor_msgs/Image", "--ros1") == "/images\n"

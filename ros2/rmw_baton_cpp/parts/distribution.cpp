@@ -15,33 +15,33 @@ namespace {
 constexpr unsigned char kPattern = 0xA5;
 
 /// More room than any of the structs needs, filled with a pattern.
-struct alignas(std::max_align_t) Room {
+struct alignas(std::max_align_t) StructRoom {
   unsigned char bytes[4096];
 };
 
 /// The compiler must neither leave out earlier writes to the room, nor assume anything about its contents.
-void keep(Room* room) { asm volatile("" : : "r"(room) : "memory"); }
+void keep(StructRoom* room) { asm volatile("" : : "r"(room) : "memory"); }
 
-void fill(Room* room) {
+void fill(StructRoom* room) {
   std::memset(room->bytes, kPattern, sizeof room->bytes);
   keep(room);
 }
 
 /// How many bytes were written, from the beginning. Each of the structs ends with a pointer, which is null.
-std::size_t written(const Room& room) {
+std::size_t written(const StructRoom& room) {
   std::size_t size = sizeof room.bytes;
   while (size != 0 && room.bytes[size - 1] == kPattern) --size;
   return size;
 }
 
 /// The size of the struct that `make` returns. A struct of this size is returned in memory that the caller provides,
-/// on every architecture of Linux: here a Room.
+/// on every architecture of Linux: here a StructRoom.
 template <class Struct>
 std::size_t size_returned_by(Struct (*make)()) {
-  const auto call = reinterpret_cast<Room (*)()>(reinterpret_cast<void*>(make));
-  Room room;
+  const auto call = reinterpret_cast<StructRoom (*)()>(reinterpret_cast<void*>(make));
+  StructRoom room;
   fill(&room);
-  new (&room) Room(call());
+  new (&room) StructRoom(call());
   keep(&room);
   return written(room);
 }
@@ -84,7 +84,7 @@ std::string refusal_of_librmw() {
 
 std::string refusal_of(decltype(&rmw_init_options_init) init, decltype(&rmw_init_options_fini) fini,
                        const std::string& file) {
-  Room room;
+  StructRoom room;
   fill(&room);
   std::memset(room.bytes, 0, sizeof(std::uint64_t) + sizeof(char*));  // as a zero-initialized one begins, in each ROS 2
   auto* options = reinterpret_cast<rmw_init_options_t*>(room.bytes);

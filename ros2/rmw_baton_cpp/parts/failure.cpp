@@ -7,11 +7,11 @@
 
 namespace baton::rmw {
 
-Failure failure(const std::exception& error) noexcept {
+CallFailure failure(const std::exception& error) noexcept {
   rcutils_reset_error();  // the error of a function that was undone before
   const bool no_memory = dynamic_cast<const std::bad_alloc*>(&error) != nullptr;
   RMW_SET_ERROR_MSG(no_memory ? "no memory" : error.what());  // copied into memory that the thread already has
-  return Failure(no_memory ? RMW_RET_BAD_ALLOC : RMW_RET_ERROR);
+  return CallFailure(no_memory ? RMW_RET_BAD_ALLOC : RMW_RET_ERROR);
 }
 
 void ignore(rmw_ret_t result) noexcept {

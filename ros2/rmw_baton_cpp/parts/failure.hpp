@@ -16,9 +16,9 @@
 namespace baton::rmw {
 
 /// The result of a function that has failed: the code, or null if the function returns a pointer.
-class Failure {
+class CallFailure {
  public:
-  explicit Failure(rmw_ret_t code) noexcept : code_(code) {}
+  explicit CallFailure(rmw_ret_t code) noexcept : code_(code) {}
   // NOLINTNEXTLINE(google-explicit-constructor): it is what is returned
   operator rmw_ret_t() const noexcept { return code_; }
   template <class T>
@@ -31,7 +31,7 @@ class Failure {
 };
 
 /// Sets the error text. RMW_RET_BAD_ALLOC or RMW_RET_ERROR.
-Failure failure(const std::exception& error) noexcept;
+CallFailure failure(const std::exception& error) noexcept;
 
 /// For failures while another failure is undone: their error text would hide the first one.
 void ignore(rmw_ret_t result) noexcept;

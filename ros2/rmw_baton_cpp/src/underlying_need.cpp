@@ -5,14 +5,14 @@
 
 namespace baton::rmw {
 
-Origin origin_of(const std::vector<transport::EndpointInfo>& graph, const transport::Gid& gid) {
+ReaderProcess origin_of(const std::vector<transport::EndpointInfo>& graph, const transport::Gid& gid) {
   for (const transport::EndpointInfo& endpoint : graph)
     if (endpoint.gid == gid) return {endpoint.local_pid, endpoint.connection, true};
   return {};
 }
 
-bool has_ended(const std::vector<transport::EndpointInfo>& graph, const transport::Gid& gid, const Origin& origin,
-               bool (*process_ended)(std::int32_t pid)) {
+bool has_ended(const std::vector<transport::EndpointInfo>& graph, const transport::Gid& gid,
+               const ReaderProcess& origin, bool (*process_ended)(std::int32_t pid)) {
   if (!origin.known) return false;
   bool connected = false;
   for (const transport::EndpointInfo& endpoint : graph) {
@@ -23,9 +23,9 @@ bool has_ended(const std::vector<transport::EndpointInfo>& graph, const transpor
 }
 
 void UnderlyingNeed::update_served(const Facts& facts, std::int64_t now_ns) {
-  std::map<transport::Gid, Origin> served;
+  std::map<transport::Gid, ReaderProcess> served;
   for (const transport::Gid& gid : facts.served) {
-    Origin& origin = served[gid] = origin_of(facts.graph, gid);
+    ReaderProcess& origin = served[gid] = origin_of(facts.graph, gid);
     const auto before = served_.find(gid);
     if (before == served_.end())
       newcomers_.push_back(gid);

@@ -21,21 +21,21 @@
 namespace baton::rmw {
 
 /// The process of a reader that Baton serves.
-struct Origin {
+struct ReaderProcess {
   std::int32_t pid = 0;  ///< 0: not visible in this pid namespace
   std::uint64_t connection = 0;
   bool known = false;  ///< false: Baton has matched the reader, but does not have it in its graph
 };
 
 /// The origin of the reader, from Baton's graph.
-Origin origin_of(const std::vector<transport::EndpointInfo>& graph, const transport::Gid& gid);
+ReaderProcess origin_of(const std::vector<transport::EndpointInfo>& graph, const transport::Gid& gid);
 
 /// True if there is a proof that a reader, which Baton does not serve any more, has ended. One proof: its process
 /// withdrew it over a connection that is still up (the graph has other endpoints of that connection). The other proof:
 /// the process is dead by `process_ended`. Nothing else is a proof: a disconnected process has no endpoints in the
 /// graph, and a process that comes back announces them one by one over a new connection.
-bool has_ended(const std::vector<transport::EndpointInfo>& graph, const transport::Gid& gid, const Origin& origin,
-               bool (*process_ended)(std::int32_t pid));
+bool has_ended(const std::vector<transport::EndpointInfo>& graph, const transport::Gid& gid,
+               const ReaderProcess& origin, bool (*process_ended)(std::int32_t pid));
 
 /// The state of a context, by its announcement in Baton's graph.
 enum class ContextState : std::uint8_t { kUnknown, kAlive, kDead };
@@ -97,7 +97,7 @@ class UnderlyingNeed {
 
  private:
   struct Ended {
-    Origin origin;
+    ReaderProcess origin;
     std::int64_t since_ns;
   };
   void update_served(const Facts& facts, std::int64_t now_ns);
@@ -109,7 +109,7 @@ class UnderlyingNeed {
   std::vector<transport::Gid> newcomers_;  // readers that Baton serves, and to which it has not handed any message
   std::map<transport::Gid, Ended> ended_;  // formerly served readers; the underlying RMW may still know them
   std::int64_t next_look_ns_ = 0;
-  std::map<transport::Gid, Origin> served_;
+  std::map<transport::Gid, ReaderProcess> served_;
   std::vector<Judged> readers_;
 };
 

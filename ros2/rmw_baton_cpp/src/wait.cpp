@@ -218,7 +218,7 @@ BATON_HOT bool must_ask(ReadySignal& signal) {
 }
 
 /// One check of all entities.
-struct Check {
+struct EntityCheck {
   const std::int64_t now_ns;
   std::int64_t look_again_ns = INT64_MAX;  // when the answer may change by itself
   bool any = false;                        // an entity is ready
@@ -231,12 +231,13 @@ struct Check {
   void mark_ready(Entities& entities, std::size_t i) { entities.ready[i] = any = true; }
 };
 
-BATON_COLD void look_at_underlying(Subscription& subscription, Entities& subscriptions, std::size_t i, Check& check) {
+BATON_COLD void look_at_underlying(Subscription& subscription, Entities& subscriptions, std::size_t i,
+                                   EntityCheck& check) {
   if (must_ask(subscription.signal)) check.ask(subscriptions, subscription.inner->data, i);
 }
 
 /// Apart from subscriptions, which lie on the way of every message.
-BATON_HOT_SELDOM void look_at_others(WaitSet& set, Check& check) {
+BATON_HOT_SELDOM void look_at_others(WaitSet& set, EntityCheck& check) {
   const auto look_at = [&](Entities& entities) {
     return [&, &entities = entities](auto& entity, std::size_t i) {
       if (entity.path && entity.path->inbox()->ready() && entity.signal.notified()) check.mark_ready(entities, i);
@@ -262,7 +263,7 @@ BATON_COLD rmw_ret_t ask_at_once(WaitSet& set, bool* any) {
 }
 
 /// Checks all entities once.
-BATON_HOT rmw_ret_t look(WaitSet& set, Check& check) {
+BATON_HOT rmw_ret_t look(WaitSet& set, EntityCheck& check) {
   Entities& subscriptions = set.subscriptions();
   subscriptions.each<Subscription>([&](Subscription& subscription, std::size_t i) {
     if (subscription.path) {
@@ -277,7 +278,7 @@ BATON_HOT rmw_ret_t look(WaitSet& set, Check& check) {
 }
 
 /// Sleeps until something happens, or until the time is over.
-BATON_HOT rmw_ret_t sleep_once(transport::WaitSet& wait_set, const Check& check, std::int64_t end_ns) {
+BATON_HOT rmw_ret_t sleep_once(transport::WaitSet& wait_set, const EntityCheck& check, std::int64_t end_ns) {
   const std::int64_t until_ns = std::min(end_ns, check.look_again_ns);
   const std::chrono::nanoseconds left =
       until_ns == INT64_MAX ? kInfinite : std::chrono::nanoseconds(until_ns - check.now_ns);
@@ -301,7 +302,7 @@ BATON_HOT rmw_ret_t wait_baton(WaitSet& set, const rmw_time_t* timeout) {
   const std::int64_t end_ns =
       wanted == kInfinite || wanted.count() > INT64_MAX - begin_ns ? INT64_MAX : begin_ns + wanted.count();
   for (std::int64_t now_ns = begin_ns;; now_ns = os::monotonic_ns()) {
-    Check check{now_ns};
+    EntityCheck check{now_ns};
     if (const rmw_ret_t result = look(set, check); result != RMW_RET_OK) return result;
     bool triggered = false;
     set.guards().each<Guard>([&](Guard& guard, std::size_t) { triggered = triggered || guard.baton->is_triggered(); });

@@ -37,12 +37,12 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 31;
 constexpr std::size_t kMostElements = std::numeric_limits<std::uint32_t>::max();
 constexpr unsigned kMostNested = 100;
 
-struct Extent {
+struct SizeAndAlignment {
   std::size_t size, alignment;
 };
 
 template <class T>
-constexpr Extent extent_of() {
+constexpr SizeAndAlignment extent_of() {
   return {sizeof(T), alignof(T)};
 }
 
@@ -51,7 +51,7 @@ bool is_sequence(const Member& member) {
 }
 
 /// The extent of one element of a kind that is no message; size 0: SFM does not have the kind.
-Extent element_extent(std::uint8_t kind, bool c) {
+SizeAndAlignment element_extent(std::uint8_t kind, bool c) {
   switch (kind) {
     case rosidl_typesupport_introspection_c__ROS_TYPE_BOOLEAN:
       return extent_of<bool>();
@@ -82,19 +82,19 @@ Extent element_extent(std::uint8_t kind, bool c) {
   }
 }
 
-Extent sequence_extent(std::uint8_t kind, bool c) {
+SizeAndAlignment sequence_extent(std::uint8_t kind, bool c) {
   if (c) return extent_of<rosidl_runtime_c__uint8__Sequence>();
   return kind == kBoolean ? extent_of<std::vector<bool>>() : extent_of<std::vector<std::uint8_t>>();
 }
 
 // The words of the introspection's structs. Between them is padding, which a compiler writes as zero.
-struct Word {
+struct StructWord {
   std::size_t offset, size;
   bool flag;
 };
 #define WORD(type, field) \
-  Word { offsetof(type, field), sizeof(type::field), std::is_same_v<decltype(type::field), bool> }
-constexpr Word kWordsOfMember[] = {
+  StructWord { offsetof(type, field), sizeof(type::field), std::is_same_v<decltype(type::field), bool> }
+constexpr StructWord kWordsOfMember[] = {
     WORD(Member, name_),           WORD(Member, type_id_),        WORD(Member, string_upper_bound_),
     WORD(Member, members_),        WORD(Member, is_key_),         WORD(Member, is_array_),
     WORD(Member, array_size_),     WORD(Member, is_upper_bound_), WORD(Member, offset_),
@@ -102,7 +102,7 @@ constexpr Word kWordsOfMember[] = {
     WORD(Member, get_function),    WORD(Member, fetch_function),  WORD(Member, assign_function),
     WORD(Member, resize_function),
 };
-constexpr Word kWordsOfMembers[] = {
+constexpr StructWord kWordsOfMembers[] = {
     WORD(Members, message_namespace_), WORD(Members, message_name_),       WORD(Members, member_count_),
     WORD(Members, size_of_),           WORD(Members, has_any_key_member_), WORD(Members, members_),
     WORD(Members, init_function),      WORD(Members, fini_function),
@@ -111,12 +111,12 @@ constexpr Word kWordsOfMembers[] = {
 
 /// Whether `object` can be a struct of these words: flags are 0 or 1, padding is 0. Follows no pointer.
 template <class Struct, std::size_t kCount>
-bool has_words(const Struct* object, const Word (&words)[kCount]) {
+bool has_words(const Struct* object, const StructWord (&words)[kCount]) {
   if (object == nullptr || reinterpret_cast<std::uintptr_t>(object) % alignof(Struct) != 0) return false;
   std::array<unsigned char, sizeof(Struct)> bytes{};
   std::memcpy(bytes.data(), static_cast<const void*>(object), sizeof(Struct));
   std::array<bool, sizeof(Struct)> used{};
-  for (const Word& word : words) {
+  for (const StructWord& word : words) {
     if (word.flag && bytes[word.offset] > 1) return false;
     for (std::size_t i = 0; i < word.size; ++i) used[word.offset + i] = true;
   }
@@ -255,9 +255,9 @@ std::string look_at_sequence(const Member& member, bool c, std::byte* at, std::s
   return c ? "is no {data, size, capacity}" : "is no std::vector of three pointers";
 }
 
-class Check {
+class LayoutCheck {
  public:
-  Result<Extent> type(const Introspection& source, unsigned depth) {
+  Result<SizeAndAlignment> type(const Introspection& source, unsigned depth) {
     if (!can_be(source.members))
       return difference("a message type", "is described by a struct that is not the introspection's MessageMembers");
     const Members& members = *source.members;
@@ -265,7 +265,7 @@ class Check {
     const std::string name = type_name(members);
     if (depth == kMostNested) return difference(name, "is nested too deep");
     std::vector<std::size_t> element_bytes;
-    Result<Extent> extent = members_of(source, name, depth, element_bytes);
+    Result<SizeAndAlignment> extent = members_of(source, name, depth, element_bytes);
     if (!extent) return extent;
     if (Result<void> tried = try_out(source, name, element_bytes); !tried) return tried.error();
     known_.emplace(&members, *extent);
@@ -273,10 +273,10 @@ class Check {
   }
 
  private:
-  Result<Extent> members_of(const Introspection& source, const std::string& name, unsigned depth,
-                            std::vector<std::size_t>& element_bytes) {
+  Result<SizeAndAlignment> members_of(const Introspection& source, const std::string& name, unsigned depth,
+                                      std::vector<std::size_t>& element_bytes) {
     const Members& members = *source.members;
-    Extent whole{0, 1};
+    SizeAndAlignment whole{0, 1};
     std::string before;  // the previous member, as text
     for (std::uint32_t i = 0; i < members.member_count_; ++i) {
       const Member* const member = members.members_ + i;
@@ -286,10 +286,10 @@ class Check {
       const std::string where = name + "." + member->name_;
       if (const char* missing = missing_function(*member, source.c))
         return difference(where, std::string("has no ") + missing);
-      Result<Extent> element = element_of(*member, where, source.c, depth);
+      Result<SizeAndAlignment> element = element_of(*member, where, source.c, depth);
       if (!element) return element;
       element_bytes.push_back(element->size);
-      Extent extent = *element;
+      SizeAndAlignment extent = *element;
       if (is_sequence(*member))
         extent = sequence_extent(member->type_id_, source.c);
       else if (member->is_array_)
@@ -308,14 +308,14 @@ class Check {
     return whole;
   }
 
-  Result<Extent> element_of(const Member& member, const std::string& where, bool c, unsigned depth) {
+  Result<SizeAndAlignment> element_of(const Member& member, const std::string& where, bool c, unsigned depth) {
     if (member.type_id_ == kMessage) {
       Result<Introspection> nested = introspect(member.members_);
       if (!nested) return nested.error();
       if (nested->c != c) return difference(where, "is a C message inside a C++ message, or the reverse");
       return type(*nested, depth + 1);
     }
-    const Extent extent = element_extent(member.type_id_, c);
+    const SizeAndAlignment extent = element_extent(member.type_id_, c);
     if (extent.size == 0) return Error{Errc::unsupported, where + " is of a kind that SFM does not have"};
     return extent;
   }
@@ -347,13 +347,13 @@ class Check {
     return member.type_id_ == kString ? look_at_string<std::string>(at) : look_at_string<std::u16string>(at);
   }
 
-  std::map<const Members*, Extent> known_;
+  std::map<const Members*, SizeAndAlignment> known_;
 };
 
 }  // namespace
 
 Result<void> check_layout(const Introspection& type) {
-  Result<Extent> extent = Check().type(type, 0);
+  Result<SizeAndAlignment> extent = LayoutCheck().type(type, 0);
   if (!extent) return extent.error();
   return {};
 }

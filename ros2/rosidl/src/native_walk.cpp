@@ -111,9 +111,9 @@ class Sizer {
   }
 };
 
-class Writer {
+class NativeWriter {
  public:
-  explicit Writer(message::Builder& builder) : builder_(builder) {}
+  explicit NativeWriter(message::Builder& builder) : builder_(builder) {}
 
   BATON_HOT Result<void> message(const Steps& steps, const std::byte* native, std::size_t place) {
     for (const Step& step : steps.steps) {
@@ -201,9 +201,10 @@ class Writer {
   message::Builder& builder_;
 };
 
-class Reader {
+class NativeReader {
  public:
-  Reader(message::Bytes message, ArrayTaker& arrays) : message_(message), unvisited_(message.size), arrays_(arrays) {}
+  NativeReader(message::Bytes message, ArrayTaker& arrays)
+      : message_(message), unvisited_(message.size), arrays_(arrays) {}
 
   /// False: error().
   BATON_HOT bool message(const Steps& steps, std::size_t place, std::byte* native) {
@@ -382,7 +383,7 @@ BATON_HOT bool NativePlan::is_native(message::Bytes message) const noexcept {
 
 BATON_HOT Result<void> NativePlan::write(const void* native, message::Builder& builder) const {
   if (Result<void> begun = builder.begin(type()); !begun) return begun;
-  return Writer(builder).message(*steps_, static_cast<const std::byte*>(native), 0);
+  return NativeWriter(builder).message(*steps_, static_cast<const std::byte*>(native), 0);
 }
 
 BATON_HOT std::size_t NativePlan::room_for(const void* native) const {
@@ -392,7 +393,7 @@ BATON_HOT std::size_t NativePlan::room_for(const void* native) const {
 BATON_HOT Result<void> NativePlan::read(message::Bytes message, void* native, ArrayTaker& arrays) const {
   if (message.size < message_bytes_) return out_of_line([] { return malformed("(skeleton)"); });
   try {
-    Reader reader(message, arrays);
+    NativeReader reader(message, arrays);
     if (reader.message(*steps_, 0, static_cast<std::byte*>(native))) return {};
     return out_of_line([&] { return reader.error(); });
   } catch (const std::bad_alloc&) {

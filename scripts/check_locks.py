@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether every access to a guarded field holds its lock: clang compares the words of core/os/include/baton/os/lock_words.hpp with the code.
 
-Read are the files of the rooms below that see such words of their own room, as the release build compiles them. A file is read again only if it
-or a header of the rooms that it includes has changed. Without clang, or before the release build, nothing is checked, and a line says so.
+Read are the files of the rooms below that see such words of their own room, as the release build compiles them, and those of ros1 as the build
+`ros1` does. A file is read again only if it or a header of the rooms that it includes has changed. Without clang, or before these builds, nothing
+is checked, and a line says so.
 Usage: check_locks.py [root]
 """
 
@@ -18,7 +19,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOMS = ("core/os", "core/memory", "core/transport", "core/node", "core/containers", "link", "python")
+ROOMS = (
+    "core/os", "core/memory", "core/transport", "core/node", "core/containers", "link", "python", "ros2/rmw_baton_cpp", "ros1/preload",
+)  # fmt: skip
+BUILDS = ("build/release", "build/ros1")
 WORD = re.compile(r"\bBATON_(GUARDED_BY|REQUIRES|EXCLUDES|ACQUIRES|RELEASES)\b")
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
 FLAGS = ["-std=c++17", "-fPIC", "-Wno-everything", "-Wthread-safety", "-Werror=thread-safety"]
@@ -106,9 +110,13 @@ def check(root):
             passed.write_text(key, encoding="utf-8")
         return done.stderr
 
-    commands = json.loads((root / "build/release/compile_commands.json").read_text(encoding="utf-8"))
+    commands = {}  # one for each file: a file of ros2 is compiled for each distribution
+    for build in BUILDS:
+        if (listed := root / build / "compile_commands.json").exists():
+            for entry in json.loads(listed.read_text(encoding="utf-8")):
+                commands.setdefault(entry["file"], entry)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        return [problem for problem in pool.map(problem_of, commands) if problem]
+        return [problem for problem in pool.map(problem_of, commands.values()) if problem]
 
 
 def main():
@@ -119,6 +127,8 @@ def main():
     if missing:
         print(f"locks: NOT CHECKED: it needs {missing}")
         return 0
+    if not (root / BUILDS[1] / "compile_commands.json").exists():
+        print("locks: ros1/ is NOT CHECKED: it needs the build ros1 (make build-ros1)")
     problems = check(root)
     print("".join(problems), end="", file=sys.stderr)
     print(f"locks: {len(problems)} files with problems" if problems else "locks: ok")

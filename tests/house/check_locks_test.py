@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 HEADERS = "core/os/include/baton/os"
-SOURCE = "core/os/src/account.cpp"
+SOURCE, OF_ROS1 = "core/os/src/account.cpp", "ros1/preload/src/account.cpp"
 
 pytestmark = pytest.mark.skipif(shutil.which("clang++") is None, reason="needs clang++: make setup")
 
@@ -39,14 +39,17 @@ def problems(tmp_path_factory):
         for file in (ROOT / HEADERS).glob(name + ".*"):
             shutil.copy(file, root / HEADERS)
     command = f"c++ -I{root}/core/os/include -O2 -c {root / SOURCE}"
-    (root / "build/release").mkdir(parents=True)
-    (root / "build/release/compile_commands.json").write_text(
-        json.dumps([{"directory": str(root), "file": str(root / SOURCE), "command": command}])
-    )
+    for build, source in (("release", SOURCE), ("ros1", OF_ROS1)):
+        (root / "build" / build).mkdir(parents=True)
+        entry = {"directory": str(root), "file": str(root / source), "command": command.replace(SOURCE, source)}
+        (root / "build" / build / "compile_commands.json").write_text(json.dumps([entry]))
 
-    def of(body, mutex="os::Mutex", account=ACCOUNT):
-        (root / SOURCE).with_suffix(".hpp").write_text(account)
-        (root / SOURCE).write_text(f'#include "account.hpp"\nvoid use(Account<{mutex}>& account) {{ {body} }}\n')
+    def of(body, mutex="os::Mutex", account=ACCOUNT, source=SOURCE):
+        for path in (SOURCE, OF_ROS1):
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).with_suffix(".hpp").write_text(account)
+            (root / path).write_text("")
+        (root / source).write_text(f'#include "account.hpp"\nvoid use(Account<{mutex}>& account) {{ {body} }}\n')
         return "".join(check_locks.check(root))
 
     return of
@@ -98,6 +101,11 @@ def test_accesses_without_the_lock_are_found(problems, body, found):
     assert found in problems(body)
 
 
+def test_files_of_ros_1_are_read_as_its_build_compiles_them(problems):
+    assert "writing variable 'sum' requires" in problems("account.sum = 1;", source=OF_ROS1)
+    assert problems("const os::Lock lock(account.mutex); account.sum = 1;", source=OF_ROS1) == ""
+
+
 def test_a_mutex_that_inherits_priority_is_checked_as_well(problems):
     assert "writing variable 'sum' requires" in problems("account.sum = 1;", "os::PiMutex")
 
@@ -123,6 +131,8 @@ def test_files_of_the_product_are_read():
         "core/transport/src/matching.cpp",
         "core/node/src/executor.cpp",
         "python/src/news.cpp",
+        "ros1/preload/src/links.cpp",
+        "ros2/rmw_baton_cpp/src/loan.cpp",
     ):
         room = check_locks.room_of(path)
         seen = sources.seen_by(path)

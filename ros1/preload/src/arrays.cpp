@@ -62,43 +62,43 @@ class HeldMessages {
     return *messages;
   }
   void add(const std::shared_ptr<HeldMessage>& message) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     // A message that came twice, by two links, is aliased by one of them.
     messages_.emplace(message->begin, message);
   }
   void remove(const HeldMessage& message) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = messages_.find(message.begin);
     if (found != messages_.end() && found->second.get() == &message) messages_.erase(found);
   }
   std::shared_ptr<HeldMessage> find(const void* begin) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = messages_.find(begin);
     return found == messages_.end() ? nullptr : found->second;
   }
 
  private:
-  std::mutex mutex_;
-  std::unordered_map<const void*, std::shared_ptr<HeldMessage>> messages_;
+  os::Mutex mutex_;
+  std::unordered_map<const void*, std::shared_ptr<HeldMessage>> messages_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace
 
 std::vector<LearnedArrays::Place> LearnedArrays::get() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return places_;
 }
 
 void LearnedArrays::learn(std::size_t number, const Place& place) {
   constexpr std::size_t kMost = 16;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (given_up_ || number >= kMost) return;
   if (places_.size() <= number) places_.resize(number + 1, Place{0, nullptr, 1});
   places_[number] = place;
 }
 
 void LearnedArrays::give_up() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   given_up_ = true;
   places_.clear();
 }

@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +23,7 @@
 #include <boost/shared_array.hpp>
 
 #include "baton/containers/received.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton::ros1 {
@@ -53,9 +53,9 @@ class LearnedArrays {
   containers::Quota quota{kKeptArrays};
 
  private:
-  std::mutex mutex_;
-  std::vector<Place> places_;
-  bool given_up_ = false;
+  os::Mutex mutex_;
+  std::vector<Place> places_ BATON_GUARDED_BY(mutex_);
+  bool given_up_ BATON_GUARDED_BY(mutex_) = false;
 };
 
 /// A received message, for roscpp: TCPROS's bytes without the length. Its memory is given back when roscpp and all arrays

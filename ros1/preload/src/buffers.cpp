@@ -43,7 +43,7 @@ std::uint8_t* Buffers::make(const std::shared_ptr<transport::Writer>& writer, st
         static_cast<std::uint8_t*>(memory::content_allocate(skeleton, shift + bytes, kDataOffset)) + shift;
     skeleton->length = static_cast<std::uint32_t>(bytes);
     skeleton->offset = static_cast<std::int32_t>(content - reinterpret_cast<std::uint8_t*>(&skeleton->offset));
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     buffers_.emplace(content, Buffer{writer, *chunk, false});
     return content;
   } catch (...) {
@@ -59,7 +59,7 @@ std::optional<Buffers::HandedOver> Buffers::publish_to(const std::uint8_t* buffe
   std::shared_ptr<transport::Writer> owner;
   memory::Chunk chunk;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = buffers_.find(buffer);
     // A message may be published on two topics (a relay of serialized messages); its chunk belongs to the first.
     if (found == buffers_.end() || found->second.writer.get() != &writer) return std::nullopt;
@@ -78,7 +78,7 @@ std::optional<Buffers::HandedOver> Buffers::publish_to(const std::uint8_t* buffe
 bool Buffers::release(const void* buffer) noexcept {
   Buffer ended;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = buffers_.find(buffer);
     if (found == buffers_.end()) return false;
     ended = std::move(found->second);

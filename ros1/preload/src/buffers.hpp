@@ -9,10 +9,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 
+#include "baton/os/lock.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton::ros1 {
@@ -48,8 +48,8 @@ class Buffers {
     memory::Chunk chunk;
     bool kept = false;
   };
-  std::mutex mutex_;
-  std::unordered_map<const void*, Buffer> buffers_;
+  os::Mutex mutex_;
+  std::unordered_map<const void*, Buffer> buffers_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::ros1

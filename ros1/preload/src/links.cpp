@@ -49,7 +49,7 @@ Links& Links::instance() {
 }
 
 /// Joined at the first link; `node` is this process's name. Null: the reason was reported, and messages go as without Baton.
-std::shared_ptr<Participant> Links::participant(const std::string& node) {  // with mutex_
+std::shared_ptr<Participant> Links::participant(const std::string& node) {
   if (participant_ || failed_) return participant_;
   // First, so that the memory of every publisher can be mapped a second time for its arrays.
   if (!containers::active_beside([](void* address) { return Buffers::instance().release(address); })) {
@@ -71,7 +71,7 @@ std::shared_ptr<Participant> Links::participant(const std::string& node) {  // w
     // An orderly end leaves no name behind: the participant ends with the last of its links.
     std::atexit([] {
       Links& links = instance();
-      const std::lock_guard<std::mutex> lock(links.mutex_);
+      const os::Lock lock(links.mutex_);
       links.participant_.reset();
       links.failed_ = true;
     });
@@ -87,7 +87,7 @@ void Links::add_keys(ros::Connection& connection, Headers& headers) {
   if (headers.count("tcp_nodelay") != 0) {  // a subscriber's first header
     const Result<Gid> id = os::random_id();
     const Result<LinkSecret> secret = os::random_id();
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (!id || !secret || !participant(value_of(headers, "callerid"))) return;
     headers[kVersionKey] = kVersion;
     headers[kReaderKey] = os::hexadecimal(*id);
@@ -107,7 +107,7 @@ void Links::answer(ros::Connection& connection, Headers& headers) {
   const std::optional<LinkSecret> secret = gid_of(value_of(*request, kSecretKey));
   if (!reader || !secret) return;
   const std::string topic = value_of(headers, "topic");
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (has_link_to(*reader) || !participant(value_of(headers, "callerid"))) return;
   std::shared_ptr<transport::Writer> writer = topics_[topic].writer.lock();
   if (!writer) {
@@ -131,7 +131,7 @@ void Links::answer(ros::Connection& connection, Headers& headers) {
 }
 
 /// Another subscriber that names this id, which it found in the graph, would fill the queue of the one that has it.
-bool Links::has_link_to(const Gid& reader) const {  // with mutex_
+bool Links::has_link_to(const Gid& reader) const {
   return std::any_of(outgoing_.begin(), outgoing_.end(),
                      [&](const auto& each) { return each.second->reader() == reader; });
 }
@@ -139,7 +139,7 @@ bool Links::has_link_to(const Gid& reader) const {  // with mutex_
 void Links::header_received(ros::Connection& connection, const Headers& headers) {
   const std::optional<Gid> writer = gid_of(value_of(headers, kWriterKey));
   if (!writer || value_of(headers, kVersionKey) != kVersion) return;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const auto found = incoming_.find(&connection);
   if (found == incoming_.end() || found->second->answered() || !participant(found->second->node())) return;
   Incoming& incoming = *found->second;
@@ -163,7 +163,7 @@ void Links::connection_ended(const ros::Connection& connection) {
   // The endpoints end without the lock: their end takes locks of its own, and may free buffers.
   std::shared_ptr<Incoming> incoming;
   std::shared_ptr<Outgoing> outgoing;
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (const auto found = incoming_.find(&connection); found != incoming_.end()) {
     incoming = std::move(found->second);
     incoming_.erase(found);
@@ -179,7 +179,7 @@ Destination Links::destination_of(const std::string& topic) {
   std::shared_ptr<transport::Writer>& writer = out.writer;
   std::vector<std::shared_ptr<Outgoing>> links;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = topics_.find(topic);
     if (found == topics_.end()) return {};
     writer = found->second.writer.lock();
@@ -196,7 +196,7 @@ Destination Links::destination_of(const std::string& topic) {
 }
 
 std::shared_ptr<Outgoing> Links::outgoing_of(const ros::Connection& connection) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   const auto found = outgoing_.find(&connection);
   return found == outgoing_.end() ? nullptr : found->second;
 }
@@ -210,7 +210,7 @@ std::optional<Outgoing::Frames> Links::replace(const ros::Connection& connection
 bool Links::arrive(ros::TransportPublisherLink& link, const ros::SerializedMessage& message) {
   std::shared_ptr<Incoming> incoming;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (const auto found = incoming_.find(link.getConnection().get()); found != incoming_.end())
       incoming = found->second;
   }
@@ -237,7 +237,7 @@ void Links::look() {
   std::vector<std::shared_ptr<Outgoing>> outgoing;
   std::vector<std::shared_ptr<Incoming>> waiting;
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     for (const auto& [connection, link] : outgoing_) outgoing.push_back(link);
     if (waiting_) {
       for (const auto& [connection, link] : incoming_) {

@@ -15,12 +15,12 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
 
 #include "arrays.hpp"
+#include "baton/os/lock.hpp"
 #include "baton/transport/transport.hpp"
 #include "incoming.hpp"
 #include "outgoing.hpp"
@@ -67,21 +67,21 @@ class Links {
   void look();
 
  private:
-  std::shared_ptr<transport::Participant> participant(const std::string& node);
+  std::shared_ptr<transport::Participant> participant(const std::string& node) BATON_REQUIRES(mutex_);
   void answer(ros::Connection& connection, Headers& header);
-  bool has_link_to(const transport::Gid& reader) const;
+  bool has_link_to(const transport::Gid& reader) const BATON_REQUIRES(mutex_);
   std::shared_ptr<Outgoing> outgoing_of(const ros::Connection& connection);
 
-  std::mutex mutex_;
-  std::shared_ptr<transport::Participant> participant_;
-  bool failed_ = false;  // joining the domain failed, and was reported
-  std::unordered_map<const ros::Connection*, std::shared_ptr<Outgoing>> outgoing_;
-  std::unordered_map<const ros::Connection*, std::shared_ptr<Incoming>> incoming_;
+  os::Mutex mutex_;
+  std::shared_ptr<transport::Participant> participant_ BATON_GUARDED_BY(mutex_);
+  bool failed_ BATON_GUARDED_BY(mutex_) = false;  // joining the domain failed, and was reported
+  std::unordered_map<const ros::Connection*, std::shared_ptr<Outgoing>> outgoing_ BATON_GUARDED_BY(mutex_);
+  std::unordered_map<const ros::Connection*, std::shared_ptr<Incoming>> incoming_ BATON_GUARDED_BY(mutex_);
   struct Topic {
     std::weak_ptr<transport::Writer> writer;  // kept by links and buffers
     std::shared_ptr<ArrayPlace> place;
   };
-  std::unordered_map<std::string, Topic> topics_;
+  std::unordered_map<std::string, Topic> topics_ BATON_GUARDED_BY(mutex_);
 
   // Of the poll thread.
   bool waiting_ = false;  // messages wait for others that did not come yet

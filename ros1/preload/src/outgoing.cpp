@@ -19,23 +19,23 @@ Outgoing::Frames Outgoing::marker(std::uint64_t number) const {
 }
 
 Outgoing::Frames Outgoing::nothing() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (!nothing_) nothing_ = marker(kNothing).buffer;
   return {nothing_, kLengthBytes + kMarkerBytes};
 }
 
 void Outgoing::set_link(const boost::weak_ptr<ros::SubscriberLink>& link) {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   link_ = link;
 }
 
 boost::shared_ptr<ros::SubscriberLink> Outgoing::link() {
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   return link_.lock();
 }
 
 /// Moves what the subscriber has taken over its connection of now to `out`, so that it ends without the lock.
-void Outgoing::take_collected(const transport::Writer::Unread& now, std::vector<Sent>& out) {  // with mutex_
+void Outgoing::take_collected(const transport::Writer::Unread& now, std::vector<Sent>& out) {
   if (now.connection == 0) return;
   const auto first = std::find_if(sent_.begin(), sent_.end(),
                                   [&](const Sent& message) { return message.connection == now.connection; });
@@ -47,7 +47,7 @@ void Outgoing::take_collected(const transport::Writer::Unread& now, std::vector<
 
 bool Outgoing::collect() {
   std::vector<Sent> taken;  // ends after the lock: its end takes locks of the transport
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   if (sent_.empty()) return false;
   const transport::Writer::Unread now = writer_->unread(reader_);
   take_collected(now, taken);
@@ -57,7 +57,7 @@ bool Outgoing::collect() {
 std::optional<Outgoing::Frames> Outgoing::replace(const boost::shared_array<std::uint8_t>& buffer,
                                                   std::uint32_t bytes) {
   std::vector<Sent> repeated, taken;  // end after the lock
-  const std::lock_guard<std::mutex> lock(mutex_);
+  const os::Lock lock(mutex_);
   Frames last{buffer, bytes};
   std::uint64_t waiting_bytes = bytes;
   for (const Sent& message : sent_) waiting_bytes += message.message.bytes;

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,6 +17,7 @@
 #include <boost/shared_array.hpp>
 #include <boost/weak_ptr.hpp>
 
+#include "baton/os/lock.hpp"
 #include "baton/transport/transport.hpp"
 #include "marker.hpp"
 #include "roscpp.hpp"
@@ -54,17 +54,17 @@ class Outgoing {
     Frames message;
   };
 
-  void take_collected(const transport::Writer::Unread& now, std::vector<Sent>& out);
+  void take_collected(const transport::Writer::Unread& now, std::vector<Sent>& out) BATON_REQUIRES(mutex_);
   std::optional<Frames> join(const std::vector<Sent>& repeated, const Frames& last) const;
   Frames marker(std::uint64_t number) const;
 
   const std::shared_ptr<transport::Writer> writer_;
   const transport::Gid reader_;
   const LinkSecret secret_;
-  std::mutex mutex_;
-  std::deque<Sent> sent_;
-  boost::shared_array<std::uint8_t> nothing_;
-  boost::weak_ptr<ros::SubscriberLink> link_;
+  os::Mutex mutex_;
+  std::deque<Sent> sent_ BATON_GUARDED_BY(mutex_);
+  boost::shared_array<std::uint8_t> nothing_ BATON_GUARDED_BY(mutex_);
+  boost::weak_ptr<ros::SubscriberLink> link_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::ros1

@@ -25,7 +25,7 @@ CallbackThread::~CallbackThread() {
 
 void CallbackThread::add(Called& signal) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     signals_.insert(&signal);
     if (!thread_) {
       Result<pthread_t> thread = os::start_thread("rmw-baton-calls", kStackBytes, [this] { run(); });
@@ -40,15 +40,15 @@ void CallbackThread::add(Called& signal) {
 }
 
 void CallbackThread::remove(Called& signal) {
-  std::unique_lock<std::mutex> lock(mutex_);
+  os::UniqueLock lock(mutex_);
   signals_.erase(&signal);
   if (calling_ != &signal || ::pthread_equal(*thread_, ::pthread_self()) != 0) return;
-  called_.wait(lock, [this, call = calls_] { return calls_ != call; });
+  called_.wait(lock.standard(), [this, call = calls_]() BATON_REQUIRES(mutex_) { return calls_ != call; });
 }
 
 void CallbackThread::wake_at(std::int64_t time_ns) {
   {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (time_ns >= wake_at_ns_) return;
     wake_at_ns_ = time_ns;
   }
@@ -56,7 +56,7 @@ void CallbackThread::wake_at(std::int64_t time_ns) {
 }
 
 void CallbackThread::run() {
-  std::unique_lock<std::mutex> lock(mutex_);
+  os::UniqueLock lock(mutex_);
   while (!stop_.load(std::memory_order_acquire)) {  // pairs with the release in the destructor
     std::chrono::nanoseconds time_left = kInfinite;
     if (wake_at_ns_ != INT64_MAX)
@@ -69,9 +69,9 @@ void CallbackThread::run() {
     lock.lock();
     if (wake_at_ns_ <= os::monotonic_ns()) wake_at_ns_ = INT64_MAX;
     for (auto next = signals_.begin(); next != signals_.end(); next = signals_.upper_bound(calling_)) {
-      calling_ = *next;
+      Called* const calling = calling_ = *next;
       lock.unlock();
-      calling_->call();  // may change the set
+      calling->call();  // may change the set
       lock.lock();
       ++calls_;
       called_.notify_all();

@@ -11,10 +11,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 
+#include "baton/os/lock.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton::rmw {
@@ -55,14 +55,14 @@ class CallbackThread {
   void run();
 
   const std::shared_ptr<transport::WaitSet> wait_set_ = std::make_shared<transport::WaitSet>();
-  std::mutex mutex_;
+  os::Mutex mutex_;
   std::condition_variable called_;
-  std::set<Called*> signals_;
-  std::int64_t wake_at_ns_ = INT64_MAX;
-  Called* calling_ = nullptr;
-  std::uint64_t calls_ = 0;
+  std::set<Called*> signals_ BATON_GUARDED_BY(mutex_);
+  std::int64_t wake_at_ns_ BATON_GUARDED_BY(mutex_) = INT64_MAX;
+  Called* calling_ BATON_GUARDED_BY(mutex_) = nullptr;
+  std::uint64_t calls_ BATON_GUARDED_BY(mutex_) = 0;
   std::atomic<bool> stop_{false};
-  std::optional<pthread_t> thread_;
+  std::optional<pthread_t> thread_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::rmw

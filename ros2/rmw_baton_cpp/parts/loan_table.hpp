@@ -8,10 +8,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "baton/os/lock.hpp"
 
 namespace baton::rmw {
 
@@ -23,7 +24,7 @@ class LoanTable {
 
   /// False, and `loan` is unchanged: the table is full, or the message is on loan already.
   bool add(const void* message, Loan&& loan) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     if (loans_.size() >= most_ || find(message) != loans_.end()) return false;
     loans_.emplace_back(message, std::move(loan));
     return true;
@@ -31,7 +32,7 @@ class LoanTable {
 
   /// Empty if the message is not on loan.
   std::optional<Loan> remove(const void* message) {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     const auto found = find(message);
     if (found == loans_.end()) return std::nullopt;
     std::optional<Loan> loan(std::move(found->second));
@@ -41,19 +42,19 @@ class LoanTable {
   }
 
   bool empty() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
+    const os::Lock lock(mutex_);
     return loans_.empty();
   }
 
  private:
   using Loans = std::vector<std::pair<const void*, Loan>>;  // few at a time, and no allocation once there is room
-  typename Loans::iterator find(const void* message) {
+  typename Loans::iterator find(const void* message) BATON_REQUIRES(mutex_) {
     return std::find_if(loans_.begin(), loans_.end(), [&](const auto& loan) { return loan.first == message; });
   }
 
   const std::size_t most_;
-  mutable std::mutex mutex_;
-  Loans loans_;
+  mutable os::Mutex mutex_;
+  Loans loans_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::rmw

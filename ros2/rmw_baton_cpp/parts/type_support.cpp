@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <utility>
+
+#include "baton/os/lock.hpp"
 
 namespace baton::rmw {
 
@@ -48,10 +49,10 @@ struct Known {
 
 Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_type_support_t* handle,
                                                            const std::function<void(const Error&)>& on_refusal) {
-  static std::mutex mutex;
+  static os::Mutex mutex;
   // Leaked: publishers of static objects may outlive static destruction. Type supports are static objects themselves.
   static auto* const types = new std::map<const rosidl_message_type_support_t*, Known>;
-  const std::lock_guard<std::mutex> lock(mutex);
+  const os::Lock lock(mutex);
   Known& known = (*types)[handle];
   if (known.support) return known.support;
   if (known.refusal) return *known.refusal;

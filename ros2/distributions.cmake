@@ -5,6 +5,9 @@
 # With BATON_ROS2_PREFIX the RMW is built for the ROS 2 of that folder alone, and installed in BATON_ROS2_INSTALL_DIR.
 # Sets baton_ros2_distributions (names, the default first; "given": that of BATON_ROS2_PREFIX), baton_ros2_places (where ROS 2 was looked for),
 # baton_ros2_measured and baton_ros2_measured_prefix (for the laboratory).
+if("$CACHE{BATON_ROS2_PREFIX}" STREQUAL "${PROJECT_SOURCE_DIR}/.venv-ros2")
+  unset(BATON_ROS2_PREFIX CACHE)  # the default of build folders from before this file, when it was Kilted's
+endif()
 set(BATON_ROS2_PREFIX "" CACHE PATH "The one ROS 2 to build the RMW for; empty: all of ros2/distributions that are found")
 set(BATON_ROS2_INSTALL_DIR "." CACHE STRING "Where --install puts the RMW of BATON_ROS2_PREFIX")
 

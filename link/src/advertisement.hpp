@@ -21,6 +21,8 @@
 namespace baton::link {
 
 using transport::Gid;
+using transport::IdPrefix;
+using transport::prefix_of;
 using TypeHash = std::array<std::uint8_t, 16>;
 
 /// A publisher or subscription of some host.
@@ -33,14 +35,6 @@ struct HostEndpoint {
   std::uint64_t process =
       0;  ///< of this host's endpoints: the same for all of a process; 0: not known. Does not travel
 };
-
-/// The ids of all endpoints of one process begin with these bytes.
-using IdPrefix = std::array<std::uint8_t, 12>;
-inline IdPrefix prefix_of(const Gid& gid) {
-  IdPrefix prefix{};
-  std::copy_n(gid.begin(), prefix.size(), prefix.begin());
-  return prefix;
-}
 
 struct HostAdvertisement {
   Gid host{};  ///< chosen anew by each link

@@ -41,6 +41,7 @@ class PythonServiceExecutable final : public baton::detail::ReaderExecutable {
 
  private:
   bool on_message(transport::TakenSample&& message) override {
+    if (!message.names_own_client()) return false;
     const MessageInfo info = baton::detail::message_info(message);
     Taken taken(std::move(message));
     const WithGil gil;

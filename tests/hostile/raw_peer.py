@@ -484,7 +484,10 @@ class Published:
     def chunk(
         self, message: bytes, at=None, size=None, magic=0x54420100, version=1, order=1, skeleton=None, words=b""
     ) -> int:
-        """Writes a chunk with this message, and returns its handle. `words` are those of the header from byte 64 on."""
+        """Writes a chunk with this message, and returns its handle. `words` are those of the header from byte 64 on: in a request, if they are
+        not given, the id of a client of this publisher's process and a number."""
+        if not words and self.reader.topic.endswith("/_request"):
+            words = self.gid + struct.pack("<Q", self.sequence + 1)
         if at is None:
             at = self.place
             self.place = (self.place + 128 + len(message) + 63) // 64 * 64

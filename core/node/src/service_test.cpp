@@ -3,13 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 #include <thread>
 #include <vector>
 
 #include "baton/baton.hpp"
 #include "baton/srv/std_srvs/set_bool.hpp"
+#include "node_core.hpp"
 #include "node_test_support.hpp"
 
 thread_local std::size_t baton::test::t_missing_from = SIZE_MAX;
@@ -239,6 +242,37 @@ TEST_F(ServiceTest, AServerThatDoesNotReadStopsNoCallThatAnotherServerAnswers) {
   } catch (const baton::Exception& error) {
     EXPECT_EQ(error.code(), baton::Errc::queue_full);
   }
+}
+
+/// Any process of the domain can read the ids of others' clients in the graph.
+TEST_F(ServiceTest, ARequestThatNamesAnotherProcessesClientIsPassedOver) {
+  baton::Node node("client");
+  std::atomic<int> asked = 0;
+  auto count = server_->serve<SetBool>("count", [&](const SetBool::Request&, SetBool::Response&) { ++asked; });
+  auto client = node.client<SetBool>("count");
+  ASSERT_TRUE(client.wait_for_service(60s));
+  ASSERT_TRUE(client.call(SetBool::Request{}, 60s));
+  baton::transport::Participant::WriterOptions options;
+  options.topic = "/count/_request";
+  options.node = "/liar";
+  options.type = baton::detail::type_info(baton::message::type_of<SetBool::Request>());
+  options.qos = baton::detail::request_qos();
+  options.gid.fill(7);  // as a process that is not this one
+  const auto liar = client.core()->participant()->create_writer(options);
+  ASSERT_TRUE(liar) << liar.error().message;
+  while ((*liar)->matched() == 0) std::this_thread::sleep_for(1ms);
+  for (const baton::transport::Gid& named : {client.core()->responses()->gid(), (*liar)->gid()}) {
+    const auto chunk = (*liar)->loan_sized(options.type.skeleton_bytes);
+    ASSERT_TRUE(chunk);
+    std::memset(chunk->message(), 0, options.type.skeleton_bytes);
+    baton::transport::PublishInfo info;
+    info.correlation_client = named;
+    info.correlation_sequence = 1;
+    ASSERT_TRUE((*liar)->publish(*chunk, info));
+  }
+  while (asked < 2) std::this_thread::sleep_for(1ms);
+  ASSERT_TRUE(client.call(SetBool::Request{}, 60s));
+  EXPECT_EQ(asked, 3) << "the two calls, and the request that names a client of its own process";
 }
 
 TEST_F(ServiceTest, ARequestThatFindsNoMemoryForItsResponseDoesNotEndTheService) {

@@ -74,6 +74,12 @@ BATON_COLD std::uint64_t ReaderConnection::count_lost(std::uint64_t sequence, st
 
 BATON_HOT const Gid& TakenSample::publisher() const noexcept { return connection_->writer; }
 
+bool TakenSample::names_own_client() const noexcept {
+  Gid client{};
+  std::copy_n(header_->correlation_client, client.size(), client.begin());
+  return prefix_of(client) == prefix_of(publisher());
+}
+
 BATON_HOT std::int64_t TakenSample::expires_ns() const noexcept {
   const std::int64_t lifespan_ns = connection_->lifespan_ns;
   if (lifespan_ns >= kEndless.count()) return INT64_MAX;

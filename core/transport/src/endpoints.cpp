@@ -24,6 +24,9 @@ void Participant::remove_node(const std::string& name, const std::string& enclav
   impl_->remove_node({name, enclave});
 }
 std::vector<EndpointInfo> Participant::endpoints() const { return impl_->endpoints(); }
+std::vector<EndpointInfo> Participant::endpoints_of(const std::string& topic) const {
+  return impl_->endpoints_of(topic);
+}
 std::vector<NodeInfo> Participant::nodes() const { return impl_->nodes(); }
 std::size_t Participant::unmet_count() const { return impl_->unmet_count(); }
 std::vector<std::int32_t> Participant::unmet_pids() const { return impl_->unmet_pids(); }

@@ -757,6 +757,33 @@ TEST_F(Endpoints, TheGraphShowsNodesAndEndpointsAndSaysWhenItChanges) {
   EXPECT_EQ(participant->wait_graph_change(now, 5ms).error().code, Errc::timed_out);
 }
 
+TEST_F(Endpoints, AQueryForATopicShowsItsEndpointsAndNoOthers) {
+  const auto writer = make_writer(*participant, "image"), other = make_writer(*participant, "other");
+  const auto reader = make_reader(*participant, "image");
+  const auto endpoints = participant->endpoints_of("image");
+  ASSERT_EQ(endpoints.size(), 2U);
+  for (const EndpointInfo& each : endpoints) {
+    EXPECT_EQ(each.topic, "image");
+    EXPECT_EQ(each.gid, each.is_writer ? writer->gid() : reader->gid());
+    EXPECT_EQ(each.pid, ::getpid());
+  }
+  EXPECT_NE(endpoints[0].is_writer, endpoints[1].is_writer);
+  EXPECT_TRUE(participant->endpoints_of("none").empty());
+}
+
+TEST_F(Endpoints, AnIdThatTheParticipantMakesIsOfItsProcessAndEndsWithThePart) {
+  const auto plain = make_writer(*participant, "t");
+  Participant::WriterOptions options;
+  options.topic = "t";
+  options.type = number_type();
+  options.part = 200;
+  const auto of_part = participant->create_writer(options).value();
+  EXPECT_EQ(plain->gid().back(), 0);
+  EXPECT_EQ(of_part->gid().back(), 200);
+  EXPECT_EQ(prefix_of(of_part->gid()), prefix_of(plain->gid()));
+  EXPECT_NE(of_part->gid(), plain->gid());
+}
+
 TEST_F(Endpoints, ArgumentsOutsideTheirRangeAreNamed) {
   Participant::WriterOptions options;
   options.type = number_type();

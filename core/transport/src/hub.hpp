@@ -41,20 +41,13 @@
 #include "baton/os/result.hpp"
 #include "baton/os/unique_fd.hpp"
 #include "baton/transport/diagnostic.hpp"
+#include "baton/transport/gid.hpp"
 
 namespace baton::transport {
 
 using PeerId = std::uint64_t;   ///< never 0, never reused within a hub
 using TimerId = std::uint64_t;  ///< never 0
 using ProcessId = std::array<std::uint8_t, 16>;
-/// With these bytes of its process's id begins the id of an endpoint (docs/format/connection.md, "Whose an id is"). Of the processes that are
-/// connected no two have the same.
-using IdPrefix = std::array<std::uint8_t, 12>;
-inline IdPrefix prefix_of(const std::array<std::uint8_t, 16>& id) noexcept {
-  IdPrefix prefix{};
-  std::copy_n(id.begin(), prefix.size(), prefix.begin());
-  return prefix;
-}
 
 /// Frame types below this are the hub's own (HELLO, BYE).
 inline constexpr std::uint16_t kFirstUserFrame = 0x0100;

@@ -133,20 +133,21 @@ Result<void> Participant::Impl::usable() const {
   return {};
 }
 
-Gid Participant::Impl::new_gid() {
+Gid Participant::Impl::new_gid(std::uint8_t part) {
   Gid gid{};
   // Process id (random) with the endpoint's number in its last bytes: unique in the domain, stable for a writer.
   const ProcessId& process = hub_->process_id();
   std::copy(process.begin(), process.end(), gid.begin());
+  gid.back() = part;
   do {
-    for (std::size_t i = 0; i < 4; ++i) gid[12 + i] = static_cast<std::uint8_t>(next_endpoint_ >> (8 * i));
+    for (std::size_t i = 0; i < 3; ++i) gid[12 + i] = static_cast<std::uint8_t>(next_endpoint_ >> (8 * i));
     ++next_endpoint_;
   } while (graph_.is_taken(gid));
   return gid;
 }
 
-Result<Gid> Participant::Impl::gid_for(const Gid& wanted) {
-  if (wanted == Gid{}) return new_gid();
+Result<Gid> Participant::Impl::gid_for(const Gid& wanted, std::uint8_t part) {
+  if (wanted == Gid{}) return new_gid(part);
   if (graph_.find(wanted) != nullptr)
     return Error{Errc::already_exists, "an endpoint with this gid exists in the domain"};
   if (owner_of(wanted).value_or(kSelf) != kSelf)
@@ -273,7 +274,7 @@ Result<std::shared_ptr<Writer>> Participant::Impl::create_writer(std::shared_ptr
     Gid gid;
     {
       const os::Lock lock(mutex_);
-      Result<Gid> given = gid_for(options.gid);
+      Result<Gid> given = gid_for(options.gid, options.part);
       if (!given) return given.error();
       gid = *given;
     }
@@ -303,7 +304,7 @@ Result<std::shared_ptr<Reader>> Participant::Impl::create_reader(std::shared_ptr
     std::shared_ptr<Reader::Impl> impl;
     {
       os::UniqueLock lock(mutex_);
-      Result<Gid> gid = gid_for(options.gid);
+      Result<Gid> gid = gid_for(options.gid, options.part);
       if (!gid) return gid.error();
       lock.unlock();
       const os::HotRoom room;
@@ -420,6 +421,24 @@ std::vector<EndpointInfo> Participant::Impl::endpoints() const {
       if (record.peer() != peer) pids = pids_of(peer = record.peer());
       out.push_back(info_of(record, pids));
     });
+  }
+  return out;
+}
+
+std::vector<EndpointInfo> Participant::Impl::endpoints_of(const std::string& topic) {
+  std::vector<EndpointInfo> out;
+  if (!usable()) return out;
+  for (EndpointList Topic::* const list : {&Topic::own, &Topic::foreign}) {
+    for (const bool writers : {false, true}) {
+      for (std::uint64_t from = 0; from != kAllSerials;) {
+        const os::Lock lock(mutex_);
+        const Topic* const known = graph_.topic(topic);  // it may have gone
+        if (known == nullptr) break;
+        from = graph_.visit(known->*list, writers, from, kAllSerials, kCopiedAtOnce, [&](const EndpointRecord& record) {
+          out.push_back(info_of(record, pids_of(record.peer())));
+        });
+      }
+    }
   }
   return out;
 }

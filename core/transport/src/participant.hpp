@@ -49,6 +49,7 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   void add_node(const NodeName& node);
   void remove_node(const NodeName& node);
   std::vector<EndpointInfo> endpoints() const;
+  std::vector<EndpointInfo> endpoints_of(const std::string& topic);
   std::vector<NodeInfo> nodes() const;
   std::size_t unmet_count() const;
   std::vector<std::int32_t> unmet_pids() const;
@@ -126,8 +127,8 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   using Endpoints = std::map<Gid, std::shared_ptr<Endpoint>>;
 
   Result<void> usable() const;
-  Gid new_gid() BATON_REQUIRES(mutex_);
-  Result<Gid> gid_for(const Gid& wanted) BATON_REQUIRES(mutex_);
+  Gid new_gid(std::uint8_t part) BATON_REQUIRES(mutex_);
+  Result<Gid> gid_for(const Gid& wanted, std::uint8_t part) BATON_REQUIRES(mutex_);
   void broadcast(FrameType type, const Payload& payload) BATON_REQUIRES(mutex_);
   /// If there is no memory for the frame, all peers are disconnected: they get the news when they come back.
   template <class Encode>

@@ -134,6 +134,7 @@ class ServiceExecutable final : public ReaderExecutable {
 
  private:
   bool on_message(transport::TakenSample&& message) override {
+    if (!message.names_own_client()) return false;
     const Sample<Request> request(std::move(message));
     const MessageInfo info = request.info();
     try {

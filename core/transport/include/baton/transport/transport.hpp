@@ -22,14 +22,11 @@
 #include "baton/os/hot_path.hpp"
 #include "baton/os/result.hpp"
 #include "baton/transport/diagnostic.hpp"
+#include "baton/transport/gid.hpp"
 #include "baton/transport/qos.hpp"
 
 namespace baton::transport {
 
-using Gid = std::array<std::uint8_t, 16>;
-
-/// The type information that the handshake compares. The other side requests `definition` only when hashes differ, to
-/// print the difference.
 /// The hash that ROS 2 gives a type (REP 2011, RIHS01). Baton passes the hash on and compares its own hash only.
 struct RosTypeHash {
   std::uint8_t version = 0;  ///< 0: none, then `value` is zero; 1: RIHS01
@@ -41,6 +38,8 @@ struct RosTypeHash {
   }
 };
 
+/// The type information that the handshake compares. The other side requests `definition` only when hashes differ, to
+/// print the difference.
 struct TypeInfo {
   std::string name;  ///< "sensor_msgs/Image"
   std::array<std::uint8_t, 16> hash{};
@@ -157,6 +156,8 @@ class Participant : public std::enable_shared_from_this<Participant> {
     QoS qos;
     memory::PoolOptions pool;
     Gid gid{};
+    /// The last byte of the id that the participant makes: tells apart the parts of a program that share the participant.
+    std::uint8_t part = 0;
     /// Stands for a publisher of another machine: every publish() is given PublishInfo::origin.
     bool relayed = false;
     /// Grants part of a great wish to hold samples, where QoS::held is otherwise granted in full or refused: for responses of a
@@ -175,6 +176,7 @@ class Participant : public std::enable_shared_from_this<Participant> {
     bool (*validate)(const void* context, const std::byte* message, std::uint32_t size_bytes, Error* why) = nullptr;
     std::shared_ptr<const void> validate_context;
     Gid gid{};
+    std::uint8_t part = 0;  ///< as in WriterOptions
     /// take() also returns expired samples; the caller checks TakenSample::expires_ns().
     bool take_expired = false;
     /// Does not connect to this participant's relayed publishers (WriterOptions::relayed): for a process that relays in both directions.
@@ -192,6 +194,7 @@ class Participant : public std::enable_shared_from_this<Participant> {
   // Graph queries: the endpoints known now, own ones included. Endpoints that come or go during the query may be
   // missing.
   std::vector<EndpointInfo> endpoints() const;
+  std::vector<EndpointInfo> endpoints_of(const std::string& topic) const;
   std::vector<NodeInfo> nodes() const;
   /// Number of processes in the domain of which nothing is known yet: the handshake is running, or the process is
   /// stopped, dead, or another user's.
@@ -431,6 +434,9 @@ class TakenSample {
   const memory::ChunkHeader& header() const noexcept { return *header_; }  ///< untrusted bytes of the publisher
   /// The publisher over whose connection the message came; the header may name another publisher. REQUIRES: not empty.
   const Gid& publisher() const noexcept;
+  /// Of a request: whether the reader that waits for the response is one of the publisher's process. A server answers no other request: the
+  /// response would reach a client that has not asked. REQUIRES: not empty.
+  bool names_own_client() const noexcept;
   const void* message() const noexcept { return header_ + 1; }
   std::uint32_t size_bytes() const noexcept { return size_bytes_; }  ///< fetched once, checked
   std::uint64_t sequence() const noexcept { return sequence_; }

@@ -15,6 +15,9 @@ NEEDS_ANOTHER_RMW = {
     "test_an_unusable_underlying_rmw_is_named",
     "test_a_lent_message_reaches_a_subscription_that_baton_does_not_serve",
     "test_a_type_that_is_laid_out_differently_takes_the_underlying_rmw_and_is_named_once",
+    "test_a_publisher_with_the_gid_of_an_honest_writer_does_not_silence_it",
+    "test_a_publisher_whose_memory_never_comes_delays_an_honest_writer_only_for_a_time",
+    "test_a_peer_that_says_it_is_a_writer_of_the_link_silences_nobody",
 }
 
 

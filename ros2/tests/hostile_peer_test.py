@@ -14,7 +14,8 @@ import pytest
 from support.build import ROOT
 
 sys.path.insert(0, str(ROOT / "tests/hostile"))
-from raw_peer import Link, Published, string_message
+from raw_peer import ATTACH, Link, Published, string_message
+from support.ros2 import ALONE
 from support.waiting import until
 
 FILE = "attacked_programs.py"
@@ -179,6 +180,16 @@ def test_a_client_cannot_make_a_busy_server_copy_requests_without_end(processes,
     # 40 MiB are below the bound of 64 MiB, and 80 MiB are not.
     large = hostile("/busy/set_parameters/_request", segment_bytes=48 << 20, keep_all=True)
     handle = large.chunk(NO_STRING + bytes(40 << 20), at=0)
+    if ALONE:  # requests wait in the queue, in their client's memory, until the server takes them
+        for _ in range(large.depth):
+            large.push(handle)
+        for _ in range(switch.depth):
+            switch.publish(b"\1")
+        assert large.unread() == large.depth and switch.unread() == switch.depth
+        assert ask(server)["count"] == 0
+        eventually(server, lambda report: report["count"] == switch.sequence)
+        end(processes, server)
+        return
     assert taken_of(large, lambda: handle, 2) == 2
     assert taken_of(switch, lambda: switch.chunk(b"\1"), 1001) == 1001  # with the first request
     assert ask(server)["count"] == 0
@@ -225,13 +236,23 @@ def test_a_serialized_message_that_is_none_ends_no_program(processes, baton, rea
         end(processes, each)
 
 
+@pytest.mark.parametrize("client", ["plain", "baton"])
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_request_with_the_gid_of_a_dds_client_takes_no_answer_from_it(processes, baton, hostile, executor):
+def test_a_request_with_the_gid_of_another_client_takes_no_answer_from_it(
+    processes, baton, hostile, executor, client
+):
     server = baton("answer", executor).says("going")
-    client = baton("press", rmw="plain").says("going")
+    client = baton("press", rmw=client).says("going")
     answered = eventually(client, lambda report: report["answered"] >= 3)["answered"]
     gid = bytes.fromhex(eventually(server, lambda report: report["clients"])["clients"][0])
     published = hostile("/switch/_request", keep_all=True)
+    if ALONE:  # the server passes over requests for a client of another process
+        for number in (*range(1, 200), 1 << 62):
+            flood(published, b"\1", 1, words=gid + struct.pack("<Q", number))
+        eventually(client, lambda report: report["answered"] >= answered + 10)
+        answered = end(processes, client)["answered"]
+        assert answered <= end(processes, server)["count"] <= answered + 1
+        return
     for number in (*range(1, 20), 1 << 62, (1 << 62) + 1):
         flood(published, b"\1", 1, words=gid + struct.pack("<Q", number))
     eventually(server, lambda report: report["count"] >= answered + 21)
@@ -277,6 +298,21 @@ def test_a_publisher_with_the_gid_of_an_honest_writer_does_not_silence_it(proces
     goes_on(hearer)
     published.link.close()
     goes_on(hearer)
+    end(processes, hearer)
+    end(processes, talking)
+
+
+@pytest.mark.skipif(not ALONE, reason="above another RMW, ids are that RMW's")
+def test_the_gid_of_an_honest_writer_is_believed_only_from_its_process(processes, baton, hostile):
+    hearer = baton("hear", "waits", "native").says("going")
+    talking = baton("talk", "0.02").says("going")
+    gid = heard_and_known(hearer)
+    link = hostile("/chatter").link
+    link.announce("/chatter", True, link.endpoint("/chatter", False), gid)
+    Published(link, "/chatter")  # its announcement comes behind: when the program connects to it, that one is decided
+    assert not [frame for frame in link.waiting if frame.kind == ATTACH and frame.payload[:16] == gid]
+    goes_on(hearer)
+    assert ask(hearer)["publishers"] == [gid.hex()]
     end(processes, hearer)
     end(processes, talking)
 

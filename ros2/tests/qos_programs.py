@@ -173,6 +173,51 @@ def write_deep(node):
     return {"got": take_all(subscription, 600)}
 
 
+def refusal_of(publish):
+    """What the publish says that fails, or None."""
+    try:
+        publish()
+    except RuntimeError as error:  # rclpy's RCLError
+        return str(error)
+    return None
+
+
+def fill(node):
+    """Publishes until the subscription that keeps all has no room, which then takes all."""
+    publisher, subscription = pair(node, QoSProfile(history=HistoryPolicy.KEEP_ALL))
+    said, refusal = 0, None
+    while refusal is None:
+        refusal = refusal_of(lambda: publisher.publish(UInt64(data=said)))
+        said += refusal is None
+    got = take_all(subscription, said)
+    publisher.publish(UInt64(data=said))
+    return {"said": said, "refusal": refusal, "got": got, "then": take_all(subscription, 1)}
+
+
+def fill_and_be_taken(node):
+    """The same, with a reader that makes room while the publisher waits for it."""
+    publisher, subscription = pair(node, QoSProfile(history=HistoryPolicy.KEEP_ALL))
+    for i in range(1000):
+        publisher.publish(UInt64(data=i))
+    taken = []
+    taker = threading.Timer(0.02, lambda: taken.extend(take_all(subscription, 1000)))
+    taker.start()
+    refusal = "not yet"
+    end = time.monotonic() + LIMIT_S
+    while refusal is not None and time.monotonic() < end:  # on a busy machine the taker comes later than the end of a wait
+        refusal = refusal_of(lambda: publisher.publish(UInt64(data=1000)))
+    taker.join()
+    return {"refusal": refusal, "got": taken + take_all(subscription, max(0, 1001 - len(taken)))}
+
+
+def exceed(node):
+    """Publishes more than the limit of memory allows, and then less."""
+    publisher, subscription = pair(node, 10, String)
+    refusal = refusal_of(lambda: publisher.publish(String(data="x" * (64 << 20))))
+    publisher.publish(String(data="small"))
+    return {"refusal": refusal, "got": take_all(subscription, 1)}
+
+
 def executors(node):
     """Two executors, one of them with threads, and a publisher that is asked for from a callback."""
     got = {"one": [], "two": []}

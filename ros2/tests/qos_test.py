@@ -4,6 +4,9 @@
 import time
 
 import pytest
+from support.ros2 import ALONE
+
+alone = pytest.mark.skipif(not ALONE, reason="above another RMW, what finds no room takes that RMW")
 
 
 def start(processes, rmw, *arguments):
@@ -84,3 +87,24 @@ def test_what_finds_no_room_in_batons_memory_is_not_lost(processes, rmw):
 def test_several_executors_with_threads_share_a_process(processes, rmw):
     heard = processes.result(start(processes, rmw, "executors"))
     assert heard["one"] == heard["two"] == list(range(100))
+
+
+@alone
+def test_a_publisher_waits_for_a_subscription_that_keeps_all_and_then_says_that_it_is_full(processes):
+    heard = processes.result(start(processes, "baton", "fill"))
+    assert "a keep_all subscription has not taken its last messages; nothing was published" in heard["refusal"]
+    assert heard["got"] == list(range(heard["said"])) and heard["said"] == 1000
+    assert heard["then"] == [1000]
+
+
+@alone
+def test_a_publisher_that_waits_for_room_publishes_when_there_is_some(processes):
+    heard = processes.result(start(processes, "baton", "fill_and_be_taken"))
+    assert heard["refusal"] is None and heard["got"] == list(range(1001))
+
+
+@alone
+def test_a_message_for_which_there_is_no_memory_is_refused_in_words(processes):
+    heard = processes.result(processes.start("baton", "exceed", file="qos_programs.py", BATON_PROCESS_MEMORY_LIMIT="16M"))
+    assert heard["refusal"] and "memory" in heard["refusal"].lower()
+    assert heard["got"] == ["small"]

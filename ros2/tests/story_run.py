@@ -12,7 +12,7 @@ import time
 from dataclasses import asdict
 
 from oracle import LATE_S, Fault, Oracle
-from ros2_processes import HEAP, LIBRARY, Processes
+from ros2_processes import ALONE, HEAP, LIBRARY, Processes
 from story import story
 
 LIMIT_S = 180
@@ -24,7 +24,8 @@ class Actor:
     def __init__(self, processes, name, kind):
         more = {"LD_PRELOAD": f"{LIBRARY}:{HEAP}"} if kind == "heap" else {}
         self.name, self.kind = name, kind
-        self.process = processes.start("plain" if kind == "plain" else "baton", name, file="story_end.py", **more)
+        rmw = "plain" if kind == "plain" and not ALONE else "baton"
+        self.process = processes.start(rmw, name, file="story_end.py", **more)
         self.lines = queue.Queue()
         self.thread = threading.Thread(target=self._read_lines, daemon=True)
         self.thread.start()

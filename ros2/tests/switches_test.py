@@ -5,7 +5,10 @@ import subprocess
 
 import pytest
 from ros2_processes import PYTHON, environment
+from support.ros2 import ALONE
 
+needs_another_rmw = pytest.mark.skipif(ALONE, reason="Baton alone has no other RMW to fall back to")
+alone = pytest.mark.skipif(not ALONE, reason="above another RMW, that RMW does it")
 STARTS = "import rclpy; rclpy.init(); n = rclpy.create_node('n'); n.destroy_node(); rclpy.shutdown()"
 
 
@@ -18,14 +21,14 @@ def started(processes, code=STARTS, **more):
 def test_one_line_says_what_is_active(processes):
     status, lines = started(processes)
     assert status == 0 and len(lines) == 1
-    for part in (
-        "take Baton's memory (domain ",
-        "received arrays are copied (libbaton_heap.so",
-        "all else rmw_fastrtps_cpp",
-    ):
+    parts = ["take Baton's memory (domain ", "received arrays are copied (libbaton_heap.so"]
+    if not ALONE:
+        parts.append("all else rmw_fastrtps_cpp")
+    for part in parts:
         assert part in lines[0]
 
 
+@needs_another_rmw
 @pytest.mark.parametrize(
     ("variable", "value", "reason"),
     [
@@ -40,25 +43,95 @@ def test_baton_stays_out_and_names_the_reason(processes, variable, value, reason
     assert "Baton's memory is not used (" in lines[0] and reason in lines[0]
 
 
-def test_baton_stays_out_when_security_is_enforced(processes, tmp_path):
+INIT = "import rclpy; rclpy.init(); rclpy.shutdown()"
+
+
+def secured(tmp_path):
     # An enclave is looked for at the start; its certificates are the underlying RMW's, when it makes the first node.
     (tmp_path / "enclaves").mkdir()
-    secured = {"ROS_SECURITY_KEYSTORE": str(tmp_path), "ROS_SECURITY_ENABLE": "true"}
-    init = "import rclpy; rclpy.init(); rclpy.shutdown()"
-    status, lines = started(processes, init, ROS_SECURITY_STRATEGY="Enforce", **secured)
+    return {"ROS_SECURITY_KEYSTORE": str(tmp_path), "ROS_SECURITY_ENABLE": "true"}
+
+
+@needs_another_rmw
+def test_baton_stays_out_when_security_is_enforced(processes, tmp_path):
+    init, more = INIT, secured(tmp_path)
+    status, lines = started(processes, init, ROS_SECURITY_STRATEGY="Enforce", **more)
     assert status == 0 and len(lines) == 1
     assert "not used (security is enforced, and Baton does not encrypt)" in lines[0]
-    status, lines = started(processes, init, ROS_SECURITY_STRATEGY="Permissive", **secured)
+    status, lines = started(processes, init, ROS_SECURITY_STRATEGY="Permissive", **more)
     assert status == 0 and "take Baton's memory" in lines[0]
 
 
 @pytest.mark.parametrize(
-    ("variable", "values"), [("BATON_RMW_PATHS", "auto, both, underlying"), ("BATON_RMW_MALLOC", "huge, system")]
+    ("variable", "values"),
+    [
+        pytest.param("BATON_RMW_PATHS", "auto, both, underlying", marks=needs_another_rmw),
+        ("BATON_RMW_MALLOC", "huge, system"),
+    ],
 )
 def test_an_unknown_switch_is_named(processes, variable, values):
     status, lines = started(processes, **{variable: "sideways"})
     assert status == 0 and f"{variable}=sideways is none of {values}" in lines[0]
     assert "take Baton's memory" in lines[1]
+
+
+@alone
+@pytest.mark.parametrize("variable", ["BATON_RMW", "BATON_RMW_PATHS"])
+def test_a_switch_of_two_paths_is_replaced_and_said_once(processes, variable):
+    twice = "import rclpy; a, b = rclpy.Context(), rclpy.Context(); a.init(); b.init(); a.try_shutdown(); b.try_shutdown()"
+    status, lines = started(processes, twice, **{variable: "underlying"})
+    assert status == 0 and [variable in line for line in lines].count(True) == 1
+    assert f"{variable} has no effect: no other RMW runs below" in lines[0]
+
+
+@alone
+def test_enforced_security_is_refused_and_permissive_security_is_warned_of_once(processes, tmp_path):
+    more = secured(tmp_path)
+    refused = subprocess.run(
+        [PYTHON, "-c", INIT],
+        env=environment("baton", processes.domain, ROS_SECURITY_STRATEGY="Enforce", **more),
+        capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert refused.returncode == 1
+    assert "security is enforced, and Baton does not encrypt: use another RMW" in refused.stderr
+    twice = "import rclpy; a, b = rclpy.Context(), rclpy.Context(); a.init(); b.init(); a.try_shutdown(); b.try_shutdown()"
+    status, lines = started(processes, twice, ROS_SECURITY_STRATEGY="Permissive", **more)
+    assert status == 0 and ["SROS 2 does not apply" in line for line in lines].count(True) == 1
+
+
+@alone
+def test_a_runtime_directory_that_cannot_be_is_named(processes):
+    done = subprocess.run(
+        [PYTHON, "-c", INIT],
+        env=environment("baton", processes.domain, BATON_RUNTIME_DIR="/proc/nowhere"),
+        capture_output=True, text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1 and "/proc/nowhere" in done.stderr
+
+
+# The process's own nodes meet; then it says whom it knows.
+MEETS_ITSELF = """
+import rclpy, time
+from std_msgs.msg import UInt64
+rclpy.init()
+one, other = rclpy.create_node("one"), rclpy.create_node("other")
+publisher, _ = one.create_publisher(UInt64, "count", 10), other.create_subscription(UInt64, "count", print, 10)
+while publisher.get_subscription_count() == 0:
+    time.sleep(0.01)
+if len(one.get_node_names()) != 2 or publisher.get_subscription_count() != 1:
+    raise SystemExit(str(one.get_node_names()))
+one.destroy_node(), other.destroy_node(), rclpy.shutdown()
+"""
+
+
+@alone
+def test_with_a_discovery_range_of_off_a_context_meets_itself_alone(processes, tmp_path):
+    directory = {"BATON_RUNTIME_DIR": str(tmp_path)}
+    heard = processes.start("baton", "hear", "999999", **directory).says("going")
+    status, lines = started(processes, MEETS_ITSELF, ROS_AUTOMATIC_DISCOVERY_RANGE="OFF", **directory)
+    assert status == 0 and "without other processes: the discovery range is OFF" in lines[0]
+    assert [each.name for each in tmp_path.iterdir()] == [str(processes.domain)], "what it made there is gone"
+    processes.kill(heard)
 
 
 @pytest.mark.parametrize("rmw", ["plain", "baton"])

@@ -2,13 +2,13 @@
 // A ROS context: this process's participant in Baton, and what the context's nodes share.
 //
 // Thread rules: all functions from any thread.
-// Invariants: (1) the gids of a context's endpoints begin with the same kPrefixBytes bytes, and no other context's do: so "local" means of the
-// same context, although contexts of a process share one participant.
+// Invariants: (1) "local" means of the same context, although contexts of a process share one participant: the gids of a context's endpoints
+// end with its part(), and no other context of the process that lives has it.
 #pragma once
 
-#include <atomic>
-#include <cstring>
+#include <cstdint>
 #include <memory>
+#include <string>
 
 #include "array_memory.hpp"
 #include "baton/transport/transport.hpp"
@@ -27,20 +27,32 @@ class Context {
   const std::shared_ptr<transport::Participant>& shared_participant() const noexcept { return participant_; }
   const std::shared_ptr<CallbackThread>& callback_thread() const noexcept { return callback_thread_; }
 
-  /// For the next endpoint.
-  transport::Gid next_gid() noexcept;
+  /// Of its endpoints' ids (WriterOptions::part).
+  std::uint8_t part() const noexcept { return part_.number; }
   static bool same_context(const transport::Gid& one, const transport::Gid& other) noexcept {
-    return std::memcmp(one.data(), other.data(), kPrefixBytes) == 0;
+    return one.back() == other.back() && transport::prefix_of(one) == transport::prefix_of(other);
   }
 
  private:
-  static constexpr std::size_t kPrefixBytes = 12;
+  /// The lowest number that no other context of this process has; 0, which is for what is no context's, if all are used.
+  struct Part {
+    Part();
+    ~Part();
+    Part(const Part&) = delete;
+    Part& operator=(const Part&) = delete;
+    std::uint8_t number = 0;
+  };
+  /// Of a context with a discovery range of OFF, and removed with it.
+  struct OwnDirectory {
+    ~OwnDirectory();
+    std::string path;
+  };
   Context() = default;
 
+  OwnDirectory own_directory_;  // ends behind the participant, which has its socket there
   std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<CallbackThread> callback_thread_ = std::make_shared<CallbackThread>();
-  transport::Gid prefix_{};
-  std::atomic<std::uint32_t> last_{0};  // only uniqueness matters: relaxed
+  const Part part_;
 };
 
 }  // namespace baton::rmw

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // This family of RMW functions: options and contexts.
 // Thread rules: those of rmw/init.h.
+#include <dlfcn.h>
+
 #include <memory>
+#include <string>
 
 #include "distribution.hpp"
 #include "handles.hpp"
@@ -37,6 +40,18 @@ rmw_ret_t end_owned(rmw_init_options_t* options) {
   return discovery != RMW_RET_OK ? discovery : security;
 }
 
+/// The wheels' librcl.so names an RMW itself. That RMW knows the sizes of rcl's structs where a librmw.so of another ROS 2 was loaded first.
+std::string refusal_of_rcl() {
+  constexpr const char* kNamed = "librmw_fastrtps_cpp.so";
+  void* const library = ::dlopen(kNamed, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return "";
+  const auto init = reinterpret_cast<decltype(&rmw_init_options_init)>(::dlsym(library, "rmw_init_options_init"));
+  const auto fini = reinterpret_cast<decltype(&rmw_init_options_fini)>(::dlsym(library, "rmw_init_options_fini"));
+  std::string why = init != nullptr && fini != nullptr ? refusal_of(init, fini, kNamed) : "";
+  ::dlclose(library);
+  return why;
+}
+
 rmw_ret_t check_context(const rmw_context_t* context) {
   if (context == nullptr) return refuse_null();
   if (context->implementation_identifier == nullptr || context->impl == nullptr)
@@ -49,7 +64,10 @@ rmw_ret_t check_context(const rmw_context_t* context) {
 extern "C" {
 
 rmw_ret_t rmw_init_options_init(rmw_init_options_t* init_options, rcutils_allocator_t allocator) try {
-  static const std::string refusal = refusal_of_librmw();
+  static const std::string refusal = [] {
+    std::string why = refusal_of_librmw();
+    return why.empty() ? refusal_of_rcl() : why;
+  }();
   if (!refusal.empty()) {
     RMW_SET_ERROR_MSG(refusal.c_str());
     return RMW_RET_ERROR;

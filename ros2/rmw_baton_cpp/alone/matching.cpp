@@ -8,9 +8,9 @@
 namespace baton::rmw {
 
 bool Matching::is_expected() const {
-  const std::vector<transport::EndpointInfo> endpoints = participant_->endpoints();
+  const std::vector<transport::EndpointInfo> endpoints = participant_->endpoints_of(topic_);
   return std::any_of(endpoints.begin(), endpoints.end(), [&](const transport::EndpointInfo& each) {
-    return !each.is_writer && each.topic == topic_ && each.type_hash == type_hash_ &&
+    return !each.is_writer && each.type_hash == type_hash_ &&
            (readers_ == Readers::kAll || each.connection == 0) && first_incompatible(qos_, each.qos) == Policy::kNone;
   });
 }

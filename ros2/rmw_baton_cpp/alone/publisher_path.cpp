@@ -31,7 +31,7 @@ Result<std::unique_ptr<PublisherPath>> PublisherPath::make(Context& context, con
   options.node = node;
   options.type = path->type_->info;
   options.qos = qos;
-  options.gid = context.next_gid();
+  options.part = context.part();
   Result<std::shared_ptr<transport::Writer>> writer = context.participant().create_writer(options);
   if (!writer) return writer.error();
   path->writer_ = std::move(*writer);

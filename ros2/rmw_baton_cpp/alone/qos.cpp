@@ -77,8 +77,8 @@ Result<QoS> actual_qos(rmw_qos_profile_t asked, const transport::Participant& pa
                        bool publisher) {
   if (asks_for_the_best(asked)) {
     std::vector<QoS> others;
-    for (const transport::EndpointInfo& endpoint : participant.endpoints())
-      if (endpoint.topic == topic && endpoint.is_writer != publisher) others.push_back(endpoint.qos);
+    for (const transport::EndpointInfo& endpoint : participant.endpoints_of(topic))
+      if (endpoint.is_writer != publisher) others.push_back(endpoint.qos);
     choose_the_best(&asked, others, publisher);
   }
   return with_defaults(asked);

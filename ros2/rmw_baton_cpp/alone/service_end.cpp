@@ -34,13 +34,13 @@ Result<std::shared_ptr<ServiceEnd>> ServiceEnd::make(bool server, Context& conte
   reader_options.node = node;
   reader_options.type = ends.received_type->info;
   reader_options.qos = qos;
-  reader_options.gid = context.next_gid();
+  reader_options.part = context.part();
   transport::Participant::WriterOptions writer_options;
   writer_options.topic = server ? response_topic(service) : request_topic(service);
   writer_options.node = node;
   writer_options.type = ends.sent_type->info;
   writer_options.qos = qos;
-  writer_options.gid = context.next_gid();
+  writer_options.part = context.part();
   writer_options.skips_full = !server;
   writer_options.grants_in_part = server;
   if (server) writer_options.pool.slot_count = transport::kResponseSlots;
@@ -61,10 +61,12 @@ Result<std::shared_ptr<ServiceEnd>> ServiceEnd::make(bool server, Context& conte
   return std::make_shared<ServiceEnd>(context.callback_thread(), std::move(ends));
 }
 
-/// False for a request with a number that no client has, and for a response to another client.
-bool ServiceEnd::is_for(const memory::ChunkHeader& header) const {
+/// False for a request with a number that no client has, or with a client of another process, and for a response to another client.
+bool ServiceEnd::is_for(const transport::TakenSample& sample) const {
+  const memory::ChunkHeader& header = sample.header();
   if (header.correlation_sequence > INT64_MAX) return false;
-  return ends_.server || std::memcmp(header.correlation_client, gid().data(), gid().size()) == 0;
+  return ends_.server ? sample.names_own_client()
+                      : std::memcmp(header.correlation_client, gid().data(), gid().size()) == 0;
 }
 
 /// Empty: there is none.
@@ -75,7 +77,7 @@ transport::TakenSample ServiceEnd::next() {
       if (!may_take_again(sample.error())) return {};
       continue;
     }
-    if (*sample && !is_for(sample->header())) continue;
+    if (*sample && !is_for(*sample)) continue;
     return std::move(*sample);
   }
   return {};

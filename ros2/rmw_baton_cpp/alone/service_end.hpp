@@ -3,7 +3,7 @@
 // responses, and in each message the gid of the reader that waits for the response, with the request's number.
 //
 // Thread rules: all functions from any thread.
-// Invariants: (1) a client takes only responses to its own requests.
+// Invariants: (1) a client takes only responses to its own requests, and no process makes a server respond to another process's client.
 #pragma once
 
 #include <atomic>
@@ -52,7 +52,7 @@ class ServiceEnd final : public Source {
  private:
   std::size_t unread() const override { return ends_.reader->unread(); }
   bool has_data() const override { return ends_.reader->has_data(); }
-  bool is_for(const memory::ChunkHeader& header) const;
+  bool is_for(const transport::TakenSample& sample) const;
   transport::TakenSample next();
   Result<void> send(const void* native, const transport::PublishInfo& info);
 

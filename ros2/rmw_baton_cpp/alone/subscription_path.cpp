@@ -52,7 +52,7 @@ Result<std::shared_ptr<SubscriptionPath>> SubscriptionPath::make(Context& contex
   options.type = (*type_support)->info;
   options.qos = qos;
   options.qos.held = kHeld;
-  options.gid = context.next_gid();
+  options.part = context.part();
   Result<std::shared_ptr<transport::Reader>> reader = context.participant().create_reader(options);
   if (!reader) return reader.error();
   return std::make_shared<SubscriptionPath>(context.callback_thread(), std::move(*reader), std::move(*type_support),

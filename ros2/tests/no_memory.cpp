@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "rcl.hpp"
 #include "rcl/graph.h"
@@ -22,6 +23,7 @@ namespace {
 
 std::uintptr_t code_begin = 0, code_end = 0;  // of rmw_baton_cpp; before there are threads
 thread_local long until_failure = -1;         // negative: nothing fails
+thread_local long allocations = 0;             // of rmw_baton_cpp on this thread
 long failures = 0;
 
 int find_code(dl_phdr_info* info, std::size_t, void*) {
@@ -37,7 +39,10 @@ int find_code(dl_phdr_info* info, std::size_t, void*) {
 
 void* allocate(std::size_t size, const void* caller) {
   const auto address = reinterpret_cast<std::uintptr_t>(caller);
-  if (until_failure >= 0 && address >= code_begin && address < code_end && until_failure-- == 0) throw std::bad_alloc();
+  if (address >= code_begin && address < code_end) {
+    ++allocations;
+    if (until_failure >= 0 && until_failure-- == 0) throw std::bad_alloc();
+  }
   if (void* made = std::malloc(size != 0 ? size : 1)) return made;
   throw std::bad_alloc();
 }
@@ -187,6 +192,28 @@ void entities(Ros& ros) {
   check(rcl_subscription_fini(&subscription, &ros.node), "subscription's end");
 }
 
+/// A publisher without a subscription looks for one after each change of the graph: at the endpoints of its topic, however many others there
+/// are. Counted are allocations, of which each endpoint in a copy of the graph needs some.
+void lonely_publisher(Ros& ros) {
+  const auto* type = rosidl_typesupport_cpp::get_message_type_support_handle<sensor_msgs::msg::Image>();
+  const rcl_publisher_options_t options = rcl_publisher_get_default_options();
+  std::vector<rcl_publisher_t> publishers(300, rcl_get_zero_initialized_publisher());
+  const auto make = [&](rcl_publisher_t& each, const std::string& topic) {
+    check(rcl_publisher_init(&each, &ros.node, type, topic.c_str(), &options), "publisher");
+  };
+  make(publishers[0], "lonely");
+  const sensor_msgs::msg::Image image;
+  const auto cost_behind = [&](std::size_t from, std::size_t to) {
+    for (std::size_t i = from; i < to; ++i) make(publishers[i], "other" + std::to_string(i));
+    const long before = allocations;
+    check(rcl_publish(&publishers[0], &image, nullptr), "publish");
+    return allocations - before;
+  };
+  const long few = cost_behind(1, 3), many = cost_behind(3, publishers.size());
+  if (many > few) fail("a publish allocates " + std::to_string(many) + " times instead of " + std::to_string(few));
+  for (rcl_publisher_t& each : publishers) check(rcl_publisher_fini(&each, &ros.node), "publisher's end");
+}
+
 }  // namespace
 
 void* operator new(std::size_t size) { return allocate(size, __builtin_return_address(0)); }
@@ -196,13 +223,14 @@ void operator delete[](void* pointer) noexcept { std::free(pointer); }
 void operator delete(void* pointer, std::size_t) noexcept { std::free(pointer); }
 void operator delete[](void* pointer, std::size_t) noexcept { std::free(pointer); }
 
-int main() {
+int main(int argc, char** argv) {
   dl_iterate_phdr(find_code, nullptr);
   if (code_begin == 0) fail("rmw_baton_cpp is not there");
   contexts();
   {
     Ros ros("no_memory");
     entities(ros);
+    if (argc > 1 && std::string(argv[1]) == "alone") lonely_publisher(ros);
   }
   std::printf("{\"failures\": %ld}\n", failures);
   return 0;

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// What no program of rclpy can ask of an RMW: services' qualities of service, policies as numbers, differing types (gtest, through rcl).
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "rcl.hpp"
+#include "rcl/event.h"
+#include "rcl/graph.h"
+#include "rosidl_typesupport_cpp/message_type_support.hpp"
+#include "rosidl_typesupport_cpp/service_type_support.hpp"
+#include "sensor_msgs/msg/joy.hpp"
+#include "sensor_msgs/msg/region_of_interest.hpp"
+#include "sensor_msgs/srv/set_camera_info.hpp"
+
+namespace {
+
+using Service = sensor_msgs::srv::SetCameraInfo;
+using sensor_msgs::msg::Joy;
+using sensor_msgs::msg::RegionOfInterest;
+constexpr auto kLimit = std::chrono::seconds(200);
+
+template <class Message>
+const rosidl_message_type_support_t* type() {
+  return rosidl_typesupport_cpp::get_message_type_support_handle<Message>();
+}
+
+bool until(const std::function<bool()>& condition) {
+  for (const auto end = std::chrono::steady_clock::now() + kLimit; std::chrono::steady_clock::now() < end;) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+struct Server {
+  explicit Server(Ros& ros, const rmw_qos_profile_t& qos = rmw_qos_profile_services_default) : node(ros.node) {
+    rcl_service_options_t options = rcl_service_get_default_options();
+    options.qos = qos;
+    check(rcl_service_init(&it, &node, rosidl_typesupport_cpp::get_service_type_support_handle<Service>(), "ask", &options),
+          "service");
+  }
+  ~Server() { check(rcl_service_fini(&it, &node), "service's end"); }
+  /// The numbers of the requests that wait, which are answered.
+  std::vector<std::uint32_t> answer() {
+    std::vector<std::uint32_t> numbers;
+    rmw_service_info_t info{};
+    for (Service::Request request; rcl_take_request_with_info(&it, &info, &request) == RCL_RET_OK;) {
+      numbers.push_back(request.camera_info.height);
+      Service::Response response;
+      response.status_message = std::to_string(request.camera_info.height);
+      check(rcl_send_response(&it, &info.request_id, &response), "response");
+    }
+    rcutils_reset_error();
+    return numbers;
+  }
+  rcl_node_t& node;
+  rcl_service_t it = rcl_get_zero_initialized_service();
+};
+
+struct Client {
+  explicit Client(Ros& ros, const rmw_qos_profile_t& qos = rmw_qos_profile_services_default) : node(ros.node) {
+    rcl_client_options_t options = rcl_client_get_default_options();
+    options.qos = qos;
+    check(rcl_client_init(&it, &node, rosidl_typesupport_cpp::get_service_type_support_handle<Service>(), "ask", &options),
+          "client");
+  }
+  ~Client() { check(rcl_client_fini(&it, &node), "client's end"); }
+  bool available() {
+    bool yes = false;
+    check(rcl_service_server_is_available(&node, &it, &yes), "availability");
+    return yes;
+  }
+  std::int64_t ask(std::uint32_t number) {
+    Service::Request request;
+    request.camera_info.height = number;
+    std::int64_t sequence = 0;
+    check(rcl_send_request(&it, &request, &sequence), "request");
+    return sequence;
+  }
+  /// The responses that have come, each with its request's number.
+  std::vector<std::pair<std::int64_t, std::string>> responses() {
+    std::vector<std::pair<std::int64_t, std::string>> found;
+    rmw_service_info_t info{};
+    for (Service::Response response; rcl_take_response_with_info(&it, &info, &response) == RCL_RET_OK;)
+      found.emplace_back(info.request_id.sequence_number, response.status_message);
+    rcutils_reset_error();
+    return found;
+  }
+  rcl_node_t& node;
+  rcl_client_t it = rcl_get_zero_initialized_client();
+};
+
+void expect_same(const rmw_qos_profile_t* actual, const rmw_qos_profile_t& asked) {
+  ASSERT_NE(actual, nullptr);
+  EXPECT_EQ(actual->reliability, asked.reliability);
+  EXPECT_EQ(actual->durability, asked.durability);
+  EXPECT_EQ(actual->history, asked.history);
+  EXPECT_EQ(actual->depth, asked.depth);
+}
+
+TEST(Services, HaveTheQualityOfServiceThatTheyAreGiven) {
+  Ros ros("qos");
+  rmw_qos_profile_t asked = rmw_qos_profile_services_default;
+  asked.depth = 3;
+  for (const auto reliability : {RMW_QOS_POLICY_RELIABILITY_RELIABLE, RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT}) {
+    asked.reliability = reliability;
+    const Server server(ros, asked);
+    const Client client(ros, asked);
+    expect_same(rcl_service_request_subscription_get_actual_qos(&server.it), asked);
+    expect_same(rcl_service_response_publisher_get_actual_qos(&server.it), asked);
+    expect_same(rcl_client_request_publisher_get_actual_qos(&client.it), asked);
+    expect_same(rcl_client_response_subscription_get_actual_qos(&client.it), asked);
+  }
+}
+
+TEST(Services, KeepAsManyRequestsAndResponsesAsTheirDepth) {
+  Ros ros("depth");
+  rmw_qos_profile_t two = rmw_qos_profile_services_default;
+  two.depth = 2;
+  Server server(ros, two);
+  Client client(ros);
+  ASSERT_TRUE(until([&] { return client.available(); }));
+  for (std::uint32_t i = 1; i <= 5; ++i) client.ask(i);
+  EXPECT_EQ(server.answer(), (std::vector<std::uint32_t>{4, 5}));
+  EXPECT_EQ(client.responses().size(), 2U);
+}
+
+TEST(Services, DoNotMeetWhereTheirQualitiesOfServiceExcludeEachOther) {
+  Ros ros("excluded");
+  rmw_qos_profile_t careless = rmw_qos_profile_services_default;
+  careless.reliability = RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
+  const Server server(ros, careless);  // its responses are best effort
+  Client client(ros), other(ros, careless);
+  ASSERT_TRUE(until([&] { return other.available(); }));
+  EXPECT_FALSE(client.available());
+}
+
+TEST(Services, EachClientGetsItsOwnResponsesOnly) {
+  Ros ros("own");
+  Server server(ros);
+  Client one(ros), other(ros);
+  ASSERT_TRUE(until([&] { return one.available() && other.available(); }));
+  const std::int64_t first = one.ask(1), second = one.ask(2), third = other.ask(3);
+  EXPECT_EQ(server.answer().size(), 3U);
+  using Responses = std::vector<std::pair<std::int64_t, std::string>>;
+  EXPECT_EQ(one.responses(), (Responses{{first, "1"}, {second, "2"}}));
+  EXPECT_EQ(other.responses(), (Responses{{third, "3"}}));
+}
+
+/// A publisher and a subscription of one topic, with an event of each.
+template <class Status>
+struct Pair {
+  Pair(Ros& ros, const rosidl_message_type_support_t* written, const rosidl_message_type_support_t* read,
+       const rmw_qos_profile_t& offered, const rmw_qos_profile_t& requested, rcl_publisher_event_type_t of_publisher,
+       rcl_subscription_event_type_t of_subscription)
+      : node(ros.node) {
+    rcl_publisher_options_t publishing = rcl_publisher_get_default_options();
+    publishing.qos = offered;
+    check(rcl_publisher_init(&publisher, &node, written, "pair", &publishing), "publisher");
+    check(rcl_publisher_event_init(&offers, &publisher, of_publisher), "event");
+    rcl_subscription_options_t subscribing = rcl_subscription_get_default_options();
+    subscribing.qos = requested;
+    check(rcl_subscription_init(&subscription, &node, read, "pair", &subscribing), "subscription");
+    check(rcl_subscription_event_init(&requests, &subscription, of_subscription), "event");
+  }
+  ~Pair() {
+    check(rcl_event_fini(&offers), "event's end");
+    check(rcl_event_fini(&requests), "event's end");
+    check(rcl_publisher_fini(&publisher, &node), "publisher's end");
+    check(rcl_subscription_fini(&subscription, &node), "subscription's end");
+  }
+  /// Of the event, once it has counted something.
+  static Status status_of(rcl_event_t& event) {
+    Status status{};
+    EXPECT_TRUE(until([&] { return rcl_take_event(&event, &status) == RCL_RET_OK && status.total_count != 0; }));
+    return status;
+  }
+  rcl_node_t& node;
+  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
+  rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();
+  rcl_event_t offers = rcl_get_zero_initialized_event(), requests = rcl_get_zero_initialized_event();
+};
+
+TEST(Events, NameThePolicyThatIsIncompatibleAsANumberAtBothEnds) {
+  Ros ros("policies");
+  const rmw_qos_profile_t usual = rmw_qos_profile_default;
+  struct Case {
+    rmw_qos_policy_kind_t policy;
+    std::function<void(rmw_qos_profile_t&, rmw_qos_profile_t&)> change;
+  };
+  const Case cases[] = {
+      {RMW_QOS_POLICY_RELIABILITY,
+       [](auto& offered, auto&) { offered.reliability = RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT; }},
+      {RMW_QOS_POLICY_DURABILITY,
+       [](auto&, auto& requested) { requested.durability = RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL; }},
+      {RMW_QOS_POLICY_DEADLINE, [](auto&, auto& requested) { requested.deadline = {1, 0}; }},
+      {RMW_QOS_POLICY_LIVELINESS,
+       [](auto&, auto& requested) { requested.liveliness = RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC; }},
+      {RMW_QOS_POLICY_LIVELINESS_LEASE_DURATION,
+       [](auto&, auto& requested) { requested.liveliness_lease_duration = {1, 0}; }},
+  };
+  for (const Case& each : cases) {
+    rmw_qos_profile_t offered = usual, requested = usual;
+    each.change(offered, requested);
+    using Met = Pair<rmw_qos_incompatible_event_status_t>;
+    Met pair(ros, type<Joy>(), type<Joy>(), offered, requested, RCL_PUBLISHER_OFFERED_INCOMPATIBLE_QOS,
+             RCL_SUBSCRIPTION_REQUESTED_INCOMPATIBLE_QOS);
+    EXPECT_EQ(Met::status_of(pair.offers).last_policy_kind, each.policy);
+    EXPECT_EQ(Met::status_of(pair.requests).last_policy_kind, each.policy);
+    std::size_t matched = 1;
+    check(rcl_publisher_get_subscription_count(&pair.publisher, &matched), "count");
+    EXPECT_EQ(matched, 0U);
+  }
+}
+
+TEST(Events, CountATypeThatIsIncompatibleAtBothEnds) {
+  Ros ros("types");
+  const rmw_qos_profile_t usual = rmw_qos_profile_default;
+  using Met = Pair<rmw_incompatible_type_status_t>;
+  Met pair(ros, type<Joy>(), type<RegionOfInterest>(), usual, usual, RCL_PUBLISHER_INCOMPATIBLE_TYPE,
+           RCL_SUBSCRIPTION_INCOMPATIBLE_TYPE);
+  EXPECT_EQ(Met::status_of(pair.offers).total_count, 1);
+  EXPECT_EQ(Met::status_of(pair.requests).total_count, 1);
+}
+
+}  // namespace

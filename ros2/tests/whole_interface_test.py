@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The functions of rmw.h that no program of rclpy calls (whole_interface.cpp), and those that rmw_baton_cpp declines."""
+
+import json
+import subprocess
+
+import pytest
+from ros2_processes import LIBRARY, LIMIT_S, PYTHON, environment
+from support.ros2 import ALONE, TESTED
+
+UNSUPPORTED = 3  # RMW_RET_UNSUPPORTED
+# docs/guides/ros2.md says why, and what programs see.
+DECLINED = [
+    "rmw_fini_publisher_allocation",
+    "rmw_fini_subscription_allocation",
+    "rmw_get_serialized_message_size",
+    "rmw_init_publisher_allocation",
+    "rmw_init_subscription_allocation",
+    "rmw_publisher_get_network_flow_endpoints",
+    "rmw_serialization_support_init",
+    "rmw_subscription_get_content_filter",
+    "rmw_subscription_get_network_flow_endpoints",
+    "rmw_subscription_set_content_filter",
+    "rmw_take_dynamic_message",
+    "rmw_take_dynamic_message_with_info",
+]
+CALL = """
+import ctypes, json, sys, rclpy
+class Text(ctypes.Structure):
+    _fields_ = [("text", ctypes.c_char * 4096)]
+rcutils = ctypes.CDLL("librcutils.so")
+rcutils.rcutils_get_error_string.restype = Text
+library = ctypes.CDLL(sys.argv[1])
+found = {}
+for name in sys.argv[2:]:
+    rcutils.rcutils_reset_error()
+    result = getattr(library, name)(*[None] * 6)
+    found[name] = [result, rcutils.rcutils_get_error_string().text.decode()]
+print(json.dumps(found))
+"""
+pytestmark = pytest.mark.skipif(not ALONE, reason="above another RMW, that RMW does it")
+
+
+def functions(library):
+    done = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+    return {line.split()[-1] for line in done.stdout.splitlines() if " rmw_" in line}
+
+
+def test_the_library_has_each_function_of_the_interface_and_exports_nothing_else():
+    assert functions(LIBRARY) == functions(TESTED.prefix / "lib/librmw_fastrtps_cpp.so")
+
+
+def test_a_function_that_is_declined_says_so(processes):
+    done = subprocess.run(
+        [PYTHON, "-c", CALL, LIBRARY, *DECLINED],
+        env=environment("baton", processes.domain), capture_output=True, text=True, timeout=200, check=True,
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    assert sorted(found) == DECLINED
+    for name, (result, text) in found.items():
+        assert result == UNSUPPORTED and "rmw_baton_cpp" in text, (name, result, text)
+
+
+def test_services_and_events_through_rcl(processes):
+    process = processes.start_cpp("baton", program="ros2_whole_interface")
+    out, _ = process.communicate(timeout=LIMIT_S)
+    assert process.returncode == 0, f"{out[-8000:]}\n{process.log()[-4000:]}"

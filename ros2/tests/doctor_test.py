@@ -3,11 +3,14 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 
+import pytest
 from ros2_processes import filters
 from support.build import PACKAGE, ROOT, needs_package
+from support.ros2 import ALONE
 from support.waiting import until
 
 sys.path.insert(0, str(ROOT / "cli"))
@@ -43,11 +46,21 @@ def test_doctor_says_which_way_messages_take_and_why(processes):
 def test_a_program_that_ends_its_last_node_and_makes_another_goes_on_with_baton(processes):
     program = processes.start("baton", "again", "3", file="again.py").says("going")
     pair = f"/again: /again ({program.pid}) -> /again ({program.pid})"
-    assert eventually(processes.domain, pair, "Baton's memory")
+    assert eventually(processes.domain, pair, "shared memory" if ALONE else "Baton's memory")
     program.tell()
     report = processes.result(program)
     assert report["got"] == [["2"], ["1"], ["0"]]
     assert "its gid is not in the graph" not in report["log"]
+
+
+@pytest.mark.skipif(not ALONE, reason="above another RMW, a program meets the programs of that RMW")
+def test_doctor_says_when_programs_over_a_dds_live_beside_those_on_baton_alone(processes):
+    hearer = processes.start("baton", "hear", "999999").says("going")
+    assert "other RMWs" not in doctor(processes.domain)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as dds:  # as one that listens for others of its domain
+        dds.bind(("127.0.0.1", 7400 + 250 * processes.domain))
+        assert f"seem to use ROS domain {processes.domain} on this host" in doctor(processes.domain)["other RMWs"]
+    processes.kill(hearer)
 
 
 def test_doctor_counts_the_copies_of_each_pair():

@@ -45,12 +45,43 @@ def ros2_processes(endpoints: list[Any]) -> set[int]:
     return {e.pid for e in endpoints if e.topic == ros2.TOPIC and e.is_publisher}
 
 
-def has_heap(pid: int) -> bool | None:
-    """Whether a process has loaded libbaton_heap.so. None: not known, as the process is another user's or in another container."""
+def has_library(pid: int, name: str) -> bool | None:
+    """Whether a process has loaded this library. None: not known, as the process is another user's or in another container."""
     try:
-        return "libbaton_heap.so" in Path(f"/proc/{pid}/maps").read_text(errors="replace")
+        return name in Path(f"/proc/{pid}/maps").read_text(errors="replace")
     except OSError:
         return None
+
+
+def ros2_alone(endpoints: list[Any]) -> set[int]:
+    """The processes of ROS 2 programs over rmw_baton_cpp without another RMW: they announce nothing."""
+    pids = {e.pid for e in endpoints} - ros2_processes(endpoints)
+    return {pid for pid in pids if has_library(pid, "librmw_baton_cpp.so")}
+
+
+def judge_dds(domain: int, endpoints: list[Any], net: Path = Path("/proc/net")) -> list[Diagnosis]:
+    """Programs of ROS 2 over a DDS in the ROS domain of this number, beside programs that have none. A DDS listens where RTPS 2.5, section
+    9.6.2, says: for the discovery of all participants, or of the first."""
+    alone = ros2_alone(endpoints)
+    if not alone or ros2_processes(endpoints):
+        return []
+    ports = {7400 + 250 * domain, 7410 + 250 * domain}
+    for table in ("udp", "udp6"):
+        try:
+            rows = (net / table).read_text().splitlines()[1:]
+        except OSError:
+            continue
+        if any(int(row.split()[1].rpartition(":")[2], 16) in ports for row in rows):
+            return [
+                Diagnosis(
+                    "other RMWs",
+                    None,
+                    f"programs of ROS 2 over a DDS seem to use ROS domain {domain} on this host, and the {len(alone)} over "
+                    "rmw_baton_cpp on Baton alone do not meet them",
+                    "run all programs of the domain over one RMW",
+                )
+            ]
+    return []
 
 
 def _pair(publisher: Any, subscription: Any) -> str:
@@ -86,7 +117,7 @@ def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) 
     if subscription.pid not in of_rmw:
         whose = "link" if host else "publisher"
         return Diagnosis(what, True, f"{way}zero-copy: the subscription reads the {whose}'s memory")
-    heap = has_heap(subscription.pid)
+    heap = has_library(subscription.pid, "libbaton_heap.so")
     if heap:
         return Diagnosis(
             what,
@@ -135,7 +166,7 @@ def judge_past(endpoints: list[Any], graph: middleware.ForeignGraph | None = Non
 def judge_topics(endpoints: list[Any], graph: middleware.ForeignGraph | None = None) -> list[Diagnosis]:
     """A line for each pair, and for each endpoint without a match. Links and endpoints of another middleware have their own lines."""
     findings = []
-    of_rmw = ros2_processes(endpoints)
+    of_rmw = ros2_processes(endpoints) | ros2_alone(endpoints)
     for topic in sorted({e.topic for e in endpoints}):
         publishers = [e for e in endpoints if e.topic == topic and e.is_publisher]
         subscriptions = [e for e in endpoints if e.topic == topic and not e.is_publisher]
@@ -242,7 +273,7 @@ def judge_losses(endpoints: list[Any], before: Mapping[bytes, Any], now: Mapping
 def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Diagnosis]:
     """Publishers that copy messages from other objects instead of building them in place, from a look at their topics for some time."""
     baton = live.load()
-    of_rmw = ros2_processes(endpoints)
+    of_rmw = ros2_processes(endpoints) | ros2_alone(endpoints)
     converting: dict[bytes, str] = {}
     subscriptions = []
 
@@ -630,7 +661,7 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     slots, lacking = judge_slots(endpoints, holdings, link.current.pid if link.current else None)
     of_baton = [f for f in judge_topics(endpoints, graph) if f.what not in {g.what for g in lacking}]
     topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
-    pairs = [*silent, *topics, *judge_past(endpoints, graph), *judge_publishing(node, endpoints, look)]
+    pairs = [*silent, *judge_dds(node.domain, endpoints), *topics, *judge_past(endpoints, graph), *judge_publishing(node, endpoints, look)]
     time.sleep(max(0.0, begin + look - time.monotonic()))
     losses_now = node.report(ANSWER_S).losses
     pairs = [*judge_losses(endpoints, first.losses, losses_now), *pairs]

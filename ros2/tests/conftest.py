@@ -13,6 +13,7 @@ from support.ros2 import ALONE
 # What these tests promise needs an RMW below.
 NEEDS_ANOTHER_RMW = {
     "test_an_unusable_underlying_rmw_is_named",
+    "test_doctor_names_a_subscription_that_baton_does_not_serve",
     "test_a_lent_message_reaches_a_subscription_that_baton_does_not_serve",
     "test_a_type_that_is_laid_out_differently_takes_the_underlying_rmw_and_is_named_once",
     "test_a_publisher_with_the_gid_of_an_honest_writer_does_not_silence_it",

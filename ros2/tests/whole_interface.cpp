@@ -218,6 +218,39 @@ TEST(Events, NameThePolicyThatIsIncompatibleAsANumberAtBothEnds) {
   }
 }
 
+TEST(Endpoints, ThatMustHaveANetworkFlowOfTheirOwnAreRefused) {
+  Ros ros("flows");
+  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
+  rcl_publisher_options_t publishing = rcl_publisher_get_default_options();
+  publishing.rmw_publisher_options.require_unique_network_flow_endpoints =
+      RMW_UNIQUE_NETWORK_FLOW_ENDPOINTS_STRICTLY_REQUIRED;
+  EXPECT_NE(rcl_publisher_init(&publisher, &ros.node, type<Joy>(), "flow", &publishing), RCL_RET_OK);
+  EXPECT_NE(std::string(rcutils_get_error_string().str).find("no network flows"), std::string::npos);
+  rcutils_reset_error();
+  rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();
+  rcl_subscription_options_t subscribing = rcl_subscription_get_default_options();
+  subscribing.rmw_subscription_options.require_unique_network_flow_endpoints =
+      RMW_UNIQUE_NETWORK_FLOW_ENDPOINTS_STRICTLY_REQUIRED;
+  EXPECT_NE(rcl_subscription_init(&subscription, &ros.node, type<Joy>(), "flow", &subscribing), RCL_RET_OK);
+  rcutils_reset_error();  // rcl has replaced the text
+}
+
+TEST(Endpoints, SayThatAFilterAndADepthAreNotWhatTheyWereAskedFor) {
+  Ros ros("asked");
+  rcl_subscription_t subscription = rcl_get_zero_initialized_subscription();
+  rcl_subscription_options_t options = rcl_subscription_get_default_options();
+  options.qos.depth = 100'000;
+  ASSERT_EQ(rcl_subscription_options_set_content_filter_options("x_offset = 1", 0, nullptr, &options), RCL_RET_OK);
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(rcl_subscription_init(&subscription, &ros.node, type<RegionOfInterest>(), "asked", &options), RCL_RET_OK);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("gets all messages: rmw_baton_cpp has no content filters"), std::string::npos) << said;
+  EXPECT_NE(said.find("a depth of 100000 is taken as 65536"), std::string::npos) << said;
+  EXPECT_FALSE(rcl_subscription_is_cft_enabled(&subscription));
+  EXPECT_EQ(rcl_subscription_get_actual_qos(&subscription)->depth, 65536U);
+  check(rcl_subscription_fini(&subscription, &ros.node), "subscription's end");  // and that of the options
+}
+
 TEST(Events, CountATypeThatIsIncompatibleAtBothEnds) {
   Ros ros("types");
   const rmw_qos_profile_t usual = rmw_qos_profile_default;

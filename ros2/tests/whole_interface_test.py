@@ -61,6 +61,25 @@ def test_a_function_that_is_declined_says_so(processes):
         assert result == UNSUPPORTED and "rmw_baton_cpp" in text, (name, result, text)
 
 
+COMPATIBLE = """
+from rclpy.qos import DurabilityPolicy as D, QoSCompatibility, QoSProfile, ReliabilityPolicy as R, qos_check_compatible as check
+usual = QoSProfile(depth=1)
+for offered, requested, expected, word in (
+    (usual, usual, QoSCompatibility.OK, ""),
+    (QoSProfile(depth=1, reliability=R.BEST_EFFORT), usual, QoSCompatibility.ERROR, "reliability"),
+    (usual, QoSProfile(depth=1, durability=D.TRANSIENT_LOCAL), QoSCompatibility.ERROR, "durability"),
+    (QoSProfile(depth=1, reliability=R.SYSTEM_DEFAULT), usual, QoSCompatibility.WARNING, "default"),
+):
+    found, reason = check(offered, requested)
+    assert found == expected and word in reason, (found, reason)
+"""
+
+
+def test_two_profiles_are_compared(processes):
+    env = environment("baton", processes.domain)
+    subprocess.run([PYTHON, "-c", COMPATIBLE], env=env, timeout=200, check=True)
+
+
 def test_services_and_events_through_rcl(processes):
     process = processes.start_cpp("baton", program="ros2_whole_interface")
     out, _ = process.communicate(timeout=LIMIT_S)

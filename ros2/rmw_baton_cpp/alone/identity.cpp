@@ -2,6 +2,8 @@
 // This family of RMW functions: the name and the abilities of this RMW. And the checks of arguments (handles.hpp).
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include "handles.hpp"
+#include "peer_faults.hpp"
+#include "rcutils/logging.h"
 #include "rmw/features.h"
 
 namespace baton::rmw {
@@ -45,8 +47,11 @@ bool rmw_feature_supported(rmw_feature_t feature) {
   return feature == RMW_FEATURE_MESSAGE_INFO_PUBLICATION_SEQUENCE_NUMBER;
 }
 
-/// This library logs through rcutils, whose level rcl sets.
-rmw_ret_t rmw_set_log_severity(rmw_log_severity_t) { return RMW_RET_OK; }
+rmw_ret_t rmw_set_log_severity(rmw_log_severity_t severity) {
+  static_assert(RMW_LOG_SEVERITY_DEBUG == int{RCUTILS_LOG_SEVERITY_DEBUG} &&
+                RMW_LOG_SEVERITY_FATAL == int{RCUTILS_LOG_SEVERITY_FATAL});
+  return rcutils_logging_set_logger_level(kLogger, severity) == RCUTILS_RET_OK ? RMW_RET_OK : RMW_RET_ERROR;
+}
 
 rmw_ret_t rmw_compare_gids_equal(const rmw_gid_t* gid1, const rmw_gid_t* gid2, bool* result) {
   if (const rmw_ret_t bad = checked(gid1, gid2, result); bad != RMW_RET_OK) return bad;

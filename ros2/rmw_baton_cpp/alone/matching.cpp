@@ -15,12 +15,12 @@ bool Matching::is_expected() const {
   });
 }
 
-void Matching::await(const transport::Writer& writer) {
+void Matching::await(const std::function<bool()>& met, std::int64_t most_ns) {
   std::uint64_t version = participant_->graph_version();
   if (version == version_.load(std::memory_order_relaxed)) return;
   if (is_expected()) {
-    const std::int64_t end_ns = os::monotonic_ns() + kMostNs;
-    for (std::int64_t now_ns = os::monotonic_ns(); now_ns < end_ns && writer.matched() == 0;
+    const std::int64_t end_ns = os::monotonic_ns() + most_ns;
+    for (std::int64_t now_ns = os::monotonic_ns(); now_ns < end_ns && !met();
          now_ns = os::monotonic_ns()) {
       const Result<std::uint64_t> changed =
           participant_->wait_graph_change(version, std::chrono::nanoseconds(end_ns - now_ns));

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A writer's first message. DDS matches the endpoints of one process while they are created, and programs rely on it: they publish, or call
 // a service, at once. Baton connects all endpoints on its background thread. So a message that no reader would get waits a moment for a reader
-// that the graph knows already.
+// that the graph knows already, and a request also for the way of its response.
 //
 // Thread rules: await() from any thread.
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,11 +26,12 @@ class Matching {
         qos_(writer.qos),
         readers_(readers) {}
 
-  /// REQUIRES: writer.matched() == 0. Returns when it has a reader, at once if the graph knows none that matches, and after kMostNs.
-  void await(const transport::Writer& writer);
+  static constexpr std::int64_t kMostNs = 100'000'000;
+
+  /// REQUIRES: !met(). Returns when met() holds, at once if the graph knows no reader that matches, and after `most_ns`.
+  void await(const std::function<bool()>& met, std::int64_t most_ns = kMostNs);
 
  private:
-  static constexpr std::int64_t kMostNs = 100'000'000;
   bool is_expected() const;
 
   const std::shared_ptr<transport::Participant> participant_;

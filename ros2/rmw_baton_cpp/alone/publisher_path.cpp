@@ -60,7 +60,7 @@ PublisherPath::~PublisherPath() {
 
 /// REQUIRES: no reader is matched. Whether that stays so, and nothing else depends on the message.
 BATON_COLD bool PublisherPath::is_idle() {
-  matching_->await(*writer_);
+  matching_->await([this] { return writer_->matched() != 0; });
   return idle_ && writer_->matched() == 0;
 }
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "handles.hpp"
+#include "peer_faults.hpp"
 #include "qos_profile.hpp"
+#include "rcutils/logging_macros.h"
 #include "rmw/qos_profiles.h"
 
 namespace baton::rmw {
@@ -67,7 +69,11 @@ Result<QoS> with_defaults(rmw_qos_profile_t asked) {
     asked.durability = RMW_QOS_POLICY_DURABILITY_VOLATILE;
   if (asked.liveliness == RMW_QOS_POLICY_LIVELINESS_SYSTEM_DEFAULT)
     asked.liveliness = RMW_QOS_POLICY_LIVELINESS_AUTOMATIC;
-  if (const std::optional<QoS> qos = qos_of(asked)) return *qos;
+  if (const std::optional<QoS> qos = qos_of(asked)) {
+    if (qos->history == History::kKeepLast && qos->depth < asked.depth)
+      RCUTILS_LOG_WARN_NAMED(kLogger, "a depth of %zu is taken as %u, the greatest", asked.depth, qos->depth);
+    return *qos;
+  }
   return Error{Errc::invalid_argument, "the profile has a policy that is not known"};
 }
 

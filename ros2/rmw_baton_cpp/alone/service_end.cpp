@@ -138,7 +138,7 @@ rmw_ret_t ServiceEnd::request(const void* request, std::int64_t* sequence) {
   info.correlation_client = gid();
   const std::int64_t number = last_.fetch_add(1, std::memory_order_relaxed) + 1;
   info.correlation_sequence = static_cast<std::uint64_t>(number);
-  if (ends_.writer->matched() == 0) ends_.matching->await(*ends_.writer);
+  if (!available()) ends_.matching->await([this] { return available(); });
   if (const Result<void> sent = send(request, info); !sent) return failed(sent.error());
   *sequence = number;
   return RMW_RET_OK;

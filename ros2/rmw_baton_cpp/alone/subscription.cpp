@@ -4,7 +4,9 @@
 #include <memory>
 
 #include "handles.hpp"
+#include "peer_faults.hpp"
 #include "qos.hpp"
+#include "rcutils/logging_macros.h"
 #include "rmw/get_network_flow_endpoints.h"
 #include "topic_name.hpp"
 
@@ -18,6 +20,13 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
                                             const rmw_subscription_options_t* subscription_options) try {
   if (checked(node, type_support, topic_name, qos_policies, subscription_options) != RMW_RET_OK) return nullptr;
   if (!is_valid_topic(topic_name, *qos_policies)) return nullptr;
+  if (subscription_options->require_unique_network_flow_endpoints ==
+      RMW_UNIQUE_NETWORK_FLOW_ENDPOINTS_STRICTLY_REQUIRED)
+    return static_cast<void>(unsupported(kNoNetworkFlows)), nullptr;
+  if (const auto* filter = subscription_options->content_filter_options;
+      filter != nullptr && filter->filter_expression != nullptr && *filter->filter_expression != '\0')
+    RCUTILS_LOG_WARN_NAMED(kLogger, "the subscription of %s gets all messages: rmw_baton_cpp has no content filters",
+                           topic_name);
   Context& context = context_of(node);
   const Result<QoS> qos = actual_qos(*qos_policies, context.participant(), topic_name, false);
   if (!qos) return static_cast<void>(failed(qos.error())), nullptr;
@@ -31,7 +40,7 @@ rmw_subscription_t* rmw_create_subscription(const rmw_node_t* node, const rosidl
   subscription->outer.topic_name = subscription->topic.c_str();
   subscription->outer.options = *subscription_options;
   subscription->outer.can_loan_messages = subscription->path->lends();
-  subscription->outer.is_cft_enabled = false;  // rcl filters by itself, or refuses
+  subscription->outer.is_cft_enabled = false;
   return &subscription.release()->outer;
 } catch (const std::exception& error) {
   return failure(error);
@@ -81,7 +90,7 @@ rmw_ret_t rmw_subscription_set_on_new_message_callback(rmw_subscription_t* subsc
 
 rmw_ret_t rmw_subscription_get_network_flow_endpoints(const rmw_subscription_t*, rcutils_allocator_t*,
                                                       rmw_network_flow_endpoint_array_t*) {
-  return unsupported("messages of rmw_baton_cpp take shared memory: there are no network flows");
+  return unsupported(kNoNetworkFlows);
 }
 
 }  // extern "C"

@@ -8,7 +8,7 @@ namespace baton::rmw {
 namespace {
 
 constexpr std::size_t kMostDepth = 65536;      // docs/format/qos.md
-constexpr std::uint32_t kKeepAllDepth = 1000;  // a greater depth takes the underlying RMW
+constexpr std::uint32_t kKeepAllDepth = 1000;  // of a queue without a depth of its own
 constexpr std::int64_t kSecond = 1'000'000'000;
 
 std::chrono::nanoseconds duration(const rmw_time_t& policy) noexcept {

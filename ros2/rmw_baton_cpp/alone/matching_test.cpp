@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matching.hpp"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "support/own_domain.hpp"
+
+namespace baton::rmw {
+namespace {
+
+constexpr std::int64_t kLongNs = 200'000'000'000;
+
+class MatchingTest : public test::DomainTest {
+ protected:
+  void SetUp() override {
+    DomainTest::SetUp();
+    Result<std::shared_ptr<transport::Participant>> joined = transport::Participant::join({});
+    ASSERT_TRUE(joined) << joined.error().message;
+    participant_ = *joined;
+    writer_.topic = "request";
+    writer_.type.name = "test/Request";
+    writer_.type.skeleton_bytes = 8;
+    writer_.type.fixed_size = true;
+  }
+  std::shared_ptr<transport::Reader> reader(const std::string& topic) {
+    transport::Participant::ReaderOptions options;
+    options.topic = topic;
+    options.type = writer_.type;
+    return participant_->create_reader(options).value();
+  }
+  std::shared_ptr<transport::Participant> participant_;
+  transport::Participant::WriterOptions writer_;
+};
+
+TEST_F(MatchingTest, NobodyWaitsForAReaderThatTheGraphDoesNotKnow) {
+  const auto other = reader("other");
+  Matching matching(participant_, writer_, Matching::Readers::kAll);
+  matching.await([] { return false; }, kLongNs);  // which ends
+}
+
+TEST_F(MatchingTest, ARequestWaitsForAServerAndForTheWayOfItsResponse) {
+  const auto requests = reader("request"), responses = reader("response");
+  const auto writer = participant_->create_writer(writer_).value();
+  std::thread server([&] {
+    while (writer->matched() == 0) std::this_thread::yield();
+    transport::Participant::WriterOptions options = writer_;
+    options.topic = "response";
+    const auto responding = participant_->create_writer(options).value();
+    while (responses->matched() == 0) std::this_thread::yield();
+  });
+  Matching matching(participant_, writer_, Matching::Readers::kAll);
+  bool both = false;
+  matching.await([&] { return both = both || (writer->matched() != 0 && responses->matched() != 0); }, kLongNs);
+  EXPECT_TRUE(both);
+  server.join();
+}
+
+}  // namespace
+}  // namespace baton::rmw

@@ -238,9 +238,7 @@ def test_a_serialized_message_that_is_none_ends_no_program(processes, baton, rea
 
 @pytest.mark.parametrize("client", ["plain", "baton"])
 @pytest.mark.parametrize("executor", EXECUTORS)
-def test_a_request_with_the_gid_of_another_client_takes_no_answer_from_it(
-    processes, baton, hostile, executor, client
-):
+def test_a_request_with_the_gid_of_another_client_takes_no_answer_from_it(processes, baton, hostile, executor, client):
     server = baton("answer", executor).says("going")
     client = baton("press", rmw=client).says("going")
     answered = eventually(client, lambda report: report["answered"] >= 3)["answered"]

@@ -23,7 +23,7 @@ namespace {
 
 std::uintptr_t code_begin = 0, code_end = 0;  // of rmw_baton_cpp; before there are threads
 thread_local long until_failure = -1;         // negative: nothing fails
-thread_local long allocations = 0;             // of rmw_baton_cpp on this thread
+thread_local long allocations = 0;            // of rmw_baton_cpp on this thread
 long failures = 0;
 
 int find_code(dl_phdr_info* info, std::size_t, void*) {

@@ -173,10 +173,10 @@ def write_deep(node):
     return {"got": take_all(subscription, 600)}
 
 
-def refusal_of(publish):
+def refusal_of(publisher, data, kind=UInt64):
     """What the publish says that fails, or None."""
     try:
-        publish()
+        publisher.publish(kind(data=data))
     except RuntimeError as error:  # rclpy's RCLError
         return str(error)
     return None
@@ -187,7 +187,7 @@ def fill(node):
     publisher, subscription = pair(node, QoSProfile(history=HistoryPolicy.KEEP_ALL))
     said, refusal = 0, None
     while refusal is None:
-        refusal = refusal_of(lambda: publisher.publish(UInt64(data=said)))
+        refusal = refusal_of(publisher, said)
         said += refusal is None
     got = take_all(subscription, said)
     publisher.publish(UInt64(data=said))
@@ -204,8 +204,10 @@ def fill_and_be_taken(node):
     taker.start()
     refusal = "not yet"
     end = time.monotonic() + LIMIT_S
-    while refusal is not None and time.monotonic() < end:  # on a busy machine the taker comes later than the end of a wait
-        refusal = refusal_of(lambda: publisher.publish(UInt64(data=1000)))
+    while (
+        refusal is not None and time.monotonic() < end
+    ):  # on a busy machine the taker comes later than the end of a wait
+        refusal = refusal_of(publisher, 1000)
     taker.join()
     return {"refusal": refusal, "got": taken + take_all(subscription, max(0, 1001 - len(taken)))}
 
@@ -213,7 +215,7 @@ def fill_and_be_taken(node):
 def exceed(node):
     """Publishes more than the limit of memory allows, and then less."""
     publisher, subscription = pair(node, 10, String)
-    refusal = refusal_of(lambda: publisher.publish(String(data="x" * (64 << 20))))
+    refusal = refusal_of(publisher, "x" * (64 << 20), String)
     publisher.publish(String(data="small"))
     return {"refusal": refusal, "got": take_all(subscription, 1)}
 

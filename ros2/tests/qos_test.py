@@ -105,6 +105,8 @@ def test_a_publisher_that_waits_for_room_publishes_when_there_is_some(processes)
 
 @alone
 def test_a_message_for_which_there_is_no_memory_is_refused_in_words(processes):
-    heard = processes.result(processes.start("baton", "exceed", file="qos_programs.py", BATON_PROCESS_MEMORY_LIMIT="16M"))
+    heard = processes.result(
+        processes.start("baton", "exceed", file="qos_programs.py", BATON_PROCESS_MEMORY_LIMIT="16M")
+    )
     assert heard["refusal"] and "memory" in heard["refusal"].lower()
     assert heard["got"] == ["small"]

@@ -78,7 +78,9 @@ def test_an_unknown_switch_is_named(processes, variable, values):
 @alone
 @pytest.mark.parametrize("variable", ["BATON_RMW", "BATON_RMW_PATHS"])
 def test_a_switch_of_two_paths_is_replaced_and_said_once(processes, variable):
-    twice = "import rclpy; a, b = rclpy.Context(), rclpy.Context(); a.init(); b.init(); a.try_shutdown(); b.try_shutdown()"
+    twice = (
+        "import rclpy; a, b = rclpy.Context(), rclpy.Context(); a.init(); b.init(); a.try_shutdown(); b.try_shutdown()"
+    )
     status, lines = started(processes, twice, **{variable: "underlying"})
     assert status == 0 and [variable in line for line in lines].count(True) == 1
     assert f"{variable} has no effect: no other RMW runs below" in lines[0]
@@ -94,7 +96,9 @@ def test_enforced_security_is_refused_and_permissive_security_is_warned_of_once(
     )  # fmt: skip
     assert refused.returncode == 1
     assert "security is enforced, and Baton does not encrypt: use another RMW" in refused.stderr
-    twice = "import rclpy; a, b = rclpy.Context(), rclpy.Context(); a.init(); b.init(); a.try_shutdown(); b.try_shutdown()"
+    twice = (
+        "import rclpy; a, b = rclpy.Context(), rclpy.Context(); a.init(); b.init(); a.try_shutdown(); b.try_shutdown()"
+    )
     status, lines = started(processes, twice, ROS_SECURITY_STRATEGY="Permissive", **more)
     assert status == 0 and ["SROS 2 does not apply" in line for line in lines].count(True) == 1
 

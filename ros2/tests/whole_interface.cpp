@@ -41,7 +41,8 @@ struct Server {
   explicit Server(Ros& ros, const rmw_qos_profile_t& qos = rmw_qos_profile_services_default) : node(ros.node) {
     rcl_service_options_t options = rcl_service_get_default_options();
     options.qos = qos;
-    check(rcl_service_init(&it, &node, rosidl_typesupport_cpp::get_service_type_support_handle<Service>(), "ask", &options),
+    check(rcl_service_init(&it, &node, rosidl_typesupport_cpp::get_service_type_support_handle<Service>(), "ask",
+                           &options),
           "service");
   }
   ~Server() { check(rcl_service_fini(&it, &node), "service's end"); }
@@ -66,7 +67,8 @@ struct Client {
   explicit Client(Ros& ros, const rmw_qos_profile_t& qos = rmw_qos_profile_services_default) : node(ros.node) {
     rcl_client_options_t options = rcl_client_get_default_options();
     options.qos = qos;
-    check(rcl_client_init(&it, &node, rosidl_typesupport_cpp::get_service_type_support_handle<Service>(), "ask", &options),
+    check(rcl_client_init(&it, &node, rosidl_typesupport_cpp::get_service_type_support_handle<Service>(), "ask",
+                          &options),
           "client");
   }
   ~Client() { check(rcl_client_fini(&it, &node), "client's end"); }
@@ -198,11 +200,16 @@ TEST(Events, NameThePolicyThatIsIncompatibleAsANumberAtBothEnds) {
        [](auto& offered, auto&) { offered.reliability = RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT; }},
       {RMW_QOS_POLICY_DURABILITY,
        [](auto&, auto& requested) { requested.durability = RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL; }},
-      {RMW_QOS_POLICY_DEADLINE, [](auto&, auto& requested) { requested.deadline = {1, 0}; }},
+      {RMW_QOS_POLICY_DEADLINE,
+       [](auto&, auto& requested) {
+         requested.deadline = {1, 0};
+       }},
       {RMW_QOS_POLICY_LIVELINESS,
        [](auto&, auto& requested) { requested.liveliness = RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC; }},
       {RMW_QOS_POLICY_LIVELINESS_LEASE_DURATION,
-       [](auto&, auto& requested) { requested.liveliness_lease_duration = {1, 0}; }},
+       [](auto&, auto& requested) {
+         requested.liveliness_lease_duration = {1, 0};
+       }},
   };
   for (const Case& each : cases) {
     rmw_qos_profile_t offered = usual, requested = usual;

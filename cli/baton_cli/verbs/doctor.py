@@ -661,7 +661,13 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     slots, lacking = judge_slots(endpoints, holdings, link.current.pid if link.current else None)
     of_baton = [f for f in judge_topics(endpoints, graph) if f.what not in {g.what for g in lacking}]
     topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
-    pairs = [*silent, *judge_dds(node.domain, endpoints), *topics, *judge_past(endpoints, graph), *judge_publishing(node, endpoints, look)]
+    pairs = [
+        *silent,
+        *judge_dds(node.domain, endpoints),
+        *topics,
+        *judge_past(endpoints, graph),
+        *judge_publishing(node, endpoints, look),
+    ]
     time.sleep(max(0.0, begin + look - time.monotonic()))
     losses_now = node.report(ANSWER_S).losses
     pairs = [*judge_losses(endpoints, first.losses, losses_now), *pairs]

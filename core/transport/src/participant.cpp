@@ -428,7 +428,7 @@ std::vector<EndpointInfo> Participant::Impl::endpoints() const {
 std::vector<EndpointInfo> Participant::Impl::endpoints_of(const std::string& topic) {
   std::vector<EndpointInfo> out;
   if (!usable()) return out;
-  for (EndpointList Topic::* const list : {&Topic::own, &Topic::foreign}) {
+  for (EndpointList Topic::*const list : {&Topic::own, &Topic::foreign}) {
     for (const bool writers : {false, true}) {
       for (std::uint64_t from = 0; from != kAllSerials;) {
         const os::Lock lock(mutex_);

@@ -94,7 +94,8 @@ inline rmw_ret_t unsupported(const char* why) noexcept {
   return RMW_RET_UNSUPPORTED;
 }
 rmw_ret_t failed(const Error& error) noexcept;
-inline constexpr const char* kNoNetworkFlows = "messages of rmw_baton_cpp take shared memory: there are no network flows";
+inline constexpr const char* kNoNetworkFlows =
+    "messages of rmw_baton_cpp take shared memory: there are no network flows";
 
 /// By address, as in every RMW, and by text, because two copies of a library have two tables of identifiers.
 BATON_HOT inline bool is_ours(const char* identifier) noexcept {

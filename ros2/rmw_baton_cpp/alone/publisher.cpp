@@ -20,8 +20,7 @@ rmw_publisher_t* rmw_create_publisher(const rmw_node_t* node, const rosidl_messa
                                       const rmw_publisher_options_t* publisher_options) try {
   if (checked(node, type_support, topic_name, qos_profile, publisher_options) != RMW_RET_OK) return nullptr;
   if (!is_valid_topic(topic_name, *qos_profile)) return nullptr;
-  if (publisher_options->require_unique_network_flow_endpoints ==
-      RMW_UNIQUE_NETWORK_FLOW_ENDPOINTS_STRICTLY_REQUIRED)
+  if (publisher_options->require_unique_network_flow_endpoints == RMW_UNIQUE_NETWORK_FLOW_ENDPOINTS_STRICTLY_REQUIRED)
     return static_cast<void>(unsupported(kNoNetworkFlows)), nullptr;
   Context& context = context_of(node);
   const Result<QoS> qos = actual_qos(*qos_profile, context.participant(), topic_name, true);

@@ -142,6 +142,26 @@ struct Executor {
   }
 };
 
+/// The most that a callback was told of and nobody has taken yet, of many messages that wait.
+void many(Ros& ros) {
+  constexpr std::size_t kMessages = 1000;
+  Subscription subscription(ros, false, "/called", kMessages);
+  Publisher publisher(ros, false, "/called", kMessages);
+  until([&] { return publisher.matched() == 1; }, "no match");
+  for (std::size_t i = 0; i < kMessages; ++i) publisher.publish(i);
+  Executor executor;
+  std::size_t most = 0;
+  subscription.call(&executor.told);
+  until(
+      [&] {
+        most = std::max(most, executor.told - executor.takes);
+        executor.run_once(subscription);
+        return executor.taken.size() == kMessages;
+      },
+      "a message that nobody was told of waits");
+  std::printf("{\"told\": %zu, \"most\": %zu}\n", executor.told.load(), most);
+}
+
 /// Callbacks come, are replaced and go while messages come.
 void executed(Ros& ros, bool durable) {
   constexpr std::size_t kMessages = 5000;
@@ -302,6 +322,8 @@ int main(int argc, char** argv) {
     for (int i = 19; i >= 0; --i) replaced(ros, i != 0);
   } else if (what == "counted") {
     counted(ros);
+  } else if (what == "many") {
+    many(ros);
   } else if (what == "executed" || what == "executed_durable") {
     executed(ros, what == "executed_durable");
   } else if (what == "polled") {
@@ -311,9 +333,9 @@ int main(int argc, char** argv) {
   } else if (what == "events" || what == "messages") {
     waited(ros, what == "events");
   } else {
-    std::fprintf(
-        stderr,
-        "usage: callbacks replaced | counted | executed | executed_durable | polled | talk | events | messages\n");
+    std::fprintf(stderr,
+                 "usage: callbacks replaced | counted | many | executed | executed_durable | polled | talk | events | "
+                 "messages\n");
     return 2;
   }
 }

@@ -2,6 +2,7 @@
 """Callbacks of entities, alone and beside wait sets (callbacks.cpp)."""
 
 import pytest
+from support.ros2 import ALONE
 
 PROGRAM = "ros2_callbacks"
 
@@ -16,6 +17,12 @@ def test_a_callback_that_takes_anothers_place_is_not_told_again_of_what_that_one
 def test_a_callback_is_told_once_of_a_message_that_takes_both_paths(processes, rmw):
     said = processes.result(processes.start_cpp(rmw, "counted", program=PROGRAM))
     assert (said["told"], said["taken"]) == (46, 46)
+
+
+@pytest.mark.skipif(not ALONE, reason="above another RMW, it is told of all at once")
+def test_a_callback_is_told_of_all_that_waits_and_never_of_too_much_at_a_time(processes):
+    said = processes.result(processes.start_cpp("baton", "many", program=PROGRAM))
+    assert said["told"] == 1000 and said["most"] <= 256
 
 
 @pytest.mark.parametrize("rmw", ["plain", "baton"])

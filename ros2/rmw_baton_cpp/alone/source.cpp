@@ -2,6 +2,7 @@
 #include "source.hpp"
 #include "baton/os/hot_path.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "peer_faults.hpp"
@@ -60,13 +61,14 @@ BATON_HOT void Source::taken() {
   const std::size_t left = unread();
   if (left == 0) notified_ = 0;
   if (callback_ == nullptr) return counts_.store(notified_ != 0, std::memory_order_relaxed);
-  if (left > notified_) thread_->wake();  // of messages that it knows already
+  // Of messages that it knows already.
+  if (left > notified_ && notified_ <= kMostNotified / 2) thread_->wake();
 }
 
 bool Source::call() {
   std::unique_lock<std::mutex> lock(mutex_);
   if (callback_ == nullptr || calling_) return true;
-  const std::size_t found = unread();
+  const std::size_t found = std::min(unread(), kMostNotified);
   if (found <= notified_) return true;
   const std::size_t more = found - std::exchange(notified_, found);
   calling_ = true;
@@ -79,7 +81,7 @@ bool Source::call() {
   if (!kept) return false;
   lock.lock();
   calling_ = false;
-  if (callback_ != nullptr && unread() > notified_) thread_->wake();  // it may have passed over this source
+  if (callback_ != nullptr && std::min(unread(), kMostNotified) > notified_) thread_->wake();  // it may have passed over this source
   if (waiting_) waiting_->wake();
   return true;
 }

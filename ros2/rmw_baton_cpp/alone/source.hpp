@@ -9,7 +9,8 @@
 // source.
 // Invariants: (1) one call of a callback runs at a time, and none of a former callback once set_callback() has returned, except on the thread
 // that is in that call; (2) with a callback, ready() is false until the callback was notified of what is unread: an application that waits
-// until its callback has run may wait in a wait set; (3) a callback is notified of a message at most once.
+// until its callback has run may wait in a wait set; (3) a callback is notified of a message at most once, and of at most kMostNotified that it
+// has not taken: an executor takes as often as it was notified, and a publisher whose messages are passed over refills the queue meanwhile.
 #pragma once
 
 #include <atomic>
@@ -55,6 +56,7 @@ class Source : public Called, public std::enable_shared_from_this<Source> {
   void taken();
 
  private:
+  static constexpr std::size_t kMostNotified = 256;
   void join(const std::shared_ptr<transport::WaitSet>& wait_set);  // with mutex_
 
   static inline std::atomic<std::uint64_t> last_id_{0};

@@ -28,6 +28,8 @@ from ._rosidl_layout import difference_of
 if TYPE_CHECKING:
     from ._rclpy_views import ViewSubscription
 
+_LOST_PAUSE_S = 10.0  # between two lines about lost messages, of all subscriptions together
+
 _originals: dict[Any, tuple[Any, Any]] = {}
 _converters: dict[Any, Any] = {}  # made once per class: the extension has a fixed stock of functions
 _accelerated: dict[Any, Any] = {}  # class -> plan
@@ -114,29 +116,49 @@ def threshold() -> int:
     return _threshold
 
 
-def _reading(callback: Any, cls: Any) -> Any:
-    """A callback for raw messages that gives `callback` the object: high-layer deserialization, for types with layers."""
+@functools.cache
+def _logger() -> Any:
+    """One, since each counts its own lines."""
+    from rclpy.logging import get_logger
+
+    return get_logger("baton.rclpy")
+
+
+def _say_lost(topic: str, error: Exception) -> None:
+    logger = _logger()
+    logger.error(f"a message on {topic} is lost: {error}", throttle_duration_sec=_LOST_PAUSE_S)
+
+
+def _reading(callback: Any, cls: Any, topic: str) -> Any:
+    """A callback for raw messages that gives `callback` the object: high-layer deserialization, for types with layers. A message that
+    cannot be read is its publisher's fault, so it is lost, as in the RMW, and ends no spin()."""
     plan = plan_of(cls)
 
     def read(data: bytes) -> Any:
         try:
-            return _core._from_wire(plan, None, data, True)
-        except _core.Unsupported:  # from a machine of the other byte order
-            from rclpy.serialization import deserialize_message
+            try:
+                return _core._from_wire(plan, None, data, True)
+            except _core.Unsupported:  # from a machine of the other byte order
+                from rclpy.serialization import deserialize_message
 
-            return deserialize_message(data, cls)
+                return deserialize_message(data, cls)
+        except Exception as error:
+            _say_lost(topic, error)
+            return None
 
     if inspect.iscoroutinefunction(callback):
 
         @functools.wraps(callback)
         async def wait(data: bytes, *rest: Any) -> Any:
-            return await callback(read(data), *rest)
+            message = read(data)
+            return None if message is None else await callback(message, *rest)
 
         return wait
 
     @functools.wraps(callback)
     def run(data: bytes, *rest: Any) -> Any:
-        return callback(read(data), *rest)
+        message = read(data)
+        return None if message is None else callback(message, *rest)
 
     return run
 
@@ -202,7 +224,7 @@ def accelerate(threshold: int | None = None, algorithm: str = "adaptive") -> Non
         # rclpy.wait_for_message() takes by hand, and gives its caller what it took.
         by_hand = getattr(callback, "__module__", None) == "rclpy.wait_for_message"
         if high and not by_hand and not options.get("raw", False):
-            callback, options = _reading(callback, msg_type), {**options, "raw": True}
+            callback, options = _reading(callback, msg_type, topic), {**options, "raw": True}
         return subscribe(self, msg_type, topic, callback, *arguments, **options)
 
     patch(rclpy.node.Node, "create_subscription", create_subscription)

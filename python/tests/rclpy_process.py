@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What rclpy_test.py runs under ROS 2's Python: `rclpy_process.py conversion|topics|keywords|publish|values|layouts`."""
+"""What rclpy_test.py runs under ROS 2's Python: `rclpy_process.py conversion|topics|malformed|keywords|publish|values|layouts`."""
 
 from __future__ import annotations
 
@@ -174,6 +174,39 @@ def topics():
     node.destroy_node()
     rclpy.shutdown()
     print("topics")
+
+
+def malformed():
+    """Messages that are none, of any program of the domain: they are lost, as in the RMW, and end no spin()."""
+    from geometry_msgs.msg import PoseStamped
+    from nav_msgs.msg import Path
+
+    baton.rclpy.accelerate(algorithm="hsa")
+    rclpy.init()
+    node, got, awaited = rclpy.create_node("victim"), [], []
+
+    async def later(message):
+        awaited.append(message)
+
+    node.create_subscription(Path, "path", got.append, 1000)
+    node.create_subscription(Path, "path", later, 1000)
+    publisher = node.create_publisher(Path, "path", 1000)
+    deadline = time.monotonic() + 120
+    while publisher.get_subscription_count() < 2 and time.monotonic() < deadline:
+        rclpy.spin_once(node, timeout_sec=0.1)
+    path = Path(poses=[PoseStamped()] * 3)
+    good = baton.rclpy.serialize(path)
+    endless = good[:12] + b"\xff\xff\xff\x7f" + good[16:]  # the length of frame_id
+    none = [b"", b"\0\1", good[:4], good[:4] + b"\xff" * 8, good[:-40], endless, b"\0\0" + good[2:], b"\0\7" + good[2:]]
+    for data in none * 20:
+        publisher.publish(data)
+    publisher.publish(path)
+    while (path not in got or path not in awaited) and time.monotonic() < deadline:
+        rclpy.spin_once(node, timeout_sec=0.1)
+    assert path in got and path in awaited
+    baton.rclpy.decelerate()
+    rclpy.shutdown()
+    print("malformed")
 
 
 def keywords():
@@ -467,6 +500,6 @@ def layouts():
 
 if __name__ == "__main__":
     every = {"conversion": conversion, "topics": topics, "keywords": keywords, "publish": publish, "values": values}
-    (every | {"layouts": layouts})[sys.argv[1]]()
+    (every | {"layouts": layouts, "malformed": malformed})[sys.argv[1]]()
     sys.stdout.flush()
     os._exit(0)  # the middleware's end is not what is tested

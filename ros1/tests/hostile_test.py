@@ -4,6 +4,7 @@ programs, which notice nothing: every image arrives, in order, once."""
 
 import contextlib
 import os
+import resource
 import socket
 import struct
 import sys
@@ -16,7 +17,8 @@ from api_test import meet
 from liar import Liar, frame, receive, subscribe
 from lies_test import IMAGE_MD5, foreign_image
 from preload_test import IN_FLIGHT, LARGE, image, warm
-from ros1_network import ROOT
+from ros1_network import BUILD, ROOT, without_rospy
+from rospy_test import ENDS, PYTHON
 from tzc_test import HANDLE_MD5, TZC, handle, handles
 
 sys.path.insert(0, str(ROOT / "tests/hostile"))
@@ -33,10 +35,18 @@ def marker(secret, number, content=b""):
     return frame(secret + struct.pack("<Q", number) + content)
 
 
+def status_of(program):
+    return Path(f"/proc/{program.process.pid}/status").read_text().splitlines()
+
+
 def peak_bytes(program):
     """The most memory that it has had in RAM."""
-    lines = Path(f"/proc/{program.process.pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM:"))
+    return next(int(line.split()[1]) << 10 for line in status_of(program) if line.startswith("VmHWM:"))
+
+
+def rss_bytes(program):
+    """Its memory in RAM, without files."""
+    return next(int(line.split()[1]) << 10 for line in status_of(program) if line.startswith("RssAnon:"))
 
 
 def send_until_closed(connection, data, times):
@@ -353,3 +363,89 @@ def test_publishers_whose_messages_follow_others_that_never_come_hold_up_nobody(
         assert [line for line in lines if line.split()[2] != "0"] == [image(i) for i in range(4, 8)]
         talker.do("publish 10 1 0")  # what came too often would come before
         assert listener.line() == image(8, 10)
+
+
+# --- rospy -----------------------------------------------------------------------------------------------------------------
+
+# rospy's own subscriber of images (rospy_ends.py), accelerated, after this program has changed something.
+ACCELERATED = """
+import sys
+import baton.rospy
+{change}
+baton.rospy.accelerate()
+sys.argv[1:1] = ["plain"]
+exec(compile(open({path!r}).read(), {path!r}, "exec"))
+"""
+
+
+@pytest.fixture
+def rospy_here(ros):
+    if missing := without_rospy():
+        pytest.skip(missing)
+    ros.environment["PYTHONPATH"] = str(BUILD / "python")
+
+
+def accelerated(ros, *words, change=""):
+    return ros.run([PYTHON, "-c", ACCELERATED.format(change=change, path=str(ENDS)), *words], False)
+
+
+# Publishes empty images as fast as it can.
+FLOOD = """
+import os, socket, baton, sensor_msgs.msg
+from baton._ros1_domain import domain_of_master
+node = baton.Node("flood", domain=domain_of_master(os.environ["ROS_MASTER_URI"], socket.gethostname()))
+publisher = node.advertise("/images", sensor_msgs.msg.Image, 10)
+while not publisher.matched:
+    pass
+print("floods", flush=True)
+while True:
+    publisher.publish(publisher.loan())
+"""
+
+
+def test_a_flood_in_baton_does_not_hold_up_messages_that_baton_cannot_carry(ros, liars, rospy_here):
+    # Without an end of the wait for an empty queue.
+    listener = accelerated(
+        ros, "listener", "/images", 100, 0, 3, change="import baton._rospy_ways as ways; ways._PATIENCE_S = 1e5"
+    )
+    flood = ros.run([PYTHON, "-c", FLOOD], False)  # its messages come faster than the callback, which takes 3 ms, ends
+    with liars("/honest").meet() as honest:
+        assert flood.line() == "floods"
+        writer = os.urandom(16)
+        for number in range(1, 6):
+            line, wire = foreign_image(70 + number)
+            honest.sendall(frame(wire + b"Batonby1" + writer + struct.pack("<Q", number)))
+            before = 0
+            while listener.line().split()[0] != line.split()[0]:
+                before += 1
+                assert before < 1000, "what was in the queue comes before it, and what comes meanwhile does not"
+
+
+def test_connections_that_come_and_go_stay_nowhere_in_a_latched_publisher(ros, rospy_here):
+    talker = accelerated(ros, "talker", "/images", 100, "latch")
+    talker.do(f"publish {1000} 1 0")
+
+    def flood(count):
+        for _ in range(count):
+            connection, _ = subscribe(ros.environment, "/images")
+            with connection:
+                assert len(receive(connection)) > 1000, "the latched image"
+
+    flood(100)
+    before = rss_bytes(talker)
+    flood(1000)
+    assert rss_bytes(talker) - before < 2 << 20, "a connection that has ended leaves nothing: it was 5 KB"
+
+
+def test_a_message_that_finds_no_memory_silences_no_topic(ros, rospy_here):
+    listener, talker = accelerated(ros, "listener", "/images", 100, 0, 0), ros.api_talker()
+    meet(talker, 1)
+    talker.do("publish 1000 1 0")
+    assert listener.line().split()[0] == "1"
+    line = next(each for each in status_of(listener) if each.startswith("VmSize:"))
+    room = (int(line.split()[1]) << 10) + (64 << 20)
+    resource.prlimit(listener.process.pid, resource.RLIMIT_AS, (room, room))
+    talker.do("publish 200000000 1 0")
+    talker.do("publish 1000 1 0")
+    assert listener.line().split()[0] == "3"
+    assert any("no message on /images" in each for each in listener.errors)

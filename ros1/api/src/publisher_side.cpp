@@ -306,6 +306,7 @@ struct PublisherSide::State {
     for (auto each = without_link.begin(); each != without_link.end();) {
       each = processes.count(*each) == 0 ? without_link.erase(each) : std::next(each);
     }
+    forget_handed();
     for (SubscriberLink& each : links) identify(each);
     for (SubscriberLink& each : sides) identify(each);
     // For the subscriptions that it has now, not for later ones.
@@ -313,6 +314,16 @@ struct PublisherSide::State {
       const auto found = processes.find(process);
       return found == processes.end() || found->second.by_handle == 0;
     });
+  }
+  /// Of subscriptions that are gone. Others may come and leave without end while no newer message comes.
+  void forget_handed() {
+    if (last_handed.empty()) return;
+    std::set<Gid> there;
+    for (const auto& [process, subscriptions] : processes)
+      there.insert(subscriptions.readers.begin(), subscriptions.readers.end());
+    last_handed.erase(std::remove_if(last_handed.begin(), last_handed.end(),
+                                     [&](const Gid& each) { return there.count(each) == 0; }),
+                      last_handed.end());
   }
   void identify(SubscriberLink& link) const {
     link.process.reset();

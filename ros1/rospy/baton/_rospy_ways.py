@@ -94,22 +94,32 @@ class _Readers:
         self._node, self._topic = own, topic
         self._seen = -1
         self._by_node: dict[str, list[bytes]] = {}
+        self._gids: set[bytes] = set()
 
     def of(self, name: str) -> list[bytes]:
+        self._look()
+        return self._by_node.get(name, [])
+
+    def gids(self) -> set[bytes]:
+        """Of all subscriptions of Baton on the topic."""
+        self._look()
+        return self._gids
+
+    def _look(self) -> None:
         version = self._node._graph_version()
         if version != self._seen:
-            self._seen, self._by_node = version, {}
+            self._seen, self._by_node, self._gids = version, {}, set()
             mixed = set()
             for end in self._node.endpoints():
                 if end.is_publisher:
                     continue
                 if end.topic == self._topic:
                     self._by_node.setdefault(_ros_name(end.node), []).append(end.gid)
+                    self._gids.add(end.gid)
                 elif end.topic == self._topic + "/_stock":
                     mixed.add(_ros_name(end.node))
             for each in mixed:
                 self._by_node.pop(each, None)
-        return self._by_node.get(name, [])
 
 
 class Outgoing:
@@ -207,6 +217,11 @@ class Outgoing:
             if self._last is None:
                 return
             data, handed, written = self._last
+            # Only of what is there: others may connect and leave without end while no newer message comes.
+            written = [each for each in written if _is_among(each, connections)]
+            if handed is not None:
+                handed = handed & self._readers.gids()
+            self._last = data, handed, written
             for connection in connections:
                 if _is_among(connection, written):
                     continue  # its node has the bytes, for later subscriptions, too
@@ -306,7 +321,10 @@ class Incoming:
         self._moved: dict[
             bytes, float
         ] = {}  # with the lock: when a message by TCPROS was done; inf: one is being delivered
-        self._asked = self._emptied = 0  # how often the queue was to be emptied, and how often it was
+        # How often what waits in the queue was to be delivered, and how often it was. What comes meanwhile, which may be without end, is not
+        # waited for: the queue has no more than its depth.
+        self._asked = self._emptied = 0
+        self._depth = qos.depth
         self._seen = -1
         self._ended = False
         self._process = os.getpid()
@@ -399,15 +417,18 @@ class Incoming:
         poll = select.poll()
         poll.register(subscription.fileno(), select.POLLIN)
         poll.register(self._wake, select.POLLIN)
+        goal, left = 0, 0  # which demand is being met, and how many messages may have been in the queue before it
         while not self._ended:
             try:
                 asked = self._asked  # before the queue is looked at
+                if goal == self._emptied != asked:
+                    goal, left = asked, self._depth
                 if self._held_back:
                     self._release_held_back()
                 message = subscription.take()
                 if message is None:
                     with self._came:
-                        self._emptied = asked
+                        self._emptied = goal = asked
                         self._came.notify_all()
                         if self._ended or self._asked != asked:
                             continue
@@ -420,8 +441,14 @@ class Incoming:
                 del message
             except _core.HeldLimit:  # no descriptor says when the program gives a message back
                 poll.poll(5)
-            except _core.BatonError as error:
+                continue
+            except Exception as error:  # of this message alone: a thread that ends would silence the topic
                 rospy.logerr_throttle(1.0, f"baton: no message on {self._name}: {error}")
+            left -= 1
+            if left <= 0 and goal != self._emptied:
+                with self._came:
+                    self._emptied = goal
+                    self._came.notify_all()
         self._held_back.clear()
         with self._lock:
             os.close(self._wake)

@@ -2,6 +2,9 @@
 // Processes that share objects by smart pointers and are killed: at every crash point of the heap's and the pointers' steps, and at
 // random moments. Afterwards nothing may be lost, doubled or stuck: bytes, objects and destructors are counted.
 // BATON_OBJECTS_KILLS: how many random kills (default 150).
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include <atomic>
 #include <boost/container/map.hpp>
 #include <boost/container/string.hpp>
@@ -325,6 +328,86 @@ TEST(SharedHeapProcesses, ANamedHeapOutlivesItsMakerAndCollectsByItself) {
   while (common->tally->ended < 1) std::this_thread::sleep_for(1ms);  // by the background thread
   Heap again = Heap::open(directory.options("h")).or_throw();         // from this process, which did not make it
   EXPECT_EQ(find<Common>(again, "common")->tally->ended, 1U);
+}
+
+/// The folder of the heap's domain, and in it the names of a stranger, who is no member of a heap.
+class Stranger {
+ public:
+  explicit Stranger(const HeapDirectory& directory) {
+    for (const auto& each : std::filesystem::recursive_directory_iterator(directory.path()))
+      if (each.path().filename().string().rfind("heap-", 0) == 0) folder_ = each.path().parent_path();
+  }
+  std::filesystem::path member(const std::string& heap) const {
+    for (const auto& each : std::filesystem::directory_iterator(folder_))
+      if (each.path().filename().string().rfind("heap-" + heap + "@", 0) == 0) return each.path();
+    return {};
+  }
+  const std::filesystem::path& folder() const { return folder_; }
+  static sockaddr_un address(const std::filesystem::path& path) {
+    sockaddr_un out{};
+    out.sun_family = AF_UNIX;
+    path.string().copy(out.sun_path, sizeof out.sun_path - 1);
+    return out;
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+TEST(SharedHeapProcesses, NamesOfOtherHeapsWithoutEndAreNotAllLookedAt) {
+  const HeapDirectory directory;
+  const Heap first = Heap::open(directory.options("first")).or_throw();
+  const Stranger stranger(directory);
+  const os::UniqueFd listens(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const auto name = [&](int i, const char* end) { return stranger.folder() / ("heap-x" + std::to_string(i) + end); };
+  const sockaddr_un at = Stranger::address(name(0, "@0"));
+  ASSERT_EQ(::bind(listens.get(), reinterpret_cast<const sockaddr*>(&at), sizeof at), 0);
+  ASSERT_EQ(::listen(listens.get(), 4096), 0);
+  for (int i = 0; i < 2000; ++i) {
+    std::ofstream(name(i, "")).flush();
+    if (i > 0) std::filesystem::create_hard_link(name(0, "@0"), name(i, "@0"));
+  }
+  const Heap second = Heap::open(directory.options("second")).or_throw();
+  int connections = 0;
+  while (::accept(listens.get(), nullptr, nullptr) >= 0) ++connections;
+  EXPECT_GT(connections, 0);
+  EXPECT_LE(connections, 256);  // kMostLookedAt
+}
+
+TEST(SharedHeapProcesses, ConnectionsOfStrangersAreBoundedAndMembersComeAfterThem) {
+  const HeapDirectory directory;
+  const Heap heap = Heap::open(directory.options("mine")).or_throw();
+  const auto descriptors = [] {
+    const auto all = std::filesystem::directory_iterator("/proc/self/fd");
+    return std::distance(begin(all), end(all));
+  };
+  const auto before = descriptors();
+  const sockaddr_un at = Stranger::address(Stranger(directory).member("mine"));
+  int come[2], go[2];
+  ASSERT_EQ(::pipe(come), 0);
+  ASSERT_EQ(::pipe(go), 0);
+  const pid_t stranger = forked([&] {
+    int connected = 0;
+    for (int i = 0; i < 400; ++i) {
+      const int one = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0);
+      for (int tries = 0; tries < 100; ++tries) {  // its backlog is full for ever, or for a moment
+        if (::connect(one, reinterpret_cast<const sockaddr*>(&at), sizeof at) == 0 && ++connected > 0) break;
+        std::this_thread::sleep_for(1ms);
+      }
+      if (i - connected > 3) break;
+    }
+    EXPECT_GT(connected, 64);
+    EXPECT_EQ(::write(come[1], "c", 1), 1);
+    char byte;
+    EXPECT_EQ(::read(go[0], &byte, 1), 1);
+  });
+  char byte;
+  ASSERT_EQ(::read(come[0], &byte, 1), 1);
+  EXPECT_LE(descriptors() - before, 128 + 5);  // kMostLinks, and the pipes
+  ASSERT_EQ(::write(go[1], "g", 1), 1);
+  EXPECT_EQ(status_of(stranger), 0);
+  EXPECT_EQ(status_of(forked([&] { EXPECT_TRUE(Heap::open(directory.options("mine")).ok()); })), 0);
+  for (const int each : {come[0], come[1], go[0], go[1]}) ::close(each);
 }
 
 #ifdef BATON_CRASH_POINTS

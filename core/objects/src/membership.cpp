@@ -11,6 +11,9 @@ namespace baton::objects::detail {
 namespace {
 
 constexpr std::chrono::milliseconds kAcceptAgain{50};
+/// Connections of a member. A heap has at most half as many processes; the others wait in the backlog until one ends.
+constexpr std::size_t kMostLinks = 128;
+static_assert(kMostLinks == 2 * kMaxProcesses);
 
 }  // namespace
 
@@ -87,6 +90,12 @@ bool Membership::receive(os::UniqueFd& link) {
 /// True: a newcomer has died or left since, and may have been in the heap.
 bool Membership::accept_one() {
   os::UniqueFd link;
+  std::vector<os::UniqueFd>& links = presence_.links;
+  auto place = std::find_if(links.begin(), links.end(), [](const os::UniqueFd& l) { return !l; });
+  if (place == links.end() && links.size() >= kMostLinks) {
+    accepts_ = false;
+    return false;
+  }
   if (const os::IoStatus status = os::accept_one(presence_.listener.get(), link); status != os::IoStatus::kDone) {
     accepts_ = status == os::IoStatus::kWouldBlock;
     return false;
@@ -98,8 +107,6 @@ bool Membership::accept_one() {
     if (status != os::IoStatus::kClosed) parts_.waiters.set_unwatched();
     return true;
   }
-  std::vector<os::UniqueFd>& links = presence_.links;
-  auto place = std::find_if(links.begin(), links.end(), [](const os::UniqueFd& l) { return !l; });
   if (place == links.end()) place = links.emplace(links.end());
   *place = std::move(link);
   if (!poller_.add(place->get(), static_cast<std::uint64_t>(place - links.begin()) + 1)) parts_.waiters.set_unwatched();

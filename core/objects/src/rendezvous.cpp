@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <map>
 #include <set>
+#include <string_view>
 #include <thread>
 
 #include "baton/objects/deadline.hpp"
@@ -21,6 +23,8 @@ namespace {
 const std::string kPrefix = "heap-";
 constexpr std::chrono::milliseconds kPoll{2};  // between tries for the file's lock
 constexpr std::int64_t kLeaveNs = 500'000'000;
+/// Names of other heaps, and of their members, at which a process that opens a heap looks.
+constexpr std::size_t kMostLookedAt = 256;
 
 bool good_name(const std::string& name) {
   return !name.empty() && name.size() <= 48 && name[0] != '.' && std::all_of(name.begin(), name.end(), [](char c) {
@@ -78,12 +82,33 @@ bool sweep(const transport::DomainDirectory& directory, const std::string& name,
   return nobody;
 }
 
-/// Removes other heaps of the domain whose last process was killed.
-void sweep_others(const transport::DomainDirectory& directory, const std::string& mine) {
+/// Removes other heaps of the domain whose last process was killed. The names in the directory are of others, so it looks at a bounded number
+/// of them, beginning anywhere.
+void sweep_others(const transport::DomainDirectory& directory, const std::string& mine, std::size_t begin) {
   Result<std::vector<std::string>> names = os::list_directory(directory.fd.get());
   if (!names) return;
+  std::vector<const std::string*> heaps;
+  std::map<std::string_view, std::vector<const std::string*>> sockets;  // by heap
   for (const std::string& name : *names) {
-    if (name.rfind(kPrefix, 0) != 0 || name.find('@') != std::string::npos || name == mine) continue;
+    if (name.rfind(kPrefix, 0) != 0) continue;
+    if (const std::size_t at = name.find('@'); at != std::string::npos) {
+      sockets[std::string_view(name).substr(0, at)].push_back(&name);
+    } else if (name != mine) {
+      heaps.push_back(&name);
+    }
+  }
+  std::size_t looked_at = 0;
+  const auto lives = [&](const std::string* socket) {
+    os::UniqueFd probe;
+    return looked_at++ >= kMostLookedAt ||
+           os::connect_at(directory.fd.get(), directory.path, *socket, probe) != os::IoStatus::kRefused;
+  };
+  for (std::size_t i = 0; i < heaps.size() && looked_at < kMostLookedAt; ++i) {
+    const std::string& name = *heaps[(begin + i) % heaps.size()];
+    const auto& of_heap = sockets[name];
+    ++looked_at;
+    if (std::any_of(of_heap.begin(), of_heap.end(), lives)) continue;
+    // Looked at again with the lock, since a process may have come.
     Result<os::UniqueFd> file = lock_file(directory, name, 0);
     if (file && sweep(directory, name, "")) (void)os::remove_name(directory.fd.get(), name);
   }
@@ -145,7 +170,7 @@ Result<Meeting> meet(const HeapOptions& options) {
   Result<std::array<std::uint8_t, 16>> id = os::random_id();
   if (!id) return id.error();
   presence.socket_name = presence.name + "@" + os::hexadecimal(*id);
-  sweep_others(presence.directory, presence.name);
+  sweep_others(presence.directory, presence.name, (*id)[0] * std::size_t{256} + (*id)[1]);
 
   Result<os::UniqueFd> lock = lock_file(presence.directory, presence.name, deadline);
   if (!lock) return lock.error();

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "baton/message/builder.hpp"
+#include "baton/os/printable.hpp"
 #include "sfm_reader.hpp"
 
 namespace baton::message {
@@ -80,11 +81,11 @@ bool is_plain(std::string_view text) {
 
 void append_quoted(std::string& out, std::string_view text) {
   bool escapes = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    // C0, DEL, C1 (U+0080..9F), line separators U+2028/9 and the byte order mark cannot stand in single quotes.
-    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0U;
-    escapes = escapes || c < 0x20 || c == 0x7F || (c == 0xC2 && next < 0xA0) || c == 0xE2 || c == 0xEF;
+  for (std::size_t i = 0, length; i < text.size(); i += length) {
+    length = utf8_length(text.substr(i));
+    const char32_t code = os::code_point(text.substr(i), length);
+    // Line separators and the byte order mark cannot stand in single quotes; the others would steer a terminal.
+    escapes = escapes || os::is_control_or_format(code) || text[i] == '\xE2' || text[i] == '\xEF';
   }
   if (!escapes) {
     out += '\'';
@@ -98,24 +99,14 @@ void append_quoted(std::string& out, std::string_view text) {
   out += '"';
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
-    const auto c = static_cast<unsigned char>(text[0]);
-    char escape[8];
-    if (length == 1 && (c < 0x20 || c == 0x7F)) {
-      std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned>(c));
+    const char32_t code = os::code_point(text, length);
+    if (os::is_control_or_format(code)) {
+      char escape[16];
+      const char* const form = code <= 0xFF ? "\\x%02x" : code <= 0xFFFF ? "\\u%04x" : "\\U%08x";
+      std::snprintf(escape, sizeof escape, form, static_cast<unsigned>(code));
       out += escape;
-    } else if (length == 1 && (c == '"' || c == '\\')) {
-      out += '\\';
-      out += static_cast<char>(c);
-    } else if (length == 2 && c == 0xC2 && static_cast<unsigned char>(text[1]) < 0xA0) {
-      std::snprintf(escape, sizeof escape, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(text[1])));
-      out += escape;
-    } else if (text.substr(0, length) == "\xE2\x80\xA8") {
-      out += "\\u2028";
-    } else if (text.substr(0, length) == "\xE2\x80\xA9") {
-      out += "\\u2029";
-    } else if (text.substr(0, length) == "\xEF\xBB\xBF") {
-      out += "\\ufeff";
     } else {
+      if (code == '"' || code == '\\') out += '\\';
       out += text.substr(0, length);
     }
     text.remove_prefix(length);

@@ -158,8 +158,15 @@ class ViewSubscription(Waitable):  # type: ignore[misc]
         del taken_data
         if error is not None:
             raise error
-        if taken is not None:
+        if taken is None:
+            return
+        subscription = self._subscription  # the callback may destroy it
+        try:
             await await_or_execute(self._callback, taken)
+        except _core.MalformedMessage:
+            # A publisher that changes the message under the callback loses its connection; it does not end the executor.
+            if subscription is None or not subscription._expel_changed(taken):
+                raise
 
 
 def _node_of(node: Any) -> Node:

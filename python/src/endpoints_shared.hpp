@@ -117,18 +117,26 @@ inline nb::object to_message(const ClassRecord* record, Taken&& taken) {
   return nb::steal(new_root(new_sample(record, std::move(*taken.sample), taken.reception_time_ns)));
 }
 
+/// Ends the connection to the publisher of a message that has changed since it was checked, as if the message had been malformed when it was
+/// taken. False: it has not.
+inline bool expel_changed(transport::Reader& reader, nb::handle message) {
+  if (!is_message(message.ptr())) return false;
+  const Chunk* chunk = reinterpret_cast<const Message*>(message.ptr())->chunk;
+  if (!chunk->changed) return false;
+  const transport::Gid publisher = chunk->sample.publisher();
+  const WithoutGil without;
+  reader.expel(publisher, "it changed a message after it was checked");
+  return true;
+}
+
 /// Runs the callback of a message that `reader` delivered. A publisher that changes the message under the callback loses
-/// its connection, as one whose message is malformed when it is taken; it does not end the executor.
+/// its connection; it does not end the executor.
 template <class F>
 void call_with(transport::Reader& reader, const nb::object& message, F&& callback) {
   try {
     callback();
   } catch (nb::python_error& error) {
-    const OwnedChunk* chunk = reinterpret_cast<const MessageView*>(message.ptr())->chunk;
-    if (!chunk->changed || !error.matches(exception_of(Errc::malformed_message))) throw;
-    const transport::Gid publisher = chunk->sample.publisher();
-    const WithoutGil without;
-    reader.expel(publisher, "it changed a message after it was checked");
+    if (!error.matches(exception_of(Errc::malformed_message)) || !expel_changed(reader, message)) throw;
   }
 }
 

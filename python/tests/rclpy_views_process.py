@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What rclpy_views_test.py runs under ROS 2's Python, over rmw_baton_cpp unless it says otherwise:
-`rclpy_views_process.py talk|listen|mixed|other_rmw`."""
+`rclpy_views_process.py talk|listen|mixed|other_rmw|changed`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 import warnings
+from pathlib import Path
 
 import baton
 import baton.rclpy
@@ -21,6 +22,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import Image
 from std_msgs.msg import String
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests/hostile"))
 COUNT, SIZE = 5, 100_000
 LIMIT_S = 120
 
@@ -169,6 +171,40 @@ def other_rmw():
         baton.rclpy.create_subscription(node, String, "text", print)
     assert "RMW_IMPLEMENTATION=rmw_baton_cpp" in str(said[0].message) and said[0].filename == __file__
     print("said so", flush=True)
+
+
+def changed():
+    """A publisher that changes messages under the callbacks ends their connections and no spin()."""
+    from raw_peer import Link, Published, image_message
+
+    warnings.simplefilter("ignore")  # of another RMW: this process is alone in its domain
+    node, honest = rclpy.create_node("victim"), []
+
+    def read(image):
+        if image.width != 5:
+            (liar,) = liars
+            data = 44  # where the length of Image.data stands
+            liar.segment[handle + 128 + data : handle + 128 + data + 4] = (1 << 30).to_bytes(4, "little")
+        honest.append((image.width, len(image.data)))
+
+    async def later(image):
+        read(image)
+
+    for callback in (read, later):
+        made = baton.rclpy.create_subscription(node, Image, "/image", callback)
+        (name,) = Path(os.environ["BATON_RUNTIME_DIR"]).glob("*/p-*")
+        liars = [Published(Link(str(name.parent), name.name), "/image")]
+        publisher = baton.rclpy.create_publisher(node, Image, "/image")
+        until(node, lambda made=made: made.subscription.matched == 2)
+        handle = liars[0].chunk(image_message(b"x" * 1000))
+        liars[0].push(handle)  # wakes nobody
+        publisher.publish(Image(width=5, data=array.array("B", b"abc")))
+        until(node, lambda made=made: made.subscription.matched == 1 and honest)
+        assert honest == [(5, 3)], honest
+        honest.clear()
+        made.destroy()
+        del publisher
+    print("changed", flush=True)
 
 
 if __name__ == "__main__":

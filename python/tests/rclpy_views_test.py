@@ -45,3 +45,7 @@ def test_loans_executors_durability_errors_and_the_end_within_one_process(ros):
 
 def test_over_another_rmw_a_view_subscription_says_what_it_will_not_hear(ros):
     line(ros("other_rmw", over_baton=False), "said so")
+
+
+def test_a_publisher_that_changes_messages_under_callbacks_of_rclpy_ends_its_connections_alone(ros):
+    line(ros("changed", over_baton=False), "changed")

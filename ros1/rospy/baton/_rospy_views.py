@@ -198,9 +198,14 @@ class Subscription:
         with self._one_at_a_time:
             if self._ended:
                 return
+            subscription = self._way.subscription
             try:
                 self._callback(message)
-            except Exception:
+            except Exception as error:
+                # A publisher that changes the message under the callback loses its connection.
+                changed = isinstance(error, _core.MalformedMessage) and subscription is not None
+                if changed and subscription._expel_changed(message):
+                    return
                 rospy.logerr("bad callback: %s\n%s", self._callback, traceback.format_exc())
 
     def _look_for_stock(self) -> None:

@@ -128,7 +128,8 @@ bool is_socket(int directory, const std::string& name) {
 }
 
 Result<UniqueFd> open_file_at(int directory, const std::string& name, std::uint32_t mode, std::uint32_t gid) {
-  UniqueFd fd(::openat(directory, name.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
+  // O_NONBLOCK: another process's lease on the file (fcntl(2)) does not stop this process.
+  UniqueFd fd(::openat(directory, name.c_str(), O_RDWR | O_CREAT | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd) return system_error("open of '" + name + "'", errno);
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return system_error("fstat of '" + name + "'", errno);
@@ -163,7 +164,7 @@ Result<void> replace_file_at(int directory, const std::string& name, const std::
 }
 
 Result<std::optional<std::string>> read_file_at(int directory, const std::string& name, std::size_t most_bytes) {
-  // O_NONBLOCK: a FIFO of that name does not stop this process.
+  // O_NONBLOCK: a FIFO of that name, or a lease, does not stop this process.
   const UniqueFd fd(::openat(directory, name.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
   if (!fd && errno == ENOENT) return std::optional<std::string>();
   if (!fd) return system_error("open of '" + name + "'", errno);

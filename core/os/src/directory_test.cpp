@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/os/directory.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -63,6 +66,33 @@ TEST_F(DirectoryFiles, AFileThatIsMissingIsNoErrorAndOneThatIsTooLongIs) {
   const auto read = read_file_at(fd(), "state", 10);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, Errc::limit_reached);
+}
+
+TEST_F(DirectoryFiles, ALeaseOfAnotherProcessHoldsNoOpenUp) {
+  ASSERT_TRUE(open_file_at(fd(), "lock", 0600, ~0U));
+  int come[2];
+  ASSERT_EQ(::pipe(come), 0);
+  const pid_t other = ::fork();
+  if (other == 0) {
+    ::signal(SIGIO, SIG_IGN);  // it is asked to give the lease up, and does not
+    const int file = ::open((path_ / "lock").c_str(), O_RDWR);
+    if (::fcntl(file, F_SETLEASE, F_WRLCK) != 0) ::_exit(1);
+    if (::write(come[1], "c", 1) == 1) ::pause();
+    ::_exit(0);
+  }
+  ::close(come[1]);
+  char byte = 0;
+  const bool has_lease = ::read(come[0], &byte, 1) == 1;
+  ::close(come[0]);
+  // The kernel would wait for 45 s, and then take the lease away.
+  const Result<UniqueFd> opened = open_file_at(fd(), "lock", 0600, ~0U);
+  const auto read = read_file_at(fd(), "lock", 10);
+  ::kill(other, SIGKILL);
+  ::waitpid(other, nullptr, 0);
+  if (!has_lease) GTEST_SKIP() << "this file system has no leases";
+  EXPECT_FALSE(opened);
+  EXPECT_FALSE(read);
+  EXPECT_TRUE(open_file_at(fd(), "lock", 0600, ~0U));
 }
 
 TEST_F(DirectoryFiles, LinksAndPipesAreNotRead) {

@@ -121,7 +121,7 @@ inline nb::object to_message(const ClassRecord* record, Taken&& taken) {
 /// taken. False: it has not.
 inline bool expel_changed(transport::Reader& reader, nb::handle message) {
   if (!is_message(message.ptr())) return false;
-  const Chunk* chunk = reinterpret_cast<const Message*>(message.ptr())->chunk;
+  const OwnedChunk* chunk = reinterpret_cast<const MessageView*>(message.ptr())->chunk;
   if (!chunk->changed) return false;
   const transport::Gid publisher = chunk->sample.publisher();
   const WithoutGil without;

@@ -31,7 +31,8 @@ def chat(node, name, others, readers, count):
         publisher.publish(String(data=f"{name} {line}"))
     spin_until(node, lambda: sum(line.endswith(" end") for line in heard) == everybody)
     told()
-    spin_until(node, lambda end=time.monotonic() + 0.5: time.monotonic() > end)
+    end = time.monotonic() + 0.5
+    spin_until(node, lambda: time.monotonic() > end)
     return {"heard": heard}
 
 
@@ -100,6 +101,25 @@ def call(node, count):
     return {"answers": answers}
 
 
+def serve_nobody(node):
+    node.create_service(SetBool, "switch", lambda request, response: response)
+    print("here", flush=True)
+    told()  # in place of spinning
+    return {}
+
+
+def call_without_waiting(node, count):
+    client = node.create_client(SetBool, "switch")
+    spin_until(node, client.service_is_ready)
+    futures = []
+    for i in range(int(count)):
+        futures.append(client.call_async(SetBool.Request()))
+        if i % 10 == 0:
+            time.sleep(0.01)  # slower than the bridge: a full queue holds nothing up here
+    told()
+    return {"answered": sum(each.done() for each in futures)}
+
+
 def hear_anew(node, topic):
     """Says each time that a line has come on a topic, for ever."""
     node.create_subscription(String, topic, lambda message: print(message.data, flush=True), 10)
@@ -119,6 +139,18 @@ def talk_for_ever(node, topic):
 main(
     {
         function.__name__: function
-        for function in (chat, latch, hear_latched, talk_alone, see, serve, call, hear_anew, talk_for_ever)
+        for function in (
+            chat,
+            latch,
+            hear_latched,
+            talk_alone,
+            see,
+            serve,
+            call,
+            serve_nobody,
+            call_without_waiting,
+            hear_anew,
+            talk_for_ever,
+        )
     }
 )

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """baton_bridge between programs over Baton alone and programs over a stock RMW: everything crosses once, both ways, and only if somebody wants it."""
 
+import time
+
 import pytest
 from ros2_processes import Processes
 from scenarios_test import EXPECTED
@@ -96,6 +98,20 @@ def test_a_service_of_both_sides_is_not_doubled(bridged):
     callers = {rmw: bridged.start(rmw, "call", "4", file=FILE) for rmw in ("plain", "baton")}
     for rmw, caller in callers.items():
         assert bridged.result(caller)["answers"] == [[i % 2 == 1, rmw] for i in range(4)]
+
+
+def test_requests_without_a_response_are_given_up_from_the_oldest(bridged):
+    server = bridged.start("plain", "serve_nobody", file=FILE)
+    server.says("here")
+    caller = bridged.start("baton", "call_without_waiting", "1200", file=FILE)
+    while "the oldest request of /switch is lost: 1000 have no response" not in bridged.bridge.log():
+        assert bridged.bridge.poll() is None
+        assert caller.poll() is None
+        time.sleep(0.05)
+    caller.tell()
+    assert bridged.result(caller)["answered"] == 0
+    server.tell()
+    bridged.result(server)
 
 
 @pytest.mark.parametrize(("near", "far"), SIDES)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton bridge`: the program that joins Baton's topics and services with nodes of another RMW of ROS 2 (docs/guides/ros2.md)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from ..examples import examples
+
+_CHECKOUT = Path(__file__).resolve().parents[3]
+
+
+def programs() -> dict[str, Path]:
+    """baton_bridge of this checkout's release build, by the name of its ROS 2."""
+    return {each.parent.name: each for each in sorted(_CHECKOUT.glob("build/release/bin/*/baton_bridge"))}
+
+
+def choose(found: dict[str, Path], wanted: str | None) -> tuple[str, Path]:
+    """The program for ROS 2 `wanted`; without: that of ROS_DISTRO, or the only one."""
+    if not found:
+        raise click.ClickException(
+            "there is no baton_bridge: run `make setup build` in a checkout (docs/guides/ros2.md)"
+        )
+    name = wanted or os.environ.get("ROS_DISTRO") or (next(iter(found)) if len(found) == 1 else None)
+    if name is None:
+        raise click.UsageError(f"there are programs for {' and '.join(found)}: choose one with --distribution")
+    if name not in found:
+        raise click.ClickException(f"there is no baton_bridge for ROS 2 '{name}', but for {' and '.join(found)}")
+    return name, found[name]
+
+
+def library_path(wheels: Path) -> list[str]:
+    """Where the libraries of ROS 2's wheels find what they need; nothing for another installation, whose set-up file names it."""
+    if not (wheels / "lib/librmw.so").exists():
+        return []
+    return [str(wheels / "lib"), *(str(each) for each in sorted(wheels.glob("lib/python3*/site-packages/ros_*.libs")))]
+
+
+@examples("baton bridge", "baton bridge --rmw rmw_cyclonedds_cpp", "baton bridge --domain 3 --ros2-domain 0")
+@click.command()
+@click.option("--rmw", default="rmw_fastrtps_cpp", show_default=True, help="The RMW of the other nodes.")
+@click.option("--distribution", metavar="NAME", help="Of ROS 2: jazzy. Default: ROS_DISTRO, or the only one.")
+@click.option("--domain", type=click.IntRange(0, 9999), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")
+@click.option(
+    "--ros2-domain", type=click.IntRange(0, 232), help="Of the other nodes. Default: ROS_DOMAIN_ID, or --domain."
+)
+@click.option("--enclave", metavar="NAME", help="The bridge's enclave of SROS 2. Default: /.")
+def command(
+    rmw: str, distribution: str | None, domain: int | None, ros2_domain: int | None, enclave: str | None
+) -> None:
+    """Join Baton with ROS 2 nodes of another RMW.
+
+    Nodes, topics, services, actions and parameters of each side are there for the other. A message crosses only while somebody on the other side
+    subscribes to its topic. It runs until Ctrl-C. One process of a domain does this; a second one is on standby, and takes over."""
+    name, program = choose(programs(), distribution)
+    arguments = [rmw]
+    for option, value in (("domain", domain), ("ros2-domain", ros2_domain), ("enclave", enclave)):
+        if value is not None:
+            arguments += [f"--{option}", str(value)]
+    environment = dict(os.environ)
+    wheels = _CHECKOUT / f".venv-ros2-{name}"
+    if folders := library_path(wheels):
+        environment["LD_LIBRARY_PATH"] = ":".join([*folders, *filter(None, [environment.get("LD_LIBRARY_PATH")])])
+        environment["AMENT_PREFIX_PATH"] = ":".join(
+            [*filter(None, [environment.get("AMENT_PREFIX_PATH")]), str(wheels)]
+        )
+    os.execve(program, [str(program), *arguments], environment)

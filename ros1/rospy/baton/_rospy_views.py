@@ -203,8 +203,7 @@ class Subscription:
                 self._callback(message)
             except Exception as error:
                 # A publisher that changes the message under the callback loses its connection.
-                changed = isinstance(error, _core.MalformedMessage) and subscription is not None
-                if changed and subscription._expel_changed(message):
+                if isinstance(error, _core.MalformedMessage) and subscription and subscription._expel_changed(message):
                     return
                 rospy.logerr("bad callback: %s\n%s", self._callback, traceback.format_exc())
 

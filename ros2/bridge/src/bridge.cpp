@@ -60,8 +60,8 @@ bool Bridge::wait_for_change(bool something_waits) {
 }
 
 bool Bridge::update() try {
-  const Graph baton = baton_.graph();
-  const Graph other = other_.graph();
+  const SideGraph baton = baton_.graph();
+  const SideGraph other = other_.graph();
   const bool patient = pause_ <= kLongPause;
   bool waits = to_baton_.update(other, baton, patient);
   waits |= to_other_.update(baton, other, patient);
@@ -80,7 +80,7 @@ bool Bridge::update() try {
   return true;
 }
 
-void Bridge::run_side(Side& side) try { side.run(); } catch (const BridgeError&) {
+void Bridge::run_side(RmwSide& side) try { side.run(); } catch (const BridgeError&) {
   const std::lock_guard<std::mutex> lock(mutex_);
   failure_ = std::current_exception();
   stopping_ = true;

@@ -27,9 +27,9 @@ class Bridge final : private Updater {
   bool wait_for_change(bool something_waits);
   /// Whether something waits that changes no graph.
   bool update();
-  void run_side(Side& side);
+  void run_side(RmwSide& side);
 
-  Side baton_, other_;
+  RmwSide baton_, other_;
   Direction to_baton_, to_other_;
   std::mutex mutex_;  // guards the members below
   std::condition_variable changed_;

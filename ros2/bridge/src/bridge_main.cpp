@@ -26,7 +26,7 @@ using namespace baton::bridge;
 constexpr const char* kLockFile = "bridge.lock";
 constexpr auto kLockPause = std::chrono::milliseconds(100);
 
-struct Arguments {
+struct BridgeArguments {
   std::string rmw, baton = "rmw_baton_cpp", enclave = "/";
   int domain = -1, ros2_domain = -1;
 };
@@ -39,8 +39,8 @@ int number(const char* text, const char* option, int most) {
   return static_cast<int>(value);
 }
 
-Arguments parse(int argc, char** argv) {
-  Arguments arguments;
+BridgeArguments parse(int argc, char** argv) {
+  BridgeArguments arguments;
   const option options[] = {{"baton", required_argument, nullptr, 'b'},
                             {"domain", required_argument, nullptr, 'd'},
                             {"ros2-domain", required_argument, nullptr, 'r'},
@@ -48,11 +48,20 @@ Arguments parse(int argc, char** argv) {
                             {nullptr, 0, nullptr, 0}};
   for (int found; (found = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
     switch (found) {
-      case 'b': arguments.baton = optarg; break;
-      case 'd': arguments.domain = number(optarg, "--domain", transport::kMaxDomain); break;
-      case 'r': arguments.ros2_domain = number(optarg, "--ros2-domain", 232); break;
-      case 'e': arguments.enclave = optarg; break;
-      default: throw BridgeError("see baton bridge --help");
+      case 'b':
+        arguments.baton = optarg;
+        break;
+      case 'd':
+        arguments.domain = number(optarg, "--domain", transport::kMaxDomain);
+        break;
+      case 'r':
+        arguments.ros2_domain = number(optarg, "--ros2-domain", 232);
+        break;
+      case 'e':
+        arguments.enclave = optarg;
+        break;
+      default:
+        throw BridgeError("see baton bridge --help");
     }
   }
   if (optind + 1 != argc) throw BridgeError("expected the name of one RMW, such as rmw_fastrtps_cpp");
@@ -71,10 +80,11 @@ rmw_automatic_discovery_range_t discovery_range() {
   if (range == "OFF") return RMW_AUTOMATIC_DISCOVERY_RANGE_OFF;
   if (range == "LOCALHOST" || (range.empty() && std::string(variable("ROS_LOCALHOST_ONLY")) == "1"))
     return RMW_AUTOMATIC_DISCOVERY_RANGE_LOCALHOST;
-  return range == "SYSTEM_DEFAULT" ? RMW_AUTOMATIC_DISCOVERY_RANGE_SYSTEM_DEFAULT : RMW_AUTOMATIC_DISCOVERY_RANGE_SUBNET;
+  return range == "SYSTEM_DEFAULT" ? RMW_AUTOMATIC_DISCOVERY_RANGE_SYSTEM_DEFAULT
+                                   : RMW_AUTOMATIC_DISCOVERY_RANGE_SUBNET;
 }
 
-SideOptions other_options(const Arguments& arguments, int domain) {
+SideOptions other_options(const BridgeArguments& arguments, int domain) {
   SideOptions options;
   options.label = arguments.rmw;
   const std::string named = variable("ROS_DOMAIN_ID");
@@ -102,7 +112,7 @@ os::UniqueFd take_role(const transport::DomainDirectory& directory) {
 }
 
 int run(int argc, char** argv) {
-  const Arguments arguments = parse(argc, argv);
+  const BridgeArguments arguments = parse(argc, argv);
   const auto domain = transport::resolve_domain(arguments.domain);
   if (!domain) throw BridgeError(domain.error().message);
   auto directory = transport::open_domain_directory(*domain);
@@ -117,7 +127,8 @@ int run(int argc, char** argv) {
   baton_options.domain = static_cast<std::size_t>(*domain);
   baton_options.enclave = arguments.enclave;
   Bridge bridge(std::move(baton), baton_options, std::move(other), other_options(arguments, *domain));
-  if (const auto handled = os::on_termination([&] { bridge.stop(); }); !handled) throw BridgeError(handled.error().message);
+  if (const auto handled = os::on_termination([&] { bridge.stop(); }); !handled)
+    throw BridgeError(handled.error().message);
   log_line("joins Baton, domain " + std::to_string(*domain) + ", with " + arguments.rmw);
   bridge.run();
   return 0;

@@ -12,7 +12,9 @@ namespace {
 // topics such as /tf_static.
 constexpr std::size_t kUnknownDepth = 10, kUnknownDurableDepth = 100;
 
-bool knows_depth(const rmw_qos_profile_t& qos) { return qos.history == RMW_QOS_POLICY_HISTORY_KEEP_LAST && qos.depth != 0; }
+bool knows_depth(const rmw_qos_profile_t& qos) {
+  return qos.history == RMW_QOS_POLICY_HISTORY_KEEP_LAST && qos.depth != 0;
+}
 
 /// The QoS of the writer that stands for a writer of this QoS: the same, where it is known.
 rmw_qos_profile_t shown(rmw_qos_profile_t qos) {
@@ -35,7 +37,7 @@ void Direction::attempt(const std::string& key, Step&& step) try {
   failed_.insert(key);
 }
 
-bool Direction::update(const Graph& from, const Graph& to, bool patient) {
+bool Direction::update(const SideGraph& from, const SideGraph& to, bool patient) {
   failed_before_ = std::exchange(failed_, {});
   update_nodes(from);
   update_writers(from);
@@ -43,17 +45,17 @@ bool Direction::update(const Graph& from, const Graph& to, bool patient) {
   return update_flows(to, patient);
 }
 
-void Direction::update_nodes(const Graph& from) {
+void Direction::update_nodes(const SideGraph& from) {
   nodes_[{}] = to_.own_node();
   for (auto each = nodes_.begin(); each != nodes_.end();)
     each = each->first.name.empty() || from.nodes.count(each->first) != 0 ? std::next(each) : nodes_.erase(each);
-  for (const NodeName& name : from.nodes)
+  for (const RmwNodeName& name : from.nodes)
     if (nodes_.count(name) == 0) attempt("node " + name.space + name.name, [&] { nodes_[name] = to_.node(name); });
 }
 
-void Direction::update_writers(const Graph& from) {
+void Direction::update_writers(const SideGraph& from) {
   std::set<Gid> there;
-  for (const EndpointInfo& info : from.writers) {
+  for (const RmwEndpoint& info : from.writers) {
     const auto node = nodes_.find(info.node);
     if (node == nodes_.end()) continue;
     there.insert(info.gid);
@@ -62,37 +64,40 @@ void Direction::update_writers(const Graph& from) {
       writers_[info.gid] = {{info.topic, info.type},
                             class_of(info.qos),
                             shown(info.qos).depth,
-                            std::make_shared<Writer>(node->second, info.type, info.topic, shown(info.qos))};
+                            std::make_shared<RmwWriter>(node->second, info.type, info.topic, shown(info.qos))};
     });
   }
   for (auto each = writers_.begin(); each != writers_.end();)
     each = there.count(each->first) != 0 ? std::next(each) : writers_.erase(each);
 }
 
-Direction::Flow Direction::make_flow(const Topic& topic, QosClass qos_class, const NodeName& node, std::size_t depth, bool keep_all) {
+Direction::Flow Direction::make_flow(const Topic& topic, QosClass qos_class, const RmwNodeName& node, std::size_t depth,
+                                     bool keep_all) {
   rmw_qos_profile_t qos = rmw_qos_profile_default;
   qos.reliability = qos_class.reliable ? RMW_QOS_POLICY_RELIABILITY_RELIABLE : RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
   qos.durability = qos_class.durable ? RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL : RMW_QOS_POLICY_DURABILITY_VOLATILE;
   qos.history = keep_all ? RMW_QOS_POLICY_HISTORY_KEEP_ALL : RMW_QOS_POLICY_HISTORY_KEEP_LAST;
   qos.depth = depth;
   Flow flow;
-  flow.forwarder = std::make_shared<TopicForwarder>(topic.first, updater_);
-  flow.reader = from_.wait_for(std::make_shared<Reader>(
+  flow.bridge = std::make_shared<TopicBridge>(topic.first, updater_);
+  flow.reader = from_.wait_for(std::make_shared<RmwReader>(
       node.name.empty() ? from_.own_node() : from_.node(node), topic.second, topic.first, qos,
-      [forwarder = flow.forwarder](const Gid& writer, const rmw_serialized_message_t& message) { forwarder->forward(writer, message); }));
+      [bridge = flow.bridge](const Gid& writer, const rmw_serialized_message_t& message) {
+        bridge->forward(writer, message);
+      }));
   log_line(topic.first + " (" + topic.second + ") crosses from " + from_.label() + " to " + to_.label());
   return flow;
 }
 
-bool Direction::update_flows(const Graph& to, bool patient) {
+bool Direction::update_flows(const SideGraph& to, bool patient) {
   struct Demand {
-    NodeName node;  ///< of the first subscription
+    RmwNodeName node;  ///< of the first subscription
     std::size_t depth = 0;
     std::vector<QosClass> readers;
     bool keep_all = false;
   };
   std::map<Topic, Demand> demands;
-  for (const EndpointInfo& info : to.readers) {
+  for (const RmwEndpoint& info : to.readers) {
     Demand& demand = demands[{info.topic, info.type}];
     if (demand.readers.empty()) demand.node = info.node;
     demand.readers.push_back(class_of(info.qos));
@@ -106,10 +111,11 @@ bool Direction::update_flows(const Graph& to, bool patient) {
     const auto demand = demands.find(shown_writer.topic);
     if (demand == demands.end()) continue;
     const std::size_t met = shown_writer.writer->matched();
-    const auto suiting = static_cast<std::size_t>(std::count_if(
-        demand->second.readers.begin(), demand->second.readers.end(), [&, offered = shown_writer.qos_class](const QosClass& asked) {
-          return (offered.reliable || !asked.reliable) && (offered.durable || !asked.durable);
-        }));
+    const auto suiting = static_cast<std::size_t>(
+        std::count_if(demand->second.readers.begin(), demand->second.readers.end(),
+                      [&, offered = shown_writer.qos_class](const QosClass& asked) {
+                        return (offered.reliable || !asked.reliable) && (offered.durable || !asked.durable);
+                      }));
     // Before they have met, a message would be lost. A subscription whose QoS does not suit never meets the writer, and asks for nothing.
     waits |= met < suiting;
     const bool early = patient && met < suiting;
@@ -117,7 +123,8 @@ bool Direction::update_flows(const Graph& to, bool patient) {
     if (early || met == 0) continue;
     wanted[{shown_writer.topic, shown_writer.qos_class}];
   }
-  for (auto flow = flows_.begin(); flow != flows_.end();) flow = wanted.count(flow->first) != 0 ? std::next(flow) : flows_.erase(flow);
+  for (auto flow = flows_.begin(); flow != flows_.end();)
+    flow = wanted.count(flow->first) != 0 ? std::next(flow) : flows_.erase(flow);
   for (auto& [key, routes] : wanted) {
     Demand& demand = demands[key.first];
     for (const auto& [gid, shown_writer] : writers_) {
@@ -130,30 +137,32 @@ bool Direction::update_flows(const Graph& to, bool patient) {
       Flow& flow = flows_[wanted_key];
       if (!flow.reader) {
         const std::size_t least = wanted_key.second.durable ? kUnknownDurableDepth : kUnknownDepth;
-        flow = make_flow(wanted_key.first, wanted_key.second, demand.node, std::max(demand.depth, least), demand.keep_all);
+        flow =
+            make_flow(wanted_key.first, wanted_key.second, demand.node, std::max(demand.depth, least), demand.keep_all);
       }
       std::size_t writers = 0;
       for (const auto& [gid, route] : its_routes) writers += route.writer ? 1 : 0;
-      flow.forwarder->route(std::move(its_routes), patient);
+      flow.bridge->route(std::move(its_routes), patient);
       waits |= flow.reader->matched() < writers;
     });
   }
   return waits;
 }
 
-void Direction::update_services(const Graph& from, const Graph& to) {
+void Direction::update_services(const SideGraph& from, const SideGraph& to) {
   std::set<std::string> own_there;  // their clients have a server already
   for (const ServerInfo& info : to.servers) own_there.insert(info.service);
-  std::map<Topic, NodeName> wanted;
+  std::map<Topic, RmwNodeName> wanted;
   for (const ServerInfo& info : from.servers)
-    if (nodes_.count(info.node) != 0 && own_there.count(info.service) == 0) wanted.emplace(Topic{info.service, info.type}, info.node);
+    if (nodes_.count(info.node) != 0 && own_there.count(info.service) == 0)
+      wanted.emplace(Topic{info.service, info.type}, info.node);
   for (auto each = services_.begin(); each != services_.end();)
     each = wanted.count(each->first) != 0 ? std::next(each) : services_.erase(each);
   for (const auto& [service, node] : wanted) {
     if (services_.count(service) != 0) continue;
     attempt("service " + service.first + service.second, [&, &its_service = service, &its_node = node] {
-      services_[its_service] = ServiceForwarder::make(nodes_.at(its_node), from_.own_node(), its_service.second,
-                                                      its_service.first, updater_);
+      services_[its_service] =
+          ServiceBridge::make(nodes_.at(its_node), from_.own_node(), its_service.second, its_service.first, updater_);
     });
   }
 }

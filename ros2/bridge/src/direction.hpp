@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one side shows of the other: for each node of `from` a node on `to`, with its publishers and servers. A message crosses only while
 // somebody on `to` subscribes to its topic.
-// Thread rules: one thread, but for the callbacks of forwarders.
+// Thread rules: one thread, but for the callbacks of topic and service bridges.
 #pragma once
 
 #include <map>
@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
-#include "service_forwarder.hpp"
+#include "service_bridge.hpp"
 #include "side.hpp"
-#include "topic_forwarder.hpp"
+#include "topic_bridge.hpp"
 #include "updater.hpp"
 
 namespace baton::bridge {
@@ -20,11 +20,11 @@ namespace baton::bridge {
 class Direction {
  public:
   /// All outlive this.
-  Direction(Side& from, Side& to, Updater& updater) : from_(from), to_(to), updater_(updater) {}
+  Direction(RmwSide& from, RmwSide& to, Updater& updater) : from_(from), to_(to), updater_(updater) {}
 
   /// Makes what the two graphs ask for, and ends what they ask for no more. True if it waits for something that changes no graph: then it is
   /// to be called again soon. `patient`: no message crosses before it can reach all that subscribe to it.
-  bool update(const Graph& from, const Graph& to, bool patient);
+  bool update(const SideGraph& from, const SideGraph& to, bool patient);
   /// Requests that waited. True if some still wait.
   bool send_waiting();
 
@@ -34,29 +34,29 @@ class Direction {
     Topic topic;
     QosClass qos_class;
     std::size_t depth;
-    std::shared_ptr<Writer> writer;
+    std::shared_ptr<RmwWriter> writer;
   };
   struct Flow {
-    std::shared_ptr<TopicForwarder> forwarder;
-    std::shared_ptr<Reader> reader;
+    std::shared_ptr<TopicBridge> bridge;
+    std::shared_ptr<RmwReader> reader;
   };
 
-  void update_nodes(const Graph& from);
-  void update_writers(const Graph& from);
-  bool update_flows(const Graph& to, bool patient);
-  void update_services(const Graph& from, const Graph& to);
-  Flow make_flow(const Topic& topic, QosClass qos_class, const NodeName& node, std::size_t depth, bool keep_all);
+  void update_nodes(const SideGraph& from);
+  void update_writers(const SideGraph& from);
+  bool update_flows(const SideGraph& to, bool patient);
+  void update_services(const SideGraph& from, const SideGraph& to);
+  Flow make_flow(const Topic& topic, QosClass qos_class, const RmwNodeName& node, std::size_t depth, bool keep_all);
   /// Runs `step`. Its BridgeError is logged once, until an update in which nothing of this `key` fails.
   template <class Step>
   void attempt(const std::string& key, Step&& step);
 
-  Side& from_;
-  Side& to_;
+  RmwSide& from_;
+  RmwSide& to_;
   Updater& updater_;
-  std::map<NodeName, NodePtr> nodes_;
+  std::map<RmwNodeName, NodePtr> nodes_;
   std::map<Gid, ShownWriter> writers_;
   std::map<std::pair<Topic, QosClass>, Flow> flows_;
-  std::map<Topic, std::shared_ptr<ServiceForwarder>> services_;
+  std::map<Topic, std::shared_ptr<ServiceBridge>> services_;
   std::set<std::string> failed_, failed_before_;
 };
 

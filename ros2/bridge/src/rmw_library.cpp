@@ -15,7 +15,8 @@ RmwLibrary load_rmw(const std::string& name) {
   RmwLibrary loaded;
 #define BATON_RMW_FUNCTION(function)                                                    \
   loaded.function = reinterpret_cast<decltype(&::function)>(dlsym(library, #function)); \
-  if (loaded.function == nullptr) throw BridgeError(file + " has no function " #function ": it is no RMW of this ROS 2");
+  if (loaded.function == nullptr)                                                       \
+    throw BridgeError(file + " has no function " #function ": it is no RMW of this ROS 2");
 #include "rmw_functions.def"
 #undef BATON_RMW_FUNCTION
   loaded.identifier = loaded.rmw_get_implementation_identifier();

@@ -10,9 +10,10 @@
 namespace baton::bridge {
 namespace {
 
-constexpr const char* kOwnName = "_baton_bridge";  // the bridges of other hosts have it, too: such nodes are never shown
+constexpr const char* kOwnName =
+    "_baton_bridge";  // the bridges of other hosts have it, too: such nodes are never shown
 constexpr const char* kNoNode = "_CREATED_BY_BARE_DDS_APP_";  // as RMWs on DDS name what is of no node of ROS
-constexpr std::size_t kMostTakes = 32;             // of one endpoint before the others have their turn
+constexpr std::size_t kMostTakes = 32;                        // of one endpoint before the others have their turn
 
 rcutils_allocator_t allocator() { return rcutils_get_default_allocator(); }
 
@@ -42,20 +43,20 @@ Filled<rmw_names_and_types_t> no_names() {
 
 const RmwLibrary& Waitable::rmw() const { return node_->side().rmw(); }
 
-Node::Node(Side& side, const NodeName& name)
+RmwNode::RmwNode(RmwSide& side, const RmwNodeName& name)
     : side_(side),
       name_(name),
       handle_(require(side.rmw().rmw_create_node(&side.context_, name.name.c_str(), name.space.c_str()),
                       "cannot make the node " + name.name + " on " + side.label())) {}
 
-Node::~Node() {
+RmwNode::~RmwNode() {
   if (side_.rmw().rmw_destroy_node(handle_) != RMW_RET_OK) last_rmw_error();
   const std::lock_guard<std::mutex> lock(side_.mutex_);
   const auto found = side_.nodes_.find(name_);
   if (found != side_.nodes_.end() && found->second.expired()) side_.nodes_.erase(found);
 }
 
-Writer::Writer(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos)
+RmwWriter::RmwWriter(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos)
     : node_(std::move(node)), asserts_(qos.liveliness == RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC) {
   const RmwLibrary& rmw = node_->side().rmw();
   const rmw_publisher_options_t options = rmw_get_default_publisher_options();
@@ -68,27 +69,31 @@ Writer::Writer(NodePtr node, const std::string& type, const std::string& topic, 
   node_->side().own_writers_.insert(gid_);
 }
 
-Writer::~Writer() {
-  Side& side = node_->side();
+RmwWriter::~RmwWriter() {
+  RmwSide& side = node_->side();
   if (side.rmw().rmw_destroy_publisher(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
   const std::lock_guard<std::mutex> lock(side.mutex_);
   side.own_writers_.erase(gid_);
 }
 
-bool Writer::publish(const rmw_serialized_message_t& message) {
+bool RmwWriter::publish(const rmw_serialized_message_t& message) {
   const RmwLibrary& rmw = node_->side().rmw();
   if (asserts_ && rmw.rmw_publisher_assert_liveliness(handle_) != RMW_RET_OK) last_rmw_error();
   return rmw.rmw_publish_serialized_message(handle_, &message, nullptr) == RMW_RET_OK;
 }
 
-std::size_t Writer::matched() const {
+std::size_t RmwWriter::matched() const {
   std::size_t count = 0;
   if (node_->side().rmw().rmw_publisher_count_matched_subscriptions(handle_, &count) != RMW_RET_OK) last_rmw_error();
   return count;
 }
 
-Reader::Reader(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos, Callback callback)
-    : Waitable(Kind::reader, std::move(node)), topic_(topic), callback_(std::move(callback)), message_(rmw_get_zero_initialized_serialized_message()) {
+RmwReader::RmwReader(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos,
+                     Callback callback)
+    : Waitable(Kind::reader, std::move(node)),
+      topic_(topic),
+      callback_(std::move(callback)),
+      message_(rmw_get_zero_initialized_serialized_message()) {
   rmw_subscription_options_t options = rmw_get_default_subscription_options();
   options.ignore_local_publications = true;
   handle_ = require(rmw().rmw_create_subscription(node_->handle(), message_type(type), topic.c_str(), &qos, &options),
@@ -98,19 +103,19 @@ Reader::Reader(NodePtr node, const std::string& type, const std::string& topic, 
   node_->side().add_own(node_->side().own_readers_, node_, topic_);
 }
 
-Reader::~Reader() {
+RmwReader::~RmwReader() {
   node_->side().remove_own(node_->side().own_readers_, node_, topic_);
   if (rmw().rmw_destroy_subscription(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
   if (rmw_serialized_message_fini(&message_) != RMW_RET_OK) last_rmw_error();
 }
 
-std::size_t Reader::matched() const {
+std::size_t RmwReader::matched() const {
   std::size_t count = 0;
   if (rmw().rmw_subscription_count_matched_publishers(handle_, &count) != RMW_RET_OK) last_rmw_error();
   return count;
 }
 
-bool Reader::take() {
+bool RmwReader::take() {
   bool taken = false;
   rmw_message_info_t info = rmw_get_zero_initialized_message_info();
   if (rmw().rmw_take_serialized_message_with_info(handle_, &message_, &taken, &info, nullptr) != RMW_RET_OK) {
@@ -125,19 +130,20 @@ bool Reader::take() {
   return true;
 }
 
-Server::Server(NodePtr node, const ServiceType& type, const std::string& service, Callback callback)
+RmwServer::RmwServer(NodePtr node, const ServiceType& type, const std::string& service, Callback callback)
     : Waitable(Kind::server, std::move(node)), service_(service), type_(type), callback_(std::move(callback)) {
-  handle_ = require(rmw().rmw_create_service(node_->handle(), type.support, service.c_str(), &rmw_qos_profile_services_default),
-                    "cannot serve " + service + " on " + node_->side().label());
+  handle_ = require(
+      rmw().rmw_create_service(node_->handle(), type.support, service.c_str(), &rmw_qos_profile_services_default),
+      "cannot serve " + service + " on " + node_->side().label());
   node_->side().add_own(node_->side().own_servers_, node_, service_);
 }
 
-Server::~Server() {
+RmwServer::~RmwServer() {
   node_->side().remove_own(node_->side().own_servers_, node_, service_);
   if (rmw().rmw_destroy_service(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
 }
 
-bool Server::take() {
+bool RmwServer::take() {
   bool taken = false;
   rmw_service_info_t header{};
   const Native request = type_.make_request();
@@ -149,21 +155,22 @@ bool Server::take() {
   return taken;
 }
 
-void Server::respond(rmw_request_id_t request, const Native& response) {
+void RmwServer::respond(rmw_request_id_t request, const Native& response) {
   require(rmw().rmw_send_response(handle_, &request, response.get()), "cannot answer on " + node_->side().label());
 }
 
-Client::Client(NodePtr node, const ServiceType& type, const std::string& service, Callback callback)
+RmwClient::RmwClient(NodePtr node, const ServiceType& type, const std::string& service, Callback callback)
     : Waitable(Kind::client, std::move(node)), type_(type), callback_(std::move(callback)) {
-  handle_ = require(rmw().rmw_create_client(node_->handle(), type.support, service.c_str(), &rmw_qos_profile_services_default),
-                    "cannot call " + service + " on " + node_->side().label());
+  handle_ = require(
+      rmw().rmw_create_client(node_->handle(), type.support, service.c_str(), &rmw_qos_profile_services_default),
+      "cannot call " + service + " on " + node_->side().label());
 }
 
-Client::~Client() {
+RmwClient::~RmwClient() {
   if (rmw().rmw_destroy_client(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
 }
 
-bool Client::take() {
+bool RmwClient::take() {
   bool taken = false;
   rmw_service_info_t header{};
   const Native response = type_.make_response();
@@ -175,19 +182,19 @@ bool Client::take() {
   return taken;
 }
 
-bool Client::server_is_there() const {
+bool RmwClient::server_is_there() const {
   bool there = false;
   if (rmw().rmw_service_server_is_available(node_->handle(), handle_, &there) != RMW_RET_OK) last_rmw_error();
   return there;
 }
 
-std::int64_t Client::request(const Native& message) {
+std::int64_t RmwClient::request(const Native& message) {
   std::int64_t number = 0;
   require(rmw().rmw_send_request(handle_, message.get(), &number), "cannot call on " + node_->side().label());
   return number;
 }
 
-Side::Side(RmwLibrary library, const SideOptions& options, std::function<void()> on_graph_change)
+RmwSide::RmwSide(RmwLibrary library, const SideOptions& options, std::function<void()> on_graph_change)
     : library_(std::move(library)),
       options_(options),
       on_graph_change_(std::move(on_graph_change)),
@@ -208,29 +215,30 @@ Side::Side(RmwLibrary library, const SideOptions& options, std::function<void()>
   if (library_.rmw_init_options_fini(&init) != RMW_RET_OK) last_rmw_error();
   if (result != RMW_RET_OK) throw BridgeError("cannot start " + options.label + ": " + error);
   wake_ = require(library_.rmw_create_guard_condition(&context_), "cannot start " + options.label);
-  self_ = std::make_shared<Node>(*this, NodeName{"/", kOwnName});
+  self_ = std::make_shared<RmwNode>(*this, RmwNodeName{"/", kOwnName});
 }
 
-Side::~Side() {
+RmwSide::~RmwSide() {
   self_.reset();
   if (library_.rmw_destroy_guard_condition(wake_) != RMW_RET_OK) last_rmw_error();
-  if (library_.rmw_shutdown(&context_) != RMW_RET_OK || library_.rmw_context_fini(&context_) != RMW_RET_OK) last_rmw_error();
+  if (library_.rmw_shutdown(&context_) != RMW_RET_OK || library_.rmw_context_fini(&context_) != RMW_RET_OK)
+    last_rmw_error();
 }
 
-NodePtr Side::node(const NodeName& name) {
+NodePtr RmwSide::node(const RmwNodeName& name) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = nodes_.find(name);
     if (found != nodes_.end())
       if (NodePtr node = found->second.lock()) return node;
   }
-  NodePtr made = std::make_shared<Node>(*this, name);
+  NodePtr made = std::make_shared<RmwNode>(*this, name);
   const std::lock_guard<std::mutex> lock(mutex_);
   nodes_[name] = made;
   return made;
 }
 
-void Side::add(const std::shared_ptr<Waitable>& waitable) {
+void RmwSide::add(const std::shared_ptr<Waitable>& waitable) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     waitables_.push_back(waitable);
@@ -238,21 +246,21 @@ void Side::add(const std::shared_ptr<Waitable>& waitable) {
   wake();
 }
 
-void Side::wake() {
+void RmwSide::wake() {
   if (library_.rmw_trigger_guard_condition(wake_) != RMW_RET_OK) last_rmw_error();
 }
 
-void Side::stop() {
+void RmwSide::stop() {
   stopping_.store(true, std::memory_order_relaxed);
   wake();
 }
 
-bool Side::is_own(const Gid& gid) const {
+bool RmwSide::is_own(const Gid& gid) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return own_writers_.count(gid) != 0;
 }
 
-void Side::run() {
+void RmwSide::run() {
   auto* graph_changed = const_cast<rmw_guard_condition_t*>(
       require(library_.rmw_node_get_graph_guard_condition(self_->handle()), "no graph on " + label()));
   rmw_wait_set_t* wait_set = require(library_.rmw_create_wait_set(&context_, 0), "cannot wait on " + label());
@@ -260,14 +268,16 @@ void Side::run() {
   if (library_.rmw_destroy_wait_set(wait_set) != RMW_RET_OK) last_rmw_error();
 }
 
-void Side::wait_once(rmw_guard_condition_t* graph_changed, rmw_wait_set_t* wait_set) {
+void RmwSide::wait_once(rmw_guard_condition_t* graph_changed, rmw_wait_set_t* wait_set) {
   std::vector<std::shared_ptr<Waitable>> kept[3];  // by kind; alive while the RMW waits for them
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    waitables_.erase(std::remove_if(waitables_.begin(), waitables_.end(), [](const auto& each) { return each.expired(); }),
-                     waitables_.end());
+    waitables_.erase(
+        std::remove_if(waitables_.begin(), waitables_.end(), [](const auto& each) { return each.expired(); }),
+        waitables_.end());
     for (const std::weak_ptr<Waitable>& each : waitables_)
-      if (std::shared_ptr<Waitable> waitable = each.lock()) kept[static_cast<int>(waitable->kind())].push_back(waitable);
+      if (std::shared_ptr<Waitable> waitable = each.lock())
+        kept[static_cast<int>(waitable->kind())].push_back(waitable);
   }
   std::vector<void*> handles[3];
   for (int kind = 0; kind < 3; ++kind)
@@ -278,7 +288,8 @@ void Side::wait_once(rmw_guard_condition_t* graph_changed, rmw_wait_set_t* wait_
   rmw_clients_t clients{handles[2].size(), handles[2].data()};
   rmw_guard_conditions_t conditions{2, guards};
   const rmw_ret_t result = library_.rmw_wait(&readers, &conditions, &servers, &clients, nullptr, wait_set, nullptr);
-  if (result != RMW_RET_OK && result != RMW_RET_TIMEOUT) throw BridgeError("cannot wait on " + label() + ": " + last_rmw_error());
+  if (result != RMW_RET_OK && result != RMW_RET_TIMEOUT)
+    throw BridgeError("cannot wait on " + label() + ": " + last_rmw_error());
   if (guards[1] != nullptr) on_graph_change_();
   for (int kind = 0; kind < 3; ++kind)
     for (std::size_t i = 0; i < kept[kind].size(); ++i)
@@ -286,19 +297,19 @@ void Side::wait_once(rmw_guard_condition_t* graph_changed, rmw_wait_set_t* wait_
         for (std::size_t takes = 0; takes < kMostTakes && kept[kind][i]->take();) ++takes;
 }
 
-Graph Side::graph() {
-  Graph graph;
+SideGraph RmwSide::graph() {
+  SideGraph graph;
   list_nodes(graph);
   list_topics(graph);
   list_servers(graph);
   return graph;
 }
 
-void Side::list_nodes(Graph& graph) {
+void RmwSide::list_nodes(SideGraph& graph) {
   Filled<rcutils_string_array_t> names(rcutils_get_zero_initialized_string_array(), rcutils_string_array_fini);
   Filled<rcutils_string_array_t> spaces(rcutils_get_zero_initialized_string_array(), rcutils_string_array_fini);
   require(library_.rmw_get_node_names(self_->handle(), names.get(), spaces.get()), "no nodes of " + label());
-  std::map<NodeName, int> counts;
+  std::map<RmwNodeName, int> counts;
   for (std::size_t i = 0; i < names->size; ++i) ++counts[{spaces->data[i], names->data[i]}];
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [name, count] : counts) {
@@ -307,17 +318,18 @@ void Side::list_nodes(Graph& graph) {
   }
 }
 
-void Side::list_topics(Graph& graph) {
+void RmwSide::list_topics(SideGraph& graph) {
   auto topics = no_names();
   rcutils_allocator_t memory = allocator();
-  require(library_.rmw_get_topic_names_and_types(self_->handle(), &memory, false, topics.get()), "no topics of " + label());
+  require(library_.rmw_get_topic_names_and_types(self_->handle(), &memory, false, topics.get()),
+          "no topics of " + label());
   for (std::size_t i = 0; i < topics->names.size; ++i) {
     list_endpoints(graph, topics->names.data[i], true);
     list_endpoints(graph, topics->names.data[i], false);
   }
 }
 
-void Side::list_endpoints(Graph& graph, const char* topic, bool writers) {
+void RmwSide::list_endpoints(SideGraph& graph, const char* topic, bool writers) {
   rcutils_allocator_t memory = allocator();
   Filled<rmw_topic_endpoint_info_array_t> found(rmw_get_zero_initialized_topic_endpoint_info_array(),
                                                 [](rmw_topic_endpoint_info_array_t* array) {
@@ -329,10 +341,10 @@ void Side::list_endpoints(Graph& graph, const char* topic, bool writers) {
     last_rmw_error();  // the topic has gone
     return;
   }
-  std::map<NodeName, std::size_t> own;  // that are still to be left out
+  std::map<RmwNodeName, std::size_t> own;  // that are still to be left out
   for (std::size_t i = 0; i < found->size; ++i) {
     const rmw_topic_endpoint_info_t& info = found->info_array[i];
-    EndpointInfo endpoint{topic, info.topic_type, {info.node_namespace, info.node_name}, {}, info.qos_profile};
+    RmwEndpoint endpoint{topic, info.topic_type, {info.node_namespace, info.node_name}, {}, info.qos_profile};
     std::copy_n(info.endpoint_gid, endpoint.gid.size(), endpoint.gid.begin());
     if (writers && is_own(endpoint.gid)) continue;
     if (!writers) {
@@ -351,27 +363,27 @@ void Side::list_endpoints(Graph& graph, const char* topic, bool writers) {
   }
 }
 
-void Side::add_own(OwnEndpoints& own, const NodePtr& node, const std::string& name) {
+void RmwSide::add_own(OwnEndpoints& own, const NodePtr& node, const std::string& name) {
   const std::lock_guard<std::mutex> lock(mutex_);
   own.emplace(node->name(), name);
 }
 
-void Side::remove_own(OwnEndpoints& own, const NodePtr& node, const std::string& name) {
+void RmwSide::remove_own(OwnEndpoints& own, const NodePtr& node, const std::string& name) {
   const std::lock_guard<std::mutex> lock(mutex_);
   own.erase(own.find({node->name(), name}));
 }
 
-std::size_t Side::count_own(const OwnEndpoints& own, const NodeName& node, const std::string& name) const {
+std::size_t RmwSide::count_own(const OwnEndpoints& own, const RmwNodeName& node, const std::string& name) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return own.count({node, name});
 }
 
-void Side::list_servers(Graph& graph) {
-  for (const NodeName& node : graph.nodes) {
+void RmwSide::list_servers(SideGraph& graph) {
+  for (const RmwNodeName& node : graph.nodes) {
     auto services = no_names();
     rcutils_allocator_t memory = allocator();
-    if (library_.rmw_get_service_names_and_types_by_node(
-            self_->handle(), &memory, node.name.c_str(), node.space.c_str(), services.get()) != RMW_RET_OK) {
+    if (library_.rmw_get_service_names_and_types_by_node(self_->handle(), &memory, node.name.c_str(),
+                                                         node.space.c_str(), services.get()) != RMW_RET_OK) {
       last_rmw_error();  // the node has gone
       continue;
     }

@@ -25,58 +25,58 @@ namespace baton::bridge {
 
 using Gid = std::array<std::uint8_t, RMW_GID_STORAGE_SIZE>;
 
-struct NodeName {
+struct RmwNodeName {
   std::string space, name;  ///< "/" and "talker"; both empty: an endpoint without a node
 
-  bool operator<(const NodeName& other) const { return std::tie(space, name) < std::tie(other.space, other.name); }
+  bool operator<(const RmwNodeName& other) const { return std::tie(space, name) < std::tie(other.space, other.name); }
 };
 
-struct EndpointInfo {
+struct RmwEndpoint {
   std::string topic, type;
-  NodeName node;
+  RmwNodeName node;
   Gid gid{};
   rmw_qos_profile_t qos{};
 };
 
 struct ServerInfo {
   std::string service, type;
-  NodeName node;
+  RmwNodeName node;
 };
 
 /// What other processes have in a side's graph; the bridge's own nodes and endpoints are left out. Both sides may have a node of one name.
-struct Graph {
-  std::set<NodeName> nodes;
-  std::vector<EndpointInfo> writers, readers;
+struct SideGraph {
+  std::set<RmwNodeName> nodes;
+  std::vector<RmwEndpoint> writers, readers;
   std::vector<ServerInfo> servers;
 };
 
-class Side;
+class RmwSide;
 
 /// A node of the bridge, with the name of the node of the other side for which it stands.
-class Node {
+class RmwNode {
  public:
-  Node(Side& side, const NodeName& name);
-  ~Node();
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
+  RmwNode(RmwSide& side, const RmwNodeName& name);
+  ~RmwNode();
+  RmwNode(const RmwNode&) = delete;
+  RmwNode& operator=(const RmwNode&) = delete;
 
-  Side& side() const { return side_; }
-  const NodeName& name() const { return name_; }
+  RmwSide& side() const { return side_; }
+  const RmwNodeName& name() const { return name_; }
   rmw_node_t* handle() const { return handle_; }
 
  private:
-  Side& side_;
-  NodeName name_;
+  RmwSide& side_;
+  RmwNodeName name_;
   rmw_node_t* handle_;
 };
-using NodePtr = std::shared_ptr<Node>;
+using NodePtr = std::shared_ptr<RmwNode>;
 
-class Writer {
+class RmwWriter {
  public:
-  Writer(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos);
-  ~Writer();
-  Writer(const Writer&) = delete;
-  Writer& operator=(const Writer&) = delete;
+  RmwWriter(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos);
+  ~RmwWriter();
+  RmwWriter(const RmwWriter&) = delete;
+  RmwWriter& operator=(const RmwWriter&) = delete;
 
   /// False after an error; the text is last_rmw_error().
   bool publish(const rmw_serialized_message_t& message);
@@ -110,11 +110,12 @@ class Waitable {
   NodePtr node_;
 };
 
-class Reader final : public Waitable {
+class RmwReader final : public Waitable {
  public:
   using Callback = std::function<void(const Gid& writer, const rmw_serialized_message_t& message)>;
-  Reader(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos, Callback callback);
-  ~Reader() override;
+  RmwReader(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos,
+            Callback callback);
+  ~RmwReader() override;
   void* handle() const override { return handle_->data; }
   bool take() override;
   std::size_t matched() const;
@@ -126,11 +127,11 @@ class Reader final : public Waitable {
   rmw_serialized_message_t message_;
 };
 
-class Server final : public Waitable {
+class RmwServer final : public Waitable {
  public:
   using Callback = std::function<void(const rmw_request_id_t& request, const Native& message)>;
-  Server(NodePtr node, const ServiceType& type, const std::string& service, Callback callback);
-  ~Server() override;
+  RmwServer(NodePtr node, const ServiceType& type, const std::string& service, Callback callback);
+  ~RmwServer() override;
   void* handle() const override { return handle_->data; }
   bool take() override;
   /// Throws BridgeError.
@@ -143,11 +144,11 @@ class Server final : public Waitable {
   rmw_service_t* handle_;
 };
 
-class Client final : public Waitable {
+class RmwClient final : public Waitable {
  public:
   using Callback = std::function<void(std::int64_t request, const Native& message)>;
-  Client(NodePtr node, const ServiceType& type, const std::string& service, Callback callback);
-  ~Client() override;
+  RmwClient(NodePtr node, const ServiceType& type, const std::string& service, Callback callback);
+  ~RmwClient() override;
   void* handle() const override { return handle_->data; }
   bool take() override;
   bool server_is_there() const;
@@ -169,18 +170,18 @@ struct SideOptions {
   rmw_automatic_discovery_range_t range = RMW_AUTOMATIC_DISCOVERY_RANGE_SUBNET;
 };
 
-class Side {
+class RmwSide {
  public:
   /// Throws BridgeError. `on_graph_change` comes on the thread in run(), before what else has come, also for changes by the bridge itself.
-  Side(RmwLibrary library, const SideOptions& options, std::function<void()> on_graph_change);
-  ~Side();
-  Side(const Side&) = delete;
-  Side& operator=(const Side&) = delete;
+  RmwSide(RmwLibrary library, const SideOptions& options, std::function<void()> on_graph_change);
+  ~RmwSide();
+  RmwSide(const RmwSide&) = delete;
+  RmwSide& operator=(const RmwSide&) = delete;
 
   const RmwLibrary& rmw() const { return library_; }
   const std::string& label() const { return options_.label; }
-  Graph graph();
-  NodePtr node(const NodeName& name);
+  SideGraph graph();
+  NodePtr node(const RmwNodeName& name);
   /// The node that stands for the bridge itself.
   const NodePtr& own_node() const { return self_; }
   /// Waits for it from now on, as long as the caller keeps it.
@@ -197,21 +198,21 @@ class Side {
   bool is_own(const Gid& gid) const;
 
  private:
-  friend class Node;
-  friend class Reader;
-  friend class Server;
-  friend class Writer;
-  using OwnEndpoints = std::multiset<std::pair<NodeName, std::string>>;
+  friend class RmwNode;
+  friend class RmwReader;
+  friend class RmwServer;
+  friend class RmwWriter;
+  using OwnEndpoints = std::multiset<std::pair<RmwNodeName, std::string>>;
   void add(const std::shared_ptr<Waitable>& waitable);
   void wake();
   void wait_once(rmw_guard_condition_t* graph_changed, rmw_wait_set_t* wait_set);
-  void list_nodes(Graph& graph);
-  void list_topics(Graph& graph);
-  void list_endpoints(Graph& graph, const char* topic, bool writers);
-  void list_servers(Graph& graph);
+  void list_nodes(SideGraph& graph);
+  void list_topics(SideGraph& graph);
+  void list_endpoints(SideGraph& graph, const char* topic, bool writers);
+  void list_servers(SideGraph& graph);
   void add_own(OwnEndpoints& own, const NodePtr& node, const std::string& name);
   void remove_own(OwnEndpoints& own, const NodePtr& node, const std::string& name);
-  std::size_t count_own(const OwnEndpoints& own, const NodeName& node, const std::string& name) const;
+  std::size_t count_own(const OwnEndpoints& own, const RmwNodeName& node, const std::string& name) const;
 
   RmwLibrary library_;
   SideOptions options_;
@@ -220,8 +221,8 @@ class Side {
   rmw_guard_condition_t* wake_ = nullptr;
   NodePtr self_;
   std::atomic<bool> stopping_{false};  // relaxed: wake() orders it through the RMW's lock
-  mutable std::mutex mutex_;  // guards all below
-  std::map<NodeName, std::weak_ptr<Node>> nodes_;
+  mutable std::mutex mutex_;           // guards all below
+  std::map<RmwNodeName, std::weak_ptr<RmwNode>> nodes_;
   std::set<Gid> own_writers_;
   OwnEndpoints own_readers_, own_servers_;
   std::vector<std::weak_ptr<Waitable>> waitables_;

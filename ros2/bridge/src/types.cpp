@@ -32,9 +32,10 @@ const Support* find_support(const std::string& type, const char* kind) {
   if (!std::getline(parts, package, '/') || !std::getline(parts, folder, '/') || !std::getline(parts, name))
     throw BridgeError("'" + type + "' is no type of ROS 2");
   void* library = open_package(package);
-  if (library == nullptr) throw BridgeError("this host does not know the type " + type + ": install the package " + package);
-  const std::string symbol =
-      std::string("rosidl_typesupport_c__get_") + kind + "_type_support_handle__" + package + "__" + folder + "__" + name;
+  if (library == nullptr)
+    throw BridgeError("this host does not know the type " + type + ": install the package " + package);
+  const std::string symbol = std::string("rosidl_typesupport_c__get_") + kind + "_type_support_handle__" + package +
+                             "__" + folder + "__" + name;
   auto* function = reinterpret_cast<const Support* (*)()>(dlsym(library, symbol.c_str()));
   if (function == nullptr) throw BridgeError("this host's package " + package + " has no type " + type);
   return function();
@@ -64,7 +65,8 @@ ServiceType service_type(const std::string& type) {
   found.support = find_support<rosidl_service_type_support_t>(type, "service");
   const rosidl_service_type_support_t* introspection =
       found.support->func(found.support, rosidl_typesupport_introspection_c__identifier);
-  if (introspection == nullptr) throw BridgeError("the type " + type + " has no introspection type support: " + last_rmw_error());
+  if (introspection == nullptr)
+    throw BridgeError("the type " + type + " has no introspection type support: " + last_rmw_error());
   const auto* members = static_cast<const rosidl_typesupport_introspection_c__ServiceMembers*>(introspection->data);
   found.request_members_ = members->request_members_;
   found.response_members_ = members->response_members_;

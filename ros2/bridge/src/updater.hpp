@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How forwarders reach the thread that follows the graphs. Thread rules: any thread; ask() and settled() do not block.
+// How topic and service bridges reach the thread that follows the graphs. Thread rules: any thread; ask() and settled() do not block.
 #pragma once
 
 namespace baton::bridge {

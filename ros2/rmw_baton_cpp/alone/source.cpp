@@ -81,7 +81,8 @@ bool Source::call() {
   if (!kept) return false;
   lock.lock();
   calling_ = false;
-  if (callback_ != nullptr && std::min(unread(), kMostNotified) > notified_) thread_->wake();  // it may have passed over this source
+  if (callback_ != nullptr && std::min(unread(), kMostNotified) > notified_)
+    thread_->wake();  // it may have passed over this source
   if (waiting_) waiting_->wake();
   return true;
 }

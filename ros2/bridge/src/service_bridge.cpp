@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "service_forwarder.hpp"
+#include "service_bridge.hpp"
 
 #include "log.hpp"
 
 namespace baton::bridge {
 
-std::shared_ptr<ServiceForwarder> ServiceForwarder::make(const NodePtr& server_node, NodePtr client_node, const std::string& type,
-                                                         const std::string& service, Updater& updater) {
+std::shared_ptr<ServiceBridge> ServiceBridge::make(const NodePtr& server_node, NodePtr client_node,
+                                                   const std::string& type, const std::string& service,
+                                                   Updater& updater) {
   const ServiceType found = service_type(type);
-  std::shared_ptr<ServiceForwarder> made(
-      new ServiceForwarder(std::move(client_node), found, service, updater));
-  const std::weak_ptr<ServiceForwarder> weak = made;
-  made->server_ = server_node->side().wait_for(
-      std::make_shared<Server>(server_node, found, service, [weak](const rmw_request_id_t& id, const Native& message) {
-        if (const auto forwarder = weak.lock()) forwarder->request(id, message);
+  std::shared_ptr<ServiceBridge> made(new ServiceBridge(std::move(client_node), found, service, updater));
+  const std::weak_ptr<ServiceBridge> weak = made;
+  made->server_ = server_node->side().wait_for(std::make_shared<RmwServer>(
+      server_node, found, service, [weak](const rmw_request_id_t& id, const Native& message) {
+        if (const auto bridge = weak.lock()) bridge->request(id, message);
       }));
   return made;
 }
 
-void ServiceForwarder::request(const rmw_request_id_t& id, const Native& message) try {
+void ServiceBridge::request(const rmw_request_id_t& id, const Native& message) try {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!client_) {
-    const std::weak_ptr<ServiceForwarder> weak = weak_from_this();
+    const std::weak_ptr<ServiceBridge> weak = weak_from_this();
     client_ = client_node_->side().wait_for(
-        std::make_shared<Client>(client_node_, type_, service_, [weak](std::int64_t number, const Native& response) {
-          if (const auto forwarder = weak.lock()) forwarder->response(number, response);
+        std::make_shared<RmwClient>(client_node_, type_, service_, [weak](std::int64_t number, const Native& response) {
+          if (const auto bridge = weak.lock()) bridge->response(number, response);
         }));
   }
   if (waiting_.size() + asked_.size() >= kMostRequests) {
@@ -45,9 +45,9 @@ void ServiceForwarder::request(const rmw_request_id_t& id, const Native& message
   log_line("a request of " + service_ + " is lost: " + error.what());
 }
 
-void ServiceForwarder::send(const Request& request) { asked_.emplace(client_->request(request.message), request.id); }
+void ServiceBridge::send(const Request& request) { asked_.emplace(client_->request(request.message), request.id); }
 
-bool ServiceForwarder::send_waiting() try {
+bool ServiceBridge::send_waiting() try {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (waiting_.empty() || !client_->server_is_there()) return !waiting_.empty();
   while (!waiting_.empty()) {
@@ -61,7 +61,7 @@ bool ServiceForwarder::send_waiting() try {
   return true;
 }
 
-void ServiceForwarder::response(std::int64_t number, const Native& message) try {
+void ServiceBridge::response(std::int64_t number, const Native& message) try {
   rmw_request_id_t id;
   {
     // With the lock of send(): a response may come before the request's number is noted.

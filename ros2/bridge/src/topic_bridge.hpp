@@ -29,19 +29,20 @@ struct QosClass {
 QosClass class_of(const rmw_qos_profile_t& qos);
 
 /// The way of one writer's messages.
-struct Route {
-  std::shared_ptr<Writer> writer;  ///< that stands for it on the other side; null: its messages come by another reader
-  bool open = true;                ///< false: the writer has not met all that subscribe; messages wait
+struct MessageRoute {
+  std::shared_ptr<RmwWriter>
+      writer;        ///< that stands for it on the other side; null: its messages come by another reader
+  bool open = true;  ///< false: the writer has not met all that subscribe; messages wait
 };
-using Routes = std::map<Gid, Route>;
+using Routes = std::map<Gid, MessageRoute>;
 
-class TopicForwarder {
+class TopicBridge {
  public:
   /// Messages whose route is not open, or not known yet, wait: so many, and so many bytes. Then the oldest are lost, which is logged.
   static constexpr std::size_t kMostWaiting = 1000, kMostWaitingBytes = 64 << 20;
 
   /// `updater` outlives this.
-  TopicForwarder(std::string topic, Updater& updater) : topic_(std::move(topic)), updater_(updater) {}
+  TopicBridge(std::string topic, Updater& updater) : topic_(std::move(topic)), updater_(updater) {}
 
   void forward(const Gid& writer, const rmw_serialized_message_t& message);
   /// The graph's routes as of now. Messages that wait take those that are open. Unless `patient`, those of a writer that is still unknown take
@@ -53,7 +54,7 @@ class TopicForwarder {
     Gid writer;
     std::vector<std::uint8_t> bytes;
   };
-  void publish(Writer& writer, const rmw_serialized_message_t& message);
+  void publish(RmwWriter& writer, const rmw_serialized_message_t& message);
 
   std::string topic_;
   Updater& updater_;

@@ -15,14 +15,14 @@
 
 namespace baton::bridge {
 
-class ServiceForwarder : public std::enable_shared_from_this<ServiceForwarder> {
+class ServiceBridge : public std::enable_shared_from_this<ServiceBridge> {
  public:
   /// Requests that have no response yet, or wait for the server. One more ends the oldest, which is logged.
   static constexpr std::size_t kMostRequests = 1000;
 
   /// Throws BridgeError. `updater` outlives the result.
-  static std::shared_ptr<ServiceForwarder> make(const NodePtr& server_node, NodePtr client_node, const std::string& type,
-                                                const std::string& service, Updater& updater);
+  static std::shared_ptr<ServiceBridge> make(const NodePtr& server_node, NodePtr client_node, const std::string& type,
+                                             const std::string& service, Updater& updater);
   /// Requests wait until the updater is settled and the other side's client has found the server. Sends them if it has; true if they still wait.
   bool send_waiting();
 
@@ -31,7 +31,7 @@ class ServiceForwarder : public std::enable_shared_from_this<ServiceForwarder> {
     rmw_request_id_t id;
     Native message;
   };
-  ServiceForwarder(NodePtr client_node, ServiceType type, std::string service, Updater& updater)
+  ServiceBridge(NodePtr client_node, ServiceType type, std::string service, Updater& updater)
       : client_node_(std::move(client_node)), type_(type), service_(std::move(service)), updater_(updater) {}
   void request(const rmw_request_id_t& id, const Native& message);
   void response(std::int64_t number, const Native& message);
@@ -41,9 +41,9 @@ class ServiceForwarder : public std::enable_shared_from_this<ServiceForwarder> {
   ServiceType type_;
   std::string service_;
   Updater& updater_;
-  std::shared_ptr<Server> server_;
+  std::shared_ptr<RmwServer> server_;
   std::mutex mutex_;  // guards the three below
-  std::shared_ptr<Client> client_;
+  std::shared_ptr<RmwClient> client_;
   std::deque<Request> waiting_;
   std::map<std::int64_t, rmw_request_id_t> asked_;  ///< by the client's numbers, which grow
 };

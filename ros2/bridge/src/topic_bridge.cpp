@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "topic_forwarder.hpp"
+#include "topic_bridge.hpp"
 
 #include "log.hpp"
 #include "rcutils/allocator.h"
@@ -7,14 +7,15 @@
 namespace baton::bridge {
 
 QosClass class_of(const rmw_qos_profile_t& qos) {
-  return {qos.reliability == RMW_QOS_POLICY_RELIABILITY_RELIABLE, qos.durability == RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL};
+  return {qos.reliability == RMW_QOS_POLICY_RELIABILITY_RELIABLE,
+          qos.durability == RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL};
 }
 
-void TopicForwarder::publish(Writer& writer, const rmw_serialized_message_t& message) {
+void TopicBridge::publish(RmwWriter& writer, const rmw_serialized_message_t& message) {
   if (!writer.publish(message)) log_line("a message of " + topic_ + " is lost: " + last_rmw_error());
 }
 
-void TopicForwarder::keep(const Gid& writer, const rmw_serialized_message_t& message) {
+void TopicBridge::keep(const Gid& writer, const rmw_serialized_message_t& message) {
   waiting_.push_back({writer, {message.buffer, message.buffer + message.buffer_length}});
   waiting_bytes_ += message.buffer_length;
   while (waiting_.size() > kMostWaiting || (waiting_bytes_ > kMostWaitingBytes && waiting_.size() > 1)) {
@@ -24,8 +25,8 @@ void TopicForwarder::keep(const Gid& writer, const rmw_serialized_message_t& mes
   }
 }
 
-void TopicForwarder::forward(const Gid& writer, const rmw_serialized_message_t& message) {
-  std::shared_ptr<Writer> target;
+void TopicBridge::forward(const Gid& writer, const rmw_serialized_message_t& message) {
+  std::shared_ptr<RmwWriter> target;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = routes_.find(writer);
@@ -43,7 +44,7 @@ void TopicForwarder::forward(const Gid& writer, const rmw_serialized_message_t& 
   }
 }
 
-void TopicForwarder::route(Routes routes, bool patient) {
+void TopicBridge::route(Routes routes, bool patient) {
   // With the lock: a message that comes meanwhile must not overtake those that wait.
   const std::lock_guard<std::mutex> lock(mutex_);
   routes_ = std::move(routes);

@@ -123,8 +123,10 @@ bool Direction::update_flows(const SideGraph& to, bool patient) {
     if (early || met == 0) continue;
     wanted[{shown_writer.topic, shown_writer.qos_class}];
   }
+  const std::size_t flows_before = flows_.size();
   for (auto flow = flows_.begin(); flow != flows_.end();)
     flow = wanted.count(flow->first) != 0 ? std::next(flow) : flows_.erase(flow);
+  if (flows_.size() != flows_before) from_.let_go();
   for (auto& [key, routes] : wanted) {
     Demand& demand = demands[key.first];
     for (const auto& [gid, shown_writer] : writers_) {
@@ -156,8 +158,13 @@ void Direction::update_services(const SideGraph& from, const SideGraph& to) {
   for (const ServerInfo& info : from.servers)
     if (nodes_.count(info.node) != 0 && own_there.count(info.service) == 0)
       wanted.emplace(Topic{info.service, info.type}, info.node);
+  const std::size_t services_before = services_.size();
   for (auto each = services_.begin(); each != services_.end();)
     each = wanted.count(each->first) != 0 ? std::next(each) : services_.erase(each);
+  if (services_.size() != services_before) {
+    from_.let_go();
+    to_.let_go();
+  }
   for (const auto& [service, node] : wanted) {
     if (services_.count(service) != 0) continue;
     attempt("service " + service.first + service.second, [&, &its_service = service, &its_node = node] {

@@ -243,16 +243,16 @@ void RmwSide::add(const std::shared_ptr<Waitable>& waitable) {
     const std::lock_guard<std::mutex> lock(mutex_);
     waitables_.push_back(waitable);
   }
-  wake();
+  let_go();
 }
 
-void RmwSide::wake() {
+void RmwSide::let_go() {
   if (library_.rmw_trigger_guard_condition(wake_) != RMW_RET_OK) last_rmw_error();
 }
 
 void RmwSide::stop() {
   stopping_.store(true, std::memory_order_relaxed);
-  wake();
+  let_go();
 }
 
 bool RmwSide::is_own(const Gid& gid) const {

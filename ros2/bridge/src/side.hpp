@@ -190,6 +190,8 @@ class RmwSide {
     add(endpoint);
     return endpoint;
   }
+  /// Makes run() let go of endpoints that were dropped: it keeps those that it waits for. From any thread.
+  void let_go();
   /// Returns after stop().
   void run();
   /// From any thread.
@@ -204,7 +206,6 @@ class RmwSide {
   friend class RmwWriter;
   using OwnEndpoints = std::multiset<std::pair<RmwNodeName, std::string>>;
   void add(const std::shared_ptr<Waitable>& waitable);
-  void wake();
   void wait_once(rmw_guard_condition_t* graph_changed, rmw_wait_set_t* wait_set);
   void list_nodes(SideGraph& graph);
   void list_topics(SideGraph& graph);

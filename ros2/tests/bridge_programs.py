@@ -21,9 +21,10 @@ def chat(node, name, others, readers, count):
     everybody = int(others) + 1
     heard = []
     publisher = node.create_publisher(String, "chat", 1000)
-    node.create_subscription(String, "chat", lambda message: heard.append(message.data), 1000)
+    subscription = node.create_subscription(String, "chat", lambda message: heard.append(message.data), 1000)
     spin_until(
-        node, lambda: node.count_publishers("chat") == everybody and publisher.get_subscription_count() == int(readers)
+        node,
+        lambda: subscription.get_publisher_count() == everybody and publisher.get_subscription_count() == int(readers),
     )
     print("here", flush=True)
     told()

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`baton doctor` says of every pair of ROS 2's which way messages take, how often they are copied, and why."""
 
+import fcntl
 import json
 import os
 import socket
@@ -19,8 +20,8 @@ from baton_cli import ros2
 pytestmark = needs_package()
 
 
-def doctor(domain):
-    env = os.environ | {"PYTHONPATH": f"{PACKAGE}:{ROOT / 'cli'}"}
+def doctor(domain, **more):
+    env = os.environ | {"PYTHONPATH": f"{PACKAGE}:{ROOT / 'cli'}", **more}
     command = [sys.executable, "-m", "baton_cli", "doctor", "--json", "--look", "0", "--domain", str(domain)]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=200, check=False)
     return {each["what"]: each["why"] for each in json.loads(done.stdout)["topics"]}
@@ -54,12 +55,19 @@ def test_a_program_that_ends_its_last_node_and_makes_another_goes_on_with_baton(
 
 
 @pytest.mark.skipif(not ALONE, reason="above another RMW, a program meets the programs of that RMW")
-def test_doctor_says_when_programs_over_a_dds_live_beside_those_on_baton_alone(processes):
-    hearer = processes.start("baton", "hear", "999999").says("going")
-    assert "other RMWs" not in doctor(processes.domain)
+def test_doctor_says_when_programs_over_a_dds_live_beside_those_on_baton_alone(processes, tmp_path):
+    here = {"BATON_RUNTIME_DIR": str(tmp_path)}
+    hearer = processes.start("baton", "hear", "999999", **here).says("going")
+    assert "other RMWs" not in doctor(processes.domain, **here)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as dds:  # as one that listens for others of its domain
         dds.bind(("127.0.0.1", 7400 + 250 * processes.domain))
-        assert f"seem to use ROS domain {processes.domain} on this host" in doctor(processes.domain)["other RMWs"]
+        said = doctor(processes.domain, **here)["other RMWs"]
+        assert f"seem to use ROS domain {processes.domain} on this host" in said
+        with (tmp_path / str(processes.domain) / "bridge.lock").open(
+            "w"
+        ) as bridge:  # as the one that serves the domain
+            fcntl.lockf(bridge, fcntl.LOCK_EX, 1)
+            assert "other RMWs" not in doctor(processes.domain, **here)
     processes.kill(hearer)
 
 

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import resource
 import stat
+import struct
 import textwrap
 import time
 from collections import Counter
@@ -59,11 +61,22 @@ def ros2_alone(endpoints: list[Any]) -> set[int]:
     return {pid for pid in pids if has_library(pid, "librmw_baton_cpp.so")}
 
 
-def judge_dds(domain: int, endpoints: list[Any], net: Path = Path("/proc/net")) -> list[Diagnosis]:
-    """Programs of ROS 2 over a DDS in the ROS domain of this number, beside programs that have none. A DDS listens where RTPS 2.5, section
-    9.6.2, says: for the discovery of all participants, or of the first."""
+def has_bridge(directory: Path) -> bool:
+    """Whether a bridge to the nodes of another RMW serves this domain's directory: it holds a lock (ros2/bridge/src/bridge_main.cpp)."""
+    layout = "hhqqi"  # struct flock
+    try:
+        with (directory / "bridge.lock").open("rb") as file:
+            asked = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
+            return struct.unpack(layout, fcntl.fcntl(file, fcntl.F_GETLK, asked)[: len(asked)])[0] != fcntl.F_UNLCK
+    except OSError:
+        return False
+
+
+def judge_dds(domain: int, endpoints: list[Any], directory: Path, net: Path = Path("/proc/net")) -> list[Diagnosis]:
+    """Programs of ROS 2 over a DDS in the ROS domain of this number, beside programs that have none, and no bridge. A DDS listens where
+    RTPS 2.5, section 9.6.2, says: for the discovery of all participants, or of the first."""
     alone = ros2_alone(endpoints)
-    if not alone or ros2_processes(endpoints):
+    if not alone or ros2_processes(endpoints) or has_bridge(directory):
         return []
     ports = {7400 + 250 * domain, 7410 + 250 * domain}
     for table in ("udp", "udp6"):
@@ -78,7 +91,7 @@ def judge_dds(domain: int, endpoints: list[Any], net: Path = Path("/proc/net")) 
                     None,
                     f"programs of ROS 2 over a DDS seem to use ROS domain {domain} on this host, and the {len(alone)} over "
                     "rmw_baton_cpp on Baton alone do not meet them",
-                    "run all programs of the domain over one RMW",
+                    "run all programs of the domain over one RMW, or a bridge between the two (baton_bridge)",
                 )
             ]
     return []
@@ -663,7 +676,7 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
     pairs = [
         *silent,
-        *judge_dds(node.domain, endpoints),
+        *judge_dds(node.domain, endpoints, Path(link.path).parent),
         *topics,
         *judge_past(endpoints, graph),
         *judge_publishing(node, endpoints, look),

@@ -203,8 +203,9 @@ class Subscription:
                 self._callback(message)
             except Exception as error:
                 # A publisher that changes the message under the callback loses its connection.
-                if isinstance(error, _core.MalformedMessage) and subscription and subscription._expel_changed(message):
-                    return
+                if isinstance(error, _core.MalformedMessage) and subscription is not None:
+                    if subscription._expel_changed(message):
+                        return
                 rospy.logerr("bad callback: %s\n%s", self._callback, traceback.format_exc())
 
     def _look_for_stock(self) -> None:

@@ -308,12 +308,14 @@ struct PublisherSide::State {
     if (now == seen) return;
     seen = now;
     processes.clear();
-    for (const transport::EndpointInfo& end : node->endpoints()) {
-      if (end.is_writer) continue;
-      if (end.topic == topic) processes[process_of(end)].readers.push_back(end.gid);
-      if (end.topic == side_topic(topic)) ++processes[process_of(end)].by_handle;
-      if (end.topic == stock_beside(topic)) processes[process_of(end)].stock = true;
-    }
+    const auto for_each_reader = [this](const std::string& of, const auto& function) {
+      for (const transport::EndpointInfo& end : node->participant()->endpoints_of(of)) {
+        if (!end.is_writer) function(processes[process_of(end)], end.gid);
+      }
+    };
+    for_each_reader(topic, [](Subscriptions& found, const Gid& reader) { found.readers.push_back(reader); });
+    for_each_reader(side_topic(topic), [](Subscriptions& found, const Gid&) { ++found.by_handle; });
+    for_each_reader(stock_beside(topic), [](Subscriptions& found, const Gid&) { found.stock = true; });
     for (auto each = without_link.begin(); each != without_link.end();) {
       each = processes.count(*each) == 0 ? without_link.erase(each) : std::next(each);
     }

@@ -57,6 +57,8 @@ def test_everybody_hears_everybody_once(bridged):
         each.tell()
     lines = sorted(f"{name} {line}" for name in names for line in [*range(50), "end"])
     for each in chatters.values():
+        each.says("heard")
+    for each in chatters.values():
         each.tell()
     for each in chatters.values():
         heard = bridged.result(each)["heard"]

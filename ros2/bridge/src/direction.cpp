@@ -12,6 +12,8 @@ namespace {
 // topics such as /tf_static.
 constexpr std::size_t kUnknownDepth = 10, kUnknownDurableDepth = 100;
 
+constexpr std::size_t kMostMadeAtOnce = 4;  // services; then topics have their turn
+
 bool knows_depth(const rmw_qos_profile_t& qos) {
   return qos.history == RMW_QOS_POLICY_HISTORY_KEEP_LAST && qos.depth != 0;
 }
@@ -41,8 +43,9 @@ bool Direction::update(const SideGraph& from, const SideGraph& to, bool patient)
   failed_before_ = std::exchange(failed_, {});
   update_nodes(from);
   update_writers(from);
-  update_services(from, to);
-  return update_flows(to, patient);
+  const bool waits = update_flows(to, patient);
+  update_services(from, to);  // last: each takes milliseconds
+  return waits;
 }
 
 void Direction::update_nodes(const SideGraph& from) {
@@ -124,8 +127,14 @@ bool Direction::update_flows(const SideGraph& to, bool patient) {
     wanted[{shown_writer.topic, shown_writer.qos_class}];
   }
   const std::size_t flows_before = flows_.size();
-  for (auto flow = flows_.begin(); flow != flows_.end();)
-    flow = wanted.count(flow->first) != 0 ? std::next(flow) : flows_.erase(flow);
+  for (auto flow = flows_.begin(); flow != flows_.end();) {
+    if (wanted.count(flow->first) != 0) {
+      ++flow;
+      continue;
+    }
+    if (flow->second.bridge) flow->second.bridge->route({}, true);  // what waits, of writers that have gone
+    flow = flows_.erase(flow);
+  }
   if (flows_.size() != flows_before) from_.let_go();
   for (auto& [key, routes] : wanted) {
     Demand& demand = demands[key.first];
@@ -165,8 +174,13 @@ void Direction::update_services(const SideGraph& from, const SideGraph& to) {
     from_.let_go();
     to_.let_go();
   }
+  std::size_t made = 0;
   for (const auto& [service, node] : wanted) {
     if (services_.count(service) != 0) continue;
+    if (made++ == kMostMadeAtOnce) {
+      updater_.ask();
+      break;
+    }
     attempt("service " + service.first + service.second, [&, &its_service = service, &its_node = node] {
       services_[its_service] =
           ServiceBridge::make(nodes_.at(its_node), from_.own_node(), its_service.second, its_service.first, updater_);

@@ -45,7 +45,7 @@ class TopicBridge {
   TopicBridge(std::string topic, Updater& updater) : topic_(std::move(topic)), updater_(updater) {}
 
   void forward(const Gid& writer, const rmw_serialized_message_t& message);
-  /// The graph's routes as of now. Messages that wait take those that are open. Unless `patient`, those of a writer that is still unknown take
+  /// The graph's routes as of now. Messages that wait take those that are open, those of a writer that has gone its old one. Unless `patient`, those of a writer that is still unknown take
   /// the first one.
   void route(Routes routes, bool patient);
 

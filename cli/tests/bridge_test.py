@@ -7,15 +7,15 @@ import click
 import pytest
 from baton_cli.verbs import bridge
 
-FOUND = {"jazzy": Path("/j/baton_bridge"), "kilted": Path("/k/baton_bridge")}
+FOUND = {"humble": Path("/j/baton_bridge"), "iron": Path("/i/baton_bridge")}
 
 
 @pytest.mark.parametrize(
     ("found", "wanted", "variable", "chosen"),
     [
-        (FOUND, "kilted", "jazzy", "kilted"),
-        (FOUND, None, "jazzy", "jazzy"),
-        ({"jazzy": Path("/j/baton_bridge")}, None, None, "jazzy"),
+        (FOUND, "iron", "humble", "iron"),
+        (FOUND, None, "humble", "humble"),
+        ({"humble": Path("/j/baton_bridge")}, None, None, "humble"),
     ],
 )
 def test_the_program_of_the_ros_2_in_use_is_chosen(monkeypatch, found, wanted, variable, chosen):
@@ -29,8 +29,8 @@ def test_the_program_of_the_ros_2_in_use_is_chosen(monkeypatch, found, wanted, v
     ("found", "wanted", "said"),
     [
         ({}, None, "there is no baton_bridge: run `make setup build`"),
-        (FOUND, None, "jazzy and kilted: choose one with --distribution"),
-        (FOUND, "iron", "no baton_bridge for ROS 2 'iron', but for jazzy and kilted"),
+        (FOUND, None, "humble and iron: choose one with --distribution"),
+        (FOUND, "foxy", "no baton_bridge for ROS 2 'foxy', but for humble and iron"),
     ],
 )
 def test_a_program_that_is_missing_is_named(monkeypatch, found, wanted, said):
@@ -40,11 +40,11 @@ def test_a_program_that_is_missing_is_named(monkeypatch, found, wanted, said):
 
 
 def test_the_arguments_and_the_libraries_of_the_wheels_reach_the_program(monkeypatch, tmp_path):
-    wheels = tmp_path / ".venv-ros2-jazzy"
+    wheels = tmp_path / ".venv-ros2-humble"
     needs = wheels / "lib/python3.11/site-packages/ros_rcl.libs"
     needs.mkdir(parents=True)
     (wheels / "lib/librmw.so").touch()
-    program = tmp_path / "build/release/bin/jazzy/baton_bridge"
+    program = tmp_path / "build/release/bin/humble/baton_bridge"
     program.parent.mkdir(parents=True)
     program.touch()
     started = []

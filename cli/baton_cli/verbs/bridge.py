@@ -42,7 +42,7 @@ def library_path(wheels: Path) -> list[str]:
 @examples("baton bridge", "baton bridge --rmw rmw_cyclonedds_cpp", "baton bridge --domain 3 --ros2-domain 0")
 @click.command()
 @click.option("--rmw", default="rmw_fastrtps_cpp", show_default=True, help="The RMW of the other nodes.")
-@click.option("--distribution", metavar="NAME", help="Of ROS 2: jazzy. Default: ROS_DISTRO, or the only one.")
+@click.option("--distribution", metavar="NAME", help="Of ROS 2. Default: ROS_DISTRO, or the only one.")
 @click.option("--domain", type=click.IntRange(0, 9999), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")
 @click.option(
     "--ros2-domain", type=click.IntRange(0, 232), help="Of the other nodes. Default: ROS_DOMAIN_ID, or --domain."

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "baton/os/directory.hpp"
+#include "baton/os/environment.hpp"
 #include "baton/os/file_lock.hpp"
 #include "baton/os/termination.hpp"
 #include "baton/transport/runtime_directory.hpp"
@@ -70,7 +71,7 @@ BridgeArguments parse(int argc, char** argv) {
 }
 
 const char* variable(const char* name) {
-  const char* value = std::getenv(name);
+  const char* value = os::environment(name);
   return value != nullptr ? value : "";
 }
 

@@ -39,7 +39,8 @@ using Routes = std::map<Gid, MessageRoute>;
 class TopicBridge {
  public:
   /// Messages whose route is not open, or not known yet, wait: so many, and so many bytes. Then the oldest are lost, which is logged.
-  static constexpr std::size_t kMostWaiting = 1000, kMostWaitingBytes = 64 << 20;
+  static constexpr std::size_t kMostWaiting = 1000;
+  static constexpr std::size_t kMostWaitingBytes = 64 << 20;
 
   /// `updater` outlives this.
   TopicBridge(std::string topic, Updater& updater) : topic_(std::move(topic)), updater_(updater) {}

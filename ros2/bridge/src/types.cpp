@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "baton/os/environment.hpp"
 #include "rmw_library.hpp"
 #include "rosidl_typesupport_introspection_c/identifier.h"
 #include "rosidl_typesupport_introspection_c/service_introspection.h"
@@ -17,7 +18,7 @@ namespace {
 void* open_package(const std::string& package) {
   const std::string file = "lib" + package + "__rosidl_typesupport_c.so";
   void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
-  const char* prefixes = std::getenv("AMENT_PREFIX_PATH");
+  const char* prefixes = os::environment("AMENT_PREFIX_PATH");
   std::istringstream all(prefixes != nullptr ? prefixes : "");
   for (std::string prefix; library == nullptr && std::getline(all, prefix, ':');)
     library = dlopen((prefix + "/lib/" + file).c_str(), RTLD_NOW | RTLD_LOCAL);

@@ -8,10 +8,9 @@
 namespace baton::bridge {
 namespace {
 
-// Fast DDS and others do not say the depth of a remote endpoint. These are the defaults of ROS 2's publishers, and room for the history of
-// topics such as /tf_static.
-constexpr std::size_t kUnknownDepth = 10, kUnknownDurableDepth = 100;
-
+// Fast DDS and others do not say the depth of a remote endpoint. A burst must not push out its own first messages, nor a history such as that of
+// /tf_static.
+constexpr std::size_t kUnknownDepth = 100;
 constexpr std::size_t kMostMadeAtOnce = 4;  // services; then topics have their turn
 
 bool knows_depth(const rmw_qos_profile_t& qos) {
@@ -22,7 +21,7 @@ bool knows_depth(const rmw_qos_profile_t& qos) {
 rmw_qos_profile_t shown(rmw_qos_profile_t qos) {
   if (qos.history != RMW_QOS_POLICY_HISTORY_KEEP_ALL && !knows_depth(qos)) {
     qos.history = RMW_QOS_POLICY_HISTORY_KEEP_LAST;
-    qos.depth = class_of(qos).durable ? kUnknownDurableDepth : kUnknownDepth;
+    qos.depth = kUnknownDepth;
   }
   if (qos.liveliness == RMW_QOS_POLICY_LIVELINESS_UNKNOWN) qos.liveliness = RMW_QOS_POLICY_LIVELINESS_AUTOMATIC;
   qos.avoid_ros_namespace_conventions = false;
@@ -147,9 +146,8 @@ bool Direction::update_flows(const SideGraph& to, bool patient) {
     attempt("flow " + key.first.first + key.first.second, [&, &wanted_key = key, &its_routes = routes] {
       Flow& flow = flows_[wanted_key];
       if (!flow.reader) {
-        const std::size_t least = wanted_key.second.durable ? kUnknownDurableDepth : kUnknownDepth;
-        flow =
-            make_flow(wanted_key.first, wanted_key.second, demand.node, std::max(demand.depth, least), demand.keep_all);
+        flow = make_flow(wanted_key.first, wanted_key.second, demand.node, std::max(demand.depth, kUnknownDepth),
+                         demand.keep_all);
       }
       std::size_t writers = 0;
       for (const auto& [gid, route] : its_routes) writers += route.writer ? 1 : 0;

@@ -16,6 +16,28 @@ def told():
     return sys.stdin.readline().strip()
 
 
+def chat(node, name, others, readers, count):
+    """Says `count` lines and "end" once all `others` are there and its publisher has `readers`, and hears until each has said its end."""
+    everybody = int(others) + 1
+    heard = []
+    publisher = node.create_publisher(String, "chat", 1000)
+    subscription = node.create_subscription(String, "chat", lambda message: heard.append(message.data), 1000)
+    spin_until(
+        node,
+        lambda: subscription.get_publisher_count() == everybody and publisher.get_subscription_count() == int(readers),
+    )
+    print("here", flush=True)
+    told()
+    for line in [*range(int(count)), "end"]:
+        publisher.publish(String(data=f"{name} {line}"))
+    spin_until(node, lambda: sum(line.endswith(" end") for line in heard) == everybody)
+    print("heard", flush=True)
+    told()  # Fast DDS sends again what was lost only while its writer lives
+    end = time.monotonic() + 0.5
+    spin_until(node, lambda: time.monotonic() > end)
+    return {"heard": heard}
+
+
 def latch(node, name):
     publisher = node.create_publisher(String, "latched", LATCHED)
     for i in range(5):
@@ -120,6 +142,7 @@ main(
     {
         function.__name__: function
         for function in (
+            chat,
             latch,
             hear_latched,
             talk_alone,

@@ -47,6 +47,26 @@ def test_a_scenario_gives_the_same_across_the_bridge(found, scenario, near):
     assert found[near][scenario] == EXPECTED[scenario]
 
 
+def test_everybody_hears_everybody_once(bridged):
+    names = {"one": "plain", "two": "plain", "three": "baton", "four": "baton"}
+    # The readers of a publisher: two of its own side, and the bridge's.
+    chatters = {name: bridged.start(rmw, "chat", name, "3", "3", "50", file=FILE) for name, rmw in names.items()}
+    for each in chatters.values():
+        each.says("here")
+    for each in chatters.values():
+        each.tell()
+    lines = sorted(f"{name} {line}" for name in names for line in [*range(50), "end"])
+    for each in chatters.values():
+        each.says("heard")
+    for each in chatters.values():
+        each.tell()
+    for each in chatters.values():
+        heard = bridged.result(each)["heard"]
+        assert sorted(heard) == lines
+        for name in names:
+            assert [line for line in heard if line.startswith(name)] == [f"{name} {i}" for i in [*range(50), "end"]]
+
+
 @pytest.mark.parametrize(("near", "far"), SIDES)
 def test_a_late_subscription_gets_what_was_latched_on_the_other_side(bridged, near, far):
     latched = [bridged.start(far, "latch", name, file=FILE) for name in ("red", "blue")]

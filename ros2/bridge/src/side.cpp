@@ -94,8 +94,8 @@ RmwReader::RmwReader(NodePtr node, const std::string& type, const std::string& t
       topic_(topic),
       callback_(std::move(callback)),
       message_(rmw_get_zero_initialized_serialized_message()) {
-  rmw_subscription_options_t options = rmw_get_default_subscription_options();
-  options.ignore_local_publications = true;
+  // Without ignore_local_publications: rmw_fastrtps_cpp then loses the news of other messages behind local ones. take() leaves them out.
+  const rmw_subscription_options_t options = rmw_get_default_subscription_options();
   handle_ = require(rmw().rmw_create_subscription(node_->handle(), message_type(type), topic.c_str(), &qos, &options),
                     "cannot subscribe " + topic + " on " + node_->side().label());
   rcutils_allocator_t memory = allocator();
@@ -125,7 +125,6 @@ bool RmwReader::take() {
   if (!taken) return false;
   Gid gid;
   std::copy_n(info.publisher_gid.data, gid.size(), gid.begin());
-  // Not every RMW leaves out local publications.
   if (!node_->side().is_own(gid)) callback_(gid, message_);
   return true;
 }

@@ -79,6 +79,7 @@ def test_an_unregistered_subscription_is_called_no_more_and_no_longer_counted(ro
     meet(sender, 1)
     subscriber.tell("unregister")
     assert subscriber.line() == "unregistered"
+    sender.do("subscribers 0")
     other = listener(ros)
     sender.do("subscribers 1")
     sender.do(f"publish {SMALL} 3 0")

@@ -226,7 +226,8 @@ void add_subscription(nb::module_& m) {
            "with a "
            "callback or waiting.")
       .def("has_data", [](const PySubscription& s) { return s.reader->has_data(); })
-      .def("_expel_changed", [](const PySubscription& s, nb::handle message) { return expel_changed(*s.reader, message); })
+      .def("_expel_changed",
+           [](const PySubscription& s, nb::handle message) { return expel_changed(*s.reader, message); })
       .def(
           "on_event",
           [](const PySubscription& s, nb::handle callback) {

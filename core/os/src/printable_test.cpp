@@ -29,8 +29,8 @@ TEST(Printable, LettersOfUtf8StayAndControlCharactersDoNot) {
 
 TEST(Printable, CharactersThatTurnTheDirectionOfATextOrHideDoNotStay) {
   EXPECT_EQ(without_controls("a\u202Etxt.exe"), "a???txt.exe");
-  for (const char* hidden : {"\u00AD", "\u061C", "\u180E", "\u200B", "\u200F", "\u2028", "\u202A", "\u2060", "\u2066", "\u2069",
-                             "\uFEFF", "\uFFF9", "\U000E0001", "\U000E007F"}) {
+  for (const char* hidden : {"\u00AD", "\u061C", "\u180E", "\u200B", "\u200F", "\u2028", "\u202A", "\u2060", "\u2066",
+                             "\u2069", "\uFEFF", "\uFFF9", "\U000E0001", "\U000E007F"}) {
     const std::string found = without_controls(std::string("x") + hidden + "y");
     EXPECT_EQ(found.find_first_not_of("?\xC2", 1), found.size() - 1) << found;
   }

@@ -321,9 +321,9 @@ struct PublisherSide::State {
     std::set<Gid> there;
     for (const auto& [process, subscriptions] : processes)
       there.insert(subscriptions.readers.begin(), subscriptions.readers.end());
-    last_handed.erase(std::remove_if(last_handed.begin(), last_handed.end(),
-                                     [&](const Gid& each) { return there.count(each) == 0; }),
-                      last_handed.end());
+    last_handed.erase(
+        std::remove_if(last_handed.begin(), last_handed.end(), [&](const Gid& each) { return there.count(each) == 0; }),
+        last_handed.end());
   }
   void identify(SubscriberLink& link) const {
     link.process.reset();

@@ -63,7 +63,8 @@ TEST(Print, CharactersThatSteerATerminalAreEscapes) {
   EXPECT_EQ(yaml_of("a\u202E\u2066b", 0), "\"a\\u202e\\u2066b\"");
   EXPECT_EQ(yaml_of("\u009B2J\x1B", 0), "\"\\x9b2J\\x1b\"");
   EXPECT_EQ(yaml_of("\u00AD\u061C\u200F\u2028\uFEFF\U000E0041", 0), "\"\\xad\\u061c\\u200f\\u2028\\ufeff\\U000e0041\"");
-  EXPECT_EQ(yaml_of("\u05D0 \u0627", 0), "'\u05D0 \u0627'") << "letters that are written from right to left are letters";
+  EXPECT_EQ(yaml_of("\u05D0 \u0627", 0), "'\u05D0 \u0627'")
+      << "letters that are written from right to left are letters";
   EXPECT_EQ(yaml_of("\u20AC \"", 0), "\"\u20AC \\\"\"");
 }
 

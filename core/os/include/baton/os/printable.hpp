@@ -19,9 +19,9 @@ inline std::string printable(std::string text) {
 /// Whether a terminal obeys the character or shows nothing for it, so that a text looks like another one: controls, and Unicode's format
 /// characters (category Cf), such as those that turn the direction of writing around.
 constexpr bool is_control_or_format(char32_t c) noexcept {
-  return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0xAD || c == 0x61C || c == 0x180E || (c >= 0x200B && c <= 0x200F) ||
-         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF || (c >= 0xFFF9 && c <= 0xFFFB) ||
-         (c >= 0xE0000 && c <= 0xE0FFF);
+  return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0xAD || c == 0x61C || c == 0x180E ||
+         (c >= 0x200B && c <= 0x200F) || (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF ||
+         (c >= 0xFFF9 && c <= 0xFFFB) || (c >= 0xE0000 && c <= 0xE0FFF);
 }
 
 /// The code point of the UTF-8 sequence of `length` bytes at the beginning of `text`. REQUIRES: it is one.

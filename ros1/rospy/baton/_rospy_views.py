@@ -198,13 +198,15 @@ class Subscription:
         with self._one_at_a_time:
             if self._ended:
                 return
-            subscription = self._way.subscription
             try:
                 self._callback(message)
             except Exception as error:
+                way = getattr(self, "_way", None)  # none yet, if the message was there before the constructor's end
+                subscription = way.subscription if way is not None else None
                 # A publisher that changes the message under the callback loses its connection.
-                if isinstance(error, _core.MalformedMessage) and subscription and subscription._expel_changed(message):
-                    return
+                if isinstance(error, _core.MalformedMessage) and subscription is not None:
+                    if subscription._expel_changed(message):
+                        return
                 rospy.logerr("bad callback: %s\n%s", self._callback, traceback.format_exc())
 
     def _look_for_stock(self) -> None:

@@ -330,7 +330,7 @@ TEST(SharedHeapProcesses, ANamedHeapOutlivesItsMakerAndCollectsByItself) {
   EXPECT_EQ(find<Common>(again, "common")->tally->ended, 1U);
 }
 
-/// The folder of the heap's domain, and in it the names of a stranger, who is no member of a heap.
+/// The folder of the heap's domain. A stranger, a process that is no member, makes names in it.
 class Stranger {
  public:
   explicit Stranger(const HeapDirectory& directory) {

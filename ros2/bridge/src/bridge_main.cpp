@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program baton_bridge: joins Baton with the nodes of another RMW of this ROS 2. `baton bridge` starts it.
 //
-//   baton_bridge RMW [--baton LIBRARY] [--domain N] [--ros2-domain N] [--enclave NAME]
+//   baton_bridge RMW [--domain N] [--ros2-domain N] [--enclave NAME]
 //
 // One process of a domain works; the others wait for its end, and one of them takes over.
 #include <getopt.h>
@@ -28,7 +28,7 @@ constexpr const char* kLockFile = "bridge.lock";
 constexpr auto kLockPause = std::chrono::milliseconds(100);
 
 struct BridgeArguments {
-  std::string rmw, baton = "rmw_baton_cpp", enclave = "/";
+  std::string rmw, enclave = "/";
   int domain = -1, ros2_domain = -1;
 };
 
@@ -42,16 +42,12 @@ int number(const char* text, const char* option, int most) {
 
 BridgeArguments parse(int argc, char** argv) {
   BridgeArguments arguments;
-  const option options[] = {{"baton", required_argument, nullptr, 'b'},
-                            {"domain", required_argument, nullptr, 'd'},
+  const option options[] = {{"domain", required_argument, nullptr, 'd'},
                             {"ros2-domain", required_argument, nullptr, 'r'},
                             {"enclave", required_argument, nullptr, 'e'},
                             {nullptr, 0, nullptr, 0}};
   for (int found; (found = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
     switch (found) {
-      case 'b':
-        arguments.baton = optarg;
-        break;
       case 'd':
         arguments.domain = number(optarg, "--domain", transport::kMaxDomain);
         break;
@@ -120,7 +116,7 @@ int run(int argc, char** argv) {
   if (!directory) throw BridgeError(directory.error().message);
   const os::UniqueFd role = take_role(*directory);
   // Libraries first: what is missing is named before anything is joined.
-  RmwLibrary baton = load_rmw(arguments.baton);
+  RmwLibrary baton = load_rmw("rmw_baton_cpp");
   RmwLibrary other = load_rmw(arguments.rmw);
   if (other.identifier == baton.identifier) throw BridgeError(arguments.rmw + " is Baton itself: name another RMW");
   SideOptions baton_options;

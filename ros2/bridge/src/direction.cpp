@@ -109,7 +109,8 @@ bool Direction::update_flows(const SideGraph& to, bool patient) {
   bool waits = false;
   std::set<Gid> closed;
   std::map<std::pair<Topic, QosClass>, Routes> wanted;
-  for (const auto& [gid, shown_writer] : writers_) {
+  for (auto& [gid, shown_writer] : writers_) {
+    const bool was_open = std::exchange(shown_writer.open, false);
     const auto demand = demands.find(shown_writer.topic);
     if (demand == demands.end()) continue;
     const std::size_t met = shown_writer.writer->matched();
@@ -120,9 +121,10 @@ bool Direction::update_flows(const SideGraph& to, bool patient) {
                       }));
     // Before they have met, a message would be lost. A subscription whose QoS does not suit never meets the writer, and asks for nothing.
     waits |= met < suiting;
-    const bool early = patient && met < suiting;
+    const bool early = patient && met < suiting && !was_open;
     if (early) closed.insert(gid);
-    if (early || met == 0) continue;
+    if (early || (met == 0 && !(was_open && patient))) continue;
+    shown_writer.open = true;
     wanted[{shown_writer.topic, shown_writer.qos_class}];
   }
   const std::size_t flows_before = flows_.size();

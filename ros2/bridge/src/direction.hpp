@@ -35,6 +35,7 @@ class Direction {
     QosClass qos_class;
     std::size_t depth;
     std::shared_ptr<RmwWriter> writer;
+    bool open = false;  ///< its messages cross; a further subscription does not hold them up again
   };
   struct Flow {
     std::shared_ptr<TopicBridge> bridge;

@@ -194,7 +194,7 @@ class Participant : public std::enable_shared_from_this<Participant> {
   // Graph queries: the endpoints known now, own ones included. Endpoints that come or go during the query may be
   // missing.
   std::vector<EndpointInfo> endpoints() const;
-  std::vector<EndpointInfo> endpoints_of(const std::string& topic) const;
+  std::vector<EndpointInfo> endpoints_of(const std::string& topic) const;  ///< those of one topic
   std::vector<NodeInfo> nodes() const;
   /// Number of processes in the domain of which nothing is known yet: the handshake is running, or the process is
   /// stopped, dead, or another user's.

@@ -111,8 +111,14 @@ bool Direction::update_flows(const SideGraph& to, bool patient) {
   std::map<std::pair<Topic, QosClass>, Routes> wanted;
   for (auto& [gid, shown_writer] : writers_) {
     const bool was_open = std::exchange(shown_writer.open, false);
+    // A second reader of what is latched would get all of it once more, for the same writer.
+    const bool stays = was_open && shown_writer.qos_class.durable;
     const auto demand = demands.find(shown_writer.topic);
-    if (demand == demands.end()) continue;
+    if (stays) {
+      shown_writer.open = true;
+      wanted[{shown_writer.topic, shown_writer.qos_class}];
+    }
+    if (demand == demands.end() || stays) continue;
     const std::size_t met = shown_writer.writer->matched();
     const auto suiting = static_cast<std::size_t>(
         std::count_if(demand->second.readers.begin(), demand->second.readers.end(),

@@ -65,10 +65,7 @@ TEST(TcpNetwork, AReceiverThatIsGivenAtTheStartMissesNothingOfTheFirstConnection
 TEST(TcpNetwork, HostsThatCallEachOtherHaveOneConnection) {
   const std::uint16_t port = free_port();
   Host a(1, {"127.0.0.1:" + std::to_string(port)});
-  Host b(2, {a.address(), a.address()});
-  b.network.reset();
-  b.options.port = port;
-  b.start();
+  Host b(2, {a.address(), a.address()}, kDomain, [&](HostNetworkOptions& options) { options.port = port; });
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   const auto shelf = std::make_shared<Shelf>();
   const auto receiver = *a.network->open_receiver("channel", shelf);

@@ -484,6 +484,10 @@ class Node(_core.Node):
         """All publishers and subscriptions that are known now, own ones included."""
         return [Endpoint(*values) for values in self._endpoints()]
 
+    def _endpoints_of(self, topic: str) -> list[Endpoint]:
+        """Those of a topic. Looks at no others: other processes may have very many."""
+        return [Endpoint(*values) for values in self._endpoints(topic)]
+
 
 class Executor(_core.Executor):
     """Runs the callbacks of nodes on one or several threads."""

@@ -375,14 +375,16 @@ void add_node(nb::module_& m) {
              for (const auto& [reader, lost] : report.losses) losses[gid_bytes(reader)] = record(lost);
              return nb::make_tuple(out, losses);
            })
-      .def("_endpoints",
-           [](const Node& node) {
-             nb::list list;
-             for (const transport::EndpointInfo& e : node.endpoints())
-               list.append(nb::make_tuple(gid_bytes(e.gid), e.is_writer, e.topic, e.type_name, e.node,
-                                          nb::bytes(e.type_hash.data(), e.type_hash.size()), e.qos, e.pid));
-             return list;
-           })
+      .def(
+          "_endpoints",
+          [](const Node& node, const std::optional<std::string>& topic) {
+            nb::list list;
+            for (const transport::EndpointInfo& e : topic ? node.participant()->endpoints_of(*topic) : node.endpoints())
+              list.append(nb::make_tuple(gid_bytes(e.gid), e.is_writer, e.topic, e.type_name, e.node,
+                                         nb::bytes(e.type_hash.data(), e.type_hash.size()), e.qos, e.pid));
+            return list;
+          },
+          nb::arg("topic") = nb::none())
       .def("_graph_version", [](const Node& node) { return node.participant()->graph_version(); })
       .def("_unmet", [](const Node& node) { return node.participant()->unmet_count(); })
       .def("_unmet_pids", [](const Node& node) { return node.participant()->unmet_pids(); })

@@ -449,3 +449,37 @@ def test_a_message_that_finds_no_memory_silences_no_topic(ros, rospy_here):
     talker.do("publish 1000 1 0")
     assert listener.line().split()[0] == "3"
     assert any("no message on /images" in each for each in listener.errors)
+
+
+# --- messages that Baton cannot carry --------------------------------------------------------------------------------------
+
+# Nodes of Baton that subscribe and have no link in ROS, a new one every 50 ms; says how many there were when a line comes.
+WITHOUT_LINKS = """
+import os, select, socket, sys, baton, sensor_msgs.msg
+from baton._ros1_domain import domain_of_master
+domain, ends, count = domain_of_master(os.environ["ROS_MASTER_URI"], socket.gethostname()), [], 0
+while not select.select([sys.stdin], [], [], 0.05)[0]:
+    count += 1
+    node = baton.Node(f"stranger{count}", domain=domain)
+    ends.append((node, node.subscribe("/images", sensor_msgs.msg.Image, None, 10)))
+    del ends[:-3]
+    if count == 5:
+        print("comes and goes", flush=True)
+print(count, flush=True)
+"""
+
+
+def test_nodes_of_baton_that_come_and_go_hold_up_no_message_that_baton_cannot_carry(ros, rospy_here):
+    talker = ros.start("recompiled", "ends", "talker", "/images", 100, "volatile", BATON_PROCESS_MEMORY_LIMIT="2M")
+    listener = ros.listener(preload=False)
+    talker.do("subscribers 1")
+    huge, messages = 3_000_000, 60
+    talker.do(f"publish {huge} 1 0")
+    assert listener.line().split()[2] == str(huge)
+    strangers = ros.run([PYTHON, "-c", WITHOUT_LINKS], False)
+    assert strangers.line() == "comes and goes"
+    talker.do(f"publish {huge} {messages} 20")
+    for _ in range(messages):
+        assert listener.line().split()[2] == str(huge)
+    strangers.tell("end")
+    assert int(strangers.line()) < 2 * messages, "of which each one held a message up"

@@ -3,6 +3,9 @@
 
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +17,8 @@
 #include <fstream>
 #include <memory>
 #include <string>
+
+#include "baton/os/unique_fd.hpp"
 
 namespace baton::os {
 namespace {
@@ -55,7 +60,43 @@ std::optional<AddressAsIpv6> address_of(const sockaddr_storage& socket) {
   return out;
 }
 
-/// The inode of the socket with these two addresses; 0: there is none.
+/// The kernel's answer about the socket with these two addresses (sock_diag(7)): its inode, 0 for one that no process has any more. Empty: there
+/// is none, or the kernel does not answer such questions.
+std::optional<std::uint64_t> ask_kernel(const UniqueFd& netlink, const AddressAsIpv6& local,
+                                        const AddressAsIpv6& remote) {
+  struct {
+    nlmsghdr header;
+    inet_diag_req_v2 question;
+  } request{};
+  request.header.nlmsg_len = sizeof request;
+  request.header.nlmsg_type = SOCK_DIAG_BY_FAMILY;
+  request.header.nlmsg_flags = NLM_F_REQUEST;
+  inet_diag_req_v2& question = request.question;
+  const bool v4 = local.is_v4();
+  question.sdiag_family = v4 ? AF_INET : AF_INET6;
+  question.sdiag_protocol = IPPROTO_TCP;
+  question.idiag_states = ~0U;
+  question.id.idiag_sport = htons(local.port);
+  question.id.idiag_dport = htons(remote.port);
+  for (std::size_t from = v4 ? 3 : 0, to = 0; from < local.words.size(); ++from, ++to) {
+    question.id.idiag_src[to] = local.words[from];
+    question.id.idiag_dst[to] = remote.words[from];
+  }
+  question.id.idiag_cookie[0] = question.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+  if (::send(netlink.get(), &request, sizeof request, 0) != sizeof request) return std::nullopt;
+  alignas(nlmsghdr) std::array<char, 1024> answer{};
+  const ssize_t got =
+      ::recv(netlink.get(), answer.data(), answer.size(), MSG_DONTWAIT);  // answered before send() returned
+  nlmsghdr header{};
+  inet_diag_msg found{};
+  if (got < static_cast<ssize_t>(sizeof header + sizeof found)) return std::nullopt;
+  std::memcpy(&header, answer.data(), sizeof header);
+  if (header.nlmsg_type != SOCK_DIAG_BY_FAMILY) return std::nullopt;
+  std::memcpy(&found, answer.data() + sizeof header, sizeof found);
+  return found.idiag_inode;
+}
+
+/// In the kernel's tables, which other processes can make long. The inode of the socket with these two addresses; 0: there is none.
 std::uint64_t find_socket(const char* table, const std::string& local, const std::string& remote) {
   std::ifstream file(table);
   const std::string wanted = " " + local + " " + remote + " ";
@@ -87,6 +128,13 @@ TcpPeer::TcpPeer(int fd) {
   const std::optional<AddressAsIpv6> here = address_of(own), there = address_of(other);
   if (!here || !there) return;
   connected_ = true;
+  const UniqueFd netlink(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
+  if (netlink) {
+    const std::optional<std::uint64_t> found = ask_kernel(netlink, *there, *here);
+    socket_ = found.value_or(0);
+    // A kernel that knows this end answers: the other end is not one of this network namespace, or is gone.
+    if (found || ask_kernel(netlink, *here, *there)) return;
+  }
   // The kernel's tables may leave a line out while others are removed: look twice.
   for (int i = 0; i < 2 && socket_ == 0; ++i) {
     if (here->is_v4()) socket_ = find_socket("/proc/net/tcp", there->text(true), here->text(true));

@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -89,6 +91,27 @@ TEST_P(TcpPeerTest, TheEndThatConnectedFindsTheOneThatAccepted) {
   ASSERT_TRUE(connected && accepted);
   EXPECT_EQ(TcpPeer(connected.get()).is(process_id()), true);
   EXPECT_EQ(TcpPeer(connected.get()).is(::getppid()), false);
+}
+
+TEST_P(TcpPeerTest, NoTableOfAllSocketsIsReadWhereTheKernelAnswersForOne) {
+  const pid_t child = ::fork();
+  if (child == 0) {  // in which the tables are empty
+    const bool hidden = ::unshare(CLONE_NEWNS) == 0 &&
+                        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                        ::mount("/dev/null", "/proc/self/net/tcp", nullptr, MS_BIND, nullptr) == 0 &&
+                        ::mount("/dev/null", "/proc/self/net/tcp6", nullptr, MS_BIND, nullptr) == 0;
+    if (!hidden) ::_exit(77);
+    const Listener listener(GetParam());
+    const UniqueFd near = Listener::connect_to(listener.port), far = listener.accept();
+    if (!near || !far) ::_exit(77);
+    const bool found = TcpPeer(far.get()).is(::getpid()) == true && TcpPeer(near.get()).is(::getpid()) == true;
+    ::_exit(found ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "needs root and such sockets";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(TcpPeerOfOtherDescriptorsTest, NothingIsKnown) {

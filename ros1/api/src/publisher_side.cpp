@@ -93,6 +93,10 @@ bool is_onlooker(const ros::SubscriberLinkPtr& link) {
 }  // namespace
 
 struct PublisherSide::State {
+  /// How long a message that Baton cannot carry waits for links, and how many times as long later messages do not wait.
+  static constexpr std::chrono::milliseconds kLongestWait{1000};
+  static constexpr int kPartOfWaits = 10;
+
   State(std::string topic_name, const StockType& stock, const message::Type& type,
         std::shared_ptr<baton::Node> own_node, std::shared_ptr<transport::Writer> own_writer, std::uint32_t queue_size,
         bool latched, Mode own_mode, bool numbers_messages)
@@ -266,12 +270,18 @@ struct PublisherSide::State {
     }
   }
 
-  /// Waits for the links of the processes that Baton serves: Baton meets a process sooner than roscpp does. Not for long, and once for
-  /// each process: nodes of Baton alone never have one.
+  /// Waits for the links of the processes that Baton serves: Baton meets a process sooner than roscpp does. Once for each process, since nodes
+  /// of Baton alone never have a link. Others can make such nodes without end, so the waits take a bounded part of the time.
   void wait_for_links() {
-    const auto late = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    const auto begin = std::chrono::steady_clock::now();
+    const auto late = begin + kLongestWait;
+    {
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (begin < next_wait) return;
+    }
     for (;;) {
-      const bool gives_up = std::chrono::steady_clock::now() >= late;
+      const auto now = std::chrono::steady_clock::now();
+      const bool gives_up = now >= late;
       bool misses = false;
       {
         const std::lock_guard<std::mutex> lock(mutex);
@@ -285,6 +295,7 @@ struct PublisherSide::State {
           misses = true;
           if (gives_up) without_link.insert(process);
         }
+        if (!misses || gives_up) next_wait = now + kPartOfWaits * (now - begin);
       }
       if (!misses || gives_up) return;
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -297,12 +308,14 @@ struct PublisherSide::State {
     if (now == seen) return;
     seen = now;
     processes.clear();
-    for (const transport::EndpointInfo& end : node->endpoints()) {
-      if (end.is_writer) continue;
-      if (end.topic == topic) processes[process_of(end)].readers.push_back(end.gid);
-      if (end.topic == side_topic(topic)) ++processes[process_of(end)].by_handle;
-      if (end.topic == stock_beside(topic)) processes[process_of(end)].stock = true;
-    }
+    const auto for_each_reader = [this](const std::string& of, const auto& function) {
+      for (const transport::EndpointInfo& end : node->participant()->endpoints_of(of)) {
+        if (!end.is_writer) function(processes[process_of(end)], end.gid);
+      }
+    };
+    for_each_reader(topic, [](Subscriptions& found, const Gid& reader) { found.readers.push_back(reader); });
+    for_each_reader(side_topic(topic), [](Subscriptions& found, const Gid&) { ++found.by_handle; });
+    for_each_reader(stock_beside(topic), [](Subscriptions& found, const Gid&) { found.stock = true; });
     for (auto each = without_link.begin(); each != without_link.end();) {
       each = processes.count(*each) == 0 ? without_link.erase(each) : std::next(each);
     }
@@ -451,6 +464,7 @@ struct PublisherSide::State {
   std::uint64_t seen = UINT64_MAX;
   std::map<Process, Subscriptions> processes;
   std::set<Process> without_link;                               // of these: wait_for_links() was in vain
+  std::chrono::steady_clock::time_point next_wait;              // of wait_for_links()
   ros::SerializedMessage last, last_with_trailer, last_handle;  // latched
   std::vector<Gid> last_handed;
   bool last_by_bytes = false;       // the latched message is not in Baton

@@ -227,8 +227,8 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
     if (now == writers_seen) return;
     writers_seen = now;
     std::map<Gid, Process> alive, gone;
-    for (const transport::EndpointInfo& end : node->endpoints()) {
-      if (end.is_writer && end.topic == topic) alive[end.gid] = process_of(end);
+    for (const transport::EndpointInfo& end : node->participant()->endpoints_of(topic)) {
+      if (end.is_writer) alive[end.gid] = process_of(end);
     }
     for (const transport::EndpointInfo& end : reader->gone_publishers()) gone[end.gid] = process_of(end);
     arrivals.set_writers(alive, gone);
@@ -236,9 +236,11 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
   /// Whether a publisher that Baton knows sends no handles.
   bool some_send_no_handles() const {
     std::map<Process, std::pair<std::size_t, std::size_t>> processes;  // publishers, and those in mode tzc
-    for (const transport::EndpointInfo& end : node->endpoints()) {
-      if (end.is_writer && end.topic == topic) ++processes[process_of(end)].first;
-      if (!end.is_writer && end.topic == side_publisher(topic)) ++processes[process_of(end)].second;
+    for (const transport::EndpointInfo& end : node->participant()->endpoints_of(topic)) {
+      if (end.is_writer) ++processes[process_of(end)].first;
+    }
+    for (const transport::EndpointInfo& end : node->participant()->endpoints_of(side_publisher(topic))) {
+      if (!end.is_writer) ++processes[process_of(end)].second;
     }
     return std::any_of(processes.begin(), processes.end(),
                        [](const auto& each) { return each.second.first > each.second.second; });
@@ -413,8 +415,8 @@ struct SubscriberSide::State : std::enable_shared_from_this<SubscriberSide::Stat
       seen = now;
       reached.emplace(publisher, Process());
       std::map<Gid, Process> alive;
-      for (const transport::EndpointInfo& end : node->endpoints()) {
-        if (end.is_writer && end.topic == topic && reached.count(end.gid) != 0) alive[end.gid] = process_of(end);
+      for (const transport::EndpointInfo& end : node->participant()->endpoints_of(topic)) {
+        if (end.is_writer && reached.count(end.gid) != 0) alive[end.gid] = process_of(end);
       }
       alive.emplace(publisher, Process());
       reached = std::move(alive);

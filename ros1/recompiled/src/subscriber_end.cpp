@@ -88,7 +88,7 @@ class Delivery {
     if (header) return header;
     header = boost::make_shared<ros::M_string>();
     (*header)["callerid"] = "unknown_publisher";  // as roscpp names one whose header says nothing
-    for (const transport::EndpointInfo& end : node_->endpoints()) {
+    for (const transport::EndpointInfo& end : node_->participant()->endpoints_of(topic_)) {
       if (end.gid != publisher) continue;
       (*header)["callerid"] = end.node.empty() || end.node.front() == '/' ? end.node : "/" + end.node;
     }

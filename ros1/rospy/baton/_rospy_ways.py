@@ -109,15 +109,12 @@ class _Readers:
         version = self._node._graph_version()
         if version != self._seen:
             self._seen, self._by_node, self._gids = version, {}, set()
-            mixed = set()
-            for end in self._node.endpoints():
-                if end.is_publisher:
-                    continue
-                if end.topic == self._topic:
+            for end in self._node._endpoints_of(self._topic):
+                if not end.is_publisher:
                     self._by_node.setdefault(_ros_name(end.node), []).append(end.gid)
                     self._gids.add(end.gid)
-                elif end.topic == self._topic + "/_stock":
-                    mixed.add(_ros_name(end.node))
+            stock = self._node._endpoints_of(self._topic + "/_stock")
+            mixed = {_ros_name(end.node) for end in stock if not end.is_publisher}
             for each in mixed:
                 self._by_node.pop(each, None)
 
@@ -462,7 +459,7 @@ class Incoming:
                 wanted = {*self._reached, publisher}
                 self._reached = {publisher: ""} | {
                     end.gid: _ros_name(end.node)
-                    for end in self._node.endpoints()
+                    for end in self._node._endpoints_of(self._name)
                     if end.is_publisher and end.gid in wanted
                 }
             return self._reached[publisher]

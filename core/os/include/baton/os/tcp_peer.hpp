@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which process of this machine is at the other end of a TCP connection: a TCP socket does not carry its peer's credentials, as
-// a Unix socket does. From /proc/net/tcp and /proc/PID/fd (proc(5)).
+// a Unix socket does. From sock_diag(7), where the kernel has it, or else /proc/net/tcp, and from /proc/PID/fd (proc(5)).
 //
 // Thread rules: an object is constant; any thread.
 #pragma once
@@ -14,7 +14,7 @@ class TcpPeer {
  public:
   /// Nothing is known of it.
   TcpPeer() = default;
-  /// Of the connected TCP socket `fd`, which is not retained. Takes time with the number of the machine's TCP sockets.
+  /// Of the connected TCP socket `fd`, which is not retained. Without sock_diag(7) it takes time with the number of the machine's TCP sockets.
   explicit TcpPeer(int fd);
 
   /// Whether the socket was connected when the object was made.

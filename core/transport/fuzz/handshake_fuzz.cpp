@@ -68,6 +68,14 @@ void feed(FuzzedLink& link, const std::uint8_t* bytes, std::size_t size, std::si
       require(link.open && step.frame.type >= kFirstUserFrame);
       require(step.frame.payload.size() <= kMaxPayloadBytes && step.frame.fds.size() <= kMaxFrameFds);
       break;
+    case Kind::kPark:
+    case Kind::kKeep:
+      require(link.open);
+      break;
+    case Kind::kGone:
+      require(!link.open && !step.processes.empty() && step.processes.size() <= kMaxGone);
+      link.ended = true;
+      break;
     case Kind::kBye:
       require(step.error.message.size() <= kMaxByeTextBytes);
       link.ended = true;

@@ -43,6 +43,7 @@ std::vector<std::uint8_t> encode_hello(const Hello& hello) {
   WireWriter out;
   out.put(kMagic).put(hello.version).put(std::uint16_t{0}).put(hello.pid).put(hello.process_id);
   out.put_string(std::string_view(hello.name).substr(0, kMaxProcessNameBytes));
+  out.put(hello.counts.sent).put(hello.counts.received);
   return with_header(kHelloFrame, std::move(out).take());
 }
 
@@ -50,6 +51,12 @@ std::vector<std::uint8_t> encode_bye(Bye reason, const std::string& text) {
   WireWriter out;
   out.put(reason).put_string(std::string_view(text).substr(0, kMaxByeTextBytes));
   return with_header(kByeFrame, std::move(out).take());
+}
+
+std::vector<std::uint8_t> encode_gone(const std::vector<ProcessId>& processes) {
+  WireWriter out;
+  for (const ProcessId& process : processes) out.put(process);
+  return with_header(kGoneFrame, std::move(out).take());
 }
 
 Arrival judge_arrival(const ProcessId& self, const ProcessId& peer, bool up_already, bool mine_reached_them) {
@@ -79,7 +86,8 @@ LinkMachine::Step LinkMachine::on_packet(const std::uint8_t* data, std::size_t s
   const std::size_t payload_bytes = size - kPacketHeaderBytes;
   const std::uint8_t* payload = data + kPacketHeaderBytes;
 
-  if (state_ == State::kAwaitHello && header.type != kHelloFrame && header.type != kByeFrame) {
+  if (state_ == State::kAwaitHello && header.type != kHelloFrame && header.type != kByeFrame &&
+      header.type != kGoneFrame) {
     return violation("the first frame is of type " + std::to_string(header.type) + " instead of HELLO");
   }
   if (header.payload_bytes != payload_bytes) {
@@ -92,9 +100,16 @@ LinkMachine::Step LinkMachine::on_packet(const std::uint8_t* data, std::size_t s
                      std::to_string(fds.size()));
   }
   if (header.type < kFirstUserFrame) {
-    if (!fds.empty() || header.flags != 0) return violation("HELLO and BYE are single packets without descriptors");
+    if (!fds.empty() || header.flags != 0)
+      return violation("HELLO, BYE, PARK, KEEP and GONE are single packets without descriptors");
     if (header.type == kHelloFrame) return on_hello(payload, payload_bytes);
     if (header.type == kByeFrame) return on_bye(payload, payload_bytes);
+    if (header.type == kParkFrame || header.type == kKeepFrame) {
+      // The link is idle: all frames of its sender are complete.
+      if (partial_) return violation("PARK or KEEP interrupts an unfinished frame");
+      return on_park(payload, payload_bytes, header.type == kKeepFrame);
+    }
+    if (header.type == kGoneFrame && state_ == State::kAwaitHello) return on_gone(payload, payload_bytes);
     return violation("unknown frame type " + std::to_string(header.type));
   }
 
@@ -136,6 +151,9 @@ LinkMachine::Step LinkMachine::on_hello(const std::uint8_t* payload, std::size_t
     step.error = {Errc::version_mismatch, "version " + std::to_string(peer_.version)};
     return step;
   }
+  peer_.counts.sent = in.get<std::uint64_t>();
+  peer_.counts.received = in.get<std::uint64_t>();
+  if (!in.ok()) return violation("HELLO is too short");
   if (in.left() != 0) return violation("HELLO is too long");
   state_ = State::kOpen;
   step.kind = Step::Kind::kHello;
@@ -147,7 +165,7 @@ LinkMachine::Step LinkMachine::on_bye(const std::uint8_t* payload, std::size_t s
   const auto reason = in.get<std::uint16_t>();
   const std::string text = printable(in.get_string(kMaxByeTextBytes));
   if (!in.ok() || reason < static_cast<std::uint16_t>(Bye::kLeaving) ||
-      reason > static_cast<std::uint16_t>(Bye::kNoDescriptors)) {
+      reason > static_cast<std::uint16_t>(Bye::kParked)) {
     return violation("malformed BYE");
   }
   state_ = State::kEnded;
@@ -156,6 +174,24 @@ LinkMachine::Step LinkMachine::on_bye(const std::uint8_t* payload, std::size_t s
   step.kind = Step::Kind::kBye;
   step.bye = static_cast<Bye>(reason);
   step.error = {Errc::disconnected, text};
+  return step;
+}
+
+LinkMachine::Step LinkMachine::on_park(const std::uint8_t* payload, std::size_t size, bool keep) {
+  WireReader in(payload, size);
+  Step step;
+  step.kind = keep ? Step::Kind::kKeep : Step::Kind::kPark;
+  if (!keep) step.received = in.get<std::uint64_t>();
+  return in.done() ? std::move(step) : violation("malformed PARK or KEEP");
+}
+
+LinkMachine::Step LinkMachine::on_gone(const std::uint8_t* payload, std::size_t size) {
+  WireReader in(payload, size);
+  Step step;
+  step.kind = Step::Kind::kGone;
+  while (in.left() != 0 && in.ok()) step.processes.push_back(in.get_array<16>());
+  if (!in.ok() || step.processes.empty() || step.processes.size() > kMaxGone) return violation("malformed GONE");
+  state_ = State::kEnded;
   return step;
 }
 

@@ -5,9 +5,9 @@
 // Thread rules: values; one thread at a time.
 //
 // Invariants
-// 1. Only HELLO and BYE are accepted before HELLO; a second HELLO is an error.
+// 1. Only HELLO, BYE and GONE are accepted before HELLO; a second HELLO is an error, and a GONE after it.
 // 2. A frame under reassembly never exceeds kMaxPayloadBytes and kMaxFrameFds.
-// 3. After a step of kind kViolation, kVersion or kBye the machine accepts nothing more.
+// 3. After a step of kind kViolation, kVersion, kGone or kBye the machine accepts nothing more.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,17 @@
 #include "baton/os/result.hpp"
 #include "baton/os/unique_fd.hpp"
 #include "hub.hpp"
+#include "parking.hpp"
 
 namespace baton::transport {
 
 inline constexpr std::uint16_t kProtocolVersion = 5;
 inline constexpr std::uint16_t kHelloFrame = 1;
 inline constexpr std::uint16_t kByeFrame = 2;
+inline constexpr std::uint16_t kParkFrame =
+    3;  ///< "may we park this link?", with the frames that the sender has received
+inline constexpr std::uint16_t kKeepFrame = 4;  ///< no
+inline constexpr std::uint16_t kGoneFrame = 5;  ///< instead of HELLO: ids of processes that are dead or have left
 
 inline constexpr std::size_t kPacketHeaderBytes = 8;
 inline constexpr std::size_t kMaxPacketPayloadBytes = 32 * 1024;
@@ -31,6 +36,7 @@ inline constexpr std::size_t kMaxPacketBytes = kPacketHeaderBytes + kMaxPacketPa
 inline constexpr std::uint8_t kMoreFollows = 1;
 inline constexpr std::size_t kMaxProcessNameBytes = 255;
 inline constexpr std::size_t kMaxByeTextBytes = 1024;
+inline constexpr std::size_t kMaxGone = 1024;  ///< processes in one GONE
 
 struct PacketHeader {
   std::uint16_t type = 0;
@@ -45,6 +51,7 @@ struct Hello {
   std::int32_t pid = 0;
   ProcessId process_id{};
   std::string name;
+  FrameCounts counts;  ///< with the process that it is for; zero: not met
 };
 /// Header and payload in one.
 std::vector<std::uint8_t> encode_hello(const Hello& hello);
@@ -58,10 +65,13 @@ enum class Bye : std::uint16_t {
   kStalled = 5,        ///< the receiver of this BYE did not read for too long
   kTimeout = 6,        ///< no HELLO in time
   kNoDescriptors = 7,  ///< the sender of this BYE has none left
+  kParked = 8,         ///< the sender agrees to PARK: both keep what they know
 };
 /// After these the two processes do not try again.
 constexpr bool is_final(Bye reason) { return reason == Bye::kVersion || reason == Bye::kViolation; }
 std::vector<std::uint8_t> encode_bye(Bye reason, const std::string& text);
+/// REQUIRES: 1 to kMaxGone.
+std::vector<std::uint8_t> encode_gone(const std::vector<ProcessId>& processes);
 
 /// Decides which of two connections between the same two processes stays. `mine_reached_them`: this process's own
 /// connect() has succeeded (a connect that must be tried again does not count: the other side cannot know of it).
@@ -71,10 +81,22 @@ Arrival judge_arrival(const ProcessId& self, const ProcessId& peer, bool up_alre
 class LinkMachine {
  public:
   struct Step {
-    enum class Kind : std::uint8_t { kNothing, kHello, kFrame, kBye, kVersion, kViolation } kind = Kind::kNothing;
-    Frame frame;    ///< kFrame
-    Error error{};  ///< kBye, kVersion, kViolation: for the user
-    Bye bye{};      ///< kBye: the peer's reason
+    enum class Kind : std::uint8_t {
+      kNothing,
+      kHello,
+      kFrame,
+      kBye,
+      kPark,
+      kKeep,
+      kGone,
+      kVersion,
+      kViolation
+    } kind = Kind::kNothing;
+    Frame frame;                       ///< kFrame
+    Error error{};                     ///< kBye, kVersion, kViolation: for the user
+    Bye bye{};                         ///< kBye: the peer's reason
+    std::uint64_t received = 0;        ///< kPark
+    std::vector<ProcessId> processes;  ///< kGone
   };
 
   /// Handles one received packet. `fds` are always consumed.
@@ -88,6 +110,8 @@ class LinkMachine {
   Step violation(std::string text);
   Step on_hello(const std::uint8_t* payload, std::size_t size);
   Step on_bye(const std::uint8_t* payload, std::size_t size);
+  Step on_park(const std::uint8_t* payload, std::size_t size, bool keep);
+  Step on_gone(const std::uint8_t* payload, std::size_t size);
 
   State state_ = State::kAwaitHello;
   Hello peer_;

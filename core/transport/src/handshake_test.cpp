@@ -25,6 +25,7 @@ Hello example_hello() {
   hello.pid = 4711;
   hello.process_id = id_beginning_with(0x10);
   hello.name = "camera";
+  hello.counts = {5, 3};
   return hello;
 }
 
@@ -49,13 +50,15 @@ LinkMachine open_machine() {
 }
 
 TEST(Handshake, HelloIsExactlyTheBytesOfTheSpecification) {
-  const Bytes expected{0x01, 0x00, 0x00, 0x00, 0x2A, 0x00, 0x00, 0x00,  // header: HELLO, 42 bytes
+  const Bytes expected{0x01, 0x00, 0x00, 0x00, 0x3A, 0x00, 0x00, 0x00,  // header: HELLO, 58 bytes
                        0x89, 'B',  'A',  'T',  'O',  'N',  '\r', '\n',  // magic
                        0x05, 0x00, 0x00, 0x00,                          // version, reserved
                        0x67, 0x12, 0x00, 0x00,                          // pid 4711
                        0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19,
-                       0x1A, 0x1B, 0x1C, 0x1D, 0x1E, 0x1F,                          // process id
-                       0x06, 0x00, 0x00, 0x00, 'c',  'a',  'm',  'e',  'r',  'a'};  // name
+                       0x1A, 0x1B, 0x1C, 0x1D, 0x1E, 0x1F,                         // process id
+                       0x06, 0x00, 0x00, 0x00, 'c',  'a',  'm',  'e',  'r',  'a',  // name
+                       0x05, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,             // frames sent
+                       0x03, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00};            // and received
   EXPECT_EQ(encode_hello(example_hello()), expected);
 }
 
@@ -206,11 +209,49 @@ TEST(Handshake, WrongCountsFlagsAndDescriptorsAreViolations) {
 }
 
 TEST(Handshake, UnknownReasonsToEndAreViolations) {
-  for (const std::uint16_t reason : {std::uint16_t{0}, std::uint16_t{8}, std::uint16_t{999}}) {
+  for (const std::uint16_t reason : {std::uint16_t{0}, std::uint16_t{9}, std::uint16_t{999}}) {
     LinkMachine machine = open_machine();
     const Bytes payload = std::move(WireWriter().put(reason).put_string("")).take();
     EXPECT_EQ(feed(machine, packet(kByeFrame, payload)).kind, Kind::kViolation) << reason;
   }
+}
+
+TEST(Handshake, ParkKeepAndGoneHaveTheDocumentedBytes) {
+  LinkMachine open = open_machine();
+  const auto park = feed(open, {0x03, 0, 0, 0, 8, 0, 0, 0, 0x09, 0x01, 0, 0, 0, 0, 0, 0});
+  EXPECT_EQ(park.kind, Kind::kPark);
+  EXPECT_EQ(park.received, 0x109U);
+  EXPECT_EQ(feed(open, {0x04, 0, 0, 0, 0, 0, 0, 0}).kind, Kind::kKeep);
+  const ProcessId one = id_beginning_with(0x10), other = id_beginning_with(0x50);
+  const Bytes gone = encode_gone({one, other});
+  Bytes expected{0x05, 0, 0, 0, 32, 0, 0, 0};
+  expected.insert(expected.end(), one.begin(), one.end());
+  expected.insert(expected.end(), other.begin(), other.end());
+  EXPECT_EQ(gone, expected);
+  LinkMachine fresh;
+  const auto step = feed(fresh, gone);
+  EXPECT_EQ(step.kind, Kind::kGone);
+  EXPECT_EQ(step.processes, (std::vector<ProcessId>{one, other}));
+  EXPECT_EQ(feed(fresh, encode_hello(example_hello())).kind, Kind::kNothing) << "nothing follows GONE";
+}
+
+TEST(Handshake, ParkKeepAndGoneOfAWrongFormAreViolations) {
+  for (const Bytes& wrong : {packet(kParkFrame, Bytes(7)), packet(kParkFrame, Bytes(9)), packet(kParkFrame, {}),
+                             packet(kKeepFrame, Bytes(1)), packet(kGoneFrame, Bytes(16)), packet(6, {})}) {
+    LinkMachine machine = open_machine();
+    EXPECT_EQ(feed(machine, wrong).kind, Kind::kViolation);
+  }
+  for (const Bytes& wrong :
+       {packet(kGoneFrame, {}), packet(kGoneFrame, Bytes(17)), packet(kGoneFrame, Bytes(16 * (kMaxGone + 1))),
+        packet(kParkFrame, Bytes(8)), packet(kKeepFrame, {})}) {
+    LinkMachine machine;
+    EXPECT_EQ(feed(machine, wrong).kind, Kind::kViolation);
+  }
+  LinkMachine machine;
+  EXPECT_EQ(feed(machine, packet(kGoneFrame, Bytes(16 * kMaxGone))).kind, Kind::kGone);
+  LinkMachine busy = open_machine();
+  EXPECT_EQ(feed(busy, packet(0x123, Bytes(1), kMoreFollows)).kind, Kind::kNothing);
+  EXPECT_EQ(feed(busy, packet(kParkFrame, Bytes(8))).kind, Kind::kViolation) << "amid a frame";
 }
 
 TEST(Handshake, AByeOfAnotherVersionMayBeLonger) {

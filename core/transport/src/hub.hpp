@@ -8,10 +8,10 @@
 // one at a time, and never while the hub holds a lock: a handler may take its own locks and call the hub.
 //
 // Invariants
-// 1. Between on_peer_up(p) and on_peer_down(p) there is exactly one connection to p's process; a PeerId is never
+// 1. Between on_peer_up(p) and on_peer_down(p) there is exactly one connection to p's process, and at most one socket; a PeerId is never
 //    reused. A process that was disconnected without fault (a stall, a lack of descriptors) comes back under a new
 //    PeerId. A peer passes through these states, in this order, and may leave out the second:
-//      connected     from on_peer_up to on_peer_down: frames travel
+//      connected     from on_peer_up to on_peer_down: frames travel, on a link that is parked while nothing needs it
 //      disconnected  from on_peer_down to on_peer_gone: no frames, but its process may live and read samples
 //      gone          from on_peer_gone on: its process is dead, or declared that it holds nothing any more
 // 2. Frames to one peer arrive in the order of send() and at most once; after on_peer_down(p) no frame of p is
@@ -72,6 +72,8 @@ inline constexpr unsigned kMaxViolations = 4;
 /// Connections that one process may begin per kArrivalsWindow.
 inline constexpr unsigned kMaxArrivals = 64;
 inline constexpr std::chrono::seconds kArrivalsWindow{10};
+/// Processes that one process may call gone although they are not, per kArrivalsWindow: each costs a link.
+inline constexpr unsigned kMaxFalseAlarms = 64;
 
 /// What a process may cause in a window of time. Over all its connections: a process that connects again has what is left.
 struct PeerRates {
@@ -119,6 +121,15 @@ class HubHandler {
   /// Called once after each on_peer_down(): the peer holds nothing of this process. Its process is dead or declared so,
   /// or holds_anything() returned false.
   virtual void on_peer_gone(PeerId) {}
+  /// Why a socket to the peer is needed although no frame travels. Without a need the idle link is parked: the peer stays connected.
+  enum class Need : std::uint8_t {
+    kNone,
+    kConnections,  ///< a frame comes or goes when they end
+    kSamples       ///< the peer holds messages of this process: no frame says when that ends
+  };
+  virtual Need needs_link(PeerId) { return Need::kConnections; }
+  /// A link to a parked peer is open again, for a frame of either side. May throw as on_peer_up().
+  virtual void on_link_open(PeerId) {}
   /// An error ends that peer's connection with a diagnostic (then on_peer_down follows). Other peers are not affected.
   virtual Result<void> on_frame(PeerId peer, Frame&& frame) = 0;
 };
@@ -128,6 +139,8 @@ struct HubOptions {
   std::string runtime_directory;  ///< empty: BATON_RUNTIME_DIR, else the per-user default (runtime_directory.hpp)
   std::string name;               ///< this process's name in diagnostics of peers; empty: the program's name
   std::chrono::milliseconds handshake_timeout{5000};
+  /// After so long without a frame a link that nothing needs is parked.
+  std::chrono::milliseconds idle_time{1000};
   /// Background thread; empty: dropped. Other processes can cause any number.
   std::function<void(const Diagnostic&)> on_diagnostic;
 };
@@ -180,7 +193,9 @@ class Hub {
   const ProcessId& process_id() const;
   int domain() const;
   const std::string& domain_directory() const;  ///< for messages to people
-  /// Connections that are up now. Any thread.
+  /// Whether no socket joins the peer now; a frame opens a link. Any thread.
+  bool is_parked(PeerId peer) const;
+  /// Peers that are connected now, the parked ones included. Any thread.
   std::size_t peer_count() const;
   /// Number of processes with a name in the domain and no connection that is up: the handshake is running, or the
   /// process is dead, stopped or refused. Any thread.

@@ -108,7 +108,7 @@ void Hub::Impl::sweep(const std::string& name) {
 void Hub::Impl::connect_to(const ProcessId& process) {
   Route& route = routes[process];
   route.retry = 0;
-  if (route.refused || route.up != 0 || route.mine != 0) return;
+  if (route.refused || route.has_socket() || route.mine != 0) return;
   const std::string name = name_of(process);
   LinkId made = 0;
   os::IoStatus status{};
@@ -132,7 +132,7 @@ void Hub::Impl::connect_to(const ProcessId& process) {
       break;
     case os::IoStatus::kRefused:
     case os::IoStatus::kAbsent:
-      routes.erase(process);
+      met_its_end(process);
       return;
     case os::IoStatus::kWouldBlock:  // its backlog is full: many processes start at once, or it is stopped
       retry_later(process);
@@ -166,6 +166,10 @@ void Hub::Impl::connect_to(const ProcessId& process) {
     hello.pid = os::process_id();
     hello.process_id = self;
     hello.name = self_name;
+    if (const Route& known = routes[process]; known.parked) {
+      const os::Lock lock(mutex());
+      hello.counts = find(known.up)->acquaintance.counts();
+    }
     {
       const os::Lock lock(mutex());
       send_now(*link, encode_hello(hello));
@@ -179,7 +183,7 @@ void Hub::Impl::connect_to(const ProcessId& process) {
 
 void Hub::Impl::retry_later(const ProcessId& process) {
   Route& route = routes[process];
-  if (route.refused || route.retry != 0 || route.up != 0 || route.mine != 0) return;
+  if (route.refused || route.retry != 0 || route.has_socket() || route.mine != 0) return;
   const auto delay = kFirstRetry * (1U << std::min(route.attempts, kMaxDoublings));
   ++route.attempts;
   route.retry = schedule(Clock::now() + delay, [this, process] { connect_to(process); });
@@ -207,18 +211,15 @@ void Hub::Impl::on_listener() {
     }
     BATON_CRASH_POINT("hub.accepted");
     const bool handled = attempt([&] {
-      if (!welcome(*find(made))) {
-        turn_away(*find(made));
-        return;
-      }
       while (!silent.empty() && (find(silent.front()) == nullptr || !find(silent.front())->silent)) silent.pop_front();
       silent.push_back(made);
       ++silent_count;
-      find(made)->silent = true;
+      find(made)->silent = find(made)->unjudged = true;
       find(made)->handshake_timer =
           schedule(Clock::now() + options.handshake_timeout, [this, made] { on_handshake_timeout(made); });
       // An honest peer has already sent HELLO.
       on_readable(made);
+      if (Link* link = find(made); link != nullptr && link->unjudged) judge(*link);
     });
     if (!handled) end_for_want_of_memory(made);
     if (silent_count > kMaxSilentLinks) evict_silent_link();
@@ -258,6 +259,7 @@ bool Hub::Impl::accept_without_descriptors() {
 }
 
 void Hub::Impl::tell_shortage(const std::string& what) {
+  park_soon();
   if (!shortage_lines.once()) return;
   diagnose(Diagnostic::Level::kError, Errc::out_of_descriptors,
            os::system_error(what, EMFILE).message + "; trying again until it works");

@@ -17,8 +17,21 @@ void Hub::Impl::on_bye(Link& link, const LinkMachine::Step& step) {
   switch (step.bye) {
     case Bye::kLeaving:
       drop_link(link, {Errc::disconnected, who + " left"}, false);
-      routes.erase(process);
+      met_its_end(process);
       return;
+    case Bye::kParked: {
+      bool asked = false;
+      {
+        const os::Lock lock(mutex());
+        asked = link.acquaintance.parked();
+      }
+      if (asked) {
+        park(link);
+      } else {
+        end_link(link, {{Errc::protocol_violation, who + " parks a link unasked"}, Bye::kViolation, true});
+      }
+      return;
+    }
     case Bye::kVersion:
     case Bye::kViolation: {
       const Errc code = step.bye == Bye::kVersion ? Errc::version_mismatch : Errc::protocol_violation;
@@ -29,6 +42,7 @@ void Hub::Impl::on_bye(Link& link, const LinkMachine::Step& step) {
         if (first) diagnose(Diagnostic::Level::kError, code, text);
       }
       drop_link(link, {code, text}, false);
+      if (initiator) drop_parked(process, {code, text});
       return;
     }
     case Bye::kNoDescriptors:
@@ -89,7 +103,7 @@ void Hub::Impl::on_process_end(LinkId id) {
   if (mine) {
     // The pidfd is that of the process that listened under this name.
     sweep(name_of(process));
-    routes.erase(process);
+    met_its_end(process);
   } else if (known) {
     retry_later(process);  // only a dead listener proves that the name is dead
   }
@@ -130,6 +144,8 @@ void Hub::Impl::drop_link(Link& link, Error reason, bool over) {
     if (route->second.mine == id) route->second.mine = 0;
     if (route->second.up == id) {
       route->second.up = 0;
+      route->second.parked = false;
+      ring_changed = true;
       // A connection that comes up only to hang up is retried ever more rarely.
       if (Clock::now() - route->second.up_since > kSteadyTime) route->second.attempts = 0;
     }
@@ -142,7 +158,7 @@ void Hub::Impl::drop_link(Link& link, Error reason, bool over) {
     const os::Lock lock(mutex());
     link.up = false;
     // The end of file counts even if packets before it are unread: they do not matter any more.
-    over = over || os::hung_up_now(link.socket());
+    over = over || link.socket() < 0 || os::hung_up_now(link.socket());
   }
   up_count.fetch_sub(1, std::memory_order_relaxed);
   link.down_due = true;
@@ -229,12 +245,12 @@ void Hub::Impl::forget_link(Link& link) {
   std::unique_ptr<Link> gone;  // destroyed outside the lock
   {
     const os::Lock lock(mutex());
-    poller.remove(link.socket());
+    if (link.socket() >= 0) poller.remove(link.socket());
     if (link.watch) poller.remove(link.watch.get());
     link.watch.reset();
     link.claim.reset();
     // This process may hold samples of the peer. Their claims keep the socket open, if the peer still exists.
-    if (os::closed_now(link.socket())) link.line->hang_up();
+    if (link.socket() >= 0 && os::closed_now(link.socket())) link.line->hang_up();
     clear_queue(link);
     remove_from_account(link);
     const auto found = links.find(id);

@@ -144,6 +144,30 @@ TEST_F(HostilePeer, GarbageInsteadOfHelloIsRefused) {
   EXPECT_TRUE(victim_.recorder.has_diagnostic(Errc::protocol_violation, "pid " + std::to_string(::getpid())));
 }
 
+TEST_F(HostilePeer, AnswersToPARKThatNobodySentAreViolations) {
+  const Bytes keep{kKeepFrame, 0, 0, 0, 0, 0, 0, 0};
+  std::uint64_t number = 1;
+  for (const Bytes& unasked : {keep, encode_bye(Bye::kParked, "")}) {
+    RawClient client = connect();
+    client.send(hello_of(number++));
+    EXPECT_FALSE(client.receive().empty());
+    client.send(unasked);
+    EXPECT_EQ(client.bye(), static_cast<std::uint16_t>(Bye::kViolation));
+  }
+}
+
+TEST_F(HostilePeer, AnsweredToEveryPARKTheLinkStays) {
+  RawClient client = connect();
+  client.send(hello_of(1));
+  EXPECT_FALSE(client.receive().empty());
+  for (std::uint8_t received = 0; received < 200; ++received) {  // the victim needs the link, or counts other frames
+    client.send({kParkFrame, 0, 0, 0, 8, 0, 0, 0, received, 0, 0, 0, 0, 0, 0, 0});
+    const Bytes answer = client.receive();
+    ASSERT_FALSE(answer.empty());
+    ASSERT_EQ(answer[0], kKeepFrame);
+  }
+}
+
 TEST_F(HostilePeer, AProbeThatConnectsAndGoesIsIgnored) {
   for (int i = 0; i < 100; ++i) connect().close();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -71,6 +71,11 @@ bool Hub::forked() const { return impl_->is_child.load(std::memory_order_acquire
 const ProcessId& Hub::process_id() const { return impl_->self; }
 int Hub::domain() const { return impl_->domain; }
 const std::string& Hub::domain_directory() const { return impl_->directory.path; }
+bool Hub::is_parked(PeerId peer) const {
+  const os::Lock lock(impl_->mutex());
+  const auto found = impl_->links.find(peer);
+  return found != impl_->links.end() && found->second->acquaintance.phase() == Acquaintance::Phase::kParked;
+}
 std::size_t Hub::peer_count() const { return impl_->up_count.load(std::memory_order_relaxed); }
 std::size_t Hub::unmet_count() const {
   Result<std::vector<std::string>> names = [this] {
@@ -182,8 +187,8 @@ std::optional<Clock::time_point> Hub::Impl::next_deadline() {
   const os::Lock lock(mutex());
   std::optional<Clock::time_point> deadline;
   if (!timers.empty()) deadline = timers.begin()->first.first;
-  const bool busy =
-      scan_wanted || unlucky || downs != nullptr || batch_at < batch.size() || !posted.empty() || !doomed.empty();
+  const bool busy = scan_wanted || ring_changed || !newly_gone.empty() || unlucky || downs != nullptr ||
+                    batch_at < batch.size() || !posted.empty() || !doomed.empty();
   if (busy && (!deadline || rest_until < *deadline)) deadline = rest_until;
   return deadline;
 }
@@ -228,6 +233,8 @@ void Hub::Impl::run() {
     reap_unlucky();
     if (downs != nullptr && rest_until <= Clock::now()) finish_downs();
     run_timers_and_posts();
+    if (ring_changed && rest_until <= Clock::now()) attempt([&] { update_ring(); });
+    if (!newly_gone.empty() && rest_until <= Clock::now()) attempt([&] { tell_gone(); });
   }
 
   // First invisible, then BYE: no process connects to a process that is leaving.
@@ -236,6 +243,13 @@ void Hub::Impl::run() {
   BATON_CRASH_POINT("hub.name_removed");
   listener.reset();
   for (auto& [id, link] : links) {
+    if (link->socket() < 0) {  // parked: its neighbours say that this process has left
+      link->claim.reset();
+      link->line.reset();
+      link->up = false;
+      clear_queue(*link);
+      continue;
+    }
     if (link->up) attempt([&, &up = *link]() BATON_REQUIRES(hub_mutex) { flush(up); });
     if (!link->lingering) send_now(*link, bye_leaving);
     BATON_CRASH_POINT("hub.good_bye_sent");

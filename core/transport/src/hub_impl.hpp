@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hub's implementation, in reading order: hub_impl.cpp (life, thread, timers), hub_discovery.cpp (names, connecting,
 // accepting, sweeping), hub_links.cpp (from which process a link comes, and how many links it may have),
-// hub_packets.cpp (handshake, packets in and out), hub_ends.cpp (every way in which a link ends).
+// hub_packets.cpp (handshake, packets in and out), hub_parking.cpp (links that rest, and who watches over whom), hub_ends.cpp (every way in
+// which a link ends).
 //
 // Thread rules. mutex() guards all data that send(), post() and a fork touch. It is also held whenever a descriptor of the hub is made or
 // closed, so that a fork finds all of them in their places. It is never held during a callback. Everything else belongs to the background
@@ -25,6 +26,7 @@
 #include "handshake.hpp"
 #include "hub.hpp"
 #include "life_line.hpp"
+#include "parking.hpp"
 
 namespace baton::transport {
 
@@ -62,14 +64,20 @@ struct Link {
   LinkMachine machine;
   TimerId handshake_timer = 0;
   bool silent = false;     ///< accepted and has not said HELLO
+  bool unjudged = false;   ///< accepted, and whether its process may have one more is not decided yet
   bool lingering = false;  ///< disconnected, not gone: only its end of file is watched, nothing is read
 
   // Written by the background thread with the lock; it reads them without.
   std::shared_ptr<LifeLine> line;  ///< the socket. It outlives the link while samples of the peer are held
   bool up = false, was_up = false;
+  /// The idle link is asked about when this time is over without a frame; doubles while something that says no word keeps it.
+  std::chrono::milliseconds patience{0};
 
   std::shared_ptr<LifeLine::Claim> claim BATON_GUARDED_BY(hub_mutex);  ///< while up
-  os::UniqueFd watch BATON_GUARDED_BY(hub_mutex);                      ///< pidfd, may be empty
+  Acquaintance acquaintance BATON_GUARDED_BY(hub_mutex);
+  Clock::time_point last_frame BATON_GUARDED_BY(hub_mutex){};
+  bool may_be_idle BATON_GUARDED_BY(hub_mutex) = false;  ///< look when `patience` is over
+  os::UniqueFd watch BATON_GUARDED_BY(hub_mutex);        ///< pidfd, may be empty
   bool want_write BATON_GUARDED_BY(hub_mutex) = false;
   /// Waits for a timer because the kernel has no room for descriptors in flight.
   bool pausing BATON_GUARDED_BY(hub_mutex) = false;
@@ -90,7 +98,7 @@ struct Link {
   Error down_reason{};
   Link* next_down = nullptr;
 
-  int socket() const { return line->socket(); }
+  int socket() const { return line->socket(); }  ///< -1 while parked
 };
 
 /// One process as the kernel knows it, under whatever name.
@@ -100,6 +108,8 @@ struct KnownProcess {
   bool turned_away = false;  ///< the user was notified
   bool ended = false;        ///< the process is dead; its last links are about to end
   unsigned arrivals = 0;     ///< since `arrivals_since`
+  unsigned false_alarms = 0;
+  Clock::time_point alarms_since{};
   Clock::time_point arrivals_since{};
   std::shared_ptr<PeerRates> rates;
   std::shared_ptr<memory::WindowShare> share;
@@ -113,6 +123,13 @@ struct Route {
   unsigned attempts = 0;  ///< since the connection last stayed up for a while
   Clock::time_point up_since{};
   bool refused = false;  ///< final: one of the two refuses the other
+  bool parked = false;   ///< `up` has no socket
+  bool watched = false;  ///< was a neighbour in the ring when it last was up: this process says when it is gone
+
+  /// Was called gone while it had a socket: what it sent before may park the link.
+  bool suspected = false;
+
+  bool has_socket() const { return up != 0 && !parked; }
 };
 
 struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Impl> {
@@ -175,6 +192,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   /// False for one more connection of a process that has too many or was refused too often.
   bool welcome(const Link& link);
   void turn_away(Link& link);
+  /// Decides about a link that was accepted. False: it has ended.
+  bool judge(Link& link);
   KnownProcess& account_of(const Link& link);
   /// The link's process is dead. Its record ends with its last link, since the kernel may give its number to another
   /// process.
@@ -191,6 +210,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void on_writable(LinkId id);
   void on_step(Link& link, LinkMachine::Step&& step);
   void on_hello(Link& link);
+  bool continues(const Link& parked, const Hello& hello) const;
   void go_up(Link& link);
   void on_handshake_timeout(LinkId id);
   void send(PeerId peer, Outgoing frame) noexcept;
@@ -200,6 +220,32 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   os::IoStatus push(Link& link, Outgoing& frame) BATON_REQUIRES(hub_mutex);
   void flush(Link& link) BATON_REQUIRES(hub_mutex);
   void clear_queue(Link& link) BATON_REQUIRES(hub_mutex);
+
+  // hub_parking.cpp
+  /// A frame travelled, or a cause to keep the link is gone.
+  void note_activity(Link& link) BATON_REQUIRES(hub_mutex);
+  void plan_parking(Clock::time_point when) BATON_REQUIRES(hub_mutex);
+  void look_for_idle_links();
+  /// Descriptors are short: idle links end now.
+  void park_soon();
+  HubHandler::Need need_of(const Link& link);
+  void on_park(Link& link, std::uint64_t received);
+  void on_keep(Link& link);
+  void park(Link& link);
+  /// The parked link goes on with the socket of `fresh`, which ends.
+  void reopen(Link& parked, Link& fresh);
+  /// Lets the answer to PARK come in that the other process sent before it connected again.
+  void finish_parking(const ProcessId& process);
+  void update_ring();
+  void met_its_end(const ProcessId& process);
+  /// Both processes of a parked link will not speak any more.
+  void drop_parked(const ProcessId& process, const Error& reason);
+  void tell_gone();
+  using SharedPacket = std::shared_ptr<const std::vector<std::uint8_t>>;
+  void tell_gone_to_some(const SharedPacket& packet, ProcessId after);
+  void tell_newcomer(const ProcessId& process);
+  void send_gone(const ProcessId& to, const SharedPacket& packet, unsigned attempt);
+  void on_gone(Link& link, const std::vector<ProcessId>& called_gone);
 
   // hub_ends.cpp
   void on_bye(Link& link, const LinkMachine::Step& step);
@@ -254,7 +300,15 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   pthread_t thread{};
   bool thread_started = false;
 
+  Clock::time_point parking_at BATON_GUARDED_BY(hub_mutex) =
+      Clock::time_point::max();  ///< when idle links are looked for
+
   // Background thread only.
+  Clock::time_point last_met{};  ///< a process, for the first time
+  bool hurries = false;          ///< parks links that were idle for a moment
+  bool ring_changed = false;
+  std::vector<ProcessId> newly_gone;                                ///< to be told
+  std::deque<std::pair<Clock::time_point, ProcessId>> gone_before;  ///< told, and told again to newcomers
   std::map<ProcessId, Route> routes;
   std::unordered_map<std::uint64_t, KnownProcess>
       processes;  ///< by PeerInfo::identity; processes without one are counted by user
@@ -273,6 +327,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   os::Allowance shortage_lines, memory_lines;
 };
 
+/// Deaths of which newcomers are told: they may have met the process, and not its neighbours.
+inline constexpr std::size_t kMaxGoneBefore = 256;
 inline constexpr std::size_t kMaxSilentLinks = 64;
 inline constexpr std::uint64_t kListenerToken = 2;
 constexpr std::uint64_t socket_token(LinkId id) { return id * 4; }

@@ -95,6 +95,13 @@ bool Hub::Impl::welcome(const Link& link) {
          (!stranger || links_of_user[link.info.uid] <= std::max(most_links, limit / 4));
 }
 
+bool Hub::Impl::judge(Link& link) {
+  link.unjudged = false;
+  if (welcome(link)) return true;
+  turn_away(link);
+  return false;
+}
+
 void Hub::Impl::turn_away(Link& link) {
   const bool banned = account_of(link).violations >= kMaxViolations;
   const bool first = !std::exchange(account_of(link).turned_away, true);

@@ -26,7 +26,7 @@ void Hub::Impl::on_readable(LinkId id) {
     os::IoStatus status{};
     {
       const os::Lock lock(mutex());
-      if (link->doom || link->lost_something || link->down_due || link->lingering) return;
+      if (link->doom || link->lost_something || link->down_due || link->lingering || link->socket() < 0) return;
       status = os::receive_packet(link->socket(), buffer.get(), kMaxPacketBytes, kMaxFrameFds, packet);
     }
     switch (status) {
@@ -79,6 +79,8 @@ void Hub::Impl::on_readable(LinkId id) {
 
 void Hub::Impl::on_step(Link& link, LinkMachine::Step&& step) {
   using Kind = LinkMachine::Step::Kind;
+  // A process that says only which others are gone is not counted: everybody says so after many deaths.
+  if (link.unjudged && step.kind != Kind::kGone && !judge(link)) return;
   switch (step.kind) {
     case Kind::kNothing:
       return;
@@ -88,7 +90,21 @@ void Hub::Impl::on_step(Link& link, LinkMachine::Step&& step) {
     case Kind::kBye:
       on_bye(link, step);
       return;
+    case Kind::kPark:
+      on_park(link, step.received);
+      return;
+    case Kind::kKeep:
+      on_keep(link);
+      return;
+    case Kind::kGone:
+      on_gone(link, step.processes);
+      return;
     case Kind::kFrame: {
+      {
+        const os::Lock lock(mutex());
+        link.acquaintance.frame_received();
+        note_activity(link);
+      }
       Result<void> accepted;
       call([&] { accepted = handler.on_frame(link.id, std::move(step.frame)); });
       if (accepted) return;
@@ -134,6 +150,11 @@ bool Hub::Impl::another_begins_like(const ProcessId& process) const {
   return false;
 }
 
+bool Hub::Impl::continues(const Link& parked, const Hello& hello) const {
+  const os::Lock lock(mutex());
+  return parked.acquaintance.continues(hello.counts);
+}
+
 void Hub::Impl::on_hello(Link& link) {
   BATON_CRASH_POINT("hub.hello_received");
   const Hello& hello = link.machine.peer();
@@ -150,6 +171,7 @@ void Hub::Impl::on_hello(Link& link) {
   if (link.initiator && hello.process_id != link.process) {
     // Whoever made this name, its socket may be that of an honest process, which is met by its own name.
     refuse_for_ever(link.process);
+    drop_parked(link.process, {Errc::disconnected, "its name leads to another process"});
     end_link(link, {{Errc::protocol_violation, "the name " + name_of(link.process) +
                                                    " in the domain's directory leads to the socket of " +
                                                    describe(link) + ", which has another identity"},
@@ -162,6 +184,13 @@ void Hub::Impl::on_hello(Link& link) {
       end_link(link, {{Errc::disconnected, "another process's id begins with the same bytes"}, Bye::kDuplicate, false});
       return;
     }
+    const Route& route = routes[link.process];
+    Link* const parked = route.parked ? find(route.up) : nullptr;
+    if (parked != nullptr && continues(*parked, hello)) {
+      reopen(*parked, link);
+      return;
+    }
+    if (parked != nullptr) drop_link(*parked, {Errc::disconnected, describe(*parked) + " begins anew"}, true);
     go_up(link);
     return;
   }
@@ -171,12 +200,24 @@ void Hub::Impl::on_hello(Link& link) {
     return;
   }
   make_room_for_routes();
+  finish_parking(hello.process_id);
   Route& route = routes[hello.process_id];
+  Link* const parked = route.parked ? find(route.up) : nullptr;
+  if (parked != nullptr && parked->info.identity != link.info.identity) {
+    end_link(link, {{Errc::disconnected, "another process has this id"}, Bye::kDuplicate, false});
+    return;
+  }
+  if (parked != nullptr && os::closed_now(link.socket())) {
+    // Of a time before the link was parked: the other process preferred another link and closed this one, and this process accepts it only
+    // now.
+    drop_link(link, {Errc::disconnected, "duplicate"}, true);
+    return;
+  }
   if (route.refused) {
     end_link(link, {{Errc::protocol_violation, "refused before"}, Bye::kViolation, false});
     return;
   }
-  switch (judge_arrival(self, hello.process_id, route.up != 0, route.mine != 0)) {
+  switch (judge_arrival(self, hello.process_id, route.has_socket(), route.mine != 0)) {
     case Arrival::kRefuse:
       end_link(link,
                {{Errc::disconnected, "another connection of the same processes survives"}, Bye::kDuplicate, false});
@@ -194,11 +235,18 @@ void Hub::Impl::on_hello(Link& link) {
   answer.pid = os::process_id();
   answer.process_id = self;
   answer.name = self_name;
+  const bool goes_on = parked != nullptr && continues(*parked, hello);
   {
     const os::Lock lock(mutex());
+    if (goes_on) answer.counts = parked->acquaintance.counts();
     send_now(link, encode_hello(answer));
   }
   BATON_CRASH_POINT("hub.answer_sent");
+  if (goes_on) {
+    reopen(*parked, link);
+    return;
+  }
+  if (parked != nullptr) drop_link(*parked, {Errc::disconnected, describe(*parked) + " begins anew"}, true);
   go_up(link);
 }
 
@@ -211,17 +259,23 @@ void Hub::Impl::go_up(Link& link) {
   if (route.mine == link.id) route.mine = 0;
   if (route.retry != 0) cancel(std::exchange(route.retry, 0));
   route.up = link.id;
-  route.up_since = Clock::now();
+  route.up_since = last_met = Clock::now();
+  ring_changed = true;
   {
     const os::Lock lock(mutex());
     link.up = link.was_up = link.greeting = true;
     link.claim = std::move(claim);
+    link.patience = options.idle_time;
+    note_activity(link);
   }
   up_count.fetch_add(1, std::memory_order_relaxed);
   BATON_CRASH_POINT("hub.up");
   call([&] { handler.on_peer_up(link.id, link.info); });
-  const os::Lock lock(mutex());
-  link.greeting = false;
+  {
+    const os::Lock lock(mutex());
+    link.greeting = false;
+  }
+  tell_newcomer(link.process);
 }
 
 void Hub::Impl::on_handshake_timeout(LinkId id) {
@@ -247,6 +301,7 @@ void Hub::Impl::on_handshake_timeout(LinkId id) {
 }
 
 void Hub::Impl::send_now(Link& link, const std::vector<std::uint8_t>& packet) {
+  if (link.socket() < 0) return;
   // A peer that is gone or does not read misses it: the hang-up tells it the same.
   (void)os::send_packet(link.socket(), packet.data(), packet.size(), nullptr, 0, nullptr, 0);
 }
@@ -288,7 +343,10 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
   const auto found = links.find(peer);
   if (found == links.end() || !found->second->up || found->second->doom || found->second->lost_something) return;
   Link& link = *found->second;
-  if (link.queue.empty() && !link.pausing) {
+  const Acquaintance::Phase phase = link.acquaintance.phase();
+  const bool open = phase == Acquaintance::Phase::kOpen;
+  if (open) note_activity(link);
+  if (open && link.queue.empty() && !link.pausing) {
     const os::IoStatus status = push(link, frame);
     if (status == os::IoStatus::kDone || status == os::IoStatus::kClosed || status == os::IoStatus::kError) {
       dropped.push_back(std::move(frame));  // sent, or the background thread is about to see the hang-up
@@ -321,7 +379,13 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
   link.queued_bytes = bytes;
   link.queued_fds = fds;
   *link.queued_of_user = of_user;
-  if (link.pausing && link.queue.size() == 1) {
+  if (phase == Acquaintance::Phase::kParked) {
+    if (link.queue.size() > 1) return;
+    posted.push_back([this, process = link.process] { connect_to(process); });
+    poller.wake();
+  } else if (phase == Acquaintance::Phase::kAsked) {
+    return;  // KEEP or BYE is on its way
+  } else if (link.pausing && link.queue.size() == 1) {
     // Timers need the same lock: leave the call to the background thread.
     posted.push_back([this, peer] { schedule(Clock::now() + kInFlightPause, [this, peer] { on_writable(peer); }); });
     poller.wake();
@@ -354,6 +418,7 @@ os::IoStatus Hub::Impl::push(Link& link, Outgoing& frame) {
     BATON_CRASH_POINT("hub.packet_sent");
     frame.sent_bytes += size;
   } while (frame.sent_bytes < frame.payload.size());
+  if (frame.type >= kFirstUserFrame) link.acquaintance.frame_sent();
   return os::IoStatus::kDone;
 }
 
@@ -361,6 +426,7 @@ void Hub::Impl::flush(Link& link) {
   link.pausing = false;
   while (!link.queue.empty()) {
     Outgoing& frame = link.queue.front();
+    if (link.acquaintance.phase() != Acquaintance::Phase::kOpen && frame.type >= kFirstUserFrame) break;
     const os::IoStatus status = push(link, frame);
     if (status == os::IoStatus::kTooManyInFlight) {
       link.pausing = true;
@@ -373,7 +439,8 @@ void Hub::Impl::flush(Link& link) {
     link.queue.pop_front();
     link.progress = Clock::now();
   }
-  const bool want_write = !link.queue.empty() && !link.pausing;
+  const bool open = link.acquaintance.phase() == Acquaintance::Phase::kOpen;
+  const bool want_write = !link.queue.empty() && !link.pausing && (open || link.queue.front().type < kFirstUserFrame);
   if (want_write != link.want_write) {
     link.want_write = want_write;
     poller.modify(link.socket(), socket_token(link.id),
@@ -394,7 +461,7 @@ void Hub::Impl::on_writable(LinkId id) {
   bool pause = false;
   {
     const os::Lock lock(mutex());
-    if (link->doom || link->lost_something || link->down_due || link->lingering) return;
+    if (link->doom || link->lost_something || link->down_due || link->lingering || link->socket() < 0) return;
     flush(*link);
     pause = link->pausing;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process with nothing but a hub, for tests: prints events on standard output and obeys commands from standard input,
-// one per line. hub_peer <runtime directory> <name> [tell|quiet [<uid> <gid>]]
+// one per line. hub_peer <runtime directory> <name> [tell|quiet|parks [<uid> <gid>]]; "parks": quiet, and idle links are parked soon.
 #include <fcntl.h>
 #include <grp.h>
 #include <sys/mman.h>
@@ -31,7 +31,7 @@ void say(const std::string& text) {
 
 class Teller final : public HubHandler {
  public:
-  explicit Teller(bool quiet) : quiet_(quiet) {}
+  Teller(bool quiet, bool parks) : quiet_(quiet), parks_(parks) {}
   void on_peer_up(PeerId peer, const PeerInfo& info) override {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -46,6 +46,7 @@ class Teller final : public HubHandler {
     }
     if (!quiet_) say("down " + reason.message);
   }
+  Need needs_link(PeerId) override { return parks_ ? Need::kNone : Need::kConnections; }
   Result<void> on_frame(PeerId, Frame&& frame) override {
     if (!quiet_) say("frame " + std::to_string(frame.payload.size()) + " " + std::to_string(frame.fds.size()));
     return {};
@@ -56,7 +57,7 @@ class Teller final : public HubHandler {
   }
 
  private:
-  const bool quiet_;
+  const bool quiet_, parks_;
   mutable std::mutex mutex_;
   std::set<PeerId> up_;
 };
@@ -65,17 +66,19 @@ class Teller final : public HubHandler {
 
 int main(int argc, char** argv) {
   if (argc < 3) return 2;
-  const bool quiet = argc > 3 && std::string(argv[3]) == "quiet";
+  const bool parks = argc > 3 && std::string(argv[3]) == "parks";
+  const bool quiet = parks || (argc > 3 && std::string(argv[3]) == "quiet");
   if (argc > 5) {
     const auto gid = static_cast<gid_t>(std::atoi(argv[5]));
     if (::setgroups(0, nullptr) != 0 || ::setgid(gid) != 0 || ::setuid(static_cast<uid_t>(std::atoi(argv[4]))) != 0)
       return 3;
   }
-  Teller teller(quiet);
+  Teller teller(quiet, parks);
   HubOptions options;
   options.domain = 0;
   options.runtime_directory = argv[1];
   options.name = argv[2];
+  if (parks) options.idle_time = std::chrono::milliseconds(20);
   options.on_diagnostic = [](const Diagnostic& d) {
     say(std::string("diagnostic ") + errc_name(d.code) + " " + d.text);
   };
@@ -102,6 +105,19 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (verb == "count") say("count " + std::to_string((*hub)->peer_count()));
+    if (verb == "name") {
+      std::string name = "p-";
+      for (const std::uint8_t byte : (*hub)->process_id()) {
+        constexpr const char* kDigits = "0123456789abcdef";
+        name += {kDigits[byte >> 4], kDigits[byte & 15]};
+      }
+      say(name);
+    }
+    if (verb == "parked") {
+      std::size_t parked = 0;
+      for (const PeerId peer : teller.up()) parked += (*hub)->is_parked(peer) ? 1 : 0;
+      say("parked " + std::to_string(parked) + " of " + std::to_string((*hub)->peer_count()));
+    }
     if (verb == "send") {  // to all peers: `number` bytes and one descriptor
       const auto fd = std::make_shared<os::UniqueFd>(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING));
       for (const PeerId peer : teller.up()) (*hub)->send(peer, 0x100, std::vector<std::uint8_t>(number), {fd});

@@ -12,6 +12,11 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <set>
 #include <thread>
 
 #include "baton/os/directory.hpp"
@@ -36,7 +41,7 @@ std::string peer_program() {
 class Peer {
  public:
   Peer(const TemporaryDirectory& directory, const std::string& name, const std::string& crash_at = "",
-       bool quiet = false, const std::string& uid = "", const std::string& gid = "") {
+       bool quiet = false, const std::string& uid = "", const std::string& gid = "", const std::string& parks = "") {
     int in[2];
     int out[2];
     // Towards the peer a socket: writing to a dead one must not raise SIGPIPE, which here and in the peers keeps its default.
@@ -56,7 +61,7 @@ class Peer {
     std::string program = peer_program();
     std::string path = directory.path();
     std::string own_name = name;
-    std::string mode = quiet ? "quiet" : "tell";
+    std::string mode = !parks.empty() ? parks : quiet ? "quiet" : "tell";
     std::string own_uid = uid;
     std::string own_gid = gid;
     char* arguments[] = {
@@ -211,6 +216,100 @@ TEST(HubProcesses, AStoppedProcessThatWasGivenUpComesBackWhenItGoesOn) {
   EXPECT_NE(a.hears("up b"), "");
   a.tell("send 77");
   EXPECT_NE(b.hears("frame 77 1"), "");
+}
+
+/// Processes that park idle links, all met: each has links to its four neighbours only.
+class ParkedDomain {
+ public:
+  explicit ParkedDomain(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      peers.push_back(std::make_unique<Peer>(directory, "p" + std::to_string(i), "", true, "", "", "parks"));
+  }
+  /// Of each that is not stopped: `met` others are known, all but four of them without a link.
+  bool rest(std::size_t met, const std::set<std::size_t>& silent = {}) {
+    const std::string wanted =
+        "parked " + std::to_string(met - std::min<std::size_t>(met, 4)) + " of " + std::to_string(met);
+    const auto deadline = Clock::now() + kPatience;
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      if (!peers[i] || silent.count(i) != 0) continue;
+      for (;;) {
+        peers[i]->tell("parked");
+        last = peers[i]->hears("parked ");
+        // A neighbour that is stopped has no link to a new neighbour yet.
+        if (last == wanted ||
+            (!silent.empty() && !last.empty() && last.substr(last.find(" of ")) == wanted.substr(wanted.find(" of "))))
+          break;
+        if (Clock::now() > deadline) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+    }
+    return true;
+  }
+  /// The processes in the order of their ring.
+  std::vector<std::size_t> ring() {
+    std::map<std::string, std::size_t> by_name;
+    std::vector<std::string> names = directory.names();
+    std::sort(names.begin(), names.end());
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      if (!peers[i]) continue;
+      peers[i]->tell("name");
+      by_name[peers[i]->hears("p-")] = i;
+    }
+    std::vector<std::size_t> order;
+    for (const auto& [name, index] : by_name) order.push_back(index);
+    return order;
+  }
+  void kill(std::size_t index) { peers[index].reset(); }
+
+  const TemporaryDirectory directory;
+  std::vector<std::unique_ptr<Peer>> peers;
+  std::string last;
+};
+
+TEST(HubProcesses, OfParkedProcessesThatAreKilledNoneStaysInAnyGraph) {
+  ParkedDomain domain(14);
+  ASSERT_TRUE(domain.rest(13)) << domain.last;
+  const std::vector<std::size_t> ring = domain.ring();
+  ASSERT_EQ(ring.size(), 14U);
+  domain.kill(ring[3]);
+  EXPECT_TRUE(domain.rest(12)) << domain.last;
+  // Five in a row, at once: nobody that lives is a neighbour of the middle one.
+  for (std::size_t i = 5; i < 10; ++i) domain.peers[ring[i]]->signal(SIGKILL);
+  for (std::size_t i = 5; i < 10; ++i) domain.kill(ring[i]);
+  EXPECT_TRUE(domain.rest(7)) << domain.last;
+  EXPECT_TRUE(directory_has(domain.directory, 8));
+}
+
+TEST(HubProcesses, AStoppedProcessWithParkedLinksStaysInEveryGraphAndGoesOn) {
+  ParkedDomain domain(9);
+  ASSERT_TRUE(domain.rest(8)) << domain.last;
+  const std::vector<std::size_t> ring = domain.ring();
+  domain.peers[ring[0]]->stop();
+  // One of its neighbours dies: the others tell, and the stopped one finds it when it goes on.
+  domain.kill(ring[1]);
+  EXPECT_TRUE(domain.rest(7, {ring[0]})) << domain.last;
+  domain.peers[ring[0]]->signal(SIGCONT);
+  EXPECT_TRUE(domain.rest(7)) << domain.last;
+  // A frame for all: also over links that are parked.
+  domain.peers[ring[4]]->tell("send 1000");
+  EXPECT_NE(domain.peers[ring[4]]->hears("sent"), "");
+  EXPECT_TRUE(domain.rest(7)) << domain.last;
+}
+
+TEST(HubProcesses, DescriptorsDoNotGrowWithTheProcessesOfTheDomain) {
+  const auto descriptors = [](pid_t pid) {
+    const std::filesystem::directory_iterator all("/proc/" + std::to_string(pid) + "/fd");
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  };
+  std::size_t few = 0;
+  {
+    ParkedDomain domain(8);
+    ASSERT_TRUE(domain.rest(7)) << domain.last;
+    for (const auto& peer : domain.peers) few = std::max(few, descriptors(peer->pid()));
+  }
+  ParkedDomain domain(60);
+  ASSERT_TRUE(domain.rest(59)) << domain.last;
+  for (const auto& peer : domain.peers) EXPECT_LE(descriptors(peer->pid()), few);
 }
 
 // The child has none of the parent's sockets: the parent's death is seen at once, although the child lives on.

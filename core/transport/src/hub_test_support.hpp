@@ -48,6 +48,16 @@ class Recorder final : public HubHandler {
     EXPECT_EQ(disconnected_.erase(peer), 1U) << "gone without down, or twice";
     changed_.notify_all();
   }
+  Need needs_link(PeerId) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return need_;
+  }
+  void on_link_open(PeerId peer) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    EXPECT_EQ(up_.count(peer), 1U) << "a link to a peer that is not up";
+    ++opens_;
+    changed_.notify_all();
+  }
   Result<void> on_frame(PeerId peer, Frame&& frame) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     EXPECT_EQ(up_.count(peer), 1U) << "a frame of a peer that is not up";
@@ -97,9 +107,10 @@ class Recorder final : public HubHandler {
 
   // Under the lock of eventually()'s predicate, or when the hub is gone.
   std::map<PeerId, PeerInfo> up_;
-  std::set<PeerId> disconnected_;  ///< down, not gone
-  bool holding_ = false;           ///< what holds_anything() answers; set it before anybody is down
-  std::size_t ups_ = 0;
+  std::set<PeerId> disconnected_;   ///< down, not gone
+  bool holding_ = false;            ///< what holds_anything() answers; set it before anybody is down
+  Need need_ = Need::kConnections;  ///< what needs_link() answers
+  std::size_t ups_ = 0, opens_ = 0;
   std::vector<Error> downs_;
   std::vector<Frame> frames_;
   std::vector<Diagnostic> diagnostics_;
@@ -112,12 +123,16 @@ class Recorder final : public HubHandler {
 /// A hub with its recorder; started.
 struct TestHub {
   explicit TestHub(const TemporaryDirectory& directory, const std::string& name = "test", int domain = 0,
-                   std::chrono::milliseconds handshake_timeout = std::chrono::seconds(5)) {
+                   std::chrono::milliseconds handshake_timeout = std::chrono::seconds(5), bool parks = false) {
     HubOptions options;
     options.domain = domain;
     options.runtime_directory = directory.path();
     options.name = name;
     options.handshake_timeout = handshake_timeout;
+    if (parks) {
+      options.idle_time = std::chrono::milliseconds(5);
+      recorder.need_ = HubHandler::Need::kNone;
+    }
     options.on_diagnostic = [this](const Diagnostic& diagnostic) { recorder.on_diagnostic(diagnostic); };
     auto made = Hub::create(options, recorder);
     if (!made) throw Exception(made.error());

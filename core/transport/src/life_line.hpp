@@ -13,6 +13,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "baton/os/crash_point.hpp"
 #include "baton/os/disposal.hpp"
@@ -40,19 +42,29 @@ class LifeLine {
     const std::shared_ptr<LifeLine> line_;
   };
 
-  explicit LifeLine(os::UniqueFd socket) : socket_(std::move(socket)) {}
+  explicit LifeLine(os::UniqueFd socket) { socket_.emplace(std::move(socket)); }
   ~LifeLine() {
     if (generation_ == os::fork_generation()) hang_up();
   }
   LifeLine(const LifeLine&) = delete;
   LifeLine& operator=(const LifeLine&) = delete;
 
-  /// -1 after hang_up() and in a forked child.
-  int socket() const noexcept { return socket_.get(); }
+  /// -1 after hang_up() until adopt(), and in a forked child.
+  int socket() const noexcept { return socket_ ? socket_->get() : -1; }
+  /// A link that was parked goes on: the socket of `fresh` becomes this one's, and claims hold it open. REQUIRES: no socket.
+  void adopt(LifeLine& fresh) noexcept {
+    const os::Lock lock(mutex_);
+    const os::Lock lock_fresh(fresh.mutex_);
+    os::UniqueFd socket = fresh.socket_->release();
+    fresh.socket_.reset();
+    socket_.emplace(std::move(socket));
+  }
   /// Closes the socket; claims have no effect any more.
   void hang_up() noexcept {
     const os::Lock lock(mutex_);
-    os::UniqueFd socket = socket_.release();
+    if (!socket_) return;
+    os::UniqueFd socket = socket_->release();
+    socket_.reset();
     if (!socket) return;
     // Unread packets may hold descriptors whose close blocks. The other end still sees the end at once.
     os::end_both_directions(socket.get());
@@ -63,12 +75,12 @@ class LifeLine {
   void end_sending() noexcept {
     if (generation_ != os::fork_generation()) return;  // these are the parent's, and the mutex may be locked for ever
     const os::Lock lock(mutex_);
-    if (socket_) os::end_sending(socket_.get());
+    if (socket_ && *socket_) os::end_sending(socket_->get());
   }
 
   const std::uint32_t generation_ = os::fork_generation();
   os::Mutex mutex_;  // innermost: the socket must not close during end_sending() on another thread
-  os::ParentOnlyFd socket_;
+  std::optional<os::ParentOnlyFd> socket_;
 };
 
 }  // namespace baton::transport

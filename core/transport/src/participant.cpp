@@ -489,7 +489,11 @@ void Participant::Impl::trigger_on_graph_change(const std::shared_ptr<GuardCondi
 
 void Participant::Impl::report_account() {
   const os::Lock lock(mutex_);
-  broadcast(FrameType::kAccount, encode(account_.own()));
+  const Payload payload = encode(account_.own());
+  for (auto& [peer, state] : peers_) {
+    state.account_due = hub_->is_parked(peer);
+    if (!state.account_due) send(peer, FrameType::kAccount, payload);
+  }
 }
 
 Participant::MemoryAccount Participant::Impl::memory_account() const {

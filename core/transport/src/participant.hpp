@@ -109,6 +109,7 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
     std::shared_ptr<PeerRates> rates;            // of its process
     std::shared_ptr<memory::WindowShare> share;  // the same
     std::vector<Wanted> wanted;
+    bool account_due = false;  // ACCOUNT has not been sent since the last change: no link is opened for it
     /// Identifies the peer's process: its identity, or if that is unknown its user.
     std::uint64_t process() const noexcept { return identity != 0 ? identity : std::uint64_t{1} << 62 | uid; }
   };
@@ -151,6 +152,8 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   void on_peer_up(PeerId peer, const PeerInfo& info) override;
   void on_peer_down(PeerId peer, const Error& reason) override;
   bool holds_anything(PeerId peer) override;
+  Need needs_link(PeerId peer) override;
+  void on_link_open(PeerId peer) override;
   void on_peer_gone(PeerId peer) override;
   Result<void> on_frame(PeerId peer, Frame&& frame) override;
 

@@ -97,6 +97,26 @@ bool Participant::Impl::holds_anything(PeerId peer) {
                      [peer](const auto& entry) { return entry.second->is_held_by(peer); });
 }
 
+Participant::Impl::Need Participant::Impl::needs_link(PeerId peer) {
+  const os::Lock lock(mutex_);
+  const bool reads = std::any_of(remote_writers_.begin(), remote_writers_.end(),
+                                 [peer](const auto& entry) { return entry.second.peer == peer; });
+  if (reads) return Need::kConnections;
+  Need need = Need::kNone;
+  for (const auto& [own, writer] : writers_) {
+    if (writer->serves(peer)) return Need::kConnections;
+    if (writer->is_held_by(peer)) need = Need::kSamples;
+  }
+  return need;
+}
+
+void Participant::Impl::on_link_open(PeerId peer) {
+  const os::Lock lock(mutex_);
+  const auto state = peers_.find(peer);
+  if (state == peers_.end() || !std::exchange(state->second.account_due, false)) return;
+  send(peer, FrameType::kAccount, encode(account_.own()));
+}
+
 void Participant::Impl::on_peer_gone(PeerId peer) {
   const os::Lock lock(mutex_);
   for (const auto& [own, writer] : writers_) writer->peer_gone(peer);

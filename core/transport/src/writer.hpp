@@ -85,6 +85,8 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   void peer_disconnected(PeerId peer);
   /// After peer_disconnected(): whether the peer still holds messages.
   bool is_held_by(PeerId peer);
+  /// Whether a reader of the peer is connected.
+  bool serves(PeerId peer);
   /// After peer_disconnected(): the peer's process is dead or holds nothing; all its slots come back.
   void peer_gone(PeerId peer);
   void reader_gone(PeerId peer, const Gid& reader);

@@ -311,6 +311,13 @@ bool Writer::Impl::is_held_by(PeerId peer) {
                      [peer](const auto& connection) { return connection->peer == peer; });
 }
 
+bool Writer::Impl::serves(PeerId peer) {
+  const os::Lock lock(mutex_);
+  for (std::size_t i = 0; i < live_.size(); ++i)
+    if (live_[i]->peer == peer) return true;
+  return false;
+}
+
 void Writer::Impl::peer_gone(PeerId peer) {
   const os::Lock lock(mutex_);
   if (closed_) return;

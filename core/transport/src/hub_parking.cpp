@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: Apache-2.0
+// Links that rest, and the ring of processes that watch over each other (parking.hpp; docs/format/handshake.md, section 9).
+#include <algorithm>
+
+#include "baton/os/crash_point.hpp"
+#include "hub_impl.hpp"
+#include "wire.hpp"
+
+namespace baton::transport {
+namespace {
+
+using Phase = Acquaintance::Phase;
+
+/// While descriptors are short.
+constexpr std::chrono::milliseconds kHurry{50};
+/// What keeps a link without a word when it ends: samples that are held. They are looked at ever more rarely.
+constexpr std::chrono::milliseconds kMostPatience{64'000};
+constexpr std::chrono::seconds kToldToNewcomers{60};
+constexpr std::chrono::milliseconds kFirstPause{10};
+constexpr unsigned kMaxAttempts = 9;  ///< to tell a process whose backlog is full, after 10 ms, 20 ms, ... 5 s
+
+}  // namespace
+
+void Hub::Impl::note_activity(Link& link) {
+  link.last_frame = Clock::now();
+  link.may_be_idle = true;
+  plan_parking(link.last_frame + options.idle_time);
+}
+
+void Hub::Impl::plan_parking(Clock::time_point when) {
+  if (when >= parking_at) return;
+  parking_at = when;
+  // Timers need the same lock: left to the background thread, at most once in `idle_time`.
+  posted.push_back([this, when] { schedule(when, [this] { look_for_idle_links(); }); });
+  if (!on_thread()) poller.wake();
+}
+
+void Hub::Impl::park_soon() {
+  if (std::exchange(hurries, true)) return;
+  {
+    const os::Lock lock(mutex());
+    for (const auto& [id, link] : links) link->may_be_idle = link->may_be_idle || link->up;
+  }
+  schedule(Clock::now(), [this] { look_for_idle_links(); });
+}
+
+HubHandler::Need Hub::Impl::need_of(const Link& link) {
+  const auto route = routes.find(link.process);
+  HubHandler::Need need = HubHandler::Need::kConnections;
+  if (route == routes.end() || route->second.watched) return need;
+  call([&] { need = handler.needs_link(link.id); });
+  return need;
+}
+
+void Hub::Impl::look_for_idle_links() {
+  const bool hurry = std::exchange(hurries, false);
+  std::vector<LinkId> due;
+  std::optional<Clock::time_point> next;
+  const Clock::time_point now = Clock::now();
+  {
+    const os::Lock lock(mutex());
+    parking_at = Clock::time_point::max();
+    // While processes join, each has much to say to all.
+    if (const Clock::time_point calm = last_met + 2 * options.idle_time; calm > now && !hurry) {
+      plan_parking(calm);
+      return;
+    }
+    for (const auto& [id, link] : links) {
+      if (!link->up || !link->may_be_idle || link->doom || link->lost_something ||
+          link->acquaintance.phase() != Phase::kOpen)
+        continue;
+      const Clock::time_point when = link->last_frame + (hurry ? kHurry : link->patience);
+      if (when > now) {
+        if (!next || when < *next) next = when;
+        continue;
+      }
+      link->may_be_idle = false;
+      due.push_back(id);
+    }
+  }
+  for (const LinkId id : due) {
+    Link* link = find(id);
+    if (link == nullptr) continue;
+    const HubHandler::Need need = need_of(*link);
+    if (need == HubHandler::Need::kConnections) continue;
+    const os::Lock lock(mutex());
+    if (need == HubHandler::Need::kSamples || link->claim.use_count() != 1) {
+      // Neither its release nor the end of a claim is a frame.
+      link->patience = std::min(2 * link->patience, kMostPatience);
+      link->last_frame = now;
+      link->may_be_idle = true;
+      if (!next || now + link->patience < *next) next = now + link->patience;
+      continue;
+    }
+    link->patience = options.idle_time;
+    if (!link->queue.empty() || link->pausing) continue;  // its frames are activity
+    Outgoing park;
+    park.type = kParkFrame;
+    WireWriter out;
+    out.put(link->acquaintance.counts().received);
+    park.payload = std::move(out).take();
+    if (push(*link, park) == os::IoStatus::kDone) link->acquaintance.ask();
+  }
+  if (!next) return;
+  const os::Lock lock(mutex());
+  plan_parking(*next);
+}
+
+void Hub::Impl::on_park(Link& link, std::uint64_t received) {
+  const HubHandler::Need need = need_of(link);
+  bool agreed = false;
+  {
+    const os::Lock lock(mutex());
+    const bool waiting = std::any_of(link.queue.begin(), link.queue.end(),
+                                     [](const Outgoing& frame) { return frame.type >= kFirstUserFrame; });
+    const bool idle = need == HubHandler::Need::kNone && link.claim.use_count() == 1 && !waiting;
+    agreed = link.acquaintance.agrees(received, idle);
+    if (!agreed) {
+      Outgoing keep;
+      keep.type = kKeepFrame;
+      const std::size_t cost = keep.cost();
+      // What this process holds back while it waits for an answer must not hold up its own; an unfinished frame must not be interrupted.
+      if (link.acquaintance.phase() == Phase::kAsked) {
+        link.queue.push_front(std::move(keep));
+      } else {
+        link.queue.push_back(std::move(keep));
+      }
+      link.queued_bytes += cost;
+      *link.queued_of_user += cost;
+      if (!link.pausing) flush(link);
+      return;
+    }
+    send_now(link, encode_bye(Bye::kParked, ""));
+  }
+  BATON_CRASH_POINT("hub.parked");
+  park(link);
+}
+
+void Hub::Impl::on_keep(Link& link) {
+  bool asked = false;
+  {
+    const os::Lock lock(mutex());
+    asked = link.acquaintance.kept();
+    if (asked) flush(link);
+  }
+  if (!asked)
+    end_link(link, {{Errc::protocol_violation, describe(link) + " answers PARK unasked"}, Bye::kViolation, true});
+}
+
+void Hub::Impl::park(Link& link) {
+  const ProcessId process = link.process;
+  bool again = false;
+  {
+    const os::Lock lock(mutex());
+    poller.remove(link.socket());
+    if (link.watch) poller.remove(link.watch.get());
+    link.watch.reset();
+    link.line->hang_up();
+    link.want_write = false;
+    link.pausing = false;
+    for (auto frame = link.queue.begin(); frame != link.queue.end();) {
+      if (frame->type >= kFirstUserFrame) {
+        ++frame;
+        continue;
+      }
+      link.queued_bytes -= frame->cost();  // KEEP, which answers nothing any more
+      *link.queued_of_user -= frame->cost();
+      frame = link.queue.erase(frame);
+    }
+    again = !link.queue.empty();
+  }
+  Route& route = routes[process];
+  route.parked = true;
+  again = std::exchange(route.suspected, false) || again;
+  ring_changed = true;  // a neighbour whose link was parked by an earlier view of the ring
+  if (again) connect_to(process);
+}
+
+void Hub::Impl::reopen(Link& parked, Link& fresh) {
+  cancel(std::exchange(fresh.handshake_timer, 0));
+  Route& route = routes[parked.process];
+  if (route.mine == fresh.id) route.mine = 0;
+  if (route.retry != 0) cancel(std::exchange(route.retry, 0));
+  route.parked = false;
+  std::unique_ptr<Link> ended;  // destroyed outside the lock
+  {
+    const os::Lock lock(mutex());
+    poller.remove(fresh.socket());
+    if (fresh.watch) poller.remove(fresh.watch.get());
+    parked.line->adopt(*fresh.line);
+    parked.watch = std::move(fresh.watch);
+    parked.machine = std::move(fresh.machine);
+    parked.initiator = fresh.initiator;
+    parked.acquaintance.reopened();
+    (void)poller.add(parked.socket(), socket_token(parked.id));
+    if (parked.watch) (void)poller.add(parked.watch.get(), watch_token(parked.id));
+    remove_from_account(fresh);
+    const auto found = links.find(fresh.id);
+    ended = std::move(found->second);
+    links.erase(found);
+    parked.progress = Clock::now();
+    note_activity(parked);
+    flush(parked);
+  }
+  BATON_CRASH_POINT("hub.reopened");
+  call([&] { handler.on_link_open(parked.id); });
+}
+
+void Hub::Impl::finish_parking(const ProcessId& process) {
+  constexpr int kRounds = 64;
+  for (int i = 0; i < kRounds; ++i) {
+    const auto route = routes.find(process);
+    Link* const link = route != routes.end() && route->second.has_socket() ? find(route->second.up) : nullptr;
+    if (link == nullptr) return;
+    {
+      const os::Lock lock(mutex());
+      if (link->acquaintance.phase() != Phase::kAsked || !os::readable_now(link->socket())) return;
+    }
+    on_readable(link->id);
+  }
+}
+
+void Hub::Impl::update_ring() {
+  while (std::exchange(ring_changed, false)) {
+    std::vector<ProcessId> met;
+    for (const auto& [process, route] : routes)
+      if (route.up != 0) met.push_back(process);
+    std::vector<ProcessId> now = neighbours(self, met);
+    std::sort(now.begin(), now.end());
+    for (auto& [process, route] : routes) {
+      if (route.up == 0) continue;
+      const bool watched = std::binary_search(now.begin(), now.end(), process);
+      if (route.watched && !watched) {
+        const os::Lock lock(mutex());
+        note_activity(*find(route.up));
+      }
+      route.watched = watched;
+    }
+    for (const ProcessId& process : now) {
+      const auto route = routes.find(process);
+      if (route != routes.end() && route->second.parked) connect_to(process);
+    }
+  }
+}
+
+void Hub::Impl::drop_parked(const ProcessId& process, const Error& reason) {
+  const auto route = routes.find(process);
+  if (route != routes.end() && route->second.parked) drop_link(*find(route->second.up), reason, true);
+}
+
+/// The process is dead, or has left: its name is gone or refuses.
+void Hub::Impl::met_its_end(const ProcessId& process) {
+  const auto found = routes.find(process);
+  if (found == routes.end()) return;
+  if (std::exchange(found->second.watched, false)) newly_gone.push_back(process);
+  if (found->second.parked) {
+    Link& link = *find(found->second.up);
+    process_ended(link);
+    drop_link(link, {Errc::disconnected, describe(link) + " died or left"}, true);
+  }
+  const auto route = routes.find(process);
+  if (route == routes.end()) return;
+  if (route->second.retry != 0) cancel(route->second.retry);
+  routes.erase(route);
+}
+
+void Hub::Impl::tell_gone() {
+  while (!newly_gone.empty()) {
+    const auto some = static_cast<std::ptrdiff_t>(std::min(newly_gone.size(), kMaxGone));
+    const std::vector<ProcessId> part(newly_gone.end() - some, newly_gone.end());
+    const auto packet = std::make_shared<const std::vector<std::uint8_t>>(encode_gone(part));
+    for (const ProcessId& process : part) gone_before.emplace_back(Clock::now(), process);
+    while (gone_before.size() > kMaxGoneBefore) gone_before.pop_front();
+    tell_gone_to_some(packet, ProcessId{});
+    newly_gone.resize(newly_gone.size() - part.size());
+  }
+}
+
+/// A process that was met just now: it may know processes whose end was told before.
+void Hub::Impl::tell_newcomer(const ProcessId& process) {
+  while (!gone_before.empty() && Clock::now() - gone_before.front().first > kToldToNewcomers) gone_before.pop_front();
+  if (gone_before.empty()) return;
+  std::vector<ProcessId> ended;
+  for (const auto& [when, each] : gone_before) ended.push_back(each);
+  send_gone(process, std::make_shared<const std::vector<std::uint8_t>>(encode_gone(ended)), 0);
+}
+
+/// A link of its own for each, past the one that may be parked: connect, one packet, close. In turns with other work.
+void Hub::Impl::tell_gone_to_some(const SharedPacket& packet, ProcessId after) {
+  const auto start = Clock::now();
+  for (auto at = routes.upper_bound(after); at != routes.end(); at = routes.upper_bound(after)) {
+    after = at->first;
+    if (at->second.up != 0) send_gone(after, packet, 0);
+    if (Clock::now() - start <= kSliceTime) continue;
+    post([this, packet, after] { tell_gone_to_some(packet, after); });
+    return;
+  }
+}
+
+void Hub::Impl::send_gone(const ProcessId& to, const SharedPacket& packet, unsigned attempt) {
+  os::IoStatus status{};
+  {
+    const os::Lock lock(mutex());
+    os::UniqueFd socket;
+    status = os::connect_at(directory.fd.get(), directory.path, name_of(to), socket);
+    if (status == os::IoStatus::kDone)
+      (void)os::send_packet(socket.get(), packet->data(), packet->size(), nullptr, 0, nullptr, 0);
+  }
+  const bool later = status == os::IoStatus::kWouldBlock || status == os::IoStatus::kNoDescriptors;
+  if (!later || attempt == kMaxAttempts) return;
+  schedule(Clock::now() + kFirstPause * (1U << attempt), [this, to, packet, attempt] {
+    const auto route = routes.find(to);
+    if (route != routes.end() && route->second.up != 0) send_gone(to, packet, attempt + 1);
+  });
+}
+
+void Hub::Impl::on_gone(Link& link, const std::vector<ProcessId>& called_gone) {
+  KnownProcess& teller = account_of(link);
+  if (Clock::now() - teller.alarms_since > kArrivalsWindow) {
+    teller.alarms_since = Clock::now();
+    teller.false_alarms = 0;
+  }
+  for (const ProcessId& process : called_gone) {
+    const auto route = routes.find(process);
+    if (route == routes.end()) continue;
+    if (!route->second.parked) route->second.suspected = true;
+    if (!route->second.parked || route->second.mine != 0) continue;
+    if (teller.false_alarms >= kMaxFalseAlarms) break;
+    connect_to(process);
+    // Whoever lies costs a link; the truth costs none, and is not counted.
+    if (const auto alive = routes.find(process); alive != routes.end()) ++teller.false_alarms;
+  }
+  drop_link(link, {Errc::disconnected, "it said which processes are gone"}, true);
+}
+
+}  // namespace baton::transport

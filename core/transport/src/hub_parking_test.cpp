@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// Links that are parked and opened again, among hubs of one process. With real processes: hub_processes_test.cpp.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <random>
+#include <thread>
+
+#include "baton/os/directory.hpp"
+#include "baton/os/hexadecimal.hpp"
+#include "baton/os/unix_socket.hpp"
+#include "handshake.hpp"
+#include "hub_test_support.hpp"
+#include "parking.hpp"
+
+namespace baton::transport {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Domain {
+  explicit Domain(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i)
+      hubs.push_back(std::make_unique<TestHub>(directory, "hub" + std::to_string(i), 0, 5s, true));
+  }
+  std::size_t parked(const TestHub& hub) {
+    std::size_t found = 0;
+    for (const PeerId peer : peers(hub)) found += hub.hub->is_parked(peer) ? 1 : 0;
+    return found;
+  }
+  static std::vector<PeerId> peers(const TestHub& hub) {
+    std::vector<PeerId> found;
+    const_cast<Recorder&>(hub.recorder).eventually([&](const Recorder& r) {
+      for (const auto& [peer, info] : r.up_) found.push_back(peer);
+      return true;
+    });
+    return found;
+  }
+  template <class Condition>
+  bool eventually(Condition condition) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!condition()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      std::this_thread::sleep_for(1ms);
+    }
+    return true;
+  }
+  /// All have met, and each has links to its neighbours only.
+  ::testing::AssertionResult rests() {
+    const bool all = eventually([&] {
+      return std::all_of(hubs.begin(), hubs.end(), [&](const auto& hub) {
+        const std::size_t others = hubs.size() - 1;
+        return hub->hub->peer_count() == others && parked(*hub) == others - std::min(others, 2 * kNeighbours);
+      });
+    });
+    if (all) return ::testing::AssertionSuccess();
+    ::testing::AssertionResult failed = ::testing::AssertionFailure();
+    for (const auto& hub : hubs) failed << parked(*hub) << " of " << hub->hub->peer_count() << " parked; ";
+    return failed << diagnostics();
+  }
+  std::string diagnostics() {
+    std::string all;
+    for (const auto& hub : hubs) all += hub->recorder.all_diagnostics();
+    return all;
+  }
+
+  TemporaryDirectory directory;
+  std::vector<std::unique_ptr<TestHub>> hubs;
+};
+
+TEST(HubParking, IdleProcessesKeepTheLinksOfTheirNeighboursOnly) {
+  Domain domain(9);
+  ASSERT_TRUE(domain.rests());
+  for (const auto& hub : domain.hubs) {
+    EXPECT_EQ(hub->recorder.ups_, 8U);
+    EXPECT_TRUE(hub->recorder.downs_.empty());
+  }
+  EXPECT_EQ(domain.diagnostics(), "");
+}
+
+TEST(HubParking, AFrameToAParkedPeerOpensTheLinkAndTheLinkIsParkedAgain) {
+  Domain domain(8);
+  ASSERT_TRUE(domain.rests());
+  TestHub& first = *domain.hubs[0];
+  for (int round = 1; round <= 3; ++round) {
+    for (const PeerId peer : Domain::peers(first)) first.hub->send(peer, 0x100, std::vector<std::uint8_t>(100000, 7));
+    for (std::size_t i = 1; i < domain.hubs.size(); ++i)
+      ASSERT_TRUE(domain.hubs[i]->recorder.has_frames(static_cast<std::size_t>(round)));
+    ASSERT_TRUE(domain.rests());
+  }
+  for (const auto& hub : domain.hubs) EXPECT_TRUE(hub->recorder.downs_.empty());
+  EXPECT_EQ(domain.diagnostics(), "");
+}
+
+// Frames of both sides at any moment of asking, parking and connecting again: each arrives, in order, and nobody is met twice.
+TEST(HubParking, NoFrameIsLostOrRepeatedWhileLinksAreParkedAndOpened) {
+  Domain domain(7);
+  ASSERT_TRUE(domain.rests());
+  constexpr std::uint32_t kFrames = 300;
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < domain.hubs.size(); ++i) {
+    threads.emplace_back([&, i] {
+      std::mt19937 random(static_cast<unsigned>(i));
+      TestHub& hub = *domain.hubs[i];
+      const std::vector<PeerId> peers = Domain::peers(hub);
+      for (std::uint32_t n = 0; n < kFrames; ++n) {
+        for (const PeerId peer : peers) {
+          hub.hub->send(
+              peer, 0x100,
+              {static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(n), static_cast<std::uint8_t>(n >> 8)});
+        }
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 14000));  // about idle_time
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& hub : domain.hubs) {
+    ASSERT_TRUE(hub->recorder.has_frames(kFrames * 6)) << domain.diagnostics();
+    std::map<int, std::uint32_t> next;
+    for (const Frame& frame : hub->recorder.frames_) {
+      ASSERT_EQ(frame.payload.size(), 3U);
+      EXPECT_EQ(frame.payload[1] + 256U * frame.payload[2], next[frame.payload[0]]++);
+    }
+    EXPECT_EQ(hub->recorder.frames_.size(), kFrames * 6);
+    EXPECT_EQ(hub->recorder.ups_, 6U);
+  }
+  EXPECT_EQ(domain.diagnostics(), "");
+}
+
+TEST(HubParking, WhoLeavesIsForgottenByThoseWithAParkedLinkToo) {
+  Domain domain(9);
+  ASSERT_TRUE(domain.rests());
+  for (std::size_t left = 8; left > 3; --left) {
+    domain.hubs.erase(domain.hubs.begin() + 1);
+    ASSERT_TRUE(domain.rests()) << left;
+  }
+}
+
+TEST(HubParking, WhoJoinsMeetsAll) {
+  Domain domain(7);
+  ASSERT_TRUE(domain.rests());
+  for (int i = 0; i < 3; ++i) {
+    domain.hubs.push_back(std::make_unique<TestHub>(domain.directory, "late", 0, 5s, true));
+    ASSERT_TRUE(domain.rests());
+  }
+  EXPECT_EQ(domain.diagnostics(), "");
+}
+
+/// A link to `hub` that keeps no rules.
+os::UniqueFd connect_to(const Domain& domain, const TestHub& hub) {
+  const std::string path = domain.directory.path() + "/0";
+  const auto opened = os::open_directory(-1, path);
+  os::UniqueFd socket;
+  EXPECT_EQ(os::connect_at(opened.fd.get(), path, "p-" + os::hexadecimal(hub.hub->process_id()), socket),
+            os::IoStatus::kDone);
+  return socket;
+}
+
+TEST(HubParking, WhoCallsTheLivingGoneCostsABoundedNumberOfLinks) {
+  Domain domain(9);
+  ASSERT_TRUE(domain.rests());
+  TestHub& victim = *domain.hubs[0];
+  std::vector<ProcessId> all;
+  for (const auto& hub : domain.hubs) all.push_back(hub->hub->process_id());
+  const std::vector<std::uint8_t> lie = encode_gone(all);
+  for (int i = 0; i < 30; ++i) {  // four of them are parked
+    const os::UniqueFd liar = connect_to(domain, victim);
+    EXPECT_EQ(os::send_packet(liar.get(), lie.data(), lie.size(), nullptr, 0, nullptr, 0), os::IoStatus::kDone);
+    EXPECT_TRUE(os::readable_now(liar.get()) || domain.eventually([&] { return os::readable_now(liar.get()); }));
+    ASSERT_TRUE(domain.rests());
+  }
+  EXPECT_TRUE(victim.recorder.eventually([](const Recorder& r) { return r.opens_ >= kMaxFalseAlarms - 3; }));
+  EXPECT_LE(victim.recorder.opens_, kMaxFalseAlarms);
+  for (const auto& hub : domain.hubs) EXPECT_TRUE(hub->recorder.downs_.empty()) << "nobody that lives is forgotten";
+  EXPECT_EQ(domain.diagnostics(), "");
+}
+
+TEST(HubParking, AnotherProcessThatTakesTheIdOfAParkedOneIsRefused) {
+  Domain domain(9);
+  ASSERT_TRUE(domain.rests());
+  TestHub& victim = *domain.hubs[0];
+  ProcessId taken{};
+  victim.recorder.eventually([&](const Recorder& r) {
+    for (const auto& [peer, info] : r.up_)
+      if (victim.hub->is_parked(peer)) taken = info.process_id;
+    return true;
+  });
+  const pid_t thief = ::fork();
+  if (thief == 0) {
+    Hello hello;
+    hello.process_id = taken;
+    hello.name = "thief";
+    const std::vector<std::uint8_t> packet = encode_hello(hello);
+    const os::UniqueFd socket = connect_to(domain, victim);
+    (void)os::send_packet(socket.get(), packet.data(), packet.size(), nullptr, 0, nullptr, 0);
+    std::array<std::uint8_t, 256> answer{};
+    for (int i = 0; i < 6000 && !os::readable_now(socket.get()); ++i) std::this_thread::sleep_for(10ms);
+    const ssize_t got = ::recv(socket.get(), answer.data(), answer.size(), 0);
+    ::_exit(got > 8 && answer[0] == kByeFrame && answer[8] == static_cast<std::uint8_t>(Bye::kDuplicate) ? 0 : 1);
+  }
+  int status = 0;
+  ::waitpid(thief, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(domain.rests());
+  for (const auto& hub : domain.hubs) EXPECT_TRUE(hub->recorder.downs_.empty());
+}
+
+}  // namespace
+}  // namespace baton::transport

@@ -171,6 +171,7 @@ void Hub::Impl::park(Link& link) {
   }
   Route& route = routes[process];
   route.parked = true;
+  route.attempts = 0;  // the link has lasted
   again = std::exchange(route.suspected, false) || again;
   ring_changed = true;  // a neighbour whose link was parked by an earlier view of the ring
   if (again) connect_to(process);
@@ -182,6 +183,7 @@ void Hub::Impl::reopen(Link& parked, Link& fresh) {
   if (route.mine == fresh.id) route.mine = 0;
   if (route.retry != 0) cancel(std::exchange(route.retry, 0));
   route.parked = false;
+  route.attempts = 0;
   std::unique_ptr<Link> ended;  // destroyed outside the lock
   {
     const os::Lock lock(mutex());

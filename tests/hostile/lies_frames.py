@@ -43,7 +43,11 @@ def broken_rules(stage):
             raw.NODE_UP, raw.node("n"), [raw.memfd(4096)], count=0
         ),
         "an unknown flag": lambda link: link.packet(raw.NODE_UP, raw.node("n"), flags=2),
-        "an unknown type below": lambda link: link.packet(3),
+        "an unknown type below": lambda link: link.packet(6),
+        "a PARK of another size": lambda link: link.packet(raw.PARK, bytes(7)),
+        "a KEEP for which nobody asked": lambda link: link.packet(raw.KEEP),
+        "a BYE 8 for which nobody asked": lambda link: link.packet(raw.BYE, struct.pack("<HI", 8, 0)),
+        "a GONE after HELLO": lambda link: link.packet(raw.GONE, bytes(16)),
         "an unknown type above": lambda link: link.packet(raw.LOSSES + 1),
         "a second HELLO": lambda link: link.hello(),
         "a truncated BYE": lambda link: link.packet(raw.BYE, b"\1"),
@@ -92,7 +96,9 @@ def broken_rules(stage):
         "a first frame that is none": lambda link: link.frame(raw.NODE_UP, raw.node("n")),
         "no magic": lambda link: link.hello(magic=b"notbaton"),
         "a truncated HELLO": lambda link: link.packet(raw.HELLO, hello),
-        "a long HELLO": lambda link: link.packet(raw.HELLO, hello + struct.pack("<I", 1) + b"nn"),
+        "a long HELLO": lambda link: link.packet(raw.HELLO, hello + struct.pack("<I", 1) + b"n" + bytes(17)),
+        "a GONE of no process": lambda link: link.packet(raw.GONE),
+        "a GONE of too many processes": lambda link: link.packet(raw.GONE, bytes(16 * 1025)),
         "a long name": lambda link: link.hello(name=b"x" * 256),
         "HELLO with the receiver's own id": lambda link: link.hello(identity=bytes.fromhex(stage.victim[2:])),
     }
@@ -121,7 +127,7 @@ def noise(stage):
         def act():
             link = Link(stage.directory, stage.victim, hello=random.random() < 0.8)
             for _ in range(5):
-                kind = random.choice((1, 2, *range(0x0100, 0x0112), random.getrandbits(16)))
+                kind = random.choice((*range(1, 6), *range(0x0100, 0x0112), random.getrandbits(16)))
                 link.packet(kind, random.randbytes(random.choice((0, 3, 16, 40, 300))), flags=random.choice((0, 0, 1)))
 
         stage.apart(act)

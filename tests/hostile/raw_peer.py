@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass, field
 
 # handshake.md, sections 3 and 6
-HELLO, BYE = 1, 2
+HELLO, BYE, PARK, KEEP, GONE = range(1, 6)
 MAGIC = bytes.fromhex("89424154 4f4e0d0a")
 VERSION = 5
 MORE = 1
@@ -191,7 +191,8 @@ class Link:
             + struct.pack("<HHI", version, 0, os.getpid() if pid is None else pid)
             + (identity or self.identity)
             + struct.pack("<I", len(name))
-            + name,
+            + name
+            + bytes(16),
         )
 
     # --- what comes -----------------------------------------------------------------------------------------------------
@@ -214,6 +215,9 @@ class Link:
                 (reason, _) = struct.unpack_from("<HI", data, 8)
                 self.bye = Gone(reason, data[14:].decode(errors="replace"))
                 raise self.bye
+            if kind == PARK:  # an honest process holds its frames back until the answer comes
+                self.packet(KEEP)
+                continue
             self.parts.append(data[8:])
             self.part_fds += fds
             if flags & MORE:

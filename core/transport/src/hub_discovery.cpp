@@ -242,11 +242,15 @@ void Hub::Impl::evict_silent_link() {
 // room to accept, to send the reason, and to close. The other side tries again later.
 bool Hub::Impl::accept_without_descriptors() {
   bool refused = false;
+  LinkMachine::Step first;
   {
     const os::Lock lock(mutex());
     reserve.reset();
     os::UniqueFd socket;
     if (os::accept_one(listener.get(), socket) == os::IoStatus::kDone) {
+      os::ReceivedPacket packet;  // GONE is not said again
+      if (os::receive_packet(socket.get(), buffer.get(), kMaxPacketBytes, 0, packet) == os::IoStatus::kDone)
+        first = LinkMachine().on_packet(buffer.get(), packet.size_bytes, std::move(packet.fds));
       const auto bye = encode_bye(Bye::kNoDescriptors, "process '" + self_name + "' has no file descriptor left");
       (void)os::send_packet(socket.get(), bye.data(), bye.size(), nullptr, 0, nullptr, 0);
       refused = true;
@@ -255,6 +259,9 @@ bool Hub::Impl::accept_without_descriptors() {
     reserve = os::reserve_descriptor();
   }
   tell_shortage("cannot accept another process");
+  // Of all tellers together: without a link it is not known which of them this is.
+  if (alarms_in_shortage.use(Clock::now(), 1, kArrivalsWindow) >= 0) false_alarms_in_shortage = 0;
+  check_whether_gone(first.processes, false_alarms_in_shortage);
   return refused;
 }
 

@@ -245,6 +245,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void tell_gone_to_some(const SharedPacket& packet, ProcessId after);
   void tell_newcomer(const ProcessId& process);
   void send_gone(const ProcessId& to, const SharedPacket& packet, unsigned attempt);
+  void check_whether_gone(const std::vector<ProcessId>& called_gone, unsigned& false_alarms);
   void on_gone(Link& link, const std::vector<ProcessId>& called_gone);
 
   // hub_ends.cpp
@@ -325,6 +326,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::vector<std::uint8_t> bye_leaving, bye_no_memory;  ///< made before they are needed
   std::unique_ptr<std::uint8_t[]> buffer;
   os::Allowance shortage_lines, memory_lines;
+  os::Allowance alarms_in_shortage;  ///< once in a window the count begins anew
+  unsigned false_alarms_in_shortage = 0;
 };
 
 /// Deaths of which newcomers are told: they may have met the process, and not its neighbours.

@@ -316,22 +316,26 @@ void Hub::Impl::send_gone(const ProcessId& to, const SharedPacket& packet, unsig
   });
 }
 
+/// Whoever lies costs a link, and is counted in `false_alarms`; the truth costs none.
+void Hub::Impl::check_whether_gone(const std::vector<ProcessId>& called_gone, unsigned& false_alarms) {
+  for (const ProcessId& process : called_gone) {
+    const auto route = routes.find(process);
+    if (route == routes.end()) continue;
+    if (!route->second.parked) route->second.suspected = true;
+    if (!route->second.parked || route->second.mine != 0) continue;
+    if (false_alarms >= kMaxFalseAlarms) return;
+    connect_to(process);
+    if (routes.count(process) != 0) ++false_alarms;
+  }
+}
+
 void Hub::Impl::on_gone(Link& link, const std::vector<ProcessId>& called_gone) {
   KnownProcess& teller = account_of(link);
   if (Clock::now() - teller.alarms_since > kArrivalsWindow) {
     teller.alarms_since = Clock::now();
     teller.false_alarms = 0;
   }
-  for (const ProcessId& process : called_gone) {
-    const auto route = routes.find(process);
-    if (route == routes.end()) continue;
-    if (!route->second.parked) route->second.suspected = true;
-    if (!route->second.parked || route->second.mine != 0) continue;
-    if (teller.false_alarms >= kMaxFalseAlarms) break;
-    connect_to(process);
-    // Whoever lies costs a link; the truth costs none, and is not counted.
-    if (const auto alive = routes.find(process); alive != routes.end()) ++teller.false_alarms;
-  }
+  check_whether_gone(called_gone, teller.false_alarms);
   drop_link(link, {Errc::disconnected, "it said which processes are gone"}, true);
 }
 

@@ -201,9 +201,12 @@ class Fuzzed {
       case 2:
         take(frame_of(FrameKind::kClose, in), in);
         break;
-      case 3:
-        take(frame_of(FrameKind::kReady, in), in);
+      case 3: {
+        HostFrame ready = frame_of(FrameKind::kReady, in);
+        ready.number = ready.flow == 3 ? connection_ : connection_ + 1;
+        take(ready, in);
         break;
+      }
       case 4:
         connect();
         break;
@@ -287,7 +290,9 @@ class Fuzzed {
         flows_.erase(frame.flow);
         break;
       case FrameKind::kReady:
-        getting_.ready();
+        require(static_cast<bool>(getting_.ready(frame.number)) == (frame.number > connection_));
+        if (frame.number <= connection_) return connect();
+        connection_ = frame.number;
         for (auto at = flows_.begin(); at != flows_.end();) at = at->second.named ? std::next(at) : flows_.erase(at);
         sending_.ready();
         break;
@@ -419,6 +424,7 @@ class Fuzzed {
   FlowSender sending_{wait_set_};
   std::map<std::uint32_t, Model> flows_;
   std::map<std::uint32_t, Own> own_;
+  std::uint64_t connection_ = 0;  // number of the last kReady
   std::uint32_t lives_ = 0;
   std::uint64_t messages_ = 0, bytes_ = 0;
 };

@@ -127,15 +127,15 @@ class Host:
         self.next_flow = 2
         self.hello()
         self.frame(OPEN, flow=1, behind=b"baton/1/words")
-        self.frame(READY)
+        self.frame(READY, number=1)
         threading.Thread(target=self.stay_alive, daemon=True).start()
 
     def hello(self) -> None:
         for session in (0, 4711):
-            greeting = struct.pack("<8sII16sQH", b"btnlink\n", 1, 0, OWN, session, PORT).ljust(48, b"\0")
+            greeting = struct.pack("<8sII16sQH", b"btnlink\n", 2, 0, OWN, session, PORT).ljust(48, b"\0")
             self.socket.sendall(greeting + b"big-endian".ljust(80, b"\0"))
             if session == 0:
-                assert self.get(128)[:12] == b"btnlink\n" + struct.pack("<I", 1)
+                assert self.get(128)[:12] == b"btnlink\n" + struct.pack("<I", 2)
 
     def get(self, size: int) -> bytes:
         out = b""

@@ -34,7 +34,7 @@ def text(value: str | bytes) -> bytes:
     return struct.pack("<I", len(value)) + value
 
 
-def hello(host: bytes, session: int, name: bytes, version: int = 1, domain: int = 0) -> bytes:
+def hello(host: bytes, session: int, name: bytes, version: int = 2, domain: int = 0) -> bytes:
     return (
         struct.pack("<8sII16sQH", b"btnlink\n", version, domain, host, session, PORT).ljust(48, b"\0")
         + name.ljust(80, b"\0")[:80]
@@ -79,7 +79,7 @@ class RawHost:
         if session:
             self.socket.sendall(hello(self.host, session, name))
             self.frame(OPEN, flow=1, behind=WORDS.encode())
-            self.frame(READY)
+            self.frame(READY, number=1)
 
     def get(self, size: int) -> bytes:
         out = b""

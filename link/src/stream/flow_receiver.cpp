@@ -59,7 +59,9 @@ void FlowReceiver::close(std::uint32_t id) {
   flows_.erase(found);
 }
 
-void FlowReceiver::ready() {
+Result<void> FlowReceiver::ready(std::uint64_t number) {
+  if (number <= connection_) return Error{Errc::system, "the other end has used another connection since"};
+  connection_ = number;
   for (auto at = flows_.begin(); at != flows_.end();) {
     if (at->second.named) {
       ++at;
@@ -68,6 +70,7 @@ void FlowReceiver::ready() {
       at = flows_.erase(at);
     }
   }
+  return {};
 }
 
 Result<void> FlowReceiver::begin_part(const HostFrame& frame) {

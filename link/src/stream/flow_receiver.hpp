@@ -31,8 +31,9 @@ class FlowReceiver {
   /// Errors of the rest: protocol_violation.
   Result<void> open(const HostFrame& frame, const std::string& channel);
   void close(std::uint32_t flow);
-  /// The other host has named all its flows.
-  void ready();
+  /// The other host has named all its flows over its connection `number`. Error system: it has used a later one before, so what comes over
+  /// this one is out of date, and is not to be read.
+  Result<void> ready(std::uint64_t number);
 
   /// A part begins. Its first bytes may be a chunk's header: `header_bytes()` of the part go to header(), the rest to the result of place().
   /// Call place() when the header has come.
@@ -79,6 +80,7 @@ class FlowReceiver {
   ReceiveFlow* flow_ = nullptr;  // of part_; null: a flow that is not known, whose part is dropped
   std::size_t header_bytes_ = 0;
   memory::ChunkHeader header_{};
+  std::uint64_t connection_ = 0;  // number of the last one that was ready
   std::size_t waiting_bytes_ = 0;
   std::size_t name_bytes_ = 0;
   std::uint64_t messages_ = 0, bytes_ = 0;

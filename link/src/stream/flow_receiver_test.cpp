@@ -142,7 +142,7 @@ TEST_F(GettingOf, ANewConnectionBeginsWithWhatHasCome) {
   EXPECT_EQ(acknowledgements().size(), 1U);                           // the one before may have been lost
   EXPECT_FALSE(part(1, 2, "0123456789", kHeader + 4, kHeader + 10));  // it is not open on this connection
   ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
-  getting_.ready();
+  ASSERT_TRUE(getting_.ready(2));
   ASSERT_TRUE(part(1, 2, "0123456789", kHeader + 4, kHeader + 10));
   EXPECT_EQ(shelf_->got, (std::vector<std::string>{"one", "0123456789"}));
 }
@@ -153,12 +153,27 @@ TEST_F(GettingOf, AFlowThatTheNewConnectionDoesNotNameIsClosed) {
   ASSERT_TRUE(chunk(1, 1, "one"));
   std::vector<HostFrame> frames;
   getting_.connected(frames);
-  getting_.ready();
+  ASSERT_TRUE(getting_.ready(2));
   EXPECT_FALSE(getting_.offer_again());
   EXPECT_EQ(getting_.waiting_bytes(), 0U);
   frames.clear();
   getting_.connected(frames);
   EXPECT_TRUE(frames.empty());
+}
+
+TEST_F(GettingOf, AConnectionThatIsOutOfDateClosesNoFlow) {
+  std::vector<HostFrame> frames;
+  getting_.connected(frames);
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
+  ASSERT_TRUE(getting_.ready(2));
+  ASSERT_TRUE(chunk(1, 1, "one"));
+  getting_.connected(frames);  // that the other host had left before it opened the flow
+  for (const std::uint64_t number : {1, 2}) EXPECT_EQ(getting_.ready(number).error().code, Errc::system);
+  getting_.connected(frames);
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
+  ASSERT_TRUE(getting_.ready(3));
+  ASSERT_TRUE(chunk(1, 2, "two"));
+  EXPECT_EQ(shelf_->got, (std::vector<std::string>{"one", "two"}));
 }
 
 TEST_F(GettingOf, PartsThatAreMissingOrComeTwiceAreViolations) {
@@ -210,7 +225,7 @@ TEST_F(GettingOf, NoOrderOfFramesDeliversAChunkThatIsNotWhole) {
           getting.close(sent.flow);
           break;
         case 2:
-          getting.ready();
+          static_cast<void>(getting.ready(random() % 4));
           break;
         case 3: {
           std::vector<HostFrame> frames;

@@ -56,6 +56,7 @@ void FlowSender::connected() {
   for (const auto& [id, flow] : flows_) add_open(id, flow.channel);
   OutgoingFrame ready;
   ready.frame.kind = FrameKind::kReady;
+  ready.frame.number = ++connections_;
   control_.push_back(std::move(ready));
 }
 

@@ -82,8 +82,9 @@ class FlowSender {
 
   transport::WaitSet& wait_set_;
   std::map<std::uint32_t, SendFlow> flows_;
-  std::uint32_t last_ = 0;  // id
-  std::uint32_t turn_ = 0;  // id of the flow that was served last
+  std::uint32_t last_ = 0;         // id
+  std::uint32_t turn_ = 0;         // id of the flow that was served last
+  std::uint64_t connections_ = 0;  // ever
   bool connected_ = false, ready_ = false;
   std::vector<OutgoingFrame> control_;  // kOpen, kClose
   Totals totals_;

@@ -73,6 +73,7 @@ TEST_F(SendingOf, NothingIsTakenFromASourceWithoutAConnection) {
   EXPECT_EQ(frames[0].frame.kind, FrameKind::kOpen);
   EXPECT_EQ(frames[0].name, "a");
   EXPECT_EQ(frames[1].frame.kind, FrameKind::kReady);
+  EXPECT_EQ(frames[1].frame.number, 1U);
   EXPECT_TRUE(all().empty());  // the other end has not said where it is
   EXPECT_EQ(source_->asked, 0);
   sending_.ready();

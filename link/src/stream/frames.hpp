@@ -17,7 +17,7 @@ namespace baton::link::stream {
 using transport::Gid;
 
 /// The version of everything that hosts send to each other: these frames, their advertisements (advertisement.hpp) and the chunks.
-inline constexpr std::uint32_t kLinkVersion = 1;
+inline constexpr std::uint32_t kLinkVersion = 2;
 
 /// The first bytes that each side sends.
 struct HostHello {
@@ -39,8 +39,10 @@ Result<HostHello> decode_hello(const std::byte* bytes);
 enum class FrameKind : std::uint8_t {
   kResume =
       1,  ///< of a flow that the sender receives: chunk `number` has come in full, and `offset` bytes of the next one
-  kOpen = 2,   ///< the sender's flow `flow` carries the channel whose name follows
-  kReady = 3,  ///< all kResume and kOpen of this connection have been sent; a flow that no kOpen named is closed
+  kOpen = 2,  ///< the sender's flow `flow` carries the channel whose name follows
+  kReady =
+      3,  ///< all kResume and kOpen of this connection have been sent; a flow that no kOpen named is closed. `number`: of
+          ///< the connection, among those that the sender has used for this session
   kClose = 4,  ///< the sender's flow `flow` ends
   kPart = 5,   ///< `size` bytes of chunk `number` of `total` bytes, from `offset` on
   kAck = 6,    ///< of a flow that the sender receives: the chunks up to `number` are delivered

@@ -309,17 +309,25 @@ Result<void> Session::take_frame(FrameInput& input, const std::shared_ptr<HostCo
       getting_.close(frame->flow);
       return {};
     case FrameKind::kReady: {
-      getting_.ready();
+      if (Result<void> ready = getting_.ready(frame->number); !ready) return ready;
+      ready_ = true;
       const os::Lock lock(mutex_);
       if (current(connection)) sending_.ready();
       wait_set_.wake();
-      return {};
+      return resumed_;
     }
-    case FrameKind::kResume:
+    case FrameKind::kResume: {
+      const os::Lock lock(mutex_);
+      if (!current(connection)) return {};
+      const Result<void> resumed = sending_.resume(*frame);
+      if (resumed_) resumed_ = resumed;
+      // What is wrong may be out of date. Then kReady says so.
+      return ready_ ? resumed_ : Result<void>();
+    }
     case FrameKind::kAck: {
       const os::Lock lock(mutex_);
       if (!current(connection)) return {};
-      Result<void> taken = frame->kind == FrameKind::kAck ? sending_.acknowledge(*frame) : sending_.resume(*frame);
+      Result<void> taken = sending_.acknowledge(*frame);
       wait_set_.wake();
       return taken;
     }
@@ -342,6 +350,8 @@ Error Session::read(const std::shared_ptr<HostConnection>& connection) {
   {
     const os::Lock reading(reading_);
     FrameInput input(*connection->wire);
+    ready_ = false;
+    resumed_ = {};
     bool waiting = true;  // of the connection before
     auto next_offer = steady_clock::now();
     std::vector<HostFrame> acks;

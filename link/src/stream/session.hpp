@@ -93,6 +93,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   os::Mutex reading_;  // held by the thread that reads while it has its connection
   FlowReceiver getting_ BATON_GUARDED_BY(reading_);
+  bool ready_ BATON_GUARDED_BY(reading_) = false;    // kReady has come over this connection
+  Result<void> resumed_ BATON_GUARDED_BY(reading_);  // the first error of a kResume of this connection
 
   mutable os::Mutex mutex_;
   FlowSender sending_ BATON_GUARDED_BY(mutex_);

@@ -148,6 +148,11 @@ class TcpNetwork final : public HostNetwork {
     if (!listening) return listening.error();
     tcp_ = std::make_unique<os::TcpListener>(std::move(*listening));
     own_.port = tcp_->port();
+    for (const NamedPeer& peer : peers) {  // before the first thread, which reads them
+      Calls& calls = calls_.emplace_back();
+      calls.peer = peer;
+      calls.state = {peer.text, os::monotonic_ns(), {}};
+    }
     Result<pthread_t> accepting = os::start_thread("baton-link-acc", kStackBytes, [this] { accept(); });
     if (!accepting) return accepting.error();
     threads_.push_back(*accepting);
@@ -158,11 +163,6 @@ class TcpNetwork final : public HostNetwork {
       Result<pthread_t> seeking = os::start_thread("baton-link-seek", kStackBytes, [this] { seek(); });
       if (!seeking) return seeking.error();
       threads_.push_back(*seeking);
-    }
-    for (const NamedPeer& peer : peers) {
-      Calls& calls = calls_.emplace_back();
-      calls.peer = peer;
-      calls.state = {peer.text, os::monotonic_ns(), {}};
     }
     for (Calls& calls : calls_) {
       Result<pthread_t> calling = os::start_thread("baton-link-call", kStackBytes, [this, &calls] { call(calls); });

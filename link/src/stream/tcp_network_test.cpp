@@ -209,12 +209,28 @@ class RawHost {
   RawHost& operator=(const RawHost&) = delete;
   /// To be called within 3 s, again and again.
   void stay() const { send(stream::encode(stream::HostFrame{})); }
-
- private:
   template <class Packet>
   void send(const Packet& bytes) const {
     ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
   }
+  void send(stream::FrameKind kind, std::uint32_t flow, std::uint64_t number, const std::string& behind = {}) const {
+    stream::HostFrame frame;
+    frame.kind = kind;
+    frame.flow = flow;
+    frame.number = number;
+    frame.size = frame.total = static_cast<std::uint32_t>(behind.size());
+    send(stream::encode(frame));
+    send(behind);
+  }
+  /// Reads until the other side ends the connection.
+  bool is_ended() const {
+    char bytes[256];
+    ssize_t got = 0;
+    while ((got = ::recv(fd_, bytes, sizeof bytes, 0)) > 0) continue;
+    return got == 0 || errno == ECONNRESET;
+  }
+
+ private:
   const int fd_;
 };
 
@@ -252,6 +268,40 @@ TEST(TcpNetwork, AStrangerThatSaysTheIdOfAHostBeforeItLocksItNotOut) {
   }));
   EXPECT_EQ(shelf->numbers(), up_to(100));
   EXPECT_EQ(back->numbers(), up_to(100));
+}
+
+// A host that had several connections at once used them in another order: its frames over one that it has left come late.
+TEST(TcpNetwork, AConnectionThatTheOtherHostHasLeftEndsNoFlow) {
+  Host a(1);
+  const auto shelf = std::make_shared<Shelf>();
+  const auto receiver = *a.network->open_receiver("channel", shelf);
+  Gid id;
+  id.fill(2);
+  const auto chunk = [](std::uint64_t number) {
+    const Bytes bytes(number, 100);
+    return std::string(reinterpret_cast<const char*>(bytes.bytes), bytes.size_bytes);
+  };
+  const auto use = [&](const RawHost& connection, std::uint64_t number) {
+    connection.send(stream::FrameKind::kOpen, 1, 0, "channel");
+    connection.send(stream::FrameKind::kReady, 0, number);
+  };
+  const RawHost second(a.options.port, id, 4711);
+  use(second, 2);
+  second.send(stream::FrameKind::kPart, 1, 1, chunk(1));
+  ASSERT_TRUE(wait_until([&] { return shelf->numbers().size() == 1; }));
+  {
+    const RawHost first(a.options.port, id, 4711);
+    first.send(stream::FrameKind::kResume, 7, 100);
+    first.send(stream::FrameKind::kReady, 0, 1);
+    EXPECT_TRUE(first.is_ended());
+  }
+  const RawHost third(a.options.port, id, 4711);
+  use(third, 3);
+  third.send(stream::FrameKind::kPart, 1, 2, chunk(2));
+  EXPECT_TRUE(wait_until([&] { return shelf->numbers().size() == 2; }));
+  EXPECT_EQ(shelf->numbers(), up_to(2));
+  const std::lock_guard<std::mutex> lock(a.mutex);
+  EXPECT_EQ(a.said, "") << "it is no violation";
 }
 
 TEST(TcpNetwork, AStrangerThatSaysTheIdOfAConnectedHostGetsNothingOfIt) {

@@ -11,8 +11,8 @@ namespace {
 
 using Phase = Acquaintance::Phase;
 
-/// While descriptors are short.
-constexpr std::chrono::milliseconds kHurry{50};
+/// Of a link that is parked while descriptors are short.
+constexpr std::chrono::milliseconds kShortIdleTime{250};
 /// What keeps a link without a word when it ends: samples that are held. They are looked at ever more rarely.
 constexpr std::chrono::milliseconds kMostPatience{64'000};
 constexpr std::chrono::seconds kToldToNewcomers{60};
@@ -69,7 +69,7 @@ void Hub::Impl::look_for_idle_links() {
       if (!link->up || !link->may_be_idle || link->doom || link->lost_something ||
           link->acquaintance.phase() != Phase::kOpen)
         continue;
-      const Clock::time_point when = link->last_frame + (hurry ? kHurry : link->patience);
+      const Clock::time_point when = link->last_frame + (hurry ? kShortIdleTime : link->patience);
       if (when > now) {
         if (!next || when < *next) next = when;
         continue;
@@ -254,7 +254,9 @@ void Hub::Impl::drop_parked(const ProcessId& process, const Error& reason) {
 void Hub::Impl::met_its_end(const ProcessId& process) {
   const auto found = routes.find(process);
   if (found == routes.end()) return;
-  if (std::exchange(found->second.watched, false)) newly_gone.push_back(process);
+  // No process has parked a link with one that all met so recently. Else a process that comes and goes without end would cost all the others.
+  const bool was_new = Clock::now() - found->second.up_since < std::min(options.idle_time, kShortIdleTime);
+  if (std::exchange(found->second.watched, false) && !was_new) newly_gone.push_back(process);
   if (found->second.parked) {
     Link& link = *find(found->second.up);
     process_ended(link);

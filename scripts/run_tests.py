@@ -4,6 +4,9 @@
 all distributions of ROS 2 but the default, one after another.
 
     scripts/run_tests.py PART [--short | --smoke | --count] [PYTEST ARGUMENT ...]
+    scripts/run_tests.py ctest PRESET [CTEST ARGUMENT ...]
+
+The second form runs the tests of ctest of one built preset (scripts/sanitize.sh).
 
 What each test took goes to out/ci/tests.tsv (scripts/slowest.py reads it). A test that fails runs five times more, alone, at once. If it passes
 five times it is flaky: it is listed in out/ci/flaky.tsv and at the end, with its log. One or two flaky tests do not fail the run; three do.
@@ -142,6 +145,13 @@ def judge(failures: list[tuple[str, str]], build: Path) -> bool:
 def main() -> int:
     parts = read_parts()
     words = sys.argv[1:]
+    if words[:1] == ["ctest"] and len(words) > 1:
+        OUT.mkdir(parents=True, exist_ok=True)
+        if not TESTS.exists():
+            TESTS.write_text(HEAD)
+        folder = ROOT / "build" / words[1]
+        good, failed = run_ctest(folder, words[2:])
+        return 0 if judge([("ctest", test) for test in failed], folder) and (good or failed) else 1
     if words[:1] == [OTHER_ROS2]:
         codes = [subprocess.run([sys.argv[0], each.name, *words[1:]]).returncode for each in other_ros2s()]
         return max(codes, default=0)

@@ -22,6 +22,8 @@ else
 fi
 # What is counted (allocations, faults, system calls) is counted in the release build: sanitizers add their own.
 run=(scripts/run_ctest.sh "$preset" --label-exclude '^count$' "$@")
+# In the gate a test that fails is tried again, as all of its tests are.
+[ -z "$rooms" ] || run=(scripts/run_tests.py ctest "$preset" -j "$(nproc)" --label-exclude '^count$' "$@")
 # gcc 12's thread sanitizer does not know the address randomization of kernels from 6.6 on ("unexpected memory mapping").
 if [ "$preset" = tsan ] && setarch -R true 2>/dev/null; then
   run=(setarch -R "${run[@]}")

@@ -151,7 +151,7 @@ bool TopicSource::set_publishers(std::set<Gid> publishers, std::shared_ptr<const
     } else if (--each.calls_left == 0) {
       lose(GivenUp::kEnded, Errc::not_found);
     } else {
-      ++undecided_of_[prefix_of(each.sample.publisher())];
+      ++undecided_of_[each.sample.process()];
       still.push_back(std::move(each));
     }
   }
@@ -178,7 +178,7 @@ bool TopicSource::is_decided(const Gid& publisher) const {
 }
 
 void TopicSource::add_undecided(transport::TakenSample sample) {
-  std::size_t& of_process = undecided_of_[prefix_of(sample.publisher())];
+  std::size_t& of_process = undecided_of_[sample.process()];
   if (of_process >= kMostUndecidedOfProcess || undecided_.size() >= kMostUndecided)
     return lose(GivenUp::kTooMany, Errc::limit_reached);
   ++of_process;

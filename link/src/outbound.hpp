@@ -119,7 +119,7 @@ class TopicSource final : public ChunkSource {
   mutable os::Mutex mutex_;
   ReplaceableReader readers_ BATON_GUARDED_BY(mutex_);
   std::deque<Undecided> undecided_ BATON_GUARDED_BY(mutex_);
-  std::map<IdPrefix, std::size_t> undecided_of_ BATON_GUARDED_BY(mutex_);  // by process
+  std::map<std::uint64_t, std::size_t> undecided_of_ BATON_GUARDED_BY(mutex_);  // by process
   std::deque<transport::TakenSample> decided_
       BATON_GUARDED_BY(mutex_);  // were undecided; are sent before the samples of the readers
   std::array<std::uint64_t, kGivenUp.size()> given_up_ BATON_GUARDED_BY(mutex_){};

@@ -54,10 +54,11 @@ class OutboundOf : public ::testing::Test {
       ASSERT_TRUE(writer_->publish(*chunk, {}));
     }
   }
-  /// One more publisher, which is connected.
-  std::shared_ptr<transport::Writer> another() {
+  /// One more publisher, which is connected. `gid`: its id; zeros: one of this process.
+  std::shared_ptr<transport::Writer> another(const Gid& gid = {}) {
     transport::Participant::WriterOptions writing;
     writing.topic = "/bytes";
+    writing.gid = gid;
     writing.type.name = "a/Bytes";
     writing.type.skeleton_bytes = static_cast<std::uint32_t>(bytes_);
     writing.qos.depth = 1000;
@@ -233,7 +234,9 @@ TEST_F(OutboundOf, TheMessagesOfUnknownPublishersOfOneProcessThatWaitHaveABound)
   const auto known = writer_;
   std::vector<std::shared_ptr<transport::Writer>> unknown;
   while (unknown.size() * kHeld < kMostOfProcess + kHeld) {
-    writer_ = another();
+    Gid gid;
+    gid.fill(static_cast<std::uint8_t>(100 + unknown.size()));  // as if each were of another process
+    writer_ = another(gid);
     publish(kHeld);
     unknown.push_back(writer_);
   }

@@ -74,6 +74,8 @@ BATON_COLD std::uint64_t ReaderConnection::count_lost(std::uint64_t sequence, st
 
 BATON_HOT const Gid& TakenSample::publisher() const noexcept { return connection_->writer; }
 
+std::uint64_t TakenSample::process() const noexcept { return connection_->process; }
+
 bool TakenSample::names_own_client() const noexcept {
   Gid client{};
   std::copy_n(header_->correlation_client, client.size(), client.begin());

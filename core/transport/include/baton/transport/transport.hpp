@@ -434,6 +434,9 @@ class TakenSample {
   const memory::ChunkHeader& header() const noexcept { return *header_; }  ///< untrusted bytes of the publisher
   /// The publisher over whose connection the message came; the header may name another publisher. REQUIRES: not empty.
   const Gid& publisher() const noexcept;
+  /// A number of the process over whose connection the message came, the same for all its endpoints, whatever ids it gives them. 0: that
+  /// process had left before the connection was made. REQUIRES: not empty.
+  std::uint64_t process() const noexcept;
   /// Of a request: whether the reader that waits for the response is one of the publisher's process. A server answers no other request: the
   /// response would reach a client that has not asked. REQUIRES: not empty.
   bool names_own_client() const noexcept;

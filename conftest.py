@@ -17,7 +17,7 @@ WAY_OUT = re.compile(r"make (setup|build|test)|apt-get install")
 LONG = (
     "python/tests/wheel_test.py",
     "tests/house/consumption_test.py",
-    "ros2/tests/two_paths_test.py",
+    "ros2/tests/bridge_test.py",
     "ros1/tests/debian_programs_test.py",
     "ros1/tests/every_type_test.py",
     "ros2/tests/story_test.py",

@@ -29,6 +29,6 @@ def test_two_ordinary_programs_meet_in_baton():
         viewer, camera = (programs.start([HERE / "run.sh", HERE / name]) for name in ("viewer.py", "camera.py"))
         for _ in range(3):
             viewer.says("640x480, 921600 bytes")
-        until(lambda: any(why.startswith("Baton's memory") for why in doctor(programs, domain)), every_s=0.1)
+        until(lambda: any(why.startswith("shared memory") for why in doctor(programs, domain)), every_s=0.1)
         for program in (viewer, camera):
             program.interrupted(None)

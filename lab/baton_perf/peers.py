@@ -108,7 +108,7 @@ def why_absent(names: Sequence[str]) -> dict[str, str]:
 
 
 # Variants that are measured when asked for by name: Baton's copying one is what a program gets that does not use loans, the executor's what
-# one with callbacks gets; those with rmw_baton_cpp are Baton's too, and compared with what is below them (criteria `ros2-...`), as ROS 1's
+# one with callbacks gets; those with rmw_baton_cpp are Baton's too, and compared with Fast DDS (criteria `ros2-...`), as ROS 1's
 # are (criteria `ros1-...`, `rossf-...`); the machine's limit for copying; those that are for two hosts.
 BY_NAME = {
     ("baton", "copy"),

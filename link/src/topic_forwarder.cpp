@@ -13,7 +13,7 @@ namespace {
 
 using Level = LinkLog::Level;
 
-constexpr const char* kRos2Topic = "/_baton/ros2";  // docs/format/ros2-two-paths.md
+constexpr const char* kRos2Topic = "/_baton/ros2";
 constexpr std::size_t kMostComplaints = 1000;
 /// Publishers that a step makes and withdraws, and bytes that it announces. Every process of this host is notified of each publisher, and a slow
 /// process must not be taken for a stopped one.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program of rclpy that ends its last node and makes another one, again and again; the underlying RMW's identity changes. The last node
+"""A program of rclpy that ends its last node and makes another one, again and again. The last node
 stays until a line comes: again.py <program> <rounds>"""
 
 import sys

@@ -11,7 +11,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.experimental import EventsExecutor
 from rclpy.qos import QoSProfile
 from rclpy.service_introspection import ServiceIntrospectionState
-from rclpy_program import main
+from rclpy_program import main, spin_until
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
@@ -71,6 +71,7 @@ def talk(node, period_s):
 def garble(node, count):
     """A publisher whose serialized messages are none."""
     publisher = node.create_publisher(String, "chatter", QoSProfile(depth=100))
+    spin_until(node, lambda: publisher.get_subscription_count() > 0)
     for _ in range(int(count)):
         publisher.publish(b"\0\1\0\0\xff\xff\xff\x7fabcd")
     return attend(node, "waits", lambda: {"matched": publisher.get_subscription_count()})

@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""baton_bridge between programs over Baton alone and programs over a stock RMW: everything crosses once, both ways, and only if somebody wants it."""
+"""baton_bridge between programs over Baton and programs over a stock RMW: everything crosses once, both ways, and only if somebody wants it."""
 
 import time
 
 import pytest
 from ros2_processes import Processes
 from scenarios_test import EXPECTED
-from support.ros2 import ALONE, TESTED
+from support.ros2 import TESTED, needs_ros2
 
-pytestmark = pytest.mark.skipif(
-    not ALONE or not (TESTED.programs / "baton_bridge").exists(),
-    reason="Baton alone is what the bridge joins: part alone",
-)
+pytestmark = needs_ros2(TESTED.programs / "baton_bridge")
 FILE = "bridge_programs.py"
 SIDES = [("plain", "baton"), ("baton", "plain")]
 

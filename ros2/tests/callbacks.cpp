@@ -107,8 +107,7 @@ void replaced(Ros& ros, bool more) {
   std::printf("[%zu, %zu, %zu, %zu]%s", first.load(), second.load(), third.load(), taken, more ? ", " : "]}\n");
 }
 
-/// How often a callback is told of messages that are there before it, and of those that come after; a durable publisher's take both
-/// paths.
+/// How often a callback is told of messages that are there before it, and of those that come after.
 void counted(Ros& ros) {
   constexpr std::size_t kBefore = 5, kAfter = 40;
   Publisher publisher(ros, true);
@@ -228,7 +227,6 @@ void polled(Ros& ros) {
   Ros other("other");
   Publisher publisher(other);
   until([&] { return publisher.matched() == 1; }, "no match");
-  meet_in_baton(500ms);
   while (executor.run_once(subscription)) {
   }
   std::printf("going\n");

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every type of the standard packages arrives unchanged, compared field by field: between C++, Python and serialized ends, over
-each path."""
+"""Every type of the standard packages arrives unchanged, compared field by field: between C++, Python and serialized ends."""
 
 import re
 import subprocess
@@ -21,21 +20,19 @@ def types(tmp_path_factory):
     return file
 
 
-@pytest.mark.parametrize(("writer", "reader"), [("baton", "baton"), ("plain", "baton"), ("baton", "plain")])
-def test_every_type_arrives_unchanged(processes, types, writer, reader):
+def test_every_type_arrives_unchanged(processes, types):
     hearers = [
-        processes.start(reader, "hear", str(types), "cpp", "python", file="every_type.py"),
-        processes.start_cpp(reader, "hear", str(types), "cpp", "python", program="ros2_rcl_types"),
+        processes.start("baton", "hear", str(types), "cpp", "python", file="every_type.py"),
+        processes.start_cpp("baton", "hear", str(types), "cpp", "python", program="ros2_rcl_types"),
     ]
     senders = [
-        processes.start(writer, "send", str(types), "4", file="every_type.py"),
-        processes.start_cpp(writer, "send", str(types), "4", program="ros2_rcl_types"),
+        processes.start("baton", "send", str(types), "4", file="every_type.py"),
+        processes.start_cpp("baton", "send", str(types), "4", program="ros2_rcl_types"),
     ]
     for hearer in hearers:
         heard = processes.result(hearer)
         assert heard["types"] >= WANTED and heard["wrong"] == [] and not heard.get("missing")
     for sender in senders:
         sent = processes.result(sender)
-        if (writer, reader) == ("baton", "baton"):
-            through = re.findall(r"publisher of \S+: (\d+) messages through Baton", sent["log"])
-            assert sum(map(int, through)) >= sent["sent"] * 2 * 0.9
+        through = re.findall(r"publisher of \S+: (\d+) messages through Baton", sent["log"])
+        assert sum(map(int, through)) >= sent["sent"] * 2

@@ -64,7 +64,6 @@ void publish(rcl_node_t& node, int messages, std::size_t bytes, bool loan, bool 
         return rcl_publisher_get_subscription_count(&publisher, &subscriptions) == RCL_RET_OK && subscriptions > 0;
       },
       "a subscription");
-  meet_in_baton(2s);
   int lent = 0;
   for (int i = 0; i < messages + more; ++i) {
     if (more != 0 && i == messages) wait_for_a_line("published");

@@ -86,7 +86,6 @@ int talk(int messages) {
     Talker first(ros.node, "first", type()), second(ros.node, "second", type());
     Talker third(ros.node, "third", rosidl_typesupport_cpp::get_message_type_support_handle<Int32>());
     for (Talker* each : {&first, &second, &third}) each->wait();
-    meet_in_baton(std::chrono::seconds(1));
     for (int i = 0; i < messages; ++i) {
       String text;
       text.data = "a text that is too long for a string without memory of its own: " + std::to_string(i);

@@ -20,10 +20,8 @@ def line(process):
     return found.strip()
 
 
-def test_what_is_lent_arrives_in_order_at_readers_of_both_kinds(processes):
-    readers = [
-        processes.start_cpp(rmw, "hear", "/numbers", str(MESSAGES), program=PROGRAM) for rmw in ("plain", "baton")
-    ]
+def test_what_is_lent_arrives_in_order(processes):
+    readers = [processes.start_cpp("baton", "hear", "/numbers", str(MESSAGES), program=PROGRAM) for _ in range(2)]
     talker = processes.start_cpp("baton", "say", "/numbers", "2", program=PROGRAM)
     assert [processes.result(each)["wrong"] for each in readers] == [0, 0]
     processes.result(talker)

@@ -27,8 +27,7 @@ from std_msgs.msg import MultiArrayDimension, MultiArrayLayout, UInt8MultiArray
 from trajectory_msgs.msg import JointTrajectory
 from visualization_msgs.msg import Marker, MarkerArray
 
-# Those of the first group have an array of bytes called data. Many types, so that a process meets some that it does not have itself: of these
-# the underlying RMW asks the other process (DDS's type look-up).
+# Those of the first group have an array of bytes called data. Many types, so that a process meets some that it does not have itself.
 BYTES = (Image, CompressedImage, PointCloud2, UInt8MultiArray)
 TYPES = (*BYTES, OccupancyGrid, GridCells, Path, BatteryState, CameraInfo, JointState, LaserScan, MultiEchoLaserScan, MultiArrayLayout,
          MultiArrayDimension, JointTrajectory, Marker, MarkerArray)  # fmt: skip

@@ -1,11 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rclpy processes with libbaton_heap.so stay among plain Fast DDS processes that are killed at random: mix_run.py --seconds 3600
-[--kind heap|baton|plain] [--transports DEFAULT] [--cores DIRECTORY]. Fails if one of those that stay dies, hangs, or sees a changed message,
-and prints its stacks from its core file. A plain process that dies or hangs by itself is reported only: that is not Baton's.
-
-Fast DDS has faults of its own among processes that are killed, with no Baton in any process, too (docs/guides/ros2.md). In its shared memory
-(--transports DEFAULT) processes that stay hang in locks that the killed ones held, and die of SIGSEGV: so its transport here is UDP, if
-nothing else is asked for. Over both they spin for ever in take(): a hang there (KNOWN) is reported, and is no fault of the mix."""
+"""Rclpy processes with libbaton_heap.so stay among ones without it that are killed at random: mix_run.py --seconds 3600
+[--kind heap|baton] [--cores DIRECTORY]. Fails if a process that nobody killed dies, hangs, or sees a changed message, and prints its stacks from
+its core file."""
 
 import argparse
 import random
@@ -25,7 +21,6 @@ from ros2_processes import HEAP, LIBRARY, PYTHON, Processes
 STAY_S = (5, 40)  # how long those live that are to end by themselves
 VICTIM_S = (0.2, 8)
 LIMIT_S = 120
-KNOWN = "eprosima::fastdds::dds::detail::ReadTakeCommand::add_instance"
 ORDERLY = 0.15  # of the victims
 
 
@@ -55,13 +50,10 @@ def allow_cores():
 class Life:
     """A process from its start to its end."""
 
-    def __init__(self, processes, kind, name, seed, cores, live_s, kill, transports):
-        more = {"FASTDDS_BUILTIN_TRANSPORTS": transports}
-        if kind == "heap":
-            more["LD_PRELOAD"] = f"{LIBRARY}:{HEAP}"
+    def __init__(self, processes, kind, name, seed, cores, live_s, kill):
+        more = {"LD_PRELOAD": f"{LIBRARY}:{HEAP}"} if kind == "heap" else {}
         self.directory = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=cores))
-        rmw = "plain" if kind == "plain" else "baton"
-        self.process = processes.start(rmw, name, seed, file="mix_end.py", cwd=self.directory, **more)
+        self.process = processes.start("baton", name, seed, file="mix_end.py", cwd=self.directory, **more)
         self.kind, self.name, self.kill = kind, name, kill
         self.lives = False  # it has said that it goes
         self.began, self.live_s = time.monotonic(), live_s
@@ -80,8 +72,7 @@ class Life:
         if now - waited_since > LIMIT_S and (what == "end" or not (self.kill or self.lives)):
             self.process.send_signal(signal.SIGABRT)
             self.process.wait()
-            seen = stacks(self.directory)
-            return f"{'spins in take()' if KNOWN in seen else f'did not {what}'} within {LIMIT_S} s\n{seen}"
+            return f"did not {what} within {LIMIT_S} s\n{stacks(self.directory)}"
         if what == "end":
             return None
         if now < self.until or not (self.kill or self.lives):
@@ -96,7 +87,7 @@ class Life:
 
     def ended(self, code):
         said = self.process.stdout.read()
-        if code in (0, -signal.SIGPROF) and self.ending_since is not None:  # rclpy_program.report_and_end()
+        if code == 0 and self.ending_since is not None:
             return "ended" if '"wrong": 0' in said else f"saw changed messages: {said}"
         return f"died with {code}\n{said}\n{self.process.log()}\n{stacks(self.directory)}"
 
@@ -108,8 +99,8 @@ class Life:
 
 
 class Mix:
-    def __init__(self, kind, seed, cores, staying=2, victims=3, transports="UDPv4"):
-        self.kind, self.cores, self.transports = kind, cores, transports
+    def __init__(self, kind, seed, cores, staying=2, victims=3):
+        self.kind, self.cores = kind, cores
         self.chance = random.Random(seed)
         self.processes = Processes()
         self.lives, self.counts, self.faults = [], Counter(), []
@@ -121,9 +112,9 @@ class Mix:
         victim = role == "victim"
         kill = victim and self.chance.random() > ORDERLY
         live_s = self.chance.uniform(*(VICTIM_S if victim else STAY_S))
-        kind, name = "plain" if victim else role, f"{role}_{self.named}"
+        kind, name = "baton" if victim else role, f"{role}_{self.named}"
         seed = str(self.chance.randrange(1 << 30))
-        self.lives.append((role, Life(self.processes, kind, name, seed, self.cores, live_s, kill, self.transports)))
+        self.lives.append((role, Life(self.processes, kind, name, seed, self.cores, live_s, kill)))
 
     def step(self):
         for role, number in self.wanted:
@@ -134,12 +125,10 @@ class Mix:
                 continue
             self.lives.remove((role, life))
             well = how in ("killed", "ended")
-            known = how.startswith("spins in take()")
-            self.counts[f"{role} {how if well else 'spins in take()' if known else 'fault'}"] += 1
+            self.counts[f"{role} {how if well else 'fault'}"] += 1
             if not well:
                 print(f"{life.name} ({life.kind}) {how}", flush=True)
-                if role != "victim" and not known:
-                    self.faults.append(life.name)
+                self.faults.append(life.name)
             life.bury(self.processes, keep=not well)
 
     def run(self, seconds):
@@ -165,17 +154,16 @@ class Mix:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--kind", choices=("heap", "baton", "plain"), default="heap", help="of those that stay")
+    parser.add_argument("--kind", choices=("heap", "baton"), default="heap", help="of those that stay")
     parser.add_argument("--staying", type=int, default=2)
     parser.add_argument("--victims", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--transports", default="UDPv4", help="FASTDDS_BUILTIN_TRANSPORTS of all processes")
     parser.add_argument("--cores", type=Path, help="directory for core files; by default one that is printed")
     options = parser.parse_args()
     cores = options.cores or Path(tempfile.mkdtemp(prefix="baton-mix-"))
     cores.mkdir(parents=True, exist_ok=True)
     allow_cores()
-    mix = Mix(options.kind, options.seed, cores, options.staying, options.victims, options.transports)
+    mix = Mix(options.kind, options.seed, cores, options.staying, options.victims)
     try:
         mix.run(options.seconds)
     finally:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The short version of mix_run.py: rclpy processes with libbaton_heap.so among plain ones that are killed at random."""
+"""The short version of mix_run.py: rclpy processes with libbaton_heap.so among ones without it that are killed at random."""
 
 import signal
 
@@ -8,7 +8,7 @@ from mix_run import Mix, allow_cores
 SECONDS = 12
 
 
-def test_processes_with_the_heap_library_stay_well_among_plain_ones_that_are_killed(tmp_path):
+def test_processes_with_the_heap_library_stay_well_among_ones_that_are_killed(tmp_path):
     allow_cores()
     mix = Mix("heap", seed=1, cores=tmp_path)
     try:

@@ -48,7 +48,7 @@ void* allocate(std::size_t size, const void* caller) {
 }
 
 /// Until nothing that `act` needs fails any more. Where it fails, nothing is to be undone by the caller. Where it is done
-/// in spite of a failure (an endpoint that then takes the underlying RMW alone), `undo` comes before the next try.
+/// in spite of a failure, `undo` comes before the next try.
 void for_every_allocation(const char* what, const std::function<bool()>& act, const std::function<void()>& undo = {}) {
   for (long n = 0;; ++n) {
     until_failure = n;
@@ -223,14 +223,14 @@ void operator delete[](void* pointer) noexcept { std::free(pointer); }
 void operator delete(void* pointer, std::size_t) noexcept { std::free(pointer); }
 void operator delete[](void* pointer, std::size_t) noexcept { std::free(pointer); }
 
-int main(int argc, char** argv) {
+int main() {
   dl_iterate_phdr(find_code, nullptr);
   if (code_begin == 0) fail("rmw_baton_cpp is not there");
   contexts();
   {
     Ros ros("no_memory");
     entities(ros);
-    if (argc > 1 && std::string(argv[1]) == "alone") lonely_publisher(ros);
+    lonely_publisher(ros);
   }
   std::printf("{\"failures\": %ld}\n", failures);
   return 0;

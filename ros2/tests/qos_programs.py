@@ -17,15 +17,8 @@ from rclpy.serialization import serialize_message
 from rclpy_program import LIMIT_S, main, spin_until, wait_until
 from std_msgs.msg import String, UInt64
 
-BEGIN = time.monotonic()
 WaitSet = rclpy_implementation.WaitSet
 TOPIC = "count"
-
-
-def meet_in_baton():
-    """What has met in the underlying RMW meets in Baton, too, in less time than this process has needed until now: a busy machine needs
-    longer. A message that the underlying RMW carries before may be lost (docs/format/ros2-two-paths.md)."""
-    time.sleep(max(0.5, time.monotonic() - BEGIN))
 
 
 def going():
@@ -53,7 +46,6 @@ def write(node, kind, total, readers):
     spin_until(node, lambda: publisher.get_subscription_count() >= int(readers))
     for i in range(int(total)):
         publisher.publish(UInt64(data=i))
-    # What goes through the network stack has arrived; what Baton carries was there at once, and is not waited for.
     publisher.wait_for_all_acked(Duration(seconds=LIMIT_S))
     going()
     sys.stdin.readline()
@@ -86,7 +78,6 @@ def fall_silent(node, kind):
     callbacks = PublisherEventCallbacks(deadline=count("deadline"), liveliness=count("manual"))
     publisher = node.create_publisher(UInt64, TOPIC, profile(kind), event_callbacks=callbacks)
     spin_until(node, lambda: publisher.get_subscription_count() > 0)
-    meet_in_baton()
     for i in range(10):
         publisher.publish(UInt64(data=i))
         time.sleep(0.02)
@@ -139,7 +130,6 @@ def pair(node, qos, kind=UInt64):
     subscription = node.create_subscription(kind, TOPIC, lambda _: None, qos)
     publisher = node.create_publisher(kind, TOPIC, qos)
     wait_until(lambda: publisher.get_subscription_count() and subscription.get_publisher_count())
-    meet_in_baton()
     return publisher, subscription
 
 
@@ -166,7 +156,7 @@ def look_and_not_take(node, kind):
 
 
 def write_deep(node):
-    """More than Baton has room for."""
+    """A history that is deeper than usual."""
     publisher, subscription = pair(node, 600, String)
     for i in range(600):
         publisher.publish(serialize_message(String(data=str(i))))

@@ -23,15 +23,6 @@ inline void check(rcl_ret_t result, const std::string& what) {
   if (result != RCL_RET_OK) fail(what);
 }
 
-/// What has met in the underlying RMW meets in Baton, too, in this time, or in less than this process has needed until now: a busy
-/// machine needs longer.
-inline const auto process_began = std::chrono::steady_clock::now();
-inline void meet_in_baton(std::chrono::steady_clock::duration at_least) {
-  const std::chrono::steady_clock::duration until_now = std::chrono::steady_clock::now() - process_began;
-  std::this_thread::sleep_for(
-      std::max(at_least, std::min(until_now, std::chrono::steady_clock::duration(std::chrono::seconds(20)))));
-}
-
 struct Ros {
   rcl_context_t context = rcl_get_zero_initialized_context();
   rcl_init_options_t options = rcl_get_zero_initialized_init_options();

@@ -56,7 +56,6 @@ int talk(std::size_t bytes, std::size_t images, int pause_ms) {
     check(rcl_publisher_get_subscription_count(&publisher, &matched), "count");
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  meet_in_baton(std::chrono::seconds(1));
   Image image;
   image.data.resize(bytes);
   for (std::size_t i = 0; i < images; ++i) {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts unmodified ROS 2 programs over the underlying RMW alone ("plain") or with rmw_baton_cpp above it ("baton"). They are programs of
+"""Starts unmodified ROS 2 programs over the stock RMW ("plain") or over rmw_baton_cpp ("baton"). They are programs of
 one distribution of ROS 2 (tests/support/ros2.py); a test may start some of another one."""
 
 import json
@@ -18,9 +18,8 @@ from support import ros2
 from support.build import LIB, PACKAGE
 from support.claims import claim_domain
 from support.processes import LOG, Process
-from support.ros2 import ALONE, TESTED
+from support.ros2 import TESTED
 
-filters = pytest.mark.skipif(not TESTED.facts.content_filters, reason="this rclpy sets no content filters")
 PYTHON, LIBRARY = TESTED.python, TESTED.library
 HEAP = LIB / "libbaton_heap.so"
 # The runtimes of a build with sanitizers, which stand before all else that is preloaded (scripts/sanitize.sh).
@@ -28,20 +27,11 @@ SANITIZERS = os.environ.get("BATON_SANITIZER_RUNTIMES")
 LIMIT_S = 300  # longer than those of the programs, which say what they waited for
 
 
-def paths(log, topic):
-    """How the messages of the one endpoint of `topic` in a log travelled: through Baton, the underlying RMW, duplicates."""
-    found = re.findall(
-        rf"of {topic}: (\d+) messages through Baton \((\d+) bytes copied (?:in|out)\)(?:, (\d+) through the underlying RMW)?(?:, (\d+) duplicates)?",
-        log,
-    )
+def carried(log, topic):
+    """What the one endpoint of `topic` in a log says of itself: how many messages it had, and how many bytes it copied."""
+    found = re.findall(rf"of {topic}: (\d+) messages through Baton \((\d+) bytes copied (?:in|out)\)", log)
     assert len(found) == 1, f"{len(found)} endpoints of {topic} in the log:\n{log}"
-    baton, copied, underlying, duplicates = found[0]
-    return {
-        "baton": int(baton),
-        "copied": int(copied),
-        "underlying": int(underlying or 0),
-        "duplicates": int(duplicates or 0),
-    }
+    return tuple(map(int, found[0]))
 
 
 def segments(process):
@@ -49,11 +39,6 @@ def segments(process):
     fds = [os.readlink(each) for each in Path(f"/proc/{process.pid}/fd").iterdir() if each.is_symlink()]
     maps = Path(f"/proc/{process.pid}/maps").read_text().splitlines()
     return len([each for each in fds if "memfd" in each]), len([each for each in maps if "memfd" in each])
-
-
-def wait_as_long_again(begin):
-    """So that what happened since `begin`, be the machine as busy as it may, is less than half of what is counted in the end."""
-    time.sleep(max(4, 1.5 * (time.monotonic() - begin)))
 
 
 def environment(rmw, domain, distribution=TESTED, **more):
@@ -67,18 +52,12 @@ class Processes:
     def __init__(self):
         self.domain, self._claim = claim_domain()
         self.running = []
-        self.bridged = False
 
     def start(self, rmw, program, *arguments, file="programs.py", cwd=None, distribution=TESTED, **more):
-        self._is_met(rmw)
         if SANITIZERS:
             pytest.skip("a program of rclpy, whose libraries are not ours to test")
         command = [distribution.python, Path(__file__).parent / file, program, *arguments]
         return self._run(command, environment(rmw, self.domain, distribution, **more), cwd)
-
-    def _is_met(self, rmw):
-        if ALONE and rmw == "plain" and not self.bridged:
-            pytest.skip("Baton alone meets no program of another RMW")
 
     @staticmethod
     def _libraries():
@@ -89,7 +68,6 @@ class Processes:
 
     def start_bridge(self, *arguments, rmw="rmw_fastrtps_cpp", joins=True):
         """The bridge between Baton and the nodes of `rmw`; with `joins`, once it works."""
-        self.bridged = True
         env = environment("plain", self.domain, **self._libraries())
         bridge = self._run([TESTED.programs / "baton_bridge", rmw, *arguments], env)
         while joins and ": joins " not in bridge.log():
@@ -110,7 +88,6 @@ class Processes:
 
     def start_cpp(self, rmw, *arguments, program="ros2_rcl_image", heap=False, **more):
         """A program of this folder. The wheels' librcl.so needs what their Python packages bring, and symbols of libpython."""
-        self._is_met(rmw)
         env = environment(rmw, self.domain, **more)
         env |= self._libraries()
         asked = "import sysconfig as s; print(s.get_config_var('LIBDIR') + '/' + s.get_config_var('LDLIBRARY'))"
@@ -128,7 +105,7 @@ class Processes:
             out, _ = process.communicate()
             raise AssertionError(f"{process.args} had not ended after {LIMIT_S} s:\n{out}\n{process.log()}") from None
         err = process.log()
-        # -SIGPROF: the underlying RMW did not end, after the report; rclpy_program.report_and_end(), rcl.hpp.
+        # -SIGPROF: the stock RMW did not end, after the report; rclpy_program.report_and_end(), rcl.hpp.
         assert process.returncode in (0, -signal.SIGPROF), (
             f"{process.args} ended with {process.returncode}:\n{out}\n{err}"
         )

@@ -3,7 +3,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 
@@ -24,7 +23,7 @@ def expected(name):
     return [[name, WARN, f"{name} {i}"] for i in range(LINES)] * 2
 
 
-@pytest.mark.parametrize("kind", ["standalone", "baton", "plain"])
+@pytest.mark.parametrize("kind", ["standalone", "baton"])
 def test_a_ros_node_hears_each_line_once(processes, kind):
     talker = start(processes, kind)
     hearer = processes.start("baton", "hear_lines", str(2 * LINES)).says("going")
@@ -33,23 +32,6 @@ def test_a_ros_node_hears_each_line_once(processes, kind):
     talker.tell()
     heard = processes.result(hearer)
     assert heard["got"] == expected("say_lines")
-    talker.tell()
-    said = processes.result(talker)
-    if kind == "baton":  # the lines were there twice, and the reader took one of each
-        written = re.search(r"publisher of /rosout: (\d+) messages through Baton", said["log"])
-        assert written and int(written[1]) >= 2 * LINES
-    if kind == "standalone":  # nothing but Baton carries them
-        taken = re.search(r"subscription of /rosout: (\d+) messages through Baton", heard["log"])
-        assert taken and int(taken[1]) >= 2 * LINES
-
-
-def test_a_plain_ros_node_still_hears_the_lines_of_one_over_baton(processes):
-    talker = start(processes, "baton")
-    hearer = processes.start("plain", "hear_lines", str(2 * LINES)).says("going")
-    talker.tell()
-    hearer.tell()
-    talker.tell()
-    assert processes.result(hearer)["got"] == expected("say_lines")
     talker.tell()
     processes.result(talker)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """How long many processes of rclpy need until each of them sees the whole graph, and what one process costs: .venv/bin/python
-ros2/tests/scale_run.py --processes 50 [--rmw plain|baton]. BATON_ROS2_RMW=alone chooses the RMW on Baton alone.
+ros2/tests/scale_run.py --processes 50 [--rmw plain|baton].
 
 Each process has a node with three publishers and three subscriptions, on topics of its own and of its neighbour. All of them begin when
 all have their modules, and publish at 10 Hz. The graph is complete when a process sees all nodes and all topics. Printed are the median and the last of all processes, in seconds from the beginning."""

@@ -79,7 +79,7 @@ def test_a_ros_service_gets_each_request_of_a_ros_client_once(processes, executo
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_ros_nodes_that_only_baton_connects_call_each_other(processes, executor):
-    other = Processes()  # another domain of the underlying RMW
+    other = Processes()  # another domain of ROS
     try:
         server = processes.start("baton", "switch", str(REQUESTS), executor).says("going")
         client = other.start("baton", "press", str(REQUESTS), executor, BATON_DOMAIN=str(processes.domain))

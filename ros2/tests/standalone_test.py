@@ -19,8 +19,8 @@ def test_a_ros_publisher_counts_the_subscriptions_of_batons_own_nodes(processes)
     processes.result(talker)
 
 
-def test_batons_own_node_and_a_plain_ros_node_hear_a_ros_publisher(processes):
-    hearers = [processes.start_standalone("hear", "5"), processes.start("plain", "hear_images", "5")]
+def test_batons_own_node_and_a_ros_node_hear_a_ros_publisher(processes):
+    hearers = [processes.start_standalone("hear", "5"), processes.start("baton", "hear_images", "5")]
     talker = processes.start("baton", "say_images", "5", "2")
     hearers[0].says("going")
     talker.tell()

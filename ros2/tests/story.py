@@ -5,7 +5,7 @@ import random
 
 from oracle import Qos
 
-KINDS = ("plain", "baton", "heap")  # rmw_fastrtps_cpp, rmw_baton_cpp above it, and libbaton_heap.so with that
+KINDS = ("baton", "baton", "heap")  # rmw_baton_cpp, and that with libbaton_heap.so
 PROCESSES = 4
 ENDS = 7
 LIFESPAN_S = 0.5
@@ -135,9 +135,8 @@ class Cast:
         return choices
 
 
-def story(seed, length=40, plain=False):
+def story(seed, length=40, kinds=KINDS):
     """Begins with two processes and an end of each kind; at last all readers take."""
-    kinds = KINDS[:1] if plain else KINDS
     cast = Cast(seed)
     steps = [cast.start(kinds), cast.start(kinds), cast.open("writer"), cast.open("reader"), cast.open("reader")]
     while len(steps) < length:

@@ -12,8 +12,8 @@ import time
 from dataclasses import asdict
 
 from oracle import LATE_S, Fault, Oracle
-from ros2_processes import ALONE, HEAP, LIBRARY, Processes
-from story import story
+from ros2_processes import HEAP, LIBRARY, Processes
+from story import KINDS, story
 
 LIMIT_S = 180
 
@@ -24,7 +24,7 @@ class Actor:
     def __init__(self, processes, name, kind):
         more = {"LD_PRELOAD": f"{LIBRARY}:{HEAP}"} if kind == "heap" else {}
         self.name, self.kind = name, kind
-        rmw = "plain" if kind == "plain" and not ALONE else "baton"
+        rmw = "plain" if kind == "plain" else "baton"
         self.process = processes.start(rmw, name, file="story_end.py", **more)
         self.lines = queue.Queue()
         self.thread = threading.Thread(target=self._read_lines, daemon=True)
@@ -68,7 +68,7 @@ class Actor:
             raise Fault(f"{self.name} ({self.kind}) ended with {code}:\n{self.process.log()}")
 
     def last_words(self):
-        """Ends the process; its log, which counts the messages of each subscription by their paths."""
+        """Ends the process; its log, which counts the messages of each end."""
         try:
             self.end(kill=False)
         except (OSError, Fault) as error:
@@ -117,8 +117,6 @@ class Play:
         what = arguments.pop("step")
         getattr(self, what)(**arguments)
         self.wait()
-        if what in ("open_writer", "open_reader"):
-            time.sleep(0.5)  # ends that have met in the underlying RMW have met in Baton, too
 
     def start(self, process, kind):
         self.actors[process] = Actor(self.processes, process, kind)
@@ -185,12 +183,12 @@ class Play:
             del self.of[name]
 
     def bury(self):
-        """The underlying RMW believes in the dead until their lease ends."""
+        """The stock RMW believes in the dead until their lease ends."""
         self.ghosts = False
 
 
 def play(steps, told=lambda step: None, called=False):
-    """Raises Fault. `called`: callbacks tell readers over Baton, as they tell an events executor, and they take once for each message.
+    """Raises Fault. `called`: callbacks tell readers, as they tell an events executor, and they take once for each message.
     (Fast DDS calls with its locks held, so Python could not.)"""
     processes = Processes()
     try:
@@ -225,7 +223,7 @@ def main():
         begin = time.monotonic()
         try:
             told = print if options.tell else lambda step: None
-            play(story(seed, options.length, options.plain), told, options.called)
+            play(story(seed, options.length, ("plain",) if options.plain else KINDS), told, options.called)
             print(f"seed {seed}: as it must be ({time.monotonic() - begin:.0f} s)", flush=True)
         except Fault as fault:
             faults.append(seed)

@@ -18,4 +18,4 @@ def test_who_takes_once_for_each_message_that_a_callback_told_of_sees_the_same(s
 
 def test_a_seed_is_a_story():
     assert story(1) == story(1) != story(2)
-    assert {each["kind"] for each in story(1, plain=True) if each["step"] == "start"} == {"plain"}
+    assert {each["kind"] for each in story(1, kinds=("plain",)) if each["step"] == "start"} == {"plain"}

@@ -4,9 +4,8 @@
 import json
 import subprocess
 
-import pytest
 from ros2_processes import LIBRARY, LIMIT_S, PYTHON, environment
-from support.ros2 import ALONE, TESTED
+from support.ros2 import TESTED
 
 UNSUPPORTED = 3  # RMW_RET_UNSUPPORTED
 # docs/guides/ros2.md says why, and what programs see.
@@ -38,7 +37,6 @@ for name in sys.argv[2:]:
     found[name] = [result, rcutils.rcutils_get_error_string().text.decode()]
 print(json.dumps(found))
 """
-pytestmark = pytest.mark.skipif(not ALONE, reason="above another RMW, that RMW does it")
 
 
 def functions(library):

@@ -414,28 +414,6 @@ def test_the_primitives_of_canonical_definitions():
     assert re.findall(r'"(\w+)"', rule) == list(ast.literal_eval(text))
 
 
-def test_the_words_of_two_paths():
-    page = "docs/format/ros2-two-paths.md"
-    source, header = read("ros2/rmw_baton_cpp/src/path_order.cpp"), read("ros2/rmw_baton_cpp/src/path_order.hpp")
-    mark = "".join(re.findall(r"'(.)'", re.search(r"kMark = \{(.*?)\}", source)[1]))
-    rows = table(page, "offset in the chunk header", "bytes", "field", "value")
-    assert f"{mark.encode().hex(' ').upper()}`, the characters `{mark}`" in rows[0]["value"]
-    chunk = {at: size for at, size in spans(table(CHUNK, "offset", "bytes", "field", "value")).values()}
-    marked, number, words = ((int(row["offset in the chunk header"]), int(row["bytes"])) for row in rows)
-    within = dict(re.findall(r"(k\w+At) = (\d+)", source))
-    assert marked[1] == len(mark) and chunk[marked[0]] == marked[1] + number[1] + words[1], "the attachment"
-    assert number[0] == marked[0] + int(within["kNumberAt"]) and words[0] == marked[0] + int(within["kWordAt"])
-    shifts = dict(re.findall(r"(k\w+Shift) = (\d+)", source))
-    older, count = int(shifts["kOlderShift"]), int(shifts["kCountShift"])
-    assert rows[2]["value"] == f"bit 0: also; bits {older} and {count - 1}: older; bits {count} to 63: underlying"
-    known = cpp_facts.enumeration(header, "OlderUnderlying")
-    named = [(row["older"], row["name"]) for row in table(page, "older", "name", "meaning") if row["name"]]
-    assert named == [(str(value), name) for name, value in known.items()]
-    times = cpp_facts.constants(header)
-    assert f"at most {times['kGraceNs'] // 10**6} ms" in read(page)
-    assert f"at most {times['kSureNs'] // 10**9} s" in read(page)
-
-
 # --- quality of service ---
 
 

@@ -59,8 +59,6 @@ def test_each_file_that_starts_programs_of_ros_2_has_one_scenario_over_each_othe
         *TABLE["oracles"]["tests"],
         "ros2/tests/oracle_test.py",
         "ros2/tests/distributions_test.py",
-        "ros2/tests/bridge_test.py",  # of the RMW on Baton alone, as the next
-        "ros2/tests/whole_interface_test.py",
     }
     assert sorted(test.split("::")[0] for test in part["in_smoke"]) == sorted({*files} - elsewhere - without)
 

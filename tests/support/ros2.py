@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ROS 2 installations that `make setup` makes of wheels, one for each distribution, and the environment of their programs. TESTED is the one
 whose programs the tests of every room start: the default, or what BATON_ROS2_DISTRIBUTION names; parts of parts.toml run the tests again over
-the other ones. A program of ROS 2 runs over the underlying RMW alone ("plain"), or with rmw_baton_cpp above it ("baton")."""
+the other ones. A program of ROS 2 runs over the stock RMW of the wheels ("plain"), or over rmw_baton_cpp ("baton"); the two meet through the
+bridge alone."""
 
 from __future__ import annotations
 
@@ -16,10 +17,6 @@ from support.build import BIN, LIB, ROOT
 
 sys.path.insert(0, str(ROOT / "scripts"))
 import ros2_distributions
-
-# "alone": what stands above nothing but Baton (ros2/rmw_baton_cpp/alone/) is what the tests call rmw_baton_cpp.
-ALONE = os.environ.get("BATON_ROS2_RMW") == "alone"
-FOLDER = "alone/" if ALONE else ""
 
 
 class Distribution(NamedTuple):
@@ -43,7 +40,7 @@ class Distribution(NamedTuple):
 
 
 DISTRIBUTIONS = {
-    each.name: Distribution(each, LIB / f"{each.name}/{FOLDER}librmw_baton_cpp.so", BIN / each.name)
+    each.name: Distribution(each, LIB / f"{each.name}/librmw_baton_cpp.so", BIN / each.name)
     for each in ros2_distributions.read()
 }
 TESTED = DISTRIBUTIONS[os.environ.get("BATON_ROS2_DISTRIBUTION") or next(iter(DISTRIBUTIONS))]
@@ -58,7 +55,7 @@ def over(rmw: str, distribution: Distribution = TESTED) -> dict[str, str]:
 
 def environment(rmw: str, domain: int, distribution: Distribution = TESTED, **more: str) -> dict[str, str]:
     """The environment of a program of ROS 2 over this RMW in this ROS domain: this process's environment without its choice of an RMW."""
-    env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "RMW_IMPLEMENTATION", "BATON_RMW")}
+    env = {k: v for k, v in os.environ.items() if k not in ("LD_PRELOAD", "RMW_IMPLEMENTATION")}
     return {**env, "ROS_DOMAIN_ID": str(domain), **over(rmw, distribution), **more}
 
 

@@ -23,13 +23,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from .. import links, live, losses, middleware, ros2
+from .. import links, live, losses, middleware
 from ..examples import examples
 from ..near import did_you_mean
 from ..output import json_text
 
 LINK_NODE = "link"  # the node of the link's subscriptions, which represent those of other hosts and of ROS 2 nodes
-ANSWER_S = 1.0  # how long ROS 2's processes may take to answer which path their messages take
 
 
 @dataclass(frozen=True)
@@ -42,11 +41,6 @@ class Diagnosis:
     way_out: str = ""
 
 
-def ros2_processes(endpoints: list[Any]) -> set[int]:
-    """The processes of ROS 2 programs over rmw_baton_cpp: each context announces itself."""
-    return {e.pid for e in endpoints if e.topic == ros2.TOPIC and e.is_publisher}
-
-
 def has_library(pid: int, name: str) -> bool | None:
     """Whether a process has loaded this library. None: not known, as the process is another user's or in another container."""
     try:
@@ -55,10 +49,9 @@ def has_library(pid: int, name: str) -> bool | None:
         return None
 
 
-def ros2_alone(endpoints: list[Any]) -> set[int]:
-    """The processes of ROS 2 programs over rmw_baton_cpp without another RMW: they announce nothing."""
-    pids = {e.pid for e in endpoints} - ros2_processes(endpoints)
-    return {pid for pid in pids if has_library(pid, "librmw_baton_cpp.so")}
+def ros2_processes(endpoints: list[Any]) -> set[int]:
+    """The processes of ROS 2 programs over rmw_baton_cpp."""
+    return {pid for pid in {e.pid for e in endpoints} if has_library(pid, "librmw_baton_cpp.so")}
 
 
 def has_bridge(directory: Path) -> bool:
@@ -73,10 +66,10 @@ def has_bridge(directory: Path) -> bool:
 
 
 def judge_dds(domain: int, endpoints: list[Any], directory: Path, net: Path = Path("/proc/net")) -> list[Diagnosis]:
-    """Programs of ROS 2 over a DDS in the ROS domain of this number, beside programs that have none, and no bridge. A DDS listens where
+    """Programs of ROS 2 over a DDS in the ROS domain of this number, beside programs over rmw_baton_cpp, and no bridge. A DDS listens where
     RTPS 2.5, section 9.6.2, says: for the discovery of all participants, or of the first."""
-    alone = ros2_alone(endpoints)
-    if not alone or ros2_processes(endpoints) or has_bridge(directory):
+    of_rmw = ros2_processes(endpoints)
+    if not of_rmw or has_bridge(directory):
         return []
     ports = {7400 + 250 * domain, 7410 + 250 * domain}
     for table in ("udp", "udp6"):
@@ -89,9 +82,9 @@ def judge_dds(domain: int, endpoints: list[Any], directory: Path, net: Path = Pa
                 Diagnosis(
                     "other RMWs",
                     None,
-                    f"programs of ROS 2 over a DDS seem to use ROS domain {domain} on this host, and the {len(alone)} over "
-                    "rmw_baton_cpp on Baton alone do not meet them",
-                    "run all programs of the domain over one RMW, or a bridge between the two (baton_bridge)",
+                    f"programs of ROS 2 over a DDS seem to use ROS domain {domain} on this host, and the {len(of_rmw)} over "
+                    "rmw_baton_cpp do not meet them",
+                    "run all programs of the domain over one RMW, or a bridge between the two (`baton bridge`)",
                 )
             ]
     return []
@@ -179,7 +172,7 @@ def judge_past(endpoints: list[Any], graph: middleware.ForeignGraph | None = Non
 def judge_topics(endpoints: list[Any], graph: middleware.ForeignGraph | None = None) -> list[Diagnosis]:
     """A line for each pair, and for each endpoint without a match. Links and endpoints of another middleware have their own lines."""
     findings = []
-    of_rmw = ros2_processes(endpoints) | ros2_alone(endpoints)
+    of_rmw = ros2_processes(endpoints)
     for topic in sorted({e.topic for e in endpoints}):
         publishers = [e for e in endpoints if e.topic == topic and e.is_publisher]
         subscriptions = [e for e in endpoints if e.topic == topic and not e.is_publisher]
@@ -229,7 +222,6 @@ def judge_slots(
     """A line for each publisher: how its slots are granted. And the pairs whose subscription was refused or got fewer slots. `link_pid`: the
     process that is the link."""
     known = {e.gid: e for e in endpoints}
-    ros2_pids = ros2_processes(endpoints)
     publishers, pairs = [], []
     for gid in dict.fromkeys(h.publisher for h in holdings if h.publisher in known):
         publisher = known[gid]
@@ -245,9 +237,7 @@ def judge_slots(
                 continue
             why, _, way_out = h.reason.partition("; raise ")
             if h.standing == "refused":
-                of_rmw = known[h.subscription].pid in ros2_pids
-                why = f"refused: {why}" + ("; its messages take the underlying RMW" if of_rmw else "")
-                pairs.append(Diagnosis(pair, None if of_rmw else False, why, way_out and f"raise {way_out}"))
+                pairs.append(Diagnosis(pair, False, f"refused: {why}", way_out and f"raise {way_out}"))
             else:
                 pairs.append(
                     Diagnosis(pair, None, f"zero-copy, but it {why}", "raise PublisherOptions::slot_count (slots=)")
@@ -286,7 +276,7 @@ def judge_losses(endpoints: list[Any], before: Mapping[bytes, Any], now: Mapping
 def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Diagnosis]:
     """Publishers that copy messages from other objects instead of building them in place, from a look at their topics for some time."""
     baton = live.load()
-    of_rmw = ros2_processes(endpoints) | ros2_alone(endpoints)
+    of_rmw = ros2_processes(endpoints)
     converting: dict[bytes, str] = {}
     subscriptions = []
 
@@ -324,20 +314,6 @@ def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Di
         for e in endpoints
         if e.is_publisher and e.gid in converting
     ]
-
-
-def judge_ros2(node: Any, endpoints: list[Any], seconds: float, of_baton: list[Diagnosis]) -> list[Diagnosis]:
-    """The publishers of ROS 2's pairs know more than the graph: their answers replace the lines from the graph."""
-    answers = ros2.ask(node, endpoints, seconds)
-    if not answers:
-        return of_baton
-    pid_of = {bytes(e.gid).hex(): e.pid for e in endpoints}
-    # "not served (yet)" depends on the application: neither path is wrong.
-    found = {
-        what: Diagnosis(what, None if "serialized" in why else True, why)
-        for _, _, what, why in ros2.pairs(answers, pid_of)
-    }
-    return [*(f for f in of_baton if f.what not in found), *found.values()]
 
 
 def judge_other(links: list[tuple[middleware.ForeignLink, middleware.MessagePath]]) -> list[Diagnosis]:
@@ -664,7 +640,7 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     machine = judge_machine()
     node, silent = join_or_say(domain, search, machine, as_json)
     endpoints = live.others(node)
-    first = node.report(ANSWER_S)
+    first = node.report(live.ANSWER_S)
     holdings = first.holdings
     begin, graph = time.monotonic(), live.other_graph(node)
     # An endpoint that carries messages of another middleware belongs to a link there, which has a row of its own.
@@ -672,24 +648,24 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     endpoints = [e for e in endpoints if not middleware.is_carrier(e)]
     link = links.saved(node.domain)
     slots, lacking = judge_slots(endpoints, holdings, link.current.pid if link.current else None)
-    of_baton = [f for f in judge_topics(endpoints, graph) if f.what not in {g.what for g in lacking}]
-    topics = judge_ros2(node, endpoints, max(look, ANSWER_S), [*of_baton, *lacking])
+    topics = [f for f in judge_topics(endpoints, graph) if f.what not in {g.what for g in lacking}]
     pairs = [
         *silent,
         *judge_dds(node.domain, endpoints, Path(link.path).parent),
         *topics,
+        *lacking,
         *judge_past(endpoints, graph),
         *judge_publishing(node, endpoints, look),
     ]
     time.sleep(max(0.0, begin + look - time.monotonic()))
-    losses_now = node.report(ANSWER_S).losses
+    losses_now = node.report(live.ANSWER_S).losses
     pairs = [*judge_losses(endpoints, first.losses, losses_now), *pairs]
     known = {e.gid for e in everything}
     lost = sum(found.total for gid, found in losses_now.items() if gid in known)
     of_other = []
     if graph:
         recent = middleware.since(graph, live.other_graph(node, quiet=True) or graph)
-        judged = middleware.brought().judged(recent, everything, node.holdings(ANSWER_S), node.domain)
+        judged = middleware.brought().judged(recent, everything, node.holdings(live.ANSWER_S), node.domain)
         of_other = judge_other(judged)
     memory = asdict(node.memory)
     of_link = judge_link(link)

@@ -43,7 +43,7 @@ void set_environment(const RunPlan& plan, const Middleware& middleware) {
   for (const char* name :
        {"FASTDDS_DEFAULT_PROFILES_FILE", "FASTRTPS_DEFAULT_PROFILES_FILE", "FASTDDS_BUILTIN_TRANSPORTS",
         "RMW_IMPLEMENTATION", "RMW_FASTRTPS_USE_QOS_FROM_XML", "ROS_AUTOMATIC_DISCOVERY_RANGE", "ROS_STATIC_PEERS",
-        "BATON_RMW", "BATON_RMW_PATHS", "BATON_DOMAIN", "BATON_HEAP", "BATON_ACCELERATE"})
+        "BATON_DOMAIN", "BATON_HEAP", "BATON_ACCELERATE"})
     ::unsetenv(name);
   set("ROS_LOG_DIR", plan.directory);
   prepend("LD_LIBRARY_PATH", BATON_ROS2_LIBRARIES);  // as the wheels' Python does

@@ -14,7 +14,7 @@ namespace baton::perf {
 /// default     rmw_fastrtps_cpp as installed
 /// tuned       rmw_fastrtps_cpp with a profile: shared memory only, a segment for all unread messages, nothing
 /// fragmented large_data  rmw_fastrtps_cpp with FASTDDS_BUILTIN_TRANSPORTS=LARGE_DATA
-/// baton       rmw_baton_cpp above rmw_fastrtps_cpp as installed
+/// baton       rmw_baton_cpp
 /// heap        as baton, with libbaton_heap.so
 struct Middleware {
   std::string setting;

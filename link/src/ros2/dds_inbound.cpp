@@ -8,7 +8,7 @@
 namespace baton::link::ros2 {
 namespace {
 
-/// The words by which rmw_baton_cpp recognizes a message that also comes by its underlying RMW (docs/format/ros2-two-paths.md).
+/// The words by which rmw_baton_cpp recognizes a message that also comes by its underlying RMW.
 struct OrderWords {
   char mark[8] = {'r', 'm', 'w', 'B', 'a', 't', 'o', 'n'};
   std::uint64_t number = 0;

@@ -4,7 +4,7 @@
 // - Outbound (dds_outbound.hpp): local publishers have DDS writers.
 // - Inbound (dds_inbound.hpp): a DDS writer has a proxy, a publisher in Baton with its id, while a local subscription of its type exists.
 // Invariants: (1) a message that came from one side does not go back to it; (2) at most one copy of a message reaches an endpoint, whichever
-// paths exist: this side, a link to a host that has a side of its own, or rmw_baton_cpp (docs/format/ros2-two-paths.md).
+// paths exist: this side, a link to a host that has a side of its own, or rmw_baton_cpp.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

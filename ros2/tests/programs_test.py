@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unmodified rclpy programs in processes of their own, over rmw_baton_cpp, and over the stock RMW, which shows that a test asks for no
+more than ROS 2 promises. What crosses between the two is in bridge_test.py."""
+
+import pytest
+
+IDENTIFIER = {"plain": "rmw_fastrtps_cpp", "baton": "rmw_baton_cpp"}
+
+
+@pytest.mark.parametrize("kind", ["default", "best_effort", "durable"])
+@pytest.mark.parametrize("rmw", IDENTIFIER)
+def test_a_listener_hears_a_talker_in_order(processes, rmw, kind):
+    count = 1 if kind == "best_effort" else 20
+    talker = processes.start(rmw, "talk", kind, "300" if kind == "best_effort" else "20", "1")
+    heard = processes.result(processes.start(rmw, "listen", kind, str(count)))
+    said = processes.result(talker)
+    every = [f"hello {i}" for i in range(300 if kind == "best_effort" else 20)]
+    if kind == "best_effort":
+        assert heard["got"] and set(heard["got"]) <= set(every)
+    else:
+        assert heard["got"] == every
+    assert said["rmw"] == heard["rmw"] == IDENTIFIER[rmw]
+
+
+@pytest.mark.parametrize("rmw", IDENTIFIER)
+def test_message_info_and_serialized_takes_work(processes, rmw):
+    listeners = [processes.start(rmw, "listen_with_info", "5"), processes.start(rmw, "listen_raw", "5")]
+    talker = processes.start(rmw, "talk", "default", "5", "2")
+    informed, raw = (processes.result(each) for each in listeners)
+    processes.result(talker)
+    assert informed["got"] == [[f"hello {i}", True] for i in range(5)]
+    assert len(raw["sizes"]) == 5 and len(set(raw["sizes"])) == 1 and raw["sizes"][0] >= 4 + 4 + len("hello 0") + 1
+
+
+@pytest.mark.parametrize("rmw", IDENTIFIER)
+def test_services_and_parameters_answer(processes, rmw):
+    serving = processes.start(rmw, "serve")
+    answer = processes.result(processes.start(rmw, "call"))
+    assert (answer["value"], answer["text"], answer["color"]) == (42, "notab", "red")
+    assert processes.result(serving)["stopped"]
+
+
+@pytest.mark.parametrize("rmw", IDENTIFIER)
+def test_actions_run(processes, rmw):
+    assert processes.result(processes.start(rmw, "action"))["sequence"] == [0, 1, 1, 2]
+
+
+@pytest.mark.parametrize("rmw", IDENTIFIER)
+def test_events_arrive_at_both_ends(processes, rmw):
+    seen = processes.result(processes.start(rmw, "events"))
+    assert (seen["offered"], seen["requested"], seen["matched"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("rmw", IDENTIFIER)
+def test_the_graph_is_seen(processes, rmw):
+    seen = processes.result(processes.start(rmw, "graph"))
+    assert "graph" in seen["nodes"] and seen["types"] == ["std_msgs/msg/String"]
+    assert seen["publisher_of"] == ["graph"] and seen["services"]
+
+
+@pytest.mark.parametrize("rmw", IDENTIFIER)
+def test_two_subscriptions_of_the_publishers_own_process_hear_it(processes, rmw):
+    heard = processes.result(processes.start(rmw, "hear_own"))
+    assert heard["got"] == heard["others"] == list(range(10)) and heard["acked"]

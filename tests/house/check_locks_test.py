@@ -132,7 +132,7 @@ def test_files_of_the_product_are_read():
         "core/node/src/executor.cpp",
         "python/src/news.cpp",
         "ros1/preload/src/links.cpp",
-        "ros2/rmw_baton_cpp/alone/loan.cpp",
+        "ros2/rmw_baton_cpp/src/loan.cpp",
     ):
         room = check_locks.room_of(path)
         seen = sources.seen_by(path)

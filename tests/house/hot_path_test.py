@@ -15,7 +15,7 @@ PRODUCT = ("core", "link", "python", "ros1", "ros2")
 LIB = ROOT / "build/release/lib"
 SCRIPTS = {
     "cmake/hot_path.ld": LIB / "libbaton.so",
-    "ros2/rmw_baton_cpp/alone/hot_path.ld": LIB / ros2.TESTED.name / "librmw_baton_cpp.so",
+    "ros2/rmw_baton_cpp/hot_path.ld": LIB / ros2.TESTED.name / "librmw_baton_cpp.so",
 }
 
 

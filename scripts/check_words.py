@@ -18,7 +18,7 @@ PRODUCTS = "cli core generator link python ros1 ros2".split()
 # Tests, and folders whose classes are those of other files: Python's of C++, the other classes of a header.
 NO_CLASSES_OF_THEIR_OWN = re.compile(
     r"(^|/)(tests?|testing|fuzz|bench|golden|shadows)/|_test(_support)?\.|_fuzz\."
-    r"|^python/baton/|^ros1/rospy/baton/|^ros2/rmw_baton_cpp/src/|/baton/shared/"
+    r"|^python/baton/|^ros1/rospy/baton/|/baton/shared/"
 )
 # With its body: no declaration, and no class inside another.
 CLASS = {

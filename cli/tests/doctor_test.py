@@ -130,7 +130,7 @@ def test_doctor_knows_which_ends_are_ros_2_programs_and_what_these_copy(baton, p
     program('baton.Node("talker", namespace="robot").advertise("/chatter", "std_msgs/String")')
     listener = program(
         'baton.Node("listener").subscribe("/chatter", "std_msgs/String")',
-        f'__import__("mmap").mmap(open("{library}", "rb").fileno(), 0, access=1)',
+        f'__import__("mmap").mmap(__import__("os").open("{library}", 0), 0, access=1)',
     )
     program('baton.Node("own", namespace="robot").subscribe("/chatter", "std_msgs/String")')
     pairs = json.loads(baton("doctor", "--json", "--look", "0"))["topics"]

@@ -2,7 +2,6 @@
 #include "baton_graph.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <string_view>
 
 #include "qos_profile.hpp"
@@ -23,12 +22,12 @@ struct Name {
   std::string name;
 };
 
-/// Empty for what is no topic or service of ROS 2: the second topic of a service, and Baton's own topics.
+/// Empty for the second topic of a service.
 std::optional<Name> name_of(const transport::EndpointInfo& endpoint) {
   using EndpointKind = BatonGraph::EndpointKind;
   if (const std::optional<std::string> service = without(endpoint.topic, request_topic("")))
     return Name{endpoint.is_writer ? EndpointKind::kClient : EndpointKind::kServer, *service};
-  if (without(endpoint.topic, response_topic("")) || endpoint.topic == kAnnouncementTopic) return std::nullopt;
+  if (without(endpoint.topic, response_topic(""))) return std::nullopt;
   return Name{endpoint.is_writer ? EndpointKind::kPublisher : EndpointKind::kSubscription, endpoint.topic};
 }
 
@@ -89,74 +88,48 @@ std::vector<transport::EndpointInfo> BatonGraph::of(EndpointKind end, const std:
   return found;
 }
 
-rmw_ret_t add_names(rcutils_string_array_t* array, const std::vector<std::string>& more,
+rmw_ret_t add_names(rcutils_string_array_t* array, const std::vector<std::string>& names,
                     const rcutils_allocator_t& allocator) {
-  if (more.empty()) return RMW_RET_OK;
-  rcutils_string_array_t all = rcutils_get_zero_initialized_string_array();
-  if (rcutils_string_array_init(&all, array->size + more.size(), &allocator) != RCUTILS_RET_OK)
+  if (names.empty()) return RMW_RET_OK;
+  if (rcutils_string_array_init(array, names.size(), &allocator) != RCUTILS_RET_OK)
     return no_memory("no memory for the names of the graph");
-  for (std::size_t i = 0; i < more.size(); ++i) {
-    char* const name = rcutils_strdup(more[i].c_str(), allocator);
-    if (name == nullptr) {
-      if (rcutils_string_array_fini(&all) != RCUTILS_RET_OK) rcutils_reset_error();
-      return no_memory("no memory for the names of the graph");
-    }
-    all.data[array->size + i] = name;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    array->data[i] = rcutils_strdup(names[i].c_str(), allocator);
+    if (array->data[i] != nullptr) continue;
+    if (rcutils_string_array_fini(array) != RCUTILS_RET_OK) rcutils_reset_error();
+    return no_memory("no memory for the names of the graph");
   }
-  std::copy_n(array->data, array->size, all.data);
-  std::fill_n(array->data, array->size, nullptr);
-  if (rcutils_string_array_fini(array) != RCUTILS_RET_OK) rcutils_reset_error();
-  *array = all;
   return RMW_RET_OK;
 }
 
-rmw_ret_t add_names_and_types(rmw_names_and_types_t* names_and_types, const BatonGraph::NamesAndTypes& more,
+rmw_ret_t add_names_and_types(rmw_names_and_types_t* names_and_types, const BatonGraph::NamesAndTypes& found,
                               rcutils_allocator_t* allocator) {
-  BatonGraph::NamesAndTypes all;
-  for (std::size_t i = 0; i < names_and_types->names.size; ++i) {
-    auto& types = all[names_and_types->names.data[i]];
-    for (std::size_t j = 0; j < names_and_types->types[i].size; ++j) types.insert(names_and_types->types[i].data[j]);
-  }
-  bool adds = false;
-  for (const auto& [name, types] : more) {
-    adds = all.try_emplace(name, types).second || adds;
-  }
-  if (!adds) return RMW_RET_OK;
-  rmw_names_and_types_t made = rmw_get_zero_initialized_names_and_types();
-  if (rmw_names_and_types_init(&made, all.size(), allocator) != RMW_RET_OK)
+  if (found.empty()) return RMW_RET_OK;
+  if (rmw_names_and_types_init(names_and_types, found.size(), allocator) != RMW_RET_OK)
     return no_memory("no memory for the names and types of the graph");
   std::size_t i = 0;
-  for (const auto& [name, types] : all) {
-    made.names.data[i] = rcutils_strdup(name.c_str(), *allocator);
+  for (const auto& [name, types] : found) {
+    names_and_types->names.data[i] = rcutils_strdup(name.c_str(), *allocator);
     const std::vector<std::string> list(types.begin(), types.end());
-    if (made.names.data[i] == nullptr || add_names(&made.types[i], list, *allocator) != RMW_RET_OK) {
-      if (rmw_names_and_types_fini(&made) != RMW_RET_OK) rcutils_reset_error();
+    if (names_and_types->names.data[i] == nullptr ||
+        add_names(&names_and_types->types[i], list, *allocator) != RMW_RET_OK) {
+      if (rmw_names_and_types_fini(names_and_types) != RMW_RET_OK) rcutils_reset_error();
       return no_memory("no memory for the names and types of the graph");
     }
     ++i;
   }
-  if (rmw_names_and_types_fini(names_and_types) != RMW_RET_OK) rcutils_reset_error();
-  *names_and_types = made;
   return RMW_RET_OK;
 }
 
 rmw_ret_t add_infos(rmw_topic_endpoint_info_array_t* infos, const std::vector<transport::EndpointInfo>& endpoints,
                     rcutils_allocator_t* allocator) {
-  std::vector<const transport::EndpointInfo*> more;
-  for (const transport::EndpointInfo& endpoint : endpoints) {
-    const bool known = std::any_of(infos->info_array, infos->info_array + infos->size, [&](const auto& info) {
-      return std::memcmp(info.endpoint_gid, endpoint.gid.data(), endpoint.gid.size()) == 0;
-    });
-    if (!known) more.push_back(&endpoint);
-  }
-  if (more.empty()) return RMW_RET_OK;
-  rmw_topic_endpoint_info_array_t all = rmw_get_zero_initialized_topic_endpoint_info_array();
-  if (rmw_topic_endpoint_info_array_init_with_size(&all, infos->size + more.size(), allocator) != RMW_RET_OK)
+  if (endpoints.empty()) return RMW_RET_OK;
+  if (rmw_topic_endpoint_info_array_init_with_size(infos, endpoints.size(), allocator) != RMW_RET_OK)
     return no_memory("no memory for the endpoints of the graph");
-  for (std::size_t i = 0; i < all.size; ++i) all.info_array[i] = rmw_get_zero_initialized_topic_endpoint_info();
-  for (std::size_t i = 0; i < more.size(); ++i) {
-    const transport::EndpointInfo& endpoint = *more[i];
-    rmw_topic_endpoint_info_t& info = all.info_array[infos->size + i];
+  for (std::size_t i = 0; i < infos->size; ++i) infos->info_array[i] = rmw_get_zero_initialized_topic_endpoint_info();
+  for (std::size_t i = 0; i < infos->size; ++i) {
+    const transport::EndpointInfo& endpoint = endpoints[i];
+    rmw_topic_endpoint_info_t& info = infos->info_array[i];
     const std::pair<std::string, std::string> node = space_and_name(full_node_name(endpoint.node));
     const auto end =
         endpoint.is_writer ? BatonGraph::EndpointKind::kPublisher : BatonGraph::EndpointKind::kSubscription;
@@ -176,14 +149,10 @@ rmw_ret_t add_infos(rmw_topic_endpoint_info_array_t* infos, const std::vector<tr
         rmw_topic_endpoint_info_set_gid(&info, endpoint.gid.data(), endpoint.gid.size()) == RMW_RET_OK &&
         rmw_topic_endpoint_info_set_qos_profile(&info, &profile) == RMW_RET_OK;
     if (!set) {
-      if (rmw_topic_endpoint_info_array_fini(&all, allocator) != RMW_RET_OK) rcutils_reset_error();
+      if (rmw_topic_endpoint_info_array_fini(infos, allocator) != RMW_RET_OK) rcutils_reset_error();
       return no_memory("no memory for the endpoints of the graph");
     }
   }
-  std::copy_n(infos->info_array, infos->size, all.info_array);
-  std::fill_n(infos->info_array, infos->size, rmw_get_zero_initialized_topic_endpoint_info());
-  if (rmw_topic_endpoint_info_array_fini(infos, allocator) != RMW_RET_OK) rcutils_reset_error();
-  *infos = all;
   return RMW_RET_OK;
 }
 

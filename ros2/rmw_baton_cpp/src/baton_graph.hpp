@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Baton's graph has and the underlying RMW's has not: nodes of Baton, their publishers, subscriptions, services and
-// clients, in the words of ROS 2's graph. A name is added to the underlying RMW's answer if it is not there. An endpoint
-// is added to a list or a count if the underlying RMW has none with its gid; a service, whose gid the underlying RMW does
-// not return, if its node is not in the underlying RMW's graph.
+// Baton's graph in the words of ROS 2's: nodes, their publishers, subscriptions, services and clients.
 //
 // Thread rules: a BatonGraph is a copy of the graph at one moment; it belongs to one thread.
-// Invariants: (1) a function that fails has set the error text, and its output is what the underlying RMW returned, or
-// empty.
+// Invariants: (1) a function that fails has set the error text, and its output is empty.
 #pragma once
 
 #include <map>
@@ -23,9 +19,6 @@
 #include "rmw/types.h"
 
 namespace baton::rmw {
-
-/// The topic of announcements; its type is std_msgs/String, its messages are JSON (docs/concepts/ros2.md).
-inline constexpr const char* kAnnouncementTopic = "/_baton/ros2";
 
 /// The topics of a service: "/name/_request", "/name/_response".
 std::string request_topic(const std::string& service);
@@ -60,13 +53,11 @@ std::string full_node_name(const std::string& node);
 /// {"/space", "name"} of "/space/name".
 std::pair<std::string, std::string> space_and_name(const std::string& full_name);
 
-/// Adds names to an array. The array keeps its content after an error.
-rmw_ret_t add_names(rcutils_string_array_t* array, const std::vector<std::string>& more,
+// The arrays are empty before.
+rmw_ret_t add_names(rcutils_string_array_t* array, const std::vector<std::string>& names,
                     const rcutils_allocator_t& allocator);
-/// Adds the names that the underlying RMW does not know, with their types.
-rmw_ret_t add_names_and_types(rmw_names_and_types_t* names_and_types, const BatonGraph::NamesAndTypes& more,
+rmw_ret_t add_names_and_types(rmw_names_and_types_t* names_and_types, const BatonGraph::NamesAndTypes& found,
                               rcutils_allocator_t* allocator);
-/// Adds the endpoints whose gid is not in the array.
 rmw_ret_t add_infos(rmw_topic_endpoint_info_array_t* infos, const std::vector<transport::EndpointInfo>& endpoints,
                     rcutils_allocator_t* allocator);
 

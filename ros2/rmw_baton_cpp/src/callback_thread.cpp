@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "callback_thread.hpp"
 
-#include <algorithm>
-#include <utility>
-
-#include "baton/os/clock.hpp"
 #include "baton/os/process.hpp"
 #include "peer_faults.hpp"
 #include "rcutils/logging_macros.h"
+#include "source.hpp"
 
 namespace baton::rmw {
 namespace {
@@ -23,10 +20,10 @@ CallbackThread::~CallbackThread() {
   ::pthread_join(*thread_, nullptr);
 }
 
-void CallbackThread::add(Called& signal) {
+void CallbackThread::add(Source& source) {
   {
     const os::Lock lock(mutex_);
-    signals_.insert(&signal);
+    sources_.insert(&source);
     if (!thread_) {
       Result<pthread_t> thread = os::start_thread("rmw-baton-calls", kStackBytes, [this] { run(); });
       if (thread) {
@@ -39,37 +36,24 @@ void CallbackThread::add(Called& signal) {
   wake();
 }
 
-void CallbackThread::remove(Called& signal) {
+void CallbackThread::remove(Source& source) {
   os::UniqueLock lock(mutex_);
-  signals_.erase(&signal);
-  if (calling_ != &signal || ::pthread_equal(*thread_, ::pthread_self()) != 0) return;
+  sources_.erase(&source);
+  if (calling_ != &source || ::pthread_equal(*thread_, ::pthread_self()) != 0) return;
   called_.wait(lock.standard(), [this, call = calls_]() BATON_REQUIRES(mutex_) { return calls_ != call; });
-}
-
-void CallbackThread::wake_at(std::int64_t time_ns) {
-  {
-    const os::Lock lock(mutex_);
-    if (time_ns >= wake_at_ns_) return;
-    wake_at_ns_ = time_ns;
-  }
-  wake();
 }
 
 void CallbackThread::run() {
   os::UniqueLock lock(mutex_);
   while (!stop_.load(std::memory_order_acquire)) {  // pairs with the release in the destructor
-    std::chrono::nanoseconds time_left = kInfinite;
-    if (wake_at_ns_ != INT64_MAX)
-      time_left = std::chrono::nanoseconds(std::max<std::int64_t>(0, wake_at_ns_ - os::monotonic_ns()));
     lock.unlock();
-    if (Result<bool> woken = wait_set_->wait(time_left); !woken) {
+    if (Result<bool> woken = wait_set_->wait(kInfinite); !woken) {
       RCUTILS_LOG_WARN_NAMED(kLogger, "callbacks are not called any more: %s", woken.error().message.c_str());
       return;
     }
     lock.lock();
-    if (wake_at_ns_ <= os::monotonic_ns()) wake_at_ns_ = INT64_MAX;
-    for (auto next = signals_.begin(); next != signals_.end(); next = signals_.upper_bound(calling_)) {
-      Called* const calling = calling_ = *next;
+    for (auto next = sources_.begin(); next != sources_.end(); next = sources_.upper_bound(calling_)) {
+      Source* const calling = calling_ = *next;
       lock.unlock();
       calling->call();  // may change the set
       lock.lock();

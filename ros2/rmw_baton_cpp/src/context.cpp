@@ -24,7 +24,7 @@ void log(const transport::Diagnostic& diagnostic) {
   }
 }
 
-/// Says once per process what became of settings that Baton alone does not have.
+/// Says once per process what became of settings that this RMW does not have.
 void say_what_is_replaced(const rmw_init_options_t& options) {
   static std::once_flag variables, security;
   std::call_once(variables, [] {

@@ -164,18 +164,18 @@ void Event::take(void* info) {
   taken();
 }
 
-bool Events::exists(bool publisher, rmw_event_type_t type) noexcept {
+bool EndpointEvents::exists(bool publisher, rmw_event_type_t type) noexcept {
   return type != RMW_EVENT_INVALID && type <= kLastEventType && is_of_publisher(type) == publisher;
 }
 
-std::shared_ptr<Event> Events::of(rmw_event_type_t type) {
+std::shared_ptr<Event> EndpointEvents::of(rmw_event_type_t type) {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::shared_ptr<Event>& event = events_[type];
   if (!event) event = std::make_shared<Event>(thread_, type, statuses_);
   return event;
 }
 
-void Events::happened(rmw_event_type_t type) {
+void EndpointEvents::happened(rmw_event_type_t type) {
   std::shared_ptr<Event> event;
   {
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -184,9 +184,9 @@ void Events::happened(rmw_event_type_t type) {
   if (event) event->happened();
 }
 
-void Events::happened(bool publisher, transport::Event event) { happened(type_of(publisher, event)); }
+void EndpointEvents::happened(bool publisher, transport::Event event) { happened(type_of(publisher, event)); }
 
-void Events::stop() {
+void EndpointEvents::stop() {
   for (const std::shared_ptr<Event>& event : events_)
     if (event) event->stop();
 }
@@ -202,7 +202,7 @@ template <class Handle>
 rmw_ret_t init_event(rmw_event_t* rmw_event, const Handle* handle, rmw_event_type_t type, bool publisher) {
   if (const rmw_ret_t bad = checked(rmw_event, handle); bad != RMW_RET_OK) return bad;
   if (rmw_event->implementation_identifier != nullptr) return invalid("the event is initialized already");
-  if (!Events::exists(publisher, type)) return unsupported("this type of event is none of this endpoint");
+  if (!EndpointEvents::exists(publisher, type)) return unsupported("this type of event is none of this endpoint");
   rmw_event->implementation_identifier = kIdentifier;
   rmw_event->data = own(handle)->path->events().of(type).get();
   rmw_event->event_type = type;
@@ -245,7 +245,7 @@ rmw_ret_t rmw_event_set_callback(rmw_event_t* event, rmw_event_callback_t callba
 }
 
 bool rmw_event_type_is_supported(rmw_event_type_t rmw_event_type) {
-  return Events::exists(true, rmw_event_type) || Events::exists(false, rmw_event_type);
+  return EndpointEvents::exists(true, rmw_event_type) || EndpointEvents::exists(false, rmw_event_type);
 }
 
 }  // extern "C"

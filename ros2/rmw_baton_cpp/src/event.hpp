@@ -37,12 +37,12 @@ class Event final : public Source {
 /// Kilted has RMW_EVENT_TYPE_MAX, and RMW_EVENT_INVALID in front; in Jazzy that is the last.
 inline constexpr rmw_event_type_t kLastEventType = RMW_EVENT_PUBLICATION_MATCHED;
 
-class Events {
+class EndpointEvents {
  public:
   /// The types of events that a publisher, or a subscription, has.
   static bool exists(bool publisher, rmw_event_type_t type) noexcept;
 
-  Events(std::shared_ptr<CallbackThread> thread, Event::ReadStatuses statuses)
+  EndpointEvents(std::shared_ptr<CallbackThread> thread, Event::ReadStatuses statuses)
       : thread_(std::move(thread)), statuses_(std::move(statuses)) {}
   /// Made at the first call.
   std::shared_ptr<Event> of(rmw_event_type_t type);

@@ -3,8 +3,7 @@
 // made.
 //
 // Functions that run code of Baton's end in `catch (const std::exception& error) { return failure(error); }`. An
-// exception that is no std::exception comes from a thread that is being cancelled, and must not be caught. Functions
-// that only call the underlying RMW need no catch: its functions are C functions, too, and underlying() throws nothing.
+// exception that is no std::exception comes from a thread that is being cancelled, and must not be caught.
 // Thread rules: none of their own.
 #pragma once
 

@@ -42,10 +42,10 @@ Result<std::unique_ptr<PublisherPath>> PublisherPath::make(Context& context, con
   path->qos_ = qos;
   path->idle_ =
       qos.durability == Durability::kVolatile && qos.deadline == kInfinite && qos.liveliness == Liveliness::kAutomatic;
-  path->events_ =
-      std::make_shared<Events>(context.callback_thread(), [writer = path->writer_] { return writer->statuses(); });
-  path->writer_->on_event([weak = std::weak_ptr<Events>(path->events_)](transport::Event event) {
-    if (const std::shared_ptr<Events> events = weak.lock()) events->happened(true, event);
+  path->events_ = std::make_shared<EndpointEvents>(context.callback_thread(),
+                                                   [writer = path->writer_] { return writer->statuses(); });
+  path->writer_->on_event([weak = std::weak_ptr<EndpointEvents>(path->events_)](transport::Event event) {
+    if (const std::shared_ptr<EndpointEvents> events = weak.lock()) events->happened(true, event);
   });
   return path;
 }

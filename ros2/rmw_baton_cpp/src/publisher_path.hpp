@@ -38,7 +38,7 @@ class PublisherPath final : public os::Hot {
 
   transport::Writer& writer() const noexcept { return *writer_; }
   const QoS& qos() const noexcept { return qos_; }
-  Events& events() noexcept { return *events_; }
+  EndpointEvents& events() noexcept { return *events_; }
 
  private:
   struct Lent;
@@ -58,7 +58,7 @@ class PublisherPath final : public os::Hot {
   std::string topic_;
   QoS qos_;
   std::atomic<std::uint64_t> messages_{0}, copied_bytes_{0};  // for the log: relaxed
-  std::shared_ptr<Events> events_;
+  std::shared_ptr<EndpointEvents> events_;
 };
 
 }  // namespace baton::rmw

@@ -24,8 +24,10 @@
 
 namespace baton::rmw {
 
-class Source : public Called, public std::enable_shared_from_this<Source> {
+class Source : public std::enable_shared_from_this<Source> {
  public:
+  Source(const Source&) = delete;
+  Source& operator=(const Source&) = delete;
   virtual ~Source();
 
   /// Unique in this process.
@@ -38,7 +40,8 @@ class Source : public Called, public std::enable_shared_from_this<Source> {
 
   /// Null: no callback. Otherwise calls it, in this thread, for what came before and no former callback was notified of.
   void set_callback(rmw_event_callback_t callback, const void* user_data);
-  bool call() override;
+  /// Notifies the callback, if there is one, of everything that it was not notified of yet. False: the callback has ended this source.
+  bool call();
 
   /// No callback is called afterwards, and no wait set is woken. Call it before the handle of the source ends.
   void stop();

@@ -24,13 +24,13 @@ SubscriptionPath::SubscriptionPath(const std::shared_ptr<CallbackThread>& thread
       topic_(std::move(topic)),
       qos_(qos),
       refused_(std::make_shared<std::atomic<std::uint64_t>>(0)),
-      events_(std::make_shared<Events>(thread, [reader = reader_, refused = refused_] {
+      events_(std::make_shared<EndpointEvents>(thread, [reader = reader_, refused = refused_] {
         transport::Statuses statuses = reader->statuses();
         statuses.lost_total += refused->load(std::memory_order_relaxed);
         return statuses;
       })) {
-  reader_->on_event([weak = std::weak_ptr<Events>(events_)](transport::Event event) {
-    if (const std::shared_ptr<Events> events = weak.lock()) events->happened(false, event);
+  reader_->on_event([weak = std::weak_ptr<EndpointEvents>(events_)](transport::Event event) {
+    if (const std::shared_ptr<EndpointEvents> events = weak.lock()) events->happened(false, event);
   });
 }
 

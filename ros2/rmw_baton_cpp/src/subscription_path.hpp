@@ -51,7 +51,7 @@ class SubscriptionPath final : public os::Hot, public Source {
 
   const transport::Reader& reader() const noexcept { return *reader_; }
   const QoS& qos() const noexcept { return qos_; }
-  Events& events() noexcept { return *events_; }
+  EndpointEvents& events() noexcept { return *events_; }
 
   /// Samples that a subscription may hold per publisher. The application may keep half of them.
   static constexpr std::uint32_t kHeld = 8;
@@ -82,7 +82,7 @@ class SubscriptionPath final : public os::Hot, public Source {
   const std::shared_ptr<std::atomic<std::uint64_t>>
       refused_;  // messages that could not be delivered: a statistic, relaxed
   std::atomic<std::uint64_t> messages_{0}, copied_bytes_{0};  // for the log: relaxed
-  const std::shared_ptr<Events> events_;
+  const std::shared_ptr<EndpointEvents> events_;
   LoanTable<transport::TakenSample> lent_in_place_{kHeld / 2};
   LoanTable<Copy> lent_copies_;
 };

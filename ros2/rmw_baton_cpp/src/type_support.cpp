@@ -47,8 +47,7 @@ struct Known {
 
 }  // namespace
 
-Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_type_support_t* handle,
-                                                           const std::function<void(const Error&)>& on_refusal) {
+Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_type_support_t* handle) {
   static os::Mutex mutex;
   // Leaked: publishers of static objects may outlive static destruction. Type supports are static objects themselves.
   static auto* const types = new std::map<const rosidl_message_type_support_t*, Known>;
@@ -57,12 +56,10 @@ Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_
   if (known.support) return known.support;
   if (known.refusal) return *known.refusal;
   Result<std::shared_ptr<const TypeSupport>> made = compile(handle);
-  if (made) {
+  if (made)
     known.support = *made;
-  } else {
-    if (made.error().code == Errc::unsupported) known.refusal = made.error();  // another error may not occur again
-    if (on_refusal) on_refusal(made.error());
-  }
+  else if (made.error().code == Errc::unsupported)  // another error may not occur again
+    known.refusal = made.error();
   return made;
 }
 

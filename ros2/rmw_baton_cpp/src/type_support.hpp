@@ -4,7 +4,6 @@
 // Thread rules: type_support_of() from any thread; a TypeSupport is immutable.
 #pragma once
 
-#include <functional>
 #include <memory>
 
 #include "baton/message/cdr_codec.hpp"
@@ -22,8 +21,7 @@ struct TypeSupport {
 };
 
 /// Errors: unsupported for a type that cannot be in a chunk, or whose native struct has an unknown layout
-/// (baton/rosidl/introspection.hpp). `on_refusal` is called with the first such error of each type; it may be empty.
-Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_type_support_t* handle,
-                                                           const std::function<void(const Error&)>& on_refusal = {});
+/// (baton/rosidl/introspection.hpp).
+Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_type_support_t* handle);
 
 }  // namespace baton::rmw

@@ -7,7 +7,6 @@ one serialized; every reader takes each both ways."""
 import importlib
 import os
 import sys
-import time
 from pathlib import Path
 
 import rclpy
@@ -112,7 +111,6 @@ def send(node, types, readers):
         lambda: "nobody hears",
         LIMIT_S,
     )
-    time.sleep(2)  # the ends have met in Baton, too
     for publisher, kind, name in publishers:
         publisher.publish(filled(kind, Source(f"{name} python struct")))
         publisher.publish(serialize_message(filled(kind, Source(f"{name} python bytes"))))

@@ -73,7 +73,6 @@ int send(const std::vector<Type>& types, std::size_t readers) {
       if (matched < readers) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
   }
-  std::this_thread::sleep_for(std::chrono::seconds(2));  // the ends have met in Baton, too
   Bytes serialized;
   for (std::size_t i = 0; i < types.size(); ++i) {
     const Type& type = types[i];

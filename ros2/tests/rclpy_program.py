@@ -51,7 +51,7 @@ def main(programs, **more):
     """`more` is added to what is printed."""
     name, *arguments = sys.argv[1:]
     rclpy.init()
-    set_logger_level("rmw_baton_cpp", LoggingSeverity.DEBUG)  # endpoints report which path their messages took
+    set_logger_level("rmw_baton_cpp", LoggingSeverity.DEBUG)  # endpoints report at their end what they carried
     node = rclpy.create_node(name)
     report = programs[name](node, *arguments) | more
     report_and_end(report, node)

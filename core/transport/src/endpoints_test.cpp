@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <future>
+#include <tuple>
 
 #include <poll.h>
 
@@ -769,6 +770,27 @@ TEST_F(Endpoints, AQueryForATopicShowsItsEndpointsAndNoOthers) {
   }
   EXPECT_NE(endpoints[0].is_writer, endpoints[1].is_writer);
   EXPECT_TRUE(participant->endpoints_of("none").empty());
+}
+
+TEST_F(Endpoints, AQueryForTopicsNamesEachOnceWithEachTypeAndEnd) {
+  TypeInfo another = number_type(2);
+  another.name = "test/Other";
+  std::vector<std::shared_ptr<Writer>> writers;
+  for (int i = 0; i < 300; ++i) writers.push_back(make_writer(*participant, "image"));  // more than one portion
+  writers.push_back(make_writer(*participant, "image", QoS(), another));
+  const auto first = make_reader(*participant, "image"), second = make_reader(*participant, "other");
+  using Row = std::tuple<std::string, std::string, bool>;
+  const auto rows = [&](const std::vector<std::string>& nodes) {
+    std::vector<Row> all;
+    for (const TopicInfo& each : participant->topics(nodes))
+      all.emplace_back(each.topic, each.type_name, each.is_writer);
+    return all;
+  };
+  const std::string name = number_type().name;
+  const Row read{"image", name, false}, written{"image", name, true}, other{"image", "test/Other", true};
+  EXPECT_EQ(rows({}), (std::vector<Row>{read, written, other, {"other", name, false}}));
+  EXPECT_EQ(rows({"none", "test_reader"}), (std::vector<Row>{read, {"other", name, false}}));
+  EXPECT_TRUE(rows({"none"}).empty());
 }
 
 TEST_F(Endpoints, AnIdThatTheParticipantMakesIsOfItsProcessAndEndsWithThePart) {

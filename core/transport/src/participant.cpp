@@ -9,6 +9,9 @@
 #include <map>
 #include <new>
 #include <optional>
+#include <set>
+#include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "baton/os/clock.hpp"
@@ -440,6 +443,37 @@ std::vector<EndpointInfo> Participant::Impl::endpoints_of(const std::string& top
       }
     }
   }
+  return out;
+}
+
+std::vector<TopicInfo> Participant::Impl::topics(const std::vector<std::string>& nodes) const {
+  const auto parts = [](const auto& info) {
+    return std::tuple<std::string_view, std::string_view, bool>(info.topic, info.type_name, info.is_writer);
+  };
+  struct Known {  // an endpoint of the graph: nothing is copied to compare it
+    std::string_view topic, type_name;
+    bool is_writer;
+  };
+  struct Less {
+    using is_transparent = void;
+    decltype(parts) of;
+    bool operator()(const TopicInfo& a, const TopicInfo& b) const { return of(a) < of(b); }
+    bool operator()(const TopicInfo& a, const Known& b) const { return of(a) < of(b); }
+    bool operator()(const Known& a, const TopicInfo& b) const { return of(a) < of(b); }
+  };
+  std::set<TopicInfo, Less> found(Less{parts});
+  if (!usable()) return {};
+  std::optional<Gid> last;
+  for (bool more = true; more;) {
+    const os::Lock lock(mutex_);
+    more = graph_.visit_endpoints(last, kCopiedAtOnce, [&](const EndpointRecord& record) {
+      if (!nodes.empty() && std::find(nodes.begin(), nodes.end(), *record.node) == nodes.end()) return;
+      const Known known{*record.topic->name, record.type->name, record.is_writer};
+      if (found.find(known) == found.end()) found.insert({*record.topic->name, record.type->name, record.is_writer});
+    });
+  }
+  std::vector<TopicInfo> out;
+  while (!found.empty()) out.push_back(std::move(found.extract(found.begin()).value()));
   return out;
 }
 

@@ -23,7 +23,8 @@ struct Name {
 };
 
 /// Empty for the second topic of a service.
-std::optional<Name> name_of(const transport::EndpointInfo& endpoint) {
+template <class Info>
+std::optional<Name> name_of(const Info& endpoint) {
   using EndpointKind = BatonGraph::EndpointKind;
   if (const std::optional<std::string> service = without(endpoint.topic, request_topic("")))
     return Name{endpoint.is_writer ? EndpointKind::kClient : EndpointKind::kServer, *service};
@@ -63,27 +64,29 @@ std::string ros_type(const std::string& type, BatonGraph::EndpointKind end) {
 
 std::set<std::string> BatonGraph::nodes() const {
   std::set<std::string> names;
-  for (const auto& node : nodes_) names.insert(full_node_name(node.name));
+  for (const auto& node : participant_.nodes()) names.insert(full_node_name(node.name));
   return names;
 }
 
 BatonGraph::NamesAndTypes BatonGraph::names_and_types(std::initializer_list<EndpointKind> ends,
                                                       const std::optional<std::string>& node) const {
   NamesAndTypes found;
-  for (const transport::EndpointInfo& endpoint : endpoints_) {
-    const std::optional<Name> name = name_of(endpoint);
+  std::vector<std::string> nodes;
+  if (node) nodes = {*node, node->substr(1)};  // a node of Baton may lack the first slash
+  for (const transport::TopicInfo& topic : participant_.topics(nodes)) {
+    const std::optional<Name> name = name_of(topic);
     if (!name || std::find(ends.begin(), ends.end(), name->end) == ends.end()) continue;
-    if (node && full_node_name(endpoint.node) != *node) continue;
-    found[name->name].insert(ros_type(endpoint.type_name, name->end));
+    found[name->name].insert(ros_type(topic.type_name, name->end));
   }
   return found;
 }
 
 std::vector<transport::EndpointInfo> BatonGraph::of(EndpointKind end, const std::string& name) const {
   std::vector<transport::EndpointInfo> found;
-  for (const transport::EndpointInfo& endpoint : endpoints_) {
+  const bool service = end == EndpointKind::kServer || end == EndpointKind::kClient;
+  for (transport::EndpointInfo& endpoint : participant_.endpoints_of(service ? request_topic(name) : name)) {
     const std::optional<Name> its = name_of(endpoint);
-    if (its && its->end == end && its->name == name) found.push_back(endpoint);
+    if (its && its->end == end && its->name == name) found.push_back(std::move(endpoint));
   }
   return found;
 }

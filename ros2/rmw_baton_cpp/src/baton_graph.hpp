@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Baton's graph in the words of ROS 2's: nodes, their publishers, subscriptions, services and clients.
 //
-// Thread rules: a BatonGraph is a copy of the graph at one moment; it belongs to one thread.
+// Thread rules: any thread. Each call asks for the graph of its moment, and copies of it what it returns.
 // Invariants: (1) a function that fails has set the error text, and its output is empty.
 #pragma once
 
@@ -29,8 +29,7 @@ class BatonGraph {
   enum class EndpointKind : std::uint8_t { kPublisher, kSubscription, kServer, kClient };
   using NamesAndTypes = std::map<std::string, std::set<std::string>>;
 
-  explicit BatonGraph(transport::Participant& participant)
-      : endpoints_(participant.endpoints()), nodes_(participant.nodes()) {}
+  explicit BatonGraph(transport::Participant& participant) : participant_(participant) {}
 
   /// "/space/name" of each node.
   std::set<std::string> nodes() const;
@@ -41,8 +40,7 @@ class BatonGraph {
   std::vector<transport::EndpointInfo> of(EndpointKind end, const std::string& name) const;
 
  private:
-  std::vector<transport::EndpointInfo> endpoints_;
-  std::vector<transport::NodeInfo> nodes_;
+  transport::Participant& participant_;
 };
 
 /// ROS 2's name of a type: "sensor_msgs/msg/Image" for "sensor_msgs/Image", "std_srvs/srv/SetBool" for

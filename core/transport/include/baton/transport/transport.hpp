@@ -72,6 +72,12 @@ struct EndpointInfo {
   RosTypeHash ros_type_hash{};  ///< as its process announces it
 };
 
+/// A topic with the type of some of its publishers, or of some of its subscriptions.
+struct TopicInfo {
+  std::string topic, type_name;
+  bool is_writer = false;
+};
+
 struct NodeInfo {
   std::string name;
   std::string enclave;   ///< of ROS 2; empty: the process announces none
@@ -195,6 +201,8 @@ class Participant : public std::enable_shared_from_this<Participant> {
   // missing.
   std::vector<EndpointInfo> endpoints() const;
   std::vector<EndpointInfo> endpoints_of(const std::string& topic) const;  ///< those of one topic
+  /// Each topic once for each of its types and each end, however many endpoints it has. `nodes`: only of endpoints of these nodes; empty: of all.
+  std::vector<TopicInfo> topics(const std::vector<std::string>& nodes = {}) const;
   std::vector<NodeInfo> nodes() const;
   /// Number of processes in the domain of which nothing is known yet: the handshake is running, or the process is
   /// stopped, dead, or another user's.

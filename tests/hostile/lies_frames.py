@@ -48,7 +48,7 @@ def broken_rules(stage):
         "a KEEP for which nobody asked": lambda link: link.packet(raw.KEEP),
         "a BYE 8 for which nobody asked": lambda link: link.packet(raw.BYE, struct.pack("<HI", 8, 0)),
         "a GONE after HELLO": lambda link: link.packet(raw.GONE, bytes(16)),
-        "an unknown type above": lambda link: link.packet(raw.LOSSES + 1),
+        "an unknown type above": lambda link: link.packet(raw.REST + 1),
         "a second HELLO": lambda link: link.hello(),
         "a truncated BYE": lambda link: link.packet(raw.BYE, b"\1"),
         "a BYE with a long text": lambda link: link.packet(raw.BYE, struct.pack("<HI", 1, 1025) + b"x" * 1025),
@@ -73,6 +73,10 @@ def broken_rules(stage):
         ),
         "a node without its enclave": lambda link: link.frame(raw.NODE_UP, text("n")),
         "a node with a long enclave": lambda link: link.frame(raw.NODE_UP, raw.node("n", "e" * 1025)),
+        "a kind of endpoint that is none": lambda link: link.announce("/x", 3, ENDPOINT),
+        "a CALL by a writer that does not call": lambda link: link.frame(
+            raw.CALL, link.announce("/image", 1, link.endpoint("/image", False)) + link.endpoint("/image", False).gid
+        ),
         "an empty topic": lambda link: link.announce("", False, ENDPOINT),
         "a long topic": lambda link: link.announce("/" + "x" * 1024, False, ENDPOINT),
         "an enumerator of QoS out of range": lambda link: link.announce(

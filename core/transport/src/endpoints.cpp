@@ -66,6 +66,7 @@ Statuses Writer::statuses() const { return impl().statuses(); }
 void Writer::on_event(std::function<void(Event)> callback) { impl().on_event(std::move(callback)); }
 void Writer::assert_liveliness() { impl().assert_liveliness(); }
 Result<void> Writer::wait_for_all_acked(os::Nanoseconds timeout) { return impl().wait_for_all_acked(timeout); }
+Result<void> Writer::wait_for_queues(os::Nanoseconds timeout) { return impl().wait_for_queues(timeout); }
 const Gid& Writer::gid() const { return impl().gid(); }
 memory::Pool::Account Writer::memory_account() const { return impl().memory_account(); }
 void Writer::trim() { impl().trim(); }

@@ -52,7 +52,11 @@ QoS get_qos(WireReader& in) {
 
 Payload encode(const AnnounceFrame& frame) {
   WireWriter out;
-  out.put(frame.gid).put(frame.is_writer).put_string(frame.topic).put_string(frame.node).put_string(frame.type_name);
+  out.put(frame.gid)
+      .put(static_cast<std::uint8_t>(frame.is_writer ? 1 + frame.seldom : 0))
+      .put_string(frame.topic)
+      .put_string(frame.node)
+      .put_string(frame.type_name);
   out.put(frame.type_hash).put(frame.skeleton_bytes);
   put_qos(out, frame.qos);
   out.put(frame.ros_type_hash.version);
@@ -64,7 +68,10 @@ Result<AnnounceFrame> decode_announce(const Payload& bytes) {
   WireReader in(bytes);
   AnnounceFrame frame;
   frame.gid = in.get_array<16>();
-  frame.is_writer = in.get_bool();
+  const auto kind = in.get<std::uint8_t>();
+  if (kind > 2) in.fail();
+  frame.is_writer = kind != 0;
+  frame.seldom = kind == 2;
   frame.topic = printable(in.get_string(kMaxNameBytes));
   frame.node = printable(in.get_string(kMaxNameBytes));
   frame.type_name = printable(in.get_string(kMaxNameBytes));
@@ -88,7 +95,7 @@ Result<PairFrame> decode_pair(const Payload& bytes) {
   WireReader in(bytes);
   PairFrame frame;
   get_pair(in, frame);
-  if (!in.done()) return bad("DETACH or WAKE_SOCKET");
+  if (!in.done()) return bad("DETACH, WAKE_SOCKET, CALL or REST");
   return frame;
 }
 

@@ -36,6 +36,8 @@ enum class FrameType : std::uint16_t {
   kHoldingsRequest,  // asks which subscriptions hold which messages of your writers
   kHoldings,         // the answer: frames for each writer, then an empty one
   kLosses,           // what your readers lost: before that empty one
+  kCall,             // writer -> reader that rests: attach, there are messages
+  kRest,             // writer -> reader: the connection ends, since nothing was published; the pair still matches
 };
 
 // Bounds on a peer's announcements; a peer that exceeds them is broken or hostile.
@@ -57,6 +59,7 @@ using TypeHash = std::array<std::uint8_t, 16>;
 struct AnnounceFrame {
   Gid gid{};
   bool is_writer = false;
+  bool seldom = false;  ///< of a writer: its readers attach when they are called
   std::string topic, node, type_name;
   TypeHash type_hash{};
   std::uint32_t skeleton_bytes = 0;
@@ -70,7 +73,7 @@ struct NodeName {  // kNodeUp, kNodeDown
     return name != other.name ? name < other.name : enclave < other.enclave;
   }
 };
-struct PairFrame {  // kDetach; the first part of the others
+struct PairFrame {  // kDetach, kCall, kRest; the first part of the others
   Gid writer{}, reader{};
 };
 struct AttachFrame : PairFrame {  // + connection segment

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 namespace baton::transport {
 namespace {
 
@@ -59,6 +61,20 @@ TEST(Frames, AnnounceComesBackAsItWasSent) {
   EXPECT_EQ(got->qos.held, 3U);
   EXPECT_EQ(got->qos.deadline, std::chrono::milliseconds(5));
   EXPECT_EQ(got->qos.lifespan, kInfinite);
+}
+
+TEST(Frames, AnnouncementsSayTheKindOfTheEndpoint) {
+  AnnounceFrame frame = announce();
+  for (const auto& [is_writer, seldom, byte] : {std::tuple(false, false, 0), {true, false, 1}, {true, true, 2}}) {
+    frame.is_writer = is_writer;
+    frame.seldom = seldom;
+    Payload bytes = encode(frame);
+    EXPECT_EQ(bytes[16], byte);
+    const AnnounceFrame got = decode_announce(bytes).or_throw();
+    EXPECT_TRUE(got.is_writer == is_writer && got.seldom == seldom);
+    bytes[16] = 3;
+    EXPECT_FALSE(decode_announce(bytes).ok());
+  }
 }
 
 TEST(Frames, AnnouncementsEndWithTheDocumentedBytes) {

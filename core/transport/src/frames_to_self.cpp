@@ -29,6 +29,8 @@ Pair pair_of(FrameType type, const Payload& payload) {
       return both(decode_refused(payload));
     case FrameType::kDetach:
     case FrameType::kWakeSocket:
+    case FrameType::kCall:
+    case FrameType::kRest:
       return both(decode_pair(payload));
     case FrameType::kSegment:
     case FrameType::kRetired: {

@@ -80,6 +80,7 @@ Result<EndpointRecord*> Graph::add_endpoint(PeerId peer, const AnnounceFrame& fr
   EndpointRecord record;
   record.gid = frame.gid;
   record.is_writer = frame.is_writer;
+  record.seldom = frame.seldom;
   record.owner = &announcing;
   record.serial = next_serial_;
   record.next = announcing.first;

@@ -123,7 +123,8 @@ struct EndpointRecord {
   Gid gid{};
   bool is_writer = false;
   bool banned = false;    ///< ended for breaking the protocol: not matched again
-  bool attached = false;  ///< a reader to which an own writer is or was connected
+  bool attached = false;  ///< a reader to which an own writer is or was connected, or which rests for it
+  bool seldom = false;    ///< a writer whose readers attach when they are called
   const TypeRecord* type = nullptr;
   const std::string* node = nullptr;
   const QoS* qos = nullptr;

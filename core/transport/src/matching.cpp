@@ -134,13 +134,19 @@ Participant::Impl::PeerState* Participant::Impl::state_of(PeerId peer) {
 }
 
 void Participant::Impl::match(const std::shared_ptr<Writer::Impl>& writer, const EndpointRecord& reader) {
-  compatible(writer, reader, writer->options().qos, *reader.qos);  // if they are compatible, the reader's process sends
-                                                                   // ATTACH
+  // If they are compatible, the reader's process sends ATTACH; or, if messages are seldom, when the writer calls it.
+  if (!compatible(writer, reader, writer->options().qos, *reader.qos) || !writer->options().seldom || reader.banned)
+    return;
+  if (EndpointRecord* const record = graph_.find(reader.gid)) record->attached = true;
+  writer->rest(reader.peer(), reader.gid, *reader.qos);
 }
 
 void Participant::Impl::match(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {
   if (writer.banned || !compatible(reader, writer, *writer.qos, reader->options().qos)) return;
-  begin_attach(reader, writer);
+  if (writer.seldom)
+    reader->rest(writer.peer(), writer.gid);
+  else
+    begin_attach(reader, writer);
 }
 
 void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {

@@ -273,6 +273,11 @@ Result<std::shared_ptr<Writer>> Participant::Impl::create_writer(std::shared_ptr
                                                                  const WriterOptions& options) {
   if (Result<void> ok = usable(); !ok) return ok.error();
   if (Result<void> ok = check(options.topic, options.node, options.type, options.qos); !ok) return ok.error();
+  const QoS& qos = options.qos;
+  if (options.seldom && (qos.history != History::kKeepLast || qos.liveliness != Liveliness::kAutomatic ||
+                         qos.deadline < kEndless || options.relayed))
+    return Error{Errc::invalid_argument, "endpoint on '" + options.topic +
+                                             "': seldom messages need keep_last, automatic liveliness and no deadline"};
   try {
     Gid gid;
     {

@@ -177,6 +177,8 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   Result<void> on_retired(PeerId peer, const SegmentFrame& frame) BATON_REQUIRES(mutex_);
   Result<void> on_wake_socket(PeerId peer, const PairFrame& frame, std::vector<os::ReceivedFd>& fds)
       BATON_REQUIRES(mutex_);
+  Result<void> on_call(PeerId peer, const PairFrame& frame) BATON_REQUIRES(mutex_);
+  void on_rest(PeerId peer, const PairFrame& frame) BATON_REQUIRES(mutex_);
   Result<void> on_definition_request(PeerId peer, const Gid& gid) BATON_REQUIRES(mutex_);
   void on_definition(PeerId peer, const DefinitionFrame& frame) BATON_REQUIRES(mutex_);
   void answer_type_question(PeerId peer, const DefinitionFrame& frame) noexcept BATON_EXCLUDES(questions_mutex_);

@@ -181,6 +181,10 @@ Result<void> Participant::Impl::handle(PeerId peer, Frame&& frame) {
       return pass(decode_holdings(frame.payload), &Impl::on_holdings);
     case FrameType::kLosses:
       return pass(decode_losses(frame.payload), &Impl::on_losses);
+    case FrameType::kCall:
+      return pass(decode_pair(frame.payload), &Impl::on_call);
+    case FrameType::kRest:
+      return pass(decode_pair(frame.payload), &Impl::on_rest);
     default:
       return violation("unknown frame type " + std::to_string(frame.type));
   }
@@ -389,6 +393,28 @@ Result<void> Participant::Impl::on_retired(PeerId peer, const SegmentFrame& fram
       segments.end());
   for_readers_of(frame.writer, [&](Reader::Impl& reader) { reader.retire_segment(frame.writer, frame.index); });
   return {};
+}
+
+/// The writer may know of the reader before match_known() has reached the writer, so a reader that is called need not rest yet.
+Result<void> Participant::Impl::on_call(PeerId peer, const PairFrame& frame) {
+  const auto reader = readers_.find(frame.reader);
+  const EndpointRecord* const writer = graph_.find(frame.writer);
+  if (reader == readers_.end() || writer == nullptr || id_owners_.has_claim(peer, frame.writer)) return {};
+  if (writer->peer() != peer || !writer->seldom) return violation("CALL by a writer that cannot call");
+  if (writer->banned) return {};
+  const Participant::ReaderOptions& options = reader->second->options();
+  if (writer->type->name != options.type.name || writer->type->hash != options.type.hash ||
+      *writer->topic->name != options.topic || !incompatibility(*writer->qos, options.qos).empty())
+    return violation("CALL between endpoints that do not match");
+  reader->second->rest(peer, frame.writer);
+  begin_attach(reader->second, *writer);
+  return {};
+}
+
+void Participant::Impl::on_rest(PeerId peer, const PairFrame& frame) {
+  const auto reader = readers_.find(frame.reader);
+  if (reader != readers_.end() && reader->second->rested_by_writer(peer, frame.writer))
+    release_remote_writer(frame.writer, frame.reader);
 }
 
 Result<void> Participant::Impl::on_wake_socket(PeerId peer, const PairFrame& frame, std::vector<os::ReceivedFd>& fds) {

@@ -573,6 +573,7 @@ BATON_HOT std::uint32_t Reader::Impl::matched() const {
   if (forked()) return 0;
   const os::Lock lock(mutex_);
   return static_cast<std::uint32_t>(
+      static_cast<std::ptrdiff_t>(resting_.size()) +
       std::count_if(connections_.begin(), connections_.end(), [](const ConnectionRef& ref) {
         return ref->state.load(std::memory_order_relaxed) == ReaderConnection::State::kLive;
       }));
@@ -587,6 +588,7 @@ std::map<Gid, bool> Reader::Impl::publishers() const {
     if (state == ReaderConnection::State::kLive || state == ReaderConnection::State::kAttaching)
       out.emplace(ref->writer, state == ReaderConnection::State::kLive);
   }
+  for (const auto& [writer, peer] : resting_) out.insert_or_assign(writer, true);
   return out;
 }
 
@@ -616,6 +618,7 @@ BATON_HOT Statuses Reader::Impl::statuses() const {
   Statuses out = statuses_;
   out.lost_total = losses_.total();
   out.refused_now = refused_by_.size();
+  out.matched_now = out.alive_now = resting_.size();
   for (const ConnectionRef& ref : connections_) {
     if (ref->channel) out.held_limit_now += ref->full() && ref->channel->queue().ready();
     if (ref->state.load(std::memory_order_relaxed) != ReaderConnection::State::kLive) continue;

@@ -96,6 +96,10 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool is_attaching(const Gid& writer) const;
   /// REFUSED, or CLOSED by the writer. False if there is no such connection.
   bool ended_by_writer(PeerId peer, const Gid& writer);
+  /// A writer of seldom messages matches, and calls this reader when there is one. No effect on a pair that is connected.
+  void rest(PeerId peer, const Gid& writer);
+  /// REST: as ended_by_writer(), but the pair still matches.
+  bool rested_by_writer(PeerId peer, const Gid& writer);
   void add_segment(const Gid& writer, std::uint32_t index, const std::shared_ptr<memory::ForeignSegment>& segment);
   void retire_segment(const Gid& writer, std::uint32_t index);
   /// `for_good`: the writer was withdrawn; else its process was disconnected, and both may come back.
@@ -181,7 +185,8 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   void forget_socket(PeerId peer) noexcept BATON_REQUIRES(mutex_);
   void connections_changed() BATON_REQUIRES(mutex_);
   ReaderConnection* find(const Gid& writer) const BATON_REQUIRES(mutex_);
-  ConnectionRef orphan(ReaderConnection& connection) noexcept BATON_REQUIRES(mutex_);
+  ConnectionRef orphan(ReaderConnection& connection, bool rests = false) noexcept BATON_REQUIRES(mutex_);
+  void rests_no_more(PeerId peer, const Gid& writer) noexcept BATON_REQUIRES(mutex_);
   Interrupted* find_interrupted(const Gid& writer, std::uint64_t process) BATON_REQUIRES(mutex_);
   bool seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence) BATON_REQUIRES(mutex_);
   void notify(Event event) noexcept BATON_REQUIRES(mutex_);
@@ -223,6 +228,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   Losses losses_ BATON_GUARDED_BY(mutex_);
   std::vector<Interrupted> interrupted_ BATON_GUARDED_BY(mutex_);  // oldest first
   os::HotVector<Merging> merging_ BATON_GUARDED_BY(mutex_);  // of merged_away() alone; has room for all connections_
+  std::map<Gid, PeerId> resting_ BATON_GUARDED_BY(mutex_);   // writers that match and are not live: they call
   std::set<Gid> refused_by_ BATON_GUARDED_BY(mutex_);
   Statuses statuses_ BATON_GUARDED_BY(mutex_);
   PendingEvents pending_ BATON_GUARDED_BY(mutex_);

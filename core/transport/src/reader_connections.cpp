@@ -153,8 +153,10 @@ Result<void> Reader::Impl::attached(
   connection->state.store(State::kLive, std::memory_order_release);
   BATON_CRASH_POINT("attach.live");
   refused_by_.erase(frame.writer);
-  ++statuses_.matched_total;
-  notify(Event::kMatched);
+  if (resting_.erase(frame.writer) == 0) {
+    ++statuses_.matched_total;
+    notify(Event::kMatched);
+  }
   if (options_.qos.lease != kInfinite || connection->offered.liveliness == Liveliness::kManualByTopic) {
     notify(Event::kLivelinessChanged);
   }
@@ -175,11 +177,40 @@ bool Reader::Impl::ended_by_writer(PeerId peer, const Gid& writer) {
   const os::Lock lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection == nullptr || connection->peer != peer) return false;
+  rests_no_more(peer, writer);
   gone = orphan(*connection);
   return true;
 }
 
-ConnectionRef Reader::Impl::orphan(ReaderConnection& connection) noexcept {
+void Reader::Impl::rest(PeerId peer, const Gid& writer) {
+  const os::Lock lock(mutex_);
+  const ReaderConnection* const connection = find(writer);
+  if (closed_ || !matches_) return;
+  if (connection != nullptr && connection->state.load(std::memory_order_relaxed) == State::kLive) return;
+  if (!resting_.try_emplace(writer, peer).second) return;
+  ++statuses_.matched_total;
+  notify(Event::kMatched);
+}
+
+bool Reader::Impl::rested_by_writer(PeerId peer, const Gid& writer) {
+  ConnectionRef gone;  // destroyed without the lock
+  const os::Lock lock(mutex_);
+  ReaderConnection* connection = closed_ ? nullptr : find(writer);
+  if (connection == nullptr || connection->peer != peer) return false;
+  resting_.try_emplace(writer, peer);
+  gone = orphan(*connection, true);
+  return true;
+}
+
+void Reader::Impl::rests_no_more(PeerId peer, const Gid& writer) noexcept {
+  const auto found = resting_.find(writer);
+  if (found == resting_.end() || found->second != peer) return;
+  resting_.erase(found);
+  notify(Event::kMatched);
+}
+
+/// `rests`: nobody is informed, since the pair still matches.
+ConnectionRef Reader::Impl::orphan(ReaderConnection& connection, bool rests) noexcept {
   if (connection.state.load(std::memory_order_relaxed) == State::kAttaching) return forget(connection);
   ConnectionRef kept(connection);
   by_writer_.erase(connection.writer);
@@ -192,8 +223,10 @@ ConnectionRef Reader::Impl::orphan(ReaderConnection& connection) noexcept {
   connection.interrupted = true;
   connection.state.store(State::kOrphaned, std::memory_order_release);  // channel stays set
   connection.blocked.store(false, std::memory_order_relaxed);
-  notify(Event::kMatched);
-  notify(Event::kLivelinessChanged);
+  if (!rests) {
+    notify(Event::kMatched);
+    notify(Event::kLivelinessChanged);
+  }
   forget_socket(connection.peer);
   connections_changed();
   drop_useless();  // may end `connection`
@@ -220,6 +253,7 @@ void Reader::Impl::writer_gone(PeerId peer, const Gid& writer, bool for_good) no
   ConnectionRef gone;  // destroyed without the lock
   const os::Lock lock(mutex_);
   refused_by_.erase(writer);
+  rests_no_more(peer, writer);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection != nullptr && connection->peer == peer) gone = orphan(*connection);
   if (!for_good) return;
@@ -431,6 +465,7 @@ void Reader::Impl::close() {
     connections.swap(connections_);
     usual_ = nullptr;
     by_writer_.clear();
+    resting_.clear();
     for (const ConnectionRef& ref : connections) ref->state.store(State::kEnded, std::memory_order_relaxed);
     const os::Lock wake_lock(wake_mutex_);
     wait_set.swap(wait_set_);

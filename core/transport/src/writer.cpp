@@ -58,7 +58,8 @@ Writer::Impl::Impl(std::shared_ptr<EndpointContext> context, const Participant::
       generation_(os::fork_generation()),
       skeleton_bytes_(options.type.skeleton_bytes),
       special_(keeps_all(options.qos) || options.qos.durability == Durability::kTransientLocal ||
-               options.qos.liveliness == Liveliness::kManualByTopic || options.qos.deadline < kEndless),
+               options.qos.liveliness == Liveliness::kManualByTopic || options.qos.deadline < kEndless ||
+               options.seldom),
       keep_all_(keeps_all(options.qos)),
       context_(std::move(context)),
       options_(options),
@@ -282,6 +283,8 @@ BATON_HOT_SELDOM Result<std::uint64_t> Writer::Impl::deliver_specially(const mem
     }
     if (info->keep) ++delivery.references;
   }
+  const bool called = !resting_.empty() && (info == nullptr || info->only_reader == nullptr);
+  if (called) delivery.remembered = true;
   if (keep_all_ && !room_for(delivery.only)) {
     return out_of_line([&] {
       return Error{Errc::queue_full,
@@ -292,7 +295,9 @@ BATON_HOT_SELDOM Result<std::uint64_t> Writer::Impl::deliver_specially(const mem
   if (delivery.remembered) ++delivery.references;
   delivery.wanted = delivery.references > 0;
   if (!delivery.wanted) delivery.references = 1;
-  return carry_out(chunk, delivery, info);
+  const std::uint64_t sequence = carry_out(chunk, delivery, info);
+  if (called) out_of_line([&]() BATON_REQUIRES(mutex_) { call_resting(); });
+  return sequence;
 }
 
 BATON_HOT_INLINE std::uint64_t Writer::Impl::carry_out(const memory::Chunk& chunk, const Delivery& delivery,
@@ -453,7 +458,7 @@ void Writer::Impl::collect_drained() {
 BATON_HOT std::uint32_t Writer::Impl::matched() const {
   if (forked()) return 0;
   const os::Lock lock(mutex_);
-  return live_.size();
+  return live_.size() + (options_.seldom ? resting_.matched() : 0);
 }
 
 std::vector<Gid> Writer::Impl::readers_of(std::uint64_t sequence) const {
@@ -463,6 +468,8 @@ std::vector<Gid> Writer::Impl::readers_of(std::uint64_t sequence) const {
   for (const auto& connection : live_) {
     if (connection->first_sequence <= sequence) readers.push_back(connection->reader);
   }
+  for (const auto& [key, entry] : resting_.entries())
+    if (entry.from <= sequence && !entry.refused) readers.push_back(key.second);
   return readers;
 }
 
@@ -470,7 +477,7 @@ Statuses Writer::Impl::statuses() const {
   if (forked()) return {};
   const os::Lock lock(mutex_);
   Statuses out = statuses_;
-  out.matched_now = live_.size();
+  out.matched_now = live_.size() + resting_.matched();
   out.refused_now = refused_.size();
   return out;
 }
@@ -489,12 +496,17 @@ void Writer::Impl::notify(Event event) noexcept {
 Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) {
   if (forked()) return forked_error();
   const std::int64_t begin = os::monotonic_ns();
+  constexpr std::uint64_t kWhatItIsGiven = UINT64_MAX;  // when it attaches
   std::vector<std::pair<Gid, std::uint64_t>> wanted;
+  std::uint64_t last = 0;
   {
     const os::Lock lock(mutex_);
+    last = last_sequence_;
     for (const auto& connection : live_) {
       if (connection->reliable) wanted.emplace_back(connection->reader, connection->channel.pushed());
     }
+    for (const auto& [key, entry] : resting_.entries())
+      if (entry.reliable && entry.called) wanted.emplace_back(key.second, kWhatItIsGiven);
   }
   // Readers give no sign when they take (every take would have to read one more word). So this call checks, at growing
   // intervals; it is meant for orderly ends, not for the hot path.
@@ -503,13 +515,37 @@ Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) 
       const os::Lock lock(mutex_);
       std::size_t open = 0;
       for (const auto& connection : live_) {
-        const std::uint64_t taken = connection->channel.pushed() - connection->channel.unread();
-        for (const auto& [reader, pushed] : wanted) open += reader == connection->reader && taken < pushed ? 1 : 0;
+        const std::uint64_t given = connection->channel.pushed(), taken = given - connection->channel.unread();
+        for (auto& [reader, pushed] : wanted) {
+          if (reader != connection->reader) continue;
+          if (pushed == kWhatItIsGiven) pushed = given;
+          open += taken < pushed ? 1 : 0;
+        }
       }
+      for (const auto& [key, entry] : resting_.entries()) open += entry.reliable && entry.called && entry.from <= last;
       if (open == 0) return {};
       if (timeout != kInfinite && os::monotonic_ns() - begin >= timeout.count()) {
         return Error{Errc::timed_out, "publisher of '" + options_.topic + "': " + std::to_string(open) +
                                           " reliable subscriptions have not taken everything yet"};
+      }
+    }
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+Result<void> Writer::Impl::wait_for_queues(std::chrono::nanoseconds timeout) {
+  if (forked()) return forked_error();
+  const std::int64_t begin = os::monotonic_ns();
+  for (auto pause = std::chrono::microseconds(20);; pause = std::min(pause * 2, std::chrono::microseconds(2000))) {
+    {
+      const os::Lock lock(mutex_);
+      const auto& resting = resting_.entries();
+      const auto open = std::count_if(resting.begin(), resting.end(),
+                                      [](const auto& each) { return each.second.called && !each.second.refused; });
+      if (open == 0) return {};
+      if (timeout != kInfinite && os::monotonic_ns() - begin >= timeout.count()) {
+        return Error{Errc::timed_out, "publisher of '" + options_.topic + "': " + std::to_string(open) +
+                                          " subscriptions have no connection yet"};
       }
     }
     std::this_thread::sleep_for(pause);

@@ -25,6 +25,7 @@
 #include "grants.hpp"
 #include "live_connections.hpp"
 #include "pending_events.hpp"
+#include "resting.hpp"
 
 namespace baton::transport {
 
@@ -57,6 +58,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   void on_event(std::function<void(Event)> callback);
   void assert_liveliness();
   Result<void> wait_for_all_acked(std::chrono::nanoseconds timeout);
+  Result<void> wait_for_queues(std::chrono::nanoseconds timeout);
   const Gid& gid() const { return gid_; }
   memory::Pool::Account memory_account() const;
   void trim();
@@ -77,6 +79,8 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   /// The cost of a connection to such a reader for this process.
   static std::size_t connection_bytes(const QoS& requested) noexcept;
   void detach(PeerId peer, const Gid& reader);
+  /// A reader matches this writer of seldom messages: it rests until there is one for it.
+  void rest(PeerId peer, const Gid& reader, const QoS& requested);
   void set_wake_socket(PeerId peer, const Gid& reader, WakeSocketRef notify_end);
   /// Ends one connection for lack of a resource: the reader is informed and tries again.
   void end_connection(PeerId peer, const Gid& reader, const Error& reason);
@@ -165,6 +169,10 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   memory::PushStatus push(WriterConnection& connection, const Kept& message) BATON_REQUIRES(mutex_);
   memory::PushStatus push_referenced(WriterConnection& connection, const Kept& message) BATON_REQUIRES(mutex_);
   void remember(const Kept& message) BATON_REQUIRES(mutex_);
+  /// 0: the newest message of the history.
+  const Kept& kept_before_newest(std::size_t back) const BATON_REQUIRES(mutex_) {
+    return history_[(history_begin_ + history_size_ - 1 - back) % history_.size()];
+  }
   WriterConnection* find(const Gid& reader) const BATON_REQUIRES(mutex_);
   WriterConnection* find(PeerId peer, const Gid& reader) const BATON_REQUIRES(mutex_);
   Error not_connected() const;
@@ -188,7 +196,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   static void add(memory::ChunkHeader& header, const PublishInfo& info);
   bool room_for(const WriterConnection* only) BATON_REQUIRES(mutex_);
   static std::int64_t complete(memory::ChunkHeader& header, std::uint64_t sequence, const PublishInfo* info);
-  void replay(WriterConnection& connection, const QoS& requested) BATON_REQUIRES(mutex_);
+  void replay(WriterConnection& connection, std::size_t count) BATON_REQUIRES(mutex_);
   BATON_COLD void expel_broken() BATON_REQUIRES(mutex_);
   void wake_readers() BATON_REQUIRES(mutex_);
   void drain(const WriterConnection& connection) BATON_REQUIRES(mutex_);
@@ -196,10 +204,15 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   void notify(Event event) noexcept BATON_REQUIRES(mutex_);
   void refuse(PeerId peer, const AttachFrame& frame, const Refusal& refusal, const std::string& text)
       BATON_REQUIRES(mutex_);
-  void introduce(WriterConnection& added, const QoS& requested, bool first_of_peer, std::size_t ring_bytes,
-                 const os::SharedFd& ring) BATON_REQUIRES(mutex_);
+  void introduce(WriterConnection& added, const QoS& requested, const RestingReaders::Entry* rested, bool first_of_peer,
+                 std::size_t ring_bytes, const os::SharedFd& ring) BATON_REQUIRES(mutex_);
   void check_deadline();
   void check_liveliness();
+  void forget_history() noexcept BATON_REQUIRES(mutex_);
+  void call_resting() noexcept BATON_REQUIRES(mutex_);
+  void rest_later(std::chrono::nanoseconds pause) BATON_REQUIRES(mutex_);
+  void rest_idle(std::uint64_t last, std::chrono::nanoseconds pause);
+  bool rest(const WriterConnection& connection) BATON_REQUIRES(mutex_);
 
   const Gid gid_;
   std::int64_t last_publish_ns_ BATON_GUARDED_BY(mutex_) = 0;  // where there is a deadline
@@ -225,13 +238,16 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   const Participant::WriterOptions options_;
   EventLine line_;
   std::vector<Frame> frames_to_self_;  // made during a loan: handled when mutex_ is free, before the loan returns
-  os::HotVector<Kept> history_ BATON_GUARDED_BY(mutex_);  // transient local: a ring of the last `depth` messages
+  // A ring of the last `depth` messages: transient local, or while a reader that rests is called.
+  os::HotVector<Kept> history_ BATON_GUARDED_BY(mutex_);
   std::size_t history_begin_ BATON_GUARDED_BY(mutex_) = 0, history_size_ BATON_GUARDED_BY(mutex_) = 0;
   const Shares shares_;
   std::vector<std::unique_ptr<WriterConnection>> draining_;
   std::vector<std::pair<PeerId, std::uint32_t>> owed_segments_
       BATON_GUARDED_BY(mutex_);  // whose descriptors could not be sent, because no descriptor was free
   std::map<std::pair<PeerId, Gid>, Refusal> refused_ BATON_GUARDED_BY(mutex_);
+  RestingReaders resting_ BATON_GUARDED_BY(mutex_);
+  bool rests_later_ BATON_GUARDED_BY(mutex_) = false;     // rest_idle() is going to run
   std::uint64_t last_kept_ BATON_GUARDED_BY(mutex_) = 0;  // of keep()
   std::uint64_t last_connection_ BATON_GUARDED_BY(mutex_) = 0;
   std::uint64_t handed_over_ BATON_GUARDED_BY(mutex_) = 0;  // by publish_to(), on all connections

@@ -8,11 +8,19 @@
 #include "writer.hpp"
 
 namespace baton::transport {
+namespace {
+
+/// So long a writer of seldom messages publishes nothing before its connections rest. While some of them cannot, since messages are unread
+/// or held, the pause doubles up to the longest.
+constexpr std::chrono::seconds kRestPause{2}, kLongestRestPause{64};
+
+}  // namespace
 
 AnnounceFrame Writer::Impl::announcement() const {
   AnnounceFrame frame;
   frame.gid = gid_;
   frame.is_writer = true;
+  frame.seldom = options_.seldom;
   frame.topic = options_.topic;
   frame.node = options_.node;
   frame.type_name = options_.type.name;
@@ -103,12 +111,15 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   const bool first_of_peer =
       std::none_of(live_.begin(), live_.end(), [peer](const auto& other) { return other->peer == peer; });
   WriterConnection& added = *connection;
+  const RestingReaders::Entry* const rested = resting_.find(peer, frame.reader);
+  const bool matched = rested != nullptr && !rested->refused;
   // So that ending a connection never needs memory: drain().
   if (const std::size_t most = live_.size() + draining_.size() + 1; most > draining_.capacity())
     draining_.reserve(2 * most);
   live_.push_back(std::move(connection));
   try {
-    introduce(added, requested, first_of_peer, ring_bytes, std::make_shared<const os::UniqueFd>(std::move(ring->fd)));
+    introduce(added, requested, rested, first_of_peer, ring_bytes,
+              std::make_shared<const os::UniqueFd>(std::move(ring->fd)));
   } catch (...) {
     // The replayed messages are taken back. The reader's process knows that the connection failed, whatever was sent:
     // its link ends, or it is this process, which tries again.
@@ -117,8 +128,15 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
     throw;
   }
   refused_.erase({peer, frame.reader});
-  ++statuses_.matched_total;
-  notify(Event::kMatched);
+  resting_.remove(peer, frame.reader);
+  if (options_.seldom) {
+    if (!resting_.awaited()) forget_history();
+    rest_later(kRestPause);
+  }
+  if (!matched) {
+    ++statuses_.matched_total;
+    notify(Event::kMatched);
+  }
   if (!lesser.empty()) {
     context_->diagnose_about(peer, Diagnostic::Level::kWarning, Errc::limit_reached,
                              [&] { return "publisher of '" + options_.topic + "': " + lesser; });
@@ -128,8 +146,8 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
 
 /// Sends a new reader the segments, the replayed messages and ATTACHED, in this order. So the reader knows all segments
 /// when it sees the first handle.
-void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, bool first_of_peer, std::size_t ring_bytes,
-                             const os::SharedFd& ring) {
+void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, const RestingReaders::Entry* rested,
+                             bool first_of_peer, std::size_t ring_bytes, const os::SharedFd& ring) {
   const PeerId peer = added.peer;
   if (first_of_peer) {
     pool_->visit_segments([&](std::uint32_t index, int fd, std::uint64_t size) BATON_REQUIRES(mutex_) {
@@ -149,10 +167,17 @@ void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, bool
   attached.first_sequence = last_sequence_ + handed_over_ + 1;  // one of the two is 0
   // Not known yet; or nobody has wanted its messages for a while, so that numbers are missing which are not lost.
   if (options_.relayed && (last_sequence_ == 0 || live_.size() == 1)) attached.first_sequence = 0;
-  if (requested.durability == Durability::kTransientLocal && history_size_ > 0) {
+  if (rested != nullptr) {
+    attached.first_sequence = rested->from;  // what is kept no more counts as lost
+    std::size_t count = 0;
+    while (count < std::min<std::size_t>(history_size_, requested.depth) &&
+           kept_before_newest(count).sequence >= rested->from)
+      ++count;
+    replay(added, count);
+  } else if (requested.durability == Durability::kTransientLocal && history_size_ > 0) {
     const std::size_t count = std::min<std::size_t>(history_size_, requested.depth);
-    attached.first_sequence = history_[(history_begin_ + history_size_ - count) % history_.size()].sequence;
-    replay(added, requested);
+    attached.first_sequence = kept_before_newest(count - 1).sequence;
+    replay(added, count);
   }
   added.first_sequence = attached.first_sequence;
   BATON_CRASH_POINT("attach.before_attached");
@@ -160,11 +185,95 @@ void Writer::Impl::introduce(WriterConnection& added, const QoS& requested, bool
   BATON_CRASH_POINT("attach.after_attached");
 }
 
-void Writer::Impl::replay(WriterConnection& connection, const QoS& requested) {
-  const std::size_t count = std::min<std::size_t>(history_size_, requested.depth);
-  for (std::size_t i = history_size_ - count; i < history_size_; ++i) {
+/// Pushes the newest `count` messages of the history.
+void Writer::Impl::replay(WriterConnection& connection, std::size_t count) {
+  for (; count > 0; --count) {
     BATON_CRASH_POINT("replay.before_push");
-    push(connection, history_[(history_begin_ + i) % history_.size()]);
+    push(connection, kept_before_newest(count - 1));
+  }
+}
+
+void Writer::Impl::rest(PeerId peer, const Gid& reader, const QoS& requested) {
+  const os::Lock lock(mutex_);
+  if (closed_ || resting_.find(peer, reader) != nullptr || find(peer, reader) != nullptr) return;
+  if (history_.empty()) history_.resize(options_.qos.depth);
+  RestingReaders::Entry entry;
+  entry.from = last_sequence_ + 1;
+  entry.held = requested.held;
+  entry.reliable = requested.reliability == Reliability::kReliable;
+  if (requested.durability == Durability::kTransientLocal && history_size_ > 0)
+    entry.from = kept_before_newest(std::min<std::size_t>(history_size_, requested.depth) - 1).sequence;
+  resting_.add(peer, reader, entry);
+  ++statuses_.matched_total;
+  notify(Event::kMatched);
+  call_resting();
+}
+
+void Writer::Impl::call_resting() noexcept {
+  resting_.call_all(last_sequence_, [&](PeerId peer, const Gid& reader) {
+    try {
+      context_->send(peer, FrameType::kCall, encode(PairFrame{gid_, reader}));
+      return true;
+    } catch (const std::bad_alloc&) {
+      if (peer != kSelf) context_->hub().end_for_want_of_memory(peer);
+      return false;
+    }
+  });
+}
+
+/// While connections of a writer of seldom messages are live, rest_idle() is going to run.
+void Writer::Impl::rest_later(std::chrono::nanoseconds pause) {
+  if (rests_later_) return;
+  context_->hub().schedule(std::chrono::steady_clock::now() + pause,
+                           [weak = weak_from_this(), last = last_sequence_, pause] {
+                             if (const auto self = weak.lock()) self->rest_idle(last, pause);
+                           });
+  rests_later_ = true;
+}
+
+/// Nothing was published since number `last`, for `pause`: connections whose messages are all read and given back rest.
+void Writer::Impl::rest_idle(std::uint64_t last, std::chrono::nanoseconds pause) {
+  const os::Lock lock(mutex_);
+  rests_later_ = false;
+  if (closed_ || live_.empty()) return;
+  const bool idle = last == last_sequence_;
+  // First, because a timer that throws is called again. A reader that takes nothing costs a look a minute.
+  rest_later(idle ? std::min<std::chrono::nanoseconds>(2 * pause, kLongestRestPause) : kRestPause);
+  if (!idle) return;
+  collect();
+  if (expel_) expel_broken();
+  for (std::size_t i = live_.size(); i > 0; --i) {
+    WriterConnection& connection = *live_[i - 1];
+    if (!connection.broken && connection.channel.unread() == 0 && connection.channel.outstanding() == 0 &&
+        !rest(connection))
+      return;
+  }
+}
+
+/// False: there is no memory.
+bool Writer::Impl::rest(const WriterConnection& connection) {
+  const PeerId peer = connection.peer;
+  RestingReaders::Entry entry;
+  entry.from = last_sequence_ + 1;
+  entry.held = connection.wished;
+  entry.reliable = connection.reliable;
+  try {
+    resting_.add(peer, connection.reader, entry);
+    context_->send(peer, FrameType::kRest, encode(PairFrame{gid_, connection.reader}));
+  } catch (const std::bad_alloc&) {
+    resting_.remove(peer, connection.reader);
+    return false;
+  }
+  live_.remove(connection);
+  return true;
+}
+
+/// Unless late readers are to have it.
+void Writer::Impl::forget_history() noexcept {
+  if (options_.qos.durability == Durability::kTransientLocal) return;
+  for (; history_size_ > 0; --history_size_) {
+    pool_->release(history_[history_begin_].handle);
+    history_begin_ = (history_begin_ + 1) % history_.size();
   }
 }
 
@@ -289,6 +398,9 @@ void Writer::Impl::reader_gone(PeerId peer, const Gid& reader) {
   detach(peer, reader);
   const os::Lock lock(mutex_);
   refused_.erase({peer, reader});
+  if (closed_ || !resting_.remove(peer, reader)) return;
+  if (!resting_.awaited()) forget_history();
+  notify(Event::kMatched);
 }
 
 void Writer::Impl::peer_disconnected(PeerId peer) {
@@ -298,6 +410,10 @@ void Writer::Impl::peer_disconnected(PeerId peer) {
   auto last = first;
   while (last != refused_.end() && last->first.first == peer) ++last;
   refused_.erase(first, last);
+  if (resting_.remove_all(peer)) {
+    if (!resting_.awaited()) forget_history();
+    notify(Event::kMatched);
+  }
   for (std::size_t i = live_.size(); i > 0; --i) {
     if (live_[i - 1]->peer == peer) drain(*live_[i - 1]);
   }
@@ -404,6 +520,7 @@ void Writer::Impl::close() {
   live_.clear();
   draining_.clear();
   refused_.clear();
+  resting_.clear();
   history_size_ = 0;
   // Readers keep their messages: their mappings hold the segments.
   pool_.reset();

@@ -75,6 +75,12 @@ void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& 
   refused.code = refusal.code;
   refused.text = "publisher of '" + options_.topic + "': " + text;
   context_->send(peer, FrameType::kRefused, encode(refused));
+  if (RestingReaders::Entry* const resting = resting_.find(peer, frame.reader);
+      resting != nullptr && !std::exchange(resting->refused, true)) {
+    if (refusal.code == Errc::incompatible_qos) resting_.remove(peer, frame.reader);  // it does not try again
+    if (!resting_.awaited()) forget_history();
+    notify(Event::kMatched);
+  }
   if (!refused_.insert_or_assign(std::pair{peer, frame.reader}, refusal).second) return;  // a repeated attempt
   statuses_.last_refusal = refused.text;
   if (refusal.code == Errc::incompatible_qos) {
@@ -174,6 +180,13 @@ std::vector<Holding> Writer::Impl::holdings() {
   };
   for (const auto& connection : live_) add(*connection);
   for (const auto& connection : draining_) add(*connection);
+  for (const auto& [key, resting] :
+       resting_.entries()) {  // as connected ones, to which nothing was published for a while
+    if (resting.refused || out.size() >= kMaxConnectionRows) continue;
+    Holding& holding = out.emplace_back(row);
+    holding.reader = key.second;
+    holding.wished = holding.granted = resting.held;
+  }
   std::size_t rows = 0;
   for (const auto& [reader, refusal] : refused_) {
     if (++rows > kMaxRefusedRows) break;

@@ -172,6 +172,11 @@ class Participant : public std::enable_shared_from_this<Participant> {
     /// With keep_all: a subscription whose queue is full does not get the message, and publish() fails with queue_full only if
     /// no subscription has room. For requests of a service: one server that does not read must not stop the others.
     bool skips_full = false;
+    /// Its messages are seldom, and its subscriptions many: a subscription matches without a connection, gets one when a message is
+    /// published, and loses it when nothing was published for seconds. No message is lost by that; the first one after a pause comes later.
+    /// REQUIRES: keep_last, automatic liveliness, no deadline; else create_writer() fails with invalid_argument. publish_to() and
+    /// PublishInfo::only_reader reach a subscription only while it has a connection.
+    bool seldom = false;
   };
   struct ReaderOptions {
     std::string topic, node;
@@ -364,6 +369,9 @@ class Writer {
   /// Returns once every reliable reader took all messages published so far, or they were evicted. Error timed_out after
   /// `timeout`.
   Result<void> wait_for_all_acked(os::Nanoseconds timeout);
+  /// Returns once each published message lies in the queue of each matched subscription, where it stays readable after the writer is gone:
+  /// at once, unless WriterOptions::seldom. Error timed_out after `timeout`.
+  Result<void> wait_for_queues(os::Nanoseconds timeout);
   const Gid& gid() const;
   memory::Pool::Account memory_account() const;
   /// Replaces the data segment, so that memory backed for past large messages returns to the system when they are

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writers of seldom messages: pairs match without a connection, get one for messages, and lose it when there are none.
+#include <fstream>
+#include <string>
+
+#include "endpoint_test_support.hpp"
+#include "raw_peer_test_support.hpp"
+
+namespace baton::transport::test {
+namespace {
+
+std::shared_ptr<Writer> make_seldom(Participant& participant, const std::string& topic, const QoS& qos = QoS()) {
+  Participant::WriterOptions options;
+  options.topic = topic;
+  options.node = "test_writer";
+  options.type = number_type();
+  options.qos = qos;
+  options.pool = small_pool();
+  options.seldom = true;
+  return participant.create_writer(options).or_throw();
+}
+
+QoS reliable(std::uint32_t depth) {
+  QoS qos;
+  qos.reliability = Reliability::kReliable;
+  qos.depth = depth;
+  return qos;
+}
+
+/// This process's mappings of connections: one for each of its readers and one for each of its writers.
+std::size_t connections() {
+  std::size_t count = 0;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) count += line.find("baton-connection") != std::string::npos ? 1 : 0;
+  return count;
+}
+
+std::uint64_t next(Reader& reader) { return value_of(take_sample(reader)); }
+
+using SeldomMessages = OneProcess;
+
+TEST_F(SeldomMessages, TwentyWritersAndReadersMatchWithoutAConnection) {
+  constexpr std::uint32_t kEach = 20;
+  std::vector<std::shared_ptr<Writer>> writers;
+  std::vector<std::shared_ptr<Reader>> readers;
+  for (std::uint32_t i = 0; i < kEach; ++i) {
+    writers.push_back(make_seldom(*participant, "/all", reliable(1000)));
+    readers.push_back(make_reader(*participant, "/all", reliable(1000)));
+  }
+  settle(*participant);
+  for (std::uint32_t i = 0; i < kEach; ++i) {
+    EXPECT_EQ(writers[i]->matched(), kEach);
+    EXPECT_EQ(readers[i]->matched(), kEach);
+    EXPECT_EQ(readers[i]->statuses().alive_now, kEach);
+    EXPECT_EQ(writers[i]->matched_readers().size(), kEach);
+    EXPECT_TRUE(writers[i]->readers_of(0).empty()) << "nobody has been given a message";
+  }
+  EXPECT_EQ(connections(), 0U);
+
+  ASSERT_TRUE(publish(*writers[3], 5));
+  for (const auto& reader : readers) EXPECT_EQ(next(*reader), 5U);
+  EXPECT_EQ(connections(), 2 * kEach);
+  EXPECT_TRUE(eventually([] { return connections() == 0; })) << "nothing is published, so they rest";
+  for (std::uint32_t i = 0; i < kEach; ++i) {
+    EXPECT_EQ(writers[i]->statuses().matched_total, kEach) << "to rest is no change";
+    EXPECT_EQ(readers[i]->statuses().matched_total, kEach);
+    EXPECT_EQ(readers[i]->matched(), kEach);
+  }
+}
+
+TEST_F(SeldomMessages, AreNeitherLostNorDoubledByRests) {
+  const auto writer = make_seldom(*participant, "/t", reliable(10));
+  const auto reader = make_reader(*participant, "/t", reliable(10));
+  std::uint64_t value = 0;
+  for (int rests = 0; rests < 2; ++rests) {
+    for (int i = 0; i < 7; ++i) ASSERT_TRUE(publish(*writer, ++value));
+    for (std::uint64_t i = value - 6; i <= value; ++i) EXPECT_EQ(next(*reader), i);
+    ASSERT_TRUE(eventually([] { return connections() == 0; }));
+  }
+  EXPECT_EQ(take(*reader), kNothing);
+  EXPECT_FALSE(reader->losses().any());
+  EXPECT_EQ(writer->memory_account().published_slots, 0U);
+}
+
+TEST_F(SeldomMessages, BeyondTheDepthCountAsLost) {
+  const auto writer = make_seldom(*participant, "/t", reliable(4));
+  const auto reader = make_reader(*participant, "/t", reliable(4));
+  {
+    // The background thread answers no CALL meanwhile.
+    std::mutex gate;
+    const std::lock_guard<std::mutex> closed(gate);
+    participant->impl().post([&gate] { const std::lock_guard<std::mutex> passed(gate); });
+    for (std::uint64_t i = 1; i <= 9; ++i) ASSERT_TRUE(publish(*writer, i));
+  }
+  for (std::uint64_t i = 6; i <= 9; ++i) EXPECT_EQ(next(*reader), i);
+  EXPECT_EQ(reader->losses().overflow, 5U);
+}
+
+TEST_F(SeldomMessages, OfAWriterThatEndsAreInTheQueuesBefore) {
+  const auto reader = make_reader(*participant, "/t", reliable(4));
+  auto writer = make_seldom(*participant, "/t", reliable(4));
+  ASSERT_TRUE(publish(*writer, 1));
+  EXPECT_FALSE(writer->wait_for_all_acked(1ms)) << "nobody takes it";
+  ASSERT_TRUE(writer->wait_for_queues(kPatience));
+  writer.reset();
+  EXPECT_EQ(next(*reader), 1U);
+}
+
+TEST_F(SeldomMessages, WaitUntilTheyAreTaken) {
+  const auto reader = make_reader(*participant, "/t", reliable(4));
+  const auto writer = make_seldom(*participant, "/t", reliable(4));
+  ASSERT_TRUE(publish(*writer, 1));
+  std::thread taking([&] { EXPECT_EQ(next(*reader), 1U); });
+  EXPECT_TRUE(writer->wait_for_all_acked(kPatience));
+  taking.join();
+}
+
+TEST_F(SeldomMessages, ThatAreKeptReachLateReadersOnce) {
+  QoS qos = reliable(3);
+  qos.durability = Durability::kTransientLocal;
+  const auto writer = make_seldom(*participant, "/t", qos);
+  for (std::uint64_t i = 1; i <= 5; ++i) ASSERT_TRUE(publish(*writer, i));
+  const auto late = make_reader(*participant, "/t", qos);
+  const auto volatile_reader = make_reader(*participant, "/t", reliable(3));
+  for (std::uint64_t i = 3; i <= 5; ++i) EXPECT_EQ(next(*late), i);
+  ASSERT_TRUE(eventually([] { return connections() == 0; }));
+  ASSERT_TRUE(publish(*writer, 6));
+  EXPECT_EQ(next(*late), 6U);
+  EXPECT_EQ(next(*volatile_reader), 6U) << "it has had nothing of what was kept";
+  EXPECT_EQ(take(*late), kNothing);
+  EXPECT_FALSE(late->losses().any() || volatile_reader->losses().any());
+}
+
+TEST_F(SeldomMessages, ThatAreHeldOrUnreadKeepTheConnection) {
+  const auto writer = make_seldom(*participant, "/t", reliable(4));
+  const auto holds = make_reader(*participant, "/t", reliable(4));
+  const auto waits = make_reader(*participant, "/t", reliable(4));
+  const auto reads = make_reader(*participant, "/t", reliable(4));
+  ASSERT_TRUE(publish(*writer, 1));
+  const TakenSample held = take_sample(*holds);
+  EXPECT_EQ(next(*reads), 1U);
+  ASSERT_TRUE(eventually([&] { return waits->has_data() && connections() == 4; })) << "of two, at both ends";
+  EXPECT_EQ(value_of(held), 1U);
+  EXPECT_EQ(next(*waits), 1U);
+}
+
+TEST_F(SeldomMessages, NeedAQosWithoutSignsOfLifeAndWithAnEnd) {
+  QoS all = reliable(1), manual = reliable(1), timed = reliable(1);
+  all.history = History::kKeepAll;
+  manual.liveliness = Liveliness::kManualByTopic;
+  timed.deadline = 1s;
+  for (const QoS& qos : {all, manual, timed}) {
+    Participant::WriterOptions options;
+    options.topic = "/t";
+    options.type = number_type();
+    options.qos = qos;
+    options.seldom = true;
+    const auto made = participant->create_writer(options);
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, Errc::invalid_argument);
+  }
+}
+
+TEST_F(SeldomMessages, OfAReaderThatIsGoneAreKeptNoLonger) {
+  const auto writer = make_seldom(*participant, "/t", reliable(4));
+  auto reader = make_reader(*participant, "/t", reliable(4));
+  ASSERT_TRUE(publish(*writer, 1));
+  reader.reset();
+  EXPECT_TRUE(matched(*writer, 0));
+  EXPECT_TRUE(eventually([&] { return writer->memory_account().published_slots == 0; }));
+}
+
+/// Each process publishes and subscribes, as nodes of rclcpp do on /parameter_events.
+TEST(SeldomMessagesOfProcesses, CrossAndRest) {
+  constexpr std::uint32_t kProcesses = 4;
+  TestDomain shared;
+  std::vector<std::unique_ptr<Child>> children;
+  for (std::uint64_t i = 0; i < kProcesses; ++i) {
+    children.push_back(std::make_unique<Child>([&shared, i](Child& self) {
+      const auto participant = shared.join();
+      const auto writer = make_seldom(*participant, "/all", reliable(10));
+      const auto reader = make_reader(*participant, "/all", reliable(10));
+      BATON_CHECK(matched(*writer, kProcesses) && matched(*reader, kProcesses));
+      BATON_CHECK(connections() == 0);
+      self.say();
+      for (int turns = 0; turns < 2; ++turns) {
+        BATON_CHECK(self.hear() == '.');
+        BATON_CHECK(publish(*writer, i));
+        std::uint64_t sum = 0;
+        for (std::uint32_t n = 0; n < kProcesses; ++n) sum += next(*reader);
+        BATON_CHECK(sum == kProcesses * (kProcesses - 1) / 2);
+        BATON_CHECK(eventually([] { return connections() == 0; }));
+        BATON_CHECK(take(*reader) == kNothing && !reader->losses().any());
+        BATON_CHECK(writer->statuses().matched_total == kProcesses && reader->matched() == kProcesses);
+        self.say();
+      }
+      BATON_CHECK(self.hear() == '.');
+    }));
+  }
+  for (int turns = 0; turns < 3; ++turns) {
+    for (const auto& child : children) ASSERT_EQ(child->hear(), '.');
+    for (const auto& child : children) child->say();
+  }
+  for (const auto& child : children) EXPECT_EQ(child->wait(), 0);
+}
+
+// --- peers that break the rules ---
+
+AnnounceFrame seldom_writer(const Gid& gid) {
+  AnnounceFrame frame;
+  frame.gid = gid;
+  frame.is_writer = frame.seldom = true;
+  frame.topic = "t";
+  frame.type_name = number_type().name;
+  frame.type_hash = number_type().hash;
+  frame.skeleton_bytes = 8;
+  return frame;
+}
+
+TEST(HostileSeldomMessages, AReaderThatDoesNotAttachKeepsAsManyMessagesAsTheDepth) {
+  TestDomain domain;
+  Child hostile([&](Child& self) {
+    RawPeer peer(domain.path());
+    BATON_CHECK(peer.await_peers(1));
+    peer.announce(false);
+    BATON_CHECK(!peer.await(FrameType::kCall).second.payload.empty());
+    self.say();
+    BATON_CHECK(self.hear() == '.');
+    BATON_CHECK(peer.count(FrameType::kCall) == 1);
+  });
+  const auto participant = domain.join();
+  const auto writer = make_seldom(*participant, "t", QoS(4));
+  ASSERT_TRUE(matched(*writer, 1));
+  for (std::uint64_t i = 1; i <= 100; ++i) ASSERT_TRUE(publish(*writer, i));
+  ASSERT_EQ(hostile.hear(), '.');
+  EXPECT_LE(writer->memory_account().published_slots, 4U);
+  EXPECT_FALSE(writer->wait_for_queues(1ms));
+  const auto reader = make_reader(*participant, "t", QoS(4));
+  ASSERT_TRUE(publish(*writer, 101));
+  EXPECT_EQ(next(*reader), 101U);
+  hostile.say();
+  EXPECT_EQ(hostile.wait(), 0);
+  EXPECT_TRUE(matched(*writer, 1)) << "the honest one";
+  EXPECT_TRUE(eventually([&] { return writer->memory_account().published_slots == 0; }));
+}
+
+TEST(HostileSeldomMessages, CallsAndRestsAtAnyTimeCostOneConnectionAtATime) {
+  TestDomain domain;
+  Child hostile([&](Child&) {
+    RawPeer peer(domain.path());
+    BATON_CHECK(peer.await_peers(1));
+    const auto [victim, announced] = peer.await(FrameType::kAnnounce);
+    const Gid reader = decode_announce(announced.payload).or_throw().gid;
+    const Gid writer = peer.id();
+    peer.send(victim, FrameType::kAnnounce, encode(seldom_writer(writer)));
+    const Payload pair = encode(PairFrame{writer, reader});
+    for (int i = 0; i < 3; ++i) peer.send(victim, FrameType::kRest, pair);
+    for (int i = 0; i < 100; ++i) {
+      peer.send(victim, FrameType::kCall, pair);
+      peer.send(victim, FrameType::kCall, pair);
+      BATON_CHECK(!peer.await(FrameType::kAttach).second.payload.empty());
+      peer.send(victim, FrameType::kRest, pair);
+    }
+    BATON_CHECK(peer.count(FrameType::kAttach) == 100);
+    BATON_CHECK(peer.gone.empty());
+  });
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  std::size_t most = 0;
+  EXPECT_TRUE(eventually([&] {
+    most = std::max(most, connections());
+    return reader->statuses().matched_total == 1;
+  }));
+  EXPECT_EQ(hostile.wait(), 0);
+  EXPECT_LE(std::max(most, connections()), 1U);
+  EXPECT_TRUE(matched(*reader, 0));
+  EXPECT_EQ(reader->statuses().matched_total, 1U);
+}
+
+TEST(HostileSeldomMessages, ACallThatCannotBeEndsThePeer) {
+  struct CallLie {
+    const char* name;
+    void (*change)(AnnounceFrame&);
+  };
+  const CallLie lies[] = {
+      {"does not announce that it calls", [](AnnounceFrame& frame) { frame.seldom = false; }},
+      {"is a reader", [](AnnounceFrame& frame) { frame.is_writer = false; }},
+      {"has another topic", [](AnnounceFrame& frame) { frame.topic = "u"; }},
+      {"has another type", [](AnnounceFrame& frame) { frame.type_hash[0] ^= 0xFF; }},
+      {"offers less", [](AnnounceFrame& frame) { frame.qos.reliability = Reliability::kBestEffort; }},
+  };
+  for (const CallLie& lie : lies) {
+    SCOPED_TRACE(lie.name);
+    TestDomain domain;
+    Child hostile([&](Child&) {
+      RawPeer peer(domain.path());
+      BATON_CHECK(peer.await_peers(1));
+      const auto [victim, announced] = peer.await(FrameType::kAnnounce);
+      AnnounceFrame frame = seldom_writer(peer.id());
+      frame.qos.reliability = Reliability::kReliable;
+      lie.change(frame);
+      peer.send(victim, FrameType::kAnnounce, encode(frame));
+      const Gid reader = decode_announce(announced.payload).or_throw().gid;
+      peer.send(victim, FrameType::kCall, encode(PairFrame{peer.id(), reader}));
+      BATON_CHECK(peer.await_gone());
+    });
+    const auto participant = domain.join();
+    const auto reader = make_reader(*participant, "t", reliable(4));
+    EXPECT_EQ(hostile.wait(), 0);
+    EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::protocol_violation); }));
+  }
+}
+
+}  // namespace
+}  // namespace baton::transport::test

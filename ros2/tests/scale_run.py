@@ -4,7 +4,8 @@
 ros2/tests/scale_run.py --processes 50 [--rmw plain|baton].
 
 Each process has a node with three publishers and three subscriptions, on topics of its own and of its neighbour. All of them begin when
-all have their modules, and publish at 10 Hz. The graph is complete when a process sees all nodes and all topics. Printed are the median and the last of all processes, in seconds from the beginning."""
+all have their modules, and publish at 10 Hz. With --events each also subscribes to /parameter_events, as each node of rclcpp does. The graph is complete when a process sees all nodes and all topics. Printed are the median and the last of all processes, in seconds from the beginning. What a process costs is printed before the node, with it, when the graph is complete, and seconds later:
+"connections" are those of Baton with their mapped memory, counted at each end."""
 
 import argparse
 import json
@@ -18,6 +19,7 @@ from pathlib import Path
 
 TOPICS = 3
 LIMIT_S = 200
+REST_S = 8
 
 
 def status(name):
@@ -29,12 +31,30 @@ def private_mb():
     return sum(int(kb) for kb in re.findall(r"^Private_\w+:\s+(\d+)", rollup, re.MULTILINE)) / 1024
 
 
+def connections():
+    """How many mappings there are of connections, and how many MB they and their rings have."""
+    found = re.findall(
+        r"^(\w+)-(\w+) .*memfd:baton-(connection|ring)", Path("/proc/self/maps").read_text(), re.MULTILINE
+    )
+    size = sum(int(end, 16) - int(begin, 16) for begin, end, _ in found)
+    return sum(kind == "connection" for *_, kind in found), size / (1 << 20)
+
+
 def cost():
-    return {"threads": status("Threads"), "fds": len(os.listdir("/proc/self/fd")), "mb": private_mb()}
+    count, mb = connections()
+    return {
+        "threads": status("Threads"),
+        "fds": len(os.listdir("/proc/self/fd")),
+        "mb": private_mb(),
+        "connections": count,
+        "shared_mb": mb,
+    }
 
 
-def member(index, count):
+def member(index, count, events):
     import rclpy
+    from rcl_interfaces.msg import ParameterEvent
+    from rclpy.qos import qos_profile_parameter_events
     from std_msgs.msg import String
 
     String()  # its type support is loaded now
@@ -49,6 +69,10 @@ def member(index, count):
     publishers = [node.create_publisher(String, f"t{index}_{i}", 10) for i in range(TOPICS)]
     neighbour = (index + 1) % count
     kept = [node.create_subscription(String, f"t{neighbour}_{i}", got.append, 10) for i in range(TOPICS)]
+    if events:
+        kept.append(
+            node.create_subscription(ParameterEvent, "/parameter_events", lambda _: None, qos_profile_parameter_events)
+        )
     due = 0.0
     said = False
     while (
@@ -72,7 +96,9 @@ def member(index, count):
         if not said and {"graph", "message"} <= report.keys():
             said = True
             print(json.dumps(report | {"before": before, "all": cost()}), flush=True)
-    os._exit(len(kept) - TOPICS)  # how a process ends is not measured
+    print(json.dumps({"rested": cost()}), flush=True)
+    sys.stdin.readline()
+    os._exit(len(kept) - TOPICS - events)  # how a process ends is not measured
 
 
 def report_of(process):
@@ -88,11 +114,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--processes", type=int, default=50)
     parser.add_argument("--rmw", choices=["plain", "baton"], default="baton")
+    parser.add_argument("--events", action="store_true")
     options = parser.parse_args()
     processes = Processes()
     try:
         members = [
-            processes.start(options.rmw, "member", str(i), str(options.processes), file="scale_run.py")
+            processes.start(
+                options.rmw, "member", str(i), str(options.processes), str(int(options.events)), file="scale_run.py"
+            )
             for i in range(options.processes)
         ]
         for each in members:
@@ -100,17 +129,23 @@ def main():
         for each in members:
             each.tell()
         reports = [report_of(each) for each in members]
+        time.sleep(REST_S)
+        for each in members:
+            each.tell()
+        reports = [report | report_of(each) for report, each in zip(reports, members, strict=True)]
     finally:
         processes.close()
     for name in ("graph", "message", "cpu"):
         values = [report[name] for report in reports]
         print(f"{name}: median {statistics.median(values):.2f} s, last {max(values):.2f} s")
-    for name in ("threads", "fds", "mb"):
-        before, made, at_end = (
-            statistics.median(report[when][name] for report in reports) for when in ("before", "made", "all")
+    for name in ("threads", "fds", "mb", "connections", "shared_mb"):
+        before, made, at_end, rested = (
+            statistics.median(report[when][name] for report in reports) for when in ("before", "made", "all", "rested")
         )
-        print(f"{name}: modules {before:.1f}, + init and node {made - before:.1f}, at the end {at_end:.1f}")
+        print(
+            f"{name}: modules {before:.1f}, + init and node {made - before:.1f}, at the end {at_end:.1f}, later {rested:.1f}"
+        )
 
 
 if __name__ == "__main__":
-    member(int(sys.argv[2]), int(sys.argv[3])) if sys.argv[1:2] == ["member"] else main()
+    member(*(int(each) for each in sys.argv[2:5])) if sys.argv[1:2] == ["member"] else main()

@@ -98,9 +98,8 @@ rmw_ret_t rmw_publisher_assert_liveliness(const rmw_publisher_t* publisher) try 
 
 rmw_ret_t rmw_publisher_wait_for_all_acked(const rmw_publisher_t* publisher, rmw_time_t wait_timeout) try {
   if (const rmw_ret_t bad = checked(publisher); bad != RMW_RET_OK) return bad;
-  // A message is received once it is published: it lies in the subscriptions' queues, also when its publisher is gone.
-  static_cast<void>(wait_timeout);
-  return RMW_RET_OK;
+  // A message is received once it lies in the subscriptions' queues, also when its publisher is gone.
+  return own(publisher)->path->writer().wait_for_queues(duration_of(wait_timeout)) ? RMW_RET_OK : RMW_RET_TIMEOUT;
 } catch (const std::exception& error) {
   return failure(error);
 }

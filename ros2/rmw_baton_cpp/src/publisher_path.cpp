@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "publisher_path.hpp"
 
+#include <cstring>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -16,6 +17,14 @@ namespace {
 // With KEEP_ALL, a subscription may have no room. As DDS's max_blocking_time: so long a publish waits for room.
 constexpr std::int64_t kMostBlockedNs = 100'000'000;
 constexpr std::chrono::milliseconds kTryAgain{1};
+// So long an ending publisher waits until its last messages are in the queues of the subscriptions that rested.
+constexpr std::chrono::milliseconds kMostLinger{100};
+
+/// Each node publishes on these topics, and of rclcpp each node subscribes to the second: connections of all pairs would be n * n.
+bool is_seldom(const char* topic, const QoS& qos) {
+  return (std::strcmp(topic, "/rosout") == 0 || std::strcmp(topic, "/parameter_events") == 0) &&
+         qos.history == History::kKeepLast && qos.liveliness == Liveliness::kAutomatic && qos.deadline == kInfinite;
+}
 
 }  // namespace
 
@@ -32,6 +41,7 @@ Result<std::unique_ptr<PublisherPath>> PublisherPath::make(Context& context, con
   options.type = path->type_->info;
   options.qos = qos;
   options.part = context.part();
+  options.seldom = is_seldom(topic, qos);
   Result<std::shared_ptr<transport::Writer>> writer = context.participant().create_writer(options);
   if (!writer) return writer.error();
   path->writer_ = std::move(*writer);
@@ -52,6 +62,7 @@ Result<std::unique_ptr<PublisherPath>> PublisherPath::make(Context& context, con
 
 PublisherPath::~PublisherPath() {
   if (!events_) return;
+  static_cast<void>(writer_->wait_for_queues(kMostLinger));
   writer_->on_event({});
   events_->stop();
   RCUTILS_LOG_DEBUG_NAMED(kLogger, "publisher of %s: %lu messages through Baton (%lu bytes copied in)", topic_.c_str(),

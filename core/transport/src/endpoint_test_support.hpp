@@ -131,14 +131,20 @@ inline memory::PoolOptions small_pool() {
 
 inline std::shared_ptr<Writer> make_writer(Participant& participant, const std::string& topic, const QoS& qos = QoS(),
                                            const TypeInfo& type = number_type(),
-                                           const memory::PoolOptions& pool = small_pool()) {
+                                           const memory::PoolOptions& pool = small_pool(), bool seldom = false) {
   Participant::WriterOptions options;
   options.topic = topic;
   options.node = "test_writer";
   options.type = type;
   options.qos = qos;
   options.pool = pool;
+  options.seldom = seldom;
   return participant.create_writer(options).or_throw();
+}
+
+inline std::shared_ptr<Writer> make_seldom_writer(Participant& participant, const std::string& topic,
+                                                  const QoS& qos = QoS()) {
+  return make_writer(participant, topic, qos, number_type(), small_pool(), true);
 }
 
 inline std::shared_ptr<Reader> make_reader(Participant& participant, const std::string& topic, const QoS& qos = QoS(),

@@ -9,17 +9,6 @@
 namespace baton::transport::test {
 namespace {
 
-std::shared_ptr<Writer> make_seldom(Participant& participant, const std::string& topic, const QoS& qos = QoS()) {
-  Participant::WriterOptions options;
-  options.topic = topic;
-  options.node = "test_writer";
-  options.type = number_type();
-  options.qos = qos;
-  options.pool = small_pool();
-  options.seldom = true;
-  return participant.create_writer(options).or_throw();
-}
-
 QoS reliable(std::uint32_t depth) {
   QoS qos;
   qos.reliability = Reliability::kReliable;
@@ -44,7 +33,7 @@ TEST_F(SeldomMessages, TwentyWritersAndReadersMatchWithoutAConnection) {
   std::vector<std::shared_ptr<Writer>> writers;
   std::vector<std::shared_ptr<Reader>> readers;
   for (std::uint32_t i = 0; i < kEach; ++i) {
-    writers.push_back(make_seldom(*participant, "/all", reliable(1000)));
+    writers.push_back(make_seldom_writer(*participant, "/all", reliable(1000)));
     readers.push_back(make_reader(*participant, "/all", reliable(1000)));
   }
   settle(*participant);
@@ -69,7 +58,7 @@ TEST_F(SeldomMessages, TwentyWritersAndReadersMatchWithoutAConnection) {
 }
 
 TEST_F(SeldomMessages, AreNeitherLostNorDoubledByRests) {
-  const auto writer = make_seldom(*participant, "/t", reliable(10));
+  const auto writer = make_seldom_writer(*participant, "/t", reliable(10));
   const auto reader = make_reader(*participant, "/t", reliable(10));
   std::uint64_t value = 0;
   for (int rests = 0; rests < 2; ++rests) {
@@ -83,7 +72,7 @@ TEST_F(SeldomMessages, AreNeitherLostNorDoubledByRests) {
 }
 
 TEST_F(SeldomMessages, BeyondTheDepthCountAsLost) {
-  const auto writer = make_seldom(*participant, "/t", reliable(4));
+  const auto writer = make_seldom_writer(*participant, "/t", reliable(4));
   const auto reader = make_reader(*participant, "/t", reliable(4));
   {
     // The background thread answers no CALL meanwhile.
@@ -98,7 +87,7 @@ TEST_F(SeldomMessages, BeyondTheDepthCountAsLost) {
 
 TEST_F(SeldomMessages, OfAWriterThatEndsAreInTheQueuesBefore) {
   const auto reader = make_reader(*participant, "/t", reliable(4));
-  auto writer = make_seldom(*participant, "/t", reliable(4));
+  auto writer = make_seldom_writer(*participant, "/t", reliable(4));
   ASSERT_TRUE(publish(*writer, 1));
   EXPECT_FALSE(writer->wait_for_all_acked(1ms)) << "nobody takes it";
   ASSERT_TRUE(writer->wait_for_queues(kPatience));
@@ -108,7 +97,7 @@ TEST_F(SeldomMessages, OfAWriterThatEndsAreInTheQueuesBefore) {
 
 TEST_F(SeldomMessages, WaitUntilTheyAreTaken) {
   const auto reader = make_reader(*participant, "/t", reliable(4));
-  const auto writer = make_seldom(*participant, "/t", reliable(4));
+  const auto writer = make_seldom_writer(*participant, "/t", reliable(4));
   ASSERT_TRUE(publish(*writer, 1));
   std::thread taking([&] { EXPECT_EQ(next(*reader), 1U); });
   EXPECT_TRUE(writer->wait_for_all_acked(kPatience));
@@ -118,7 +107,7 @@ TEST_F(SeldomMessages, WaitUntilTheyAreTaken) {
 TEST_F(SeldomMessages, ThatAreKeptReachLateReadersOnce) {
   QoS qos = reliable(3);
   qos.durability = Durability::kTransientLocal;
-  const auto writer = make_seldom(*participant, "/t", qos);
+  const auto writer = make_seldom_writer(*participant, "/t", qos);
   for (std::uint64_t i = 1; i <= 5; ++i) ASSERT_TRUE(publish(*writer, i));
   const auto late = make_reader(*participant, "/t", qos);
   const auto volatile_reader = make_reader(*participant, "/t", reliable(3));
@@ -132,7 +121,7 @@ TEST_F(SeldomMessages, ThatAreKeptReachLateReadersOnce) {
 }
 
 TEST_F(SeldomMessages, ThatAreHeldOrUnreadKeepTheConnection) {
-  const auto writer = make_seldom(*participant, "/t", reliable(4));
+  const auto writer = make_seldom_writer(*participant, "/t", reliable(4));
   const auto holds = make_reader(*participant, "/t", reliable(4));
   const auto waits = make_reader(*participant, "/t", reliable(4));
   const auto reads = make_reader(*participant, "/t", reliable(4));
@@ -162,7 +151,7 @@ TEST_F(SeldomMessages, NeedAQosWithoutSignsOfLifeAndWithAnEnd) {
 }
 
 TEST_F(SeldomMessages, OfAReaderThatIsGoneAreKeptNoLonger) {
-  const auto writer = make_seldom(*participant, "/t", reliable(4));
+  const auto writer = make_seldom_writer(*participant, "/t", reliable(4));
   auto reader = make_reader(*participant, "/t", reliable(4));
   ASSERT_TRUE(publish(*writer, 1));
   reader.reset();
@@ -178,7 +167,7 @@ TEST(SeldomMessagesOfProcesses, CrossAndRest) {
   for (std::uint64_t i = 0; i < kProcesses; ++i) {
     children.push_back(std::make_unique<Child>([&shared, i](Child& self) {
       const auto participant = shared.join();
-      const auto writer = make_seldom(*participant, "/all", reliable(10));
+      const auto writer = make_seldom_writer(*participant, "/all", reliable(10));
       const auto reader = make_reader(*participant, "/all", reliable(10));
       BATON_CHECK(matched(*writer, kProcesses) && matched(*reader, kProcesses));
       BATON_CHECK(connections() == 0);
@@ -229,7 +218,7 @@ TEST(HostileSeldomMessages, AReaderThatDoesNotAttachKeepsAsManyMessagesAsTheDept
     BATON_CHECK(peer.count(FrameType::kCall) == 1);
   });
   const auto participant = domain.join();
-  const auto writer = make_seldom(*participant, "t", QoS(4));
+  const auto writer = make_seldom_writer(*participant, "t", QoS(4));
   ASSERT_TRUE(matched(*writer, 1));
   for (std::uint64_t i = 1; i <= 100; ++i) ASSERT_TRUE(publish(*writer, i));
   ASSERT_EQ(hostile.hear(), '.');

@@ -90,8 +90,9 @@ void watch_background_thread(Participant& participant, bool watched) {
 
 /// What lives on through all rounds.
 struct Victim {
-  explicit Victim(Participant& participant)
-      : writer(make_writer(participant, "out")),
+  Victim(Participant& participant, bool are_seldom)
+      : seldom(are_seldom),
+        writer(seldom ? make_seldom_writer(participant, "out") : make_writer(participant, "out")),
         reader(make_reader(participant, "in")),
         other_type(make_reader(participant, "type", QoS(), number_type(1))),
         other_qos(make_reader(participant, "qos")) {
@@ -99,6 +100,7 @@ struct Victim {
     for (const auto& endpoint : {reader, other_type, other_qos}) endpoint->on_event([](Event) {});
     writer->on_event([](Event) {});
   }
+  const bool seldom;
   std::shared_ptr<Writer> writer;
   std::shared_ptr<Reader> reader, other_type, other_qos;
 };
@@ -127,7 +129,7 @@ void live(TwoPaths& paths, Participant& own, Victim& victim, std::uint64_t round
     peer->add_node("peer");
     const auto reader = make_reader(*peer, "out");
     const auto second = make_reader(*peer, "out");
-    const auto writer = make_writer(*peer, "in");
+    const auto writer = victim.seldom ? make_seldom_writer(*peer, "in") : make_writer(*peer, "in");
     const auto other_type = make_writer(*peer, "type", QoS(), number_type(2));
     const auto other_qos = make_writer(*peer, "qos", QoS().best_effort());
     const auto elsewhere = make_writer(*peer, "elsewhere");
@@ -150,10 +152,10 @@ void live(TwoPaths& paths, Participant& own, Victim& victim, std::uint64_t round
       << "nothing stays pinned";
 }
 
-void fail_each_allocation(long at_once, long step) {
+void fail_each_allocation(long at_once, long step, bool seldom = false) {
   TwoPaths paths;
   const auto own = paths.join(false);
-  Victim victim(*own);
+  Victim victim(*own, seldom);
   live(paths, *own, victim, 1);
   ASSERT_NO_FATAL_FAILURE(watch_background_thread(*own, true));
   fail(-1);
@@ -173,6 +175,8 @@ void fail_each_allocation(long at_once, long step) {
 }
 
 TEST(OutOfMemory, EveryAllocationOfTheBackgroundThreadMayFailOnce) { fail_each_allocation(1, 1); }
+
+TEST(OutOfMemory, EveryAllocationMayFailOnceWhileSeldomMessagesConnect) { fail_each_allocation(1, 1, true); }
 
 TEST(OutOfMemory, ManyAllocationsInARowMayFail) { fail_each_allocation(40, 37); }
 

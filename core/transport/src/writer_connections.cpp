@@ -113,6 +113,7 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   WriterConnection& added = *connection;
   const RestingReaders::Entry* const rested = resting_.find(peer, frame.reader);
   const bool matched = rested != nullptr && !rested->refused;
+  if (options_.seldom) rest_later(kRestPause);
   // So that ending a connection never needs memory: drain().
   if (const std::size_t most = live_.size() + draining_.size() + 1; most > draining_.capacity())
     draining_.reserve(2 * most);
@@ -129,10 +130,7 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   }
   refused_.erase({peer, frame.reader});
   resting_.remove(peer, frame.reader);
-  if (options_.seldom) {
-    if (!resting_.awaited()) forget_history();
-    rest_later(kRestPause);
-  }
+  if (!resting_.awaited()) forget_history();
   if (!matched) {
     ++statuses_.matched_total;
     notify(Event::kMatched);

@@ -35,7 +35,6 @@ LONG = (
 # The longest files of all, whose tests share no fixture: any worker takes any of their tests. They come last and fill the gaps.
 SPREAD = (
     "link/tests/bad_days_test.py",
-    "link/tests/ros2_test.py",
     "ros2/tests/hostile_peer_test.py",
     "ros1/tests/conformance_test.py",
 )

@@ -111,8 +111,6 @@ def refused_rows(state: Any) -> list[dict[str, Any]]:
 
 
 def refused_name(row: dict[str, Any]) -> str:
-    if not row["address"]:
-        return "DDS participant " + " ".join(filter(None, (row["name"], row["participant"])))
     return f"{row['name']} ({row['address']})" if row["name"] else row["address"]
 
 

@@ -36,7 +36,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   require_printable(advertisement->host_name);
-  require(advertisement->ros2_domain >= -1 && advertisement->ros2_domain <= 232);
   for (const HostEndpoint& endpoint : advertisement->endpoints) {
     for (const std::string* each : {&endpoint.topic, &endpoint.type_name, &endpoint.node}) require_printable(*each);
     require(endpoint.qos.depth >= 1 && endpoint.qos.depth <= 65536);

@@ -13,7 +13,6 @@ namespace {
 constexpr std::size_t kMaxName = 1024;
 constexpr std::size_t kMaxChannelName = 1100;
 constexpr std::size_t kMaxDefinition = std::size_t{1} << 20;
-constexpr int kMaxRos2Domain = 232;
 
 class ByteWriter {
  public:
@@ -157,7 +156,6 @@ std::vector<std::byte> encode(const HostAdvertisement& advertisement) {
   ByteWriter out;
   out.id(advertisement.host);
   out.text(advertisement.host_name);
-  out.number(static_cast<std::uint64_t>(advertisement.ros2_domain + 1), 2);
   out.number(advertisement.endpoints.size(), 4);
   for (const HostEndpoint& endpoint : advertisement.endpoints) {
     out.id(endpoint.gid);
@@ -185,7 +183,6 @@ Result<HostAdvertisement> decode(const std::byte* bytes, std::size_t size) {
   HostAdvertisement advertisement;
   in.id(advertisement.host);
   advertisement.host_name = in.text(kMaxName);
-  advertisement.ros2_domain = static_cast<int>(in.at_most(2, kMaxRos2Domain + 1)) - 1;
   std::map<std::string, std::size_t> of_topic;
   for (std::uint64_t i = in.at_most(4, kMostEndpoints); i > 0 && in.ok(); --i) {
     HostEndpoint endpoint;

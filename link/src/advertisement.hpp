@@ -39,7 +39,6 @@ struct HostEndpoint {
 struct HostAdvertisement {
   Gid host{};  ///< chosen anew by each link
   std::string host_name;
-  int ros2_domain = -1;  ///< of its side towards ROS 2 nodes; -1: it has none
   std::vector<HostEndpoint> endpoints;
   /// Of its publishers, as far as their processes have answered with them. `fixed_size` does not travel.
   std::vector<std::shared_ptr<const transport::TypeInfo>> types;

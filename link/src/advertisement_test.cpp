@@ -12,7 +12,6 @@ HostAdvertisement some() {
   HostAdvertisement advertisement;
   advertisement.host.fill(7);
   advertisement.host_name = "alpha";
-  advertisement.ros2_domain = 232;
   HostEndpoint endpoint;
   endpoint.gid.fill(1);
   endpoint.is_writer = true;

@@ -5,11 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
-#include <cstring>
 #include <optional>
 
 #include "baton/os/clock.hpp"
-#include "baton/os/environment.hpp"
 #include "baton/os/fork.hpp"
 #include "baton/os/lock.hpp"
 #include "baton/os/process.hpp"
@@ -18,7 +16,6 @@
 #include "diagnostic_queue.hpp"
 #include "leader_lock.hpp"
 #include "link_log.hpp"
-#include "ros2/ros2.hpp"
 #include "stream/security.hpp"
 #include "topic_forwarder.hpp"
 
@@ -228,12 +225,7 @@ class Link::Impl {
       log->write(about, level, code, std::move(text));
     };
     auto made = std::make_unique<TopicForwarder>(participant_, options_.host_name, log_, [this] { changed(); });
-    Ros2Options ros2;
-    ros2.domain = options_.ros2_domain;
-    ros2.peers = options_.peers;
-    ros2.interface = options_.interface;
-    ros2.security = options_.security;
-    Result<void> opened = made->open(std::move(network), options_.ros2 ? &ros2 : nullptr);
+    Result<void> opened = made->open(std::move(network));
     if (!opened) return opened;
     TopicForwarder* forwarder = made.get();
     {
@@ -279,34 +271,8 @@ class Link::Impl {
   pthread_t watcher_{}, worker_{};
 };
 
-namespace {
-
-constexpr int kMaxRos2Domain = 232;  // the ports of the next one are above 65535
-
-Result<int> ros2_domain_of(const Options& options) {
-  transport::DirectoryOptions without_baton;
-  without_baton.environment = [](const char* name) -> const char* {
-    return std::strcmp(name, "ROS_DOMAIN_ID") == 0 ? os::harmless_environment(name) : nullptr;
-  };
-  Result<int> domain = transport::resolve_domain(options.ros2_domain, without_baton);
-  if (domain && *domain > kMaxRos2Domain) {
-    return Error{Errc::invalid_argument, "domain " + std::to_string(*domain) +
-                                             " of ROS 2 (--ros2-domain, ROS_DOMAIN_ID) is not in 0.." +
-                                             std::to_string(kMaxRos2Domain)};
-  }
-  return domain;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Link>> Link::start(const Options& given) {
   Options options = given;
-  if (options.ros2) {
-    if (Result<void> available = ros2_side_available(options.security); !available) return available.error();
-    const Result<int> domain = ros2_domain_of(options);
-    if (!domain) return domain.error();
-    options.ros2_domain = *domain;
-  }
   if (!options.security.empty()) {  // a link on standby reports now what is wrong
     const auto readable = stream::make_security(options.security, [](const std::string&) {});
     if (!readable) return readable.error();

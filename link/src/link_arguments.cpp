@@ -12,7 +12,7 @@
 namespace baton::link {
 namespace {
 
-constexpr int kMostPort = 65535, kMostRos2Domain = 232;
+constexpr int kMostPort = 65535;
 
 enum OptionName : int {
   kPeer = 256,
@@ -22,8 +22,7 @@ enum OptionName : int {
   kHostName,
   kNoMulticast,
   kSecurity,
-  kRos2,
-  kRos2Domain,
+  kRos2,  // gone
   kHelp
 };
 
@@ -36,7 +35,7 @@ const option kOptions[] = {
     {"no-multicast", no_argument, nullptr, kNoMulticast},
     {"security", required_argument, nullptr, kSecurity},
     {"ros2", no_argument, nullptr, kRos2},
-    {"ros2-domain", required_argument, nullptr, kRos2Domain},
+    {"ros2-domain", required_argument, nullptr, kRos2},
     {"help", no_argument, nullptr, kHelp},
     {nullptr, 0, nullptr, 0},
 };
@@ -96,14 +95,8 @@ Result<void> take(int name, const std::string& value, LinkArguments& out) {
       return {};
     }
     case kRos2:
-      out.options.ros2 = true;
-      return {};
-    case kRos2Domain: {
-      const Result<int> domain = number("--ros2-domain", value, 0, kMostRos2Domain);
-      if (!domain) return domain.error();
-      out.options.ros2_domain = *domain;
-      return {};
-    }
+      return Error{Errc::invalid_argument,
+                   "the link does not join ROS 2 nodes any more, so it has no --ros2: run `baton bridge` beside it"};
     case kNoMulticast:
       out.options.multicast = false;
       return {};
@@ -127,10 +120,7 @@ const char* const kUsage =
     "  --host-name NAME    by which the other hosts know this one; default: the machine's name\n"
     "  --security DIR      encrypt, and connect only to hosts with a certificate of one CA: an enclave of SROS 2, "
     "with\n"
-    "                      cert.pem, key.pem and identity_ca.cert.pem; with --ros2 also permissions_ca.cert.pem,\n"
-    "                      governance.p7s and permissions.p7s\n"
-    "  --ros2              join ROS 2 nodes that have no Baton, too\n"
-    "  --ros2-domain N     of these nodes; default: ROS_DOMAIN_ID or 0\n"
+    "                      cert.pem, key.pem and identity_ca.cert.pem\n"
     "  --help              print this\n";
 
 Result<LinkArguments> read_arguments(int argc, char** argv) {
@@ -150,8 +140,6 @@ Result<LinkArguments> read_arguments(int argc, char** argv) {
     return Error{Errc::invalid_argument,
                  "'" + std::string(argv[optind]) + "' is no option; another host is named by --peer HOST; see --help"};
   }
-  if (out.options.ros2_domain >= 0 && !out.options.ros2)
-    return Error{Errc::invalid_argument, "--ros2-domain is for --ros2; see --help"};
   return out;
 }
 

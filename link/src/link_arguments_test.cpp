@@ -20,7 +20,7 @@ Result<LinkArguments> read(std::vector<std::string> words) {
 TEST(LinkArguments, EveryOptionReachesTheLink) {
   const Result<LinkArguments> read_ones =
       read({"--peer", "hostb", "--peer=10.0.0.3:22701", "--interface", "eth0", "--port", "22801", "--domain", "7",
-            "--host-name", "robot one", "--no-multicast", "--security", "/enclave", "--ros2", "--ros2-domain", "42"});
+            "--host-name", "robot one", "--no-multicast", "--security", "/enclave"});
   ASSERT_TRUE(read_ones) << read_ones.error().message;
   const Options& options = read_ones->options;
   EXPECT_EQ(options.peers, (std::vector<std::string>{"hostb", "10.0.0.3:22701"}));
@@ -30,8 +30,6 @@ TEST(LinkArguments, EveryOptionReachesTheLink) {
   EXPECT_EQ(options.host_name, "robot one");
   EXPECT_FALSE(options.multicast);
   EXPECT_EQ(options.security, "/enclave");
-  EXPECT_TRUE(options.ros2);
-  EXPECT_EQ(options.ros2_domain, 42);
   EXPECT_FALSE(read_ones->help);
 }
 
@@ -43,16 +41,14 @@ TEST(LinkArguments, WithoutOptionsTheLinkHasItsDefaults) {
   EXPECT_EQ(none->options.domain, -1);
   EXPECT_TRUE(none->options.multicast);
   EXPECT_TRUE(none->options.security.empty());
-  EXPECT_FALSE(none->options.ros2);
-  EXPECT_EQ(none->options.ros2_domain, -1);
 }
 
 TEST(LinkArguments, HelpIsAskedForWhateverElseIsThere) {
   const Result<LinkArguments> help = read({"--domain", "3", "--help"});
   ASSERT_TRUE(help);
   EXPECT_TRUE(help->help);
-  for (const char* name : {"--peer", "--interface", "--port", "--domain", "--host-name", "--no-multicast", "--security",
-                           "--ros2", "--ros2-domain"})
+  for (const char* name :
+       {"--peer", "--interface", "--port", "--domain", "--host-name", "--no-multicast", "--security"})
     EXPECT_NE(std::string(kUsage).find(name), std::string::npos) << name;
 }
 
@@ -66,8 +62,8 @@ TEST(LinkArguments, WhatCannotBeUsedIsNamed) {
       {{"--port", "22x"}, "not '22x'"},
       {{"--domain", "-1"}, "--domain is a number from 0 to 9999, not '-1'"},
       {{"--domain", "10000"}, "not '10000'"},
-      {{"--ros2", "--ros2-domain", "233"}, "--ros2-domain is a number from 0 to 232, not '233'"},
-      {{"--ros2-domain", "1"}, "--ros2-domain is for --ros2"},
+      {{"--ros2"}, "run `baton bridge` beside it"},
+      {{"--ros2-domain", "1"}, "run `baton bridge` beside it"},
       {{"--peer", ""}, "--peer has an empty value"},
       {{"--security="}, "--security has an empty value"},
       {{"--domain", "1", "--peer"}, "--peer needs a value"},

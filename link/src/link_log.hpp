@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The link's diagnostics, with a limited rate. Names in them come from other hosts, other processes and other DDS participants: bytes that
-// could control a terminal or forge a line of a log become '?'.
+// The link's diagnostics, with a limited rate. Names in them come from other hosts and other processes: bytes that could control a terminal or
+// forge a line of a log become '?'.
 // Thread rules: any thread.
 // Invariants: (1) a rate belongs to an About, so no other host or process can create further rates; (2) whatever the texts are, a process
 // writes at most kBurst lines of one About and kBurstOfAll lines in all at once, then one line each kPause and each kPauseOfAll; (3) lines that
@@ -42,11 +42,8 @@ enum class About : std::uint8_t {
   kSubscriptions,   ///< the link's subscriptions
   kArrivals,        ///< messages of other hosts that are lost
   kDomain,          ///< diagnostics of the domain
-  kRos2,            ///< the side towards ROS 2 nodes: its endpoints
-  kRos2Messages,    ///< and its messages
-  kRos2Log,         ///< lines of Cyclone DDS
 };
-inline constexpr std::size_t kAbouts = static_cast<std::size_t>(About::kRos2Log) + 1;
+inline constexpr std::size_t kAbouts = static_cast<std::size_t>(About::kDomain) + 1;
 
 class LinkLog {
  public:

@@ -13,7 +13,7 @@
 
 namespace {
 
-/// Longer than a DDS writer waits for the acknowledgement of its last messages (5 s).
+/// Longer than the last messages may take (link.cpp, kLastWords).
 constexpr std::chrono::seconds kEnd{10};
 
 void print(const baton::transport::Diagnostic& diagnostic) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hosts, and participants of DDS, that are refused or refuse this host: the newest ones, at most kMost. Each address has one entry, since a
-// stranger that connects again and again may send another name each time. Participants without a GUID have one entry for each name.
+// The hosts that are refused or refuse this host: the newest ones, at most kMost. Each address has one entry, since a stranger that connects
+// again and again may send another name each time.
 // Thread rules: any thread.
 #pragma once
 
@@ -26,7 +26,7 @@ class Refusals {
   /// `refused` without `times`. Of too many the one that was refused longest ago goes.
   void add(RefusedState refused) {
     const os::Lock lock(mutex_);
-    const auto known = find(refused);
+    const auto known = find(refused.address);
     refused.times = 1;
     if (known != all_.end()) {
       refused.times += known->times;
@@ -39,9 +39,7 @@ class Refusals {
   /// A host of this address is connected.
   void remove(const std::string& address) {
     const os::Lock lock(mutex_);
-    RefusedState host;
-    host.address = address;
-    if (const auto known = find(host); known != all_.end()) all_.erase(known);
+    if (const auto known = find(address); known != all_.end()) all_.erase(known);
   }
   /// The newest first.
   std::vector<RefusedState> all(std::int64_t now_ns) const {
@@ -53,11 +51,8 @@ class Refusals {
   }
 
  private:
-  std::vector<RefusedState>::iterator find(const RefusedState& one) BATON_REQUIRES(mutex_) {
-    const bool by_name = one.address.empty() && one.participant.empty();
-    return std::find_if(all_.begin(), all_.end(), [&](const RefusedState& each) {
-      return each.address == one.address && each.participant == one.participant && (!by_name || each.name == one.name);
-    });
+  std::vector<RefusedState>::iterator find(const std::string& address) BATON_REQUIRES(mutex_) {
+    return std::find_if(all_.begin(), all_.end(), [&](const RefusedState& each) { return each.address == address; });
   }
   mutable os::Mutex mutex_;
   std::vector<RefusedState> all_ BATON_GUARDED_BY(mutex_);  // the newest last

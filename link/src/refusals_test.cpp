@@ -29,28 +29,14 @@ TEST(Refusals, AnAddressHasOneEntryWithTheLastReasonAndTheNewestComesFirst) {
   EXPECT_EQ(all[1].times, 1U);
 }
 
-TEST(Refusals, AHostThatIsConnectedIsRefusedNoMoreAndAParticipantOfDdsIsNoHost) {
+TEST(Refusals, AHostThatIsConnectedIsRefusedNoMore) {
   Refusals refusals;
   refusals.add(of("10.0.0.2", "no hello", 1));
-  RefusedState participant = of("", "another CA", 2);
-  participant.participant = "0110a1b2";
-  refusals.add(participant);
+  refusals.add(of("10.0.0.3", "no TLS", 2));
   refusals.remove("10.0.0.2");
-  refusals.remove("");
+  refusals.remove("10.0.0.4");
   ASSERT_EQ(refusals.all(3).size(), 1U);
-  EXPECT_EQ(refusals.all(3)[0].participant, "0110a1b2");
-}
-
-TEST(Refusals, AParticipantOfWhichOnlyTheCertificateIsKnownIsThatOfItsName) {
-  Refusals refusals;
-  for (const char* const name : {"/CN=a", "/CN=b", "/CN=a"}) {
-    RefusedState participant = of("", "another CA", 1);
-    participant.name = name;
-    refusals.add(participant);
-  }
-  ASSERT_EQ(refusals.all(2).size(), 2U);
-  EXPECT_EQ(refusals.all(2)[0].name, "/CN=a");
-  EXPECT_EQ(refusals.all(2)[0].times, 2U);
+  EXPECT_EQ(refusals.all(3)[0].address, "10.0.0.3");
 }
 
 TEST(Refusals, StrangersPushOutTheOldestOnesAndAnHourLaterNoneIsLeft) {

@@ -84,7 +84,6 @@ std::string line_of(const PeerState& peer) {
 std::string line_of(const RefusedState& refused) {
   return StateLine("refused")
       .text("address", refused.address)
-      .text("participant", refused.participant)
       .text("name", refused.name)
       .number("times", refused.times)
       .number("last_ns", refused.last_ns)

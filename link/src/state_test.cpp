@@ -51,11 +51,6 @@ LinkState whole_state() {
   foreign.why = "it is the link of domain 4";
   foreign.times = 9;
   foreign.last_ns = 64'000'000'000;
-  RefusedState& participant = state.refused_hosts.emplace_back();
-  participant.participant = "0110a1b2c3d4e5f60718293a000001c1";
-  participant.why = "the handshake has failed";
-  participant.times = 1;
-  participant.last_ns = 63'000'000'000;
   TopicState& image = state.topics.emplace_back();
   image.topic = "/image";
   image.type_name = "sensor_msgs/Image";

@@ -50,7 +50,6 @@ TopicForwarder::TopicForwarder(std::shared_ptr<transport::Participant> participa
 
 TopicForwarder::~TopicForwarder() {
   if (known_hosts_) known_hosts_->end();
-  ros2_.reset();
   advertisement_flows_.clear();
   out_.clear();
   in_.clear();
@@ -58,7 +57,7 @@ TopicForwarder::~TopicForwarder() {
   proxies_.clear();
 }
 
-Result<void> TopicForwarder::open(HostNetworkOptions options, const Ros2Options* ros2) {
+Result<void> TopicForwarder::open(HostNetworkOptions options) {
   Result<std::array<std::uint8_t, 16>> id = os::random_id();
   if (!id) return id.error();
   own_.host = *id;
@@ -70,14 +69,6 @@ Result<void> TopicForwarder::open(HostNetworkOptions options, const Ros2Options*
       make_host_network(options, known_hosts_, {{kAdvertisementChannel, known_hosts_}});
   if (!network) return network.error();
   network_ = std::move(*network);
-  if (ros2 == nullptr) return {};
-  Ros2Options side = *ros2;
-  side.host = own_.host;
-  side.changed = changed_;
-  Result<std::unique_ptr<Ros2Side>> made = make_ros2_side(participant_, log_, types_, side);
-  if (!made) return made.error();
-  ros2_ = std::move(*made);
-  own_.ros2_domain = side.domain;
   return {};
 }
 
@@ -91,8 +82,6 @@ std::vector<HostEndpoint> TopicForwarder::local_endpoints() {
   std::set<Gid> own;
   for (const auto& [key, out] : out_) own.merge(out.source->readers());
   for (const auto& [gid, proxy] : proxies_) own.insert(gid);
-  // If another host knew them, it would not relay their DDS writers itself. But this host does not forward what it relays.
-  if (ros2_) own.insert(ros2_->publishers().begin(), ros2_->publishers().end());
   std::vector<HostEndpoint> endpoints;
   const std::vector<transport::EndpointInfo> all = participant_->endpoints();
   // Processes of rmw_baton_cpp, whose services travel by the DDS below.
@@ -502,20 +491,6 @@ void TopicForwarder::drain(std::chrono::nanoseconds most) const {
   }
 }
 
-std::vector<LinkedHost> TopicForwarder::linked_hosts() const {
-  std::vector<LinkedHost> out;
-  for (const HostAdvertisement& advertisement : known_hosts_->advertisements()) {
-    LinkedHost host;
-    host.host = advertisement.host;
-    host.ros2_domain = advertisement.ros2_domain;
-    for (const HostEndpoint& endpoint : advertisement.endpoints) {
-      if (endpoint.is_writer) host.publishers.insert(endpoint.gid);
-    }
-    out.push_back(std::move(host));
-  }
-  return out;
-}
-
 bool TopicForwarder::step() {
   types_->read_answers();
   std::vector<HostEndpoint> here = local_endpoints();
@@ -527,7 +502,6 @@ bool TopicForwarder::step() {
   again = receive(now) || again;
   again = send(now) || again;
   advertise(here);
-  if (ros2_) again = ros2_->step(linked_hosts()) || again;
   return again || types_->is_pressing();
 }
 
@@ -585,10 +559,6 @@ void TopicForwarder::fill(LinkState& state) const {
   state.hosts = network_->hosts();
   state.peers = network_->peers();
   state.refused_hosts = network_->refused();
-  if (ros2_) {
-    std::vector<RefusedState> participants = ros2_->refused();
-    std::move(participants.begin(), participants.end(), std::back_inserter(state.refused_hosts));
-  }
   for (HostState& host : state.hosts) {
     HostBudgets::HostLosses losses = budgets_->losses(host.id);
     host.dropped = losses.messages;

@@ -24,7 +24,6 @@
 #include "inbound.hpp"
 #include "link_log.hpp"
 #include "outbound.hpp"
-#include "ros2/ros2.hpp"
 #include "type_cache.hpp"
 
 namespace baton::link {
@@ -35,8 +34,7 @@ class TopicForwarder {
   TopicForwarder(std::shared_ptr<transport::Participant> participant, std::string host_name,
                  std::shared_ptr<LinkLog> log, std::function<void()> changed);
   ~TopicForwarder();
-  /// `ros2`: null: without a side towards ROS 2 nodes. This function sets its `host` and `changed`.
-  Result<void> open(HostNetworkOptions options, const Ros2Options* ros2);
+  Result<void> open(HostNetworkOptions options);
   /// True if something is still being connected: call again soon. Never waits for another process.
   bool step();
   /// Forwards signs of life of publishers with manual liveliness (QoS::lease). Returns after how long to call it again. By the thread of
@@ -100,7 +98,6 @@ class TopicForwarder {
   void fill_topics(LinkState& state) const;
   void account();
   void advertise(const std::vector<HostEndpoint>& here);
-  std::vector<LinkedHost> linked_hosts() const;
 
   const std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<LinkLog> log_;
@@ -116,7 +113,6 @@ class TopicForwarder {
   std::shared_ptr<Hosts> known_hosts_;
   std::unique_ptr<HostNetwork> network_;
   std::map<Gid, AdvertisementFlow> advertisement_flows_;
-  std::unique_ptr<Ros2Side> ros2_;                // null: none
   std::map<Gid, std::uint64_t> connections_;      // of endpoints to their processes, as the last step saw them
   std::shared_ptr<const std::set<Gid>> writers_;  // of this host, the same
   std::map<Gid, LocalPublisher> publishers_;      // of this host, as the last step saw them

@@ -132,10 +132,10 @@ class Host:
 
     def hello(self) -> None:
         for session in (0, 4711):
-            greeting = struct.pack("<8sII16sQH", b"btnlink\n", 2, 0, OWN, session, PORT).ljust(48, b"\0")
+            greeting = struct.pack("<8sII16sQH", b"btnlink\n", 3, 0, OWN, session, PORT).ljust(48, b"\0")
             self.socket.sendall(greeting + b"big-endian".ljust(80, b"\0"))
             if session == 0:
-                assert self.get(128)[:12] == b"btnlink\n" + struct.pack("<I", 2)
+                assert self.get(128)[:12] == b"btnlink\n" + struct.pack("<I", 3)
 
     def get(self, size: int) -> bytes:
         out = b""
@@ -161,7 +161,7 @@ class Host:
             self.frame(PART, flow, 1, offset, len(whole), whole[offset : offset + 1000])
 
     def words(self) -> bytes:
-        out = OWN + text("big-endian") + struct.pack("<HI", 0, len(self.wanted))
+        out = OWN + text("big-endian") + struct.pack("<I", len(self.wanted))
         for topic, (name, _, type_hash, _, publisher) in self.wanted.items():
             out += publisher + b"\1" + text(topic) + text(name) + text("sensor") + type_hash
             endless = 2**63 - 1

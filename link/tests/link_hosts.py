@@ -216,7 +216,6 @@ class Host:
             process.send_signal(signal.SIGTERM)
         for process in every:
             with suppress(subprocess.TimeoutExpired):
-                # A DDS writer would wait 5 s for the acknowledgement of a reader that ended before it.
                 process.wait(timeout=1)
             process.end()
         if self.clock is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kinds of programs of one host reach which kinds of another host, by `baton link --ros2`: a table, and one run of all its pairs."""
+"""Which kinds of programs of one host reach which kinds of another host, by `baton link`: a table, and one run of all its pairs."""
 
 from __future__ import annotations
 
@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 from link_hosts import Host
-from ros2_hosts import ENVIRONMENT, ROS2_PYTHON, ros2_link
 from support.build import BIN, LIB
 from support.ros2 import TESTED, needs_ros2, over
 from support.waiting import until
 
 PRELOAD = LIB / "libbaton_roscpp.so"
 MASTER = Path("/usr/bin/rosmaster")
-IMAGE_BYTES = 1000  # of 200 KB, in fragments, a node of Fast DDS read no more in one of 12 runs (rmw_fastrtps takes a sample for ever)
+IMAGE_BYTES = 1000
 ENOUGH = 3  # messages of each pair
 
 # What the Python programs share: as ros1/tests/programs/pattern.hpp.
@@ -95,11 +94,12 @@ rclpy.spin(node)
 """
 
 ROS1 = {"ROS_MASTER_URI": "http://127.0.0.1:11311", "ROS_IP": "127.0.0.1"}
-WITH_RMW_BATON = ENVIRONMENT | over("baton")
+# Hosts share /dev/shm, where Fast DDS would take processes of two hosts for one another.
+WITH_RMW_BATON = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4", "ROS_DOMAIN_ID": "0", "PYTHONPATH": ""} | over("baton")
 
 # The kinds of programs. roscpp's are there in a build with ROS 1 (make test-ros1), and have images only: their programs are those of ros1/tests.
 WITH_ROS1 = (BIN / "ros1_ends").exists()
-KINDS = ("cpp", "python", "rmw_baton", "fastdds", *(("ros1_baton", "ros1_preload") if WITH_ROS1 else ()))
+KINDS = ("cpp", "python", "rmw_baton", *(("ros1_baton", "ros1_preload") if WITH_ROS1 else ()))
 TYPES = {kind: ("image",) if kind.startswith("ros1") else ("text", "image") for kind in KINDS}
 
 # What is not carried, by the kinds of the talker and of the listener, and why (docs/guides/machines.md, "Which programs meet").
@@ -137,8 +137,7 @@ def listen(host: Host, folder: Path, ros1: dict[str, str]) -> dict[str, list[Pat
 
     begin("cpp", [str(BIN / "link_matrix_end"), "hear", *KINDS], {})
     begin("python", [sys.executable, "-c", PATTERN + PYTHON_HEAR, *KINDS], {})
-    begin("fastdds", [str(ROS2_PYTHON), "-c", PATTERN + ROS2_HEAR, "fastdds", *KINDS], ENVIRONMENT)
-    begin("rmw_baton", [str(ROS2_PYTHON), "-c", PATTERN + ROS2_HEAR, "rmw_baton", *KINDS], WITH_RMW_BATON)
+    begin("rmw_baton", [str(TESTED.python), "-c", PATTERN + ROS2_HEAR, "rmw_baton", *KINDS], WITH_RMW_BATON)
     for kind in KINDS if WITH_ROS1 else ():
         words = [f"/matrix/image_{kind}", "10", "0", "0"]
         begin("ros1_baton", [str(BIN / "ros1_api_ends"), "listener", *words], ros1)
@@ -150,9 +149,8 @@ def listen(host: Host, folder: Path, ros1: dict[str, str]) -> dict[str, list[Pat
 def talk(host: Host, folder: Path, ros1: dict[str, str]) -> None:
     start(host, [str(BIN / "link_matrix_end"), "talk", "cpp"], {}, folder / "cpp.talker")
     start(host, [sys.executable, "-c", PATTERN + PYTHON_TALK, "python"], {}, folder / "python.talker")
-    words = [str(ROS2_PYTHON), "-c", PATTERN + ROS2_TALK]
-    start(host, [*words, "fastdds"], ENVIRONMENT, folder / "fastdds.talker")
-    start(host, [*words, "rmw_baton"], WITH_RMW_BATON, folder / "rmw_baton.talker")
+    words = [str(TESTED.python), "-c", PATTERN + ROS2_TALK, "rmw_baton"]
+    start(host, words, WITH_RMW_BATON, folder / "rmw_baton.talker")
     for kind, program, more in (
         (("ros1_baton", "ros1_api_ends", ros1), ("ros1_preload", "ros1_ends", ros1_preload(ros1))) if WITH_ROS1 else ()
     ):
@@ -208,8 +206,8 @@ def pairs() -> list[tuple[str, str, str]]:
 def test_each_kind_of_program_reaches_the_kinds_of_the_other_host_that_the_guide_names(hosts, tmp_path):
     a, b = hosts(2)
     ros1 = [rosmaster(host, tmp_path / f"ros1_{host.name}") if WITH_ROS1 else {} for host in (a, b)]
-    ros2_link(a)
-    ros2_link(b, a)
+    a.link()
+    b.link(a)
     assert a.says("is connected")
     files = listen(b, tmp_path, ros1[1])
     talk(a, tmp_path, ros1[0])
@@ -221,7 +219,6 @@ def test_each_kind_of_program_reaches_the_kinds_of_the_other_host_that_the_guide
     until(lambda: not missing(), lambda: "\n".join([*map(str, missing()), a.log_text(), b.log_text()]), every_s=0.5)
     got = heard(files)
     for host in (a, b):
-        host.kill_link()  # it would wait 5 s for DDS readers that have died
         for process in host.programs:
             process.kill()  # a ROS 1 master takes long to end
     wrong = [f"{pair}: {fault}" for pair, messages in got.items() if (fault := fault_of(messages))]

@@ -34,7 +34,7 @@ def text(value: str | bytes) -> bytes:
     return struct.pack("<I", len(value)) + value
 
 
-def hello(host: bytes, session: int, name: bytes, version: int = 2, domain: int = 0) -> bytes:
+def hello(host: bytes, session: int, name: bytes, version: int = 3, domain: int = 0) -> bytes:
     return (
         struct.pack("<8sII16sQH", b"btnlink\n", version, domain, host, session, PORT).ljust(48, b"\0")
         + name.ljust(80, b"\0")[:80]
@@ -114,7 +114,7 @@ class RawHost:
         name: str | bytes = "liar",
     ) -> None:
         """An advertisement; `types`: rows of OPTIONS' topics."""
-        words = (host or self.host) + text(name) + struct.pack("<HI", 0, len(ends)) + b"".join(ends)
+        words = (host or self.host) + text(name) + struct.pack("<I", len(ends)) + b"".join(ends)
         words += struct.pack("<I", len(types))
         for _, kind, definition, type_hash, skeleton in types:
             words += text(kind) + bytes.fromhex(type_hash) + struct.pack("<I", skeleton) + text(definition)
@@ -461,7 +461,7 @@ def wrong_frames(options: dict) -> dict:
 
     def words(host: RawHost) -> None:
         host.raw_words(os.urandom(1000))
-        host.raw_words(host.host + text("liar") + struct.pack("<HI", 0, 2**32 - 1))
+        host.raw_words(host.host + text("liar") + struct.pack("<I", 2**32 - 1))
 
     kinds_of = [acks, resumes, channels, parts, kinds, closes, questions, words]
 

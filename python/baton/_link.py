@@ -46,11 +46,10 @@ class LinkPeer:
 
 @dataclass(frozen=True)
 class LinkRefused:
-    """A host, or another program at its address, that this host refuses or that refuses this host; or a participant of DDS."""
+    """A host, or another program at its address, that this host refuses or that refuses this host."""
 
-    address: str  # of the host; empty: a participant of DDS
-    participant: str  # its GUID, 32 hexadecimal digits; empty: a host, or not known
-    name: str  # as the host says it, or the subject of a participant's certificate; empty: not known
+    address: str
+    name: str  # as the host says it; empty: not known
     why: str  # the last time
     times: int
     last_ns: int | None  # time.monotonic_ns() of this host
@@ -171,7 +170,6 @@ def parse(text: str) -> LinkState:
             refused.append(
                 LinkRefused(
                     record.text("address"),
-                    record.text("participant"),
                     record.text("name"),
                     record.text("why"),
                     record.number("times"),

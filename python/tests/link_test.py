@@ -213,8 +213,7 @@ def test_the_example_of_the_format_is_read_as_the_page_says():
     )  # fmt: skip
     assert state.secured is True and far.encrypted is None
     assert state.refused_hosts == (
-        baton.LinkRefused("192.168.1.12", "", "toaster", "it is the link of domain 4", 9, 64_000_000_000),
-        baton.LinkRefused("", "0110a1b2c3d4e5f60718293a000001c1", "", "the handshake has failed", 1, 63_000_000_000),
+        baton.LinkRefused("192.168.1.12", "toaster", "it is the link of domain 4", 9, 64_000_000_000),
     )
     assert (far.connected_since_ns, far.round_trip_ns, far.sent_messages) == (None, None, 0)
     assert (far.name, far.address, far.id, far.connected) == ("laptop", "10.0.0.3:22703", "", False)

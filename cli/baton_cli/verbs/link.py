@@ -45,6 +45,13 @@ class _LinkGroup(VerbGroup):
         return super().resolve_command(ctx, args)
 
 
+def _gone(ctx: click.Context, option: click.Parameter, value: object) -> None:
+    if value:
+        ctx.fail(
+            f"The link does not join ROS 2 nodes any more, so it has no {option.opts[0]}: run `baton bridge` beside it."
+        )
+
+
 # A name or an address of IPv4 or IPv6, with a port or without.
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d{1,5})?|[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
 
@@ -60,16 +67,14 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d
 @click.option("--domain", type=click.IntRange(0, 9999), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")
 @click.option("--host-name", metavar="NAME", help="This host's name for other hosts. Default: the machine's name.")
 @click.option("--security", metavar="DIR", help="Encrypt, and connect only to hosts of one CA: an enclave of SROS 2.")
-@click.option("--ros2", is_flag=True, help="Also join ROS 2 nodes without Baton.")
-@click.option("--ros2-domain", type=click.IntRange(0, 232), help="Domain of these nodes. Default: ROS_DOMAIN_ID or 0.")
+@click.option("--ros2", is_flag=True, hidden=True, expose_value=False, callback=_gone)
+@click.option("--ros2-domain", hidden=True, expose_value=False, callback=_gone)
 @click.pass_context
 def command(
     ctx: click.Context,
     peers: tuple[str, ...],
     no_multicast: bool,
     security: str | None,
-    ros2: bool,
-    ros2_domain: int | None,
     interface: str | None,
     port: int | None,
     domain: int | None,
@@ -80,7 +85,6 @@ def command(
     It runs until Ctrl-C. Only one process of a host does this; a second one is on standby, and takes over. `baton link status` shows what the link
     does."""
     arguments = [word for peer in peers for word in ("--peer", peer)] + ["--no-multicast"] * no_multicast
-    arguments += ["--ros2"] * ros2 + ([] if ros2_domain is None else ["--ros2-domain", str(ros2_domain)])
     for name, value in (
         ("interface", interface),
         ("port", port),

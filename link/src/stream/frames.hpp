@@ -17,7 +17,7 @@ namespace baton::link::stream {
 using transport::Gid;
 
 /// The version of everything that hosts send to each other: these frames, their advertisements (advertisement.hpp) and the chunks.
-inline constexpr std::uint32_t kLinkVersion = 2;
+inline constexpr std::uint32_t kLinkVersion = 3;
 
 /// The first bytes that each side sends.
 struct HostHello {

@@ -47,7 +47,7 @@ TEST(Frames, AHelloHasTheBytesOfTheFormat) {
   const auto bytes = encode(hello);
   EXPECT_EQ(hex(bytes.data(), 56),
             "62746e6c696e6b0a"
-            "02000000"
+            "03000000"
             "05000000"
             "abababababababababababababababab"
             "8877665544332211"

@@ -31,14 +31,9 @@ struct Options {
   bool multicast = true;
   std::string host_name;  ///< the name of this host that other hosts see; empty: the machine's name
   /// Folder of an SROS 2 enclave: cert.pem, key.pem, identity_ca.cert.pem. Connections between hosts are encrypted (TLS 1.3), and both ends
-  /// show a certificate that the identity CA has signed; others are refused. With `ros2` DDS is secured as well (DDS Security 1.1), which also
-  /// needs permissions_ca.cert.pem, governance.p7s and permissions.p7s. Empty: neither is secured. Only the program baton_link of a build with
-  /// OpenSSL supports this: elsewhere start() returns the error unsupported.
+  /// show a certificate that the identity CA has signed; others are refused. Empty: in the clear. Only the program baton_link of a build
+  /// with OpenSSL supports this: elsewhere start() returns the error unsupported.
   std::string security;
-  /// Also joins ROS 2 nodes without Baton, by DDS over UDP. Only the program baton_link of a build with Cyclone DDS supports this: elsewhere
-  /// start() returns the error unsupported.
-  bool ros2 = false;
-  int ros2_domain = -1;  ///< the domain of ROS 2, 0 to 232; -1: ROS_DOMAIN_ID, else 0
   /// Called by a thread of the link's own, one call at a time. Calls may come before start() returns, and until the Link's destructor has
   /// returned. The function may block for a while and call state(), but must not destroy the Link. If more than 1000 diagnostics wait, the
   /// newest are left out. Empty: diagnostics are dropped.
@@ -50,7 +45,7 @@ struct Options {
 class Link {
  public:
   /// Joins the domain. If no other process is the leader, opens the network before it returns; else the link is on standby.
-  /// Errors: invalid_argument (names the option), unsupported (Options::ros2, Options::security), already_exists (the port is in use), those of
+  /// Errors: invalid_argument (names the option), unsupported (Options::security), already_exists (the port is in use), those of
   /// Participant::join() and of the domain's directory. Any other failure of the network is no error of this call: the link is in Phase::kFailed
   /// and tries again, since an interface may appear later.
   static Result<std::unique_ptr<Link>> start(const Options& options);

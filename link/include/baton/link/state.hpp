@@ -44,15 +44,12 @@ struct PeerState {
   std::string why;            ///< why the last attempt failed
 };
 
-/// Another host, or another program at its address, that this host refuses or that refuses this host; or a participant of DDS
-/// (Options::ros2) that DDS Security refuses. At most 32 hosts and 32 participants, of the last hour, each address once.
+/// Another host, or another program at its address, that this host refuses or that refuses this host. At most 32, of the last hour, each
+/// address once.
 struct RefusedState {
-  std::string address;  ///< of the host; empty: a participant of DDS
-  std::string
-      participant;  ///< its GUID, 32 hexadecimal digits; empty: a host, or a participant whose GUID the DDS has not reported
-  std::string
-      name;         ///< the host's own name for itself, or the subject of a participant's certificate; empty: not known
-  std::string why;  ///< why it was refused the last time
+  std::string address;
+  std::string name;  ///< the host's own name for itself; empty: not known
+  std::string why;   ///< why it was refused the last time
   std::uint64_t times = 0;
   std::int64_t last_ns = 0;  ///< CLOCK_MONOTONIC
 };

@@ -22,6 +22,11 @@ class ByteWriter {
   void id(const std::array<std::uint8_t, 16>& value) {
     for (const std::uint8_t byte : value) bytes_.push_back(static_cast<std::byte>(byte));
   }
+  void hash(const transport::RosTypeHash& value) {
+    number(value.version, 1);
+    if (value.version == 0) return;
+    for (const std::uint8_t byte : value.value) bytes_.push_back(static_cast<std::byte>(byte));
+  }
   void text(const std::string& value) {
     number(value.size(), 4);
     for (const char c : value) bytes_.push_back(static_cast<std::byte>(c));
@@ -52,6 +57,12 @@ class ByteReader {
     if (!has(out.size())) return;
     std::memcpy(out.data(), at_, out.size());
     skip(out.size());
+  }
+  void hash(transport::RosTypeHash& out) {
+    out.version = static_cast<std::uint8_t>(number(1));
+    if (out.version == 0 || !has(out.value.size())) return;
+    std::memcpy(out.value.data(), at_, out.value.size());
+    skip(out.value.size());
   }
   std::string raw(std::size_t most) {
     const std::size_t size = at_most(4, most);
@@ -164,6 +175,7 @@ std::vector<std::byte> encode(const HostAdvertisement& advertisement) {
     out.text(endpoint.type_name);
     out.text(endpoint.node);
     out.id(endpoint.hash);
+    out.hash(endpoint.ros_hash);
     put(out, endpoint.qos);
   }
   out.number(advertisement.types.size(), 4);
@@ -192,6 +204,7 @@ Result<HostAdvertisement> decode(const std::byte* bytes, std::size_t size) {
     endpoint.type_name = in.text(kMaxName);
     endpoint.node = in.text(kMaxName);
     in.id(endpoint.hash);
+    in.hash(endpoint.ros_hash);
     endpoint.qos = get_qos(in);
     // More than one process may have on a topic; the rest would only make the plan slow.
     if (in.ok() && ++of_topic[endpoint.topic] <= kMostEndpointsOfTopic)

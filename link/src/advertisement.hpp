@@ -31,6 +31,7 @@ struct HostEndpoint {
   bool is_writer = false;
   std::string topic, type_name, node;
   TypeHash hash{};
+  transport::RosTypeHash ros_hash{};  ///< EndpointInfo::ros_type_hash
   QoS qos;
   std::uint64_t process =
       0;  ///< of this host's endpoints: the same for all of a process; 0: not known. Does not travel
@@ -40,7 +41,7 @@ struct HostAdvertisement {
   Gid host{};  ///< chosen anew by each link
   std::string host_name;
   std::vector<HostEndpoint> endpoints;
-  /// Of its publishers, as far as their processes have answered with them. `fixed_size` does not travel.
+  /// Of its publishers, as far as their processes have answered with them. `fixed_size` and `ros_hash` do not travel.
   std::vector<std::shared_ptr<const transport::TypeInfo>> types;
   std::vector<std::string> wants;  ///< names of channels
 };

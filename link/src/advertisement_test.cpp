@@ -19,6 +19,8 @@ HostAdvertisement some() {
   endpoint.type_name = "sensor_msgs/Image";
   endpoint.node = "camera";
   endpoint.hash.fill(3);
+  endpoint.ros_hash.version = 1;
+  endpoint.ros_hash.value.fill(4);
   endpoint.qos = QoS(5).best_effort().transient_local();
   endpoint.qos.deadline = std::chrono::milliseconds(20);
   advertisement.endpoints.push_back(endpoint);
@@ -39,6 +41,7 @@ TEST(HostAdvertisement, IsDecodedAsItWasEncoded) {
   EXPECT_EQ(encode(*back), bytes);
   ASSERT_EQ(back->endpoints.size(), 1U);
   EXPECT_EQ(back->endpoints[0].topic, "/image");
+  EXPECT_EQ(back->endpoints[0].ros_hash, some().endpoints[0].ros_hash);
   EXPECT_EQ(back->endpoints[0].qos.deadline, std::chrono::milliseconds(20));
   EXPECT_EQ(back->endpoints[0].qos.lifespan, kInfinite);
   ASSERT_EQ(back->types.size(), 1U);

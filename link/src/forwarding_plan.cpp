@@ -16,7 +16,7 @@ constexpr std::size_t kChannelPrefix = 11 + 16;
 /// What each process of this host keeps of a publisher besides its names (core/transport/src/graph.hpp).
 constexpr std::size_t kPublisherBytes = 768;
 constexpr char kNumberMark = '#';  // in no name of a topic
-const std::string kRequest = "/_request", kResponse = "/_response";
+const std::string kRequest = "/_request", kResponse = "/_response", kAction = "/_action/";
 
 bool ends_with(const std::string& text, const std::string& suffix) {
   return text.size() >= suffix.size() && text.compare(text.size() - suffix.size(), suffix.size(), suffix) == 0;
@@ -52,7 +52,11 @@ void raise(PlannedFlow& sending, const HostEndpoint& subscription) {
 
 bool is_request(const std::string& topic) { return ends_with(topic, kRequest); }
 bool is_response(const std::string& topic) { return ends_with(topic, kResponse); }
-bool is_topic(const std::string& topic) { return topic.find("/_") == std::string::npos; }
+bool is_topic(const std::string& topic) {
+  for (std::size_t at = topic.find("/_"); at != std::string::npos; at = topic.find("/_", at + 1))
+    if (topic.compare(at, kAction.size(), kAction) != 0) return false;
+  return true;
+}
 bool is_forwarded(const std::string& topic) { return is_topic(topic) || is_request(topic) || is_response(topic); }
 
 std::string channel_of(const HostEndpoint& publisher) {
@@ -483,8 +487,8 @@ ForwardingPlan make_plan(const std::vector<HostEndpoint>& here, const std::vecto
       const std::vector<const HostEndpoint*>& mine = subscriptions[endpoint.topic];
       const auto fitting =
           std::find_if(mine.begin(), mine.end(), [&](const HostEndpoint* each) { return same_type(*each, endpoint); });
-      // Every node has services; most are never called from abroad.
-      if (!is_topic(endpoint.topic) && mine.empty()) continue;
+      // A server of another host is known here by its publisher of responses. Its clients concern only a server of this host.
+      if (is_request(endpoint.topic) && mine.empty()) continue;
       PlannedProxy& receiving = out.receiving[endpoint.gid];
       receiving.host = host.host;
       receiving.publisher = endpoint;

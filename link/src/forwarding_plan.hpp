@@ -25,7 +25,7 @@ std::string channel_of(const HostEndpoint& publisher);
 /// the messages of that flow that the receiver dropped in between would never come again.
 std::string numbered(const std::string& channel, std::uint64_t number);
 
-/// A topic of users: not a topic of a service, and not one that only Baton's own parts use.
+/// A topic of users or of an action of ROS 2: not a topic of a service, and not one that only Baton's own parts use.
 bool is_topic(const std::string& topic);
 /// The topics of a service: NAME/_request and NAME/_response.
 bool is_request(const std::string& topic);

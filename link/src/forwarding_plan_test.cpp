@@ -103,8 +103,11 @@ TEST(ForwardingPlan, RequestsTravelToTheServerAndResponsesToTheHostsOfTheirClien
   EXPECT_TRUE(of_server.receiving.at(request.gid).fits);
 }
 
-TEST(ForwardingPlan, AServiceThatNobodyHereCallsIsNotKnownHere) {
-  EXPECT_TRUE(make_plan({}, {host({end(true, 2, QoS(1), "/add/_response")})}).receiving.empty());
+TEST(ForwardingPlan, AServerThatNobodyHereCallsIsKnownHereAndAClientThatNobodyHereServesIsNot) {
+  const HostEndpoint server = end(true, 2, QoS(1), "/add/_response"), client = end(true, 3, QoS(1), "/sub/_request");
+  const ForwardingPlan made = make_plan({}, {host({server, client})});
+  ASSERT_EQ(made.receiving.size(), 1U);
+  EXPECT_FALSE(made.receiving.at(server.gid).fits) << "no message of it travels";
   EXPECT_TRUE(
       make_plan({end(true, 1, QoS(1), "/a/_baton")}, {host({end(false, 2, QoS(1), "/a/_baton")})}).complaints.empty());
 }

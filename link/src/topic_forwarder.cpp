@@ -106,6 +106,7 @@ std::vector<HostEndpoint> TopicForwarder::local_endpoints() {
     endpoint.type_name = info.type_name;
     endpoint.node = info.node;
     endpoint.hash = info.type_hash;
+    endpoint.ros_hash = info.ros_type_hash;
     endpoint.qos = info.qos;
     endpoints.push_back(std::move(endpoint));
   }
@@ -179,6 +180,7 @@ Result<std::shared_ptr<transport::Writer>> TopicForwarder::make_proxy(const Gid&
   options.gid = gid;
   options.relayed = true;
   options.type = std::move(type);
+  options.type.ros_hash = wanted.publisher.ros_hash;
   return participant_->create_writer(options);
 }
 

@@ -163,7 +163,7 @@ class Host:
     def words(self) -> bytes:
         out = OWN + text("big-endian") + struct.pack("<I", len(self.wanted))
         for topic, (name, _, type_hash, _, publisher) in self.wanted.items():
-            out += publisher + b"\1" + text(topic) + text(name) + text("sensor") + type_hash
+            out += publisher + b"\1" + text(topic) + text(name) + text("sensor") + type_hash + b"\0"
             endless = 2**63 - 1
             out += struct.pack("<BBBBIqqq", 1, 0, 0, 0, 10, endless, endless, endless)
         out += struct.pack("<I", len(self.wanted))

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 from support import processes
 from support.build import BIN, LIB, LINK
-from support.processes import PIPE, Process
+from support.processes import LOG, PIPE, Process
+from support.ros2 import TESTED, over
 from support.waiting import LIMIT_S, until
 
 EMULATOR = BIN / "baton_network_line"
@@ -170,6 +171,24 @@ class Host:
             started = self._start(words, environment, stdin=None, stdout=None, stderr=log)
         self.links.append(started)
         return started
+
+    def start_bridge(self) -> Process:
+        """The bridge between Baton and the nodes of Fast DDS on this host, once it works."""
+        packages = TESTED.prefix.glob("lib/python3*/site-packages/ros_*.libs")
+        folders = ":".join(map(str, [TESTED.prefix / "lib", *packages]))
+        more = {"LD_LIBRARY_PATH": folders, "AMENT_PREFIX_PATH": str(TESTED.prefix)}
+        words = [str(TESTED.programs / "baton_bridge"), "rmw_fastrtps_cpp"]
+        bridge = self._start(words, self.ros2("plain") | more, stderr=LOG)
+        self.programs.append(bridge)
+        until(lambda: ": joins " in bridge.log() or bridge.poll() is not None, bridge.log)
+        assert bridge.poll() is None, bridge.log()
+        return bridge
+
+    def ros2(self, rmw: str) -> dict[str, str]:
+        """The environment of this host's programs of ROS 2 (support.ros2.over()). Each host has a ROS domain of its own, as if no node of DDS
+        reached another host's. Hosts share /dev/shm, where Fast DDS would take processes of two hosts for one another."""
+        domain = str(1 + self.number)
+        return {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4", "ROS_DOMAIN_ID": domain, "PYTHONPATH": ""} | over(rmw)
 
     def python(self, program: str, *arguments: str) -> Process:
         return self.program(sys.executable, "-c", program, *arguments)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which kinds of programs of one host reach which kinds of another host, by `baton link`: a table, and one run of all its pairs."""
+"""Which kinds of programs of one host reach which kinds of another host, by `baton link`, and with `baton bridge` also nodes over Fast DDS: a table, and one
+run of all its pairs."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 from link_hosts import Host
 from support.build import BIN, LIB
-from support.ros2 import TESTED, needs_ros2, over
+from support.ros2 import ALONE, TESTED, needs_ros2
 from support.waiting import until
 
 PRELOAD = LIB / "libbaton_roscpp.so"
@@ -94,12 +95,18 @@ rclpy.spin(node)
 """
 
 ROS1 = {"ROS_MASTER_URI": "http://127.0.0.1:11311", "ROS_IP": "127.0.0.1"}
-# Hosts share /dev/shm, where Fast DDS would take processes of two hosts for one another.
-WITH_RMW_BATON = {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4", "ROS_DOMAIN_ID": "0", "PYTHONPATH": ""} | over("baton")
 
 # The kinds of programs. roscpp's are there in a build with ROS 1 (make test-ros1), and have images only: their programs are those of ros1/tests.
 WITH_ROS1 = (BIN / "ros1_ends").exists()
-KINDS = ("cpp", "python", "rmw_baton", *(("ros1_baton", "ros1_preload") if WITH_ROS1 else ()))
+BRIDGED = ALONE and (TESTED.programs / "baton_bridge").exists()
+KINDS = (
+    "cpp",
+    "python",
+    "rmw_baton",
+    *(("fastdds",) if BRIDGED else ()),
+    *(("ros1_baton", "ros1_preload") if WITH_ROS1 else ()),
+)
+ROS2 = [("rmw_baton", "baton"), *([("fastdds", "plain")] if BRIDGED else [])]
 TYPES = {kind: ("image",) if kind.startswith("ros1") else ("text", "image") for kind in KINDS}
 
 # What is not carried, by the kinds of the talker and of the listener, and why (docs/guides/machines.md, "Which programs meet").
@@ -137,7 +144,8 @@ def listen(host: Host, folder: Path, ros1: dict[str, str]) -> dict[str, list[Pat
 
     begin("cpp", [str(BIN / "link_matrix_end"), "hear", *KINDS], {})
     begin("python", [sys.executable, "-c", PATTERN + PYTHON_HEAR, *KINDS], {})
-    begin("rmw_baton", [str(TESTED.python), "-c", PATTERN + ROS2_HEAR, "rmw_baton", *KINDS], WITH_RMW_BATON)
+    for kind, rmw in ROS2:
+        begin(kind, [str(TESTED.python), "-c", PATTERN + ROS2_HEAR, kind, *KINDS], host.ros2(rmw))
     for kind in KINDS if WITH_ROS1 else ():
         words = [f"/matrix/image_{kind}", "10", "0", "0"]
         begin("ros1_baton", [str(BIN / "ros1_api_ends"), "listener", *words], ros1)
@@ -149,8 +157,8 @@ def listen(host: Host, folder: Path, ros1: dict[str, str]) -> dict[str, list[Pat
 def talk(host: Host, folder: Path, ros1: dict[str, str]) -> None:
     start(host, [str(BIN / "link_matrix_end"), "talk", "cpp"], {}, folder / "cpp.talker")
     start(host, [sys.executable, "-c", PATTERN + PYTHON_TALK, "python"], {}, folder / "python.talker")
-    words = [str(TESTED.python), "-c", PATTERN + ROS2_TALK, "rmw_baton"]
-    start(host, words, WITH_RMW_BATON, folder / "rmw_baton.talker")
+    for kind, rmw in ROS2:
+        start(host, [str(TESTED.python), "-c", PATTERN + ROS2_TALK, kind], host.ros2(rmw), folder / f"{kind}.talker")
     for kind, program, more in (
         (("ros1_baton", "ros1_api_ends", ros1), ("ros1_preload", "ros1_ends", ros1_preload(ros1))) if WITH_ROS1 else ()
     ):
@@ -209,6 +217,9 @@ def test_each_kind_of_program_reaches_the_kinds_of_the_other_host_that_the_guide
     a.link()
     b.link(a)
     assert a.says("is connected")
+    if BRIDGED:
+        for host in (a, b):
+            host.start_bridge()
     files = listen(b, tmp_path, ros1[1])
     talk(a, tmp_path, ros1[0])
 

@@ -56,7 +56,7 @@ def end(
     number: int, topic: str, kind: str, type_hash: bytes, *, writer: bool, node: str = "liar", depth: int = 10
 ) -> bytes:
     qos = struct.pack("<BBBBIqqq", 1, 0, 0, 0, depth, ENDLESS, ENDLESS, ENDLESS)
-    return gid(number) + bytes([writer]) + text(topic) + text(kind) + text(node) + type_hash + qos
+    return gid(number) + bytes([writer]) + text(topic) + text(kind) + text(node) + type_hash + b"\0" + qos
 
 
 class RawHost:

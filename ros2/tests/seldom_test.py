@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Topics on which each node publishes and subscribes have no connection of each with each, and no message is lost for that."""
 
-import pytest
-from support.ros2 import ALONE
-
-pytestmark = pytest.mark.skipif(not ALONE, reason="the RMW above another one connects all pairs")
 FILE = "seldom_programs.py"
 
 

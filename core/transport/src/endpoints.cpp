@@ -28,6 +28,7 @@ std::vector<EndpointInfo> Participant::endpoints_of(const std::string& topic) co
   return impl_->endpoints_of(topic);
 }
 std::vector<TopicInfo> Participant::topics(const std::vector<std::string>& nodes) const { return impl_->topics(nodes); }
+std::vector<std::string> Participant::nodes_of_endpoints() const { return impl_->nodes_of_endpoints(); }
 std::vector<NodeInfo> Participant::nodes() const { return impl_->nodes(); }
 std::size_t Participant::unmet_count() const { return impl_->unmet_count(); }
 std::vector<std::int32_t> Participant::unmet_pids() const { return impl_->unmet_pids(); }

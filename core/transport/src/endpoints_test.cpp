@@ -791,6 +791,7 @@ TEST_F(Endpoints, AQueryForTopicsNamesEachOnceWithEachTypeAndEnd) {
   EXPECT_EQ(rows({}), (std::vector<Row>{read, written, other, {"other", name, false}}));
   EXPECT_EQ(rows({"none", "test_reader"}), (std::vector<Row>{read, {"other", name, false}}));
   EXPECT_TRUE(rows({"none"}).empty());
+  EXPECT_EQ(participant->nodes_of_endpoints(), (std::vector<std::string>{"test_reader", "test_writer"}));
 }
 
 TEST_F(Endpoints, AnIdThatTheParticipantMakesIsOfItsProcessAndEndsWithThePart) {

@@ -482,6 +482,21 @@ std::vector<TopicInfo> Participant::Impl::topics(const std::vector<std::string>&
   return out;
 }
 
+std::vector<std::string> Participant::Impl::nodes_of_endpoints() const {
+  std::set<std::string, std::less<>> found;
+  if (!usable()) return {};
+  std::optional<Gid> last;
+  for (bool more = true; more;) {
+    const os::Lock lock(mutex_);
+    more = graph_.visit_endpoints(last, kCopiedAtOnce, [&](const EndpointRecord& record) {
+      if (found.find(*record.node) == found.end()) found.insert(*record.node);
+    });
+  }
+  std::vector<std::string> out;
+  while (!found.empty()) out.push_back(std::move(found.extract(found.begin()).value()));
+  return out;
+}
+
 std::vector<NodeInfo> Participant::Impl::nodes() const {
   std::vector<NodeInfo> out;
   if (!usable()) return out;

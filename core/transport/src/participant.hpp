@@ -51,6 +51,7 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   std::vector<EndpointInfo> endpoints() const;
   std::vector<EndpointInfo> endpoints_of(const std::string& topic);
   std::vector<TopicInfo> topics(const std::vector<std::string>& nodes) const;
+  std::vector<std::string> nodes_of_endpoints() const;
   std::vector<NodeInfo> nodes() const;
   std::size_t unmet_count() const;
   std::vector<std::int32_t> unmet_pids() const;

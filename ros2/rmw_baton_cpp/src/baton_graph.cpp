@@ -22,13 +22,17 @@ struct Name {
   std::string name;
 };
 
-/// Empty for the second topic of a service.
+/// Whether the link has brought a node's endpoints from another host: "name@host".
+bool is_far(const std::string& node) { return node.find('@') != std::string::npos; }
+
+/// A service has a server if there is its request's reader or its response's writer: the link knows the servers of other hosts by the second.
 template <class Info>
 std::optional<Name> name_of(const Info& endpoint) {
   using EndpointKind = BatonGraph::EndpointKind;
   if (const std::optional<std::string> service = without(endpoint.topic, request_topic("")))
     return Name{endpoint.is_writer ? EndpointKind::kClient : EndpointKind::kServer, *service};
-  if (without(endpoint.topic, response_topic(""))) return std::nullopt;
+  if (const std::optional<std::string> service = without(endpoint.topic, response_topic("")))
+    return endpoint.is_writer ? std::optional(Name{EndpointKind::kServer, *service}) : std::nullopt;
   return Name{endpoint.is_writer ? EndpointKind::kPublisher : EndpointKind::kSubscription, endpoint.topic};
 }
 
@@ -43,7 +47,10 @@ rmw_ret_t no_memory(const char* what) {
 std::string request_topic(const std::string& service) { return service + "/_request"; }
 std::string response_topic(const std::string& service) { return service + "/_response"; }
 
-std::string full_node_name(const std::string& node) { return node.empty() || node[0] != '/' ? "/" + node : node; }
+std::string full_node_name(const std::string& node) {
+  const std::string name = node.substr(0, node.find('@'));
+  return name.empty() || name[0] != '/' ? "/" + name : name;
+}
 
 std::pair<std::string, std::string> space_and_name(const std::string& full_name) {
   const std::size_t slash = full_name.rfind('/');
@@ -52,7 +59,8 @@ std::pair<std::string, std::string> space_and_name(const std::string& full_name)
 
 std::string ros_type(const std::string& type, BatonGraph::EndpointKind end) {
   const bool service = end == BatonGraph::EndpointKind::kServer || end == BatonGraph::EndpointKind::kClient;
-  const std::string name = service ? without(type, "_Request").value_or(type) : type;
+  const std::string name =
+      service ? without(type, "_Request").value_or(without(type, "_Response").value_or(type)) : type;
   const std::size_t slash = name.find('/');
   if (slash == std::string::npos) return name;
   // Interfaces that people define have no underscore in their names, so these are the generator's of an action.
@@ -65,6 +73,14 @@ std::string ros_type(const std::string& type, BatonGraph::EndpointKind end) {
 std::set<std::string> BatonGraph::nodes() const {
   std::set<std::string> names;
   for (const auto& node : participant_.nodes()) names.insert(full_node_name(node.name));
+  for (const auto& node : far_nodes()) names.insert(full_node_name(node));
+  return names;
+}
+
+std::set<std::string> BatonGraph::far_nodes() const {
+  std::set<std::string> names;
+  for (std::string& node : participant_.nodes_of_endpoints())
+    if (is_far(node)) names.insert(std::move(node));
   return names;
 }
 
@@ -72,7 +88,11 @@ BatonGraph::NamesAndTypes BatonGraph::names_and_types(std::initializer_list<Endp
                                                       const std::optional<std::string>& node) const {
   NamesAndTypes found;
   std::vector<std::string> nodes;
-  if (node) nodes = {*node, node->substr(1)};  // a node of Baton may lack the first slash
+  if (node) {
+    nodes = {*node, node->substr(1)};  // a node of Baton may lack the first slash
+    for (const std::string& each : far_nodes())
+      if (full_node_name(each) == *node) nodes.push_back(each);
+  }
   for (const transport::TopicInfo& topic : participant_.topics(nodes)) {
     const std::optional<Name> name = name_of(topic);
     if (!name || std::find(ends.begin(), ends.end(), name->end) == ends.end()) continue;
@@ -88,6 +108,9 @@ std::vector<transport::EndpointInfo> BatonGraph::of(EndpointKind end, const std:
     const std::optional<Name> its = name_of(endpoint);
     if (its && its->end == end && its->name == name) found.push_back(std::move(endpoint));
   }
+  if (end != EndpointKind::kServer) return found;
+  for (transport::EndpointInfo& endpoint : participant_.endpoints_of(response_topic(name)))
+    if (endpoint.is_writer && is_far(endpoint.node)) found.push_back(std::move(endpoint));
   return found;
 }
 

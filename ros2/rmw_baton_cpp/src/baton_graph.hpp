@@ -33,6 +33,8 @@ class BatonGraph {
 
   /// "/space/name" of each node.
   std::set<std::string> nodes() const;
+  /// Nodes of other hosts, "name@host", as far as they publish or serve: only the link announces their endpoints.
+  std::set<std::string> far_nodes() const;
   /// Topics (kPublisher, kSubscription) or services (kServer, kClient), with their types. `node`: only this node's.
   NamesAndTypes names_and_types(std::initializer_list<EndpointKind> ends,
                                 const std::optional<std::string>& node = {}) const;
@@ -46,7 +48,7 @@ class BatonGraph {
 /// ROS 2's name of a type: "sensor_msgs/msg/Image" for "sensor_msgs/Image", "std_srvs/srv/SetBool" for
 /// "std_srvs/SetBool_Request", "test_msgs/action/Fibonacci_SendGoal" for "test_msgs/Fibonacci_SendGoal_Request".
 std::string ros_type(const std::string& type, BatonGraph::EndpointKind end);
-/// "/space/name" of a node's name in Baton's graph, which may lack the first slash.
+/// "/space/name" of a node's name in Baton's graph, which may lack the first slash, and name the host behind an @.
 std::string full_node_name(const std::string& node);
 /// {"/space", "name"} of "/space/name".
 std::pair<std::string, std::string> space_and_name(const std::string& full_name);

@@ -85,6 +85,12 @@ rmw_ret_t names_of_nodes(const rmw_node_t* node, rcutils_string_array_t* names, 
     // A node of Baton itself has none: ROS 2's default.
     if (enclaves != nullptr) columns[2].second.push_back(each.enclave.empty() ? "/" : std::move(each.enclave));
   }
+  for (const std::string& each : graph_of(node).far_nodes()) {
+    auto [space, name] = space_and_name(full_node_name(each));
+    columns[0].second.push_back(std::move(name));
+    columns[1].second.push_back(std::move(space));
+    if (enclaves != nullptr) columns[2].second.push_back("/");
+  }
   const rcutils_allocator_t allocator = rcutils_get_default_allocator();
   for (const auto& [array, column] : columns) {
     const rmw_ret_t result = add_names(array, column, allocator);

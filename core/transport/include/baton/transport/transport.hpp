@@ -208,6 +208,8 @@ class Participant : public std::enable_shared_from_this<Participant> {
   std::vector<EndpointInfo> endpoints_of(const std::string& topic) const;  ///< those of one topic
   /// Each topic once for each of its types and each end, however many endpoints it has. `nodes`: only of endpoints of these nodes; empty: of all.
   std::vector<TopicInfo> topics(const std::vector<std::string>& nodes = {}) const;
+  /// The names of the nodes that have endpoints, each once: also of nodes that no process announces, as the link's of other hosts.
+  std::vector<std::string> nodes_of_endpoints() const;
   std::vector<NodeInfo> nodes() const;
   /// Number of processes in the domain of which nothing is known yet: the handshake is running, or the process is
   /// stopped, dead, or another user's.

@@ -75,7 +75,6 @@ Result<TakenSample> ReplaceableReader::take() {
     if (!taken) return taken;
     if (!*taken) {
       spent_ = reader_->has_data();
-      if (!spent_) ++times_empty_;
       return taken;
     }
     if (before_) {

@@ -32,8 +32,6 @@ class ReplaceableReader {
   bool is_spent() const noexcept { return spent_; }
   /// False: take() has nothing.
   bool has_data() const;
-  /// How often take() has found no message. If this number has grown, everything that had come before has been taken.
-  std::uint64_t times_empty() const noexcept { return times_empty_; }
   /// Forgets what was taken of the publishers that are gone.
   void forget(const std::function<bool(const transport::Gid& publisher)>& is_gone);
 
@@ -58,7 +56,6 @@ class ReplaceableReader {
   transport::TakenSample newer_;                   // of reader_; waits until before_ is found empty
   std::map<transport::Gid, std::uint64_t> taken_;  // the last number of each publisher
   transport::Losses lost_before_;
-  std::uint64_t times_empty_ = 0;
   bool spent_ = false;
   transport::WaitSet* wait_set_ = nullptr;
 };

@@ -43,7 +43,7 @@ TopicForwarder::TopicForwarder(std::shared_ptr<transport::Participant> participa
     : participant_(std::move(participant)),
       log_(std::move(log)),
       changed_(std::move(changed)),
-      types_(std::make_shared<TypeCache>(participant_, log_)),
+      types_(participant_, log_),
       budgets_(std::make_shared<HostBudgets>(os::machine_memory_bytes(), window_bytes())) {
   own_.host_name = std::move(host_name);
 }
@@ -157,7 +157,7 @@ bool TopicForwarder::add_draining(std::vector<HostEndpoint>& here) {
 std::shared_ptr<const LocalType> TopicForwarder::type_of(const Gid& endpoint, const std::string& name,
                                                          const TypeHash& hash) {
   const auto connection = connections_.find(endpoint);
-  return types_->of(endpoint, connection == connections_.end() ? 0 : connection->second, name, hash);
+  return types_.of(endpoint, connection == connections_.end() ? 0 : connection->second, name, hash);
 }
 
 void TopicForwarder::complain(std::set<std::string> complaints) {
@@ -494,7 +494,7 @@ void TopicForwarder::drain(std::chrono::nanoseconds most) const {
 }
 
 bool TopicForwarder::step() {
-  types_->read_answers();
+  types_.read_answers();
   std::vector<HostEndpoint> here = local_endpoints();
   bool again = add_draining(here);
   account();
@@ -504,7 +504,7 @@ bool TopicForwarder::step() {
   again = receive(now) || again;
   again = send(now) || again;
   advertise(here);
-  return again || types_->is_pressing();
+  return again || types_.is_pressing();
 }
 
 std::chrono::nanoseconds TopicForwarder::send_signs() {

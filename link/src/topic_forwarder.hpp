@@ -102,7 +102,7 @@ class TopicForwarder {
   const std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<LinkLog> log_;
   const std::function<void()> changed_;
-  const std::shared_ptr<TypeCache> types_;
+  TypeCache types_;
   HostAdvertisement own_;
   std::vector<std::byte> advertised_;
   std::uint64_t advertisement_sequence_ = 0, last_channel_ = 0;

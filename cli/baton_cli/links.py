@@ -165,6 +165,9 @@ def duration(seconds: float | None) -> str:
     return f"{seconds / 86400:.0f} d"
 
 
+NODE = "link"  # of the link's own subscriptions
+
+
 def far_nodes(endpoints: Iterable[Any]) -> dict[str, tuple[int, str]]:
     """Nodes of other hosts whose publishers are known on this host: by node, the link's process and the node's host."""
     return {e.node: (e.pid, host_of(e.node)) for e in endpoints if host_of(e.node)}

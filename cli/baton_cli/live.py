@@ -226,26 +226,6 @@ def say_if_link_is_dead(node: Any) -> bool:
     return dead
 
 
-def far_services(node: Any) -> str:
-    """A sentence that a list lacks services of other hosts. Empty if this host's link is connected to no other host."""
-    try:
-        state = saved_link(node.domain).current
-    except load().BatonError:
-        return ""
-    hosts = sorted(h.name or h.address or "?" for h in state.hosts if h.connected) if state else []
-    if not hosts:
-        return ""
-    return harmless(
-        f"services of other hosts ({', '.join(hosts)}) are known only while a client of this host has named them; calls work"
-    )
-
-
-def say_far_services(node: Any) -> None:
-    """far_services() on stderr, below a list."""
-    if text := far_services(node):
-        click.echo(text, err=True)
-
-
 def absolute(topic: str) -> str:
     full = topic if topic.startswith("/") else "/" + topic
     if not re.fullmatch(r"(/[A-Za-z0-9_]+)+", full):
@@ -351,7 +331,7 @@ def _complete(find: Callable[[Any], Collection[str]]) -> Callable[[click.Context
 complete_topics = _complete(topics_of)
 complete_nodes = _complete(lambda node: {node_name(n) for n, _ in node.nodes() if not n.startswith("_baton_")})
 complete_services = _complete(
-    lambda node: {e.topic.removesuffix("/_request") for e in others(node) if e.topic.endswith("/_request")}
+    lambda node: {e.topic.rpartition("/")[0] for e in others(node) if e.topic.endswith(("/_request", "/_response"))}
 )
 
 

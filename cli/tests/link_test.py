@@ -206,22 +206,17 @@ def test_the_parameters_of_a_node_of_another_host_are_those_of_the_name_that_nod
     assert "a request to /lamp@far reaches /lamp, too" in said, "no host can be chosen for a request"
 
 
-def test_lists_say_that_services_of_other_hosts_are_missing_until_a_client_names_them(baton, far_lamp):
-    def said(*words):
-        out, errors = baton.start(*words).ends(None)
-        assert out == ""
-        return errors
-
-    nodes = len(baton("node", "list").splitlines())
-    hint = "services of other hosts (far) are known only while a client of this host has named them; calls work"
-    for words, what in ((("service", "list"), "services"), (("param", "list"), "parameters")):
-        begin, _, end = said(*words).partition(" in /")
-        assert begin == f"no {what} in domain 0 (BATON_DOMAIN, --domain)"
-        assert end.endswith(f" (BATON_RUNTIME_DIR): there are {nodes} nodes\n{hint}\n")
-    assert hint in said("service", "info", "/switch") and hint in said("service", "find", "std_srvs/SetBool")
+def test_services_of_other_hosts_are_listed_before_a_client_of_this_host_names_them(baton, far_lamp):
+    assert until(lambda: "/switch" in baton("service", "list"))
+    assert "/switch" in baton("service", "find", "std_srvs/SetBool")
+    assert "/lamp@far" in baton("service", "info", "/switch")
+    assert "    /switch: std_srvs/SetBool" in baton("node", "info", "/lamp@far").partition("Service Servers:")[2]
+    assert "/lamp:\n  rate" in baton("param", "list")
     unknown = baton("param", "get", "lam", "rate", "--timeout", "0.3", code=1)
-    assert "there is no node /lam; there are: /lamp@far, /link, /talker@far" in unknown
-    assert "success" in baton("service", "call", "/switch", "std_srvs/SetBool")
+    assert "there is no node /lam; nodes with parameters: /lamp" in unknown
+    assert "success" in baton("service", "call", "/switch")
+    called = json.loads(baton("service", "info", "/switch", "--json"))
+    assert [each["node"] for each in called["servers"]] == ["/lamp@far"], "and not the link in its place"
 
 
 def test_the_info_of_a_topic_says_which_hosts_it_comes_from(baton, near_link, program):

@@ -28,8 +28,6 @@ from ..examples import examples
 from ..near import did_you_mean
 from ..output import json_text
 
-LINK_NODE = "link"  # the node of the link's subscriptions, which represent those of other hosts and of ROS 2 nodes
-
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -232,7 +230,7 @@ def judge_slots(
             pair = _pair(publisher, known[h.subscription])
             if h.standing == "connected" and h.unread and h.held >= h.granted:
                 end = known[h.subscription]
-                pairs.append(judge_held(pair, h, end.pid == link_pid and end.node == LINK_NODE))
+                pairs.append(judge_held(pair, h, end.pid == link_pid and end.node == links.NODE))
             if not h.reason:
                 continue
             why, _, way_out = h.reason.partition("; raise ")

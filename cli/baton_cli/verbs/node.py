@@ -11,6 +11,7 @@ from .. import links, live
 from ..examples import examples
 from ..groups import VerbGroup
 from ..output import json_text
+from .service import services_of, type_of
 
 
 @examples("baton node info /camera")
@@ -58,14 +59,14 @@ def info(domain: int | None, search: tuple[Path, ...], name: str) -> None:
         k: set() for k in ("Subscribers", "Publishers", "Service Servers", "Service Clients")
     }
     for e in mine:
-        if e.topic.endswith("/_request"):
-            kind = "Service Clients" if e.is_publisher else "Service Servers"
-            sections[kind].add(f"{e.topic.removesuffix('/_request')}: {e.type_name.removesuffix('_Request')}")
-        elif not e.topic.endswith("/_response"):
+        if not e.topic.endswith(("/_request", "/_response")):
             sections["Publishers" if e.is_publisher else "Subscribers"].add(f"{e.topic}: {e.type_name}")
+    for service, ends in services_of(node).items():
+        for kind, its in (("Service Servers", ends.servers), ("Service Clients", ends.clients)):
+            sections[kind].update(f"{service}: {type_of(e)}" for e in its if live.node_name(e.node) == name)
     click.echo(name)
     if host := links.host_of(name):
-        click.echo(f"  Host: {host} (only its publishers are known here)")
+        click.echo(f"  Host: {host} (only what it publishes and serves is known here)")
     for title, lines in sections.items():
         click.echo(f"  {title}:")
         for line in sorted(lines):

@@ -112,8 +112,6 @@ class Remote:
         nodes = links.nodes_of(self.looker)
         if others := _with_parameters(self.looker):
             known = f"nodes with parameters: {', '.join(others)}"
-        elif any("@" in n for n in nodes):  # for nodes of other hosts this is not known
-            known = f"there are: {', '.join(sorted(nodes))}"
         else:
             known = "no node has parameters"
         if links.of_name(self.name, nodes):
@@ -185,7 +183,6 @@ def list_(domain: int | None, timeout: float, name: str | None, as_json: bool) -
         live.say_if_empty(looker, found, "parameters")
         for node, names in found.items():
             click.echo(live.harmless("\n".join([f"{node}:", *(f"  {n}" for n in names)])))
-        live.say_far_services(looker)
     else:
         for parameter in found[nodes[0]]:
             click.echo(live.harmless(parameter))

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from .. import live
+from .. import links, live
 from ..examples import examples
 from ..groups import VerbGroup
 from ..near import did_you_mean
@@ -31,17 +31,28 @@ class ServiceEnds:
 
     def served_as(self) -> list[str]:
         """The types of the servers; a client may have asked for another type."""
-        return sorted({e.type_name.removesuffix("_Request") for e in self.servers})
+        return sorted({type_of(e) for e in self.servers})
+
+
+def type_of(endpoint: Any) -> str:
+    return endpoint.type_name.removesuffix("_Request").removesuffix("_Response")
 
 
 def services_of(node: Any) -> dict[str, ServiceEnds]:
-    """The services by name. A service is a pair of topics: its servers subscribe to the requests, its clients publish them."""
+    """The services by name. A service is a pair of topics: its servers subscribe to the requests, its clients publish them. A server
+    of another host is known by its publisher of responses; the link subscribes to the requests in its place."""
     found: dict[str, ServiceEnds] = {}
-    for e in live.others(node):
-        if e.topic.endswith("/_request"):
-            service = found.setdefault(e.topic.removesuffix("/_request"), ServiceEnds())
-            service.types.add(e.type_name.removesuffix("_Request"))
-            (service.clients if e.is_publisher else service.servers).append(e)
+    ends = live.others(node)
+    of_link = {(links.NODE, e.pid) for e in ends if links.host_of(e.node)}
+    for e in ends:
+        name, _, topic = e.topic.rpartition("/")
+        is_client = topic == "_request" and e.is_publisher
+        is_server = topic == "_request" and not e.is_publisher and (e.node, e.pid) not in of_link
+        is_far_server = topic == "_response" and e.is_publisher and links.host_of(e.node)
+        if is_client or is_server or is_far_server:
+            service = found.setdefault(name, ServiceEnds())
+            service.types.add(type_of(e))
+            (service.clients if is_client else service.servers).append(e)
     return found
 
 
@@ -56,8 +67,7 @@ def _one(node: Any, name: str) -> ServiceEnds:
             if services
             else live.nobody_there(node)
         )
-        far = live.far_services(node)
-        raise click.ClickException(f"nobody serves or calls {name}; {there}" + (f"; {far}" if far else ""))
+        raise click.ClickException(f"nobody serves or calls {name}; {there}")
     return service
 
 
@@ -73,8 +83,6 @@ def list_(domain: int | None, search: tuple[Path, ...], show_types: bool, count_
     live.say_if_link_is_dead(node)
     types = {name: service.types for name, service in services_of(node).items()}
     live.show_names(node, types, "services", show_types, count_services, as_json)
-    if not (as_json or count_services):
-        live.say_far_services(node)
 
 
 @examples("baton service type /switch")
@@ -100,7 +108,6 @@ def find(domain: int | None, search: tuple[Path, ...], type_name: str) -> None:
         click.echo(name)
     if not found:
         live.say_no_type(node, wanted, "srv", {t for service in services.values() for t in service.types})
-    live.say_far_services(node)
 
 
 @examples("baton service info /switch")
@@ -151,13 +158,7 @@ def _nobody_serves(node: Any, name: str, when: str) -> str:
         hint = f"it is served as {', '.join(served[name])}"
     else:
         hint = did_you_mean(name, served) or (live.nobody_there(node) if not served else "baton service list")
-    # The type of another host's service is known only if a client of this host has named it.
-    far = (
-        "; with its TYPE behind the service's name it is looked for on other hosts, too"
-        if live.far_services(node)
-        else ""
-    )
-    return f"nobody serves {name} {when}; {hint}{far}"
+    return f"nobody serves {name} {when}; {hint}"
 
 
 @examples("baton service call /switch '{data: true}'", "baton service call /switch std_srvs/SetBool '{data: true}'")

@@ -4,12 +4,14 @@
 import sys
 import time
 
-from rclpy.qos import DurabilityPolicy, QoSProfile
+from rclpy.duration import Duration
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy_program import main, spin_until
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 LATCHED = QoSProfile(depth=10, durability=DurabilityPolicy.TRANSIENT_LOCAL)
+LARGE = 200_000  # bytes of a message: some of them are more than the shared memory that Fast DDS has for a reader that does not read
 
 
 def told():
@@ -81,25 +83,65 @@ def see(node, name, topic):
     return report
 
 
-def serve(node, name):
+def talk_and_end(node, topic, count):
+    publisher = node.create_publisher(String, topic, int(count))
+    spin_until(node, publisher.get_subscription_count)
+    print("here", flush=True)
+    told()
+    for i in range(int(count)):
+        publisher.publish(String(data=f"{i} ".ljust(LARGE)))
+    spin_until(node, lambda: publisher.wait_for_all_acked(Duration(seconds=1)))
+    return {}
+
+
+def hear(node, topic, count):
+    heard = []
+    node.create_subscription(String, topic, lambda message: heard.append(message.data.split()[0]), int(count))
+    print("here", flush=True)
+    spin_until(node, lambda: len(heard) == int(count))
+    return {"heard": heard}
+
+
+def serve(node, name, service="switch", reliability="RELIABLE"):
     def answer(request, response):
         response.success, response.message = not request.data, name
         return response
 
-    node.create_service(SetBool, "switch", answer)
+    qos = QoSProfile(depth=10, reliability=ReliabilityPolicy[reliability])
+    node.create_service(SetBool, service, answer, qos_profile=qos)
     print("here", flush=True)
     spin_until(node, lambda: node.count_subscribers("stop") > 0)
     return {}
 
 
-def call(node, count):
-    client = node.create_client(SetBool, "switch")
+def call_own(node, own, other):
+    """Calls once the server of the other side is shown without its service."""
+
+    def serves(rmw):
+        return "/switch" in dict(node.get_service_names_and_types_by_node(f"serve_{rmw}", "/"))
+
+    servers = {"serve_plain", "serve_baton"}
+    spin_until(node, lambda: servers <= {*node.get_node_names()} and serves(own) and not serves(other))
+    return call(node, "4")
+
+
+def call(node, count, service="switch", reliability="RELIABLE"):
+    client = node.create_client(
+        SetBool, service, qos_profile=QoSProfile(depth=10, reliability=ReliabilityPolicy[reliability])
+    )
     spin_until(node, client.service_is_ready)
     answers = []
     for i in range(int(count)):
-        future = client.call_async(SetBool.Request(data=i % 2 == 0))
-        spin_until(node, future.done)
-        answers.append([future.result().success, future.result().message])
+        asked = [client.call_async(SetBool.Request(data=i % 2 == 0))]
+        begun = time.monotonic()
+
+        def answered(i=i, asked=asked, begun=begun):
+            if reliability == "BEST_EFFORT" and time.monotonic() > begun + len(asked):  # Fast DDS may have lost it
+                asked.append(client.call_async(SetBool.Request(data=i % 2 == 0)))
+            return [each.result() for each in asked if each.done()]
+
+        spin_until(node, answered)
+        answers.append([answered()[0].success, answered()[0].message])
     return {"answers": answers}
 
 
@@ -142,6 +184,9 @@ main(
     {
         function.__name__: function
         for function in (
+            talk_and_end,
+            hear,
+            call_own,
             chat,
             latch,
             hear_latched,
@@ -155,4 +200,5 @@ main(
             talk_for_ever,
         )
     }
+    | {"serve_plain": serve, "serve_baton": serve}
 )

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program baton_bridge: joins Baton with the nodes of another RMW of this ROS 2. `baton bridge` starts it.
 //
-//   baton_bridge RMW [--domain N] [--ros2-domain N] [--enclave NAME]
+//   baton_bridge RMW
 //
-// One process of a domain works; the others wait for its end, and one of them takes over.
-#include <getopt.h>
-
+// The rest is said by the environment, as to any program of ROS 2 (docs/guides/environment.md). One process of a domain works; the others wait
+// for its end, and one of them takes over.
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <sstream>
 #include <thread>
 
 #include "baton/os/directory.hpp"
@@ -26,74 +27,62 @@ using namespace baton::bridge;
 
 constexpr const char* kLockFile = "bridge.lock";
 constexpr auto kLockPause = std::chrono::milliseconds(100);
+constexpr int kMostRos2Domain = 232;
 
-struct BridgeArguments {
-  std::string rmw, enclave = "/";
-  int domain = -1, ros2_domain = -1;
-};
-
-int number(const char* text, const char* option, int most) {
-  char* end = nullptr;
-  const long value = std::strtol(text, &end, 10);
-  if (*text == '\0' || *end != '\0' || value < 0 || value > most)
-    throw BridgeError(std::string(option) + " " + text + ": expected a number from 0 to " + std::to_string(most));
-  return static_cast<int>(value);
-}
-
-BridgeArguments parse(int argc, char** argv) {
-  BridgeArguments arguments;
-  const option options[] = {{"domain", required_argument, nullptr, 'd'},
-                            {"ros2-domain", required_argument, nullptr, 'r'},
-                            {"enclave", required_argument, nullptr, 'e'},
-                            {nullptr, 0, nullptr, 0}};
-  for (int found; (found = getopt_long(argc, argv, "", options, nullptr)) != -1;) {
-    switch (found) {
-      case 'd':
-        arguments.domain = number(optarg, "--domain", transport::kMaxDomain);
-        break;
-      case 'r':
-        arguments.ros2_domain = number(optarg, "--ros2-domain", 232);
-        break;
-      case 'e':
-        arguments.enclave = optarg;
-        break;
-      default:
-        throw BridgeError("see baton bridge --help");
-    }
-  }
-  if (optind + 1 != argc) throw BridgeError("expected the name of one RMW, such as rmw_fastrtps_cpp");
-  arguments.rmw = argv[optind];
-  return arguments;
-}
-
-const char* variable(const char* name) {
+std::string variable(const char* name) {
   const char* value = os::environment(name);
   return value != nullptr ? value : "";
+}
+
+int ros2_domain(int domain) {
+  const std::string named = variable("ROS_DOMAIN_ID");
+  const int number = named.empty() ? domain : std::atoi(named.c_str());
+  if (number > kMostRos2Domain || (!named.empty() && named != std::to_string(number)))
+    throw BridgeError("a domain of ROS 2 is a number from 0 to " + std::to_string(kMostRos2Domain) + ", not '" +
+                      (named.empty() ? std::to_string(domain) : named) + "': set ROS_DOMAIN_ID");
+  return number;
 }
 
 /// As rcl reads it.
 rmw_automatic_discovery_range_t discovery_range() {
   const std::string range = variable("ROS_AUTOMATIC_DISCOVERY_RANGE");
   if (range == "OFF") return RMW_AUTOMATIC_DISCOVERY_RANGE_OFF;
-  if (range == "LOCALHOST" || (range.empty() && std::string(variable("ROS_LOCALHOST_ONLY")) == "1"))
+  if (range == "LOCALHOST" || (range.empty() && variable("ROS_LOCALHOST_ONLY") == "1"))
     return RMW_AUTOMATIC_DISCOVERY_RANGE_LOCALHOST;
-  return range == "SYSTEM_DEFAULT" ? RMW_AUTOMATIC_DISCOVERY_RANGE_SYSTEM_DEFAULT
-                                   : RMW_AUTOMATIC_DISCOVERY_RANGE_SUBNET;
+  if (range == "SYSTEM_DEFAULT") return RMW_AUTOMATIC_DISCOVERY_RANGE_SYSTEM_DEFAULT;
+  if (!range.empty() && range != "SUBNET") throw BridgeError("ROS_AUTOMATIC_DISCOVERY_RANGE is '" + range + "'");
+  return RMW_AUTOMATIC_DISCOVERY_RANGE_SUBNET;
 }
 
-SideOptions other_options(const BridgeArguments& arguments, int domain) {
+/// As rcl reads it: the folder of the enclave's files; empty without SROS 2.
+std::string security_root(const std::string& enclave, bool enforce) {
+  if (variable("ROS_SECURITY_ENABLE") != "true") return "";
+  const std::string root = variable("ROS_SECURITY_KEYSTORE") + "/enclaves" + enclave;
+  std::error_code error;
+  if (std::filesystem::is_directory(root, error)) return root;
+  const std::string missing = "SROS 2 is on, and there is no enclave " + root;
+  if (enforce) throw BridgeError(missing);
+  log_line(missing + ": this bridge is without security, as ROS_SECURITY_STRATEGY allows");
+  return "";
+}
+
+SideOptions side_options(std::string label, int domain) {
   SideOptions options;
-  options.label = arguments.rmw;
-  const std::string named = variable("ROS_DOMAIN_ID");
-  options.domain = static_cast<std::size_t>(arguments.ros2_domain >= 0 ? arguments.ros2_domain
-                                            : !named.empty()           ? number(named.c_str(), "ROS_DOMAIN_ID", 232)
-                                                                       : domain);
-  options.enclave = arguments.enclave;
+  options.label = std::move(label);
+  options.domain = static_cast<std::size_t>(domain);
+  if (const std::string enclave = variable("ROS_SECURITY_ENCLAVE_OVERRIDE"); !enclave.empty())
+    options.enclave = enclave;
+  return options;
+}
+
+SideOptions other_options(const std::string& rmw, int domain) {
+  SideOptions options = side_options(rmw, ros2_domain(domain));
   options.range = discovery_range();
-  if (std::string(variable("ROS_SECURITY_ENABLE")) == "true") {
-    options.security_root = std::string(variable("ROS_SECURITY_KEYSTORE")) + "/enclaves" + arguments.enclave;
-    options.enforce_security = std::string(variable("ROS_SECURITY_STRATEGY")) == "Enforce";
-  }
+  std::istringstream peers(variable("ROS_STATIC_PEERS"));
+  for (std::string peer; std::getline(peers, peer, ';');)
+    if (!peer.empty()) options.static_peers.push_back(peer);
+  options.enforce_security = variable("ROS_SECURITY_STRATEGY") == "Enforce";
+  options.security_root = security_root(options.enclave, options.enforce_security);
   return options;
 }
 
@@ -109,24 +98,25 @@ os::UniqueFd take_role(const transport::DomainDirectory& directory) {
 }
 
 int run(int argc, char** argv) {
-  const BridgeArguments arguments = parse(argc, argv);
-  const auto domain = transport::resolve_domain(arguments.domain);
+  if (argc != 2) throw BridgeError("expected the name of one RMW, such as rmw_fastrtps_cpp");
+  const std::string rmw = argv[1];
+  const auto domain = transport::resolve_domain(-1);
   if (!domain) throw BridgeError(domain.error().message);
+  SideOptions baton_options = side_options("Baton", *domain);
+  baton_options.before_service = "";
+  baton_options.behind_service = "/_request";
+  const SideOptions options = other_options(rmw, *domain);
   auto directory = transport::open_domain_directory(*domain);
   if (!directory) throw BridgeError(directory.error().message);
   const os::UniqueFd role = take_role(*directory);
   // Libraries first: what is missing is named before anything is joined.
   RmwLibrary baton = load_rmw("rmw_baton_cpp");
-  RmwLibrary other = load_rmw(arguments.rmw);
-  if (other.identifier == baton.identifier) throw BridgeError(arguments.rmw + " is Baton itself: name another RMW");
-  SideOptions baton_options;
-  baton_options.label = "Baton";
-  baton_options.domain = static_cast<std::size_t>(*domain);
-  baton_options.enclave = arguments.enclave;
-  Bridge bridge(std::move(baton), baton_options, std::move(other), other_options(arguments, *domain));
+  RmwLibrary other = load_rmw(rmw);
+  if (other.identifier == baton.identifier) throw BridgeError(rmw + " is Baton itself: name another RMW");
+  Bridge bridge(std::move(baton), baton_options, std::move(other), options);
   if (const auto handled = os::on_termination([&] { bridge.stop(); }); !handled)
     throw BridgeError(handled.error().message);
-  log_line("joins Baton, domain " + std::to_string(*domain) + ", with " + arguments.rmw);
+  log_line("joins Baton, domain " + std::to_string(*domain) + ", with " + rmw);
   bridge.run();
   return 0;
 }

@@ -12,6 +12,8 @@ namespace {
 // /tf_static.
 constexpr std::size_t kUnknownDepth = 100;
 constexpr std::size_t kMostMadeAtOnce = 4;  // services; then topics have their turn
+// A writer whose original has gone waits so long for acknowledgements. Bridge::wait_for_change() looks that long.
+constexpr std::chrono::seconds kLongestLeaving{5};
 
 bool knows_depth(const rmw_qos_profile_t& qos) {
   return qos.history == RMW_QOS_POLICY_HISTORY_KEEP_LAST && qos.depth != 0;
@@ -41,8 +43,8 @@ void Direction::attempt(const std::string& key, Step&& step) try {
 bool Direction::update(const SideGraph& from, const SideGraph& to, bool patient) {
   failed_before_ = std::exchange(failed_, {});
   update_nodes(from);
-  update_writers(from);
-  const bool waits = update_flows(to, patient);
+  bool waits = update_writers(from);
+  waits |= update_flows(to, patient);
   update_services(from, to);  // last: each takes milliseconds
   return waits;
 }
@@ -55,13 +57,10 @@ void Direction::update_nodes(const SideGraph& from) {
     if (nodes_.count(name) == 0) attempt("node " + name.space + name.name, [&] { nodes_[name] = to_.node(name); });
 }
 
-void Direction::update_writers(const SideGraph& from) {
-  std::set<Gid> there;
+bool Direction::update_writers(const SideGraph& from) {
   for (const RmwEndpoint& info : from.writers) {
     const auto node = nodes_.find(info.node);
-    if (node == nodes_.end()) continue;
-    there.insert(info.gid);
-    if (writers_.count(info.gid) != 0) continue;
+    if (node == nodes_.end() || writers_.count(info.gid) != 0) continue;
     attempt("writer " + info.topic + info.type, [&] {
       writers_[info.gid] = {{info.topic, info.type},
                             class_of(info.qos),
@@ -69,8 +68,24 @@ void Direction::update_writers(const SideGraph& from) {
                             std::make_shared<RmwWriter>(node->second, info.type, info.topic, shown(info.qos))};
     });
   }
-  for (auto each = writers_.begin(); each != writers_.end();)
-    each = there.count(each->first) != 0 ? std::next(each) : writers_.erase(each);
+  bool waits = false;
+  for (auto each = writers_.begin(); each != writers_.end();) {
+    const bool there = from.writer_gids.count(each->first) != 0;
+    if (there) each->second.leaving.reset();
+    const bool left = !there && has_left(each->second);
+    waits |= !there && !left;
+    each = left ? writers_.erase(each) : std::next(each);
+  }
+  return waits;
+}
+
+bool Direction::has_left(ShownWriter& writer) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!writer.leaving) writer.leaving = {from_.turns() + 2, now + kLongestLeaving};
+  const bool crossed = from_.turns() >= writer.leaving->turns && !writer.closed;
+  if ((crossed && writer.writer->acknowledged()) || now >= writer.leaving->limit) return true;
+  from_.let_go();  // a turn
+  return false;
 }
 
 Direction::Flow Direction::make_flow(const Topic& topic, QosClass qos_class, const RmwNodeName& node, std::size_t depth,
@@ -107,10 +122,10 @@ bool Direction::update_flows(const SideGraph& to, bool patient) {
     demand.keep_all |= info.qos.history == RMW_QOS_POLICY_HISTORY_KEEP_ALL;
   }
   bool waits = false;
-  std::set<Gid> closed;
   std::map<std::pair<Topic, QosClass>, Routes> wanted;
   for (auto& [gid, shown_writer] : writers_) {
     const bool was_open = std::exchange(shown_writer.open, false);
+    shown_writer.closed = false;
     // A second reader of what is latched would get all of it once more, for the same writer.
     const bool stays = was_open && shown_writer.qos_class.durable;
     const auto demand = demands.find(shown_writer.topic);
@@ -127,28 +142,21 @@ bool Direction::update_flows(const SideGraph& to, bool patient) {
                       }));
     // Before they have met, a message would be lost. A subscription whose QoS does not suit never meets the writer, and asks for nothing.
     waits |= met < suiting;
-    const bool early = patient && met < suiting && !was_open;
-    if (early) closed.insert(gid);
-    if (early || (met == 0 && !(was_open && patient))) continue;
+    shown_writer.closed = patient && met < suiting && !was_open;
+    if (shown_writer.closed || (met == 0 && !(was_open && patient))) continue;
     shown_writer.open = true;
     wanted[{shown_writer.topic, shown_writer.qos_class}];
   }
   const std::size_t flows_before = flows_.size();
-  for (auto flow = flows_.begin(); flow != flows_.end();) {
-    if (wanted.count(flow->first) != 0) {
-      ++flow;
-      continue;
-    }
-    if (flow->second.bridge) flow->second.bridge->route({}, true);  // what waits, of writers that have gone
-    flow = flows_.erase(flow);
-  }
+  for (auto flow = flows_.begin(); flow != flows_.end();)
+    flow = wanted.count(flow->first) != 0 ? std::next(flow) : flows_.erase(flow);
   if (flows_.size() != flows_before) from_.let_go();
   for (auto& [key, routes] : wanted) {
     Demand& demand = demands[key.first];
     for (const auto& [gid, shown_writer] : writers_) {
       if (shown_writer.topic != key.first) continue;
-      const bool another = shown_writer.qos_class < key.second || key.second < shown_writer.qos_class;
-      routes[gid] = {another ? nullptr : shown_writer.writer, closed.count(gid) == 0};
+      const bool its_class = shown_writer.qos_class == key.second;
+      routes[gid] = {its_class ? shown_writer.writer : nullptr, !shown_writer.closed};
       demand.depth = std::max(demand.depth, shown_writer.depth);  // the depth of a remote subscription is often unknown
     }
     attempt("flow " + key.first.first + key.first.second, [&, &wanted_key = key, &its_routes = routes] {
@@ -158,7 +166,7 @@ bool Direction::update_flows(const SideGraph& to, bool patient) {
                          demand.keep_all);
       }
       std::size_t writers = 0;
-      for (const auto& [gid, route] : its_routes) writers += route.writer ? 1 : 0;
+      for (const auto& [gid, route] : its_routes) writers += route.writer && !writers_.at(gid).leaving ? 1 : 0;
       flow.bridge->route(std::move(its_routes), patient);
       waits |= flow.reader->matched() < writers;
     });
@@ -167,29 +175,32 @@ bool Direction::update_flows(const SideGraph& to, bool patient) {
 }
 
 void Direction::update_services(const SideGraph& from, const SideGraph& to) {
-  std::set<std::string> own_there;  // their clients have a server already
-  for (const ServerInfo& info : to.servers) own_there.insert(info.service);
-  std::map<Topic, RmwNodeName> wanted;
-  for (const ServerInfo& info : from.servers)
-    if (nodes_.count(info.node) != 0 && own_there.count(info.service) == 0)
-      wanted.emplace(Topic{info.service, info.type}, info.node);
+  std::map<Topic, RmwEndpoint> wanted;
+  for (RmwEndpoint info : from.servers) {
+    if (nodes_.count(info.node) == 0 || to.served.count(info.topic) != 0)
+      continue;  // clients there have a server already
+    info.qos = shown(info.qos);
+    wanted.emplace(Topic{info.topic, info.type}, info);
+  }
   const std::size_t services_before = services_.size();
-  for (auto each = services_.begin(); each != services_.end();)
-    each = wanted.count(each->first) != 0 ? std::next(each) : services_.erase(each);
+  for (auto each = services_.begin(); each != services_.end();) {
+    const auto still = wanted.find(each->first);
+    const bool stays = still != wanted.end() && class_of(still->second.qos) == class_of(each->second->qos());
+    each = stays ? std::next(each) : services_.erase(each);
+  }
   if (services_.size() != services_before) {
     from_.let_go();
     to_.let_go();
   }
   std::size_t made = 0;
-  for (const auto& [service, node] : wanted) {
+  for (const auto& [service, server] : wanted) {
     if (services_.count(service) != 0) continue;
     if (made++ == kMostMadeAtOnce) {
       updater_.ask();
       break;
     }
-    attempt("service " + service.first + service.second, [&, &its_service = service, &its_node = node] {
-      services_[its_service] =
-          ServiceBridge::make(nodes_.at(its_node), from_.own_node(), its_service.second, its_service.first, updater_);
+    attempt("service " + service.first + service.second, [&, &key = service, &its_server = server] {
+      services_[key] = ServiceBridge::make(nodes_.at(its_server.node), from_.own_node(), its_server, updater_);
     });
   }
 }

@@ -4,8 +4,10 @@
 // Thread rules: one thread, but for the callbacks of topic and service bridges.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -35,7 +37,14 @@ class Direction {
     QosClass qos_class;
     std::size_t depth;
     std::shared_ptr<RmwWriter> writer;
-    bool open = false;  ///< its messages cross; a further subscription does not hold them up again
+    bool open = false;    ///< its messages cross; a further subscription does not hold them up again
+    bool closed = false;  ///< its messages wait until those who subscribe have met it
+    /// Set once the writer for which it stands has gone. Then this one stays until all messages have crossed and are acknowledged.
+    struct Leaving {
+      std::uint64_t turns;  ///< of the reader's side, after which all messages have been taken
+      std::chrono::steady_clock::time_point limit;
+    };
+    std::optional<Leaving> leaving = std::nullopt;
   };
   struct Flow {
     std::shared_ptr<TopicBridge> bridge;
@@ -43,7 +52,8 @@ class Direction {
   };
 
   void update_nodes(const SideGraph& from);
-  void update_writers(const SideGraph& from);
+  bool update_writers(const SideGraph& from);
+  bool has_left(ShownWriter& writer);
   bool update_flows(const SideGraph& to, bool patient);
   void update_services(const SideGraph& from, const SideGraph& to);
   Flow make_flow(const Topic& topic, QosClass qos_class, const RmwNodeName& node, std::size_t depth, bool keep_all);

@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "rmw/get_node_info_and_types.h"
+#include "rmw/get_service_names_and_types.h"
 #include "rmw/get_topic_endpoint_info.h"
 #include "rmw/get_topic_names_and_types.h"
 #include "rmw/init.h"

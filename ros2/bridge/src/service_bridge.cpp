@@ -6,13 +6,12 @@
 namespace baton::bridge {
 
 std::shared_ptr<ServiceBridge> ServiceBridge::make(const NodePtr& server_node, NodePtr client_node,
-                                                   const std::string& type, const std::string& service,
-                                                   Updater& updater) {
-  const ServiceType found = service_type(type);
-  std::shared_ptr<ServiceBridge> made(new ServiceBridge(std::move(client_node), found, service, updater));
+                                                   const RmwEndpoint& server, Updater& updater) {
+  const ServiceType type = service_type(server.type);
+  std::shared_ptr<ServiceBridge> made(new ServiceBridge(std::move(client_node), type, server, updater));
   const std::weak_ptr<ServiceBridge> weak = made;
   made->server_ = server_node->side().wait_for(std::make_shared<RmwServer>(
-      server_node, found, service, [weak](const rmw_request_id_t& id, const Native& message) {
+      server_node, type, server.topic, server.qos, [weak](const rmw_request_id_t& id, const Native& message) {
         if (const auto bridge = weak.lock()) bridge->request(id, message);
       }));
   return made;
@@ -22,8 +21,8 @@ void ServiceBridge::request(const rmw_request_id_t& id, const Native& message) t
   const std::lock_guard<std::mutex> lock(mutex_);
   if (!client_) {
     const std::weak_ptr<ServiceBridge> weak = weak_from_this();
-    client_ = client_node_->side().wait_for(
-        std::make_shared<RmwClient>(client_node_, type_, service_, [weak](std::int64_t number, const Native& response) {
+    client_ = client_node_->side().wait_for(std::make_shared<RmwClient>(
+        client_node_, type_, service_, qos_, [weak](std::int64_t number, const Native& response) {
           if (const auto bridge = weak.lock()) bridge->response(number, response);
         }));
   }

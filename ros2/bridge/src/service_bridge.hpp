@@ -20,9 +20,11 @@ class ServiceBridge : public std::enable_shared_from_this<ServiceBridge> {
   /// Requests that have no response yet, or wait for the server. One more ends the oldest, which is logged.
   static constexpr std::size_t kMostRequests = 1000;
 
-  /// Throws BridgeError. `updater` outlives the result.
-  static std::shared_ptr<ServiceBridge> make(const NodePtr& server_node, NodePtr client_node, const std::string& type,
-                                             const std::string& service, Updater& updater);
+  /// Its server and its client have the QoS of the server for which they stand, so they suit the same clients. Throws BridgeError. `updater`
+  /// outlives the result.
+  static std::shared_ptr<ServiceBridge> make(const NodePtr& server_node, NodePtr client_node, const RmwEndpoint& server,
+                                             Updater& updater);
+  const rmw_qos_profile_t& qos() const { return qos_; }
   /// Requests wait until the updater is settled and the other side's client has found the server. Sends them if it has; true if they still wait.
   bool send_waiting();
 
@@ -31,8 +33,12 @@ class ServiceBridge : public std::enable_shared_from_this<ServiceBridge> {
     rmw_request_id_t id;
     Native message;
   };
-  ServiceBridge(NodePtr client_node, ServiceType type, std::string service, Updater& updater)
-      : client_node_(std::move(client_node)), type_(type), service_(std::move(service)), updater_(updater) {}
+  ServiceBridge(NodePtr client_node, ServiceType type, const RmwEndpoint& server, Updater& updater)
+      : client_node_(std::move(client_node)),
+        type_(type),
+        service_(server.topic),
+        qos_(server.qos),
+        updater_(updater) {}
   void request(const rmw_request_id_t& id, const Native& message);
   void response(std::int64_t number, const Native& message);
   void send(const Request& request);
@@ -40,6 +46,7 @@ class ServiceBridge : public std::enable_shared_from_this<ServiceBridge> {
   NodePtr client_node_;
   ServiceType type_;
   std::string service_;
+  rmw_qos_profile_t qos_;
   Updater& updater_;
   std::shared_ptr<RmwServer> server_;
   std::mutex mutex_;  // guards the three below

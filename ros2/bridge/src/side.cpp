@@ -88,6 +88,12 @@ std::size_t RmwWriter::matched() const {
   return count;
 }
 
+bool RmwWriter::acknowledged() const {
+  const rmw_ret_t result = node_->side().rmw().rmw_publisher_wait_for_all_acked(handle_, {0, 0});
+  if (result != RMW_RET_OK) last_rmw_error();
+  return result != RMW_RET_TIMEOUT;  // an RMW that cannot tell does not hold the writer up
+}
+
 RmwReader::RmwReader(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos,
                      Callback callback)
     : Waitable(Kind::reader, std::move(node)),
@@ -129,11 +135,11 @@ bool RmwReader::take() {
   return true;
 }
 
-RmwServer::RmwServer(NodePtr node, const ServiceType& type, const std::string& service, Callback callback)
+RmwServer::RmwServer(NodePtr node, const ServiceType& type, const std::string& service, const rmw_qos_profile_t& qos,
+                     Callback callback)
     : Waitable(Kind::server, std::move(node)), service_(service), type_(type), callback_(std::move(callback)) {
-  handle_ = require(
-      rmw().rmw_create_service(node_->handle(), type.support, service.c_str(), &rmw_qos_profile_services_default),
-      "cannot serve " + service + " on " + node_->side().label());
+  handle_ = require(rmw().rmw_create_service(node_->handle(), type.support, service.c_str(), &qos),
+                    "cannot serve " + service + " on " + node_->side().label());
   node_->side().add_own(node_->side().own_servers_, node_, service_);
 }
 
@@ -158,11 +164,11 @@ void RmwServer::respond(rmw_request_id_t request, const Native& response) {
   require(rmw().rmw_send_response(handle_, &request, response.get()), "cannot answer on " + node_->side().label());
 }
 
-RmwClient::RmwClient(NodePtr node, const ServiceType& type, const std::string& service, Callback callback)
+RmwClient::RmwClient(NodePtr node, const ServiceType& type, const std::string& service, const rmw_qos_profile_t& qos,
+                     Callback callback)
     : Waitable(Kind::client, std::move(node)), type_(type), callback_(std::move(callback)) {
-  handle_ = require(
-      rmw().rmw_create_client(node_->handle(), type.support, service.c_str(), &rmw_qos_profile_services_default),
-      "cannot call " + service + " on " + node_->side().label());
+  handle_ = require(rmw().rmw_create_client(node_->handle(), type.support, service.c_str(), &qos),
+                    "cannot call " + service + " on " + node_->side().label());
 }
 
 RmwClient::~RmwClient() {
@@ -203,6 +209,13 @@ RmwSide::RmwSide(RmwLibrary library, const SideOptions& options, std::function<v
   init.instance_id = 1;
   init.domain_id = options.domain;
   init.enclave = rcutils_strdup(options.enclave.c_str(), allocator());
+  if (!options.static_peers.empty()) {
+    rcutils_allocator_t memory = allocator();
+    require(rmw_discovery_options_init(&init.discovery_options, options.static_peers.size(), &memory), "no memory");
+    for (std::size_t i = 0; i < options.static_peers.size(); ++i)
+      options.static_peers[i].copy(init.discovery_options.static_peers[i].peer_address,
+                                   RMW_DISCOVERY_OPTIONS_STATIC_PEERS_MAX_LENGTH - 1);
+  }
   init.discovery_options.automatic_discovery_range = options.range;
   if (!options.security_root.empty()) {
     init.security_options.security_root_path = rcutils_strdup(options.security_root.c_str(), allocator());
@@ -290,17 +303,22 @@ void RmwSide::wait_once(rmw_guard_condition_t* graph_changed, rmw_wait_set_t* wa
   if (result != RMW_RET_OK && result != RMW_RET_TIMEOUT)
     throw BridgeError("cannot wait on " + label() + ": " + last_rmw_error());
   if (guards[1] != nullptr) on_graph_change_();
+  bool more = false;
   for (int kind = 0; kind < 3; ++kind)
-    for (std::size_t i = 0; i < kept[kind].size(); ++i)
-      if (handles[kind][i] != nullptr)
-        for (std::size_t takes = 0; takes < kMostTakes && kept[kind][i]->take();) ++takes;
+    for (std::size_t i = 0; i < kept[kind].size(); ++i) {
+      if (handles[kind][i] == nullptr) continue;
+      std::size_t takes = 0;
+      while (takes < kMostTakes && kept[kind][i]->take()) ++takes;
+      more |= takes == kMostTakes;
+    }
+  if (!more) turns_.fetch_add(1, std::memory_order_release);  // pairs with the acquire in turns()
 }
 
 SideGraph RmwSide::graph() {
   SideGraph graph;
   list_nodes(graph);
   list_topics(graph);
-  list_servers(graph);
+  list_services(graph);
   return graph;
 }
 
@@ -323,12 +341,14 @@ void RmwSide::list_topics(SideGraph& graph) {
   require(library_.rmw_get_topic_names_and_types(self_->handle(), &memory, false, topics.get()),
           "no topics of " + label());
   for (std::size_t i = 0; i < topics->names.size; ++i) {
-    list_endpoints(graph, topics->names.data[i], true);
-    list_endpoints(graph, topics->names.data[i], false);
+    list_endpoints(graph, topics->names.data[i], "", Of::writers);
+    list_endpoints(graph, topics->names.data[i], "", Of::readers);
   }
 }
 
-void RmwSide::list_endpoints(SideGraph& graph, const char* topic, bool writers) {
+std::size_t RmwSide::list_endpoints(SideGraph& graph, const std::string& name, const std::string& type, Of of) {
+  const bool writers = of == Of::writers, raw = of == Of::servers;
+  const std::string topic = raw ? options_.before_service + name + options_.behind_service : name;
   rcutils_allocator_t memory = allocator();
   Filled<rmw_topic_endpoint_info_array_t> found(rmw_get_zero_initialized_topic_endpoint_info_array(),
                                                 [](rmw_topic_endpoint_info_array_t* array) {
@@ -336,30 +356,33 @@ void RmwSide::list_endpoints(SideGraph& graph, const char* topic, bool writers) 
                                                   return rmw_topic_endpoint_info_array_fini(array, &its);
                                                 });
   auto* ask = writers ? library_.rmw_get_publishers_info_by_topic : library_.rmw_get_subscriptions_info_by_topic;
-  if (ask(self_->handle(), &memory, topic, false, found.get()) != RMW_RET_OK) {
-    last_rmw_error();  // the topic has gone
-    return;
-  }
+  if (ask(self_->handle(), &memory, topic.c_str(), raw, found.get()) != RMW_RET_OK) last_rmw_error();  // it has gone
   std::map<RmwNodeName, std::size_t> own;  // that are still to be left out
   for (std::size_t i = 0; i < found->size; ++i) {
     const rmw_topic_endpoint_info_t& info = found->info_array[i];
-    RmwEndpoint endpoint{topic, info.topic_type, {info.node_namespace, info.node_name}, {}, info.qos_profile};
+    RmwEndpoint endpoint{
+        name, raw ? type : info.topic_type, {info.node_namespace, info.node_name}, {}, info.qos_profile};
     std::copy_n(info.endpoint_gid, endpoint.gid.size(), endpoint.gid.begin());
-    if (writers && is_own(endpoint.gid)) continue;
-    if (!writers) {
-      const auto left = own.emplace(endpoint.node, count_own(own_readers_, endpoint.node, topic)).first;
+    if (writers) {
+      if (is_own(endpoint.gid)) continue;
+      graph.writer_gids.insert(endpoint.gid);
+    } else {
+      const OwnEndpoints& own_ones = raw ? own_servers_ : own_readers_;
+      const auto left = own.emplace(endpoint.node, count_own(own_ones, endpoint.node, name)).first;
       if (left->second != 0) {
         --left->second;
         continue;
       }
     }
+    if (raw) graph.served.insert(name);
     if (endpoint.node.name.empty() || endpoint.node.name == kNoNode) {
       endpoint.node = {};
     } else if (graph.nodes.count(endpoint.node) == 0) {
       continue;  // its node is not known yet, or is the bridge of another host
     }
-    (writers ? graph.writers : graph.readers).push_back(std::move(endpoint));
+    (writers ? graph.writers : raw ? graph.servers : graph.readers).push_back(std::move(endpoint));
   }
+  return found->size;
 }
 
 void RmwSide::add_own(OwnEndpoints& own, const NodePtr& node, const std::string& name) {
@@ -377,22 +400,23 @@ std::size_t RmwSide::count_own(const OwnEndpoints& own, const RmwNodeName& node,
   return own.count({node, name});
 }
 
-void RmwSide::list_servers(SideGraph& graph) {
-  for (const RmwNodeName& node : graph.nodes) {
-    auto services = no_names();
-    rcutils_allocator_t memory = allocator();
-    if (library_.rmw_get_service_names_and_types_by_node(self_->handle(), &memory, node.name.c_str(),
-                                                         node.space.c_str(), services.get()) != RMW_RET_OK) {
-      last_rmw_error();  // the node has gone
-      continue;
-    }
-    for (std::size_t i = 0; i < services->names.size; ++i) {
-      const char* service = services->names.data[i];
-      std::size_t all = 1;
-      const std::size_t own = count_own(own_servers_, node, service);
-      if (own != 0 && library_.rmw_count_services(self_->handle(), service, &all) != RMW_RET_OK) last_rmw_error();
-      if (all > own && services->types[i].size != 0)
-        graph.servers.push_back({service, services->types[i].data[0], node});
+void RmwSide::list_services(SideGraph& graph) {
+  auto services = no_names();
+  rcutils_allocator_t memory = allocator();
+  require(library_.rmw_get_service_names_and_types(self_->handle(), &memory, services.get()),
+          "no services of " + label());
+  for (std::size_t i = 0; i < services->names.size; ++i) {
+    if (services->types[i].size == 0) continue;
+    const char *service = services->names.data[i], *type = services->types[i].data[0];
+    std::size_t count = 0;
+    if (list_endpoints(graph, service, type, Of::servers) != 0) continue;
+    // There is none, or, as over Zenoh, the RMW does not say whose.
+    if (library_.rmw_count_services(self_->handle(), service, &count) != RMW_RET_OK) last_rmw_error();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto is_its = [&](const auto& own) { return own.second == service; };
+    if (static_cast<std::ptrdiff_t>(count) > std::count_if(own_servers_.begin(), own_servers_.end(), is_its)) {
+      graph.served.insert(service);
+      graph.servers.push_back({service, type, {}, {}, rmw_qos_profile_services_default});
     }
   }
 }

@@ -38,16 +38,13 @@ struct RmwEndpoint {
   rmw_qos_profile_t qos{};
 };
 
-struct ServerInfo {
-  std::string service, type;
-  RmwNodeName node;
-};
-
 /// What other processes have in a side's graph; the bridge's own nodes and endpoints are left out. Both sides may have a node of one name.
 struct SideGraph {
   std::set<RmwNodeName> nodes;
-  std::vector<RmwEndpoint> writers, readers;
-  std::vector<ServerInfo> servers;
+  std::vector<RmwEndpoint> writers, readers, servers;  ///< a server's topic is its service; a gid: writers only
+  // Also of writers and servers whose node is not known yet, or no longer:
+  std::set<Gid> writer_gids;
+  std::set<std::string> served;  ///< services
 };
 
 class RmwSide;
@@ -81,6 +78,8 @@ class RmwWriter {
   /// False after an error; the text is last_rmw_error().
   bool publish(const rmw_serialized_message_t& message);
   std::size_t matched() const;
+  /// Whether each reliable subscription has acknowledged all messages. Does not block.
+  bool acknowledged() const;
 
  private:
   NodePtr node_;
@@ -130,7 +129,8 @@ class RmwReader final : public Waitable {
 class RmwServer final : public Waitable {
  public:
   using Callback = std::function<void(const rmw_request_id_t& request, const Native& message)>;
-  RmwServer(NodePtr node, const ServiceType& type, const std::string& service, Callback callback);
+  RmwServer(NodePtr node, const ServiceType& type, const std::string& service, const rmw_qos_profile_t& qos,
+            Callback callback);
   ~RmwServer() override;
   void* handle() const override { return handle_->data; }
   bool take() override;
@@ -147,7 +147,8 @@ class RmwServer final : public Waitable {
 class RmwClient final : public Waitable {
  public:
   using Callback = std::function<void(std::int64_t request, const Native& message)>;
-  RmwClient(NodePtr node, const ServiceType& type, const std::string& service, Callback callback);
+  RmwClient(NodePtr node, const ServiceType& type, const std::string& service, const rmw_qos_profile_t& qos,
+            Callback callback);
   ~RmwClient() override;
   void* handle() const override { return handle_->data; }
   bool take() override;
@@ -164,10 +165,13 @@ class RmwClient final : public Waitable {
 struct SideOptions {
   std::string label;  ///< for people: "Baton", "rmw_fastrtps_cpp"
   std::size_t domain = 0;
-  std::string enclave;        ///< "/"
+  std::string enclave = "/";
   std::string security_root;  ///< folder of the enclave's files; empty: no security
   bool enforce_security = false;
   rmw_automatic_discovery_range_t range = RMW_AUTOMATIC_DISCOVERY_RANGE_SUBNET;
+  std::vector<std::string> static_peers;
+  /// What stands around a service's name in that of the topic of its requests: as RMWs on DDS have it.
+  std::string before_service = "rq", behind_service = "Request";
 };
 
 class RmwSide {
@@ -192,6 +196,10 @@ class RmwSide {
   }
   /// Makes run() let go of endpoints that were dropped: it keeps those that it waits for. From any thread.
   void let_go();
+  /// How often run() has taken all that had come. What had come before two further turns began and ended has been taken.
+  std::uint64_t turns() const {
+    return turns_.load(std::memory_order_acquire);
+  }  // pairs with the release in wait_once()
   /// Returns after stop().
   void run();
   /// From any thread.
@@ -209,8 +217,10 @@ class RmwSide {
   void wait_once(rmw_guard_condition_t* graph_changed, rmw_wait_set_t* wait_set);
   void list_nodes(SideGraph& graph);
   void list_topics(SideGraph& graph);
-  void list_endpoints(SideGraph& graph, const char* topic, bool writers);
-  void list_servers(SideGraph& graph);
+  enum class Of { writers, readers, servers };
+  /// Of the topic or service `name`; `type` of a service. How many the RMW lists, the bridge's own among them.
+  std::size_t list_endpoints(SideGraph& graph, const std::string& name, const std::string& type, Of of);
+  void list_services(SideGraph& graph);
   void add_own(OwnEndpoints& own, const NodePtr& node, const std::string& name);
   void remove_own(OwnEndpoints& own, const NodePtr& node, const std::string& name);
   std::size_t count_own(const OwnEndpoints& own, const RmwNodeName& node, const std::string& name) const;
@@ -221,8 +231,9 @@ class RmwSide {
   rmw_context_t context_;
   rmw_guard_condition_t* wake_ = nullptr;
   NodePtr self_;
-  std::atomic<bool> stopping_{false};  // relaxed: wake() orders it through the RMW's lock
-  mutable std::mutex mutex_;           // guards all below
+  std::atomic<bool> stopping_{false};  // relaxed: let_go() orders it through the RMW's lock
+  std::atomic<std::uint64_t> turns_{0};
+  mutable std::mutex mutex_;  // guards all below
   std::map<RmwNodeName, std::weak_ptr<RmwNode>> nodes_;
   std::set<Gid> own_writers_;
   OwnEndpoints own_readers_, own_servers_;

@@ -49,17 +49,14 @@ void TopicBridge::forward(const Gid& writer, const rmw_serialized_message_t& mes
 void TopicBridge::route(Routes routes, bool patient) {
   // With the lock: a message that comes meanwhile must not overtake those that wait.
   const std::lock_guard<std::mutex> lock(mutex_);
-  Routes old = std::exchange(routes_, std::move(routes));
+  routes_ = std::move(routes);
   std::deque<Waiting> still;
   waiting_bytes_ = 0;
   for (Waiting& each : waiting_) {
     auto found = routes_.find(each.writer);
-    const auto before = old.find(each.writer);
-    const bool gone = found == routes_.end() && before != old.end();
-    if (gone) found = before;
     if (found == routes_.end() && !patient)
       for (found = routes_.begin(); found != routes_.end() && !found->second.writer;) ++found;
-    if (found == routes_.end() || (found->second.writer && !found->second.open && !gone)) {
+    if (found == routes_.end() || (found->second.writer && !found->second.open)) {
       waiting_bytes_ += each.bytes.size();
       still.push_back(std::move(each));
     } else if (found->second.writer) {

@@ -22,9 +22,9 @@ namespace baton::bridge {
 struct QosClass {
   bool reliable = false, durable = false;
 
-  bool operator<(const QosClass& other) const {
-    return std::tie(reliable, durable) < std::tie(other.reliable, other.durable);
-  }
+  auto key() const { return std::tie(reliable, durable); }
+  bool operator<(const QosClass& other) const { return key() < other.key(); }
+  bool operator==(const QosClass& other) const { return key() == other.key(); }
 };
 QosClass class_of(const rmw_qos_profile_t& qos);
 
@@ -46,7 +46,7 @@ class TopicBridge {
   TopicBridge(std::string topic, Updater& updater) : topic_(std::move(topic)), updater_(updater) {}
 
   void forward(const Gid& writer, const rmw_serialized_message_t& message);
-  /// The graph's routes as of now. Messages that wait take those that are open, those of a writer that has gone its old one. Unless `patient`, those of a writer that is still unknown take
+  /// The graph's routes as of now. Messages that wait take those that are open. Unless `patient`, those of a writer that is still unknown take
   /// the first one.
   void route(Routes routes, bool patient);
 

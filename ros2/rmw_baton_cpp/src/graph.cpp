@@ -63,12 +63,18 @@ rmw_ret_t of_node(const rmw_node_t* node, rcutils_allocator_t* allocator, const 
   return add_names_and_types(names_and_types, graph.names_and_types({end}, full), allocator);
 }
 
-rmw_ret_t infos(const rmw_node_t* node, rcutils_allocator_t* allocator, const char* topic, EndpointKind end,
+/// `raw`: of a topic by its name in Baton, where a service has two topics (request_topic()).
+rmw_ret_t infos(const rmw_node_t* node, rcutils_allocator_t* allocator, const char* topic, bool raw, EndpointKind end,
                 rmw_topic_endpoint_info_array_t* infos) {
   if (const rmw_ret_t bad = checked(node, allocator, topic, infos); bad != RMW_RET_OK) return bad;
   if (!rcutils_allocator_is_valid(allocator)) return invalid("the allocator is not valid");
   if (const rmw_ret_t bad = rmw_topic_endpoint_info_array_check_zero(infos); bad != RMW_RET_OK) return bad;
-  return add_infos(infos, graph_of(node).of(end, topic), allocator);
+  if (!raw) return add_infos(infos, graph_of(node).of(end, topic), allocator);
+  std::vector<transport::EndpointInfo> found = context_of(node).participant().endpoints_of(topic);
+  const bool writers = end == EndpointKind::kPublisher;
+  found.erase(std::remove_if(found.begin(), found.end(), [&](const auto& each) { return each.is_writer != writers; }),
+              found.end());
+  return add_infos(infos, found, allocator);
 }
 
 /// A row for each node: nodes of one name are in it as often as they exist. `enclaves` may be null.
@@ -195,17 +201,17 @@ rmw_ret_t rmw_get_service_names_and_types(const rmw_node_t* node, rcutils_alloca
 }
 
 rmw_ret_t rmw_get_publishers_info_by_topic(const rmw_node_t* node, rcutils_allocator_t* allocator,
-                                           const char* topic_name, bool,
+                                           const char* topic_name, bool no_mangle,
                                            rmw_topic_endpoint_info_array_t* publishers_info) try {
-  return infos(node, allocator, topic_name, EndpointKind::kPublisher, publishers_info);
+  return infos(node, allocator, topic_name, no_mangle, EndpointKind::kPublisher, publishers_info);
 } catch (const std::exception& error) {
   return failure(error);
 }
 
 rmw_ret_t rmw_get_subscriptions_info_by_topic(const rmw_node_t* node, rcutils_allocator_t* allocator,
-                                              const char* topic_name, bool,
+                                              const char* topic_name, bool no_mangle,
                                               rmw_topic_endpoint_info_array_t* subscriptions_info) try {
-  return infos(node, allocator, topic_name, EndpointKind::kSubscription, subscriptions_info);
+  return infos(node, allocator, topic_name, no_mangle, EndpointKind::kSubscription, subscriptions_info);
 } catch (const std::exception& error) {
   return failure(error);
 }

@@ -28,7 +28,7 @@ def test_the_program_of_the_ros_2_in_use_is_chosen(monkeypatch, found, wanted, v
 @pytest.mark.parametrize(
     ("found", "wanted", "said"),
     [
-        ({}, None, "there is no baton_bridge: run `make setup build`"),
+        ({}, None, "there is no baton_bridge: install ros-<distribution>-rmw-baton-cpp, or run `make setup build`"),
         (FOUND, None, "humble and iron: choose one with --distribution"),
         (FOUND, "foxy", "no baton_bridge for ROS 2 'foxy', but for humble and iron"),
     ],
@@ -51,10 +51,35 @@ def test_the_arguments_and_the_libraries_of_the_wheels_reach_the_program(monkeyp
     monkeypatch.setattr(bridge, "_CHECKOUT", tmp_path)
     monkeypatch.setattr(bridge.os, "execve", lambda *how: started.append(how))
     monkeypatch.setenv("LD_LIBRARY_PATH", "/own")
-    monkeypatch.delenv("ROS_DISTRO", raising=False)
+    for variable in ("ROS_DISTRO", "ROS_DOMAIN_ID", "AMENT_PREFIX_PATH"):
+        monkeypatch.delenv(variable, raising=False)
     bridge.command.main(["--rmw", "rmw_zenoh_cpp", "--domain", "3", "--enclave", "/robot"], standalone_mode=False)
     [(path, arguments, environment)] = started
     assert path == program
-    assert arguments == [str(program), "rmw_zenoh_cpp", "--domain", "3", "--enclave", "/robot"]
+    assert arguments == [str(program), "rmw_zenoh_cpp"]
+    assert environment["BATON_DOMAIN"] == "3" and environment["ROS_SECURITY_ENCLAVE_OVERRIDE"] == "/robot"
+    assert "ROS_DOMAIN_ID" not in environment
     assert environment["LD_LIBRARY_PATH"] == f"{wheels}/lib:{needs}:/own"
     assert environment["AMENT_PREFIX_PATH"].endswith(str(wheels))
+
+
+def test_the_program_of_the_set_up_ros_2_comes_first_then_that_of_the_checkout(monkeypatch, tmp_path):
+    def make(path):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).touch()
+        return tmp_path / path
+
+    workspace = make("workspace/lib/rmw_baton_cpp/baton_bridge")
+    beside = make("usr/iron/lib/rmw_baton_cpp/baton_bridge")
+    make("checkout/build/release/bin/humble/baton_bridge")
+    built = make("checkout/build/release/bin/galactic/baton_bridge")
+    monkeypatch.setattr(bridge, "_CHECKOUT", tmp_path / "checkout")
+    monkeypatch.setattr(bridge.sys, "argv", [str(tmp_path / "usr/bin/baton")])
+    monkeypatch.setenv("ROS_DISTRO", "humble")
+    monkeypatch.setenv("AMENT_PREFIX_PATH", f"{tmp_path}/other:{tmp_path}/workspace")
+    found = bridge.programs()
+    assert {name: found[name] for name in ("humble", "iron", "galactic")} == {
+        "humble": workspace,
+        "iron": beside,
+        "galactic": built,
+    }

@@ -272,7 +272,9 @@ def test_the_installed_rmw_is_where_ament_looks_for_it(home):
     dynamic = run("readelf", "-d", prefix / "lib/librmw_baton_cpp.so")
     assert "$ORIGIN/../../lib" in dynamic and str(BUILD) not in dynamic
     # All parts of Baton that it needs are installed, too.
-    needed = set(re.findall(r"NEEDED.*\[(libbaton\S*)\]", dynamic))
+    bridge = run("readelf", "-d", prefix / "lib/rmw_baton_cpp/baton_bridge")
+    assert "$ORIGIN/..:" in bridge and "$ORIGIN/../../../lib" in bridge and str(BUILD) not in bridge
+    needed = set(re.findall(r"NEEDED.*\[(libbaton\S*)\]", dynamic + bridge))
     assert needed and all((home / "baton/lib" / library).exists() for library in needed), needed
 
 

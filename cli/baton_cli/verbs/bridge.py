@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import click
@@ -13,16 +14,29 @@ from ..examples import examples
 _CHECKOUT = Path(__file__).resolve().parents[3]
 
 
+_INSTALLED = "lib/rmw_baton_cpp/baton_bridge"  # in the prefix of a ROS 2, where `ros2 run` finds it
+
+
 def programs() -> dict[str, Path]:
-    """baton_bridge of this checkout's release build, by the name of its ROS 2."""
-    return {each.parent.name: each for each in sorted(_CHECKOUT.glob("build/release/bin/*/baton_bridge"))}
+    """baton_bridge by the name of its ROS 2: where its set-up file says, of this checkout's release build, in the prefix of this command, or in
+    /opt/ros. The first one counts."""
+    found: dict[str, Path] = {}
+    for prefix in filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(":")):
+        if (program := Path(prefix) / _INSTALLED).exists():
+            found.setdefault(os.environ.get("ROS_DISTRO") or Path(prefix).name, program)
+    for program in sorted(_CHECKOUT.glob("build/release/bin/*/baton_bridge")):
+        found.setdefault(program.parent.name, program)
+    for folder in (Path(sys.argv[0]).resolve().parent.parent, Path("/opt/ros")):
+        for program in sorted(folder.glob(f"*/{_INSTALLED}")):
+            found.setdefault(program.parents[2].name, program)
+    return found
 
 
 def choose(found: dict[str, Path], wanted: str | None) -> tuple[str, Path]:
     """The program for ROS 2 `wanted`; without: that of ROS_DISTRO, or the only one."""
     if not found:
         raise click.ClickException(
-            "there is no baton_bridge: run `make setup build` in a checkout (docs/guides/ros2.md)"
+            "there is no baton_bridge: install ros-<distribution>-rmw-baton-cpp, or run `make setup build` in a checkout (docs/guides/ros2.md)"
         )
     name = wanted or os.environ.get("ROS_DISTRO") or (next(iter(found)) if len(found) == 1 else None)
     if name is None:
@@ -56,15 +70,13 @@ def command(
     Nodes, topics, services, actions and parameters of each side are there for the other. A message crosses only while somebody on the other side
     subscribes to its topic. It runs until Ctrl-C. One process of a domain does this; a second one is on standby, and takes over."""
     name, program = choose(programs(), distribution)
-    arguments = [rmw]
-    for option, value in (("domain", domain), ("ros2-domain", ros2_domain), ("enclave", enclave)):
-        if value is not None:
-            arguments += [f"--{option}", str(value)]
     environment = dict(os.environ)
+    chosen = {"BATON_DOMAIN": domain, "ROS_DOMAIN_ID": ros2_domain, "ROS_SECURITY_ENCLAVE_OVERRIDE": enclave}
+    environment |= {variable: str(value) for variable, value in chosen.items() if value is not None}
     wheels = _CHECKOUT / f".venv-ros2-{name}"
     if folders := library_path(wheels):
         environment["LD_LIBRARY_PATH"] = ":".join([*folders, *filter(None, [environment.get("LD_LIBRARY_PATH")])])
         environment["AMENT_PREFIX_PATH"] = ":".join(
             [*filter(None, [environment.get("AMENT_PREFIX_PATH")]), str(wheels)]
         )
-    os.execve(program, [str(program), *arguments], environment)
+    os.execve(program, [str(program), rmw], environment)

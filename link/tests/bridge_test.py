@@ -10,15 +10,12 @@ import sys
 import pytest
 from support.build import ROOT
 from support.processes import Process
-from support.ros2 import ALONE, TESTED
+from support.ros2 import TESTED, needs_ros2
 
 sys.path.insert(0, str(ROOT / "ros2/tests"))
 from scenarios_test import EXPECTED
 
-pytestmark = pytest.mark.skipif(
-    not ALONE or not (TESTED.programs / "baton_bridge").exists(),
-    reason="Baton alone is what the bridge joins: part alone",
-)
+pytestmark = needs_ros2(TESTED.programs / "baton_bridge")
 
 
 def result(process: Process) -> dict:

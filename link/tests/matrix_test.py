@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from link_hosts import Host
 from support.build import BIN, LIB
-from support.ros2 import ALONE, TESTED, needs_ros2
+from support.ros2 import TESTED, needs_ros2
 from support.waiting import until
 
 PRELOAD = LIB / "libbaton_roscpp.so"
@@ -98,7 +98,7 @@ ROS1 = {"ROS_MASTER_URI": "http://127.0.0.1:11311", "ROS_IP": "127.0.0.1"}
 
 # The kinds of programs. roscpp's are there in a build with ROS 1 (make test-ros1), and have images only: their programs are those of ros1/tests.
 WITH_ROS1 = (BIN / "ros1_ends").exists()
-BRIDGED = ALONE and (TESTED.programs / "baton_bridge").exists()
+BRIDGED = (TESTED.programs / "baton_bridge").exists()
 KINDS = (
     "cpp",
     "python",

@@ -7,9 +7,10 @@ import time
 import pytest
 from ros2_processes import Processes
 from scenarios_test import EXPECTED
-from support.ros2 import TESTED, needs_ros2
+from support.ros2 import DISTRIBUTIONS, TESTED, needs_ros2
 
 pytestmark = needs_ros2(TESTED.programs / "baton_bridge")
+OTHERS = [each for each in DISTRIBUTIONS.values() if each != TESTED and each.library.exists()]
 FILE = "bridge_programs.py"
 SIDES = [("plain", "baton"), ("baton", "plain")]
 
@@ -20,14 +21,13 @@ def bridged(processes):
     return processes
 
 
-@pytest.fixture(scope="module")
-def found():
-    """What the scenarios gave with a bridge between near and far, in both directions at the same time."""
+def run_scenarios(distribution):
+    """What the scenarios gave with a bridge between near and far, which is of `distribution`: in both directions at the same time."""
     running, reports = [], {}
     for near, far in SIDES:
         processes = Processes()
         processes.start_bridge()
-        other = processes.start(far, "far", file="scenarios.py")
+        other = processes.start(far, "far", file="scenarios.py", distribution=distribution)
         running.append((near, processes, processes.start(near, "near", file="scenarios.py"), other))
     try:
         for near, processes, process, other in running:
@@ -39,10 +39,22 @@ def found():
     return reports
 
 
+@pytest.fixture(scope="module")
+def found():
+    return run_scenarios(TESTED)
+
+
 @pytest.mark.parametrize("near", ["plain", "baton"])
 @pytest.mark.parametrize("scenario", EXPECTED)
 def test_a_scenario_gives_the_same_across_the_bridge(found, scenario, near):
     assert found[near][scenario] == EXPECTED[scenario]
+
+
+@pytest.mark.skipif(not OTHERS, reason="one distribution of ROS 2 is built")
+def test_the_scenarios_give_the_same_across_a_bridge_to_another_distribution():
+    for distribution in OTHERS:
+        for near, report in run_scenarios(distribution).items():
+            assert {scenario: report[scenario] for scenario in EXPECTED} == EXPECTED, (near, distribution.name)
 
 
 def test_everybody_hears_everybody_once(bridged):

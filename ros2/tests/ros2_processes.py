@@ -66,8 +66,9 @@ class Processes:
         folders = [TESTED.prefix / "lib", *packages]
         return {"AMENT_PREFIX_PATH": str(TESTED.prefix), "LD_LIBRARY_PATH": ":".join(str(each) for each in folders)}
 
-    def start_bridge(self, *arguments, rmw="rmw_fastrtps_cpp", joins=True, **more):
+    def start_bridge(self, *arguments, rmw=str(ros2.OTHER_RMW or "rmw_fastrtps_cpp"), joins=True, **more):
         """The bridge between Baton and the nodes of `rmw`; with `joins`, once it works."""
+        more["LD_PRELOAD"] = ""  # the bridge loads its RMWs itself
         env = environment("plain", self.domain, **self._libraries(), **more)
         bridge = self._run([TESTED.programs / "baton_bridge", rmw, *arguments], env)
         while joins and ": joins " not in bridge.log():

@@ -18,6 +18,9 @@ from support.build import BIN, LIB, ROOT
 sys.path.insert(0, str(ROOT / "scripts"))
 import ros2_distributions
 
+# The library of an RMW that programs of another RMW than Baton's have in place of the wheels' (ros2/tests/bridge_run.py).
+OTHER_RMW = Path(os.environ["BATON_OTHER_RMW"]) if os.environ.get("BATON_OTHER_RMW") else None
+
 
 class Distribution(NamedTuple):
     """A ROS 2, and what the build has for it."""
@@ -50,7 +53,9 @@ MEASURED = next(each for each in DISTRIBUTIONS.values() if each.facts.measured)
 def over(rmw: str, distribution: Distribution = TESTED) -> dict[str, str]:
     """The variables that choose the RMW, "plain" or "baton". The wheels' librcl names librmw_fastrtps_cpp.so itself, so there another RMW is also
     preloaded (docs/guides/ros2.md)."""
-    return {"LD_PRELOAD": str(distribution.library), "RMW_IMPLEMENTATION": "rmw_baton_cpp"} if rmw == "baton" else {}
+    if rmw == "baton":
+        return {"LD_PRELOAD": str(distribution.library), "RMW_IMPLEMENTATION": "rmw_baton_cpp"}
+    return {"LD_PRELOAD": str(OTHER_RMW), "RMW_IMPLEMENTATION": OTHER_RMW.stem.removeprefix("lib")} if OTHER_RMW else {}
 
 
 def environment(rmw: str, domain: int, distribution: Distribution = TESTED, **more: str) -> dict[str, str]:

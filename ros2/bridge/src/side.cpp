@@ -41,6 +41,18 @@ Filled<rmw_names_and_types_t> no_names() {
 
 }  // namespace
 
+Waitable::Waitable(Kind kind, NodePtr node, std::string topic)
+    : kind_(kind), node_(std::move(node)), topic_(std::move(topic)) {
+  const std::lock_guard<std::mutex> lock(node_->side().mutex_);
+  node_->side().own_readers_.emplace(topic_, node_->name());
+}
+
+Waitable::~Waitable() {
+  const std::lock_guard<std::mutex> lock(node_->side().mutex_);
+  auto& own = node_->side().own_readers_;
+  own.erase(own.find({topic_, node_->name()}));
+}
+
 const RmwLibrary& Waitable::rmw() const { return node_->side().rmw(); }
 
 RmwNode::RmwNode(RmwSide& side, const RmwNodeName& name)
@@ -96,8 +108,7 @@ bool RmwWriter::acknowledged() const {
 
 RmwReader::RmwReader(NodePtr node, const std::string& type, const std::string& topic, const rmw_qos_profile_t& qos,
                      Callback callback)
-    : Waitable(Kind::reader, std::move(node)),
-      topic_(topic),
+    : Waitable(Kind::reader, std::move(node), topic),
       callback_(std::move(callback)),
       message_(rmw_get_zero_initialized_serialized_message()) {
   // Without ignore_local_publications: rmw_fastrtps_cpp then loses the news of other messages behind local ones. take() leaves them out.
@@ -106,11 +117,9 @@ RmwReader::RmwReader(NodePtr node, const std::string& type, const std::string& t
                     "cannot subscribe " + topic + " on " + node_->side().label());
   rcutils_allocator_t memory = allocator();
   require(rmw_serialized_message_init(&message_, 0, &memory), "no memory");
-  node_->side().add_own(node_->side().own_readers_, node_, topic_);
 }
 
 RmwReader::~RmwReader() {
-  node_->side().remove_own(node_->side().own_readers_, node_, topic_);
   if (rmw().rmw_destroy_subscription(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
   if (rmw_serialized_message_fini(&message_) != RMW_RET_OK) last_rmw_error();
 }
@@ -137,14 +146,12 @@ bool RmwReader::take() {
 
 RmwServer::RmwServer(NodePtr node, const ServiceType& type, const std::string& service, const rmw_qos_profile_t& qos,
                      Callback callback)
-    : Waitable(Kind::server, std::move(node)), service_(service), type_(type), callback_(std::move(callback)) {
+    : Waitable(Kind::server, node, node->side().request_topic(service)), type_(type), callback_(std::move(callback)) {
   handle_ = require(rmw().rmw_create_service(node_->handle(), type.support, service.c_str(), &qos),
                     "cannot serve " + service + " on " + node_->side().label());
-  node_->side().add_own(node_->side().own_servers_, node_, service_);
 }
 
 RmwServer::~RmwServer() {
-  node_->side().remove_own(node_->side().own_servers_, node_, service_);
   if (rmw().rmw_destroy_service(node_->handle(), handle_) != RMW_RET_OK) last_rmw_error();
 }
 
@@ -166,7 +173,7 @@ void RmwServer::respond(rmw_request_id_t request, const Native& response) {
 
 RmwClient::RmwClient(NodePtr node, const ServiceType& type, const std::string& service, const rmw_qos_profile_t& qos,
                      Callback callback)
-    : Waitable(Kind::client, std::move(node)), type_(type), callback_(std::move(callback)) {
+    : Waitable(Kind::client, std::move(node), ""), type_(type), callback_(std::move(callback)) {
   handle_ = require(rmw().rmw_create_client(node_->handle(), type.support, service.c_str(), &qos),
                     "cannot call " + service + " on " + node_->side().label());
 }
@@ -348,7 +355,7 @@ void RmwSide::list_topics(SideGraph& graph) {
 
 std::size_t RmwSide::list_endpoints(SideGraph& graph, const std::string& name, const std::string& type, Of of) {
   const bool writers = of == Of::writers, raw = of == Of::servers;
-  const std::string topic = raw ? options_.before_service + name + options_.behind_service : name;
+  const std::string topic = raw ? request_topic(name) : name;
   rcutils_allocator_t memory = allocator();
   Filled<rmw_topic_endpoint_info_array_t> found(rmw_get_zero_initialized_topic_endpoint_info_array(),
                                                 [](rmw_topic_endpoint_info_array_t* array) {
@@ -367,8 +374,8 @@ std::size_t RmwSide::list_endpoints(SideGraph& graph, const std::string& name, c
       if (is_own(endpoint.gid)) continue;
       graph.writer_gids.insert(endpoint.gid);
     } else {
-      const OwnEndpoints& own_ones = raw ? own_servers_ : own_readers_;
-      const auto left = own.emplace(endpoint.node, count_own(own_ones, endpoint.node, name)).first;
+      const std::lock_guard<std::mutex> lock(mutex_);
+      const auto left = own.emplace(endpoint.node, own_readers_.count({topic, endpoint.node})).first;
       if (left->second != 0) {
         --left->second;
         continue;
@@ -385,21 +392,6 @@ std::size_t RmwSide::list_endpoints(SideGraph& graph, const std::string& name, c
   return found->size;
 }
 
-void RmwSide::add_own(OwnEndpoints& own, const NodePtr& node, const std::string& name) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  own.emplace(node->name(), name);
-}
-
-void RmwSide::remove_own(OwnEndpoints& own, const NodePtr& node, const std::string& name) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  own.erase(own.find({node->name(), name}));
-}
-
-std::size_t RmwSide::count_own(const OwnEndpoints& own, const RmwNodeName& node, const std::string& name) const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return own.count({node, name});
-}
-
 void RmwSide::list_services(SideGraph& graph) {
   auto services = no_names();
   rcutils_allocator_t memory = allocator();
@@ -413,8 +405,8 @@ void RmwSide::list_services(SideGraph& graph) {
     // There is none, or, as over Zenoh, the RMW does not say whose.
     if (library_.rmw_count_services(self_->handle(), service, &count) != RMW_RET_OK) last_rmw_error();
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto is_its = [&](const auto& own) { return own.second == service; };
-    if (static_cast<std::ptrdiff_t>(count) > std::count_if(own_servers_.begin(), own_servers_.end(), is_its)) {
+    const auto is_its = [its = request_topic(service)](const auto& own) { return own.first == its; };
+    if (static_cast<std::ptrdiff_t>(count) > std::count_if(own_readers_.begin(), own_readers_.end(), is_its)) {
       graph.served.insert(service);
       graph.servers.push_back({service, type, {}, {}, rmw_qos_profile_services_default});
     }

@@ -92,8 +92,9 @@ class RmwWriter {
 class Waitable {
  public:
   enum class Kind { reader, server, client };
-  Waitable(Kind kind, NodePtr node) : kind_(kind), node_(std::move(node)) {}
-  virtual ~Waitable() = default;
+  /// `topic`: on which it is in the graph as a subscription, by the RMW's own name; empty for none.
+  Waitable(Kind kind, NodePtr node, std::string topic);
+  virtual ~Waitable();
   Waitable(const Waitable&) = delete;
   Waitable& operator=(const Waitable&) = delete;
 
@@ -105,8 +106,9 @@ class Waitable {
 
  protected:
   const RmwLibrary& rmw() const;
-  Kind kind_;
-  NodePtr node_;
+  const Kind kind_;
+  const NodePtr node_;
+  const std::string topic_;
 };
 
 class RmwReader final : public Waitable {
@@ -120,7 +122,6 @@ class RmwReader final : public Waitable {
   std::size_t matched() const;
 
  private:
-  std::string topic_;
   Callback callback_;
   rmw_subscription_t* handle_;
   rmw_serialized_message_t message_;
@@ -138,7 +139,6 @@ class RmwServer final : public Waitable {
   void respond(rmw_request_id_t request, const Native& response);
 
  private:
-  std::string service_;
   ServiceType type_;
   Callback callback_;
   rmw_service_t* handle_;
@@ -204,15 +204,17 @@ class RmwSide {
   void run();
   /// From any thread.
   void stop();
+  /// The RMW's own name of the topic of a service's requests.
+  std::string request_topic(const std::string& service) const {
+    return options_.before_service + service + options_.behind_service;
+  }
   /// Whether a writer with this gid is the bridge's own.
   bool is_own(const Gid& gid) const;
 
  private:
   friend class RmwNode;
-  friend class RmwReader;
-  friend class RmwServer;
   friend class RmwWriter;
-  using OwnEndpoints = std::multiset<std::pair<RmwNodeName, std::string>>;
+  friend class Waitable;
   void add(const std::shared_ptr<Waitable>& waitable);
   void wait_once(rmw_guard_condition_t* graph_changed, rmw_wait_set_t* wait_set);
   void list_nodes(SideGraph& graph);
@@ -221,9 +223,6 @@ class RmwSide {
   /// Of the topic or service `name`; `type` of a service. How many the RMW lists, the bridge's own among them.
   std::size_t list_endpoints(SideGraph& graph, const std::string& name, const std::string& type, Of of);
   void list_services(SideGraph& graph);
-  void add_own(OwnEndpoints& own, const NodePtr& node, const std::string& name);
-  void remove_own(OwnEndpoints& own, const NodePtr& node, const std::string& name);
-  std::size_t count_own(const OwnEndpoints& own, const RmwNodeName& node, const std::string& name) const;
 
   RmwLibrary library_;
   SideOptions options_;
@@ -236,7 +235,7 @@ class RmwSide {
   mutable std::mutex mutex_;  // guards all below
   std::map<RmwNodeName, std::weak_ptr<RmwNode>> nodes_;
   std::set<Gid> own_writers_;
-  OwnEndpoints own_readers_, own_servers_;
+  std::multiset<std::pair<std::string, RmwNodeName>> own_readers_;  ///< by their topics, with those of servers
   std::vector<std::weak_ptr<Waitable>> waitables_;
 };
 

@@ -13,7 +13,6 @@ namespace {
 
 using Level = LinkLog::Level;
 
-constexpr const char* kRos2Topic = "/_baton/ros2";
 constexpr std::size_t kMostComplaints = 1000;
 /// Publishers that a step makes and withdraws, and bytes that it announces. Every process of this host is notified of each publisher, and a slow
 /// process must not be taken for a stopped one.
@@ -84,19 +83,15 @@ std::vector<HostEndpoint> TopicForwarder::local_endpoints() {
   for (const auto& [gid, proxy] : proxies_) own.insert(gid);
   std::vector<HostEndpoint> endpoints;
   const std::vector<transport::EndpointInfo> all = participant_->endpoints();
-  // Processes of rmw_baton_cpp, whose services travel by the DDS below.
-  std::set<std::uint64_t> ros2;
   connections_.clear();
   auto writers = std::make_shared<std::set<Gid>>();
   for (const transport::EndpointInfo& info : all) {
     connections_[info.gid] = info.connection;
     if (info.is_writer) writers->insert(info.gid);
-    if (info.topic == kRos2Topic) ros2.insert(info.connection);
   }
   writers_ = std::move(writers);
   for (const transport::EndpointInfo& info : all) {
     if (own.count(info.gid) != 0) continue;
-    if (!is_topic(info.topic) && ros2.count(info.connection) != 0) continue;
     HostEndpoint endpoint;
     // A process whose id is not visible is known only by its connection.
     endpoint.process = info.local_pid != 0 ? static_cast<std::uint64_t>(info.local_pid) : info.connection | kNotVisible;

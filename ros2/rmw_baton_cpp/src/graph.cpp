@@ -70,8 +70,14 @@ rmw_ret_t infos(const rmw_node_t* node, rcutils_allocator_t* allocator, const ch
   if (!rcutils_allocator_is_valid(allocator)) return invalid("the allocator is not valid");
   if (const rmw_ret_t bad = rmw_topic_endpoint_info_array_check_zero(infos); bad != RMW_RET_OK) return bad;
   if (!raw) return add_infos(infos, graph_of(node).of(end, topic), allocator);
-  std::vector<transport::EndpointInfo> found = context_of(node).participant().endpoints_of(topic);
   const bool writers = end == EndpointKind::kPublisher;
+  const std::string name = topic, requests = request_topic("");
+  if (!writers && name.size() > requests.size() && name.substr(name.size() - requests.size()) == requests) {
+    // Those of other hosts, too, which the link knows by their responses.
+    const std::string service = name.substr(0, name.size() - requests.size());
+    return add_infos(infos, graph_of(node).of(EndpointKind::kServer, service), allocator);
+  }
+  std::vector<transport::EndpointInfo> found = context_of(node).participant().endpoints_of(name);
   found.erase(std::remove_if(found.begin(), found.end(), [&](const auto& each) { return each.is_writer != writers; }),
               found.end());
   return add_infos(infos, found, allocator);

@@ -67,7 +67,8 @@ def test_honest_hosts_keep_their_messages_while_another_attacks_tls(three, encla
     attacker = c.program(sys.executable, RAW_TLS, attack, json.dumps(options))
     attacker.says("attacks")
     honest.go_on(100)
-    assert of_link(a, "Threads") <= threads + MOST_STRANGERS + 1
+    # The thread of a stranger that gave way to a newer one may not have ended yet.
+    until(lambda: of_link(a, "Threads") <= threads + MOST_STRANGERS + 1)
     seen = json.loads(attacker.ends(input="\n")[0].splitlines()[-1])
     assert min(seen.values()) > 0, "the attack took place"
     honest.end()

@@ -221,9 +221,12 @@ TEST(HubProcesses, AStoppedProcessThatWasGivenUpComesBackWhenItGoesOn) {
 /// Processes that park idle links, all met: each has links to its four neighbours only.
 class ParkedDomain {
  public:
-  explicit ParkedDomain(std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i)
-      peers.push_back(std::make_unique<Peer>(directory, "p" + std::to_string(i), "", true, "", "", "parks"));
+  /// The last one dies at `crash_at`.
+  explicit ParkedDomain(std::size_t count, const std::string& crash_at = "") {
+    for (std::size_t i = 1; i <= count; ++i) {
+      peers.push_back(std::make_unique<Peer>(directory, "p" + std::to_string(i), i == count ? crash_at : "", true, "",
+                                             "", "parks"));
+    }
   }
   /// Of each that is not stopped: `met` others are known, all but four of them without a link.
   bool rest(std::size_t met, const std::set<std::size_t>& silent = {}) {
@@ -511,6 +514,21 @@ TEST(HubProcesses, SurviveTheDeathOfAPeerAtEveryStep) {
       EXPECT_EQ(names, 3U);
       EXPECT_EQ(count, "count 2");
     }
+  }
+}
+
+TEST(HubProcesses, NobodyKeepsAProcessThatDiesWhileItParksOrReopensALink) {
+  for (const std::string step : {"hub.parked", "hub.reopened"}) {
+    SCOPED_TRACE(step);
+    ParkedDomain domain(7, step);
+    if (step == "hub.reopened") {
+      ASSERT_TRUE(domain.rest(6)) << domain.last;
+      domain.peers[0]->tell("send 1000");  // to all
+    }
+    domain.peers[6]->wait();
+    domain.kill(6);
+    EXPECT_TRUE(domain.rest(5)) << domain.last;
+    EXPECT_TRUE(directory_has(domain.directory, 6));
   }
 }
 #endif

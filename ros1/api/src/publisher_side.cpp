@@ -59,6 +59,7 @@ struct SubscriberLink {
   PeerPtr peer;
   std::optional<Process> process;  // which it is in Baton's graph, if it is there
   bool got_last = false;           // the latched message was written to it
+  bool was_awaited = false;        // Baton had its time to meet the process, and has not
 };
 
 /// What Baton's graph knows of a process's subscriptions of the topic.
@@ -243,13 +244,15 @@ struct PublisherSide::State {
     for (const auto& each : wanted) each.first->enqueueMessage(each.second, true, true);
   }
 
-  static const SubscriberLink* known(const std::vector<SubscriberLink>& among, const ros::SubscriberLinkPtr& link) {
+  template <class Links>
+  static auto known(Links& among, const ros::SubscriberLinkPtr& link) {
     const auto found =
         std::find_if(among.begin(), among.end(), [&](const SubscriberLink& each) { return each.link == link; });
     return found == among.end() ? nullptr : &*found;
   }
   /// Waits for Baton to serve a process that has just connected, if Baton will: a subscription takes no message by TCP any
-  /// more once one of Baton's has come. Not for long: a process that is stopped is never met.
+  /// more once one of Baton's has come. Not for long: a process that is stopped is never met. Once for each link: one such process of the
+  /// domain, or a reader that never connects, must not delay every message to this one.
   void wait_until_met(const ros::SubscriberLinkPtr& link) {
     const auto late = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
     while (std::chrono::steady_clock::now() < late) {
@@ -258,7 +261,7 @@ struct PublisherSide::State {
         const std::lock_guard<std::mutex> lock(mutex);
         look();
         const SubscriberLink* const found = known(links, link);
-        if (found == nullptr) return;
+        if (found == nullptr || found->was_awaited) return;
         const Subscriptions* const subscriptions = of(*found);
         if (subscriptions == nullptr || subscriptions->readers.empty()) {
           if (node->participant()->unmet_count() == 0) return;
@@ -268,6 +271,8 @@ struct PublisherSide::State {
       }
       static_cast<void>(node->participant()->wait_graph_change(version, std::chrono::milliseconds(10)));
     }
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (SubscriberLink* const found = known(links, link)) found->was_awaited = true;
   }
 
   /// Waits for the links of the processes that Baton serves: Baton meets a process sooner than roscpp does. Once for each process, since nodes

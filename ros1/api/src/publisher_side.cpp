@@ -69,6 +69,14 @@ struct Subscriptions {
   bool stock = false;         // its process has stock ones, too
 };
 
+/// What is known of a link of roscpp; null: it is none of these.
+template <class Links>
+auto known(Links& among, const ros::SubscriberLinkPtr& link) {
+  const auto found =
+      std::find_if(among.begin(), among.end(), [&](const SubscriberLink& each) { return each.link == link; });
+  return found == among.end() ? nullptr : &*found;
+}
+
 /// The process's link; null: it has none of these.
 template <class Links>
 auto link_of(Links& among, const Process& process) {
@@ -244,12 +252,6 @@ struct PublisherSide::State {
     for (const auto& each : wanted) each.first->enqueueMessage(each.second, true, true);
   }
 
-  template <class Links>
-  static auto known(Links& among, const ros::SubscriberLinkPtr& link) {
-    const auto found =
-        std::find_if(among.begin(), among.end(), [&](const SubscriberLink& each) { return each.link == link; });
-    return found == among.end() ? nullptr : &*found;
-  }
   /// Waits for Baton to serve a process that has just connected, if Baton will: a subscription takes no message by TCP any
   /// more once one of Baton's has come. Not for long: a process that is stopped is never met. Once for each link: one such process of the
   /// domain, or a reader that never connects, must not delay every message to this one.
@@ -640,7 +642,7 @@ void PublisherSide::publish_to(const ros::SingleSubscriberPublisher& subscriber,
   {
     const std::lock_guard<std::mutex> lock(state.mutex);
     state.look();
-    const SubscriberLink* const found = State::known(state.links, link);
+    const SubscriberLink* const found = known(state.links, link);
     if (found == nullptr) return;                 // it has gone
     if (state.last.buf) state.hand_last(*found);  // before this one
     const std::vector<Gid> matched = state.writer->matched_readers();

@@ -24,6 +24,7 @@ Result<std::optional<PeerId>> Participant::Impl::holder_of(PeerId peer, const An
   AnnounceFrame lost;
   lost.gid = known->gid;
   lost.is_writer = known->is_writer;
+  lost.seldom = known->seldom;
   lost.topic = *known->topic->name;
   lost.node = *known->node;
   lost.type_name = known->type->name;

@@ -300,5 +300,40 @@ TEST(HostileSeldomMessages, ACallThatCannotBeEndsThePeer) {
   }
 }
 
+// More readers than the writer is matched with at a time: the last of them is matched after it has attached.
+TEST(SeldomWriter, AReaderThatAttachesBeforeItIsMatchedRestsAndIsCalledLikeAnother) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  RawPeer peer(domain.path());
+  ASSERT_TRUE(peer.await_peers(1));
+  QoS late;
+  late.durability = Durability::kTransientLocal;
+  for (std::uint16_t i = 1; i <= 40; ++i) peer.announce(peer.id(i), false, late);
+  const Gid reader = peer.announce(peer.id(100), false);
+  ASSERT_TRUE(eventually([&] { return participant->endpoints().size() == 41; }));
+  std::shared_ptr<Writer> writer;
+  {
+    std::mutex gate;
+    const std::lock_guard<std::mutex> closed(gate);
+    participant->impl().post([&gate] { const std::lock_guard<std::mutex> passed(gate); });
+    writer = make_seldom_writer(*participant, "t");
+    ASSERT_FALSE(peer.await(FrameType::kAnnounce).second.payload.empty());
+    AttachFrame attach;
+    attach.writer = writer->gid();
+    attach.reader = reader;
+    attach.connection_bytes = 4096;
+    const os::CreatedSegment segment = os::create_segment("test", 4096, os::Writers::kBothEnds).or_throw();
+    for (const PeerId to : peer.peers) {
+      peer.send(to, FrameType::kAttach, encode(attach),
+                {std::make_shared<const os::UniqueFd>(os::duplicate(segment.fd.get()))});
+    }
+    std::this_thread::sleep_for(100ms);
+  }
+  ASSERT_FALSE(peer.await(FrameType::kAttached).second.payload.empty());
+  ASSERT_FALSE(peer.await(FrameType::kRest).second.payload.empty());
+  ASSERT_TRUE(publish(*writer, 1));
+  EXPECT_FALSE(peer.await(FrameType::kCall).second.payload.empty());
+}
+
 }  // namespace
 }  // namespace baton::transport::test

@@ -107,7 +107,7 @@ void Hub::Impl::sweep(const std::string& name) {
 
 void Hub::Impl::connect_to(const ProcessId& process) {
   Route& route = routes[process];
-  route.retry = 0;
+  if (route.retry != 0) cancel(std::exchange(route.retry, 0));
   if (route.refused || route.has_socket() || route.mine != 0) return;
   const std::string name = name_of(process);
   LinkId made = 0;

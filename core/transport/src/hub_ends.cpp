@@ -128,7 +128,9 @@ void Hub::Impl::end_link(Link& link, const Doom& doom) {  // `doom` must not be 
     *link.queued_of_user += cost;
     flush(link);
   }
+  const PeerInfo info = link.info;
   drop_link(link, doom.reason, false);
+  if (is_final(doom.bye) && process != ProcessId{}) drop_parked_of(process, info, doom.reason);
   if (doom.tell_user) diagnose(Diagnostic::Level::kWarning, doom.reason.code, doom.reason.message);
   // After a lack of descriptors only this side knows when to try again; a stalled peer comes back by itself.
   if (known && doom.bye == Bye::kNoDescriptors) retry_later(process);

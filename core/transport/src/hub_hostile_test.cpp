@@ -168,6 +168,16 @@ TEST_F(HostilePeer, AnsweredToEveryPARKTheLinkStays) {
   }
 }
 
+TEST_F(HostilePeer, APARKBeforeTheLastOneIsAnsweredEndsTheLinkAndFillsNothing) {
+  RawClient client = connect();
+  client.send(hello_of(1));
+  EXPECT_FALSE(client.receive().empty());
+  ::fcntl(client.fd(), F_SETFL, O_NONBLOCK);
+  const std::string said = "PARK before the last one was answered";
+  while (victim_.recorder.all_diagnostics().find(said) == std::string::npos)  // without a look at the answers
+    client.send({kParkFrame, 0, 0, 0, 8, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0});
+}
+
 TEST_F(HostilePeer, AProbeThatConnectsAndGoesIsIgnored) {
   for (int i = 0; i < 100; ++i) connect().close();
   std::this_thread::sleep_for(std::chrono::milliseconds(50));

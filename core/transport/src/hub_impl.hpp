@@ -72,6 +72,7 @@ struct Link {
   bool up = false, was_up = false;
   /// The idle link is asked about when this time is over without a frame; doubles while something that says no word keeps it.
   std::chrono::milliseconds patience{0};
+  Clock::time_point asked_at{};  ///< when its last PARK came
 
   std::shared_ptr<LifeLine::Claim> claim BATON_GUARDED_BY(hub_mutex);  ///< while up
   Acquaintance acquaintance BATON_GUARDED_BY(hub_mutex);
@@ -240,6 +241,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void met_its_end(const ProcessId& process);
   /// Both processes of a parked link will not speak any more.
   void drop_parked(const ProcessId& process, const Error& reason);
+  void drop_parked_of(const ProcessId& process, const PeerInfo& refused, const Error& reason);
   void tell_gone();
   using SharedPacket = std::shared_ptr<const std::vector<std::uint8_t>>;
   void tell_gone_to_some(const SharedPacket& packet, ProcessId after);
@@ -306,7 +308,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
 
   // Background thread only.
   Clock::time_point last_met{};  ///< a process, for the first time
-  bool hurries = false;          ///< parks links that were idle for a moment
+  const Clock::time_point joined = Clock::now();
+  bool hurries = false;  ///< parks links that were idle for a moment
   bool ring_changed = false;
   std::vector<ProcessId> newly_gone;                                ///< to be told
   std::deque<std::pair<Clock::time_point, ProcessId>> gone_before;  ///< told, and told again to newcomers
@@ -341,5 +344,7 @@ constexpr std::uint64_t watch_token(LinkId id) { return id * 4 + 1; }
 std::string name_of(const ProcessId& process);
 /// PeerInfo::identity of the process with this pidfd (may be empty) and pid.
 std::uint64_t identity_of(const os::UniqueFd& pidfd, std::int32_t pid);
+/// Whether both links lead to one process, as far as the kernel says: without a free descriptor only its number is known.
+bool same_process(const PeerInfo& a, const PeerInfo& b);
 
 }  // namespace baton::transport

@@ -9,6 +9,8 @@ namespace baton::transport {
 namespace {
 
 constexpr std::size_t kMaxRoutes = 16384;
+/// Marks an identity that is only the process's number.
+constexpr std::uint64_t kPidIdentity = std::uint64_t{1} << 63;
 
 std::uint64_t account_key(const Link& link) {
   constexpr std::uint64_t kUser = std::uint64_t{1} << 62;  // marks a user's processes without an identity
@@ -18,9 +20,14 @@ std::uint64_t account_key(const Link& link) {
 }  // namespace
 
 std::uint64_t identity_of(const os::UniqueFd& pidfd, std::int32_t pid) {
-  constexpr std::uint64_t kPid = std::uint64_t{1} << 63;
   const std::uint64_t identity = os::process_identity(pidfd);
-  return identity != 0 || pid <= 0 ? identity : kPid | static_cast<std::uint64_t>(pid);
+  return identity != 0 || pid <= 0 ? identity : kPidIdentity | static_cast<std::uint64_t>(pid);
+}
+
+bool same_process(const PeerInfo& a, const PeerInfo& b) {
+  if (a.identity == b.identity) return true;
+  const bool by_number = ((a.identity | b.identity) & kPidIdentity) != 0;
+  return by_number && a.local_pid > 0 && a.local_pid == b.local_pid;
 }
 
 Link* Hub::Impl::find(LinkId id) {

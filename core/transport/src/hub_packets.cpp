@@ -169,14 +169,17 @@ void Hub::Impl::on_hello(Link& link) {
     return;
   }
   if (link.initiator && hello.process_id != link.process) {
-    // Whoever made this name, its socket may be that of an honest process, which is met by its own name.
-    refuse_for_ever(link.process);
-    drop_parked(link.process, {Errc::disconnected, "its name leads to another process"});
+    // Whoever made this name, its socket may be that of an honest process, which is met by its own name. One that was met before can still
+    // come by this process's name.
+    const ProcessId wanted = link.process;
+    const bool was_met = routes[wanted].parked;
+    if (!was_met) refuse_for_ever(wanted);
     end_link(link, {{Errc::protocol_violation, "the name " + name_of(link.process) +
                                                    " in the domain's directory leads to the socket of " +
                                                    describe(link) + ", which has another identity"},
                     Bye::kDuplicate,
-                    true});
+                    !was_met || routes[wanted].attempts == 0});
+    if (was_met) retry_later(wanted);
     return;
   }
   if (link.initiator) {
@@ -186,6 +189,19 @@ void Hub::Impl::on_hello(Link& link) {
     }
     const Route& route = routes[link.process];
     Link* const parked = route.parked ? find(route.up) : nullptr;
+    if (parked != nullptr && !same_process(parked->info, link.info)) {
+      const ProcessId wanted = link.process;
+      end_link(link, {{Errc::protocol_violation, describe(link) + " has the name of another process"},
+                      Bye::kDuplicate,
+                      route.attempts == 0});
+      retry_later(wanted);
+      return;
+    }
+    if (parked == nullptr && !(hello.counts == FrameCounts{})) {
+      // It goes on with a link that this process has given up meanwhile. It tries again, and both begin anew.
+      end_link(link, {{Errc::disconnected, "this process has given up the link"}, Bye::kDuplicate, false});
+      return;
+    }
     if (parked != nullptr && continues(*parked, hello)) {
       reopen(*parked, link);
       return;
@@ -203,7 +219,7 @@ void Hub::Impl::on_hello(Link& link) {
   finish_parking(hello.process_id);
   Route& route = routes[hello.process_id];
   Link* const parked = route.parked ? find(route.up) : nullptr;
-  if (parked != nullptr && parked->info.identity != link.info.identity) {
+  if (parked != nullptr && !same_process(parked->info, link.info)) {
     end_link(link, {{Errc::disconnected, "another process has this id"}, Bye::kDuplicate, false});
     return;
   }

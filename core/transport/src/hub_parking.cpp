@@ -13,8 +13,10 @@ using Phase = Acquaintance::Phase;
 
 /// Of a link that is parked while descriptors are short.
 constexpr std::chrono::milliseconds kShortIdleTime{250};
-/// What keeps a link without a word when it ends: samples that are held. They are looked at ever more rarely.
+/// Held samples keep a link, and no frame says when they are released: they are looked at ever more rarely.
 constexpr std::chrono::milliseconds kMostPatience{64'000};
+/// So long a process may be new to others that have known each other for long.
+constexpr std::chrono::seconds kNewcomer{1};
 constexpr std::chrono::seconds kToldToNewcomers{60};
 constexpr std::chrono::milliseconds kFirstPause{10};
 constexpr unsigned kMaxAttempts = 9;  ///< to tell a process whose backlog is full, after 10 ms, 20 ms, ... 5 s
@@ -29,19 +31,20 @@ void Hub::Impl::note_activity(Link& link) {
 
 void Hub::Impl::plan_parking(Clock::time_point when) {
   if (when >= parking_at) return;
-  parking_at = when;
   // Timers need the same lock: left to the background thread, at most once in `idle_time`.
   posted.push_back([this, when] { schedule(when, [this] { look_for_idle_links(); }); });
+  parking_at = when;
   if (!on_thread()) poller.wake();
 }
 
 void Hub::Impl::park_soon() {
-  if (std::exchange(hurries, true)) return;
+  if (hurries) return;
   {
     const os::Lock lock(mutex());
     for (const auto& [id, link] : links) link->may_be_idle = link->may_be_idle || link->up;
   }
   schedule(Clock::now(), [this] { look_for_idle_links(); });
+  hurries = true;
 }
 
 HubHandler::Need Hub::Impl::need_of(const Link& link) {
@@ -107,8 +110,23 @@ void Hub::Impl::look_for_idle_links() {
 }
 
 void Hub::Impl::on_park(Link& link, std::uint64_t received) {
-  const HubHandler::Need need = need_of(link);
-  bool agreed = false;
+  bool unanswered = false;
+  {
+    const os::Lock lock(mutex());
+    unanswered = std::any_of(link.queue.begin(), link.queue.end(),
+                             [](const Outgoing& frame) { return frame.type == kKeepFrame; });
+  }
+  if (unanswered) {
+    end_link(link, {{Errc::protocol_violation, describe(link) + " sends PARK before the last one was answered"},
+                    Bye::kViolation,
+                    true});
+    return;
+  }
+  // A look at all endpoints. An honest process asks again after a frame and the idle time.
+  const Clock::time_point now = Clock::now();
+  const bool again = now - std::exchange(link.asked_at, now) < std::min(options.idle_time, kShortIdleTime) / 2;
+  const HubHandler::Need need = again ? HubHandler::Need::kConnections : need_of(link);
+  bool agreed = false, pause = false;
   {
     const os::Lock lock(mutex());
     const bool waiting = std::any_of(link.queue.begin(), link.queue.end(),
@@ -128,10 +146,13 @@ void Hub::Impl::on_park(Link& link, std::uint64_t received) {
       link.queued_bytes += cost;
       *link.queued_of_user += cost;
       if (!link.pausing) flush(link);
-      return;
+      pause = link.pausing;
+    } else {
+      send_now(link, encode_bye(Bye::kParked, ""));
     }
-    send_now(link, encode_bye(Bye::kParked, ""));
   }
+  if (pause) on_writable(link.id);
+  if (!agreed) return;
   BATON_CRASH_POINT("hub.parked");
   park(link);
 }
@@ -141,10 +162,12 @@ void Hub::Impl::on_keep(Link& link) {
   {
     const os::Lock lock(mutex());
     asked = link.acquaintance.kept();
-    if (asked) flush(link);
   }
-  if (!asked)
+  if (asked) {
+    on_writable(link.id);
+  } else {
     end_link(link, {{Errc::protocol_violation, describe(link) + " answers PARK unasked"}, Bye::kViolation, true});
+  }
 }
 
 void Hub::Impl::park(Link& link) {
@@ -202,8 +225,8 @@ void Hub::Impl::reopen(Link& parked, Link& fresh) {
     links.erase(found);
     parked.progress = Clock::now();
     note_activity(parked);
-    flush(parked);
   }
+  on_writable(parked.id);
   BATON_CRASH_POINT("hub.reopened");
   call([&] { handler.on_link_open(parked.id); });
 }
@@ -250,12 +273,22 @@ void Hub::Impl::drop_parked(const ProcessId& process, const Error& reason) {
   if (route != routes.end() && route->second.parked) drop_link(*find(route->second.up), reason, true);
 }
 
+/// Ends the parked link of a process that is refused. Another process that says its id ends nothing of it.
+void Hub::Impl::drop_parked_of(const ProcessId& process, const PeerInfo& refused, const Error& reason) {
+  const auto route = routes.find(process);
+  if (route != routes.end() && route->second.parked && same_process(find(route->second.up)->info, refused))
+    drop_parked(process, reason);
+}
+
 /// The process is dead, or has left: its name is gone or refuses.
 void Hub::Impl::met_its_end(const ProcessId& process) {
   const auto found = routes.find(process);
   if (found == routes.end()) return;
-  // No process has parked a link with one that all met so recently. Else a process that comes and goes without end would cost all the others.
-  const bool was_new = Clock::now() - found->second.up_since < std::min(options.idle_time, kShortIdleTime);
+  // No process has parked a link with one that all met so recently, unless this process is the newcomer. Else a process that comes and goes
+  // without end would cost all the others.
+  const Clock::time_point now = Clock::now();
+  const bool was_new =
+      now - found->second.up_since < std::min(options.idle_time, kShortIdleTime) && now - joined > kNewcomer;
   if (std::exchange(found->second.watched, false) && !was_new) newly_gone.push_back(process);
   if (found->second.parked) {
     Link& link = *find(found->second.up);

@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <mutex>
+#include <optional>
 #include <random>
 #include <thread>
 
@@ -207,6 +210,88 @@ TEST(HubParking, AnotherProcessThatTakesTheIdOfAParkedOneIsRefused) {
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(domain.rests());
   for (const auto& hub : domain.hubs) EXPECT_TRUE(hub->recorder.downs_.empty());
+}
+
+PeerId some_parked(TestHub& hub, ProcessId& process) {
+  PeerId found = 0;
+  hub.recorder.eventually([&](const Recorder& r) {
+    for (const auto& [peer, info] : r.up_) {
+      if (!hub.hub->is_parked(peer)) continue;
+      found = peer;
+      process = info.process_id;
+    }
+    return true;
+  });
+  return found;
+}
+
+TEST(HubParking, AStoppedPeerThatIsGivenUpWhileItsLinkIsParkedIsMetAnewByBoth) {
+  Domain domain(8);
+  ASSERT_TRUE(domain.rests());
+  TestHub& giver = *domain.hubs[0];
+  ProcessId stopped{};
+  const PeerId peer = some_parked(giver, stopped);
+  TestHub* const other = std::find_if(domain.hubs.begin(), domain.hubs.end(), [&](const auto& each) {
+                           return each->hub->process_id() == stopped;
+                         })->get();
+  {
+    std::mutex gate;
+    const std::lock_guard<std::mutex> closed(gate);
+    other->hub->post([&gate] { const std::lock_guard<std::mutex> passed(gate); });  // as if it were stopped
+    while (giver.recorder.eventually([](const Recorder& r) { return r.downs_.empty(); }, 0s)) {
+      giver.hub->send(peer, 0x100, std::vector<std::uint8_t>(200000));
+      std::this_thread::sleep_for(100ms);
+    }
+  }
+  for (TestHub* each : {&giver, other})
+    EXPECT_TRUE(each->recorder.eventually([](const Recorder& r) { return r.ups_ == 8 && r.downs_.size() == 1; }));
+  EXPECT_TRUE(domain.rests());
+}
+
+TEST(HubParking, AnotherProcessThatTakesTheNameOfAParkedOneGetsNothingOfIt) {
+  Domain domain(9);
+  ASSERT_TRUE(domain.rests());
+  TestHub& victim = *domain.hubs[0];
+  ProcessId taken{};
+  const PeerId peer = some_parked(victim, taken);
+  const std::string path = domain.directory.path() + "/0", name = "p-" + os::hexadecimal(taken);
+  int ready[2];
+  ASSERT_EQ(::pipe(ready), 0);
+  const pid_t thief = ::fork();
+  if (thief == 0) {
+    const auto opened = os::open_directory(-1, path);
+    os::UniqueFd listener, socket;
+    if (os::listen_at(opened.fd.get(), path, "stolen", 0600, static_cast<std::uint32_t>(-1), listener) !=
+        os::IoStatus::kDone)
+      ::_exit(2);
+    if (os::rename_name(opened.fd.get(), "stolen", name) != 0) ::_exit(3);
+    (void)!::write(ready[1], "", 1);
+    for (int i = 0; i < 6000 && os::accept_one(listener.get(), socket) != os::IoStatus::kDone; ++i)
+      std::this_thread::sleep_for(10ms);
+    std::array<std::uint8_t, 256> packet{};
+    for (int i = 0; i < 6000 && !os::readable_now(socket.get()); ++i) std::this_thread::sleep_for(10ms);
+    const ssize_t size = ::recv(socket.get(), packet.data(), packet.size(), 0);
+    if (size < 16 || packet[0] != kHelloFrame) ::_exit(4);
+    Hello hello;
+    hello.process_id = taken;
+    hello.name = "thief";
+    std::memcpy(&hello.counts.received, &packet[static_cast<std::size_t>(size) - 16], 8);
+    std::memcpy(&hello.counts.sent, &packet[static_cast<std::size_t>(size) - 8], 8);
+    const std::vector<std::uint8_t> answer = encode_hello(hello);
+    (void)os::send_packet(socket.get(), answer.data(), answer.size(), nullptr, 0, nullptr, 0);
+    for (int i = 0; i < 6000 && !os::readable_now(socket.get()); ++i) std::this_thread::sleep_for(10ms);
+    const ssize_t got = ::recv(socket.get(), packet.data(), packet.size(), 0);
+    ::_exit(got > 8 && packet[0] == kByeFrame && packet[8] == static_cast<std::uint8_t>(Bye::kDuplicate) ? 0 : 1);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+  victim.hub->send(peer, 0x100, {1, 2, 3});
+  int status = 0;
+  ::waitpid(thief, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(victim.recorder.has_diagnostic(Errc::protocol_violation, "has the name of another process"));
+  ::close(ready[0]);
+  ::close(ready[1]);
 }
 
 }  // namespace

@@ -519,7 +519,8 @@ Result<void> Writer::Impl::wait_for_all_acked(std::chrono::nanoseconds timeout) 
         for (auto& [reader, pushed] : wanted) {
           if (reader != connection->reader) continue;
           if (pushed == kWhatItIsGiven) pushed = given;
-          open += taken < pushed ? 1 : 0;
+          if (taken >= pushed) pushed = 0;  // for good: a reader that rests meanwhile counts from zero
+          open += pushed != 0 ? 1 : 0;
         }
       }
       for (const auto& [key, entry] : resting_.entries()) open += entry.reliable && entry.called && entry.from <= last;

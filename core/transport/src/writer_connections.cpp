@@ -113,7 +113,10 @@ Result<void> Writer::Impl::attach(PeerId peer, const Party& party, const QoS& re
   WriterConnection& added = *connection;
   const RestingReaders::Entry* const rested = resting_.find(peer, frame.reader);
   const bool matched = rested != nullptr && !rested->refused;
-  if (options_.seldom) rest_later(kRestPause);
+  if (options_.seldom) {
+    if (history_.empty()) history_.resize(options_.qos.depth);  // it may attach before it is matched
+    rest_later(kRestPause);
+  }
   // So that ending a connection never needs memory: drain().
   if (const std::size_t most = live_.size() + draining_.size() + 1; most > draining_.capacity())
     draining_.reserve(2 * most);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "baton/os/hot_path.hpp"
+#include "baton/os/shortage.hpp"
 #include "endpoint_context.hpp"
 #include "writer.hpp"
 
@@ -75,11 +76,11 @@ void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& 
   refused.code = refusal.code;
   refused.text = "publisher of '" + options_.topic + "': " + text;
   context_->send(peer, FrameType::kRefused, encode(refused));
-  if (RestingReaders::Entry* const resting = resting_.find(peer, frame.reader);
-      resting != nullptr && !std::exchange(resting->refused, true)) {
-    if (refusal.code == Errc::incompatible_qos) resting_.remove(peer, frame.reader);  // it does not try again
+  if (RestingReaders::Entry* const resting = resting_.find(peer, frame.reader)) {
+    const bool first = !std::exchange(resting->refused, true);
+    if (!is_shortage(refusal.code)) resting_.remove(peer, frame.reader);  // it does not try again
     if (!resting_.awaited()) forget_history();
-    notify(Event::kMatched);
+    if (first) notify(Event::kMatched);
   }
   if (!refused_.insert_or_assign(std::pair{peer, frame.reader}, refusal).second) return;  // a repeated attempt
   statuses_.last_refusal = refused.text;

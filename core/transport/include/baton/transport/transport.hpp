@@ -173,7 +173,8 @@ class Participant : public std::enable_shared_from_this<Participant> {
     /// no subscription has room. For requests of a service: one server that does not read must not stop the others.
     bool skips_full = false;
     /// Its messages are seldom, and its subscriptions many: a subscription matches without a connection, gets one when a message is
-    /// published, and loses it when nothing was published for seconds. No message is lost by that; the first one after a pause comes later.
+    /// published, and loses it when nothing was published for seconds. The first message after a pause comes later. None is lost by
+    /// that, unless the writer ends before it lies in the queues: wait_for_queues().
     /// REQUIRES: keep_last, automatic liveliness, no deadline; else create_writer() fails with invalid_argument. publish_to() and
     /// PublishInfo::only_reader reach a subscription only while it has a connection.
     bool seldom = false;

@@ -53,7 +53,7 @@ def library_path(wheels: Path) -> list[str]:
     return [str(wheels / "lib"), *(str(each) for each in sorted(wheels.glob("lib/python3*/site-packages/ros_*.libs")))]
 
 
-@examples("baton bridge", "baton bridge --rmw rmw_cyclonedds_cpp", "baton bridge --domain 3 --ros2-domain 0")
+@examples("baton bridge", "baton bridge --rmw rmw_fastrtps_cpp", "baton bridge --domain 3 --ros2-domain 0")
 @click.command()
 @click.option("--rmw", default="rmw_fastrtps_cpp", show_default=True, help="The RMW of the other nodes.")
 @click.option("--distribution", metavar="NAME", help="Of ROS 2. Default: ROS_DISTRO, or the only one.")

@@ -76,9 +76,9 @@ TEST_F(SeldomMessages, BeyondTheDepthCountAsLost) {
   const auto reader = make_reader(*participant, "/t", reliable(4));
   {
     // The background thread answers no CALL meanwhile.
-    std::mutex gate;
-    const std::lock_guard<std::mutex> closed(gate);
-    participant->impl().post([&gate] { const std::lock_guard<std::mutex> passed(gate); });
+    const auto gate = std::make_shared<std::mutex>();
+    const std::lock_guard<std::mutex> closed(*gate);
+    participant->impl().post([gate] { const std::lock_guard<std::mutex> passed(*gate); });
     for (std::uint64_t i = 1; i <= 9; ++i) ASSERT_TRUE(publish(*writer, i));
   }
   for (std::uint64_t i = 6; i <= 9; ++i) EXPECT_EQ(next(*reader), i);
@@ -302,6 +302,7 @@ TEST(HostileSeldomMessages, ACallThatCannotBeEndsThePeer) {
 
 // More readers than the writer is matched with at a time: the last of them is matched after it has attached.
 TEST(SeldomWriter, AReaderThatAttachesBeforeItIsMatchedRestsAndIsCalledLikeAnother) {
+  std::mutex gate;  // outlives the participant that waits for it
   TestDomain domain;
   const auto participant = domain.join();
   RawPeer peer(domain.path());
@@ -313,7 +314,6 @@ TEST(SeldomWriter, AReaderThatAttachesBeforeItIsMatchedRestsAndIsCalledLikeAnoth
   ASSERT_TRUE(eventually([&] { return participant->endpoints().size() == 41; }));
   std::shared_ptr<Writer> writer;
   {
-    std::mutex gate;
     const std::lock_guard<std::mutex> closed(gate);
     participant->impl().post([&gate] { const std::lock_guard<std::mutex> passed(gate); });
     writer = make_seldom_writer(*participant, "t");

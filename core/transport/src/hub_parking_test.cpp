@@ -226,6 +226,7 @@ PeerId some_parked(TestHub& hub, ProcessId& process) {
 }
 
 TEST(HubParking, AStoppedPeerThatIsGivenUpWhileItsLinkIsParkedIsMetAnewByBoth) {
+  std::mutex gate;  // outlives the hub that waits for it
   Domain domain(8);
   ASSERT_TRUE(domain.rests());
   TestHub& giver = *domain.hubs[0];
@@ -235,7 +236,6 @@ TEST(HubParking, AStoppedPeerThatIsGivenUpWhileItsLinkIsParkedIsMetAnewByBoth) {
                            return each->hub->process_id() == stopped;
                          })->get();
   {
-    std::mutex gate;
     const std::lock_guard<std::mutex> closed(gate);
     other->hub->post([&gate] { const std::lock_guard<std::mutex> passed(gate); });  // as if it were stopped
     while (giver.recorder.eventually([](const Recorder& r) { return r.downs_.empty(); }, 0s)) {
@@ -244,7 +244,8 @@ TEST(HubParking, AStoppedPeerThatIsGivenUpWhileItsLinkIsParkedIsMetAnewByBoth) {
     }
   }
   for (TestHub* each : {&giver, other})
-    EXPECT_TRUE(each->recorder.eventually([](const Recorder& r) { return r.ups_ == 8 && r.downs_.size() == 1; }));
+    EXPECT_TRUE(each->recorder.eventually([](const Recorder& r) { return r.ups_ == 8 && r.downs_.size() == 1; }))
+        << each->recorder.ups_ << " ups, " << each->recorder.downs_.size() << " downs; " << domain.diagnostics();
   EXPECT_TRUE(domain.rests());
 }
 

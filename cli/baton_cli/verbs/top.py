@@ -277,7 +277,7 @@ def command(
     effort, so it is one more reader, and never holds a publisher up. A topic of another host is not subscribed: it does not travel
     because of a look, and its rate is what this host's link brings.
 
-    With --ros1 it also shows the links of ROS 1's nodes, and which way the messages of each take.
+    In a domain of another middleware's nodes it also shows their links, and which way the messages of each take.
 
     Keys: q leaves, the arrows and page keys scroll, s sorts by the next column, r reverses, / filters. A terminal of less than
     110 columns is not shown types, how messages were made, and the numbers of those held; --json has everything.

@@ -5,8 +5,6 @@
 #include <sys/stat.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <fstream>
 #include <string>
 
 #include "baton/os/process.hpp"
@@ -55,16 +53,6 @@ bool byte_locked_by_other(int fd, std::uint64_t byte) noexcept {
 std::uint64_t pid_namespace() {
   struct stat status {};
   return ::stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::uint64_t>(status.st_ino) : 0;
-}
-
-std::int32_t pid_in_own_namespace(std::int32_t pid) {
-  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(status, line);) {
-    if (line.compare(0, 6, "NSpid:") != 0) continue;
-    const std::size_t last = line.find_last_of(" \t");
-    return static_cast<std::int32_t>(std::strtol(line.c_str() + last, nullptr, 10));
-  }
-  return 0;
 }
 
 }  // namespace baton::os

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "baton/os/clock.hpp"
 #include "baton/os/crash_point.hpp"
 #include "baton/os/hot_path.hpp"
 #include "baton/os/memory_file.hpp"
@@ -80,13 +79,6 @@ bool TakenSample::names_own_client() const noexcept {
   Gid client{};
   std::copy_n(header_->correlation_client, client.size(), client.begin());
   return prefix_of(client) == prefix_of(publisher());
-}
-
-BATON_HOT std::int64_t TakenSample::expires_ns() const noexcept {
-  const std::int64_t lifespan_ns = connection_->lifespan_ns;
-  if (lifespan_ns >= kEndless.count()) return INT64_MAX;
-  // A publisher names any time: none lies in the future.
-  return ends_after(std::min(os::of_process(header_->source_monotonic_ns), os::monotonic_ns()), lifespan_ns);
 }
 
 }  // namespace baton::transport

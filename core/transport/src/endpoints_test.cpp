@@ -386,41 +386,29 @@ TEST_F(Endpoints, AnExpiredMessageIsNotDelivered) {
   EXPECT_EQ(reader->statuses().lost_total, 0U);
 }
 
-TEST_F(Endpoints, WhoAsksForExpiredMessagesGetsThemAndSeesThatTheyAre) {
-  QoS qos;
-  qos.lifespan = 1ms;
-  const auto writer = make_writer(*participant, "t", qos);
-  Participant::ReaderOptions options;
-  options.topic = "t";
-  options.type = number_type();
-  options.take_expired = true;
-  const auto reader = participant->create_reader(options).or_throw();
-  ASSERT_TRUE(matched(*reader, 1));
-  publish(*writer, 1).or_throw();
+TEST_F(Endpoints, TheShorterLifespanOfBothEndsCounts) {
+  QoS shorter;
+  shorter.lifespan = 1ms;
+  const auto endless = make_writer(*participant, "a"), ends_soon = make_writer(*participant, "b", shorter);
+  const auto asks = make_reader(*participant, "a", shorter), takes_all = make_reader(*participant, "b");
+  ASSERT_TRUE(matched(*asks, 1) && matched(*takes_all, 1));
+  for (const auto& writer : {endless, ends_soon}) publish(*writer, 1).or_throw();
   std::this_thread::sleep_for(5ms);
-  const TakenSample sample = take_sample(*reader);
-  EXPECT_EQ(value_of(sample), 1U);
-  EXPECT_LT(sample.expires_ns(), os::monotonic_ns());
+  for (const auto& reader : {asks, takes_all}) {
+    EXPECT_FALSE(reader->take().or_throw());
+    EXPECT_EQ(reader->losses().lifespan, 1U);
+  }
 }
 
-TEST_F(Endpoints, WhoTakesAheadLearnsHowMuchIsUnreadAndWhenASampleExpires) {
-  QoS offered, asked;
-  offered.lifespan = std::chrono::hours(2);
-  asked.lifespan = std::chrono::hours(1);
-  const auto writer = make_writer(*participant, "t", offered);
-  const auto reader = make_reader(*participant, "t", asked);
-  const auto endless = make_writer(*participant, "endless");
-  const auto other = make_reader(*participant, "endless");
-  ASSERT_TRUE(matched(*reader, 1) && matched(*other, 1));
+TEST_F(Endpoints, AReaderKnowsHowMuchIsUnread) {
+  const auto writer = make_writer(*participant, "t");
+  const auto reader = make_reader(*participant, "t");
+  ASSERT_TRUE(matched(*reader, 1));
   EXPECT_EQ(reader->unread(), 0U);
   for (std::uint64_t i = 1; i <= 3; ++i) publish(*writer, i).or_throw();
-  publish(*endless, 1).or_throw();
   EXPECT_EQ(reader->unread(), 3U);
   const TakenSample sample = reader->take().or_throw();
   EXPECT_EQ(reader->unread(), 2U);
-  const std::chrono::nanoseconds shorter = asked.lifespan;
-  EXPECT_EQ(sample.expires_ns(), sample.header().source_monotonic_ns + shorter.count());
-  EXPECT_EQ(other->take().or_throw().expires_ns(), INT64_MAX);
 }
 
 TEST_F(Endpoints, AMissedDeadlineIsReportedOnBothSidesFromTheFirstMessageOn) {

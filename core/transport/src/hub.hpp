@@ -49,7 +49,7 @@ using PeerId = std::uint64_t;   ///< never 0, never reused within a hub
 using TimerId = std::uint64_t;  ///< never 0
 using ProcessId = std::array<std::uint8_t, 16>;
 
-/// Frame types below this are the hub's own (HELLO, BYE).
+/// Frame types below this are the hub's own (HELLO, BYE, PARK, KEEP, GONE).
 inline constexpr std::uint16_t kFirstUserFrame = 0x0100;
 /// Larger payloads are the caller's error; the hub splits a payload into packets and joins them again.
 inline constexpr std::size_t kMaxPayloadBytes = 256 * 1024;

@@ -351,7 +351,7 @@ void Hub::Impl::send_gone(const ProcessId& to, const SharedPacket& packet, unsig
   });
 }
 
-/// Whoever lies costs a link, and is counted in `false_alarms`; the truth costs none.
+/// A false GONE opens a link, and counts in `false_alarms`; a true one opens none.
 void Hub::Impl::check_whether_gone(const std::vector<ProcessId>& called_gone, unsigned& false_alarms) {
   for (const ProcessId& process : called_gone) {
     const auto route = routes.find(process);

@@ -375,7 +375,7 @@ BATON_HOT_SELDOM Result<TakenSample> Reader::Impl::take_any(const Gid* only, Pas
 /// True for a message that was delivered before, or is too old.
 BATON_HOT bool Reader::Impl::unwanted(ReaderConnection& connection, const memory::QueuedMessage& message) {
   if (connection.interrupted && seen_before_interruption(connection, message.sequence)) return true;
-  if (connection.lifespan_ns >= kEndless.count() || options_.take_expired) return false;
+  if (connection.lifespan_ns >= kEndless.count()) return false;
   const std::int64_t now = os::monotonic_ns();
   std::int64_t stamp = os::of_process(message.source_monotonic_ns);
   if (unlikely(connection.ahead_ns != 0 && !connection.untimed)) stamp = corrected_stamp_ns(connection, stamp);

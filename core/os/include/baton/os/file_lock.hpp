@@ -26,8 +26,5 @@ bool byte_locked_by_other(int fd, std::uint64_t byte) noexcept;
 
 /// The PID namespace of this process (the inode of /proc/self/ns/pid); 0 if the system does not say.
 std::uint64_t pid_namespace();
-/// The number that process `pid` of this PID namespace has in its own one (NSpid in /proc/PID/status, Linux 4.1); 0 if
-/// the system does not say.
-std::int32_t pid_in_own_namespace(std::int32_t pid);
 
 }  // namespace baton::os

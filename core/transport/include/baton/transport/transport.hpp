@@ -189,8 +189,6 @@ class Participant : public std::enable_shared_from_this<Participant> {
     std::shared_ptr<const void> validate_context;
     Gid gid{};
     std::uint8_t part = 0;  ///< as in WriterOptions
-    /// take() also returns expired samples; the caller checks TakenSample::expires_ns().
-    bool take_expired = false;
     /// Does not connect to this participant's relayed publishers (WriterOptions::relayed): for a process that relays in both directions.
     bool not_relayed = false;
   };
@@ -462,9 +460,6 @@ class TakenSample {
   const void* message() const noexcept { return header_ + 1; }
   std::uint32_t size_bytes() const noexcept { return size_bytes_; }  ///< fetched once, checked
   std::uint64_t sequence() const noexcept { return sequence_; }
-  /// When the message's lifespan ends, CLOCK_MONOTONIC: the shorter lifespan of both ends; INT64_MAX: never. For
-  /// callers that take ahead of use: take() skips expired messages, unless ReaderOptions::take_expired is set. REQUIRES: not empty.
-  std::int64_t expires_ns() const noexcept;
   BATON_NO_PLT void release() noexcept;
 
  private:

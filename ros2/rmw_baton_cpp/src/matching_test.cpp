@@ -43,12 +43,12 @@ TEST_F(MatchingTest, NobodyWaitsForAReaderThatTheGraphDoesNotKnow) {
 TEST_F(MatchingTest, ARequestWaitsForAServerAndForTheWayOfItsResponse) {
   const auto requests = reader("request"), responses = reader("response");
   const auto writer = participant_->create_writer(writer_).value();
+  std::shared_ptr<transport::Writer> responding;  // outlives the wait, which may look for it after the thread's end
   std::thread server([&] {
     while (writer->matched() == 0) std::this_thread::yield();
     transport::Participant::WriterOptions options = writer_;
     options.topic = "response";
-    const auto responding = participant_->create_writer(options).value();
-    while (responses->matched() == 0) std::this_thread::yield();
+    responding = participant_->create_writer(options).value();
   });
   Matching matching(participant_, writer_, Matching::Readers::kAll);
   bool both = false;

@@ -19,9 +19,9 @@ from queue import Empty, Queue
 
 import click
 
-from .figures import median_interval
 from .network import ADDRESSES, Network, NetworkFailed, child_of
 from .peers import program_folder
+from .verdicts import print_verdict
 
 END, LINK = "baton_link_scale_end", "baton_link"
 CONNECTED_BAR_S, ROUND_TRIP_BAR_US, MEMORY_BAR_MIB = 10, 2000, 32
@@ -81,17 +81,6 @@ def _cpu_ticks(pid: int) -> int:
     """utime and stime, fields 14 and 15 of /proc/PID/stat (proc(5))."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])
-
-
-def _verdict(what: str, values: list[float], unit: str, bar: float, detail: str) -> bool:
-    figure = median_interval(values)
-    passed = figure.high <= bar
-    print(
-        f"{'PASS' if passed else 'FAIL'}  {what}  {figure.middle:.4g}{unit} [{figure.low:.4g}, {figure.high:.4g}]  "
-        f"bar <= {bar:g}{unit}  ({detail})",
-        flush=True,
-    )
-    return passed
 
 
 def _measure(programs: Path, processes: int, network: str, directory: Path) -> dict:
@@ -165,17 +154,17 @@ def main(processes: int, rounds: int, network: str) -> None:
         return [run[key] for run in done]
 
     passed = [
-        _verdict(
+        print_verdict(
             f"all connected, {what}", values("connected_s"), " s", CONNECTED_BAR_S, "processes started within this time"
         ),
-        _verdict(
+        print_verdict(
             "a round trip among them, 5 B",
             values("round_trip_us"),
             " us",
             ROUND_TRIP_BAR_US,
             f"p99 {max(values('p99_us')):.0f} us, {sum(values('lost')):.0f} lost, others 10 messages a second each",
         ),
-        _verdict(
+        print_verdict(
             "memory of the larger link",
             values("memory_mib"),
             " MiB",

@@ -50,6 +50,18 @@ class Row:
         return Row(**saved | {"value": saved["value"] and figures.Interval(**saved["value"])})
 
 
+def print_verdict(what: str, values: list[float], unit: str, bar: float, detail: str) -> bool:
+    """Prints the verdict of a program as accept.printed_row() reads it. Returns whether the median of these rounds passes."""
+    figure = figures.median_interval(values)
+    passed = figure.high <= bar
+    print(
+        f"{'PASS' if passed else 'FAIL'}  {what}  {figure.middle:.4g}{unit} [{figure.low:.4g}, {figure.high:.4g}]  "
+        f"bar <= {bar:g}{unit}  ({detail})",
+        flush=True,
+    )
+    return passed
+
+
 def count(rows: list[Row]) -> str:
     numbers = [sum(row.passed is verdict for row in rows) for verdict in (True, False, None)]
     return f"{numbers[0]} PASS, {numbers[1]} FAIL, {numbers[2]} could not be measured"

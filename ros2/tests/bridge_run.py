@@ -78,7 +78,7 @@ def cpu_s(process):
 
 
 def measure(processes, size, talker_rmw, hearer_rmw):
-    from scale_run import report_of
+    from ros2_processes import report_of
 
     bridge = processes.start_bridge() if talker_rmw != hearer_rmw else None
     processes.bridged = True  # a program over the other RMW may run without, too

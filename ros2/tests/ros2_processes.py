@@ -46,6 +46,14 @@ def environment(rmw, domain, distribution=TESTED, **more):
     return ros2.environment(rmw, domain, distribution, **more)
 
 
+def report_of(process):
+    """The next report of a program that goes on, as JSON on a line of its output; Fast DDS prints there, too."""
+    for line in process.stdout:
+        if line.startswith("{"):
+            return json.loads(line)
+    raise AssertionError(f"{process.args} ended:\n{process.log()[-2000:]}")
+
+
 class Processes:
     """The ROS 2 programs of one test, in a ROS domain of their own."""
 

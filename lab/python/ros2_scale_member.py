@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One process of `baton_ros2_scale` (ros2_scale.py): a node of rclpy with three publishers and three subscriptions, on topics of its own and of
+its neighbour. It waits for a line behind its imports, publishes at 10 Hz until it sees all nodes and all topics, and says what that took."""
+
+import json
+import os
+import re
+import select
+import sys
+import time
+from pathlib import Path
+
+TOPICS = 3
+LIMIT_S = 300
+
+
+def cost():
+    """Descriptors and private memory of this process, and its threads with a name of their own: rclpy's have the program's name."""
+    rollup = Path("/proc/self/smaps_rollup").read_text()
+    private = re.findall(r"^Private_\w+:\s+(\d+)", rollup, re.MULTILINE)
+    names = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
+    return {
+        "threads": len(names) - names.count(Path("/proc/self/comm").read_text()),
+        "fds": len(os.listdir("/proc/self/fd")),
+        "mb": sum(map(int, private)) / 1024,
+    }
+
+
+def load_all():
+    """Loads what rclpy would load with its first node, so that this is not counted as the node's."""
+    import rcl_interfaces.srv
+    from rcl_interfaces.msg import Log, ParameterEvent
+    from rclpy.type_support import check_for_type_support
+    from rosgraph_msgs.msg import Clock
+    from std_msgs.msg import String
+    from type_description_interfaces.srv import GetTypeDescription
+
+    services = [kind for name, kind in vars(rcl_interfaces.srv).items() if name[0].isupper()]
+    for kind in (Log, ParameterEvent, Clock, String, GetTypeDescription, *services):
+        check_for_type_support(kind)
+
+
+def main(index, count, events):
+    load_all()
+    import rclpy
+    from rcl_interfaces.msg import ParameterEvent
+    from rclpy.qos import qos_profile_parameter_events
+    from std_msgs.msg import String
+
+    before = cost()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    begin, cpu = time.monotonic(), time.process_time()
+    rclpy.init()
+    node = rclpy.create_node(f"member_{index}")
+    report = {"before": before, "made": cost()}
+    got = []
+    publishers = [node.create_publisher(String, f"t{index}_{i}", 10) for i in range(TOPICS)]
+    neighbour = (index + 1) % count
+    kept = [node.create_subscription(String, f"t{neighbour}_{i}", got.append, 10) for i in range(TOPICS)]
+    if events:
+        kept.append(
+            node.create_subscription(ParameterEvent, "/parameter_events", lambda _: None, qos_profile_parameter_events)
+        )
+    due, said = 0.0, False
+    while (
+        not said or not select.select([sys.stdin], [], [], 0)[0]
+    ):  # neighbours need messages until all have said theirs
+        now = time.monotonic() - begin
+        assert said or now < LIMIT_S, (
+            f"{sorted(report)} after {LIMIT_S} s; the graph has {len(node.get_node_names())} nodes"
+        )
+        if now >= due:
+            due = now + 0.1
+            for publisher in publishers:
+                publisher.publish(String(data="hello"))
+            if "graph" not in report:
+                topics = [name for name, _ in node.get_topic_names_and_types() if re.fullmatch(r"/t\d+_\d", name)]
+                if len(set(node.get_node_names())) >= count and len(topics) == TOPICS * count:
+                    report["graph"], report["cpu"] = time.monotonic() - begin, time.process_time() - cpu
+        rclpy.spin_once(node, timeout_sec=0.02)
+        if got and "message" not in report:
+            report["message"] = time.monotonic() - begin
+        if not said and {"graph", "message"} <= report.keys():
+            said = True
+            print(json.dumps(report | {"all": cost()}), flush=True)
+    sys.stdin.readline()  # the line that ended the loop
+    print("rests", flush=True)
+    sys.stdin.readline()
+    os._exit(0)  # how a process ends is not measured
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

@@ -2,6 +2,7 @@
 """One process of `baton_ros2_scale` (ros2_scale.py): a node of rclpy with three publishers and three subscriptions, on topics of its own and of
 its neighbour. It waits for a line behind its imports, publishes at 10 Hz until it sees all nodes and all topics, and says what that took."""
 
+import contextlib
 import json
 import os
 import re
@@ -18,7 +19,10 @@ def cost():
     """Descriptors and private memory of this process, and its threads with a name of their own: rclpy's have the program's name."""
     rollup = Path("/proc/self/smaps_rollup").read_text()
     private = re.findall(r"^Private_\w+:\s+(\d+)", rollup, re.MULTILINE)
-    names = [path.read_text() for path in Path("/proc/self/task").glob("*/comm")]
+    names = []
+    for path in Path("/proc/self/task").glob("*/comm"):
+        with contextlib.suppress(OSError):  # it has just ended
+            names.append(path.read_text())
     return {
         "threads": len(names) - names.count(Path("/proc/self/comm").read_text()),
         "fds": len(os.listdir("/proc/self/fd")),
@@ -29,6 +33,8 @@ def cost():
 def load_all():
     """Loads what rclpy would load with its first node, so that this is not counted as the node's."""
     import rcl_interfaces.srv
+    import rclpy.executors
+    import rclpy.node
     from rcl_interfaces.msg import Log, ParameterEvent
     from rclpy.type_support import check_for_type_support
     from rosgraph_msgs.msg import Clock
@@ -36,6 +42,7 @@ def load_all():
     from type_description_interfaces.srv import GetTypeDescription
 
     services = [kind for name, kind in vars(rcl_interfaces.srv).items() if name[0].isupper()]
+    assert rclpy.executors and rclpy.node
     for kind in (Log, ParameterEvent, Clock, String, GetTypeDescription, *services):
         check_for_type_support(kind)
 
@@ -74,9 +81,9 @@ def main(index, count, events):
             due = now + 0.1
             for publisher in publishers:
                 publisher.publish(String(data="hello"))
-            if "graph" not in report:
+            if "graph" not in report and len(set(node.get_node_names())) >= count:
                 topics = [name for name, _ in node.get_topic_names_and_types() if re.fullmatch(r"/t\d+_\d", name)]
-                if len(set(node.get_node_names())) >= count and len(topics) == TOPICS * count:
+                if len(topics) == TOPICS * count:
                     report["graph"], report["cpu"] = time.monotonic() - begin, time.process_time() - cpu
         rclpy.spin_once(node, timeout_sec=0.02)
         if got and "message" not in report:

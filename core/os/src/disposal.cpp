@@ -95,15 +95,14 @@ bool close_returns(int fd) noexcept {
 void empty(int socket) noexcept {
   // No packet arrives from now on. An honest owner of the same socket only writes to it.
   if (::shutdown(socket, SHUT_RD) != 0) return;
+  // From now on each packet comes with its sender's credentials, an empty one too: so the end is told from an empty packet.
+  const int on = 1;
+  if (::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return;  // no Unix socket
   constexpr int kMostFds = 253;         // SCM_MAX_FD, unix(7)
   constexpr int kMostPackets = 100000;  // far more than a socket takes
   std::array<char, 4096> bytes;         // a longer packet is cut, its descriptors are not
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostFds * sizeof(int))> control;
-  int type = 0;
-  socklen_t size = sizeof type;
-  const bool stream = ::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
-  int empty_packets = 0;
-  for (int i = 0; i < kMostPackets && empty_packets < 1000; ++i) {
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(kMostFds * sizeof(int))> control;
+  for (int i = 0; i < kMostPackets; ++i) {
     iovec space{bytes.data(), bytes.size()};
     msghdr message{};
     message.msg_iov = &space;
@@ -111,11 +110,7 @@ void empty(int socket) noexcept {
     message.msg_control = control.data();
     message.msg_controllen = control.size();
     const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (got < 0) return;
-    if (got == 0 && message.msg_controllen == 0) {
-      if (stream) return;
-      ++empty_packets;  // or the end of the stream, which looks the same
-    }
+    if (got < 0 || (got == 0 && message.msg_controllen == 0)) return;
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
       if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
       for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {

@@ -205,6 +205,30 @@ TEST(Disposal, DescriptorsThatLieUnreadInUnixSocketsKeepNothingElseFromEnding) {
   for (Lingering& each : lingering) each.reader.reset();
 }
 
+TEST(Disposal, DescriptorsThatLieBehindManyEmptyPacketsKeepNothingElseFromEnding) {
+  std::array<Lingering, kMostDisposalThreads> lingering;
+  std::array<UniqueFd, kMostDisposalThreads> givers;
+  for (std::size_t i = 0; i < lingering.size(); ++i) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends.data()), 0);
+    givers[i] = UniqueFd(ends[1]);
+    UniqueFd taker(ends[0]);
+    const int room = 16 << 20;
+    if (::setsockopt(ends[1], SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof room) != 0) {
+      GTEST_SKIP() << "a socket takes so many packets for root alone";
+    }
+    for (int sent = 0; sent < 2000; ++sent) ASSERT_EQ(::send(ends[1], "", 0, MSG_DONTWAIT), 0) << sent;
+    const int fd = lingering[i].socket.get();
+    ASSERT_EQ(send_packet(givers[i].get(), "", 1, nullptr, 0, &fd, 1), IoStatus::kDone);
+    lingering[i].socket.reset();  // the last one lies in the Unix socket
+    dispose(std::move(taker));
+  }
+  std::atomic<bool> ended{false};
+  dispose([&] { ended.store(true); });
+  EXPECT_TRUE(eventually([&] { return ended.load(); }));
+  for (Lingering& each : lingering) each.reader.reset();
+}
+
 TEST(Disposal, EndsWhatItIsGivenOnAnotherThread) {
   std::mutex mutex;
   std::condition_variable changed;

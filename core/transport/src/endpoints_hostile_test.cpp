@@ -623,10 +623,9 @@ TEST_P(HostileAttach, EndsThatProcessesConnectionOnly) {
     RawPeer peer(domain.path());
     BATON_CHECK(peer.await_peers(2));
     const Gid own = peer.announce(false);
-    const auto [victim, frame] = peer.await(FrameType::kAnnounce);
-    PeerId target = victim;
-    if (decode_announce(frame.payload).or_throw().gid != victim_writer) target = peer.await(FrameType::kAnnounce).first;
-    GetParam().attach(peer, target, victim_writer, own);
+    auto [victim, announced] = peer.await_announcement();
+    if (announced.gid != victim_writer) victim = peer.await_announcement().first;
+    GetParam().attach(peer, victim, victim_writer, own);
     BATON_CHECK(peer.await_gone());
   });
   const auto participant = domain.join();
@@ -649,8 +648,8 @@ TEST(Hostile, AWakeSocketThatBlocksHoldsNobodyUp) {
     RawPeer peer(domain.path());
     BATON_CHECK(peer.await_peers(1));
     const Gid own = peer.announce(false);
-    const auto [victim, frame] = peer.await(FrameType::kAnnounce);
-    const Gid writer = decode_announce(frame.payload).or_throw().gid;
+    const auto [victim, announced] = peer.await_announcement();
+    const Gid writer = announced.gid;
     const os::SharedFd segment = memory_fd(4096, kBothSeals);
     send_attach(peer, victim, writer, own, 4096, segment);
     BATON_CHECK(!peer.await(FrameType::kAttached).second.payload.empty());

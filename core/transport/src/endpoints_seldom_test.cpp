@@ -238,8 +238,8 @@ TEST(HostileSeldomMessages, CallsAndRestsAtAnyTimeCostOneConnectionAtATime) {
   Child hostile([&](Child&) {
     RawPeer peer(domain.path());
     BATON_CHECK(peer.await_peers(1));
-    const auto [victim, announced] = peer.await(FrameType::kAnnounce);
-    const Gid reader = decode_announce(announced.payload).or_throw().gid;
+    const auto [victim, announced] = peer.await_announcement();
+    const Gid reader = announced.gid;
     const Gid writer = peer.id();
     peer.send(victim, FrameType::kAnnounce, encode(seldom_writer(writer)));
     const Payload pair = encode(PairFrame{writer, reader});
@@ -284,12 +284,12 @@ TEST(HostileSeldomMessages, ACallThatCannotBeEndsThePeer) {
     Child hostile([&](Child&) {
       RawPeer peer(domain.path());
       BATON_CHECK(peer.await_peers(1));
-      const auto [victim, announced] = peer.await(FrameType::kAnnounce);
+      const auto [victim, announced] = peer.await_announcement();
       AnnounceFrame frame = seldom_writer(peer.id());
       frame.qos.reliability = Reliability::kReliable;
       lie.change(frame);
       peer.send(victim, FrameType::kAnnounce, encode(frame));
-      const Gid reader = decode_announce(announced.payload).or_throw().gid;
+      const Gid reader = announced.gid;
       peer.send(victim, FrameType::kCall, encode(PairFrame{peer.id(), reader}));
       BATON_CHECK(peer.await_gone());
     });

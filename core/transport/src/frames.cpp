@@ -48,6 +48,26 @@ QoS get_qos(WireReader& in) {
   return qos;
 }
 
+AnnounceFrame get_announcement(WireReader& in) {
+  AnnounceFrame frame;
+  frame.gid = in.get_array<16>();
+  const auto kind = in.get<std::uint8_t>();
+  if (kind > 2) in.fail();
+  frame.is_writer = kind != 0;
+  frame.seldom = kind == 2;
+  frame.topic = printable(in.get_string(kMaxNameBytes));
+  frame.node = printable(in.get_string(kMaxNameBytes));
+  frame.type_name = printable(in.get_string(kMaxNameBytes));
+  frame.type_hash = in.get_array<16>();
+  frame.skeleton_bytes = in.get<std::uint32_t>();
+  frame.qos = get_qos(in);
+  frame.ros_type_hash.version = in.get<std::uint8_t>();
+  if (frame.ros_type_hash.version > kNewestRosHash) in.fail();
+  if (frame.ros_type_hash.version != 0) frame.ros_type_hash.value = in.get_array<32>();
+  if (frame.topic.empty() || frame.skeleton_bytes > memory::kMaxMessageBytes) in.fail();
+  return frame;
+}
+
 }  // namespace
 
 Payload encode(const AnnounceFrame& frame) {
@@ -64,25 +84,17 @@ Payload encode(const AnnounceFrame& frame) {
   return std::move(out).take();
 }
 
-Result<AnnounceFrame> decode_announce(const Payload& bytes) {
+// Names, and what has a fixed size.
+static_assert(kMostAnnouncements * (3 * kMaxNameBytes + 160) <= kMaxPayloadBytes);
+
+Result<std::vector<AnnounceFrame>> decode_announcements(const Payload& bytes) {
   WireReader in(bytes);
-  AnnounceFrame frame;
-  frame.gid = in.get_array<16>();
-  const auto kind = in.get<std::uint8_t>();
-  if (kind > 2) in.fail();
-  frame.is_writer = kind != 0;
-  frame.seldom = kind == 2;
-  frame.topic = printable(in.get_string(kMaxNameBytes));
-  frame.node = printable(in.get_string(kMaxNameBytes));
-  frame.type_name = printable(in.get_string(kMaxNameBytes));
-  frame.type_hash = in.get_array<16>();
-  frame.skeleton_bytes = in.get<std::uint32_t>();
-  frame.qos = get_qos(in);
-  frame.ros_type_hash.version = in.get<std::uint8_t>();
-  if (frame.ros_type_hash.version > kNewestRosHash) in.fail();
-  if (frame.ros_type_hash.version != 0) frame.ros_type_hash.value = in.get_array<32>();
-  if (!in.done() || frame.topic.empty() || frame.skeleton_bytes > memory::kMaxMessageBytes) return bad("ANNOUNCE");
-  return frame;
+  std::vector<AnnounceFrame> out;
+  do {
+    out.push_back(get_announcement(in));
+    if (!in.ok() || out.size() > kMostAnnouncements) return bad("ANNOUNCE");
+  } while (!in.done());
+  return out;
 }
 
 Payload encode(const PairFrame& frame) {

@@ -114,6 +114,8 @@ struct AccountFrame {
 
 using Payload = std::vector<std::uint8_t>;
 Payload encode(const AnnounceFrame& frame);
+/// A frame may have as many, one behind the other: each as encode() makes it.
+inline constexpr std::size_t kMostAnnouncements = 64;
 Payload encode(const PairFrame& frame);
 Payload encode(const AttachFrame& frame);
 Payload encode(const AttachedFrame& frame);
@@ -127,7 +129,8 @@ Payload encode_question(std::uint64_t question);
 Payload encode_gid(const Gid& gid);
 Payload encode(const NodeName& node);
 
-Result<AnnounceFrame> decode_announce(const Payload& bytes);
+/// One to kMostAnnouncements.
+Result<std::vector<AnnounceFrame>> decode_announcements(const Payload& bytes);
 Result<PairFrame> decode_pair(const Payload& bytes);
 Result<AttachFrame> decode_attach(const Payload& bytes);
 Result<AttachedFrame> decode_attached(const Payload& bytes);

@@ -26,6 +26,14 @@ AnnounceFrame announce() {
   return frame;
 }
 
+/// The one announcement of a frame.
+Result<AnnounceFrame> decode_announce(const Payload& bytes) {
+  Result<std::vector<AnnounceFrame>> all = decode_announcements(bytes);
+  if (!all) return all.error();
+  EXPECT_EQ(all->size(), 1U);
+  return std::move(all->front());
+}
+
 TEST(Frames, NamesOfAnotherProcessAreMadePrintable) {
   AnnounceFrame frame = announce();
   frame.topic = "/a\x1b[2J\xff";
@@ -113,6 +121,26 @@ TEST(Frames, PairFramesHaveTheDocumentedBytes) {
   EXPECT_EQ(encode(attach), expected);
 }
 
+TEST(Frames, AFrameHasOneToSixtyFourAnnouncements) {
+  Payload bytes;
+  std::vector<std::size_t> ends{0};
+  for (std::size_t count = 1; count <= kMostAnnouncements + 1; ++count) {
+    AnnounceFrame frame = announce();
+    frame.topic += std::to_string(count);
+    const Payload one = encode(frame);
+    bytes.insert(bytes.end(), one.begin(), one.end());
+    ends.push_back(bytes.size());
+    const Result<std::vector<AnnounceFrame>> got = decode_announcements(bytes);
+    ASSERT_EQ(got.ok(), count <= kMostAnnouncements) << count;
+    if (got) EXPECT_EQ(got->size(), count);
+    if (got) EXPECT_EQ(got->back().topic, frame.topic);
+  }
+  for (std::size_t size = 0; size < ends[3]; ++size) {
+    const Payload cut(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_EQ(decode_announcements(cut).ok(), size == ends[1] || size == ends[2]) << size;
+  }
+}
+
 TEST(Frames, EveryTruncationAndEveryExtraByteIsRefused) {
   const auto refuses = [](const Payload& good, auto decode) {
     EXPECT_TRUE(decode(good).ok());
@@ -125,7 +153,7 @@ TEST(Frames, EveryTruncationAndEveryExtraByteIsRefused) {
     longer.push_back(0);
     EXPECT_FALSE(decode(longer).ok());
   };
-  refuses(encode(announce()), decode_announce);
+  refuses(encode(announce()), decode_announcements);
   refuses(encode(PairFrame{}), decode_pair);
   refuses(encode(AttachFrame{}), decode_attach);
   refuses(encode(AttachedFrame{}), decode_attached);
@@ -142,7 +170,7 @@ TEST(Frames, EveryTruncationAndEveryExtraByteIsRefused) {
   refuses(encode(NodeName{"name", "/enclave"}), decode_node);
   AnnounceFrame not_of_ros = announce();
   not_of_ros.ros_type_hash = {};
-  refuses(encode(not_of_ros), decode_announce);
+  refuses(encode(not_of_ros), decode_announcements);
 }
 
 TEST(Frames, AbsurdValuesAreRefused) {

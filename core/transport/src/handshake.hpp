@@ -22,7 +22,7 @@
 
 namespace baton::transport {
 
-inline constexpr std::uint16_t kProtocolVersion = 5;
+inline constexpr std::uint16_t kProtocolVersion = 6;
 inline constexpr std::uint16_t kHelloFrame = 1;
 inline constexpr std::uint16_t kByeFrame = 2;
 inline constexpr std::uint16_t kParkFrame =

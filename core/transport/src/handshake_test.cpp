@@ -52,7 +52,7 @@ LinkMachine open_machine() {
 TEST(Handshake, HelloIsExactlyTheBytesOfTheSpecification) {
   const Bytes expected{0x01, 0x00, 0x00, 0x00, 0x3A, 0x00, 0x00, 0x00,  // header: HELLO, 58 bytes
                        0x89, 'B',  'A',  'T',  'O',  'N',  '\r', '\n',  // magic
-                       0x05, 0x00, 0x00, 0x00,                          // version, reserved
+                       0x06, 0x00, 0x00, 0x00,                          // version, reserved
                        0x67, 0x12, 0x00, 0x00,                          // pid 4711
                        0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x19,
                        0x1A, 0x1B, 0x1C, 0x1D, 0x1E, 0x1F,                         // process id

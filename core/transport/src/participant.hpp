@@ -161,6 +161,7 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
 
   // frames
   Result<void> handle(PeerId peer, Frame&& frame) BATON_REQUIRES(mutex_);
+  Result<void> on_announcements(PeerId peer, const std::vector<AnnounceFrame>& frames) BATON_REQUIRES(mutex_);
   Result<void> on_announce(PeerId peer, const AnnounceFrame& frame) BATON_REQUIRES(mutex_);
   Result<void> on_withdraw(PeerId peer, const Gid& gid) BATON_REQUIRES(mutex_);
   Result<void> on_node_up(PeerId peer, const NodeName& node) BATON_REQUIRES(mutex_);

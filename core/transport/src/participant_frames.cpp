@@ -3,6 +3,7 @@
 // connection. Some of this process to itself run on the thread that loans, or that ends a publisher.
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "baton/os/crash_point.hpp"
 #include "baton/os/disposal.hpp"
@@ -63,8 +64,21 @@ void Participant::Impl::on_peer_up(PeerId peer, const PeerInfo& info) {
   graph_.visit_nodes(own, SIZE_MAX, [&](PeerId owner, const NodeName& node) {
     if (owner == kSelf) send(peer, FrameType::kNodeUp, encode(node));
   });
-  for (const auto& [gid, writer] : writers_) send(peer, FrameType::kAnnounce, encode(writer->announcement()));
-  for (const auto& [gid, reader] : readers_) send(peer, FrameType::kAnnounce, encode(reader->announcement()));
+  Payload announcements;  // together: a process that comes has a few dozen of them, and meets all others
+  std::size_t count = 0;
+  const auto flush = [&] {
+    if (count != 0) send(peer, FrameType::kAnnounce, std::exchange(announcements, {}));
+    count = 0;
+  };
+  const auto add = [&](const AnnounceFrame& frame) {
+    const Payload one = encode(frame);
+    if (count == kMostAnnouncements) flush();
+    announcements.insert(announcements.end(), one.begin(), one.end());
+    ++count;
+  };
+  for (const auto& [gid, writer] : writers_) add(writer->announcement());
+  for (const auto& [gid, reader] : readers_) add(reader->announcement());
+  flush();
   if (const AccountFrame account = account_.own(); account.backed_bytes > 0)
     send(peer, FrameType::kAccount, encode(account));
   BATON_CRASH_POINT("handshake.after_announce");
@@ -147,7 +161,7 @@ Result<void> Participant::Impl::handle(PeerId peer, Frame&& frame) {
   };
   switch (static_cast<FrameType>(frame.type)) {
     case FrameType::kAnnounce:
-      return pass(decode_announce(frame.payload), &Impl::on_announce);
+      return pass(decode_announcements(frame.payload), &Impl::on_announcements);
     case FrameType::kWithdraw:
       return pass(decode_gid(frame.payload), &Impl::on_withdraw);
     case FrameType::kNodeUp:
@@ -204,6 +218,13 @@ void Participant::Impl::on_detach(PeerId peer, const PairFrame& frame) {
 
 void Participant::Impl::on_account(PeerId peer, const AccountFrame& frame) {
   if (peer != kSelf) account_.peer_reported(peer, frame);
+}
+
+Result<void> Participant::Impl::on_announcements(PeerId peer, const std::vector<AnnounceFrame>& frames) {
+  for (const AnnounceFrame& frame : frames) {
+    if (Result<void> accepted = on_announce(peer, frame); !accepted) return accepted;
+  }
+  return {};
 }
 
 Result<void> Participant::Impl::on_announce(PeerId peer, const AnnounceFrame& frame) {

@@ -40,9 +40,20 @@ class RawPeer final : public HubHandler {
   }
   Result<void> on_frame(PeerId peer, Frame&& frame) override {
     const std::lock_guard<std::mutex> lock(mutex);
-    frames.emplace_back(peer, std::move(frame));
+    if (frame.type == static_cast<std::uint16_t>(FrameType::kAnnounce)) {  // one frame for each announcement
+      const std::vector<AnnounceFrame> announcements = decode_announcements(frame.payload).or_throw();
+      for (const AnnounceFrame& each : announcements)
+        frames.emplace_back(peer, Frame{frame.type, encode(each), {}});
+    } else {
+      frames.emplace_back(peer, std::move(frame));
+    }
     changed.notify_all();
     return {};
+  }
+  /// An endpoint that another process has announced, with its process.
+  std::pair<PeerId, AnnounceFrame> await_announcement() {
+    const auto [peer, frame] = await(FrameType::kAnnounce);
+    return {peer, decode_announcements(frame.payload).or_throw().front()};
   }
   /// The first frame of `type` with its sender; an empty payload if none comes.
   std::pair<PeerId, Frame> await(FrameType type) {

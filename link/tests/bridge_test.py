@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nodes of ROS 2 on two hosts that DDS does not join: links do, and a bridge on each host with nodes over Fast DDS. What the nodes do gives the same as
-on one host."""
+"""Nodes of ROS 2 on hosts that links join, and a bridge on each host with nodes over Fast DDS: what they do gives the same as on one host. Where DDS
+joins the hosts, too, as many bridges stand by as would close a loop."""
 
 from __future__ import annotations
 
 import json
+import signal
 import sys
 
 import pytest
 from support.build import ROOT
 from support.processes import Process
 from support.ros2 import TESTED, needs_ros2
+from support.waiting import LIMIT_S, until
 
 sys.path.insert(0, str(ROOT / "ros2/tests"))
 from scenarios_test import EXPECTED
@@ -42,3 +44,69 @@ def test_what_nodes_of_two_hosts_do_gives_the_same_across_the_link(hosts, far_rm
     found = result(processes["near"])
     assert result(processes["far"])["stopped"]
     assert {name: found[name] for name in ACROSS} == ACROSS
+
+
+BY = {"standby": "this one is on standby", "works": "this one works now"}
+
+
+def on_standby(bridge: Process) -> bool:
+    return bridge.log().count(BY["standby"]) > bridge.log().count(BY["works"])
+
+
+def tick(hosts: list, bridges: list[Process]) -> None:
+    """A node over Baton and one over DDS on each host: each has each one's messages once, in order, and sees as many publishers as there are."""
+    standing_by = [on_standby(each) for each in bridges]
+    count = str(2 * len(hosts))
+    nodes = [
+        host.program(
+            TESTED.python, ROOT / "ros2/tests/bridge_programs.py", "tick", f"{rmw}_{host.name}", count, more=host.ros2(rmw)
+        )
+        for host in hosts
+        for rmw in ("plain", "baton")
+    ]
+    for node in nodes:
+        assert node.stdout.readline(), node.stderr.read()
+    for node in nodes:
+        print("all", file=node.stdin, flush=True)
+    for node in nodes:
+        found = result(node)
+        assert found["publishers"] == len(nodes)
+        for name, lines in found["heard"].items():
+            assert lines == [*range(lines[0], lines[0] + len(lines))], name
+    assert [on_standby(each) for each in bridges] == standing_by
+
+
+@pytest.mark.parametrize(
+    ("links", "domains", "standbys"),
+    [
+        ([(0, 1)], [1, 1], 1),
+        ([(0, 1), (0, 2), (1, 2)], [1, 1, 1], 2),
+        ([(0, 1), (0, 2), (1, 2)], [1, 1, 2], 1),
+        ([(0, 1), (2, 3)], [1, 2, 1, 2], 1),
+        ([], [1, 1], 0),
+    ],
+    ids=["two_hosts", "three_hosts", "a_third_with_nodes_of_its_own", "a_ring_of_four", "no_links"],
+)
+def test_of_bridges_that_would_close_a_loop_one_stands_by(hosts, links, domains, standbys):
+    every = hosts(len(domains))
+    for host, domain in zip(every, domains, strict=True):
+        host.ros_domain = domain
+    for i, host in enumerate(every):
+        host.link(*(every[near] for near, far in links if far == i))
+    bridges = [host.start_bridge() for host in every]
+    until(lambda: sum(map(on_standby, bridges)) == standbys, lambda: "\n".join(each.log() for each in bridges))
+    tick(every, bridges)
+
+
+def test_a_bridge_on_standby_takes_over(hosts):
+    a, b = every = hosts(2)
+    b.ros_domain = a.ros_domain
+    a.link()
+    b.link(a)
+    bridges = [host.start_bridge() for host in every]
+    until(lambda: any(map(on_standby, bridges)))
+    first, second = sorted(bridges, key=on_standby)
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(LIMIT_S) == 0
+    until(lambda: not on_standby(second), second.log)
+    tick(every, [second])

@@ -48,6 +48,7 @@ class Host:
 
     def __init__(self, number: int, name: str, namespace: str, address: str, directory: Path, bridge: str) -> None:
         self.number, self.name, self.namespace = number, name, namespace
+        self.ros_domain = 1 + number  # of its nodes of DDS, which so reach no other host's
         self.address, self.directory = address, directory
         self.bridge, self.port = bridge, f"p{number}"
         directory.mkdir(mode=0o700)
@@ -185,9 +186,9 @@ class Host:
         return bridge
 
     def ros2(self, rmw: str) -> dict[str, str]:
-        """The environment of this host's programs of ROS 2 (support.ros2.over()). Each host has a ROS domain of its own, as if no node of DDS
-        reached another host's. Hosts share /dev/shm, where Fast DDS would take processes of two hosts for one another."""
-        domain = str(1 + self.number)
+        """The environment of this host's programs of ROS 2 (support.ros2.over()). Hosts share /dev/shm, where Fast DDS would take processes of two
+        hosts for one another."""
+        domain = str(self.ros_domain)
         return {"FASTDDS_BUILTIN_TRANSPORTS": "UDPv4", "ROS_DOMAIN_ID": domain, "PYTHONPATH": ""} | over(rmw)
 
     def python(self, program: str, *arguments: str) -> Process:

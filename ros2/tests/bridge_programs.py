@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of rclpy at the two sides of a bridge: bridge_programs.py <name> [arguments]."""
 
+import itertools
 import sys
+import threading
 import time
 
+import rclpy
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy_program import main, spin_until
@@ -38,6 +41,27 @@ def chat(node, name, others, readers, count):
     end = time.monotonic() + 0.5
     spin_until(node, lambda: time.monotonic() > end)
     return {"heard": heard}
+
+
+def tick(node, name, count):
+    """Says lines until it has heard so many of each of `count` nodes, itself among them, and a line comes."""
+    heard = {}
+
+    def hear(message):
+        of, number = message.data.split()
+        heard.setdefault(of, []).append(int(number))
+
+    publisher = node.create_publisher(String, "ticks", 1000)
+    subscription = node.create_subscription(String, "ticks", hear, 1000)
+    numbers = itertools.count()
+    node.create_timer(0.05, lambda: publisher.publish(String(data=f"{name} {next(numbers)}")))
+    spin_until(node, lambda: len(heard) == int(count) and all(len(each) >= 40 for each in heard.values()))
+    publishers = subscription.get_publisher_count()
+    print("heard", flush=True)
+    end = threading.Thread(target=told)
+    end.start()
+    spin_until(node, lambda: not end.is_alive())
+    return {"heard": heard, "publishers": publishers}
 
 
 def latch(node, name):
@@ -145,6 +169,22 @@ def call(node, count, service="switch", reliability="RELIABLE"):
     return {"answers": answers}
 
 
+def imitate(node):
+    """Takes the names of bridges: that of each one that it sees, a smaller and a greater one, each with a topic."""
+
+    def names():
+        return [name for name in node.get_node_names() if name.startswith("_baton_bridge")]
+
+    spin_until(node, names)
+    nodes = [
+        rclpy.create_node(name) for name in [*names(), "_baton_bridge", "_baton_bridge_0", f"_baton_bridge_{'f' * 16}"]
+    ]
+    publishers = [each.create_publisher(String, "imitated", 10) for each in nodes]
+    print("here", flush=True)
+    told()
+    return {"publishers": len(publishers)}
+
+
 def serve_nobody(node):
     node.create_service(SetBool, "switch", lambda request, response: response)
     print("here", flush=True)
@@ -188,12 +228,14 @@ main(
             hear,
             call_own,
             chat,
+            tick,
             latch,
             hear_latched,
             talk_alone,
             see,
             serve,
             call,
+            imitate,
             serve_nobody,
             call_without_waiting,
             hear_anew,

@@ -59,8 +59,21 @@ bool Bridge::wait_for_change(bool something_waits) {
   return !stopping_;
 }
 
+bool Bridge::stands_by(bool joined) {
+  if (joined != standby_) {
+    const std::string both = other_.label() + " with " + baton_.label();
+    standby_ = joined;
+    to_baton_.end();
+    to_other_.end();
+    log_line(joined ? "other bridges and links join " + both + " already: this one is on standby"
+                    : "no other bridge joins " + both + " any more: this one works now");
+  }
+  return joined;
+}
+
 bool Bridge::update() try {
   const SideGraph baton = baton_.graph();
+  if (stands_by(baton.joined)) return false;
   const SideGraph other = other_.graph();
   const bool patient = pause_ <= kLongPause;
   bool waits = to_baton_.update(other, baton, patient);

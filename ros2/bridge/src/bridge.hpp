@@ -27,6 +27,8 @@ class Bridge final : private Updater {
   bool wait_for_change(bool something_waits);
   /// Whether something waits that changes no graph.
   bool update();
+  /// Whether this bridge would close a loop: others join the two sides already.
+  bool stands_by(bool joined);
   void run_side(RmwSide& side);
 
   RmwSide baton_, other_;
@@ -35,7 +37,8 @@ class Bridge final : private Updater {
   std::condition_variable changed_;
   bool look_ = true, settled_ = false, stopping_ = false;
   std::exception_ptr failure_;
-  std::chrono::milliseconds pause_{0};  ///< until the next look for what changes no graph; run() alone
+  bool standby_ = false;                ///< run() alone, as the next
+  std::chrono::milliseconds pause_{0};  ///< until the next look for what changes no graph
 };
 
 }  // namespace baton::bridge

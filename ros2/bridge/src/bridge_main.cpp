@@ -7,6 +7,7 @@
 // for its end, and one of them takes over.
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <memory>
 #include <sstream>
@@ -15,6 +16,8 @@
 #include "baton/os/directory.hpp"
 #include "baton/os/environment.hpp"
 #include "baton/os/file_lock.hpp"
+#include "baton/os/hexadecimal.hpp"
+#include "baton/os/process.hpp"
 #include "baton/os/termination.hpp"
 #include "baton/transport/runtime_directory.hpp"
 #include "bridge.hpp"
@@ -66,6 +69,16 @@ std::string security_root(const std::string& enclave, bool enforce) {
   return "";
 }
 
+/// The bridge that began first has the smallest name, so that a later one stands by.
+std::string bridge_name() {
+  const auto id = os::random_id();
+  if (!id) throw BridgeError(id.error().message);
+  char text[64];
+  std::snprintf(text, sizeof text, "%s_%016llx_%s", kBridge, static_cast<unsigned long long>(std::time(nullptr)),
+                os::hexadecimal(*id).c_str());
+  return text;
+}
+
 SideOptions side_options(std::string label, int domain) {
   SideOptions options;
   options.label = std::move(label);
@@ -105,10 +118,13 @@ int run(int argc, char** argv) {
   SideOptions baton_options = side_options("Baton", *domain);
   baton_options.before_service = "";
   baton_options.behind_service = "/_request";
-  const SideOptions options = other_options(rmw, *domain);
+  SideOptions options = other_options(rmw, *domain);
+  baton_options.ignores_own = true;
+  options.announces = true;
   auto directory = transport::open_domain_directory(*domain);
   if (!directory) throw BridgeError(directory.error().message);
   const os::UniqueFd role = take_role(*directory);
+  baton_options.bridge = options.bridge = bridge_name();
   // Libraries first: what is missing is named before anything is joined.
   RmwLibrary baton = load_rmw("rmw_baton_cpp");
   RmwLibrary other = load_rmw(rmw);

@@ -49,6 +49,15 @@ bool Direction::update(const SideGraph& from, const SideGraph& to, bool patient)
   return waits;
 }
 
+void Direction::end() {
+  services_.clear();
+  flows_.clear();
+  writers_.clear();
+  nodes_.clear();
+  from_.let_go();
+  to_.let_go();
+}
+
 void Direction::update_nodes(const SideGraph& from) {
   nodes_[{}] = to_.own_node();
   for (auto each = nodes_.begin(); each != nodes_.end();)

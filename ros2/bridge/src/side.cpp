@@ -10,10 +10,11 @@
 namespace baton::bridge {
 namespace {
 
-constexpr const char* kOwnName =
-    "_baton_bridge";  // the bridges of other hosts have it, too: such nodes are never shown
 constexpr const char* kNoNode = "_CREATED_BY_BARE_DDS_APP_";  // as RMWs on DDS name what is of no node of ROS
 constexpr std::size_t kMostTakes = 32;                        // of one endpoint before the others have their turn
+// Each node of ROS 2 publishes it, so each host knows the type, and commands show no topic that is not there anyway.
+constexpr const char* kAnnouncementTopic = "/rosout";
+constexpr const char* kAnnouncementType = "rcl_interfaces/msg/Log";
 
 rcutils_allocator_t allocator() { return rcutils_get_default_allocator(); }
 
@@ -111,8 +112,8 @@ RmwReader::RmwReader(NodePtr node, const std::string& type, const std::string& t
     : Waitable(Kind::reader, std::move(node), topic),
       callback_(std::move(callback)),
       message_(rmw_get_zero_initialized_serialized_message()) {
-  // Without ignore_local_publications: rmw_fastrtps_cpp then loses the news of other messages behind local ones. take() leaves them out.
-  const rmw_subscription_options_t options = rmw_get_default_subscription_options();
+  rmw_subscription_options_t options = rmw_get_default_subscription_options();
+  options.ignore_local_publications = node_->side().ignores_own();
   handle_ = require(rmw().rmw_create_subscription(node_->handle(), message_type(type), topic.c_str(), &qos, &options),
                     "cannot subscribe " + topic + " on " + node_->side().label());
   rcutils_allocator_t memory = allocator();
@@ -234,10 +235,14 @@ RmwSide::RmwSide(RmwLibrary library, const SideOptions& options, std::function<v
   if (library_.rmw_init_options_fini(&init) != RMW_RET_OK) last_rmw_error();
   if (result != RMW_RET_OK) throw BridgeError("cannot start " + options.label + ": " + error);
   wake_ = require(library_.rmw_create_guard_condition(&context_), "cannot start " + options.label);
-  self_ = std::make_shared<RmwNode>(*this, RmwNodeName{"/", kOwnName});
+  self_ = std::make_shared<RmwNode>(*this, RmwNodeName{"/", options.announces ? options.bridge : kBridge});
+  if (options.announces)
+    announcement_ =
+        std::make_unique<RmwWriter>(self_, kAnnouncementType, kAnnouncementTopic, rmw_qos_profile_default);
 }
 
 RmwSide::~RmwSide() {
+  announcement_.reset();
   self_.reset();
   if (library_.rmw_destroy_guard_condition(wake_) != RMW_RET_OK) last_rmw_error();
   if (library_.rmw_shutdown(&context_) != RMW_RET_OK || library_.rmw_context_fini(&context_) != RMW_RET_OK)
@@ -337,7 +342,11 @@ void RmwSide::list_nodes(SideGraph& graph) {
   for (std::size_t i = 0; i < names->size; ++i) ++counts[{spaces->data[i], names->data[i]}];
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [name, count] : counts) {
-    if (name.name == kOwnName) continue;
+    // Of another bridge with a smaller name, or its own.
+    if (name.name.rfind(kBridge, 0) == 0 && name.name <= options_.bridge) {
+      graph.joined |= !options_.announces && name.name == options_.bridge;
+      continue;
+    }
     if (count > static_cast<int>(nodes_.count(name))) graph.nodes.insert(name);
   }
 }

@@ -45,6 +45,7 @@ struct SideGraph {
   // Also of writers and servers whose node is not known yet, or no longer:
   std::set<Gid> writer_gids;
   std::set<std::string> served;  ///< services
+  bool joined = false;           ///< other bridges join this side with the one where this bridge announces itself
 };
 
 class RmwSide;
@@ -164,15 +165,24 @@ class RmwClient final : public Waitable {
 
 struct SideOptions {
   std::string label;  ///< for people: "Baton", "rmw_fastrtps_cpp"
+  /// The name of this bridge, the same for both sides. The one that announces it has a node of this name. Bridges show the nodes of those whose
+  /// names are greater than their own. So this name appears on the other side if bridges with smaller names join the two sides.
+  std::string bridge;
+  bool announces = false;
   std::size_t domain = 0;
   std::string enclave = "/";
   std::string security_root;  ///< folder of the enclave's files; empty: no security
   bool enforce_security = false;
   rmw_automatic_discovery_range_t range = RMW_AUTOMATIC_DISCOVERY_RANGE_SUBNET;
   std::vector<std::string> static_peers;
+  /// Whether subscriptions ignore what this side publishes. rmw_fastrtps_cpp then loses the news of other messages behind local ones.
+  bool ignores_own = false;
   /// What stands around a service's name in that of the topic of its requests: as RMWs on DDS have it.
   std::string before_service = "rq", behind_service = "Request";
 };
+
+/// What the names of all bridges' nodes begin with.
+inline constexpr const char* kBridge = "_baton_bridge";
 
 class RmwSide {
  public:
@@ -184,6 +194,7 @@ class RmwSide {
 
   const RmwLibrary& rmw() const { return library_; }
   const std::string& label() const { return options_.label; }
+  bool ignores_own() const { return options_.ignores_own; }
   SideGraph graph();
   NodePtr node(const RmwNodeName& name);
   /// The node that stands for the bridge itself.
@@ -230,6 +241,7 @@ class RmwSide {
   rmw_context_t context_;
   rmw_guard_condition_t* wake_ = nullptr;
   NodePtr self_;
+  std::unique_ptr<RmwWriter> announcement_;  ///< publishes nothing: the link shows a node for its publishers alone
   std::atomic<bool> stopping_{false};  // relaxed: let_go() orders it through the RMW's lock
   std::atomic<std::uint64_t> turns_{0};
   mutable std::mutex mutex_;  // guards all below

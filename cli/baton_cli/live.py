@@ -470,10 +470,15 @@ def is_are(count: int, thing: str) -> str:
     return f"{'is' if count == 1 else 'are'} {counted(count, thing)}"
 
 
+def nodes_there(node: Any) -> list[str]:
+    """Names of nodes, those of other hosts among them, as in `baton node list`."""
+    nodes = [name for name, pid in node.nodes() if not name.startswith("_baton_") and pid != os.getpid()]
+    return nodes + sorted({e.node for e in others(node) if "@" in e.node})
+
+
 def nobody_there(node: Any) -> str:
     """A sentence with the domain's number and runtime directory, what chooses them, and how many nodes it has."""
-    nodes = [name for name, pid in node.nodes() if not name.startswith("_baton_") and pid != os.getpid()]
-    nodes += {e.node for e in others(node) if "@" in e.node}  # of other hosts, as in `baton node list`
+    nodes = nodes_there(node)
     there = f"there {is_are(len(nodes), 'node')}" if nodes else "nobody is there"
     there += "" if nodes else that_answers(node)
     runtime = Path(saved_link(node.domain).path).parents[1]  # it has a folder for each domain, with the link's file

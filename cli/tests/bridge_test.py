@@ -25,6 +25,21 @@ def test_the_program_of_the_ros_2_in_use_is_chosen(monkeypatch, found, wanted, v
     assert bridge.choose(found, wanted) == (chosen, found[chosen])
 
 
+def test_of_several_programs_of_a_checkout_the_one_that_can_run_is_chosen(monkeypatch, tmp_path):
+    monkeypatch.setattr(bridge, "_CHECKOUT", tmp_path)
+    for variable in ("ROS_DISTRO", "VIRTUAL_ENV"):
+        monkeypatch.delenv(variable, raising=False)
+    found = {name: tmp_path / f"build/release/bin/{name}/baton_bridge" for name in FOUND}
+    for name in FOUND:
+        (tmp_path / f".venv-ros2-{name}/lib").mkdir(parents=True)
+    with pytest.raises(click.UsageError):
+        bridge.choose(found, None)
+    (tmp_path / ".venv-ros2-iron/lib/librmw.so").touch()  # the other one's wheels are gone
+    assert bridge.choose(found, None)[0] == "iron"
+    monkeypatch.setenv("VIRTUAL_ENV", str(tmp_path / ".venv-ros2-humble"))
+    assert bridge.choose(found, None)[0] == "humble"
+
+
 @pytest.mark.parametrize(
     ("found", "wanted", "said"),
     [
@@ -34,7 +49,8 @@ def test_the_program_of_the_ros_2_in_use_is_chosen(monkeypatch, found, wanted, v
     ],
 )
 def test_a_program_that_is_missing_is_named(monkeypatch, found, wanted, said):
-    monkeypatch.delenv("ROS_DISTRO", raising=False)
+    for variable in ("ROS_DISTRO", "VIRTUAL_ENV"):
+        monkeypatch.delenv(variable, raising=False)
     with pytest.raises(click.ClickException, match=said.replace("(", r"\(")):
         bridge.choose(found, wanted)
 

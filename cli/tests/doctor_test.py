@@ -124,20 +124,39 @@ def test_doctor_begins_with_a_summary_and_says_what_all_nodes_have_once(baton, p
     assert lines[lines.index("Topics") + 1].startswith("no"), "what is wrong comes first"
 
 
-def test_doctor_knows_which_ends_are_ros_2_programs_and_what_these_copy(baton, program, tmp_path):
+@pytest.mark.parametrize(("size", "advised"), [(70_000, True), (60_000, False)])
+def test_doctor_knows_which_ends_are_ros_2_programs_and_what_these_copy(baton, program, tmp_path, size, advised):
     library = tmp_path / "librmw_baton_cpp.so"
     library.write_bytes(b"a program that has this in its memory")
-    program('baton.Node("talker", namespace="robot").advertise("/chatter", "std_msgs/String")')
+    program(
+        'baton.Node("talker", namespace="robot")',
+        'kept[0].advertise("/chatter", "std_msgs/String")',
+        f'kept[0].create_timer(0.01, lambda: kept[1].publish({{"data": "x" * {size}}}))',
+        '__import__("threading").Thread(target=baton.spin, args=(kept[0],), daemon=True).start()',
+    )
     listener = program(
         'baton.Node("listener").subscribe("/chatter", "std_msgs/String")',
         f'__import__("mmap").mmap(__import__("os").open("{library}", 0), 0, access=1)',
     )
     program('baton.Node("own", namespace="robot").subscribe("/chatter", "std_msgs/String")')
-    pairs = json.loads(baton("doctor", "--json", "--look", "0"))["topics"]
-    own, pair = sorted(pairs, key=lambda pair: f"({listener.pid})" in pair["what"])
+
+    def pairs():
+        found = json.loads(baton("doctor", "--json", "--look", "1"))["topics"]
+        return found if any("makes each message" in each["why"] for each in found) else None  # a message was seen
+
+    _, *found = sorted(until(pairs), key=lambda each: ("->" in each["what"], f"({listener.pid})" in each["what"]))
+    own, pair = found
     assert own["why"] == "zero-copy: the subscription reads the publisher's memory", "a slash makes no ROS 2 program"
     assert "arrays are copied out once" in pair["why"]
-    assert "libbaton_heap.so" in pair["way_out"]
+    assert (pair["good"] is None) == ("libbaton_heap.so" in pair["way_out"]) == advised
+
+
+def test_doctor_first_says_that_nobody_is_there(baton, program):
+    lines = baton("doctor", "--look", "0").splitlines()
+    assert lines[0].startswith("domain 0 (BATON_DOMAIN, --domain) in ")
+    assert "nobody is there" in " ".join(lines[: lines.index("")])
+    program('baton.Node("alone")')
+    assert baton("doctor", "--look", "0").startswith("nothing is wrong")
 
 
 def test_doctor_shows_a_runtime_directory_that_cannot_be_used_as_a_finding(baton, environment, tmp_path):

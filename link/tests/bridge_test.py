@@ -59,7 +59,12 @@ def tick(hosts: list, bridges: list[Process]) -> None:
     count = str(2 * len(hosts))
     nodes = [
         host.program(
-            TESTED.python, ROOT / "ros2/tests/bridge_programs.py", "tick", f"{rmw}_{host.name}", count, more=host.ros2(rmw)
+            TESTED.python,
+            ROOT / "ros2/tests/bridge_programs.py",
+            "tick",
+            f"{rmw}_{host.name}",
+            count,
+            more=host.ros2(rmw),
         )
         for host in hosts
         for rmw in ("plain", "baton")

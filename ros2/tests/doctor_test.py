@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`baton doctor` says of every pair of ROS 2's which way messages take, how often they are copied, and why."""
 
-import fcntl
 import json
 import os
 import socket
@@ -50,10 +49,11 @@ def test_doctor_says_when_programs_over_a_dds_live_beside_those_over_baton(proce
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as dds:  # as one that listens for others of its domain
         dds.bind(("127.0.0.1", 7400 + 250 * processes.domain))
         said = doctor(processes.domain, **here)["other RMWs"]
-        assert f"seem to use ROS domain {processes.domain} on this host" in said
-        with (tmp_path / str(processes.domain) / "bridge.lock").open(
-            "w"
-        ) as bridge:  # as the one that serves the domain
-            fcntl.lockf(bridge, fcntl.LOCK_EX, 1)
-            assert "other RMWs" not in doctor(processes.domain, **here)
-    processes.kill(hearer)
+        assert f"seem to use ROS domain {processes.domain} on this host, and the 1 over rmw_baton_cpp do not" in said
+        bridge = processes.start_bridge(**here)
+        found = doctor(processes.domain, **here)
+        assert found["bridge"] == f"process {bridge.pid} joins this domain with nodes of rmw_fastrtps_cpp"
+        assert "other RMWs" not in found
+        for each in (bridge, hearer):
+            processes.kill(each)
+        until(lambda: "none uses Baton" in doctor(processes.domain, **here).get("other RMWs", ""), every_s=0.1)

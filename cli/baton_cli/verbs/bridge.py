@@ -12,8 +12,7 @@ import click
 from ..examples import examples
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
-
-
+_WHEELS = ".venv-ros2-"  # the folder of a distribution's wheels in a checkout
 _INSTALLED = "lib/rmw_baton_cpp/baton_bridge"  # in the prefix of a ROS 2, where `ros2 run` finds it
 
 
@@ -32,18 +31,33 @@ def programs() -> dict[str, Path]:
     return found
 
 
+def _candidates(found: dict[str, Path]) -> list[str]:
+    """The distributions that are left without a name: that of the active wheels, else those whose wheels a build still has, else all."""
+    active = Path(os.environ.get("VIRTUAL_ENV", "")).name.removeprefix(_WHEELS)
+    if active in found:
+        return [active]
+    built = _CHECKOUT / "build"
+    usable = [name for name, program in found.items() if built not in program.parents or library_path(_wheels(name))]
+    return usable or list(found)
+
+
 def choose(found: dict[str, Path], wanted: str | None) -> tuple[str, Path]:
-    """The program for ROS 2 `wanted`; without: that of ROS_DISTRO, or the only one."""
+    """The program for ROS 2 `wanted`; without: that of ROS_DISTRO, or the only candidate."""
     if not found:
         raise click.ClickException(
             "there is no baton_bridge: install ros-<distribution>-rmw-baton-cpp, or run `make setup build` in a checkout (docs/guides/ros2.md)"
         )
-    name = wanted or os.environ.get("ROS_DISTRO") or (next(iter(found)) if len(found) == 1 else None)
-    if name is None:
-        raise click.UsageError(f"there are programs for {' and '.join(found)}: choose one with --distribution")
+    if (name := wanted or os.environ.get("ROS_DISTRO")) is None:
+        name, *more = _candidates(found)
+        if more:
+            raise click.UsageError(f"there are programs for {' and '.join(found)}: choose one with --distribution")
     if name not in found:
         raise click.ClickException(f"there is no baton_bridge for ROS 2 '{name}', but for {' and '.join(found)}")
     return name, found[name]
+
+
+def _wheels(distribution: str) -> Path:
+    return _CHECKOUT / f"{_WHEELS}{distribution}"
 
 
 def library_path(wheels: Path) -> list[str]:
@@ -56,7 +70,7 @@ def library_path(wheels: Path) -> list[str]:
 @examples("baton bridge", "baton bridge --rmw rmw_fastrtps_cpp", "baton bridge --domain 3 --ros2-domain 0")
 @click.command()
 @click.option("--rmw", default="rmw_fastrtps_cpp", show_default=True, help="The RMW of the other nodes.")
-@click.option("--distribution", metavar="NAME", help="Of ROS 2. Default: ROS_DISTRO, or the only one.")
+@click.option("--distribution", metavar="NAME", help="Of ROS 2. Default: ROS_DISTRO, or the only one here.")
 @click.option("--domain", type=click.IntRange(0, 9999), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")
 @click.option(
     "--ros2-domain", type=click.IntRange(0, 232), help="Of the other nodes. Default: ROS_DOMAIN_ID, or --domain."
@@ -73,7 +87,7 @@ def command(
     environment = dict(os.environ)
     chosen = {"BATON_DOMAIN": domain, "ROS_DOMAIN_ID": ros2_domain, "ROS_SECURITY_ENCLAVE_OVERRIDE": enclave}
     environment |= {variable: str(value) for variable, value in chosen.items() if value is not None}
-    wheels = _CHECKOUT / f".venv-ros2-{name}"
+    wheels = _wheels(name)
     if folders := library_path(wheels):
         environment["LD_LIBRARY_PATH"] = ":".join([*folders, *filter(None, [environment.get("LD_LIBRARY_PATH")])])
         environment["AMENT_PREFIX_PATH"] = ":".join(

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import re
 import resource
 import stat
-import struct
 import textwrap
 import time
 from collections import Counter
@@ -52,23 +50,24 @@ def ros2_processes(endpoints: list[Any]) -> set[int]:
     return {pid for pid in {e.pid for e in endpoints} if has_library(pid, "librmw_baton_cpp.so")}
 
 
-def has_bridge(directory: Path) -> bool:
-    """Whether a bridge to the nodes of another RMW serves this domain's directory: it holds a lock (ros2/bridge/src/bridge_main.cpp)."""
-    layout = "hhqqi"  # struct flock
-    try:
-        with (directory / "bridge.lock").open("rb") as file:
-            asked = struct.pack(layout, fcntl.F_WRLCK, os.SEEK_SET, 0, 1, 0)
-            return struct.unpack(layout, fcntl.fcntl(file, fcntl.F_GETLK, asked)[: len(asked)])[0] != fcntl.F_UNLCK
-    except OSError:
-        return False
+_BRIDGE = "/_baton_bridge"  # the node of a bridge on Baton's side (ros2/bridge/src/side.hpp)
 
 
-def judge_dds(domain: int, endpoints: list[Any], directory: Path, net: Path = Path("/proc/net")) -> list[Diagnosis]:
-    """Programs of ROS 2 over a DDS in the ROS domain of this number, beside programs over rmw_baton_cpp, and no bridge. A DDS listens where
-    RTPS 2.5, section 9.6.2, says: for the discovery of all participants, or of the first."""
-    of_rmw = ros2_processes(endpoints)
-    if not of_rmw or has_bridge(directory):
-        return []
+def judge_bridges(nodes: list[tuple[str, int]]) -> list[Diagnosis]:
+    """A line for each bridge to the nodes of another RMW. `nodes`: names and processes."""
+    findings = []
+    for pid in sorted(pid for name, pid in nodes if name == _BRIDGE):
+        try:
+            rmw = Path(f"/proc/{pid}/cmdline").read_text().split("\0")[1]
+        except (OSError, IndexError, UnicodeDecodeError):
+            rmw = "another RMW"
+        findings.append(Diagnosis("bridge", True, f"process {pid} joins this domain with nodes of {Path(rmw).stem}"))
+    return findings
+
+
+def judge_dds(domain: int, here: int, of_rmw: int, net: Path = Path("/proc/net")) -> list[Diagnosis]:
+    """Programs of ROS 2 over a DDS in the ROS domain of this number, where no bridge is. A DDS listens where RTPS 2.5, section 9.6.2, says: for the
+    discovery of all participants, or of the first. `here`: how many nodes Baton's domain has; `of_rmw`: processes over rmw_baton_cpp."""
     ports = {7400 + 250 * domain, 7410 + 250 * domain}
     for table in ("udp", "udp6"):
         try:
@@ -76,16 +75,21 @@ def judge_dds(domain: int, endpoints: list[Any], directory: Path, net: Path = Pa
         except OSError:
             continue
         if any(int(row.split()[1].rpartition(":")[2], 16) in ports for row in rows):
-            return [
-                Diagnosis(
-                    "other RMWs",
-                    None,
-                    f"programs of ROS 2 over a DDS seem to use ROS domain {domain} on this host, and the {len(of_rmw)} over "
-                    "rmw_baton_cpp do not meet them",
-                    "run all programs of the domain over one RMW, or a bridge between the two (`baton bridge`)",
-                )
-            ]
-    return []
+            break
+    else:
+        return []
+    apart = f"the {of_rmw} over rmw_baton_cpp do not meet them" if of_rmw else "Baton's nodes do not meet them"
+    return [
+        Diagnosis(
+            "other RMWs",
+            None,
+            f"programs of ROS 2 over a DDS seem to use ROS domain {domain} on this host, and "
+            + (apart if here else "none uses Baton"),
+            "run all programs of the domain over one RMW, or a bridge between the two (`baton bridge`)"
+            if here
+            else "RMW_IMPLEMENTATION=rmw_baton_cpp for those that are to use Baton (docs/guides/ros2.md)",
+        )
+    ]
 
 
 def _pair(publisher: Any, subscription: Any) -> str:
@@ -100,8 +104,11 @@ def _in_agreement(differing: str) -> str:
     return f"publish with {stronger}, or subscribe with {weaker}"
 
 
-def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) -> Diagnosis:
-    """Whether messages of this publisher reach this subscription, and how often they are copied behind the publisher."""
+def judge_pair(
+    publisher: Any, subscription: Any, of_rmw: Collection[int] = (), large: Collection[str] = ()
+) -> Diagnosis:
+    """Whether messages of this publisher reach this subscription, and how often they are copied behind the publisher. `large`: the topics whose
+    messages libbaton_heap.so makes cheaper."""
     what = _pair(publisher, subscription)
     if publisher.type_name != subscription.type_name:
         return Diagnosis(
@@ -128,12 +135,13 @@ def judge_pair(publisher: Any, subscription: Any, of_rmw: Collection[int] = ()) 
             True,
             f"{way}shared memory; arrays are not copied out (libbaton_heap.so is loaded), if the RMW's line at start says so",
         )
+    helps = heap is False and publisher.topic in large
     return Diagnosis(
         what,
-        True if heap is None else None,
+        None if helps else True,
         f"{way}shared memory; arrays are copied out once, into the ROS 2 message"
         + (", unless libbaton_heap.so is loaded there" if heap is None else ""),
-        "LD_PRELOAD=libbaton_heap.so for the subscribing program" if heap is False else "",
+        "LD_PRELOAD=libbaton_heap.so for the subscribing program" if helps else "",
     )
 
 
@@ -167,15 +175,19 @@ def judge_past(endpoints: list[Any], graph: middleware.ForeignGraph | None = Non
     return findings
 
 
-def judge_topics(endpoints: list[Any], graph: middleware.ForeignGraph | None = None) -> list[Diagnosis]:
+def judge_topics(
+    endpoints: list[Any],
+    of_rmw: Collection[int],
+    large: Collection[str],
+    graph: middleware.ForeignGraph | None = None,
+) -> list[Diagnosis]:
     """A line for each pair, and for each endpoint without a match. Links and endpoints of another middleware have their own lines."""
     findings = []
-    of_rmw = ros2_processes(endpoints)
     for topic in sorted({e.topic for e in endpoints}):
         publishers = [e for e in endpoints if e.topic == topic and e.is_publisher]
         subscriptions = [e for e in endpoints if e.topic == topic and not e.is_publisher]
         for p, s in ((p, s) for p in publishers for s in subscriptions):
-            found = judge_pair(p, s, of_rmw)
+            found = judge_pair(p, s, of_rmw, large)
             if found.good is False or graph is None or not graph.has_link(topic, p.node, s.node):
                 findings.append(found)
         if "/_" in topic:
@@ -271,17 +283,24 @@ def judge_losses(endpoints: list[Any], before: Mapping[bytes, Any], now: Mapping
     return findings
 
 
-def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Diagnosis]:
-    """Publishers that copy messages from other objects instead of building them in place, from a look at their topics for some time."""
+_LARGE_BYTES = 64 << 10  # smaller arrays are copied with libbaton_heap.so, too (docs/concepts/ros2.md)
+
+
+def look_at(node: Any, endpoints: list[Any], seconds: float) -> tuple[dict[bytes, str], set[str]]:
+    """What messages show within some time: by their gids, publishers that copy messages from other objects instead of building them in place; and
+    the topics with large messages."""
     baton = live.load()
-    of_rmw = ros2_processes(endpoints)
     converting: dict[bytes, str] = {}
+    large = set()
     subscriptions = []
+    topic_of = {e.gid: e.topic for e in endpoints}
 
     def look(message: Any) -> None:
         info = baton.info(message)
         if info.selection != "in place":
             converting[info.publisher] = info.selection
+        if baton.size_bytes(message) >= _LARGE_BYTES and info.publisher in topic_of:
+            large.add(topic_of[info.publisher])
 
     # Not topics of other hosts: their messages would travel only because of this check.
     own = [e for e in endpoints if e.is_publisher and not links.host_of(e.node)]
@@ -299,6 +318,11 @@ def judge_publishing(node: Any, endpoints: list[Any], seconds: float) -> list[Di
     executor.remove(node)
     for subscription in subscriptions:
         node.destroy(subscription)
+    return converting, large
+
+
+def judge_publishing(endpoints: list[Any], converting: Mapping[bytes, str], of_rmw: Collection[int]) -> list[Diagnosis]:
+    """A line for each publisher that copies, as look_at() found."""
     return [
         Diagnosis(
             f"{e.topic}: publisher of {e.node} ({e.pid})",
@@ -483,8 +507,8 @@ def show(
     empty: Mapping[str, str] = MappingProxyType({}),
     lost: int = 0,
 ) -> None:
-    """`memory` None: no process could be examined. `empty`: texts of sections without a finding. `lost`: the messages that all
-    subscriptions lost."""
+    """`memory` None: no process could be examined. `empty`: texts of sections without a finding; "first" comes before all. `lost`: the messages
+    that all subscriptions lost."""
     if as_json:
         counted = Counter(f.good for findings in sections.values() for f in findings)
         found = {title: [asdict(f) for f in findings] for title, findings in sections.items()}
@@ -493,6 +517,8 @@ def show(
         return
     console = Console()
     sections = {title: shown_first(fold(findings)) for title, findings in sections.items()}
+    if text := empty.get("first"):
+        console.print(textwrap.fill(text, console.width - 1, **_WHOLE), style="bold", highlight=False, markup=False)
     console.print(summary_line(Counter(f.good for findings in sections.values() for f in findings), lost), end="\n\n")
     for title, findings in sections.items():
         if findings:
@@ -646,14 +672,17 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     endpoints = [e for e in endpoints if not middleware.is_carrier(e)]
     link = links.saved(node.domain)
     slots, lacking = judge_slots(endpoints, holdings, link.current.pid if link.current else None)
-    topics = [f for f in judge_topics(endpoints, graph) if f.what not in {g.what for g in lacking}]
+    of_rmw = ros2_processes(endpoints)
+    converting, large = look_at(node, endpoints, look)
+    topics = judge_topics(endpoints, of_rmw, large, graph)
+    nodes = live.nodes_there(node)
     pairs = [
         *silent,
-        *judge_dds(node.domain, endpoints, Path(link.path).parent),
-        *topics,
+        *(judge_bridges(node.nodes()) or judge_dds(node.domain, len(nodes), len(of_rmw))),
+        *(f for f in topics if f.what not in {g.what for g in lacking}),
         *lacking,
         *judge_past(endpoints, graph),
-        *judge_publishing(node, endpoints, look),
+        *judge_publishing(endpoints, converting, of_rmw),
     ]
     time.sleep(max(0.0, begin + look - time.monotonic()))
     losses_now = node.report(live.ANSWER_S).losses
@@ -670,6 +699,8 @@ def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: 
     if of_link:
         of_link += judge_buffers()
     sections = _sections(machine, pairs, of_link, of_other, slots)
-    empty = {"link": NO_LINK} if of_other else {"topics": live.nobody_there(node), "link": NO_LINK}
+    empty = {"link": NO_LINK}
+    if not of_other:
+        empty["topics" if nodes else "first"] = live.nobody_there(node)
     show(sections, memory, as_json, empty, lost)
     raise SystemExit(1 if any(f.good is False for f in [*machine, *pairs, *of_link, *of_other]) else 0)

@@ -10,6 +10,7 @@ import rclpy
 from rclpy.duration import Duration
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from rclpy_program import main, spin_until
+from sensor_msgs.msg import Image
 from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
@@ -105,6 +106,29 @@ def see(node, name, topic):
     told()
     spin_until(node, lambda: name not in node.get_node_names() and not node.get_publishers_info_by_topic(topic))
     return report
+
+
+def picture(number):
+    image = Image(height=1080, width=1920, encoding="rgb8", step=5760, is_bigendian=1)
+    image.header.frame_id, image.header.stamp.sec, image.header.stamp.nanosec = f"frame {number}", number, 999_999_999
+    image.data.frombytes(bytes((i * 7 + number) % 256 for i in range(5760)) * 1080)
+    return image
+
+
+def film(node, count):
+    publisher = node.create_publisher(Image, "image", int(count))
+    spin_until(node, publisher.get_subscription_count)
+    for i in range(int(count)):
+        publisher.publish(picture(i))
+    told()
+    return {}
+
+
+def view(node, count):
+    seen = []
+    node.create_subscription(Image, "image", seen.append, int(count))
+    spin_until(node, lambda: len(seen) == int(count))
+    return {"same": [image == picture(i) for i, image in enumerate(seen)]}
 
 
 def talk_and_end(node, topic, count):
@@ -226,6 +250,8 @@ main(
         for function in (
             talk_and_end,
             hear,
+            film,
+            view,
             call_own,
             chat,
             tick,

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from ros2_processes import Processes
+from every_type_test import across
 from scenarios_test import EXPECTED
 from support.ros2 import DISTRIBUTIONS, TESTED, needs_ros2
 
@@ -124,6 +125,24 @@ def test_a_service_has_the_qos_of_its_server_on_the_other_side(bridged, near, fa
     bridged.start(far, "serve", far, "switch", "BEST_EFFORT", file=FILE).says("here")
     caller = bridged.start(near, "call", "4", "switch", "BEST_EFFORT", file=FILE)
     assert bridged.result(caller)["answers"] == [[i % 2 == 1, far] for i in range(4)]
+
+
+def test_the_fields_of_a_few_types_arrive_unchanged(processes, tmp_path):
+    """All types: every_type_test.py."""
+    types = "test_msgs/msg/UnboundedSequences test_msgs/msg/WStrings test_msgs/msg/Nested sensor_msgs/msg/PointCloud2"
+    file = tmp_path / "types"
+    file.write_text("\n".join(types.split()))
+    for heard, sent in across(processes, file).values():
+        assert heard["types"] == sent["sent"] == 4 and heard["wrong"] == []
+
+
+@pytest.mark.parametrize(("near", "far"), SIDES)
+def test_images_of_6_mb_arrive_unchanged(bridged, near, far):
+    viewer = bridged.start(near, "view", "5", file=FILE)
+    camera = bridged.start(far, "film", "5", file=FILE)
+    assert bridged.result(viewer)["same"] == [True] * 5
+    camera.tell()
+    bridged.result(camera)
 
 
 @pytest.mark.parametrize(("near", "far"), SIDES)

@@ -175,9 +175,7 @@ class Host:
 
     def start_bridge(self) -> Process:
         """The bridge between Baton and the nodes of Fast DDS on this host, once it works."""
-        packages = TESTED.prefix.glob("lib/python3*/site-packages/ros_*.libs")
-        folders = ":".join(map(str, [TESTED.prefix / "lib", *packages]))
-        more = {"LD_LIBRARY_PATH": folders, "AMENT_PREFIX_PATH": str(TESTED.prefix)}
+        more = {"LD_LIBRARY_PATH": TESTED.library_path(), "AMENT_PREFIX_PATH": str(TESTED.prefix)}
         words = [str(TESTED.programs / "baton_bridge"), "rmw_fastrtps_cpp"]
         bridge = self._start(words, self.ros2("plain") | more, stderr=LOG)
         self.programs.append(bridge)

@@ -4,7 +4,8 @@
 
   .venv/bin/python ros2/tests/bridge_run.py [--figures] [--rmw rmw_cyclonedds_cpp --prefix DIR]
 
-`--prefix`: where this RMW is installed (DIR/lib/lib<RMW>.so), built for the ROS 2 under test. Without --figures all tests of bridge_test.py run.
+`--prefix`: where this RMW is installed (DIR/lib/lib<RMW>.so), built for the ROS 2 under test. What it lacks is named before anything starts. Without
+--figures all tests of bridge_test.py run, and every type of messages crosses in both directions.
 
 The figures, for 64 B and 6 MB: the time from publish() of a program of rclpy to the callback of another one, over each of the two RMWs and
 with a bridge between them; the bridge's CPU time for each message; and that of a bridge whose nodes publish what nobody subscribes to."""
@@ -24,6 +25,7 @@ MESSAGES = {64: 1000, 6_000_000: 60}  # by their bytes
 PAUSE_S = {64: 0.005, 6_000_000: 0.2}  # between two
 WARM = 20  # first messages, which are not counted
 IDLE_S = 5
+TYPES = "test_every_message_type_arrives_unchanged_across_the_bridge"
 
 
 def talk(node, size):
@@ -121,6 +123,19 @@ def figures():
             processes.close()
 
 
+def missing(name, library):
+    """Why programs of the ROS 2 under test cannot use this RMW; empty: they can."""
+    os.environ["BATON_OTHER_RMW"] = str(library)
+    from ros2_processes import PYTHON, environment
+
+    if not library.exists():
+        return f"there is no {library}: build {name} into that prefix, for the ROS 2 of {PYTHON.parent.parent}"
+    code = "import rclpy.utilities as u; print(u.get_rmw_implementation_identifier())"
+    done = subprocess.run([PYTHON, "-c", code], env=environment("plain", 1), capture_output=True, text=True)
+    said = (done.stderr or done.stdout).splitlines()
+    return "" if done.stdout.strip() == name else f"{library} cannot be used: {said[-1] if said else done.returncode}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--rmw", metavar="NAME")
@@ -130,15 +145,17 @@ def main():
     if (options.rmw is None) != (options.prefix is None):
         parser.error("--rmw and --prefix go together")
     if options.rmw:
-        os.environ["BATON_OTHER_RMW"] = str(options.prefix.resolve() / f"lib/lib{options.rmw}.so")
+        library = options.prefix.resolve() / f"lib/lib{options.rmw}.so"
+        if what := missing(options.rmw, library):
+            parser.error(what)
     if options.figures:
         figures()
     else:
-        sys.exit(
-            subprocess.run(
-                [sys.executable, "-m", "pytest", "-q", Path(__file__).with_name("bridge_test.py")]
-            ).returncode
-        )
+        tests = [
+            Path(__file__).with_name("bridge_test.py"),
+            f"{Path(__file__).with_name('every_type_test.py')}::{TYPES}",
+        ]
+        sys.exit(subprocess.run([sys.executable, "-m", "pytest", "-q", *tests]).returncode)
 
 
 if __name__ == "__main__":

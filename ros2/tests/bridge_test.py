@@ -2,11 +2,14 @@
 """baton_bridge between programs over Baton and programs over a stock RMW: everything crosses once, both ways, and only if somebody wants it."""
 
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
-from ros2_processes import Processes
 from every_type_test import across
+from ros2_processes import Processes
 from scenarios_test import EXPECTED
 from support.ros2 import DISTRIBUTIONS, TESTED, needs_ros2
 
@@ -223,6 +226,16 @@ def test_a_node_that_takes_a_bridges_name_changes_nothing_for_the_others(bridged
 def test_what_cannot_be_is_named(processes, rmw, variables, said):
     _, log = processes.start_bridge(rmw=rmw, joins=False, **variables).ends(2)
     assert said in log
+
+
+def test_the_command_for_other_rmws_says_what_is_missing(tmp_path):
+    library = tmp_path / "lib/librmw_cyclonedds_cpp.so"
+    library.parent.mkdir()
+    command = [sys.executable, Path(__file__).with_name("bridge_run.py"), "--rmw", "rmw_cyclonedds_cpp", "--prefix"]
+    for said in (f"there is no {library}: build rmw_cyclonedds_cpp into that prefix", f"{library} cannot be used: "):
+        done = subprocess.run([*command, tmp_path], capture_output=True, text=True, timeout=200)
+        assert done.returncode == 2 and said in done.stderr
+        library.write_text("no library")
 
 
 def test_a_bridge_takes_one_rmw(processes):

@@ -70,9 +70,7 @@ class Processes:
     @staticmethod
     def _libraries():
         """Where a program that is no Python finds what the wheels' libraries need."""
-        packages = TESTED.prefix.glob("lib/python3*/site-packages/ros_*.libs")
-        folders = [TESTED.prefix / "lib", *packages]
-        return {"AMENT_PREFIX_PATH": str(TESTED.prefix), "LD_LIBRARY_PATH": ":".join(str(each) for each in folders)}
+        return {"AMENT_PREFIX_PATH": str(TESTED.prefix), "LD_LIBRARY_PATH": TESTED.library_path()}
 
     def start_bridge(self, *arguments, rmw=str(ros2.OTHER_RMW or "rmw_fastrtps_cpp"), joins=True, **more):
         """The bridge between Baton and the nodes of `rmw`; with `joins`, once it works."""

@@ -41,6 +41,12 @@ class Distribution(NamedTuple):
     def python(self) -> Path:
         return self.prefix / "bin/python"
 
+    def library_path(self) -> str:
+        """Where what is no Python program, and another RMW, find the libraries of the wheels."""
+        packages = self.prefix.glob("lib/python3*/site-packages/ros_*.libs")
+        other = [OTHER_RMW.parent] if OTHER_RMW else []
+        return ":".join(str(each) for each in [*other, self.prefix / "lib", *packages])
+
 
 DISTRIBUTIONS = {
     each.name: Distribution(each, LIB / f"{each.name}/librmw_baton_cpp.so", BIN / each.name)
@@ -55,7 +61,10 @@ def over(rmw: str, distribution: Distribution = TESTED) -> dict[str, str]:
     preloaded (docs/guides/ros2.md)."""
     if rmw == "baton":
         return {"LD_PRELOAD": str(distribution.library), "RMW_IMPLEMENTATION": "rmw_baton_cpp"}
-    return {"LD_PRELOAD": str(OTHER_RMW), "RMW_IMPLEMENTATION": OTHER_RMW.stem.removeprefix("lib")} if OTHER_RMW else {}
+    if OTHER_RMW is None:
+        return {}
+    name = OTHER_RMW.stem.removeprefix("lib")
+    return {"LD_PRELOAD": str(OTHER_RMW), "RMW_IMPLEMENTATION": name, "LD_LIBRARY_PATH": distribution.library_path()}
 
 
 def environment(rmw: str, domain: int, distribution: Distribution = TESTED, **more: str) -> dict[str, str]:

@@ -237,8 +237,7 @@ RmwSide::RmwSide(RmwLibrary library, const SideOptions& options, std::function<v
   wake_ = require(library_.rmw_create_guard_condition(&context_), "cannot start " + options.label);
   self_ = std::make_shared<RmwNode>(*this, RmwNodeName{"/", options.announces ? options.bridge : kBridge});
   if (options.announces)
-    announcement_ =
-        std::make_unique<RmwWriter>(self_, kAnnouncementType, kAnnouncementTopic, rmw_qos_profile_default);
+    announcement_ = std::make_unique<RmwWriter>(self_, kAnnouncementType, kAnnouncementTopic, rmw_qos_profile_default);
 }
 
 RmwSide::~RmwSide() {

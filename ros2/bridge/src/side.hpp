@@ -242,7 +242,7 @@ class RmwSide {
   rmw_guard_condition_t* wake_ = nullptr;
   NodePtr self_;
   std::unique_ptr<RmwWriter> announcement_;  ///< publishes nothing: the link shows a node for its publishers alone
-  std::atomic<bool> stopping_{false};  // relaxed: let_go() orders it through the RMW's lock
+  std::atomic<bool> stopping_{false};        // relaxed: let_go() orders it through the RMW's lock
   std::atomic<std::uint64_t> turns_{0};
   mutable std::mutex mutex_;  // guards all below
   std::map<RmwNodeName, std::weak_ptr<RmwNode>> nodes_;

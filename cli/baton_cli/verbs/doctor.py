@@ -61,7 +61,8 @@ def judge_bridges(nodes: list[tuple[str, int]]) -> list[Diagnosis]:
             rmw = Path(f"/proc/{pid}/cmdline").read_text().split("\0")[1]
         except (OSError, IndexError, UnicodeDecodeError):
             rmw = "another RMW"
-        findings.append(Diagnosis("bridge", True, f"process {pid} joins this domain with nodes of {Path(rmw).stem}"))
+        why = f"process {pid} is a bridge to nodes of {Path(rmw).stem}; its log says if it is on standby"
+        findings.append(Diagnosis("bridge", True, why))
     return findings
 
 

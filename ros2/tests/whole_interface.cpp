@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What no program of rclpy can ask of an RMW: services' qualities of service, policies as numbers, differing types (gtest, through rcl).
+// What no program of rclpy can ask of an RMW: services' qualities of service, policies as numbers, differing types, arguments that
+// are refused (gtest, through rcl).
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -11,6 +14,8 @@
 #include "rcl.hpp"
 #include "rcl/event.h"
 #include "rcl/graph.h"
+#include "rmw/get_topic_endpoint_info.h"
+#include "rmw/rmw.h"
 #include "rosidl_typesupport_cpp/message_type_support.hpp"
 #include "rosidl_typesupport_cpp/service_type_support.hpp"
 #include "sensor_msgs/msg/joy.hpp"
@@ -266,6 +271,103 @@ TEST(Events, CountATypeThatIsIncompatibleAtBothEnds) {
            RCL_SUBSCRIPTION_INCOMPATIBLE_TYPE);
   EXPECT_EQ(Met::status_of(pair.offers).total_count, 1);
   EXPECT_EQ(Met::status_of(pair.requests).total_count, 1);
+}
+
+TEST(Events, NotifyOfEachPartnerThatComesAndOfEachThatGoes) {
+  Ros ros("partners");
+  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
+  const rcl_publisher_options_t publishing = rcl_publisher_get_default_options();
+  check(rcl_publisher_init(&publisher, &ros.node, type<Joy>(), "partners", &publishing), "publisher");
+  rcl_event_t event = rcl_get_zero_initialized_event();
+  check(rcl_publisher_event_init(&event, &publisher, RCL_PUBLISHER_MATCHED), "event");
+  std::atomic<std::size_t> notified{0};
+  const auto count = [](const void* total, std::size_t more) {
+    *const_cast<std::atomic<std::size_t>*>(static_cast<const std::atomic<std::size_t>*>(total)) += more;
+  };
+  check(rcl_event_set_callback(&event, count, &notified), "callback");
+  std::array<rcl_subscription_t, 2> subscriptions{rcl_get_zero_initialized_subscription(),
+                                                  rcl_get_zero_initialized_subscription()};
+  const rcl_subscription_options_t subscribing = rcl_subscription_get_default_options();
+  for (auto& each : subscriptions)
+    check(rcl_subscription_init(&each, &ros.node, type<Joy>(), "partners", &subscribing), "subscription");
+  EXPECT_TRUE(until([&] { return notified == 2; })) << notified;
+  rmw_matched_status_t status{};
+  check(rcl_take_event(&event, &status), "take");
+  EXPECT_EQ(status.current_count_change, 2);
+  for (auto& each : subscriptions) check(rcl_subscription_fini(&each, &ros.node), "subscription's end");
+  EXPECT_TRUE(until([&] { return notified == 4; })) << notified;
+  check(rcl_take_event(&event, &status), "take");
+  EXPECT_EQ(status.current_count_change, -2);
+  EXPECT_EQ(status.total_count_change, 0U);
+  check(rcl_event_fini(&event), "event's end");
+  check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end");
+}
+
+TEST(Contexts, EndAfterTheirShutdownAloneAndMakeNoNodeThen) {
+  Ros ros("shut");
+  rmw_context_t* const context = rcl_context_get_rmw_context(&ros.context);
+  EXPECT_EQ(rmw_context_fini(context), RMW_RET_INVALID_ARGUMENT);
+  rcutils_reset_error();
+  check(rcl_shutdown(&ros.context), "shutdown");
+  ros.is_shut_down = true;
+  EXPECT_EQ(rmw_create_node(context, "late", "/"), nullptr);
+  EXPECT_NE(std::string(rcutils_get_error_string().str).find("is shut down"), std::string::npos);
+  rcutils_reset_error();
+  EXPECT_EQ(rmw_shutdown(context), RMW_RET_OK);  // a second time
+}
+
+TEST(Arguments, OfTheGraphsFunctionsThatAreFullAreInvalid) {
+  Ros ros("full");
+  const rmw_node_t* const node = rcl_node_get_rmw_handle(&ros.node);
+  rcutils_allocator_t allocator = rcutils_get_default_allocator();
+  rcutils_string_array_t full = rcutils_get_zero_initialized_string_array(), empty = full;
+  ASSERT_EQ(rcutils_string_array_init(&full, 1, &allocator), RCUTILS_RET_OK);
+  EXPECT_EQ(rmw_get_node_names(node, &full, &empty), RMW_RET_INVALID_ARGUMENT);
+  rcutils_reset_error();
+  EXPECT_EQ(rmw_get_node_names_with_enclaves(node, &empty, &empty, &full), RMW_RET_INVALID_ARGUMENT);
+  rcutils_reset_error();
+  ASSERT_EQ(rcutils_string_array_fini(&full), RCUTILS_RET_OK);
+  rmw_topic_endpoint_info_array_t infos = rmw_get_zero_initialized_topic_endpoint_info_array();
+  ASSERT_EQ(rmw_topic_endpoint_info_array_init_with_size(&infos, 1, &allocator), RMW_RET_OK);
+  EXPECT_EQ(rmw_get_publishers_info_by_topic(node, &allocator, "/rosout", false, &infos), RMW_RET_INVALID_ARGUMENT);
+  rcutils_reset_error();
+  ASSERT_EQ(rmw_topic_endpoint_info_array_fini(&infos, &allocator), RMW_RET_OK);
+}
+
+TEST(Arguments, ThatAreNullAreAnErrorWhereEveryOtherRmwSaysSo) {
+  EXPECT_EQ(rmw_destroy_wait_set(nullptr), RMW_RET_ERROR);
+  rcutils_reset_error();
+  bool available = false;
+  EXPECT_EQ(rmw_service_server_is_available(nullptr, nullptr, &available), RMW_RET_ERROR);
+  rcutils_reset_error();
+}
+
+TEST(Types, AreReadAgainWhereAnotherOneLiesAtTheSameAddress) {
+  rosidl_message_type_support_t support = *type<Joy>();
+  rcutils_allocator_t allocator = rcutils_get_default_allocator();
+  rmw_serialized_message_t bytes = rmw_get_zero_initialized_serialized_message();
+  ASSERT_EQ(rmw_serialized_message_init(&bytes, 0, &allocator), RMW_RET_OK);
+  const Joy joy;
+  ASSERT_EQ(rmw_serialize(&joy, &support, &bytes), RMW_RET_OK);
+  support = *type<RegionOfInterest>();
+  const RegionOfInterest region;
+  ASSERT_EQ(rmw_serialize(&region, &support, &bytes), RMW_RET_OK);
+  EXPECT_EQ(bytes.buffer_length, 4U + 4 * 4 + 1);
+  support.typesupport_identifier = "of nobody";
+  EXPECT_EQ(rmw_serialize(&region, &support, &bytes), RMW_RET_UNSUPPORTED);
+  rcutils_reset_error();
+  ASSERT_EQ(rmw_serialized_message_fini(&bytes), RMW_RET_OK);
+}
+
+TEST(Types, OfServicesThatHaveNoIntrospectionAreRefused) {
+  Ros ros("foreign");
+  const rmw_node_t* const node = rcl_node_get_rmw_handle(&ros.node);
+  rosidl_service_type_support_t support = *rosidl_typesupport_cpp::get_service_type_support_handle<Service>();
+  support.typesupport_identifier = "of nobody";
+  EXPECT_EQ(rmw_create_service(node, &support, "/ask", &rmw_qos_profile_services_default), nullptr);
+  rcutils_reset_error();
+  EXPECT_EQ(rmw_create_client(node, &support, "/ask", &rmw_qos_profile_services_default), nullptr);
+  rcutils_reset_error();
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 // end with its part(), and no other context of the process that lives has it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -26,6 +27,10 @@ class Context {
   transport::Participant& participant() const noexcept { return *participant_; }
   const std::shared_ptr<transport::Participant>& shared_participant() const noexcept { return participant_; }
   const std::shared_ptr<CallbackThread>& callback_thread() const noexcept { return callback_thread_; }
+
+  /// From rmw_shutdown() on: no node is made any more, and the context may end.
+  bool is_shut_down() const noexcept { return shut_down_.load(std::memory_order_relaxed); }
+  void shut_down() noexcept { shut_down_.store(true, std::memory_order_relaxed); }
 
   /// Of its endpoints' ids (WriterOptions::part).
   std::uint8_t part() const noexcept { return part_.number; }
@@ -53,6 +58,7 @@ class Context {
   std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<CallbackThread> callback_thread_ = std::make_shared<CallbackThread>();
   const Part part_;
+  std::atomic<bool> shut_down_{false};  // relaxed: nothing else is read by it
 };
 
 }  // namespace baton::rmw

@@ -3,6 +3,8 @@
 // Thread rules: those of rmw/event.h.
 #include "event.hpp"
 
+#include <algorithm>
+
 #include "handles.hpp"
 
 namespace baton::rmw {
@@ -107,8 +109,9 @@ std::size_t Event::unread() const {
   if (type_ == RMW_EVENT_LIVELINESS_CHANGED)
     return (now.alive_now != seen_.alive_now ? 1U : 0U) + (now.not_alive_now != seen_.not_alive_now ? 1U : 0U);
   const std::uint64_t more = total_of(type_, now) - total_of(type_, seen_);
-  const bool matched = type_ == RMW_EVENT_SUBSCRIPTION_MATCHED || type_ == RMW_EVENT_PUBLICATION_MATCHED;
-  return more != 0 ? more : matched && now.matched_now != seen_.matched_now ? 1 : 0;
+  if (type_ != RMW_EVENT_SUBSCRIPTION_MATCHED && type_ != RMW_EVENT_PUBLICATION_MATCHED) return more;
+  const std::uint64_t gone = now.matched_total - now.matched_now, seen_gone = seen_.matched_total - seen_.matched_now;
+  return more + std::max(gone, seen_gone) - std::min(gone, seen_gone);
 }
 
 void Event::take(void* info) {

@@ -68,7 +68,7 @@ rmw_ret_t infos(const rmw_node_t* node, rcutils_allocator_t* allocator, const ch
                 rmw_topic_endpoint_info_array_t* infos) {
   if (const rmw_ret_t bad = checked(node, allocator, topic, infos); bad != RMW_RET_OK) return bad;
   if (!rcutils_allocator_is_valid(allocator)) return invalid("the allocator is not valid");
-  if (const rmw_ret_t bad = rmw_topic_endpoint_info_array_check_zero(infos); bad != RMW_RET_OK) return bad;
+  if (rmw_topic_endpoint_info_array_check_zero(infos) != RMW_RET_OK) return RMW_RET_INVALID_ARGUMENT;
   if (!raw) return add_infos(infos, graph_of(node).of(end, topic), allocator);
   const bool writers = end == EndpointKind::kPublisher;
   const std::string name = topic, requests = request_topic("");
@@ -89,7 +89,7 @@ rmw_ret_t names_of_nodes(const rmw_node_t* node, rcutils_string_array_t* names, 
   std::vector<std::pair<rcutils_string_array_t*, std::vector<std::string>>> columns{{names, {}}, {spaces, {}}};
   if (enclaves != nullptr) columns.push_back({enclaves, {}});
   for (const auto& [array, column] : columns)
-    if (const rmw_ret_t bad = rmw_check_zero_rmw_string_array(array); bad != RMW_RET_OK) return bad;
+    if (rmw_check_zero_rmw_string_array(array) != RMW_RET_OK) return RMW_RET_INVALID_ARGUMENT;
   for (transport::NodeInfo& each : context_of(node).participant().nodes()) {
     auto [space, name] = space_and_name(full_node_name(each.name));
     columns[0].second.push_back(std::move(name));

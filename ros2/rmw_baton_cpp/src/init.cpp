@@ -137,10 +137,15 @@ rmw_ret_t rmw_init(const rmw_init_options_t* options, rmw_context_t* context) tr
   return failure(error);
 }
 
-rmw_ret_t rmw_shutdown(rmw_context_t* context) { return check_context(context); }
+rmw_ret_t rmw_shutdown(rmw_context_t* context) {
+  if (const rmw_ret_t bad = check_context(context); bad != RMW_RET_OK) return bad;
+  own(context)->shut_down();
+  return RMW_RET_OK;
+}
 
 rmw_ret_t rmw_context_fini(rmw_context_t* context) try {
   if (const rmw_ret_t bad = check_context(context); bad != RMW_RET_OK) return bad;
+  if (!own(context)->is_shut_down()) return invalid("the context is not shut down");
   delete own(context);
   const rmw_ret_t result = rmw_init_options_fini(&context->options);
   *context = rmw_get_zero_initialized_context();

@@ -15,6 +15,7 @@ extern "C" {
 rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char* namespace_) try {
   if (checked(context, name, namespace_) != RMW_RET_OK) return nullptr;
   if (own(context) == nullptr) return static_cast<void>(invalid("the context is not initialized")), nullptr;
+  if (own(context)->is_shut_down()) return static_cast<void>(invalid("the context is shut down")), nullptr;
   int validity = RMW_NODE_NAME_VALID;
   if (rmw_validate_node_name(name, &validity, nullptr) != RMW_RET_OK) return nullptr;
   if (validity != RMW_NODE_NAME_VALID)

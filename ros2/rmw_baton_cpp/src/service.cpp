@@ -6,6 +6,8 @@
 
 #include "handles.hpp"
 #include "qos.hpp"
+#include "rosidl_typesupport_introspection_c/identifier.h"
+#include "rosidl_typesupport_introspection_cpp/identifier.hpp"
 #include "topic_name.hpp"
 
 // This file holds rmw.h's functions, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
@@ -13,11 +15,22 @@ using namespace baton::rmw;
 
 namespace {
 
+bool has_introspection(const rosidl_service_type_support_t& type) {
+  for (const char* identifier :
+       {rosidl_typesupport_introspection_cpp::typesupport_identifier, rosidl_typesupport_introspection_c__identifier}) {
+    if (type.func(&type, identifier) != nullptr) return true;
+    rcutils_reset_error();
+  }
+  return false;
+}
+
 /// Null, with the error text, after an error.
 template <class Own>
 auto create(bool server, const rmw_node_t* node, const rosidl_service_type_support_t* type_support, const char* name,
             const rmw_qos_profile_t* profile) -> decltype(&std::declval<Own&>().outer) {
   if (checked(node, type_support, name, profile) != RMW_RET_OK || !is_valid_topic(name, *profile)) return nullptr;
+  if (!has_introspection(*type_support))
+    return static_cast<void>(unsupported("the service's type support has no introspection")), nullptr;
   const Result<QoS> qos = actual_service_qos(*profile);
   if (!qos) return static_cast<void>(failed(qos.error())), nullptr;
   auto made = std::make_unique<Own>();
@@ -118,7 +131,7 @@ rmw_ret_t rmw_send_response(const rmw_service_t* service, rmw_request_id_t* requ
 }
 
 rmw_ret_t rmw_service_server_is_available(const rmw_node_t* node, const rmw_client_t* client, bool* is_available) try {
-  if (const rmw_ret_t bad = checked(node, client, is_available); bad != RMW_RET_OK) return bad;
+  if (const rmw_ret_t bad = checked(node, client, is_available); bad != RMW_RET_OK) return as_others_say(bad);
   *is_available = own(client)->path->available();
   return RMW_RET_OK;
 } catch (const std::exception& error) {

@@ -39,11 +39,17 @@ Result<std::shared_ptr<const TypeSupport>> compile(const rosidl_message_type_sup
       TypeSupport{std::move(*native), std::move(*loans), std::move(*cdr), std::move(info)});
 }
 
-/// The result for a type support: its conversions, or the reason why it has none.
+/// The result for a type support: its conversions, or the reason why it has none. `handle` is what lay there: a library may be unloaded, and
+/// another type's support may come to lie at the same address.
 struct Known {
+  rosidl_message_type_support_t handle{};
   std::shared_ptr<const TypeSupport> support;
   std::optional<Error> refusal;
 };
+
+bool is_same(const rosidl_message_type_support_t& one, const rosidl_message_type_support_t& other) noexcept {
+  return one.typesupport_identifier == other.typesupport_identifier && one.data == other.data && one.func == other.func;
+}
 
 }  // namespace
 
@@ -53,6 +59,7 @@ Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_
   static auto* const types = new std::map<const rosidl_message_type_support_t*, Known>;
   const os::Lock lock(mutex);
   Known& known = (*types)[handle];
+  if (!is_same(known.handle, *handle)) known = Known{*handle, nullptr, std::nullopt};
   if (known.support) return known.support;
   if (known.refusal) return *known.refusal;
   Result<std::shared_ptr<const TypeSupport>> made = compile(handle);

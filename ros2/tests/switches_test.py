@@ -4,23 +4,31 @@
 import subprocess
 
 import pytest
-from ros2_processes import PYTHON, environment
+from ros2_processes import HEAP, PYTHON, environment
 
-STARTS = "import rclpy; rclpy.init(); n = rclpy.create_node('n'); n.destroy_node(); rclpy.shutdown()"
+STARTS = "import rclpy, sys; rclpy.init(args=sys.argv); n = rclpy.create_node('n'); n.destroy_node(); rclpy.shutdown()"
+DEBUG = ("--ros-args", "--log-level", "rmw_baton_cpp:=debug")
 
 
-def started(processes, code=STARTS, **more):
+def started(processes, *arguments, code=STARTS, **more):
     env = environment("baton", processes.domain, **more)
-    done = subprocess.run([PYTHON, "-c", code], env=env, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(
+        [PYTHON, "-c", code, *arguments], env=env, capture_output=True, text=True, timeout=200, check=False
+    )
     return done.returncode, [line for line in done.stderr.splitlines() if "[rmw_baton_cpp]" in line]
 
 
-def test_one_line_says_what_is_active(processes):
-    status, lines = started(processes)
-    assert status == 0 and len(lines) == 1
-    parts = ["take Baton's memory (domain ", "received arrays are copied (libbaton_heap.so"]
-    for part in parts:
-        assert part in lines[0]
+def test_one_line_says_what_is_active_to_those_that_ask(processes):
+    assert started(processes) == (0, []), "the output of tools such as ros2cli"
+    preloaded = f"{environment('baton', 0)['LD_PRELOAD']}:{HEAP}"
+    for arguments, more, said in (
+        (DEBUG, {}, "received arrays are copied (libbaton_heap.so is not loaded"),
+        ((), {"LD_PRELOAD": preloaded}, "received arrays are not copied ("),
+        ((), {"LD_PRELOAD": preloaded, "BATON_HEAP": "0"}, "received arrays are copied (switched off by BATON_HEAP=0)"),
+    ):
+        status, lines = started(processes, *arguments, **more)
+        found = [line for line in lines if "take Baton's memory (domain " in line]
+        assert status == 0 and len(found) == 1 and said in found[0], lines
 
 
 INIT = "import rclpy; rclpy.init(); rclpy.shutdown()"
@@ -34,8 +42,8 @@ def secured(tmp_path):
 
 def test_an_unknown_way_to_allocate_is_named(processes):
     status, lines = started(processes, BATON_RMW_MALLOC="sideways")
-    assert status == 0 and "BATON_RMW_MALLOC=sideways is none of huge, system" in lines[0]
-    assert "take Baton's memory" in lines[1]
+    assert status == 0 and len(lines) == 1
+    assert "BATON_RMW_MALLOC=sideways is none of huge, system" in lines[0]
 
 
 @pytest.mark.parametrize("variable", ["BATON_RMW", "BATON_RMW_PATHS"])
@@ -43,7 +51,7 @@ def test_a_switch_of_two_paths_is_replaced_and_said_once(processes, variable):
     twice = (
         "import rclpy; a, b = rclpy.Context(), rclpy.Context(); a.init(); b.init(); a.try_shutdown(); b.try_shutdown()"
     )
-    status, lines = started(processes, twice, **{variable: "underlying"})
+    status, lines = started(processes, code=twice, **{variable: "underlying"})
     assert status == 0 and [variable in line for line in lines].count(True) == 1
     assert f"{variable} has no effect: no other RMW runs below" in lines[0]
 
@@ -60,7 +68,7 @@ def test_enforced_security_is_refused_and_permissive_security_is_warned_of_once(
     twice = (
         "import rclpy; a, b = rclpy.Context(), rclpy.Context(); a.init(); b.init(); a.try_shutdown(); b.try_shutdown()"
     )
-    status, lines = started(processes, twice, ROS_SECURITY_STRATEGY="Permissive", **more)
+    status, lines = started(processes, code=twice, ROS_SECURITY_STRATEGY="Permissive", **more)
     assert status == 0 and ["SROS 2 does not apply" in line for line in lines].count(True) == 1
 
 
@@ -75,9 +83,9 @@ def test_a_runtime_directory_that_cannot_be_is_named(processes):
 
 # The process's own nodes meet; then it says whom it knows.
 MEETS_ITSELF = """
-import rclpy, time
+import rclpy, sys, time
 from std_msgs.msg import UInt64
-rclpy.init()
+rclpy.init(args=sys.argv)
 one, other = rclpy.create_node("one"), rclpy.create_node("other")
 publisher, _ = one.create_publisher(UInt64, "count", 10), other.create_subscription(UInt64, "count", print, 10)
 while publisher.get_subscription_count() == 0:
@@ -91,8 +99,8 @@ one.destroy_node(), other.destroy_node(), rclpy.shutdown()
 def test_with_a_discovery_range_of_off_a_context_meets_itself_alone(processes, tmp_path):
     directory = {"BATON_RUNTIME_DIR": str(tmp_path)}
     heard = processes.start("baton", "hear", "999999", **directory).says("going")
-    status, lines = started(processes, MEETS_ITSELF, ROS_AUTOMATIC_DISCOVERY_RANGE="OFF", **directory)
-    assert status == 0 and "without other processes: the discovery range is OFF" in lines[0]
+    status, lines = started(processes, *DEBUG, code=MEETS_ITSELF, ROS_AUTOMATIC_DISCOVERY_RANGE="OFF", **directory)
+    assert status == 0 and "without other processes: the discovery range is OFF" in "".join(lines)
     assert [each.name for each in tmp_path.iterdir()] == [str(processes.domain)], "what it made there is gone"
     processes.kill(heard)
 

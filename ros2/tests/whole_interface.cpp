@@ -303,6 +303,29 @@ TEST(Events, NotifyOfEachPartnerThatComesAndOfEachThatGoes) {
   check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end");
 }
 
+TEST(Endpoints, OfOneProcessAreCountedAsSoonAsTheyAreMade) {
+  Ros ros("counted");
+  rcl_publisher_t publisher = rcl_get_zero_initialized_publisher();
+  const rcl_publisher_options_t publishing = rcl_publisher_get_default_options();
+  check(rcl_publisher_init(&publisher, &ros.node, type<Joy>(), "counted", &publishing), "publisher");
+  const rcl_subscription_options_t subscribing = rcl_subscription_get_default_options();
+  std::array<rcl_subscription_t, 20> subscriptions{};
+  for (std::size_t i = 0; i < subscriptions.size(); ++i) {
+    subscriptions[i] = rcl_get_zero_initialized_subscription();
+    check(rcl_subscription_init(&subscriptions[i], &ros.node, type<Joy>(), "counted", &subscribing), "subscription");
+    std::size_t count = 0;
+    if (i % 2 == 0) {
+      check(rcl_publisher_get_subscription_count(&publisher, &count), "count");
+      EXPECT_EQ(count, i + 1);
+    } else {
+      check(rcl_subscription_get_publisher_count(&subscriptions[i], &count), "count");
+      EXPECT_EQ(count, 1U);
+    }
+  }
+  for (auto& each : subscriptions) check(rcl_subscription_fini(&each, &ros.node), "subscription's end");
+  check(rcl_publisher_fini(&publisher, &ros.node), "publisher's end");
+}
+
 TEST(Contexts, EndAfterTheirShutdownAloneAndMakeNoNodeThen) {
   Ros ros("shut");
   rmw_context_t* const context = rcl_context_get_rmw_context(&ros.context);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "context.hpp"
 
+#include <dlfcn.h>
+
 #include <bitset>
 #include <filesystem>
 #include <mutex>
@@ -84,7 +86,7 @@ Result<std::unique_ptr<Context>> Context::join(const rmw_init_options_t& options
   say_what_is_replaced(options);
   choose_array_memory();
   // The first call decides: arrays of segments that were mapped before it are always copied.
-  const bool alias = may_alias();
+  static_cast<void>(may_alias());
   std::unique_ptr<Context> context(new Context());
   if (context->part() == 0) return Error{Errc::limit_reached, "a process has at most 255 contexts at a time"};
   context->callback_thread_->wait_set()->wake_once_for_each_message();
@@ -92,8 +94,7 @@ Result<std::unique_ptr<Context>> Context::join(const rmw_init_options_t& options
   const char* domain = os::harmless_environment("BATON_DOMAIN");
   if (domain == nullptr || *domain == '\0')
     wanted.domain = options.domain_id == RMW_DEFAULT_DOMAIN_ID ? 0 : static_cast<int>(options.domain_id);
-  const bool off = options.discovery_options.automatic_discovery_range == RMW_AUTOMATIC_DISCOVERY_RANGE_OFF;
-  if (off) {
+  if (options.discovery_options.automatic_discovery_range == RMW_AUTOMATIC_DISCOVERY_RANGE_OFF) {
     Result<std::string> directory = own_directory(wanted.domain, context->part());
     if (!directory) return directory.error();
     context->own_directory_.path = wanted.runtime_directory = std::move(*directory);
@@ -103,11 +104,19 @@ Result<std::unique_ptr<Context>> Context::join(const rmw_init_options_t& options
   Result<std::shared_ptr<transport::Participant>> joined = transport::Participant::join(wanted);
   if (!joined) return joined.error();
   context->participant_ = std::move(*joined);
-  RCUTILS_LOG_INFO_NAMED(kLogger, "all messages take Baton's memory (domain %d%s); received arrays are %s (%s)",
-                         context->participant_->domain(),
-                         off ? ", without other processes: the discovery range is OFF" : "",
-                         alias ? "not copied" : "copied", containers::reason().c_str());
   return context;
+}
+
+void Context::say_how_messages_go() {
+  std::call_once(said_, [this] {
+    const bool asked = ::dlsym(RTLD_DEFAULT, "baton_heap_install_v1") != nullptr;
+    RCUTILS_LOG_COND_NAMED(asked ? RCUTILS_LOG_SEVERITY_INFO : RCUTILS_LOG_SEVERITY_DEBUG, RCUTILS_LOG_CONDITION_EMPTY,
+                           RCUTILS_LOG_CONDITION_EMPTY, kLogger,
+                           "all messages take Baton's memory (domain %d%s); received arrays are %s (%s)",
+                           participant_->domain(),
+                           own_directory_.path.empty() ? "" : ", without other processes: the discovery range is OFF",
+                           may_alias() ? "not copied" : "copied", containers::reason().c_str());
+  });
 }
 
 }  // namespace baton::rmw

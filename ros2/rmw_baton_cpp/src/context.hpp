@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "array_memory.hpp"
@@ -27,6 +28,10 @@ class Context {
   transport::Participant& participant() const noexcept { return *participant_; }
   const std::shared_ptr<transport::Participant>& shared_participant() const noexcept { return participant_; }
   const std::shared_ptr<CallbackThread>& callback_thread() const noexcept { return callback_thread_; }
+
+  /// One line of the log, at the first call. A line of INFO only if libbaton_heap.so is loaded: tools print what a person reads, on a terminal
+  /// that has the log, too. REQUIRES: the program has set its log levels, which rcl does behind rmw_init().
+  void say_how_messages_go();
 
   /// From rmw_shutdown() on: no node is made any more, and the context may end.
   bool is_shut_down() const noexcept { return shut_down_.load(std::memory_order_relaxed); }
@@ -58,6 +63,7 @@ class Context {
   std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<CallbackThread> callback_thread_ = std::make_shared<CallbackThread>();
   const Part part_;
+  std::once_flag said_;
   std::atomic<bool> shut_down_{false};  // relaxed: nothing else is read by it
 };
 

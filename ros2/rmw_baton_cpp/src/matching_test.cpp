@@ -36,8 +36,8 @@ class MatchingTest : public test::DomainTest {
 
 TEST_F(MatchingTest, NobodyWaitsForAReaderThatTheGraphDoesNotKnow) {
   const auto other = reader("other");
-  Matching matching(participant_, writer_, Matching::Readers::kAll);
-  matching.await([] { return false; }, kLongNs);  // which ends
+  Matching matching(participant_, writer_, Matching::Partners::kAll);
+  matching.await([](std::size_t) { return false; }, kLongNs);  // which ends
 }
 
 TEST_F(MatchingTest, ARequestWaitsForAServerAndForTheWayOfItsResponse) {
@@ -50,11 +50,32 @@ TEST_F(MatchingTest, ARequestWaitsForAServerAndForTheWayOfItsResponse) {
     options.topic = "response";
     responding = participant_->create_writer(options).value();
   });
-  Matching matching(participant_, writer_, Matching::Readers::kAll);
+  Matching matching(participant_, writer_, Matching::Partners::kAll);
   bool both = false;
-  matching.await([&] { return both = both || (writer->matched() != 0 && responses->matched() != 0); }, kLongNs);
+  matching.await([&](std::size_t) { return both = both || (writer->matched() != 0 && responses->matched() != 0); },
+                 kLongNs);
   EXPECT_TRUE(both);
   server.join();
+}
+
+TEST_F(MatchingTest, EachEndWaitsForAllPartnersOfItsTypeAndQosInThisProcess) {
+  const auto other = reader("other"), one = reader("request"), two = reader("request");
+  transport::Participant::WriterOptions careless = writer_;
+  careless.qos.reliability = Reliability::kBestEffort;
+  const auto writer = participant_->create_writer(writer_).value(),
+             refused = participant_->create_writer(careless).value();
+  const auto expected = [](Matching&& matching) {
+    std::size_t found = 0;
+    matching.await([&](std::size_t known) { return (found = known) != 0; }, kLongNs);
+    return found;
+  };
+  const auto here = Matching::Partners::kOfThisProcess;
+  EXPECT_EQ(expected({participant_, writer_, here}), 2U);
+  EXPECT_EQ(expected({participant_, careless, here}), 0U);
+  transport::Participant::ReaderOptions options;
+  options.topic = "request";
+  options.type = writer_.type;
+  EXPECT_EQ(expected({participant_, options, here}), 1U);
 }
 
 }  // namespace

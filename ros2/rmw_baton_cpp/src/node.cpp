@@ -23,6 +23,7 @@ rmw_node_t* rmw_create_node(rmw_context_t* context, const char* name, const char
   if (rmw_validate_namespace(namespace_, &validity, nullptr) != RMW_RET_OK) return nullptr;
   if (validity != RMW_NAMESPACE_VALID)
     return static_cast<void>(invalid(rmw_namespace_validation_result_string(validity))), nullptr;
+  own(context)->say_how_messages_go();
   auto node = std::make_unique<Node>();
   begin_handle(*node);
   begin_handle(node->graph);

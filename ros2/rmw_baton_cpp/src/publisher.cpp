@@ -76,7 +76,7 @@ rmw_ret_t rmw_get_gid_for_publisher(const rmw_publisher_t* publisher, rmw_gid_t*
 
 rmw_ret_t rmw_publisher_count_matched_subscriptions(const rmw_publisher_t* publisher, size_t* subscription_count) try {
   if (const rmw_ret_t bad = checked(publisher, subscription_count); bad != RMW_RET_OK) return bad;
-  *subscription_count = own(publisher)->path->writer().matched();
+  *subscription_count = own(publisher)->path->matched();
   return RMW_RET_OK;
 } catch (const std::exception& error) {
   return failure(error);

@@ -46,7 +46,7 @@ Result<std::unique_ptr<PublisherPath>> PublisherPath::make(Context& context, con
   if (!writer) return writer.error();
   path->writer_ = std::move(*writer);
   path->matching_ =
-      std::make_unique<Matching>(context.shared_participant(), options, Matching::Readers::kOfThisProcess);
+      std::make_unique<Matching>(context.shared_participant(), options, Matching::Partners::kOfThisProcess);
   path->capacities_ = std::make_unique<containers::Capacities>(*path->type_->loans);
   path->topic_ = topic;
   path->qos_ = qos;
@@ -70,9 +70,11 @@ PublisherPath::~PublisherPath() {
 }
 
 /// REQUIRES: no reader is matched. Whether that stays so, and nothing else depends on the message.
-BATON_COLD bool PublisherPath::is_idle() {
-  matching_->await([this] { return writer_->matched() != 0; });
-  return idle_ && writer_->matched() == 0;
+BATON_COLD bool PublisherPath::is_idle() { return matched() == 0 && idle_; }
+
+std::size_t PublisherPath::matched() {
+  matching_->await([this](std::size_t known) { return writer_->matched() >= known; });
+  return writer_->matched();
 }
 
 /// The chunk stays a loan if that fails.

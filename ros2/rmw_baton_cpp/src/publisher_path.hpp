@@ -36,6 +36,8 @@ class PublisherPath final : public os::Hot {
   rmw_ret_t give_back(void* native);
   rmw_ret_t publish_loaned(void* native);
 
+  /// Those of this process that the graph knows are among them, or have had their time (matching.hpp).
+  std::size_t matched();
   transport::Writer& writer() const noexcept { return *writer_; }
   const QoS& qos() const noexcept { return qos_; }
   EndpointEvents& events() noexcept { return *events_; }

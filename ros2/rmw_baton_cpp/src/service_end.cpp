@@ -45,7 +45,7 @@ Result<std::shared_ptr<ServiceEnd>> ServiceEnd::make(bool server, Context& conte
   writer_options.grants_in_part = server;
   if (server) writer_options.pool.slot_count = transport::kResponseSlots;
   if (!server)
-    ends.matching = std::make_unique<Matching>(context.shared_participant(), writer_options, Matching::Readers::kAll);
+    ends.matching = std::make_unique<Matching>(context.shared_participant(), writer_options, Matching::Partners::kAll);
   // The responses' end comes first at a client, and last at a server: who finds a server can be answered.
   for (const bool read : {!server, server}) {
     if (read) {
@@ -138,7 +138,7 @@ rmw_ret_t ServiceEnd::request(const void* request, std::int64_t* sequence) {
   info.correlation_client = gid();
   const std::int64_t number = last_.fetch_add(1, std::memory_order_relaxed) + 1;
   info.correlation_sequence = static_cast<std::uint64_t>(number);
-  if (!available()) ends_.matching->await([this] { return available(); });
+  if (!available()) ends_.matching->await([this](std::size_t) { return available(); });
   if (const Result<void> sent = send(request, info); !sent) return failed(sent.error());
   *sequence = number;
   return RMW_RET_OK;

@@ -58,7 +58,7 @@ rmw_ret_t rmw_destroy_subscription(rmw_node_t* node, rmw_subscription_t* subscri
 rmw_ret_t rmw_subscription_count_matched_publishers(const rmw_subscription_t* subscription,
                                                     size_t* publisher_count) try {
   if (const rmw_ret_t bad = checked(subscription, publisher_count); bad != RMW_RET_OK) return bad;
-  *publisher_count = own(subscription)->path->reader().matched();
+  *publisher_count = own(subscription)->path->matched();
   return RMW_RET_OK;
 } catch (const std::exception& error) {
   return failure(error);

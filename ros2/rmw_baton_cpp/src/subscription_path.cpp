@@ -16,10 +16,12 @@ namespace baton::rmw {
 
 SubscriptionPath::SubscriptionPath(const std::shared_ptr<CallbackThread>& thread,
                                    std::shared_ptr<transport::Reader> reader, std::shared_ptr<const TypeSupport> type,
-                                   std::string topic, const QoS& qos, bool ignore_local)
+                                   std::unique_ptr<Matching> matching, std::string topic, const QoS& qos,
+                                   bool ignore_local)
     : Source(thread, reader),
       reader_(std::move(reader)),
       type_(std::move(type)),
+      matching_(std::move(matching)),
       ignore_local_(ignore_local),
       topic_(std::move(topic)),
       qos_(qos),
@@ -55,13 +57,19 @@ Result<std::shared_ptr<SubscriptionPath>> SubscriptionPath::make(Context& contex
   options.part = context.part();
   Result<std::shared_ptr<transport::Reader>> reader = context.participant().create_reader(options);
   if (!reader) return reader.error();
+  auto matching = std::make_unique<Matching>(context.shared_participant(), options, Matching::Partners::kOfThisProcess);
   return std::make_shared<SubscriptionPath>(context.callback_thread(), std::move(*reader), std::move(*type_support),
-                                            topic, qos, ignore_local);
+                                            std::move(matching), topic, qos, ignore_local);
 }
 
 void SubscriptionPath::stop() {
   Source::stop();
   events_->stop();
+}
+
+std::size_t SubscriptionPath::matched() {
+  matching_->await([this](std::size_t known) { return reader_->matched() >= known; });
+  return reader_->matched();
 }
 
 /// Empty: there is none.

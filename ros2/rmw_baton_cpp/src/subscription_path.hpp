@@ -14,6 +14,7 @@
 #include "context.hpp"
 #include "event.hpp"
 #include "loan_table.hpp"
+#include "matching.hpp"
 #include "rmw/types.h"
 #include "source.hpp"
 #include "type_support.hpp"
@@ -34,7 +35,8 @@ class SubscriptionPath final : public os::Hot, public Source {
                                                         const rosidl_message_type_support_t* type, const QoS& qos,
                                                         bool ignore_local);
   SubscriptionPath(const std::shared_ptr<CallbackThread>& thread, std::shared_ptr<transport::Reader> reader,
-                   std::shared_ptr<const TypeSupport> type, std::string topic, const QoS& qos, bool ignore_local);
+                   std::shared_ptr<const TypeSupport> type, std::unique_ptr<Matching> matching, std::string topic,
+                   const QoS& qos, bool ignore_local);
   ~SubscriptionPath();
 
   /// Call it before the subscription's handle ends.
@@ -49,7 +51,8 @@ class SubscriptionPath final : public os::Hot, public Source {
   bool lends() const noexcept { return type_->native->same_layout(); }
   rmw_ret_t give_back(void* lent);
 
-  const transport::Reader& reader() const noexcept { return *reader_; }
+  /// As PublisherPath's.
+  std::size_t matched();
   const QoS& qos() const noexcept { return qos_; }
   EndpointEvents& events() noexcept { return *events_; }
 
@@ -75,6 +78,7 @@ class SubscriptionPath final : public os::Hot, public Source {
 
   const std::shared_ptr<transport::Reader> reader_;
   const std::shared_ptr<const TypeSupport> type_;
+  const std::unique_ptr<Matching> matching_;
   const bool ignore_local_;
   const containers::Quota quota_{may_alias() ? kHeld / 2 : 0};
   const std::string topic_;

@@ -357,14 +357,6 @@ TEST(Arguments, OfTheGraphsFunctionsThatAreFullAreInvalid) {
   ASSERT_EQ(rmw_topic_endpoint_info_array_fini(&infos, &allocator), RMW_RET_OK);
 }
 
-TEST(Arguments, ThatAreNullAreAnErrorWhereEveryOtherRmwSaysSo) {
-  EXPECT_EQ(rmw_destroy_wait_set(nullptr), RMW_RET_ERROR);
-  rcutils_reset_error();
-  bool available = false;
-  EXPECT_EQ(rmw_service_server_is_available(nullptr, nullptr, &available), RMW_RET_ERROR);
-  rcutils_reset_error();
-}
-
 TEST(Types, AreReadAgainWhereAnotherOneLiesAtTheSameAddress) {
   rosidl_message_type_support_t support = *type<Joy>();
   rcutils_allocator_t allocator = rcutils_get_default_allocator();

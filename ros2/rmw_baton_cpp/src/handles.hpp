@@ -129,9 +129,6 @@ BATON_HOT rmw_ret_t checked(First* first, More*... more) noexcept {
   return result;
 }
 
-/// For the two functions that say RMW_RET_ERROR of a null argument in every RMW, whatever rmw.h says.
-inline rmw_ret_t as_others_say(rmw_ret_t bad) noexcept { return bad == RMW_RET_INVALID_ARGUMENT ? RMW_RET_ERROR : bad; }
-
 /// Fills in what all handles have.
 template <class Own>
 void begin_handle(Own& own_handle) noexcept {

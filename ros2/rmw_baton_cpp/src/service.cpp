@@ -131,7 +131,7 @@ rmw_ret_t rmw_send_response(const rmw_service_t* service, rmw_request_id_t* requ
 }
 
 rmw_ret_t rmw_service_server_is_available(const rmw_node_t* node, const rmw_client_t* client, bool* is_available) try {
-  if (const rmw_ret_t bad = checked(node, client, is_available); bad != RMW_RET_OK) return as_others_say(bad);
+  if (const rmw_ret_t bad = checked(node, client, is_available); bad != RMW_RET_OK) return bad;
   *is_available = own(client)->path->available();
   return RMW_RET_OK;
 } catch (const std::exception& error) {

@@ -170,7 +170,7 @@ rmw_wait_set_t* rmw_create_wait_set(rmw_context_t* context, size_t) try {
 }
 
 rmw_ret_t rmw_destroy_wait_set(rmw_wait_set_t* wait_set) try {
-  if (const rmw_ret_t bad = checked(wait_set); bad != RMW_RET_OK) return as_others_say(bad);
+  if (const rmw_ret_t bad = checked(wait_set); bad != RMW_RET_OK) return bad;
   WaitSet* set = own(wait_set);
   for (const std::weak_ptr<Source>& former : set->sources)
     if (const std::shared_ptr<Source> source = former.lock()) source->leave(set->baton);

@@ -25,7 +25,13 @@ from .middleware import load_if_installed
 from .output import make_utf8
 
 # The packages that have verbs; a room may bring a package of its own.
-VERB_PACKAGES = ("baton_cli.verbs", "baton_perf.verbs", "baton_converter.verbs", "baton_ros1.verbs")
+VERB_PACKAGES = (
+    "baton_cli.verbs",
+    "baton_record.verbs",
+    "baton_perf.verbs",
+    "baton_converter.verbs",
+    "baton_ros1.verbs",
+)
 
 
 def _version() -> str:

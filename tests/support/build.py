@@ -13,6 +13,7 @@ BUILD = Path(os.environ.get("BATON_BUILD", ROOT / "build/release"))
 BIN, LIB = BUILD / "bin", BUILD / "lib"
 PACKAGE = BUILD / "python"  # PYTHONPATH of programs that import baton
 LINK = BIN / "baton_link"
+RECORD = BIN / "baton_record"
 
 
 def has_package() -> bool:

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "baton/message/builder.hpp"
+#include "baton/message/gathered.hpp"
 #include "wire_plan.hpp"
 
 namespace baton::message {
@@ -42,6 +43,19 @@ Result<std::size_t> CdrCodec::encode(Bytes message, MutableBytes out, memory::By
   const auto& program = order == memory::kNativeByteOrder ? *native_ : *swapped_;
   auto size = wire::encode(program, message, {out.data + kEncapsulationBytes, out.size - kEncapsulationBytes});
   if (size) *size += kEncapsulationBytes;
+  return size;
+}
+
+Result<std::size_t> CdrCodec::gather(Bytes message, Gathered& out, std::size_t least_referred) const {
+  const Gathered::Mark before = out.mark();
+  const std::byte encapsulation[kEncapsulationBytes] = {
+      std::byte{0}, memory::kNativeByteOrder == memory::ByteOrder::kLittle ? std::byte{1} : std::byte{0}};
+  out.append(encapsulation, kEncapsulationBytes);
+  auto size = wire::gather(*native_, message, out, least_referred);
+  if (size)
+    *size += kEncapsulationBytes;
+  else
+    out.rewind(before);
   return size;
 }
 

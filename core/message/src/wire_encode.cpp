@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SFM message -> wire. One walk, instantiated for counting and for writing.
+// SFM message -> wire. One walk, instantiated for counting, for writing and for gathering.
 #include <cstring>
 
+#include "baton/message/gathered.hpp"
 #include "baton/message/partial.hpp"
 #include "sfm_reader.hpp"
 #include "swap_scalars.hpp"
@@ -97,6 +98,53 @@ class EncoderOutput {
   bool swapped_;
   Failure& failure_;
   std::size_t position_ = 0;
+};
+
+/// Copies what is short or has another form on the wire, and refers to the rest. REQUIRES: the wire has this machine's byte order.
+class Gatherer {
+ public:
+  Gatherer(Gathered& out, std::size_t least_referred)
+      : out_(out), begin_(out.size()), least_referred_(least_referred) {}
+
+  bool align(std::size_t width) {
+    out_.append_zeros(-position() & (width - 1));
+    return true;
+  }
+  bool copy(const std::byte* from, std::size_t bytes) {
+    if (bytes >= least_referred_)
+      out_.refer(from, bytes);
+    else
+      out_.append(from, bytes);
+    return true;
+  }
+  bool swap(const std::byte*, std::size_t, std::size_t) { return false; }  // never: see above
+  bool bools(const std::byte* from, std::size_t count) {
+    const std::size_t at = out_.copied();
+    out_.append_zeros(count);
+    copy_bools(out_.copied_at(at), from, count);
+    return true;
+  }
+  bool wide(const std::byte* from, std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::uint16_t unit;
+      std::memcpy(&unit, from + i * 2, 2);
+      word(unit);
+    }
+    return true;
+  }
+  bool word(std::uint32_t value) {
+    out_.append_number(value);
+    return true;
+  }
+  bool zero() {
+    out_.append_zeros(1);
+    return true;
+  }
+  std::size_t position() const { return out_.size() - begin_; }
+
+ private:
+  Gathered& out_;
+  std::size_t begin_, least_referred_;
 };
 
 template <class Sink>
@@ -209,6 +257,12 @@ Result<std::size_t> encode(const Program& program, Bytes message, MutableBytes o
   Failure failure;
   EncoderOutput writer(out, program.swap, failure);
   return walk(program, message, writer, failure, slots);
+}
+
+Result<std::size_t> gather(const Program& program, Bytes message, Gathered& out, std::size_t least_referred) {
+  Failure failure;
+  Gatherer gatherer(out, least_referred);
+  return walk(program, message, gatherer, failure, nullptr);
 }
 
 }  // namespace baton::message::wire

@@ -21,6 +21,7 @@
 
 namespace baton::message {
 class Builder;
+class Gathered;
 struct DataSlot;
 }  // namespace baton::message
 
@@ -78,6 +79,10 @@ Result<std::size_t> encoded_size(const Program& program, Bytes message, std::vec
 /// Errors: malformed_message; message_too_large if `out` is too short.
 Result<std::size_t> encode(const Program& program, Bytes message, MutableBytes out,
                            std::vector<DataSlot>* slots = nullptr);
+
+/// As encode(), for a wire of this machine's byte order, to the end of `out`: runs of `least_referred` bytes or more that need no change are
+/// referred to. After an error `out` has a part of the message.
+Result<std::size_t> gather(const Program& program, Bytes message, Gathered& out, std::size_t least_referred);
 
 /// Reads one message from the beginning of `wire` into `builder`; returns the bytes consumed. `slots`, with a kControl
 /// program: the data elements are not on the wire; they stay empty and are listed in `slots`, with the places of their

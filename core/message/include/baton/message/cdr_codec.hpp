@@ -25,6 +25,7 @@
 namespace baton::message {
 
 class Builder;
+class Gathered;
 
 namespace wire {
 struct Program;
@@ -42,6 +43,12 @@ class CdrCodec {
   /// Writes `message` to `out`, returns the bytes written. The message may be untrusted, as in Ros1Codec::encode.
   /// Errors: malformed_message; message_too_large if `out` is too short.
   Result<std::size_t> encode(Bytes message, MutableBytes out, memory::ByteOrder order = memory::kNativeByteOrder) const;
+
+  /// Adds to `out` what encode() writes in this machine's byte order. Sequences, arrays and strings that are on the wire as they lie in memory
+  /// and have `least_referred` bytes or more are not copied: `out` refers to `message`, which must stay. Returns the bytes added. After an
+  /// error `out` is as before.
+  /// Error: malformed_message.
+  Result<std::size_t> gather(Bytes message, Gathered& out, std::size_t least_referred) const;
 
   /// Reads one message in the byte order that the wire states; returns the bytes used. The wire is untrusted. After an
   /// error the builder holds a part of the message.

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// A new file that grows at its end, by pieces of memory that lie in several places.
+// Thread rules: externally synchronised.
+// Invariants: (1) no existing file is changed; (2) after an error the file is as long as before the call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "baton/os/result.hpp"
+#include "baton/os/unique_fd.hpp"
+
+namespace baton::os {
+
+/// Bytes to be written.
+struct FilePiece {
+  const void* data = nullptr;
+  std::size_t bytes = 0;
+};
+
+class OutputFile {
+ public:
+  /// Errors: already_exists; system; out_of_descriptors.
+  static Result<OutputFile> create(const std::string& path);
+
+  /// Adds the pieces, in one writev(2) where the kernel takes them all (1024 pieces). Errors: limit_reached (the disk, the quota or the
+  /// limit of a file's size is reached), system. What was written of the pieces is taken back.
+  Result<void> append(const std::vector<FilePiece>& pieces);
+  /// Makes the file shorter. Error: system.
+  Result<void> cut(std::uint64_t bytes);
+  std::uint64_t size() const noexcept { return size_; }
+  const std::string& path() const noexcept { return path_; }
+
+ private:
+  OutputFile(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  UniqueFd fd_;
+  std::string path_;
+  std::uint64_t size_ = 0;
+};
+
+/// Bytes that an ordinary user may still write to the file system of `path`. Error: system.
+Result<std::uint64_t> free_bytes_at(const std::string& path);
+
+}  // namespace baton::os

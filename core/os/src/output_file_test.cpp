@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "baton/os/output_file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include "support/temporary_directory.hpp"
+
+namespace {
+
+using baton::os::FilePiece;
+using baton::os::OutputFile;
+
+std::string text_of(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+TEST(OutputFile, writes_more_pieces_than_one_call_takes_in_their_order) {
+  const baton::test::TemporaryDirectory directory;
+  baton::Result<OutputFile> file = OutputFile::create(directory.path() + "/file");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  std::string expected;
+  std::vector<std::string> texts;
+  for (int i = 0; i < 3000; ++i) texts.push_back(std::to_string(i) + (i % 7 == 0 ? "" : std::string(i % 50, 'x')));
+  std::vector<FilePiece> pieces{{"", 0}};
+  for (const std::string& text : texts) {
+    pieces.push_back({text.data(), text.size()});
+    expected += text;
+  }
+  ASSERT_TRUE(file->append(pieces).ok());
+  ASSERT_TRUE(file->append({{"end", 3}}).ok());
+  EXPECT_EQ(text_of(file->path()), expected + "end");
+  EXPECT_EQ(file->size(), expected.size() + 3);
+  ASSERT_TRUE(file->cut(2).ok());
+  ASSERT_TRUE(file->append({{"?", 1}}).ok());
+  EXPECT_EQ(text_of(file->path()), expected.substr(0, 2) + "?");
+}
+
+TEST(OutputFile, an_existing_file_stays_as_it_is) {
+  const baton::test::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/file";
+  std::ofstream(path) << "old";
+  const baton::Result<OutputFile> file = OutputFile::create(path);
+  ASSERT_FALSE(file.ok());
+  EXPECT_EQ(file.error().code, baton::Errc::already_exists);
+  EXPECT_EQ(text_of(path), "old");
+}
+
+TEST(OutputFile, what_does_not_fit_leaves_the_file_as_it_was) {
+  const baton::test::TemporaryDirectory directory;
+  baton::Result<OutputFile> file = OutputFile::create(directory.path() + "/file");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  ASSERT_TRUE(file->append({{"kept", 4}}).ok());
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{1000, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const std::string large(5000, 'x');
+  const baton::Result<void> appended = file->append({{"a", 1}, {large.data(), large.size()}});
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ASSERT_FALSE(appended.ok());
+  EXPECT_EQ(appended.error().code, baton::Errc::limit_reached);
+  EXPECT_EQ(text_of(file->path()), "kept");
+  ASSERT_TRUE(file->append({{"!", 1}}).ok());
+  EXPECT_EQ(text_of(file->path()), "kept!");
+}
+
+TEST(OutputFile, says_how_much_is_free) {
+  const baton::test::TemporaryDirectory directory;
+  EXPECT_TRUE(baton::os::free_bytes_at(directory.path()).ok());
+  EXPECT_FALSE(baton::os::free_bytes_at(directory.path() + "/none").ok());
+}
+
+}  // namespace

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records from a program: starts baton_record, sends commands to it, and reads its states."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+REASONS = {
+    "queue": "displaced in the queue",
+    "held": "displaced while the recorder held as many samples as it may",
+    "budget": "displaced while the disk was too slow",
+    "disk": "could not be written",
+    "malformed": "malformed",
+    "interrupted": "the publisher was disconnected",
+    "memory": "no memory left",
+}
+
+
+class RecordError(RuntimeError):
+    """Recording did not begin, or ended early; the text says why."""
+
+
+def find_program() -> Path:
+    """baton_record of this wheel, of this checkout's release build, or on the PATH."""
+    package = Path(__file__).resolve().parent
+    on_path = shutil.which("baton_record")
+    folders = [package.parent / "baton_cli/programs", package.parents[1] / "build/release/bin"]
+    for folder in (*folders, *([Path(on_path).parent] if on_path else [])):
+        if (folder / "baton_record").is_file():
+            return folder / "baton_record"
+    raise RecordError(
+        "there is no baton_record: run `make build` in a checkout, or install Baton (docs/guides/install.md)"
+    )
+
+
+@dataclass(frozen=True)
+class RecordedTopic:
+    topic: str
+    type_name: str
+    messages: int
+    bytes: int
+    missing: dict[str, int]  # not in the bag, by reason: the keys of REASONS
+
+
+@dataclass(frozen=True)
+class RecordState:
+    """What a recording has done. The counts begin with it."""
+
+    topics: tuple[RecordedTopic, ...]
+    notes: tuple[str, ...]  # what is selected and not recorded, and why
+    files: int
+    written_bytes: int
+    queued_bytes: int  # that wait for the disk
+    free_bytes: int  # of the disk
+    paused: bool
+    failure: str | None  # why the recording ended early
+
+    @property
+    def messages(self) -> int:
+        return sum(topic.messages for topic in self.topics)
+
+    @property
+    def missing(self) -> int:
+        return sum(sum(topic.missing.values()) for topic in self.topics)
+
+
+def _state(said: dict[str, Any]) -> RecordState:
+    topics = (RecordedTopic(t["topic"], t["type"], t["messages"], t["bytes"], t["missing"]) for t in said["topics"])
+    return RecordState(
+        tuple(topics),
+        tuple(said["notes"]),
+        said["files"],
+        said["written_bytes"],
+        said["queued_bytes"],
+        said["free_bytes"],
+        said["paused"],
+        said["failure"],
+    )
+
+
+class Recorder:
+    """A recording, from now until stop() or the end of `with`. A process of its own does the work, and finishes the bag also if this
+    process dies. Methods may be called by any thread."""
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        topics: Iterable[str] = (),
+        *,
+        all: bool = False,
+        regex: Iterable[str] = (),
+        types: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        domain: int | None = None,
+        max_size_bytes: int | None = None,
+        max_duration_s: float | None = None,
+        max_queue_bytes: int | None = None,
+        crc: bool = False,
+        paused: bool = False,
+        interval_s: float = 1.0,
+        on_diagnostic: Callable[[str], object] | None = None,
+    ) -> None:
+        """`directory`: of the bag; it must not exist. `topics`: names. `regex`: expressions that match whole names. `types`: of messages.
+        `exclude`: expressions of names that are not recorded. `max_size_bytes`, `max_duration_s`: then another file begins.
+        `max_queue_bytes`: that may wait for the disk. `crc`: checksums. `interval_s`: between two states. `on_diagnostic` is called with
+        each line for people, in a thread of its own. Raises RecordError."""
+        if isinstance(topics, str):
+            raise TypeError(f"Recorder(): topics is a list of names; write topics=[{topics!r}]")
+        command = [str(find_program()), "--output", os.fspath(directory), "--interval", str(round(interval_s * 1000))]
+        command += ["--all"] * all + ["--crc"] * crc + ["--paused"] * paused
+        for name, values in (("--regex", regex), ("--type", types), ("--exclude", exclude)):
+            command += [word for value in values for word in (name, value)]
+        numbers = {
+            "--domain": domain,
+            "--max-size": max_size_bytes,
+            "--max-duration": None if max_duration_s is None else round(max_duration_s * 1e9),
+            "--max-queue": max_queue_bytes,
+        }
+        command += [word for name, value in numbers.items() if value is not None for word in (name, str(value))]
+        self.directory = Path(directory)
+        self._changed = threading.Condition()
+        self._latest: RecordState | None = None
+        self._ended = False
+        self._diagnostics: deque[str] = deque(maxlen=20)
+        self._on_diagnostic = on_diagnostic
+        # In a session of its own: a Ctrl-C is for this process, which decides what it means.
+        self._process = subprocess.Popen(
+            [*command, "--", *topics],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        self._threads = [threading.Thread(target=read, daemon=True) for read in (self._read_states, self._read_errors)]
+        for thread in self._threads:
+            thread.start()
+        with self._changed:
+            self._changed.wait_for(lambda: self._latest is not None or self._ended)
+        if self._latest is None:
+            self._process.wait()
+            self._threads[1].join()
+            why = " ".join(self._diagnostics).removeprefix("baton_record: ")
+            raise RecordError(why or f"baton_record ended with status {self._process.returncode}")
+
+    @property
+    def pid(self) -> int:
+        """Of the process that records."""
+        return self._process.pid
+
+    def state(self) -> RecordState:
+        """The newest state, at most `interval_s` old."""
+        with self._changed:
+            assert self._latest is not None
+            return self._latest
+
+    def wait(self, timeout_s: float) -> bool:
+        """Waits for another state, or the end. True: the recording has ended by itself."""
+        with self._changed:
+            before = self._latest
+            self._changed.wait_for(lambda: self._ended or self._latest is not before, timeout_s)
+            return self._ended
+
+    def pause(self) -> None:
+        """From now on messages are left out."""
+        self._tell("pause")
+
+    def resume(self) -> None:
+        self._tell("resume")
+
+    def split(self) -> None:
+        """The next message begins another file."""
+        self._tell("split")
+
+    def stop(self) -> RecordState:
+        """Writes what is queued, and ends. Returns the last state; again the second time. Raises RecordError if the recorder was killed."""
+        self._tell("stop")
+        self._process.wait()
+        for thread in self._threads:
+            thread.join()
+        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
+            assert stream is not None
+            if not stream.closed:
+                try:
+                    stream.close()
+                except OSError:
+                    pass
+        if self._process.returncode not in (0, 1):
+            raise RecordError(f"the recorder ended with status {self._process.returncode}: the bag is not finished")
+        return self.state()
+
+    def __enter__(self) -> Recorder:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _tell(self, command: str) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(command + "\n")
+            self._process.stdin.flush()
+        except (OSError, ValueError):
+            pass  # it has ended
+
+    def _read_states(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            state = _state(json.loads(line))
+            with self._changed:
+                self._latest = state
+                self._changed.notify_all()
+        with self._changed:
+            self._ended = True
+            self._changed.notify_all()
+
+    def _read_errors(self) -> None:
+        assert self._process.stderr is not None
+        for line in self._process.stderr:
+            self._diagnostics.append(line.rstrip("\n"))
+            if self._on_diagnostic is not None and self._latest is not None:
+                self._on_diagnostic(line.rstrip("\n"))

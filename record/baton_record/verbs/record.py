@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton record`: records topics as a bag that ROS 2's tools read (docs/guides/record.md)."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+from baton_cli import fitting, live
+from baton_cli.examples import examples
+from baton_cli.output import counted, json_text
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from ..record_process import REASONS, Recorder, RecordError, RecordState
+
+
+class _Size(click.ParamType):
+    """Bytes, with an optional K, M or G (powers of 1000)."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kKmMgG]?)[bB]?", value)
+        if not match:
+            self.fail(f"'{value}' is no size: give bytes, or a number with K, M or G, for example 500M", param, ctx)
+        return int(float(match[1]) * 1000 ** " kmg".index(match[2].lower() or " "))
+
+
+class _Ends(Exception):
+    """A signal asks for the end."""
+
+
+@examples(
+    "baton record -a",
+    "baton record -o drive /camera/image /scan",
+    "baton record --regex '/camera/.*' --exclude '.*/depth' --max-size 4G",
+)
+@click.command()
+@live.domain_option
+@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Default: baton_ and the time.")
+@click.option("-a", "--all", "all_", is_flag=True, help="All topics, also those that come later; no hidden ones.")
+@click.option("-e", "--regex", multiple=True, metavar="RE", help="Topics whose whole names match.")
+@click.option("-t", "--type", "types", multiple=True, metavar="TYPE", help="Topics of a type.")
+@click.option("-x", "--exclude", multiple=True, metavar="RE", help="No topics whose whole names match.")
+@click.option("-b", "--max-size", type=_Size(), help="Another file begins after so many bytes.")
+@click.option(
+    "-d", "--max-duration", type=click.FloatRange(min=0, min_open=True), metavar="S", help="The same, seconds."
+)
+@click.option("--max-queue", type=_Size(), help="Bytes that may wait for the disk. Default: 512 MiB.")
+@click.option("--crc", is_flag=True, help="Write checksums, for which each byte is read once more.")
+@click.option("--start-paused", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="Print the last state as JSON, not a table.")
+@click.argument("topics", nargs=-1, shell_complete=live.complete_topics)
+def command(
+    domain: int | None,
+    output: Path | None,
+    all_: bool,
+    regex: tuple[str, ...],
+    types: tuple[str, ...],
+    exclude: tuple[str, ...],
+    max_size: int | None,
+    max_duration: float | None,
+    max_queue: int | None,
+    crc: bool,
+    start_paused: bool,
+    as_json: bool,
+    topics: tuple[str, ...],
+) -> None:
+    """Record topics in a new folder, as MCAP files with metadata.yaml, until Ctrl-C.
+
+    `ros2 bag`, Foxglove, PlotJuggler and the libraries mcap and rosbags read them. Publishers never wait: what the disk does not take in time is
+    counted. Exit status 1 if the recording ended early."""
+    if not (all_ or regex or types or topics):
+        raise click.UsageError("name topics, or use --all, --regex or --type")
+    output = output or Path(time.strftime("baton_%Y_%m_%d-%H_%M_%S"))
+    ended = False
+    with _Signals():
+        begin = time.monotonic()
+        try:
+            recorder = Recorder(
+                output,
+                topics,
+                all=all_,
+                regex=regex,
+                types=types,
+                exclude=exclude,
+                domain=live.chosen_domain(domain),
+                max_size_bytes=max_size,
+                max_duration_s=max_duration,
+                max_queue_bytes=max_queue,
+                crc=crc,
+                paused=start_paused,
+                on_diagnostic=lambda line: click.echo(live.harmless(line), err=True),
+            )
+        except RecordError as error:
+            raise click.ClickException(str(error)) from None
+        try:
+            _watch(recorder, begin)
+        except (_Ends, KeyboardInterrupt):
+            pass
+        try:
+            state = recorder.stop()
+        except RecordError as error:
+            raise click.ClickException(str(error)) from None
+    seconds = time.monotonic() - begin
+    if as_json:
+        rows = [{**vars(topic), "missing": topic.missing} for topic in state.topics]
+        click.echo(json_text({**vars(state), "topics": rows, "seconds": seconds, "directory": str(output)}))
+    else:
+        _show(state, output, seconds)
+    ended = state.failure is not None
+    if ended:
+        click.echo(live.harmless(f"Error: the recording ended early: {state.failure}"), err=True)
+    raise SystemExit(1 if ended else 0)
+
+
+class _Signals:
+    """SIGTERM and SIGHUP end the recording as Ctrl-C does, and so does a Ctrl-C that comes early."""
+
+    def __enter__(self) -> None:
+        def end(number: int, frame: FrameType | None) -> None:
+            raise _Ends
+
+        self._before = {each: signal.signal(each, end) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+
+    def __exit__(self, *_: object) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before)
+
+
+def _watch(recorder: Recorder, begin: float) -> None:
+    """Shows the states until the recording ends by itself."""
+    said: set[str] = set()
+    console = Console(stderr=True)
+    before, before_s = recorder.state(), begin
+    with Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else _NoLive() as shown:
+        while not recorder.wait(3600):
+            state, now = recorder.state(), time.monotonic()
+            for note in state.notes:
+                if note not in said:
+                    said.add(note)
+                    console.print(Text(live.harmless(note)))
+            shown.update(Text(progress_line(state, before, now - before_s, now - begin), no_wrap=True), refresh=True)
+            before, before_s = state, now
+
+
+class _NoLive:
+    """Where nobody watches, no line is drawn."""
+
+    def __enter__(self) -> _NoLive:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def update(self, *_: object, **__: object) -> None:
+        pass
+
+
+def _bytes(count: float) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if count >= size:
+            return f"{count / size:.1f} {unit}"
+    return f"{count:.0f} B"
+
+
+def _duration(seconds: float) -> str:
+    if seconds >= 2 * 86400:
+        return f"{seconds / 86400:.0f} days"
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def why_missing(missing: dict[str, int]) -> str:
+    """The reasons that apply, with their counts."""
+    return ", ".join(f"{count} {REASONS.get(reason, reason)}" for reason, count in missing.items() if count)
+
+
+def progress_line(state: RecordState, before: RecordState, interval_s: float, seconds: float) -> str:
+    rate = max(0, state.written_bytes - before.written_bytes) / max(interval_s, 1e-3)
+    parts = [
+        _duration(seconds) + (" paused" if state.paused else ""),
+        f"{len(state.topics)} topics",
+        f"{state.messages} messages",
+        _bytes(state.written_bytes),
+        f"{_bytes(rate)}/s",
+        f"queue {_bytes(state.queued_bytes)}",
+        f"missing {state.missing}",
+        f"free {_bytes(state.free_bytes)}" + (f", for {_duration(state.free_bytes / rate)}" if rate > 0 else ""),
+    ]
+    if state.missing:
+        worst = max(state.topics, key=lambda topic: sum(topic.missing.values()))
+        parts.append(live.harmless(f"most of {worst.topic}: {why_missing(worst.missing)}"))
+    return " | ".join(parts)
+
+
+def _show(state: RecordState, output: Path, seconds: float) -> None:
+    columns = [
+        fitting.Column("topic", least=24),
+        fitting.Column("type", 2, least=24),
+        fitting.Column("messages", right=True),
+        fitting.Column("MB", 1, right=True),
+        fitting.Column("missing", least=16),
+    ]
+    for topic in state.topics:
+        lost = sum(topic.missing.values())
+        cells = (
+            live.harmless(topic.topic),
+            live.harmless(topic.type_name),
+            str(topic.messages),
+            f"{topic.bytes / 1e6:.2f}",
+            f"{lost}: {why_missing(topic.missing)}" if lost else "0",
+        )
+        for column, cell in zip(columns, cells, strict=True):
+            column.cells.append(cell)
+    if state.topics:
+        fitting.show(columns, Console())
+    for note in state.notes:
+        click.echo(live.harmless(note))
+    where = f"{output}{os.sep}" if str(output) != os.curdir else str(output)
+    click.echo(
+        live.harmless(
+            f"{counted(state.messages, 'message')}, {_bytes(state.written_bytes)} in {counted(state.files, 'file')} "
+            f"of {where} ({seconds:.1f} s)"
+        )
+    )

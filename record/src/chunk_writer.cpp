@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chunk_writer.hpp"
+
+#include <cerrno>
+#include <cstdio>
+
+#include "baton/os/directory.hpp"
+#include "baton/os/process.hpp"
+#include "ros2_schema.hpp"
+
+namespace baton::record {
+namespace {
+
+/// Text in YAML's double quotes, which are JSON's.
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+    } else if (static_cast<unsigned char>(c) < ' ' || c == '"' || c == '\\') {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned char>(c));
+      out += escaped;
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::string last_part(const std::string& path) {
+  const std::size_t end = path.find_last_not_of('/');
+  const std::size_t slash = path.find_last_of('/', end);
+  return path.substr(slash == std::string::npos ? 0 : slash + 1, end - slash);
+}
+
+std::string value_of(const McapChannel& channel, const std::string& name) {
+  const auto found = channel.metadata.find(name);
+  return found == channel.metadata.end() ? "" : found->second;
+}
+
+}  // namespace
+
+std::string metadata_yaml(const std::vector<BagFile>& files,
+                          const std::vector<std::shared_ptr<const McapChannel>>& channels,
+                          const std::map<std::uint16_t, std::uint64_t>& messages) {
+  std::uint64_t first = 0, last = 0, count = 0;
+  for (const BagFile& file : files) {
+    if (file.messages == 0) continue;
+    first = count == 0 ? file.first_ns : std::min(first, file.first_ns);
+    last = std::max(last, file.last_ns);
+    count += file.messages;
+  }
+  const auto times = [](std::uint64_t from, std::uint64_t to, const std::string& indent) {
+    return indent + "starting_time:\n" + indent + "  nanoseconds_since_epoch: " + std::to_string(from) + "\n" + indent +
+           "duration:\n" + indent + "  nanoseconds: " + std::to_string(to - from) + "\n";
+  };
+  std::string out = "rosbag2_bagfile_information:\n  version: 8\n  storage_identifier: mcap\n";
+  out += times(first, last, "  ");
+  out += "  message_count: " + std::to_string(count) + "\n";
+  out += channels.empty() ? "  topics_with_message_count: []\n" : "  topics_with_message_count:\n";
+  for (const auto& channel : channels) {
+    const auto found = messages.find(channel->id);
+    out += "    - topic_metadata:\n        name: " + quoted(channel->topic);
+    out += "\n        type: " + quoted(channel->schema->name) + "\n        serialization_format: cdr";
+    out += "\n        offered_qos_profiles: " + quoted(value_of(*channel, "offered_qos_profiles"));
+    out += "\n        type_description_hash: " + quoted(value_of(*channel, "topic_type_hash"));
+    out += "\n      message_count: " + std::to_string(found == messages.end() ? 0 : found->second) + "\n";
+  }
+  out += "  compression_format: \"\"\n  compression_mode: \"\"\n";
+  out += files.empty() ? "  relative_file_paths: []\n  files: []\n" : "  relative_file_paths:\n";
+  for (const BagFile& file : files) out += "    - " + quoted(file.name) + "\n";
+  if (!files.empty()) out += "  files:\n";
+  for (const BagFile& file : files) {
+    out += "    - path: " + quoted(file.name) + "\n" + times(file.first_ns, file.last_ns, "      ");
+    out += "      message_count: " + std::to_string(file.messages) + "\n";
+  }
+  return out + "  custom_data: ~\n  ros_distro: \"\"\n";
+}
+
+Result<std::unique_ptr<ChunkWriter>> ChunkWriter::start(const Options& options) {
+  constexpr std::uint32_t kMode = 0755;
+  if (const int failed = os::make_directory(-1, options.directory, kMode); failed != 0) {
+    if (failed == EEXIST)
+      return Error{Errc::already_exists,
+                   "'" + options.directory + "' exists already; a bag is written to a new folder"};
+    return os::system_error("the folder '" + options.directory + "' cannot be made", failed);
+  }
+  std::unique_ptr<ChunkWriter> writer(new ChunkWriter(options));
+  if (const Result<void> opened = writer->open_file(); !opened) return opened.error();
+  writer->progress();
+  writer->thread_ = std::thread([made = writer.get()] { made->work(); });
+  return Result<std::unique_ptr<ChunkWriter>>(std::move(writer));
+}
+
+ChunkWriter::~ChunkWriter() { finish(); }
+
+void ChunkWriter::push(std::unique_ptr<McapChunk> chunk, bool new_file) {
+  const os::Lock lock(mutex_);
+  progress_.queued_bytes += chunk->bytes();
+  ++progress_.queued_chunks;
+  queue_.push_back({std::move(chunk), new_file});
+  changed_.notify_all();
+}
+
+bool ChunkWriter::wait_for_room(std::uint64_t bytes, std::chrono::nanoseconds most) {
+  os::UniqueLock lock(mutex_);
+  return changed_.wait_for(lock.standard(), most,
+                           [&]() BATON_REQUIRES(mutex_) { return progress_.queued_bytes < bytes; });
+}
+
+void ChunkWriter::finish() {
+  {
+    const os::Lock lock(mutex_);
+    ends_ = true;
+    changed_.notify_all();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+ChunkWriter::Progress ChunkWriter::progress() const {
+  const Result<std::uint64_t> free = os::free_bytes_at(options_.directory);
+  const os::Lock lock(mutex_);
+  Progress out = progress_;
+  out.free_bytes = free ? *free : 0;
+  return out;
+}
+
+void ChunkWriter::work() {
+  bool failed = false;
+  const auto fail = [&](const Result<void>& done) {
+    if (done || failed) return;
+    failed = true;
+    const os::Lock lock(mutex_);
+    progress_.failure = done.error();
+  };
+  for (;;) {
+    Queued next;
+    {
+      os::UniqueLock lock(mutex_);
+      changed_.wait(lock.standard(), [&]() BATON_REQUIRES(mutex_) { return ends_ || !queue_.empty(); });
+      if (queue_.empty()) break;
+      next = std::move(queue_.front());
+      queue_.pop_front();
+    }
+    const std::uint64_t bytes = next.chunk->bytes();
+    const std::map<std::uint16_t, std::uint64_t> messages = next.chunk->messages_of_channels();
+    const bool before = failed;
+    if (!failed) fail(write(next));
+    const bool lost = failed;
+    if (lost && !before) fail(end_file());  // what was written becomes readable at once
+    next.chunk.reset();                     // releases the samples
+    const os::Lock lock(mutex_);
+    progress_.queued_bytes -= bytes;
+    --progress_.queued_chunks;
+    for (const auto& [channel, count] : messages) (lost ? progress_.lost : progress_.written)[channel] += count;
+    changed_.notify_all();
+  }
+  fail(end_file());
+  fail(write_metadata());
+}
+
+Result<void> ChunkWriter::write(const Queued& queued) {
+  if (queued.new_file) {
+    if (const Result<void> ended = end_file(); !ended) return ended;
+    if (const Result<void> noted = write_metadata(); !noted) return noted;
+    if (const Result<void> opened = open_file(); !opened) return opened;
+  }
+  const std::uint64_t before = file_->size();
+  if (const Result<void> written = file_->write(*queued.chunk, options_.with_crc); !written) return written;
+  for (const auto& channel : queued.chunk->introduced()) {
+    bool known = false;
+    for (const auto& other : channels_) known = known || other == channel;
+    if (!known) channels_.push_back(channel);
+  }
+  const os::Lock lock(mutex_);
+  progress_.written_bytes += file_->size() - before;
+  return {};
+}
+
+Result<void> ChunkWriter::open_file() {
+  BagFile file;
+  file.name = last_part(options_.directory) + "_" + std::to_string(files_.size()) + ".mcap";
+  Result<std::unique_ptr<McapFile>> made = McapFile::create(options_.directory + "/" + file.name, options_.writer);
+  if (!made) return made.error();
+  file_ = std::move(*made);
+  files_.push_back(file);
+  const os::Lock lock(mutex_);
+  progress_.files = files_.size();
+  return {};
+}
+
+Result<void> ChunkWriter::end_file() {
+  if (!file_) return {};
+  const Result<std::map<std::uint16_t, std::uint64_t>> taken_away = file_->finish();
+  BagFile& file = files_.back();
+  file.first_ns = file_->first_ns();
+  file.last_ns = file_->last_ns();
+  file.messages = file_->messages();
+  file_.reset();
+  if (!taken_away) return taken_away.error();
+  if (taken_away->empty()) return {};
+  const os::Lock lock(mutex_);
+  for (const auto& [channel, count] : *taken_away) {
+    progress_.written[channel] -= count;
+    progress_.lost[channel] += count;
+  }
+  return Error{Errc::limit_reached, "the file '" + file.name + "' ends early: there was no room for its summary"};
+}
+
+Result<void> ChunkWriter::write_metadata() {
+  std::map<std::uint16_t, std::uint64_t> written;
+  {
+    const os::Lock lock(mutex_);
+    written = progress_.written;
+  }
+  const os::OpenedDirectory directory = os::open_directory(-1, options_.directory);
+  if (!directory.fd) return os::system_error("open of '" + options_.directory + "'", directory.error_number);
+  return os::replace_file_at(directory.fd.get(), "metadata.yaml", metadata_yaml(files_, channels_, written), 0644, ~0U);
+}
+
+}  // namespace baton::record

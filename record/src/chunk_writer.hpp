@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread that writes chunks to the files of a bag, and the queue in front of it: nobody else waits for the disk.
+// Thread rules: push() by one thread; the rest by any.
+// Invariants: (1) chunks are written in their order; (2) after a failure no further chunk is written: what was written stays readable, and the
+// messages of all later chunks count as lost to the disk.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "baton/os/lock.hpp"
+#include "mcap_file.hpp"
+
+namespace baton::record {
+
+/// What metadata.yaml says of a file.
+struct BagFile {
+  std::string name;
+  std::uint64_t first_ns = 0, last_ns = 0, messages = 0;
+};
+
+/// The text of metadata.yaml, version 8 (rosbag2_storage), which older versions of rosbag2 read as well.
+std::string metadata_yaml(const std::vector<BagFile>& files,
+                          const std::vector<std::shared_ptr<const McapChannel>>& channels,
+                          const std::map<std::uint16_t, std::uint64_t>& messages);
+
+class ChunkWriter {
+ public:
+  struct Options {
+    std::string directory;  ///< is made, and must not exist
+    std::string writer;     ///< the program's name and version, which the files say
+    bool with_crc = false;
+  };
+  struct Progress {
+    std::uint64_t queued_chunks = 0, queued_bytes = 0, written_bytes = 0;
+    std::uint64_t free_bytes = 0;                          ///< of the disk
+    std::map<std::uint16_t, std::uint64_t> written, lost;  ///< messages of each channel
+    std::size_t files = 0;
+    std::optional<Error> failure;
+  };
+
+  /// Makes the directory and the first file. Errors: already_exists, system, limit_reached.
+  static Result<std::unique_ptr<ChunkWriter>> start(const Options& options);
+  ~ChunkWriter();
+
+  /// `new_file`: the chunk is the first one of another file.
+  void push(std::unique_ptr<McapChunk> chunk, bool new_file);
+  /// Waits, `most` at most, until the queue has fewer bytes than `bytes`. False: it has not.
+  bool wait_for_room(std::uint64_t bytes, std::chrono::nanoseconds most);
+  /// Writes what is queued, the summary and metadata.yaml. Once.
+  void finish();
+  Progress progress() const;
+
+ private:
+  struct Queued {
+    std::unique_ptr<McapChunk> chunk;
+    bool new_file = false;
+  };
+  explicit ChunkWriter(const Options& options) : options_(options) {}
+  void work();
+  Result<void> write(const Queued& queued);
+  Result<void> open_file();
+  Result<void> end_file();
+  Result<void> write_metadata();
+
+  const Options options_;
+  std::thread thread_;
+  // Of the thread.
+  std::unique_ptr<McapFile> file_;
+  std::vector<BagFile> files_;
+  std::vector<std::shared_ptr<const McapChannel>> channels_;
+
+  mutable os::Mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Queued> queue_ BATON_GUARDED_BY(mutex_);
+  Progress progress_ BATON_GUARDED_BY(mutex_);
+  bool ends_ BATON_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace baton::record

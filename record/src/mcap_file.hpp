@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// MCAP files as they are written (https://mcap.dev/spec, version 0): chunks of messages, which one thread fills and another one writes, and the
+// summary at the end. Profile "ros2": CDR messages, schemas in the encoding "ros2msg". Reading is for the libraries of MCAP.
+// Thread rules: a McapChunk and a McapFile are used by one thread at a time; a McapChannel is immutable.
+// Invariants: (1) payload is not copied: a chunk refers to it, and keeps the samples in which it lies; (2) a file that was cut behind a chunk
+// and its indexes has everything before; (3) schema and channel stand in the chunk of the channel's first message.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "baton/message/cdr_codec.hpp"
+#include "baton/message/gathered.hpp"
+#include "baton/os/output_file.hpp"
+#include "baton/transport/transport.hpp"
+
+namespace baton::record {
+
+struct McapSchema {
+  std::uint16_t id = 0;  ///< not 0
+  std::string name, text;
+};
+
+struct McapChannel {
+  std::uint16_t id = 0;
+  std::string topic;
+  std::shared_ptr<const McapSchema> schema;
+  std::map<std::string, std::string> metadata;
+};
+
+/// Messages that are written together.
+class McapChunk {
+ public:
+  /// Adds the channel's record and its schema's, unless they are in `known`, to which they are added: what the file has already.
+  void introduce(const std::shared_ptr<const McapChannel>& channel, std::set<const void*>& known);
+  /// Adds a message. Its arrays of `least_referred` bytes or more are referred to where they lie; then the chunk keeps the sample.
+  /// Error: malformed_message; the chunk is unchanged.
+  Result<void> add(const McapChannel& channel, const message::CdrCodec& codec, transport::TakenSample&& sample,
+                   std::uint64_t log_time_ns, std::size_t least_referred);
+
+  bool is_empty() const noexcept { return messages_ == 0; }
+  std::uint64_t messages() const noexcept { return messages_; }
+  std::size_t bytes() const noexcept { return records_.size(); }
+  std::uint64_t first_ns() const noexcept { return first_ns_; }
+  std::uint64_t last_ns() const noexcept { return last_ns_; }
+  const message::Gathered& records() const noexcept { return records_; }
+  const std::vector<std::shared_ptr<const McapChannel>>& introduced() const noexcept { return introduced_; }
+  std::map<std::uint16_t, std::uint64_t> messages_of_channels() const;
+
+ private:
+  friend class McapFile;
+  struct Entry {
+    std::uint64_t log_time_ns, at;
+  };
+  message::Gathered records_;
+  std::vector<transport::TakenSample> held_;
+  std::map<std::uint16_t, std::vector<Entry>> index_;
+  std::vector<std::shared_ptr<const McapChannel>> introduced_;
+  std::uint64_t messages_ = 0, first_ns_ = 0, last_ns_ = 0;
+};
+
+class McapFile {
+ public:
+  /// Writes the head of a new file. Errors: those of OutputFile.
+  static Result<std::unique_ptr<McapFile>> create(const std::string& path, const std::string& writer);
+
+  /// Writes the chunk and its indexes, in one call if they are few pieces. After an error the file is as before. `with_crc`: the chunk gets a
+  /// checksum, for which its bytes are read once more. Errors: those of OutputFile.
+  Result<void> write(const McapChunk& chunk, bool with_crc);
+  /// Writes summary and end; then the file is complete. If there is no room for them, the last chunks are taken away. Returns how many
+  /// messages of each channel were.
+  Result<std::map<std::uint16_t, std::uint64_t>> finish();
+
+  std::uint64_t size() const noexcept { return file_.size(); }
+  const std::string& path() const noexcept { return file_.path(); }
+  std::uint64_t messages() const noexcept;
+  std::uint64_t first_ns() const noexcept;
+  std::uint64_t last_ns() const noexcept;
+
+ private:
+  struct Written {
+    std::uint64_t at = 0, bytes = 0, index_bytes = 0, records_bytes = 0, first_ns = 0, last_ns = 0;
+    std::map<std::uint16_t, std::uint64_t> indexes;   // where each stands
+    std::map<std::uint16_t, std::uint64_t> messages;  // of each channel
+    std::size_t channels = 0;                         // how many the file had before
+  };
+  explicit McapFile(os::OutputFile file) : file_(std::move(file)) {}
+  message::Gathered summary() const;
+
+  os::OutputFile file_;
+  std::vector<std::shared_ptr<const McapChannel>> channels_;
+  std::vector<Written> chunks_;
+};
+
+}  // namespace baton::record

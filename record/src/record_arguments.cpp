@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record_arguments.hpp"
+
+#include <getopt.h>
+
+#include <charconv>
+#include <string>
+
+#include "baton/transport/runtime_directory.hpp"
+
+namespace baton::record {
+namespace {
+
+enum OptionName : int {
+  kOutput = 256,
+  kAll,
+  kRegex,
+  kType,
+  kExclude,
+  kMaxSize,
+  kMaxDuration,
+  kMaxQueue,
+  kDomain,
+  kCrc,
+  kPaused,
+  kInterval,
+  kHelp
+};
+
+const option kOptions[] = {
+    {"output", required_argument, nullptr, kOutput},
+    {"all", no_argument, nullptr, kAll},
+    {"regex", required_argument, nullptr, kRegex},
+    {"type", required_argument, nullptr, kType},
+    {"exclude", required_argument, nullptr, kExclude},
+    {"max-size", required_argument, nullptr, kMaxSize},
+    {"max-duration", required_argument, nullptr, kMaxDuration},
+    {"max-queue", required_argument, nullptr, kMaxQueue},
+    {"domain", required_argument, nullptr, kDomain},
+    {"crc", no_argument, nullptr, kCrc},
+    {"paused", no_argument, nullptr, kPaused},
+    {"interval", required_argument, nullptr, kInterval},
+    {"help", no_argument, nullptr, kHelp},
+    {nullptr, 0, nullptr, 0},
+};
+
+Result<std::uint64_t> number(const std::string& name, const std::string& text, std::uint64_t most) {
+  std::uint64_t value = 0;
+  const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failed != std::errc{} || end != text.data() + text.size() || value > most)
+    return Error{Errc::invalid_argument, name + " is a number up to " + std::to_string(most) + ", not '" + text + "'"};
+  return value;
+}
+
+/// One option with its value.
+Result<void> take(int name, const std::string& value, RecordArguments& out) {
+  RecorderOptions& options = out.options;
+  const auto read = [&](const char* option_name, std::uint64_t most, std::uint64_t unit, auto& to) -> Result<void> {
+    const Result<std::uint64_t> got = number(option_name, value, most);
+    if (!got) return got.error();
+    to = static_cast<std::decay_t<decltype(to)>>(*got * unit);
+    return {};
+  };
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+  switch (name) {
+    case kOutput:
+      options.directory = value;
+      return {};
+    case kAll:
+      options.selection.all = true;
+      return {};
+    case kRegex:
+      options.selection.patterns.push_back(value);
+      return {};
+    case kType:
+      options.selection.types.push_back(value);
+      return {};
+    case kExclude:
+      options.selection.excluded.push_back(value);
+      return {};
+    case kMaxSize:
+      return read("--max-size", kMost, 1, options.most_file_bytes);
+    case kMaxDuration:
+      return read("--max-duration", kMost, 1, options.most_file_ns);
+    case kMaxQueue:
+      return read("--max-queue", kMost, 1, options.most_queued_bytes);
+    case kDomain:
+      return read("--domain", transport::kMaxDomain, 1, options.domain);
+    case kInterval: {
+      std::uint64_t ms = 0;
+      Result<void> got = read("--interval", 1'000'000, 1, ms);
+      out.interval = std::chrono::milliseconds(ms);
+      return got;
+    }
+    case kCrc:
+      options.with_crc = true;
+      return {};
+    case kPaused:
+      options.paused = true;
+      return {};
+    default:
+      out.help = true;
+      return {};
+  }
+}
+
+}  // namespace
+
+const char* const kUsage =
+    "Usage: baton_record --output DIR [OPTION]... [TOPIC]...\n"
+    "Records topics of this host's domain, until a signal ends it. `baton record` is the command for people.\n"
+    "\n"
+    "  --output DIR       folder of the bag, which is made\n"
+    "  --all              all topics but hidden ones\n"
+    "  --regex RE         topics with such a name; may be repeated, as the next two\n"
+    "  --type TYPE        topics of this type\n"
+    "  --exclude RE       none of these topics\n"
+    "  --max-size N       another file begins after so many bytes\n"
+    "  --max-duration N   another file begins after so many nanoseconds\n"
+    "  --max-queue N      bytes that wait for the disk at most; default: 536870912\n"
+    "  --domain N         default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0\n"
+    "  --crc              checksums\n"
+    "  --paused           record nothing before the command \"resume\"\n"
+    "  --interval N       milliseconds between two states; default: 1000\n"
+    "  --help             print this\n"
+    "\n"
+    "Commands are lines of the standard input: pause, resume, split, stop. Its end is a stop.\n";
+
+Result<RecordArguments> read_arguments(int argc, char** argv) {
+  RecordArguments out;
+  optind = 0;  // getopt(3): begin anew
+  for (;;) {
+    const int at = optind == 0 ? 1 : optind;
+    // "+": words that are no options end the search. ":": nothing is printed, and a missing value differs from an unknown option.
+    const int name = getopt_long(argc, argv, "+:", kOptions, nullptr);
+    if (name == -1) break;
+    const std::string given = at < argc ? argv[at] : "";
+    if (name == ':') return Error{Errc::invalid_argument, given + " needs a value; see --help"};
+    if (name == '?') return Error{Errc::invalid_argument, "unknown option '" + given + "'; see --help"};
+    if (const Result<void> taken = take(name, optarg == nullptr ? "" : optarg, out); !taken) return taken.error();
+  }
+  for (; optind < argc; ++optind) out.options.selection.topics.emplace_back(argv[optind]);
+  if (!out.help && out.options.directory.empty())
+    return Error{Errc::invalid_argument, "--output DIR is missing; see --help"};
+  return out;
+}
+
+}  // namespace baton::record

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// `baton record`'s program: records until a signal, or the command "stop", ends it. Commands are lines on the standard input, whose end is a
+// stop; each state is a line of JSON on the standard output. The verb `baton record` and baton.Recorder start it (record/baton_record/).
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <thread>
+
+#include "baton/os/lock.hpp"
+#include "baton/os/termination.hpp"
+#include "progress_json.hpp"
+#include "record_arguments.hpp"
+#include "recorder.hpp"
+
+namespace {
+
+using baton::record::Recorder;
+
+void print(const baton::transport::Diagnostic& diagnostic) {
+  using Level = baton::transport::Diagnostic::Level;
+  if (diagnostic.level == Level::kInfo) return;
+  const std::string line =
+      std::string(diagnostic.level == Level::kWarning ? "warning: " : "error: ") + diagnostic.text + "\n";
+  std::fputs(line.c_str(), stderr);
+}
+
+/// Says the state, and whether it is the last one.
+void say(const Recorder& recorder, bool last) {
+  const std::string line = baton::record::progress_json(recorder.progress(), last) + "\n";
+  std::fputs(line.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  baton::Result<baton::record::RecordArguments> arguments = baton::record::read_arguments(argc, argv);
+  if (!arguments) {
+    std::fprintf(stderr, "baton_record: %s\n", arguments.error().message.c_str());
+    return 2;
+  }
+  if (arguments->help) {
+    std::fputs(baton::record::kUsage, stdout);
+    return 0;
+  }
+  std::signal(SIGXFSZ, SIG_IGN);  // a file that may not grow is an error of the write
+  std::signal(SIGPIPE, SIG_IGN);  // so that the bag is finished when nobody reads the states any more
+
+  baton::os::Mutex mutex;
+  std::condition_variable changed;
+  bool ends = false;
+  const auto end = [&] {
+    const baton::os::Lock lock(mutex);
+    ends = true;
+    changed.notify_all();
+  };
+  if (const baton::Result<void> handled = baton::os::on_termination(end); !handled) {
+    std::fprintf(stderr, "baton_record: %s\n", handled.error().message.c_str());
+    return 1;
+  }
+  arguments->options.on_diagnostic = print;
+  baton::Result<std::unique_ptr<Recorder>> started = Recorder::start(arguments->options);
+  if (!started) {
+    std::fprintf(stderr, "baton_record: %s\n", started.error().message.c_str());
+    return 1;
+  }
+  Recorder& recorder = **started;
+  std::thread([&] {
+    std::string command;
+    while (std::getline(std::cin, command)) {
+      if (command == "pause" || command == "resume") recorder.pause(command == "pause");
+      if (command == "split") recorder.split();
+      if (command == "stop") break;
+    }
+    end();
+  }).detach();  // may wait for its input for ever
+  say(recorder, false);
+  {
+    baton::os::UniqueLock lock(mutex);
+    while (!ends) {
+      changed.wait_for(lock.standard(), arguments->interval);
+      if (ends || recorder.progress().writer.failure) break;
+      lock.unlock();
+      say(recorder, false);
+      lock.lock();
+    }
+  }
+  recorder.stop();
+  say(recorder, true);
+  const bool failed = recorder.progress().writer.failure.has_value();
+  std::fflush(stdout);
+  std::_Exit(failed ? 1 : 0);  // the thread of commands still uses what main() has
+}

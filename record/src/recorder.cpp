@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recorder.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "baton/os/clock.hpp"
+#include "baton/os/printable.hpp"
+#include "ros2_schema.hpp"
+
+namespace baton::record {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// A chunk with so many bytes is written ...
+constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
+/// ... and one that is so old.
+constexpr std::int64_t kChunkNs = 250'000'000;
+/// Shorter arrays are copied: a sample that is kept, and a piece of writev(2), cost more.
+constexpr std::size_t kLeastReferred = 4096;
+/// Between two looks at the queues: who publishes often need not wake the recorder for each message.
+constexpr milliseconds kNap{1};
+constexpr milliseconds kLook{100};
+constexpr std::int64_t kLastNs = 2'000'000'000;  // for what the queues have at the end
+constexpr int kMostTaken = 64;                   // of one topic, before the others have their turn
+constexpr std::size_t kMostTopics = 10'000, kMostNotes = 1000;
+const std::string kWriter = "baton";
+
+}  // namespace
+
+Result<std::unique_ptr<Recorder>> Recorder::start(const RecorderOptions& options) {
+  Result<Selection> selection = Selection::make(options.selection);
+  if (!selection) return selection.error();
+  transport::ParticipantOptions joins;
+  joins.domain = options.domain;
+  joins.on_diagnostic = options.on_diagnostic;
+  Result<std::shared_ptr<transport::Participant>> participant = transport::Participant::join(joins);
+  if (!participant) return participant.error();
+  Result<std::unique_ptr<ChunkWriter>> writer = ChunkWriter::start({options.directory, kWriter, options.with_crc});
+  if (!writer) return writer.error();
+  std::unique_ptr<Recorder> made(
+      new Recorder(options, std::move(*selection), std::move(*participant), std::move(*writer)));
+  made->thread_ = std::thread([recorder = made.get()] { recorder->work(); });
+  return Result<std::unique_ptr<Recorder>>(std::move(made));
+}
+
+Recorder::Recorder(const RecorderOptions& options, Selection selection,
+                   std::shared_ptr<transport::Participant> participant, std::unique_ptr<ChunkWriter> writer)
+    : options_(options),
+      selection_(std::move(selection)),
+      participant_(std::move(participant)),
+      writer_(std::move(writer)),
+      begin_machine_ns_(os::of_machine(os::monotonic_ns())),
+      begin_real_ns_(os::realtime_ns()),
+      paused_(options.paused) {}
+
+Recorder::~Recorder() { stop(); }
+
+void Recorder::pause(bool paused) { paused_.store(paused, std::memory_order_relaxed); }
+void Recorder::split() { splits_.store(true, std::memory_order_relaxed); }
+
+void Recorder::stop() {
+  ends_.store(true, std::memory_order_relaxed);
+  wait_set_.wake();
+  if (thread_.joinable()) thread_.join();
+  writer_->finish();
+}
+
+void Recorder::work() {
+  participant_->add_node("baton_record");
+  while (!ends_.load(std::memory_order_relaxed)) {
+    if (const std::uint64_t version = participant_->graph_version(); looks_again_ || version != seen_) {
+      seen_ = version;
+      discover();
+    }
+    if (!take_all()) (void)wait_set_.wait(looks_again_ || !chunk_->is_empty() ? kNap * 10 : kLook);
+    if (!chunk_->is_empty() && os::monotonic_ns() - chunk_since_ns_ > kChunkNs) flush();
+    std::this_thread::sleep_for(kNap);
+  }
+  // What was published before stop(), also by publishers to which the recorder is still being connected.
+  end_machine_ns_ = os::of_machine(os::monotonic_ns());
+  const std::int64_t limit = os::monotonic_ns() + kLastNs;
+  while ((take_all() || is_connecting()) && os::monotonic_ns() < limit) std::this_thread::sleep_for(kNap);
+  flush();
+  participant_->remove_node("baton_record");
+}
+
+bool Recorder::is_connecting() const {
+  return std::any_of(topics_.begin(), topics_.end(),
+                     [](const auto& each) { return each.second->reader->is_connecting(); });
+}
+
+/// Subscribes to the selected topics that have a publisher.
+void Recorder::discover() {
+  std::map<std::string, std::vector<transport::EndpointInfo>> publishers;
+  for (transport::EndpointInfo& endpoint : participant_->endpoints()) {
+    if (!endpoint.is_writer || !selection_.has(endpoint.topic, endpoint.type_name)) continue;
+    publishers[endpoint.topic].push_back(std::move(endpoint));
+  }
+  looks_again_ = false;
+  std::set<std::string> notes;
+  for (const auto& [topic, its] : publishers) open_topic(topic, its, notes);
+  while (notes.size() > kMostNotes) notes.erase(std::prev(notes.end()));
+  const os::Lock lock(mutex_);
+  notes_ = std::move(notes);
+}
+
+void Recorder::open_topic(const std::string& name, const std::vector<transport::EndpointInfo>& publishers,
+                          std::set<std::string>& notes) {
+  const auto complain = [&](const std::string& why) {
+    notes.insert(os::printable("'" + name + "' is not recorded: " + why));
+  };
+  auto found = topics_.find(name);
+  if (found == topics_.end()) {
+    if (topics_.size() >= kMostTopics) return complain("there are too many topics");
+    if (name.size() > UINT16_MAX) return complain("its name is too long");
+    Result<transport::TypeInfo> type = Error{Errc::timed_out, ""};
+    for (const transport::EndpointInfo& publisher : publishers) {
+      type = participant_->type_of(publisher.gid, std::chrono::nanoseconds(0));
+      if (type) break;
+    }
+    if (!type) {
+      looks_again_ = true;
+      return complain("the process of its publisher does not say yet how its messages are defined");
+    }
+    auto topic = std::make_unique<Topic>();
+    Result<std::unique_ptr<TopicReader>> reader = TopicReader::make(participant_, name, *type);
+    if (!reader) return complain(reader.error().message);
+    topic->reader = std::move(*reader);
+    const os::Lock lock(mutex_);
+    found = topics_.emplace(name, std::move(topic)).first;
+  }
+  Topic& topic = *found->second;
+  std::vector<transport::EndpointInfo> fitting;
+  for (const transport::EndpointInfo& publisher : publishers) {
+    if (publisher.type_hash == topic.reader->info().hash)
+      fitting.push_back(publisher);
+    else
+      notes.insert(os::printable("'" + name + "' of node '" + publisher.node + "' is not recorded: its type is " +
+                                 publisher.type_name + ", and the first publisher's " + topic.reader->type().name +
+                                 (publisher.type_name == topic.reader->type().name ? ", defined otherwise" : "")));
+  }
+  if (const Result<void> matched = topic.reader->match(fitting, wait_set_); !matched) complain(matched.error().message);
+  if (topic.channel || fitting.empty()) return;
+  auto& schema = schemas_[{topic.reader->type().name, topic.reader->info().definition}];
+  if (!schema) {
+    auto made = std::make_shared<McapSchema>();
+    made->id = static_cast<std::uint16_t>(schemas_.size());
+    made->name = ros2_type_name(topic.reader->type().name);
+    made->text = ros2_schema(topic.reader->type());
+    schema = std::move(made);
+  }
+  auto channel = std::make_shared<McapChannel>();
+  channel->id = static_cast<std::uint16_t>(topics_.size());
+  channel->topic = name;
+  channel->schema = schema;
+  channel->metadata["offered_qos_profiles"] = ros2_qos(topic.reader->offered());
+  if (const std::string hash = ros2_type_hash(topic.reader->info().ros_hash); !hash.empty())
+    channel->metadata["topic_type_hash"] = hash;
+  const os::Lock lock(mutex_);
+  topic.channel = std::move(channel);
+}
+
+/// True if there was a message.
+bool Recorder::take_all() {
+  bool any = false;
+  for (const auto& [name, topic] : topics_) {
+    for (int i = 0; topic->channel && i < kMostTaken; ++i) {
+      Result<transport::TakenSample> taken = topic->reader->take();
+      if (!taken) {
+        // The open chunk may be all that keeps samples; the writer has the others.
+        if (taken.error().code == Errc::held_limit && !chunk_->is_empty()) flush();
+        break;
+      }
+      if (!*taken || taken->header().source_monotonic_ns > end_machine_ns_) break;
+      any = true;
+      add(*topic, std::move(*taken));
+    }
+  }
+  return any;
+}
+
+void Recorder::add(Topic& topic, transport::TakenSample&& sample) {
+  if (paused_.load(std::memory_order_relaxed)) return;
+  // The time at which the message came: its publisher's, on the clock that all processes of the machine share, which no step of CLOCK_REALTIME
+  // moves. A latched message came before the recording.
+  const std::int64_t now = os::of_machine(os::monotonic_ns());
+  const std::int64_t came = std::clamp(sample.header().source_monotonic_ns, begin_machine_ns_, now);
+  const auto log_time = static_cast<std::uint64_t>(begin_real_ns_ + (came - begin_machine_ns_));
+  const std::uint64_t file_bytes = file_bytes_ + chunk_->bytes();
+  const bool is_full =
+      (options_.most_file_bytes != 0 && file_bytes >= options_.most_file_bytes) ||
+      (options_.most_file_ns != 0 && log_time >= file_first_ns_ && log_time - file_first_ns_ >= options_.most_file_ns);
+  if (file_bytes != 0 && (splits_.exchange(false, std::memory_order_relaxed) || is_full)) {
+    flush();
+    introduced_.clear();
+    chunk_begins_file_ = true;
+    file_bytes_ = 0;
+  }
+  if (chunk_->is_empty()) chunk_since_ns_ = os::monotonic_ns();
+  if (file_bytes_ + chunk_->bytes() == 0) file_first_ns_ = log_time;
+  const std::size_t before = chunk_->bytes();
+  chunk_->introduce(topic.channel, introduced_);
+  if (!chunk_->add(*topic.channel, topic.reader->codec(), std::move(sample), log_time, kLeastReferred)) {
+    topic.malformed.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  topic.messages.fetch_add(1, std::memory_order_relaxed);
+  topic.bytes.fetch_add(chunk_->bytes() - before, std::memory_order_relaxed);
+  if (chunk_->bytes() >= kChunkBytes) flush();
+}
+
+void Recorder::flush() {
+  if (chunk_->is_empty()) return;
+  file_bytes_ += chunk_->bytes();
+  writer_->push(std::move(chunk_), chunk_begins_file_);
+  chunk_begins_file_ = false;
+  chunk_ = std::make_unique<McapChunk>();
+  wait_for_room();
+}
+
+/// While the queue is as long as it may be, messages stay in the subscriptions' queues. Those that are displaced there count for the budget.
+void Recorder::wait_for_room() {
+  if (writer_->wait_for_room(options_.most_queued_bytes, std::chrono::nanoseconds(0))) return;
+  for (const auto& [name, topic] : topics_) topic->overflow_before = topic->reader->losses().overflow;
+  while (!writer_->wait_for_room(options_.most_queued_bytes, kLook)) {
+  }
+  for (const auto& [name, topic] : topics_)
+    topic->budget.fetch_add(topic->reader->losses().overflow - topic->overflow_before, std::memory_order_relaxed);
+}
+
+Progress Recorder::progress() const {
+  Progress out;
+  out.writer = writer_->progress();
+  out.paused = paused_.load(std::memory_order_relaxed);
+  const os::Lock lock(mutex_);
+  out.notes.assign(notes_.begin(), notes_.end());
+  for (const auto& [name, topic] : topics_) {
+    TopicProgress row;
+    row.topic = name;
+    row.type = ros2_type_name(topic->reader->type().name);
+    row.messages = topic->messages.load(std::memory_order_relaxed);
+    row.bytes = topic->bytes.load(std::memory_order_relaxed);
+    const transport::Losses losses = topic->reader->losses();
+    row.missing.budget = topic->budget.load(std::memory_order_relaxed);
+    row.missing.queue = losses.overflow - std::min(losses.overflow, row.missing.budget);
+    row.missing.held = losses.held;
+    row.missing.malformed = losses.malformed + topic->malformed.load(std::memory_order_relaxed);
+    row.missing.interrupted = losses.interrupted;
+    row.missing.memory = losses.memory + losses.limit;
+    if (topic->channel) {
+      const auto lost = out.writer.lost.find(topic->channel->id);
+      row.missing.disk = lost == out.writer.lost.end() ? 0 : lost->second;
+    }
+    out.topics.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace baton::record

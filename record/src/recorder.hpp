@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recorder: finds topics, takes their messages into chunks, and gives these to the ChunkWriter. No publisher waits for it: what it does not
+// take in time is displaced in its queues, and counted.
+// Thread rules: all functions by any thread.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "baton/os/lock.hpp"
+#include "chunk_writer.hpp"
+#include "selection.hpp"
+#include "topic_reader.hpp"
+
+namespace baton::record {
+
+struct RecorderOptions {
+  std::string directory;
+  SelectionOptions selection;
+  int domain = -1;
+  std::uint64_t most_file_bytes = 0;  ///< then another file begins; 0: never
+  std::uint64_t most_file_ns = 0;     ///< the same, by the messages' times
+  std::uint64_t most_queued_bytes = std::uint64_t{512} << 20;
+  bool with_crc = false;
+  bool paused = false;
+  std::function<void(const transport::Diagnostic&)> on_diagnostic;
+};
+
+/// Messages that are not in the bag, by reason.
+struct Missing {
+  std::uint64_t queue = 0;        ///< newer ones took their place: the recorder, or this machine, was too slow
+  std::uint64_t held = 0;         ///< the same, while the recorder kept as many samples as it may
+  std::uint64_t budget = 0;       ///< the same, while RecorderOptions::most_queued_bytes waited for the disk
+  std::uint64_t disk = 0;         ///< could not be written
+  std::uint64_t malformed = 0;    ///< failed a check
+  std::uint64_t interrupted = 0;  ///< of a publisher that was disconnected
+  std::uint64_t memory = 0;       ///< this process had no memory, or reached a limit
+  std::uint64_t total() const noexcept { return queue + held + budget + disk + malformed + interrupted + memory; }
+};
+
+struct TopicProgress {
+  std::string topic, type;
+  std::uint64_t messages = 0, bytes = 0;  ///< taken
+  Missing missing;
+};
+
+struct Progress {
+  ChunkWriter::Progress writer;
+  std::vector<TopicProgress> topics;
+  std::vector<std::string> notes;  ///< what is not recorded although it is selected, and why
+  bool paused = false;
+};
+
+class Recorder {
+ public:
+  /// Errors: those of Participant::join(), Selection::make() and ChunkWriter::start().
+  static Result<std::unique_ptr<Recorder>> start(const RecorderOptions& options);
+  ~Recorder();
+
+  /// While it is paused, messages are taken and left out.
+  void pause(bool paused);
+  /// The next message begins another file.
+  void split();
+  /// Takes what the queues have, writes everything, and ends. Then progress() is the last one. Once.
+  void stop();
+  Progress progress() const;
+
+ private:
+  using Gid = transport::Gid;
+  struct Topic {
+    std::unique_ptr<TopicReader> reader;
+    std::shared_ptr<const McapChannel> channel;
+    std::atomic<std::uint64_t> messages{0}, bytes{0}, malformed{0};  // relaxed: counters for progress()
+    std::atomic<std::uint64_t> budget{0};                            // the same
+    std::uint64_t overflow_before = 0;                               // when the budget was spent
+  };
+  Recorder(const RecorderOptions& options, Selection selection, std::shared_ptr<transport::Participant> participant,
+           std::unique_ptr<ChunkWriter> writer);
+  void work();
+  void discover();
+  void open_topic(const std::string& name, const std::vector<transport::EndpointInfo>& publishers,
+                  std::set<std::string>& notes);
+  bool take_all();
+  bool is_connecting() const;
+  void add(Topic& topic, transport::TakenSample&& sample);
+  void flush();
+  void wait_for_room();
+
+  const RecorderOptions options_;
+  const Selection selection_;
+  const std::shared_ptr<transport::Participant> participant_;
+  const std::unique_ptr<ChunkWriter> writer_;
+  const std::int64_t begin_machine_ns_, begin_real_ns_;
+  std::thread thread_;
+  // relaxed: set by any thread, and read by the recorder's own between two messages.
+  std::atomic<bool> ends_{false}, paused_{false}, splits_{false};
+  transport::WaitSet wait_set_;
+
+  // Of the recorder's thread.
+  std::int64_t end_machine_ns_ = INT64_MAX;  // what was published later is not recorded
+  bool looks_again_ = false;                 // the type of a topic is not known yet
+  std::uint64_t seen_ = 0;                   // version of the graph
+  std::unique_ptr<McapChunk> chunk_ = std::make_unique<McapChunk>();
+  std::int64_t chunk_since_ns_ = 0;
+  bool chunk_begins_file_ = false;
+  std::set<const void*> introduced_;  // in this file
+  std::uint64_t file_bytes_ = 0, file_first_ns_ = 0;
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const McapSchema>> schemas_;  // by name and text
+
+  mutable os::Mutex mutex_;
+  std::map<std::string, std::unique_ptr<Topic>>
+      topics_;  // changed by the recorder's thread, which reads without the mutex
+  std::set<std::string> notes_ BATON_GUARDED_BY(mutex_);
+};
+
+}  // namespace baton::record

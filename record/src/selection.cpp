@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "selection.hpp"
+
+#include <algorithm>
+
+namespace baton::record {
+namespace {
+
+/// A longer name is matched by no expression: std::regex needs stack for each character.
+constexpr std::size_t kMostMatched = 1024;
+
+Result<std::vector<std::regex>> compiled(const std::vector<std::string>& patterns) {
+  std::vector<std::regex> out;
+  for (const std::string& pattern : patterns) {
+    try {
+      out.emplace_back(pattern, std::regex::ECMAScript | std::regex::optimize);
+    } catch (const std::regex_error&) {
+      return Error{Errc::invalid_argument, "'" + pattern + "' is no regular expression"};
+    }
+  }
+  return out;
+}
+
+bool any_matches(const std::vector<std::regex>& patterns, const std::string& name) {
+  if (name.size() > kMostMatched) return false;
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::regex& each) {
+    try {
+      return std::regex_match(name, each);
+    } catch (const std::regex_error&) {  // too complex for this name
+      return false;
+    }
+  });
+}
+
+/// Topics that carry services, and others that ROS 2 hides.
+bool is_hidden(const std::string& topic) { return topic.find("/_") != std::string::npos; }
+
+}  // namespace
+
+std::string short_type_name(const std::string& name) {
+  for (const std::string part : {"/msg/", "/srv/", "/action/"}) {
+    const std::size_t at = name.find(part);
+    if (at != std::string::npos) return name.substr(0, at + 1) + name.substr(at + part.size());
+  }
+  return name;
+}
+
+Result<Selection> Selection::make(const SelectionOptions& options) {
+  Selection out;
+  out.all_ = options.all;
+  for (const std::string& topic : options.topics)
+    out.topics_.insert(topic.empty() || topic[0] == '/' ? topic : "/" + topic);
+  for (const std::string& type : options.types) out.types_.insert(short_type_name(type));
+  Result<std::vector<std::regex>> patterns = compiled(options.patterns);
+  if (!patterns) return patterns.error();
+  out.patterns_ = std::move(*patterns);
+  Result<std::vector<std::regex>> excluded = compiled(options.excluded);
+  if (!excluded) return excluded.error();
+  out.excluded_ = std::move(*excluded);
+  if (!out.all_ && out.topics_.empty() && out.types_.empty() && out.patterns_.empty())
+    return Error{Errc::invalid_argument, "no topic is selected: name some, or all"};
+  return out;
+}
+
+bool Selection::has(const std::string& topic, const std::string& type) const {
+  if (any_matches(excluded_, topic)) return false;
+  if (topics_.count(topic) != 0) return true;
+  if (is_hidden(topic)) return false;
+  return all_ || types_.count(type) != 0 || any_matches(patterns_, topic);
+}
+
+}  // namespace baton::record

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which topics are recorded.
+// Thread rules: immutable after make().
+#pragma once
+
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "baton/os/result.hpp"
+
+namespace baton::record {
+
+struct SelectionOptions {
+  bool all = false;                   ///< every topic that is not hidden
+  std::vector<std::string> topics;    ///< names; hidden ones as well
+  std::vector<std::string> patterns;  ///< regular expressions (ECMAScript), which match the whole name
+  std::vector<std::string> types;     ///< "sensor_msgs/msg/Image" or "sensor_msgs/Image"
+  std::vector<std::string> excluded;  ///< regular expressions, which match the whole name; they win over all others
+};
+
+class Selection {
+ public:
+  /// Error invalid_argument: an expression that is none, or nothing selected.
+  static Result<Selection> make(const SelectionOptions& options);
+  /// `type`: as Baton names it.
+  bool has(const std::string& topic, const std::string& type) const;
+
+ private:
+  bool all_ = false;
+  std::set<std::string> topics_, types_;
+  std::vector<std::regex> patterns_, excluded_;
+};
+
+/// "sensor_msgs/Image" of "sensor_msgs/msg/Image".
+std::string short_type_name(const std::string& name);
+
+}  // namespace baton::record

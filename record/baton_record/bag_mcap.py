@@ -1,0 +1,476 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading MCAP files, whole or cut, without a copy of the messages: their bytes are views of the mapped file, or of a decompressed chunk.
+
+The library `mcap` reads the summary and the small records. The walk over chunks and messages is this module's own, because the library copies
+each message twice, and gives up at the first damaged byte.
+
+Thread rules: an McapFile may be read by several threads. Invariant: bytes of the file are untrusted; every length is checked against the bytes
+that are there before it is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import mmap
+import struct
+import zlib
+from collections.abc import Callable, Collection, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .bag_errors import BagError, needed
+
+MAGIC = b"\x89MCAP0\r\n"
+HEADER, FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX = 1, 2, 3, 4, 5, 6, 7
+ATTACHMENT, METADATA, DATA_END = 9, 12, 15
+_RECORD = struct.Struct("<BQ")
+_MESSAGE = struct.Struct("<HIQQ")
+_CHUNK = struct.Struct("<QQQII")
+MOST_CHUNK_BYTES = 1 << 32  # decompressed; the limit of the library for one record
+
+
+class Damaged(BagError):
+    """Bytes of a bag that are not what they must be. `at`: their place in the file."""
+
+    def __init__(self, at: int, why: str) -> None:
+        super().__init__(f"byte {at}: {why}")
+        self.at, self.why = at, why
+
+
+class Entry(NamedTuple):
+    """One message: when it was logged, on which channel, and where its data lie in the part's bytes."""
+
+    time_ns: int
+    channel: int
+    begin: int
+    end: int
+    publish_ns: int
+    sequence: int
+
+
+@dataclass
+class Part:
+    """A chunk, or a run of records outside of chunks."""
+
+    start_ns: int
+    end_ns: int
+    at: int  # in the file
+    size: int
+    is_chunk: bool
+
+
+@dataclass
+class McapChannel:
+    """A channel with its schema."""
+
+    topic: str
+    encoding: str
+    schema_name: str
+    schema_encoding: str
+    schema: bytes
+    metadata: dict[str, str] = field(default_factory=dict)
+
+
+def records(view: memoryview, begin: int, end: int, base: int = 0) -> Iterator[tuple[int, int, int, int]]:
+    """Opcode, place, begin and end of the body of each record in view[begin:end]. `base` is added to the places of errors."""
+    at = begin
+    while at < end:
+        if end - at < _RECORD.size:
+            raise Damaged(base + at, "the file ends within a record")
+        opcode, size = _RECORD.unpack_from(view, at)
+        body = at + _RECORD.size
+        if size > end - body:
+            raise Damaged(base + at, f"a record of {size} bytes, and {end - body} bytes are left")
+        yield opcode, at, body, body + size
+        at = body + size
+
+
+def chunk_bytes(
+    view: memoryview, at: int, begin: int, end: int, check_crc: bool = False
+) -> tuple[memoryview, int, int]:
+    """The records of the chunk whose body is view[begin:end], decompressed, and the times of its first and last message."""
+    if end - begin < _CHUNK.size:
+        raise Damaged(at, "a chunk without its head")
+    start_ns, end_ns, size, crc, length = _CHUNK.unpack_from(view, begin)
+    name, data = begin + _CHUNK.size, begin + _CHUNK.size + length + 8
+    if length > 64 or data > end:
+        raise Damaged(at, "a chunk without its head")
+    compression = bytes(view[name : name + length]).decode("utf-8", "replace")
+    (stored,) = struct.unpack_from("<Q", view, data - 8)
+    if stored > end - data:
+        raise Damaged(at, f"a chunk of {stored} bytes, and {end - data} bytes are left")
+    if size > MOST_CHUNK_BYTES:
+        raise Damaged(at, f"a chunk of {size} bytes: at most {MOST_CHUNK_BYTES} are read")
+    plain = _decompressed(view[data : data + stored], compression, size, at)
+    if len(plain) != size:
+        raise Damaged(at, f"a chunk of {len(plain)} bytes, and {size} are promised")
+    if check_crc and crc != 0 and zlib.crc32(plain) != crc:
+        raise Damaged(at, "the chunk's CRC is wrong")
+    return plain, start_ns, end_ns
+
+
+def _decompressed(data: memoryview, compression: str, size: int, at: int) -> memoryview:
+    if compression == "":
+        return data
+    try:
+        if compression == "zstd":
+            zstandard = needed("zstandard")
+            told = zstandard.frame_content_size(data)
+            if told > size:  # memory is taken for as much as the frame says
+                raise Damaged(at, f"a chunk of {told} bytes, and {size} are promised")
+            return memoryview(zstandard.ZstdDecompressor().decompress(data, max_output_size=size) if size else b"")
+        if compression == "lz4":
+            frame = needed("lz4.frame")
+            told = frame.get_frame_info(data)["content_size"]
+            if told > size:
+                raise Damaged(at, f"a chunk of {told} bytes, and {size} are promised")
+            return memoryview(frame.LZ4FrameDecompressor().decompress(data, max_length=size) if size else b"")
+    except (BagError, MemoryError):
+        raise
+    except Exception as error:  # of the libraries, each with classes of its own
+        raise Damaged(at, f"a chunk that {compression} does not read: {error}") from None
+    raise Damaged(at, f"a chunk compressed by {compression!r}, which is not known")
+
+
+def chunk_beginning(view: memoryview, at: int, begin: int, end: int) -> memoryview:
+    """What can be decompressed of the records of a chunk whose end is missing."""
+    if end - begin < _CHUNK.size:
+        raise Damaged(at, "a chunk without its head")
+    *_, size, _, length = _CHUNK.unpack_from(view, begin)
+    data = begin + _CHUNK.size + length + 8
+    if length > 64 or data > end or size > MOST_CHUNK_BYTES:
+        raise Damaged(at, "a chunk without its head")
+    compression = bytes(view[begin + _CHUNK.size : data - 8])
+    try:
+        if compression == b"zstd":
+            source = needed("zstandard").ZstdDecompressor().stream_reader(view[data:end])
+            plain = bytearray()
+            with contextlib.suppress(needed("zstandard").ZstdError):
+                while len(plain) < size and (more := source.read(min(1 << 16, size - len(plain)))):
+                    plain += more
+            return memoryview(bytes(plain))
+        if compression == b"lz4":
+            return memoryview(needed("lz4.frame").LZ4FrameDecompressor().decompress(view[data:end], max_length=size))
+    except RuntimeError as error:  # of lz4
+        raise Damaged(at, str(error)) from None
+    return view[data:end] if compression == b"" else memoryview(b"")
+
+
+def _small(kind: str, view: memoryview, at: int, begin: int, end: int) -> Any:
+    """A record that the library reads."""
+    stream = needed("mcap.data_stream").ReadDataStream(BytesIO(bytes(view[begin:end])))
+    try:
+        return getattr(needed("mcap.records"), kind).read(stream)
+    except Exception as error:  # the library has no class for all of its errors
+        raise Damaged(at, f"a {kind} record that cannot be read ({error})") from None
+
+
+def message_at(view: memoryview, at: int, begin: int, end: int) -> Entry:
+    """A message's head."""
+    if end - begin < _MESSAGE.size:
+        raise Damaged(at, "a message without its head")
+    channel, sequence, log_ns, publish_ns = _MESSAGE.unpack_from(view, begin)
+    return Entry(log_ns, channel, begin + _MESSAGE.size, end, publish_ns, sequence)
+
+
+class Catalog:
+    """The schemas and channels seen so far."""
+
+    def __init__(self) -> None:
+        self._schemas: dict[int, Any] = {}
+        self.channels: dict[int, McapChannel] = {}
+
+    def add(self, opcode: int, view: memoryview, at: int, begin: int, end: int) -> None:
+        """A Schema or Channel record; others do nothing."""
+        if opcode == SCHEMA:
+            schema = _small("Schema", view, at, begin, end)
+            self._schemas.setdefault(schema.id, schema)
+        elif opcode == CHANNEL:
+            self.add_channel(_small("Channel", view, at, begin, end), at)
+
+    def add_channel(self, channel: Any, at: int, schemas: dict[int, Any] | None = None) -> None:
+        """A channel of the library, whose schema is known."""
+        schema = (self._schemas if schemas is None else schemas).get(channel.schema_id)
+        if schema is None and channel.schema_id != 0:
+            raise Damaged(at, f"the channel {channel.topic} has no schema")
+        self.channels.setdefault(
+            channel.id,
+            McapChannel(
+                channel.topic,
+                channel.message_encoding,
+                schema.name if schema else "",
+                schema.encoding if schema else "",
+                schema.data if schema else b"",
+                dict(channel.metadata),
+            ),
+        )
+
+
+class McapFile:
+    """One MCAP file, open for reading."""
+
+    def __init__(self, path: Path, walk: bool = False) -> None:
+        """`walk`: read all records, also if there is a summary."""
+        self.path = path
+        self._file = path.open("rb")
+        try:
+            self.size = path.stat().st_size
+            if self.size < len(MAGIC) or self._file.read(len(MAGIC)) != MAGIC:
+                raise Damaged(0, "this is no MCAP file: its first bytes are others")
+            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+            self.view = memoryview(self._map)
+            self.catalog = Catalog()
+            self.parts: list[Part] = []
+            self.counts: dict[int, int] = {}
+            self.times: tuple[int, int] | None = None
+            self.complete = True  # False: the file has no summary that fits, and was read to its last whole record
+            self.damages: list[Damaged] = []
+            self._beginning = memoryview(b"")  # of the chunk that the file's end cut
+            self._beginning_at = -1
+            self.compression: set[str] = set()
+            if walk or not self._by_summary():
+                self._by_walking()
+        except BaseException:
+            self._file.close()
+            raise
+
+    @property
+    def channels(self) -> dict[int, McapChannel]:
+        return self.catalog.channels
+
+    def close(self) -> None:
+        """Ends the mapping as soon as nobody has a view of it."""
+        self.view.release()
+        self._file.close()
+        try:
+            self._map.close()
+        except BufferError:  # views of messages are still there; the mapping goes with the last
+            pass
+
+    def extras(self) -> Iterator[Any]:
+        """The attachments and metadata, as the library has them."""
+        with contextlib.suppress(Damaged):
+            for opcode, at, begin, end in records(self.view, len(MAGIC), self.size):
+                if opcode in (ATTACHMENT, METADATA):
+                    yield _small("Attachment" if opcode == ATTACHMENT else "Metadata", self.view, at, begin, end)
+                elif opcode == DATA_END:
+                    return
+
+    def summary(self) -> Any:
+        """The library's summary; None: the file has none that can be read."""
+        needed("mcap")
+        try:
+            self._file.seek(0)
+            return needed("mcap.reader").SeekingReader(self._file).get_summary()
+        except Exception:  # the library's errors for damaged bytes are of many classes
+            return None
+
+    def _by_summary(self) -> bool:
+        """Whether a summary was there that names everything. Its gaps are walked: messages outside of chunks are in no index."""
+        summary = self.summary()
+        if summary is None or summary.statistics is None:
+            return False
+        told = summary.statistics
+        indexes = sorted(summary.chunk_indexes, key=lambda index: index.chunk_start_offset)
+        if len(indexes) != told.chunk_count or len(summary.channels) != told.channel_count:
+            return False
+        parts, catalog = [], Catalog()
+        at = len(MAGIC)
+        try:
+            for channel in summary.channels.values():
+                catalog.add_channel(channel, 0, summary.schemas)
+            for index in indexes:
+                begin, size = index.chunk_start_offset, index.chunk_length
+                if begin < at or begin + size > self.size or size < _RECORD.size or self.view[begin] != CHUNK:
+                    return False
+                parts += self._loose(at, begin, catalog)
+                parts.append(Part(index.message_start_time, index.message_end_time, begin, size, True))
+                self.compression.add(index.compression)
+                at = begin + size + index.message_index_length
+                if at > self.size:
+                    return False
+            parts += self._loose(at, self.size, catalog)
+        except Damaged:
+            return False
+        self.parts, self.catalog = parts, catalog
+        self.counts = {channel: count for channel, count in told.channel_message_counts.items() if count}
+        self.times = (told.message_start_time, told.message_end_time) if told.message_count else None
+        return True
+
+    def _loose(self, begin: int, end: int, catalog: Catalog) -> list[Part]:
+        """The run of messages outside of chunks between two places, if there is one."""
+        times = []
+        for opcode, at, first, last in records(self.view, begin, end):
+            if opcode == MESSAGE:
+                times.append(message_at(self.view, at, first, last).time_ns)
+            elif opcode == DATA_END:
+                end = at
+                break
+            else:
+                catalog.add(opcode, self.view, at, first, last)
+        return [Part(min(times), max(times), begin, end - begin, False)] if times else []
+
+    def _by_walking(self) -> None:
+        """Reads all records, for a file that was cut or has no summary. A chunk that cannot be read is left out; where a record's length is wrong
+        the file ends, but for the part of its last chunk that is there."""
+        self.complete = False
+        self.parts, self.catalog, self.counts, self.compression = [], Catalog(), {}, set()
+        run: list[Entry] = []  # of the messages outside of chunks since the last chunk
+        run_at = last = len(MAGIC)
+        found: list[Part] = self.parts
+
+        def add(entries: list[Entry], begin: int, end: int, is_chunk: bool) -> None:
+            if entries:
+                times = [entry.time_ns for entry in entries]
+                found.append(Part(min(times), max(times), begin, end - begin, is_chunk))
+            for entry in entries:
+                self.counts[entry.channel] = self.counts.get(entry.channel, 0) + 1
+
+        try:
+            for opcode, at, begin, end in records(self.view, len(MAGIC), self.size):
+                last = at
+                if opcode == CHUNK:
+                    add(run, run_at, at, False)
+                    run, run_at = [], end
+                    try:
+                        add(self.read(Part(0, 0, at, end - at, True), self.catalog)[1], at, end, True)
+                    except Damaged as error:
+                        self.damages.append(error)
+                elif opcode == MESSAGE:
+                    run.append(message_at(self.view, at, begin, end))
+                elif opcode in (DATA_END, FOOTER):
+                    break
+                else:
+                    self.catalog.add(opcode, self.view, at, begin, end)
+            else:
+                last = self.size
+                self.damages.append(Damaged(last, "the file ends without a footer"))
+        except Damaged as error:
+            self.damages.append(error)
+            last = max(last, error.at)
+        add(run, run_at, last, False)
+        if last < self.size and self.view[last] == CHUNK:
+            self._salvage(last, add)
+        self.times = (min(part.start_ns for part in found), max(part.end_ns for part in found)) if found else None
+
+    def _salvage(self, at: int, add: Callable[[list[Entry], int, int, bool], None]) -> None:
+        """The messages at the beginning of a chunk that the file's end cut."""
+        try:
+            plain = chunk_beginning(self.view, at, at + _RECORD.size, self.size)
+        except Damaged:
+            return
+        entries: list[Entry] = []
+        try:
+            for opcode, place, begin, end in records(plain, 0, len(plain)):
+                if opcode == MESSAGE:
+                    entries.append(message_at(plain, place, begin, end))
+                else:
+                    self.catalog.add(opcode, plain, place, begin, end)
+        except Damaged:
+            pass  # the cut
+        self._beginning = plain[: entries[-1].end] if entries else plain[:0]
+        self._beginning_at = at
+        add(entries, at, self.size, True)
+
+    def read(
+        self, part: Part, catalog: Catalog | None = None, check_crc: bool = False
+    ) -> tuple[memoryview, list[Entry]]:
+        """The bytes of a part, and its messages in the order of the file. `catalog` gets schemas and channels of a chunk."""
+        view, begin, end, base = self.view, part.at, part.at + part.size, 0
+        if part.at == self._beginning_at:
+            view, begin, end = self._beginning, 0, len(self._beginning)
+        elif part.is_chunk:
+            view, _, _ = chunk_bytes(view, part.at, begin + _RECORD.size, end, check_crc)
+            begin, end, base = 0, len(view), part.at
+        entries = []
+        append, unpack, head = entries.append, _MESSAGE.unpack_from, _MESSAGE.size
+        for opcode, at, first, last in records(view, begin, end, base):
+            if opcode == MESSAGE:
+                if last - first < head:
+                    raise Damaged(base + at, "a message without its head")
+                channel, sequence, log_ns, publish_ns = unpack(view, first)
+                append(Entry(log_ns, channel, first + head, last, publish_ns, sequence))
+            elif catalog is not None:
+                catalog.add(opcode, view, base + at, first, last)
+        return view, entries
+
+    def messages(
+        self,
+        channels: Collection[int] | None = None,
+        start_ns: int | None = None,
+        stop_ns: int | None = None,
+        first: Callable[[int], bool] = lambda channel: False,
+        on_damage: Callable[[Damaged], object] | None = None,
+    ) -> Iterator[tuple[Entry, memoryview]]:
+        """Messages with start_ns <= time < stop_ns in the order of their times; of those with one time, channels for which `first()` is true
+        come first. The next part is read ahead, in another thread. `on_damage` gets what cannot be read, which is then left out."""
+        parts = sorted(
+            (
+                part
+                for part in self.parts
+                if (start_ns is None or part.end_ns >= start_ns) and (stop_ns is None or part.start_ns < stop_ns)
+            ),
+            key=lambda part: part.start_ns,
+        )
+
+        def load(part: Part) -> tuple[memoryview, list[Entry]] | Damaged:
+            try:
+                view, entries = self.read(part)
+            except Damaged as error:
+                return error
+            entries = [
+                entry
+                for entry in entries
+                if (channels is None or entry.channel in channels)
+                and (start_ns is None or entry.time_ns >= start_ns)
+                and (stop_ns is None or entry.time_ns < stop_ns)
+            ]
+            entries.sort(key=lambda entry: (entry.time_ns, not first(entry.channel)))
+            return view, entries
+
+        heads: list[
+            tuple[int, bool, int, int, memoryview, list[Entry]]
+        ] = []  # (time, not first, part, next entry, ...)
+        with ThreadPoolExecutor(1, "bag") as reader:
+            ahead: Future[tuple[memoryview, list[Entry]] | Damaged] | None = (
+                reader.submit(load, parts[0]) if parts else None
+            )
+            number = 0
+            while heads or number < len(parts):
+                # All parts that may hold a message before the earliest known one are read first.
+                while number < len(parts) and (not heads or parts[number].start_ns <= heads[0][0]):
+                    assert ahead is not None
+                    found = ahead.result()
+                    number += 1
+                    ahead = reader.submit(load, parts[number]) if number < len(parts) else None
+                    if isinstance(found, Damaged):
+                        if on_damage is None:
+                            raise found
+                        on_damage(found)
+                    elif found[1]:
+                        view, entries = found
+                        heapq.heappush(
+                            heads, (entries[0].time_ns, not first(entries[0].channel), number, 0, view, entries)
+                        )
+                if not heads:
+                    continue
+                *_, which, index, view, entries = heapq.heappop(heads)
+                other = min(
+                    (heads[0][0] if heads else 1 << 64), (parts[number].start_ns if number < len(parts) else 1 << 64)
+                )
+                while True:
+                    entry = entries[index]
+                    yield entry, view[entry.begin : entry.end]
+                    index += 1
+                    if index == len(entries):
+                        break
+                    if entries[index].time_ns >= other:
+                        follower = entries[index]
+                        heapq.heappush(
+                            heads, (follower.time_ns, not first(follower.channel), which, index, view, entries)
+                        )
+                        break

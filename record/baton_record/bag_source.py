@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Any bag as one list of topics and one stream of messages: MCAP files and rosbag2's folders of them by bag_mcap.py; rosbag2's SQLite files,
+ROS 1's bags, and what rosbag2 compressed itself, by the library `rosbags`.
+
+Thread rules: a Bag belongs to one thread.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import heapq
+import itertools
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ruamel.yaml import YAML, YAMLError
+
+from .bag_errors import BagError, needed
+from .bag_mcap import Damaged, McapChannel, McapFile
+
+CDR, ROS1 = "cdr", "ros1"
+
+
+@dataclass(eq=False)
+class BagTopic:
+    """A topic of a bag with its type. Topics with messages of two types are two of these."""
+
+    name: str
+    type_name: str  # package/Name
+    definition: str  # the full text of a .msg; empty: the bag has none
+    encoding: str  # of its messages: CDR, ROS1, or another one, which is neither played nor converted
+    offered: list[Any] = field(default_factory=list)  # the publishers' QoS, as the library has it
+    latching: bool = False  # of ROS 1
+    count: int = 0
+
+    @property
+    def latched(self) -> bool:
+        """Whether subscriptions that come late get the last messages."""
+        return self.latching or any(qos.durability.name == "TRANSIENT_LOCAL" for qos in self.offered)
+
+
+class BagMessage(NamedTuple):
+    """One message of a bag. `data` is valid until the bag is closed."""
+
+    topic: BagTopic
+    time_ns: int  # when it was recorded
+    data: Any
+    publish_ns: int
+    sequence: int
+
+
+class Bag:
+    """A bag that is open for reading. Times are nanoseconds, as the bag has them."""
+
+    def __init__(self, path: Path, kind: str) -> None:
+        self.path = path
+        self.kind = kind
+        self.topics: list[BagTopic] = []
+        self.start_ns = 0
+        self.end_ns = 0  # of the last message
+        self.count = 0
+        self.files: list[Path] = [path]
+        self.compression = ""
+        self.damage = ""  # why the bag is read only up to some place
+
+    @property
+    def size_bytes(self) -> int:
+        return sum(file.stat().st_size for file in self.files)
+
+    def messages(
+        self,
+        topics: Collection[BagTopic] | None = None,
+        start_ns: int | None = None,
+        stop_ns: int | None = None,
+        on_damage: Callable[[Damaged], object] | None = None,
+    ) -> Iterator[BagMessage]:
+        """The messages with start_ns <= time < stop_ns, by time; of one time, those of latched topics first. `on_damage` gets what cannot be
+        read; without it that raises Damaged."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Bag:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def chosen(topics: Iterable[BagTopic], wanted: Collection[str] = (), unwanted: Collection[str] = ()) -> list[BagTopic]:
+    """The topics that a pattern of `wanted` matches (all, if there is none), and none of `unwanted`."""
+
+    def among(topic: BagTopic, patterns: Collection[str]) -> bool:
+        return any(
+            fnmatch.fnmatchcase(topic.name, each if each.startswith(("/", "*")) else "/" + each) for each in patterns
+        )
+
+    return [topic for topic in topics if (not wanted or among(topic, wanted)) and not among(topic, unwanted)]
+
+
+def open_bag(path: Path | str) -> Bag:
+    """Opens a bag. Raises BagError if it is none, and OSError."""
+    path = Path(path)
+    if not path.exists():
+        raise BagError(f"{path} does not exist")
+    try:
+        if path.is_dir():
+            files = _mcap_files(path)
+            return _McapBag(path, files) if files else _LibraryBag(path)
+        if path.suffix == ".mcap" or _begins(path, b"\x89MCAP0"):
+            return _McapBag(path, [path])
+        return _LibraryBag(path)
+    except BagError as error:
+        raise BagError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
+
+
+def _begins(path: Path, magic: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(magic)) == magic
+
+
+def read_metadata(folder: Path) -> dict[str, Any] | None:
+    """rosbag2's metadata.yaml; None if the folder has none."""
+    file = folder / "metadata.yaml"
+    if not file.exists():
+        return None
+    try:
+        content = YAML(typ="safe").load(file.read_text())
+        information: dict[str, Any] = content["rosbag2_bagfile_information"]
+        return information
+    except (YAMLError, TypeError, KeyError, UnicodeDecodeError) as error:
+        raise BagError(f"{file} cannot be read: {error!r}") from None
+
+
+def _mcap_files(folder: Path) -> list[Path]:
+    """The MCAP files of a folder of rosbag2, in their order; none if they are of another storage, or compressed as files or messages. A recording
+    that was killed has no metadata.yaml: its files are those that lie there."""
+    information = read_metadata(folder)
+    if information is None:
+        return sorted(folder.glob("*.mcap"), key=lambda file: (len(file.name), file.name))
+    if information.get("storage_identifier") != "mcap" or information.get("compression_mode"):
+        return []
+    files = [folder / Path(name).name for name in information.get("relative_file_paths") or []]
+    if missing := [file.name for file in files if not file.exists()]:
+        raise BagError(f"{folder} lacks {', '.join(missing)}, which its metadata.yaml names")
+    return files
+
+
+def offered_qos(text: Any) -> list[Any]:
+    """The profiles of rosbag2's `offered_qos_profiles`."""
+    metadata = needed("rosbags.rosbag2.metadata")
+    try:
+        profiles: list[Any] = metadata.parse_qos(text)
+        return profiles
+    except Exception:  # of a damaged text; the library has no one class for it
+        return []
+
+
+def _text_of_idl(name: str, idl: str) -> str:
+    """The .msg text of an IDL definition (`ros2idl`)."""
+    typesys = needed("rosbags.typesys")
+    types: dict[str, Any] = {}
+    separator = "=" * 80 + "\n"
+    for part in idl.split(separator)[1:] if idl.startswith(separator + "IDL: ") else ["\n" + idl]:
+        types |= typesys.get_types_from_idl(part.partition("\n")[2])
+    store = typesys.get_typestore(typesys.Stores.EMPTY)
+    store.register(types)
+    text: str = store.generate_msgdef(name.replace("/", "/msg/"), ros_version=2)[0]
+    return text
+
+
+def short_name(name: str) -> str:
+    """package/Name of package/msg/Name."""
+    package, _, rest = name.partition("/")
+    return f"{package}/{rest.rpartition('/')[2]}"
+
+
+class _McapBag(Bag):
+    def __init__(self, path: Path, files: list[Path]) -> None:
+        super().__init__(path, "rosbag2 (mcap)" if path.is_dir() else "mcap")
+        self.files = files
+        self._open: list[McapFile] = []
+        self._topics: list[dict[int, BagTopic]] = []
+        known: dict[tuple[str, ...], BagTopic] = {}
+        try:
+            for file in files:
+                mcap = McapFile(file)
+                self._open.append(mcap)
+                topics = {}
+                for number, channel in mcap.channels.items():
+                    topic = topics[number] = self._topic(channel, known)
+                    topic.count += mcap.counts.get(number, 0)
+                self._topics.append(topics)
+                if mcap.damages:
+                    self.damage = self.damage or f"{file.name}: {mcap.damages[0]}"
+        except BaseException:
+            self.close()
+            raise
+        self.topics = sorted(known.values(), key=lambda topic: (topic.name, topic.type_name))
+        times = [mcap.times for mcap in self._open if mcap.times]
+        self.start_ns = min((first for first, _ in times), default=0)
+        self.end_ns = max((last for _, last in times), default=0)
+        self.count = sum(topic.count for topic in self.topics)
+        self.compression = ", ".join(sorted(set().union(*(mcap.compression for mcap in self._open)) - {""}))
+
+    def _topic(self, channel: McapChannel, known: dict[tuple[str, ...], BagTopic]) -> BagTopic:
+        text = channel.schema.decode("utf-8", "replace")
+        key = (channel.topic, channel.schema_name, channel.encoding, text)
+        found = known.get(key)
+        offered = offered_qos(channel.metadata.get("offered_qos_profiles", ""))
+        if found is None:
+            name = short_name(channel.schema_name)
+            if channel.schema_encoding == "ros2idl":
+                text = _text_of_idl(name, text)
+            elif channel.schema_encoding not in ("ros2msg", "ros1msg"):
+                text = ""
+            found = known[key] = BagTopic(channel.topic, name, text, channel.encoding)
+            found.latching = channel.metadata.get("latching") == "1"
+        found.offered += [qos for qos in offered if qos not in found.offered]
+        return found
+
+    def messages(
+        self,
+        topics: Collection[BagTopic] | None = None,
+        start_ns: int | None = None,
+        stop_ns: int | None = None,
+        on_damage: Callable[[Damaged], object] | None = None,
+    ) -> Iterator[BagMessage]:
+        streams = [self._of(number, topics, start_ns, stop_ns, on_damage) for number in range(len(self._open))]
+        if len(streams) == 1:
+            return streams[0]
+        return heapq.merge(*streams, key=lambda message: (message.time_ns, not message.topic.latched))
+
+    def _of(
+        self,
+        number: int,
+        topics: Collection[BagTopic] | None,
+        start_ns: int | None,
+        stop_ns: int | None,
+        on_damage: Callable[[Damaged], object] | None,
+    ) -> Iterator[BagMessage]:
+        known = self._topics[number]
+        channels = [channel for channel, topic in known.items() if topics is None or topic in topics]
+        latched = {channel for channel in channels if known[channel].latched}
+        messages = self._open[number].messages(channels, start_ns, stop_ns, latched.__contains__, on_damage)
+        for entry, data in messages:
+            yield BagMessage(known[entry.channel], entry.time_ns, data, entry.publish_ns, entry.sequence)
+
+    def close(self) -> None:
+        for mcap in self._open:
+            mcap.close()
+
+
+class _LibraryBag(Bag):
+    """A bag that the library rosbags reads."""
+
+    def __init__(self, path: Path) -> None:
+        is1 = path.suffix == ".bag" or (path.is_file() and _begins(path, b"#ROSBAG V"))
+        super().__init__(path, "ROS 1 bag" if is1 else "rosbag2 (sqlite3)")
+        if path.is_dir():
+            information = read_metadata(path)
+            if information is None:
+                raise BagError(f"{path} is no bag: it has neither metadata.yaml nor *.mcap")
+            self.kind = f"rosbag2 ({information.get('storage_identifier')})"
+            self.files = [path / Path(name).name for name in information.get("relative_file_paths") or []]
+        elif not is1 and path.suffix != ".db3":
+            raise BagError(f"{path} is no bag: an MCAP file, a folder of rosbag2, a .db3 or a .bag is one")
+        library = needed("rosbags.rosbag1" if is1 else "rosbags.rosbag2")
+        try:
+            self._reader = library.Reader(path)
+            self._reader.open()
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:  # damaged bytes: errors of many classes
+            raise BagError(f"{path} cannot be read: {error}") from None
+        self._topics: dict[tuple[str, ...], BagTopic] = {}
+        self._of: dict[int, BagTopic] = {}
+        for connection in self._reader.connections:
+            topic = self._of[connection.id] = self._topic(connection, is1)
+            topic.count += max(0, connection.msgcount)
+        self.topics = sorted(self._topics.values(), key=lambda topic: (topic.name, topic.type_name))
+        self.count = self._reader.message_count
+        if self.count:
+            self.start_ns, self.end_ns = self._reader.start_time, self._reader.end_time - 1
+        self.compression = getattr(self._reader, "compression_format", None) or ""
+
+    def _topic(self, connection: Any, is1: bool) -> BagTopic:
+        name = short_name(connection.msgtype)
+        format_, text = connection.msgdef.format.name, connection.msgdef.data
+        if format_ == "IDL":
+            text = _text_of_idl(name, text)
+        key = (connection.topic, name, text)
+        topic = self._topics.setdefault(key, BagTopic(connection.topic, name, text, ROS1 if is1 else CDR))
+        if is1:
+            topic.latching = topic.latching or bool(connection.ext.latching)
+        else:
+            topic.offered += [qos for qos in connection.ext.offered_qos_profiles if qos not in topic.offered]
+        return topic
+
+    def messages(
+        self,
+        topics: Collection[BagTopic] | None = None,
+        start_ns: int | None = None,
+        stop_ns: int | None = None,
+        on_damage: Callable[[Damaged], object] | None = None,
+    ) -> Iterator[BagMessage]:
+        wanted = [each for each in self._reader.connections if topics is None or self._of[each.id] in topics]
+        if not wanted:  # the library takes an empty list for all
+            return
+        messages = self._reader.messages(wanted, start_ns, stop_ns)
+        for _, moment in itertools.groupby(self._readable(messages, on_damage), key=lambda message: message.time_ns):
+            first, *others = moment
+            yield from sorted([first, *others], key=lambda message: not message.topic.latched) if others else [first]
+
+    def _readable(
+        self, messages: Iterator[tuple[Any, int, Any]], on_damage: Callable[[Damaged], object] | None
+    ) -> Iterator[BagMessage]:
+        try:
+            for connection, time_ns, data in messages:
+                yield BagMessage(self._of[connection.id], time_ns, data, time_ns, 0)
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:  # of the library, for damaged bytes
+            damaged = Damaged(0, f"{self.path} cannot be read to its end: {error}")
+            if on_damage is None:
+                raise damaged from None
+            on_damage(damaged)
+
+    def close(self) -> None:
+        self._reader.close()

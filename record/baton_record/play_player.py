@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays a bag: publishes its messages with the spacing they had.
+
+Thread rules: play() runs in one thread; all other methods of a Player may be called from any thread meanwhile. Invariants: (1) the moment of a
+message is computed from an anchor, not from the message before it, so lateness does not add up; (2) the anchor moves only with rate, pause, step
+and seek; (3) a message's bytes are decoded from the file's pages straight into a loan.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import baton
+from baton import _core
+
+from .bag_errors import BagError
+from .bag_source import CDR, ROS1, Bag, BagMessage, BagTopic, chosen, open_bag
+from .bag_types import class_of, offer_of
+
+CLOCK = "/clock"
+CLOCK_TYPE = "rosgraph_msgs/Clock"
+_SECOND_NS = 10**9
+_ROOM_S = 0.001  # between two attempts while a KEEP_ALL subscription has no room
+
+
+class Timeline:
+    """Which moment of the steady clock belongs to which moment of the bag."""
+
+    def __init__(self, bag_ns: int, now_ns: int, rate: float) -> None:
+        self._rate = rate
+        self.restart(bag_ns, now_ns)
+
+    def restart(self, bag_ns: int, now_ns: int) -> None:
+        """The bag is at `bag_ns` now."""
+        self._bag_ns, self._now_ns = bag_ns, now_ns
+
+    @property
+    def rate(self) -> float:
+        return self._rate
+
+    def change_rate(self, rate: float, now_ns: int) -> None:
+        self.restart(self.position(now_ns), now_ns)
+        self._rate = rate
+
+    def moment(self, bag_ns: int) -> int:
+        """When the bag is at `bag_ns`."""
+        return self._now_ns + round((bag_ns - self._bag_ns) / self._rate)
+
+    def position(self, now_ns: int) -> int:
+        """Where the bag is."""
+        return self._bag_ns + round((now_ns - self._now_ns) * self._rate)
+
+
+class SteadyTime:
+    """The clock of a Player. Tests have one that does not wait."""
+
+    def now_ns(self) -> int:
+        return time.monotonic_ns()
+
+    def wait(self, condition: threading.Condition, seconds: float | None) -> None:
+        """Waits for a notification of the condition, at most `seconds`."""
+        condition.wait(seconds)
+
+
+class Player:
+    """Publishes what a bag holds.
+
+        with baton.Player("drive.mcap", rate=0.5) as player:
+            player.play()
+
+    `start` and `duration`: seconds of the bag. `topics`, `exclude`: patterns such as "/camera/*". `remap`: other names for topics. `qos`: for
+    topics by their names in the bag, arguments of baton.QoS that replace the recorded ones. `clock`: publish /clock so many times a second, for
+    nodes that follow simulated time. `node`: publish from this node, else from one of the player's own."""
+
+    def __init__(
+        self,
+        bag: str | Path | Bag,
+        node: baton.Node | None = None,
+        *,
+        rate: float = 1.0,
+        start: float = 0.0,
+        duration: float | None = None,
+        loop: bool = False,
+        topics: Iterable[str] = (),
+        exclude: Iterable[str] = (),
+        remap: Mapping[str, str] | None = None,
+        qos: Mapping[str, Mapping[str, Any]] | None = None,
+        clock: float | None = None,
+        paused: bool = False,
+        on_skip: Callable[[str], object] | None = None,
+        clock_of_waits: SteadyTime | None = None,
+    ) -> None:
+        """Opens the bag and advertises its topics. `on_skip` gets a sentence about each topic or message that cannot be played; without it the
+        first one raises BagError."""
+        for name, value in (("rate", rate), ("clock", clock), ("duration", duration)):
+            if value is not None and not value > 0:
+                raise BagError(f"{name} is a number above 0, not {value}")
+        if start < 0:
+            raise BagError(f"start is a number of seconds from the bag's beginning, not {start}")
+        self._on_skip = on_skip
+        self._time = clock_of_waits or SteadyTime()
+        self._condition = threading.Condition()
+        self._loop = loop
+        self._paused = paused
+        self._steps = 0
+        self._stopped = False
+        self._target_ns: int | None = None  # where seek() leads
+        self._published = 0
+        self._skipped: set[str] = set()
+        self.bag = bag if isinstance(bag, Bag) else open_bag(bag)
+        try:
+            self.start_ns = self.bag.start_ns + round(start * _SECOND_NS)
+            last = self.bag.end_ns if duration is None else self.start_ns + round(duration * _SECOND_NS)
+            self.end_ns = min(self.bag.end_ns, last)
+            self._timeline = Timeline(self.start_ns, self._time.now_ns(), rate)
+            self._paused_ns = self.start_ns
+            self._node = node or baton.Node("baton_player")
+            self._publishers = self._advertise(
+                chosen(self.bag.topics, list(topics), list(exclude)),
+                dict(remap or {}),
+                dict(qos or {}),
+                clock is not None,
+            )
+            self._clock = self._node.advertise(CLOCK, CLOCK_TYPE, baton.QoS(1)) if clock else None
+            self._tick_s = 1 / clock if clock else None
+            self._tick_ns = self.start_ns
+        except BaseException:
+            self.bag.close()
+            raise
+
+    def _advertise(
+        self, topics: list[BagTopic], remap: dict[str, str], qos: dict[str, Mapping[str, Any]], own_clock: bool
+    ) -> dict[BagTopic, Any]:
+        publishers: dict[BagTopic, Any] = {}
+        known: dict[tuple[str, str, bytes], Any] = {}
+        names = {_absolute(name): _absolute(other) for name, other in remap.items()}
+        overrides = {_absolute(name): policies for name, policies in qos.items()}
+        for topic in topics:
+            if own_clock and topic.name == CLOCK:
+                continue  # the player's own
+            try:
+                if topic.encoding not in (CDR, ROS1):
+                    raise BagError(f"{topic.name}: messages of encoding {topic.encoding!r} cannot be played")
+                cls = class_of(topic)
+                key = (topic.name, topic.type_name, cls._struct.hash)
+                if key not in known:
+                    policies = baton.QoS(**{**offer_of(topic), **overrides.get(topic.name, {})})
+                    known[key] = self._node.advertise(names.get(topic.name, topic.name), cls, policies)
+                publishers[topic] = known[key]
+            except (BagError, baton.BatonError) as error:
+                self._skip(topic.name, str(error))
+        return publishers
+
+    def _skip(self, about: str, sentence: str) -> None:
+        if self._on_skip is None:
+            raise BagError(sentence)
+        if about not in self._skipped:
+            self._skipped.add(about)
+            self._on_skip(sentence)
+
+    # --- what a program reads and does meanwhile
+
+    @property
+    def topics(self) -> list[BagTopic]:
+        """The topics that are played."""
+        return list(self._publishers)
+
+    @property
+    def published(self) -> int:
+        """Messages so far."""
+        return self._published
+
+    @property
+    def paused(self) -> bool:
+        return self._paused
+
+    @property
+    def rate(self) -> float:
+        return self._timeline.rate
+
+    @rate.setter
+    def rate(self, rate: float) -> None:
+        if not rate > 0:
+            raise BagError(f"rate is a number above 0, not {rate}")
+        with self._condition:
+            if self._paused:
+                self._timeline.restart(self._paused_ns, self._time.now_ns())
+            self._timeline.change_rate(rate, self._time.now_ns())
+            self._condition.notify_all()
+
+    @property
+    def position(self) -> float:
+        """Seconds since the bag's beginning."""
+        with self._condition:
+            return (self._position_ns() - self.bag.start_ns) / _SECOND_NS
+
+    def _position_ns(self) -> int:
+        position = self._paused_ns if self._paused else self._timeline.position(self._time.now_ns())
+        return max(self.start_ns, min(position, self.end_ns))
+
+    def pause(self) -> None:
+        """Stops between two messages."""
+        with self._condition:
+            if not self._paused:
+                self._paused_ns = self._position_ns()
+                self._paused = True
+                self._condition.notify_all()
+
+    def resume(self) -> None:
+        """Goes on where pause() stopped."""
+        with self._condition:
+            if self._paused:
+                self._paused = False
+                self._steps = 0
+                self._timeline.restart(self._paused_ns, self._time.now_ns())
+                self._condition.notify_all()
+
+    def step(self, messages: int = 1) -> None:
+        """While it is paused: publishes the next messages at once."""
+        with self._condition:
+            self._steps += messages if self._paused else 0
+            self._condition.notify_all()
+
+    def seek(self, seconds: float) -> None:
+        """Goes to a moment, in seconds since the bag's beginning. What latched topics held there is published at once."""
+        with self._condition:
+            moment = self.bag.start_ns + round(seconds * _SECOND_NS)
+            self._target_ns = max(self.start_ns, min(moment, self.end_ns))
+            self._condition.notify_all()
+
+    def stop(self) -> None:
+        """Ends play()."""
+        with self._condition:
+            self._stopped = True
+            self._condition.notify_all()
+
+    def wait_for_subscriptions(self, topics: Iterable[str] | None = None, timeout: float | None = None) -> bool:
+        """Waits until each of these topics, by their names in the bag, has a subscription (None: all topics). False after `timeout` seconds."""
+        wanted = None if topics is None else {_absolute(name) for name in topics}
+        if wanted is not None and (strange := wanted - {topic.name for topic in self._publishers}):
+            raise BagError(f"{', '.join(sorted(strange))} is not played")
+        waiting = [each for topic, each in self._publishers.items() if wanted is None or topic.name in wanted]
+        return self._node.wait_for(lambda: all(each.matched for each in waiting) or self._stopped, timeout)
+
+    def close(self) -> None:
+        """Ends play(), the publishers and the bag."""
+        self.stop()
+        self._publishers = {}
+        self._clock = None
+        self.bag.close()
+
+    def __enter__(self) -> Player:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- playing
+
+    def play(self) -> int:
+        """Plays to the end, or until stop(). Returns how many messages it published."""
+        before = self._published
+        position = self.start_ns
+        while not self._stopped:
+            with self._condition:
+                self._timeline.restart(position, self._time.now_ns())
+                self._paused_ns = self._tick_ns = position
+            self._publish_latched(position)
+            if not self._pass(position):
+                position, self._target_ns = self._target_ns or self.start_ns, None
+            elif self._loop and self._published > before:
+                position = self.start_ns
+            else:
+                break
+        return self._published - before
+
+    def wait_until_taken(self, timeout: float) -> bool:
+        """Waits until reliable subscriptions have taken what was published. False after `timeout` seconds."""
+        end = time.monotonic() + timeout
+        return all(each.wait_for_all_acked(max(0.0, end - time.monotonic())) for each in set(self._publishers.values()))
+
+    def _publish_latched(self, position: int) -> None:
+        """The messages that latched topics hold at this moment of the bag."""
+        latched = [topic for topic in self._publishers if topic.latched]
+        if not latched or position <= self.bag.start_ns:
+            return
+        held: dict[BagTopic, deque[tuple[int, Any]]] = {
+            topic: deque(maxlen=offer_of(topic)["depth"]) for topic in latched
+        }
+        for message in self._messages(latched, None, position):
+            held[message.topic].append((message.time_ns, message.data))
+        all_held = [(time_ns, topic, data) for topic, kept in held.items() for time_ns, data in kept]
+        for _, topic, data in sorted(all_held, key=lambda each: each[0]):
+            self._publish(topic, data)
+
+    def _messages(self, topics: list[BagTopic], start_ns: int | None, stop_ns: int | None) -> Iterator[BagMessage]:
+        return self.bag.messages(
+            topics, start_ns, stop_ns, lambda damage: self._skip(str(damage.at), f"left out: {damage}")
+        )
+
+    def _pass(self, position: int) -> bool:
+        """Plays from a position. False: seek() or stop() was called."""
+        messages = self._messages(list(self._publishers), position, self.end_ns + 1)
+        try:
+            for message in messages:
+                if not self._wait_until(message.time_ns):
+                    return False
+                self._publish(message.topic, message.data)
+            return self._wait_until(self.end_ns, is_message=False)
+        finally:
+            messages.close()  # type: ignore[attr-defined]
+
+    def _wait_until(self, bag_ns: int, is_message: bool = True) -> bool:
+        """Waits until the bag is there. False: seek() or stop() was called."""
+        with self._condition:
+            while True:
+                if self._stopped or self._target_ns is not None:
+                    return False
+                if self._paused:
+                    if is_message and self._steps > 0:
+                        self._steps -= 1
+                        self._paused_ns = bag_ns
+                        return True
+                    self._publish_clock(self._paused_ns)
+                    self._time.wait(self._condition, self._tick_s)
+                    continue
+                tick = bag_ns if self._tick_s is None else min(bag_ns, self._tick_ns)
+                left_ns = self._timeline.moment(tick) - self._time.now_ns()
+                if left_ns > 0:
+                    self._time.wait(self._condition, left_ns / _SECOND_NS)
+                elif self._tick_s is not None and self._tick_ns <= bag_ns:
+                    self._publish_clock(self._tick_ns)
+                    self._tick_ns += max(1, round(self._tick_s * self._timeline.rate * _SECOND_NS))
+                else:
+                    return True
+
+    def _publish_clock(self, bag_ns: int) -> None:
+        if self._clock is not None:
+            with self._clock.loan() as message:
+                message.clock.sec, message.clock.nanosec = divmod(bag_ns, _SECOND_NS)
+
+    def _publish(self, topic: BagTopic, data: Any) -> None:
+        publisher = self._publishers[topic]
+        while True:
+            try:
+                _core._publish_serialized(publisher, data, topic.encoding == CDR)
+                self._published += 1
+                return
+            except baton.QueueFull:  # type: ignore[attr-defined]
+                with self._condition:
+                    if self._stopped:
+                        return
+                    self._time.wait(self._condition, _ROOM_S)
+            except baton.BatonError as error:
+                return self._skip(topic.name, f"{topic.name}: a message is left out: {error}")
+
+
+def _absolute(name: str) -> str:
+    return name if name.startswith("/") else f"/{name}"

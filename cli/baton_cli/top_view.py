@@ -35,7 +35,7 @@ class TopView:
     done: bool = False
 
     def on_key(self, key: str) -> None:
-        """Handles one key: a character, or a name from keys()."""
+        """Handles one key: a character, or a name from terminal_keys.keys()."""
         if self.typing:
             self._on_typed(key)
         elif key in ("q", "Q", "\x1b"):
@@ -87,20 +87,6 @@ class TopView:
         }
         found = [r for r in rows if self.shows(r["topic"], r["type"], *r["publishers"], *r["subscriptions"])]
         return sorted(found, key=keys[self.sort], reverse=self.reverse)
-
-
-def keys(typed: str) -> Iterator[str]:
-    """Cuts the bytes of a terminal into keys. An escape alone is the key of that name."""
-    names = {"[A": "up", "[B": "down", "[5~": "page up", "[6~": "page down", "[H": "home", "[F": "end"}
-    names |= {"OA": "up", "OB": "down", "OH": "home", "OF": "end", "[1~": "home", "[4~": "end"}
-    while typed:
-        name = next((n for n in names if typed.startswith("\x1b" + n)), None)
-        if name is not None:
-            yield names[name]
-            typed = typed[1 + len(name) :]
-        else:
-            yield typed[0]
-            typed = typed[1:]
 
 
 class _Topic:

@@ -16,7 +16,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from baton_cli import top_view
+from baton_cli import terminal_keys, top_view
 from rich.console import Console
 
 
@@ -211,19 +211,19 @@ def test_top_fits_the_screen_and_says_how_much_is_left_out(width, height, of_oth
 def test_top_sorts_filters_and_scrolls_by_keys():
     rows = [_topic_row(number) for number in range(20)]
     view = top_view.TopView()
-    for key in top_view.keys("s"):
+    for key in terminal_keys.keys("s"):
         view.on_key(key)
     assert view.sort == "Hz"
     assert [r["topic"] for r in view.sorted(rows)][:2] == ["/t019", "/t018"]
-    for key in top_view.keys("r\x1b[B\x1b[B\x1b[A"):
+    for key in terminal_keys.keys("r\x1b[B\x1b[B\x1b[A"):
         view.on_key(key)
     assert view.reverse and view.offset == 1
-    for key in top_view.keys("/t01x\x7f\r"):
+    for key in terminal_keys.keys("/t01x\x7f\r"):
         view.on_key(key)
     assert {r["topic"] for r in view.sorted(rows)} == {f"/t{number:03}" for number in range(10, 20)}
     view.pattern = "/t00?"
     assert len(view.sorted(rows)) == 10
     assert not view.done
-    for key in top_view.keys("/q\x1bq"):
+    for key in terminal_keys.keys("/q\x1bq"):
         view.on_key(key)
     assert view.done and view.pattern == ""

@@ -4,12 +4,18 @@
 from __future__ import annotations
 
 import random
+import threading
 
 import baton
 import pytest
-from bag_files import START_NS, STORE, STORE1, values, write_mcap, write_ros1, write_rosbag2
+from bag_files import LATCHED, START_NS, STORE, STORE1, text, values, write_mcap, write_ros1, write_rosbag2
 from baton import _core
+from baton_record.bag_errors import BagError
+from baton_record.bag_types import read_overrides
 from baton_record.play_player import Player, SteadyTime
+from baton_record.verbs.play import command, press
+from click.testing import CliRunner
+from mcap.writer import CompressionType
 
 STRING = "std_msgs/msg/String"
 MS = 10**6
@@ -68,3 +74,332 @@ def test_a_message_of_every_standard_type_arrives_with_the_bytes_of_the_bag(tmp_
             assert bytes(_core._serialized(message, "ros1" not in kind)) == data, type_name
             assert baton.info(message).selection == "high"
             del message
+
+
+class Noted(Player):
+    """Notes when each message was published. `slow`: what publishing takes, by the number of the message."""
+
+    def __init__(self, bag, *arguments, script=(), slow=None, **options):
+        self.notes, self.data, self.slow = [], [], slow or {}
+        super().__init__(bag, *arguments, clock_of_waits=ComputedTime(*script), **options)
+
+    def _publish(self, topic, data):
+        self.notes.append((self._time.now, topic.name, content(data)))
+        self.data.append(data)
+        self._time.now += self.slow.get(len(self.notes), 0)
+        super()._publish(topic, data)
+
+
+def content(data) -> str:
+    return STORE.deserialize_cdr(bytes(data), STRING).data
+
+
+def strings(path, *rows, **options):
+    """A bag of texts: (topic, milliseconds, text)."""
+    return write_mcap(
+        path, [(topic, STRING, START_NS + round(ms * MS), text(data)) for topic, ms, data in rows], **options
+    )
+
+
+@pytest.fixture
+def ten(tmp_path):
+    """Ten texts, with a spacing that is not even."""
+    return strings(
+        tmp_path / "ten.mcap", *(("/a", number * number, str(number)) for number in range(10)), chunk_size=120
+    )
+
+
+@pytest.mark.parametrize("rate", [1, 0.5, 3])
+def test_each_message_comes_at_its_computed_moment(ten, rate):
+    with Noted(ten, rate=rate) as player:
+        assert player.play() == 10
+    assert player.notes == [(round(n * n * MS / rate), "/a", str(n)) for n in range(10)]
+
+
+def test_a_late_message_does_not_delay_those_after_it(ten):
+    with Noted(ten, slow={3: 17 * MS}) as player:
+        player.play()
+    late = {3: 21 * MS, 4: 21 * MS}  # number 2 came at 4 ms and took 17
+    assert [moment for moment, _, _ in player.notes] == [late.get(n, n * n * MS) for n in range(10)]
+
+
+def test_the_whole_time_of_a_long_bag_does_not_drift(tmp_path):
+    third = 1e9 / 3
+    rows = [("/a", STRING, START_NS + round(n * third), text(str(n))) for n in range(3000)]
+    with Noted(write_mcap(tmp_path / "long.mcap", rows), rate=0.7) as player:
+        player.play()
+    assert player.notes[-1][0] == round(round(2999 * third) / 0.7)
+
+
+def test_paused_it_steps_and_goes_on_where_it_stopped(ten):
+    def at_first():
+        assert player.paused and player.published == 0
+        player.step(2)
+
+    def then():
+        assert (player.published, player.position) == (2, 0.001)
+        player._time.now += 1000 * MS
+        player.resume()
+
+    with Noted(ten, paused=True, script=[at_first, then]) as player:
+        player.play()
+    moments = [moment for moment, _, _ in player.notes]
+    assert moments[:3] == [0, 0, 1003 * MS]  # 3 ms behind the second message
+    assert moments[-1] == (1000 + 80) * MS
+
+
+def test_the_rate_changes_from_that_moment_on(ten):
+    class Faster(Noted):
+        def _publish(self, topic, data):
+            super()._publish(topic, data)
+            if len(self.notes) == 5:
+                self.rate = 2
+
+    with Faster(ten) as player:
+        player.play()
+    assert [m for m, _, _ in player.notes] == [
+        n * n * MS if n < 5 else (16 * MS + (n * n - 16) * MS // 2) for n in range(10)
+    ]
+
+
+def test_seek_goes_back_and_forth(ten):
+    class Seeking(Noted):
+        def _publish(self, topic, data):
+            super()._publish(topic, data)
+            if len(self.notes) == 3:
+                self.seek(0.050)
+            elif len(self.notes) == 5:
+                self.seek(0.070)
+            elif len(self.notes) == 6:
+                self.seek(-1)
+            elif len(self.notes) == 8:
+                self.stop()
+
+    with Seeking(ten) as player:
+        player.play()
+    assert [data for _, _, data in player.notes] == ["0", "1", "2", "8", "9", "9", "0", "1"]
+    # 64 - 50 ms behind the seek at 4 ms; 17 ms; 81 - 70 ms; at once; 1 ms
+    assert [moment // MS for moment, _, _ in player.notes] == [0, 1, 4, 18, 35, 46, 46, 47]
+
+
+def test_start_duration_and_loop_choose_what_is_played(ten):
+    class Twice(Noted):
+        def _publish(self, topic, data):
+            super()._publish(topic, data)
+            if len(self.notes) == 6:
+                self.stop()
+
+    with Twice(ten, start=0.005, duration=0.03, loop=True) as player:
+        assert player.play() == 6
+    # the pass ends with the last moment of the duration
+    assert [(m // MS, d) for m, _, d in player.notes] == [
+        (4, "3"),
+        (11, "4"),
+        (20, "5"),
+        (34, "3"),
+        (41, "4"),
+        (50, "5"),
+    ]
+
+
+def test_what_latched_topics_held_at_the_start_comes_first(tmp_path):
+    rows = [
+        ("/map", 0, "m0"),
+        ("/a", 1, "a1"),
+        ("/map", 2, "m2"),
+        ("/map", 3, "m3"),
+        ("/a", 10, "a10"),
+        ("/map", 10, "m10"),
+    ]
+    bag = strings(tmp_path / "bag.mcap", *rows, qos={"/map": LATCHED})
+    with Noted(bag, start=0.005) as player:
+        player.play()
+        node = baton.Node("late")
+        late = node.subscribe("/map", "std_msgs/String", qos=baton.QoS(5, durability="transient_local"))
+        assert [late.take(120).data for _ in range(2)] == ["m3", "m10"]
+    # its depth is 2; of one moment, latched topics come first
+    assert [d for _, _, d in player.notes] == ["m2", "m3", "m10", "a10"]
+
+
+def test_a_latched_topic_of_ros_1_is_transient_local(tmp_path):
+    data = bytes(STORE1.serialize_ros1(STORE1.types[STRING]("map"), STRING))
+    rows = [("/map", STRING, START_NS, data), ("/a", STRING, START_NS + MS, data)]
+    bag = write_ros1(tmp_path / "a.bag", rows, latched=("/map",))
+    node = baton.Node("n")
+    with Player(bag, node, start=0.001, clock_of_waits=ComputedTime()) as player:
+        assert player.play() == 2
+        offers = {e.topic: e.qos.durability for e in node.endpoints() if e.is_publisher}
+        assert (offers["/map"], offers["/a"]) == ("transient_local", "volatile")
+        assert (
+            node.subscribe("/map", "std_msgs/String", qos=baton.QoS(1, durability="transient_local")).take(120).data
+            == "map"
+        )
+
+
+def test_the_clock_is_never_behind_a_message_by_more_than_its_period(ten):
+    node = baton.Node("n")
+    ticks = node.subscribe("/clock", "rosgraph_msgs/Clock", qos=100)
+    seen = []
+
+    class Looking(Noted):
+        def _publish(self, topic, data):
+            while (tick := ticks.take()) is not None:
+                seen.append(tick.clock.to_nsec() - START_NS)
+            behind = START_NS + int(content(data)) ** 2 * MS - START_NS - seen[-1]
+            assert 0 <= behind < 20 * MS
+            super()._publish(topic, data)
+
+    with Looking(ten, node, clock=100, rate=2) as player:
+        assert player._clock.wait_for_subscriptions(1, 120) and ticks.wait_for_publishers(1, 120)
+        player.play()
+    assert seen == [20 * MS * n for n in range(5)]  # 100 Hz at twice the speed
+
+
+def test_paused_the_clock_stands_still_and_is_published_again(ten):
+    node = baton.Node("n")
+    ticks = node.subscribe("/clock", "rosgraph_msgs/Clock", qos=100)
+
+    class Paused(Noted):
+        def _publish_clock(self, bag_ns):
+            super()._publish_clock(bag_ns)
+            if len(self.notes) == 2 and not self.paused and self.waited == 0:
+                self.pause()
+            elif self.paused:
+                self.waited += 1
+                if self.waited == 3:
+                    self.resume()
+
+    with Paused(ten, node, clock=1000) as player:
+        player.waited = 0
+        assert player._clock.wait_for_subscriptions(1, 120) and ticks.wait_for_publishers(1, 120)
+        player.play()
+    seen = []
+    while (tick := ticks.take()) is not None:
+        seen.append((tick.clock.to_nsec() - START_NS) // MS)
+    assert seen[:8] == [0, 1, 2, 2, 2, 2, 3, 4]
+
+
+def test_topics_are_chosen_by_patterns_and_renamed(tmp_path):
+    bag = strings(
+        tmp_path / "bag.mcap", *((topic, n, "x") for n, topic in enumerate(["/camera/left", "/camera/right", "/odom"]))
+    )
+    node = baton.Node("n")
+    for chosen, names in (
+        ({"topics": ["/camera/*"]}, {"/camera/left", "/camera/right"}),
+        ({"exclude": ["camera/l*"]}, {"/camera/right", "/odom"}),
+        ({"topics": ["odom"], "remap": {"odom": "/wheel"}}, {"/wheel"}),
+    ):
+        with Player(bag, node, clock_of_waits=ComputedTime(), **chosen) as player:
+            assert {e.topic for e in node.endpoints() if e.is_publisher and e.type_name == "std_msgs/String"} == names
+            assert player.play() == len(names)
+        del player
+
+
+def test_publishers_offer_what_was_recorded_or_what_a_file_says(tmp_path):
+    best = LATCHED.replace("reliability: reliable", "reliability: best_effort").replace("transient_local", "volatile")
+    bag = strings(
+        tmp_path / "bag.mcap",
+        ("/a", 0, ""),
+        ("/b", 0, ""),
+        ("/c", 0, ""),
+        qos={"/a": best, "/b": best + "\n" + LATCHED},
+    )
+    overrides = read_overrides(
+        "c: {depth: 3, reliability: best_effort, history: keep_last, durability: volatile}", "file"
+    )
+    node = baton.Node("n")
+    with Player(bag, node, qos=overrides):
+        offers = {
+            e.topic: (e.qos.reliability, e.qos.durability, e.qos.depth) for e in node.endpoints() if e.is_publisher
+        }
+    assert offers["/a"] == ("best_effort", "volatile", 2)
+    assert offers["/b"] == ("reliable", "transient_local", 2)
+    assert offers["/c"] == ("best_effort", "volatile", 3)
+
+
+@pytest.mark.parametrize("wrong", ["/a: {depth: no}", "/a: {speed: 3}", "/a: {reliability: often}", "- x", "{"])
+def test_a_wrong_file_of_overrides_is_refused(wrong):
+    with pytest.raises(BagError, match="^file"):
+        read_overrides(wrong, "file")
+
+
+def test_what_cannot_be_played_is_left_out_with_a_sentence_or_refused(tmp_path):
+    rows = [("/a", STRING, START_NS + n * MS, text("ok") if n != 1 else b"\0\1\0\0\xff\0\0\0ab") for n in range(3)]
+    bag = write_mcap(tmp_path / "bag.mcap", rows)
+    said = []
+    with Player(bag, on_skip=said.append, clock_of_waits=ComputedTime()) as player:
+        assert player.play() == 2
+    assert len(said) == 1 and said[0].startswith("/a: a message is left out: ")
+    with Player(bag, clock_of_waits=ComputedTime()) as player, pytest.raises(BagError, match="left out"):
+        player.play()
+    other = write_mcap(tmp_path / "json.mcap", rows, encoding="json")
+    with Player(other, on_skip=said.append) as player:
+        assert player.topics == [] and "json" in said[-1]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"rate": 0}, {"rate": -1}, {"clock": 0}, {"duration": 0}, {"start": -1}],
+    ids=lambda wrong: next(iter(wrong)),
+)
+def test_numbers_that_mean_nothing_are_refused(ten, wrong):
+    with pytest.raises(BagError, match=next(iter(wrong))):
+        Player(ten, **wrong)
+
+
+def test_no_byte_of_an_uncompressed_file_is_copied_before_the_loan(tmp_path):
+    rows = [("/a", STRING, START_NS + n, text("x" * 1000)) for n in range(10)]
+    bag = write_mcap(tmp_path / "bag.mcap", rows, compression=CompressionType.NONE, chunk_size=3000)
+    with Noted(bag) as player:
+        (file,) = player.bag._open
+        player.play()
+        assert [data.obj for data in player.data] == [file._map] * 10
+        player.data.clear()
+
+
+def test_a_reliable_subscription_that_keeps_all_gets_all(tmp_path):
+    bag = strings(tmp_path / "bag.mcap", *(("/a", 0, str(n)) for n in range(50)))
+    node = baton.Node("n")
+    subscription = node.subscribe("/a", "std_msgs/String", qos=baton.QoS(4, history="keep_all"))
+    with Player(bag, node, qos={"/a": {"history": "keep_all"}}) as player:
+        assert player.wait_for_subscriptions(["/a"], 120) and subscription.wait_for_publishers(1, 120)
+        playing = threading.Thread(target=player.play)
+        playing.start()
+        assert [subscription.take(120).data for _ in range(50)] == [str(n) for n in range(50)]
+        playing.join()
+        assert player.wait_until_taken(120)
+
+
+def test_the_keys_do_what_the_help_says(ten):
+    with Noted(ten) as player:
+        press(player, " ")
+        assert player.paused
+        press(player, "up")
+        press(player, "s")
+        press(player, ">")
+        assert (round(player.rate, 6), player._steps, player._target_ns) == (1.1, 1, player.end_ns)
+        press(player, "<")
+        assert player._target_ns == player.start_ns
+        press(player, " ")
+        press(player, "q")
+        assert not player.paused and player.play() == 0
+
+
+def test_the_command_plays_and_names_what_is_wrong(ten, tmp_path):
+    node = baton.Node("n")
+    subscription = node.subscribe("/b", "std_msgs/String")
+    run = CliRunner().invoke(command, [str(ten), "-r", "100", "-m", "/a:=/b", "-w", "all", "--clock", "100"])
+    assert run.exit_code == 0, run.output
+    assert "10 messages" in run.output
+    assert [subscription.take(120).data for _ in range(10)] == list("0123456789")
+    (tmp_path / "qos.yaml").write_text("/a: {depth: 0}")
+    for arguments, said in (
+        ([str(tmp_path / "no.mcap")], "does not exist"),
+        ([str(ten), "-t", "/none"], "no topic to play"),
+        ([str(ten), "--qos", str(tmp_path / "qos.yaml")], "depth: a number"),
+        ([str(ten), "-w", "/none"], "/none is not played"),
+        ([str(tmp_path / "qos.yaml")], "is no bag"),
+        ([str(tmp_path / "run")], "is no bag"),
+    ):
+        run = CliRunner().invoke(command, arguments)
+        assert run.exit_code == 1 and said in run.output, run.output

@@ -3,13 +3,8 @@
 
 from __future__ import annotations
 
-import os
-import select
 import statistics
-import sys
-import termios
 import time
-import tty
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +16,8 @@ from rich.live import Live
 from .. import links, live, losses, middleware
 from ..examples import examples
 from ..output import json_text
-from ..top_view import SORTS, TopView, keys, picture
+from ..terminal_keys import Keys, keys
+from ..top_view import SORTS, TopView, picture
 
 
 @dataclass
@@ -181,32 +177,6 @@ def from_afar(rows: list[dict[str, Any]], travelling: list[dict[str, Any]], far:
             row["bytes_per_s"] = found.get("bytes_per_s") or 0.0
 
 
-class _Keys:
-    """A context that reads the terminal's keys one by one, without echo. Without a terminal there are no keys."""
-
-    def __init__(self, wanted: bool) -> None:
-        self._fd = sys.stdin.fileno() if wanted and sys.stdin.isatty() else -1
-
-    def __enter__(self) -> _Keys:
-        if self._fd >= 0:
-            self._before = termios.tcgetattr(self._fd)
-            tty.setcbreak(self._fd)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._fd >= 0:
-            termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
-
-    def typed(self) -> str:
-        """The bytes typed since the last call. Does not wait."""
-        if self._fd < 0 or not select.select([self._fd], [], [], 0)[0]:
-            return ""
-        text = os.read(self._fd, 1024).decode(errors="replace")
-        if not text:
-            self._fd = -1  # the terminal is gone
-        return text
-
-
 class _Other:
     """The links of another middleware, looked at once an interval."""
 
@@ -316,7 +286,7 @@ def command(
 
     with (
         Live(console=console, auto_refresh=False, screen=True) if screen else _Lines(console) as output,
-        _Keys(screen) as terminal,
+        Keys(screen) as terminal,
     ):
         try:
             while not view.done and (count is None or shown < count):

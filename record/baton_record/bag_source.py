@@ -29,7 +29,7 @@ class BagTopic:
 
     name: str
     type_name: str  # package/Name
-    definition: str  # the full text of a .msg; empty: the bag has none
+    definition: str | None  # the full text of a .msg; None: the bag has none
     encoding: str  # of its messages: CDR, ROS1, or another one, which is neither played nor converted
     offered: list[Any] = field(default_factory=list)  # the publishers' QoS, as the library has it
     latching: bool = False  # of ROS 1
@@ -80,6 +80,10 @@ class Bag:
         read; without it that raises Damaged."""
         raise NotImplementedError
 
+    def extras(self) -> Iterator[Any]:
+        """What an MCAP file has beside messages: attachments and metadata, as the library has them."""
+        return iter(())
+
     def close(self) -> None:
         raise NotImplementedError
 
@@ -101,17 +105,17 @@ def chosen(topics: Iterable[BagTopic], wanted: Collection[str] = (), unwanted: C
     return [topic for topic in topics if (not wanted or among(topic, wanted)) and not among(topic, unwanted)]
 
 
-def open_bag(path: Path | str) -> Bag:
-    """Opens a bag. Raises BagError if it is none, and OSError."""
+def open_bag(path: Path | str, walk: bool = False) -> Bag:
+    """Opens a bag. Raises BagError if it is none, and OSError. `walk`: trust no summary of an MCAP file, read all of its records."""
     path = Path(path)
     if not path.exists():
         raise BagError(f"{path} does not exist")
     try:
         if path.is_dir():
             files = _mcap_files(path)
-            return _McapBag(path, files) if files else _LibraryBag(path)
+            return _McapBag(path, files, walk) if files else _LibraryBag(path)
         if path.suffix == ".mcap" or _begins(path, b"\x89MCAP0"):
-            return _McapBag(path, [path])
+            return _McapBag(path, [path], walk)
         return _LibraryBag(path)
     except BagError as error:
         raise BagError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
@@ -179,7 +183,7 @@ def short_name(name: str) -> str:
 
 
 class _McapBag(Bag):
-    def __init__(self, path: Path, files: list[Path]) -> None:
+    def __init__(self, path: Path, files: list[Path], walk: bool) -> None:
         super().__init__(path, "rosbag2 (mcap)" if path.is_dir() else "mcap")
         self.files = files
         self._open: list[McapFile] = []
@@ -187,7 +191,7 @@ class _McapBag(Bag):
         known: dict[tuple[str, ...], BagTopic] = {}
         try:
             for file in files:
-                mcap = McapFile(file)
+                mcap = McapFile(file, walk)
                 self._open.append(mcap)
                 topics = {}
                 for number, channel in mcap.channels.items():
@@ -207,16 +211,16 @@ class _McapBag(Bag):
         self.compression = ", ".join(sorted(set().union(*(mcap.compression for mcap in self._open)) - {""}))
 
     def _topic(self, channel: McapChannel, known: dict[tuple[str, ...], BagTopic]) -> BagTopic:
-        text = channel.schema.decode("utf-8", "replace")
-        key = (channel.topic, channel.schema_name, channel.encoding, text)
+        text: str | None = channel.schema.decode("utf-8", "replace")
+        key = (channel.topic, channel.schema_name, channel.encoding, str(text))
         found = known.get(key)
         offered = offered_qos(channel.metadata.get("offered_qos_profiles", ""))
         if found is None:
             name = short_name(channel.schema_name)
             if channel.schema_encoding == "ros2idl":
-                text = _text_of_idl(name, text)
+                text = _text_of_idl(name, str(text))
             elif channel.schema_encoding not in ("ros2msg", "ros1msg"):
-                text = ""
+                text = None
             found = known[key] = BagTopic(channel.topic, name, text, channel.encoding)
             found.latching = channel.metadata.get("latching") == "1"
         found.offered += [qos for qos in offered if qos not in found.offered]
@@ -248,6 +252,10 @@ class _McapBag(Bag):
         messages = self._open[number].messages(channels, start_ns, stop_ns, latched.__contains__, on_damage)
         for entry, data in messages:
             yield BagMessage(known[entry.channel], entry.time_ns, data, entry.publish_ns, entry.sequence)
+
+    def extras(self) -> Iterator[Any]:
+        for mcap in self._open:
+            yield from mcap.extras()
 
     def close(self) -> None:
         for mcap in self._open:
@@ -293,7 +301,8 @@ class _LibraryBag(Bag):
         if format_ == "IDL":
             text = _text_of_idl(name, text)
         key = (connection.topic, name, text)
-        topic = self._topics.setdefault(key, BagTopic(connection.topic, name, text, ROS1 if is1 else CDR))
+        definition = None if format_ == "NONE" else text
+        topic = self._topics.setdefault(key, BagTopic(connection.topic, name, definition, ROS1 if is1 else CDR))
         if is1:
             topic.latching = topic.latching or bool(connection.ext.latching)
         else:

@@ -17,7 +17,7 @@ from .bag_source import ROS1, BagTopic
 def class_of(topic: BagTopic) -> type[baton.Message]:
     """The message class of a topic: by the definition that the bag has, else by the type's name."""
     try:
-        if topic.definition or topic.type_name == "std_msgs/Empty":
+        if topic.definition is not None:
             dialect = Dialect.ROS1 if topic.encoding == ROS1 else Dialect.ROS2
             return _message_from_text(topic.type_name, topic.definition, dialect)
         return baton.message(topic.type_name)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Copies bags into a new one: convert, cut, merge, recover."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from .bag_errors import BagError
+from .bag_mcap import Damaged
+from .bag_sink import COMPRESSIONS, NewBag, format_of
+from .bag_source import Bag, BagMessage, BagTopic, chosen
+
+_SECOND_NS = 10**9
+
+
+def copy(
+    bags: Sequence[Bag],
+    path: Path,
+    *,
+    topics: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    start: float | None = None,
+    end: float | None = None,
+    compression: str | None = None,
+    storage: str = "mcap",
+    on_damage: Callable[[Damaged], object] | None = None,
+    on_message: Callable[[BagMessage], object] = lambda message: None,
+) -> int:
+    """Writes the messages of all bags, by time, into a new bag. Returns how many. `start`, `end`: seconds since the first message of all; `end` itself
+    is not in it. Of latched topics the last message before `start` is kept, at the time of the start, since they held it then. `compression`: None
+    means that of the first bag, if the new one knows it."""
+    with_messages = [bag for bag in bags if bag.count]
+    first_ns = min((bag.start_ns for bag in with_messages), default=0)
+    start_ns = None if start is None else first_ns + round(start * _SECOND_NS)
+    stop_ns = None if end is None else first_ns + round(end * _SECOND_NS)
+    if start_ns is not None and stop_ns is not None and stop_ns <= start_ns:
+        raise BagError(f"the end ({end:g} s) is not behind the start ({start or 0:g} s)")
+    if compression is None:
+        compression = bags[0].compression if bags[0].compression in COMPRESSIONS[format_of(path)] else "none"
+    selected = {bag: chosen(bag.topics, topics, exclude) for bag in bags}
+    if not any(selected.values()) and (topics or exclude):
+        raise BagError("no topic is chosen: " + ", ".join(sorted({topic.name for bag in bags for topic in bag.topics})))
+    written = 0
+    with NewBag(path, compression, storage) as sink:
+        for bag in bags:
+            for topic in selected[bag]:
+                sink.add(topic)
+            for extra in bag.extras():
+                sink.add_extra(extra)
+        for bag in bags if start_ns is not None else ():
+            for message in _held(bag, [topic for topic in selected[bag] if topic.latched], start_ns):
+                sink.write(message._replace(time_ns=start_ns))
+                written += 1
+        streams = (bag.messages(selected[bag], start_ns, stop_ns, on_damage) for bag in bags)
+        for message in heapq.merge(*streams, key=lambda each: each.time_ns):
+            sink.write(message)
+            written += 1
+            on_message(message)
+    return written
+
+
+def _held(bag: Bag, latched: list[BagTopic], start_ns: int | None) -> list[BagMessage]:
+    """The last message of each of these topics before the start."""
+    last: dict[BagTopic, BagMessage] = {}
+    if latched:
+        for message in bag.messages(latched, None, start_ns):
+            last[message.topic] = message
+    return list(last.values())

@@ -14,6 +14,7 @@ from baton_cli.examples import examples
 from baton_cli.terminal_keys import Keys, keys
 
 from ..bag_errors import BagError
+from ..bag_source import open_bag
 
 _LOOK_S = 0.1  # between two looks at the keyboard
 _JUMP_S = 10.0  # of the keys < and >
@@ -95,8 +96,9 @@ def command(
 
     try:
         overrides = read_overrides(qos.read_text(), str(qos)) if qos else {}
+        opened = open_bag(bag)  # what is wrong with the bag is said before the domain is joined
         with Player(
-            bag,
+            opened,
             live.join(domain, search, "baton_player"),
             rate=rate,
             start=start,

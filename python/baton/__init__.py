@@ -19,12 +19,16 @@ holds it or any array made from it. docs/guides/python.md tells more.
 from __future__ import annotations
 
 import atexit as _atexit
+import importlib as _importlib
 import os as _os
 import sys as _sys
 import threading as _threading
 
 if not getattr(_sys, "_is_gil_enabled", lambda: True)():
     raise ImportError("baton does not support free-threaded Python without the GIL; run it with PYTHON_GIL=1")
+
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
 
 from baton_generator.diagnostics import InterfaceError
 
@@ -136,6 +140,18 @@ __all__ = [
 ]
 
 __version__ = "0.1.0"
+
+# What another room brings, loaded when a program asks for it (docs/guides/record.md).
+_BROUGHT = {"Player": "baton_record.play_player"}
+if _TYPE_CHECKING:
+    Player: _Any
+else:
+
+    def __getattr__(name: str) -> _Any:
+        if name not in _BROUGHT:
+            raise AttributeError(f"module 'baton' has no attribute '{name}'")
+        return getattr(_importlib.import_module(_BROUGHT[name]), name)
+
 
 _core._set_python_parts(Array, CopyWarning, converted, same)
 del converted, same

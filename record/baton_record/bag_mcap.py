@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import mmap
+import operator
 import struct
 import zlib
 from collections.abc import Callable, Collection, Iterator
@@ -403,10 +404,10 @@ class McapFile:
         channels: Collection[int] | None = None,
         start_ns: int | None = None,
         stop_ns: int | None = None,
-        first: Callable[[int], bool] = lambda channel: False,
+        first: Collection[int] = (),
         on_damage: Callable[[Damaged], object] | None = None,
     ) -> Iterator[tuple[Entry, memoryview]]:
-        """Messages with start_ns <= time < stop_ns in the order of their times; of those with one time, channels for which `first()` is true
+        """Messages with start_ns <= time < stop_ns in the order of their times; of those with one time, the channels of `first`
         come first. The next part is read ahead, in another thread. `on_damage` gets what cannot be read, which is then left out."""
         parts = sorted(
             (
@@ -417,19 +418,25 @@ class McapFile:
             key=lambda part: part.start_ns,
         )
 
+        everything = channels is None or self.channels.keys() <= set(channels)
+
         def load(part: Part) -> tuple[memoryview, list[Entry]] | Damaged:
             try:
                 view, entries = self.read(part)
             except Damaged as error:
                 return error
-            entries = [
-                entry
-                for entry in entries
-                if (channels is None or entry.channel in channels)
-                and (start_ns is None or entry.time_ns >= start_ns)
-                and (stop_ns is None or entry.time_ns < stop_ns)
-            ]
-            entries.sort(key=lambda entry: (entry.time_ns, not first(entry.channel)))
+            inside = (start_ns is None or part.start_ns >= start_ns) and (stop_ns is None or part.end_ns < stop_ns)
+            if not (everything and inside):
+                entries = [
+                    entry
+                    for entry in entries
+                    if (channels is None or entry.channel in channels)
+                    and (start_ns is None or entry.time_ns >= start_ns)
+                    and (stop_ns is None or entry.time_ns < stop_ns)
+                ]
+            entries.sort(key=operator.itemgetter(0))
+            if first:
+                entries.sort(key=lambda entry: (entry.time_ns, entry.channel not in first))
             return view, entries
 
         heads: list[
@@ -454,7 +461,7 @@ class McapFile:
                     elif found[1]:
                         view, entries = found
                         heapq.heappush(
-                            heads, (entries[0].time_ns, not first(entries[0].channel), number, 0, view, entries)
+                            heads, (entries[0].time_ns, entries[0].channel not in first, number, 0, view, entries)
                         )
                 if not heads:
                     continue
@@ -471,6 +478,6 @@ class McapFile:
                     if entries[index].time_ns >= other:
                         follower = entries[index]
                         heapq.heappush(
-                            heads, (follower.time_ns, not first(follower.channel), which, index, view, entries)
+                            heads, (follower.time_ns, follower.channel not in first, which, index, view, entries)
                         )
                         break

@@ -249,7 +249,7 @@ class _McapBag(Bag):
         known = self._topics[number]
         channels = [channel for channel, topic in known.items() if topics is None or topic in topics]
         latched = {channel for channel in channels if known[channel].latched}
-        messages = self._open[number].messages(channels, start_ns, stop_ns, latched.__contains__, on_damage)
+        messages = self._open[number].messages(channels, start_ns, stop_ns, latched, on_damage)
         for entry, data in messages:
             yield BagMessage(known[entry.channel], entry.time_ns, data, entry.publish_ns, entry.sequence)
 

@@ -4,18 +4,23 @@
 from __future__ import annotations
 
 import random
+import sys
 import threading
 
 import baton
 import pytest
 from bag_files import LATCHED, START_NS, STORE, STORE1, text, values, write_mcap, write_ros1, write_rosbag2
 from baton import _core
+from baton_record.bag_check import check
 from baton_record.bag_errors import BagError
 from baton_record.bag_types import read_overrides
 from baton_record.play_player import Player, SteadyTime
 from baton_record.verbs.play import command, press
 from click.testing import CliRunner
 from mcap.writer import CompressionType
+from support import processes
+from support.build import RECORD, needs_package
+from support.processes import LOG, Programs
 
 STRING = "std_msgs/msg/String"
 MS = 10**6
@@ -370,6 +375,36 @@ def test_a_reliable_subscription_that_keeps_all_gets_all(tmp_path):
         assert player.wait_until_taken(120)
 
 
+def test_a_topic_that_is_not_played_is_not_waited_for(ten):
+    with baton.Player(ten) as player, pytest.raises(BagError, match="/none is not played"):
+        player.wait_for_subscriptions(["none"])
+
+
+@needs_package(RECORD)
+def test_what_baton_record_writes_is_whole_and_plays(tmp_path, runtime_directory):
+    node = baton.Node("n")
+    image = baton.message("sensor_msgs/Image")(data=bytes(range(250)) * 400, encoding="mono8")
+    latched = node.advertise("/map", "std_msgs/String", baton.QoS(1, durability="transient_local"))
+    latched.publish({"data": "map"})
+    images = node.advertise("/image", "sensor_msgs/Image", 20)
+    with Programs(processes.environment(runtime_directory)) as programs:
+        words = [sys.executable, "-m", "baton_cli", "record", "-o", tmp_path / "bag", "/map", "/image"]
+        recorder = programs.start(words, stderr=LOG)
+        assert images.wait_for_subscriptions(1, 120) and latched.wait_for_subscriptions(1, 120)
+        for _ in range(10):
+            images.publish(image)
+        assert images.wait_for_all_acked(120) and latched.wait_for_all_acked(120)
+        recorder.interrupted(None)
+    del images, latched
+    assert check(tmp_path / "bag") == (11, [])
+    pictures, maps = node.subscribe("/image", "sensor_msgs/Image", qos=20), node.subscribe("/map", "std_msgs/String")
+    with Player(tmp_path / "bag", node, clock_of_waits=ComputedTime()) as player:
+        assert {topic.name: topic.latched for topic in player.topics} == {"/image": False, "/map": True}
+        assert player.wait_for_subscriptions(timeout=120) and player.play() == 11
+        assert maps.take(120).data == "map"
+        assert all(bytes(pictures.take(120).data) == bytes(image.data) for _ in range(10))
+
+
 def test_the_keys_do_what_the_help_says(ten):
     with Noted(ten) as player:
         press(player, " ")
@@ -388,16 +423,18 @@ def test_the_keys_do_what_the_help_says(ten):
 def test_the_command_plays_and_names_what_is_wrong(ten, tmp_path):
     node = baton.Node("n")
     subscription = node.subscribe("/b", "std_msgs/String")
+    taken = []
+    taking = threading.Thread(target=lambda: taken.extend(subscription.take(120).data for _ in range(10)))
+    taking.start()
     run = CliRunner().invoke(command, [str(ten), "-r", "100", "-m", "/a:=/b", "-w", "all", "--clock", "100"])
+    taking.join()
     assert run.exit_code == 0, run.output
-    assert "10 messages" in run.output
-    assert [subscription.take(120).data for _ in range(10)] == list("0123456789")
+    assert "10 messages" in run.output and taken == list("0123456789")
     (tmp_path / "qos.yaml").write_text("/a: {depth: 0}")
     for arguments, said in (
         ([str(tmp_path / "no.mcap")], "does not exist"),
-        ([str(ten), "-t", "/none"], "no topic to play"),
         ([str(ten), "--qos", str(tmp_path / "qos.yaml")], "depth: a number"),
-        ([str(ten), "-w", "/none"], "/none is not played"),
+        ([str(ten), "-t", "/none"], "no topic to play"),
         ([str(tmp_path / "qos.yaml")], "is no bag"),
         ([str(tmp_path / "run")], "is no bag"),
     ):

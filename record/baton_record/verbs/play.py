@@ -18,6 +18,7 @@ from ..bag_source import open_bag
 
 _LOOK_S = 0.1  # between two looks at the keyboard
 _JUMP_S = 10.0  # of the keys < and >
+_SWITCH_S = 0.0001
 _TAKE_S = 5.0  # how long the end waits for subscriptions to take the last messages
 
 
@@ -119,6 +120,7 @@ def command(
             if wait_for:
                 click.echo(f"waiting for subscriptions of {', '.join(wait_for)} ...", err=True)
                 player.wait_for_subscriptions(None if "all" in wait_for else wait_for)
+            sys.setswitchinterval(_SWITCH_S)  # the thread that reads ahead must not delay a message
             with Keys(sys.stderr.isatty()) as terminal:
                 ended = threading.Event()
                 thread = threading.Thread(target=_control, args=(player, terminal, ended), daemon=True)

@@ -37,14 +37,14 @@ const message::Ros1Codec& ros1_of(const Codecs& codecs) {
 }
 
 /// The bytes that an object shows through the buffer protocol, held while this lives.
-class Wire {
+class WireBuffer {
  public:
-  explicit Wire(nb::handle object) {
+  explicit WireBuffer(nb::handle object) {
     if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
   }
-  ~Wire() { PyBuffer_Release(&view_); }
-  Wire(const Wire&) = delete;
-  Wire& operator=(const Wire&) = delete;
+  ~WireBuffer() { PyBuffer_Release(&view_); }
+  WireBuffer(const WireBuffer&) = delete;
+  WireBuffer& operator=(const WireBuffer&) = delete;
   message::Bytes bytes() const noexcept {
     return {static_cast<const std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
   }
@@ -73,7 +73,7 @@ nb::bytes encoded(const Codecs& codecs, message::Bytes message, bool cdr) {
 
 /// Decodes straight into a loan, and publishes it. A wire that is no message publishes nothing.
 std::uint64_t publish_serialized(const PyPublisher& publisher, nb::handle object, bool cdr) {
-  const Wire wire(object);
+  const WireBuffer wire(object);
   const Codecs& codecs = codecs_of(publisher.record);
   const WithoutGil without;
   baton::detail::PublisherCore& core = *publisher.core;
@@ -102,8 +102,7 @@ nb::bytes serialized(nb::handle object, bool cdr) {
 /// One wire form from another, of a message of the class `cls`.
 nb::bytes reserialized(nb::handle cls, nb::handle object, bool from_cdr, bool to_cdr) {
   const ClassRecord* record = record_of_class(cls.ptr());
-  if (record == nullptr) raise(PyExc_TypeError, "a message class is wanted");
-  const Wire wire(object);
+  const WireBuffer wire(object);
   const Codecs& codecs = codecs_of(record);
   message::FlatBuffer buffer;
   {

@@ -76,9 +76,9 @@ def listen_with_info(node, count):
 
 def listen_raw(node, count):
     got = []
-    node.create_subscription(String, "chatter", lambda data: got.append(len(data)), 100, raw=True)
+    node.create_subscription(String, "chatter", lambda data: got.append(data.hex()), 100, raw=True)
     spin_until(node, lambda: len(got) >= int(count))
-    return {"sizes": got}
+    return {"got": got}
 
 
 def count(node, total, period_ms, readers):

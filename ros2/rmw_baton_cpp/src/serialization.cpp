@@ -3,6 +3,7 @@
 // Thread rules: those of rmw/rmw.h; this file adds no lock.
 #include "serialization.hpp"
 
+#include <cstring>
 #include <string>
 
 #include "baton/message/builder.hpp"
@@ -12,16 +13,19 @@
 
 namespace baton::rmw {
 
-Result<void> write_cdr(const message::CdrCodec& codec, message::Bytes bytes, rmw_serialized_message_t& serialized) {
+Result<void> write_cdr(const message::CdrCodec& codec, message::Bytes bytes, rmw_serialized_message_t& serialized,
+                       std::size_t unit) {
   Result<std::size_t> size = codec.encoded_size(bytes);
   if (!size) return size.error();
-  if (rmw_serialized_message_resize(&serialized, *size) != RMW_RET_OK) {
+  const std::size_t most = (*size + unit - 1) / unit * unit;
+  if (rmw_serialized_message_resize(&serialized, most) != RMW_RET_OK) {
     rcutils_reset_error();
-    return Error{Errc::out_of_memory, "no memory for " + std::to_string(*size) + " bytes of a serialized message"};
+    return Error{Errc::out_of_memory, "no memory for " + std::to_string(most) + " bytes of a serialized message"};
   }
   size = codec.encode(bytes, {serialized.buffer, *size});
   if (!size) return size.error();
-  serialized.buffer_length = *size;
+  serialized.buffer_length = (*size + unit - 1) / unit * unit;
+  std::memset(serialized.buffer + *size, 0, serialized.buffer_length - *size);
   return {};
 }
 

@@ -117,7 +117,7 @@ BATON_HOT rmw_ret_t SubscriptionPath::take(const Taking& taking, bool* taken, rm
 BATON_HOT Result<void> SubscriptionPath::deliver(transport::TakenSample sample, const Taking& taking) {
   if (taking.lent != nullptr) return lend(std::move(sample), taking.lent);
   if (taking.native == nullptr)
-    return write_cdr(type_->cdr, {sample.message(), sample.size_bytes()}, *taking.serialized);
+    return write_cdr(type_->cdr, {sample.message(), sample.size_bytes()}, *taking.serialized, kReceivedUnit);
   Result<containers::NativeTaken> filled =
       containers::take_into_native(*type_->native, std::move(sample), taking.native, quota_);
   if (!filled) return out_of_line([&] { return Result<void>(filled.error()); });

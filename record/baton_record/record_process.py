@@ -34,7 +34,7 @@ def find_program() -> Path:
     """baton_record of this wheel, of this checkout's release build, or on the PATH."""
     package = Path(__file__).resolve().parent
     on_path = shutil.which("baton_record")
-    folders = [package.parent / "baton_cli/programs", package.parents[1] / "build/release/bin"]
+    folders = [package.parent / "baton/programs", package.parents[1] / "build/release/bin"]
     for folder in (*folders, *([Path(on_path).parent] if on_path else [])):
         if (folder / "baton_record").is_file():
             return folder / "baton_record"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "chunk_writer.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 
@@ -87,8 +88,9 @@ Result<std::unique_ptr<ChunkWriter>> ChunkWriter::start(const Options& options) 
     return os::system_error("the folder '" + options.directory + "' cannot be made", failed);
   }
   std::unique_ptr<ChunkWriter> writer(new ChunkWriter(options));
-  if (const Result<void> opened = writer->open_file(); !opened) return opened.error();
-  writer->progress();
+  if (options.kept_ns == 0) {
+    if (const Result<void> opened = writer->open_file(); !opened) return opened.error();
+  }
   writer->thread_ = std::thread([made = writer.get()] { made->work(); });
   return Result<std::unique_ptr<ChunkWriter>>(std::move(writer));
 }
@@ -103,10 +105,17 @@ void ChunkWriter::push(std::unique_ptr<McapChunk> chunk, bool new_file) {
   changed_.notify_all();
 }
 
+void ChunkWriter::snapshot() {
+  const os::Lock lock(mutex_);
+  queue_.push_back({nullptr, true});
+  changed_.notify_all();
+}
+
 bool ChunkWriter::wait_for_room(std::uint64_t bytes, std::chrono::nanoseconds most) {
   os::UniqueLock lock(mutex_);
-  return changed_.wait_for(lock.standard(), most,
-                           [&]() BATON_REQUIRES(mutex_) { return progress_.queued_bytes < bytes; });
+  return changed_.wait_for(lock.standard(), most, [&]() BATON_REQUIRES(mutex_) {
+    return progress_.queued_bytes == 0 || progress_.queued_bytes < bytes;
+  });
 }
 
 void ChunkWriter::finish() {
@@ -143,39 +152,76 @@ void ChunkWriter::work() {
       next = std::move(queue_.front());
       queue_.pop_front();
     }
+    if (!next.chunk) {
+      if (!failed) fail(write_kept());
+      continue;
+    }
     const std::uint64_t bytes = next.chunk->bytes();
-    const std::map<std::uint16_t, std::uint64_t> messages = next.chunk->messages_of_channels();
-    const bool before = failed;
-    if (!failed) fail(write(next));
-    const bool lost = failed;
-    if (lost && !before) fail(end_file());  // what was written becomes readable at once
-    next.chunk.reset();                     // releases the samples
+    std::map<std::uint16_t, std::uint64_t> lost;
+    if (options_.kept_ns != 0) {
+      keep(std::move(next.chunk));
+    } else if (!failed) {
+      if (next.new_file) fail(begin_file());
+      if (!failed) fail(write(*next.chunk));
+      if (failed) fail(end_file());  // what was written becomes readable at once
+    }
+    if (failed && next.chunk) lost = next.chunk->messages_of_channels();
+    next.chunk.reset();  // releases the samples
     const os::Lock lock(mutex_);
     progress_.queued_bytes -= bytes;
     --progress_.queued_chunks;
-    for (const auto& [channel, count] : messages) (lost ? progress_.lost : progress_.written)[channel] += count;
+    progress_.kept_bytes = kept_bytes_;
+    for (const auto& [channel, count] : lost) progress_.lost[channel] += count;
     changed_.notify_all();
   }
   fail(end_file());
   fail(write_metadata());
 }
 
-Result<void> ChunkWriter::write(const Queued& queued) {
-  if (queued.new_file) {
-    if (const Result<void> ended = end_file(); !ended) return ended;
-    if (const Result<void> noted = write_metadata(); !noted) return noted;
-    if (const Result<void> opened = open_file(); !opened) return opened;
+/// Copies a chunk, which may then wait for long, and forgets the oldest ones.
+void ChunkWriter::keep(std::unique_ptr<McapChunk> chunk) {
+  chunk->own();
+  kept_bytes_ += chunk->bytes();
+  const std::uint64_t last_ns = chunk->last_ns();
+  kept_.push_back(std::move(chunk));
+  while (!kept_.empty() &&
+         (kept_bytes_ > options_.most_kept_bytes || kept_.front()->last_ns() + options_.kept_ns < last_ns)) {
+    kept_bytes_ -= kept_.front()->bytes();
+    kept_.pop_front();
   }
+}
+
+Result<void> ChunkWriter::write_kept() {
+  Result<void> done = begin_file();
+  for (; done && !kept_.empty(); kept_.pop_front()) done = write(*kept_.front());
+  kept_.clear();
+  kept_bytes_ = 0;
+  if (Result<void> ended = end_file(); done) done = ended;
+  if (Result<void> noted = write_metadata(); done) done = noted;
+  const os::Lock lock(mutex_);
+  progress_.kept_bytes = 0;
+  progress_.snapshots += done ? 1 : 0;
+  return done;
+}
+
+Result<void> ChunkWriter::write(const McapChunk& chunk) {
   const std::uint64_t before = file_->size();
-  if (const Result<void> written = file_->write(*queued.chunk, options_.with_crc); !written) return written;
-  for (const auto& channel : queued.chunk->introduced()) {
-    bool known = false;
-    for (const auto& other : channels_) known = known || other == channel;
-    if (!known) channels_.push_back(channel);
-  }
+  if (const Result<void> written = file_->write(chunk, options_.with_crc); !written) return written;
+  for (const auto& channel : chunk.introduced())
+    if (std::find(channels_.begin(), channels_.end(), channel) == channels_.end()) channels_.push_back(channel);
   const os::Lock lock(mutex_);
   progress_.written_bytes += file_->size() - before;
+  progress_.written_messages += chunk.messages();
+  for (const auto& [channel, count] : chunk.messages_of_channels()) progress_.written[channel] += count;
   return {};
+}
+
+Result<void> ChunkWriter::begin_file() {
+  if (file_) {
+    if (const Result<void> ended = end_file(); !ended) return ended;
+    if (const Result<void> noted = write_metadata(); !noted) return noted;
+  }
+  return open_file();
 }
 
 Result<void> ChunkWriter::open_file() {
@@ -204,6 +250,7 @@ Result<void> ChunkWriter::end_file() {
   for (const auto& [channel, count] : *taken_away) {
     progress_.written[channel] -= count;
     progress_.lost[channel] += count;
+    progress_.written_messages -= count;
   }
   return Error{Errc::limit_reached, "the file '" + file.name + "' ends early: there was no room for its summary"};
 }

@@ -37,9 +37,12 @@ class ChunkWriter {
     std::string directory;  ///< is made, and must not exist
     std::string writer;     ///< the program's name and version, which the files say
     bool with_crc = false;
+    /// Not 0: chunks are kept in memory, those of the last so many nanoseconds and `most_kept_bytes`, and written by snapshot().
+    std::uint64_t kept_ns = 0, most_kept_bytes = 0;
   };
   struct Progress {
-    std::uint64_t queued_chunks = 0, queued_bytes = 0, written_bytes = 0;
+    std::uint64_t queued_chunks = 0, queued_bytes = 0, written_bytes = 0, written_messages = 0;
+    std::uint64_t kept_bytes = 0, snapshots = 0;           ///< with Options::kept_ns
     std::uint64_t free_bytes = 0;                          ///< of the disk
     std::map<std::uint16_t, std::uint64_t> written, lost;  ///< messages of each channel
     std::size_t files = 0;
@@ -52,7 +55,9 @@ class ChunkWriter {
 
   /// `new_file`: the chunk is the first one of another file.
   void push(std::unique_ptr<McapChunk> chunk, bool new_file);
-  /// Waits, `most` at most, until the queue has fewer bytes than `bytes`. False: it has not.
+  /// Writes the chunks that were pushed before and are kept, to a file of their own, and forgets them.
+  void snapshot();
+  /// Waits, `most` at most, until the queue has fewer bytes than `bytes`, or none. False: it has not.
   bool wait_for_room(std::uint64_t bytes, std::chrono::nanoseconds most);
   /// Writes what is queued, the summary and metadata.yaml. Once.
   void finish();
@@ -61,11 +66,14 @@ class ChunkWriter {
  private:
   struct Queued {
     std::unique_ptr<McapChunk> chunk;
-    bool new_file = false;
+    bool new_file = false;  ///< without a chunk: a snapshot
   };
   explicit ChunkWriter(const Options& options) : options_(options) {}
   void work();
-  Result<void> write(const Queued& queued);
+  Result<void> write(const McapChunk& chunk);
+  Result<void> begin_file();
+  void keep(std::unique_ptr<McapChunk> chunk);
+  Result<void> write_kept();
   Result<void> open_file();
   Result<void> end_file();
   Result<void> write_metadata();
@@ -76,6 +84,8 @@ class ChunkWriter {
   std::unique_ptr<McapFile> file_;
   std::vector<BagFile> files_;
   std::vector<std::shared_ptr<const McapChannel>> channels_;
+  std::deque<std::unique_ptr<McapChunk>> kept_;
+  std::uint64_t kept_bytes_ = 0;
 
   mutable os::Mutex mutex_;
   std::condition_variable changed_;

@@ -127,6 +127,11 @@ Result<void> McapChunk::add(const McapChannel& channel, const message::CdrCodec&
   return {};
 }
 
+void McapChunk::own() {
+  records_.own();
+  held_.clear();
+}
+
 std::map<std::uint16_t, std::uint64_t> McapChunk::messages_of_channels() const {
   std::map<std::uint16_t, std::uint64_t> out;
   for (const auto& [channel, entries] : index_) out[channel] = entries.size();
@@ -190,7 +195,8 @@ Result<void> McapFile::write(const McapChunk& chunk, bool with_crc) {
   add_pieces(chunk.records_, pieces);
   add_pieces(indexes, pieces);
   if (Result<void> appended = file_.append(pieces); !appended) return appended;
-  channels_.insert(channels_.end(), chunk.introduced_.begin(), chunk.introduced_.end());
+  for (const auto& channel : chunk.introduced_)
+    if (std::find(channels_.begin(), channels_.end(), channel) == channels_.end()) channels_.push_back(channel);
   chunks_.push_back(std::move(written));
   return {};
 }

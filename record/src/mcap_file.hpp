@@ -43,6 +43,9 @@ class McapChunk {
   Result<void> add(const McapChannel& channel, const message::CdrCodec& codec, transport::TakenSample&& sample,
                    std::uint64_t log_time_ns, std::size_t least_referred);
 
+  /// Copies the payload and releases the samples.
+  void own();
+
   bool is_empty() const noexcept { return messages_ == 0; }
   std::uint64_t messages() const noexcept { return messages_; }
   std::size_t bytes() const noexcept { return records_.size(); }

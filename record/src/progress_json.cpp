@@ -30,6 +30,9 @@ std::string progress_json(const Progress& progress, bool last) {
   out += ", \"paused\": " + std::string(progress.paused ? "true" : "false");
   out += ", " + number("files", progress.writer.files);
   out += ", " + number("written_bytes", progress.writer.written_bytes);
+  out += ", " + number("written_messages", progress.writer.written_messages);
+  out += ", " + number("kept_bytes", progress.writer.kept_bytes);
+  out += ", " + number("snapshots", progress.writer.snapshots);
   out += ", " + number("queued_chunks", progress.writer.queued_chunks);
   out += ", " + number("queued_bytes", progress.writer.queued_bytes);
   out += ", " + number("free_bytes", progress.writer.free_bytes);

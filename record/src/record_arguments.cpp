@@ -20,6 +20,8 @@ enum OptionName : int {
   kMaxSize,
   kMaxDuration,
   kMaxQueue,
+  kChunkSize,
+  kSnapshot,
   kDomain,
   kCrc,
   kPaused,
@@ -36,6 +38,8 @@ const option kOptions[] = {
     {"max-size", required_argument, nullptr, kMaxSize},
     {"max-duration", required_argument, nullptr, kMaxDuration},
     {"max-queue", required_argument, nullptr, kMaxQueue},
+    {"chunk-size", required_argument, nullptr, kChunkSize},
+    {"snapshot", required_argument, nullptr, kSnapshot},
     {"domain", required_argument, nullptr, kDomain},
     {"crc", no_argument, nullptr, kCrc},
     {"paused", no_argument, nullptr, kPaused},
@@ -84,6 +88,10 @@ Result<void> take(int name, const std::string& value, RecordArguments& out) {
       return read("--max-duration", kMost, 1, options.most_file_ns);
     case kMaxQueue:
       return read("--max-queue", kMost, 1, options.most_queued_bytes);
+    case kChunkSize:
+      return read("--chunk-size", kMost, 1, options.chunk_bytes);
+    case kSnapshot:
+      return read("--snapshot", kMost, 1, options.snapshot_ns);
     case kDomain:
       return read("--domain", transport::kMaxDomain, 1, options.domain);
     case kInterval: {
@@ -118,23 +126,25 @@ const char* const kUsage =
     "  --max-size N       another file begins after so many bytes\n"
     "  --max-duration N   another file begins after so many nanoseconds\n"
     "  --max-queue N      bytes that wait for the disk at most; default: 536870912\n"
+    "  --chunk-size N     bytes after which a chunk is written; default: 2097152\n"
+    "  --snapshot N       keep the last N nanoseconds in memory, --max-queue bytes at most, until the command "
+    "\"snapshot\"\n"
     "  --domain N         default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0\n"
     "  --crc              checksums\n"
     "  --paused           record nothing before the command \"resume\"\n"
     "  --interval N       milliseconds between two states; default: 1000\n"
     "  --help             print this\n"
     "\n"
-    "Commands are lines of the standard input: pause, resume, split, stop. Its end is a stop.\n";
+    "Commands are lines of the standard input: pause, resume, split, snapshot, stop. Its end is a stop.\n";
 
 Result<RecordArguments> read_arguments(int argc, char** argv) {
   RecordArguments out;
   optind = 0;  // getopt(3): begin anew
   for (;;) {
-    const int at = optind == 0 ? 1 : optind;
-    // "+": words that are no options end the search. ":": nothing is printed, and a missing value differs from an unknown option.
-    const int name = getopt_long(argc, argv, "+:", kOptions, nullptr);
+    // ":": nothing is printed, and a missing value differs from an unknown option. Topics may stand between options.
+    const int name = getopt_long(argc, argv, ":", kOptions, nullptr);
     if (name == -1) break;
-    const std::string given = at < argc ? argv[at] : "";
+    const std::string given = argv[optind - 1];
     if (name == ':') return Error{Errc::invalid_argument, given + " needs a value; see --help"};
     if (name == '?') return Error{Errc::invalid_argument, "unknown option '" + given + "'; see --help"};
     if (const Result<void> taken = take(name, optarg == nullptr ? "" : optarg, out); !taken) return taken.error();

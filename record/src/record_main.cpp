@@ -73,6 +73,7 @@ int main(int argc, char** argv) {
     while (std::getline(std::cin, command)) {
       if (command == "pause" || command == "resume") recorder.pause(command == "pause");
       if (command == "split") recorder.split();
+      if (command == "snapshot") recorder.snapshot();
       if (command == "stop") break;
     }
     end();
@@ -92,5 +93,5 @@ int main(int argc, char** argv) {
   say(recorder, true);
   const bool failed = recorder.progress().writer.failure.has_value();
   std::fflush(stdout);
-  std::_Exit(failed ? 1 : 0);  // the thread of commands still uses what main() has
+  std::exit(failed ? 1 : 0);  // not a return: the thread of commands still uses what main() has
 }

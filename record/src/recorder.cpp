@@ -13,9 +13,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// A chunk with so many bytes is written ...
-constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
-/// ... and one that is so old.
+/// A chunk that is so old is written.
 constexpr std::int64_t kChunkNs = 250'000'000;
 /// Shorter arrays are copied: a sample that is kept, and a piece of writev(2), cost more.
 constexpr std::size_t kLeastReferred = 4096;
@@ -37,7 +35,8 @@ Result<std::unique_ptr<Recorder>> Recorder::start(const RecorderOptions& options
   joins.on_diagnostic = options.on_diagnostic;
   Result<std::shared_ptr<transport::Participant>> participant = transport::Participant::join(joins);
   if (!participant) return participant.error();
-  Result<std::unique_ptr<ChunkWriter>> writer = ChunkWriter::start({options.directory, kWriter, options.with_crc});
+  Result<std::unique_ptr<ChunkWriter>> writer = ChunkWriter::start(
+      {options.directory, kWriter, options.with_crc, options.snapshot_ns, options.most_queued_bytes});
   if (!writer) return writer.error();
   std::unique_ptr<Recorder> made(
       new Recorder(options, std::move(*selection), std::move(*participant), std::move(*writer)));
@@ -60,6 +59,8 @@ Recorder::~Recorder() { stop(); }
 void Recorder::pause(bool paused) { paused_.store(paused, std::memory_order_relaxed); }
 void Recorder::split() { splits_.store(true, std::memory_order_relaxed); }
 
+void Recorder::snapshot() { snaps_.store(true, std::memory_order_relaxed); }
+
 void Recorder::stop() {
   ends_.store(true, std::memory_order_relaxed);
   wait_set_.wake();
@@ -76,6 +77,10 @@ void Recorder::work() {
     }
     if (!take_all()) (void)wait_set_.wait(looks_again_ || !chunk_->is_empty() ? kNap * 10 : kLook);
     if (!chunk_->is_empty() && os::monotonic_ns() - chunk_since_ns_ > kChunkNs) flush();
+    if (options_.snapshot_ns != 0 && snaps_.exchange(false, std::memory_order_relaxed)) {
+      flush();
+      writer_->snapshot();
+    }
     std::this_thread::sleep_for(kNap);
   }
   // What was published before stop(), also by publishers to which the recorder is still being connected.
@@ -208,12 +213,13 @@ void Recorder::add(Topic& topic, transport::TakenSample&& sample) {
   }
   topic.messages.fetch_add(1, std::memory_order_relaxed);
   topic.bytes.fetch_add(chunk_->bytes() - before, std::memory_order_relaxed);
-  if (chunk_->bytes() >= kChunkBytes) flush();
+  if (chunk_->bytes() >= options_.chunk_bytes) flush();
 }
 
 void Recorder::flush() {
   if (chunk_->is_empty()) return;
   file_bytes_ += chunk_->bytes();
+  if (options_.snapshot_ns != 0) introduced_.clear();  // any chunk may become the first of a file
   writer_->push(std::move(chunk_), chunk_begins_file_);
   chunk_begins_file_ = false;
   chunk_ = std::make_unique<McapChunk>();
@@ -252,6 +258,7 @@ Progress Recorder::progress() const {
     if (topic->channel) {
       const auto lost = out.writer.lost.find(topic->channel->id);
       row.missing.disk = lost == out.writer.lost.end() ? 0 : lost->second;
+      row.messages -= std::min(row.messages, row.missing.disk);
     }
     out.topics.push_back(std::move(row));
   }

@@ -28,6 +28,9 @@ struct RecorderOptions {
   std::uint64_t most_file_bytes = 0;  ///< then another file begins; 0: never
   std::uint64_t most_file_ns = 0;     ///< the same, by the messages' times
   std::uint64_t most_queued_bytes = std::uint64_t{512} << 20;
+  std::uint64_t chunk_bytes = std::uint64_t{2} << 20;  ///< then a chunk is written
+  /// Not 0: nothing is written before snapshot(), and then the last so many nanoseconds, `most_queued_bytes` of them.
+  std::uint64_t snapshot_ns = 0;
   bool with_crc = false;
   bool paused = false;
   std::function<void(const transport::Diagnostic&)> on_diagnostic;
@@ -47,7 +50,8 @@ struct Missing {
 
 struct TopicProgress {
   std::string topic, type;
-  std::uint64_t messages = 0, bytes = 0;  ///< taken
+  std::uint64_t messages = 0;  ///< taken, without those that could not be written
+  std::uint64_t bytes = 0;     ///< taken
   Missing missing;
 };
 
@@ -68,6 +72,8 @@ class Recorder {
   void pause(bool paused);
   /// The next message begins another file.
   void split();
+  /// Writes what RecorderOptions::snapshot_ns says.
+  void snapshot();
   /// Takes what the queues have, writes everything, and ends. Then progress() is the last one. Once.
   void stop();
   Progress progress() const;
@@ -100,7 +106,7 @@ class Recorder {
   const std::int64_t begin_machine_ns_, begin_real_ns_;
   std::thread thread_;
   // relaxed: set by any thread, and read by the recorder's own between two messages.
-  std::atomic<bool> ends_{false}, paused_{false}, splits_{false};
+  std::atomic<bool> ends_{false}, paused_{false}, splits_{false}, snaps_{false};
   transport::WaitSet wait_set_;
 
   // Of the recorder's thread.

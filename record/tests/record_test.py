@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import sys
 from pathlib import Path
@@ -12,13 +13,21 @@ import baton
 import numpy as np
 import pytest
 from mcap.reader import make_reader
-from mcap_ros2.decoder import DecoderFactory
+from record_bags import Recording, publisher, read
 from rosbags.highlevel import AnyReader
+from rosbags.typesys import get_types_from_msg
+from ruamel.yaml import YAML
 from support import processes
-from support.build import RECORD, needs_package
+from support.build import LIB, RECORD, ROOT, needs_package
 from support.processes import LOG, Programs
 
+sys.path.append(str(ROOT / "tests/codec"))
+import sfm_reference
+import values
+from definitions import definition, ros2_store, short, to_rosbags
+
 pytestmark = needs_package(RECORD)
+COPY_COUNTER = LIB / "libbaton_link_copy_counter.so"
 
 
 @pytest.fixture
@@ -27,71 +36,22 @@ def programs(runtime_directory):
         yield programs
 
 
-class Recording:
-    """The program baton_record with its states."""
-
-    def __init__(self, programs, directory, *arguments, **options):
-        self.directory = Path(directory)
-        words = [RECORD, "--output", directory, "--interval", "20", *arguments]
-        self.process = programs.start(words, stderr=LOG, **options)
-        self.state = self.next()
-
-    def next(self):
-        line = self.process.stdout.readline()
-        assert line, self.process.log()
-        self.state = json.loads(line)
-        return self.state
-
-    def until(self, condition):
-        """The first state for which the condition holds."""
-        while not condition(self.next()):
-            assert not self.state["last"], self.state
-        return self.state
-
-    def messages(self, topic):
-        return next((t["messages"] for t in self.state["topics"] if t["topic"] == topic), 0)
-
-    def has(self, **counts):
-        """Waits until so many messages of each topic are recorded."""
-        return self.until(lambda _: all(self.messages(f"/{topic}") >= n for topic, n in counts.items()))
-
-    def stop(self, code=0):
-        self.process.tell("stop")
-        while not self.next()["last"]:
-            pass
-        self.process.ends(code)
-        return self.state
-
-    @property
-    def files(self):
-        return sorted(self.directory.glob("*.mcap"))
-
-
-def read(path):
-    """(topic, message) of a file in the order of the file's index, decoded by the library mcap-ros2-support."""
-    with open(path, "rb") as file:
-        reader = make_reader(file, decoder_factories=[DecoderFactory()])
-        return [(channel.topic, message) for _, channel, _, message in reader.iter_decoded_messages()]
-
-
-def publisher(node, topic, type_name, recording, **options):
-    made = node.advertise(topic, type_name, **options)
-    made.wait_for_subscriptions(1, 60)
-    return made
+def fill(image, number, data):
+    image.header.frame_id = f"front{number}"
+    image.header.stamp.sec = number
+    image.width, image.encoding = len(data), "mono8"
+    image.data = data
 
 
 def test_what_is_recorded_is_read_back_equal_by_three_libraries(programs, tmp_path):
-    bag = Recording(programs, tmp_path / "drive", "--all")
+    bag = Recording(programs, tmp_path / "drive", "--all", "--crc")
     node = baton.Node("camera")
-    images = publisher(node, "image", "sensor_msgs/Image", bag)
-    texts = publisher(node, "chatter", "std_msgs/String", bag)
+    images = publisher(node, "image", "sensor_msgs/Image")
+    texts = publisher(node, "chatter", "std_msgs/String")
     data = np.arange(1_000_003, dtype=np.uint32).astype(np.uint8)
     for i in range(5):
         with images.loan() as image:
-            image.header.frame_id = f"front{i}"
-            image.header.stamp.sec = i
-            image.width, image.encoding = 1_000_003, "mono8"
-            image.data = data + i
+            fill(image, i, data + i)
         texts.publish({"data": f"hello {i}"})
     bag.has(image=5, chatter=5)
     bag.stop()
@@ -106,33 +66,251 @@ def test_what_is_recorded_is_read_back_equal_by_three_libraries(programs, tmp_pa
     assert all(np.array_equal(np.frombuffer(p.data, np.uint8), data + i) for i, p in enumerate(pictures))
     assert [m.data for topic, m in decoded if topic == "/chatter"] == [f"hello {i}" for i in range(5)]
     with open(path, "rb") as file:
-        summary = make_reader(file, validate_crcs=True).get_summary()
+        summary = make_reader(file).get_summary()
     assert summary.statistics.message_count == 10
     assert {c.topic: (c.message_encoding, summary.schemas[c.schema_id].name) for c in summary.channels.values()} == {
         "/image": ("cdr", "sensor_msgs/msg/Image"),
         "/chatter": ("cdr", "std_msgs/msg/String"),
+        **{
+            c.topic: ("cdr", summary.schemas[c.schema_id].name)
+            for c in summary.channels.values()
+            if c.topic in ("/rosout", "/parameter_events")
+        },
     }
     with AnyReader([bag.directory]) as reader:
         assert reader.message_count == 10
         rows = [(c.topic, reader.deserialize(raw, c.msgtype), at) for c, at, raw in reader.messages()]
     assert [m.data for topic, m, _ in rows if topic == "/chatter"] == [f"hello {i}" for i in range(5)]
-    assert all(np.array_equal(m.data, data + i) for i, (_, m, _) in enumerate(r for r in rows if r[0] == "/image"))
+    arrays = [message.data for topic, message, _ in rows if topic == "/image"]
+    assert all(np.array_equal(array, data + i) for i, array in enumerate(arrays))
     assert [at for _, _, at in rows] == sorted(at for _, _, at in rows)
+
+
+def fields_of(text, name):
+    """The fields of a schema and of all types in it; a type hash does not tell ROS 1's names of uint8 apart."""
+    types = get_types_from_msg(text, name)
+    return re.sub(
+        r"'(byte|char)'", "'uint8'", repr(sorted((each, fields) for each, (_, fields) in types.items()))
+    ).lower()
+
+
+def test_every_type_is_written_as_rosbags_writes_it(programs, tmp_path):
+    store = ros2_store()
+    bag = Recording(programs, tmp_path / "bag", "--regex", "/t[0-9]+")
+    node = baton.Node("types")
+    source = baton.TypeSource(standard="ros2_kilted")
+    names = [name for name in store.types if "/msg/" in name]
+    assert len(names) > 150
+    ends, expected = [], {}
+    for number, name in enumerate(names):
+        value = values.example(sfm_reference.Schema(definition(store, name)), number)
+        values.clear_seq(sfm_reference.Schema(definition(store, name)), short(name), value)
+        wanted = to_rosbags(store, name, value)
+        expected[f"/t{number}"] = (name, bytes(store.serialize_cdr(wanted, name)))
+        ends.append((node.advertise(f"t{number}", source.message(name)), value))
+    for end, value in ends:
+        assert end.wait_for_subscriptions(1, 120)
+        end.publish(value)
+    bag.until(lambda state: sum(t["messages"] for t in state["topics"]) == len(names))
+    bag.stop()
+    with open(bag.files[0], "rb") as file:
+        found = {c.topic: (s.name, m.data, s.data.decode()) for s, c, m in make_reader(file).iter_messages()}
+    assert {topic: (name, data) for topic, (name, data, _) in found.items()} == expected
+    for name, _, text in found.values():
+        assert fields_of(text, name) == fields_of(store.generate_msgdef(name, ros_version=2)[0], name)
+
+
+@pytest.mark.skipif(not COPY_COUNTER.exists(), reason="no test library: make build")
+def test_payload_is_not_copied(programs, tmp_path):
+    counted = tmp_path / "copies"
+    bag = Recording(
+        programs, tmp_path / "bag", "/image", env={"LD_PRELOAD": str(COPY_COUNTER), "BATON_TEST_COPIES": str(counted)}
+    )
+    images = publisher(baton.Node("camera"), "image", "sensor_msgs/Image")
+    payload = 3_000_000
+    for i in range(20):
+        with images.loan() as image:
+            fill(image, i, np.full(payload, i, np.uint8))
+        bag.has(image=i + 1)
+    bag.stop()
+    assert [(m.header.stamp.sec, set(m.data)) for _, m in read(bag.files[0])] == [(i, {i}) for i in range(20)]
+    assert int(counted.read_text()) < payload / 10
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_finishes_the_bag_at_a_signal(programs, tmp_path, number):
     command = [sys.executable, "-m", "baton_cli", "record", "-o", tmp_path / "bag", "/chatter", "--json"]
     process = programs.start(command, stderr=LOG)
-    node = baton.Node("talker")
-    talker = node.advertise("chatter", "std_msgs/String")
-    talker.wait_for_subscriptions(1, 60)
+    talker = publisher(baton.Node("talker"), "chatter", "std_msgs/String")
     for i in range(100):
         talker.publish({"data": str(i)})
-    talker.wait_for_all_acked(60)
     process.send_signal(number)
     out, _ = process.ends()
     assert [(t["topic"], t["messages"]) for t in json.loads(out)["topics"]] == [("/chatter", 100)]
     assert [m.data for _, m in read(tmp_path / "bag/bag_0.mcap")] == [str(i) for i in range(100)]
     again = programs.run(command)
-    assert again.returncode == 1 and "'" + str(tmp_path / "bag") + "' exists already" in again.stderr
+    assert again.returncode == 1 and f"'{tmp_path / 'bag'}' exists already" in again.stderr
+
+
+def test_topics_are_selected_by_name_type_and_expression_also_those_that_come_later(programs, tmp_path):
+    words = ["/named", "--regex", "/left/.*", "--type", "std_msgs/msg/Bool", "--exclude", ".*/secret"]
+    bag = Recording(programs, tmp_path / "bag", *words)
+    node = baton.Node("robot")
+    topics = {
+        "named": "std_msgs/String",
+        "left/a": "std_msgs/String",
+        "left/secret": "std_msgs/String",
+        "other": "std_msgs/String",
+        "switch": "std_msgs/Bool",
+        "a/secret": "std_msgs/Bool",
+        "left/_hidden": "std_msgs/String",
+    }
+    ends = {topic: node.advertise(topic, type_name) for topic, type_name in topics.items()}
+    for topic in ("named", "left/a", "switch"):
+        assert ends[topic].wait_for_subscriptions(1, 120)
+        ends[topic].publish({})
+    bag.until(lambda state: sum(t["messages"] for t in state["topics"]) == 3)
+    late = publisher(node, "left/late", "std_msgs/String")
+    late.publish({})
+    bag.until(lambda state: sum(t["messages"] for t in state["topics"]) == 4)
+    bag.stop()
+    assert sorted(topic for topic, _ in read(bag.files[0])) == ["/left/a", "/left/late", "/named", "/switch"]
+    assert [ends[topic].matched for topic in ("left/secret", "other", "a/secret", "left/_hidden")] == [0] * 4
+
+
+def test_a_latched_message_is_recorded_once_beside_other_publishers(programs, tmp_path):
+    node = baton.Node("maps")
+    latched = node.advertise("map", "std_msgs/String", qos=baton.QoS(depth=5, durability="transient_local"))
+    for i in range(3):
+        latched.publish({"data": f"old {i}"})
+    bag = Recording(programs, tmp_path / "bag", "/map")
+    bag.has(map=3)
+    ordinary = publisher(node, "map", "std_msgs/String")
+    latched.publish({"data": "new"})
+    ordinary.publish({"data": "ordinary"})
+    bag.has(map=5)
+    bag.stop()
+    assert sorted(m.data for _, m in read(bag.files[0])) == ["new", "old 0", "old 1", "old 2", "ordinary"]
+    about = YAML(typ="safe").load((bag.directory / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    (topic,) = about["topics_with_message_count"]
+    offered = YAML(typ="safe").load(topic["topic_metadata"]["offered_qos_profiles"])
+    assert [(qos["durability"], qos["depth"]) for qos in offered] == [(1, 5)]
+    with open(bag.files[0], "rb") as file:
+        times = [m.log_time for _, _, m in make_reader(file).iter_messages()]
+    assert about["starting_time"]["nanoseconds_since_epoch"] == min(times)
+    assert about["duration"]["nanoseconds"] == max(times) - min(times)
+
+
+def test_each_file_of_a_split_bag_stands_alone(programs, tmp_path):
+    bag = Recording(
+        programs, tmp_path / "bag", "--all", "--exclude", "/rosout", "--max-size", "50000", "--chunk-size", "8000"
+    )
+    talker = publisher(baton.Node("talker"), "chatter", "std_msgs/String")
+    for i in range(200):
+        talker.publish({"data": f"{i:04}" + "x" * 1000})
+    bag.has(chatter=200)
+    bag.tell("split")
+    bag.tell("split")  # is one: there is no message between them
+    bag.tell("pause")
+    bag.until(lambda state: state["paused"])
+    bag.tell("resume")
+    bag.until(lambda state: not state["paused"])
+    talker.publish({"data": "0200"})
+    bag.has(chatter=201)
+    bag.stop()
+    parts = [[int(m.data[:4]) for _, m in read(path)] for path in bag.files]
+    assert sum(parts, []) == list(range(201)) and parts[-1] == [200] and len(parts) in (5, 6)
+    assert all(40_000 < path.stat().st_size < 70_000 for path in bag.files[:-2])
+    with AnyReader([bag.directory]) as reader:
+        assert reader.message_count == 201
+
+
+def test_paused_is_left_out_and_the_end_of_the_input_is_a_stop(programs, tmp_path):
+    bag = Recording(programs, tmp_path / "bag", "/chatter", "--paused")
+    talker = publisher(baton.Node("talker"), "chatter", "std_msgs/String")
+    talker.publish({"data": "before"})
+    bag.until(lambda state: state["topics"] and state["paused"])
+    watch = baton.Node("watch")
+    baton_until(lambda: all(h.unread == 0 for h in watch.holdings(10) if h.unread is not None))
+    bag.tell("resume")
+    bag.until(lambda state: not state["paused"])
+    talker.publish({"data": "now"})
+    bag.has(chatter=1)
+    bag.process.stdin.close()
+    bag.process.stdin = None
+    bag.ends()
+    assert [m.data for _, m in read(bag.files[0])] == ["now"]
+
+
+def baton_until(condition):
+    from support.waiting import until
+
+    until(condition)
+
+
+def test_what_a_stopped_recorder_misses_is_counted_by_its_reason(programs, tmp_path):
+    bag = Recording(programs, tmp_path / "bag", "/chatter")
+    talker = publisher(baton.Node("talker"), "chatter", "std_msgs/String")
+    bag.process.send_signal(signal.SIGSTOP)
+    for i in range(3000):
+        talker.publish({"data": str(i)})
+    bag.process.send_signal(signal.SIGCONT)
+    bag.until(lambda _: bag.topic("chatter")["messages"] + sum(bag.topic("chatter")["missing"].values()) == 3000)
+    state = bag.stop()
+    (topic,) = state["topics"]
+    got = [int(m.data) for _, m in read(bag.files[0])]
+    assert got == sorted(got) and got[-1] == 2999 and len(got) == topic["messages"]
+    assert topic["missing"]["queue"] == 3000 - len(got) > 0
+    assert {reason for reason, count in topic["missing"].items() if count} == {"queue"}
+
+
+def test_a_short_queue_to_the_disk_loses_nothing_that_waits_unread(programs, tmp_path):
+    bag = Recording(programs, tmp_path / "bag", "/image", "--max-queue", "1", "--chunk-size", "1")
+    images = publisher(baton.Node("camera"), "image", "sensor_msgs/Image")
+    for i in range(50):
+        with images.loan() as image:
+            fill(image, i, np.zeros(100_000, np.uint8))
+    bag.has(image=50)
+    bag.stop()
+    assert [m.header.stamp.sec for _, m in read(bag.files[0])] == list(range(50))
+
+
+def test_a_snapshot_has_the_last_messages_and_bounded_memory(programs, tmp_path):
+    words = ["--snapshot", str(3600 * 10**9), "--max-queue", "1000000", "--chunk-size", "50000"]
+    bag = Recording(programs, tmp_path / "bag", "/image", *words)
+    images = publisher(baton.Node("camera"), "image", "sensor_msgs/Image")
+    for i in range(40):
+        with images.loan() as image:
+            fill(image, i, np.full(100_000, i, np.uint8))
+        assert bag.has(image=i + 1)["kept_bytes"] <= 1_000_000
+    assert not bag.files
+    bag.tell("snapshot")
+    bag.until(lambda state: state["snapshots"] == 1)
+    with images.loan() as image:
+        fill(image, 40, np.zeros(100, np.uint8))
+    bag.has(image=41)
+    bag.tell("snapshot")
+    bag.until(lambda state: state["snapshots"] == 2)
+    bag.stop()
+    first, second = ([(m.header.stamp.sec, set(m.data)) for _, m in read(path)] for path in bag.files)
+    assert first == [(i, {i}) for i in range(40 - len(first), 40)] and 8 <= len(first) <= 9
+    assert second == [(40, {0})]
+    with AnyReader([bag.directory]) as reader:
+        assert reader.message_count == len(first) + 1
+
+
+@pytest.mark.parametrize(
+    "words, why",
+    [
+        (["--output", "/proc/none/bag", "-x", "/a"], "unknown option '-x'"),
+        (["--output", "/proc/none", "/a"], "the folder '/proc/none' cannot be made"),
+        (["/a"], "--output DIR is missing"),
+        (["--output", "bag"], "no topic is selected"),
+        (["--output", "bag", "--regex", "(["], "'([' is no regular expression"),
+        (["--output", "bag", "--max-size", "4G", "/a"], "--max-size is a number"),
+    ],
+)
+def test_a_wrong_word_ends_with_a_sentence(programs, tmp_path, words, why):
+    done = programs.run([RECORD, *words], cwd=tmp_path)
+    assert done.returncode in (1, 2) and why in done.stderr and done.stderr.count("\n") == 1
+    assert not list(Path(tmp_path).glob("bag*"))

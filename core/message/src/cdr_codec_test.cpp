@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
+#include "baton/message/gathered.hpp"
 #include "testing/build.hpp"
 
 namespace baton::message {
@@ -103,6 +106,23 @@ TEST(CdrCodec, RefusesOtherEncapsulationsByTheirNumber) {
   EXPECT_EQ(both_orders(type, "00 01 00"), "cannot decode t/A: CDR needs four bytes in front, 3 are there");
   EXPECT_EQ(both_orders(type, "00 01 00 00"),
             "cannot decode t/A: field 'a': the wire ends inside it, 0 bytes were left of 1");
+}
+
+TEST(CdrCodec, WhatCannotBeGatheredLeavesWhatWasThere) {
+  const Definition type = define("message t/T\nuint8[] a\nstring b\n");
+  const CdrCodec codec = CdrCodec::compile(type.type()).or_throw();
+  FlatBuffer message;
+  FlatBuilder builder(message);
+  ASSERT_TRUE(codec.decode(bytes_of(from_hex("00 01 00 00 01 00 00 00 07 00 00 00 02 00 00 00 61 00")), builder).ok());
+  Gathered out;
+  out.append("abc", 3);
+  const std::uint32_t length = 1000;
+  std::memcpy(message.data() + 8, &length, sizeof length);
+  const auto gathered = codec.gather(message.bytes(), out, 1);
+  ASSERT_FALSE(gathered.ok());
+  EXPECT_EQ(gathered.error().code, Errc::malformed_message);
+  ASSERT_EQ(out.size(), 3U);
+  out.for_each([](const std::byte* from, std::size_t bytes, bool) { EXPECT_EQ(std::memcmp(from, "abc", bytes), 0); });
 }
 
 TEST(CdrCodec, ATypeOfTooManyFieldsIsRefused) {

@@ -15,6 +15,7 @@
 
 #include "baton/message/byte_order.hpp"
 #include "baton/message/cdr_codec.hpp"
+#include "baton/message/gathered.hpp"
 #include "baton/message/partial.hpp"
 #include "baton/message/print.hpp"
 #include "baton/message/ros1_codec.hpp"
@@ -114,6 +115,32 @@ TEST_P(CodecVectors, BecomeCdrAndBackInBothByteOrders) {
     EXPECT_EQ(codec.decode(bytes_of(wire), builder).or_throw(), wire.size());
     EXPECT_EQ(decoded.size(), message.size());
     EXPECT_EQ(to_hex(encode(codec, decoded.bytes(), order)), to_hex(wire));  // Header.seq is not on this wire
+  }
+}
+
+TEST_P(CodecVectors, AreGatheredAsTheyAreEncodedWhereverTheArraysLie) {
+  const Definition type = define(GetParam().definition);
+  const CdrCodec codec = CdrCodec::compile(type.type()).or_throw();
+  const FlatBuffer message = flat(GetParam().forms.at(native()));
+  const std::vector<std::byte> wire = encode(codec, message.bytes());
+  for (const std::size_t least : {std::size_t{1}, std::size_t{9}, SIZE_MAX}) {
+    Gathered out;
+    out.append("abc", 3);  // what lies before does not move the alignment
+    ASSERT_EQ(codec.gather(message.bytes(), out, least).or_throw(), wire.size());
+    std::vector<std::byte> all;
+    out.for_each([&](const std::byte* from, std::size_t bytes, bool is_copied) {
+      const bool is_inside = from >= message.data() && from + bytes <= message.data() + message.size();
+      EXPECT_EQ(is_inside, !is_copied);
+      EXPECT_TRUE(is_copied || bytes >= least);
+      all.insert(all.end(), from, from + bytes);
+    });
+    ASSERT_EQ(out.size(), all.size());
+    EXPECT_EQ(to_hex({all.begin() + 3, all.end()}), to_hex(wire));
+    out.own();
+    std::vector<std::byte> owned;
+    out.for_each(
+        [&](const std::byte* from, std::size_t bytes, bool) { owned.insert(owned.end(), from, from + bytes); });
+    EXPECT_EQ(to_hex(owned), to_hex(all));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "baton/message/bytes.hpp"
@@ -64,6 +65,16 @@ class Gathered {
     copied_.clear();
     pieces_.clear();
     size_ = 0;
+  }
+
+  /// Copies what was referred to, so that nothing else needs to stay.
+  void own() {
+    std::vector<std::byte> all;
+    all.reserve(size_);
+    for_each([&](const std::byte* from, std::size_t bytes, bool) { all.insert(all.end(), from, from + bytes); });
+    copied_ = std::move(all);
+    pieces_.clear();
+    if (size_ != 0) pieces_.push_back({nullptr, size_});
   }
 
   /// Calls each(pointer, bytes, is_copied) for each piece in order. The pointers are valid until the next change.

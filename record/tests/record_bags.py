@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the recorder share: the program with its states, and bags as the libraries read them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from mcap.reader import make_reader
+from mcap.stream_reader import StreamReader
+from mcap_ros2.decoder import DecoderFactory
+from support.build import RECORD
+from support.processes import LOG
+
+
+class Recording:
+    """The program baton_record with its states."""
+
+    def __init__(self, programs, directory, *arguments, **options):
+        self.directory = Path(directory)
+        words = [RECORD, "--output", directory, "--interval", "20", *arguments]
+        self.process = programs.start(words, stderr=LOG, **options)
+        self.state = self.next()
+
+    def next(self):
+        line = self.process.stdout.readline()
+        assert line, self.process.log()
+        self.state = json.loads(line)
+        return self.state
+
+    def until(self, condition):
+        """The first state for which the condition holds."""
+        while not condition(self.next()):
+            assert not self.state["last"], self.state
+        return self.state
+
+    def topic(self, name):
+        return next((t for t in self.state["topics"] if t["topic"] == f"/{name}"), {"messages": 0, "missing": {}})
+
+    def has(self, **counts):
+        """Waits until so many messages of each topic are taken."""
+        return self.until(lambda _: all(self.topic(name)["messages"] >= n for name, n in counts.items()))
+
+    def tell(self, command):
+        self.process.tell(command)
+
+    def ends(self, code=0):
+        """Reads the states to the last one."""
+        while not self.state["last"]:
+            self.next()
+        self.process.ends(code)
+        return self.state
+
+    def stop(self, code=0):
+        self.tell("stop")
+        return self.ends(code)
+
+    @property
+    def files(self):
+        return sorted(self.directory.glob("*.mcap"), key=lambda path: int(path.stem.rpartition("_")[2]))
+
+
+def read(path):
+    """(topic, message) of a complete file, by its index, decoded by the library mcap-ros2-support."""
+    with open(path, "rb") as file:
+        reader = make_reader(file, decoder_factories=[DecoderFactory()], validate_crcs=True)
+        return [(channel.topic, message) for _, channel, _, message in reader.iter_decoded_messages()]
+
+
+def records(stream):
+    """The records of a file that may be cut, until the library finds no further one."""
+    found = StreamReader(stream, emit_chunks=False, validate_crcs=True).records
+    try:
+        yield from found
+    except Exception as error:  # the library has an error of its own for each kind of cut
+        assert "Recorder" not in str(error)
+
+
+def publisher(node, topic, type_name, **options):
+    """A publisher that the recorder has subscribed to."""
+    made = node.advertise(topic, type_name, **options)
+    assert made.wait_for_subscriptions(1, 120)
+    return made

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bags whose recorder, publisher or disk fails: what was written before can be read."""
+
+from __future__ import annotations
+
+import io
+import random
+import resource
+
+import baton
+import numpy as np
+import pytest
+from mcap.reader import make_reader
+from mcap.records import Chunk, Message
+from mcap.stream_reader import StreamReader
+from record_bags import Recording, publisher, read, records
+from rosbags.highlevel import AnyReader
+from support import processes
+from support.build import RECORD, needs_package
+from support.processes import Programs
+
+pytestmark = needs_package(RECORD)
+
+
+@pytest.fixture
+def programs(runtime_directory):
+    with Programs(processes.environment(runtime_directory)) as programs:
+        yield programs
+
+
+def ends_of(data):
+    """Where each record of the file ends, and where the messages of each chunk do; with the messages of whole chunks before."""
+    at, found, messages = 8, [], 0
+    while at < len(data) - 8:
+        size = 9 + int.from_bytes(data[at + 1 : at + 9], "little")
+        if data[at] == 6:
+            head = at + 9 + 8 + 8 + 8 + 4 + 4 + 8  # an uncompressed chunk's own fields
+            inside = head
+            while inside < at + size:
+                found.append((inside, messages))
+                inside += 9 + int.from_bytes(data[inside + 1 : inside + 9], "little")
+            messages += sum(1 for offset, _ in found if head <= offset and data[offset] == 5)
+        at += size
+        found.append((at, messages))
+    return found
+
+
+def test_a_file_that_is_cut_anywhere_has_all_whole_chunks(programs, tmp_path):
+    bag = Recording(programs, tmp_path / "bag", "/image", "/chatter", "--chunk-size", "30000")
+    node = baton.Node("robot")
+    images = publisher(node, "image", "sensor_msgs/Image")
+    texts = publisher(node, "chatter", "std_msgs/String")
+    for i in range(20):
+        with images.loan() as image:
+            image.header.stamp.sec, image.data = i, np.full(9000, i, np.uint8)
+        texts.publish({"data": str(i)})
+    bag.has(image=20, chatter=20)
+    bag.stop()
+    data = bag.files[0].read_bytes()
+    whole = [(m.channel_id, m.data) for m in records(io.BytesIO(data)) if isinstance(m, Message)]
+    assert len(whole) == 40
+    ends = ends_of(data)
+    assert (
+        ends[-1][0] == len(data) - 8
+        and len([r for r in StreamReader(io.BytesIO(data), emit_chunks=True).records if isinstance(r, Chunk)]) >= 4
+    )
+    choose = random.Random(41)
+    cuts = [cut for end, _ in ends for cut in (end - 1, end)] + [choose.randrange(8, len(data)) for _ in range(60)]
+    for cut in cuts:
+        got = [(m.channel_id, m.data) for m in records(io.BytesIO(data[:cut])) if isinstance(m, Message)]
+        assert got == whole[: len(got)]
+        assert len(got) >= max((count for end, count in ends if end <= cut), default=0), cut
+
+
+def test_a_killed_recorder_leaves_what_it_has_written(programs, tmp_path):
+    bag = Recording(programs, tmp_path / "bag", "/image", "--chunk-size", "100000")
+    images = publisher(baton.Node("camera"), "image", "sensor_msgs/Image")
+    for i in range(50):
+        with images.loan() as image:
+            image.header.stamp.sec, image.data = i, np.full(30_000, i, np.uint8)
+    written = bag.until(lambda state: state["written_messages"] >= 40)["written_messages"]
+    bag.process.kill()
+    bag.process.wait()
+    for i in range(50, 60):  # nobody has to notice
+        with images.loan() as image:
+            image.header.stamp.sec = i
+    with open(bag.files[0], "rb") as file:
+        got = [m.data for m in records(file) if isinstance(m, Message)]
+    assert len(got) >= written
+    assert all(raw[-1] == i and raw[4] == i for i, raw in enumerate(got))
+
+
+def test_messages_of_a_killed_publisher_are_written_whole(programs, tmp_path):
+    bag = Recording(programs, tmp_path / "bag", "/image")
+    camera = programs.python(
+        """
+        import baton, numpy, sys
+        images = baton.Node("camera").advertise("image", "sensor_msgs/Image")
+        images.wait_for_subscriptions(1, 120)
+        i = 0
+        while True:
+            with images.loan() as image:
+                image.header.stamp.sec, image.data = i, numpy.full(200_000, i % 256, numpy.uint8)
+            i += 1
+        """
+    )
+    bag.has(image=20)
+    camera.kill()
+    camera.wait()
+    bag.stop()
+    got = [(m.header.stamp.sec, set(m.data), len(m.data)) for _, m in read(bag.files[0])]
+    assert len(got) >= 20
+    assert all(values == {number % 256} and size == 200_000 for number, values, size in got)
+
+
+def test_a_disk_that_is_full_ends_with_its_reason_and_a_complete_file(programs, tmp_path):
+    limit = 3_000_000
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    bag = Recording(programs, tmp_path / "bag", "/image", "--chunk-size", "100000", preexec_fn=limited)
+    images = publisher(baton.Node("camera"), "image", "sensor_msgs/Image")
+    sent = 0
+    while not bag.state["failure"] and sent < 1000:
+        with images.loan() as image:
+            image.header.stamp.sec, image.data = sent, np.zeros(100_000, np.uint8)
+        sent += 1
+        bag.next()
+    state = bag.ends(code=1)
+    assert "bag_0.mcap" in state["failure"] and "too large" in state["failure"]
+    got = [m.header.stamp.sec for _, m in read(bag.files[0])]
+    assert got == list(range(len(got))) and len(got) >= 25
+    (topic,) = state["topics"]
+    assert topic["messages"] == len(got) == state["written_messages"] and topic["missing"]["disk"] > 0
+    with AnyReader([bag.directory]) as reader:
+        assert reader.message_count == len(got)
+
+
+def test_where_not_even_the_summary_fits_the_last_chunks_make_room(programs, tmp_path):
+    """The limit is each of a few sizes, so that it meets the chunk, its index and the summary."""
+    for limit in (200_000, 200_150, 200_300, 200_600):
+
+        def limited(limit=limit):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        bag = Recording(programs, tmp_path / f"bag{limit}", "/chatter", "--chunk-size", "1000", preexec_fn=limited)
+        talker = publisher(baton.Node("talker"), "chatter", "std_msgs/String")
+        sent = 0
+        while not bag.state["failure"] and sent < 2000:
+            for _ in range(20):
+                talker.publish({"data": f"{sent:04}" + "x" * 500})
+                sent += 1
+            bag.next()
+        state = bag.ends(code=1)
+        assert state["failure"], state
+        got = [int(m.data[:4]) for _, m in read(bag.files[0])]
+        assert got == list(range(len(got))) and len(got) > 250
+        assert state["written_messages"] == len(got)
+        with open(bag.files[0], "rb") as file:
+            assert make_reader(file).get_summary().statistics.message_count == len(got)
+        assert bag.files[0].stat().st_size <= limit
+        del talker

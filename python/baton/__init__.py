@@ -142,9 +142,10 @@ __all__ = [
 __version__ = "0.1.0"
 
 # What another room brings, loaded when a program asks for it (docs/guides/record.md).
-_BROUGHT = {"Player": "baton_record.play_player"}
+_BROUGHT = {"Player": "baton_record.play_player", "Recorder": "baton_record.record_process"}
 if _TYPE_CHECKING:
     Player: _Any
+    Recorder: _Any
 else:
 
     def __getattr__(name: str) -> _Any:

@@ -59,8 +59,11 @@ class RecordState:
     topics: tuple[RecordedTopic, ...]
     notes: tuple[str, ...]  # what is selected and not recorded, and why
     files: int
+    written_messages: int
     written_bytes: int
     queued_bytes: int  # that wait for the disk
+    kept_bytes: int  # of messages that wait for a snapshot
+    snapshots: int
     free_bytes: int  # of the disk
     paused: bool
     failure: str | None  # why the recording ended early
@@ -80,8 +83,11 @@ def _state(said: dict[str, Any]) -> RecordState:
         tuple(topics),
         tuple(said["notes"]),
         said["files"],
+        said["written_messages"],
         said["written_bytes"],
         said["queued_bytes"],
+        said["kept_bytes"],
+        said["snapshots"],
         said["free_bytes"],
         said["paused"],
         said["failure"],
@@ -105,6 +111,7 @@ class Recorder:
         max_size_bytes: int | None = None,
         max_duration_s: float | None = None,
         max_queue_bytes: int | None = None,
+        snapshot_s: float | None = None,
         crc: bool = False,
         paused: bool = False,
         interval_s: float = 1.0,
@@ -112,8 +119,11 @@ class Recorder:
     ) -> None:
         """`directory`: of the bag; it must not exist. `topics`: names. `regex`: expressions that match whole names. `types`: of messages.
         `exclude`: expressions of names that are not recorded. `max_size_bytes`, `max_duration_s`: then another file begins.
-        `max_queue_bytes`: that may wait for the disk. `crc`: checksums. `interval_s`: between two states. `on_diagnostic` is called with
+        `max_queue_bytes`: that may wait for the disk. `snapshot_s`: nothing is written before snapshot(); so many seconds of messages are
+        copied and kept in memory, `max_queue_bytes` of them. `crc`: checksums. `interval_s`: between two states. `on_diagnostic` is called with
         each line for people, in a thread of its own. Raises RecordError."""
+        if snapshot_s is not None and (max_size_bytes is not None or max_duration_s is not None):
+            raise RecordError("a snapshot is one file: it has no largest size and no longest duration")
         if isinstance(topics, str):
             raise TypeError(f"Recorder(): topics is a list of names; write topics=[{topics!r}]")
         command = [str(find_program()), "--output", os.fspath(directory), "--interval", str(round(interval_s * 1000))]
@@ -125,6 +135,7 @@ class Recorder:
             "--max-size": max_size_bytes,
             "--max-duration": None if max_duration_s is None else round(max_duration_s * 1e9),
             "--max-queue": max_queue_bytes,
+            "--snapshot": None if snapshot_s is None else round(snapshot_s * 1e9),
         }
         command += [word for name, value in numbers.items() if value is not None for word in (name, str(value))]
         self.directory = Path(directory)
@@ -181,6 +192,10 @@ class Recorder:
     def split(self) -> None:
         """The next message begins another file."""
         self._tell("split")
+
+    def snapshot(self) -> None:
+        """Writes the messages that are kept to a file of their own, and forgets them."""
+        self._tell("snapshot")
 
     def stop(self) -> RecordState:
         """Writes what is queued, and ends. Returns the last state; again the second time. Raises RecordError if the recorder was killed."""

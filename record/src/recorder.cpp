@@ -20,9 +20,11 @@ constexpr std::size_t kLeastReferred = 4096;
 /// Between two looks at the queues: who publishes often need not wake the recorder for each message.
 constexpr milliseconds kNap{1};
 constexpr milliseconds kLook{100};
-constexpr std::int64_t kLastNs = 2'000'000'000;  // for what the queues have at the end
-constexpr int kMostTaken = 64;                   // of one topic, before the others have their turn
-constexpr std::size_t kMostTopics = 10'000, kMostNotes = 1000;
+constexpr std::int64_t kLastNs = 2'000'000'000;       // for what the queues have at the end
+constexpr std::int64_t kLookAgainNs = 1'000'000'000;  // for the answer of a process that was asked for a type
+constexpr int kMostTaken = 64;                        // of one topic, before the others have their turn
+constexpr std::size_t kMostTopics = 10'000;
+constexpr std::size_t kMostNotes = 1000;
 const std::string kWriter = "baton";
 
 }  // namespace
@@ -70,12 +72,17 @@ void Recorder::stop() {
 
 void Recorder::work() {
   participant_->add_node("baton_record");
+  participant_->trigger_on_graph_change(graph_changed_);
+  (void)wait_set_.add(*graph_changed_);  // without it kLook is the limit
   while (!ends_.load(std::memory_order_relaxed)) {
-    if (const std::uint64_t version = participant_->graph_version(); looks_again_ || version != seen_) {
+    const bool is_late = looks_again_ && os::monotonic_ns() - looked_ns_ > kLookAgainNs;
+    if (const std::uint64_t version = participant_->graph_version(); is_late || version != seen_) {
       seen_ = version;
+      looked_ns_ = os::monotonic_ns();
       discover();
     }
-    if (!take_all()) (void)wait_set_.wait(looks_again_ || !chunk_->is_empty() ? kNap * 10 : kLook);
+    if (!take_all()) (void)wait_set_.wait(kLook);
+    (void)graph_changed_->exchange_triggered();
     if (!chunk_->is_empty() && os::monotonic_ns() - chunk_since_ns_ > kChunkNs) flush();
     if (options_.snapshot_ns != 0 && snaps_.exchange(false, std::memory_order_relaxed)) {
       flush();
@@ -88,6 +95,7 @@ void Recorder::work() {
   const std::int64_t limit = os::monotonic_ns() + kLastNs;
   while ((take_all() || is_connecting()) && os::monotonic_ns() < limit) std::this_thread::sleep_for(kNap);
   flush();
+  wait_set_.remove(*graph_changed_);
   participant_->remove_node("baton_record");
 }
 

@@ -111,8 +111,10 @@ class Recorder {
 
   // Of the recorder's thread.
   std::int64_t end_machine_ns_ = INT64_MAX;  // what was published later is not recorded
-  bool looks_again_ = false;                 // the type of a topic is not known yet
-  std::uint64_t seen_ = 0;                   // version of the graph
+  const std::shared_ptr<transport::GuardCondition> graph_changed_ = std::make_shared<transport::GuardCondition>();
+  bool looks_again_ = false;  // the type of a topic is not known yet
+  std::int64_t looked_ns_ = 0;
+  std::uint64_t seen_ = 0;  // version of the graph
   std::unique_ptr<McapChunk> chunk_ = std::make_unique<McapChunk>();
   std::int64_t chunk_since_ns_ = 0;
   bool chunk_begins_file_ = false;

@@ -12,6 +12,8 @@ from pathlib import Path
 import baton
 import numpy as np
 import pytest
+from baton_record.record_process import RecordedTopic, RecordError, RecordState
+from baton_record.verbs.record import progress_line
 from mcap.reader import make_reader
 from record_bags import Recording, publisher, read
 from rosbags.highlevel import AnyReader
@@ -20,6 +22,7 @@ from ruamel.yaml import YAML
 from support import processes
 from support.build import LIB, RECORD, ROOT, needs_package
 from support.processes import LOG, Programs
+from support.waiting import until
 
 sys.path.append(str(ROOT / "tests/codec"))
 import sfm_reference
@@ -231,7 +234,7 @@ def test_paused_is_left_out_and_the_end_of_the_input_is_a_stop(programs, tmp_pat
     talker.publish({"data": "before"})
     bag.until(lambda state: state["topics"] and state["paused"])
     watch = baton.Node("watch")
-    baton_until(lambda: all(h.unread == 0 for h in watch.holdings(10) if h.unread is not None))
+    until(lambda: all(h.unread == 0 for h in watch.holdings(10) if h.unread is not None))
     bag.tell("resume")
     bag.until(lambda state: not state["paused"])
     talker.publish({"data": "now"})
@@ -240,12 +243,6 @@ def test_paused_is_left_out_and_the_end_of_the_input_is_a_stop(programs, tmp_pat
     bag.process.stdin = None
     bag.ends()
     assert [m.data for _, m in read(bag.files[0])] == ["now"]
-
-
-def baton_until(condition):
-    from support.waiting import until
-
-    until(condition)
 
 
 def test_what_a_stopped_recorder_misses_is_counted_by_its_reason(programs, tmp_path):
@@ -314,3 +311,57 @@ def test_a_wrong_word_ends_with_a_sentence(programs, tmp_path, words, why):
     done = programs.run([RECORD, *words], cwd=tmp_path)
     assert done.returncode in (1, 2) and why in done.stderr and done.stderr.count("\n") == 1
     assert not list(Path(tmp_path).glob("bag*"))
+
+
+def test_a_program_records_pauses_splits_and_stops(tmp_path):
+    node = baton.Node("robot")
+    talker = node.advertise("chatter", "std_msgs/String")
+    with baton.Recorder(tmp_path / "bag", ["chatter"], interval_s=0.02) as recorder:
+        assert talker.wait_for_subscriptions(1, 120)
+        talker.publish({"data": "one"})
+        until(lambda: recorder.state().messages == 1)
+        recorder.pause()
+        until(lambda: recorder.state().paused)
+        recorder.split()
+        recorder.resume()
+        until(lambda: not recorder.state().paused)
+        talker.publish({"data": "two"})
+        until(lambda: recorder.state().messages == 2)
+    state = recorder.stop()
+    assert (state.files, state.written_messages, state.missing, state.failure) == (2, 2, 0, None)
+    assert [m.data for i in (0, 1) for _, m in read(tmp_path / f"bag/bag_{i}.mcap")] == ["one", "two"]
+    with pytest.raises(RecordError, match="exists already"):
+        baton.Recorder(tmp_path / "bag", all=True)
+    with pytest.raises(RecordError, match="no topic is selected"):
+        baton.Recorder(tmp_path / "other")
+
+
+def test_the_bag_is_finished_if_the_program_dies(programs, tmp_path):
+    program = programs.python(
+        f"""
+        import baton
+        talker = baton.Node("robot").advertise("chatter", "std_msgs/String")
+        recorder = baton.Recorder({str(tmp_path / "bag")!r}, all=True, interval_s=0.02)
+        talker.wait_for_subscriptions(1, 120)
+        talker.publish({{"data": "last"}})
+        print(recorder.pid, flush=True)
+        input()
+        """
+    )
+    pid = int(program.stdout.readline())
+    program.kill()
+    program.wait()
+    until(lambda: not Path(f"/proc/{pid}").exists() or Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z")
+    assert [m.data for topic, m in read(tmp_path / "bag/bag_0.mcap") if topic == "/chatter"] == ["last"]
+
+
+def test_the_progress_line_says_what_is_recorded_and_what_is_missing_and_why():
+    def state(written, missing):
+        topic = RecordedTopic("/image", "sensor_msgs/msg/Image", 1200, written, {"queue": missing, "disk": 0})
+        return RecordState((topic,), (), 1, 1200, written, 5_000_000, 0, 0, 10**10, False, None)
+
+    line = progress_line(state(3_000_000_000, 7), state(2_000_000_000, 0), 2, 65)
+    assert line == (
+        "0:01:05 | 1 topics | 1200 messages | 3.0 GB | 500.0 MB/s | queue 5.0 MB | missing 7 | free 10.0 GB, for 0:00:20 | "
+        "most of /image: 7 displaced in the queue"
+    )

@@ -15,6 +15,7 @@ import click
 from baton_cli import fitting, live
 from baton_cli.examples import examples
 from baton_cli.output import counted, json_text
+from baton_cli.terminal_keys import Keys, keys
 from rich.console import Console
 from rich.live import Live
 from rich.text import Text
@@ -34,6 +35,9 @@ class _Size(click.ParamType):
         if not match:
             self.fail(f"'{value}' is no size: give bytes, or a number with K, M or G, for example 500M", param, ctx)
         return int(float(match[1]) * 1000 ** " kmg".index(match[2].lower() or " "))
+
+
+_LOOK_S = 0.1  # between two looks at the keyboard
 
 
 class _Ends(Exception):
@@ -57,6 +61,12 @@ class _Ends(Exception):
     "-d", "--max-duration", type=click.FloatRange(min=0, min_open=True), metavar="S", help="The same, seconds."
 )
 @click.option("--max-queue", type=_Size(), help="Bytes that may wait for the disk. Default: 512 MiB.")
+@click.option(
+    "--snapshot",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="S",
+    help="Keep the last S seconds in memory, --max-queue at most; write them at the key s or SIGUSR1.",
+)
 @click.option("--crc", is_flag=True, help="Write checksums, for which each byte is read once more.")
 @click.option("--start-paused", is_flag=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the last state as JSON, not a table.")
@@ -71,19 +81,19 @@ def command(
     max_size: int | None,
     max_duration: float | None,
     max_queue: int | None,
+    snapshot: float | None,
     crc: bool,
     start_paused: bool,
     as_json: bool,
     topics: tuple[str, ...],
 ) -> None:
-    """Record topics in a new folder, as MCAP files with metadata.yaml, until Ctrl-C.
+    """Record topics in a new folder, as MCAP files with metadata.yaml, until Ctrl-C. The space key pauses, n begins another file.
 
     `ros2 bag`, Foxglove, PlotJuggler and the libraries mcap and rosbags read them. Publishers never wait: what the disk does not take in time is
     counted. Exit status 1 if the recording ended early."""
     if not (all_ or regex or types or topics):
         raise click.UsageError("name topics, or use --all, --regex or --type")
     output = output or Path(time.strftime("baton_%Y_%m_%d-%H_%M_%S"))
-    ended = False
     with _Signals():
         begin = time.monotonic()
         try:
@@ -98,6 +108,7 @@ def command(
                 max_size_bytes=max_size,
                 max_duration_s=max_duration,
                 max_queue_bytes=max_queue,
+                snapshot_s=snapshot,
                 crc=crc,
                 paused=start_paused,
                 on_diagnostic=lambda line: click.echo(live.harmless(line), err=True),
@@ -118,10 +129,9 @@ def command(
         click.echo(json_text({**vars(state), "topics": rows, "seconds": seconds, "directory": str(output)}))
     else:
         _show(state, output, seconds)
-    ended = state.failure is not None
-    if ended:
+    if state.failure:
         click.echo(live.harmless(f"Error: the recording ended early: {state.failure}"), err=True)
-    raise SystemExit(1 if ended else 0)
+    raise SystemExit(1 if state.failure else 0)
 
 
 class _Signals:
@@ -138,14 +148,32 @@ class _Signals:
             signal.signal(number, before)
 
 
+def press(recorder: Any, key: str) -> None:
+    """What a key does."""
+    if key == " ":
+        recorder.resume() if recorder.state().paused else recorder.pause()
+    elif key == "n":
+        recorder.split()
+    elif key == "s":
+        recorder.snapshot()
+    elif key == "q":
+        raise _Ends
+
+
 def _watch(recorder: Recorder, begin: float) -> None:
-    """Shows the states until the recording ends by itself."""
+    """Shows the states, and obeys keys and SIGUSR1, until the recording ends by itself."""
     said: set[str] = set()
     console = Console(stderr=True)
     before, before_s = recorder.state(), begin
-    with Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else _NoLive() as shown:
-        while not recorder.wait(3600):
+    signal.signal(signal.SIGUSR1, lambda number, frame: recorder.snapshot())
+    shown = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else _NoLive()
+    with Keys(console.is_terminal) as terminal, shown:
+        while not recorder.wait(_LOOK_S if terminal.there else 3600):
+            for key in keys(terminal.typed()):
+                press(recorder, key)
             state, now = recorder.state(), time.monotonic()
+            if state is before:
+                continue
             for note in state.notes:
                 if note not in said:
                     said.add(note)
@@ -194,7 +222,7 @@ def progress_line(state: RecordState, before: RecordState, interval_s: float, se
         f"{state.messages} messages",
         _bytes(state.written_bytes),
         f"{_bytes(rate)}/s",
-        f"queue {_bytes(state.queued_bytes)}",
+        f"queue {_bytes(state.queued_bytes)}" if not state.kept_bytes else f"in memory {_bytes(state.kept_bytes)}",
         f"missing {state.missing}",
         f"free {_bytes(state.free_bytes)}" + (f", for {_duration(state.free_bytes / rate)}" if rate > 0 else ""),
     ]

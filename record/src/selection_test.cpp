@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "selection.hpp"
+
+#include <gtest/gtest.h>
+
+namespace baton::record {
+namespace {
+
+Selection selection(const SelectionOptions& options) { return Selection::make(options).or_throw(); }
+
+TEST(Selection, AnExpressionMatchesTheWholeNameAndAnExclusionWins) {
+  SelectionOptions options;
+  options.topics = {"named", "/_hidden/also"};
+  options.patterns = {"/camera/.*", "/x"};
+  options.types = {"std_msgs/msg/Bool", "nav_msgs/Path"};
+  options.excluded = {".*/secret", "/camera/off"};
+  const Selection chosen = selection(options);
+  const auto has = [&](const char* topic, const char* type = "std_msgs/String") { return chosen.has(topic, type); };
+  EXPECT_TRUE(has("/named") && has("/_hidden/also") && has("/camera/image") && has("/x"));
+  EXPECT_TRUE(has("/any", "std_msgs/Bool") && has("/any", "nav_msgs/Path"));
+  EXPECT_FALSE(has("/other") || has("/named/more") || has("/xy") || has("/a/x") || has("/camera/off"));
+  EXPECT_FALSE(has("/camera/secret") || has("/a/secret", "std_msgs/Bool") || has("/a/_hidden", "std_msgs/Bool"));
+}
+
+TEST(Selection, AllHasNoHiddenTopics) {
+  SelectionOptions options;
+  options.all = true;
+  EXPECT_TRUE(selection(options).has("/a", "t/T"));
+  EXPECT_FALSE(selection(options).has("/a/_action/feedback", "t/T"));
+}
+
+TEST(Selection, ALongNameIsMatchedByNoExpression) {
+  SelectionOptions options;
+  options.patterns = {"/(a|a)*"};
+  EXPECT_TRUE(selection(options).has("/aaa", "t/T"));
+  EXPECT_FALSE(selection(options).has("/" + std::string(100'000, 'a'), "t/T"));
+}
+
+TEST(Selection, SaysWhatIsWrong) {
+  SelectionOptions options;
+  EXPECT_EQ(Selection::make(options).error().message, "no topic is selected: name some, or all");
+  options.patterns = {"(["};
+  EXPECT_EQ(Selection::make(options).error().message, "'([' is no regular expression");
+}
+
+}  // namespace
+}  // namespace baton::record

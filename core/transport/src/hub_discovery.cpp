@@ -260,8 +260,7 @@ bool Hub::Impl::accept_without_descriptors() {
   }
   tell_shortage("cannot accept another process");
   // Of all tellers together: without a link it is not known which of them this is.
-  if (alarms_in_shortage.use(Clock::now(), 1, kArrivalsWindow) >= 0) false_alarms_in_shortage = 0;
-  check_whether_gone(first.processes, false_alarms_in_shortage);
+  check_whether_gone(first.processes, alarms_in_shortage);
   return refused;
 }
 

@@ -115,8 +115,13 @@ void Hub::Impl::end_link(Link& link, const Doom& doom) {  // `doom` must not be 
   const bool known = link.initiator || link.up;
   if (is_final(doom.bye) && process != ProcessId{}) refuse_for_ever(process);
   if (doom.bye == Bye::kViolation && doom.tell_user) ++account_of(link).violations;
+  // A stalled peer that sees the end connects again, unless it has parked the link, or has ended it, too. And this process has to see the death
+  // of a neighbour.
+  const auto route = routes.find(process);
+  bool again = doom.bye == Bye::kNoDescriptors || (route != routes.end() && route->second.watched);
   {
     const os::Lock lock(mutex());
+    again = again || link.acquaintance.phase() != Acquaintance::Phase::kOpen || os::hung_up_now(link.socket());
     clear_queue(link);
     const std::vector<std::uint8_t> packet = encode_bye(doom.bye, doom.reason.message);
     Outgoing bye;
@@ -132,8 +137,8 @@ void Hub::Impl::end_link(Link& link, const Doom& doom) {  // `doom` must not be 
   drop_link(link, doom.reason, false);
   if (is_final(doom.bye) && process != ProcessId{}) drop_parked_of(process, info, doom.reason);
   if (doom.tell_user) diagnose(Diagnostic::Level::kWarning, doom.reason.code, doom.reason.message);
-  // After a lack of descriptors only this side knows when to try again; a stalled peer comes back by itself.
-  if (known && doom.bye == Bye::kNoDescriptors) retry_later(process);
+  // After a lack of descriptors only this side knows when to try again.
+  if (known && again && (doom.bye == Bye::kNoDescriptors || doom.bye == Bye::kStalled)) retry_later(process);
 }
 
 void Hub::Impl::drop_link(Link& link, Error reason, bool over) {

@@ -143,6 +143,7 @@ Result<void> Hub::Impl::prepare() {
   bye_leaving = encode_bye(Bye::kLeaving, "");
   bye_no_memory = encode_bye(Bye::kNoDescriptors, "process '" + self_name + "' has no memory left");
   events.reserve(os::Poller::kMaxEvents);
+  alarms_in_shortage = std::make_shared<FalseAlarms>();
   return {};
 }
 

@@ -102,6 +102,17 @@ struct Link {
   int socket() const { return line->socket(); }  ///< -1 while parked
 };
 
+/// Processes that one process has called gone and that are not, since `since`.
+struct FalseAlarms {
+  unsigned count = 0;
+  Clock::time_point since{};
+
+  bool spent() {
+    if (Clock::now() - since > kArrivalsWindow) *this = {0, Clock::now()};
+    return count >= kMaxFalseAlarms;
+  }
+};
+
 /// One process as the kernel knows it, under whatever name.
 struct KnownProcess {
   std::size_t links = 0;     ///< of all kinds, now
@@ -109,9 +120,8 @@ struct KnownProcess {
   bool turned_away = false;  ///< the user was notified
   bool ended = false;        ///< the process is dead; its last links are about to end
   unsigned arrivals = 0;     ///< since `arrivals_since`
-  unsigned false_alarms = 0;
-  Clock::time_point alarms_since{};
   Clock::time_point arrivals_since{};
+  std::shared_ptr<FalseAlarms> alarms;
   std::shared_ptr<PeerRates> rates;
   std::shared_ptr<memory::WindowShare> share;
 };
@@ -127,8 +137,8 @@ struct Route {
   bool parked = false;   ///< `up` has no socket
   bool watched = false;  ///< was a neighbour in the ring when it last was up: this process says when it is gone
 
-  /// Was called gone while it had a socket: what it sent before may park the link.
-  bool suspected = false;
+  /// Was called gone while it had a socket, by the process with these alarms: what it sent before may park the link.
+  std::shared_ptr<FalseAlarms> suspected_by;
 
   bool has_socket() const { return up != 0 && !parked; }
 };
@@ -227,6 +237,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void note_activity(Link& link) BATON_REQUIRES(hub_mutex);
   void plan_parking(Clock::time_point when) BATON_REQUIRES(hub_mutex);
   void look_for_idle_links();
+  bool ask_to_park(Link& link) BATON_REQUIRES(hub_mutex);
   /// Descriptors are short: idle links end now.
   void park_soon();
   HubHandler::Need need_of(const Link& link);
@@ -247,7 +258,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void tell_gone_to_some(const SharedPacket& packet, ProcessId after);
   void tell_newcomer(const ProcessId& process);
   void send_gone(const ProcessId& to, const SharedPacket& packet, unsigned attempt);
-  void check_whether_gone(const std::vector<ProcessId>& called_gone, unsigned& false_alarms);
+  void check_whether_gone(const std::vector<ProcessId>& called_gone, const std::shared_ptr<FalseAlarms>& teller);
+  bool check_whether_gone(const ProcessId& parked, FalseAlarms& teller);
   void on_gone(Link& link, const std::vector<ProcessId>& called_gone);
 
   // hub_ends.cpp
@@ -329,8 +341,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::vector<std::uint8_t> bye_leaving, bye_no_memory;  ///< made before they are needed
   std::unique_ptr<std::uint8_t[]> buffer;
   os::Allowance shortage_lines, memory_lines;
-  os::Allowance alarms_in_shortage;  ///< once in a window the count begins anew
-  unsigned false_alarms_in_shortage = 0;
+  std::shared_ptr<FalseAlarms> alarms_in_shortage;  ///< of all tellers together
 };
 
 /// Deaths of which newcomers are told: they may have met the process, and not its neighbours.

@@ -138,6 +138,7 @@ Link& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
   link->queued_of_user = queued;
   KnownProcess& account = account_of(*link);
   if (!account.rates) account.rates = std::make_shared<PeerRates>();
+  if (!account.alarms) account.alarms = std::make_shared<FalseAlarms>();
   if (!account.share) account.share = std::make_shared<memory::WindowShare>();
   link->info.rates = account.rates;
   link->info.share = account.share;

@@ -87,34 +87,47 @@ void Hub::Impl::look_for_idle_links() {
     const HubHandler::Need need = need_of(*link);
     if (need == HubHandler::Need::kConnections) continue;
     const os::Lock lock(mutex());
-    if (need == HubHandler::Need::kSamples || link->claim.use_count() != 1) {
-      // Neither its release nor the end of a claim is a frame.
-      link->patience = std::min(2 * link->patience, kMostPatience);
-      link->last_frame = now;
-      link->may_be_idle = true;
-      if (!next || now + link->patience < *next) next = now + link->patience;
+    // Neither the release of a sample nor the end of a claim is a frame. Frames that wait, or a PARK that has no room, are sent when the
+    // peer reads, and that is no frame either.
+    const bool released = need != HubHandler::Need::kSamples && link->claim.use_count() == 1;
+    if (released && link->queue.empty() && !link->pausing && ask_to_park(*link)) {
+      link->patience = options.idle_time;
       continue;
     }
-    link->patience = options.idle_time;
-    if (!link->queue.empty() || link->pausing) continue;  // its frames are activity
-    Outgoing park;
-    park.type = kParkFrame;
-    WireWriter out;
-    out.put(link->acquaintance.counts().received);
-    park.payload = std::move(out).take();
-    if (push(*link, park) == os::IoStatus::kDone) link->acquaintance.ask();
+    link->patience = std::min(2 * link->patience, kMostPatience);
+    link->last_frame = now;
+    link->may_be_idle = true;
+    if (!next || now + link->patience < *next) next = now + link->patience;
   }
   if (!next) return;
   const os::Lock lock(mutex());
   plan_parking(*next);
 }
 
+/// False: there is no room for PARK.
+bool Hub::Impl::ask_to_park(Link& link) {
+  Outgoing park;
+  park.type = kParkFrame;
+  WireWriter out;
+  out.put(link.acquaintance.counts().received);
+  park.payload = std::move(out).take();
+  if (push(link, park) != os::IoStatus::kDone) return false;
+  link.acquaintance.ask();
+  return true;
+}
+
 void Hub::Impl::on_park(Link& link, std::uint64_t received) {
-  bool unanswered = false;
+  bool unanswered = false, ended = false;
   {
     const os::Lock lock(mutex());
+    // Dead, and perhaps nobody else knows. One that has parked the link has been asked.
+    ended = link.acquaintance.phase() == Phase::kOpen && os::hung_up_now(link.socket());
     unanswered = std::any_of(link.queue.begin(), link.queue.end(),
                              [](const Outgoing& frame) { return frame.type == kKeepFrame; });
+  }
+  if (ended) {
+    hung_up(link);
+    return;
   }
   if (unanswered) {
     end_link(link, {{Errc::protocol_violation, describe(link) + " sends PARK before the last one was answered"},
@@ -162,6 +175,7 @@ void Hub::Impl::on_keep(Link& link) {
   {
     const os::Lock lock(mutex());
     asked = link.acquaintance.kept();
+    link.last_frame = Clock::now();  // in a shortage it is asked again, and not at once, which is answered KEEP
   }
   if (asked) {
     on_writable(link.id);
@@ -195,9 +209,13 @@ void Hub::Impl::park(Link& link) {
   Route& route = routes[process];
   route.parked = true;
   route.attempts = 0;  // the link has lasted
-  again = std::exchange(route.suspected, false) || again;
+  const std::shared_ptr<FalseAlarms> teller = std::move(route.suspected_by);
   ring_changed = true;  // a neighbour whose link was parked by an earlier view of the ring
-  if (again) connect_to(process);
+  if (again) {
+    connect_to(process);
+  } else if (teller) {
+    (void)check_whether_gone(process, *teller);
+  }
 }
 
 void Hub::Impl::reopen(Link& parked, Link& fresh) {
@@ -351,26 +369,31 @@ void Hub::Impl::send_gone(const ProcessId& to, const SharedPacket& packet, unsig
   });
 }
 
-/// A false GONE opens a link, and counts in `false_alarms`; a true one opens none.
-void Hub::Impl::check_whether_gone(const std::vector<ProcessId>& called_gone, unsigned& false_alarms) {
+/// A false GONE opens a link, and counts as an alarm of its teller; a true one opens none. False: the teller has said too many false ones.
+bool Hub::Impl::check_whether_gone(const ProcessId& parked, FalseAlarms& teller) {
+  if (teller.spent()) return false;
+  connect_to(parked);
+  if (routes.count(parked) != 0) ++teller.count;
+  return true;
+}
+
+void Hub::Impl::check_whether_gone(const std::vector<ProcessId>& called_gone,
+                                   const std::shared_ptr<FalseAlarms>& teller) {
   for (const ProcessId& process : called_gone) {
-    const auto route = routes.find(process);
-    if (route == routes.end()) continue;
-    if (!route->second.parked) route->second.suspected = true;
-    if (!route->second.parked || route->second.mine != 0) continue;
-    if (false_alarms >= kMaxFalseAlarms) return;
-    connect_to(process);
-    if (routes.count(process) != 0) ++false_alarms;
+    const auto found = routes.find(process);
+    if (found == routes.end()) continue;
+    Route& route = found->second;
+    if (!route.parked) {
+      // Of several tellers, the most reliable one.
+      if (!route.suspected_by || teller->count < route.suspected_by->count) route.suspected_by = teller;
+    } else if (route.mine == 0 && !check_whether_gone(process, *teller)) {
+      return;
+    }
   }
 }
 
 void Hub::Impl::on_gone(Link& link, const std::vector<ProcessId>& called_gone) {
-  KnownProcess& teller = account_of(link);
-  if (Clock::now() - teller.alarms_since > kArrivalsWindow) {
-    teller.alarms_since = Clock::now();
-    teller.false_alarms = 0;
-  }
-  check_whether_gone(called_gone, teller.false_alarms);
+  check_whether_gone(called_gone, std::shared_ptr<FalseAlarms>(account_of(link).alarms));
   drop_link(link, {Errc::disconnected, "it said which processes are gone"}, true);
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Links that are parked and opened again, among hubs of one process. With real processes: hub_processes_test.cpp.
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,9 +29,9 @@ namespace {
 using namespace std::chrono_literals;
 
 struct Domain {
-  explicit Domain(std::size_t count) {
+  explicit Domain(std::size_t count, std::chrono::milliseconds idle_time = 5ms) {
     for (std::size_t i = 0; i < count; ++i)
-      hubs.push_back(std::make_unique<TestHub>(directory, "hub" + std::to_string(i), 0, 5s, true));
+      hubs.push_back(std::make_unique<TestHub>(directory, "hub" + std::to_string(i), 0, 5s, true, idle_time));
   }
   std::size_t parked(const TestHub& hub) {
     std::size_t found = 0;
@@ -177,10 +180,137 @@ TEST(HubParking, WhoCallsTheLivingGoneCostsABoundedNumberOfLinks) {
     ASSERT_TRUE(domain.rests());
   }
   EXPECT_TRUE(victim.recorder.eventually([](const Recorder& r) { return r.opens_ >= kMaxFalseAlarms - 3; }));
-  // A lie about a link that is just being parked is looked into once more when it is parked.
-  EXPECT_LE(victim.recorder.opens_, kMaxFalseAlarms + 4);
+  EXPECT_LE(victim.recorder.opens_, kMaxFalseAlarms);
   for (const auto& hub : domain.hubs) EXPECT_TRUE(hub->recorder.downs_.empty()) << "nobody that lives is forgotten";
   EXPECT_EQ(domain.diagnostics(), "");
+}
+
+// A lie about a link that is not parked yet is looked into when it is parked.
+TEST(HubParking, WhoCallsThoseWithALinkGoneCostsNoMoreLinks) {
+  Domain domain(9);
+  ASSERT_TRUE(domain.rests());
+  TestHub& victim = *domain.hubs[0];
+  std::vector<ProcessId> all;
+  for (const auto& hub : domain.hubs) all.push_back(hub->hub->process_id());
+  const std::vector<std::uint8_t> lie = encode_gone(all);
+  std::size_t opened = 0;
+  for (int i = 0; i < 30; ++i) {
+    std::size_t before = 0;
+    victim.recorder.eventually([&](const Recorder& r) { return before = r.opens_, true; });
+    for (const PeerId peer : Domain::peers(victim)) victim.hub->send(peer, 0x100, {1});
+    ASSERT_TRUE(victim.recorder.eventually([&](const Recorder& r) { return r.opens_ == before + 4; }));
+    opened += 4;
+    const os::UniqueFd liar = connect_to(domain, victim);
+    EXPECT_EQ(os::send_packet(liar.get(), lie.data(), lie.size(), nullptr, 0, nullptr, 0), os::IoStatus::kDone);
+    ASSERT_TRUE(domain.eventually([&] { return os::readable_now(liar.get()); }));
+    ASSERT_TRUE(domain.rests());
+  }
+  EXPECT_LE(victim.recorder.opens_, opened + kMaxFalseAlarms);
+  for (const auto& hub : domain.hubs) EXPECT_TRUE(hub->recorder.downs_.empty());
+}
+
+/// HELLO of a process on the other side of the ring, whose link to `hub` is parked.
+Hello hello_to(const Domain& domain, const TestHub& hub) {
+  std::vector<ProcessId> ring;
+  for (const auto& each : domain.hubs) ring.push_back(each->hub->process_id());
+  std::sort(ring.begin(), ring.end());
+  const auto place = std::find(ring.begin(), ring.end(), hub.hub->process_id()) - ring.begin();
+  Hello hello;
+  hello.process_id = ring[static_cast<std::size_t>(place + 4) % ring.size()];
+  hello.process_id[8] ^= 1;
+  hello.name = "raw";
+  return hello;
+}
+
+/// The raw process that has said HELLO, as the hub knows it.
+PeerId raw_peer(TestHub& hub, const os::UniqueFd& socket, const Hello& hello) {
+  const std::vector<std::uint8_t> packet = encode_hello(hello);
+  EXPECT_EQ(os::send_packet(socket.get(), packet.data(), packet.size(), nullptr, 0, nullptr, 0), os::IoStatus::kDone);
+  PeerId peer = 0;
+  EXPECT_TRUE(hub.recorder.eventually([&](const Recorder& r) {
+    for (const auto& [id, info] : r.up_) peer = info.name == hello.name ? id : peer;
+    return peer != 0;
+  }));
+  return peer;
+}
+
+/// Reads packets until there is PARK.
+bool park_comes(Domain& domain, const os::UniqueFd& socket) {
+  std::vector<std::uint8_t> read(kMaxPacketBytes);
+  return domain.eventually(
+      [&] { return ::recv(socket.get(), read.data(), read.size(), MSG_DONTWAIT) > 0 && read[0] == kParkFrame; });
+}
+
+// It may have parked the link meanwhile, and would not come back by itself.
+TEST(HubParking, APeerThatIsGivenUpWhileItsAnswerToPARKIsOnItsWayIsMetAgain) {
+  Domain domain(8);
+  ASSERT_TRUE(domain.rests());
+  TestHub& victim = *domain.hubs[0];
+  const Hello hello = hello_to(domain, victim);
+  const std::string path = domain.directory.path() + "/0";
+  const auto opened = os::open_directory(-1, path);
+  os::UniqueFd listener, again;
+  ASSERT_EQ(os::listen_at(opened.fd.get(), path, "raw", 0600, ~0U, listener), os::IoStatus::kDone);
+  ASSERT_EQ(os::rename_name(opened.fd.get(), "raw", "p-" + os::hexadecimal(hello.process_id)), 0);
+  const os::UniqueFd socket = connect_to(domain, victim);
+  const PeerId peer = raw_peer(victim, socket, hello);
+  ASSERT_TRUE(park_comes(domain, socket));
+  while (victim.recorder.eventually([](const Recorder& r) { return r.downs_.empty(); }, 0s))
+    victim.hub->send(peer, 0x100, std::vector<std::uint8_t>(200'000));
+  EXPECT_TRUE(domain.eventually([&] { return os::accept_one(listener.get(), again) == os::IoStatus::kDone; }));
+}
+
+// Its PARK had no room among the frames that it had not read yet.
+TEST(HubParking, APeerThatDidNotReadIsAskedToParkWhenItHasRead) {
+  Domain domain(8);
+  ASSERT_TRUE(domain.rests());
+  TestHub& victim = *domain.hubs[0];
+  victim.recorder.set_need(HubHandler::Need::kConnections);
+  const os::UniqueFd socket = connect_to(domain, victim);
+  const PeerId peer = raw_peer(victim, socket, hello_to(domain, victim));
+  for (int i = 0; i < 6; ++i) victim.hub->send(peer, 0x100, std::vector<std::uint8_t>(100'000));  // more than fits
+  victim.recorder.set_need(HubHandler::Need::kNone);
+  std::this_thread::sleep_for(200ms);  // it looks at the idle link
+  EXPECT_TRUE(park_comes(domain, socket));
+}
+
+/// For as long as it lives, this process can open no descriptor.
+struct NoFreeDescriptor {
+  NoFreeDescriptor() {
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    const int lowest = ::dup(2);
+    ::close(lowest);
+    const rlimit low{static_cast<rlim_t>(lowest), before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &low);
+  }
+  ~NoFreeDescriptor() { ::setrlimit(RLIMIT_NOFILE, &before); }
+  rlimit before{};
+};
+
+TEST(HubParking, AShortageOfDescriptorsParksTheLinksThatAreIdleNow) {
+  Domain domain(9, std::chrono::hours(1));
+  const auto all_met = [&] {
+    return std::all_of(domain.hubs.begin(), domain.hubs.end(),
+                       [](const auto& hub) { return hub->hub->peer_count() == 8; });
+  };
+  ASSERT_TRUE(domain.eventually(all_met));
+  TestHub& victim = *domain.hubs[0];
+  EXPECT_EQ(domain.parked(victim), 0U) << "none is idle for an hour";
+  const std::string path = domain.directory.path() + "/0/p-" + os::hexadecimal(victim.hub->process_id());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  ASSERT_LT(path.size(), sizeof address.sun_path);
+  std::memcpy(address.sun_path, path.c_str(), path.size());
+  EXPECT_TRUE(domain.eventually([&] {  // until they have been idle for a moment
+    const os::UniqueFd client(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    const NoFreeDescriptor shortage;
+    (void)::connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    pollfd answer{client.get(), POLLIN, 0};
+    (void)::poll(&answer, 1, 50);  // it is told that there is no descriptor, unless a link has just ended
+    return domain.parked(victim) == 4;
+  }));
+  for (const auto& hub : domain.hubs) EXPECT_TRUE(hub->recorder.downs_.empty());
+  EXPECT_TRUE(victim.recorder.has_diagnostic(Errc::out_of_descriptors));
 }
 
 TEST(HubParking, AnotherProcessThatTakesTheIdOfAParkedOneIsRefused) {

@@ -94,6 +94,11 @@ class Recorder final : public HubHandler {
     }
     return false;
   }
+  /// From now on, what needs_link() answers.
+  void set_need(Need need) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    need_ = need;
+  }
   PeerId only_peer() {
     const std::lock_guard<std::mutex> lock(mutex_);
     return up_.size() == 1 ? up_.begin()->first : 0;
@@ -123,14 +128,15 @@ class Recorder final : public HubHandler {
 /// A hub with its recorder; started.
 struct TestHub {
   explicit TestHub(const TemporaryDirectory& directory, const std::string& name = "test", int domain = 0,
-                   std::chrono::milliseconds handshake_timeout = std::chrono::seconds(5), bool parks = false) {
+                   std::chrono::milliseconds handshake_timeout = std::chrono::seconds(5), bool parks = false,
+                   std::chrono::milliseconds idle_time = std::chrono::milliseconds(5)) {
     HubOptions options;
     options.domain = domain;
     options.runtime_directory = directory.path();
     options.name = name;
     options.handshake_timeout = handshake_timeout;
     if (parks) {
-      options.idle_time = std::chrono::milliseconds(5);
+      options.idle_time = idle_time;
       recorder.need_ = HubHandler::Need::kNone;
     }
     options.on_diagnostic = [this](const Diagnostic& diagnostic) { recorder.on_diagnostic(diagnostic); };

@@ -56,11 +56,14 @@ Charge& Charge::operator=(Charge&& other) noexcept {
   return *this;
 }
 
-Charge::~Charge() {
-  give_back(amount_);
-  if (!account_ || areas_ == 0) return;
-  account_->kept[static_cast<std::size_t>(Keep::kAreas)].fetch_sub(areas_, std::memory_order_relaxed);
-  account_->user->kept[static_cast<std::size_t>(Keep::kAreas)].fetch_sub(areas_, std::memory_order_relaxed);
+Charge::~Charge() { keep(0); }
+
+void Charge::keep(std::size_t amount) noexcept {
+  give_back(amount_ - std::min(amount, amount_));
+  const std::size_t areas = std::exchange(areas_, 0);
+  if (!account_ || areas == 0) return;
+  account_->kept[static_cast<std::size_t>(Keep::kAreas)].fetch_sub(areas, std::memory_order_relaxed);
+  account_->user->kept[static_cast<std::size_t>(Keep::kAreas)].fetch_sub(areas, std::memory_order_relaxed);
 }
 
 void Charge::add(Charge&& other) noexcept {

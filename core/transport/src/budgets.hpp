@@ -38,6 +38,8 @@ inline constexpr std::size_t kAnnouncedBytesOfProcess = std::size_t{64} << 20;
 inline constexpr std::size_t kAnnouncedBytesOfUser = std::size_t{512} << 20;
 inline constexpr std::size_t kConnectionBytesOfProcess = std::size_t{256} << 20;
 inline constexpr std::size_t kConnectionBytesOfUser = std::size_t{1024} << 20;
+/// Of the bytes of connections, what a pair takes that rests (resting.hpp): at the writer and at the reader.
+inline constexpr std::size_t kRestingBytes = 160;
 // Parts of RLIMIT_NOFILE, as it is when something is charged: one of so many (of a user: three of so many).
 inline constexpr std::size_t kDescriptorsPartOfProcess = 2;
 inline constexpr std::size_t kDescriptorsPartOfUser = 4;
@@ -66,6 +68,8 @@ class Charge {
   void add(Charge&& other) noexcept;
   /// Gives `amount` back before the end, or all that is left.
   void give_back(std::size_t amount) noexcept;
+  /// Gives back all but `amount`, and the areas.
+  void keep(std::size_t amount) noexcept;
 
  private:
   friend class Budgets;

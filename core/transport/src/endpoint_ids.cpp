@@ -66,6 +66,17 @@ void Participant::Impl::give_to_next(const Gid& gid) noexcept {
   }
 }
 
+/// The writer of seldom messages may have called while another process had its id. It does not call twice.
+void Participant::Impl::attach_called(const EndpointRecord& writer) {
+  if (!writer.is_writer || !writer.seldom) return;
+  graph_.visit(writer.topic->own, false, 0, kAllSerials, SIZE_MAX,
+               [&](const EndpointRecord& own) BATON_REQUIRES(mutex_) {
+                 const auto reader = readers_.find(own.gid);
+                 if (reader != readers_.end() && reader->second->rests(writer.gid))
+                   begin_attach(reader->second, writer);
+               });
+}
+
 void Participant::Impl::grant_claim(const Gid& gid) {
   if (graph_.is_taken(gid)) return;
   const auto claim = id_owners_.next_claim(gid, owner_of(gid));
@@ -76,6 +87,7 @@ void Participant::Impl::grant_claim(const Gid& gid) {
   if (!added) return end_peer(peer, {Errc::protocol_violation, added.error().message});
   try {
     match_new(**added);
+    attach_called(**added);
   } catch (const std::bad_alloc&) {
     hub_->end_for_want_of_memory(peer);
   }

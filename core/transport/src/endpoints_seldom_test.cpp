@@ -193,6 +193,36 @@ TEST(SeldomMessagesOfProcesses, CrossAndRest) {
   for (const auto& child : children) EXPECT_EQ(child->wait(), 0);
 }
 
+TEST(SeldomMessagesOfProcesses, ThatDieChangeTheLivelinessOfReadersThatRest) {
+  TestDomain shared;
+  QoS leased = reliable(4);
+  leased.lease = 10s;
+  Child child([&](Child& self) {
+    const auto participant = shared.join();
+    const auto writer = make_seldom_writer(*participant, "/t", leased);
+    self.say();
+    BATON_CHECK(matched(*writer, 1));
+    for (std::uint64_t i = 0; self.hear() == '.'; ++i) BATON_CHECK(publish(*writer, i));
+  });
+  ASSERT_EQ(child.hear(), '.');
+  std::atomic<int> changes{0};
+  const auto participant = shared.join();
+  const auto reader = make_reader(*participant, "/t", leased);
+  reader->on_event([&](Event event) { changes += event == Event::kLivelinessChanged ? 1 : 0; });
+  ASSERT_TRUE(matched(*reader, 1));
+  EXPECT_TRUE(eventually([&] { return changes == 1; }));
+  EXPECT_EQ(reader->statuses().alive_now, 1U);
+  child.say();
+  EXPECT_EQ(next(*reader), 0U);
+  ASSERT_TRUE(eventually([] { return connections() == 0; }));
+  settle(*participant);
+  EXPECT_EQ(changes, 1) << "neither a connection nor a rest is a change";
+  child.kill();
+  EXPECT_TRUE(eventually([&] { return changes == 2; }));
+  EXPECT_EQ(reader->statuses().alive_now, 0U);
+  reader->on_event(nullptr);
+}
+
 // --- peers that break the rules ---
 
 AnnounceFrame seldom_writer(const Gid& gid) {
@@ -298,6 +328,72 @@ TEST(HostileSeldomMessages, ACallThatCannotBeEndsThePeer) {
     EXPECT_EQ(hostile.wait(), 0);
     EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::protocol_violation); }));
   }
+}
+
+TEST(SeldomWriter, WhoseIdAnotherProcessHadIsAttachedToWhenItHasTheId) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  RawPeer first(domain.path()), second(domain.path());
+  const PeerId from_first = first.await(FrameType::kAnnounce).first,
+               from_second = second.await(FrameType::kAnnounce).first;
+  AnnounceFrame frame = seldom_writer(Gid{77});
+  frame.topic = "u";
+  first.send(from_first, FrameType::kAnnounce, encode(frame));
+  ASSERT_TRUE(eventually([&] { return participant->endpoints().size() == 2; }));
+  second.send(from_second, FrameType::kAnnounce, encode(seldom_writer(Gid{77})));
+  second.send(from_second, FrameType::kCall, encode(PairFrame{Gid{77}, reader->gid()}));
+  second.send(from_second, FrameType::kAnnounce, encode(seldom_writer(second.id(1))));
+  ASSERT_TRUE(eventually([&] { return participant->endpoints().size() == 3; }));
+  EXPECT_EQ(second.count(FrameType::kAttach), 0U);
+  first.send(from_first, FrameType::kWithdraw, encode_gid(Gid{77}));
+  const Payload attach = second.await(FrameType::kAttach).second.payload;
+  ASSERT_FALSE(attach.empty());
+  EXPECT_EQ(decode_attach(attach).or_throw().writer, Gid{77});
+}
+
+// A pair that rests takes room as connections do. One for which there is no room attaches at once, and is refused in words.
+TEST(HostileSeldomMessages, OfACrowdThatRestsTakeTheRoomOfItsConnections) {
+  constexpr std::size_t kPairs = 100;
+  TestDomain domain;
+  const auto participant = domain.join();
+  RawPeer peer(domain.path());
+  ASSERT_TRUE(peer.await_peers(1));
+  std::uint16_t number = 0;
+  const auto announce = [&](const std::string& topic, bool is_writer, bool seldom) {
+    AnnounceFrame frame = seldom_writer(peer.id(++number));
+    frame.topic = topic;
+    frame.is_writer = is_writer;
+    frame.seldom = seldom;
+    peer.send(peer.peers[0], FrameType::kAnnounce, encode(frame));
+    return frame.gid;
+  };
+  std::size_t room = kConnectionBytesOfProcess, attached = 0;
+  std::vector<std::shared_ptr<Reader>> readers;
+  Gid deep{};
+  for (const std::uint32_t depth : {kMaxDepth, 4096U, 64U, 1U}) {
+    const std::string topic = "t" + std::to_string(depth);
+    readers.push_back(make_reader(*participant, topic, QoS(depth)));
+    const std::size_t each = readers.back()->impl().connection_bytes();
+    for (; room >= each; room -= each, ++attached) {
+      const Gid writer = announce(topic, true, false);
+      if (depth == kMaxDepth) deep = writer;
+    }
+  }
+  ASSERT_TRUE(eventually([&] { return peer.count(FrameType::kAttach) == attached; }));
+  const std::size_t resting = room / kRestingBytes;
+  ASSERT_LT(resting, kPairs);
+  const auto reader = make_reader(*participant, "s");
+  for (std::size_t i = 0; i < kPairs; ++i) announce("s", true, true);
+  EXPECT_TRUE(eventually([&] { return domain.diagnostics().has(Errc::limit_reached); }));
+  EXPECT_TRUE(matched(*reader, static_cast<std::uint32_t>(resting)));
+  const auto writer = make_seldom_writer(*participant, "w");
+  announce("w", false, false);
+  EXPECT_FALSE(peer.await(FrameType::kCall).second.payload.empty()) << "nothing is published";
+  EXPECT_EQ(writer->matched(), 0U);
+  EXPECT_EQ(peer.count(FrameType::kAttach), attached);
+  peer.send(peer.peers[0], FrameType::kWithdraw, encode_gid(deep));
+  EXPECT_TRUE(eventually([&] { return peer.count(FrameType::kAttach) > attached; })) << "there is room again";
 }
 
 // More readers than the writer is matched with at a time: the last of them is matched after it has attached.

@@ -138,15 +138,23 @@ void Participant::Impl::match(const std::shared_ptr<Writer::Impl>& writer, const
   if (!compatible(writer, reader, writer->options().qos, *reader.qos) || !writer->options().seldom || reader.banned)
     return;
   if (EndpointRecord* const record = graph_.find(reader.gid)) record->attached = true;
-  writer->rest(reader.peer(), reader.gid, *reader.qos);
+  if (Result<Charge> room = budgets_.charge(reader.peer(), Keep::kConnections, kRestingBytes)) {
+    writer->rest(reader.peer(), reader.gid, *reader.qos, std::move(*room));
+  } else {  // it attaches, is refused in words, and tries again
+    send(reader.peer(), FrameType::kCall, encode(PairFrame{writer->gid(), reader.gid}));
+  }
 }
 
 void Participant::Impl::match(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {
   if (writer.banned || !compatible(reader, writer, *writer.qos, reader->options().qos)) return;
-  if (writer.seldom)
-    reader->rest(writer.peer(), writer.gid);
-  else
-    begin_attach(reader, writer);
+  if (!writer.seldom || reader->options().connects_at_once || !rest(reader, writer)) begin_attach(reader, writer);
+}
+
+/// False: there is no room for the pair.
+bool Participant::Impl::rest(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {
+  Result<Charge> room = budgets_.charge(writer.peer(), Keep::kConnections, kRestingBytes);
+  if (room) reader->rest(writer.peer(), writer.gid, std::move(*room));
+  return room.ok();
 }
 
 void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {

@@ -200,6 +200,7 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   /// The endpoint with this id is removed now: the next one that has announced it gets the id soon.
   void give_to_next(const Gid& gid) noexcept BATON_REQUIRES(mutex_);
   void grant_claim(const Gid& gid) BATON_REQUIRES(mutex_);
+  void attach_called(const EndpointRecord& writer) BATON_REQUIRES(mutex_);
 
   // matching.cpp
   void match_new(const EndpointRecord& added) BATON_REQUIRES(mutex_);
@@ -228,6 +229,7 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   template <class Endpoint>
   bool compatible(const std::shared_ptr<Endpoint>& own, const EndpointRecord& other, const QoS& offered,
                   const QoS& requested) BATON_REQUIRES(mutex_);
+  bool rest(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) BATON_REQUIRES(mutex_);
   void begin_attach(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) BATON_REQUIRES(mutex_);
   /// Ends the connection of a reader to a foreign writer because of a shortage. The pair tries again later.
   void give_up(PeerId peer, const Gid& writer, const Gid& reader, const Error& why) BATON_REQUIRES(mutex_);

@@ -427,15 +427,19 @@ Result<void> Participant::Impl::on_call(PeerId peer, const PairFrame& frame) {
   if (writer->type->name != options.type.name || writer->type->hash != options.type.hash ||
       *writer->topic->name != options.topic || !incompatibility(*writer->qos, options.qos).empty())
     return violation("CALL between endpoints that do not match");
-  reader->second->rest(peer, frame.writer);
+  if (!reader->second->rests(frame.writer)) static_cast<void>(rest(reader->second, *writer));
+  reader->second->called(frame.writer);
   begin_attach(reader->second, *writer);
   return {};
 }
 
 void Participant::Impl::on_rest(PeerId peer, const PairFrame& frame) {
   const auto reader = readers_.find(frame.reader);
-  if (reader != readers_.end() && reader->second->rested_by_writer(peer, frame.writer))
-    release_remote_writer(frame.writer, frame.reader);
+  if (reader == readers_.end() || !reader->second->rested_by_writer(peer, frame.writer)) return;
+  release_remote_writer(frame.writer, frame.reader);
+  // After the connection, whose room comes back. If a held sample keeps the connection, that is charged, and for more than this pair.
+  if (Result<Charge> room = budgets_.charge(peer, Keep::kConnections, kRestingBytes))
+    reader->second->rest(peer, frame.writer, std::move(*room));
 }
 
 Result<void> Participant::Impl::on_wake_socket(PeerId peer, const PairFrame& frame, std::vector<os::ReceivedFd>& fds) {

@@ -588,7 +588,7 @@ std::map<Gid, bool> Reader::Impl::publishers() const {
     if (state == ReaderConnection::State::kLive || state == ReaderConnection::State::kAttaching)
       out.emplace(ref->writer, state == ReaderConnection::State::kLive);
   }
-  for (const auto& [writer, peer] : resting_) out.insert_or_assign(writer, true);
+  for (const auto& [writer, resting] : resting_) out.emplace(writer, !resting.called);
   return out;
 }
 

@@ -96,8 +96,12 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   bool is_attaching(const Gid& writer) const;
   /// REFUSED, or CLOSED by the writer. False if there is no such connection.
   bool ended_by_writer(PeerId peer, const Gid& writer);
-  /// A writer of seldom messages matches, and calls this reader when there is one. No effect on a pair that is connected.
-  void rest(PeerId peer, const Gid& writer);
+  /// A writer of seldom messages matches, and calls this reader when there is one. No effect on a pair that is connected. `charge`: of
+  /// kRestingBytes; it takes the place of the one that a resting pair has.
+  void rest(PeerId peer, const Gid& writer, Charge charge);
+  bool rests(const Gid& writer) const;
+  /// CALL came: until the connection is there, the writer keeps messages for this reader.
+  void called(const Gid& writer);
   /// REST: as ended_by_writer(), but the pair still matches.
   bool rested_by_writer(PeerId peer, const Gid& writer);
   void add_segment(const Gid& writer, std::uint32_t index, const std::shared_ptr<memory::ForeignSegment>& segment);
@@ -138,6 +142,12 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
     Gid writer{};
     std::uint64_t process = 0;
     std::uint64_t next_sequence = 0;
+  };
+  /// A writer that matches and is not live: it calls.
+  struct Resting {
+    PeerId peer = 0;
+    bool called = false;
+    Charge charge;
   };
   static constexpr std::size_t kMostInterrupted = 256;
   static constexpr int kMostLost = 64;                 // messages in one take_next(), each of which takes long
@@ -185,6 +195,9 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   void forget_socket(PeerId peer) noexcept BATON_REQUIRES(mutex_);
   void connections_changed() BATON_REQUIRES(mutex_);
   ReaderConnection* find(const Gid& writer) const BATON_REQUIRES(mutex_);
+  bool may_connect(const Gid& writer) const BATON_REQUIRES(mutex_) {
+    return !closed_ && (matches_ || resting_.count(writer) != 0) && find(writer) == nullptr;
+  }
   ConnectionRef orphan(ReaderConnection& connection, bool rests = false) noexcept BATON_REQUIRES(mutex_);
   void rests_no_more(PeerId peer, const Gid& writer) noexcept BATON_REQUIRES(mutex_);
   Interrupted* find_interrupted(const Gid& writer, std::uint64_t process) BATON_REQUIRES(mutex_);
@@ -228,7 +241,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   Losses losses_ BATON_GUARDED_BY(mutex_);
   std::vector<Interrupted> interrupted_ BATON_GUARDED_BY(mutex_);  // oldest first
   os::HotVector<Merging> merging_ BATON_GUARDED_BY(mutex_);  // of merged_away() alone; has room for all connections_
-  std::map<Gid, PeerId> resting_ BATON_GUARDED_BY(mutex_);   // writers that match and are not live: they call
+  std::map<Gid, Resting> resting_ BATON_GUARDED_BY(mutex_);
   std::set<Gid> refused_by_ BATON_GUARDED_BY(mutex_);
   Statuses statuses_ BATON_GUARDED_BY(mutex_);
   PendingEvents pending_ BATON_GUARDED_BY(mutex_);

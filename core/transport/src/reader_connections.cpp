@@ -39,7 +39,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   const Gid writer = info.gid;
   {
     const os::Lock lock(mutex_);
-    if (closed_ || !matches_ || find(writer) != nullptr) return {};
+    if (!may_connect(writer)) return {};
   }
   // Made without the lock, which take() needs. No other thread attaches this pair: the participant's lock is held.
   const std::uint32_t entries = Layout::entries_for(options_.qos.depth, options_.qos.held);
@@ -70,7 +70,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   Payload payload = encode(frame);
   std::vector<os::SharedFd> fds{std::make_shared<const os::UniqueFd>(std::move(segment->fd))};
   const os::Lock lock(mutex_);
-  if (closed_ || !matches_) return {};
+  if (!may_connect(writer)) return {};
   if (connections_.size() == connections_.capacity()) connections_.reserve(2 * connections_.size() + 4);
   merging_.reserve(connections_.capacity());
   // So that ending a connection never needs memory: orphan().
@@ -156,9 +156,8 @@ Result<void> Reader::Impl::attached(
   if (resting_.erase(frame.writer) == 0) {
     ++statuses_.matched_total;
     notify(Event::kMatched);
-  }
-  if (options_.qos.lease != kInfinite || connection->offered.liveliness == Liveliness::kManualByTopic) {
-    notify(Event::kLivelinessChanged);
+    if (options_.qos.lease != kInfinite || connection->offered.liveliness == Liveliness::kManualByTopic)
+      notify(Event::kLivelinessChanged);
   }
   if (wake_ && armed_) memory::announce_sleep<Platform>(*connection->sleeping, memory::Sleeping::kDescriptor);
   connections_changed();
@@ -182,14 +181,30 @@ bool Reader::Impl::ended_by_writer(PeerId peer, const Gid& writer) {
   return true;
 }
 
-void Reader::Impl::rest(PeerId peer, const Gid& writer) {
+void Reader::Impl::rest(PeerId peer, const Gid& writer, Charge charge) {
   const os::Lock lock(mutex_);
   const ReaderConnection* const connection = find(writer);
-  if (closed_ || !matches_) return;
   if (connection != nullptr && connection->state.load(std::memory_order_relaxed) == State::kLive) return;
-  if (!resting_.try_emplace(writer, peer).second) return;
+  auto found = resting_.find(writer);
+  if (closed_ || (!matches_ && found == resting_.end())) return;
+  const bool known = found != resting_.end();
+  if (!known) found = resting_.try_emplace(writer).first;
+  found->second.peer = peer;
+  found->second.charge = std::move(charge);
+  if (known) return;
   ++statuses_.matched_total;
   notify(Event::kMatched);
+  if (options_.qos.lease != kInfinite) notify(Event::kLivelinessChanged);
+}
+
+bool Reader::Impl::rests(const Gid& writer) const {
+  const os::Lock lock(mutex_);
+  return resting_.count(writer) != 0;
+}
+
+void Reader::Impl::called(const Gid& writer) {
+  const os::Lock lock(mutex_);
+  if (const auto found = resting_.find(writer); found != resting_.end()) found->second.called = true;
 }
 
 bool Reader::Impl::rested_by_writer(PeerId peer, const Gid& writer) {
@@ -197,16 +212,19 @@ bool Reader::Impl::rested_by_writer(PeerId peer, const Gid& writer) {
   const os::Lock lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection == nullptr || connection->peer != peer) return false;
-  resting_.try_emplace(writer, peer);
+  resting_[writer].peer = peer;
   gone = orphan(*connection, true);
   return true;
 }
 
 void Reader::Impl::rests_no_more(PeerId peer, const Gid& writer) noexcept {
   const auto found = resting_.find(writer);
-  if (found == resting_.end() || found->second != peer) return;
+  if (found == resting_.end() || found->second.peer != peer) return;
+  // Those for which it was called: it will not connect again, and nobody tells how many there are.
+  if (found->second.called && !matches_) add_losses(losses_.interrupted, 1);
   resting_.erase(found);
   notify(Event::kMatched);
+  notify(Event::kLivelinessChanged);
 }
 
 /// `rests`: nobody is informed, since the pair still matches.

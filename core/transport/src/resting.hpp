@@ -12,18 +12,20 @@
 // 3. While a reader is called, the messages from its `from` on are kept, as far as the writer's depth goes.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "baton/transport/transport.hpp"
+#include "budgets.hpp"
 #include "hub.hpp"
 
 namespace baton::transport {
 
-class RestingReaders {
+/// `Paid`: what an entry costs the account of the reader's process. The model, whose worlds are copied, has none.
+template <class Paid>
+class BasicRestingReaders {
  public:
   struct Entry {
     std::uint64_t from = 0;
@@ -31,11 +33,14 @@ class RestingReaders {
     bool reliable = false;
     bool called = false;
     bool refused = false;  ///< it was called, and its connection was refused; it tries again
+    Paid paid{};
   };
   using Key = std::pair<PeerId, Gid>;
 
-  /// A reader matches, or its connection ends because nothing is published. No effect if it rests.
-  void add(PeerId peer, const Gid& reader, const Entry& entry) { entries_.try_emplace({peer, reader}, entry); }
+  /// A reader matches, or its connection ends because nothing is published. The entry that it has; no effect if it rests.
+  Entry& add(PeerId peer, const Gid& reader, Entry entry) {
+    return entries_.try_emplace({peer, reader}, std::move(entry)).first->second;
+  }
   /// There are messages: send(peer, reader) sends CALL to each reader that is not called and has not had number `last`. If it returns false,
   /// the reader is called with the next message.
   template <class Send>
@@ -62,32 +67,39 @@ class RestingReaders {
   }
   void clear() noexcept {
     entries_.clear();
-    called_ = 0;
+    called_ = refused_ = 0;
   }
-  Entry* find(PeerId peer, const Gid& reader) noexcept {
+  /// Its connection was refused. False: it had been refused before, or does not rest.
+  bool refuse(PeerId peer, const Gid& reader) noexcept {
+    const auto found = entries_.find({peer, reader});
+    if (found == entries_.end() || std::exchange(found->second.refused, true)) return false;
+    ++refused_;
+    return true;
+  }
+  const Entry* find(PeerId peer, const Gid& reader) const noexcept {
     const auto found = entries_.find({peer, reader});
     return found == entries_.end() ? nullptr : &found->second;
   }
   /// Whether published messages are kept for a reader that is called.
   bool awaited() const noexcept { return called_ != 0; }
   /// The readers that count as matched.
-  std::uint32_t matched() const noexcept {
-    return static_cast<std::uint32_t>(
-        std::count_if(entries_.begin(), entries_.end(), [](const auto& each) { return !each.second.refused; }));
-  }
+  std::uint32_t matched() const noexcept { return static_cast<std::uint32_t>(entries_.size() - refused_); }
   bool empty() const noexcept { return entries_.empty(); }
   const std::map<Key, Entry>& entries() const noexcept { return entries_; }
 
  private:
-  std::optional<Entry> erase(std::map<Key, Entry>::iterator at) noexcept {
-    const Entry entry = at->second;
-    called_ -= entry.called ? 1 : 0;
+  std::optional<Entry> erase(typename std::map<Key, Entry>::iterator at) noexcept {
+    std::optional<Entry> entry(std::move(at->second));
+    called_ -= entry->called ? 1 : 0;
+    refused_ -= entry->refused ? 1 : 0;
     entries_.erase(at);
     return entry;
   }
 
   std::map<Key, Entry> entries_;
-  std::size_t called_ = 0;
+  std::size_t called_ = 0, refused_ = 0;
 };
+
+using RestingReaders = BasicRestingReaders<Charge>;
 
 }  // namespace baton::transport

@@ -14,6 +14,8 @@
 namespace baton::transport {
 namespace {
 
+struct Free {};
+
 /// One writer and one reader, in two processes or in one, and the link between them.
 struct ModelPair {
   enum class Kind : char { kCall = 'c', kAttached = 'a', kRest = 'r', kRefused = 'n', kAttach = 't' };
@@ -26,7 +28,7 @@ struct ModelPair {
   std::string fault;
 
   // the writer's process
-  RestingReaders resting;
+  BasicRestingReaders<Free> resting;
   bool live = false;
   std::uint64_t last = 0;
   std::deque<std::uint64_t> history;
@@ -53,7 +55,7 @@ struct ModelPair {
     return world;
   }
   void match() {
-    RestingReaders::Entry entry;
+    BasicRestingReaders<Free>::Entry entry;
     entry.from = last + 1;
     resting.add(kPeer, gid(), entry);
     reader = kRests;
@@ -80,7 +82,7 @@ struct ModelPair {
   void rest() {
     --rests;
     live = false;
-    RestingReaders::Entry entry;
+    BasicRestingReaders<Free>::Entry entry;
     entry.from = last + 1;
     resting.add(kPeer, gid(), entry);
     to_reader.push_back({Kind::kRest});
@@ -100,14 +102,14 @@ struct ModelPair {
       fault = "ATTACH for a reader that is attached";
       return;
     }
-    RestingReaders::Entry* const entry = resting.find(kPeer, gid());
+    const auto* const entry = resting.find(kPeer, gid());
     if (entry == nullptr) {
       fault = "ATTACH of a reader that neither rests nor is connected";
       return;
     }
     if (refused) {
       --refusals;
-      entry->refused = true;
+      resting.refuse(kPeer, gid());
       to_reader.push_back({Kind::kRefused});
       return;
     }
@@ -253,8 +255,8 @@ TEST(RestingModel, PairsThatWereDisconnectedRestAgain) {
 }
 
 TEST(RestingReaders, OnlyThoseThatLackAMessageAreCalledAndOnce) {
-  RestingReaders readers;
-  RestingReaders::Entry had, lacks;
+  BasicRestingReaders<Free> readers;
+  BasicRestingReaders<Free>::Entry had, lacks;
   had.from = 6, lacks.from = 5;
   readers.add(1, Gid{1}, had);
   readers.add(1, Gid{2}, lacks);
@@ -273,11 +275,23 @@ TEST(RestingReaders, OnlyThoseThatLackAMessageAreCalledAndOnce) {
   EXPECT_FALSE(readers.awaited() || readers.remove_all(2));
 }
 
+TEST(RestingReaders, ThoseThatWereRefusedCountAsMatchedNoMore) {
+  RestingReaders readers;
+  readers.add(1, Gid{1}, {});
+  readers.add(1, Gid{2}, {});
+  EXPECT_EQ(readers.matched(), 2U);
+  EXPECT_TRUE(readers.refuse(1, Gid{1}));
+  EXPECT_FALSE(readers.refuse(1, Gid{1}) || readers.refuse(1, Gid{3}));
+  EXPECT_EQ(readers.matched(), 1U);
+  EXPECT_TRUE(readers.remove(1, Gid{1})->refused);
+  EXPECT_EQ(readers.matched(), 1U);
+  readers.clear();
+  EXPECT_EQ(readers.matched(), 0U);
+}
+
 TEST(RestingReaders, AReaderThatCouldNotBeCalledIsCalledWithTheNextMessage) {
   RestingReaders readers;
-  RestingReaders::Entry entry;
-  entry.from = 1;
-  readers.add(1, Gid{1}, entry);
+  readers.add(1, Gid{1}, {}).from = 1;
   readers.call_all(1, [](PeerId, const Gid&) { return false; });
   EXPECT_FALSE(readers.awaited());
   readers.call_all(2, [](PeerId, const Gid&) { return true; });

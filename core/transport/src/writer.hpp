@@ -80,7 +80,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   static std::size_t connection_bytes(const QoS& requested) noexcept;
   void detach(PeerId peer, const Gid& reader);
   /// A reader matches this writer of seldom messages: it rests until there is one for it.
-  void rest(PeerId peer, const Gid& reader, const QoS& requested);
+  void rest(PeerId peer, const Gid& reader, const QoS& requested, Charge charge);
   void set_wake_socket(PeerId peer, const Gid& reader, WakeSocketRef notify_end);
   /// Ends one connection for lack of a resource: the reader is informed and tries again.
   void end_connection(PeerId peer, const Gid& reader, const Error& reason);
@@ -212,7 +212,7 @@ class Writer::Impl final : public Writer, public std::enable_shared_from_this<Wr
   void call_resting() noexcept BATON_REQUIRES(mutex_);
   void rest_later(std::chrono::nanoseconds pause) BATON_REQUIRES(mutex_);
   void rest_idle(std::uint64_t last, std::chrono::nanoseconds pause);
-  bool rest(const WriterConnection& connection) BATON_REQUIRES(mutex_);
+  bool rest(WriterConnection& connection) BATON_REQUIRES(mutex_);
 
   const Gid gid_;
   std::int64_t last_publish_ns_ BATON_GUARDED_BY(mutex_) = 0;  // where there is a deadline

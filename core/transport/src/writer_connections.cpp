@@ -194,7 +194,7 @@ void Writer::Impl::replay(WriterConnection& connection, std::size_t count) {
   }
 }
 
-void Writer::Impl::rest(PeerId peer, const Gid& reader, const QoS& requested) {
+void Writer::Impl::rest(PeerId peer, const Gid& reader, const QoS& requested, Charge charge) {
   const os::Lock lock(mutex_);
   if (closed_ || resting_.find(peer, reader) != nullptr || find(peer, reader) != nullptr) return;
   if (history_.empty()) history_.resize(options_.qos.depth);
@@ -204,7 +204,8 @@ void Writer::Impl::rest(PeerId peer, const Gid& reader, const QoS& requested) {
   entry.reliable = requested.reliability == Reliability::kReliable;
   if (requested.durability == Durability::kTransientLocal && history_size_ > 0)
     entry.from = kept_before_newest(std::min<std::size_t>(history_size_, requested.depth) - 1).sequence;
-  resting_.add(peer, reader, entry);
+  entry.paid = std::move(charge);
+  resting_.add(peer, reader, std::move(entry));
   ++statuses_.matched_total;
   notify(Event::kMatched);
   call_resting();
@@ -252,15 +253,17 @@ void Writer::Impl::rest_idle(std::uint64_t last, std::chrono::nanoseconds pause)
 }
 
 /// False: there is no memory.
-bool Writer::Impl::rest(const WriterConnection& connection) {
+bool Writer::Impl::rest(WriterConnection& connection) {
   const PeerId peer = connection.peer;
   RestingReaders::Entry entry;
   entry.from = last_sequence_ + 1;
   entry.held = connection.wished;
   entry.reliable = connection.reliable;
   try {
-    resting_.add(peer, connection.reader, entry);
+    RestingReaders::Entry& added = resting_.add(peer, connection.reader, std::move(entry));
     context_->send(peer, FrameType::kRest, encode(PairFrame{gid_, connection.reader}));
+    added.paid = std::move(connection.charge);
+    added.paid.keep(kRestingBytes);
   } catch (const std::bad_alloc&) {
     resting_.remove(peer, connection.reader);
     return false;

@@ -76,8 +76,8 @@ void Writer::Impl::refuse(PeerId peer, const AttachFrame& frame, const Refusal& 
   refused.code = refusal.code;
   refused.text = "publisher of '" + options_.topic + "': " + text;
   context_->send(peer, FrameType::kRefused, encode(refused));
-  if (RestingReaders::Entry* const resting = resting_.find(peer, frame.reader)) {
-    const bool first = !std::exchange(resting->refused, true);
+  if (resting_.find(peer, frame.reader) != nullptr) {
+    const bool first = resting_.refuse(peer, frame.reader);
     if (!is_shortage(refusal.code)) resting_.remove(peer, frame.reader);  // it does not try again
     if (!resting_.awaited()) forget_history();
     if (first) notify(Event::kMatched);

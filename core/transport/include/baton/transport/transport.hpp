@@ -191,6 +191,9 @@ class Participant : public std::enable_shared_from_this<Participant> {
     std::uint8_t part = 0;  ///< as in WriterOptions
     /// Does not connect to this participant's relayed publishers (WriterOptions::relayed): for a process that relays in both directions.
     bool not_relayed = false;
+    /// Connects to a publisher of seldom messages before it publishes (WriterOptions::seldom). So publishers() says when the publisher knows
+    /// this reader: for a caller that replaces another reader by it.
+    bool connects_at_once = false;
   };
   /// create_writer(), create_reader() and join() leave nothing behind after out_of_memory: an announcement that was
   /// sent is withdrawn.
@@ -508,13 +511,14 @@ class Reader {
   /// set wakes when it has arrived. Thread-safe.
   bool awaits_memory(const Gid& publisher) const;
   std::uint32_t matched() const;
-  /// Its publishers; false: of these, it is still connecting to this one. Thread-safe.
+  /// Its publishers; false: it is still connecting to this one. Thread-safe.
   std::map<Gid, bool> publishers() const;
   /// Publishers that are gone, or whose process was disconnected, and of which messages wait here, as the graph knew them: for a caller
   /// of take_from(), which has to know whom to ask. Thread-safe.
   std::vector<EndpointInfo> gone_publishers() const;
-  /// From now on connects to no further publisher, and to none of its own again. For a caller that replaces this reader by
-  /// another one and must know when it has all publishers of this one. Thread-safe.
+  /// From now on matches no further publisher, and none of its own again that ends their connection. A publisher of seldom messages that
+  /// it matches still gives it the messages that it keeps for this reader. For a caller that replaces this reader by another one and must
+  /// know when it has all publishers of this one. Thread-safe.
   void stop_matching() noexcept;
   Statuses statuses() const;
   Losses losses() const;

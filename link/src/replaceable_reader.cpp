@@ -30,14 +30,19 @@ Result<void> ReplaceableReader::replace(std::shared_ptr<transport::Reader> reade
   return {};
 }
 
-/// Whether the new reader is connected to every publisher of the old one, so that no further message comes to the old one alone.
-bool ReplaceableReader::is_replaced() const {
-  const std::map<Gid, bool> now = reader_->publishers();
-  const std::map<Gid, bool> before = before_->publishers();
+/// Whether the new reader is connected to every publisher of the old one, so that no further message comes to the old one alone, and none that
+/// was published before is still on its way to the old one.
+bool ReplaceableReader::has_all(const Publishers& now, const Publishers& before) {
   return std::all_of(before.begin(), before.end(), [&](const auto& publisher) {
     const auto found = now.find(publisher.first);
-    return found != now.end() && found->second;
+    return publisher.second && found != now.end() && found->second;
   });
+}
+
+/// Whether the old reader connects to the publisher of `newer_`, which keeps older messages for the old reader.
+bool ReplaceableReader::waits_for_before(const Publishers& before) const {
+  const auto found = before.find(newer_.publisher());
+  return found != before.end() && !found->second;
 }
 
 bool ReplaceableReader::is_new(const TakenSample& sample) {
@@ -51,8 +56,10 @@ Result<TakenSample> ReplaceableReader::take() {
   spent_ = false;
   for (int passed = 0; passed < kMostPassed; ++passed) {
     if (before_) {
-      // In this order: first whether the new reader gets everything that is published from now on, then whether the old one has more.
-      const bool replaced = is_replaced();
+      // In this order: first whether the new reader gets everything that is published from now on, then whether the old one still connects,
+      // then whether it has more.
+      const Publishers now = reader_->publishers();
+      const Publishers before = before_->publishers();
       Result<TakenSample> taken = before_->take();
       if (!taken) return taken;
       if (*taken) {
@@ -61,7 +68,8 @@ Result<TakenSample> ReplaceableReader::take() {
       }
       if (before_->has_data())
         break;  // take() passed over as many messages as it may: the next one is still the old reader's
-      if (replaced) {
+      if (newer_ && waits_for_before(before)) return TakenSample();
+      if (has_all(now, before)) {
         if (wait_set_ != nullptr) wait_set_->remove(before_);
         add(lost_before_, before_->losses());
         before_.reset();
@@ -87,7 +95,11 @@ Result<TakenSample> ReplaceableReader::take() {
   return TakenSample();
 }
 
-bool ReplaceableReader::has_data() const { return newer_ || reader_->has_data() || (before_ && before_->has_data()); }
+bool ReplaceableReader::has_data() const {
+  if (before_ && before_->has_data()) return true;
+  if (newer_) return !before_ || !waits_for_before(before_->publishers());
+  return reader_->has_data();
+}
 
 void ReplaceableReader::forget(const std::function<bool(const Gid&)>& is_gone) {
   for (auto at = taken_.begin(); at != taken_.end();) at = is_gone(at->first) ? taken_.erase(at) : std::next(at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A subscription whose quality of service changes while messages come. A reader's depth is fixed, so another reader replaces it. Both readers
-// are read until the new one is connected to every publisher of the old one. Each message is taken once.
+// are read until the new one is connected to every publisher of the old one, and the old one waits for none. Each message is taken once.
 // Thread rules: externally synchronised.
 // Invariants: (1) the messages of a publisher are taken in order; (2) no message is taken twice, even if the new reader gets the history of a
 // transient_local publisher; (3) a message that one of the readers has is not lost.
@@ -21,7 +21,8 @@ class ReplaceableReader {
  public:
   explicit ReplaceableReader(std::shared_ptr<transport::Reader> reader) : reader_(std::move(reader)) {}
 
-  /// From now on takes from this reader, which was just made, and for a while also from the old one. REQUIRES: !is_replacing().
+  /// From now on takes from this reader, which was just made, and for a while also from the old one. REQUIRES: !is_replacing(), and
+  /// ReaderOptions::connects_at_once.
   Result<void> replace(std::shared_ptr<transport::Reader> reader);
   /// Whether the old reader is still read.
   bool is_replacing() const noexcept { return before_ != nullptr; }
@@ -49,7 +50,9 @@ class ReplaceableReader {
   /// Messages that one take() passes over because they were taken before: a publisher can repeat old numbers without end.
   static constexpr int kMostPassed = 256;
 
-  bool is_replaced() const;
+  using Publishers = std::map<transport::Gid, bool>;  // as of Reader::publishers()
+  static bool has_all(const Publishers& now, const Publishers& before);
+  bool waits_for_before(const Publishers& before) const;
   bool is_new(const transport::TakenSample& sample);
 
   std::shared_ptr<transport::Reader> reader_, before_;

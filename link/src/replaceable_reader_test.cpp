@@ -40,6 +40,7 @@ class ReplaceableReaderOf : public ::testing::Test {
     reading.qos = qos_;
     reading.qos.depth = depth;
     reading.qos.held = 1;
+    reading.connects_at_once = true;
     return *participant_->create_reader(reading);
   }
   static void publish(transport::Writer& writer, std::size_t count) {
@@ -155,6 +156,38 @@ TEST_F(ReplaceableReaderOf, OneTakePassesOverABoundedNumberOfMessagesThatAPublis
   EXPECT_TRUE(readers_->is_spent()) << "its caller comes again at once";
   EXPECT_EQ(take_all(), numbers(6, 6));
   EXPECT_FALSE(readers_->is_spent());
+}
+
+TEST_F(ReplaceableReaderOf, WhatAPublisherOfSeldomMessagesKeepsForTheReaderBeforeComesFirst) {
+  participant_ = domain_.join();
+  const auto make = [this](std::uint32_t depth, bool connects_at_once) {
+    transport::Participant::ReaderOptions reading;
+    reading.topic = "t";
+    reading.type = transport::test::number_type();
+    reading.qos = QoS(depth);
+    reading.connects_at_once = connects_at_once;
+    return *participant_->create_reader(reading);
+  };
+  const auto first = make(20, false);
+  readers_.emplace(first);
+  transport::test::CrowdOfPublishers seldom(domain_.path());
+  seldom.announce(transport::Gid{77}, true);
+  ASSERT_TRUE(transport::test::eventually([&] { return first->matched() == 1; }));
+  const auto second = make(40, true);
+  ASSERT_TRUE(readers_->replace(second));
+  EXPECT_EQ(take_all(), numbers(1, 0));
+  EXPECT_TRUE(readers_->is_replacing()) << "the publisher does not know the new reader yet";
+  seldom.call(transport::Gid{77}, first->gid());
+  const auto of_second = seldom.asked(), of_first = seldom.asked();
+  EXPECT_EQ(of_first.attach.reader, first->gid());
+  seldom.serve(of_second, 2, {2}, 40);
+  ASSERT_TRUE(transport::test::eventually([&] { return second->unread() == 1; }));
+  EXPECT_EQ(take_all(), numbers(1, 0)) << "the first message is still on its way";
+  EXPECT_FALSE(readers_->has_data());
+  seldom.serve(of_first, 1, {1}, 20);
+  ASSERT_TRUE(transport::test::eventually([&] { return readers_->has_data(); }));
+  EXPECT_EQ(take_all(), numbers(1, 2));
+  EXPECT_FALSE(readers_->is_replacing());
 }
 
 TEST_F(ReplaceableReaderOf, WhatTheReaderBeforeStillHasComesFirstAlsoWhenMuchIsPassedOver) {

@@ -294,13 +294,15 @@ void TopicForwarder::account() {
 }
 
 /// Null: it cannot be made, which was reported.
-std::shared_ptr<transport::Reader> TopicForwarder::subscribe(const LocalType& type, const PlannedFlow& sending) {
+std::shared_ptr<transport::Reader> TopicForwarder::subscribe(const LocalType& type, const PlannedFlow& sending,
+                                                             bool replaces) {
   transport::Participant::ReaderOptions options;
   options.topic = sending.topic;
   options.node = "link";
   options.type = type.info;
   options.qos = sending.request;
   options.not_relayed = true;
+  options.connects_at_once = replaces;
   Result<std::shared_ptr<transport::Reader>> reader = participant_->create_reader(options);
   if (reader) return *reader;
   log_->write(About::kSubscriptions, Level::kError, reader.error().code, reader.error().message);
@@ -320,7 +322,7 @@ void TopicForwarder::resubscribe(OutboundTopic& out, const PlannedFlow& sending)
     out.flow->wake();
     return;
   }
-  const std::shared_ptr<transport::Reader> reader = subscribe(*out.type, sending);
+  const std::shared_ptr<transport::Reader> reader = subscribe(*out.type, sending, true);
   if (!reader) return;
   if (const Result<void> replaced = out.source->replace(reader); !replaced) {
     log_->write(About::kSubscriptions, Level::kError, replaced.error().code, replaced.error().message);

@@ -90,7 +90,8 @@ class TopicForwarder {
   void complain(std::set<std::string> complaints);
   bool receive(const ForwardingPlan& plan);
   bool send(const ForwardingPlan& plan);
-  std::shared_ptr<transport::Reader> subscribe(const LocalType& type, const PlannedFlow& sending);
+  std::shared_ptr<transport::Reader> subscribe(const LocalType& type, const PlannedFlow& sending,
+                                               bool replaces = false);
   void resubscribe(OutboundTopic& out, const PlannedFlow& sending);
   bool open_out(const std::pair<Gid, std::string>& key, const PlannedFlow& sending);
   Result<std::shared_ptr<transport::Writer>> make_proxy(const Gid& gid, const PlannedProxy& wanted,

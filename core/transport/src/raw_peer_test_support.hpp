@@ -98,10 +98,11 @@ class RawPeer final : public HubHandler {
   }
   /// Announces an endpoint on "t" that looks like make_writer's or make_reader's.
   Gid announce(bool is_writer, const QoS& qos = QoS()) { return announce(id(), is_writer, qos); }
-  Gid announce(const Gid& gid, bool is_writer, const QoS& qos = QoS()) {
+  Gid announce(const Gid& gid, bool is_writer, const QoS& qos = QoS(), bool seldom = false) {
     AnnounceFrame frame;
     frame.gid = gid;
     frame.is_writer = is_writer;
+    frame.seldom = seldom;
     frame.topic = "t";
     frame.node = "hostile";
     frame.type_name = number_type().name;
@@ -136,11 +137,29 @@ class CrowdOfPublishers {
   /// `first_sequence`: of the messages that it will publish. `depth`: of its reader.
   void add(const Gid& gid, std::uint64_t first_sequence = 1, const std::vector<std::uint64_t>& numbers = {},
            std::uint32_t depth = QoS().depth) {
-    constexpr std::uint64_t kPlace = 4096;
+    announce(gid);
+    serve(asked(), first_sequence, numbers, depth);
+  }
+  void announce(const Gid& gid, bool seldom = false) {
     ASSERT_TRUE(peer_.await_peers(1));
-    peer_.announce(gid, true);
-    const auto [reader, frame] = peer_.await(FrameType::kAttach);
-    const AttachFrame attach = decode_attach(frame.payload).or_throw();
+    peer_.announce(gid, true, QoS(), seldom);
+  }
+  void call(const Gid& publisher, const Gid& reader) {
+    peer_.send(peer_.peers[0], FrameType::kCall, encode(PairFrame{publisher, reader}));
+  }
+  /// The next ATTACH, with its sender.
+  struct Asked {
+    PeerId from = 0;
+    AttachFrame attach;
+  };
+  Asked asked() {
+    const auto [from, frame] = peer_.await(FrameType::kAttach);
+    return {from, decode_attach(frame.payload).or_throw()};
+  }
+  void serve(const Asked& asked, std::uint64_t first_sequence, const std::vector<std::uint64_t>& numbers,
+             std::uint32_t depth) {
+    constexpr std::uint64_t kPlace = 4096;
+    const auto& [reader, attach] = asked;
     const std::uint32_t capacity = memory::ring_capacity(depth);
     os::CreatedSegment events = os::create_segment("event", kEventPageBytes, os::Writers::kOnlyCreator).or_throw();
     os::CreatedSegment ring = os::create_segment("ring", Ring::bytes(capacity), os::Writers::kOnlyCreator).or_throw();

@@ -98,9 +98,9 @@ void empty(int socket) noexcept {
   // From now on each packet comes with its sender's credentials, an empty one too: so the end is told from an empty packet.
   const int on = 1;
   if (::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return;  // no Unix socket
-  constexpr int kMostFds = 253;         // SCM_MAX_FD, unix(7)
-  constexpr int kMostPackets = 100000;  // far more than a socket takes
-  std::array<char, 4096> bytes;         // a longer packet is cut, its descriptors are not
+  constexpr int kMostFds = 253;                                                    // SCM_MAX_FD, unix(7)
+  constexpr int kMostPackets = 100000;                                             // far more than a socket takes
+  std::array<char, 4096> bytes;  // a longer packet is cut, its descriptors are not
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(kMostFds * sizeof(int))> control;
   for (int i = 0; i < kMostPackets; ++i) {
     iovec space{bytes.data(), bytes.size()};

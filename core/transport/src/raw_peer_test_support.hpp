@@ -42,8 +42,7 @@ class RawPeer final : public HubHandler {
     const std::lock_guard<std::mutex> lock(mutex);
     if (frame.type == static_cast<std::uint16_t>(FrameType::kAnnounce)) {  // one frame for each announcement
       const std::vector<AnnounceFrame> announcements = decode_announcements(frame.payload).or_throw();
-      for (const AnnounceFrame& each : announcements)
-        frames.emplace_back(peer, Frame{frame.type, encode(each), {}});
+      for (const AnnounceFrame& each : announcements) frames.emplace_back(peer, Frame{frame.type, encode(each), {}});
     } else {
       frames.emplace_back(peer, std::move(frame));
     }

@@ -87,7 +87,9 @@ def command(
     as_json: bool,
     topics: tuple[str, ...],
 ) -> None:
-    """Record topics in a new folder, as MCAP files with metadata.yaml, until Ctrl-C. The space key pauses, n begins another file.
+    """Record topics until Ctrl-C.
+
+    The bag is a new folder with MCAP files and metadata.yaml. The space key pauses, n begins another file.
 
     `ros2 bag`, Foxglove, PlotJuggler and the libraries mcap and rosbags read them. Publishers never wait: what the disk does not take in time is
     counted. Exit status 1 if the recording ended early."""

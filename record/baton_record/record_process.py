@@ -214,6 +214,11 @@ class Recorder:
             raise RecordError(f"the recorder ended with status {self._process.returncode}: the bag is not finished")
         return self.state()
 
+    def kill(self) -> None:
+        """Ends at once. The bag lacks its summary, and what waited for the disk."""
+        self._process.kill()
+        self._process.wait()
+
     def __enter__(self) -> Recorder:
         return self
 

@@ -20,7 +20,7 @@ constexpr std::size_t kLeastReferred = 4096;
 /// Between two looks at the queues: who publishes often need not wake the recorder for each message.
 constexpr milliseconds kNap{1};
 constexpr milliseconds kLook{100};
-constexpr std::int64_t kLastNs = 2'000'000'000;       // for what the queues have at the end
+constexpr std::int64_t kLastNs = 2'000'000'000;  // for publishers to which the recorder is being connected at the end
 constexpr std::int64_t kLookAgainNs = 1'000'000'000;  // for the answer of a process that was asked for a type
 constexpr int kMostTaken = 64;                        // of one topic, before the others have their turn
 constexpr std::size_t kMostTopics = 10'000;
@@ -81,19 +81,25 @@ void Recorder::work() {
       looked_ns_ = os::monotonic_ns();
       discover();
     }
-    if (!take_all()) (void)wait_set_.wait(kLook);
-    (void)graph_changed_->exchange_triggered();
+    if (!take_all()) {
+      // Publishers need not wake a thread that looks by itself.
+      std::this_thread::sleep_for(kNap);
+      if (!take_all()) (void)wait_set_.wait(kLook);
+      (void)graph_changed_->exchange_triggered();
+    }
     if (!chunk_->is_empty() && os::monotonic_ns() - chunk_since_ns_ > kChunkNs) flush();
     if (options_.snapshot_ns != 0 && snaps_.exchange(false, std::memory_order_relaxed)) {
       flush();
       writer_->snapshot();
     }
-    std::this_thread::sleep_for(kNap);
   }
   // What was published before stop(), also by publishers to which the recorder is still being connected.
   end_machine_ns_ = os::of_machine(os::monotonic_ns());
   const std::int64_t limit = os::monotonic_ns() + kLastNs;
-  while ((take_all() || is_connecting()) && os::monotonic_ns() < limit) std::this_thread::sleep_for(kNap);
+  while (take_all() || waits_for_samples_ || (is_connecting() && os::monotonic_ns() < limit)) {
+    if (waits_for_samples_) flush();
+    std::this_thread::sleep_for(kNap);
+  }
   flush();
   wait_set_.remove(*graph_changed_);
   participant_->remove_node("baton_record");
@@ -178,12 +184,14 @@ void Recorder::open_topic(const std::string& name, const std::vector<transport::
 /// True if there was a message.
 bool Recorder::take_all() {
   bool any = false;
+  waits_for_samples_ = false;
   for (const auto& [name, topic] : topics_) {
     for (int i = 0; topic->channel && i < kMostTaken; ++i) {
       Result<transport::TakenSample> taken = topic->reader->take();
       if (!taken) {
         // The open chunk may be all that keeps samples; the writer has the others.
-        if (taken.error().code == Errc::held_limit && !chunk_->is_empty()) flush();
+        waits_for_samples_ = waits_for_samples_ || taken.error().code == Errc::held_limit;
+        if (waits_for_samples_ && !chunk_->is_empty()) flush();
         break;
       }
       if (!*taken || taken->header().source_monotonic_ns > end_machine_ns_) break;

@@ -114,7 +114,8 @@ class Recorder {
   const std::shared_ptr<transport::GuardCondition> graph_changed_ = std::make_shared<transport::GuardCondition>();
   bool looks_again_ = false;  // the type of a topic is not known yet
   std::int64_t looked_ns_ = 0;
-  std::uint64_t seen_ = 0;  // version of the graph
+  std::uint64_t seen_ = 0;          // version of the graph
+  bool waits_for_samples_ = false;  // a subscription holds as many as it may, until the writer releases some
   std::unique_ptr<McapChunk> chunk_ = std::make_unique<McapChunk>();
   std::int64_t chunk_since_ns_ = 0;
   bool chunk_begins_file_ = false;

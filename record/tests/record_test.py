@@ -365,3 +365,15 @@ def test_the_progress_line_says_what_is_recorded_and_what_is_missing_and_why():
         "0:01:05 | 1 topics | 1200 messages | 3.0 GB | 500.0 MB/s | queue 5.0 MB | missing 7 | free 10.0 GB, for 0:00:20 | "
         "most of /image: 7 displaced in the queue"
     )
+
+
+def test_what_was_published_before_the_stop_is_in_the_bag_however_many_samples_wait(programs, tmp_path):
+    bag = Recording(programs, tmp_path / "bag", "/image")
+    images = publisher(baton.Node("camera"), "image", "sensor_msgs/Image")
+    for i in range(60):
+        with images.loan() as image:
+            image.header.stamp.sec = i
+            image.data.resize(1_000_000)
+    state = bag.stop()
+    assert [m.header.stamp.sec for _, m in read(bag.files[0])] == list(range(60))
+    assert not any(state["topics"][0]["missing"].values())

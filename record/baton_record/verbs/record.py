@@ -125,6 +125,9 @@ def command(
             state = recorder.stop()
         except RecordError as error:
             raise click.ClickException(str(error)) from None
+        except (_Ends, KeyboardInterrupt):
+            recorder.kill()
+            raise click.ClickException("ended at once: the bag is not finished (baton bag recover)") from None
     seconds = time.monotonic() - begin
     if as_json:
         rows = [{**vars(topic), "missing": topic.missing} for topic in state.topics]

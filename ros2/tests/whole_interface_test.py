@@ -60,22 +60,35 @@ def test_a_function_that_is_declined_says_so(processes):
 
 
 COMPATIBLE = """
-from rclpy.qos import DurabilityPolicy as D, QoSCompatibility, QoSProfile, ReliabilityPolicy as R, qos_check_compatible as check
-usual = QoSProfile(depth=1)
-for offered, requested, expected, word in (
-    (usual, usual, QoSCompatibility.OK, ""),
-    (QoSProfile(depth=1, reliability=R.BEST_EFFORT), usual, QoSCompatibility.ERROR, "reliability"),
-    (usual, QoSProfile(depth=1, durability=D.TRANSIENT_LOCAL), QoSCompatibility.ERROR, "durability"),
-    (QoSProfile(depth=1, reliability=R.SYSTEM_DEFAULT), usual, QoSCompatibility.WARNING, "default"),
-):
-    found, reason = check(offered, requested)
-    assert found == expected and word in reason, (found, reason)
+import itertools, json
+from rclpy.duration import Duration, Infinite
+from rclpy.qos import DurabilityPolicy, LivelinessPolicy, QoSProfile, ReliabilityPolicy, qos_check_compatible
+times = [Duration(), Duration(seconds=1), Duration(seconds=2), Infinite]
+wishes = [{name: kind} for name, kinds in (
+    ("reliability", ReliabilityPolicy), ("durability", DurabilityPolicy), ("liveliness", LivelinessPolicy),
+    ("deadline", times), ("liveliness_lease_duration", times),
+) for kind in kinds]
+strict = dict(reliability=ReliabilityPolicy.RELIABLE, durability=DurabilityPolicy.TRANSIENT_LOCAL, deadline=Duration(seconds=1))
+found = {}
+for offered, requested in itertools.product([*wishes, {}], [*wishes, strict]):
+    if Infinite not in requested.values() or offered == requested:
+        kind, reason = qos_check_compatible(QoSProfile(depth=1, **offered), QoSProfile(depth=1, **requested))
+        found[f"{offered} {requested}"] = kind.name, reason
+print(json.dumps(found))
 """
 
 
-def test_two_profiles_are_compared(processes):
-    env = environment("baton", processes.domain)
-    subprocess.run([PYTHON, "-c", COMPATIBLE], env=env, timeout=200, check=True)
+def test_two_profiles_are_compared_in_the_words_of_other_rmws(processes):
+    def said(rmw):
+        done = subprocess.run(
+            [PYTHON, "-c", COMPATIBLE],
+            env=environment(rmw, processes.domain), capture_output=True, text=True, timeout=200, check=True,
+        )  # fmt: skip
+        return json.loads(done.stdout)
+
+    stock = {pair: (kind, reason.replace("durabilty", "durability")) for pair, (kind, reason) in said("plain").items()}
+    found = {pair: tuple(each) for pair, each in said("baton").items()}
+    assert found == stock and {kind for kind, _ in found.values()} == {"OK", "WARNING", "ERROR"}
 
 
 def test_services_and_events_through_rcl(processes):

@@ -12,6 +12,7 @@
 #include "qos_profile.hpp"
 #include "rcutils/logging_macros.h"
 #include "rmw/qos_profiles.h"
+#include "rmw/qos_string_conversions.h"
 
 namespace baton::rmw {
 namespace {
@@ -102,46 +103,95 @@ Result<QoS> actual_service_qos(rmw_qos_profile_t asked) {
 // What follows is rmw.h's function, in the global namespace. NOLINTNEXTLINE(google-build-using-namespace)
 using namespace baton::rmw;
 
+namespace {
+
+/// Of a policy with a weak and a strong kind, in the words of rmw_dds_common, which tools and their users know. An end that leaves the policy
+/// to the system matters where the other one is undecided, too, a subscription requests the strong kind, or a publisher offers the weak one.
+template <class Kind>
+struct Words {
+  Kind weak, strong, by_system, unknown;
+  const char* (*name)(Kind);
+  const char *both, *publisher, *subscription, *strong_request, *weak_offer;
+
+  std::string error(Kind offered, Kind requested) const {
+    return offered == weak && requested == strong ? std::string("ERROR: ") + both + ";" : "";
+  }
+  std::string warning(Kind offered, Kind requested) const {
+    const bool open_offer = offered == by_system || offered == unknown;
+    const bool open_request = requested == by_system || requested == unknown;
+    const std::string begin = "WARNING: ";
+    const auto text = [this](Kind kind) { return kind == unknown ? "unknown" : name(kind); };
+    if (open_offer && open_request) return begin + publisher + text(offered) + subscription + text(requested) + ";";
+    if (open_offer && requested == strong) return begin + strong_request + text(offered) + ";";
+    if (open_request && offered == weak) return begin + weak_offer + text(requested) + ";";
+    return "";
+  }
+};
+
+constexpr Words<decltype(rmw_qos_profile_t::reliability)> kReliability{
+    RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT,
+    RMW_QOS_POLICY_RELIABILITY_RELIABLE,
+    RMW_QOS_POLICY_RELIABILITY_SYSTEM_DEFAULT,
+    RMW_QOS_POLICY_RELIABILITY_UNKNOWN,
+    rmw_qos_reliability_policy_to_str,
+    "Best effort publisher and reliable subscription",
+    "Publisher reliability is ",
+    " and subscription reliability is ",
+    "Reliable subscription, but publisher is ",
+    "Best effort publisher, but subscription is "};
+constexpr Words<decltype(rmw_qos_profile_t::durability)> kDurability{
+    RMW_QOS_POLICY_DURABILITY_VOLATILE,
+    RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL,
+    RMW_QOS_POLICY_DURABILITY_SYSTEM_DEFAULT,
+    RMW_QOS_POLICY_DURABILITY_UNKNOWN,
+    rmw_qos_durability_policy_to_str,
+    "Volatile publisher and transient local subscription",
+    "Publisher durability is ",
+    " and subscription durability is ",
+    "Transient local subscription, but publisher is ",
+    "Volatile publisher, but subscription is "};
+constexpr Words<decltype(rmw_qos_profile_t::liveliness)> kLiveliness{
+    RMW_QOS_POLICY_LIVELINESS_AUTOMATIC,
+    RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC,
+    RMW_QOS_POLICY_LIVELINESS_SYSTEM_DEFAULT,
+    RMW_QOS_POLICY_LIVELINESS_UNKNOWN,
+    rmw_qos_liveliness_policy_to_str,
+    "Publisher's liveliness is automatic and subscription's is manual by topic",
+    "Publisher liveliness is ",
+    " and subscription liveliness is ",
+    "Subscription's liveliness is manual by topic, but publisher's is ",
+    "Publisher's liveliness is automatic, but subscription's is "};
+
+/// A subscription may not ask for a shorter time than the publisher offers. 0: for none.
+std::string time_error(const rmw_time_t& offered, const rmw_time_t& requested, const char* has, const char* less) {
+  const std::chrono::nanoseconds offer = duration_of(offered), request = duration_of(requested);
+  if (request.count() == 0 || request == baton::kInfinite || (offer.count() != 0 && request >= offer)) return "";
+  return offer.count() == 0 ? std::string("ERROR: Subscription has a ") + has + ", but publisher does not;"
+                            : std::string("ERROR: Subscription ") + less + ";";
+}
+
+}  // namespace
+
 extern "C" rmw_ret_t rmw_qos_profile_check_compatible(const rmw_qos_profile_t publisher_profile,
                                                       const rmw_qos_profile_t subscription_profile,
                                                       rmw_qos_compatibility_type_t* compatibility, char* reason,
                                                       size_t reason_size) try {
   if (const rmw_ret_t bad = checked(compatibility); bad != RMW_RET_OK) return bad;
   if (reason == nullptr && reason_size != 0) return invalid("reason is null, and reason_size is not 0");
-  const auto undecided = [](const rmw_qos_profile_t& profile) {
-    return profile.reliability == RMW_QOS_POLICY_RELIABILITY_SYSTEM_DEFAULT ||
-           profile.reliability == RMW_QOS_POLICY_RELIABILITY_UNKNOWN ||
-           profile.durability == RMW_QOS_POLICY_DURABILITY_SYSTEM_DEFAULT ||
-           profile.durability == RMW_QOS_POLICY_DURABILITY_UNKNOWN ||
-           profile.liveliness == RMW_QOS_POLICY_LIVELINESS_UNKNOWN;
-  };
-  // Of an undecided policy, a publisher may offer the strongest and a subscription may request the weakest.
-  const auto decided = [](rmw_qos_profile_t profile, bool publisher) {
-    if (profile.reliability != RMW_QOS_POLICY_RELIABILITY_RELIABLE &&
-        profile.reliability != RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT)
-      profile.reliability = publisher ? RMW_QOS_POLICY_RELIABILITY_RELIABLE : RMW_QOS_POLICY_RELIABILITY_BEST_EFFORT;
-    if (profile.durability != RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL &&
-        profile.durability != RMW_QOS_POLICY_DURABILITY_VOLATILE)
-      profile.durability = publisher ? RMW_QOS_POLICY_DURABILITY_TRANSIENT_LOCAL : RMW_QOS_POLICY_DURABILITY_VOLATILE;
-    if (profile.liveliness == RMW_QOS_POLICY_LIVELINESS_SYSTEM_DEFAULT)
-      profile.liveliness = RMW_QOS_POLICY_LIVELINESS_AUTOMATIC;
-    if (profile.liveliness != RMW_QOS_POLICY_LIVELINESS_AUTOMATIC &&
-        profile.liveliness != RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC)
-      profile.liveliness = publisher ? RMW_QOS_POLICY_LIVELINESS_MANUAL_BY_TOPIC : RMW_QOS_POLICY_LIVELINESS_AUTOMATIC;
-    profile.history = RMW_QOS_POLICY_HISTORY_KEEP_LAST;
-    return *qos_of(profile);
-  };
-  const std::string difference =
-      baton::incompatibility(decided(publisher_profile, true), decided(subscription_profile, false));
-  std::string text;
-  if (!difference.empty()) {
-    *compatibility = RMW_QOS_COMPATIBILITY_ERROR;
-    text = "ERROR: " + difference;
-  } else if (undecided(publisher_profile) || undecided(subscription_profile)) {
-    *compatibility = RMW_QOS_COMPATIBILITY_WARNING;
-    text = "WARNING: the profiles leave a policy to the system's default";
-  } else {
-    *compatibility = RMW_QOS_COMPATIBILITY_OK;
+  const rmw_qos_profile_t &offered = publisher_profile, &requested = subscription_profile;
+  std::string text =
+      kReliability.error(offered.reliability, requested.reliability) +
+      kDurability.error(offered.durability, requested.durability) +
+      time_error(offered.deadline, requested.deadline, "deadline", "deadline is less than publisher deadline") +
+      kLiveliness.error(offered.liveliness, requested.liveliness) +
+      time_error(offered.liveliness_lease_duration, requested.liveliness_lease_duration, "liveliness lease duration",
+                 "liveliness lease duration is less than publisher");
+  *compatibility = RMW_QOS_COMPATIBILITY_ERROR;
+  if (text.empty()) {
+    text = kReliability.warning(offered.reliability, requested.reliability) +
+           kDurability.warning(offered.durability, requested.durability) +
+           kLiveliness.warning(offered.liveliness, requested.liveliness);
+    *compatibility = text.empty() ? RMW_QOS_COMPATIBILITY_OK : RMW_QOS_COMPATIBILITY_WARNING;
   }
   if (reason != nullptr && reason_size != 0) std::snprintf(reason, reason_size, "%s", text.c_str());
   return RMW_RET_OK;

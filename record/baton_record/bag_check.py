@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .bag_errors import BagError, needed
+from .bag_errors import BagError
 from .bag_mcap import (
     CHUNK,
     DATA_END,
@@ -22,10 +22,9 @@ from .bag_mcap import (
     MESSAGE,
     MESSAGE_INDEX,
     Damaged,
+    Entry,
     McapFile,
-    Part,
     message_at,
-    records,
 )
 from .bag_source import open_bag, read_metadata
 
@@ -53,29 +52,33 @@ def check(path: Path, on_bytes: Callable[[int], object] = lambda done: None) -> 
         return _by_library(path)
     information = read_metadata(path)
     files = sorted(path.glob("*.mcap"))
-    if not files or (information or {}).get("compression_mode"):
-        return _by_library(path)
-    readable, findings = 0, []
-    for file in files:
-        count, found = _Mcap(file, on_bytes).checked()
-        readable += count
-        findings += found
+    if files and not (information or {}).get("compression_mode"):
+        readable, findings = 0, []
+        for file in files:
+            count, found = _Mcap(file, on_bytes).checked()
+            readable += count
+            findings += found
+    else:
+        readable, findings = _by_library(path)
+    return readable, [*findings, *_metadata(path, information, readable)]
+
+
+def _metadata(folder: Path, information: dict[str, Any] | None, readable: int) -> Iterator[Finding]:
+    """What metadata.yaml says, and what lies beside it."""
+    file = folder / "metadata.yaml"
     if information is None:
-        findings.append(Finding(path, None, "there is no metadata.yaml", False))
-        return readable, findings
-    metadata = path / "metadata.yaml"
+        yield Finding(folder, None, "there is no metadata.yaml", False)
+        return
     named = {Path(name).name for name in information.get("relative_file_paths") or []}
-    for name in sorted(named - {file.name for file in files}):
-        findings.append(Finding(metadata, None, f"names {name}, which is not there", True))
-    for name in sorted({file.name for file in files} - named):
-        findings.append(Finding(metadata, None, f"does not name {name}, which is there", False))
+    there = {each.name for each in folder.iterdir()}
+    for name in sorted(named - there):
+        yield Finding(file, None, f"names {name}, which is not there", True)
+    for name in sorted(each for each in there - named if each.endswith((".mcap", ".db3"))):
+        yield Finding(file, None, f"does not name {name}, which is there", False)
     if information.get("message_count") != readable:
-        findings.append(
-            Finding(
-                metadata, None, f"says {information.get('message_count')} messages, and {readable} can be read", False
-            )
+        yield Finding(
+            file, None, f"says {information.get('message_count')} messages, and {readable} can be read", False
         )
-    return readable, findings
 
 
 def _is_mcap(path: Path) -> bool:
@@ -119,94 +122,78 @@ class _Mcap:
         self._findings: list[Finding] = []
         self._counts: Counter[int] = Counter()
         self._chunks: dict[int, tuple[int, int]] = {}  # place: times of the first and last message in it
-        self._times: list[int] = []
-        self._indexed: list[
-            tuple[int, int]
-        ] = []  # (time, offset) of the messages of the last chunk, by channel in _chunk_channels
-        self._chunk_messages: Counter[tuple[int, int, int]] = Counter()  # (channel, time, offset)
+        self._times: tuple[int, int] | None = None
+        self._chunk_messages: Counter[tuple[int, int, int]] = (
+            Counter()
+        )  # (channel, time, offset) that no index has named
         self._chunk_at = -1
+        self._has_index = False
+        self._crc = zlib.crc32(MAGIC)
+        self._done = 0
 
     def _say(self, at: int | None, what: str, lost: bool) -> None:
         self._findings.append(Finding(self._path, at, what, lost))
 
     def checked(self) -> tuple[int, list[Finding]]:
         try:
-            self._mcap = McapFile(self._path, walk=True)
+            mcap = McapFile(self._path, True, self._see)
         except (Damaged, ValueError) as error:
             self._say(getattr(error, "at", 0), getattr(error, "why", str(error)), True)
             return 0, self._findings
         try:
-            self._records()
-            self._summary()
-            readable = sum(self._mcap.counts.values())
+            self._on_bytes(mcap.size - self._done)
+            for damage in mcap.damages:
+                self._say(damage.at, damage.why, True)
+            for channel in sorted(mcap.counts.keys() - mcap.channels.keys()):
+                self._say(None, f"{mcap.counts[channel]} messages of channel {channel}, which is not defined", True)
+            self._summary(mcap)
+            return sum(mcap.counts.values()), sorted(self._findings, key=lambda f: -1 if f.at is None else f.at)
         finally:
-            self._mcap.close()
-        return readable, sorted(self._findings, key=lambda finding: -1 if finding.at is None else finding.at)
+            mcap.close()
 
-    def _records(self) -> None:
-        view, size = self._mcap.view, self._mcap.size
-        done, at, crc = 0, len(MAGIC), zlib.crc32(MAGIC)
-        ended = False
-        try:
-            for opcode, at, begin, end in records(view, len(MAGIC), size):
-                self._on_bytes(at - done)
-                done = at
-                if opcode == CHUNK:
-                    self._end_of_indexes()
-                    self._chunk(at, end)
-                elif opcode == MESSAGE:
-                    self._count(message_at(view, at, begin, end))
-                elif opcode == MESSAGE_INDEX:
-                    self._message_index(at, begin, end)
-                elif opcode == DATA_END:
-                    self._end_of_indexes()
-                    (promised,) = struct.unpack_from("<I", view, begin) if end - begin >= 4 else (0,)
-                    if promised not in (0, crc):
-                        self._say(at, "the checksum of the data section is wrong", False)
-                elif opcode == FOOTER:
-                    ended = True
-                    if bytes(view[end : end + len(MAGIC)]) != MAGIC:
-                        self._say(end, "the last eight bytes of the file are missing or wrong", False)
-                    break
-                crc = zlib.crc32(view[at:end], crc)
-        except Damaged as error:
-            self._say(error.at, error.why, True)
-        else:
-            if not ended:
-                self._say(size, "the file ends without a footer", True)
-        self._on_bytes(size - done)
+    def _see(self, mcap: McapFile, opcode: int, at: int, begin: int, end: int, entries: list[Entry] | None) -> None:
+        """One record, in the order of the file."""
+        view = mcap.view
+        self._on_bytes(at - self._done)
+        self._done = at
+        if opcode == CHUNK:
+            self._end_of_indexes()
+            if entries is not None:
+                self._chunk(view, at, entries)
+        elif opcode == MESSAGE:
+            self._count([message_at(view, at, begin, end)])
+        elif opcode == MESSAGE_INDEX:
+            self._message_index(view, at, begin, end)
+        elif opcode == DATA_END:
+            self._end_of_indexes()
+            (promised,) = struct.unpack_from("<I", view, begin) if end - begin >= 4 else (0,)
+            if promised not in (0, self._crc):
+                self._say(at, "the checksum of the data section is wrong", False)
+        elif opcode == FOOTER and bytes(view[end : end + len(MAGIC)]) != MAGIC:
+            self._say(end, "the last eight bytes of the file are missing or wrong", False)
+        self._crc = zlib.crc32(view[at:end], self._crc)
 
-    def _count(self, entry: Any) -> None:
-        self._counts[entry.channel] += 1
-        self._times.append(entry.time_ns)
-        if entry.channel not in self._mcap.channels:
-            self._say(None, f"a message of channel {entry.channel}, which is not defined", True)
+    def _count(self, entries: list[Entry]) -> None:
+        self._counts.update(entry.channel for entry in entries)
+        times = [entry.time_ns for entry in entries]
+        if times:
+            first, last = self._times or (times[0], times[0])
+            self._times = (min(first, *times), max(last, *times))
 
-    def _chunk(self, at: int, end: int) -> None:
-        self._chunk_at = at
-        self._chunk_messages = Counter()
-        try:
-            view, entries = self._mcap.read(Part(0, 0, at, end - at, True), check_crc=True)
-        except Damaged as error:
-            self._say(error.at, error.why, True)
-            self._chunk_at = -1
-            return
-        for entry in entries:
-            self._count(entry)
-            # A message begins nine bytes of its record and 22 of its own head before its data.
-            self._chunk_messages[entry.channel, entry.time_ns, entry.begin - 31] += 1
+    def _chunk(self, view: memoryview, at: int, entries: list[Entry]) -> None:
+        self._count(entries)
+        self._chunk_at, self._has_index = at, False
+        # A message begins nine bytes of its record and 22 of its own head before its data.
+        self._chunk_messages = Counter((entry.channel, entry.time_ns, entry.begin - 31) for entry in entries)
         times = [entry.time_ns for entry in entries]
         self._chunks[at] = (min(times, default=0), max(times, default=0))
-        first, last = struct.unpack_from("<QQ", self._mcap.view, at + 9)
-        if times and (first, last) != self._chunks[at]:
+        if times and struct.unpack_from("<QQ", view, at + 9) != self._chunks[at]:
             self._say(at, "the times of the chunk's first and last message are wrong", False)
-        self._has_index = False
 
-    def _message_index(self, at: int, begin: int, end: int) -> None:
+    def _message_index(self, view: memoryview, at: int, begin: int, end: int) -> None:
         if self._chunk_at < 0:
             return
         self._has_index = True
-        view = self._mcap.view
         channel, size = struct.unpack_from("<HI", view, begin) if end - begin >= 6 else (0, 1)
         if size % 16 or begin + 6 + size > end:
             self._say(at, "a MessageIndex that cannot be read", False)
@@ -228,8 +215,8 @@ class _Mcap:
             self._say(self._chunk_at, f"the chunk has {missing} messages that no index names", False)
         self._chunk_at = -1
 
-    def _summary(self) -> None:
-        view, size = self._mcap.view, self._mcap.size
+    def _summary(self, mcap: McapFile) -> None:
+        view, size = mcap.view, mcap.size
         at = size - len(MAGIC) - _FOOTER_BYTES
         if at < len(MAGIC) or view[at] != FOOTER or bytes(view[size - len(MAGIC) :]) != MAGIC:
             return  # reported already
@@ -242,14 +229,14 @@ class _Mcap:
             return
         if promised not in (0, zlib.crc32(view[start : at + 9 + 16])):
             self._say(start, "the checksum of the summary is wrong", False)
-        summary = self._mcap.summary()
+        summary = mcap.summary()
         if summary is None:
             self._say(start, "the summary cannot be read", False)
             return
-        for sentence in self._differences(summary):
+        for sentence in self._differences(mcap, summary):
             self._say(start, sentence, False)
 
-    def _differences(self, summary: Any) -> Iterator[str]:
+    def _differences(self, mcap: McapFile, summary: Any) -> Iterator[str]:
         told = summary.statistics
         if told is None:
             yield "the summary has no statistics"
@@ -274,12 +261,6 @@ class _Mcap:
                 if at in self._chunks and (index.message_start_time, index.message_end_time) != self._chunks[at]:
                     yield f"the index of the chunk at byte {at} says other times than the chunk has"
         known = {(channel.id, channel.topic) for channel in summary.channels.values()}
-        there = {(number, channel.topic) for number, channel in self._mcap.channels.items()}
-        if known and known != there:
-            yield "the summary has other channels than the file"
-
-
-def whole(path: Path) -> bool:
-    """Whether nothing is wrong."""
-    needed("mcap")
-    return not check(path)[1]
+        there = {(number, channel.topic) for number, channel in mcap.channels.items()}
+        if known and (missing_channels := there - known):
+            yield f"{len(missing_channels)} channels of the file are not in the summary"

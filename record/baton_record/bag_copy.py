@@ -49,9 +49,9 @@ def copy(
                 sink.add(topic)
             for extra in bag.extras():
                 sink.add_extra(extra)
-        for bag in bags if start_ns is not None else ():
+        for bag in () if start_ns is None else bags:
             for message in _held(bag, [topic for topic in selected[bag] if topic.latched], start_ns):
-                sink.write(message._replace(time_ns=start_ns))
+                sink.write(message._replace(time_ns=start_ns or 0))
                 written += 1
         streams = (bag.messages(selected[bag], start_ns, stop_ns, on_damage) for bag in bags)
         for message in heapq.merge(*streams, key=lambda each: each.time_ns):

@@ -211,11 +211,23 @@ class Catalog:
         )
 
 
+def _times(parts: list[Part]) -> tuple[int, int] | None:
+    """Of the first and last message."""
+    with_messages = [part for part in parts if part.end_ns]  # an empty chunk says 0
+    if not with_messages:
+        return (0, 0) if parts else None
+    return min(part.start_ns for part in with_messages), max(part.end_ns for part in with_messages)
+
+
+Visitor = Callable[["McapFile", int, int, int, int, list[Entry] | None], object]
+
+
 class McapFile:
     """One MCAP file, open for reading."""
 
-    def __init__(self, path: Path, walk: bool = False) -> None:
-        """`walk`: read all records, also if there is a summary."""
+    def __init__(self, path: Path, walk: bool = False, visit: Visitor = lambda *record: None) -> None:
+        """`walk`: read all records, also if there is a summary; `visit` is then called with the file and each: opcode, place, begin and end of its body and, of
+        a chunk that can be read, its messages."""
         self.path = path
         self._file = path.open("rb")
         try:
@@ -234,7 +246,7 @@ class McapFile:
             self._beginning_at = -1
             self.compression: set[str] = set()
             if walk or not self._by_summary():
-                self._by_walking()
+                self._by_walking(visit)
         except BaseException:
             self._file.close()
             raise
@@ -299,7 +311,7 @@ class McapFile:
             return False
         self.parts, self.catalog = parts, catalog
         self.counts = {channel: count for channel, count in told.channel_message_counts.items() if count}
-        self.times = (told.message_start_time, told.message_end_time) if told.message_count else None
+        self.times = _times(parts)  # rosbag2's statistics have been wrong
         return True
 
     def _loose(self, begin: int, end: int, catalog: Catalog) -> list[Part]:
@@ -315,13 +327,14 @@ class McapFile:
                 catalog.add(opcode, self.view, at, first, last)
         return [Part(min(times), max(times), begin, end - begin, False)] if times else []
 
-    def _by_walking(self) -> None:
-        """Reads all records, for a file that was cut or has no summary. A chunk that cannot be read is left out; where a record's length is wrong
+    def _by_walking(self, visit: Visitor) -> None:
+        """Reads all records, for a file that was cut or has no summary. A chunk that cannot be read, or whose CRC is wrong, is left out; where a record's length is wrong
         the file ends, but for the part of its last chunk that is there."""
         self.complete = False
         self.parts, self.catalog, self.counts, self.compression = [], Catalog(), {}, set()
         run: list[Entry] = []  # of the messages outside of chunks since the last chunk
         run_at = last = len(MAGIC)
+        ended = False  # the data section, behind which the summary repeats schemas and channels
         found: list[Part] = self.parts
 
         def add(entries: list[Entry], begin: int, end: int, is_chunk: bool) -> None:
@@ -334,19 +347,23 @@ class McapFile:
         try:
             for opcode, at, begin, end in records(self.view, len(MAGIC), self.size):
                 last = at
+                entries = None
                 if opcode == CHUNK:
                     add(run, run_at, at, False)
                     run, run_at = [], end
                     try:
-                        add(self.read(Part(0, 0, at, end - at, True), self.catalog)[1], at, end, True)
+                        _, entries = self.read(Part(0, 0, at, end - at, True), self.catalog, check_crc=True)
+                        add(entries, at, end, True)
                     except Damaged as error:
                         self.damages.append(error)
                 elif opcode == MESSAGE:
                     run.append(message_at(self.view, at, begin, end))
-                elif opcode in (DATA_END, FOOTER):
-                    break
-                else:
+                elif not ended:
                     self.catalog.add(opcode, self.view, at, begin, end)
+                visit(self, opcode, at, begin, end, entries)
+                ended = ended or opcode == DATA_END
+                if opcode == FOOTER:
+                    break
             else:
                 last = self.size
                 self.damages.append(Damaged(last, "the file ends without a footer"))
@@ -356,7 +373,7 @@ class McapFile:
         add(run, run_at, last, False)
         if last < self.size and self.view[last] == CHUNK:
             self._salvage(last, add)
-        self.times = (min(part.start_ns for part in found), max(part.end_ns for part in found)) if found else None
+        self.times = _times(found)
 
     def _salvage(self, at: int, add: Callable[[list[Entry], int, int, bool], None]) -> None:
         """The messages at the beginning of a chunk that the file's end cut."""
@@ -387,7 +404,7 @@ class McapFile:
         elif part.is_chunk:
             view, _, _ = chunk_bytes(view, part.at, begin + _RECORD.size, end, check_crc)
             begin, end, base = 0, len(view), part.at
-        entries = []
+        entries: list[Entry] = []
         append, unpack, head = entries.append, _MESSAGE.unpack_from, _MESSAGE.size
         for opcode, at, first, last in records(view, begin, end, base):
             if opcode == MESSAGE:

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from baton import _core
-from baton._messages import Dialect, _message_from_text
+from baton._messages import _message_from_text
+from baton_generator.model import Dialect
 from ruamel.yaml import YAML
 
 from .bag_errors import BagError, needed
@@ -52,20 +53,32 @@ def _full(name: str) -> str:
 def definition_for(topic: BagTopic, encoding: str) -> tuple[str, str]:
     """The definition of a topic's type in the other world, or in its own, and the hash that bags keep with it: an MD5 of ROS 1, a RIHS01 of ROS 2.
     The other world's own definition is taken if it means the same message for Baton."""
+    if topic.encoding == encoding and topic.definition is not None and topic.digest:
+        return topic.definition, topic.digest
     name = _full(topic.type_name)
     version = 1 if encoding == ROS1 else 2
-    if topic.encoding != encoding or topic.definition is None:
-        standard = _standard(encoding)
-        other = standard.generate_msgdef(name, ros_version=version)[0] if name in standard.fielddefs else None
-        dialect = Dialect.ROS1 if encoding == ROS1 else Dialect.ROS2
-        same = other is not None and (
-            _message_from_text(topic.type_name, other, dialect)._struct.hash == class_of(topic)._struct.hash
+    try:
+        if topic.encoding == encoding and topic.definition is not None:
+            store, text = _store_of(topic), topic.definition
+        else:
+            standard = _standard(encoding)
+            other = standard.generate_msgdef(name, ros_version=version)[0] if name in standard.fielddefs else None
+            dialect = Dialect.ROS1 if encoding == ROS1 else Dialect.ROS2
+            same = other is not None and (
+                _message_from_text(topic.type_name, other, dialect)._struct.hash == class_of(topic)._struct.hash
+            )
+            store = standard if same else _with_header_of(_store_of(topic), standard)
+            text = store.generate_msgdef(name, ros_version=version)[0]
+        return text, store.generate_msgdef(name)[1] if encoding == ROS1 else store.hash_rihs01(name)
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # of the library's parser and its tables of types
+        why = (
+            str(error)
+            if isinstance(error, BagError)
+            else f"the definition of {topic.type_name} cannot be read: {error!r}"
         )
-        store = standard if same else _with_header_of(_store_of(topic), standard)
-        text = store.generate_msgdef(name, ros_version=version)[0]
-    else:
-        store, text = _store_of(topic), topic.definition
-    return text, store.generate_msgdef(name)[1] if encoding == ROS1 else store.hash_rihs01(name)
+        raise BagError(f"{topic.name}: {why}; leave it out: -x {topic.name}") from None
 
 
 def _store_of(topic: BagTopic) -> Any:
@@ -74,13 +87,10 @@ def _store_of(topic: BagTopic) -> Any:
     name = _full(topic.type_name)
     if topic.definition is not None:
         store = typesys.get_typestore(typesys.Stores.EMPTY)
-        try:
-            store.register(typesys.get_types_from_msg(topic.definition, name))
-            return store
-        except Exception as error:  # of the library's parser
-            raise BagError(f"{topic.name}: the definition of {topic.type_name} cannot be read: {error}") from None
+        store.register(typesys.get_types_from_msg(topic.definition, name))
+        return store
     if name not in _standard(topic.encoding).fielddefs:
-        raise BagError(f"{topic.name}: the bag has no definition of {topic.type_name}, which is no standard type")
+        raise BagError(f"the bag has no definition of {topic.type_name}, which is no standard type")
     return _standard(topic.encoding)
 
 
@@ -143,9 +153,9 @@ class Sink:
         """The connection of a topic; topics of several bags that are the same share one."""
         if topic.encoding not in (CDR, ROS1):
             raise BagError(f"{topic.name}: messages of encoding {topic.encoding!r} cannot be converted")
+        definition, digest = definition_for(topic, self.encoding)
         if topic.encoding != self.encoding:
             self._classes[topic] = class_of(topic)
-        definition, digest = definition_for(topic, self.encoding)
         key = (topic.name, topic.type_name, digest, topic.latched, repr(topic.offered))
         if key not in self._twins:
             self._twins[key] = self._add(topic, definition, digest)

@@ -34,6 +34,7 @@ class BagTopic:
     offered: list[Any] = field(default_factory=list)  # the publishers' QoS, as the library has it
     latching: bool = False  # of ROS 1
     count: int = 0
+    digest: str = ""  # an MD5 of ROS 1 or a RIHS01 of ROS 2, if the bag has it
 
     @property
     def latched(self) -> bool:
@@ -94,13 +95,17 @@ class Bag:
         self.close()
 
 
+def absolute(name: str) -> str:
+    """A topic's name with the slash in front that some bags, and people, leave out."""
+    return name if name.startswith("/") else f"/{name}"
+
+
 def chosen(topics: Iterable[BagTopic], wanted: Collection[str] = (), unwanted: Collection[str] = ()) -> list[BagTopic]:
     """The topics that a pattern of `wanted` matches (all, if there is none), and none of `unwanted`."""
 
     def among(topic: BagTopic, patterns: Collection[str]) -> bool:
-        return any(
-            fnmatch.fnmatchcase(topic.name, each if each.startswith(("/", "*")) else "/" + each) for each in patterns
-        )
+        name = absolute(topic.name)
+        return any(fnmatch.fnmatchcase(name, each if each.startswith("*") else absolute(each)) for each in patterns)
 
     return [topic for topic in topics if (not wanted or among(topic, wanted)) and not among(topic, unwanted)]
 
@@ -223,6 +228,7 @@ class _McapBag(Bag):
                 text = None
             found = known[key] = BagTopic(channel.topic, name, text, channel.encoding)
             found.latching = channel.metadata.get("latching") == "1"
+            found.digest = channel.metadata.get("topic_type_hash", "")
         found.offered += [qos for qos in offered if qos not in found.offered]
         return found
 
@@ -263,46 +269,57 @@ class _McapBag(Bag):
 
 
 class _LibraryBag(Bag):
-    """A bag that the library rosbags reads."""
+    """A bag that the library rosbags reads. The files of a folder that is not compressed are opened one by one: where metadata.yaml does not fit to
+    them, which happens, the library's reader of folders leaves messages out and says nothing."""
 
     def __init__(self, path: Path) -> None:
         is1 = path.suffix == ".bag" or (path.is_file() and _begins(path, b"#ROSBAG V"))
         super().__init__(path, "ROS 1 bag" if is1 else "rosbag2 (sqlite3)")
+        readers = [path]
         if path.is_dir():
             information = read_metadata(path)
             if information is None:
                 raise BagError(f"{path} is no bag: it has neither metadata.yaml nor *.mcap")
             self.kind = f"rosbag2 ({information.get('storage_identifier')})"
             self.files = [path / Path(name).name for name in information.get("relative_file_paths") or []]
+            if missing := [file.name for file in self.files if not file.exists()]:
+                raise BagError(f"{path} lacks {', '.join(missing)}, which its metadata.yaml names")
+            self.compression = information.get("compression_format") or ""
+            if not self.compression:
+                readers = self.files
         elif not is1 and path.suffix != ".db3":
             raise BagError(f"{path} is no bag: an MCAP file, a folder of rosbag2, a .db3 or a .bag is one")
         library = needed("rosbags.rosbag1" if is1 else "rosbags.rosbag2")
+        self._readers: list[tuple[Any, dict[int, BagTopic]]] = []
+        self._topics: dict[tuple[str, ...], BagTopic] = {}
         try:
-            self._reader = library.Reader(path)
-            self._reader.open()
+            for each in readers:
+                reader = library.Reader(each)
+                reader.open()
+                self._readers.append((reader, {c.id: self._topic(c, is1) for c in reader.connections}))
         except (OSError, MemoryError):
+            self.close()
             raise
         except Exception as error:  # damaged bytes: errors of many classes
+            self.close()
             raise BagError(f"{path} cannot be read: {error}") from None
-        self._topics: dict[tuple[str, ...], BagTopic] = {}
-        self._of: dict[int, BagTopic] = {}
-        for connection in self._reader.connections:
-            topic = self._of[connection.id] = self._topic(connection, is1)
-            topic.count += max(0, connection.msgcount)
         self.topics = sorted(self._topics.values(), key=lambda topic: (topic.name, topic.type_name))
-        self.count = self._reader.message_count
-        if self.count:
-            self.start_ns, self.end_ns = self._reader.start_time, self._reader.end_time - 1
-        self.compression = getattr(self._reader, "compression_format", None) or ""
+        with_messages = [reader for reader, _ in self._readers if reader.message_count]
+        self.count = sum(reader.message_count for reader in with_messages)
+        self.start_ns = min((reader.start_time for reader in with_messages), default=0)
+        self.end_ns = max((reader.end_time - 1 for reader in with_messages), default=0)
 
     def _topic(self, connection: Any, is1: bool) -> BagTopic:
         name = short_name(connection.msgtype)
         format_, text = connection.msgdef.format.name, connection.msgdef.data
         if format_ == "IDL":
             text = _text_of_idl(name, text)
-        key = (connection.topic, name, text)
         definition = None if format_ == "NONE" else text
-        topic = self._topics.setdefault(key, BagTopic(connection.topic, name, definition, ROS1 if is1 else CDR))
+        encoding = ROS1 if is1 else connection.ext.serialization_format
+        key = (connection.topic, name, text, encoding)
+        topic = self._topics.setdefault(key, BagTopic(connection.topic, name, definition, encoding))
+        topic.digest = topic.digest or connection.digest
+        topic.count += max(0, connection.msgcount)
         if is1:
             topic.latching = topic.latching or bool(connection.ext.latching)
         else:
@@ -316,20 +333,27 @@ class _LibraryBag(Bag):
         stop_ns: int | None = None,
         on_damage: Callable[[Damaged], object] | None = None,
     ) -> Iterator[BagMessage]:
-        wanted = [each for each in self._reader.connections if topics is None or self._of[each.id] in topics]
-        if not wanted:  # the library takes an empty list for all
-            return
-        messages = self._reader.messages(wanted, start_ns, stop_ns)
-        for _, moment in itertools.groupby(self._readable(messages, on_damage), key=lambda message: message.time_ns):
+        streams = [self._of(*each, topics, start_ns, stop_ns, on_damage) for each in self._readers]
+        merged = streams[0] if len(streams) == 1 else heapq.merge(*streams, key=lambda message: message.time_ns)
+        for _, moment in itertools.groupby(merged, key=lambda message: message.time_ns):
             first, *others = moment
             yield from sorted([first, *others], key=lambda message: not message.topic.latched) if others else [first]
 
-    def _readable(
-        self, messages: Iterator[tuple[Any, int, Any]], on_damage: Callable[[Damaged], object] | None
+    def _of(
+        self,
+        reader: Any,
+        known: dict[int, BagTopic],
+        topics: Collection[BagTopic] | None,
+        start_ns: int | None,
+        stop_ns: int | None,
+        on_damage: Callable[[Damaged], object] | None,
     ) -> Iterator[BagMessage]:
+        wanted = [each for each in reader.connections if topics is None or known[each.id] in topics]
+        if not wanted:  # the library takes an empty list for all
+            return
         try:
-            for connection, time_ns, data in messages:
-                yield BagMessage(self._of[connection.id], time_ns, data, time_ns, 0)
+            for connection, time_ns, data in reader.messages(wanted, start_ns, stop_ns):
+                yield BagMessage(known[connection.id], time_ns, data, time_ns, 0)
         except (OSError, MemoryError):
             raise
         except Exception as error:  # of the library, for damaged bytes
@@ -339,4 +363,5 @@ class _LibraryBag(Bag):
             on_damage(damaged)
 
     def close(self) -> None:
-        self._reader.close()
+        for reader, _ in self._readers:
+            reader.close()

@@ -19,7 +19,7 @@ import baton
 from baton import _core
 
 from .bag_errors import BagError
-from .bag_source import CDR, ROS1, Bag, BagMessage, BagTopic, chosen, open_bag
+from .bag_source import CDR, ROS1, Bag, BagMessage, BagTopic, absolute, chosen, open_bag
 from .bag_types import class_of, offer_of
 
 CLOCK = "/clock"
@@ -138,19 +138,21 @@ class Player:
     ) -> dict[BagTopic, Any]:
         publishers: dict[BagTopic, Any] = {}
         known: dict[tuple[str, str, bytes], Any] = {}
-        names = {_absolute(name): _absolute(other) for name, other in remap.items()}
-        overrides = {_absolute(name): policies for name, policies in qos.items()}
+        names = {absolute(name): absolute(other) for name, other in remap.items()}
+        overrides = {absolute(name): policies for name, policies in qos.items()}
         for topic in topics:
-            if own_clock and topic.name == CLOCK:
+            if own_clock and absolute(topic.name) == CLOCK:
                 continue  # the player's own
             try:
                 if topic.encoding not in (CDR, ROS1):
                     raise BagError(f"{topic.name}: messages of encoding {topic.encoding!r} cannot be played")
                 cls = class_of(topic)
-                key = (topic.name, topic.type_name, cls._struct.hash)
+                key = (absolute(topic.name), topic.type_name, cls._struct.hash)
                 if key not in known:
-                    policies = baton.QoS(**{**offer_of(topic), **overrides.get(topic.name, {})})
-                    known[key] = self._node.advertise(names.get(topic.name, topic.name), cls, policies)
+                    policies = baton.QoS(**{**offer_of(topic), **overrides.get(absolute(topic.name), {})})
+                    known[key] = self._node.advertise(
+                        names.get(absolute(topic.name), absolute(topic.name)), cls, policies
+                    )
                 publishers[topic] = known[key]
             except (BagError, baton.BatonError) as error:
                 self._skip(topic.name, str(error))
@@ -241,10 +243,10 @@ class Player:
 
     def wait_for_subscriptions(self, topics: Iterable[str] | None = None, timeout: float | None = None) -> bool:
         """Waits until each of these topics, by their names in the bag, has a subscription (None: all topics). False after `timeout` seconds."""
-        wanted = None if topics is None else {_absolute(name) for name in topics}
-        if wanted is not None and (strange := wanted - {topic.name for topic in self._publishers}):
+        wanted = None if topics is None else {absolute(name) for name in topics}
+        if wanted is not None and (strange := wanted - {absolute(topic.name) for topic in self._publishers}):
             raise BagError(f"{', '.join(sorted(strange))} is not played")
-        waiting = [each for topic, each in self._publishers.items() if wanted is None or topic.name in wanted]
+        waiting = [each for topic, each in self._publishers.items() if wanted is None or absolute(topic.name) in wanted]
         return self._node.wait_for(lambda: all(each.matched for each in waiting) or self._stopped, timeout)
 
     def close(self) -> None:
@@ -351,14 +353,10 @@ class Player:
                 _core._publish_serialized(publisher, data, topic.encoding == CDR)
                 self._published += 1
                 return
-            except baton.QueueFull:  # type: ignore[attr-defined]
+            except baton.QueueFull:
                 with self._condition:
                     if self._stopped:
                         return
                     self._time.wait(self._condition, _ROOM_S)
             except baton.BatonError as error:
                 return self._skip(topic.name, f"{topic.name}: a message is left out: {error}")
-
-
-def _absolute(name: str) -> str:
-    return name if name.startswith("/") else f"/{name}"

@@ -8,6 +8,7 @@ import json
 import os
 import random
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -356,18 +357,64 @@ def test_databases_and_bags_of_ros_1_are_checked(tmp_path):
     assert "rosbag reindex" in run("recover", old, tmp_path / "no.mcap", code=1)
 
 
-def test_metadata_that_does_not_fit_is_found(tmp_path):
+@pytest.mark.parametrize("storage", ["MCAP", "SQLITE3"])
+def test_metadata_that_does_not_fit_is_found_and_hides_no_message(tmp_path, storage):
     rows = [(topic, STRING, START_NS + ms * MS, text(data)) for topic, ms, data in ROWS]
-    folder = write_rosbag2(tmp_path / "two", rows, "MCAP")
+    folder = write_rosbag2(tmp_path / "two", rows, storage)
     assert check(folder) == (40, [])
     metadata = folder / "metadata.yaml"
-    metadata.write_text(metadata.read_text().replace("message_count: 40", "message_count: 41"))
+    changed = (
+        metadata.read_text()
+        .replace("message_count: 40", "message_count: 41")
+        .replace("nanoseconds: 39000000", "nanoseconds: 7")
+    )
+    metadata.write_text(changed.replace("offered_qos_profiles: []", f"offered_qos_profiles: '{LATCHED}'"))
     assert "says 41 messages, and 40 can be read" in run("check", folder, code=2)
+    assert texts(folder) == ROWS
+    with open_bag(folder) as bag:
+        assert (bag.count, bag.end_ns) == (40, START_NS + 39 * MS)
+        assert len(list(bag.messages(bag.topics, bag.start_ns, bag.end_ns + 1))) == 40
+
+
+def test_statistics_with_wrong_times_hide_no_message(tmp_path):
+    bag = strings(tmp_path / "bag.mcap", enable_crcs=False)
+    content = bag.read_bytes()
+    times = struct.pack("<QQ", START_NS, START_NS + 39 * MS)
+    at = content.rindex(times)  # of the statistics, behind all chunks
+    bag.write_bytes(content[:at] + struct.pack("<QQ", START_NS + 5, START_NS + 7) + content[at + 16 :])
+    with open_bag(bag) as opened:
+        assert (opened.start_ns, opened.end_ns) == (START_NS, START_NS + 39 * MS)
+    assert "statistics say other times" in run("check", bag, code=2)
+
+
+def test_a_type_that_no_library_reads_is_copied_as_it_is_or_named(tmp_path):
+    from mcap.writer import Writer
+
+    with (tmp_path / "bag.mcap").open("wb") as file:
+        writer = Writer(file)
+        writer.start("ros2", "test")
+        schema = writer.register_schema("a/msg/Odd", "ros2msg", b"---")
+        channel = writer.register_channel("odd", "cdr", schema, {"topic_type_hash": "RIHS01_" + "1" * 64})
+        writer.add_message(channel, START_NS, b"x", START_NS)
+        writer.finish()
+    run("cut", tmp_path / "bag.mcap", tmp_path / "new.mcap", "-t", "/odd")
+    with open_bag(tmp_path / "new.mcap") as opened:
+        assert [(topic.name, topic.definition, topic.digest[:8]) for topic in opened.topics] == [
+            ("odd", "---", "RIHS01_1")
+        ]
+    assert "leave it out: -x odd" in run("convert", tmp_path / "bag.mcap", tmp_path / "new.bag", code=1)
 
 
 def test_a_missing_library_names_the_extra(monkeypatch):
     with pytest.raises(BagError, match=r"need the Python package no_such_library: pip install 'baton-ipc\[bag\]'"):
         needed("no_such_library.reader")
+
+
+@pytest.mark.parametrize("missing", ["mcap", "rosbags.rosbag2"])
+def test_the_command_names_the_extra(tmp_path, monkeypatch, missing):
+    bag = strings(tmp_path / "bag.mcap") if missing == "mcap" else write_rosbag2(tmp_path / "bag", [], "SQLITE3")
+    monkeypatch.setitem(sys.modules, missing, None)
+    assert "pip install 'baton-ipc[bag]'" in run("info", bag, code=1)
 
 
 def test_other_forms_are_refused_with_a_hint(tmp_path):

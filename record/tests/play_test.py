@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-import sys
 import threading
 
 import baton
@@ -322,6 +321,16 @@ def test_publishers_offer_what_was_recorded_or_what_a_file_says(tmp_path):
     assert offers["/c"] == ("best_effort", "volatile", 3)
 
 
+def test_a_topic_without_a_slash_is_that_with_one(tmp_path):
+    bag = strings(tmp_path / "bag.mcap", ("a", 0, "x"), ("b", 0, "x"))
+    node = baton.Node("n")
+    with Player(bag, node, topics=["/a"], qos={"/a": {"depth": 7}}, clock_of_waits=ComputedTime()) as player:
+        assert {(e.topic, e.qos.depth) for e in node.endpoints() if e.type_name == "std_msgs/String"} == {("/a", 7)}
+        subscription = node.subscribe("/a", "std_msgs/String")
+        assert player.wait_for_subscriptions(["a"], 120) and player.play() == 1
+        assert subscription.take(120).data == "x"
+
+
 @pytest.mark.parametrize("wrong", ["/a: {depth: no}", "/a: {speed: 3}", "/a: {reliability: often}", "- x", "{"])
 def test_a_wrong_file_of_overrides_is_refused(wrong):
     with pytest.raises(BagError, match="^file"):
@@ -388,13 +397,12 @@ def test_what_baton_record_writes_is_whole_and_plays(tmp_path, runtime_directory
     latched.publish({"data": "map"})
     images = node.advertise("/image", "sensor_msgs/Image", 20)
     with Programs(processes.environment(runtime_directory)) as programs:
-        words = [sys.executable, "-m", "baton_cli", "record", "-o", tmp_path / "bag", "/map", "/image"]
-        recorder = programs.start(words, stderr=LOG)
+        recorder = programs.start([RECORD, "--output", tmp_path / "bag", "/map", "/image"], stderr=LOG)
         assert images.wait_for_subscriptions(1, 120) and latched.wait_for_subscriptions(1, 120)
         for _ in range(10):
             images.publish(image)
         assert images.wait_for_all_acked(120) and latched.wait_for_all_acked(120)
-        recorder.interrupted(None)
+        recorder.ends(input="stop\n")
     del images, latched
     assert check(tmp_path / "bag") == (11, [])
     pictures, maps = node.subscribe("/image", "sensor_msgs/Image", qos=20), node.subscribe("/map", "std_msgs/String")

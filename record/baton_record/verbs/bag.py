@@ -192,7 +192,7 @@ def _copy(bags: tuple[Path, ...], new: Path, title: str, walk: bool = False, **o
 
     with _errors(), contextlib.ExitStack() as stack:
         opened = [stack.enter_context(open_bag(bag, walk)) for bag in bags]
-        left_out = []
+        left_out: list[Damaged] = []
         for bag in opened:
             if bag.damage and not walk:
                 raise BagError(f"{bag.path} is damaged ({bag.damage}): write what is left by `baton bag recover` first")
@@ -272,7 +272,7 @@ def cut(
 
     What latched topics (transient local) held at the start is in it.
     """
-    selection = {"topics": topics, "exclude": exclude, "start": start, "end": end}
+    selection: dict[str, Any] = {"topics": topics, "exclude": exclude, "start": start, "end": end}
     _copy((bag,), new, "cutting", **selection, compression=compression, storage=storage)
 
 

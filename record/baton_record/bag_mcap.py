@@ -329,7 +329,8 @@ class McapFile:
 
     def _by_walking(self, visit: Visitor) -> None:
         """Reads all records, for a file that was cut or has no summary. A chunk that cannot be read, or whose CRC is wrong, is left out; where a record's length is wrong
-        the file ends, but for the part of its last chunk that is there."""
+        the walk
+        goes on with the chunks that a summary names, else with the part of the last chunk that is there."""
         self.complete = False
         self.parts, self.catalog, self.counts, self.compression = [], Catalog(), {}, set()
         run: list[Entry] = []  # of the messages outside of chunks since the last chunk
@@ -371,9 +372,24 @@ class McapFile:
             self.damages.append(error)
             last = max(last, error.at)
         add(run, run_at, last, False)
-        if last < self.size and self.view[last] == CHUNK:
+        beyond = self._chunks_beyond(last) if self.damages and last < self.size else []
+        for begin, end in beyond:
+            with contextlib.suppress(Damaged):
+                add(self.read(Part(0, 0, begin, end - begin, True), self.catalog, check_crc=True)[1], begin, end, True)
+        if not beyond and last < self.size and self.view[last] == CHUNK:
             self._salvage(last, add)
         self.times = _times(found)
+
+    def _chunks_beyond(self, at: int) -> list[tuple[int, int]]:
+        """The chunks from a damaged place on, which the summary knows if the file has one."""
+        summary = self.summary()
+        indexes = [] if summary is None else summary.chunk_indexes
+        places = ((index.chunk_start_offset, index.chunk_start_offset + index.chunk_length) for index in indexes)
+        return sorted(
+            (begin, end)
+            for begin, end in places
+            if at <= begin < end - _RECORD.size and end <= self.size and self.view[begin] == CHUNK
+        )
 
     def _salvage(self, at: int, add: Callable[[list[Entry], int, int, bool], None]) -> None:
         """The messages at the beginning of a chunk that the file's end cut."""

@@ -326,6 +326,17 @@ def test_a_damaged_chunk_costs_its_own_messages_alone(tmp_path):
     assert left == [row for row in ROWS if row in left]
 
 
+def test_a_wrong_length_costs_nothing_if_there_is_a_summary(tmp_path):
+    bag = strings(tmp_path / "bag.mcap")
+    content = bytearray(bag.read_bytes())
+    at = chunks_of(content)[1][0]
+    struct.pack_into("<Q", content, at + 1, 1 << 50)
+    bag.write_bytes(content)
+    assert f"byte {at}: a record of {1 << 50} bytes" in run("check", bag, code=1)
+    run("recover", bag, tmp_path / "new.mcap")
+    assert texts(tmp_path / "new.mcap") == ROWS
+
+
 def test_lies_about_sizes_take_no_memory(tmp_path):
     bag = strings(tmp_path / "bag.mcap", compression=CompressionType.ZSTD)
     content = bytearray(bag.read_bytes())

@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 ROOMS = (
-    "core/os", "core/memory", "core/transport", "core/node", "core/containers", "link", "python", "ros2/rmw_baton_cpp", "ros1/preload",
+    "core/os", "core/memory", "core/transport", "core/node", "core/containers", "link", "record", "python", "ros2/rmw_baton_cpp", "ros1/preload",
 )  # fmt: skip
 BUILDS = ("build/release", "build/ros1")
 WORD = re.compile(r"\bBATON_(GUARDED_BY|REQUIRES|EXCLUDES|ACQUIRES|RELEASES)\b")

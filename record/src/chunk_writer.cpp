@@ -12,6 +12,8 @@
 namespace baton::record {
 namespace {
 
+constexpr std::size_t kStackBytes = std::size_t{1} << 20;
+
 /// Text in YAML's double quotes, which are JSON's.
 std::string quoted(const std::string& text) {
   std::string out = "\"";
@@ -91,7 +93,9 @@ Result<std::unique_ptr<ChunkWriter>> ChunkWriter::start(const Options& options) 
   if (options.kept_ns == 0) {
     if (const Result<void> opened = writer->open_file(); !opened) return opened.error();
   }
-  writer->thread_ = std::thread([made = writer.get()] { made->work(); });
+  Result<pthread_t> thread = os::start_thread("baton-rec-write", kStackBytes, [made = writer.get()] { made->work(); });
+  if (!thread) return thread.error();
+  writer->thread_ = *thread;
   return Result<std::unique_ptr<ChunkWriter>>(std::move(writer));
 }
 
@@ -124,7 +128,8 @@ void ChunkWriter::finish() {
     ends_ = true;
     changed_.notify_all();
   }
-  if (thread_.joinable()) thread_.join();
+  if (thread_) pthread_join(*thread_, nullptr);
+  thread_.reset();
 }
 
 ChunkWriter::Progress ChunkWriter::progress() const {

@@ -12,10 +12,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "baton/os/lock.hpp"
+#include "baton/os/process.hpp"
 #include "mcap_file.hpp"
 
 namespace baton::record {
@@ -79,7 +79,7 @@ class ChunkWriter {
   Result<void> write_metadata();
 
   const Options options_;
-  std::thread thread_;
+  std::optional<pthread_t> thread_;
   // Of the thread.
   std::unique_ptr<McapFile> file_;
   std::vector<BagFile> files_;

@@ -180,14 +180,15 @@ Result<void> McapFile::write(const McapChunk& chunk, bool with_crc) {
 
   Gathered indexes;
   for (const auto& [channel, entries] : chunk.index_) {
-    written.indexes[channel] = written.at + written.bytes + indexes.size();
-    written.messages[channel] = entries.size();
+    written.indexes.push_back(
+        {written.at + written.bytes + indexes.size(), static_cast<std::uint32_t>(entries.size()), channel});
     RecordWriter index(indexes, Record::kMessageIndex);
     indexes.append_number(channel);
     indexes.append_number(static_cast<std::uint32_t>(entries.size() * sizeof(McapChunk::Entry)));
     indexes.append(entries.data(), entries.size() * sizeof(McapChunk::Entry));
     index.end();
   }
+  written.indexes.shrink_to_fit();
   written.index_bytes = indexes.size();
 
   std::vector<os::FilePiece> pieces;
@@ -204,7 +205,7 @@ Result<void> McapFile::write(const McapChunk& chunk, bool with_crc) {
 std::uint64_t McapFile::messages() const noexcept {
   std::uint64_t sum = 0;
   for (const Written& chunk : chunks_)
-    for (const auto& [channel, count] : chunk.messages) sum += count;
+    for (const Written::Index& index : chunk.indexes) sum += index.messages;
   return sum;
 }
 
@@ -252,7 +253,7 @@ Gathered McapFile::summary() const {
     RecordWriter record(out, Record::kStatistics);
     std::map<std::uint16_t, std::uint64_t> counts;
     for (const Written& chunk : chunks_)
-      for (const auto& [channel, count] : chunk.messages) counts[channel] += count;
+      for (const Written::Index& index : chunk.indexes) counts[index.channel] += index.messages;
     out.append_number(messages());
     out.append_number(static_cast<std::uint16_t>(schemas.size()));
     out.append_number(static_cast<std::uint32_t>(channels_.size()));
@@ -271,7 +272,9 @@ Gathered McapFile::summary() const {
       out.append_number(chunk.last_ns);
       out.append_number(chunk.at);
       out.append_number(chunk.bytes);
-      append_map(out, chunk.indexes);
+      std::map<std::uint16_t, std::uint64_t> places;
+      for (const Written::Index& index : chunk.indexes) places[index.channel] = index.at;
+      append_map(out, places);
       out.append_number(chunk.index_bytes);
       append_text(out, "");
       out.append_number(chunk.records_bytes);  // compressed
@@ -310,7 +313,7 @@ Result<std::map<std::uint16_t, std::uint64_t>> McapFile::finish() {
     if (written.error().code != Errc::limit_reached || chunks_.empty()) return written.error();
     const Written last = std::move(chunks_.back());
     chunks_.pop_back();
-    for (const auto& [channel, count] : last.messages) taken_away[channel] += count;
+    for (const Written::Index& index : last.indexes) taken_away[index.channel] += index.messages;
     channels_.resize(last.channels);
     if (const Result<void> cut = file_.cut(last.at); !cut) return cut.error();
   }

@@ -87,10 +87,14 @@ class McapFile {
 
  private:
   struct Written {
+    struct Index {
+      std::uint64_t at = 0;
+      std::uint32_t messages = 0;
+      std::uint16_t channel = 0;
+    };
     std::uint64_t at = 0, bytes = 0, index_bytes = 0, records_bytes = 0, first_ns = 0, last_ns = 0;
-    std::map<std::uint16_t, std::uint64_t> indexes;   // where each stands
-    std::map<std::uint16_t, std::uint64_t> messages;  // of each channel
-    std::size_t channels = 0;                         // how many the file had before
+    std::vector<Index> indexes;  // a vector, because a long recording keeps it for each of its chunks
+    std::size_t channels = 0;    // how many the file had before
   };
   explicit McapFile(os::OutputFile file) : file_(std::move(file)) {}
   message::Gathered summary() const;

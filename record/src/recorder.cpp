@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 #include "baton/os/clock.hpp"
 #include "baton/os/printable.hpp"
@@ -15,8 +16,8 @@ using std::chrono::milliseconds;
 
 /// A chunk that is so old is written.
 constexpr std::int64_t kChunkNs = 250'000'000;
-/// Shorter arrays are copied: a sample that is kept, and a piece of writev(2), cost more.
-constexpr std::size_t kLeastReferred = 4096;
+/// Shorter arrays are copied: so a chunk that ends because a subscription holds as many samples as it may (8) is not small.
+constexpr std::size_t kLeastReferred = std::size_t{32} << 10;
 /// Between two looks at the queues: who publishes often need not wake the recorder for each message.
 constexpr milliseconds kNap{1};
 constexpr milliseconds kLook{100};
@@ -25,6 +26,7 @@ constexpr std::int64_t kLookAgainNs = 1'000'000'000;  // for the answer of a pro
 constexpr int kMostTaken = 64;                        // of one topic, before the others have their turn
 constexpr std::size_t kMostTopics = 10'000;
 constexpr std::size_t kMostNotes = 1000;
+constexpr std::size_t kStackBytes = std::size_t{4} << 20;  // std::regex needs some for each character of a name
 const std::string kWriter = "baton";
 
 }  // namespace
@@ -42,7 +44,10 @@ Result<std::unique_ptr<Recorder>> Recorder::start(const RecorderOptions& options
   if (!writer) return writer.error();
   std::unique_ptr<Recorder> made(
       new Recorder(options, std::move(*selection), std::move(*participant), std::move(*writer)));
-  made->thread_ = std::thread([recorder = made.get()] { recorder->work(); });
+  Result<pthread_t> thread =
+      os::start_thread("baton-rec-take", kStackBytes, [recorder = made.get()] { recorder->work(); });
+  if (!thread) return thread.error();
+  made->thread_ = *thread;
   return Result<std::unique_ptr<Recorder>>(std::move(made));
 }
 
@@ -66,7 +71,8 @@ void Recorder::snapshot() { snaps_.store(true, std::memory_order_relaxed); }
 void Recorder::stop() {
   ends_.store(true, std::memory_order_relaxed);
   wait_set_.wake();
-  if (thread_.joinable()) thread_.join();
+  if (thread_) pthread_join(*thread_, nullptr);
+  thread_.reset();
   writer_->finish();
 }
 
@@ -196,6 +202,10 @@ bool Recorder::take_all() {
       }
       if (!*taken || taken->header().source_monotonic_ns > end_machine_ns_) break;
       any = true;
+      if (topic->was_stalled) {  // a take counts what was displaced before its message
+        topic->was_stalled = false;
+        topic->budget.fetch_add(topic->reader->losses().overflow - topic->overflow_before, std::memory_order_relaxed);
+      }
       add(*topic, std::move(*taken));
     }
   }
@@ -245,11 +255,11 @@ void Recorder::flush() {
 /// While the queue is as long as it may be, messages stay in the subscriptions' queues. Those that are displaced there count for the budget.
 void Recorder::wait_for_room() {
   if (writer_->wait_for_room(options_.most_queued_bytes, std::chrono::nanoseconds(0))) return;
-  for (const auto& [name, topic] : topics_) topic->overflow_before = topic->reader->losses().overflow;
+  for (const auto& [name, topic] : topics_)
+    if (!topic->was_stalled) topic->overflow_before = topic->reader->losses().overflow;
   while (!writer_->wait_for_room(options_.most_queued_bytes, kLook)) {
   }
-  for (const auto& [name, topic] : topics_)
-    topic->budget.fetch_add(topic->reader->losses().overflow - topic->overflow_before, std::memory_order_relaxed);
+  for (const auto& [name, topic] : topics_) topic->was_stalled = true;
 }
 
 Progress Recorder::progress() const {

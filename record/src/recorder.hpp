@@ -9,9 +9,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "baton/os/lock.hpp"
@@ -86,6 +86,7 @@ class Recorder {
     std::atomic<std::uint64_t> messages{0}, bytes{0}, malformed{0};  // relaxed: counters for progress()
     std::atomic<std::uint64_t> budget{0};                            // the same
     std::uint64_t overflow_before = 0;                               // when the budget was spent
+    bool was_stalled = false;                                        // since the last take
   };
   Recorder(const RecorderOptions& options, Selection selection, std::shared_ptr<transport::Participant> participant,
            std::unique_ptr<ChunkWriter> writer);
@@ -104,7 +105,7 @@ class Recorder {
   const std::shared_ptr<transport::Participant> participant_;
   const std::unique_ptr<ChunkWriter> writer_;
   const std::int64_t begin_machine_ns_, begin_real_ns_;
-  std::thread thread_;
+  std::optional<pthread_t> thread_;
   // relaxed: set by any thread, and read by the recorder's own between two messages.
   std::atomic<bool> ends_{false}, paused_{false}, splits_{false}, snaps_{false};
   transport::WaitSet wait_set_;

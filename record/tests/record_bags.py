@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
+import os
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from mcap.reader import make_reader
 from mcap.stream_reader import StreamReader
 from mcap_ros2.decoder import DecoderFactory
@@ -81,3 +85,24 @@ def publisher(node, topic, type_name, **options):
     made = node.advertise(topic, type_name, **options)
     assert made.wait_for_subscriptions(1, 120)
     return made
+
+
+PTRACE_SEIZE, PTRACE_INTERRUPT, PTRACE_DETACH, WALL = 0x4206, 0x4207, 17, 0x40000000
+
+
+@contextmanager
+def stopped_thread(pid, name):
+    """Stops one thread of a child, as a disk that does not answer stops the writer."""
+    ptrace = ctypes.CDLL(None, use_errno=True).ptrace
+    ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    ptrace.restype = ctypes.c_long
+    (task,) = [task for task in Path(f"/proc/{pid}/task").iterdir() if (task / "comm").read_text().strip() == name]
+    thread = int(task.name)
+    if ptrace(PTRACE_SEIZE, thread, None, None) != 0:
+        pytest.skip(f"this machine lets no process trace its child: {os.strerror(ctypes.get_errno())}")
+    assert ptrace(PTRACE_INTERRUPT, thread, None, None) == 0
+    os.waitpid(thread, WALL)
+    try:
+        yield
+    finally:
+        assert ptrace(PTRACE_DETACH, thread, None, None) == 0

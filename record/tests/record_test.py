@@ -15,7 +15,7 @@ import pytest
 from baton_record.record_process import RecordedTopic, RecordError, RecordState
 from baton_record.verbs.record import progress_line
 from mcap.reader import make_reader
-from record_bags import Recording, publisher, read
+from record_bags import Recording, publisher, read, stopped_thread
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import get_types_from_msg
 from ruamel.yaml import YAML
@@ -245,9 +245,10 @@ def test_paused_is_left_out_and_the_end_of_the_input_is_a_stop(programs, tmp_pat
     assert [m.data for _, m in read(bag.files[0])] == ["now"]
 
 
-def test_what_a_stopped_recorder_misses_is_counted_by_its_reason(programs, tmp_path):
+@pytest.mark.parametrize("qos", [None, baton.QoS(history="keep_all", depth=10)])
+def test_what_a_stopped_recorder_misses_is_counted_and_no_publisher_waits(programs, tmp_path, qos):
     bag = Recording(programs, tmp_path / "bag", "/chatter")
-    talker = publisher(baton.Node("talker"), "chatter", "std_msgs/String")
+    talker = publisher(baton.Node("talker"), "chatter", "std_msgs/String", qos=qos)
     bag.process.send_signal(signal.SIGSTOP)
     for i in range(3000):
         talker.publish({"data": str(i)})
@@ -377,3 +378,21 @@ def test_what_was_published_before_the_stop_is_in_the_bag_however_many_samples_w
     state = bag.stop()
     assert [m.header.stamp.sec for _, m in read(bag.files[0])] == list(range(60))
     assert not any(state["topics"][0]["missing"].values())
+
+
+@pytest.mark.parametrize("reason, words", [("held", []), ("budget", ["--max-queue", "100000", "--chunk-size", "1"])])
+def test_while_the_disk_stands_still_messages_wait_unread_and_what_is_displaced_has_its_reason(
+    programs, tmp_path, reason, words
+):
+    bag = Recording(programs, tmp_path / "bag", "/image", *words)
+    images = publisher(baton.Node("camera"), "image", "sensor_msgs/Image", slots=256)
+    with stopped_thread(bag.process.pid, "baton-rec-write"):
+        for i in range(400):
+            with images.loan() as image:
+                image.header.stamp.sec = i
+                image.data.resize(50_000)
+    bag.until(lambda _: bag.topic("image")["messages"] + sum(bag.topic("image")["missing"].values()) == 400)
+    missing = {name: count for name, count in bag.stop()["topics"][0]["missing"].items() if count}
+    got = [m.header.stamp.sec for _, m in read(bag.files[0])]
+    assert got == sorted(got) and got[-1] == 399 and len(got) > 16
+    assert set(missing) <= {reason, "queue"} and missing[reason] > 0 and sum(missing.values()) == 400 - len(got)

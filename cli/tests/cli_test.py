@@ -240,6 +240,7 @@ SEARCHING = {
     ("interface", "show"): ["std_msgs/String"],
     ("node", "info"): ["camera"],
     ("node", "list"): [],
+    ("play",): ["drive.mcap"],
     ("service", "call"): ["switch", "std_srvs/SetBool"],
     ("service", "find"): ["std_srvs/SetBool"],
     ("service", "info"): ["switch"],

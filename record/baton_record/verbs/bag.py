@@ -55,9 +55,9 @@ def _progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
 @examples("baton bag info drive.mcap", "baton bag convert old.bag new.mcap")
 @click.group(cls=VerbGroup)
 def command() -> None:
-    """Look at bags, check, repair, convert, cut and join them (docs/guides/record.md).
+    """Look at bags, repair, convert, cut and join them.
 
-    A bag is an MCAP file, a folder of rosbag2, a .db3, or a .bag of ROS 1. What exists is never overwritten.
+    docs/guides/record.md explains them. A bag is an MCAP file, a folder of rosbag2, a .db3, or a .bag of ROS 1. What exists is never overwritten.
     """
 
 

@@ -91,7 +91,7 @@ def command(
 
     Keys: space pauses, the right arrow or s plays one message, the arrows up and down change the rate by 10 %, < and > jump 10 seconds, q leaves.
     """
-    live.load()
+    live.add_search(search)
     from ..bag_types import read_overrides
     from ..play_player import Player
 
@@ -100,7 +100,7 @@ def command(
         opened = open_bag(bag)  # what is wrong with the bag is said before the domain is joined
         with Player(
             opened,
-            live.join(domain, search, "baton_player"),
+            live.join(domain, name="baton_player"),
             rate=rate,
             start=start,
             duration=duration,

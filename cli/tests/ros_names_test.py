@@ -182,7 +182,7 @@ my_ros2 bag; ros2 node list --no-daemon
             """2:6 tf2_ros.buffer, 3:21 tf2_ros.TransformListener, 3:40 tf2_ros.TransformBroadcaster, 4:6 rclpy.action,
             5:9 message_filters.ApproximateTimeSynchronizer""",
         ),
-        ({"a.sh": SHELL}, "2:1 ros2 bag, 3:1 ros2 topic echo --qos-depth, 4:14 ros2 --no-daemon"),
+        ({"a.sh": SHELL}, "2:1 ros2 bag record, 3:1 ros2 topic echo --qos-depth, 4:14 ros2 --no-daemon"),
         ({"a.cpp": "using namespace ros;\nvoid f() { spinOnce(); other::spinOnce(); }\n"}, "2:12 ros::spinOnce"),
     ],
     ids=["roscpp", "rclcpp", "rospy", "rclpy", "libraries-of-ros2", "tf-of-python", "shell", "using"],

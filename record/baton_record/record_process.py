@@ -112,6 +112,7 @@ class Recorder:
         max_duration_s: float | None = None,
         max_queue_bytes: int | None = None,
         snapshot_s: float | None = None,
+        compression: str = "none",
         crc: bool = False,
         paused: bool = False,
         interval_s: float = 1.0,
@@ -120,13 +121,14 @@ class Recorder:
         """`directory`: of the bag; it must not exist. `topics`: names. `regex`: expressions that match whole names. `types`: of messages.
         `exclude`: expressions of names that are not recorded. `max_size_bytes`, `max_duration_s`: then another file begins.
         `max_queue_bytes`: that may wait for the disk. `snapshot_s`: nothing is written before snapshot(); so many seconds of messages are
-        copied and kept in memory, `max_queue_bytes` of them. `crc`: checksums. `interval_s`: between two states. `on_diagnostic` is called with
+        copied and kept in memory, `max_queue_bytes` of them. `compression`: "zstd" or "lz4", of each chunk. `crc`: checksums. `interval_s`: between two states. `on_diagnostic` is called with
         each line for people, in a thread of its own. Raises RecordError."""
         if snapshot_s is not None and (max_size_bytes is not None or max_duration_s is not None):
             raise RecordError("a snapshot is one file: it has no largest size and no longest duration")
         if isinstance(topics, str):
             raise TypeError(f"Recorder(): topics is a list of names; write topics=[{topics!r}]")
         command = [str(find_program()), "--output", os.fspath(directory), "--interval", str(round(interval_s * 1000))]
+        command += ["--compression", compression]
         command += ["--all"] * all + ["--crc"] * crc + ["--paused"] * paused
         for name, values in (("--regex", regex), ("--type", types), ("--exclude", exclude)):
             command += [word for value in values for word in (name, value)]

@@ -96,6 +96,11 @@ Result<std::unique_ptr<ChunkWriter>> ChunkWriter::start(const Options& options) 
   Result<pthread_t> thread = os::start_thread("baton-rec-write", kStackBytes, [made = writer.get()] { made->work(); });
   if (!thread) return thread.error();
   writer->thread_ = *thread;
+  for (unsigned i = 0; options.compression != Compression::kNone && i < options.compressors; ++i) {
+    thread = os::start_thread("baton-rec-press", kStackBytes, [made = writer.get()] { made->work_compressing(); });
+    if (!thread) return thread.error();  // the others end with the writer
+    writer->compressors_.push_back(*thread);
+  }
   return Result<std::unique_ptr<ChunkWriter>>(std::move(writer));
 }
 
@@ -103,15 +108,18 @@ ChunkWriter::~ChunkWriter() { finish(); }
 
 void ChunkWriter::push(std::unique_ptr<McapChunk> chunk, bool new_file) {
   const os::Lock lock(mutex_);
-  progress_.queued_bytes += chunk->bytes();
+  const std::uint64_t bytes = chunk->bytes();
+  progress_.queued_bytes += bytes;
   ++progress_.queued_chunks;
-  queue_.push_back({std::move(chunk), new_file});
+  const bool is_ready = options_.compression == Compression::kNone;
+  queue_.push_back({std::move(chunk), new_file, bytes, is_ready});
+  if (!is_ready) raw_.push_back(&queue_.back());
   changed_.notify_all();
 }
 
 void ChunkWriter::snapshot() {
   const os::Lock lock(mutex_);
-  queue_.push_back({nullptr, true});
+  queue_.push_back({nullptr, true, 0, true});
   changed_.notify_all();
 }
 
@@ -130,6 +138,8 @@ void ChunkWriter::finish() {
   }
   if (thread_) pthread_join(*thread_, nullptr);
   thread_.reset();
+  for (const pthread_t compressor : compressors_) pthread_join(compressor, nullptr);
+  compressors_.clear();
 }
 
 ChunkWriter::Progress ChunkWriter::progress() const {
@@ -152,7 +162,8 @@ void ChunkWriter::work() {
     Queued next;
     {
       os::UniqueLock lock(mutex_);
-      changed_.wait(lock.standard(), [&]() BATON_REQUIRES(mutex_) { return ends_ || !queue_.empty(); });
+      changed_.wait(lock.standard(),
+                    [&]() BATON_REQUIRES(mutex_) { return queue_.empty() ? ends_ : queue_.front().is_ready; });
       if (queue_.empty()) break;
       next = std::move(queue_.front());
       queue_.pop_front();
@@ -161,7 +172,6 @@ void ChunkWriter::work() {
       if (!failed) fail(write_kept());
       continue;
     }
-    const std::uint64_t bytes = next.chunk->bytes();
     std::map<std::uint16_t, std::uint64_t> lost;
     if (options_.kept_ns != 0) {
       keep(std::move(next.chunk));
@@ -173,7 +183,7 @@ void ChunkWriter::work() {
     if (failed && next.chunk) lost = next.chunk->messages_of_channels();
     next.chunk.reset();  // releases the samples
     const os::Lock lock(mutex_);
-    progress_.queued_bytes -= bytes;
+    progress_.queued_bytes -= next.bytes;
     --progress_.queued_chunks;
     progress_.kept_bytes = kept_bytes_;
     for (const auto& [channel, count] : lost) progress_.lost[channel] += count;
@@ -183,9 +193,28 @@ void ChunkWriter::work() {
   fail(write_metadata());
 }
 
+void ChunkWriter::work_compressing() {
+  for (;;) {
+    Queued* next = nullptr;
+    {
+      os::UniqueLock lock(mutex_);
+      changed_.wait(lock.standard(), [&]() BATON_REQUIRES(mutex_) { return ends_ || !raw_.empty(); });
+      if (raw_.empty()) return;
+      next = raw_.front();
+      raw_.pop_front();
+    }
+    // A chunk that cannot be compressed is written as it is.
+    const Result<void> ignored = next->chunk->compress(options_.compression, options_.with_crc);
+    static_cast<void>(ignored);
+    const os::Lock lock(mutex_);
+    next->is_ready = true;
+    changed_.notify_all();
+  }
+}
+
 /// Copies a chunk, which may then wait for long, and forgets the oldest ones.
 void ChunkWriter::keep(std::unique_ptr<McapChunk> chunk) {
-  chunk->own();
+  if (options_.compression == Compression::kNone) chunk->own();
   kept_bytes_ += chunk->bytes();
   const std::uint64_t last_ns = chunk->last_ns();
   kept_.push_back(std::move(chunk));

@@ -39,6 +39,8 @@ class ChunkWriter {
     bool with_crc = false;
     /// Not 0: chunks are kept in memory, those of the last so many nanoseconds and `most_kept_bytes`, and written by snapshot().
     std::uint64_t kept_ns = 0, most_kept_bytes = 0;
+    Compression compression = Compression::kNone;  ///< by `compressors` threads
+    unsigned compressors = 1;
   };
   struct Progress {
     std::uint64_t queued_chunks = 0, queued_bytes = 0, written_bytes = 0, written_messages = 0;
@@ -67,9 +69,12 @@ class ChunkWriter {
   struct Queued {
     std::unique_ptr<McapChunk> chunk;
     bool new_file = false;  ///< without a chunk: a snapshot
+    std::uint64_t bytes = 0;
+    bool is_ready = true;  ///< false: a compressor has it, or will have it
   };
   explicit ChunkWriter(const Options& options) : options_(options) {}
   void work();
+  void work_compressing();
   Result<void> write(const McapChunk& chunk);
   Result<void> begin_file();
   void keep(std::unique_ptr<McapChunk> chunk);
@@ -80,6 +85,7 @@ class ChunkWriter {
 
   const Options options_;
   std::optional<pthread_t> thread_;
+  std::vector<pthread_t> compressors_;
   // Of the thread.
   std::unique_ptr<McapFile> file_;
   std::vector<BagFile> files_;
@@ -89,7 +95,8 @@ class ChunkWriter {
 
   mutable os::Mutex mutex_;
   std::condition_variable changed_;
-  std::deque<Queued> queue_ BATON_GUARDED_BY(mutex_);
+  std::deque<Queued> queue_ BATON_GUARDED_BY(mutex_);  // a deque's elements stay where they are
+  std::deque<Queued*> raw_ BATON_GUARDED_BY(mutex_);   // of queue_: to be compressed
   Progress progress_ BATON_GUARDED_BY(mutex_);
   bool ends_ BATON_GUARDED_BY(mutex_) = false;
 };

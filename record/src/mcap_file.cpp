@@ -132,6 +132,26 @@ void McapChunk::own() {
   held_.clear();
 }
 
+std::uint32_t McapChunk::checksum() const noexcept {
+  Crc32 sum;
+  records_.for_each([&](const std::byte* data, std::size_t bytes, bool) { sum.add(data, bytes); });
+  return sum.value();
+}
+
+Result<void> McapChunk::compress(Compression compression, bool with_crc) {
+  Result<std::vector<std::byte>> made = compressed(compression, records_);
+  if (!made) return made.error();
+  // A publisher may change what it has published: then the checksum differs, and a reader finds it.
+  if (with_crc) crc_ = checksum();
+  compressed_ = std::move(*made);
+  compressed_.shrink_to_fit();
+  compression_ = compression;
+  records_bytes_ = records_.size();
+  records_ = Gathered();
+  held_.clear();
+  return {};
+}
+
 std::map<std::uint16_t, std::uint64_t> McapChunk::messages_of_channels() const {
   std::map<std::uint16_t, std::uint64_t> out;
   for (const auto& [channel, entries] : index_) out[channel] = entries.size();
@@ -157,26 +177,23 @@ Result<std::unique_ptr<McapFile>> McapFile::create(const std::string& path, cons
 Result<void> McapFile::write(const McapChunk& chunk, bool with_crc) {
   Written written;
   written.at = file_.size();
-  written.records_bytes = chunk.records_.size();
+  written.compression = chunk.compression_;
+  written.stored_bytes = chunk.bytes();
+  written.records_bytes = chunk.compression_ == Compression::kNone ? chunk.bytes() : chunk.records_bytes_;
   written.first_ns = chunk.first_ns_;
   written.last_ns = chunk.last_ns_;
   written.channels = channels_.size();
-  std::uint32_t crc = 0;  // none
-  if (with_crc) {
-    Crc32 sum;
-    chunk.records_.for_each([&](const std::byte* data, std::size_t bytes, bool) { sum.add(data, bytes); });
-    crc = sum.value();
-  }
+  const bool makes_crc = with_crc && chunk.compression_ == Compression::kNone;
   Gathered head;
   RecordWriter record(head, Record::kChunk);
   head.append_number(chunk.first_ns_);
   head.append_number(chunk.last_ns_);
   head.append_number(written.records_bytes);
-  head.append_number(crc);
-  append_text(head, "");  // no compression
-  head.append_number(written.records_bytes);
-  record.end(written.records_bytes);
-  written.bytes = head.size() + written.records_bytes;
+  head.append_number(makes_crc ? chunk.checksum() : chunk.crc_);
+  append_text(head, compression_name(chunk.compression_));
+  head.append_number(written.stored_bytes);
+  record.end(written.stored_bytes);
+  written.bytes = head.size() + written.stored_bytes;
 
   Gathered indexes;
   for (const auto& [channel, entries] : chunk.index_) {
@@ -193,7 +210,10 @@ Result<void> McapFile::write(const McapChunk& chunk, bool with_crc) {
 
   std::vector<os::FilePiece> pieces;
   add_pieces(head, pieces);
-  add_pieces(chunk.records_, pieces);
+  if (chunk.compression_ == Compression::kNone)
+    add_pieces(chunk.records_, pieces);
+  else
+    pieces.push_back({chunk.compressed_.data(), chunk.compressed_.size()});
   add_pieces(indexes, pieces);
   if (Result<void> appended = file_.append(pieces); !appended) return appended;
   for (const auto& channel : chunk.introduced_)
@@ -276,8 +296,8 @@ Gathered McapFile::summary() const {
       for (const Written::Index& index : chunk.indexes) places[index.channel] = index.at;
       append_map(out, places);
       out.append_number(chunk.index_bytes);
-      append_text(out, "");
-      out.append_number(chunk.records_bytes);  // compressed
+      append_text(out, compression_name(chunk.compression));
+      out.append_number(chunk.stored_bytes);
       out.append_number(chunk.records_bytes);
       record.end();
     }

@@ -18,6 +18,7 @@
 #include "baton/message/gathered.hpp"
 #include "baton/os/output_file.hpp"
 #include "baton/transport/transport.hpp"
+#include "compression.hpp"
 
 namespace baton::record {
 
@@ -45,10 +46,16 @@ class McapChunk {
 
   /// Copies the payload and releases the samples.
   void own();
+  /// Compresses the records and releases the samples. Nothing can be added afterwards. `with_crc`: the checksum is made before, of what is
+  /// compressed. Errors: those of compressed(); the chunk is unchanged.
+  Result<void> compress(Compression compression, bool with_crc);
 
   bool is_empty() const noexcept { return messages_ == 0; }
   std::uint64_t messages() const noexcept { return messages_; }
-  std::size_t bytes() const noexcept { return records_.size(); }
+  /// That it has in the file, without its head.
+  std::size_t bytes() const noexcept {
+    return compression_ == Compression::kNone ? records_.size() : compressed_.size();
+  }
   std::uint64_t first_ns() const noexcept { return first_ns_; }
   std::uint64_t last_ns() const noexcept { return last_ns_; }
   const message::Gathered& records() const noexcept { return records_; }
@@ -57,6 +64,7 @@ class McapChunk {
 
  private:
   friend class McapFile;
+  std::uint32_t checksum() const noexcept;
   struct Entry {
     std::uint64_t log_time_ns, at;
   };
@@ -65,6 +73,10 @@ class McapChunk {
   std::map<std::uint16_t, std::vector<Entry>> index_;
   std::vector<std::shared_ptr<const McapChannel>> introduced_;
   std::uint64_t messages_ = 0, first_ns_ = 0, last_ns_ = 0;
+  Compression compression_ = Compression::kNone;
+  std::vector<std::byte> compressed_;  // in place of records_
+  std::size_t records_bytes_ = 0;      // before they were compressed
+  std::uint32_t crc_ = 0;              // the same; 0: none
 };
 
 class McapFile {
@@ -92,7 +104,8 @@ class McapFile {
       std::uint32_t messages = 0;
       std::uint16_t channel = 0;
     };
-    std::uint64_t at = 0, bytes = 0, index_bytes = 0, records_bytes = 0, first_ns = 0, last_ns = 0;
+    std::uint64_t at = 0, bytes = 0, index_bytes = 0, records_bytes = 0, stored_bytes = 0, first_ns = 0, last_ns = 0;
+    Compression compression = Compression::kNone;
     std::vector<Index> indexes;  // a vector, because a long recording keeps it for each of its chunks
     std::size_t channels = 0;    // how many the file had before
   };

@@ -21,6 +21,7 @@ enum OptionName : int {
   kMaxDuration,
   kMaxQueue,
   kChunkSize,
+  kCompression,
   kSnapshot,
   kDomain,
   kCrc,
@@ -39,6 +40,7 @@ const option kOptions[] = {
     {"max-duration", required_argument, nullptr, kMaxDuration},
     {"max-queue", required_argument, nullptr, kMaxQueue},
     {"chunk-size", required_argument, nullptr, kChunkSize},
+    {"compression", required_argument, nullptr, kCompression},
     {"snapshot", required_argument, nullptr, kSnapshot},
     {"domain", required_argument, nullptr, kDomain},
     {"crc", no_argument, nullptr, kCrc},
@@ -90,6 +92,12 @@ Result<void> take(int name, const std::string& value, RecordArguments& out) {
       return read("--max-queue", kMost, 1, options.most_queued_bytes);
     case kChunkSize:
       return read("--chunk-size", kMost, 1, options.chunk_bytes);
+    case kCompression: {
+      const Result<Compression> compression = compression_of(value);
+      if (!compression) return compression.error();
+      options.compression = *compression;
+      return {};
+    }
     case kSnapshot:
       return read("--snapshot", kMost, 1, options.snapshot_ns);
     case kDomain:
@@ -127,6 +135,7 @@ const char* const kUsage =
     "  --max-duration N   another file begins after so many nanoseconds\n"
     "  --max-queue N      bytes that wait for the disk at most; default: 536870912\n"
     "  --chunk-size N     bytes after which a chunk is written; default: 2097152\n"
+    "  --compression NAME none, zstd or lz4; default: none\n"
     "  --snapshot N       keep the last N nanoseconds in memory, --max-queue bytes at most, until the command "
     "\"snapshot\"\n"
     "  --domain N         default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0\n"

@@ -39,8 +39,9 @@ Result<std::unique_ptr<Recorder>> Recorder::start(const RecorderOptions& options
   joins.on_diagnostic = options.on_diagnostic;
   Result<std::shared_ptr<transport::Participant>> participant = transport::Participant::join(joins);
   if (!participant) return participant.error();
-  Result<std::unique_ptr<ChunkWriter>> writer = ChunkWriter::start(
-      {options.directory, kWriter, options.with_crc, options.snapshot_ns, options.most_queued_bytes});
+  Result<std::unique_ptr<ChunkWriter>> writer =
+      ChunkWriter::start({options.directory, kWriter, options.with_crc, options.snapshot_ns, options.most_queued_bytes,
+                          options.compression, std::max(1U, std::thread::hardware_concurrency() / 2)});
   if (!writer) return writer.error();
   std::unique_ptr<Recorder> made(
       new Recorder(options, std::move(*selection), std::move(*participant), std::move(*writer)));

@@ -31,6 +31,7 @@ struct RecorderOptions {
   std::uint64_t chunk_bytes = std::uint64_t{2} << 20;  ///< then a chunk is written
   /// Not 0: nothing is written before snapshot(), and then the last so many nanoseconds, `most_queued_bytes` of them.
   std::uint64_t snapshot_ns = 0;
+  Compression compression = Compression::kNone;
   bool with_crc = false;
   bool paused = false;
   std::function<void(const transport::Diagnostic&)> on_diagnostic;

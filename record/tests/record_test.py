@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import sys
@@ -13,7 +14,7 @@ import baton
 import numpy as np
 import pytest
 from baton_record.record_process import RecordedTopic, RecordError, RecordState
-from baton_record.verbs.record import progress_line
+from baton_record.verbs.record import _Ends, _Signals, progress_line
 from mcap.reader import make_reader
 from record_bags import Recording, publisher, read, stopped_thread
 from rosbags.highlevel import AnyReader
@@ -95,6 +96,33 @@ def fields_of(text, name):
     return re.sub(
         r"'(byte|char)'", "'uint8'", repr(sorted((each, fields) for each, (_, fields) in types.items()))
     ).lower()
+
+
+@pytest.mark.parametrize(
+    "compression, words", [("zstd", ["--crc"]), ("lz4", []), ("zstd", ["--snapshot", str(10**12)])]
+)
+def test_compressed_chunks_are_read_back_equal(programs, tmp_path, compression, words):
+    bag = Recording(
+        programs, tmp_path / "bag", "/image", "--compression", compression, "--chunk-size", "200000", *words
+    )
+    images = publisher(baton.Node("camera"), "image", "sensor_msgs/Image")
+    for i in range(30):
+        with images.loan() as image:
+            fill(image, i, np.full(50_000, i, np.uint8))
+        bag.has(image=i + 1)
+    if "--snapshot" in words:
+        bag.tell("snapshot")
+        bag.until(lambda state: state["snapshots"])
+    bag.stop()
+    assert [(m.header.stamp.sec, set(m.data), len(m.data)) for _, m in read(bag.files[0])] == [
+        (i, {i}, 50_000) for i in range(30)
+    ]
+    with open(bag.files[0], "rb") as file:
+        chunks = make_reader(file).get_summary().chunk_indexes
+    assert {chunk.compression for chunk in chunks} == {compression} and len(chunks) >= 6
+    assert bag.files[0].stat().st_size < 200_000
+    with AnyReader([bag.directory]) as reader:
+        assert reader.message_count == 30
 
 
 def test_every_type_is_written_as_rosbags_writes_it(programs, tmp_path):
@@ -396,3 +424,10 @@ def test_while_the_disk_stands_still_messages_wait_unread_and_what_is_displaced_
     got = [m.header.stamp.sec for _, m in read(bag.files[0])]
     assert got == sorted(got) and got[-1] == 399 and len(got) > 16
     assert set(missing) <= {reason, "queue"} and missing[reason] > 0 and sum(missing.values()) == 400 - len(got)
+
+
+def test_a_signal_that_comes_before_the_recorder_is_there_ends_the_recording_and_not_the_command():
+    with pytest.raises(_Ends), _Signals() as signals:
+        os.kill(os.getpid(), signal.SIGTERM)
+        until(lambda: signals._came)
+        signals.obey()

@@ -67,6 +67,13 @@ class _Ends(Exception):
     metavar="S",
     help="Keep the last S seconds in memory, --max-queue at most; write them at the key s or SIGUSR1.",
 )
+@click.option(
+    "--compression",
+    type=click.Choice(["none", "zstd", "lz4"]),
+    default="none",
+    show_default=True,
+    help="Of each chunk, in threads.",
+)
 @click.option("--crc", is_flag=True, help="Write checksums, for which each byte is read once more.")
 @click.option("--start-paused", is_flag=True)
 @click.option("--json", "as_json", is_flag=True, help="Print the last state as JSON, not a table.")
@@ -82,6 +89,7 @@ def command(
     max_duration: float | None,
     max_queue: int | None,
     snapshot: float | None,
+    compression: str,
     crc: bool,
     start_paused: bool,
     as_json: bool,
@@ -96,7 +104,7 @@ def command(
     if not (all_ or regex or types or topics):
         raise click.UsageError("name topics, or use --all, --regex or --type")
     output = output or Path(time.strftime("baton_%Y_%m_%d-%H_%M_%S"))
-    with _Signals():
+    with _Signals() as signals:
         begin = time.monotonic()
         try:
             recorder = Recorder(
@@ -111,6 +119,7 @@ def command(
                 max_duration_s=max_duration,
                 max_queue_bytes=max_queue,
                 snapshot_s=snapshot,
+                compression=compression,
                 crc=crc,
                 paused=start_paused,
                 on_diagnostic=lambda line: click.echo(live.harmless(line), err=True),
@@ -118,6 +127,7 @@ def command(
         except RecordError as error:
             raise click.ClickException(str(error)) from None
         try:
+            signals.obey()
             _watch(recorder, begin)
         except (_Ends, KeyboardInterrupt):
             pass
@@ -140,13 +150,22 @@ def command(
 
 
 class _Signals:
-    """SIGTERM and SIGHUP end the recording as Ctrl-C does, and so does a Ctrl-C that comes early."""
+    """SIGTERM and SIGHUP end the recording as Ctrl-C does: by _Ends, from obey() on. One that comes before waits until then."""
 
-    def __enter__(self) -> None:
-        def end(number: int, frame: FrameType | None) -> None:
+    def __enter__(self) -> _Signals:
+        self._obeys = self._came = False
+        self._before = {each: signal.signal(each, self._end) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        return self
+
+    def obey(self) -> None:
+        self._obeys = True
+        if self._came:
             raise _Ends
 
-        self._before = {each: signal.signal(each, end) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    def _end(self, number: int, frame: FrameType | None) -> None:
+        self._came = True
+        if self._obeys:
+            raise _Ends
 
     def __exit__(self, *_: object) -> None:
         for number, before in self._before.items():

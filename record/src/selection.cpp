@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "baton/os/printable.hpp"
+
 namespace baton::record {
 namespace {
 
@@ -63,7 +65,8 @@ Result<Selection> Selection::make(const SelectionOptions& options) {
 }
 
 bool Selection::has(const std::string& topic, const std::string& type) const {
-  if (any_matches(excluded_, topic)) return false;
+  // The strings of a bag are UTF-8, and a process may announce any bytes. ROS has ASCII alone.
+  if (os::printable(topic) != topic || any_matches(excluded_, topic)) return false;
   if (topics_.count(topic) != 0) return true;
   if (is_hidden(topic)) return false;
   return all_ || types_.count(type) != 0 || any_matches(patterns_, topic);

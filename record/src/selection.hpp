@@ -24,7 +24,7 @@ class Selection {
  public:
   /// Error invalid_argument: an expression that is none, or nothing selected.
   static Result<Selection> make(const SelectionOptions& options);
-  /// `type`: as Baton names it.
+  /// `type`: as Baton names it. No topic with another name than printable ASCII is selected.
   bool has(const std::string& topic, const std::string& type) const;
 
  private:

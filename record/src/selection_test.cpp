@@ -36,6 +36,14 @@ TEST(Selection, ALongNameIsMatchedByNoExpression) {
   EXPECT_FALSE(selection(options).has("/" + std::string(100'000, 'a'), "t/T"));
 }
 
+TEST(Selection, ANameThatIsNoTextIsNotSelected) {
+  SelectionOptions options;
+  options.all = true;
+  options.topics = {"/a\xFF"};
+  EXPECT_FALSE(selection(options).has("/a\xFF", "t/T"));
+  EXPECT_FALSE(selection(options).has("/a\n", "t/T"));
+}
+
 TEST(Selection, SaysWhatIsWrong) {
   SelectionOptions options;
   EXPECT_EQ(Selection::make(options).error().message, "no topic is selected: name some, or all");

@@ -330,6 +330,27 @@ TEST(HostileSeldomMessages, ACallThatCannotBeEndsThePeer) {
   }
 }
 
+// The reader was replaced, so it does not try again, and the message that the writer keeps for it comes to nobody.
+TEST(SeldomWriter, ThatRefusesAReaderWhichMatchesNoMoreHasItsMessageCountedAsLost) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto reader = make_reader(*participant, "t");
+  RawPeer peer(domain.path());
+  const PeerId from = peer.await(FrameType::kAnnounce).first;
+  peer.send(from, FrameType::kAnnounce, encode(seldom_writer(peer.id())));
+  ASSERT_TRUE(matched(*reader, 1));
+  reader->stop_matching();
+  const PairFrame pair{peer.id(), reader->gid()};
+  peer.send(from, FrameType::kCall, encode(pair));
+  ASSERT_FALSE(peer.await(FrameType::kAttach).second.payload.empty()) << "it still gets what is kept for it";
+  RefusedFrame refused;
+  static_cast<PairFrame&>(refused) = pair;
+  refused.code = Errc::limit_reached;
+  peer.send(from, FrameType::kRefused, encode(refused));
+  EXPECT_TRUE(eventually([&] { return reader->losses().interrupted == 1; }));
+  EXPECT_EQ(reader->matched(), 0U);
+}
+
 TEST(SeldomWriter, WhoseIdAnotherProcessHadIsAttachedToWhenItHasTheId) {
   TestDomain domain;
   const auto participant = domain.join();

@@ -220,7 +220,7 @@ bool Reader::Impl::rested_by_writer(PeerId peer, const Gid& writer) {
 void Reader::Impl::rests_no_more(PeerId peer, const Gid& writer) noexcept {
   const auto found = resting_.find(writer);
   if (found == resting_.end() || found->second.peer != peer) return;
-  // Those for which it was called: it will not connect again, and nobody tells how many there are.
+  // The writer keeps at least one message for this reader, which does not connect again.
   if (found->second.called && !matches_) add_losses(losses_.interrupted, 1);
   resting_.erase(found);
   notify(Event::kMatched);

@@ -254,6 +254,9 @@ TEST(RestingModel, PairsThatWereDisconnectedRestAgain) {
   }
 }
 
+constexpr std::size_t kNodeOfAMap = 48;  // beside what lies in the node
+static_assert(sizeof(std::pair<const RestingReaders::Key, RestingReaders::Entry>) + kNodeOfAMap <= kRestingBytes);
+
 TEST(RestingReaders, OnlyThoseThatLackAMessageAreCalledAndOnce) {
   BasicRestingReaders<Free> readers;
   BasicRestingReaders<Free>::Entry had, lacks;

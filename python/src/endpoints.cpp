@@ -362,7 +362,7 @@ void add_node(nb::module_& m) {
              nb::list out;
              for (const transport::Holding& holding : report.holdings) {
                nb::list chunks;
-               for (const transport::Holding::Chunk& chunk : holding.chunks)
+               for (const transport::Holding::HeldChunk& chunk : holding.chunks)
                  chunks.append(nb::make_tuple(chunk.sequence, chunk.size_bytes, memory::handle_segment(chunk.handle),
                                               memory::handle_offset(chunk.handle)));
                static constexpr const char* kStandings[] = {"connected", "left", "refused"};

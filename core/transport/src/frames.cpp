@@ -221,7 +221,7 @@ Payload encode(const HoldingsFrame& frame) {
     const std::size_t chunks = std::min(holding.chunks.size(), Holding::kMostChunks);
     out.put(static_cast<std::uint8_t>(chunks));
     for (std::size_t c = 0; c < chunks; ++c) {
-      const Holding::Chunk& chunk = holding.chunks[c];
+      const Holding::HeldChunk& chunk = holding.chunks[c];
       out.put(chunk.handle).put(chunk.sequence).put(chunk.size_bytes);
     }
   }
@@ -257,7 +257,7 @@ Result<HoldingsFrame> decode_holdings(const Payload& bytes) {
     const auto chunks = in.get<std::uint8_t>();
     if (chunks > Holding::kMostChunks) return bad("HOLDINGS");
     holding.chunks.resize(chunks);
-    for (Holding::Chunk& chunk : holding.chunks) {
+    for (Holding::HeldChunk& chunk : holding.chunks) {
       chunk.handle = in.get<std::uint64_t>();
       chunk.sequence = in.get<std::uint64_t>();
       chunk.size_bytes = in.get<std::uint32_t>();

@@ -91,16 +91,16 @@ struct Holding {
     kLeft,     ///< the subscription is gone, but its process still holds samples
     kRefused,  ///< it matches and is not connected: see `reason`
   };
-  struct Chunk {
+  struct HeldChunk {
     memory::Handle handle = 0;
     std::uint64_t sequence = 0;
     std::uint32_t size_bytes = 0;
   };
   Gid writer{}, reader{};
-  std::uint32_t unread = 0;      ///< in its queue
-  std::uint32_t held = 0;        ///< taken and still in use
-  std::uint64_t held_bytes = 0;  ///< the messages of `held`, all of them
-  std::vector<Chunk> chunks;     ///< the oldest kMostChunks of the held chunks
+  std::uint32_t unread = 0;       ///< in its queue
+  std::uint32_t held = 0;         ///< taken and still in use
+  std::uint64_t held_bytes = 0;   ///< the messages of `held`, all of them
+  std::vector<HeldChunk> chunks;  ///< the oldest kMostChunks of the held chunks
   Standing standing = Standing::kConnected;
   std::uint32_t wished = 0;   ///< its requested QoS::held
   std::uint32_t granted = 0;  ///< granted of `wished`; docs/format/qos.md

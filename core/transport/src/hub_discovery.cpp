@@ -122,7 +122,7 @@ void Hub::Impl::connect_to(const ProcessId& process) {
     failed = errno;
     if (status == os::IoStatus::kRefused) sweep(name);
     if (status == os::IoStatus::kDone) {
-      Link& link = add_link(std::move(socket), true);
+      PeerLink& link = add_link(std::move(socket), true);
       link.process = process;
       made = link.id;
     }
@@ -156,7 +156,7 @@ void Hub::Impl::connect_to(const ProcessId& process) {
   }
   route.mine = made;
   const bool greeted = attempt([&] {
-    Link* link = find(made);
+    PeerLink* link = find(made);
     if (!welcome(*link)) {
       turn_away(*link);
       return;
@@ -219,7 +219,7 @@ void Hub::Impl::on_listener() {
           schedule(Clock::now() + options.handshake_timeout, [this, made] { on_handshake_timeout(made); });
       // An honest peer has already sent HELLO.
       on_readable(made);
-      if (Link* link = find(made); link != nullptr && link->unjudged) judge(*link);
+      if (PeerLink* link = find(made); link != nullptr && link->unjudged) judge(*link);
     });
     if (!handled) end_for_want_of_memory(made);
     if (silent_count > kMaxSilentLinks) evict_silent_link();
@@ -228,7 +228,7 @@ void Hub::Impl::on_listener() {
 
 void Hub::Impl::evict_silent_link() {
   while (!silent.empty()) {
-    Link* link = find(silent.front());
+    PeerLink* link = find(silent.front());
     silent.pop_front();
     if (link == nullptr || !link->silent) continue;
     end_link(

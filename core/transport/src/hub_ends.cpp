@@ -9,7 +9,7 @@ constexpr auto kSteadyTime = std::chrono::seconds(5);
 
 }  // namespace
 
-void Hub::Impl::on_bye(Link& link, const LinkMachine::Step& step) {
+void Hub::Impl::on_bye(PeerLink& link, const LinkMachine::Step& step) {
   const ProcessId process = link.process;
   const bool initiator = link.initiator;
   const bool was_up = link.up;
@@ -60,7 +60,7 @@ void Hub::Impl::on_bye(Link& link, const LinkMachine::Step& step) {
 
 // End of file without BYE: the peer died, or it gave this process up while this process was stopped, and holds nothing
 // of it. A new connection attempt shows which, and removes the name of a dead process.
-void Hub::Impl::hung_up(Link& link) {
+void Hub::Impl::hung_up(PeerLink& link) {
   const ProcessId process = link.process;
   const bool again = link.initiator || link.up;
   const bool nameless = link.silent;
@@ -72,19 +72,19 @@ void Hub::Impl::hung_up(Link& link) {
 
 // The pidfd reports that the process is dead, even if a child made by a raw clone(2) still holds its sockets open.
 void Hub::Impl::on_process_end(LinkId id) {
-  if (const Link* link = find(id)) process_ended(*link);
+  if (const PeerLink* link = find(id)) process_ended(*link);
   // Packets that it sent before its death still count.
   for (int i = 0; i < 1024; ++i) {
-    Link* link = find(id);
+    PeerLink* link = find(id);
     if (link == nullptr) return;
     {
       const os::Lock lock(mutex());
-      if (link->doom || link->lost_something || link->down_due || link->lingering || !os::readable_now(link->socket()))
+      if (link->pending || link->lost_frame || link->down_due || link->lingering || !os::readable_now(link->socket()))
         break;
     }
     on_readable(id);
   }
-  Link* link = find(id);
+  PeerLink* link = find(id);
   if (link == nullptr) return;
   if (link->down_due) {
     link->over = true;
@@ -109,21 +109,22 @@ void Hub::Impl::on_process_end(LinkId id) {
   }
 }
 
-void Hub::Impl::end_link(Link& link, const Doom& doom) {  // `doom` must not be the link's own, which ends in this
+void Hub::Impl::end_link(PeerLink& link,
+                         const PendingDisconnect& how) {  // `how` must not be the link's own, which ends in this
                                                           // function
   const ProcessId process = link.process;
   const bool known = link.initiator || link.up;
-  if (is_final(doom.bye) && process != ProcessId{}) refuse_for_ever(process);
-  if (doom.bye == Bye::kViolation && doom.tell_user) ++account_of(link).violations;
+  if (is_final(how.bye) && process != ProcessId{}) refuse_for_ever(process);
+  if (how.bye == Bye::kViolation && how.tell_user) ++account_of(link).violations;
   // A stalled peer that sees the end connects again, unless it has parked the link, or has ended it, too. And this process has to see the death
   // of a neighbour.
   const auto route = routes.find(process);
-  bool again = doom.bye == Bye::kNoDescriptors || (route != routes.end() && route->second.watched);
+  bool again = how.bye == Bye::kNoDescriptors || (route != routes.end() && route->second.watched);
   {
     const os::Lock lock(mutex());
     again = again || link.acquaintance.phase() != Acquaintance::Phase::kOpen || os::hung_up_now(link.socket());
     clear_queue(link);
-    const std::vector<std::uint8_t> packet = encode_bye(doom.bye, doom.reason.message);
+    const std::vector<std::uint8_t> packet = encode_bye(how.bye, how.reason.message);
     Outgoing bye;
     bye.type = kByeFrame;
     bye.payload.assign(packet.begin() + kPacketHeaderBytes, packet.end());
@@ -134,14 +135,14 @@ void Hub::Impl::end_link(Link& link, const Doom& doom) {  // `doom` must not be 
     flush(link);
   }
   const PeerInfo info = link.info;
-  drop_link(link, doom.reason, false);
-  if (is_final(doom.bye) && process != ProcessId{}) drop_parked_of(process, info, doom.reason);
-  if (doom.tell_user) diagnose(Diagnostic::Level::kWarning, doom.reason.code, doom.reason.message);
+  drop_link(link, how.reason, false);
+  if (is_final(how.bye) && process != ProcessId{}) drop_parked_of(process, info, how.reason);
+  if (how.tell_user) diagnose(Diagnostic::Level::kWarning, how.reason.code, how.reason.message);
   // After a lack of descriptors only this side knows when to try again.
-  if (known && again && (doom.bye == Bye::kNoDescriptors || doom.bye == Bye::kStalled)) retry_later(process);
+  if (known && again && (how.bye == Bye::kNoDescriptors || how.bye == Bye::kStalled)) retry_later(process);
 }
 
-void Hub::Impl::drop_link(Link& link, Error reason, bool over) {
+void Hub::Impl::drop_link(PeerLink& link, Error reason, bool over) {
   const LinkId id = link.id;
   const bool was_up = link.up;
   no_longer_silent(link);
@@ -178,7 +179,7 @@ void Hub::Impl::drop_link(Link& link, Error reason, bool over) {
 // True if on_peer_down() has returned for every link for which it was due.
 bool Hub::Impl::finish_downs() noexcept {
   while (downs != nullptr) {
-    Link& link = *downs;
+    PeerLink& link = *downs;
     if (!attempt([&] { call([&] { handler.on_peer_down(link.id, link.down_reason); }); })) return false;
     downs = link.next_down;
     link.down_due = false;
@@ -193,7 +194,7 @@ bool Hub::Impl::finish_downs() noexcept {
 
 /// The connection is over and the peer may live. A BYE may still have to be sent. The samples that the peer holds stay
 /// valid until its end of file.
-void Hub::Impl::linger(Link& link) {
+void Hub::Impl::linger(PeerLink& link) {
   bool watched = false;
   call([&] { watched = handler.holds_anything(link.id); });
   bool useful = watched;
@@ -215,7 +216,7 @@ void Hub::Impl::linger(Link& link) {
   if (!useful) forget_link(link);
 }
 
-void Hub::Impl::on_lingering(Link& link, bool hung_up, bool writable) {
+void Hub::Impl::on_lingering(PeerLink& link, bool hung_up, bool writable) {
   if (hung_up) {
     forget_link(link);
     return;
@@ -241,15 +242,15 @@ void Hub::Impl::on_lingering(Link& link, bool hung_up, bool writable) {
   if (sent) linger(link);
   if (!pause) return;
   schedule(Clock::now() + kInFlightPause, [this, id = link.id] {
-    if (Link* later = find(id); later != nullptr && later->lingering) on_lingering(*later, false, true);
+    if (PeerLink* later = find(id); later != nullptr && later->lingering) on_lingering(*later, false, true);
   });
 }
 
 /// Removes the rest of a link: its peer is gone, or holds nothing.
-void Hub::Impl::forget_link(Link& link) {
+void Hub::Impl::forget_link(PeerLink& link) {
   const LinkId id = link.id;
   const bool was_up = link.was_up;
-  std::unique_ptr<Link> gone;  // destroyed outside the lock
+  std::unique_ptr<PeerLink> gone;  // destroyed outside the lock
   {
     const os::Lock lock(mutex());
     if (link.socket() >= 0) poller.remove(link.socket());
@@ -268,29 +269,29 @@ void Hub::Impl::forget_link(Link& link) {
   if (was_up) call([&] { handler.on_peer_gone(id); });
 }
 
-void Hub::Impl::doom(Link& link, Doom how) {
-  if (link.doom) return;
-  doomed.push_back(link.id);
-  link.doom = std::move(how);
+void Hub::Impl::disconnect_soon(PeerLink& link, PendingDisconnect how) {
+  if (link.pending) return;
+  to_disconnect.push_back(link.id);
+  link.pending = std::move(how);
   if (!on_thread()) poller.wake();
 }
 
-void Hub::Impl::reap_doomed() {
+void Hub::Impl::finish_disconnects() {
   for (;;) {
     std::vector<LinkId> ids;
     {
       const os::Lock lock(mutex());
-      ids.swap(doomed);
+      ids.swap(to_disconnect);
     }
     if (ids.empty()) return;
     for (const LinkId id : ids) {
-      Link* link = find(id);
+      PeerLink* link = find(id);
       if (link == nullptr || link->lingering || link->down_due || stopping.load(std::memory_order_acquire)) continue;
       const bool ended = attempt([&] {
-        Doom how;
+        PendingDisconnect how;
         {
           const os::Lock lock(mutex());
-          how = *link->doom;
+          how = *link->pending;
         }
         end_link(*link, how);
       });
@@ -302,24 +303,24 @@ void Hub::Impl::reap_doomed() {
 void Hub::Impl::end_for_want_of_memory(LinkId id) noexcept {
   const os::Lock lock(mutex());
   const auto found = links.find(id);
-  if (found == links.end() || std::exchange(found->second->lost_something, true)) return;
-  unlucky = true;
+  if (found == links.end() || std::exchange(found->second->lost_frame, true)) return;
+  lost_frames = true;
   poller.wake();
 }
 
 // Each of these connections lost a frame for lack of memory. It is ended, so that the peer reconnects and gets
 // everything again.
-void Hub::Impl::reap_unlucky() noexcept {
+void Hub::Impl::end_links_without_memory() noexcept {
   for (;;) {
-    Link* link = nullptr;
+    PeerLink* link = nullptr;
     {
       const os::Lock lock(mutex());
-      if (!unlucky || stopping.load(std::memory_order_acquire)) return;
+      if (!lost_frames || stopping.load(std::memory_order_acquire)) return;
       for (const auto& entry : links) {
-        const Link& candidate = *entry.second;
-        if (candidate.lost_something && !candidate.lingering && !candidate.down_due) link = entry.second.get();
+        const PeerLink& candidate = *entry.second;
+        if (candidate.lost_frame && !candidate.lingering && !candidate.down_due) link = entry.second.get();
       }
-      unlucky = link != nullptr;
+      lost_frames = link != nullptr;
       if (link == nullptr) return;
       clear_queue(*link);
       send_now(*link, bye_no_memory);

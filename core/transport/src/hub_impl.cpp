@@ -50,7 +50,7 @@ void Hub::disconnect(PeerId peer, Error reason) {
   const os::Lock lock(impl_->mutex());
   const auto found = impl_->links.find(peer);
   if (found == impl_->links.end()) return;
-  impl_->doom(*found->second, {std::move(reason), Bye::kViolation, false});
+  impl_->disconnect_soon(*found->second, {std::move(reason), Bye::kViolation, false});
 }
 
 std::shared_ptr<const void> Hub::claim(PeerId peer) {
@@ -188,8 +188,8 @@ std::optional<Clock::time_point> Hub::Impl::next_deadline() {
   const os::Lock lock(mutex());
   std::optional<Clock::time_point> deadline;
   if (!timers.empty()) deadline = timers.begin()->first.first;
-  const bool busy = scan_wanted || ring_changed || !newly_gone.empty() || unlucky || downs != nullptr ||
-                    batch_at < batch.size() || !posted.empty() || !doomed.empty();
+  const bool busy = scan_wanted || ring_changed || !newly_gone.empty() || lost_frames || downs != nullptr ||
+                    batch_at < batch.size() || !posted.empty() || !to_disconnect.empty();
   if (busy && (!deadline || rest_until < *deadline)) deadline = rest_until;
   return deadline;
 }
@@ -221,7 +221,7 @@ void Hub::Impl::run() {
           on_process_end(id);
           return;
         }
-        if (Link* link = find(id); link != nullptr && link->lingering) {
+        if (PeerLink* link = find(id); link != nullptr && link->lingering) {
           on_lingering(*link, event.hung_up, event.writable);
           return;
         }
@@ -230,8 +230,8 @@ void Hub::Impl::run() {
       });
       if (!handled) end_for_want_of_memory(id);
     }
-    reap_doomed();
-    reap_unlucky();
+    finish_disconnects();
+    end_links_without_memory();
     if (downs != nullptr && rest_until <= Clock::now()) finish_downs();
     run_timers_and_posts();
     if (ring_changed && rest_until <= Clock::now()) attempt([&] { update_ring(); });

@@ -50,13 +50,13 @@ struct Outgoing {
 };
 
 /// Why and how a link is to be ended.
-struct Doom {
+struct PendingDisconnect {
   Error reason;
   Bye bye = Bye::kViolation;
   bool tell_user = false;
 };
 
-struct Link {
+struct PeerLink {
   LinkId id = 0;
   bool initiator = false;
   ProcessId process{};  ///< initiator: the process that it should reach; else known from HELLO
@@ -89,15 +89,15 @@ struct Link {
   bool greeting BATON_GUARDED_BY(hub_mutex) = false;
   std::size_t greeting_bytes BATON_GUARDED_BY(hub_mutex) = 0;  ///< of these, the bytes that had to be queued
   Clock::time_point progress BATON_GUARDED_BY(hub_mutex){};    ///< when the queue last was empty or moved
-  std::optional<Doom> doom BATON_GUARDED_BY(hub_mutex);
+  std::optional<PendingDisconnect> pending BATON_GUARDED_BY(hub_mutex);
   std::shared_ptr<std::size_t> queued_of_user BATON_GUARDED_BY(hub_mutex);  ///< queued_bytes of all links of the user
-  bool lost_something BATON_GUARDED_BY(hub_mutex) = false;                  ///< for lack of memory: to be ended
+  bool lost_frame BATON_GUARDED_BY(hub_mutex) = false;                      ///< for lack of memory: to be ended
 
   // From the link's end until on_peer_down() has returned, which may have to wait for memory.
   bool down_due = false;
   bool over = false;
   Error down_reason{};
-  Link* next_down = nullptr;
+  PeerLink* next_down = nullptr;
 
   int socket() const { return line->socket(); }  ///< -1 while parked
 };
@@ -197,20 +197,20 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void evict_silent_link();
 
   // hub_links.cpp
-  Link& add_link(os::UniqueFd socket, bool initiator) BATON_REQUIRES(hub_mutex);
-  Link* find(LinkId id) BATON_UNCHECKED_LOCKS;  // on the background thread, which alone changes the list
-  std::string describe(const Link& link) const;
+  PeerLink& add_link(os::UniqueFd socket, bool initiator) BATON_REQUIRES(hub_mutex);
+  PeerLink* find(LinkId id) BATON_UNCHECKED_LOCKS;  // on the background thread, which alone changes the list
+  std::string describe(const PeerLink& link) const;
   /// False for one more connection of a process that has too many or was refused too often.
-  bool welcome(const Link& link);
-  void turn_away(Link& link);
+  bool welcome(const PeerLink& link);
+  void turn_away(PeerLink& link);
   /// Decides about a link that was accepted. False: it has ended.
-  bool judge(Link& link);
-  KnownProcess& account_of(const Link& link);
+  bool judge(PeerLink& link);
+  KnownProcess& account_of(const PeerLink& link);
   /// The link's process is dead. Its record ends with its last link, since the kernel may give its number to another
   /// process.
-  void process_ended(const Link& link);
-  void remove_from_account(const Link& link);
-  void no_longer_silent(Link& link);
+  void process_ended(const PeerLink& link);
+  void remove_from_account(const PeerLink& link);
+  void no_longer_silent(PeerLink& link);
   void refuse_for_ever(const ProcessId& process);
   void make_room_for_routes();
   bool may_remember(const ProcessId& process) const;
@@ -219,33 +219,33 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   // hub_packets.cpp
   void on_readable(LinkId id);
   void on_writable(LinkId id);
-  void on_step(Link& link, LinkMachine::Step&& step);
-  void on_hello(Link& link);
-  bool continues(const Link& parked, const Hello& hello) const;
-  void go_up(Link& link);
+  void on_step(PeerLink& link, LinkMachine::Step&& step);
+  void on_hello(PeerLink& link);
+  bool continues(const PeerLink& parked, const Hello& hello) const;
+  void go_up(PeerLink& link);
   void on_handshake_timeout(LinkId id);
   void send(PeerId peer, Outgoing frame) noexcept;
   void send_or_throw(PeerId peer, Outgoing frame);
   /// Sends at once, past the queue: HELLO and BYE.
-  void send_now(Link& link, const std::vector<std::uint8_t>& packet) BATON_REQUIRES(hub_mutex);
-  os::IoStatus push(Link& link, Outgoing& frame) BATON_REQUIRES(hub_mutex);
-  void flush(Link& link) BATON_REQUIRES(hub_mutex);
-  void clear_queue(Link& link) BATON_REQUIRES(hub_mutex);
+  void send_now(PeerLink& link, const std::vector<std::uint8_t>& packet) BATON_REQUIRES(hub_mutex);
+  os::IoStatus push(PeerLink& link, Outgoing& frame) BATON_REQUIRES(hub_mutex);
+  void flush(PeerLink& link) BATON_REQUIRES(hub_mutex);
+  void clear_queue(PeerLink& link) BATON_REQUIRES(hub_mutex);
 
   // hub_parking.cpp
   /// A frame travelled, or a cause to keep the link is gone.
-  void note_activity(Link& link) BATON_REQUIRES(hub_mutex);
+  void note_activity(PeerLink& link) BATON_REQUIRES(hub_mutex);
   void plan_parking(Clock::time_point when) BATON_REQUIRES(hub_mutex);
   void look_for_idle_links();
-  bool ask_to_park(Link& link) BATON_REQUIRES(hub_mutex);
+  bool ask_to_park(PeerLink& link) BATON_REQUIRES(hub_mutex);
   /// Descriptors are short: idle links end now.
   void park_soon();
-  HubHandler::Need need_of(const Link& link);
-  void on_park(Link& link, std::uint64_t received);
-  void on_keep(Link& link);
-  void park(Link& link);
+  HubHandler::Need need_of(const PeerLink& link);
+  void on_park(PeerLink& link, std::uint64_t received);
+  void on_keep(PeerLink& link);
+  void park(PeerLink& link);
   /// The parked link goes on with the socket of `fresh`, which ends.
-  void reopen(Link& parked, Link& fresh);
+  void reopen(PeerLink& parked, PeerLink& fresh);
   /// Lets the answer to PARK come in that the other process sent before it connected again.
   void finish_parking(const ProcessId& process);
   void update_ring();
@@ -260,25 +260,25 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void send_gone(const ProcessId& to, const SharedPacket& packet, unsigned attempt);
   void check_whether_gone(const std::vector<ProcessId>& called_gone, const std::shared_ptr<FalseAlarms>& teller);
   bool check_whether_gone(const ProcessId& parked, FalseAlarms& teller);
-  void on_gone(Link& link, const std::vector<ProcessId>& called_gone);
+  void on_gone(PeerLink& link, const std::vector<ProcessId>& called_gone);
 
   // hub_ends.cpp
-  void on_bye(Link& link, const LinkMachine::Step& step);
-  void hung_up(Link& link);
+  void on_bye(PeerLink& link, const LinkMachine::Step& step);
+  void hung_up(PeerLink& link);
   void on_process_end(LinkId id);
-  void end_link(Link& link, const Doom& doom);
+  void end_link(PeerLink& link, const PendingDisconnect& how);
   /// `over`: the peer's end of file has come, or its process is dead. Allocates nothing.
-  void drop_link(Link& link, Error reason, bool over);
+  void drop_link(PeerLink& link, Error reason, bool over);
   bool finish_downs() noexcept;
-  void linger(Link& link);
-  void on_lingering(Link& link, bool hung_up, bool writable);
-  void forget_link(Link& link);
-  void doom_stalled(Link& link) BATON_REQUIRES(hub_mutex);
-  void end_stalled(const Link& link, std::list<Outgoing>& dropped) BATON_REQUIRES(hub_mutex);
-  void doom(Link& link, Doom how) BATON_REQUIRES(hub_mutex);
-  void reap_doomed();
+  void linger(PeerLink& link);
+  void on_lingering(PeerLink& link, bool hung_up, bool writable);
+  void forget_link(PeerLink& link);
+  void disconnect_stalled_soon(PeerLink& link) BATON_REQUIRES(hub_mutex);
+  void end_stalled(const PeerLink& link, std::list<Outgoing>& dropped) BATON_REQUIRES(hub_mutex);
+  void disconnect_soon(PeerLink& link, PendingDisconnect how) BATON_REQUIRES(hub_mutex);
+  void finish_disconnects();
   void end_for_want_of_memory(LinkId id) noexcept;
-  void reap_unlucky() noexcept;
+  void end_links_without_memory() noexcept;
   void tell_no_memory();
 
   os::Mutex& mutex() const BATON_RETURNS_LOCK(hub_mutex) { return mutex_; }
@@ -298,14 +298,14 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   os::UniqueFd listener BATON_GUARDED_BY(hub_mutex);
   os::UniqueFd reserve
       BATON_GUARDED_BY(hub_mutex);  // closed to make room for an orderly refusal when descriptors run out
-  std::unordered_map<LinkId, std::unique_ptr<Link>> links BATON_GUARDED_BY(hub_mutex);
+  std::unordered_map<LinkId, std::unique_ptr<PeerLink>> links BATON_GUARDED_BY(hub_mutex);
   LinkId next_link BATON_GUARDED_BY(hub_mutex) = 1;
-  std::vector<LinkId> doomed BATON_GUARDED_BY(hub_mutex);
+  std::vector<LinkId> to_disconnect BATON_GUARDED_BY(hub_mutex);
   std::map<std::pair<Clock::time_point, TimerId>, std::function<void()>> timers BATON_GUARDED_BY(hub_mutex);
   std::map<TimerId, Clock::time_point> timer_times BATON_GUARDED_BY(hub_mutex);
   TimerId next_timer BATON_GUARDED_BY(hub_mutex) = 1;
   std::vector<std::function<void()>> posted BATON_GUARDED_BY(hub_mutex);
-  bool unlucky BATON_GUARDED_BY(hub_mutex) = false;  // some link lost something
+  bool lost_frames BATON_GUARDED_BY(hub_mutex) = false;  // some link lost a frame
   std::map<std::uint32_t, std::shared_ptr<std::size_t>> queued_of_users BATON_GUARDED_BY(hub_mutex);
   // Release in stop() and after_fork_in_child(); acquire in every read without the lock.
   std::atomic<bool> stopping{false};
@@ -337,7 +337,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::vector<os::Poller::Event> events;
   std::vector<std::function<void()>> batch;  ///< the posted functions, from batch_at on
   std::size_t batch_at = 0;
-  Link* downs = nullptr;                                 ///< links whose on_peer_down() is due, newest first
+  PeerLink* downs = nullptr;                             ///< links whose on_peer_down() is due, newest first
   std::vector<std::uint8_t> bye_leaving, bye_no_memory;  ///< made before they are needed
   std::unique_ptr<std::uint8_t[]> buffer;
   os::Allowance shortage_lines, memory_lines;

@@ -12,7 +12,7 @@ constexpr std::size_t kMaxRoutes = 16384;
 /// Marks an identity that is only the process's number.
 constexpr std::uint64_t kPidIdentity = std::uint64_t{1} << 63;
 
-std::uint64_t account_key(const Link& link) {
+std::uint64_t account_key(const PeerLink& link) {
   constexpr std::uint64_t kUser = std::uint64_t{1} << 62;  // marks a user's processes without an identity
   return link.info.identity != 0 ? link.info.identity : kUser | link.info.uid;
 }
@@ -30,18 +30,18 @@ bool same_process(const PeerInfo& a, const PeerInfo& b) {
   return by_number && a.local_pid > 0 && a.local_pid == b.local_pid;
 }
 
-Link* Hub::Impl::find(LinkId id) {
+PeerLink* Hub::Impl::find(LinkId id) {
   const auto found = links.find(id);
   return found == links.end() ? nullptr : found->second.get();
 }
 
-std::string Hub::Impl::describe(const Link& link) const {
+std::string Hub::Impl::describe(const PeerLink& link) const {
   const std::string& name = link.machine.peer().name;
   return (name.empty() ? "a process" : "process '" + name + "'") + " (pid " + std::to_string(link.info.pid) +
          ", user " + std::to_string(link.info.uid) + ")";
 }
 
-void Hub::Impl::no_longer_silent(Link& link) {
+void Hub::Impl::no_longer_silent(PeerLink& link) {
   if (std::exchange(link.silent, false)) --silent_count;
 }
 
@@ -69,20 +69,20 @@ bool Hub::Impl::may_remember(const ProcessId& process) const {
   return routes.size() < kMaxRoutes || routes.count(process) != 0;
 }
 
-KnownProcess& Hub::Impl::account_of(const Link& link) { return processes[account_key(link)]; }
+KnownProcess& Hub::Impl::account_of(const PeerLink& link) { return processes[account_key(link)]; }
 
-void Hub::Impl::process_ended(const Link& link) {
+void Hub::Impl::process_ended(const PeerLink& link) {
   if (link.info.identity != 0) account_of(link).ended = true;
 }
 
-void Hub::Impl::remove_from_account(const Link& link) {
+void Hub::Impl::remove_from_account(const PeerLink& link) {
   const auto process = processes.find(account_key(link));
   if (--process->second.links == 0 && process->second.ended) processes.erase(process);
   const auto user = links_of_user.find(link.info.uid);
   if (--user->second == 0) links_of_user.erase(user);
 }
 
-bool Hub::Impl::welcome(const Link& link) {
+bool Hub::Impl::welcome(const PeerLink& link) {
   KnownProcess& process = account_of(link);
   if (link.info.identity == self_identity) return true;  // this process can only harm itself
   if (Clock::now() - process.arrivals_since > kArrivalsWindow) {
@@ -102,14 +102,14 @@ bool Hub::Impl::welcome(const Link& link) {
          (!stranger || links_of_user[link.info.uid] <= std::max(most_links, limit / 4));
 }
 
-bool Hub::Impl::judge(Link& link) {
+bool Hub::Impl::judge(PeerLink& link) {
   link.unjudged = false;
   if (welcome(link)) return true;
   turn_away(link);
   return false;
 }
 
-void Hub::Impl::turn_away(Link& link) {
+void Hub::Impl::turn_away(PeerLink& link) {
   const bool banned = account_of(link).violations >= kMaxViolations;
   const bool first = !std::exchange(account_of(link).turned_away, true);
   const ProcessId wanted = link.initiator ? link.process : ProcessId{};
@@ -122,8 +122,8 @@ void Hub::Impl::turn_away(Link& link) {
   if (wanted != ProcessId{}) retry_later(wanted);  // no effect if it was refused for ever
 }
 
-Link& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
-  auto link = std::make_unique<Link>();
+PeerLink& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
+  auto link = std::make_unique<PeerLink>();
   link->id = next_link++;
   link->initiator = initiator;
   const os::PeerCredentials credentials = os::peer_credentials(socket.get());
@@ -144,7 +144,7 @@ Link& Hub::Impl::add_link(os::UniqueFd socket, bool initiator) {
   link->info.share = account.share;
   std::size_t& of_user = links_of_user[link->info.uid];
   link->line = std::make_shared<LifeLine>(std::move(socket));
-  Link& added = *links.emplace(link->id, std::move(link)).first->second;
+  PeerLink& added = *links.emplace(link->id, std::move(link)).first->second;
   ++account.links;
   ++of_user;
   (void)poller.add(added.socket(), socket_token(added.id));

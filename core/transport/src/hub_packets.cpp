@@ -19,14 +19,14 @@ constexpr int kMaxPacketsPerRound = 64;
 void Hub::Impl::on_readable(LinkId id) {
   const auto start = Clock::now();
   for (int i = 0; i < kMaxPacketsPerRound; ++i) {
-    Link* link = find(id);
+    PeerLink* link = find(id);
     if (link == nullptr || stopping.load(std::memory_order_acquire)) return;
     if (i > 0 && Clock::now() - start > kSliceTime) return;  // the socket stays readable
     os::ReceivedPacket packet;
     os::IoStatus status{};
     {
       const os::Lock lock(mutex());
-      if (link->doom || link->lost_something || link->down_due || link->lingering || link->socket() < 0) return;
+      if (link->pending || link->lost_frame || link->down_due || link->lingering || link->socket() < 0) return;
       status = os::receive_packet(link->socket(), buffer.get(), kMaxPacketBytes, kMaxFrameFds, packet);
     }
     switch (status) {
@@ -77,7 +77,7 @@ void Hub::Impl::on_readable(LinkId id) {
   }
 }
 
-void Hub::Impl::on_step(Link& link, LinkMachine::Step&& step) {
+void Hub::Impl::on_step(PeerLink& link, LinkMachine::Step&& step) {
   using Kind = LinkMachine::Step::Kind;
   // A process that says only which others are gone is not counted: everybody says so after many deaths.
   if (link.unjudged && step.kind != Kind::kGone && !judge(link)) return;
@@ -150,12 +150,12 @@ bool Hub::Impl::another_begins_like(const ProcessId& process) const {
   return false;
 }
 
-bool Hub::Impl::continues(const Link& parked, const Hello& hello) const {
+bool Hub::Impl::continues(const PeerLink& parked, const Hello& hello) const {
   const os::Lock lock(mutex());
   return parked.acquaintance.continues(hello.counts);
 }
 
-void Hub::Impl::on_hello(Link& link) {
+void Hub::Impl::on_hello(PeerLink& link) {
   BATON_CRASH_POINT("hub.hello_received");
   const Hello& hello = link.machine.peer();
   if (link.info.pid == 0) link.info.pid = hello.pid;  // for people only
@@ -188,7 +188,7 @@ void Hub::Impl::on_hello(Link& link) {
       return;
     }
     const Route& route = routes[link.process];
-    Link* const parked = route.parked ? find(route.up) : nullptr;
+    PeerLink* const parked = route.parked ? find(route.up) : nullptr;
     if (parked != nullptr && !same_process(parked->info, link.info)) {
       const ProcessId wanted = link.process;
       end_link(link, {{Errc::protocol_violation, describe(link) + " has the name of another process"},
@@ -218,7 +218,7 @@ void Hub::Impl::on_hello(Link& link) {
   make_room_for_routes();
   finish_parking(hello.process_id);
   Route& route = routes[hello.process_id];
-  Link* const parked = route.parked ? find(route.up) : nullptr;
+  PeerLink* const parked = route.parked ? find(route.up) : nullptr;
   if (parked != nullptr && !same_process(parked->info, link.info)) {
     end_link(link, {{Errc::disconnected, "another process has this id"}, Bye::kDuplicate, false});
     return;
@@ -240,7 +240,7 @@ void Hub::Impl::on_hello(Link& link) {
       return;
     case Arrival::kAcceptInsteadOfMine:
       // Without a BYE: the other side refuses it by the same rule.
-      if (Link* mine = find(route.mine)) drop_link(*mine, {Errc::disconnected, "duplicate"}, true);
+      if (PeerLink* mine = find(route.mine)) drop_link(*mine, {Errc::disconnected, "duplicate"}, true);
       route.mine = 0;
       break;
     case Arrival::kAccept:
@@ -266,7 +266,7 @@ void Hub::Impl::on_hello(Link& link) {
   go_up(link);
 }
 
-void Hub::Impl::go_up(Link& link) {
+void Hub::Impl::go_up(PeerLink& link) {
   // First finish on_peer_down() of a former connection, so that a process is never up twice.
   if (!finish_downs()) throw std::bad_alloc();
   auto claim = std::make_shared<LifeLine::Claim>(link.line);
@@ -295,7 +295,7 @@ void Hub::Impl::go_up(Link& link) {
 }
 
 void Hub::Impl::on_handshake_timeout(LinkId id) {
-  Link* link = find(id);
+  PeerLink* link = find(id);
   if (link == nullptr) return;
   link->handshake_timer = 0;
   if (link->up) return;
@@ -316,7 +316,7 @@ void Hub::Impl::on_handshake_timeout(LinkId id) {
            describe(*link) + " has not answered for " + seconds + " s (stopped, or overloaded?); still waiting for it");
 }
 
-void Hub::Impl::send_now(Link& link, const std::vector<std::uint8_t>& packet) {
+void Hub::Impl::send_now(PeerLink& link, const std::vector<std::uint8_t>& packet) {
   if (link.socket() < 0) return;
   // A peer that is gone or does not read misses it: the hang-up tells it the same.
   (void)os::send_packet(link.socket(), packet.data(), packet.size(), nullptr, 0, nullptr, 0);
@@ -332,24 +332,24 @@ void Hub::Impl::send(PeerId peer, Outgoing frame) noexcept {
 
 /// Ends the connections of the user of `link` that have taken nothing for a while and for which much waits. What waits for them
 /// goes to `dropped`.
-void Hub::Impl::end_stalled(const Link& link, std::list<Outgoing>& dropped) {
+void Hub::Impl::end_stalled(const PeerLink& link, std::list<Outgoing>& dropped) {
   const Clock::time_point now = Clock::now();
   for (const auto& [id, entry] : links) {
-    Link& other = *entry;
-    if (other.queued_of_user != link.queued_of_user || !other.up || other.doom || other.lost_something) continue;
+    PeerLink& other = *entry;
+    if (other.queued_of_user != link.queued_of_user || !other.up || other.pending || other.lost_frame) continue;
     if (other.queued_bytes <= kMaxQueuedBytes || now - other.progress <= kStallTime) continue;
-    doom_stalled(other);
+    disconnect_stalled_soon(other);
     dropped.splice(dropped.end(), other.queue);
     clear_queue(other);
   }
 }
 
-void Hub::Impl::doom_stalled(Link& link) {
-  doom(link,
-       {{Errc::disconnected, describe(link) + " has not read for too long and " + std::to_string(link.queue.size()) +
-                                 " frames wait for it; it is disconnected and may come back when it goes on"},
-        Bye::kStalled,
-        true});
+void Hub::Impl::disconnect_stalled_soon(PeerLink& link) {
+  disconnect_soon(link, {{Errc::disconnected,
+                          describe(link) + " has not read for too long and " + std::to_string(link.queue.size()) +
+                              " frames wait for it; it is disconnected and may come back when it goes on"},
+                         Bye::kStalled,
+                         true});
 }
 
 void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
@@ -357,8 +357,8 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
   const os::Lock lock(mutex());
   if (is_child.load(std::memory_order_relaxed) || stopping.load(std::memory_order_relaxed)) return;
   const auto found = links.find(peer);
-  if (found == links.end() || !found->second->up || found->second->doom || found->second->lost_something) return;
-  Link& link = *found->second;
+  if (found == links.end() || !found->second->up || found->second->pending || found->second->lost_frame) return;
+  PeerLink& link = *found->second;
   const Acquaintance::Phase phase = link.acquaintance.phase();
   const bool open = phase == Acquaintance::Phase::kOpen;
   if (open) note_activity(link);
@@ -378,7 +378,7 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
   // A busy peer may lag for a while, for example when hundreds of processes start at once; a stopped peer takes nothing
   // at all.
   if (*link.queued_of_user + frame.cost() > kMaxQueuedBytesPerUser) end_stalled(link, dropped);
-  if (link.doom) {
+  if (link.pending) {
     dropped.push_back(std::move(frame));
     return;
   }
@@ -388,7 +388,7 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
       fds > std::max(kMaxQueuedFds, os::descriptor_limit() / 2) ||
       ((bytes > most_bytes || fds > kMaxQueuedFds) && Clock::now() - link.progress > kStallTime)) {
     dropped.push_back(std::move(frame));
-    doom_stalled(link);
+    disconnect_stalled_soon(link);
     return;
   }
   link.queue.push_back(std::move(frame));
@@ -412,7 +412,7 @@ void Hub::Impl::send_or_throw(PeerId peer, Outgoing frame) {
 }
 
 // Sends as many packets of the frame as the socket takes now.
-os::IoStatus Hub::Impl::push(Link& link, Outgoing& frame) {
+os::IoStatus Hub::Impl::push(PeerLink& link, Outgoing& frame) {
   std::array<int, kMaxFrameFds> fds{};
   do {
     const bool first = frame.sent_bytes == 0;
@@ -438,7 +438,7 @@ os::IoStatus Hub::Impl::push(Link& link, Outgoing& frame) {
   return os::IoStatus::kDone;
 }
 
-void Hub::Impl::flush(Link& link) {
+void Hub::Impl::flush(PeerLink& link) {
   link.pausing = false;
   while (!link.queue.empty()) {
     Outgoing& frame = link.queue.front();
@@ -464,7 +464,7 @@ void Hub::Impl::flush(Link& link) {
   }
 }
 
-void Hub::Impl::clear_queue(Link& link) {
+void Hub::Impl::clear_queue(PeerLink& link) {
   link.queue.clear();
   *link.queued_of_user -= link.queued_bytes;
   link.queued_bytes = 0;
@@ -472,12 +472,12 @@ void Hub::Impl::clear_queue(Link& link) {
 }
 
 void Hub::Impl::on_writable(LinkId id) {
-  Link* link = find(id);
+  PeerLink* link = find(id);
   if (link == nullptr) return;
   bool pause = false;
   {
     const os::Lock lock(mutex());
-    if (link->doom || link->lost_something || link->down_due || link->lingering || link->socket() < 0) return;
+    if (link->pending || link->lost_frame || link->down_due || link->lingering || link->socket() < 0) return;
     flush(*link);
     pause = link->pausing;
   }

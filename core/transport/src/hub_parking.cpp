@@ -23,7 +23,7 @@ constexpr unsigned kMaxAttempts = 9;  ///< to tell a process whose backlog is fu
 
 }  // namespace
 
-void Hub::Impl::note_activity(Link& link) {
+void Hub::Impl::note_activity(PeerLink& link) {
   link.last_frame = Clock::now();
   link.may_be_idle = true;
   plan_parking(link.last_frame + options.idle_time);
@@ -47,7 +47,7 @@ void Hub::Impl::park_soon() {
   hurries = true;
 }
 
-HubHandler::Need Hub::Impl::need_of(const Link& link) {
+HubHandler::Need Hub::Impl::need_of(const PeerLink& link) {
   const auto route = routes.find(link.process);
   HubHandler::Need need = HubHandler::Need::kConnections;
   if (route == routes.end() || route->second.watched) return need;
@@ -69,7 +69,7 @@ void Hub::Impl::look_for_idle_links() {
       return;
     }
     for (const auto& [id, link] : links) {
-      if (!link->up || !link->may_be_idle || link->doom || link->lost_something ||
+      if (!link->up || !link->may_be_idle || link->pending || link->lost_frame ||
           link->acquaintance.phase() != Phase::kOpen)
         continue;
       const Clock::time_point when = link->last_frame + (hurry ? kShortIdleTime : link->patience);
@@ -82,7 +82,7 @@ void Hub::Impl::look_for_idle_links() {
     }
   }
   for (const LinkId id : due) {
-    Link* link = find(id);
+    PeerLink* link = find(id);
     if (link == nullptr) continue;
     const HubHandler::Need need = need_of(*link);
     if (need == HubHandler::Need::kConnections) continue;
@@ -105,7 +105,7 @@ void Hub::Impl::look_for_idle_links() {
 }
 
 /// False: there is no room for PARK.
-bool Hub::Impl::ask_to_park(Link& link) {
+bool Hub::Impl::ask_to_park(PeerLink& link) {
   Outgoing park;
   park.type = kParkFrame;
   WireWriter out;
@@ -116,7 +116,7 @@ bool Hub::Impl::ask_to_park(Link& link) {
   return true;
 }
 
-void Hub::Impl::on_park(Link& link, std::uint64_t received) {
+void Hub::Impl::on_park(PeerLink& link, std::uint64_t received) {
   bool unanswered = false, ended = false;
   {
     const os::Lock lock(mutex());
@@ -170,7 +170,7 @@ void Hub::Impl::on_park(Link& link, std::uint64_t received) {
   park(link);
 }
 
-void Hub::Impl::on_keep(Link& link) {
+void Hub::Impl::on_keep(PeerLink& link) {
   bool asked = false;
   {
     const os::Lock lock(mutex());
@@ -184,7 +184,7 @@ void Hub::Impl::on_keep(Link& link) {
   }
 }
 
-void Hub::Impl::park(Link& link) {
+void Hub::Impl::park(PeerLink& link) {
   const ProcessId process = link.process;
   bool again = false;
   {
@@ -218,14 +218,14 @@ void Hub::Impl::park(Link& link) {
   }
 }
 
-void Hub::Impl::reopen(Link& parked, Link& fresh) {
+void Hub::Impl::reopen(PeerLink& parked, PeerLink& fresh) {
   cancel(std::exchange(fresh.handshake_timer, 0));
   Route& route = routes[parked.process];
   if (route.mine == fresh.id) route.mine = 0;
   if (route.retry != 0) cancel(std::exchange(route.retry, 0));
   route.parked = false;
   route.attempts = 0;
-  std::unique_ptr<Link> ended;  // destroyed outside the lock
+  std::unique_ptr<PeerLink> ended;  // destroyed outside the lock
   {
     const os::Lock lock(mutex());
     poller.remove(fresh.socket());
@@ -253,7 +253,7 @@ void Hub::Impl::finish_parking(const ProcessId& process) {
   constexpr int kRounds = 64;
   for (int i = 0; i < kRounds; ++i) {
     const auto route = routes.find(process);
-    Link* const link = route != routes.end() && route->second.has_socket() ? find(route->second.up) : nullptr;
+    PeerLink* const link = route != routes.end() && route->second.has_socket() ? find(route->second.up) : nullptr;
     if (link == nullptr) return;
     {
       const os::Lock lock(mutex());
@@ -309,7 +309,7 @@ void Hub::Impl::met_its_end(const ProcessId& process) {
       now - found->second.up_since < std::min(options.idle_time, kShortIdleTime) && now - joined > kNewcomer;
   if (std::exchange(found->second.watched, false) && !was_new) newly_gone.push_back(process);
   if (found->second.parked) {
-    Link& link = *find(found->second.up);
+    PeerLink& link = *find(found->second.up);
     process_ended(link);
     drop_link(link, {Errc::disconnected, describe(link) + " died or left"}, true);
   }
@@ -392,7 +392,7 @@ void Hub::Impl::check_whether_gone(const std::vector<ProcessId>& called_gone,
   }
 }
 
-void Hub::Impl::on_gone(Link& link, const std::vector<ProcessId>& called_gone) {
+void Hub::Impl::on_gone(PeerLink& link, const std::vector<ProcessId>& called_gone) {
   check_whether_gone(called_gone, std::shared_ptr<FalseAlarms>(account_of(link).alarms));
   drop_link(link, {Errc::disconnected, "it said which processes are gone"}, true);
 }

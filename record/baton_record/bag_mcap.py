@@ -229,13 +229,13 @@ class McapFile:
         """`walk`: read all records, also if there is a summary; `visit` is then called with the file and each: opcode, place, begin and end of its body and, of
         a chunk that can be read, its messages."""
         self.path = path
-        self._file = path.open("rb")
-        try:
+        with path.open("rb") as file:
             self.size = path.stat().st_size
-            if self.size < len(MAGIC) or self._file.read(len(MAGIC)) != MAGIC:
+            if self.size < len(MAGIC) or file.read(len(MAGIC)) != MAGIC:
                 raise Damaged(0, "this is no MCAP file: its first bytes are others")
-            self._map = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-            self.view = memoryview(self._map)
+            self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        self.view = memoryview(self._map)
+        try:
             self.catalog = Catalog()
             self.parts: list[Part] = []
             self.counts: dict[int, int] = {}
@@ -248,7 +248,7 @@ class McapFile:
             if walk or not self._by_summary():
                 self._by_walking(visit)
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
     @property
@@ -258,7 +258,6 @@ class McapFile:
     def close(self) -> None:
         """Ends the mapping as soon as nobody has a view of it."""
         self.view.release()
-        self._file.close()
         try:
             self._map.close()
         except BufferError:  # views of messages are still there; the mapping goes with the last
@@ -277,8 +276,8 @@ class McapFile:
         """The library's summary; None: the file has none that can be read."""
         needed("mcap")
         try:
-            self._file.seek(0)
-            return needed("mcap.reader").SeekingReader(self._file).get_summary()
+            with self.path.open("rb") as file:
+                return needed("mcap.reader").SeekingReader(file).get_summary()
         except Exception:  # the library's errors for damaged bytes are of many classes
             return None
 

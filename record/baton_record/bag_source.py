@@ -8,8 +8,10 @@ Thread rules: a Bag belongs to one thread.
 from __future__ import annotations
 
 import fnmatch
+import functools
 import heapq
 import itertools
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -187,6 +189,25 @@ def short_name(name: str) -> str:
     return f"{package}/{rest.rpartition('/')[2]}"
 
 
+def _by_time(files: list[tuple[int, Callable[[], Iterator[BagMessage]]]]) -> Iterator[BagMessage]:
+    """The messages of several files, each with the time of its first message. A file is read from that time on, so that a recording of many files
+    keeps the chunks of few in memory."""
+    waiting = deque(sorted(files, key=lambda file: file[0]))
+    heads: list[tuple[int, bool, int, BagMessage, Iterator[BagMessage]]] = []
+
+    def push(number: int, messages: Iterator[BagMessage]) -> None:
+        if (message := next(messages, None)) is not None:
+            heapq.heappush(heads, (message.time_ns, not message.topic.latched, number, message, messages))
+
+    while waiting or heads:
+        while waiting and (not heads or waiting[0][0] <= heads[0][0]):
+            push(len(waiting), waiting.popleft()[1]())
+        if heads:
+            *_, number, message, messages = heapq.heappop(heads)
+            yield message
+            push(number, messages)
+
+
 class _McapBag(Bag):
     def __init__(self, path: Path, files: list[Path], walk: bool) -> None:
         super().__init__(path, "rosbag2 (mcap)" if path.is_dir() else "mcap")
@@ -239,10 +260,12 @@ class _McapBag(Bag):
         stop_ns: int | None = None,
         on_damage: Callable[[Damaged], object] | None = None,
     ) -> Iterator[BagMessage]:
-        streams = [self._of(number, topics, start_ns, stop_ns, on_damage) for number in range(len(self._open))]
-        if len(streams) == 1:
-            return streams[0]
-        return heapq.merge(*streams, key=lambda message: (message.time_ns, not message.topic.latched))
+        files = [
+            (mcap.times[0], functools.partial(self._of, number, topics, start_ns, stop_ns, on_damage))
+            for number, mcap in enumerate(self._open)
+            if mcap.times
+        ]
+        return _by_time(files)
 
     def _of(
         self,
@@ -333,9 +356,11 @@ class _LibraryBag(Bag):
         stop_ns: int | None = None,
         on_damage: Callable[[Damaged], object] | None = None,
     ) -> Iterator[BagMessage]:
-        streams = [self._of(*each, topics, start_ns, stop_ns, on_damage) for each in self._readers]
-        merged = streams[0] if len(streams) == 1 else heapq.merge(*streams, key=lambda message: message.time_ns)
-        for _, moment in itertools.groupby(merged, key=lambda message: message.time_ns):
+        files = [
+            (reader.start_time, functools.partial(self._of, reader, known, topics, start_ns, stop_ns, on_damage))
+            for reader, known in self._readers
+        ]
+        for _, moment in itertools.groupby(_by_time(files), key=lambda message: message.time_ns):
             first, *others = moment
             yield from sorted([first, *others], key=lambda message: not message.topic.latched) if others else [first]
 

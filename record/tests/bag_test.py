@@ -9,6 +9,7 @@ import os
 import random
 import struct
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -84,6 +85,12 @@ def test_a_recording_of_several_files_is_one_bag(tmp_path):
     for number in range(12):
         strings(folder / f"split_{number}.mcap", ROWS[number * 3 : number * 3 + 3])
     assert texts(folder) == ROWS[:36]  # without metadata.yaml, as after a kill
+    with open_bag(folder) as bag:
+        before = threading.active_count()
+        messages = bag.messages()
+        for _ in range(20):
+            next(messages)
+            assert threading.active_count() <= before + 2  # of two files
     assert [finding.what for finding in check(folder)[1]] == ["there is no metadata.yaml"]
 
 

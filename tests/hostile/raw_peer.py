@@ -15,12 +15,13 @@ import os
 import socket
 import struct
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 # handshake.md, sections 3 and 6
 HELLO, BYE, PARK, KEEP, GONE = range(1, 6)
 MAGIC = bytes.fromhex("89424154 4f4e0d0a")
-VERSION = 5
+VERSION = 6
 MORE = 1
 PACKET_BYTES = 32768
 # connection.md, section 1
@@ -119,21 +120,25 @@ class Gone(Exception):
         self.reason, self.text = reason, text
 
 
-def parse_announce(payload: bytes) -> Endpoint:
-    at = 17
+def parse_announce(payload: bytes) -> Iterator[Endpoint]:
+    """The endpoints of a frame, one behind the other."""
+    at = 0
+
+    def take(size: int) -> bytes:
+        nonlocal at
+        at += size
+        return payload[at - size : at]
 
     def string() -> str:
-        nonlocal at
-        (size,) = struct.unpack_from("<I", payload, at)
-        value = payload[at + 4 : at + 4 + size].decode(errors="replace")
-        at += 4 + size
-        return value
+        return take(struct.unpack("<I", take(4))[0]).decode(errors="replace")
 
-    topic, node, type_name = string(), string(), string()
-    (skeleton,) = struct.unpack_from("<I", payload, at + 16)
-    return Endpoint(
-        payload[:16], bool(payload[16]), topic, node, type_name, payload[at : at + 16], skeleton, payload[at + 20 :]
-    )
+    while at < len(payload):
+        gid, is_writer = take(16), bool(take(1)[0])
+        topic, node, type_name, type_hash = string(), string(), string(), take(16)
+        (skeleton,) = struct.unpack("<I", take(4))
+        quality = take(len(qos()))
+        take(32 if take(1) != b"\0" else 0)  # the hash of ROS 2
+        yield Endpoint(gid, is_writer, topic, node, type_name, type_hash, skeleton, quality)
 
 
 class Link:
@@ -225,8 +230,7 @@ class Link:
             frame = Frame(kind, b"".join(self.parts), self.part_fds)
             self.parts, self.part_fds = [], []
             if kind == ANNOUNCE:
-                endpoint = parse_announce(frame.payload)
-                self.endpoints[endpoint.gid] = endpoint
+                self.endpoints |= {endpoint.gid: endpoint for endpoint in parse_announce(frame.payload)}
             elif kind == WITHDRAW:
                 self.endpoints.pop(frame.payload[:16], None)
             elif kind == DETACH:

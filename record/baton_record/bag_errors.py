@@ -11,11 +11,11 @@ class BagError(ValueError):
     """A bag that cannot be read, written or played, with the reason."""
 
 
-def needed(module: str) -> ModuleType:
-    """A module of a library for bags, which pip installs with an extra."""
+def needed(module: str, user: str = "bags need", extra: str = "bag") -> ModuleType:
+    """A module of a library that pip installs with an extra."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
         raise BagError(
-            f"bags need the Python package {(error.name or module).partition('.')[0]}: pip install 'baton-ipc[bag]'"
+            f"{user} the Python package {(error.name or module).partition('.')[0]}: pip install 'baton-ipc[{extra}]'"
         ) from None

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`baton view`: a domain's topics in Foxglove and Lichtblick."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from pathlib import Path
+
+import click
+from baton_cli import live
+from baton_cli.examples import examples
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@examples(
+    "baton view",
+    "baton view '/camera/*' /tf --max-rate 10",
+    "baton view --publish /cmd_vel",
+)
+@click.command()
+@live.domain_options
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address at which clients connect.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free.")
+@click.option(
+    "--max-rate",
+    type=click.FloatRange(min=0, min_open=True),
+    default=60,
+    show_default=True,
+    metavar="HZ",
+    help="Messages of each topic in a second; the newest are shown.",
+)
+@click.option(
+    "--publish",
+    multiple=True,
+    metavar="PATTERN",
+    help="Topics on which clients may publish, e.g. /cmd_vel; may be repeated.",
+)
+@click.argument("topics", nargs=-1, shell_complete=live.complete_topics)
+def command(
+    domain: int | None,
+    search: tuple[Path, ...],
+    host: str,
+    port: int,
+    max_rate: float,
+    publish: tuple[str, ...],
+    topics: tuple[str, ...],
+) -> None:
+    """Show TOPICS in Foxglove or Lichtblick.
+
+    TOPICS: names, or patterns such as '/camera/*'; all without one. The viewers connect to the address that is printed, as a "Foxglove WebSocket".
+    A topic is subscribed while a viewer watches it. Ctrl-C ends the view.
+    """
+    live.load()
+    from baton import _signals
+
+    from ..view_server import View, ViewError
+
+    node = live.join(domain, search, "baton_view")
+    try:
+        view = View(
+            node,
+            topics=topics,
+            host=host,
+            port=port,
+            max_rate=max_rate,
+            publish=publish,
+            say=lambda sentence: click.echo(live.harmless(sentence), err=True),
+        )
+    except ViewError as error:
+        raise click.ClickException(str(error)) from None
+    try:
+        with _signals.handled():
+            if not _is_loopback(host):
+                click.echo(f"other hosts that reach {host} can watch this domain", err=True)
+            shown = f"[{host}]" if ":" in host else host
+            click.echo(f"ws://{shown}:{view.port}")
+            view.run()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        view.close()

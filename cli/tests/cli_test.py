@@ -237,6 +237,7 @@ SEARCHING = {
     ("generate",): ["std_msgs/String"],
     ("interface", "list"): [],
     ("interface", "package"): ["std_msgs"],
+    ("image",): ["/image", "-o", "a.png"],
     ("interface", "show"): ["std_msgs/String"],
     ("node", "info"): ["camera"],
     ("node", "list"): [],
@@ -258,6 +259,7 @@ SEARCHING = {
     ("topic", "list"): [],
     ("topic", "pub"): ["chatter", "std_msgs/String"],
     ("topic", "type"): ["chatter"],
+    ("view",): [],
 }
 
 

@@ -142,7 +142,9 @@ class _Publishing:
         topic = live.absolute(topic)
         if encoding not in ("cdr", "json"):
             raise ViewError(f"its encoding is {encoding}, not cdr or json")
-        if not any(fnmatchcase(topic, pattern) for pattern in self._patterns) or "/_" in topic:
+        if "/_" in topic:
+            raise ViewError("hidden topics are not for clients")
+        if not any(fnmatchcase(topic, pattern) for pattern in self._patterns):
             raise ViewError(f"baton view was started without --publish {topic}")
         kind = live.short_type(schema)
         there = [each for each in self._node.endpoints() if each.topic == topic and each.type_name == kind]

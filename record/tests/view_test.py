@@ -126,6 +126,19 @@ def test_of_messages_that_come_too_fast_the_newest_is_shown():
         assert len(seen) < 500
 
 
+def test_a_message_waits_until_its_topics_rate_allows_it():
+    node = baton.Node("robot")
+    first, last = node.advertise("a", "std_msgs/String"), node.advertise("z", "std_msgs/String")
+    with shown(max_rate=0.001) as view, Viewer(view.port) as client:
+        client.watch("/a", "/z")
+        assert first.wait_for_subscriptions(1, 60) and last.wait_for_subscriptions(1, 60)
+        first.publish({"data": "one"})
+        assert client.message()[1].data == "one"
+        first.publish({"data": "two"})
+        last.publish({"data": "three"})  # the view looks at /a before it looks at /z
+        assert client.message()[1].data == "three"
+
+
 def test_of_transforms_each_message_is_shown():
     node = baton.Node("robot")
     transforms = node.advertise("tf", "tf2_msgs/TFMessage", baton.QoS(100))
@@ -158,14 +171,16 @@ def test_what_a_client_publishes_arrives(encoding):
 
 def test_clients_publish_only_where_the_view_allows_it():
     node = baton.Node("robot")
-    with shown(publish=["/cmd_vel"]) as view, Viewer(view.port) as client:
+    with shown(publish=["/*cmd_vel"]) as view, Viewer(view.port) as client:
         client.advertise(1, "/other", "geometry_msgs/msg/Twist", "json")
         client.advertise(2, "/cmd_vel", "geometry_msgs/msg/Nothing", "json")
         client.advertise(3, "/cmd_vel", "geometry_msgs/msg/Twist", "protobuf")
-        until(lambda: len(view.said) == 3)
+        client.advertise(4, "/_cmd_vel", "geometry_msgs/msg/Twist", "json")
+        until(lambda: len(view.said) == 4)
         assert "--publish /other" in view.said[0]
         assert "geometry_msgs/Nothing" in view.said[1]
         assert "not cdr or json" in view.said[2]
+        assert "hidden" in view.said[3]
         assert not [each for each in node.endpoints() if each.topic in ("/other", "/cmd_vel")]
     with shown() as view, Viewer(view.port) as client:
         client.until(lambda me: me.info)

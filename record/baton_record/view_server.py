@@ -31,6 +31,7 @@ MOST_WAITING = 32  # messages for one client
 MOST_PUBLISHING = 256  # channels of clients, all together
 MOST_KEPT = 64  # messages of a topic on which each message counts
 MOST_SAID = 1000  # sentences about what cannot be shown
+MOST_CHARACTERS = 500  # of each: clients choose the names in it
 _MOST_NEWS = 4  # topics that come or go in one round: each is a message to each client, of which MOST_WAITING may wait
 _LOOK_S = 0.05  # between two looks at the graph
 _EVERY = ("tf2_msgs/TFMessage", "rcl_interfaces/Log", "rosgraph_msgs/Log")  # a newer message replaces no older one
@@ -244,6 +245,7 @@ class View:
 
     def _report(self, sentence: str) -> None:
         """Says a sentence once."""
+        sentence = sentence[:MOST_CHARACTERS]
         if sentence not in self._said and len(self._said) < MOST_SAID:
             self._said.add(sentence)
             self._say(sentence)

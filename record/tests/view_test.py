@@ -175,12 +175,14 @@ def test_clients_publish_only_where_the_view_allows_it():
         client.advertise(1, "/other", "geometry_msgs/msg/Twist", "json")
         client.advertise(2, "/cmd_vel", "geometry_msgs/msg/Nothing", "json")
         client.advertise(3, "/cmd_vel", "geometry_msgs/msg/Twist", "protobuf")
+        client.advertise(5, "/cmd_vel", "../../etc/Passwd", "json")
         client.advertise(4, "/_cmd_vel", "geometry_msgs/msg/Twist", "json")
-        until(lambda: len(view.said) == 4)
+        until(lambda: len(view.said) == 5)
         assert "--publish /other" in view.said[0]
         assert "geometry_msgs/Nothing" in view.said[1]
         assert "not cdr or json" in view.said[2]
-        assert "hidden" in view.said[3]
+        assert "../../etc/Passwd" in view.said[3]
+        assert "hidden" in view.said[4]
         assert not [each for each in node.endpoints() if each.topic in ("/other", "/cmd_vel")]
     with shown() as view, Viewer(view.port) as client:
         client.until(lambda me: me.info)
@@ -212,10 +214,10 @@ def test_a_bounded_number_of_sentences_is_said(monkeypatch):
     allowed = baton.Node("robot").subscribe("allowed", "std_msgs/String")
     with shown(publish=["/allowed"]) as view, Viewer(view.port) as client:
         for number in range(4):
-            client.advertise(number, f"/t{number}", "std_msgs/msg/String", "json")
+            client.advertise(number, f"/t{number}" + "x" * 1000, "std_msgs/msg/String", "json")
         client.advertise(4, "/allowed", "std_msgs/msg/String", "json")
         assert allowed.wait_for_publishers(1, 60)  # so those before were refused
-        assert len(view.said) == 2
+        assert [len(each) for each in view.said] == [500, 500]
 
 
 def test_a_schema_has_the_fields_that_ros_2_has():

@@ -2,9 +2,11 @@
 """`baton doctor`: its findings in a domain and on this machine."""
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
-from baton_cli.verbs.doctor import _in_agreement, summary_line
+from baton_cli.verbs.doctor import _in_agreement, judge_bridges, summary_line
 from support.waiting import until
 
 
@@ -189,3 +191,23 @@ def test_doctor_finds_subscriptions_that_do_not_get_what_their_publisher_keeps(b
     assert rows["late"]["way_out"] == "subscribe with QoS durability transient_local"
     assert "at most 2" in rows["short"]["why"] and rows["short"]["way_out"] == "subscribe with depth 5"
     assert rows["late"]["good"] is rows["short"]["good"] is None
+
+
+@pytest.mark.parametrize(
+    ("argument", "named"),
+    [
+        ("rmw_zenoh_cpp", "rmw_zenoh_cpp"),
+        ("/opt/lib/librmw_zenoh_cpp.so", "rmw_zenoh_cpp"),
+        ("\x1b[31mevil\x1b]0;OWNED", "another RMW"),
+        ("rmw_" + "x" * 5000, "another RMW"),
+    ],
+    ids=["name", "path", "escapes", "long"],
+)
+def test_a_process_that_calls_itself_a_bridge_steers_no_terminal(argument, named):
+    with subprocess.Popen(["cat", argument, "-"], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        until(lambda: Path(f"/proc/{process.pid}/cmdline").read_bytes())  # the program has begun
+        try:
+            (found,) = judge_bridges([("/camera", 1), ("/_baton_bridge", process.pid)])
+        finally:
+            process.stdin.close()
+    assert found.why.startswith(f"process {process.pid} is a bridge to nodes of {named}; ")

@@ -58,10 +58,13 @@ def judge_bridges(nodes: list[tuple[str, int]]) -> list[Diagnosis]:
     findings = []
     for pid in sorted(pid for name, pid in nodes if name == _BRIDGE):
         try:
-            rmw = Path(f"/proc/{pid}/cmdline").read_text().split("\0")[1]
+            with Path(f"/proc/{pid}/cmdline").open("rb") as file:
+                rmw = Path(file.read(4096).split(b"\0")[1].decode()).stem.removeprefix("lib")
         except (OSError, IndexError, UnicodeDecodeError):
+            rmw = ""
+        if not re.fullmatch(r"rmw_[a-z0-9_]{1,60}", rmw):  # any process may have such a node
             rmw = "another RMW"
-        why = f"process {pid} is a bridge to nodes of {Path(rmw).stem}; its log says if it is on standby"
+        why = f"process {pid} is a bridge to nodes of {rmw}; its log says if it is on standby"
         findings.append(Diagnosis("bridge", True, why))
     return findings
 

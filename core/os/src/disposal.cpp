@@ -90,19 +90,27 @@ bool close_returns(int fd) noexcept {
          ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens == 0;
 }
 
-/// Closing a Unix socket closes the descriptors that lie unread in it, and each of these closes may block. So they are
-/// taken out, and closed one by one.
-void empty(int socket) noexcept {
+}  // namespace
+
+// Closing a Unix socket closes the descriptors that lie unread in it, and each of these closes may block. So they are
+// taken out, and closed one by one.
+unsigned take_unread(int socket) noexcept {
   // No packet arrives from now on. An honest owner of the same socket only writes to it.
-  if (::shutdown(socket, SHUT_RD) != 0) return;
-  // From now on each packet comes with its sender's credentials, an empty one too: so the end is told from an empty packet.
+  if (::shutdown(socket, SHUT_RD) != 0) return 0;
+  int type = 0;
+  socklen_t size = sizeof type;
+  const bool stream = ::getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM;
+  // From now on each packet comes with its sender's credentials, an empty one too: so the end is told from an empty
+  // packet. (The end of a stream comes with credentials, too; but a stream has no empty packets.)
   const int on = 1;
-  if (::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return;  // no Unix socket
-  constexpr int kMostFds = 253;                                                    // SCM_MAX_FD, unix(7)
-  constexpr int kMostPackets = 100000;                                             // far more than a socket takes
+  if (::setsockopt(socket, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return 0;  // no Unix socket
+  constexpr int kMostFds = 253;                                                      // SCM_MAX_FD, unix(7)
+  constexpr unsigned kMostPackets = 100000;                                          // far more than a socket takes
   std::array<char, 4096> bytes;  // a longer packet is cut, its descriptors are not
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(kMostFds * sizeof(int))> control;
-  for (int i = 0; i < kMostPackets; ++i) {
+  unsigned calls = 0;
+  while (calls < kMostPackets) {
+    ++calls;
     iovec space{bytes.data(), bytes.size()};
     msghdr message{};
     message.msg_iov = &space;
@@ -110,7 +118,7 @@ void empty(int socket) noexcept {
     message.msg_control = control.data();
     message.msg_controllen = control.size();
     const ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (got < 0 || (got == 0 && message.msg_controllen == 0)) return;
+    if (got < 0 || (got == 0 && (stream || message.msg_controllen == 0))) break;
     for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr; part = CMSG_NXTHDR(&message, part)) {
       if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
       for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= part->cmsg_len; at += sizeof(int)) {
@@ -120,9 +128,8 @@ void empty(int socket) noexcept {
       }
     }
   }
+  return calls;
 }
-
-}  // namespace
 
 void dispose(std::function<void()> end) noexcept {
   try {
@@ -144,7 +151,7 @@ void dispose(UniqueFd fd) noexcept {
       // socket.
       const linger none{};
       (void)::setsockopt(shared->get(), SOL_SOCKET, SO_LINGER, &none, sizeof none);
-      empty(shared->get());
+      take_unread(shared->get());
       shared->reset();
     });
   } catch (...) {

@@ -205,6 +205,25 @@ TEST(Disposal, DescriptorsThatLieUnreadInUnixSocketsKeepNothingElseFromEnding) {
   for (Lingering& each : lingering) each.reader.reset();
 }
 
+TEST(Disposal, ASocketIsEmptiedInOneCallForEachPacketAndOneForTheEnd) {
+  for (const int type : {SOCK_STREAM, SOCK_SEQPACKET, SOCK_DGRAM}) {
+    for (const unsigned packets : {0U, 3U}) {
+      for (const bool peer_lives : {true, false}) {
+        std::array<int, 2> ends{};
+        ASSERT_EQ(::socketpair(AF_UNIX, type, 0, ends.data()), 0);
+        const UniqueFd taker(ends[0]);
+        UniqueFd giver(ends[1]);
+        for (unsigned i = 0; i < packets; ++i) {
+          const int fd = ends[0];
+          ASSERT_EQ(send_packet(giver.get(), "", 1, nullptr, 0, &fd, 1), IoStatus::kDone);
+        }
+        if (!peer_lives) giver.reset();
+        EXPECT_EQ(take_unread(taker.get()), packets + 1) << type << (peer_lives ? "" : ", its peer has ended");
+      }
+    }
+  }
+}
+
 TEST(Disposal, DescriptorsThatLieBehindManyEmptyPacketsKeepNothingElseFromEnding) {
   std::array<Lingering, kMostDisposalThreads> lingering;
   std::array<UniqueFd, kMostDisposalThreads> givers;

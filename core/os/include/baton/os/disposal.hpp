@@ -29,6 +29,10 @@ void dispose(UniqueFd fd) noexcept;
 /// Calls `end` once on a disposal thread, or on the calling thread if no thread can be started. `end` must not throw.
 void dispose(std::function<void()> end) noexcept;
 
+/// Takes the descriptors that lie unread in a Unix socket out of it, and disposes of them; nothing arrives at the socket any more. Returns in how
+/// many system calls. No effect on another descriptor. dispose() calls it.
+unsigned take_unread(int socket) noexcept;
+
 /// A descriptor that another process sent. It is closed at once if the close is certainly short (a memfd that frees at
 /// most 16 MiB), else by dispose(). Move-only; may be empty.
 class ReceivedFd {

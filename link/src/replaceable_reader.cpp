@@ -2,6 +2,7 @@
 #include "replaceable_reader.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace baton::link {
 
@@ -39,10 +40,34 @@ bool ReplaceableReader::has_all(const Publishers& now, const Publishers& before)
   });
 }
 
+/// The old reader's publishers. One to which it has been connecting for too long is waited for no more: its process may be stopped, or
+/// hostile, and the messages of the others wait meanwhile. What it keeps for the old reader counts as lost.
+ReplaceableReader::Publishers ReplaceableReader::awaited() {
+  const Clock::time_point now = Clock::now();
+  Publishers out = before_->publishers();
+  for (auto at = out.begin(); at != out.end();) {
+    if (at->second) {
+      connecting_.erase(at->first);
+      ++at;
+      continue;
+    }
+    Connecting& connecting = connecting_.try_emplace(at->first, Connecting{now, false}).first->second;
+    if (now - connecting.since < longest_wait_) {
+      ++at;
+      continue;
+    }
+    if (!std::exchange(connecting.given_up, true)) ++lost_before_.interrupted;
+    at = out.erase(at);
+  }
+  return out;
+}
+
 /// Whether the old reader connects to the publisher of `newer_`, which keeps older messages for the old reader.
 bool ReplaceableReader::waits_for_before(const Publishers& before) const {
   const auto found = before.find(newer_.publisher());
-  return found != before.end() && !found->second;
+  if (found == before.end() || found->second) return false;
+  const auto connecting = connecting_.find(newer_.publisher());
+  return connecting == connecting_.end() || Clock::now() - connecting->second.since < longest_wait_;
 }
 
 bool ReplaceableReader::is_new(const TakenSample& sample) {
@@ -59,7 +84,7 @@ Result<TakenSample> ReplaceableReader::take() {
       // In this order: first whether the new reader gets everything that is published from now on, then whether the old one still connects,
       // then whether it has more.
       const Publishers now = reader_->publishers();
-      const Publishers before = before_->publishers();
+      const Publishers before = awaited();
       Result<TakenSample> taken = before_->take();
       if (!taken) return taken;
       if (*taken) {
@@ -73,6 +98,7 @@ Result<TakenSample> ReplaceableReader::take() {
         if (wait_set_ != nullptr) wait_set_->remove(before_);
         add(lost_before_, before_->losses());
         before_.reset();
+        connecting_.clear();
       }
     }
     if (newer_) {

@@ -3,9 +3,11 @@
 // are read until the new one is connected to every publisher of the old one, and the old one waits for none. Each message is taken once.
 // Thread rules: externally synchronised.
 // Invariants: (1) the messages of a publisher are taken in order; (2) no message is taken twice, even if the new reader gets the history of a
-// transient_local publisher; (3) a message that one of the readers has is not lost.
+// transient_local publisher; (3) a message that one of the readers has is not lost; (4) no publisher
+// stops the others for longer than kLongestWait.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -19,7 +21,12 @@ namespace baton::link {
 
 class ReplaceableReader {
  public:
-  explicit ReplaceableReader(std::shared_ptr<transport::Reader> reader) : reader_(std::move(reader)) {}
+  /// So long the messages of a topic wait for one publisher that keeps an older one for the old reader.
+  static constexpr std::chrono::milliseconds kLongestWait{5000};
+
+  explicit ReplaceableReader(std::shared_ptr<transport::Reader> reader,
+                             std::chrono::milliseconds longest_wait = kLongestWait)
+      : longest_wait_(longest_wait), reader_(std::move(reader)) {}
 
   /// From now on takes from this reader, which was just made, and for a while also from the old one. REQUIRES: !is_replacing(), and
   /// ReaderOptions::connects_at_once.
@@ -52,12 +59,21 @@ class ReplaceableReader {
 
   using Publishers = std::map<transport::Gid, bool>;  // as of Reader::publishers()
   static bool has_all(const Publishers& now, const Publishers& before);
+  Publishers awaited();
   bool waits_for_before(const Publishers& before) const;
   bool is_new(const transport::TakenSample& sample);
 
+  using Clock = std::chrono::steady_clock;
+  struct Connecting {
+    Clock::time_point since;
+    bool given_up = false;
+  };
+
+  const std::chrono::milliseconds longest_wait_;
   std::shared_ptr<transport::Reader> reader_, before_;
-  transport::TakenSample newer_;                   // of reader_; waits until before_ is found empty
-  std::map<transport::Gid, std::uint64_t> taken_;  // the last number of each publisher
+  std::map<transport::Gid, Connecting> connecting_;  // publishers to which before_ is still connecting
+  transport::TakenSample newer_;                     // of reader_; waits until before_ is found empty
+  std::map<transport::Gid, std::uint64_t> taken_;    // the last number of each publisher
   transport::Losses lost_before_;
   bool spent_ = false;
   transport::WaitSet* wait_set_ = nullptr;

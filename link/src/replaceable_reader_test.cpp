@@ -190,6 +190,39 @@ TEST_F(ReplaceableReaderOf, WhatAPublisherOfSeldomMessagesKeepsForTheReaderBefor
   EXPECT_FALSE(readers_->is_replacing());
 }
 
+TEST_F(ReplaceableReaderOf, APublisherThatLeavesTheReaderBeforeWithoutAConnectionStopsTheOthersForABoundedTime) {
+  participant_ = domain_.join();
+  transport::Participant::ReaderOptions reading;
+  reading.topic = "t";
+  reading.type = transport::test::number_type();
+  const std::shared_ptr<transport::Reader> first = *participant_->create_reader(reading);
+  readers_.emplace(first, std::chrono::milliseconds(200));
+  transport::test::CrowdOfPublishers silent(domain_.path());
+  silent.announce(transport::Gid{77}, true);
+  ASSERT_TRUE(transport::test::eventually([&] { return first->matched() == 1; }));
+  reading.qos.depth = 40;
+  reading.connects_at_once = true;
+  const std::shared_ptr<transport::Reader> second = *participant_->create_reader(reading);
+  ASSERT_TRUE(readers_->replace(second));
+  silent.call(transport::Gid{77}, first->gid());
+  const auto of_second = silent.asked();
+  (void)silent.asked();  // of the first, which gets no answer
+  silent.serve(of_second, 2, {2}, 40);
+  ASSERT_TRUE(transport::test::eventually([&] { return second->unread() == 1; }));
+  EXPECT_EQ(take_all(), numbers(1, 0));
+  const auto late = transport::test::make_writer(*participant_, "t");
+  ASSERT_TRUE(transport::test::eventually([&] { return second->matched() == 2; }));
+  publish(*late, 1);
+  std::vector<std::uint64_t> taken;
+  EXPECT_TRUE(transport::test::eventually([&] {
+    for (const std::uint64_t number : take_all()) taken.push_back(number);
+    return taken.size() == 2;
+  }));
+  EXPECT_EQ(taken, (std::vector<std::uint64_t>{2, 1}));
+  EXPECT_FALSE(readers_->is_replacing());
+  EXPECT_EQ(readers_->losses().interrupted, 1U) << "what it keeps for the first reader";
+}
+
 TEST_F(ReplaceableReaderOf, WhatTheReaderBeforeStillHasComesFirstAlsoWhenMuchIsPassedOver) {
   open(QoS(2 * kPassedInOneTake));
   const auto second = make_reader(4 * kPassedInOneTake);

@@ -373,7 +373,8 @@ bool TopicForwarder::send(const ForwardingPlan& plan) {
       resubscribe(out, wanted->second);
       out.lease = wanted->second.lease;
       out.publishers = wanted->second.publishers;
-      if (out.source->set_publishers(out.publishers, writers_)) out.flow->wake();
+      // Two readers: the end of a wait for a publisher wakes nobody else.
+      if (out.source->set_publishers(out.publishers, writers_) || out.source->is_replacing()) out.flow->wake();
       again = again || out.source->waits();
       if (wanted->second.clients != out.clients) {
         out.clients = wanted->second.clients;

@@ -386,8 +386,8 @@ void Hub::Impl::check_whether_gone(const std::vector<ProcessId>& called_gone,
     if (!route.parked) {
       // Of several tellers, the most reliable one.
       if (!route.suspected_by || teller->count < route.suspected_by->count) route.suspected_by = teller;
-    } else if (route.mine == 0 && !check_whether_gone(process, *teller)) {
-      return;
+    } else if (route.mine == 0) {
+      (void)check_whether_gone(process, *teller);
     }
   }
 }

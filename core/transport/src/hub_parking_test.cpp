@@ -270,7 +270,11 @@ TEST(HubParking, APeerThatDidNotReadIsAskedToParkWhenItHasRead) {
   const PeerId peer = raw_peer(victim, socket, hello_to(domain, victim));
   for (int i = 0; i < 6; ++i) victim.hub->send(peer, 0x100, std::vector<std::uint8_t>(100'000));  // more than fits
   victim.recorder.set_need(HubHandler::Need::kNone);
-  std::this_thread::sleep_for(200ms);  // it looks at the idle link
+  std::size_t before = 0;
+  victim.recorder.eventually([&](const Recorder& r) { return before = r.looks_, true; });
+  victim.hub->send(peer, 0x100, {1});
+  // It has looked at the idle link, and the next look is after the one whose PARK had no room.
+  ASSERT_TRUE(victim.recorder.eventually([&](const Recorder& r) { return r.looks_ >= before + 2; }));
   EXPECT_TRUE(park_comes(domain, socket));
 }
 

@@ -50,6 +50,8 @@ class Recorder final : public HubHandler {
   }
   Need needs_link(PeerId) override {
     const std::lock_guard<std::mutex> lock(mutex_);
+    ++looks_;
+    changed_.notify_all();
     return need_;
   }
   void on_link_open(PeerId peer) override {
@@ -116,6 +118,7 @@ class Recorder final : public HubHandler {
   bool holding_ = false;            ///< what holds_anything() answers; set it before anybody is down
   Need need_ = Need::kConnections;  ///< what needs_link() answers
   std::size_t ups_ = 0, opens_ = 0;
+  std::size_t looks_ = 0;  ///< calls of needs_link()
   std::vector<Error> downs_;
   std::vector<Frame> frames_;
   std::vector<Diagnostic> diagnostics_;

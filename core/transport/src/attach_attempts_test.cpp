@@ -39,6 +39,24 @@ TEST(AttachAttempts, AConnectionThatHasLastedBeginsThePausesAnew) {
   EXPECT_TRUE(attempts.failed(kWriter, kReader).first);
 }
 
+TEST(AttachAttempts, APairHasOnePlannedAttemptAtATime) {
+  AttachAttempts attempts;
+  EXPECT_FALSE(attempts.is_planned(kWriter, kReader));
+  const std::uint64_t first = attempts.failed(kWriter, kReader).number;
+  attempts.planned(kWriter, kReader, first);
+  EXPECT_TRUE(attempts.is_planned(kWriter, kReader));
+  EXPECT_FALSE(attempts.is_planned(kWriter, kOtherReader));
+  attempts.forget(kWriter);
+  const std::uint64_t second = attempts.failed(kWriter, kReader).number;
+  attempts.planned(kWriter, kReader, second);
+  EXPECT_FALSE(attempts.is_due(kWriter, kReader, first)) << "its pair was forgotten";
+  EXPECT_TRUE(attempts.is_planned(kWriter, kReader));
+  EXPECT_TRUE(attempts.is_due(kWriter, kReader, second));
+  EXPECT_FALSE(attempts.is_planned(kWriter, kReader));
+  EXPECT_FALSE(attempts.is_due(kWriter, kReader, second));
+  EXPECT_EQ(attempts.failures(kWriter, kReader), 1U);
+}
+
 TEST(AttachAttempts, APublisherIsForgottenWithAllItsPairsAndNoOther) {
   AttachAttempts attempts;
   for (const Gid& writer : {kWriter, kOtherWriter})

@@ -159,6 +159,7 @@ bool Participant::Impl::rest(const std::shared_ptr<Reader::Impl>& reader, const 
 
 void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader, const EndpointRecord& writer) {
   const Gid& own = reader->gid();
+  if (reader->is_connected(writer.gid)) return;
   RemoteWriter& remote = remote_writers_[writer.gid];
   // First its other readers disconnect: it sends its segments only to a process that has none of its connections.
   if (remote.lacking) {
@@ -174,7 +175,7 @@ void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader
       throw;
     }
   }
-  Result<void> begun;
+  Result<bool> begun = false;
   try {
     Result<Charge> charge =
         budgets_.charge(writer.peer(), Keep::kConnections, reader->connection_bytes(), kAreasOfConnection);
@@ -189,8 +190,9 @@ void Participant::Impl::begin_attach(const std::shared_ptr<Reader::Impl>& reader
     release_remote_writer(writer.gid, own);
     throw;
   }
-  if (begun) return;
+  if (begun && *begun) return;
   release_remote_writer(writer.gid, own);
+  if (begun) return;  // it matches no more
   if (attach_later(own, writer.gid)) {
     diagnose_about(writer.peer(), Diagnostic::Level::kError, begun.error().code, [&] {
       return "subscription to '" + reader->options().topic + "' cannot connect: " + begun.error().message +
@@ -210,9 +212,11 @@ void Participant::Impl::give_up(PeerId peer, const Gid& writer, const Gid& reade
 }
 
 bool Participant::Impl::attach_later(const Gid& reader, const Gid& writer) {
+  if (attempts_.is_planned(writer, reader)) return false;
   const AttachAttempts::Next next = attempts_.failed(writer, reader);
-  hub_->schedule(std::chrono::steady_clock::now() + next.pause, [this, reader, writer] {
+  hub_->schedule(std::chrono::steady_clock::now() + next.pause, [this, reader, writer, number = next.number] {
     const os::Lock lock(mutex_);
+    if (!attempts_.is_due(writer, reader, number)) return;
     const auto own = readers_.find(reader);
     const EndpointRecord* record = graph_.find(writer);
     if (own == readers_.end() || record == nullptr || record->banned) {
@@ -221,6 +225,7 @@ bool Participant::Impl::attach_later(const Gid& reader, const Gid& writer) {
     }
     begin_attach(own->second, *record);
   });
+  attempts_.planned(writer, reader, next.number);
   return next.first;
 }
 

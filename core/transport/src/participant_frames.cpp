@@ -320,10 +320,10 @@ Result<void> Participant::Impl::on_attached(PeerId peer, const AttachedFrame& fr
 Result<void> Participant::Impl::on_ended(PeerId peer, const RefusedFrame& frame) {
   const auto reader = readers_.find(frame.reader);
   if (reader == readers_.end()) return {};
-  if (!reader->second->ended_by_writer(peer, frame.writer)) return {};
+  const bool shortage = is_shortage(frame.code);
+  if (!reader->second->ended_by_writer(peer, frame.writer, shortage)) return {};
   release_remote_writer(frame.writer, frame.reader);
   const std::string text = "subscription to '" + reader->second->options().topic + "' is not served: " + frame.text;
-  const bool shortage = is_shortage(frame.code);
   const bool never = frame.code == Errc::incompatible_qos;  // this publisher cannot serve it
   if (never) {
     attempts_.forget(frame.writer, frame.reader);
@@ -429,7 +429,8 @@ Result<void> Participant::Impl::on_call(PeerId peer, const PairFrame& frame) {
     return violation("CALL between endpoints that do not match");
   if (!reader->second->rests(frame.writer)) static_cast<void>(rest(reader->second, *writer));
   reader->second->called(frame.writer);
-  begin_attach(reader->second, *writer);
+  // Else at its time: a writer that calls without end costs no more than one that refuses.
+  if (!attempts_.is_planned(frame.writer, frame.reader)) begin_attach(reader->second, *writer);
   return {};
 }
 

@@ -85,17 +85,19 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   const Participant::ReaderOptions& options() const noexcept { return options_; }
   bool forked() const noexcept { return generation_ != os::fork_generation(); }
   AnnounceFrame announcement() const;
-  /// If it throws std::bad_alloc, there is no connection.
-  Result<void> begin_attach(const EndpointInfo& writer, Charge charge = {});
+  /// False: the pair matches no more. If it throws std::bad_alloc, there is no connection. REQUIRES: !is_connected().
+  Result<bool> begin_attach(const EndpointInfo& writer, Charge charge = {});
   /// The cost of a connection for this process.
   std::size_t connection_bytes() const noexcept;
   /// Errors are the publisher's fault.
   Result<void> attached(PeerId peer, const AttachedFrame& frame, const std::vector<os::ReceivedFd>& fds,
                         const std::vector<std::pair<std::uint32_t, std::shared_ptr<memory::ForeignSegment>>>& segments);
+  /// True from ATTACH until the end of the connection.
+  bool is_connected(const Gid& writer) const;
   /// True while ATTACH is sent and not answered.
   bool is_attaching(const Gid& writer) const;
-  /// REFUSED, or CLOSED by the writer. False if there is no such connection.
-  bool ended_by_writer(PeerId peer, const Gid& writer);
+  /// REFUSED, or CLOSED by the writer. False if there is no such connection. `tries_again`: this reader, if it still matches.
+  bool ended_by_writer(PeerId peer, const Gid& writer, bool tries_again);
   /// A writer of seldom messages matches, and calls this reader when there is one. No effect on a pair that is connected. `charge`: of
   /// kRestingBytes; it takes the place of the one that a resting pair has.
   void rest(PeerId peer, const Gid& writer, Charge charge);
@@ -142,6 +144,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
     Gid writer{};
     std::uint64_t process = 0;
     std::uint64_t next_sequence = 0;
+    std::uint64_t counted = 0;  ///< of the messages from there on: as lost
   };
   /// A writer that matches and is not live: it calls.
   struct Resting {

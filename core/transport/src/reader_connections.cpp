@@ -34,12 +34,12 @@ std::size_t Reader::Impl::connection_bytes() const noexcept {
   return kOverhead + os::round_to_pages(Layout::bytes(Layout::entries_for(options_.qos.depth, options_.qos.held)));
 }
 
-Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge) {
+Result<bool> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge) {
   const PeerId peer = info.connection;
   const Gid writer = info.gid;
   {
     const os::Lock lock(mutex_);
-    if (!may_connect(writer)) return {};
+    if (!may_connect(writer)) return false;
   }
   // Made without the lock, which take() needs. No other thread attaches this pair: the participant's lock is held.
   const std::uint32_t entries = Layout::entries_for(options_.qos.depth, options_.qos.held);
@@ -70,7 +70,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   Payload payload = encode(frame);
   std::vector<os::SharedFd> fds{std::make_shared<const os::UniqueFd>(std::move(segment->fd))};
   const os::Lock lock(mutex_);
-  if (!may_connect(writer)) return {};
+  if (!may_connect(writer)) return false;
   if (connections_.size() == connections_.capacity()) connections_.reserve(2 * connections_.size() + 4);
   merging_.reserve(connections_.capacity());
   // So that ending a connection never needs memory: orphan().
@@ -89,7 +89,7 @@ Result<void> Reader::Impl::begin_attach(const EndpointInfo& info, Charge charge)
   connections_.push_back(std::move(connection));
   find_usual();
   BATON_CRASH_POINT("attach.after_attach");
-  return {};
+  return true;
 }
 
 Result<void> Reader::Impl::attached(
@@ -141,12 +141,13 @@ Result<void> Reader::Impl::attached(
   connection->channel.emplace(Ring::at(connection->ring.base(), capacity), connection->layout);
   connection->limit.store(frame.held, std::memory_order_relaxed);
   connection->next_sequence = frame.first_sequence;
-  if (const Interrupted* before = find_interrupted(frame.writer, connection->process)) {
+  if (Interrupted* before = find_interrupted(frame.writer, connection->process)) {
     connection->interrupted = true;
     if (frame.first_sequence > before->next_sequence) {  // published meanwhile, or given up unread
-      add_losses(losses_.interrupted, lost_in_gap(frame.first_sequence - before->next_sequence));
+      add_losses(losses_.interrupted, lost_in_gap(frame.first_sequence - before->next_sequence) - before->counted);
       notify(Event::kMessageLost);
     }
+    before->counted = 0;
   }
   connection->segments = std::move(uses);
   // release: pairs with the acquire in ReaderConnection::readable.
@@ -165,18 +166,23 @@ Result<void> Reader::Impl::attached(
   return {};
 }
 
+bool Reader::Impl::is_connected(const Gid& writer) const {
+  const os::Lock lock(mutex_);
+  return find(writer) != nullptr;
+}
+
 bool Reader::Impl::is_attaching(const Gid& writer) const {
   const os::Lock lock(mutex_);
   const ReaderConnection* const connection = find(writer);
   return connection != nullptr && connection->state.load(std::memory_order_relaxed) == State::kAttaching;
 }
 
-bool Reader::Impl::ended_by_writer(PeerId peer, const Gid& writer) {
+bool Reader::Impl::ended_by_writer(PeerId peer, const Gid& writer, bool tries_again) {
   ConnectionRef gone;  // destroyed without the lock
   const os::Lock lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
   if (connection == nullptr || connection->peer != peer) return false;
-  rests_no_more(peer, writer);
+  if (!tries_again || !matches_) rests_no_more(peer, writer);  // else the writer still keeps what it called for
   gone = orphan(*connection);
   return true;
 }
@@ -211,7 +217,9 @@ bool Reader::Impl::rested_by_writer(PeerId peer, const Gid& writer) {
   ConnectionRef gone;  // destroyed without the lock
   const os::Lock lock(mutex_);
   ReaderConnection* connection = closed_ ? nullptr : find(writer);
-  if (connection == nullptr || connection->peer != peer) return false;
+  if (connection == nullptr || connection->peer != peer ||
+      connection->state.load(std::memory_order_relaxed) == State::kAttaching)
+    return false;
   resting_[writer].peer = peer;
   gone = orphan(*connection, true);
   return true;
@@ -220,8 +228,11 @@ bool Reader::Impl::rested_by_writer(PeerId peer, const Gid& writer) {
 void Reader::Impl::rests_no_more(PeerId peer, const Gid& writer) noexcept {
   const auto found = resting_.find(writer);
   if (found == resting_.end() || found->second.peer != peer) return;
-  // The writer keeps at least one message for this reader, which does not connect again.
-  if (found->second.called && !matches_) add_losses(losses_.interrupted, 1);
+  if (found->second.called) {  // the writer keeps at least one message for this reader, which does not connect again
+    add_losses(losses_.interrupted, 1);
+    for (Interrupted& before : interrupted_)
+      if (before.writer == writer) before.counted = 1;
+  }
   resting_.erase(found);
   notify(Event::kMatched);
   notify(Event::kLivelinessChanged);
@@ -236,7 +247,7 @@ ConnectionRef Reader::Impl::orphan(ReaderConnection& connection, bool rests) noe
     before->next_sequence = std::max(before->next_sequence, connection.next_sequence);
   } else {
     if (interrupted_.size() == kMostInterrupted) interrupted_.erase(interrupted_.begin());
-    interrupted_.push_back({connection.writer, connection.process, connection.next_sequence});
+    interrupted_.push_back({connection.writer, connection.process, connection.next_sequence, 0});
   }
   connection.interrupted = true;
   connection.state.store(State::kOrphaned, std::memory_order_release);  // channel stays set

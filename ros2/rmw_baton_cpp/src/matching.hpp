@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DDS matches the endpoints of one process while they are created, and programs rely on it: they publish, call a service, or count partners
 // at once. Baton connects all endpoints on its background thread. So a message that no reader would get, and a count of partners, wait a moment
-// for those that the graph knows already, and a request also for the way of its response.
+// for those that the graph knows already, and a request also for the way of its response. Each partner has its time once, since some never connect:
+// what else changes in the graph gives it no further one.
 //
 // Thread rules: await() from any thread.
 #pragma once
@@ -12,7 +13,9 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "baton/os/lock.hpp"
 #include "baton/transport/transport.hpp"
 
 namespace baton::rmw {
@@ -29,7 +32,7 @@ class Matching {
 
   static constexpr std::int64_t kMostNs = 100'000'000;
 
-  /// Returns when met() of the number of partners that the graph knows holds, at once if there are none, and after `most_ns`.
+  /// Returns when met() of the number of partners that the graph knows holds, at once if all of them have had their time, and after `most_ns`.
   void await(const std::function<bool(std::size_t)>& met, std::int64_t most_ns = kMostNs);
 
  private:
@@ -41,7 +44,8 @@ class Matching {
         qos_(own.qos),
         writes_(writes),
         partners_(partners) {}
-  std::size_t expected() const;
+  std::vector<transport::Gid> partners() const;  // sorted
+  bool had_their_time(const std::vector<transport::Gid>& gids) const;
 
   const std::shared_ptr<transport::Participant> participant_;
   const std::string topic_;
@@ -49,7 +53,9 @@ class Matching {
   const QoS qos_;
   const bool writes_;
   const Partners partners_;
-  std::atomic<std::uint64_t> version_{0};  // of the graph that was looked at without success: orders nothing
+  std::atomic<std::uint64_t> version_{0};  // of the graph for which there is nothing to wait: orders nothing
+  mutable os::Mutex mutex_;
+  std::vector<transport::Gid> had_their_time_ BATON_GUARDED_BY(mutex_);  // of those known at the last wait in vain
 };
 
 }  // namespace baton::rmw

@@ -78,5 +78,39 @@ TEST_F(MatchingTest, EachEndWaitsForAllPartnersOfItsTypeAndQosInThisProcess) {
   EXPECT_EQ(expected({participant_, options, here}), 1U);
 }
 
+TEST_F(MatchingTest, APartnerThatComesDuringTheWaitCounts) {
+  const auto one = reader("request");
+  std::shared_ptr<transport::Reader> two;
+  std::size_t last = 0;
+  Matching matching(participant_, writer_, Matching::Partners::kOfThisProcess);
+  matching.await(
+      [&](std::size_t known) {
+        if (!two) two = reader("request");
+        return (last = known) == 2;
+      },
+      kLongNs);
+  EXPECT_EQ(last, 2U);
+}
+
+TEST_F(MatchingTest, APartnerHasItsTimeOnceWhateverElseChanges) {
+  const auto one = reader("request");
+  std::shared_ptr<transport::Reader> two, three;
+  Matching matching(participant_, writer_, Matching::Partners::kOfThisProcess);
+  const auto never = [](std::size_t) { return false; };
+  matching.await(never, 1);
+  const auto other = reader("other");
+  matching.await(never, kLongNs);  // which ends
+  two = reader("request");
+  const auto come_late = [&](std::size_t) {
+    if (!three) three = reader("request");
+    return false;
+  };
+  matching.await(come_late, 1);
+  ASSERT_TRUE(three) << "the second one has a time of its own";
+  std::size_t last = 0;
+  matching.await([&](std::size_t known) { return (last = known) != 0; }, kLongNs);
+  EXPECT_EQ(last, 3U) << "who comes during a wait has one more";
+}
+
 }  // namespace
 }  // namespace baton::rmw

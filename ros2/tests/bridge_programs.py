@@ -209,6 +209,25 @@ def imitate(node):
     return {"publishers": len(publishers)}
 
 
+def name_bridge(node):
+    """The name of the bridge that this side shows."""
+
+    def names():
+        return [name for name in node.get_node_names() if name.startswith("_baton_bridge")]
+
+    spin_until(node, names)
+    return {"name": names()[0]}
+
+
+def come_and_go(node, name, space, count):
+    for _ in range(int(count)):
+        other = rclpy.create_node(name, namespace=space)
+        time.sleep(0.2)  # the bridge looks meanwhile
+        other.destroy_node()
+        time.sleep(0.2)
+    return {}
+
+
 def serve_nobody(node):
     node.create_service(SetBool, "switch", lambda request, response: response)
     print("here", flush=True)
@@ -224,6 +243,7 @@ def call_without_waiting(node, count):
         futures.append(client.call_async(SetBool.Request()))
         if i % 10 == 0:
             time.sleep(0.01)  # slower than the bridge: a full queue holds nothing up here
+    print("called", flush=True)
     told()
     return {"answered": sum(each.done() for each in futures)}
 
@@ -263,6 +283,8 @@ main(
             call,
             imitate,
             serve_nobody,
+            name_bridge,
+            come_and_go,
             call_without_waiting,
             hear_anew,
             talk_for_ever,

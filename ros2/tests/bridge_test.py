@@ -213,6 +213,28 @@ def test_a_node_that_takes_a_bridges_name_changes_nothing_for_the_others(bridged
     assert "standby" not in bridged.bridge.log()
 
 
+def test_a_node_of_baton_with_a_bridges_name_holds_it_up_once_in_5_s(bridged):
+    name = bridged.result(bridged.start("plain", "name_bridge", file=FILE))["name"]
+    bridged.result(bridged.start("baton", "come_and_go", name, "/elsewhere", "2", file=FILE))
+    assert "standby" not in bridged.bridge.log(), "bridges have no namespace"
+    server = bridged.start("plain", "serve_nobody", file=FILE)
+    server.says("here")
+    caller = bridged.start("baton", "call_without_waiting", "5", file=FILE)
+    caller.says("called")
+    begun = time.monotonic()
+    bridged.result(bridged.start("baton", "come_and_go", name, "/", "20", file=FILE))
+    most = 2 + (time.monotonic() - begun) // 5
+    log = bridged.bridge.log()
+    assert 1 <= log.count("this one is on standby") <= most
+    assert "0 messages that waited and 5 requests without a response are lost" in log
+    while bridged.bridge.log().count("this one works now") < log.count("this one is on standby"):
+        assert bridged.bridge.poll() is None
+        time.sleep(0.05)
+    for each in (server, caller):
+        each.tell()
+        bridged.result(each)
+
+
 @pytest.mark.parametrize(
     ("rmw", "variables", "said"),
     [

@@ -18,6 +18,8 @@ constexpr milliseconds kGroup{10};
 constexpr milliseconds kFirstPause{10}, kLastPause{5000};
 // After this pause nothing else waits for them.
 constexpr milliseconds kLongPause{500};
+// Standbys end at most once in this time, and begin at once. wait_for_change() looks that long.
+constexpr std::chrono::seconds kShortestWork{5};
 
 }  // namespace
 
@@ -60,20 +62,27 @@ bool Bridge::wait_for_change(bool something_waits) {
 }
 
 bool Bridge::stands_by(bool joined) {
-  if (joined != standby_) {
-    const std::string both = other_.label() + " with " + baton_.label();
-    standby_ = joined;
-    to_baton_.end();
-    to_other_.end();
-    log_line(joined ? "other bridges and links join " + both + " already: this one is on standby"
-                    : "no other bridge joins " + both + " any more: this one works now");
+  const auto now = std::chrono::steady_clock::now();
+  if (joined == standby_ || (standby_ && now < works_again_)) return standby_;
+  const std::string both = other_.label() + " with " + baton_.label();
+  standby_ = joined;
+  if (joined) {
+    const Direction::Lost one = to_baton_.end(), two = to_other_.end();
+    const std::size_t messages = one.messages + two.messages, requests = one.requests + two.requests;
+    log_line("other bridges and links join " + both + " already: this one is on standby");
+    if (messages + requests != 0)
+      log_line(std::to_string(messages) + " messages that waited and " + std::to_string(requests) +
+               " requests without a response are lost");
+  } else {
+    works_again_ = now + kShortestWork;
+    log_line("no other bridge joins " + both + " any more: this one works now");
   }
   return joined;
 }
 
 bool Bridge::update() try {
   const SideGraph baton = baton_.graph();
-  if (stands_by(baton.joined)) return false;
+  if (stands_by(baton.joined)) return !baton.joined;
   const SideGraph other = other_.graph();
   const bool patient = pause_ <= kLongPause;
   bool waits = to_baton_.update(other, baton, patient);

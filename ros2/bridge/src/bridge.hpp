@@ -27,7 +27,7 @@ class Bridge final : private Updater {
   bool wait_for_change(bool something_waits);
   /// Whether something waits that changes no graph.
   bool update();
-  /// Whether this bridge would close a loop: others join the two sides already.
+  /// On standby a bridge crosses nothing: it would close a loop, since others join the two sides already.
   bool stands_by(bool joined);
   void run_side(RmwSide& side);
 
@@ -37,8 +37,9 @@ class Bridge final : private Updater {
   std::condition_variable changed_;
   bool look_ = true, settled_ = false, stopping_ = false;
   std::exception_ptr failure_;
-  bool standby_ = false;                ///< run() alone, as the next
-  std::chrono::milliseconds pause_{0};  ///< until the next look for what changes no graph
+  bool standby_ = false;                                 ///< run() alone, as the next two
+  std::chrono::steady_clock::time_point works_again_{};  ///< before that a standby does not end
+  std::chrono::milliseconds pause_{0};                   ///< until the next look for what changes no graph
 };
 
 }  // namespace baton::bridge

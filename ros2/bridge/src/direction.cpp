@@ -49,13 +49,17 @@ bool Direction::update(const SideGraph& from, const SideGraph& to, bool patient)
   return waits;
 }
 
-void Direction::end() {
+Direction::Lost Direction::end() {
+  Lost lost{};
+  for (const auto& [key, flow] : flows_) lost.messages += flow.bridge->waiting();
+  for (const auto& [key, service] : services_) lost.requests += service->unanswered();
   services_.clear();
   flows_.clear();
   writers_.clear();
   nodes_.clear();
   from_.let_go();
   to_.let_go();
+  return lost;
 }
 
 void Direction::update_nodes(const SideGraph& from) {

@@ -27,8 +27,11 @@ class Direction {
   /// Makes what the two graphs ask for, and ends what they ask for no more. True if it waits for something that changes no graph: then it is
   /// to be called again soon. `patient`: no message crosses before it can reach all that subscribe to it.
   bool update(const SideGraph& from, const SideGraph& to, bool patient);
-  /// Ends all at once: messages that have not crossed are lost.
-  void end();
+  struct Lost {
+    std::size_t messages, requests;
+  };
+  /// Ends all at once. What has not crossed is lost.
+  Lost end();
   /// Requests that waited. True if some still wait.
   bool send_waiting();
 

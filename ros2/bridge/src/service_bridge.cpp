@@ -60,6 +60,11 @@ bool ServiceBridge::send_waiting() try {
   return true;
 }
 
+std::size_t ServiceBridge::unanswered() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return waiting_.size() + asked_.size();
+}
+
 void ServiceBridge::response(std::int64_t number, const Native& message) try {
   rmw_request_id_t id;
   {

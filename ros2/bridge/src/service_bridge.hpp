@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One service: a server on one side that stands for the servers of the other side, and a client there, made at the first request.
-// Thread rules: request() on the thread of the server's side, response() on that of the client's, send_waiting() on any.
+// Thread rules: request() on the thread of the server's side, response() on that of the client's, send_waiting() and unanswered() on any.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +27,8 @@ class ServiceBridge : public std::enable_shared_from_this<ServiceBridge> {
   const rmw_qos_profile_t& qos() const { return qos_; }
   /// Requests wait until the updater is settled and the other side's client has found the server. Sends them if it has; true if they still wait.
   bool send_waiting();
+  /// Requests without a response, also those that wait.
+  std::size_t unanswered();
 
  private:
   struct Request {

@@ -342,10 +342,7 @@ void RmwSide::list_nodes(SideGraph& graph) {
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const auto& [name, count] : counts) {
     // Of another bridge with a smaller name, or its own.
-    if (name.name.rfind(kBridge, 0) == 0 && name.name <= options_.bridge) {
-      graph.joined |= !options_.announces && name.name == options_.bridge;
-      continue;
-    }
+    if (name.name.rfind(kBridge, 0) == 0 && name.name <= options_.bridge) continue;
     if (count > static_cast<int>(nodes_.count(name))) graph.nodes.insert(name);
   }
 }
@@ -379,6 +376,8 @@ std::size_t RmwSide::list_endpoints(SideGraph& graph, const std::string& name, c
         name, raw ? type : info.topic_type, {info.node_namespace, info.node_name}, {}, info.qos_profile};
     std::copy_n(info.endpoint_gid, endpoint.gid.size(), endpoint.gid.begin());
     if (writers) {
+      graph.joined |= !options_.announces && name == kAnnouncementTopic && endpoint.type == kAnnouncementType &&
+                      endpoint.node.space == "/" && endpoint.node.name == options_.bridge;
       if (is_own(endpoint.gid)) continue;
       graph.writer_gids.insert(endpoint.gid);
     } else {

@@ -70,4 +70,9 @@ void TopicBridge::route(Routes routes, bool patient) {
   waiting_ = std::move(still);
 }
 
+std::size_t TopicBridge::waiting() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  return waiting_.size();
+}
+
 }  // namespace baton::bridge

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages of one topic from one side to the other: one reader for all writers of one class of QoS, and for each of these writers a writer of
 // its own on the other side, so that receivers tell them apart.
-// Thread rules: forward() on the thread of the reader's side; route() on any thread.
+// Thread rules: forward() on the thread of the reader's side; route() and waiting() on any thread.
 #pragma once
 
 #include <cstddef>
@@ -49,6 +49,8 @@ class TopicBridge {
   /// The graph's routes as of now. Messages that wait take those that are open. Unless `patient`, those of a writer that is still unknown take
   /// the first one.
   void route(Routes routes, bool patient);
+  /// Messages that wait.
+  std::size_t waiting();
 
  private:
   struct Waiting {

@@ -374,6 +374,28 @@ TEST(Types, AreReadAgainWhereAnotherOneLiesAtTheSameAddress) {
   ASSERT_EQ(rmw_serialized_message_fini(&bytes), RMW_RET_OK);
 }
 
+const rosidl_message_type_support_t* g_built;
+
+const rosidl_message_type_support_t* of_what_was_built(const rosidl_message_type_support_t*, const char* identifier) {
+  return g_built->func(g_built, identifier);
+}
+
+TEST(Types, AreReadAgainWhereALibraryWasBuiltAnewAndLiesAtTheSameAddresses) {
+  rosidl_message_type_support_t support = *type<Joy>();
+  support.func = of_what_was_built;
+  rcutils_allocator_t allocator = rcutils_get_default_allocator();
+  rmw_serialized_message_t bytes = rmw_get_zero_initialized_serialized_message();
+  ASSERT_EQ(rmw_serialized_message_init(&bytes, 0, &allocator), RMW_RET_OK);
+  g_built = type<Joy>();
+  const Joy joy;
+  ASSERT_EQ(rmw_serialize(&joy, &support, &bytes), RMW_RET_OK);
+  g_built = type<RegionOfInterest>();
+  const RegionOfInterest region;
+  ASSERT_EQ(rmw_serialize(&region, &support, &bytes), RMW_RET_OK);
+  EXPECT_EQ(bytes.buffer_length, 4U + 4 * 4 + 1);
+  ASSERT_EQ(rmw_serialized_message_fini(&bytes), RMW_RET_OK);
+}
+
 TEST(Types, OfServicesThatHaveNoIntrospectionAreRefused) {
   Ros ros("foreign");
   const rmw_node_t* const node = rcl_node_get_rmw_handle(&ros.node);

@@ -7,6 +7,10 @@
 #include <utility>
 
 #include "baton/os/lock.hpp"
+#include "baton/rosidl/introspection.hpp"
+#include "rcutils/error_handling.h"
+#include "rosidl_typesupport_introspection_c/identifier.h"
+#include "rosidl_typesupport_introspection_cpp/identifier.hpp"
 
 namespace baton::rmw {
 
@@ -39,16 +43,38 @@ Result<std::shared_ptr<const TypeSupport>> compile(const rosidl_message_type_sup
       TypeSupport{std::move(*native), std::move(*loans), std::move(*cdr), std::move(info)});
 }
 
-/// The result for a type support: its conversions, or the reason why it has none. `handle` is what lay there: a library may be unloaded, and
-/// another type's support may come to lie at the same address.
+/// The result for a type support: its conversions, or the reason why it has none. Beside it, what lay there: a library may be unloaded, and
+/// another type's support, or that of the same type built anew, may come to lie at the same address.
 struct Known {
   rosidl_message_type_support_t handle{};
+  const char* introspection = nullptr;  ///< the identifier; null: none
+  std::size_t size = 0;
+  std::uint32_t members = 0;
   std::shared_ptr<const TypeSupport> support;
   std::optional<Error> refusal;
 };
 
-bool is_same(const rosidl_message_type_support_t& one, const rosidl_message_type_support_t& other) noexcept {
-  return one.typesupport_identifier == other.typesupport_identifier && one.data == other.data && one.func == other.func;
+Known look_at(const rosidl_message_type_support_t* handle) {
+  Known known;
+  known.handle = *handle;
+  if (const Result<rosidl::Introspection> found = rosidl::introspect(handle); found) {
+    known.introspection = found->c ? rosidl_typesupport_introspection_c__identifier
+                                   : rosidl_typesupport_introspection_cpp::typesupport_identifier;
+    known.size = found->members->size_of_;
+    known.members = found->members->member_count_;
+  }
+  return known;
+}
+
+bool is_same(const Known& known, const rosidl_message_type_support_t* handle) {
+  const rosidl_message_type_support_t& was = known.handle;
+  if (was.typesupport_identifier != handle->typesupport_identifier || was.data != handle->data ||
+      was.func != handle->func || known.introspection == nullptr)
+    return false;
+  const rosidl_message_type_support_t* const found = handle->func(handle, known.introspection);
+  if (found == nullptr) rcutils_reset_error();
+  const auto* const members = found == nullptr ? nullptr : static_cast<const rosidl::Members*>(found->data);
+  return members != nullptr && members->size_of_ == known.size && members->member_count_ == known.members;
 }
 
 }  // namespace
@@ -59,7 +85,7 @@ Result<std::shared_ptr<const TypeSupport>> type_support_of(const rosidl_message_
   static auto* const types = new std::map<const rosidl_message_type_support_t*, Known>;
   const os::Lock lock(mutex);
   Known& known = (*types)[handle];
-  if (!is_same(known.handle, *handle)) known = Known{*handle, nullptr, std::nullopt};
+  if (!is_same(known, handle)) known = look_at(handle);
   if (known.support) return known.support;
   if (known.refusal) return *known.refusal;
   Result<std::shared_ptr<const TypeSupport>> made = compile(handle);

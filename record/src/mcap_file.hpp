@@ -3,7 +3,7 @@
 // summary at the end. Profile "ros2": CDR messages, schemas in the encoding "ros2msg". Reading is for the libraries of MCAP.
 // Thread rules: a McapChunk and a McapFile are used by one thread at a time; a McapChannel is immutable.
 // Invariants: (1) payload is not copied: a chunk refers to it, and keeps the samples in which it lies; (2) a file that was cut behind a chunk
-// and its indexes has everything before; (3) schema and channel stand in the chunk of the channel's first message.
+// and its indexes has everything before; (3) schema and channel stand in the chunk of the channel's first message, and in some later ones.
 #pragma once
 
 #include <cstdint>

@@ -24,6 +24,9 @@ constexpr milliseconds kLook{100};
 constexpr std::int64_t kLastNs = 2'000'000'000;  // for publishers to which the recorder is being connected at the end
 constexpr std::int64_t kLookAgainNs = 1'000'000'000;  // for the answer of a process that was asked for a type
 constexpr int kMostTaken = 64;                        // of one topic, before the others have their turn
+/// Schemas and channels stand in the file again after so many times their bytes, or so many chunks.
+constexpr std::uint64_t kLeastPerIntroducing = 32;
+constexpr std::uint64_t kMostChunksSince = 16;
 constexpr std::size_t kMostTopics = 10'000;
 constexpr std::size_t kMostNotes = 1000;
 constexpr std::size_t kStackBytes = std::size_t{4} << 20;  // std::regex needs some for each character of a name
@@ -103,6 +106,8 @@ void Recorder::work() {
   // What was published before stop(), also by publishers to which the recorder is still being connected.
   end_machine_ns_ = os::of_machine(os::monotonic_ns());
   const std::int64_t limit = os::monotonic_ns() + kLastNs;
+  // A publisher that goes on, and whose times are wrong, does not delay the end.
+  for (const auto& [name, topic] : topics_) topic->most_takes = topic->reader->most_waiting();
   while (take_all() || waits_for_samples_ || (is_connecting() && os::monotonic_ns() < limit)) {
     if (waits_for_samples_) flush();
     std::this_thread::sleep_for(kNap);
@@ -193,16 +198,17 @@ bool Recorder::take_all() {
   bool any = false;
   waits_for_samples_ = false;
   for (const auto& [name, topic] : topics_) {
-    for (int i = 0; topic->channel && i < kMostTaken; ++i) {
-      Result<transport::TakenSample> taken = topic->reader->take();
+    for (int i = 0; topic->channel && i < kMostTaken && topic->most_takes != 0; ++i) {
+      Result<transport::TakenSample> taken = topic->reader->take(end_machine_ns_);
       if (!taken) {
         // The open chunk may be all that keeps samples; the writer has the others.
         waits_for_samples_ = waits_for_samples_ || taken.error().code == Errc::held_limit;
         if (waits_for_samples_ && !chunk_->is_empty()) flush();
         break;
       }
-      if (!*taken || taken->header().source_monotonic_ns > end_machine_ns_) break;
-      any = true;
+      any = any || *taken || topic->reader->is_behind();
+      if (*taken || topic->reader->is_behind()) --topic->most_takes;
+      if (!*taken) break;
       if (topic->was_stalled) {  // a take counts what was displaced before its message
         topic->was_stalled = false;
         topic->budget.fetch_add(topic->reader->losses().overflow - topic->overflow_before, std::memory_order_relaxed);
@@ -226,14 +232,16 @@ void Recorder::add(Topic& topic, transport::TakenSample&& sample) {
       (options_.most_file_ns != 0 && log_time >= file_first_ns_ && log_time - file_first_ns_ >= options_.most_file_ns);
   if (file_bytes != 0 && (splits_.exchange(false, std::memory_order_relaxed) || is_full)) {
     flush();
-    introduced_.clear();
+    introduce_again();
     chunk_begins_file_ = true;
     file_bytes_ = 0;
   }
   if (chunk_->is_empty()) chunk_since_ns_ = os::monotonic_ns();
   if (file_bytes_ + chunk_->bytes() == 0) file_first_ns_ = log_time;
-  const std::size_t before = chunk_->bytes();
+  const std::size_t unintroduced = chunk_->bytes();
   chunk_->introduce(topic.channel, introduced_);
+  const std::size_t before = chunk_->bytes();
+  introducing_bytes_ += before - unintroduced;
   if (!chunk_->add(*topic.channel, topic.reader->codec(), std::move(sample), log_time, kLeastReferred)) {
     topic.malformed.fetch_add(1, std::memory_order_relaxed);
     return;
@@ -243,10 +251,20 @@ void Recorder::add(Topic& topic, transport::TakenSample&& sample) {
   if (chunk_->bytes() >= options_.chunk_bytes) flush();
 }
 
+/// Schemas and channels stand in the file again, so that damage to a chunk takes no messages of many others.
+void Recorder::introduce_again() {
+  introduced_.clear();
+  since_bytes_ = introducing_bytes_ = chunks_since_ = 0;
+}
+
 void Recorder::flush() {
   if (chunk_->is_empty()) return;
   file_bytes_ += chunk_->bytes();
-  if (options_.snapshot_ns != 0) introduced_.clear();  // any chunk may become the first of a file
+  // In a snapshot any chunk may become the first of a file.
+  since_bytes_ += chunk_->bytes();
+  if (options_.snapshot_ns != 0 || since_bytes_ >= kLeastPerIntroducing * introducing_bytes_ ||
+      ++chunks_since_ == kMostChunksSince)
+    introduce_again();
   writer_->push(std::move(chunk_), chunk_begins_file_);
   chunk_begins_file_ = false;
   chunk_ = std::make_unique<McapChunk>();

@@ -88,6 +88,7 @@ class Recorder {
     std::atomic<std::uint64_t> budget{0};                            // the same
     std::uint64_t overflow_before = 0;                               // when the budget was spent
     bool was_stalled = false;                                        // since the last take
+    std::uint64_t most_takes = UINT64_MAX;                           // until the end
   };
   Recorder(const RecorderOptions& options, Selection selection, std::shared_ptr<transport::Participant> participant,
            std::unique_ptr<ChunkWriter> writer);
@@ -98,11 +99,12 @@ class Recorder {
   bool take_all();
   bool is_connecting() const;
   void add(Topic& topic, transport::TakenSample&& sample);
+  void introduce_again();
   void flush();
   void wait_for_room();
 
   const RecorderOptions options_;
-  const Selection selection_;
+  Selection selection_;  // of the recorder's thread
   const std::shared_ptr<transport::Participant> participant_;
   const std::unique_ptr<ChunkWriter> writer_;
   const std::int64_t begin_machine_ns_, begin_real_ns_;
@@ -121,7 +123,9 @@ class Recorder {
   std::unique_ptr<McapChunk> chunk_ = std::make_unique<McapChunk>();
   std::int64_t chunk_since_ns_ = 0;
   bool chunk_begins_file_ = false;
-  std::set<const void*> introduced_;  // in this file
+  std::set<const void*> introduced_;  // in this file, and not to be introduced again yet
+  // Since the last introduce_again(): bytes, those of them that introduce, chunks.
+  std::uint64_t since_bytes_ = 0, introducing_bytes_ = 0, chunks_since_ = 0;
   std::uint64_t file_bytes_ = 0, file_first_ns_ = 0;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const McapSchema>> schemas_;  // by name and text
 

@@ -8,15 +8,27 @@
 namespace baton::record {
 namespace {
 
-/// A longer name is matched by no expression: std::regex needs stack for each character.
+/// A longer name is matched by no expression.
 constexpr std::size_t kMostMatched = 1024;
+/// Names whose matches are remembered; then all are forgotten.
+constexpr std::size_t kMostRemembered = 10'000;
+
+/// A publisher chooses the name, so the time of a match may not grow with a power of its length. libstdc++ does otherwise unless it is asked,
+/// and then refuses back references. Other libraries limit the steps of a match.
+constexpr std::regex::flag_type kFlags = std::regex::ECMAScript | std::regex::optimize
+#ifdef __GLIBCXX__
+                                         | std::regex_constants::__polynomial
+#endif
+    ;
 
 Result<std::vector<std::regex>> compiled(const std::vector<std::string>& patterns) {
   std::vector<std::regex> out;
   for (const std::string& pattern : patterns) {
     try {
-      out.emplace_back(pattern, std::regex::ECMAScript | std::regex::optimize);
-    } catch (const std::regex_error&) {
+      out.emplace_back(pattern, kFlags);
+    } catch (const std::regex_error& error) {
+      if (error.code() == std::regex_constants::error_complexity)
+        return Error{Errc::invalid_argument, "'" + pattern + "' has a back reference, or is too long"};
       return Error{Errc::invalid_argument, "'" + pattern + "' is no regular expression"};
     }
   }
@@ -64,12 +76,21 @@ Result<Selection> Selection::make(const SelectionOptions& options) {
   return out;
 }
 
-bool Selection::has(const std::string& topic, const std::string& type) const {
+Selection::Match Selection::match(const std::string& topic) {
+  const auto found = matches_.find(topic);
+  if (found != matches_.end()) return found->second;
+  if (matches_.size() >= kMostRemembered) matches_.clear();
+  return matches_[topic] = {any_matches(patterns_, topic), any_matches(excluded_, topic)};
+}
+
+bool Selection::has(const std::string& topic, const std::string& type) {
   // The strings of a bag are UTF-8, and a process may announce any bytes. ROS has ASCII alone.
-  if (os::printable(topic) != topic || any_matches(excluded_, topic)) return false;
+  if (os::printable(topic) != topic) return false;
+  const Match matched = match(topic);
+  if (matched.excluded) return false;
   if (topics_.count(topic) != 0) return true;
   if (is_hidden(topic)) return false;
-  return all_ || types_.count(type) != 0 || any_matches(patterns_, topic);
+  return all_ || types_.count(type) != 0 || matched.selected;
 }
 
 }  // namespace baton::record

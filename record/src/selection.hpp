@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which topics are recorded.
-// Thread rules: immutable after make().
+// Thread rules: one thread.
 #pragma once
 
+#include <map>
 #include <regex>
 #include <set>
 #include <string>
@@ -22,15 +23,22 @@ struct SelectionOptions {
 
 class Selection {
  public:
-  /// Error invalid_argument: an expression that is none, or nothing selected.
+  /// Error invalid_argument: an expression that is none or has a back reference, or nothing selected.
   static Result<Selection> make(const SelectionOptions& options);
   /// `type`: as Baton names it. No topic with another name than printable ASCII is selected.
-  bool has(const std::string& topic, const std::string& type) const;
+  bool has(const std::string& topic, const std::string& type);
 
  private:
+  /// What the expressions say of a name.
+  struct Match {
+    bool selected = false, excluded = false;
+  };
+  Match match(const std::string& topic);
+
   bool all_ = false;
   std::set<std::string> topics_, types_;
   std::vector<std::regex> patterns_, excluded_;
+  std::map<std::string, Match> matches_;  // of names that were asked for
 };
 
 /// "sensor_msgs/Image" of "sensor_msgs/msg/Image".

@@ -14,7 +14,7 @@ TEST(Selection, AnExpressionMatchesTheWholeNameAndAnExclusionWins) {
   options.patterns = {"/camera/.*", "/x"};
   options.types = {"std_msgs/msg/Bool", "nav_msgs/Path"};
   options.excluded = {".*/secret", "/camera/off"};
-  const Selection chosen = selection(options);
+  Selection chosen = selection(options);
   const auto has = [&](const char* topic, const char* type = "std_msgs/String") { return chosen.has(topic, type); };
   EXPECT_TRUE(has("/named") && has("/_hidden/also") && has("/camera/image") && has("/x"));
   EXPECT_TRUE(has("/any", "std_msgs/Bool") && has("/any", "nav_msgs/Path"));
@@ -36,6 +36,16 @@ TEST(Selection, ALongNameIsMatchedByNoExpression) {
   EXPECT_FALSE(selection(options).has("/" + std::string(100'000, 'a'), "t/T"));
 }
 
+TEST(Selection, NoNameMakesAMatchLong) {
+  SelectionOptions options;
+  options.patterns = {"(.*/)*image", "(/a|/a)*b"};
+  std::string deep;
+  for (int i = 0; i < 300; ++i) deep += "/a";
+  EXPECT_TRUE(selection(options).has(deep + "/image", "t/T"));
+  EXPECT_TRUE(selection(options).has(deep + "b", "t/T"));
+  EXPECT_FALSE(selection(options).has(deep + "/x", "t/T"));
+}
+
 TEST(Selection, ANameThatIsNoTextIsNotSelected) {
   SelectionOptions options;
   options.all = true;
@@ -49,6 +59,8 @@ TEST(Selection, SaysWhatIsWrong) {
   EXPECT_EQ(Selection::make(options).error().message, "no topic is selected: name some, or all");
   options.patterns = {"(["};
   EXPECT_EQ(Selection::make(options).error().message, "'([' is no regular expression");
+  options.patterns = {R"((a)\1)"};
+  EXPECT_EQ(Selection::make(options).error().message, R"('(a)\1' has a back reference, or is too long)");
 }
 
 }  // namespace

@@ -46,7 +46,8 @@ Result<std::unique_ptr<TopicReader>> TopicReader::make(std::shared_ptr<Participa
 TopicReader::~TopicReader() = default;
 
 Result<void> TopicReader::match(const std::vector<transport::EndpointInfo>& publishers, transport::WaitSet& wait_set) {
-  kept_.clear();
+  constexpr std::size_t kMostLatched = 10'000;  // remembered; then those that have left are forgotten
+  if (kept_.size() > kMostLatched) kept_.clear();
   bool any_volatile = false;
   for (const transport::EndpointInfo& publisher : publishers) {
     if (publisher.qos.durability == Durability::kTransientLocal)
@@ -82,22 +83,39 @@ Result<void> TopicReader::subscribe(Kind kind, transport::WaitSet& wait_set) {
   return {};
 }
 
-Result<transport::TakenSample> TopicReader::take() {
+Result<transport::TakenSample> TopicReader::take(std::int64_t last_ns) {
+  const auto is_late = [&](const transport::TakenSample& taken) {
+    return taken.header().source_monotonic_ns > last_ns;
+  };
+  behind_ = false;
   if (readers_[kKept]) {
     Result<transport::TakenSample> taken = readers_[kKept]->take_next();
-    if (!taken || *taken) return taken;
+    if (!taken || (*taken && !is_late(*taken))) return taken;
+    behind_ = !*taken && readers_[kKept]->has_data();
   }
   constexpr int kMostPassed = 256;
   for (int passed = 0; readers_[kVolatile] && passed < kMostPassed; ++passed) {
     Result<transport::TakenSample> taken = readers_[kVolatile]->take_next();
-    if (!taken || !*taken || !readers_[kKept] || kept_.count(taken->publisher()) == 0) return taken;
+    if (!taken) return taken;
+    if (!*taken || is_late(*taken)) {
+      behind_ = behind_ || (!*taken && readers_[kVolatile]->has_data());
+      return transport::TakenSample();
+    }
+    if (!readers_[kKept] || kept_.count(taken->publisher()) == 0) return taken;
+    if (passed + 1 == kMostPassed) behind_ = true;
   }
   return transport::TakenSample();
 }
 
-bool TopicReader::has_data() const {
-  return std::any_of(readers_.begin(), readers_.end(),
-                     [](const auto& reader) { return reader != nullptr && reader->has_data(); });
+std::uint64_t TopicReader::most_waiting() const {
+  std::uint64_t sum = 0;
+  for (const auto& reader : readers_) {
+    if (!reader) continue;
+    sum += reader->unread();
+    for (const auto& [publisher, connected] : reader->publishers())
+      if (!connected || reader->awaits_memory(publisher)) sum += kDepth;
+  }
+  return sum;
 }
 
 bool TopicReader::is_connecting() const {

@@ -31,10 +31,13 @@ class TopicReader {
 
   /// Makes the subscriptions that these publishers need, and adds them to the wait set.
   Result<void> match(const std::vector<transport::EndpointInfo>& publishers, transport::WaitSet& wait_set);
-  /// The next message; an empty sample if there is none. Error held_limit: so many samples are kept that there is none before some are
-  /// released; forked.
-  Result<transport::TakenSample> take();
-  bool has_data() const;
+  /// The next message that was published until `last_ns` (CLOCK_MONOTONIC of the machine); an empty sample if there is none. Error held_limit:
+  /// so many samples are kept that there is none before some are released; forked.
+  Result<transport::TakenSample> take(std::int64_t last_ns);
+  /// Whether the last take() gave up after many messages that it passed over, so there may be one.
+  bool is_behind() const noexcept { return behind_; }
+  /// Messages that wait, at most: some of them are passed over, and publishers that are still being connected may have any number.
+  std::uint64_t most_waiting() const;
   /// Whether a subscription is still being connected to a publisher, whose first messages cannot be taken yet.
   bool is_connecting() const;
   transport::Losses losses() const;
@@ -62,7 +65,8 @@ class TopicReader {
   std::shared_ptr<const message::Validation> validation_;
   std::shared_ptr<const message::CdrCodec> codec_;
   std::vector<QoS> offered_;
-  std::set<transport::Gid> kept_;  // publishers that offer transient_local
+  std::set<transport::Gid> kept_;  // publishers that offer transient_local, also those that have left: their messages may wait
+  bool behind_ = false;
   mutable os::Mutex mutex_;        // of the pointers, which losses() reads
   std::array<std::shared_ptr<transport::Reader>, 2> readers_;
 };

@@ -11,8 +11,8 @@ import baton
 import numpy as np
 import pytest
 from mcap.reader import make_reader
-from mcap.records import Chunk, Message
-from mcap.stream_reader import StreamReader
+from mcap.records import Channel, Chunk, Message
+from mcap.stream_reader import StreamReader, breakup_chunk
 from record_bags import Recording, publisher, read, records
 from rosbags.highlevel import AnyReader
 from support import processes
@@ -70,6 +70,29 @@ def test_a_file_that_is_cut_anywhere_has_all_whole_chunks(programs, tmp_path):
         got = [(m.channel_id, m.data) for m in records(io.BytesIO(data[:cut])) if isinstance(m, Message)]
         assert got == whole[: len(got)]
         assert len(got) >= max((count for end, count in ends if end <= cut), default=0), cut
+
+
+def test_schemas_and_channels_stand_in_a_file_again(programs, tmp_path):
+    bag = Recording(programs, tmp_path / "bag", "/image", "/chatter", "--chunk-size", "30000")
+    node = baton.Node("robot")
+    images = publisher(node, "image", "sensor_msgs/Image")
+    texts = publisher(node, "chatter", "std_msgs/String")
+    for i in range(200):
+        with images.loan() as image:
+            image.data = np.zeros(20_000, np.uint8)
+        texts.publish({"data": str(i)})
+        bag.has(image=i + 1, chatter=i + 1)
+    bag.stop()
+    with open(bag.files[0], "rb") as file:
+        chunks = [r for r in StreamReader(file, emit_chunks=True).records if isinstance(r, Chunk)]
+    introduced = [sorted(r.topic for r in breakup_chunk(chunk) if isinstance(r, Channel)) for chunk in chunks]
+    assert all(set(topics) <= {"/chatter", "/image"} for topics in introduced)
+    known = [number for number, topics in enumerate(introduced) if topics]
+    assert all(later - earlier <= 17 for earlier, later in zip(known, [*known[1:], len(chunks)], strict=True))
+    said = sum(
+        len(chunk.data) - sum(len(r.data) for r in breakup_chunk(chunk) if isinstance(r, Message)) for chunk in chunks
+    )
+    assert said < sum(len(chunk.data) for chunk in chunks) / 10 and len(known) > 5
 
 
 def test_a_killed_recorder_leaves_what_it_has_written(programs, tmp_path):

@@ -232,6 +232,50 @@ def test_a_latched_message_is_recorded_once_beside_other_publishers(programs, tm
     assert about["duration"]["nanoseconds"] == max(times) - min(times)
 
 
+def test_messages_of_a_latched_publisher_that_has_left_are_recorded_once(programs, tmp_path):
+    ordinary = baton.Node("robot").advertise("map", "std_msgs/String")
+    bag = Recording(programs, tmp_path / "bag", "/map")
+    assert ordinary.wait_for_subscriptions(1, 120)
+    node = baton.Node("maps")
+    latched = node.advertise("map", "std_msgs/String", qos=baton.QoS(depth=200, durability="transient_local"))
+    assert latched.wait_for_subscriptions(2, 120)
+    latched.publish({"data": "0"})
+    bag.has(map=1)
+    bag.process.send_signal(signal.SIGSTOP)
+    for i in range(1, 200):
+        latched.publish({"data": str(i)})
+    node.close()
+    bag.process.send_signal(signal.SIGCONT)
+    bag.has(map=200)
+    ordinary.publish({"data": "200"})
+    bag.until(lambda _: bag.topic("map")["messages"] > 200)
+    bag.stop()
+    assert [m.data for _, m in read(bag.files[0])] == [str(i) for i in range(201)]
+
+
+def test_a_publisher_whose_times_are_wrong_does_not_delay_the_end(programs, tmp_path):
+    bag = Recording(programs, tmp_path / "bag", "/liar")
+    liar = programs.python(
+        """
+        import baton, ctypes, numpy
+        MAGIC, STAMP = 0x54420100, 32  # of the header before a message
+        end = baton.Node("liar").advertise("liar", "std_msgs/UInt8MultiArray")
+        end.wait_for_subscriptions(1, 120)
+        while True:
+            message = end.loan()
+            message.data = numpy.zeros(64, numpy.uint8)
+            header = numpy.asarray(message.data).__array_interface__["data"][0]
+            while ctypes.c_uint32.from_address(header).value != MAGIC:
+                header -= 1
+            end.publish(message)
+            ctypes.c_int64.from_address(header + STAMP).value = 1
+        """
+    )
+    bag.has(liar=2000)
+    bag.stop()
+    liar.kill()
+
+
 def test_each_file_of_a_split_bag_stands_alone(programs, tmp_path):
     bag = Recording(
         programs, tmp_path / "bag", "--all", "--exclude", "/rosout", "--max-size", "50000", "--chunk-size", "8000"

@@ -234,18 +234,24 @@ def test_a_latched_message_is_recorded_once_beside_other_publishers(programs, tm
 
 def test_messages_of_a_latched_publisher_that_has_left_are_recorded_once(programs, tmp_path):
     ordinary = baton.Node("robot").advertise("map", "std_msgs/String")
-    bag = Recording(programs, tmp_path / "bag", "/map")
+    bag = Recording(programs, tmp_path / "bag", "/map", "--max-queue", "1", "--chunk-size", "1")  # takes slowly
     assert ordinary.wait_for_subscriptions(1, 120)
-    node = baton.Node("maps")
-    latched = node.advertise("map", "std_msgs/String", qos=baton.QoS(depth=200, durability="transient_local"))
-    assert latched.wait_for_subscriptions(2, 120)
-    latched.publish({"data": "0"})
+    maps = programs.python(
+        """
+        import baton
+        node = baton.Node("maps")
+        latched = node.advertise("map", "std_msgs/String", qos=baton.QoS(depth=200, durability="transient_local"))
+        latched.wait_for_subscriptions(2, 120)
+        latched.publish({"data": "0"})
+        input()
+        for i in range(1, 200):
+            latched.publish({"data": str(i)})
+        """
+    )
     bag.has(map=1)
-    bag.process.send_signal(signal.SIGSTOP)
-    for i in range(1, 200):
-        latched.publish({"data": str(i)})
-    node.close()
-    bag.process.send_signal(signal.SIGCONT)
+    with stopped_thread(bag.process.pid, "baton-rec-take"):
+        maps.tell()
+        maps.ends()
     bag.has(map=200)
     ordinary.publish({"data": "200"})
     bag.until(lambda _: bag.topic("map")["messages"] > 200)
@@ -254,24 +260,25 @@ def test_messages_of_a_latched_publisher_that_has_left_are_recorded_once(program
 
 
 def test_a_publisher_whose_times_are_wrong_does_not_delay_the_end(programs, tmp_path):
-    bag = Recording(programs, tmp_path / "bag", "/liar")
+    bag = Recording(programs, tmp_path / "bag", "/liar", "--crc", "--max-queue", "1", "--chunk-size", "1")  # takes slowly
     liar = programs.python(
         """
         import baton, ctypes, numpy
         MAGIC, STAMP = 0x54420100, 32  # of the header before a message
-        end = baton.Node("liar").advertise("liar", "std_msgs/UInt8MultiArray")
+        end = baton.Node("liar").advertise("liar", "std_msgs/UInt8MultiArray", slots=64)
         end.wait_for_subscriptions(1, 120)
+        behind = 0
         while True:
             message = end.loan()
-            message.data = numpy.zeros(64, numpy.uint8)
-            header = numpy.asarray(message.data).__array_interface__["data"][0]
+            message.data.resize(300_000)
+            header = ctypes.addressof(ctypes.c_char.from_buffer(numpy.asarray(message.data))) - behind
             while ctypes.c_uint32.from_address(header).value != MAGIC:
-                header -= 1
+                header, behind = header - 1, behind + 1
             end.publish(message)
             ctypes.c_int64.from_address(header + STAMP).value = 1
         """
     )
-    bag.has(liar=2000)
+    bag.has(liar=100)
     bag.stop()
     liar.kill()
 

@@ -23,6 +23,7 @@ REASONS = {
     "malformed": "malformed",
     "interrupted": "the publisher was disconnected",
     "memory": "no memory left",
+    "expired": "expired before they were taken",
 }
 
 

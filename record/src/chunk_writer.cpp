@@ -62,13 +62,21 @@ std::string metadata_yaml(const std::vector<BagFile>& files,
   out += times(first, last, "  ");
   out += "  message_count: " + std::to_string(count) + "\n";
   out += channels.empty() ? "  topics_with_message_count: []\n" : "  topics_with_message_count:\n";
+  // The last channel of a topic mentions all that its publishers offered.
+  std::map<std::string, std::pair<const McapChannel*, std::uint64_t>> topics;
   for (const auto& channel : channels) {
     const auto found = messages.find(channel->id);
-    out += "    - topic_metadata:\n        name: " + quoted(channel->topic);
+    auto& [newest, sum] = topics[channel->topic];
+    newest = channel.get();
+    sum += found == messages.end() ? 0 : found->second;
+  }
+  for (const auto& [name, channel_and_count] : topics) {
+    const auto& [channel, its_count] = channel_and_count;
+    out += "    - topic_metadata:\n        name: " + quoted(name);
     out += "\n        type: " + quoted(channel->schema->name) + "\n        serialization_format: cdr";
     out += "\n        offered_qos_profiles: " + quoted(value_of(*channel, "offered_qos_profiles"));
     out += "\n        type_description_hash: " + quoted(value_of(*channel, "topic_type_hash"));
-    out += "\n      message_count: " + std::to_string(found == messages.end() ? 0 : found->second) + "\n";
+    out += "\n      message_count: " + std::to_string(its_count) + "\n";
   }
   out += "  compression_format: \"\"\n  compression_mode: \"\"\n";
   out += files.empty() ? "  relative_file_paths: []\n  files: []\n" : "  relative_file_paths:\n";
@@ -173,7 +181,7 @@ void ChunkWriter::work() {
       continue;
     }
     std::map<std::uint16_t, std::uint64_t> lost;
-    if (options_.kept_ns != 0) {
+    if (!failed && options_.kept_ns != 0) {
       keep(std::move(next.chunk));
     } else if (!failed) {
       if (next.new_file) fail(begin_file());
@@ -227,12 +235,16 @@ void ChunkWriter::keep(std::unique_ptr<McapChunk> chunk) {
 
 Result<void> ChunkWriter::write_kept() {
   Result<void> done = begin_file();
-  for (; done && !kept_.empty(); kept_.pop_front()) done = write(*kept_.front());
-  kept_.clear();
+  for (; done && !kept_.empty(); kept_.pop_front())
+    if (done = write(*kept_.front()); !done) break;
+  std::map<std::uint16_t, std::uint64_t> lost;
+  for (; !kept_.empty(); kept_.pop_front())
+    for (const auto& [channel, count] : kept_.front()->messages_of_channels()) lost[channel] += count;
   kept_bytes_ = 0;
   if (Result<void> ended = end_file(); done) done = ended;
   if (Result<void> noted = write_metadata(); done) done = noted;
   const os::Lock lock(mutex_);
+  for (const auto& [channel, count] : lost) progress_.lost[channel] += count;
   progress_.kept_bytes = 0;
   progress_.snapshots += done ? 1 : 0;
   return done;

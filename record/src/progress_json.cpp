@@ -46,7 +46,7 @@ std::string progress_json(const Progress& progress, bool last) {
            number("queue", missing.queue) + ", " + number("held", missing.held) + ", " +
            number("budget", missing.budget) + ", " + number("disk", missing.disk) + ", " +
            number("malformed", missing.malformed) + ", " + number("interrupted", missing.interrupted) + ", " +
-           number("memory", missing.memory) + "}}";
+           number("memory", missing.memory) + ", " + number("expired", missing.expired) + "}}";
   }
   out += "], \"notes\": [";
   for (const std::string& note : progress.notes) {

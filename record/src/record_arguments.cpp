@@ -50,21 +50,23 @@ const option kOptions[] = {
     {nullptr, 0, nullptr, 0},
 };
 
-Result<std::uint64_t> number(const std::string& name, const std::string& text, std::uint64_t most) {
+Result<std::uint64_t> number(const std::string& name, const std::string& text, std::uint64_t least,
+                             std::uint64_t most) {
   std::uint64_t value = 0;
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (failed != std::errc{} || end != text.data() + text.size() || value > most)
-    return Error{Errc::invalid_argument, name + " is a number up to " + std::to_string(most) + ", not '" + text + "'"};
+  if (failed != std::errc{} || end != text.data() + text.size() || value < least || value > most)
+    return Error{Errc::invalid_argument, name + " is a number from " + std::to_string(least) + " to " +
+                                             std::to_string(most) + ", not '" + text + "'"};
   return value;
 }
 
 /// One option with its value.
 Result<void> take(int name, const std::string& value, RecordArguments& out) {
   RecorderOptions& options = out.options;
-  const auto read = [&](const char* option_name, std::uint64_t most, std::uint64_t unit, auto& to) -> Result<void> {
-    const Result<std::uint64_t> got = number(option_name, value, most);
+  const auto read = [&](const char* option_name, std::uint64_t least, std::uint64_t most, auto& to) -> Result<void> {
+    const Result<std::uint64_t> got = number(option_name, value, least, most);
     if (!got) return got.error();
-    to = static_cast<std::decay_t<decltype(to)>>(*got * unit);
+    to = static_cast<std::decay_t<decltype(to)>>(*got);
     return {};
   };
   constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
@@ -85,13 +87,13 @@ Result<void> take(int name, const std::string& value, RecordArguments& out) {
       options.selection.excluded.push_back(value);
       return {};
     case kMaxSize:
-      return read("--max-size", kMost, 1, options.most_file_bytes);
+      return read("--max-size", 0, kMost, options.most_file_bytes);
     case kMaxDuration:
-      return read("--max-duration", kMost, 1, options.most_file_ns);
+      return read("--max-duration", 0, kMost, options.most_file_ns);
     case kMaxQueue:
-      return read("--max-queue", kMost, 1, options.most_queued_bytes);
+      return read("--max-queue", 0, kMost, options.most_queued_bytes);
     case kChunkSize:
-      return read("--chunk-size", kMost, 1, options.chunk_bytes);
+      return read("--chunk-size", 0, kMost, options.chunk_bytes);
     case kCompression: {
       const Result<Compression> compression = compression_of(value);
       if (!compression) return compression.error();
@@ -99,12 +101,12 @@ Result<void> take(int name, const std::string& value, RecordArguments& out) {
       return {};
     }
     case kSnapshot:
-      return read("--snapshot", kMost, 1, options.snapshot_ns);
+      return read("--snapshot", 1, kMost, options.snapshot_ns);
     case kDomain:
-      return read("--domain", transport::kMaxDomain, 1, options.domain);
+      return read("--domain", 0, transport::kMaxDomain, options.domain);
     case kInterval: {
       std::uint64_t ms = 0;
-      Result<void> got = read("--interval", 1'000'000, 1, ms);
+      Result<void> got = read("--interval", 1, 1'000'000, ms);
       out.interval = std::chrono::milliseconds(ms);
       return got;
     }

@@ -78,6 +78,8 @@ void Recorder::stop() {
   if (thread_) pthread_join(*thread_, nullptr);
   thread_.reset();
   writer_->finish();
+  const os::Lock lock(mutex_);
+  ended_ = true;
 }
 
 void Recorder::work() {
@@ -173,7 +175,8 @@ void Recorder::open_topic(const std::string& name, const std::vector<transport::
                                  (publisher.type_name == topic.reader->type().name ? ", defined otherwise" : "")));
   }
   if (const Result<void> matched = topic.reader->match(fitting, wait_set_); !matched) complain(matched.error().message);
-  if (topic.channel || fitting.empty()) return;
+  if (fitting.empty() || (topic.channel && topic.offered == topic.reader->offered().size())) return;
+  if (last_channel_ == UINT16_MAX) return topic.channel ? void() : complain("there are too many channels");
   auto& schema = schemas_[{topic.reader->type().name, topic.reader->info().definition}];
   if (!schema) {
     auto made = std::make_shared<McapSchema>();
@@ -183,13 +186,15 @@ void Recorder::open_topic(const std::string& name, const std::vector<transport::
     schema = std::move(made);
   }
   auto channel = std::make_shared<McapChannel>();
-  channel->id = static_cast<std::uint16_t>(topics_.size());
+  channel->id = ++last_channel_;
   channel->topic = name;
   channel->schema = schema;
   channel->metadata["offered_qos_profiles"] = ros2_qos(topic.reader->offered());
   if (const std::string hash = ros2_type_hash(topic.reader->info().ros_hash); !hash.empty())
     channel->metadata["topic_type_hash"] = hash;
   const os::Lock lock(mutex_);
+  topic.channels.push_back(channel->id);
+  topic.offered = topic.reader->offered().size();
   topic.channel = std::move(channel);
 }
 
@@ -287,6 +292,8 @@ Progress Recorder::progress() const {
   out.paused = paused_.load(std::memory_order_relaxed);
   const os::Lock lock(mutex_);
   out.notes.assign(notes_.begin(), notes_.end());
+  if (options_.snapshot_ns != 0 && ended_ && out.writer.snapshots == 0 && !out.writer.failure)
+    out.notes.emplace_back("nothing was written: no snapshot was taken");
   for (const auto& [name, topic] : topics_) {
     TopicProgress row;
     row.topic = name;
@@ -300,11 +307,12 @@ Progress Recorder::progress() const {
     row.missing.malformed = losses.malformed + topic->malformed.load(std::memory_order_relaxed);
     row.missing.interrupted = losses.interrupted;
     row.missing.memory = losses.memory + losses.limit;
-    if (topic->channel) {
-      const auto lost = out.writer.lost.find(topic->channel->id);
-      row.missing.disk = lost == out.writer.lost.end() ? 0 : lost->second;
-      row.messages -= std::min(row.messages, row.missing.disk);
+    row.missing.expired = losses.lifespan;
+    for (const std::uint16_t channel : topic->channels) {
+      const auto lost = out.writer.lost.find(channel);
+      row.missing.disk += lost == out.writer.lost.end() ? 0 : lost->second;
     }
+    row.messages -= std::min(row.messages, row.missing.disk);
     out.topics.push_back(std::move(row));
   }
   return out;

@@ -46,7 +46,10 @@ struct Missing {
   std::uint64_t malformed = 0;    ///< failed a check
   std::uint64_t interrupted = 0;  ///< of a publisher that was disconnected
   std::uint64_t memory = 0;       ///< this process had no memory, or reached a limit
-  std::uint64_t total() const noexcept { return queue + held + budget + disk + malformed + interrupted + memory; }
+  std::uint64_t expired = 0;      ///< the publisher's lifespan had passed
+  std::uint64_t total() const noexcept {
+    return queue + held + budget + disk + malformed + interrupted + memory + expired;
+  }
 };
 
 struct TopicProgress {
@@ -84,6 +87,8 @@ class Recorder {
   struct Topic {
     std::unique_ptr<TopicReader> reader;
     std::shared_ptr<const McapChannel> channel;
+    std::vector<std::uint16_t> channels;  // its numbers, of the present one last: another one for each new offer
+    std::size_t offered = 0;              // that the present one mentions
     std::atomic<std::uint64_t> messages{0}, bytes{0}, malformed{0};  // relaxed: counters for progress()
     std::atomic<std::uint64_t> budget{0};                            // the same
     std::uint64_t overflow_before = 0;                               // when the budget was spent
@@ -127,12 +132,14 @@ class Recorder {
   // Since the last introduce_again(): bytes, those of them that introduce, chunks.
   std::uint64_t since_bytes_ = 0, introducing_bytes_ = 0, chunks_since_ = 0;
   std::uint64_t file_bytes_ = 0, file_first_ns_ = 0;
+  std::uint16_t last_channel_ = 0;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const McapSchema>> schemas_;  // by name and text
 
   mutable os::Mutex mutex_;
   std::map<std::string, std::unique_ptr<Topic>>
       topics_;  // changed by the recorder's thread, which reads without the mutex
   std::set<std::string> notes_ BATON_GUARDED_BY(mutex_);
+  bool ended_ BATON_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace baton::record

@@ -46,6 +46,7 @@ class TopicReader {
   const message::Type& type() const noexcept { return definition_.type(); }
   const transport::TypeInfo& info() const noexcept { return info_; }
   const message::CdrCodec& codec() const noexcept { return *codec_; }
+  /// The different ones, 16 at most.
   const std::vector<QoS>& offered() const noexcept { return offered_; }
 
  private:

@@ -160,6 +160,28 @@ def test_a_disk_that_is_full_ends_with_its_reason_and_a_complete_file(programs, 
         assert reader.message_count == len(got)
 
 
+def test_what_a_snapshot_cannot_write_is_counted(programs, tmp_path):
+    limit = 1_000_000
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    words = ["--snapshot", str(10**12), "--chunk-size", "100000"]
+    bag = Recording(programs, tmp_path / "bag", "/image", *words, preexec_fn=limited)
+    images = publisher(baton.Node("camera"), "image", "sensor_msgs/Image")
+    for i in range(30):
+        with images.loan() as image:
+            image.header.stamp.sec, image.data = i, np.zeros(100_000, np.uint8)
+        bag.has(image=i + 1)
+    bag.tell("snapshot")
+    state = bag.ends(code=1)
+    assert "too large" in state["failure"]
+    (topic,) = state["topics"]
+    got = [m.header.stamp.sec for _, m in read(bag.files[0])]
+    assert got == list(range(len(got))) and len(got) == state["written_messages"] == topic["messages"]
+    assert topic["missing"]["disk"] == 30 - len(got) > 0
+
+
 def test_where_not_even_the_summary_fits_the_last_chunks_make_room(programs, tmp_path):
     """The limit is each of a few sizes, so that it meets the chunk, its index and the summary."""
     for limit in (200_000, 200_150, 200_300, 200_600):

@@ -8,6 +8,7 @@ import os
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 import baton
@@ -225,7 +226,7 @@ def test_a_latched_message_is_recorded_once_beside_other_publishers(programs, tm
     about = YAML(typ="safe").load((bag.directory / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
     (topic,) = about["topics_with_message_count"]
     offered = YAML(typ="safe").load(topic["topic_metadata"]["offered_qos_profiles"])
-    assert [(qos["durability"], qos["depth"]) for qos in offered] == [(1, 5)]
+    assert [(qos["durability"], qos["depth"]) for qos in offered] == [(1, 5), (2, 10)]
     with open(bag.files[0], "rb") as file:
         times = [m.log_time for _, _, m in make_reader(file).iter_messages()]
     assert about["starting_time"]["nanoseconds_since_epoch"] == min(times)
@@ -257,6 +258,54 @@ def test_messages_of_a_latched_publisher_that_has_left_are_recorded_once(program
     bag.until(lambda _: bag.topic("map")["messages"] > 200)
     bag.stop()
     assert [m.data for _, m in read(bag.files[0])] == [str(i) for i in range(201)]
+
+
+def test_what_a_later_publisher_offers_is_in_the_bag_too(programs, tmp_path):
+    node = baton.Node("maps")
+    ordinary = node.advertise("map", "std_msgs/String")
+    bag = Recording(programs, tmp_path / "bag", "/map", "/other")
+    assert ordinary.wait_for_subscriptions(1, 120)
+    ordinary.publish({"data": "ordinary"})
+    bag.has(map=1)
+    latched = node.advertise("map", "std_msgs/String", qos=baton.QoS(depth=5, durability="transient_local"))
+    assert latched.wait_for_subscriptions(2, 120)
+    other = publisher(node, "other", "std_msgs/String")
+    latched.publish({"data": "latched"})
+    other.publish({"data": "other"})
+    bag.has(map=2, other=1)
+    bag.stop()
+    with open(bag.files[0], "rb") as file:
+        reader = make_reader(file)
+        rows = [(channel.id, channel.topic) for _, channel, _ in reader.iter_messages()]
+    assert len(set(rows)) == 3 and len({number for number, _ in rows}) == 3
+    with AnyReader([bag.directory]) as reader:
+        assert reader.message_count == 3
+    about = YAML(typ="safe").load((bag.directory / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    topics = {topic["topic_metadata"]["name"]: topic for topic in about["topics_with_message_count"]}
+    assert {name: topic["message_count"] for name, topic in topics.items()} == {"/map": 2, "/other": 1}
+    assert len(about["topics_with_message_count"]) == 2
+    offered = YAML(typ="safe").load(topics["/map"]["topic_metadata"]["offered_qos_profiles"])
+    assert sorted(qos["durability"] for qos in offered) == [1, 2]
+
+
+def test_expired_messages_are_counted(programs, tmp_path):
+    bag = Recording(programs, tmp_path / "bag", "/short")
+    short = publisher(baton.Node("robot"), "short", "std_msgs/String", qos=baton.QoS(depth=10, lifespan=0.001))
+    bag.process.send_signal(signal.SIGSTOP)
+    for _ in range(5):
+        short.publish({"data": ""})
+    time.sleep(0.05)  # the lifespan, at least
+    bag.process.send_signal(signal.SIGCONT)
+    bag.until(lambda _: bag.topic("short")["missing"].get("expired") == 5)
+    bag.stop()
+
+
+def test_a_recording_without_a_snapshot_says_that_nothing_was_written(programs, tmp_path):
+    bag = Recording(programs, tmp_path / "bag", "/chatter", "--snapshot", str(10**12))
+    publisher(baton.Node("talker"), "chatter", "std_msgs/String").publish({"data": ""})
+    assert bag.has(chatter=1)["notes"] == []
+    state = bag.stop()
+    assert state["notes"] == ["nothing was written: no snapshot was taken"] and state["written_messages"] == 0
 
 
 def test_a_publisher_whose_times_are_wrong_does_not_delay_the_end(programs, tmp_path):
@@ -385,6 +434,8 @@ def test_a_snapshot_has_the_last_messages_and_bounded_memory(programs, tmp_path)
         (["--output", "bag"], "no topic is selected"),
         (["--output", "bag", "--regex", "(["], "'([' is no regular expression"),
         (["--output", "bag", "--max-size", "4G", "/a"], "--max-size is a number"),
+        (["--output", "bag", "--interval", "0", "/a"], "--interval is a number from 1 "),
+        (["--output", "bag", "--snapshot", "0", "/a"], "--snapshot is a number from 1 "),
     ],
 )
 def test_a_wrong_word_ends_with_a_sentence(programs, tmp_path, words, why):

@@ -147,7 +147,8 @@ class _Mcap:
             for channel in sorted(mcap.counts.keys() - mcap.channels.keys()):
                 self._say(None, f"{mcap.counts[channel]} messages of channel {channel}, which is not defined", True)
             self._summary(mcap)
-            return sum(mcap.counts.values()), sorted(self._findings, key=lambda f: -1 if f.at is None else f.at)
+            readable = sum(count for channel, count in mcap.counts.items() if channel in mcap.channels)
+            return readable, sorted(self._findings, key=lambda f: -1 if f.at is None else f.at)
         finally:
             mcap.close()
 

@@ -31,7 +31,9 @@ ATTACHMENT, METADATA, DATA_END = 9, 12, 15
 _RECORD = struct.Struct("<BQ")
 _MESSAGE = struct.Struct("<HIQQ")
 _CHUNK = struct.Struct("<QQQII")
-MOST_CHUNK_BYTES = 1 << 32  # decompressed; the limit of the library for one record
+MOST_CHUNK_BYTES = 1 << 30  # of a compressed chunk, decompressed
+MOST_KEPT_BYTES = 1 << 28  # of decompressed chunks of one file whose times overlap
+_ENTRY_BYTES = 160  # that an Entry takes
 
 
 class Damaged(BagError):
@@ -62,6 +64,15 @@ class Part:
     at: int  # in the file
     size: int
     is_chunk: bool
+
+
+class _Loaded(NamedTuple):
+    """A part that has been read."""
+
+    view: memoryview
+    entries: list[Entry]
+    cost: int  # in bytes of memory
+    damages: list[Damaged]  # what is left out
 
 
 @dataclass
@@ -104,7 +115,7 @@ def chunk_bytes(
     (stored,) = struct.unpack_from("<Q", view, data - 8)
     if stored > end - data:
         raise Damaged(at, f"a chunk of {stored} bytes, and {end - data} bytes are left")
-    if size > MOST_CHUNK_BYTES:
+    if compression and size > MOST_CHUNK_BYTES:
         raise Damaged(at, f"a chunk of {size} bytes: at most {MOST_CHUNK_BYTES} are read")
     plain = _decompressed(view[data : data + stored], compression, size, at)
     if len(plain) != size:
@@ -179,25 +190,45 @@ def message_at(view: memoryview, at: int, begin: int, end: int) -> Entry:
 
 
 class Catalog:
-    """The schemas and channels seen so far."""
+    """The schemas and channels seen so far. Of those with one number the first counts."""
 
     def __init__(self) -> None:
         self._schemas: dict[int, Any] = {}
+        self._waiting: dict[int, tuple[Any, int]] = {}  # channels whose schema has not come, with their places
         self.channels: dict[int, McapChannel] = {}
 
     def add(self, opcode: int, view: memoryview, at: int, begin: int, end: int) -> None:
         """A Schema or Channel record; others do nothing."""
         if opcode == SCHEMA:
-            schema = _small("Schema", view, at, begin, end)
-            self._schemas.setdefault(schema.id, schema)
+            self.add_schema(_small("Schema", view, at, begin, end))
         elif opcode == CHANNEL:
             self.add_channel(_small("Channel", view, at, begin, end), at)
 
-    def add_channel(self, channel: Any, at: int, schemas: dict[int, Any] | None = None) -> None:
-        """A channel of the library, whose schema is known."""
-        schema = (self._schemas if schemas is None else schemas).get(channel.schema_id)
+    def add_summary(self, summary: Any) -> None:
+        """The schemas and channels that a summary of the library repeats."""
+        for schema in summary.schemas.values():
+            self.add_schema(schema)
+        for channel in summary.channels.values():
+            self.add_channel(channel, 0)
+
+    def without_schema(self) -> list[Damaged]:
+        """The channels whose schema never came: it was in a chunk that is damaged."""
+        return [Damaged(at, f"the channel {channel.topic} has no schema") for channel, at in self._waiting.values()]
+
+    def add_schema(self, schema: Any) -> None:
+        """A schema of the library."""
+        self._schemas.setdefault(schema.id, schema)
+        for channel, at in [each for each in self._waiting.values() if each[0].schema_id == schema.id]:
+            self.add_channel(channel, at)
+
+    def add_channel(self, channel: Any, at: int) -> None:
+        """A channel of the library. It is known as soon as its schema is."""
+        schema = self._schemas.get(channel.schema_id)
         if schema is None and channel.schema_id != 0:
-            raise Damaged(at, f"the channel {channel.topic} has no schema")
+            if channel.id not in self.channels:
+                self._waiting.setdefault(channel.id, (channel, at))
+            return
+        self._waiting.pop(channel.id, None)
         self.channels.setdefault(
             channel.id,
             McapChannel(
@@ -293,8 +324,7 @@ class McapFile:
         parts, catalog = [], Catalog()
         at = len(MAGIC)
         try:
-            for channel in summary.channels.values():
-                catalog.add_channel(channel, 0, summary.schemas)
+            catalog.add_summary(summary)
             for index in indexes:
                 begin, size = index.chunk_start_offset, index.chunk_length
                 if begin < at or begin + size > self.size or size < _RECORD.size or self.view[begin] != CHUNK:
@@ -307,6 +337,8 @@ class McapFile:
                     return False
             parts += self._loose(at, self.size, catalog)
         except Damaged:
+            return False
+        if catalog.without_schema():
             return False
         self.parts, self.catalog = parts, catalog
         self.counts = {channel: count for channel, count in told.channel_message_counts.items() if count}
@@ -328,8 +360,8 @@ class McapFile:
 
     def _by_walking(self, visit: Visitor) -> None:
         """Reads all records, for a file that was cut or has no summary. A chunk that cannot be read, or whose CRC is wrong, is left out; where a record's length is wrong
-        the walk
-        goes on with the chunks that a summary names, else with the part of the last chunk that is there."""
+        the walk goes on with the chunks that a summary names, else with the part of the last chunk that is there. Schemas and channels that were in
+        a damaged chunk are those that the summary repeats."""
         self.complete = False
         self.parts, self.catalog, self.counts, self.compression = [], Catalog(), {}, set()
         run: list[Entry] = []  # of the messages outside of chunks since the last chunk
@@ -360,6 +392,9 @@ class McapFile:
                     run.append(message_at(self.view, at, begin, end))
                 elif not ended:
                     self.catalog.add(opcode, self.view, at, begin, end)
+                else:
+                    with contextlib.suppress(Damaged):  # no message is lost by it
+                        self.catalog.add(opcode, self.view, at, begin, end)
                 visit(self, opcode, at, begin, end, entries)
                 ended = ended or opcode == DATA_END
                 if opcode == FOOTER:
@@ -371,19 +406,25 @@ class McapFile:
             self.damages.append(error)
             last = max(last, error.at)
         add(run, run_at, last, False)
-        beyond = self._chunks_beyond(last) if self.damages and last < self.size else []
+        beyond: list[tuple[int, int]] = []
+        if self.damages and last < self.size and (summary := self.summary()) is not None:
+            beyond = self._chunks_beyond(last, summary)
+            self.catalog.add_summary(summary)
         for begin, end in beyond:
-            with contextlib.suppress(Damaged):
+            try:
                 add(self.read(Part(0, 0, begin, end - begin, True), self.catalog, check_crc=True)[1], begin, end, True)
+            except Damaged as error:
+                self.damages.append(error)
         if not beyond and last < self.size and self.view[last] == CHUNK:
             self._salvage(last, add)
+        self.damages += self.catalog.without_schema()
         self.times = _times(found)
 
-    def _chunks_beyond(self, at: int) -> list[tuple[int, int]]:
-        """The chunks from a damaged place on, which the summary knows if the file has one."""
-        summary = self.summary()
-        indexes = [] if summary is None else summary.chunk_indexes
-        places = ((index.chunk_start_offset, index.chunk_start_offset + index.chunk_length) for index in indexes)
+    def _chunks_beyond(self, at: int, summary: Any) -> list[tuple[int, int]]:
+        """The chunks from a damaged place on, which the summary knows."""
+        places = (
+            (index.chunk_start_offset, index.chunk_start_offset + index.chunk_length) for index in summary.chunk_indexes
+        )
         return sorted(
             (begin, end)
             for begin, end in places
@@ -452,32 +493,45 @@ class McapFile:
 
         everything = channels is None or self.channels.keys() <= set(channels)
 
-        def load(part: Part) -> tuple[memoryview, list[Entry]] | Damaged:
+        def load(part: Part) -> _Loaded:
             try:
                 view, entries = self.read(part)
             except Damaged as error:
-                return error
+                return _Loaded(memoryview(b""), [], 0, [error])
             inside = (start_ns is None or part.start_ns >= start_ns) and (stop_ns is None or part.end_ns < stop_ns)
-            if not (everything and inside):
+            strange = {entry.channel for entry in entries} - self.channels.keys()
+            if strange or not (everything and inside):
                 entries = [
                     entry
                     for entry in entries
-                    if (channels is None or entry.channel in channels)
+                    if (entry.channel in self.channels if channels is None else entry.channel in channels)
                     and (start_ns is None or entry.time_ns >= start_ns)
                     and (stop_ns is None or entry.time_ns < stop_ns)
                 ]
             entries.sort(key=operator.itemgetter(0))
             if first:
                 entries.sort(key=lambda entry: (entry.time_ns, entry.channel not in first))
-            return view, entries
+            cost = len(entries) * _ENTRY_BYTES + (0 if view.obj is self._map else len(view))
+            left_out = []
+            if strange:
+                others = f" (and of {len(strange) - 1} more)" if len(strange) > 1 else ""
+                left_out.append(Damaged(part.at, f"messages of channel {min(strange)}, which is not defined{others}"))
+            return _Loaded(view, entries, cost, left_out)
 
-        heads: list[
-            tuple[int, bool, int, int, memoryview, list[Entry]]
-        ] = []  # (time, not first, part, next entry, ...)
+        heads: list[tuple[int, bool, int, int]] = []  # (time, not first, part, next entry)
+        loaded: dict[int, _Loaded] = {}  # parts of heads; others of heads are read again when their turn comes
+        kept = 0  # the sum of their costs
+
+        def keep(number: int, part: _Loaded) -> None:
+            """Those whose turn comes last make room."""
+            nonlocal kept
+            loaded[number] = part
+            kept += part.cost
+            while kept > MOST_KEPT_BYTES and (others := [head for head in heads if head[2] in loaded]):
+                kept -= loaded.pop(max(others)[2]).cost
+
         with ThreadPoolExecutor(1, "bag") as reader:
-            ahead: Future[tuple[memoryview, list[Entry]] | Damaged] | None = (
-                reader.submit(load, parts[0]) if parts else None
-            )
+            ahead: Future[_Loaded] | None = reader.submit(load, parts[0]) if parts else None
             number = 0
             while heads or number < len(parts):
                 # All parts that may hold a message before the earliest known one are read first.
@@ -486,30 +540,31 @@ class McapFile:
                     found = ahead.result()
                     number += 1
                     ahead = reader.submit(load, parts[number]) if number < len(parts) else None
-                    if isinstance(found, Damaged):
+                    for damage in found.damages:
                         if on_damage is None:
-                            raise found
-                        on_damage(found)
-                    elif found[1]:
-                        view, entries = found
-                        heapq.heappush(
-                            heads, (entries[0].time_ns, entries[0].channel not in first, number, 0, view, entries)
-                        )
+                            raise damage
+                        on_damage(damage)
+                    if found.entries:
+                        head = found.entries[0]
+                        heapq.heappush(heads, (head.time_ns, head.channel not in first, number - 1, 0))
+                        keep(number - 1, found)
+                    del found  # it may have made room already
                 if not heads:
                     continue
-                *_, which, index, view, entries = heapq.heappop(heads)
+                *_, which, index = heapq.heappop(heads)
+                if which not in loaded:
+                    keep(which, load(parts[which]))
+                view, entries, *_ = loaded[which]
+                begun = index
                 other = min(
                     (heads[0][0] if heads else 1 << 64), (parts[number].start_ns if number < len(parts) else 1 << 64)
                 )
-                while True:
+                while index < len(entries):
                     entry = entries[index]
+                    if entry.time_ns >= other and index != begun:
+                        heapq.heappush(heads, (entry.time_ns, entry.channel not in first, which, index))
+                        break
                     yield entry, view[entry.begin : entry.end]
                     index += 1
-                    if index == len(entries):
-                        break
-                    if entries[index].time_ns >= other:
-                        follower = entries[index]
-                        heapq.heappush(
-                            heads, (follower.time_ns, follower.channel not in first, which, index, view, entries)
-                        )
-                        break
+                else:
+                    kept -= loaded.pop(which).cost

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bags with damage, and bags that somebody made to do harm: what can be read is read, the rest is named, and memory stays bounded."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from bag_files import START_NS, text, write_mcap
+from baton_record import bag_mcap
+from baton_record.bag_check import check
+from baton_record.bag_mcap import CHUNK, MAGIC, records
+from baton_record.bag_source import open_bag
+from baton_record.verbs.bag import command
+from click.testing import CliRunner
+from mcap.writer import CompressionType, Writer
+
+STRING = "std_msgs/msg/String"
+MS = 10**6
+ROWS = [(f"/{'ab'[n % 2]}", STRING, START_NS + n * MS, text(f"{n}" * 20)) for n in range(40)]
+
+
+def run(*arguments, code=0):
+    done = CliRunner().invoke(command, [str(each) for each in arguments])
+    assert done.exit_code == code, (done.output, done.exception)
+    return done.output
+
+
+def rows(path):
+    with open_bag(path) as bag:
+        return [(m.topic.name, STRING, m.time_ns, bytes(m.data)) for m in bag.messages()]
+
+
+def chunks_of(content):
+    """(begin, end) of the chunk records."""
+    places = records(memoryview(bytes(content)), len(MAGIC), len(content) - len(MAGIC))
+    return [(at, end) for opcode, at, _, end in places if opcode == CHUNK]
+
+
+@pytest.mark.parametrize("harm", ["byte", "length"])
+def test_a_damaged_first_chunk_costs_its_own_messages_alone(tmp_path, harm):
+    bag = write_mcap(tmp_path / "bag.mcap", ROWS, chunk_size=400)
+    content = bytearray(bag.read_bytes())
+    begin, end = chunks_of(content)[0]  # with all schemas and channels
+    if harm == "byte":
+        content[end - 20 : end] = bytes(20)
+    else:
+        struct.pack_into("<Q", content, begin + 1, 1 << 60)
+    bag.write_bytes(content)
+    readable, findings = check(bag)
+    assert [finding.at for finding in findings if finding.lost] == [begin]
+    assert f"byte {begin}: " in run("recover", bag, tmp_path / "new.mcap")
+    left = rows(tmp_path / "new.mcap")
+    assert len(left) == readable and left == ROWS[-readable:]
+    assert len(left) == 40 if harm == "length" else 30 < len(left) < 40
+
+
+def test_a_channel_waits_for_its_schema(tmp_path):
+    with (tmp_path / "bag.mcap").open("wb") as file:
+        writer = Writer(file, compression=CompressionType.ZSTD)
+        writer.start("ros2", "test")
+        schema = writer.register_schema(STRING, "ros2msg", b"string data")
+        for number, topic in enumerate(("/a", "/b")):
+            channel = writer.register_channel(topic, "cdr", schema)
+            writer.add_message(channel, START_NS + number, text("x"), START_NS)
+            writer._Writer__finalize_chunk()
+        writer.finish()
+    content = bytearray((tmp_path / "bag.mcap").read_bytes())
+    begin, end = chunks_of(content)[0]
+    content[end - 20 : end] = bytes(20)
+    (tmp_path / "bag.mcap").write_bytes(content)
+    run("recover", tmp_path / "bag.mcap", tmp_path / "new.mcap")
+    assert [row[0] for row in rows(tmp_path / "new.mcap")] == ["/b"]
+    cut = chunks_of(content)[1][1]  # without a summary there is no schema
+    (tmp_path / "cut.mcap").write_bytes(content[:cut])
+    assert "the channel /b has no schema" in "".join(finding.what for finding in check(tmp_path / "cut.mcap")[1])
+
+
+@pytest.mark.parametrize("chunked", [True, False])
+def test_messages_of_an_unknown_channel_are_left_out_and_reported(tmp_path, chunked):
+    bag = write_mcap(tmp_path / "bag.mcap", ROWS, compression=CompressionType.NONE, use_chunking=chunked)
+    content = bytearray(bag.read_bytes())
+    at = content.index(struct.pack("<BQH", 5, 22 + len(ROWS[3][3]), 2), content.index(ROWS[2][3]))
+    content[at + 9] = 7
+    if chunked:
+        struct.pack_into("<I", content, chunks_of(content)[0][0] + 9 + 24, 0)  # no CRC
+    bag.write_bytes(content)
+    said = []
+    with open_bag(bag) as opened:
+        found = [(m.topic.name, STRING, m.time_ns, bytes(m.data)) for m in opened.messages(on_damage=said.append)]
+    assert found == ROWS[:3] + ROWS[4:]
+    assert [damage.why for damage in said] == ["messages of channel 7, which is not defined"]
+    assert "baton bag recover" in run("convert", bag, tmp_path / "no.mcap", code=1)
+    assert "channel 7, which is not defined" in run("recover", bag, tmp_path / "new.mcap")
+    assert rows(tmp_path / "new.mcap") == found
+    assert check(bag)[0] == 39
+
+
+def test_chunks_that_overlap_in_time_share_a_budget_of_memory(tmp_path, monkeypatch):
+    """Ten chunks of 100 kB, each with the first and the last moment of the bag, and one between them."""
+    with (tmp_path / "bag.mcap").open("wb") as file:
+        writer = Writer(file, compression=CompressionType.ZSTD, chunk_size=1 << 40)
+        writer.start("ros2", "test")
+        channel = writer.register_channel("/a", "cdr", writer.register_schema(STRING, "ros2msg", b"string data"))
+        for number in range(10):
+            for time_ns in (number, 100 + number, 1000 - number):
+                writer.add_message(channel, START_NS + time_ns, b"%04d" % time_ns + bytes(33_000), START_NS)
+            writer._Writer__finalize_chunk()
+        writer.finish()
+    alive, most = set(), 0
+
+    class Counted(bytearray):
+        """The bytes of a chunk, counted while they are in memory."""
+
+        def __init__(self, content):
+            nonlocal most
+            super().__init__(content)
+            alive.add(id(self))
+            most = max(most, len(alive))
+
+        def __del__(self):
+            alive.discard(id(self))
+
+    decompressed = bag_mcap._decompressed
+    monkeypatch.setattr(bag_mcap, "_decompressed", lambda *a: memoryview(Counted(decompressed(*a))))
+    monkeypatch.setattr(bag_mcap, "MOST_KEPT_BYTES", 250_000, raising=False)
+    wanted = sorted([*range(10), *range(100, 110), *range(991, 1001)])
+    with open_bag(tmp_path / "bag.mcap") as bag:
+        found = [int(bytes(message.data[:4])) for message in bag.messages()]
+    assert found == wanted
+    assert most <= 2 + 3  # two in the budget, one that is read ahead, one whose turn it is, one that was before

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import subprocess
@@ -14,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
+
+_logger = logging.getLogger("baton")
 
 REASONS = {
     "queue": "displaced in the queue",
@@ -123,7 +126,7 @@ class Recorder:
         `exclude`: expressions of names that are not recorded. `max_size_bytes`, `max_duration_s`: then another file begins.
         `max_queue_bytes`: that may wait for the disk. `snapshot_s`: nothing is written before snapshot(); so many seconds of messages are
         copied and kept in memory, `max_queue_bytes` of them. `compression`: "zstd" or "lz4", of each chunk. `crc`: checksums. `interval_s`: between two states. `on_diagnostic` is called with
-        each line for people, in a thread of its own. Raises RecordError."""
+        each line for people, in a thread of its own; what it raises is logged. Raises RecordError."""
         if snapshot_s is not None and (max_size_bytes is not None or max_duration_s is not None):
             raise RecordError("a snapshot is one file: it has no largest size and no longest duration")
         if isinstance(topics, str):
@@ -154,6 +157,7 @@ class Recorder:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            errors="replace",  # names of topics are other processes' bytes
             start_new_session=True,
         )
         self._threads = [threading.Thread(target=read, daemon=True) for read in (self._read_states, self._read_errors)]
@@ -240,18 +244,25 @@ class Recorder:
 
     def _read_states(self) -> None:
         assert self._process.stdout is not None
-        for line in self._process.stdout:
-            state = _state(json.loads(line))
+        try:
+            for line in self._process.stdout:
+                if not line.endswith("\n"):
+                    break  # it was killed within a line
+                state = _state(json.loads(line))
+                with self._changed:
+                    self._latest = state
+                    self._changed.notify_all()
+        finally:
             with self._changed:
-                self._latest = state
+                self._ended = True
                 self._changed.notify_all()
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
 
     def _read_errors(self) -> None:
         assert self._process.stderr is not None
         for line in self._process.stderr:
             self._diagnostics.append(line.rstrip("\n"))
             if self._on_diagnostic is not None and self._latest is not None:
-                self._on_diagnostic(line.rstrip("\n"))
+                try:
+                    self._on_diagnostic(line.rstrip("\n"))
+                except Exception:  # of the program; a pipe that nobody reads would stop the recorder
+                    _logger.exception("on_diagnostic raised an exception")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plays a bag: publishes its messages with the spacing they had.
 
-Thread rules: play() runs in one thread; all other methods of a Player may be called from any thread meanwhile. Invariants: (1) the moment of a
+Thread rules: play() runs in one thread; all other methods of a Player may be called from any thread meanwhile. close() waits until play() has
+returned; where it is called within play(), by a signal handler or by on_skip, the end of play() does the rest. Invariants: (1) the moment of a
 message is computed from an anchor, not from the message before it, so lateness does not add up; (2) the anchor moves only with rate, pause, step
 and seek; (3) a message's bytes are decoded from the file's pages straight into a loan.
 """
@@ -109,6 +110,8 @@ class Player:
         self._paused = paused
         self._steps = 0
         self._stopped = False
+        self._playing: int | None = None  # the thread that is in play()
+        self._closes = False  # close() was called within play()
         self._target_ns: int | None = None  # where seek() leads
         self._published = 0
         self._skipped: set[str] = set()
@@ -250,8 +253,16 @@ class Player:
         return self._node.wait_for(lambda: all(each.matched for each in waiting) or self._stopped, timeout)
 
     def close(self) -> None:
-        """Ends play(), the publishers and the bag."""
+        """Ends play(), the publishers and the bag. Waits until play() has returned in its thread."""
         self.stop()
+        with self._condition:
+            if self._playing == threading.get_ident():
+                self._closes = True
+                return
+            self._condition.wait_for(lambda: self._playing is None)
+        self._release()
+
+    def _release(self) -> None:
         self._publishers = {}
         self._clock = None
         self.bag.close()
@@ -266,6 +277,18 @@ class Player:
 
     def play(self) -> int:
         """Plays to the end, or until stop(). Returns how many messages it published."""
+        with self._condition:
+            self._playing = threading.get_ident()
+        try:
+            return self._play()
+        finally:
+            with self._condition:
+                self._playing = None
+                self._condition.notify_all()
+            if self._closes:
+                self._release()
+
+    def _play(self) -> int:
         before = self._published
         position = self.start_ns
         while not self._stopped:
@@ -295,6 +318,8 @@ class Player:
             topic: deque(maxlen=offer_of(topic)["depth"]) for topic in latched
         }
         for message in self._messages(latched, None, position):
+            if self._stopped:
+                return
             held[message.topic].append((message.time_ns, message.data))
         all_held = [(time_ns, topic, data) for topic, kept in held.items() for time_ns, data in kept]
         for _, topic, data in sorted(all_held, key=lambda each: each[0]):

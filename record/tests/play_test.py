@@ -13,11 +13,12 @@ from bag_files import LATCHED, START_NS, STORE, STORE1, text, values, write_mcap
 from baton import _core
 from baton_record.bag_check import check
 from baton_record.bag_errors import BagError
+from baton_record.bag_mcap import DATA_END, MAGIC, records
 from baton_record.bag_types import read_overrides
 from baton_record.play_player import Player, SteadyTime
 from baton_record.verbs.play import command, press
 from click.testing import CliRunner
-from mcap.writer import CompressionType
+from mcap.writer import CompressionType, Writer
 from support import processes
 from support.build import RECORD, needs_package
 from support.processes import LOG, Programs
@@ -452,3 +453,60 @@ def test_the_command_plays_and_names_what_is_wrong(ten, tmp_path):
     ):
         run = CliRunner().invoke(command, arguments)
         assert run.exit_code == 1 and said in run.output, run.output
+
+
+def test_close_waits_until_play_has_returned(tmp_path):
+    """close() comes while a message is being published."""
+    bag = strings(tmp_path / "bag.mcap", *(("/a", number, str(number)) for number in range(100)), chunk_size=120)
+    inside, goes_on, ended, errors = threading.Event(), threading.Event(), threading.Event(), []
+
+    class Slow(Player):
+        def _publish(self, topic, data):
+            inside.set()
+            assert goes_on.wait(120)
+            super()._publish(topic, data)
+
+    def plays():
+        try:
+            player.play()
+        except BaseException as error:
+            errors.append(error)
+
+    def closes():
+        player.close()
+        ended.set()
+
+    player = Slow(bag, clock_of_waits=ComputedTime())
+    playing, closing = threading.Thread(target=plays), threading.Thread(target=closes)
+    playing.start()
+    assert inside.wait(120)
+    closing.start()
+    with player._condition:
+        assert player._condition.wait_for(lambda: player._stopped, 120)
+    assert player.topics and not ended.wait(0.05)
+    goes_on.set()
+    playing.join(120)
+    closing.join(120)
+    assert (errors, player.published, player.topics) == ([], 1, [])
+
+
+def test_close_within_play_ends_it(ten):
+    with Noted(ten, script=[lambda: player.close()], paused=True) as player:
+        assert player.play() == 0
+        assert player.topics == []
+
+
+def test_what_a_bag_says_does_no_harm_to_a_terminal(tmp_path):
+    with (tmp_path / "whole.mcap").open("wb") as file:
+        writer = Writer(file, compression=CompressionType.NONE, use_chunking=False)
+        writer.start("ros2", "test")
+        schema = writer.register_schema(STRING, "ros2msg", b"string data")
+        writer.add_message(writer.register_channel("/a", "cdr", schema), START_NS, text("x"), START_NS)
+        writer.register_channel("/x\x1b]0;pwned\x07", "cdr", 9)  # which is no schema
+        writer.finish()
+    content = (tmp_path / "whole.mcap").read_bytes()
+    end = next(at for opcode, at, _, _ in records(memoryview(content), len(MAGIC), len(content)) if opcode == DATA_END)
+    (tmp_path / "bad.mcap").write_bytes(content[:end])
+    for bag, said in (("bad.mcap", "is damaged"), ("no\x1b]0;pwned\x07.mcap", "does not exist")):
+        run = CliRunner().invoke(command, [str(tmp_path / bag)])
+        assert said in run.output and "\x1b" not in run.output, run.output

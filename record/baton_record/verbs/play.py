@@ -114,7 +114,8 @@ def command(
             on_skip=lambda sentence: click.echo(live.harmless(sentence), err=True),
         ) as player:
             if player.bag.damage:
-                click.echo(f"{bag} is damaged, and played as far as it can be read: {player.bag.damage}", err=True)
+                said = f"{bag} is damaged, and played as far as it can be read: {player.bag.damage}"
+                click.echo(live.harmless(said), err=True)
             if not player.topics:
                 raise BagError(f"{bag} has no topic to play: baton bag info {bag}")
             if wait_for:
@@ -133,7 +134,7 @@ def command(
             player.wait_until_taken(_TAKE_S)
             click.echo(f"{published} messages", err=True)
     except (BagError, OSError) as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(live.harmless(str(error))) from None
 
 
 def press(player: Any, key: str) -> None:

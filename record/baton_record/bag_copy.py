@@ -7,7 +7,7 @@ import heapq
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .bag_errors import BagError
+from .bag_errors import BagError, check_number
 from .bag_mcap import Damaged
 from .bag_sink import COMPRESSIONS, NewBag, format_of
 from .bag_source import Bag, BagMessage, BagTopic, chosen
@@ -31,6 +31,8 @@ def copy(
     """Writes the messages of all bags, by time, into a new bag. Returns how many. `start`, `end`: seconds since the first message of all; `end` itself
     is not in it. Of latched topics the last message before `start` is kept, at the time of the start, since they held it then. `compression`: None
     means that of the first bag, if the new one knows it."""
+    check_number("start", start, may_be_least=True)
+    check_number("end", end, may_be_least=True)
     with_messages = [bag for bag in bags if bag.count]
     first_ns = min((bag.start_ns for bag in with_messages), default=0)
     start_ns = None if start is None else first_ns + round(start * _SECOND_NS)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 from types import ModuleType
 
 
@@ -19,3 +20,17 @@ def needed(module: str, user: str = "bags need", extra: str = "bag") -> ModuleTy
         raise BagError(
             f"{user} the Python package {(error.name or module).partition('.')[0]}: pip install 'baton-ipc[{extra}]'"
         ) from None
+
+
+def check_number(
+    name: str, value: float | None, error: type[Exception] = BagError, least: float = 0, may_be_least: bool = False
+) -> None:
+    """Raises an error if a number that somebody gave is infinite, none (nan), less than `least`, or `least` itself. None is right."""
+    if value is None or (math.isfinite(value) and (value > least or (may_be_least and value == least))):
+        return
+    right = f"from {least:g} on" if may_be_least else f"above {least:g}"
+    raise error(
+        f"{name} is a number {right}, not {value}"
+        if math.isfinite(least)
+        else f"{name} is a finite number, not {value}"
+    )

@@ -142,7 +142,12 @@ class Sink:
                 data = _core._reserialized(self._classes[topic], data, topic.encoding == CDR, self.encoding == CDR)
             except _core.BatonError as error:
                 raise BagError(f"{topic.name}: a message cannot be converted: {error}") from None
-        self._write(self._known[topic], message, data)
+        try:
+            self._write(self._known[topic], message, data)
+        except (BagError, OSError, MemoryError):
+            raise
+        except Exception as error:  # of the libraries, for a time that the form cannot have
+            raise BagError(f"{topic.name}: a message of time {message.time_ns} ns cannot be written: {error}") from None
 
     def add(self, topic: BagTopic) -> None:
         """Adds a topic, which may get no message."""

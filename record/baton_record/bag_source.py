@@ -141,9 +141,17 @@ def read_metadata(folder: Path) -> dict[str, Any] | None:
     try:
         content = YAML(typ="safe").load(file.read_text())
         information: dict[str, Any] = content["rosbag2_bagfile_information"]
-        return information
-    except (YAMLError, TypeError, KeyError, UnicodeDecodeError) as error:
+    except (YAMLError, TypeError, KeyError, ValueError, RecursionError) as error:
         raise BagError(f"{file} cannot be read: {error!r}") from None
+    if not isinstance(information, dict):
+        raise BagError(f"{file} cannot be read: rosbag2_bagfile_information is no map")
+    for key in ("storage_identifier", "compression_mode", "compression_format"):
+        if not isinstance(information.get(key) or "", str):
+            raise BagError(f"{file} cannot be read: {key} is no text")
+    names = information.get("relative_file_paths") or []
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise BagError(f"{file} cannot be read: relative_file_paths is no list of names")
+    return information
 
 
 def _mcap_files(folder: Path) -> list[Path]:
@@ -164,14 +172,27 @@ def offered_qos(text: Any) -> list[Any]:
     """The profiles of rosbag2's `offered_qos_profiles`."""
     metadata = needed("rosbags.rosbag2.metadata")
     try:
-        profiles: list[Any] = metadata.parse_qos(text)
-        return profiles
+        return sound_qos(metadata.parse_qos(text))
     except Exception:  # of a damaged text; the library has no one class for it
         return []
 
 
-def _text_of_idl(name: str, idl: str) -> str:
-    """The .msg text of an IDL definition (`ros2idl`)."""
+def sound_qos(profiles: Iterable[Any]) -> list[Any]:
+    """Those of the library's profiles whose depth is a number, which it does not look at."""
+    return [qos for qos in profiles if isinstance(qos.depth, int)]
+
+
+def _text_of_idl(name: str, idl: str) -> str | None:
+    """The .msg text of an IDL definition (`ros2idl`); None if it cannot be read."""
+    try:
+        return _read_idl(name, idl)
+    except (BagError, OSError, MemoryError):
+        raise
+    except Exception:  # of the library's parser
+        return None
+
+
+def _read_idl(name: str, idl: str) -> str:
     typesys = needed("rosbags.typesys")
     types: dict[str, Any] = {}
     separator = "=" * 80 + "\n"
@@ -346,7 +367,7 @@ class _LibraryBag(Bag):
         if is1:
             topic.latching = topic.latching or bool(connection.ext.latching)
         else:
-            topic.offered += [qos for qos in connection.ext.offered_qos_profiles if qos not in topic.offered]
+            topic.offered += [qos for qos in sound_qos(connection.ext.offered_qos_profiles) if qos not in topic.offered]
         return topic
 
     def messages(

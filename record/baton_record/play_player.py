@@ -9,6 +9,7 @@ and seek; (3) a message's bytes are decoded from the file's pages straight into 
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections import deque
@@ -19,14 +20,22 @@ from typing import Any
 import baton
 from baton import _core
 
-from .bag_errors import BagError
+from .bag_errors import BagError, check_number
 from .bag_source import CDR, ROS1, Bag, BagMessage, BagTopic, absolute, chosen, open_bag
 from .bag_types import class_of, offer_of
 
 CLOCK = "/clock"
 CLOCK_TYPE = "rosgraph_msgs/Clock"
 _SECOND_NS = 10**9
+_LONGEST_NS = 2.0**64
+_LATEST_CLOCK_NS = (1 << 31) * _SECOND_NS  # its seconds are an int32
+_WAIT_S = 86400.0  # at once; a wait of centuries is an error
 _ROOM_S = 0.001  # between two attempts while a KEEP_ALL subscription has no room
+
+
+def _whole(nanoseconds: float) -> int:
+    """A duration as a whole number, at most the longest that a bag can have: rates and times may be any numbers."""
+    return round(max(-_LONGEST_NS, min(nanoseconds, _LONGEST_NS)))
 
 
 class Timeline:
@@ -50,11 +59,11 @@ class Timeline:
 
     def moment(self, bag_ns: int) -> int:
         """When the bag is at `bag_ns`."""
-        return self._now_ns + round((bag_ns - self._bag_ns) / self._rate)
+        return self._now_ns + _whole((bag_ns - self._bag_ns) / self._rate)
 
     def position(self, now_ns: int) -> int:
         """Where the bag is."""
-        return self._bag_ns + round((now_ns - self._now_ns) * self._rate)
+        return self._bag_ns + _whole((now_ns - self._now_ns) * self._rate)
 
 
 class SteadyTime:
@@ -99,10 +108,8 @@ class Player:
         """Opens the bag and advertises its topics. `on_skip` gets a sentence about each topic or message that cannot be played; without it the
         first one raises BagError."""
         for name, value in (("rate", rate), ("clock", clock), ("duration", duration)):
-            if value is not None and not value > 0:
-                raise BagError(f"{name} is a number above 0, not {value}")
-        if start < 0:
-            raise BagError(f"start is a number of seconds from the bag's beginning, not {start}")
+            check_number(name, value)
+        check_number("start", start, may_be_least=True)
         self._on_skip = on_skip
         self._time = clock_of_waits or SteadyTime()
         self._condition = threading.Condition()
@@ -117,8 +124,8 @@ class Player:
         self._skipped: set[str] = set()
         self.bag = bag if isinstance(bag, Bag) else open_bag(bag)
         try:
-            self.start_ns = self.bag.start_ns + round(start * _SECOND_NS)
-            last = self.bag.end_ns if duration is None else self.start_ns + round(duration * _SECOND_NS)
+            self.start_ns = self.bag.start_ns + _whole(start * _SECOND_NS)
+            last = self.bag.end_ns if duration is None else self.start_ns + _whole(duration * _SECOND_NS)
             self.end_ns = min(self.bag.end_ns, last)
             self._timeline = Timeline(self.start_ns, self._time.now_ns(), rate)
             self._paused_ns = self.start_ns
@@ -190,8 +197,7 @@ class Player:
 
     @rate.setter
     def rate(self, rate: float) -> None:
-        if not rate > 0:
-            raise BagError(f"rate is a number above 0, not {rate}")
+        check_number("rate", rate)
         with self._condition:
             if self._paused:
                 self._timeline.restart(self._paused_ns, self._time.now_ns())
@@ -233,8 +239,9 @@ class Player:
 
     def seek(self, seconds: float) -> None:
         """Goes to a moment, in seconds since the bag's beginning. What latched topics held there is published at once."""
+        check_number("seconds", seconds, least=-math.inf)
         with self._condition:
-            moment = self.bag.start_ns + round(seconds * _SECOND_NS)
+            moment = self.bag.start_ns + _whole(seconds * _SECOND_NS)
             self._target_ns = max(self.start_ns, min(moment, self.end_ns))
             self._condition.notify_all()
 
@@ -354,20 +361,24 @@ class Player:
                         self._paused_ns = bag_ns
                         return True
                     self._publish_clock(self._paused_ns)
-                    self._time.wait(self._condition, self._tick_s)
+                    self._time.wait(self._condition, None if self._tick_s is None else min(self._tick_s, _WAIT_S))
                     continue
                 tick = bag_ns if self._tick_s is None else min(bag_ns, self._tick_ns)
                 left_ns = self._timeline.moment(tick) - self._time.now_ns()
                 if left_ns > 0:
-                    self._time.wait(self._condition, left_ns / _SECOND_NS)
+                    self._time.wait(self._condition, min(left_ns / _SECOND_NS, _WAIT_S))
                 elif self._tick_s is not None and self._tick_ns <= bag_ns:
                     self._publish_clock(self._tick_ns)
-                    self._tick_ns += max(1, round(self._tick_s * self._timeline.rate * _SECOND_NS))
+                    self._tick_ns += max(1, _whole(self._tick_s * self._timeline.rate * _SECOND_NS))
                 else:
                     return True
 
     def _publish_clock(self, bag_ns: int) -> None:
-        if self._clock is not None:
+        if self._clock is None:
+            return
+        if bag_ns >= _LATEST_CLOCK_NS:
+            self._skip(CLOCK, f"{CLOCK} is not published: its seconds end in 2038, and the bag's time is later")
+        else:
             with self._clock.loan() as message:
                 message.clock.sec, message.clock.nanosec = divmod(bag_ns, _SECOND_NS)
 

@@ -16,6 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from .bag_errors import check_number
+
 _logger = logging.getLogger("baton")
 
 REASONS = {
@@ -129,9 +131,22 @@ class Recorder:
         each line for people, in a thread of its own; what it raises is logged. Raises RecordError."""
         if snapshot_s is not None and (max_size_bytes is not None or max_duration_s is not None):
             raise RecordError("a snapshot is one file: it has no largest size and no longest duration")
+        for name, value in (
+            ("max_duration_s", max_duration_s),
+            ("snapshot_s", snapshot_s),
+            ("interval_s", interval_s),
+            ("max_size_bytes", max_size_bytes),
+        ):
+            check_number(name, value, RecordError)
         if isinstance(topics, str):
             raise TypeError(f"Recorder(): topics is a list of names; write topics=[{topics!r}]")
-        command = [str(find_program()), "--output", os.fspath(directory), "--interval", str(round(interval_s * 1000))]
+        command = [
+            str(find_program()),
+            "--output",
+            os.fspath(directory),
+            "--interval",
+            str(max(1, round(interval_s * 1000))),
+        ]
         command += ["--compression", compression]
         command += ["--all"] * all + ["--crc"] * crc + ["--paused"] * paused
         for name, values in (("--regex", regex), ("--type", types), ("--exclude", exclude)):
@@ -139,9 +154,9 @@ class Recorder:
         numbers = {
             "--domain": domain,
             "--max-size": max_size_bytes,
-            "--max-duration": None if max_duration_s is None else round(max_duration_s * 1e9),
+            "--max-duration": None if max_duration_s is None else max(1, round(max_duration_s * 1e9)),
             "--max-queue": max_queue_bytes,
-            "--snapshot": None if snapshot_s is None else round(snapshot_s * 1e9),
+            "--snapshot": None if snapshot_s is None else max(1, round(snapshot_s * 1e9)),
         }
         command += [word for name, value in numbers.items() if value is not None for word in (name, str(value))]
         self.directory = Path(directory)

@@ -6,11 +6,12 @@ from __future__ import annotations
 import struct
 
 import pytest
-from bag_files import START_NS, text, write_mcap
+from bag_files import LATCHED, START_NS, text, write_mcap
 from baton_record import bag_mcap
 from baton_record.bag_check import check
 from baton_record.bag_mcap import CHUNK, MAGIC, records
 from baton_record.bag_source import open_bag
+from baton_record.bag_types import offer_of
 from baton_record.verbs.bag import command
 from click.testing import CliRunner
 from mcap.writer import CompressionType, Writer
@@ -129,3 +130,61 @@ def test_chunks_that_overlap_in_time_share_a_budget_of_memory(tmp_path, monkeypa
         found = [int(bytes(message.data[:4])) for message in bag.messages()]
     assert found == wanted
     assert most <= 2 + 3  # two in the budget, one that is read ahead, one whose turn it is, one that was before
+
+
+def one(path, schema=(STRING, "ros2msg", b"string data"), times=(START_NS, START_NS + MS), topic="/t", metadata=None):
+    """A bag of one topic."""
+    with path.open("wb") as file:
+        writer = Writer(file, compression=CompressionType.NONE)
+        writer.start("ros2", "test")
+        channel = writer.register_channel(topic, "cdr", writer.register_schema(*schema), metadata or {})
+        for time_ns in times:
+            writer.add_message(channel, time_ns, text("a"), time_ns)
+        writer.finish()
+    return path
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "5",
+        "{storage_identifier: mcap, relative_file_paths: 5}",
+        "{storage_identifier: mcap, relative_file_paths: [5]}",
+        "{storage_identifier: [mcap], relative_file_paths: []}",
+        "{storage_identifier: sqlite3, compression_format: [a], relative_file_paths: []}",
+    ],
+)
+def test_metadata_of_other_types_is_refused(tmp_path, said):
+    (tmp_path / "metadata.yaml").write_text(f"rosbag2_bagfile_information: {said}\n")
+    for verb in ("info", "check"):
+        assert "metadata.yaml cannot be read: " in run(verb, tmp_path, code=1)
+
+
+def test_a_schema_that_cannot_be_read_hides_no_message(tmp_path):
+    bag = one(tmp_path / "bag.mcap", ("p/msg/A", "ros2idl", b"module p { nonsense"))
+    with open_bag(bag) as opened:
+        assert [(topic.type_name, topic.definition, topic.count) for topic in opened.topics] == [("p/A", None, 2)]
+        assert len(list(opened.messages())) == 2
+
+
+def test_a_profile_whose_depth_is_no_number_is_not_offered(tmp_path):
+    metadata = {"offered_qos_profiles": LATCHED.replace("depth: 2", "depth: x")}
+    with open_bag(one(tmp_path / "bag.mcap", metadata=metadata)) as opened:
+        assert offer_of(opened.topics[0]) == {"depth": 10}
+
+
+def test_names_are_no_markup(tmp_path):
+    assert "/a[/b]" in run("info", one(tmp_path / "bag.mcap", topic="/a[/b]"))
+
+
+def test_a_time_that_another_form_cannot_have_is_named(tmp_path):
+    bag = one(tmp_path / "bag.mcap", times=(START_NS, (1 << 64) - 1))
+    said = run("convert", bag, tmp_path / "new.bag", code=1)
+    assert f"/t: a message of time {(1 << 64) - 1} ns cannot be written" in said
+
+
+@pytest.mark.parametrize("option", ["--start", "--end"])
+@pytest.mark.parametrize("number", ["inf", "nan"])
+def test_a_part_has_finite_times(tmp_path, option, number):
+    bag = one(tmp_path / "bag.mcap")
+    assert f"is a number from 0 on, not {number}" in run("cut", bag, tmp_path / "new.mcap", option, number, code=1)

@@ -510,3 +510,46 @@ def test_what_a_bag_says_does_no_harm_to_a_terminal(tmp_path):
     for bag, said in (("bad.mcap", "is damaged"), ("no\x1b]0;pwned\x07.mcap", "does not exist")):
         run = CliRunner().invoke(command, [str(tmp_path / bag)])
         assert said in run.output and "\x1b" not in run.output, run.output
+
+
+class ShortWaits(ComputedTime):
+    """Refuses waits that a Condition refuses."""
+
+    def wait(self, condition, seconds):
+        assert seconds is None or seconds <= threading.TIMEOUT_MAX
+        self.now += round(seconds * 1e9) + (1 << 70)
+
+
+def test_times_at_the_end_of_all_time_are_played(tmp_path):
+    last = (1 << 64) - 1
+    bag = write_mcap(tmp_path / "bag.mcap", [("/a", STRING, ns, text("x")) for ns in (START_NS, last)])
+    for options in ({}, {"rate": 1e-320}):
+        with Player(bag, clock_of_waits=ShortWaits(), **options) as player:
+            assert player.play() == 2
+
+
+def test_a_clock_ends_in_2038_and_says_so(tmp_path):
+    late = (1 << 31) * 10**9
+    bag = write_mcap(tmp_path / "bag.mcap", [("/a", STRING, late + n, text("x")) for n in range(2)])
+    for clock in (100, 1e-320):
+        said = []
+        with Player(bag, clock=clock, clock_of_waits=ComputedTime(), on_skip=said.append) as player:
+            assert player.play() == 2
+        assert said == ["/clock is not published: its seconds end in 2038, and the bag's time is later"]
+
+
+@pytest.mark.parametrize("number", [float("inf"), float("nan"), -1.0])
+@pytest.mark.parametrize("name", ["rate", "start", "duration", "clock"])
+def test_numbers_without_meaning_are_refused(ten, name, number):
+    with pytest.raises(BagError, match=f"{name} is a number (above 0|from 0 on), not"):
+        Player(ten, **{name: number})
+
+
+def test_a_jump_and_a_rate_have_numbers(ten):
+    with Player(ten, clock_of_waits=ComputedTime()) as player:
+        with pytest.raises(BagError, match="seconds is a finite number, not nan"):
+            player.seek(float("nan"))
+        with pytest.raises(BagError, match="rate is a number above 0, not inf"):
+            player.rate = float("inf")
+        player.seek(1e300)
+        assert player._target_ns == player.end_ns

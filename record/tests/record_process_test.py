@@ -66,3 +66,16 @@ def test_a_callback_that_raises_does_not_stop_the_recorder(recorder, caplog):
     assert not recording._threads[1].is_alive() and len(said) == 20_001 and said[0] == "\N{REPLACEMENT CHARACTER}"
     recording._threads[0].join(120)
     assert recording.wait(0) and "ZeroDivisionError" in caplog.text
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), 0.0])
+@pytest.mark.parametrize("name", ["max_duration_s", "snapshot_s", "interval_s"])
+def test_numbers_without_meaning_are_refused(recorder, name, number):
+    with pytest.raises(RecordError, match=f"{name} is a number above 0, not {number}"):
+        recorder("", **{name: number})
+
+
+def test_short_durations_are_not_rounded_to_none(recorder, tmp_path):
+    recorder(f'echo "$@" > {tmp_path}/words', snapshot_s=1e-10, interval_s=1e-10).stop()
+    words = (tmp_path / "words").read_text().split()
+    assert (words[words.index("--snapshot") + 1], words[words.index("--interval") + 1]) == ("1", "1")

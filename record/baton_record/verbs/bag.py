@@ -18,6 +18,7 @@ from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 from ..bag_errors import BagError
 from ..bag_mcap import Damaged
@@ -91,7 +92,8 @@ def info(bag: Path, as_json: bool) -> None:
             notes = ", ".join(
                 ["latched"] * topic.latched + ([topic.encoding] if topic.encoding not in ("cdr", "ros1") else [])
             )
-            table.add_row(live.harmless(topic.name), live.harmless(topic.type_name), str(topic.count), rate, notes)
+            cells = (topic.name, topic.type_name, str(topic.count), rate, notes)
+            table.add_row(*(Text(live.harmless(cell)) for cell in cells))
         Console(soft_wrap=True).print(table)
 
 

@@ -15,7 +15,8 @@ import baton
 import numpy as np
 import pytest
 from baton_record.record_process import RecordedTopic, RecordError, RecordState
-from baton_record.verbs.record import _Ends, _Signals, progress_line
+from baton_record.verbs.record import _Ends, _Signals, command, progress_line, what_was_written
+from click.testing import CliRunner
 from mcap.reader import make_reader
 from record_bags import Recording, publisher, read, stopped_thread
 from rosbags.highlevel import AnyReader
@@ -533,3 +534,48 @@ def test_a_signal_that_comes_before_the_recorder_is_there_ends_the_recording_and
         os.kill(os.getpid(), signal.SIGTERM)
         until(lambda: signals._came)
         signals.obey()
+
+
+def test_a_snapshot_is_asked_for_by_a_flag_from_the_first_moment_on():
+    with _Signals() as signals:
+        assert not signals.asks_snapshot()
+        os.kill(os.getpid(), signal.SIGUSR1)
+        until(lambda: signals._asked)
+        assert signals.asks_snapshot() and not signals.asks_snapshot()
+    assert signal.getsignal(signal.SIGUSR1) == signal.SIG_DFL
+
+
+def test_a_snapshot_that_was_asked_for_before_the_recorder_was_there_is_taken(monkeypatch, tmp_path):
+    """The recorder is one that ends at its first snapshot."""
+    topic = RecordedTopic("/a", "std_msgs/msg/String", 100, 0, {})
+    asked = []
+
+    class Asked:
+        def __init__(self, *_, **__):
+            os.kill(os.getpid(), signal.SIGUSR1)
+
+        def state(self):
+            return RecordState((topic,), (), 1, 7 * len(asked), 0, 0, 0, len(asked), 10**9, False, None)
+
+        def wait(self, timeout_s):
+            return bool(asked) or len(waits) > 100 or waits.append(timeout_s)
+
+        def snapshot(self):
+            asked.append(True)
+
+        def stop(self):
+            return self.state()
+
+    waits = []
+    monkeypatch.setattr("baton_record.verbs.record.Recorder", Asked)
+    done = CliRunner().invoke(command, ["-o", str(tmp_path / "bag"), "--snapshot", "5", "/a"])
+    assert done.exit_code == 0 and asked == [True], done.output
+    assert "7 messages, 0 B in 1 file of " in done.output
+
+
+def test_a_recording_of_snapshots_without_one_says_that_nothing_was_written():
+    topic = RecordedTopic("/a", "std_msgs/msg/String", 100, 5000, {})
+    state = RecordState((topic,), (), 0, 0, 0, 0, 5000, 0, 10**9, False, None)
+    said = what_was_written(state, Path("bag"), 5, True)
+    assert said == "nothing was written: no snapshot was taken in 5.0 s (the key s, or kill -USR1)"
+    assert what_was_written(state, Path("bag"), 5, False).startswith("100 messages, ")

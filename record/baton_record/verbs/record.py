@@ -37,7 +37,7 @@ class _Size(click.ParamType):
         return int(float(match[1]) * 1000 ** " kmg".index(match[2].lower() or " "))
 
 
-_LOOK_S = 0.1  # between two looks at the keyboard
+_LOOK_S = 0.1  # between two looks at the keyboard and at signals
 
 
 class _Ends(Exception):
@@ -128,7 +128,7 @@ def command(
             raise click.ClickException(str(error)) from None
         try:
             signals.obey()
-            _watch(recorder, begin)
+            _watch(recorder, begin, signals)
         except (_Ends, KeyboardInterrupt):
             pass
         try:
@@ -143,19 +143,29 @@ def command(
         rows = [{**vars(topic), "missing": topic.missing} for topic in state.topics]
         click.echo(json_text({**vars(state), "topics": rows, "seconds": seconds, "directory": str(output)}))
     else:
-        _show(state, output, seconds)
+        _show(state, output, seconds, snapshot is not None)
     if state.failure:
         click.echo(live.harmless(f"Error: the recording ended early: {state.failure}"), err=True)
     raise SystemExit(1 if state.failure else 0)
 
 
 class _Signals:
-    """SIGTERM and SIGHUP end the recording as Ctrl-C does: by _Ends, from obey() on. One that comes before waits until then."""
+    """SIGTERM and SIGHUP end the recording as Ctrl-C does: by _Ends, from obey() on. One that comes before waits until then. SIGUSR1 asks for a
+    snapshot, which asks_snapshot() tells: a handler must not write to a stream that the program may be writing to."""
 
     def __enter__(self) -> _Signals:
-        self._obeys = self._came = False
+        self._obeys = self._came = self._asked = False
         self._before = {each: signal.signal(each, self._end) for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+        self._before[signal.SIGUSR1] = signal.signal(signal.SIGUSR1, self._ask)
         return self
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        self._asked = True
+
+    def asks_snapshot(self) -> bool:
+        """Whether SIGUSR1 came since the last call."""
+        asked, self._asked = self._asked, False
+        return asked
 
     def obey(self) -> None:
         self._obeys = True
@@ -184,15 +194,16 @@ def press(recorder: Any, key: str) -> None:
         raise _Ends
 
 
-def _watch(recorder: Recorder, begin: float) -> None:
+def _watch(recorder: Recorder, begin: float, signals: _Signals) -> None:
     """Shows the states, and obeys keys and SIGUSR1, until the recording ends by itself."""
     said: set[str] = set()
     console = Console(stderr=True)
     before, before_s = recorder.state(), begin
-    signal.signal(signal.SIGUSR1, lambda number, frame: recorder.snapshot())
     shown = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else _NoLive()
     with Keys(console.is_terminal) as terminal, shown:
-        while not recorder.wait(_LOOK_S if terminal.there else 3600):
+        while not recorder.wait(_LOOK_S):
+            if signals.asks_snapshot():
+                recorder.snapshot()
             for key in keys(terminal.typed()):
                 press(recorder, key)
             state, now = recorder.state(), time.monotonic()
@@ -256,7 +267,19 @@ def progress_line(state: RecordState, before: RecordState, interval_s: float, se
     return " | ".join(parts)
 
 
-def _show(state: RecordState, output: Path, seconds: float) -> None:
+def what_was_written(state: RecordState, output: Path, seconds: float, in_snapshots: bool) -> str:
+    """The last line. What was taken is not in the bag of a recording whose snapshots were not written."""
+    if in_snapshots and not state.snapshots:
+        return f"nothing was written: no snapshot was taken in {seconds:.1f} s (the key s, or kill -USR1)"
+    where = f"{output}{os.sep}" if str(output) != os.curdir else str(output)
+    messages = state.written_messages if in_snapshots else state.messages
+    return (
+        f"{counted(messages, 'message')}, {_bytes(state.written_bytes)} in {counted(state.files, 'file')} "
+        f"of {where} ({seconds:.1f} s)"
+    )
+
+
+def _show(state: RecordState, output: Path, seconds: float, in_snapshots: bool) -> None:
     columns = [
         fitting.Column("topic", least=24),
         fitting.Column("type", 2, least=24),
@@ -279,10 +302,4 @@ def _show(state: RecordState, output: Path, seconds: float) -> None:
         fitting.show(columns, Console())
     for note in state.notes:
         click.echo(live.harmless(note))
-    where = f"{output}{os.sep}" if str(output) != os.curdir else str(output)
-    click.echo(
-        live.harmless(
-            f"{counted(state.messages, 'message')}, {_bytes(state.written_bytes)} in {counted(state.files, 'file')} "
-            f"of {where} ({seconds:.1f} s)"
-        )
-    )
+    click.echo(live.harmless(what_was_written(state, output, seconds, in_snapshots)))

@@ -205,7 +205,8 @@ TEST(HubParking, WhoCallsThoseWithALinkGoneCostsNoMoreLinks) {
     ASSERT_TRUE(domain.eventually([&] { return os::readable_now(liar.get()); }));
     ASSERT_TRUE(domain.rests());
   }
-  EXPECT_LE(victim.recorder.opens_, opened + kMaxFalseAlarms);
+  // A few more: both sides may open a link at the same time. Without a bound for these lies 240 are opened.
+  EXPECT_LE(victim.recorder.opens_, opened + kMaxFalseAlarms + 8);
   for (const auto& hub : domain.hubs) EXPECT_TRUE(hub->recorder.downs_.empty());
 }
 

@@ -66,9 +66,10 @@ class TopicReader {
   std::shared_ptr<const message::Validation> validation_;
   std::shared_ptr<const message::CdrCodec> codec_;
   std::vector<QoS> offered_;
-  std::set<transport::Gid> kept_;  // publishers that offer transient_local, also those that have left: their messages may wait
+  std::set<transport::Gid>
+      kept_;  // publishers that offer transient_local, also those that have left: their messages may wait
   bool behind_ = false;
-  mutable os::Mutex mutex_;        // of the pointers, which losses() reads
+  mutable os::Mutex mutex_;  // of the pointers, which losses() reads
   std::array<std::shared_ptr<transport::Reader>, 2> readers_;
 };
 

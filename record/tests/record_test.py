@@ -310,7 +310,9 @@ def test_a_recording_without_a_snapshot_says_that_nothing_was_written(programs, 
 
 
 def test_a_publisher_whose_times_are_wrong_does_not_delay_the_end(programs, tmp_path):
-    bag = Recording(programs, tmp_path / "bag", "/liar", "--crc", "--max-queue", "1", "--chunk-size", "1")  # takes slowly
+    bag = Recording(
+        programs, tmp_path / "bag", "/liar", "--crc", "--max-queue", "1", "--chunk-size", "1"
+    )  # takes slowly
     liar = programs.python(
         """
         import baton, ctypes, numpy

@@ -26,7 +26,7 @@ constexpr std::int64_t kLookAgainNs = 1'000'000'000;  // for the answer of a pro
 constexpr int kMostTaken = 64;                        // of one topic, before the others have their turn
 /// Schemas and channels stand in the file again after so many times their bytes, or so many chunks.
 constexpr std::uint64_t kLeastPerIntroducing = 32;
-constexpr std::uint64_t kMostChunksSince = 16;
+constexpr std::uint64_t kIntroducesEvery = 16;
 constexpr std::size_t kMostTopics = 10'000;
 constexpr std::size_t kMostNotes = 1000;
 constexpr std::size_t kStackBytes = std::size_t{4} << 20;  // std::regex needs some for each character of a name
@@ -268,7 +268,7 @@ void Recorder::flush() {
   // In a snapshot any chunk may become the first of a file.
   since_bytes_ += chunk_->bytes();
   if (options_.snapshot_ns != 0 || since_bytes_ >= kLeastPerIntroducing * introducing_bytes_ ||
-      ++chunks_since_ == kMostChunksSince)
+      ++chunks_since_ == kIntroducesEvery)
     introduce_again();
   writer_->push(std::move(chunk_), chunk_begins_file_);
   chunk_begins_file_ = false;

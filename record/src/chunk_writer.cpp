@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <new>
 
 #include "baton/os/directory.hpp"
 #include "baton/os/process.hpp"
@@ -40,6 +41,16 @@ std::string last_part(const std::string& path) {
 std::string value_of(const McapChannel& channel, const std::string& name) {
   const auto found = channel.metadata.find(name);
   return found == channel.metadata.end() ? "" : found->second;
+}
+
+/// Without memory a recording ends as at a full disk.
+template <class Step>
+Result<void> attempt(Step&& step) {
+  try {
+    return step();
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
 }
 
 }  // namespace
@@ -138,6 +149,11 @@ bool ChunkWriter::wait_for_room(std::uint64_t bytes, std::chrono::nanoseconds mo
   });
 }
 
+void ChunkWriter::fail(const Error& why) {
+  const os::Lock lock(mutex_);
+  if (!progress_.failure) progress_.failure = why;
+}
+
 void ChunkWriter::finish() {
   {
     const os::Lock lock(mutex_);
@@ -177,16 +193,19 @@ void ChunkWriter::work() {
       queue_.pop_front();
     }
     if (!next.chunk) {
-      if (!failed) fail(write_kept());
+      if (!failed) fail(attempt([&] { return write_kept(); }));
       continue;
     }
     std::map<std::uint16_t, std::uint64_t> lost;
     if (!failed && options_.kept_ns != 0) {
-      keep(std::move(next.chunk));
+      fail(attempt([&] {
+        keep(next.chunk);
+        return Result<void>{};
+      }));
     } else if (!failed) {
-      if (next.new_file) fail(begin_file());
-      if (!failed) fail(write(*next.chunk));
-      if (failed) fail(end_file());  // what was written becomes readable at once
+      if (next.new_file) fail(attempt([&] { return begin_file(); }));
+      if (!failed) fail(attempt([&] { return write(*next.chunk); }));
+      if (failed) fail(attempt([&] { return end_file(); }));  // what was written becomes readable at once
     }
     if (failed && next.chunk) lost = next.chunk->messages_of_channels();
     next.chunk.reset();  // releases the samples
@@ -197,8 +216,8 @@ void ChunkWriter::work() {
     for (const auto& [channel, count] : lost) progress_.lost[channel] += count;
     changed_.notify_all();
   }
-  fail(end_file());
-  fail(write_metadata());
+  fail(attempt([&] { return end_file(); }));
+  fail(attempt([&] { return write_metadata(); }));
 }
 
 void ChunkWriter::work_compressing() {
@@ -221,11 +240,11 @@ void ChunkWriter::work_compressing() {
 }
 
 /// Copies a chunk, which may then wait for long, and forgets the oldest ones.
-void ChunkWriter::keep(std::unique_ptr<McapChunk> chunk) {
+void ChunkWriter::keep(std::unique_ptr<McapChunk>& chunk) {
   if (options_.compression == Compression::kNone) chunk->own();
-  kept_bytes_ += chunk->bytes();
-  const std::uint64_t last_ns = chunk->last_ns();
+  const std::uint64_t last_ns = chunk->last_ns(), bytes = chunk->bytes();
   kept_.push_back(std::move(chunk));
+  kept_bytes_ += bytes;
   while (!kept_.empty() &&
          (kept_bytes_ > options_.most_kept_bytes || kept_.front()->last_ns() + options_.kept_ns < last_ns)) {
     kept_bytes_ -= kept_.front()->bytes();

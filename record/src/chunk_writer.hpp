@@ -61,6 +61,8 @@ class ChunkWriter {
   void snapshot();
   /// Waits, `most` at most, until the queue has fewer bytes than `bytes`, or none. False: it has not.
   bool wait_for_room(std::uint64_t bytes, std::chrono::nanoseconds most);
+  /// Ends the recording: the failure is said, and further chunks are not written.
+  void fail(const Error& why);
   /// Writes what is queued, the summary and metadata.yaml. Once.
   void finish();
   Progress progress() const;
@@ -77,7 +79,7 @@ class ChunkWriter {
   void work_compressing();
   Result<void> write(const McapChunk& chunk);
   Result<void> begin_file();
-  void keep(std::unique_ptr<McapChunk> chunk);
+  void keep(std::unique_ptr<McapChunk>& chunk);
   Result<void> write_kept();
   Result<void> open_file();
   Result<void> end_file();

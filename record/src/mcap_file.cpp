@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "crc32.hpp"
 
@@ -96,34 +97,55 @@ void add_pieces(const Gathered& from, std::vector<os::FilePiece>& out) {
 
 }  // namespace
 
-void McapChunk::introduce(const std::shared_ptr<const McapChannel>& channel, std::set<const void*>& known) {
-  if (!known.insert(channel.get()).second) return;
-  if (known.insert(channel->schema.get()).second) append_schema(records_, *channel->schema);
-  append_channel(records_, *channel);
-  introduced_.push_back(channel);
+Result<void> McapChunk::introduce(const std::shared_ptr<const McapChannel>& channel, std::set<const void*>& known) {
+  if (known.count(channel.get()) != 0) return {};
+  const Gathered::Mark before = records_.mark();
+  const std::size_t introduced = introduced_.size();
+  const void* const schema = known.count(channel->schema.get()) == 0 ? channel->schema.get() : nullptr;
+  try {
+    if (schema != nullptr) append_schema(records_, *channel->schema);
+    append_channel(records_, *channel);
+    introduced_.push_back(channel);
+    if (schema != nullptr) known.insert(schema);
+    known.insert(channel.get());
+  } catch (const std::bad_alloc&) {
+    if (schema != nullptr) known.erase(schema);
+    introduced_.resize(introduced);
+    records_.rewind(before);
+    return no_memory();
+  }
+  return {};
 }
 
 Result<void> McapChunk::add(const McapChannel& channel, const message::CdrCodec& codec, transport::TakenSample&& sample,
                             std::uint64_t log_time_ns, std::size_t least_referred) {
   const Gathered::Mark before = records_.mark();
   const std::uint64_t at = records_.size();
-  const std::size_t copied = records_.copied();
-  RecordWriter record(records_, Record::kMessage);
-  records_.append_number(channel.id);
-  records_.append_number(static_cast<std::uint32_t>(sample.sequence()));
-  records_.append_number(log_time_ns);
-  records_.append_number(static_cast<std::uint64_t>(std::max<std::int64_t>(sample.header().source_time_ns, 0)));
-  const Result<std::size_t> gathered = codec.gather({sample.message(), sample.size_bytes()}, records_, least_referred);
-  if (!gathered) {
+  const std::size_t copied = records_.copied(), held = held_.size();
+  try {
+    RecordWriter record(records_, Record::kMessage);
+    records_.append_number(channel.id);
+    records_.append_number(static_cast<std::uint32_t>(sample.sequence()));
+    records_.append_number(log_time_ns);
+    records_.append_number(static_cast<std::uint64_t>(std::max<std::int64_t>(sample.header().source_time_ns, 0)));
+    const Result<std::size_t> gathered =
+        codec.gather({sample.message(), sample.size_bytes()}, records_, least_referred);
+    if (!gathered) {
+      records_.rewind(before);
+      return gathered.error();
+    }
+    record.end();
+    if (records_.copied() - copied < records_.size() - at) held_.emplace_back();
+    index_[channel.id].push_back({log_time_ns, at});
+  } catch (const std::bad_alloc&) {
+    held_.resize(held);
     records_.rewind(before);
-    return gathered.error();
+    return no_memory();
   }
-  record.end();
-  index_[channel.id].push_back({log_time_ns, at});
+  if (held_.size() > held) held_.back() = std::move(sample);
   first_ns_ = messages_ == 0 ? log_time_ns : std::min(first_ns_, log_time_ns);
   last_ns_ = std::max(last_ns_, log_time_ns);
   ++messages_;
-  if (records_.copied() - copied < records_.size() - at) held_.push_back(std::move(sample));
   return {};
 }
 
@@ -139,12 +161,17 @@ std::uint32_t McapChunk::checksum() const noexcept {
 }
 
 Result<void> McapChunk::compress(Compression compression, bool with_crc) {
-  Result<std::vector<std::byte>> made = compressed(compression, records_);
+  Result<std::vector<std::byte>> made = no_memory();
+  try {
+    made = compressed(compression, records_);
+    if (made) made->shrink_to_fit();
+  } catch (const std::bad_alloc&) {
+    return no_memory();
+  }
   if (!made) return made.error();
   // A publisher may change what it has published: then the checksum differs, and a reader finds it.
   if (with_crc) crc_ = checksum();
   compressed_ = std::move(*made);
-  compressed_.shrink_to_fit();
   compression_ = compression;
   records_bytes_ = records_.size();
   records_ = Gathered();

@@ -38,16 +38,17 @@ struct McapChannel {
 class McapChunk {
  public:
   /// Adds the channel's record and its schema's, unless they are in `known`, to which they are added: what the file has already.
-  void introduce(const std::shared_ptr<const McapChannel>& channel, std::set<const void*>& known);
+  /// Error: out_of_memory; the chunk and `known` are unchanged.
+  Result<void> introduce(const std::shared_ptr<const McapChannel>& channel, std::set<const void*>& known);
   /// Adds a message. Its arrays of `least_referred` bytes or more are referred to where they lie; then the chunk keeps the sample.
-  /// Error: malformed_message; the chunk is unchanged.
+  /// Errors: malformed_message, out_of_memory; the chunk is unchanged.
   Result<void> add(const McapChannel& channel, const message::CdrCodec& codec, transport::TakenSample&& sample,
                    std::uint64_t log_time_ns, std::size_t least_referred);
 
   /// Copies the payload and releases the samples.
   void own();
   /// Compresses the records and releases the samples. Nothing can be added afterwards. `with_crc`: the checksum is made before, of what is
-  /// compressed. Errors: those of compressed(); the chunk is unchanged.
+  /// compressed. Errors: those of compressed(), out_of_memory; the chunk is unchanged.
   Result<void> compress(Compression compression, bool with_crc);
 
   bool is_empty() const noexcept { return messages_ == 0; }

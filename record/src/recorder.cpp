@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include "baton/os/clock.hpp"
@@ -48,8 +49,13 @@ Result<std::unique_ptr<Recorder>> Recorder::start(const RecorderOptions& options
   if (!writer) return writer.error();
   std::unique_ptr<Recorder> made(
       new Recorder(options, std::move(*selection), std::move(*participant), std::move(*writer)));
-  Result<pthread_t> thread =
-      os::start_thread("baton-rec-take", kStackBytes, [recorder = made.get()] { recorder->work(); });
+  Result<pthread_t> thread = os::start_thread("baton-rec-take", kStackBytes, [recorder = made.get()] {
+    try {
+      recorder->work();
+    } catch (const std::bad_alloc&) {
+      recorder->writer_->fail(no_memory());  // what was taken before is written, with its summary
+    }
+  });
   if (!thread) return thread.error();
   made->thread_ = *thread;
   return Result<std::unique_ptr<Recorder>>(std::move(made));
@@ -244,11 +250,17 @@ void Recorder::add(Topic& topic, transport::TakenSample&& sample) {
   if (chunk_->is_empty()) chunk_since_ns_ = os::monotonic_ns();
   if (file_bytes_ + chunk_->bytes() == 0) file_first_ns_ = log_time;
   const std::size_t unintroduced = chunk_->bytes();
-  chunk_->introduce(topic.channel, introduced_);
+  if (!chunk_->introduce(topic.channel, introduced_)) {
+    topic.memory.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
   const std::size_t before = chunk_->bytes();
   introducing_bytes_ += before - unintroduced;
-  if (!chunk_->add(*topic.channel, topic.reader->codec(), std::move(sample), log_time, kLeastReferred)) {
-    topic.malformed.fetch_add(1, std::memory_order_relaxed);
+  const Result<void> added =
+      chunk_->add(*topic.channel, topic.reader->codec(), std::move(sample), log_time, kLeastReferred);
+  if (!added) {
+    auto& reason = added.error().code == Errc::out_of_memory ? topic.memory : topic.malformed;
+    reason.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   topic.messages.fetch_add(1, std::memory_order_relaxed);
@@ -306,7 +318,7 @@ Progress Recorder::progress() const {
     row.missing.held = losses.held;
     row.missing.malformed = losses.malformed + topic->malformed.load(std::memory_order_relaxed);
     row.missing.interrupted = losses.interrupted;
-    row.missing.memory = losses.memory + losses.limit;
+    row.missing.memory = losses.memory + losses.limit + topic->memory.load(std::memory_order_relaxed);
     row.missing.expired = losses.lifespan;
     for (const std::uint16_t channel : topic->channels) {
       const auto lost = out.writer.lost.find(channel);

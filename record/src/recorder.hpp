@@ -89,11 +89,11 @@ class Recorder {
     std::shared_ptr<const McapChannel> channel;
     std::vector<std::uint16_t> channels;  // its numbers, of the present one last: another one for each new offer
     std::size_t offered = 0;              // that the present one mentions
-    std::atomic<std::uint64_t> messages{0}, bytes{0}, malformed{0};  // relaxed: counters for progress()
-    std::atomic<std::uint64_t> budget{0};                            // the same
-    std::uint64_t overflow_before = 0;                               // when the budget was spent
-    bool was_stalled = false;                                        // since the last take
-    std::uint64_t most_takes = UINT64_MAX;                           // until the end
+    std::atomic<std::uint64_t> messages{0}, bytes{0}, malformed{0}, memory{0};  // relaxed: counters for progress()
+    std::atomic<std::uint64_t> budget{0};                                       // the same
+    std::uint64_t overflow_before = 0;                                          // when the budget was spent
+    bool was_stalled = false;                                                   // since the last take
+    std::uint64_t most_takes = UINT64_MAX;                                      // until the end
   };
   Recorder(const RecorderOptions& options, Selection selection, std::shared_ptr<transport::Participant> participant,
            std::unique_ptr<ChunkWriter> writer);

@@ -26,6 +26,14 @@ def test_each_path_of_a_part_is_in_the_tree(name):
 
 
 @pytest.mark.parametrize("name", TABLE)
+def test_each_test_that_a_part_names_is_in_its_file(name):
+    named = [test for key in ("never_short", "in_smoke") for test in TABLE[name].get(key, []) if "::" in test]
+    for test in named:
+        path, function = test.partition("[")[0].split("::")
+        assert f"def {function}(" in (ROOT / path).read_text(), test
+
+
+@pytest.mark.parametrize("name", TABLE)
 def test_the_short_form_of_a_part_has_the_tests_of_its_smoke_form(name):
     left_out = TABLE[name].get("never_short", [])
     assert [test for test in TABLE[name].get("in_smoke", []) if {test, test.split("::")[0]} & {*left_out}] == []

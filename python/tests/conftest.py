@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.build import BIN, PACKAGE, has_package
+from support.own_domain import runtime_directory  # noqa: F401 - a fixture
 from support.processes import PIPE, Process, Programs
 
 # A shell's background jobs ignore Ctrl-C, and their children inherit that; the tests send it.
@@ -22,15 +23,6 @@ if has_package():
     sys.path.insert(0, str(PACKAGE))
 else:
     collect_ignore_glob = ["*_test.py"]
-
-
-@pytest.fixture(autouse=True)
-def runtime_directory(tmp_path, monkeypatch):
-    """Every test has its own domain directory."""
-    directory = tmp_path / "run"
-    directory.mkdir(mode=0o700)
-    monkeypatch.setenv("BATON_RUNTIME_DIR", str(directory))
-    return directory
 
 
 class PythonPrograms(Programs):

@@ -109,7 +109,7 @@ TEST_F(MatchingTest, APartnerHasItsTimeOnceWhateverElseChanges) {
   ASSERT_TRUE(three) << "the second one has a time of its own";
   std::size_t last = 0;
   matching.await([&](std::size_t known) { return (last = known) != 0; }, kLongNs);
-  EXPECT_EQ(last, 3U) << "who comes during a wait has one more";
+  EXPECT_EQ(last, 3U) << "a partner that comes during a wait has one more";
 }
 
 }  // namespace

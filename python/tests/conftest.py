@@ -32,7 +32,7 @@ class PythonPrograms(Programs):
 
 
 @pytest.fixture
-def programs(runtime_directory):
+def programs():
     """Processes in the domain of this one."""
     before = dict(os.environ, PYTHONPATH=os.pathsep.join([str(PACKAGE), HERE, os.environ.get("PYTHONPATH", "")]))
     surroundings = lambda: {**before, "BATON_RUNTIME_DIR": os.environ["BATON_RUNTIME_DIR"]}  # noqa: E731

@@ -26,7 +26,8 @@ from pathlib import Path
 
 from parts import CORE, OTHER_ROS2, ROOT, other_ros2s, read_parts
 
-PYTEST = [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-q"]
+# A test that hangs is ended with the stacks of its threads, and counts as failed. The longest builds whole projects: about 150 s beside other builds.
+PYTEST = [str(ROOT / ".venv/bin/python"), "-m", "pytest", "-q", "--timeout", "600", "--timeout-method", "thread"]
 # Most tests wait for processes, so more run at a time than there are processors; the tests of a file share what they made and stay in one worker.
 WORKERS = 4
 # What takes another way where messages come late runs alone.

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import threading
 
@@ -19,9 +18,10 @@ from baton_record.play_player import Player, SteadyTime
 from baton_record.verbs.play import command, press
 from click.testing import CliRunner
 from mcap.writer import CompressionType, Writer
+from record_bags import Recording
 from support import processes
 from support.build import RECORD, needs_package
-from support.processes import LOG, Programs
+from support.processes import Programs
 
 STRING = "std_msgs/msg/String"
 MS = 10**6
@@ -399,15 +399,12 @@ def test_what_baton_record_writes_is_whole_and_plays(tmp_path, runtime_directory
     latched.publish({"data": "map"})
     images = node.advertise("/image", "sensor_msgs/Image", 20)
     with Programs(processes.environment(runtime_directory)) as programs:
-        recorder = programs.start(
-            [RECORD, "--output", tmp_path / "bag", "--interval", "20", "/map", "/image"], stderr=LOG
-        )
+        recording = Recording(programs, tmp_path / "bag", "/map", "/image")
         assert images.wait_for_subscriptions(1, 120) and latched.wait_for_subscriptions(1, 120)
         for _ in range(10):
             images.publish(image)
-        while sum(topic["messages"] for topic in json.loads(recorder.stdout.readline())["topics"]) < 11:
-            pass
-        recorder.ends(input="stop\n")
+        recording.has(image=10, map=1)
+        recording.stop()
     del images, latched
     assert check(tmp_path / "bag") == (11, [])
     pictures, maps = node.subscribe("/image", "sensor_msgs/Image", qos=20), node.subscribe("/map", "std_msgs/String")

@@ -16,6 +16,8 @@ from mcap_ros2.decoder import DecoderFactory
 from support.build import RECORD
 from support.processes import LOG
 
+_MOST_STATES = 6000  # one comes each 20 ms
+
 
 class Recording:
     """The program baton_record with its states."""
@@ -33,10 +35,12 @@ class Recording:
         return self.state
 
     def until(self, condition):
-        """The first state for which the condition holds."""
-        while not condition(self.next()):
+        """The first state for which the condition holds. A message that was lost would be awaited for ever: the states end it."""
+        for _ in range(_MOST_STATES):
+            if condition(self.next()):
+                return self.state
             assert not self.state["last"], self.state
-        return self.state
+        raise AssertionError(f"not within {_MOST_STATES} states: {self.state}")
 
     def topic(self, name):
         return next((t for t in self.state["topics"] if t["topic"] == f"/{name}"), {"messages": 0, "missing": {}})

@@ -144,6 +144,7 @@ def judge(failures: list[tuple[str, str]], build: Path) -> bool:
 
 
 def main() -> int:
+    os.environ["NO_COLOR"] = "1"  # as `.ci/run` has it: what depends on it fails everywhere
     parts = read_parts()
     words = sys.argv[1:]
     if words[:1] == ["ctest"] and len(words) > 1:

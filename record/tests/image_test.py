@@ -102,7 +102,7 @@ def test_a_small_file_makes_no_huge_picture(monkeypatch, width, said):
 
 def written(pixels, form, **size):
     file = io.StringIO()
-    console = Console(file=file, force_terminal=True, color_system="truecolor", **size)
+    console = Console(file=file, force_terminal=True, color_system="truecolor", no_color=False, **size)
     image_terminal.show(with_eight_bits(Image.fromarray(pixels)), form, console)
     return file.getvalue()
 
@@ -164,15 +164,16 @@ def test_the_verb_writes_the_next_picture(runtime_directory, tmp_path):
 
 
 @pytest.mark.parametrize("answer, begin", [(b"\x1b[?62;4c", b'\x1bPq"1;1;3;2'), (b"\x1b[?62c", b"\x1b[38;")])
-def test_a_terminal_is_asked_what_it_shows(runtime_directory, answer, begin):
+def test_a_terminal_is_asked_what_it_shows_and_a_picture_keeps_its_colours(runtime_directory, answer, begin):
     node = baton.Node("robot")
     images = node.advertise("image", "sensor_msgs/Image", baton.QoS(1, durability="transient_local"))
     images.publish(message("rgb8", RGB))
     ours, theirs = os.openpty()
     try:
-        with Programs(processes.environment(runtime_directory, TERM="xterm-256color")) as programs:
+        with Programs(processes.environment(runtime_directory, TERM="xterm-256color", NO_COLOR="1")) as programs:
             program = [sys.executable, "-m", "baton_cli", "image", "/image"]
             image = programs.start(program, stdin=theirs, stdout=theirs, stderr=LOG)
+            os.close(theirs)  # a program that ends ends the reading, with EIO
             seen = b""
             while b"\x1b[c" not in seen:
                 seen += os.read(ours, 4096)
@@ -182,7 +183,6 @@ def test_a_terminal_is_asked_what_it_shows(runtime_directory, answer, begin):
             assert image.wait(60) == 0
     finally:
         os.close(ours)
-        os.close(theirs)
 
 
 def test_wrong_uses_are_said(monkeypatch):

@@ -65,7 +65,7 @@ def command(
         if output is not None:
             picture.save(output, "PNG")
         else:
-            console = Console(force_terminal=True)
+            console = Console(force_terminal=True, no_color=False)  # NO_COLOR is for words: the colours are the picture
             image_terminal.show(with_eight_bits(picture), form or image_terminal.ask(), console)
     except (ImageError, OSError) as error:
         raise click.ClickException(live.harmless(str(error))) from None

@@ -86,6 +86,7 @@ Result<TakenSample> ReplaceableReader::take() {
       const Publishers now = reader_->publishers();
       const Publishers before = awaited();
       Result<TakenSample> taken = before_->take();
+      reader_->continue_after(*before_);  // also of what the old reader has lost
       if (!taken) return taken;
       if (*taken) {
         if (is_new(*taken)) return taken;

@@ -3,8 +3,8 @@
 // are read until the new one is connected to every publisher of the old one, and the old one waits for none. Each message is taken once.
 // Thread rules: externally synchronised.
 // Invariants: (1) the messages of a publisher are taken in order; (2) no message is taken twice, even if the new reader gets the history of a
-// transient_local publisher; (3) a message that one of the readers has is not lost; (4) no publisher
-// stops the others for longer than kLongestWait.
+// transient_local publisher; (3) a message that one of the readers has is not lost, unless a later one of its
+// publisher was taken; (4) no publisher stops the others for longer than kLongestWait; (5) a lost message counts once.
 #pragma once
 
 #include <chrono>

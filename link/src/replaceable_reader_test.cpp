@@ -9,6 +9,7 @@
 #include <optional>
 #include <vector>
 
+#include "baton/os/clock.hpp"
 #include "endpoint_test_support.hpp"
 #include "raw_peer_test_support.hpp"
 
@@ -26,8 +27,9 @@ class ReplaceableReaderOf : public ::testing::Test {
     readers_.emplace(make_reader(qos.depth));
     ASSERT_TRUE(transport::test::eventually([&] { return readers_->newest().matched() == 1; }));
   }
-  std::shared_ptr<transport::Writer> make_writer() {
+  std::shared_ptr<transport::Writer> make_writer(const transport::Gid& gid = {}) {
     transport::Participant::WriterOptions writing;
+    writing.gid = gid;
     writing.topic = "/bytes";
     writing.type = type_;
     writing.qos = qos_;
@@ -102,11 +104,20 @@ TEST_F(ReplaceableReaderOf, WhatAPublisherKeepsIsNotTakenAgainByTheNewReader) {
   }
   publish(*writer_, 1);
   EXPECT_EQ(take_all(), numbers(21, 21));
-  readers_->forget([](const transport::Gid&) { return true; });
-  const auto late = make_reader(20);
-  ASSERT_TRUE(transport::test::eventually([&] { return late->matched() == 1; }));
-  ASSERT_TRUE(readers_->replace(late));
-  EXPECT_EQ(take_all(), numbers(2, 21)) << "of a publisher that was forgotten";
+}
+
+TEST_F(ReplaceableReaderOf, APublisherWithTheIdOfOneThatWasForgottenCountsFromTheBeginning) {
+  open(QoS(20));
+  publish(*writer_, 5);
+  EXPECT_EQ(take_all(), numbers(1, 5));
+  const transport::Gid id = writer_->gid();
+  writer_.reset();
+  ASSERT_TRUE(transport::test::eventually([&] { return readers_->newest().matched() == 0; }));
+  readers_->forget([&](const transport::Gid& publisher) { return publisher == id; });
+  writer_ = make_writer(id);
+  ASSERT_TRUE(transport::test::eventually([&] { return readers_->newest().matched() == 1; }));
+  publish(*writer_, 2);
+  EXPECT_EQ(take_all(), numbers(1, 2));
 }
 
 TEST_F(ReplaceableReaderOf, HasDataUntilEverythingHasBeenTaken) {
@@ -135,6 +146,63 @@ TEST_F(ReplaceableReaderOf, AWaitSetWakesForBothReaders) {
   ASSERT_TRUE(transport::test::eventually([&] { return take_all().empty() && !readers_->is_replacing(); }));
   readers_->detach();
   ASSERT_TRUE(wait_set.add(second)) << "the readers have left the wait set";
+}
+
+TEST_F(ReplaceableReaderOf, ALossThatBothReadersSeeCountsOnce) {
+  open(QoS(20));
+  const auto second = make_reader(20);
+  ASSERT_TRUE(transport::test::eventually([&] { return second->matched() == 1; }));
+  publish(*writer_, 30);
+  ASSERT_TRUE(readers_->replace(second));
+  EXPECT_EQ(take_all(), numbers(11, 30));
+  EXPECT_FALSE(readers_->is_replacing());
+  EXPECT_EQ(readers_->losses().overflow, 10U);
+  EXPECT_EQ(readers_->losses().total(), 10U);
+  publish(*writer_, 25);
+  EXPECT_EQ(take_all(), numbers(36, 55));
+  EXPECT_EQ(readers_->losses().overflow, 15U) << "the reader that stays counts on from there";
+}
+
+TEST_F(ReplaceableReaderOf, WhatOneReaderLosesAndTheOtherDeliversIsNoLoss) {
+  open(QoS(20));
+  const auto second = make_reader(5);
+  ASSERT_TRUE(transport::test::eventually([&] { return second->matched() == 1; }));
+  publish(*writer_, 20);
+  ASSERT_TRUE(readers_->replace(second));
+  EXPECT_EQ(take_all(), numbers(1, 20));
+  publish(*writer_, 5);
+  EXPECT_EQ(take_all(), numbers(21, 25));
+  EXPECT_EQ(readers_->losses().total(), 0U);
+}
+
+TEST_F(ReplaceableReaderOf, MessagesThatExpireForBothReadersCountOnce) {
+  QoS qos(20);
+  qos.lifespan = std::chrono::milliseconds(1);
+  open(qos);
+  const auto second = make_reader(20);
+  ASSERT_TRUE(transport::test::eventually([&] { return second->matched() == 1; }));
+  publish(*writer_, 4);
+  ASSERT_TRUE(readers_->replace(second));
+  const std::int64_t published_ns = os::monotonic_ns();
+  ASSERT_TRUE(transport::test::eventually([&] { return os::monotonic_ns() > published_ns + 1'000'000; }));
+  EXPECT_EQ(take_all(), numbers(1, 0));
+  EXPECT_FALSE(readers_->is_replacing());
+  EXPECT_EQ(readers_->losses().lifespan, 4U);
+}
+
+TEST_F(ReplaceableReaderOf, MessagesOfSeveralPublishersThatBothReadersGiveUpCountOnce) {
+  open(QoS(6));
+  const auto other = make_writer();
+  const auto second = make_reader(6);
+  ASSERT_TRUE(transport::test::eventually([&] { return readers_->newest().matched() == 2 && second->matched() == 2; }));
+  for (int i = 0; i < 6; ++i) {  // each queue has room for them, the history of both publishers has not
+    publish(*writer_, 1);
+    publish(*other, 1);
+  }
+  ASSERT_TRUE(readers_->replace(second));
+  EXPECT_EQ(take_all().size(), 6U);
+  EXPECT_FALSE(readers_->is_replacing());
+  EXPECT_EQ(readers_->losses().overflow, 6U);
 }
 
 constexpr std::size_t kPassedInOneTake = 256;  // in replaceable_reader.hpp
@@ -236,6 +304,7 @@ TEST_F(ReplaceableReaderOf, WhatTheReaderBeforeStillHasComesFirstAlsoWhenMuchIsP
     ASSERT_TRUE(sample) << sample.error().message;
     if (*sample) taken.push_back(sample->sequence());
   }
+  EXPECT_FALSE(*readers_->take()) << "the new reader has nothing that the old one had";
   EXPECT_EQ(taken, numbers(1, kPassedInOneTake + 50));
   EXPECT_FALSE(readers_->is_replacing());
 }

@@ -80,6 +80,7 @@ BATON_HOT std::uint32_t Reader::matched() const { return impl_->matched(); }
 std::map<Gid, bool> Reader::publishers() const { return impl_->publishers(); }
 std::vector<EndpointInfo> Reader::gone_publishers() const { return impl_->gone_publishers(); }
 void Reader::stop_matching() noexcept { impl_->stop_matching(); }
+void Reader::continue_after(const Reader& before) { impl_->continue_after(*before.impl_); }
 BATON_HOT Statuses Reader::statuses() const { return impl_->statuses(); }
 Losses Reader::losses() const { return impl_->losses(); }
 BATON_HOT std::int64_t Reader::newest_ns() const { return impl_->newest_ns(); }

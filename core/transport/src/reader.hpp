@@ -54,6 +54,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   std::map<Gid, bool> publishers() const;
   std::vector<EndpointInfo> gone_publishers() const;
   void stop_matching() noexcept;
+  void continue_after(const Impl& before);
   void expel(const Gid& publisher, const std::string& what) noexcept;
   Statuses statuses() const;
   Losses losses() const;
@@ -203,6 +204,7 @@ class Reader::Impl final : public std::enable_shared_from_this<Reader::Impl> {
   }
   ConnectionRef orphan(ReaderConnection& connection, bool rests = false) noexcept BATON_REQUIRES(mutex_);
   void rests_no_more(PeerId peer, const Gid& writer) noexcept BATON_REQUIRES(mutex_);
+  std::vector<Interrupted> positions() const BATON_EXCLUDES(mutex_);
   Interrupted* find_interrupted(const Gid& writer, std::uint64_t process) BATON_REQUIRES(mutex_);
   bool seen_before_interruption(ReaderConnection& connection, std::uint64_t sequence) BATON_REQUIRES(mutex_);
   void notify(Event event) noexcept BATON_REQUIRES(mutex_);

@@ -90,6 +90,39 @@ void Reader::Impl::report_loss(const Error& lost) noexcept {
   }
 }
 
+/// The number that is expected next of each publisher, also of one whose connection has ended.
+std::vector<Reader::Impl::Interrupted> Reader::Impl::positions() const {
+  const os::Lock lock(mutex_);
+  std::vector<Interrupted> out = interrupted_;
+  for (const ConnectionRef& ref : connections_)
+    if (ref->next_sequence != 0) out.push_back({ref->writer, ref->process, ref->next_sequence, 0});
+  return out;
+}
+
+void Reader::Impl::continue_after(const Impl& before) {
+  if (forked()) return;
+  std::map<std::pair<Gid, std::uint64_t>, std::uint64_t> passed;
+  for (const Interrupted& position : before.positions()) {  // without this reader's lock
+    std::uint64_t& next = passed[{position.writer, position.process}];
+    next = std::max(next, position.next_sequence);
+  }
+  const os::Lock lock(mutex_);
+  Passes passes;
+  for (const ConnectionRef& ref : connections_) {
+    if (ref->state.load(std::memory_order_relaxed) == ReaderConnection::State::kAttaching) continue;
+    const auto found = passed.find({ref->writer, ref->process});
+    if (found == passed.end()) continue;
+    // Giving a message up takes it for a moment, which must not exceed the grant: merged_away().
+    memory::QueuedMessage message{};
+    while (!passes.spent() && !ref->full() && ref->channel->queue().peek(&message) == memory::QueueStatus::kOk &&
+           message.sequence < found->second) {
+      passes.count();
+      if (ref->channel->queue().try_take(message)) give_back(*ref, message);
+    }
+    ref->next_sequence = std::max(ref->next_sequence, found->second);
+  }
+}
+
 Losses Reader::Impl::losses() const {
   if (forked()) return {};
   const os::Lock lock(mutex_);

@@ -520,6 +520,10 @@ class Reader {
   /// it matches still gives it the messages that it keeps for this reader. For a caller that replaces this reader by another one and must
   /// know when it has all publishers of this one. Thread-safe.
   void stop_matching() noexcept;
+  /// From now on neither delivers nor counts what `before` has delivered, given up or lost of its publishers. Gives up to 256 such messages
+  /// back at once. For a caller that replaces `before` by this reader and takes from both: a message that both got is lost once at most.
+  /// Thread-safe; `before` is a reader of the same participant and topic.
+  void continue_after(const Reader& before);
   Statuses statuses() const;
   Losses losses() const;
   /// When the newest message that reached this reader was published, CLOCK_MONOTONIC, taken or not; 0: no message yet.

@@ -139,7 +139,20 @@ void Hub::Impl::end_link(PeerLink& link,
   if (is_final(how.bye) && process != ProcessId{}) drop_parked_of(process, info, how.reason);
   if (how.tell_user) diagnose(Diagnostic::Level::kWarning, how.reason.code, how.reason.message);
   // After a lack of descriptors only this side knows when to try again.
-  if (known && again && (how.bye == Bye::kNoDescriptors || how.bye == Bye::kStalled)) retry_later(process);
+  if (!known || (how.bye != Bye::kNoDescriptors && how.bye != Bye::kStalled)) return;
+  if (again) {
+    retry_later(process);
+  } else {
+    return_later(process);
+  }
+}
+
+/// The process was given up and should come back. It does not, if it has given this process up as well, and neither has seen the end yet: each
+/// keeps the socket for the samples that it holds, or has only just closed it.
+void Hub::Impl::return_later(const ProcessId& process) {
+  Route& route = routes[process];
+  if (route.refused || route.retry != 0 || route.has_socket() || route.mine != 0) return;
+  route.retry = schedule(Clock::now() + 2 * options.idle_time, [this, process] { connect_to(process); });
 }
 
 void Hub::Impl::drop_link(PeerLink& link, Error reason, bool over) {

@@ -267,6 +267,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   void hung_up(PeerLink& link);
   void on_process_end(LinkId id);
   void end_link(PeerLink& link, const PendingDisconnect& how);
+  void return_later(const ProcessId& process);
   /// `over`: the peer's end of file has come, or its process is dead. Allocates nothing.
   void drop_link(PeerLink& link, Error reason, bool over);
   bool finish_downs() noexcept;

@@ -385,6 +385,39 @@ TEST(HubParking, AStoppedPeerThatIsGivenUpWhileItsLinkIsParkedIsMetAnewByBoth) {
   EXPECT_TRUE(domain.rests());
 }
 
+// Each holds samples of the other, so neither sees the end of the socket.
+TEST(HubParking, TwoProcessesThatGiveEachOtherUpAtOnceMeetAgain) {
+  std::mutex gate;  // outlives the hubs that wait for it
+  Domain domain(8);
+  ASSERT_TRUE(domain.rests());
+  TestHub& one = *domain.hubs[0];
+  ProcessId id{};
+  const PeerId two_at_one = some_parked(one, id);
+  TestHub& two = **std::find_if(domain.hubs.begin(), domain.hubs.end(),
+                                [&](const auto& each) { return each->hub->process_id() == id; });
+  PeerId one_at_two = 0;
+  two.recorder.eventually([&](const Recorder& r) {
+    for (const auto& [peer, info] : r.up_)
+      if (info.process_id == one.hub->process_id()) one_at_two = peer;
+    return true;
+  });
+  for (TestHub* each : {&one, &two}) each->recorder.set_need(HubHandler::Need::kConnections);
+  one.hub->send(two_at_one, 0x100, {1});
+  ASSERT_TRUE(two.recorder.has_frames(1));
+  const std::shared_ptr<const void> of_two = one.hub->claim(two_at_one), of_one = two.hub->claim(one_at_two);
+  {
+    const std::lock_guard<std::mutex> closed(gate);
+    for (TestHub* each : {&one, &two}) each->hub->post([&gate] { const std::lock_guard<std::mutex> passed(gate); });
+    for (int i = 0; i < 30; ++i) {
+      one.hub->send(two_at_one, 0x100, std::vector<std::uint8_t>(200'000));
+      two.hub->send(one_at_two, 0x100, std::vector<std::uint8_t>(200'000));
+    }
+  }
+  for (TestHub* each : {&one, &two})
+    EXPECT_TRUE(each->recorder.eventually([](const Recorder& r) { return r.ups_ == 8 && r.downs_.size() == 1; }))
+        << each->recorder.ups_ << " ups, " << each->recorder.downs_.size() << " downs; " << domain.diagnostics();
+}
+
 TEST(HubParking, AnotherProcessThatTakesTheNameOfAParkedOneGetsNothingOfIt) {
   Domain domain(9);
   ASSERT_TRUE(domain.rests());

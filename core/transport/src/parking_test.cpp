@@ -111,6 +111,10 @@ class World {
         const ModelLink& link = links[l];
         const int receiver = end == 0 ? link.from : link.to;
         if (at(receiver).dead || !link.open[end]) continue;
+        if (unread_.count({static_cast<int>(l), end}) != 0) {
+          all.push_back([l, receiver](World& w) { w.close(static_cast<int>(l), receiver); });
+          continue;
+        }
         if (!link.packets[end].empty() || !link.open[1 - end]) all.push_back([l, end](World& w) { w.receive(l, end); });
       }
     }
@@ -184,6 +188,9 @@ class World {
     }
     for (const Told& each : told) add(static_cast<std::uint64_t>(each.to * 8 + each.ended));
     for (const auto& [p, q] : given_up_) add(static_cast<std::uint64_t>(p * 8 + q));
+    for (const auto& [l, end] : unread_)
+      if (links[static_cast<std::size_t>(l)].open[end])
+        add(static_cast<std::uint64_t>(place[static_cast<std::size_t>(l + 1)] * 2 + end));
     return key + std::to_string(((budget_.sends * 100 + budget_.asks) * 100 + budget_.deaths) * 100 + budget_.ends) +
            fault;
   }
@@ -239,11 +246,10 @@ class World {
   void give_up(int p, int q) {
     Peer& peer = at(p).peers[q];
     given_up_.insert({std::min(p, q), std::max(p, q)});
-    // The other comes back when it sees the end, unless it has parked the link, or has given it up, too. A neighbour has to see its death.
-    if (peer.watched || peer.known.phase() != Phase::kOpen ||
-        (peer.link >= 0 && !link_at(peer.link).open[link_at(peer.link).end_of(q)]))
-      peer.retry = true;
-    if (peer.link >= 0) close(peer.link, p);
+    // At once, or after a while: the other may have parked the link or given it up as well, and then does not come back.
+    peer.retry = true;
+    // It reads no more. The other sees the end later: between this process's look and its close, or while samples are held.
+    if (peer.link >= 0) unread_.insert({peer.link, link_at(peer.link).end_of(p)});
     forget(p, q);
   }
   /// The other may live: both begin anew when they meet again.
@@ -434,7 +440,8 @@ class World {
   }
 
   std::size_t reach_;
-  std::set<std::pair<int, int>> given_up_;  // links that were ended
+  std::set<std::pair<int, int>> given_up_;  // processes whose link was ended
+  std::set<std::pair<int, int>> unread_;    // ends of links that were given up
   Budget budget_;
   bool far_only_ = false;
 };

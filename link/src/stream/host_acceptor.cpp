@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_acceptor.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace baton::link::stream {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using Level = transport::Diagnostic::Level;
+
+constexpr milliseconds kTurn{200};
+/// Connections without a hello. One more ends the oldest of the network that has most of them.
+constexpr std::size_t kMostStrangers = 64;
+
+}  // namespace
+
+Result<void> HostAcceptor::start() {
+  Result<pthread_t> thread = os::start_thread("baton-link-acc", kNetworkStackBytes, [this] { accept(); });
+  if (!thread) return thread.error();
+  accepting_ = *thread;
+  return {};
+}
+
+void HostAcceptor::join() {
+  if (accepting_) pthread_join(*accepting_, nullptr);
+  for (ServingThread& each : reading_) each.join();
+  reading_.clear();
+}
+
+void HostAcceptor::accept() {
+  auto next = steady_clock::now();
+  while (!stop_.stopped()) {
+    if (steady_clock::now() >= next) {
+      table_.forget_some();
+      next = steady_clock::now() + kTurn;
+    }
+    reading_.remove_if([](ServingThread& each) {
+      if (!each.done()) return false;
+      each.join();
+      return true;
+    });
+    Result<std::unique_ptr<os::TcpSocket>> socket = tcp_.accept(kTurn, kUnsentBytes);
+    if (!socket) {
+      say_(About::kNetwork, Level::kError, socket.error().code, "no host can connect now: " + socket.error().message);
+      stop_.pause(kTurn);
+      continue;
+    }
+    if (*socket) receive(std::move(*socket));
+  }
+}
+
+void HostAcceptor::receive(std::unique_ptr<os::TcpSocket> socket) {
+  const std::shared_ptr<os::TcpSocket> watched(std::move(socket));
+  {
+    const os::Lock lock(mutex_);
+    strangers_.push_back(watched);
+    if (strangers_.size() > kMostStrangers) {
+      std::map<std::string, std::size_t> of_network;
+      std::size_t most = 0;
+      for (const auto& each : strangers_) most = std::max(most, ++of_network[os::network_of(each->address())]);
+      const auto victim = std::find_if(strangers_.begin(), strangers_.end(), [&](const auto& each) {
+        return of_network[os::network_of(each->address())] == most;
+      });
+      (*victim)->shut_down();
+      strangers_.erase(victim);
+    }
+  }
+  const std::string whom = "a program at " + watched->address();
+  Result<ServingThread> thread = ServingThread::start("baton-link-in", [this, watched, whom] {
+    const auto known = [&] {
+      const os::Lock lock(mutex_);
+      strangers_.remove(watched);
+    };
+    std::string why;
+    greeter_.serve(watched, ConnectionOrigin::kTaken, whom, known, why);
+    known();
+  });
+  if (thread) {
+    reading_.push_back(std::move(*thread));
+    return;
+  }
+  say_(About::kNetwork, Level::kError, thread.error().code, "no host can connect now: " + thread.error().message);
+  const os::Lock lock(mutex_);
+  strangers_.remove(watched);
+}
+
+}  // namespace baton::link::stream

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host_greeter.hpp"
+
+#include <array>
+#include <chrono>
+
+#include "baton/os/clock.hpp"
+
+namespace baton::link::stream {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using Level = transport::Diagnostic::Level;
+
+constexpr milliseconds kHelloLimit{3000};
+/// First bytes of a host with security (RFC 8446, section 5.1).
+constexpr std::byte kTlsAlert{21}, kTlsHandshake{22};
+
+Result<void> write_hello(Wire& wire, const HostHello& hello) {
+  std::array<std::byte, kHelloBytes> bytes = encode(hello);
+  const os::IoPart part{bytes.data(), bytes.size()};
+  return wire.write(&part, 1);
+}
+
+Result<HostHello> read_hello(Wire& wire) {
+  std::array<std::byte, kHelloBytes> bytes;
+  const auto end = steady_clock::now() + kHelloLimit;
+  for (std::size_t have = 0; have < bytes.size();) {
+    const auto left = std::chrono::duration_cast<milliseconds>(end - steady_clock::now());
+    if (left.count() <= 0 || !wire.wait_readable(left)) return Error{Errc::timed_out, "it says no hello"};
+    const os::IoPart part{bytes.data() + have, bytes.size() - have};
+    const Result<std::size_t> got = wire.read(&part, 1);
+    if (!got) return got.error();
+    have += *got;
+    if (bytes[0] == kTlsHandshake || bytes[0] == kTlsAlert)
+      return Error{Errc::protocol_violation, "it wants TLS; this host needs --security, too"};
+  }
+  return decode_hello(bytes.data());
+}
+
+}  // namespace
+
+Gid HostGreeter::serve(std::shared_ptr<os::TcpSocket> socket, ConnectionOrigin way, const std::string& whom,
+                       const std::function<void()>& greeted, std::string& why) {
+  auto connection = std::make_shared<HostConnection>();
+  if (security_) {
+    connection->wire = security_->wire(std::move(socket), way != ConnectionOrigin::kTaken);
+  } else {
+    connection->wire = std::make_unique<PlainWire>(std::move(socket));
+  }
+  {
+    const os::Lock lock(mutex_);
+    if (ended_) return {};
+    connections_.push_back(connection);
+  }
+  const Gid host = greet_and_read(connection, way, whom, greeted, why);
+  connection->wire->shut_down();
+  const os::Lock lock(mutex_);
+  connections_.remove(connection);
+  return host;
+}
+
+Gid HostGreeter::greet_and_read(const std::shared_ptr<HostConnection>& connection, ConnectionOrigin way,
+                                const std::string& whom, const std::function<void()>& greeted, std::string& why) {
+  const bool called = way != ConnectionOrigin::kTaken;
+  Wire& line = *connection->wire;
+  const Result<void> opened = line.open(kHelloLimit);
+  // The reason why the other side refuses this host comes instead of its hello: so after a failed write the answer is still read.
+  if (opened && called) static_cast<void>(write_hello(line, hello_with(0)));
+  const Result<HostHello> hello = opened ? read_hello(line) : Result<HostHello>(opened.error());
+  if (!hello) {
+    why = hello.error().message;
+    if (called || hello.error().code == Errc::protocol_violation)
+      say_(About::kStrangers, Level::kWarning, hello.error().code, whom + " is not connected: " + why);
+    // A connection that just ends is no refusal, except during a TLS handshake, which a host without security ends in this way.
+    if (hello.error().code == Errc::protocol_violation || (called && !opened)) refuse(line, {}, why);
+    return {};
+  }
+  if (why = objection(*hello); !why.empty()) {
+    if (!called)
+      static_cast<void>(write_hello(line, hello_with(0)));  // so that the other side can report the reason, too
+    say_(About::kVersions, Level::kError, Errc::unsupported, whom + " is not connected: " + why);
+    refuse(line, hello->name, why);
+    return {};
+  }
+  if (hello->host == own_.host) {
+    if (!called)
+      static_cast<void>(write_hello(line, hello_with(0)));  // so that the calling side learns which host it has called
+    return hello->host;
+  }
+  std::uint64_t partner = hello->session;
+  if (called && partner == 0) {  // the other side refuses
+    why = "it refuses this host; its log says why";
+    refuse(line, hello->name, why);
+    return {};
+  }
+  if (way == ConnectionOrigin::kLook && table_.is_connected(hello->host, partner)) return {};
+  if (called) table_.forget_replaced(*hello, line.address());
+  const Result<std::uint64_t> number = table_.number_for(hello->host, line.address(), called ? partner : 0);
+  if (!number || !write_hello(line, hello_with(*number))) return {};
+  if (!called) {
+    const Result<HostHello> second = read_hello(line);
+    if (!second || second->host != hello->host || second->session == 0) return {};
+    partner = second->session;
+  }
+  const std::shared_ptr<Session> session = table_.session_of(*hello, *number, partner, line.address(), why);
+  if (!session) {
+    if (!why.empty()) {
+      say_(About::kLimits, Level::kError, Errc::limit_reached, "host '" + hello->name + "' is left out: " + why);
+      refuse(line, hello->name, why);
+    }
+    return {};
+  }
+  greeted();
+  connection->dialed_by_smaller = called == (own_.host < hello->host);
+  if (!session->attach(connection)) return session->key();
+  refusals_.remove(line.address());
+  const Error reason = session->read(connection);
+  if (reason.code == Errc::protocol_violation) {
+    say_(About::kViolations, Level::kError, reason.code,
+         "the connection to host '" + hello->name + "' is ended: " + reason.message);
+  }
+  return session->key();
+}
+
+void HostGreeter::shut_down() {
+  const os::Lock lock(mutex_);
+  ended_ = true;
+  for (const auto& each : connections_) each->wire->shut_down();
+}
+
+/// `name`: as the other side's hello has it, if there was a hello.
+void HostGreeter::refuse(const Wire& line, const std::string& name, const std::string& why) {
+  RefusedState refused;
+  refused.address = line.address();
+  refused.name = name;
+  refused.why = why;
+  refused.last_ns = os::monotonic_ns();
+  refusals_.add(std::move(refused));
+}
+
+std::string HostGreeter::objection(const HostHello& hello) const {
+  if (hello.version != kLinkVersion) {
+    return "it speaks version " + std::to_string(hello.version) + " of the link, this host " +
+           std::to_string(kLinkVersion) + "; install the same Baton on both";
+  }
+  if (hello.domain != own_.domain) {
+    return "it is the link of domain " + std::to_string(hello.domain) + ", this one of domain " +
+           std::to_string(own_.domain) + "; give both the same --domain";
+  }
+  return {};
+}
+
+HostHello HostGreeter::hello_with(std::uint64_t session) const {
+  HostHello out = own_;
+  out.session = session;
+  return out;
+}
+
+}  // namespace baton::link::stream

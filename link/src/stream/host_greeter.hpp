@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Admission: the hellos of a new connection, whether its host is served, and then the reading of it (docs/format/link.md, "Hellos").
+// Thread rules: any thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "baton/os/lock.hpp"
+#include "frames.hpp"
+#include "refusals.hpp"
+#include "security.hpp"
+#include "session_table.hpp"
+
+namespace baton::link::stream {
+
+/// Which side made the connection, and why.
+enum class ConnectionOrigin : std::uint8_t {
+  kTaken,   ///< made by the other side
+  kCalled,  ///< made by this host, to a named peer or a host of the multicast group
+  kLook     ///< the same; only if the other end is not a host that is connected already
+};
+
+class HostGreeter {
+ public:
+  /// `own`: this host's hello, without a session. `security`: null: bytes as they are. The references must be valid as long as the greeter.
+  HostGreeter(HostHello own, std::unique_ptr<const Security> security, SayLine say, SessionTable& table,
+              Refusals& refusals)
+      : own_(std::move(own)),
+        security_(std::move(security)),
+        say_(std::move(say)),
+        table_(table),
+        refusals_(refusals) {}
+
+  /// Exchanges hellos, then reads the connection until it ends. Returns the key that the host got, if any, or this host's own id. `greeted` is
+  /// called once the other side is a host with a session. `why`: why the other side was refused.
+  Gid serve(std::shared_ptr<os::TcpSocket> socket, ConnectionOrigin way, const std::string& whom,
+            const std::function<void()>& greeted, std::string& why);
+  /// Ends all connections; later ones end at once.
+  void shut_down();
+
+  /// Why the other side is refused; empty: it is accepted.
+  std::string objection(const HostHello& hello) const;
+  const HostHello& own() const noexcept { return own_; }
+
+ private:
+  Gid greet_and_read(const std::shared_ptr<HostConnection>& connection, ConnectionOrigin way, const std::string& whom,
+                     const std::function<void()>& greeted, std::string& why);
+  HostHello hello_with(std::uint64_t session) const;
+  void refuse(const Wire& line, const std::string& name, const std::string& why);
+
+  const HostHello own_;
+  const std::unique_ptr<const Security> security_;
+  const SayLine say_;
+  SessionTable& table_;
+  Refusals& refusals_;
+  os::Mutex mutex_;
+  bool ended_ BATON_GUARDED_BY(mutex_) = false;
+  std::list<std::shared_ptr<HostConnection>> connections_ BATON_GUARDED_BY(mutex_);
+};
+
+}  // namespace baton::link::stream

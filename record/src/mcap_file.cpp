@@ -206,7 +206,7 @@ Result<void> McapFile::write(const McapChunk& chunk, bool with_crc) {
   written.at = file_.size();
   written.compression = chunk.compression_;
   written.stored_bytes = chunk.bytes();
-  written.records_bytes = chunk.compression_ == Compression::kNone ? chunk.bytes() : chunk.records_bytes_;
+  written.records_bytes = chunk.records_bytes();
   written.first_ns = chunk.first_ns_;
   written.last_ns = chunk.last_ns_;
   written.channels = channels_.size();
@@ -356,7 +356,10 @@ Result<std::map<std::uint16_t, std::uint64_t>> McapFile::finish() {
     std::vector<os::FilePiece> pieces;
     add_pieces(end, pieces);
     const Result<void> written = file_.append(pieces);
-    if (written) return taken_away;
+    if (written) {
+      if (const Result<void> closed = file_.close(); !closed) return closed.error();
+      return taken_away;
+    }
     if (written.error().code != Errc::limit_reached || chunks_.empty()) return written.error();
     const Written last = std::move(chunks_.back());
     chunks_.pop_back();

@@ -57,6 +57,10 @@ class McapChunk {
   std::size_t bytes() const noexcept {
     return compression_ == Compression::kNone ? records_.size() : compressed_.size();
   }
+  /// The same before compress().
+  std::size_t records_bytes() const noexcept {
+    return compression_ == Compression::kNone ? records_.size() : records_bytes_;
+  }
   std::uint64_t first_ns() const noexcept { return first_ns_; }
   std::uint64_t last_ns() const noexcept { return last_ns_; }
   const message::Gathered& records() const noexcept { return records_; }
@@ -88,8 +92,8 @@ class McapFile {
   /// Writes the chunk and its indexes, in one call if they are few pieces. After an error the file is as before. `with_crc`: the chunk gets a
   /// checksum, for which its bytes are read once more. Errors: those of OutputFile.
   Result<void> write(const McapChunk& chunk, bool with_crc);
-  /// Writes summary and end; then the file is complete. If there is no room for them, the last chunks are taken away. Returns how many
-  /// messages of each channel were.
+  /// Writes summary and end, and closes the file, which is then complete. If there is no room for them, the last chunks are taken away. Returns
+  /// how many messages of each channel were. Errors: those of OutputFile. Once.
   Result<std::map<std::uint16_t, std::uint64_t>> finish();
 
   std::uint64_t size() const noexcept { return file_.size(); }

@@ -31,6 +31,9 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
 }
 
 Result<void> OutputFile::append(const std::vector<FilePiece>& pieces) {
+  if (has_rest_) {
+    if (Result<void> taken_back = cut(size_); !taken_back) return taken_back;
+  }
   std::uint64_t end = size_;
   std::size_t next = 0, skip = 0;  // the first piece that is not written, and its bytes that are
   std::vector<iovec> some;
@@ -44,8 +47,9 @@ Result<void> OutputFile::append(const std::vector<FilePiece>& pieces) {
     const ssize_t written = ::pwritev(fd_.get(), some.data(), static_cast<int>(some.size()), static_cast<off_t>(end));
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
-      const Error error = failed("write of '" + path_ + "'", written < 0 ? errno : ENOSPC);
-      (void)!::ftruncate(fd_.get(), static_cast<off_t>(size_));
+      Error error = failed("write of '" + path_ + "'", written < 0 ? errno : ENOSPC);
+      has_rest_ = end > size_;
+      if (const Result<void> taken_back = cut(size_); !taken_back) error.message += "; " + taken_back.error().message;
       return error;
     }
     end += static_cast<std::uint64_t>(written);
@@ -61,6 +65,12 @@ Result<void> OutputFile::cut(std::uint64_t bytes) {
     if (errno != EINTR) return failed("cut of '" + path_ + "'", errno);
   }
   size_ = std::min(bytes, size_);
+  has_rest_ = false;
+  return {};
+}
+
+Result<void> OutputFile::close() {
+  if (::close(fd_.release()) != 0) return failed("close of '" + path_ + "'", errno);
   return {};
 }
 

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "baton/os/output_file.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -70,6 +74,50 @@ TEST(OutputFile, what_does_not_fit_leaves_the_file_as_it_was) {
   EXPECT_EQ(text_of(file->path()), "kept");
   ASSERT_TRUE(file->append({{"!", 1}}).ok());
   EXPECT_EQ(text_of(file->path()), "kept!");
+}
+
+/// The descriptor of this process that has the file open; -1 if none has.
+int descriptor_of(const std::string& path) {
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    std::error_code ignored;
+    if (std::filesystem::read_symlink(entry.path(), ignored) == path) return std::stoi(entry.path().filename());
+  }
+  return -1;
+}
+
+TEST(OutputFile, what_cannot_be_taken_back_is_said_and_not_built_upon) {
+  const baton::test::TemporaryDirectory directory;
+  baton::Result<OutputFile> file = OutputFile::create(directory.path() + "/file");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  ASSERT_TRUE(file->append({{"kept", 4}}).ok());
+  // The same descriptor, of a file that takes one page and refuses to be cut.
+  const int memory = ::memfd_create("full", MFD_ALLOW_SEALING);
+  ASSERT_EQ(::ftruncate(memory, 4096), 0);
+  ASSERT_EQ(::fcntl(memory, F_ADD_SEALS, F_SEAL_GROW | F_SEAL_SHRINK), 0);
+  ASSERT_GE(::dup2(memory, descriptor_of(file->path())), 0);
+  const std::string large(5000, 'x');
+  const baton::Result<void> appended = file->append({{"a", 1}, {large.data(), large.size()}});
+  ASSERT_FALSE(appended.ok());
+  EXPECT_NE(appended.error().message.find("write of '" + file->path() + "'"), std::string::npos);
+  EXPECT_NE(appended.error().message.find("cut of '" + file->path() + "'"), std::string::npos);
+  EXPECT_FALSE(file->append({{"b", 1}}).ok());  // there would be room
+  EXPECT_EQ(file->size(), 4U);
+  ::close(memory);
+}
+
+TEST(OutputFile, a_close_that_fails_is_an_error) {
+  const baton::test::TemporaryDirectory directory;
+  baton::Result<OutputFile> file = OutputFile::create(directory.path() + "/file");
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  ASSERT_TRUE(file->append({{"kept", 4}}).ok());
+  ASSERT_TRUE(file->close().ok());
+  baton::Result<OutputFile> other = OutputFile::create(directory.path() + "/other");
+  ASSERT_TRUE(other.ok()) << other.error().message;
+  ::close(descriptor_of(
+      other->path()));  // a file system that refuses is not at hand: the error is another one, on the same way
+  const baton::Result<void> closed = other->close();
+  ASSERT_FALSE(closed.ok());
+  EXPECT_NE(closed.error().message.find("close of '" + other->path() + "'"), std::string::npos);
 }
 
 TEST(OutputFile, says_how_much_is_free) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A new file that grows at its end, by pieces of memory that lie in several places.
 // Thread rules: externally synchronised.
-// Invariants: (1) no existing file is changed; (2) after an error the file is as long as before the call.
+// Invariants: (1) no existing file is changed; (2) after an error the file is as long as before the call; if the kernel refused that, too, the
+// error says so, and nothing is appended before the rest is taken back.
 #pragma once
 
 #include <cstddef>
@@ -30,6 +31,9 @@ class OutputFile {
   Result<void> append(const std::vector<FilePiece>& pieces);
   /// Makes the file shorter. Error: system.
   Result<void> cut(std::uint64_t bytes);
+  /// Gives the descriptor back; afterwards only size() and path() may be called. Errors: limit_reached, system: the file may lack bytes that
+  /// append() took. NFS, and quotas, may refuse them as late as this (close(2), "Dealing with error returns"). The destructor ignores them.
+  Result<void> close();
   std::uint64_t size() const noexcept { return size_; }
   const std::string& path() const noexcept { return path_; }
 
@@ -38,6 +42,7 @@ class OutputFile {
   UniqueFd fd_;
   std::string path_;
   std::uint64_t size_ = 0;
+  bool has_rest_ = false;  // behind size_: of an append() that failed and could not be taken back
 };
 
 /// Bytes that an ordinary user may still write to the file system of `path`. Error: system.

@@ -10,6 +10,7 @@ and seek; (3) a message's bytes are decoded from the file's pages straight into 
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
 from collections import deque
@@ -115,7 +116,8 @@ class Player:
         self._condition = threading.Condition()
         self._loop = loop
         self._paused = paused
-        self._steps = 0
+        self._steps = 0  # that are asked for
+        self._stepping = False  # the next message is one of them
         self._stopped = False
         self._playing: int | None = None  # the thread that is in play()
         self._closes = False  # close() was called within play()
@@ -237,6 +239,19 @@ class Player:
             self._steps += messages if self._paused else 0
             self._condition.notify_all()
 
+    def burst(self, messages: int = 0) -> int:
+        """The same, and waits for them. 0: all that follow. Returns how many were published: none unless it is paused within play()."""
+        with self._condition:
+            if not self._paused or self._playing is None:
+                return 0
+            before = self._published
+            self._steps += messages or sys.maxsize
+            self._condition.notify_all()
+            self._condition.wait_for(
+                lambda: self._steps == 0 or not self._paused or self._stopped or self._playing is None
+            )
+            return self._published - before
+
     def seek(self, seconds: float) -> None:
         """Goes to a moment, in seconds since the bag's beginning. What latched topics held there is published at once."""
         check_number("seconds", seconds, least=-math.inf)
@@ -345,9 +360,17 @@ class Player:
                 if not self._wait_until(message.time_ns):
                     return False
                 self._publish(message.topic, message.data)
+                if self._stepping:
+                    self._end_step()
             return self._wait_until(self.end_ns, is_message=False)
         finally:
             messages.close()  # type: ignore[attr-defined]
+
+    def _end_step(self) -> None:
+        with self._condition:
+            self._stepping = False
+            self._steps = max(0, self._steps - 1)
+            self._condition.notify_all()
 
     def _wait_until(self, bag_ns: int, is_message: bool = True) -> bool:
         """Waits until the bag is there. False: seek() or stop() was called."""
@@ -357,9 +380,12 @@ class Player:
                     return False
                 if self._paused:
                     if is_message and self._steps > 0:
-                        self._steps -= 1
+                        self._stepping = True
                         self._paused_ns = bag_ns
                         return True
+                    if self._steps > 0:  # there is no further message
+                        self._steps = 0
+                        self._condition.notify_all()
                     self._publish_clock(self._paused_ns)
                     self._time.wait(self._condition, None if self._tick_s is None else min(self._tick_s, _WAIT_S))
                     continue

@@ -67,6 +67,7 @@ class RecordState:
     files: int
     written_messages: int
     written_bytes: int
+    records_bytes: int  # what written_bytes would be without compression
     queued_bytes: int  # that wait for the disk
     kept_bytes: int  # of messages that wait for a snapshot
     snapshots: int
@@ -91,6 +92,7 @@ def _state(said: dict[str, Any]) -> RecordState:
         said["files"],
         said["written_messages"],
         said["written_bytes"],
+        said["records_bytes"],
         said["queued_bytes"],
         said["kept_bytes"],
         said["snapshots"],
@@ -121,13 +123,15 @@ class Recorder:
         compression: str = "none",
         crc: bool = False,
         paused: bool = False,
+        node_name: str | None = None,
         interval_s: float = 1.0,
         on_diagnostic: Callable[[str], object] | None = None,
     ) -> None:
         """`directory`: of the bag; it must not exist. `topics`: names. `regex`: expressions that match whole names. `types`: of messages.
         `exclude`: expressions of names that are not recorded. `max_size_bytes`, `max_duration_s`: then another file begins.
         `max_queue_bytes`: that may wait for the disk. `snapshot_s`: nothing is written before snapshot(); so many seconds of messages are
-        copied and kept in memory, `max_queue_bytes` of them. `compression`: "zstd" or "lz4", of each chunk. `crc`: checksums. `interval_s`: between two states. `on_diagnostic` is called with
+        copied and kept in memory, `max_queue_bytes` of them. `compression`: "zstd" or "lz4", of each chunk. `crc`: checksums. `node_name`: of a node of
+        this program that stands for the recording in lists (None: a node baton_record is made). `interval_s`: between two states. `on_diagnostic` is called with
         each line for people, in a thread of its own; what it raises is logged. Raises RecordError."""
         if snapshot_s is not None and (max_size_bytes is not None or max_duration_s is not None):
             raise RecordError("a snapshot is one file: it has no largest size and no longest duration")
@@ -151,18 +155,21 @@ class Recorder:
         command += ["--all"] * all + ["--crc"] * crc + ["--paused"] * paused
         for name, values in (("--regex", regex), ("--type", types), ("--exclude", exclude)):
             command += [word for value in values for word in (name, value)]
-        numbers = {
+        single = {
             "--domain": domain,
+            "--of-node": node_name,
             "--max-size": max_size_bytes,
             "--max-duration": None if max_duration_s is None else max(1, round(max_duration_s * 1e9)),
             "--max-queue": max_queue_bytes,
             "--snapshot": None if snapshot_s is None else max(1, round(snapshot_s * 1e9)),
         }
-        command += [word for name, value in numbers.items() if value is not None for word in (name, str(value))]
+        command += [word for name, value in single.items() if value is not None for word in (name, str(value))]
         self.directory = Path(directory)
         self._changed = threading.Condition()
         self._latest: RecordState | None = None
+        self._told = self._obeyed = 0  # commands
         self._ended = False
+        self._keeps = snapshot_s is not None
         self._diagnostics: deque[str] = deque(maxlen=20)
         self._on_diagnostic = on_diagnostic
         # In a session of its own: a Ctrl-C is for this process, which decides what it means.
@@ -205,23 +212,33 @@ class Recorder:
             return self._ended
 
     def pause(self) -> None:
-        """From now on messages are left out."""
+        """Messages that are taken after this call are left out."""
         self._tell("pause")
 
     def resume(self) -> None:
+        """Messages that are taken after this call are recorded."""
         self._tell("resume")
 
     def split(self) -> None:
         """The next message begins another file."""
         self._tell("split")
 
-    def snapshot(self) -> None:
-        """Writes the messages that are kept to a file of their own, and forgets them."""
+    def snapshot(self, timeout_s: float | None = None) -> bool:
+        """Writes the messages that are kept to a file of their own, and forgets them. Waits until they are written: False after `timeout_s`
+        seconds, if they could not be written, and without `snapshot_s`."""
+        with self._changed:
+            before = self._latest
         self._tell("snapshot")
+        if not self._keeps:
+            return False
+        assert before is not None
+        with self._changed:
+            self._changed.wait_for(lambda: self._ended or self.state().snapshots > before.snapshots, timeout_s)
+            return self.state().snapshots > before.snapshots
 
     def stop(self) -> RecordState:
         """Writes what is queued, and ends. Returns the last state; again the second time. Raises RecordError if the recorder was killed."""
-        self._tell("stop")
+        self.end()
         self._process.wait()
         for thread in self._threads:
             thread.join()
@@ -235,6 +252,10 @@ class Recorder:
         if self._process.returncode not in (0, 1):
             raise RecordError(f"the recorder ended with status {self._process.returncode}: the bag is not finished")
         return self.state()
+
+    def end(self) -> None:
+        """Asks for the end, and does not wait: wait() tells when it has come. Afterwards stop() returns the last state."""
+        self._write("stop")
 
     def kill(self) -> None:
         """Ends at once. The bag lacks its summary, and what waited for the disk."""
@@ -250,6 +271,14 @@ class Recorder:
         self.stop()
 
     def _tell(self, command: str) -> None:
+        """Sends a command, and waits until it is obeyed or the recording has ended."""
+        with self._changed:
+            self._told += 1
+            number = self._told
+            self._write(command)
+            self._changed.wait_for(lambda: self._ended or self._obeyed >= number)
+
+    def _write(self, command: str) -> None:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(command + "\n")
@@ -263,9 +292,10 @@ class Recorder:
             for line in self._process.stdout:
                 if not line.endswith("\n"):
                     break  # it was killed within a line
-                state = _state(json.loads(line))
+                said = json.loads(line)
                 with self._changed:
-                    self._latest = state
+                    self._latest = _state(said)
+                    self._obeyed = said["commands"]
                     self._changed.notify_all()
         finally:
             with self._changed:

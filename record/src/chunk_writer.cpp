@@ -276,6 +276,7 @@ Result<void> ChunkWriter::write(const McapChunk& chunk) {
     if (std::find(channels_.begin(), channels_.end(), channel) == channels_.end()) channels_.push_back(channel);
   const os::Lock lock(mutex_);
   progress_.written_bytes += file_->size() - before;
+  progress_.records_bytes += file_->size() - before - chunk.bytes() + chunk.records_bytes();
   progress_.written_messages += chunk.messages();
   for (const auto& [channel, count] : chunk.messages_of_channels()) progress_.written[channel] += count;
   return {};

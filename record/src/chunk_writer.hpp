@@ -44,6 +44,7 @@ class ChunkWriter {
   };
   struct Progress {
     std::uint64_t queued_chunks = 0, queued_bytes = 0, written_bytes = 0, written_messages = 0;
+    std::uint64_t records_bytes = 0;                       ///< what `written_bytes` would be without compression
     std::uint64_t kept_bytes = 0, snapshots = 0;           ///< with Options::kept_ns
     std::uint64_t free_bytes = 0;                          ///< of the disk
     std::map<std::uint16_t, std::uint64_t> written, lost;  ///< messages of each channel

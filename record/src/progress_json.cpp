@@ -25,11 +25,13 @@ std::string number(const char* name, std::uint64_t value) { return text(name) + 
 
 }  // namespace
 
-std::string progress_json(const Progress& progress, bool last) {
+std::string progress_json(const Progress& progress, std::uint64_t commands, bool last) {
   std::string out = "{\"last\": " + std::string(last ? "true" : "false");
+  out += ", " + number("commands", commands);
   out += ", \"paused\": " + std::string(progress.paused ? "true" : "false");
   out += ", " + number("files", progress.writer.files);
   out += ", " + number("written_bytes", progress.writer.written_bytes);
+  out += ", " + number("records_bytes", progress.writer.records_bytes);
   out += ", " + number("written_messages", progress.writer.written_messages);
   out += ", " + number("kept_bytes", progress.writer.kept_bytes);
   out += ", " + number("snapshots", progress.writer.snapshots);

@@ -3,12 +3,14 @@
 // Thread rules: a pure function.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "recorder.hpp"
 
 namespace baton::record {
 
-std::string progress_json(const Progress& progress, bool last);
+/// `commands`: how many of the standard input were obeyed before.
+std::string progress_json(const Progress& progress, std::uint64_t commands, bool last);
 
 }  // namespace baton::record

@@ -24,6 +24,7 @@ enum OptionName : int {
   kCompression,
   kSnapshot,
   kDomain,
+  kOfNode,
   kCrc,
   kPaused,
   kInterval,
@@ -43,6 +44,7 @@ const option kOptions[] = {
     {"compression", required_argument, nullptr, kCompression},
     {"snapshot", required_argument, nullptr, kSnapshot},
     {"domain", required_argument, nullptr, kDomain},
+    {"of-node", required_argument, nullptr, kOfNode},
     {"crc", no_argument, nullptr, kCrc},
     {"paused", no_argument, nullptr, kPaused},
     {"interval", required_argument, nullptr, kInterval},
@@ -104,6 +106,10 @@ Result<void> take(int name, const std::string& value, RecordArguments& out) {
       return read("--snapshot", 1, kMost, options.snapshot_ns);
     case kDomain:
       return read("--domain", 0, transport::kMaxDomain, options.domain);
+    case kOfNode:
+      options.node = value;
+      options.announces_node = false;
+      return {};
     case kInterval: {
       std::uint64_t ms = 0;
       Result<void> got = read("--interval", 1, 1'000'000, ms);
@@ -141,6 +147,8 @@ const char* const kUsage =
     "  --snapshot N       keep the last N nanoseconds in memory, --max-queue bytes at most, until the command "
     "\"snapshot\"\n"
     "  --domain N         default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0\n"
+    "  --of-node NAME     the subscriptions are of this node, which another process announces; default: a node "
+    "baton_record\n"
     "  --crc              checksums\n"
     "  --paused           record nothing before the command \"resume\"\n"
     "  --interval N       milliseconds between two states; default: 1000\n"

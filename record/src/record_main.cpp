@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `baton record`'s program: records until a signal, or the command "stop", ends it. Commands are lines on the standard input, whose end is a
-// stop; each state is a line of JSON on the standard output. The verb `baton record` and baton.Recorder start it (record/baton_record/).
+// stop; each state is a line of JSON on the standard output, and each command is answered with one. The verb `baton record` and baton.Recorder start it (record/baton_record/).
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -27,9 +27,9 @@ void print(const baton::transport::Diagnostic& diagnostic) {
   std::fputs(line.c_str(), stderr);
 }
 
-/// Says the state, and whether it is the last one.
-void say(const Recorder& recorder, bool last) {
-  const std::string line = baton::record::progress_json(recorder.progress(), last) + "\n";
+/// Says the state after so many commands, and whether it is the last one.
+void say(const Recorder& recorder, std::uint64_t commands, bool last) {
+  const std::string line = baton::record::progress_json(recorder.progress(), commands, last) + "\n";
   std::fputs(line.c_str(), stdout);
   std::fflush(stdout);
 }
@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
   baton::os::Mutex mutex;
   std::condition_variable changed;
   bool ends = false;
+  std::uint64_t obeyed = 0;
   const auto end = [&] {
     const baton::os::Lock lock(mutex);
     ends = true;
@@ -75,22 +76,28 @@ int main(int argc, char** argv) {
       if (command == "split") recorder.split();
       if (command == "snapshot") recorder.snapshot();
       if (command == "stop") break;
+      const baton::os::Lock lock(mutex);
+      ++obeyed;
+      changed.notify_all();
     }
     end();
   }).detach();  // may wait for its input for ever
-  say(recorder, false);
+  std::uint64_t said = 0;
+  say(recorder, said, false);
   {
     baton::os::UniqueLock lock(mutex);
     while (!ends) {
-      changed.wait_for(lock.standard(), arguments->interval);
+      changed.wait_for(lock.standard(), arguments->interval, [&] { return ends || obeyed != said; });
       if (ends || recorder.progress().writer.failure) break;
+      said = obeyed;
       lock.unlock();
-      say(recorder, false);
+      say(recorder, said, false);
       lock.lock();
     }
+    said = obeyed;
   }
   recorder.stop();
-  say(recorder, true);
+  say(recorder, said, true);
   const bool failed = recorder.progress().writer.failure.has_value();
   std::fflush(stdout);
   std::exit(failed ? 1 : 0);  // not a return: the thread of commands still uses what main() has

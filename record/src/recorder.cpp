@@ -89,7 +89,7 @@ void Recorder::stop() {
 }
 
 void Recorder::work() {
-  participant_->add_node("baton_record");
+  if (options_.announces_node) participant_->add_node(options_.node);
   participant_->trigger_on_graph_change(graph_changed_);
   (void)wait_set_.add(*graph_changed_);  // without it kLook is the limit
   while (!ends_.load(std::memory_order_relaxed)) {
@@ -122,7 +122,7 @@ void Recorder::work() {
   }
   flush();
   wait_set_.remove(*graph_changed_);
-  participant_->remove_node("baton_record");
+  if (options_.announces_node) participant_->remove_node(options_.node);
 }
 
 bool Recorder::is_connecting() const {
@@ -164,7 +164,7 @@ void Recorder::open_topic(const std::string& name, const std::vector<transport::
       return complain("the process of its publisher does not say yet how its messages are defined");
     }
     auto topic = std::make_unique<Topic>();
-    Result<std::unique_ptr<TopicReader>> reader = TopicReader::make(participant_, name, *type);
+    Result<std::unique_ptr<TopicReader>> reader = TopicReader::make(participant_, options_.node, name, *type);
     if (!reader) return complain(reader.error().message);
     topic->reader = std::move(*reader);
     const os::Lock lock(mutex_);

@@ -25,6 +25,8 @@ struct RecorderOptions {
   std::string directory;
   SelectionOptions selection;
   int domain = -1;
+  std::string node = kNode;           ///< of the subscriptions
+  bool announces_node = true;         ///< false: another process does
   std::uint64_t most_file_bytes = 0;  ///< then another file begins; 0: never
   std::uint64_t most_file_ns = 0;     ///< the same, by the messages' times
   std::uint64_t most_queued_bytes = std::uint64_t{512} << 20;

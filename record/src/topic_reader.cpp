@@ -10,7 +10,6 @@ namespace {
 constexpr std::uint32_t kDepth = 1000;
 /// As many as every publisher grants. Further messages wait unread, which holds them as well.
 constexpr std::uint32_t kHeld = 8;
-const std::string kNode = "baton_record";
 
 void add(transport::Losses& sum, const transport::Losses& more) {
   using transport::Losses;
@@ -27,14 +26,14 @@ bool same(const QoS& a, const QoS& b) {
 
 }  // namespace
 
-Result<std::unique_ptr<TopicReader>> TopicReader::make(std::shared_ptr<Participant> participant, std::string topic,
-                                                       const transport::TypeInfo& type) {
+Result<std::unique_ptr<TopicReader>> TopicReader::make(std::shared_ptr<Participant> participant, std::string node,
+                                                       std::string topic, const transport::TypeInfo& type) {
   Result<message::Definition> definition = message::Definition::parse(type.definition, type.hash);
   if (!definition) return definition.error();
   if (definition->type().size != type.skeleton_bytes)
     return Error{Errc::malformed_message, "its definition describes another layout"};
   std::unique_ptr<TopicReader> made(
-      new TopicReader(std::move(participant), std::move(topic), type, std::move(*definition)));
+      new TopicReader(std::move(participant), std::move(node), std::move(topic), type, std::move(*definition)));
   made->info_.fixed_size = made->type().fixed;
   Result<message::CdrCodec> codec = message::CdrCodec::compile(made->type());
   if (!codec) return codec.error();
@@ -69,7 +68,7 @@ Result<void> TopicReader::match(const std::vector<transport::EndpointInfo>& publ
 Result<void> TopicReader::subscribe(Kind kind, transport::WaitSet& wait_set) {
   Participant::ReaderOptions options;
   options.topic = topic_;
-  options.node = kNode;
+  options.node = node_;
   options.type = info_;
   options.qos.keep_last(kDepth).best_effort().hold(kHeld);
   if (kind == kKept) options.qos.transient_local();

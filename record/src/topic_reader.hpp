@@ -19,12 +19,15 @@
 
 namespace baton::record {
 
+/// The node that records, if nothing else is said.
+inline constexpr char kNode[] = "baton_record";
+
 class TopicReader {
  public:
   using Participant = transport::Participant;
   /// Error malformed_message: the definition is none. It may come from any process.
-  static Result<std::unique_ptr<TopicReader>> make(std::shared_ptr<Participant> participant, std::string topic,
-                                                   const transport::TypeInfo& type);
+  static Result<std::unique_ptr<TopicReader>> make(std::shared_ptr<Participant> participant, std::string node,
+                                                   std::string topic, const transport::TypeInfo& type);
   ~TopicReader();
   TopicReader(const TopicReader&) = delete;
   TopicReader& operator=(const TopicReader&) = delete;
@@ -51,16 +54,17 @@ class TopicReader {
 
  private:
   enum Kind : std::size_t { kKept, kVolatile };  ///< the subscriptions, in their order
-  TopicReader(std::shared_ptr<Participant> participant, std::string topic, const transport::TypeInfo& info,
-              message::Definition definition)
+  TopicReader(std::shared_ptr<Participant> participant, std::string node, std::string topic,
+              const transport::TypeInfo& info, message::Definition definition)
       : participant_(std::move(participant)),
+        node_(std::move(node)),
         topic_(std::move(topic)),
         info_(info),
         definition_(std::move(definition)) {}
   Result<void> subscribe(Kind kind, transport::WaitSet& wait_set);
 
   const std::shared_ptr<Participant> participant_;
-  const std::string topic_;
+  const std::string node_, topic_;
   transport::TypeInfo info_;
   message::Definition definition_;
   std::shared_ptr<const message::Validation> validation_;

@@ -14,11 +14,21 @@ STATE = json.dumps(
         "topics": [],
         "notes": [],
         "files": 1,
+        "commands": 0,
         "paused": False,
         "failure": None,
         "last": False,
         **dict.fromkeys(
-            ("written_messages", "written_bytes", "queued_bytes", "kept_bytes", "snapshots", "free_bytes"), 0
+            (
+                "written_messages",
+                "written_bytes",
+                "records_bytes",
+                "queued_bytes",
+                "kept_bytes",
+                "snapshots",
+                "free_bytes",
+            ),
+            0,
         ),
     }
 )

@@ -14,7 +14,7 @@ from pathlib import Path
 import baton
 import numpy as np
 import pytest
-from baton_record.record_process import RecordedTopic, RecordError, RecordState
+from baton_record.record_process import RecordedTopic, Recorder, RecordError, RecordState
 from baton_record.verbs.record import _Ends, _Signals, command, progress_line, what_was_written
 from click.testing import CliRunner
 from mcap.reader import make_reader
@@ -123,6 +123,7 @@ def test_compressed_chunks_are_read_back_equal(programs, tmp_path, compression, 
         chunks = make_reader(file).get_summary().chunk_indexes
     assert {chunk.compression for chunk in chunks} == {compression} and len(chunks) >= 6
     assert bag.files[0].stat().st_size < 200_000
+    assert bag.state["written_bytes"] < 200_000 and bag.state["records_bytes"] > 30 * 50_000
     with AnyReader([bag.directory]) as reader:
         assert reader.message_count == 30
 
@@ -490,15 +491,17 @@ def test_the_bag_is_finished_if_the_program_dies(programs, tmp_path):
 
 
 def test_the_progress_line_says_what_is_recorded_and_what_is_missing_and_why():
-    def state(written, missing):
+    def state(written, missing, records=None):
         topic = RecordedTopic("/image", "sensor_msgs/msg/Image", 1200, written, {"queue": missing, "disk": 0})
-        return RecordState((topic,), (), 1, 1200, written, 5_000_000, 0, 0, 10**10, False, None)
+        return RecordState((topic,), (), 1, 1200, written, records or written, 5_000_000, 0, 0, 10**10, False, None)
 
     line = progress_line(state(3_000_000_000, 7), state(2_000_000_000, 0), 2, 65)
     assert line == (
         "0:01:05 | 1 topics | 1200 messages | 3.0 GB | 500.0 MB/s | queue 5.0 MB | missing 7 | free 10.0 GB, for 0:00:20 | "
         "most of /image: 7 displaced in the queue"
     )
+    compressed = progress_line(state(3_000_000_000, 0, 12_000_000_000), state(2_000_000_000, 0), 2, 65)
+    assert "| 3.0 GB of 12.0 GB, 25% | 500.0 MB/s |" in compressed
 
 
 def test_what_was_published_before_the_stop_is_in_the_bag_however_many_samples_wait(programs, tmp_path):
@@ -554,17 +557,17 @@ def test_a_snapshot_that_was_asked_for_before_the_recorder_was_there_is_taken(mo
     topic = RecordedTopic("/a", "std_msgs/msg/String", 100, 0, {})
     asked = []
 
-    class Asked:
+    class Asked(Recorder):
         def __init__(self, *_, **__):
             os.kill(os.getpid(), signal.SIGUSR1)
 
         def state(self):
-            return RecordState((topic,), (), 1, 7 * len(asked), 0, 0, 0, len(asked), 10**9, False, None)
+            return RecordState((topic,), (), 1, 7 * len(asked), 0, 0, 0, 0, len(asked), 10**9, False, None)
 
         def wait(self, timeout_s):
             return bool(asked) or len(waits) > 100 or waits.append(timeout_s)
 
-        def snapshot(self):
+        def snapshot(self, timeout_s):
             asked.append(True)
 
         def stop(self):
@@ -579,7 +582,7 @@ def test_a_snapshot_that_was_asked_for_before_the_recorder_was_there_is_taken(mo
 
 def test_a_recording_of_snapshots_without_one_says_that_nothing_was_written():
     topic = RecordedTopic("/a", "std_msgs/msg/String", 100, 5000, {})
-    state = RecordState((topic,), (), 0, 0, 0, 0, 5000, 0, 10**9, False, None)
+    state = RecordState((topic,), (), 0, 0, 0, 0, 0, 5000, 0, 10**9, False, None)
     said = what_was_written(state, Path("bag"), 5, True)
     assert said == "nothing was written: no snapshot was taken in 5.0 s (the key s, or kill -USR1)"
     assert what_was_written(state, Path("bag"), 5, False).startswith("100 messages, ")

@@ -20,6 +20,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 from rich.text import Text
 
+from ..bag_control import control
 from ..bag_errors import BagError
 from ..bag_mcap import Damaged
 from ..bag_source import Bag, open_bag
@@ -60,6 +61,9 @@ def command() -> None:
 
     docs/guides/record.md explains them. A bag is an MCAP file, a folder of rosbag2, a .db3, or a .bag of ROS 1. What exists is never overwritten.
     """
+
+
+command.add_command(control)
 
 
 @examples("baton bag info drive.mcap", "baton bag info drive --json")

@@ -62,6 +62,9 @@ class _Remap(click.ParamType):
     "--qos", type=click.Path(path_type=Path), metavar="FILE", help="QoS of topics, as `ros2 bag play` has it."
 )
 @click.option(
+    "--node-name", default="baton_player", show_default=True, help="Of the node that publishes, and has the services."
+)
+@click.option(
     "-w",
     "--wait-for",
     multiple=True,
@@ -82,6 +85,7 @@ def command(
     paused: bool,
     clock: float | None,
     qos: Path | None,
+    node_name: str,
     wait_for: tuple[str, ...],
 ) -> None:
     """Publish the messages of BAG with the spacing they had.
@@ -92,15 +96,17 @@ def command(
     Keys: space pauses, the right arrow or s plays one message, the arrows up and down change the rate by 10 %, < and > jump 10 seconds, q leaves.
     """
     live.add_search(search)
+    from ..bag_services import Services, of_player
     from ..bag_types import read_overrides
     from ..play_player import Player
 
     try:
         overrides = read_overrides(qos.read_text(), str(qos)) if qos else {}
         opened = open_bag(bag)  # what is wrong with the bag is said before the domain is joined
+        node = live.join(domain, name=node_name)
         with Player(
             opened,
-            live.join(domain, name="baton_player"),
+            node,
             rate=rate,
             start=start,
             duration=duration,
@@ -127,7 +133,8 @@ def command(
                 thread = threading.Thread(target=_control, args=(player, terminal, ended), daemon=True)
                 thread.start()
                 try:
-                    published = player.play()
+                    with Services(node, of_player(player)):
+                        published = player.play()
                 finally:
                     ended.set()
                     thread.join()

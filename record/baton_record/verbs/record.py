@@ -76,6 +76,9 @@ class _Ends(Exception):
 )
 @click.option("--crc", is_flag=True, help="Write checksums, for which each byte is read once more.")
 @click.option("--start-paused", is_flag=True)
+@click.option(
+    "--node-name", default="baton_record", show_default=True, help="Of the node with the services that control it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the last state as JSON, not a table.")
 @click.argument("topics", nargs=-1, shell_complete=live.complete_topics)
 def command(
@@ -92,21 +95,26 @@ def command(
     compression: str,
     crc: bool,
     start_paused: bool,
+    node_name: str,
     as_json: bool,
     topics: tuple[str, ...],
 ) -> None:
     """Record topics until Ctrl-C.
 
-    The bag is a new folder with MCAP files and metadata.yaml. The space key pauses, n begins another file.
+    The bag is a new folder with MCAP files and metadata.yaml. The space key pauses, n begins another file; so do `baton bag control` and services.
 
     `ros2 bag`, Foxglove, PlotJuggler and the libraries mcap and rosbags read them. Publishers never wait: what the disk does not take in time is
     counted. Exit status 1 if the recording ended early."""
     if not (all_ or regex or types or topics):
         raise click.UsageError("name topics, or use --all, --regex or --type")
+    baton = live.load()
+    from ..bag_services import Services, of_recorder
+
     output = output or Path(time.strftime("baton_%Y_%m_%d-%H_%M_%S"))
     with _Signals() as signals:
         begin = time.monotonic()
         try:
+            node = baton.Node(node_name, domain=live.chosen_domain(domain))
             recorder = Recorder(
                 output,
                 topics,
@@ -122,13 +130,15 @@ def command(
                 compression=compression,
                 crc=crc,
                 paused=start_paused,
+                node_name=node_name,
                 on_diagnostic=lambda line: click.echo(live.harmless(line), err=True),
             )
-        except RecordError as error:
+        except (RecordError, baton.BatonError) as error:
             raise click.ClickException(str(error)) from None
         try:
             signals.obey()
-            _watch(recorder, begin, signals)
+            with Services(node, of_recorder(recorder)):
+                _watch(recorder, begin, signals)
         except (_Ends, KeyboardInterrupt):
             pass
         try:
@@ -189,7 +199,7 @@ def press(recorder: Any, key: str) -> None:
     elif key == "n":
         recorder.split()
     elif key == "s":
-        recorder.snapshot()
+        recorder.snapshot(0)
     elif key == "q":
         raise _Ends
 
@@ -203,7 +213,7 @@ def _watch(recorder: Recorder, begin: float, signals: _Signals) -> None:
     with Keys(console.is_terminal) as terminal, shown:
         while not recorder.wait(_LOOK_S):
             if signals.asks_snapshot():
-                recorder.snapshot()
+                recorder.snapshot(0)
             for key in keys(terminal.typed()):
                 press(recorder, key)
             state, now = recorder.state(), time.monotonic()
@@ -249,13 +259,21 @@ def why_missing(missing: dict[str, int]) -> str:
     return ", ".join(f"{count} {REASONS.get(reason, reason)}" for reason, count in missing.items() if count)
 
 
+def _written(state: RecordState) -> str:
+    """The bytes on the disk, and how many they were before they were compressed."""
+    written = _bytes(state.written_bytes)
+    if state.records_bytes <= state.written_bytes:
+        return written
+    return f"{written} of {_bytes(state.records_bytes)}, {state.written_bytes / state.records_bytes:.0%}"
+
+
 def progress_line(state: RecordState, before: RecordState, interval_s: float, seconds: float) -> str:
     rate = max(0, state.written_bytes - before.written_bytes) / max(interval_s, 1e-3)
     parts = [
         _duration(seconds) + (" paused" if state.paused else ""),
         f"{len(state.topics)} topics",
         f"{state.messages} messages",
-        _bytes(state.written_bytes),
+        _written(state),
         f"{_bytes(rate)}/s",
         f"queue {_bytes(state.queued_bytes)}" if not state.kept_bytes else f"in memory {_bytes(state.kept_bytes)}",
         f"missing {state.missing}",
@@ -274,7 +292,7 @@ def what_was_written(state: RecordState, output: Path, seconds: float, in_snapsh
     where = f"{output}{os.sep}" if str(output) != os.curdir else str(output)
     messages = state.written_messages if in_snapshots else state.messages
     return (
-        f"{counted(messages, 'message')}, {_bytes(state.written_bytes)} in {counted(state.files, 'file')} "
+        f"{counted(messages, 'message')}, {_written(state)} in {counted(state.files, 'file')} "
         f"of {where} ({seconds:.1f} s)"
     )
 

@@ -33,6 +33,17 @@ constexpr std::size_t kMostNotes = 1000;
 constexpr std::size_t kStackBytes = std::size_t{4} << 20;  // std::regex needs some for each character of a name
 const std::string kWriter = "baton";
 
+/// Where a topic has latched and ordinary publishers, the subscription for latched messages does not fit the ordinary ones: each of them is
+/// reported. The topic's note says it once.
+bool is_of_mixed_topic(const transport::Diagnostic& diagnostic) {
+  QoS ordinary, latched;
+  latched.transient_local();
+  static const std::string why = incompatibility(ordinary, latched);
+  const std::string& text = diagnostic.text;
+  return diagnostic.code == Errc::incompatible_qos && text.size() >= why.size() &&
+         text.compare(text.size() - why.size(), why.size(), why) == 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Recorder>> Recorder::start(const RecorderOptions& options) {
@@ -40,7 +51,9 @@ Result<std::unique_ptr<Recorder>> Recorder::start(const RecorderOptions& options
   if (!selection) return selection.error();
   transport::ParticipantOptions joins;
   joins.domain = options.domain;
-  joins.on_diagnostic = options.on_diagnostic;
+  joins.on_diagnostic = [say = options.on_diagnostic](const transport::Diagnostic& diagnostic) {
+    if (say && !is_of_mixed_topic(diagnostic)) say(diagnostic);
+  };
   Result<std::shared_ptr<transport::Participant>> participant = transport::Participant::join(joins);
   if (!participant) return participant.error();
   Result<std::unique_ptr<ChunkWriter>> writer =
@@ -181,6 +194,11 @@ void Recorder::open_topic(const std::string& name, const std::vector<transport::
                                  (publisher.type_name == topic.reader->type().name ? ", defined otherwise" : "")));
   }
   if (const Result<void> matched = topic.reader->match(fitting, wait_set_); !matched) complain(matched.error().message);
+  if (topic.reader->is_mixed())
+    notes.insert(
+        os::printable("'" + name +
+                      "' has publishers with and without latched messages (transient_local). All are recorded, by two "
+                      "subscriptions; publishers without report that one of these does not fit"));
   if (fitting.empty() || (topic.channel && topic.offered == topic.reader->offered().size())) return;
   if (last_channel_ == UINT16_MAX) return topic.channel ? void() : complain("there are too many channels");
   auto& schema = schemas_[{topic.reader->type().name, topic.reader->info().definition}];

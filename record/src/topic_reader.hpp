@@ -41,6 +41,8 @@ class TopicReader {
   bool is_behind() const noexcept { return behind_; }
   /// Messages that wait, at most: some of them are passed over, and publishers that are still being connected may have any number.
   std::uint64_t most_waiting() const;
+  /// Whether there are publishers that offer transient_local, and others.
+  bool is_mixed() const noexcept { return readers_[kKept] && readers_[kVolatile]; }
   /// Whether a subscription is still being connected to a publisher, whose first messages cannot be taken yet.
   bool is_connecting() const;
   transport::Losses losses() const;

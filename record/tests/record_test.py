@@ -220,15 +220,19 @@ def test_a_latched_message_is_recorded_once_beside_other_publishers(programs, tm
     bag = Recording(programs, tmp_path / "bag", "/map")
     bag.has(map=3)
     ordinary = publisher(node, "map", "std_msgs/String")
+    others = [publisher(node, "map", "std_msgs/String") for _ in range(3)]
     latched.publish({"data": "new"})
     ordinary.publish({"data": "ordinary"})
     bag.has(map=5)
     bag.stop()
     assert sorted(m.data for _, m in read(bag.files[0])) == ["new", "old 0", "old 1", "old 2", "ordinary"]
+    assert [note.partition(" has ")[0] for note in bag.state["notes"]] == ["'/map'"]
+    assert bag.process.log() == ""  # a line for each ordinary publisher says no more
     about = YAML(typ="safe").load((bag.directory / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
     (topic,) = about["topics_with_message_count"]
     offered = YAML(typ="safe").load(topic["topic_metadata"]["offered_qos_profiles"])
     assert [(qos["durability"], qos["depth"]) for qos in offered] == [(1, 5), (2, 10)]
+    del others
     with open(bag.files[0], "rb") as file:
         times = [m.log_time for _, _, m in make_reader(file).iter_messages()]
     assert about["starting_time"]["nanoseconds_since_epoch"] == min(times)

@@ -67,6 +67,7 @@ class Field:
     default: Value | tuple[Value, ...] | None = None
     comment: str = ""
     location: Location = field(default=Location(""), compare=False)
+    octet: bool = field(default=False, compare=False)  # `byte`, a type of its own in the hashes of ROS 2; for Baton a uint8
 
 
 @dataclass(frozen=True)

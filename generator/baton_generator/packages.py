@@ -161,6 +161,10 @@ def _from_store(store: str, full_name: str, definition: tuple) -> Message:
         shape = Shape.ARRAY if kind == "ARRAY" else Shape.SEQUENCE
         return FieldType(inner.base, shape, value[1], inner.string_bound)
 
+    def is_octet(node: tuple) -> bool:
+        kind, value = node
+        return value[0] in ("byte", "octet") if kind == "BASE" else kind != "NAME" and is_octet(value[0])
+
     constant_names = {n for n, _, _ in constants}
 
     def default_of(field_name: str) -> Value | None:
@@ -170,7 +174,7 @@ def _from_store(store: str, full_name: str, definition: tuple) -> Message:
     return Message(
         package,
         name,
-        tuple(Field(n, type_of(t), default_of(n), location=where) for n, t in fields),
+        tuple(Field(n, type_of(t), default_of(n), location=where, octet=is_octet(t)) for n, t in fields),
         tuple(Constant(n, plain(t), v, location=where) for n, t, v in constants),
         location=where,
     )

@@ -277,7 +277,8 @@ class _Parser:
             default = read_default(type_, text, line.rest_at.at(line.rest_at.column, len(text)))
         elif line.rest:
             comment = line.rest.lstrip("#").strip()
-        return Field(line.name, type_, default, "\n".join(c for c in (line.comment_above, comment) if c), line.type_at)
+        comments = "\n".join(c for c in (line.comment_above, comment) if c)
+        return Field(line.name, type_, default, comments, line.type_at, line.type.partition("[")[0] == "byte")
 
     def _constant(self, line: _Line) -> Constant:
         self._check_name(line, "constant")

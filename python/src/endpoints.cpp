@@ -407,6 +407,7 @@ void add_node(nb::module_& m) {
 void add_endpoints(nb::module_& m) {
   add_heaps(m);
   add_links(m);
+  add_relay(m);
   add_serialized(m);
   m.def(
       "size_bytes",

@@ -185,6 +185,7 @@ void add_services(nb::module_& module, nb::class_<Node>& node_class);
 void add_executor(nb::module_& module);
 void add_heaps(nb::module_& module);
 void add_links(nb::module_& module);
+void add_relay(nb::module_& module);
 void add_serialized(nb::module_& module);
 
 }  // namespace baton::python

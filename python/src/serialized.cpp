@@ -8,6 +8,7 @@
 #include "baton/message/cdr_codec.hpp"
 #include "baton/message/ros1_codec.hpp"
 #include "endpoints_shared.hpp"
+#include "relayed_words.hpp"
 
 namespace baton::python {
 namespace {
@@ -36,23 +37,6 @@ const message::Ros1Codec& ros1_of(const Codecs& codecs) {
       {Errc::unsupported, std::string("ROS 1 has no wide strings, and ") + codecs.cdr.type().name + " has one"});
 }
 
-/// The bytes that an object shows through the buffer protocol, held while this lives.
-class WireBuffer {
- public:
-  explicit WireBuffer(nb::handle object) {
-    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  }
-  ~WireBuffer() { PyBuffer_Release(&view_); }
-  WireBuffer(const WireBuffer&) = delete;
-  WireBuffer& operator=(const WireBuffer&) = delete;
-  message::Bytes bytes() const noexcept {
-    return {static_cast<const std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
-  }
-
- private:
-  Py_buffer view_{};
-};
-
 void decode(const Codecs& codecs, message::Bytes wire, bool cdr, message::Builder& builder) {
   if (cdr)
     static_cast<void>(codecs.cdr.decode(wire, builder).or_throw());
@@ -71,19 +55,19 @@ nb::bytes encoded(const Codecs& codecs, message::Bytes message, bool cdr) {
   return bytes;
 }
 
-/// Decodes straight into a loan, and publishes it. A wire that is no message publishes nothing.
-std::uint64_t publish_serialized(const PyPublisher& publisher, nb::handle object, bool cdr) {
+/// Decodes straight into a loan, and publishes it. A wire that is no message publishes nothing. `words`: relayed_words().
+std::uint64_t publish_serialized(const PyPublisher& publisher, nb::handle object, bool cdr, nb::handle words) {
   const WireBuffer wire(object);
   const Codecs& codecs = codecs_of(publisher.record);
+  RelayedWords relayed = relayed_words(words);
+  relayed.info.selection = memory::Selection::kHigh;
   const WithoutGil without;
   baton::detail::PublisherCore& core = *publisher.core;
   const memory::Chunk loan = lent_or_throw(core.loan(*publisher.record->type));
   try {
     message::LoanBuilder builder(loan.message());
     decode(codecs, wire.bytes(), cdr, builder);
-    transport::PublishInfo info;
-    info.selection = memory::Selection::kHigh;
-    return lent_or_throw(core.publish(loan, info));
+    return lent_or_throw(core.publish(loan, relayed.with_origin()));
   } catch (...) {
     core.writer()->abandon(loan);
     throw;
@@ -116,7 +100,8 @@ nb::bytes reserialized(nb::handle cls, nb::handle object, bool from_cdr, bool to
 }  // namespace
 
 void add_serialized(nb::module_& m) {
-  m.def("_publish_serialized", publish_serialized, nb::arg("publisher"), nb::arg("wire"), nb::arg("cdr"));
+  m.def("_publish_serialized", publish_serialized, nb::arg("publisher"), nb::arg("wire"), nb::arg("cdr"),
+        nb::arg("words") = nb::none());
   m.def("_serialized", serialized, nb::arg("message"), nb::arg("cdr"));
   m.def("_reserialized", reserialized, nb::arg("cls"), nb::arg("wire"), nb::arg("from_cdr"), nb::arg("to_cdr"));
 }

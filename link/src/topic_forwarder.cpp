@@ -76,7 +76,11 @@ std::uint16_t TopicForwarder::port() const { return network_->port(); }
 /// Marks the number of a connection that stands in place of a process id.
 constexpr std::uint64_t kNotVisible = std::uint64_t{1} << 63;
 
-/// The endpoints of the domain, without those that the link has made itself.
+/// Whether an endpoint stands for one of another network: "node@host", the link's own way to name them. What has come to this host, by a link or
+/// by `baton bridge --zenoh`, is not sent on; so no two ways close a loop.
+bool is_far(const std::string& node) { return node.find('@') != std::string::npos; }
+
+/// The endpoints of the domain, without those that stand for others.
 std::vector<HostEndpoint> TopicForwarder::local_endpoints() {
   std::set<Gid> own;
   for (const auto& [key, out] : out_) own.merge(out.source->readers());
@@ -91,7 +95,7 @@ std::vector<HostEndpoint> TopicForwarder::local_endpoints() {
   }
   writers_ = std::move(writers);
   for (const transport::EndpointInfo& info : all) {
-    if (own.count(info.gid) != 0) continue;
+    if (own.count(info.gid) != 0 || is_far(info.node)) continue;
     HostEndpoint endpoint;
     // A process whose id is not visible is known only by its connection.
     endpoint.process = info.local_pid != 0 ? static_cast<std::uint64_t>(info.local_pid) : info.connection | kNotVisible;

@@ -196,9 +196,9 @@ class Host:
         """The command `baton` with these arguments."""
         return self.program(str(Path(sys.executable).parent / "baton"), *words)
 
-    def program(self, *words: object, more: dict[str, str] | None = None) -> Process:
+    def program(self, *words: object, more: dict[str, str] | None = None, stderr: int = PIPE) -> Process:
         """Any program, with `more` in its environment."""
-        started = self._start([str(word) for word in words], more, stderr=PIPE)
+        started = self._start([str(word) for word in words], more, stderr=stderr)
         self.programs.append(started)
         return started
 

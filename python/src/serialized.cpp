@@ -74,11 +74,29 @@ std::uint64_t publish_serialized(const PyPublisher& publisher, nb::handle object
   }
 }
 
+/// Whether this is a message of its own, and not one inside another: the first member of a message has its address.
+bool is_whole(const MessageView& view) {
+  return view.address == view.chunk->message && view.record == view.chunk->record;
+}
+
+/// Decodes straight into a loan, in place of its values. After an error the values are unspecified.
+void fill_from_serialized(nb::handle object, nb::handle wire_object, bool cdr) {
+  if (!is_message(object.ptr())) raise(PyExc_TypeError, "a message is wanted");
+  const auto* view = reinterpret_cast<MessageView*>(object.ptr());
+  check_live(view->owner, view->chunk);
+  if (view->chunk->kind != OwnedChunk::Kind::kLoan || !is_whole(*view) || !view->chunk->exports.empty())
+    raise(PyExc_ValueError, "only a whole loan of which no array is in use can be filled");
+  const WireBuffer wire(wire_object);
+  release_contents(view->chunk, *view->record->type, view->address);  // of fields with defaults
+  message::LoanBuilder builder(view->address);
+  decode(codecs_of(view->record), wire.bytes(), cdr, builder);  // with the GIL: other threads cannot publish the loan
+}
+
 /// The wire form of a whole received message.
 nb::bytes serialized(nb::handle object, bool cdr) {
   if (!is_message(object.ptr())) raise(PyExc_TypeError, "a message is wanted");
   const auto* view = reinterpret_cast<MessageView*>(object.ptr());
-  if (view->chunk->kind != OwnedChunk::Kind::kSample || view->address != view->chunk->message)
+  if (view->chunk->kind != OwnedChunk::Kind::kSample || !is_whole(*view))
     raise(PyExc_ValueError, "only whole received messages can be serialized");
   return encoded(codecs_of(view->record), {view->address, view->chunk->size}, cdr);
 }
@@ -102,6 +120,7 @@ nb::bytes reserialized(nb::handle cls, nb::handle object, bool from_cdr, bool to
 void add_serialized(nb::module_& m) {
   m.def("_publish_serialized", publish_serialized, nb::arg("publisher"), nb::arg("wire"), nb::arg("cdr"),
         nb::arg("words") = nb::none());
+  m.def("_fill_from_serialized", fill_from_serialized, nb::arg("loan"), nb::arg("wire"), nb::arg("cdr"));
   m.def("_serialized", serialized, nb::arg("message"), nb::arg("cdr"));
   m.def("_reserialized", reserialized, nb::arg("cls"), nb::arg("wire"), nb::arg("from_cdr"), nb::arg("to_cdr"));
 }

@@ -39,6 +39,41 @@ def test_what_is_no_message_is_refused_and_keeps_no_loan(ends, wire):
     assert subscription.take(120).data == "hello"
 
 
+def test_a_loan_is_filled_from_a_wire_in_place_of_its_values(ends):
+    publisher, subscription = ends
+    for wire, cdr in ((CDR, True), (ROS1, False)):
+        loan = publisher.loan()
+        loan.data = "before"
+        _core._fill_from_serialized(loan, wire, cdr)
+        assert loan.data == "hello"
+        publisher.publish(loan)
+        assert subscription.take(120).data == "hello"
+    loan = publisher.loan()
+    with pytest.raises(baton.MalformedMessage):
+        _core._fill_from_serialized(loan, CDR[:-1], True)
+    del loan
+    assert publisher.memory.loaned_slots == 0
+
+
+def test_only_a_whole_loan_without_arrays_in_use_is_filled(ends):
+    publisher, _ = ends
+    loan = publisher.loan()
+    publisher.publish(loan)
+    with pytest.raises(baton.InvalidArgument, match="published or given back"):
+        _core._fill_from_serialized(loan, CDR, True)
+    with pytest.raises(ValueError, match="only a whole loan"):
+        _core._fill_from_serialized(baton.message("std_msgs/String")(data="x"), CDR, True)
+    images = baton.Node("other").advertise("image", "sensor_msgs/Image")
+    image = images.loan()
+    with pytest.raises(ValueError, match="only a whole loan"):
+        _core._fill_from_serialized(image.header, CDR, True)
+    image.data = [1, 2]
+    array = image.data
+    with pytest.raises(ValueError, match="only a whole loan"):
+        _core._fill_from_serialized(image, CDR, True)
+    assert list(array) == [1, 2]
+
+
 def test_one_wire_becomes_the_other_by_the_class():
     cls = baton.message("std_msgs/String")
     assert _core._reserialized(cls, BIG_ENDIAN, True, True) == CDR
@@ -59,6 +94,17 @@ def test_other_objects_are_refused(ends):
         with pytest.raises(TypeError):
             _core._serialized(wrong, True)
         with pytest.raises(TypeError):
+            _core._fill_from_serialized(wrong, CDR, True)
+        with pytest.raises(TypeError):
             _core._reserialized(wrong, CDR, True, True)
     with pytest.raises(ValueError, match="only whole received messages"):
         _core._serialized(baton.message("std_msgs/String")(data="x"), True)
+
+
+def test_a_message_inside_another_is_not_serialized_alone():
+    node = baton.Node("n")
+    publisher, subscription = node.advertise("scan", "sensor_msgs/Image"), node.subscribe("scan", "sensor_msgs/Image")
+    assert publisher.wait_for_subscriptions(1, 120) and subscription.wait_for_publishers(1, 120)
+    publisher.publish({"header": {"frame_id": "front"}})
+    with pytest.raises(ValueError, match="only whole received messages"):
+        _core._serialized(subscription.take(120).header, True)

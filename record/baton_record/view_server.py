@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows a domain's topics to Foxglove and Lichtblick: a WebSocket server, by foxglove-sdk.
 
-Thread rules: run() belongs to one thread, which alone subscribes and converts. The SDK calls _Clients in threads of its own, and inside calls of
+Thread rules: run() belongs to one thread, which alone subscribes and converts. The SDK calls Clients in threads of its own, and inside calls of
 run() too; so its lock is never held during a call of the SDK. Invariants: (1) Baton has a subscription of a topic while a client watches
 the topic, and no longer; (2) a message is converted once for all clients; (3) a message that no client has read yet gives its place to a newer one.
 """
@@ -9,10 +9,8 @@ the topic, and no longer; (2) a message is converted once for all clients; (3) a
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import select
-import threading
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -24,40 +22,22 @@ import click
 from baton import _core
 from baton_cli import live
 
-from .bag_errors import BagError, needed
+from .bag_errors import BagError, check_number, needed
+from .image_pixels import ImageError
+from .view_clients import Clients
+from .view_errors import Complaints, ViewError
+from .view_parameters import Parameters
+from .view_publishing import Publishing
+from .view_reduction import Reduced, Reduction, reduced_class
+from .view_schemas import ros2_name, ros2_schema
+from .view_services import Services
 
 MOST_CHANNELS = 10_000  # topics that clients are offered
 MOST_WAITING = 32  # messages for one client
-MOST_PUBLISHING = 256  # channels of clients, all together
 MOST_KEPT = 64  # messages of a topic on which each message counts
-MOST_SAID = 1000  # sentences about what cannot be shown
-MOST_CHARACTERS = 500  # of each: clients choose the names in it
 _MOST_NEWS = 4  # topics that come or go in one round: each is a message to each client, of which MOST_WAITING may wait
 _LOOK_S = 0.05  # between two looks at the graph
 _EVERY = ("tf2_msgs/TFMessage", "rcl_interfaces/Log", "rosgraph_msgs/Log")  # a newer message replaces no older one
-
-
-class ViewError(ValueError):
-    """What cannot be shown, with the reason."""
-
-
-def ros2_name(name: str) -> str:
-    """package/msg/Name."""
-    return name.replace("/", "/msg/", 1)
-
-
-def ros2_schema(struct: Any) -> str:
-    """The definition of a type and of those inside it, as `ros2msg` has them."""
-    lines = []
-    inside = ""
-    for line in struct.definition.splitlines():
-        first, _, rest = line.partition(" ")
-        if first == "message":
-            lines += ["=" * 80, f"MSG: {rest}"] if inside else []
-            inside = rest
-        elif (inside, line) != ("std_msgs/Header", "uint32 seq"):  # not in ROS 2, and not in CDR
-            lines.append(line)
-    return "\n".join([*lines, ""])
 
 
 @dataclass(eq=False)
@@ -71,111 +51,14 @@ class _Topic:
     latched: bool
     rate: float | None  # messages a second at most
     subscription: Any = None
+    reduced: Reduced | None = None
     due_s: float = 0.0  # when the next message may be converted
-
-
-class _Clients:
-    """What clients want: the SDK calls on_...(). A listener's exception would be lost in the SDK, so each ends in report()."""
-
-    def __init__(self, wake: Callable[[], object], publishing: _Publishing, report: Callable[[str], object]) -> None:
-        self._lock = threading.Lock()
-        self._watchers: dict[int, set[int]] = {}
-        self._fresh: set[int] = set()
-        self._wake, self._publishing, self._report = wake, publishing, report
-
-    def watched(self, channel: int) -> bool:
-        with self._lock:
-            return channel in self._watchers
-
-    def take_fresh(self) -> set[int]:
-        """The channels that a client has begun to watch since the last call."""
-        with self._lock:
-            fresh, self._fresh = self._fresh, set()
-            return fresh
-
-    def on_subscribe(self, client: Any, channel: Any) -> None:
-        with self._lock:
-            self._watchers.setdefault(channel.id, set()).add(client.id)
-            self._fresh.add(channel.id)
-        self._wake()
-
-    def on_unsubscribe(self, client: Any, channel: Any) -> None:
-        with self._lock:
-            watchers = self._watchers.get(channel.id, set())
-            watchers.discard(client.id)
-            if not watchers:
-                self._watchers.pop(channel.id, None)
-                self._fresh.discard(channel.id)
-        self._wake()
-
-    def on_client_advertise(self, client: Any, channel: Any) -> None:
-        with self._reported(channel.topic):
-            self._publishing.begin((client.id, channel.id), channel.topic, channel.schema_name, channel.encoding)
-
-    def on_client_unadvertise(self, client: Any, channel: int) -> None:
-        self._publishing.end((client.id, channel))
-
-    def on_message_data(self, client: Any, channel: int, data: bytes) -> None:
-        with self._reported("a message of a client"):
-            self._publishing.publish((client.id, channel), data)
-
-    @contextlib.contextmanager
-    def _reported(self, about: str) -> Any:
-        try:
-            yield
-        except click.ClickException as error:
-            self._report(f"{about} is not published: {error.message}")
-        except Exception as error:  # of values that a client has sent
-            self._report(f"{about} is not published: {error}")
-
-
-class _Publishing:
-    """Publishers of what clients send. All methods may be called from any thread."""
-
-    def __init__(self, node: Any, patterns: Iterable[str]) -> None:
-        self._node, self._patterns = node, list(patterns)
-        self._lock = threading.Lock()
-        self._ends: dict[
-            tuple[int, int], tuple[Any, bool]
-        ] = {}  # by client and its channel: a publisher, and whether CDR comes
-
-    def begin(self, key: tuple[int, int], topic: str, schema: str, encoding: str) -> None:
-        topic = live.absolute(topic)
-        if encoding not in ("cdr", "json"):
-            raise ViewError(f"its encoding is {encoding}, not cdr or json")
-        if "/_" in topic:
-            raise ViewError("hidden topics are not for clients")
-        if not any(fnmatchcase(topic, pattern) for pattern in self._patterns):
-            raise ViewError(f"baton view was started without --publish {topic}")
-        kind = live.short_type(schema)
-        there = [each for each in self._node.endpoints() if each.topic == topic and each.type_name == kind]
-        cls = live.message_class_as(there[0]) if there else live.message_class(kind)
-        with self._lock:
-            if len(self._ends) >= MOST_PUBLISHING:
-                raise ViewError(f"clients have {MOST_PUBLISHING} channels already")
-            publishers = (each for each, _ in self._ends.values())
-            same = (each for each in publishers if each.topic == topic and each.message_type is cls)
-            publisher = next(same, None) or self._node.advertise(topic, cls, baton.QoS(10))
-            self._ends[key] = publisher, encoding == "cdr"
-
-    def end(self, key: tuple[int, int]) -> None:
-        with self._lock:
-            self._ends.pop(key, None)
-
-    def publish(self, key: tuple[int, int], data: bytes) -> None:
-        with self._lock:
-            publisher, is_cdr = self._ends.get(key, (None, False))
-        if publisher is None:
-            return  # its channel was refused, and that was said
-        if is_cdr:
-            _core._publish_serialized(publisher, data, True)
-        else:
-            publisher.publish(json.loads(data))
 
 
 class View:
     """A server for viewers. `topics`: patterns of the names that clients are offered, all without one. `max_rate`: messages of a topic in a
-    second. `publish`: patterns of topics on which clients may publish. `say` gets each sentence about what cannot be shown once."""
+    second. `publish`, `call`, `settable`: patterns of the topics, services and parameters that clients may publish, call and set; none without
+    one. `reduction`: what is made smaller. `say` gets each sentence about what cannot be shown once; clients get it, too."""
 
     def __init__(
         self,
@@ -186,35 +69,50 @@ class View:
         port: int = 8765,
         max_rate: float | None = 60,
         publish: Iterable[str] = (),
+        call: Iterable[str] = (),
+        settable: Iterable[str] = (),
+        reduction: Reduction | None = None,
         say: Callable[[str], object] = lambda sentence: None,
     ) -> None:
         try:
             self._sdk = needed("foxglove", "a view needs", "view")
         except BagError as error:
             raise ViewError(str(error)) from None
-        self._node, self._max_rate, self._say = node, max_rate, say
-        self._patterns, publish = [_absolute(each) for each in topics], [_absolute(each) for each in publish]
+        check_number("max_rate", max_rate, ViewError)
+        self._node, self._max_rate, self._reduction = node, max_rate, reduction or Reduction()
+        self._patterns, publish, call, settable = (
+            [absolute(each) for each in patterns] for patterns in (topics, publish, call, settable)
+        )
         self._topics: dict[tuple[str, str, bytes], _Topic] = {}
-        self._said: set[str] = set()
+        self._complaints = Complaints(say)
+        self._report = self._complaints.report
         self._version = -1
         self._look_s = 0.0
         self._stopped = False
         self._woken, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self._context = self._sdk.Context()
-        self._clients = _Clients(self._wake, _Publishing(node, publish), self._report)
+        self._services = Services(node, self._sdk, call, self._report)
+        self._parameters = Parameters(node, self._sdk, settable, self._publish_parameters, self._report)
+        self._clients = Clients(self._wake, Publishing(node, publish), self._parameters, self._report)
         self._follow_graph(MOST_CHANNELS)
+        can = self._sdk.websocket.Capability
         try:
             self._server = self._sdk.start_server(
                 name=f"Baton, domain {node.domain}",
                 host=host,
                 port=port,
-                capabilities=[self._sdk.Capability.ClientPublish] if publish else [],
+                capabilities=[
+                    can.Parameters,
+                    *([can.ClientPublish] if publish else []),
+                    *([can.Services] if call else []),
+                ],
                 supported_encodings=["cdr", "json"] if publish else [],
                 server_listener=self._clients,
                 context=self._context,
                 message_backlog_size=MOST_WAITING,
             )
         except RuntimeError as error:
+            self._parameters.close()
             os.close(self._woken)
             os.close(self._waker)
             raise ViewError(f"{host}:{port}: {str(error).removeprefix('FoxgloveError: ')}") from None
@@ -226,8 +124,9 @@ class View:
         self._wake()
 
     def close(self) -> None:
-        """Ends the server and the subscriptions."""
+        """Ends the server and the subscriptions. Waits for calls of services and nodes that clients have begun."""
         self._server.stop()
+        self._parameters.close()
         self._topics.clear()
         os.close(self._woken)
         os.close(self._waker)
@@ -237,18 +136,18 @@ class View:
         while not self._stopped:
             self._follow_graph()
             self._follow_clients()
+            self._parameters.follow()
+            self._services.follow(self._server, _MOST_NEWS)
+            for sentence in self._complaints.take_unsent(_MOST_NEWS):
+                self._server.publish_status(sentence, self._sdk.StatusLevel.Warning, id=sentence)
             self._wait(self._pass_on())
 
     def _wake(self) -> None:
         with contextlib.suppress(BlockingIOError):  # full: the thread wakes as it is
             os.write(self._waker, b"x")
 
-    def _report(self, sentence: str) -> None:
-        """Says a sentence once."""
-        sentence = sentence[:MOST_CHARACTERS]
-        if sentence not in self._said and len(self._said) < MOST_SAID:
-            self._said.add(sentence)
-            self._say(sentence)
+    def _publish_parameters(self, parameters: list[Any]) -> None:
+        self._server.publish_parameter_values(parameters)
 
     def _follow_graph(self, most_news: int = _MOST_NEWS) -> None:
         """Offers the topics that have publishers, and no others."""
@@ -281,15 +180,19 @@ class View:
         name, type_name, _ = key
         try:
             cls = live.message_class_as(publishers[0])
+            reduced = self._reduction.of(name, type_name)
+            shown = reduced_class(reduced)._struct if reduced else cls._struct
         except click.ClickException as error:
             self._report(f"{name} is not shown: {error.message}")
             return False
-        schema = self._sdk.Schema(name=ros2_name(type_name), encoding="ros2msg", data=ros2_schema(cls._struct).encode())
+        schema = self._sdk.Schema(name=ros2_name(shown.full_name), encoding="ros2msg", data=ros2_schema(shown).encode())
         channel = self._sdk.Channel(name, schema=schema, message_encoding="cdr", context=self._context)
         latched = all(each.qos.durability == "transient_local" for each in publishers)
         every = latched or type_name in _EVERY
         depth = min(MOST_KEPT, sum(each.qos.depth for each in publishers)) if latched else MOST_KEPT if every else 1
-        self._topics[key] = _Topic(name, cls, channel, depth, latched, None if every else self._max_rate)
+        self._topics[key] = _Topic(
+            name, cls, channel, depth, latched, None if every else self._max_rate, reduced=reduced
+        )
         return True
 
     def _withdraw(self, topic: _Topic) -> None:
@@ -335,8 +238,9 @@ class View:
             if message is None:
                 return False
             info = baton.info(message)
-            topic.channel.log(_core._serialized(message, True), log_time=info.source_time_ns)
-        except baton.BatonError as error:
+            cdr = topic.reduced.cdr(message) if topic.reduced else _core._serialized(message, True)
+            topic.channel.log(cdr, log_time=info.source_time_ns)
+        except (baton.BatonError, ViewError, ImageError) as error:
             self._report(f"{topic.name}: a message is left out: {error}")
         return True
 
@@ -357,5 +261,5 @@ class View:
                     os.read(self._woken, 4096)
 
 
-def _absolute(pattern: str) -> str:
+def absolute(pattern: str) -> str:
     return pattern if pattern.startswith(("/", "*")) else f"/{pattern}"

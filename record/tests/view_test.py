@@ -6,8 +6,6 @@ from __future__ import annotations
 import json
 import struct
 import sys
-import threading
-from contextlib import contextmanager
 
 import baton
 import numpy as np
@@ -15,33 +13,19 @@ import pytest
 from baton import _core
 from baton_record import bag_errors
 from baton_record.verbs.view import command
-from baton_record.view_server import View, ViewError, ros2_schema
+from baton_record.view_errors import ViewError
+from baton_record.view_schemas import ros2_schema
+from baton_record.view_server import View
 from click.testing import CliRunner
 from rosbags.typesys import get_types_from_msg
 from support import processes
 from support.build import needs_package
 from support.processes import LOG, Programs
 from support.waiting import until
-from view_client import Viewer
+from view_client import Viewer, shown
 
 pytestmark = needs_package()
 TWIST = "geometry_msgs/msg/Twist"
-
-
-@contextmanager
-def shown(**options):
-    """A view of the domain in a thread of its own."""
-    said: list[str] = []
-    view = View(baton.Node("baton_view"), port=0, say=said.append, **options)
-    view.said = said
-    thread = threading.Thread(target=view.run, daemon=True)
-    thread.start()
-    try:
-        yield view
-    finally:
-        view.stop()
-        thread.join()
-        view.close()
 
 
 def subscriptions(node, topic):
@@ -186,11 +170,11 @@ def test_clients_publish_only_where_the_view_allows_it():
         assert not [each for each in node.endpoints() if each.topic in ("/other", "/cmd_vel")]
     with shown() as view, Viewer(view.port) as client:
         client.until(lambda me: me.info)
-        assert client.info["capabilities"] == []
+        assert client.info["capabilities"] == ["parameters", "parametersSubscribe"]
 
 
 def test_clients_have_a_bounded_number_of_channels(monkeypatch):
-    monkeypatch.setattr("baton_record.view_server.MOST_PUBLISHING", 2)
+    monkeypatch.setattr("baton_record.view_publishing.MOST_PUBLISHING", 2)
     with shown(publish=["*"]) as view, Viewer(view.port) as client:
         for number in range(3):
             client.advertise(number, f"/t{number}", "std_msgs/msg/String", "json")
@@ -210,7 +194,7 @@ def test_a_bounded_number_of_topics_is_offered(monkeypatch):
 
 
 def test_a_bounded_number_of_sentences_is_said(monkeypatch):
-    monkeypatch.setattr("baton_record.view_server.MOST_SAID", 2)
+    monkeypatch.setattr("baton_record.view_errors.MOST_SAID", 2)
     allowed = baton.Node("robot").subscribe("allowed", "std_msgs/String")
     with shown(publish=["/allowed"]) as view, Viewer(view.port) as client:
         for number in range(4):

@@ -145,13 +145,13 @@ class Remote:
         return live.harmless(" ".join(filter(None, (did_you_mean(name, known) for name in names if name not in known))))
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """A ParameterValue as Python's own type; bytes as a list of integers, which YAML and JSON have."""
     type_ = TYPES[value.type] if value.type < len(TYPES) else "not_set"
     return live.plain(getattr(value, f"{type_}_value"), 0) if type_ != "not_set" else None
 
 
-def _message(baton: Any, name: str, value: Any) -> dict[str, Any]:
+def parameter_message(baton: Any, name: str, value: Any) -> dict[str, Any]:
     """A rcl_interfaces/Parameter."""
     type_ = baton.Parameter(name, value=value).type_
     field = f"{type_.name.lower()}_value"
@@ -196,7 +196,7 @@ def list_(domain: int | None, timeout: float, name: str | None, as_json: bool) -
 @click.option("--json", "as_json", is_flag=True)
 def get(domain: int | None, timeout: float, name: str, parameter: str, as_json: bool) -> None:
     """Print the value of a parameter of NODE, as YAML."""
-    value = _plain(Remote(live.join(domain), name, timeout).values([parameter])[0])
+    value = plain_value(Remote(live.join(domain), name, timeout).values([parameter])[0])
     click.echo(json_text(value) if as_json else live.load()._core._parameter_yaml(value))
 
 
@@ -218,7 +218,7 @@ def set_(domain: int | None, timeout: float, name: str, parameter: str, value: s
     except baton.BatonError as error:
         raise click.ClickException(str(error)) from None
     remote = Remote(live.join(domain), name, timeout)
-    result = remote.call("set", {"parameters": [_message(baton, parameter, given)]}).results[0]
+    result = remote.call("set", {"parameters": [parameter_message(baton, parameter, given)]}).results[0]
     if not result.successful:
         hint = remote.near([parameter])
         raise click.ClickException(live.harmless(f"{remote.name} refused it: {result.reason}{hint and f'; {hint}'}"))
@@ -270,7 +270,7 @@ def dump(domain: int | None, timeout: float, name: str) -> None:
     names = sorted(remote.names())
     click.echo(f"{remote.name}:\n  ros__parameters:")
     for parameter, value in zip(names, remote.values(names) if names else [], strict=True):
-        click.echo(f"    {yaml(parameter)}: {yaml(_plain(value))}")
+        click.echo(f"    {yaml(parameter)}: {yaml(plain_value(value))}")
 
 
 @examples("baton param load camera camera.yaml")
@@ -289,7 +289,7 @@ def load(domain: int | None, timeout: float, name: str, file: Path) -> None:
     if not found:
         raise click.ClickException(f"{file} has no parameters for {remote.name}")
     values = {parameter: value for parameter, _, value in found}  # the last value of a name counts
-    request = {"parameters": [_message(baton, parameter, value) for parameter, value in values.items()]}
+    request = {"parameters": [parameter_message(baton, parameter, value) for parameter, value in values.items()]}
     refused = [
         f"{parameter}: {result.reason}"
         for parameter, result in zip(values, remote.call("set", request).results, strict=True)

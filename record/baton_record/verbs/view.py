@@ -21,7 +21,8 @@ def _is_loopback(host: str) -> bool:
 @examples(
     "baton view",
     "baton view '/camera/*' /tf --max-rate 10",
-    "baton view --publish /cmd_vel",
+    "baton view --publish /cmd_vel --call '/arm/*' --set '/camera.*'",
+    "baton view '/camera/*' /points --jpeg '/camera/*' --points 20000",
 )
 @click.command()
 @live.domain_options
@@ -41,6 +42,26 @@ def _is_loopback(host: str) -> bool:
     metavar="PATTERN",
     help="Topics on which clients may publish, e.g. /cmd_vel; may be repeated.",
 )
+@click.option(
+    "--call", multiple=True, metavar="PATTERN", help="Services that clients may call, e.g. '/arm/*'; may be repeated."
+)
+@click.option(
+    "--set",
+    "settable",
+    multiple=True,
+    metavar="PATTERN",
+    help="Parameters that clients may set, e.g. '/camera.*': the node, a dot, the parameter; may be repeated.",
+)
+@click.option(
+    "--jpeg", multiple=True, metavar="PATTERN", help="Topics whose images are sent as JPEG, e.g. '*'; may be repeated."
+)
+@click.option("--quality", type=click.IntRange(1, 95), default=75, show_default=True, help="Of --jpeg.")
+@click.option(
+    "--points",
+    type=click.IntRange(1, 10_000_000),
+    metavar="N",
+    help="Points of each cloud at most; those that are sent lie evenly in the message.",
+)
 @click.argument("topics", nargs=-1, shell_complete=live.complete_topics)
 def command(
     domain: int | None,
@@ -49,6 +70,11 @@ def command(
     port: int,
     max_rate: float,
     publish: tuple[str, ...],
+    call: tuple[str, ...],
+    settable: tuple[str, ...],
+    jpeg: tuple[str, ...],
+    quality: int,
+    points: int | None,
     topics: tuple[str, ...],
 ) -> None:
     """Show TOPICS in Foxglove or Lichtblick.
@@ -59,7 +85,9 @@ def command(
     live.load()
     from baton import _signals
 
-    from ..view_server import View, ViewError
+    from ..view_errors import ViewError
+    from ..view_reduction import Reduction
+    from ..view_server import View, absolute
 
     node = live.join(domain, search, "baton_view")
     try:
@@ -70,6 +98,9 @@ def command(
             port=port,
             max_rate=max_rate,
             publish=publish,
+            call=call,
+            settable=settable,
+            reduction=Reduction(tuple(absolute(each) for each in jpeg), quality, points),
             say=lambda sentence: click.echo(live.harmless(sentence), err=True),
         )
     except ViewError as error:

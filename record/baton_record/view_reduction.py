@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages that are made smaller on their way to viewers: images as JPEG, point clouds with fewer points."""
+
+from __future__ import annotations
+
+import functools
+import io
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any
+
+import numpy as np
+from baton_cli import live
+
+from .image_pixels import COMPRESSED, IMAGE, library, picture_of, with_eight_bits
+from .view_errors import ViewError
+
+CLOUD = "sensor_msgs/PointCloud2"
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """`type_name`: of what the viewers get. `cdr`: makes it of a message."""
+
+    type_name: str
+    cdr: Callable[[Any], bytes]
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """`jpeg`: patterns of topics whose images become JPEG, of this `quality` (1 to 95). `points`: of each cloud at most; None: all."""
+
+    jpeg: tuple[str, ...] = ()
+    quality: int = 75
+    points: int | None = None
+
+    def of(self, topic: str, type_name: str) -> Reduced | None:
+        """How the messages of a topic are made smaller; None: they stay as they are."""
+        if type_name == IMAGE and any(fnmatchcase(topic, pattern) for pattern in self.jpeg):
+            library("Image")  # what is missing is said before a message comes
+            return Reduced(COMPRESSED, lambda message: as_jpeg(message, self.quality))
+        if type_name == CLOUD and self.points is not None:
+            most = self.points
+            return Reduced(CLOUD, lambda message: with_fewer_points(message, most))
+        return None
+
+
+@functools.cache
+def _types() -> Any:
+    """ROS 2's messages in rosbags, whose codec writes what is made of a message."""
+    from rosbags.typesys import Stores, get_typestore
+
+    return get_typestore(Stores.ROS2_HUMBLE)
+
+
+def _cdr(name: str, header: Any, **fields: Any) -> bytes:
+    types = _types().types
+    stamp = types["builtin_interfaces/msg/Time"](sec=header.stamp.sec, nanosec=header.stamp.nanosec)
+    header = types["std_msgs/msg/Header"](stamp=stamp, frame_id=str(header.frame_id))
+    return bytes(_types().serialize_cdr(types[name](header=header, **fields), name))
+
+
+def as_jpeg(message: Any, quality: int) -> bytes:
+    """A sensor_msgs/Image as the CDR of a CompressedImage. 16 bits and floats are scaled to 8 bits, as `baton image` shows them."""
+    picture = picture_of(message)
+    file = io.BytesIO()
+    (picture if picture.mode == "L" else with_eight_bits(picture)).save(file, "JPEG", quality=quality)
+    data = np.frombuffer(file.getvalue(), np.uint8)
+    return _cdr("sensor_msgs/msg/CompressedImage", message.header, format="jpeg", data=data)
+
+
+def with_fewer_points(message: Any, most: int) -> bytes:
+    """A cloud of at most `most` points of a sensor_msgs/PointCloud2, which lie evenly in its order, as CDR."""
+    width, height, step, row = message.width, message.height, message.point_step, message.row_step
+    data = np.asarray(message.data)
+    row = row or width * step
+    if width * height and (not step or row < width * step or data.size < row * (height - 1) + width * step):
+        raise ViewError(f"{width} x {height} points of {step} bytes, {row} bytes a row, are not in {data.size} bytes")
+    points = np.empty((0, step), np.uint8)
+    if count := width * height:
+        rows = np.lib.stride_tricks.as_strided(data, (height, width, step), (row, step, 1), writeable=False)
+        if count <= most:
+            points = rows.reshape(count, step)
+        else:
+            chosen = np.arange(most) * count // most
+            points, width, height = rows[chosen // width, chosen % width], most, 1
+    field = _types().types["sensor_msgs/msg/PointField"]
+    return _cdr(
+        "sensor_msgs/msg/PointCloud2",
+        message.header,
+        height=height,
+        width=width,
+        fields=[
+            field(name=str(each.name), offset=each.offset, datatype=each.datatype, count=each.count)
+            for each in message.fields
+        ],
+        is_bigendian=bool(message.is_bigendian),
+        point_step=step,
+        row_step=width * step,
+        data=np.ascontiguousarray(points).reshape(-1),
+        is_dense=bool(message.is_dense),
+    )
+
+
+def reduced_class(reduced: Reduced) -> Any:
+    return live.message_class(reduced.type_name)

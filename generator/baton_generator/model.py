@@ -67,7 +67,7 @@ class Field:
     default: Value | tuple[Value, ...] | None = None
     comment: str = ""
     location: Location = field(default=Location(""), compare=False)
-    octet: bool = field(default=False, compare=False)  # `byte`, a type of its own in the hashes of ROS 2; for Baton a uint8
+    octet: bool = field(default=False, compare=False)  # `byte`: for Baton a uint8, in ROS 2's hashes another type
 
 
 @dataclass(frozen=True)

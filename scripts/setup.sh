@@ -96,7 +96,7 @@ python_packages() {
   # no distribution, so that nothing is installed over the one of python/.
   .venv/bin/python - <<'END'
 import pathlib, sys, sysconfig
-rooms = [pathlib.Path.cwd() / room for room in ("cli", "generator", "lab", "record", "ros1/converter", "ros1/command", "build/release/python")]
+rooms = [pathlib.Path.cwd() / room for room in ("cli", "generator", "lab", "link/zenoh", "record", "ros1/converter", "ros1/command", "build/release/python")]
 pathlib.Path(sysconfig.get_path("purelib"), "baton-checkout.pth").write_text("".join(f"{room}\n" for room in rooms))
 command = pathlib.Path(sysconfig.get_path("scripts"), "baton")
 command.write_text(f"#!{sys.executable}\nfrom baton_cli.main import main\n\nmain()\n")

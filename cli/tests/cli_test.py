@@ -233,6 +233,7 @@ def test_interfaces_of_all_packages_are_listed():
 
 
 SEARCHING = {
+    ("bridge",): ["--zenoh"],
     ("doctor",): [],
     ("generate",): ["std_msgs/String"],
     ("interface", "list"): [],

@@ -31,10 +31,12 @@ def session(mode: str, *, connect: str = "", listen: str = "") -> zenoh.Session:
 
 
 class ZenohHost:
-    """A runtime directory, the nodes of the test in it, and a bridge."""
+    """A runtime directory, the nodes of the test in it, and a bridge. `space`: the network namespace of the bridge. The nodes need none."""
 
-    def __init__(self, name: str, directory: Path, router: str) -> None:
-        self.name, self.directory, self._router = name, directory, router
+    def __init__(self, name: str, directory: Path, router: str, space: str = "") -> None:
+        self.name, self.directory = name, directory
+        self._inside = ["ip", "netns", "exec", space] if space else []
+        self._router = ["--router", router] if router else []
         self._environment = environment(directory, BATON_DOMAIN="0", RUST_LOG="off")
         self.bridges: list[Process] = []
         self.kept: list[Any] = []
@@ -45,7 +47,7 @@ class ZenohHost:
         return node
 
     def bridge(self, *words: str, ready: bool = True) -> Process:
-        command = [BATON, "bridge", "--zenoh", "--name", self.name, "--router", self._router, *words]
+        command = [*self._inside, BATON, "bridge", "--zenoh", "--name", self.name, *self._router, *words]
         bridge = Process(command, env=self._environment, stderr=LOG)
         self.bridges.append(bridge)
         if ready:

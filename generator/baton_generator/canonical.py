@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from dataclasses import dataclass, field
 
@@ -14,6 +15,7 @@ from .packages import Universe
 MAX_SKELETON_BYTES = 2**31 - 1  # docs/format/sfm.md: a message is at most 2 GiB
 MAX_DEPTH = 64
 _REFERENCE = (8, 4)  # {u32 length, i32 offset}
+_EVENT_INFO = "service_msgs/ServiceEventInfo"
 
 
 @dataclass(frozen=True)
@@ -69,10 +71,13 @@ class Struct:
 
 @dataclass(frozen=True)
 class ServiceStructs:
+    """``event``: what a server or a client publishes of a call."""
+
     package: str
     name: str
     request: Struct
     response: Struct
+    event: Struct
     comment: str = ""
 
     @property
@@ -154,7 +159,7 @@ class Resolver:
             found = list(error.diagnostics)
             for part in (read.request, read.response) if isinstance(read, Service) else (read,):
                 try:
-                    self._nested(canonical_message(part))
+                    self._nested(canonical_message(part), {})
                 except InterfaceError as more:
                     found += more.diagnostics
             all_errors = InterfaceError(*found)
@@ -174,11 +179,22 @@ class Resolver:
                 errors.extend(error.diagnostics)
         if errors:
             raise InterfaceError(*errors)
-        return ServiceStructs(service.package, service.name, structs[0], structs[1], service.comment)
+        return self.service_of(service, structs[0], structs[1])
 
-    def resolve(self, written: Message) -> Struct:
+    def service_of(self, service: Service, request: Struct, response: Struct) -> ServiceStructs:
+        halves = {half.full_name: half for half in (request, response)}
+        fields = [Field("info", FieldType(_EVENT_INFO))]
+        fields += [
+            Field(name, FieldType(half, Shape.SEQUENCE, 1))
+            for name, half in zip(("request", "response"), halves, strict=True)
+        ]
+        event = self.resolve(Message(service.package, f"{service.name}_Event", tuple(fields)), halves | _event_info())
+        return ServiceStructs(service.package, service.name, request, response, event, service.comment)
+
+    def resolve(self, written: Message, known: dict[str, Struct] | None = None) -> Struct:
+        """``known``: types that are found here first."""
         message = canonical_message(written)
-        nested = self._nested(message)
+        nested = self._nested(message, known or {})
         second_names = SECOND_NAMES.get(message.full_name, {})
         members: list[Member] = []
         end, alignment = 0, 1
@@ -213,8 +229,8 @@ class Resolver:
             message.comment,
         )
 
-    def _nested(self, message: Message) -> dict[str, Struct]:
-        nested: dict[str, Struct] = {}
+    def _nested(self, message: Message, known: dict[str, Struct]) -> dict[str, Struct]:
+        nested = {f.type.base: known[f.type.base] for f in message.fields if f.type.base in known}
         errors: list[Diagnostic] = []
         for f in message.fields:
             if f.type.is_message and f.type.base not in nested:
@@ -238,3 +254,23 @@ class Resolver:
         else:
             size, alignment = _REFERENCE
         return (size * type_.count if type_.shape is Shape.ARRAY else size), alignment
+
+
+@functools.cache
+def _event_info() -> dict[str, Struct]:
+    """service_msgs/msg/ServiceEventInfo of ROS 2. Not from a universe: every service has events, also where only ROS 1 is known."""
+    nothing = Resolver(None)  # type: ignore[arg-type]  # asked for no name
+    time = Message(
+        "builtin_interfaces", "Time", (Field("sec", FieldType("int32")), Field("nanosec", FieldType("uint32")))
+    )
+    fields = (
+        Field("event_type", FieldType("uint8")),
+        Field("stamp", FieldType(time.full_name)),
+        Field("client_gid", FieldType("uint8", Shape.ARRAY, 16)),
+        Field("sequence_number", FieldType("int64")),
+    )
+    package, _, name = _EVENT_INFO.partition("/")
+    kinds = ("REQUEST_SENT", "REQUEST_RECEIVED", "RESPONSE_SENT", "RESPONSE_RECEIVED")
+    constants = tuple(Constant(kind, "uint8", value) for value, kind in enumerate(kinds))
+    info = nothing.resolve(Message(package, name, fields, constants), {time.full_name: nothing.resolve(time)})
+    return {_EVENT_INFO: info}

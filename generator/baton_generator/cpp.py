@@ -28,7 +28,7 @@ typeof union unsigned using virtual void volatile wchar_t while xor xor_eq""".sp
 _MORE_MACROS = "assert major makedev minor offsetof stderr stdin stdout".split()
 _RESERVED = macro_names.names()[0].union(_KEYWORDS, _MORE_MACROS)
 _MEMBER_NAMES = ("Ptr", "ConstPtr", "SharedPtr", "ConstSharedPtr", "UniquePtr")
-_SERVICE_MEMBER_NAMES = frozenset(("Request", "Response", "kName"))
+_SERVICE_MEMBER_NAMES = frozenset(("Request", "Response", "kName", "kEventHash"))
 # A type of such a name would hide, or be hidden by, what the templates call members and parameters.
 _NOT_TYPE_NAMES = frozenset((*_MEMBER_NAMES, "a", "b", "out", "message", "that_"))
 
@@ -270,6 +270,10 @@ def _constant(constant: Constant, name: str) -> CppConstant:
     return CppConstant(name, type_, value, _comment_lines(constant.comment))
 
 
+def _bytes_of(value: bytes) -> str:
+    return ", ".join(f"0x{byte:02x}" for byte in value)
+
+
 def describe(struct: Struct, space: str = "msg") -> CppStruct:
     name = identifier(struct.name, _NOT_TYPE_NAMES)
     taken = {name, *_MEMBER_NAMES}
@@ -319,7 +323,7 @@ def describe(struct: Struct, space: str = "msg") -> CppStruct:
         [_constant(c, names[c.name]) for c in struct.constants],
         second_is_variable,
         [string_literal(line + "\n").replace("\\012", "\\n") for line in struct.definition.rstrip("\n").split("\n")],
-        ", ".join(f"0x{byte:02x}" for byte in struct.hash),
+        _bytes_of(struct.hash),
         _comment_lines(struct.comment),
     )
 
@@ -420,6 +424,7 @@ def render_service(service: ServiceStructs) -> str:
             standard=standard,
             macros=_hidden_macros(structs, name),
             comment=_comment_lines(service.comment),
+            event_hash=_bytes_of(service.event.hash),
         )
     )
 

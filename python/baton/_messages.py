@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from baton_generator.canonical import Resolver, Struct
+from baton_generator.canonical import Resolver, ServiceStructs, Struct
 from baton_generator.diagnostics import fail
 from baton_generator.model import SCALAR_BYTES, Dialect, FieldType, Shape
 from baton_generator.model import Message as ParsedMessage
@@ -56,10 +56,9 @@ class TypeSource:
             return _class_of(self._resolver.message(_short(name)))
 
     def service(self, name: str) -> type:
-        """A class with the message classes `Request` and `Response`."""
+        """A class with the message classes `Request`, `Response`, and `Event` (what Service.configure_introspection() publishes)."""
         with _lock:
-            structs = self._resolver.service(_short(name))
-            return _service_class(structs.full_name, _class_of(structs.request), _class_of(structs.response))
+            return _service_class(self._resolver.service(_short(name)))
 
     def names(self, package: str, kind: str = "msg") -> list[str]:
         """Names of the messages ("msg") or services ("srv") of a package."""
@@ -145,6 +144,12 @@ def service(name: str | type) -> type:
     return name
 
 
+def event_hash(service: type) -> bytes:
+    """The type hash of a service's events; empty for a class without them."""
+    event = getattr(service, "Event", None)
+    return event._struct.hash if isinstance(event, type) and issubclass(event, _core.Message) else b""
+
+
 # What ROS 1's built-in types become (docs/format/ros1-ros2-equivalence.md). A full text of ROS 1 needs no other source.
 _TIME_TEXTS = dict.fromkeys(("builtin_interfaces/Time", "builtin_interfaces/Duration"), "int32 sec\nuint32 nanosec\n")
 
@@ -199,21 +204,20 @@ def service_from_text(name: str, text: str) -> type:
     assert isinstance(parsed, ParsedService)
     with _lock:
         resolver = source()._resolver
-        return _service_class(
-            parsed.full_name, _class_of(resolver.resolve(parsed.request)), _class_of(resolver.resolve(parsed.response))
-        )
+        request, response = resolver.resolve(parsed.request), resolver.resolve(parsed.response)
+        return _service_class(resolver.service_of(parsed, request, response))
 
 
-def _service_class(full_name: str, request: type[_core.Message], response: type[_core.Message]) -> type:
-    package, _, name = full_name.partition("/")
+def _service_class(structs: ServiceStructs) -> type:
     return type(
-        name,
+        structs.name,
         (),
         {
-            "__module__": f"baton.srv.{package}",
-            "__doc__": f"The service {full_name}.",
-            "Request": request,
-            "Response": response,
+            "__module__": f"baton.srv.{structs.package}",
+            "__doc__": f"The service {structs.full_name}.",
+            "Request": _class_of(structs.request),
+            "Response": _class_of(structs.response),
+            "Event": _class_of(structs.event),
             "__slots__": (),
         },
     )

@@ -348,6 +348,7 @@ class Node(_core.Node):
             group,
             memory_limit,
             max_message,
+            _messages.event_hash(service),
         )
         self._kept.append(made)
         return made
@@ -361,7 +362,7 @@ class Node(_core.Node):
         _checked_topic(name, "client")
         service: Any = _messages.service(service_type)
         request, response = _messages.message(service.Request), _messages.message(service.Response)
-        return self._client(name, request, response, held, memory_limit, max_message)
+        return self._client(name, request, response, held, memory_limit, max_message, _messages.event_hash(service))
 
     def declare_parameter(
         self, name: str, value: Any = None, descriptor: ParameterDescriptor | Any | None = None

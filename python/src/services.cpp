@@ -21,10 +21,33 @@ PublisherOptions memory_of(std::size_t memory_limit, std::size_t max_message) {
   return options;
 }
 
+/// Of the class of events; empty for a service class without one.
+message::TypeHash event_hash_of(const nb::bytes& given) {
+  message::TypeHash hash{};
+  if (given.size() == hash.size()) std::memcpy(hash.data(), given.c_str(), hash.size());
+  return hash;
+}
+
+void configure_events(baton::detail::ServiceEvents& events, const std::string& what, const message::TypeHash& hash) {
+  using What = ServiceIntrospection;
+  constexpr std::pair<const char*, What> kNames[] = {
+      {"off", What::kOff}, {"metadata", What::kMetadata}, {"contents", What::kContents}};
+  for (const auto& [name, value] : kNames) {
+    if (what != name) continue;
+    if (hash == message::TypeHash{})
+      raise(PyExc_TypeError, "this service's class has no Event: take the class from baton.srv or baton.service()");
+    const WithoutGil without;
+    return events.configure(value, hash);
+  }
+  raise(PyExc_ValueError, "configure_introspection() takes 'off', 'metadata' or 'contents', not '" + what + "'");
+}
+
 struct PyService {
   std::shared_ptr<Callback> callback;
   std::shared_ptr<baton::detail::Executable> registration;
   std::string name;
+  std::shared_ptr<baton::detail::ServiceEvents> events;
+  message::TypeHash event_hash{};
 };
 
 class PythonServiceExecutable final : public baton::detail::ReaderExecutable {
@@ -42,6 +65,7 @@ class PythonServiceExecutable final : public baton::detail::ReaderExecutable {
  private:
   bool on_message(transport::TakenSample&& message) override {
     if (!message.names_own_client()) return false;
+    responses_->events()->received(message);
     const MessageInfo info = baton::detail::message_info(message);
     Taken taken(std::move(message));
     const WithGil gil;
@@ -87,8 +111,12 @@ class PythonServiceExecutable final : public baton::detail::ReaderExecutable {
 
 class PyClient {
  public:
-  PyClient(std::shared_ptr<baton::detail::ClientCore> core, const ClassRecord* request, const ClassRecord* response)
-      : core_(std::move(core)), request_(request), response_(response) {}
+  PyClient(std::shared_ptr<baton::detail::ClientCore> core, const ClassRecord* request, const ClassRecord* response,
+           const message::TypeHash& event_hash)
+      : core_(std::move(core)), request_(request), response_(response), event_hash_(event_hash) {}
+  void configure_introspection(const std::string& what) {
+    configure_events(*core_->requests()->events(), what, event_hash_);
+  }
   const std::string& name() const noexcept { return core_->name(); }
   bool available() const { return core_->available(); }
   nb::object loan() const { return nb::steal(new_root(make_loan(request_, core_->requests()))); }
@@ -155,6 +183,7 @@ class PyClient {
   std::shared_ptr<baton::detail::ClientCore> core_;
   const ClassRecord* request_;
   const ClassRecord* response_;
+  const message::TypeHash event_hash_;
   transport::WaitSet wait_set_;
   // With the GIL. `calling_` replaces ClientCore::call_mutex(), since no other object has this core.
   bool calling_ = false, waited_ = false, polled_ = false;
@@ -165,7 +194,15 @@ class PyClient {
 void add_services(nb::module_& m, nb::class_<Node>& node_class) {
   nb::class_<PyService>(m, "Service", nb::type_slots(callback_slots<PyService>()), "A running service.")
       .def("__init__", made_by<PyService>("Service", "node.serve('switch', SetBool, handler)"))
-      .def_ro("name", &PyService::name);
+      .def_ro("name", &PyService::name)
+      .def(
+          "configure_introspection",
+          [](const PyService& service, const std::string& what) {
+            configure_events(*service.events, what, service.event_hash);
+          },
+          "what"_a,
+          "Publishes requests and responses on NAME/_service_event from now on, for recorders and tools: 'off', "
+          "'metadata' or 'contents'.");
   nb::class_<PyClient>(m, "Client", nb::is_weak_referenceable(), "Calls a service.")
       .def("__init__", made_by<PyClient>("Client", "node.client('switch', SetBool)"))
       .def_prop_ro("name", &PyClient::name)
@@ -177,6 +214,8 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
                 *c.participant(), [&] { return c.available(); }, timeout);
           },
           "timeout"_a = nb::none())
+      .def("configure_introspection", &PyClient::configure_introspection, "what"_a,
+           "The same as Service.configure_introspection(), of this client's requests and responses.")
       .def("loan", &PyClient::loan, "A request in shared memory, for call().")
       .def("call", &PyClient::call, "request"_a, "timeout"_a = nb::none(), "The response, or None after the timeout.")
       .def("_begin", &PyClient::begin)
@@ -188,34 +227,38 @@ void add_services(nb::module_& m, nb::class_<Node>& node_class) {
       .def(
           "_serve",
           [](Node& node, const std::string& name, nb::handle request, nb::handle response, nb::object handler,
-             std::shared_ptr<CallbackGroup> group, std::size_t memory_limit, std::size_t max_message) {
+             std::shared_ptr<CallbackGroup> group, std::size_t memory_limit, std::size_t max_message,
+             const nb::bytes& event_hash) {
             const ClassRecord* requests = record_of_class(request.ptr());
             const ClassRecord* responses = record_of_class(response.ptr());
             const nb::object name_of_handler = nb::getattr(handler, "__qualname__", nb::repr(handler));
             std::string handler_name = nb::str(name_of_handler).c_str();
             PyService service;
             service.callback = std::make_shared<Callback>(std::move(handler));
+            service.event_hash = event_hash_of(event_hash);
             const WithoutGil without;
             baton::detail::ServerCore core =
                 node.make_server(name, *requests->type, *responses->type, memory_of(memory_limit, max_message));
             service.name = std::move(core.name);
+            service.events = core.responses->events();
             auto executable = std::make_shared<PythonServiceExecutable>(
                 group_or_default(node, std::move(group)), std::move(core.requests), requests, std::move(core.responses),
                 responses, service.callback, std::move(handler_name));
             service.registration = node.add(executable);
             return service;
           },
-          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg())
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg())
       .def(
           "_client",
           [](Node& node, const std::string& name, nb::handle request, nb::handle response, std::uint32_t held,
-             std::size_t memory_limit, std::size_t max_message) {
+             std::size_t memory_limit, std::size_t max_message, const nb::bytes& event_hash) {
             const ClassRecord* requests = record_of_class(request.ptr());
             const ClassRecord* responses = record_of_class(response.ptr());
+            const message::TypeHash hash = event_hash_of(event_hash);
             const WithoutGil without;
             return new PyClient(
                 node.make_client(name, *requests->type, *responses->type, memory_of(memory_limit, max_message), held),
-                requests, responses);
+                requests, responses, hash);
           },
           nb::rv_policy::take_ownership);
 }

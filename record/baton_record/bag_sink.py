@@ -47,7 +47,13 @@ def _standard(encoding: str) -> Any:
 
 
 def _full(name: str) -> str:
+    """As rosbags has a type."""
     return name.replace("/", "/msg/", 1)
+
+
+def _ros2_name(name: str) -> str:
+    """As ROS 2 has a type; that of a service's events is one of "srv"."""
+    return name.replace("/", "/srv/" if name.endswith("_Event") else "/msg/", 1)
 
 
 def definition_for(topic: BagTopic, encoding: str) -> tuple[str, str]:
@@ -197,7 +203,9 @@ class _McapSink(Sink):
     def _add(self, topic: BagTopic, definition: str, digest: str) -> Any:
         key = (topic.type_name, definition)
         if key not in self._schemas:
-            self._schemas[key] = self._writer.register_schema(_full(topic.type_name), "ros2msg", definition.encode())
+            self._schemas[key] = self._writer.register_schema(
+                _ros2_name(topic.type_name), "ros2msg", definition.encode()
+            )
         offered = StringIO()
         yaml = YAML(typ="safe")
         yaml.default_flow_style = False
@@ -253,7 +261,7 @@ class _Rosbag2Sink(_LibrarySink):
     def _add(self, topic: BagTopic, definition: str, digest: str) -> Any:
         profiles = _latched_qos() if topic.latching else topic.offered
         return self._writer.add_connection(
-            topic.name, _full(topic.type_name), msgdef=definition, rihs01=digest, offered_qos_profiles=profiles
+            topic.name, _ros2_name(topic.type_name), msgdef=definition, rihs01=digest, offered_qos_profiles=profiles
         )
 
 

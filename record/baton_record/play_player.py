@@ -24,6 +24,7 @@ from baton import _core
 from .bag_errors import BagError, check_number
 from .bag_source import CDR, ROS1, Bag, BagMessage, BagTopic, absolute, chosen, open_bag
 from .bag_types import class_of, offer_of
+from .play_requests import SOURCES, ServiceRequests, service_of
 
 CLOCK = "/clock"
 CLOCK_TYPE = "rosgraph_msgs/Clock"
@@ -86,7 +87,8 @@ class Player:
 
     `start` and `duration`: seconds of the bag. `topics`, `exclude`: patterns such as "/camera/*". `remap`: other names for topics. `qos`: for
     topics by their names in the bag, arguments of baton.QoS that replace the recorded ones. `clock`: publish /clock so many times a second, for
-    nodes that follow simulated time. `node`: publish from this node, else from one of the player's own."""
+    nodes that follow simulated time. `service_requests`: what recorded services were asked is asked again, of whoever serves them now: "service" or
+    "client" says whose events count. Without it the events are published as any message. `node`: publish from this node, else from one of the player's own."""
 
     def __init__(
         self,
@@ -103,6 +105,7 @@ class Player:
         qos: Mapping[str, Mapping[str, Any]] | None = None,
         clock: float | None = None,
         paused: bool = False,
+        service_requests: str | None = None,
         on_skip: Callable[[str], object] | None = None,
         clock_of_waits: SteadyTime | None = None,
     ) -> None:
@@ -111,6 +114,9 @@ class Player:
         for name, value in (("rate", rate), ("clock", clock), ("duration", duration)):
             check_number(name, value)
         check_number("start", start, may_be_least=True)
+        if service_requests not in (None, *SOURCES):
+            raise BagError(f"service_requests is 'service' or 'client', not {service_requests!r}")
+        self._service_requests = service_requests
         self._on_skip = on_skip
         self._time = clock_of_waits or SteadyTime()
         self._condition = threading.Condition()
@@ -156,6 +162,13 @@ class Player:
             if own_clock and absolute(topic.name) == CLOCK:
                 continue  # the player's own
             try:
+                service = service_of(topic) if self._service_requests else None
+                if service is not None:
+                    assert self._service_requests is not None
+                    publishers[topic] = ServiceRequests(
+                        self._node, topic, names.get(service, service), self._service_requests
+                    )
+                    continue
                 if topic.encoding not in (CDR, ROS1):
                     raise BagError(f"{topic.name}: messages of encoding {topic.encoding!r} cannot be played")
                 cls = class_of(topic)
@@ -412,13 +425,18 @@ class Player:
         publisher = self._publishers[topic]
         while True:
             try:
-                _core._publish_serialized(publisher, data, topic.encoding == CDR)
-                self._published += 1
+                if isinstance(publisher, ServiceRequests):
+                    self._published += publisher.send(data)
+                else:
+                    _core._publish_serialized(publisher, data, topic.encoding == CDR)
+                    self._published += 1
                 return
             except baton.QueueFull:
                 with self._condition:
                     if self._stopped:
                         return
                     self._time.wait(self._condition, _ROOM_S)
+            except BagError as error:
+                return self._skip(topic.name, str(error))
             except baton.BatonError as error:
                 return self._skip(topic.name, f"{topic.name}: a message is left out: {error}")

@@ -114,6 +114,8 @@ class Recorder:
         all: bool = False,
         regex: Iterable[str] = (),
         types: Iterable[str] = (),
+        services: Iterable[str] = (),
+        all_services: bool = False,
         exclude: Iterable[str] = (),
         domain: int | None = None,
         max_size_bytes: int | None = None,
@@ -128,6 +130,7 @@ class Recorder:
         on_diagnostic: Callable[[str], object] | None = None,
     ) -> None:
         """`directory`: of the bag; it must not exist. `topics`: names. `regex`: expressions that match whole names. `types`: of messages.
+        `services`, `all_services`: the calls of services whose servers or clients publish them (configure_introspection()).
         `exclude`: expressions of names that are not recorded. `max_size_bytes`, `max_duration_s`: then another file begins.
         `max_queue_bytes`: that may wait for the disk. `snapshot_s`: nothing is written before snapshot(); so many seconds of messages are
         copied and kept in memory, `max_queue_bytes` of them. `compression`: "zstd" or "lz4", of each chunk. `crc`: checksums. `node_name`: of a node of
@@ -152,7 +155,8 @@ class Recorder:
             str(max(1, round(interval_s * 1000))),
         ]
         command += ["--compression", compression]
-        command += ["--all"] * all + ["--crc"] * crc + ["--paused"] * paused
+        command += ["--all"] * all + ["--all-services"] * all_services + ["--crc"] * crc + ["--paused"] * paused
+        topics = [*topics, *(f"{name.rstrip('/')}/_service_event" for name in services)]
         for name, values in (("--regex", regex), ("--type", types), ("--exclude", exclude)):
             command += [word for value in values for word in (name, value)]
         single = {

@@ -14,6 +14,7 @@ namespace {
 enum OptionName : int {
   kOutput = 256,
   kAll,
+  kAllServices,
   kRegex,
   kType,
   kExclude,
@@ -34,6 +35,7 @@ enum OptionName : int {
 const option kOptions[] = {
     {"output", required_argument, nullptr, kOutput},
     {"all", no_argument, nullptr, kAll},
+    {"all-services", no_argument, nullptr, kAllServices},
     {"regex", required_argument, nullptr, kRegex},
     {"type", required_argument, nullptr, kType},
     {"exclude", required_argument, nullptr, kExclude},
@@ -78,6 +80,9 @@ Result<void> take(int name, const std::string& value, RecordArguments& out) {
       return {};
     case kAll:
       options.selection.all = true;
+      return {};
+    case kAllServices:
+      options.selection.all_services = true;
       return {};
     case kRegex:
       options.selection.patterns.push_back(value);
@@ -136,6 +141,7 @@ const char* const kUsage =
     "\n"
     "  --output DIR       folder of the bag, which is made\n"
     "  --all              all topics but hidden ones\n"
+    "  --all-services     what servers and clients publish of their calls (NAME/_service_event)\n"
     "  --regex RE         topics with such a name; may be repeated, as the next two\n"
     "  --type TYPE        topics of this type\n"
     "  --exclude RE       none of these topics\n"

@@ -46,6 +46,13 @@ bool any_matches(const std::vector<std::regex>& patterns, const std::string& nam
   });
 }
 
+/// What servers and clients publish of their calls.
+bool has_service_events(const std::string& topic) {
+  const std::string kEnd = "/_service_event";
+  return topic.size() > kEnd.size() && topic.compare(topic.size() - kEnd.size(), kEnd.size(), kEnd) == 0 &&
+         topic.find("/_") == topic.size() - kEnd.size();  // not of an action's hidden services
+}
+
 /// Topics that carry services, and others that ROS 2 hides.
 bool is_hidden(const std::string& topic) { return topic.find("/_") != std::string::npos; }
 
@@ -62,6 +69,7 @@ std::string short_type_name(const std::string& name) {
 Result<Selection> Selection::make(const SelectionOptions& options) {
   Selection out;
   out.all_ = options.all;
+  out.all_services_ = options.all_services;
   for (const std::string& topic : options.topics)
     out.topics_.insert(topic.empty() || topic[0] == '/' ? topic : "/" + topic);
   for (const std::string& type : options.types) out.types_.insert(short_type_name(type));
@@ -71,7 +79,7 @@ Result<Selection> Selection::make(const SelectionOptions& options) {
   Result<std::vector<std::regex>> excluded = compiled(options.excluded);
   if (!excluded) return excluded.error();
   out.excluded_ = std::move(*excluded);
-  if (!out.all_ && out.topics_.empty() && out.types_.empty() && out.patterns_.empty())
+  if (!out.all_ && !out.all_services_ && out.topics_.empty() && out.types_.empty() && out.patterns_.empty())
     return Error{Errc::invalid_argument, "no topic is selected: name some, or all"};
   return out;
 }
@@ -89,6 +97,7 @@ bool Selection::has(const std::string& topic, const std::string& type) {
   const Match matched = match(topic);
   if (matched.excluded) return false;
   if (topics_.count(topic) != 0) return true;
+  if (all_services_ && has_service_events(topic)) return true;
   if (is_hidden(topic)) return false;
   return all_ || types_.count(type) != 0 || matched.selected;
 }

@@ -15,6 +15,7 @@ namespace baton::record {
 
 struct SelectionOptions {
   bool all = false;                   ///< every topic that is not hidden
+  bool all_services = false;          ///< the events of every service (NAME/_service_event)
   std::vector<std::string> topics;    ///< names; hidden ones as well
   std::vector<std::string> patterns;  ///< regular expressions (ECMAScript), which match the whole name
   std::vector<std::string> types;     ///< "sensor_msgs/msg/Image" or "sensor_msgs/Image"
@@ -35,7 +36,7 @@ class Selection {
   };
   Match match(const std::string& topic);
 
-  bool all_ = false;
+  bool all_ = false, all_services_ = false;
   std::set<std::string> topics_, types_;
   std::vector<std::regex> patterns_, excluded_;
   std::map<std::string, Match> matches_;  // of names that were asked for

@@ -29,6 +29,16 @@ TEST(Selection, AllHasNoHiddenTopics) {
   EXPECT_FALSE(selection(options).has("/a/_action/feedback", "t/T"));
 }
 
+TEST(Selection, AllServicesAreTheirEvents) {
+  SelectionOptions options;
+  options.all_services = true;
+  options.excluded = {"/secret/.*"};
+  EXPECT_TRUE(selection(options).has("/arm/move/_service_event", "t/T"));
+  EXPECT_FALSE(selection(options).has("/arm/move/_request", "t/T") || selection(options).has("/a", "t/T"));
+  EXPECT_FALSE(selection(options).has("/a/_action/cancel_goal/_service_event", "t/T"));
+  EXPECT_FALSE(selection(options).has("/secret/_service_event", "t/T"));
+}
+
 TEST(Selection, ALongNameIsMatchedByNoExpression) {
   SelectionOptions options;
   options.patterns = {"/(a|a)*"};

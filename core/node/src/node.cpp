@@ -133,7 +133,8 @@ std::string Node::resolve_service_name(const std::string& service) const {
 
 std::shared_ptr<detail::PublisherCore> Node::publisher_at(const std::string& name, const message::Type& type,
                                                           const QoS& qos, const PublisherOptions& options,
-                                                          detail::PublisherUse use) {
+                                                          detail::PublisherUse use,
+                                                          std::shared_ptr<detail::ServiceEvents> events) {
   const os::HotRoom room;
   transport::Participant::WriterOptions made{name, core_->names.in_graph(), detail::type_info(type), qos, options};
   made.skips_full = use == detail::PublisherUse::kRequests;
@@ -143,7 +144,22 @@ std::shared_ptr<detail::PublisherCore> Node::publisher_at(const std::string& nam
       made.pool.slot_count = transport::kResponseSlots;
   }
   auto writer = core_->participant->create_writer(made).or_throw();
-  return os::make_hot_shared<detail::PublisherCore>(std::move(writer), name);
+  return os::make_hot_shared<detail::PublisherCore>(std::move(writer), name, std::move(events));
+}
+
+std::shared_ptr<detail::ServiceEvents> Node::events_of(const std::string& service, const message::Type& request,
+                                                       const message::Type& response, bool is_server) const {
+  detail::ServiceEvents::Options options;
+  options.is_server = is_server;
+  options.request = &request;
+  options.response = &response;
+  const std::string topic = detail::event_topic(service);
+  options.advertise = [participant = core_->participant, node = core_->names.in_graph(),
+                       topic](const message::Type& type) {
+    return participant->create_writer({topic, node, detail::type_info(type), detail::event_qos(), {}}).or_throw();
+  };
+  options.on_lost = [topic](const Error& why) { detail::say_event_lost(topic, why); };
+  return std::make_shared<detail::ServiceEvents>(std::move(options));
 }
 
 std::shared_ptr<transport::Reader> Node::reader_at(const std::string& name, const message::Type& type, const QoS& qos) {
@@ -160,7 +176,7 @@ std::shared_ptr<transport::Reader> Node::reader_at(const std::string& name, cons
 
 std::shared_ptr<detail::PublisherCore> Node::make_publisher(const std::string& topic, const message::Type& type,
                                                             const QoS& qos, const PublisherOptions& options) {
-  return publisher_at(resolve_topic_name(topic), type, qos, options, detail::PublisherUse::kTopic);
+  return publisher_at(resolve_topic_name(topic), type, qos, options, detail::PublisherUse::kTopic, nullptr);
 }
 
 std::shared_ptr<transport::Reader> Node::make_reader(const std::string& topic, const message::Type& type,
@@ -173,8 +189,9 @@ detail::ServerCore Node::make_server(const std::string& service, const message::
   detail::ServerCore core;
   core.name = resolve_service_name(service);
   core.requests = reader_at(detail::request_topic(core.name), request, detail::request_qos());
-  core.responses = publisher_at(detail::response_topic(core.name), response, detail::response_qos(kHeldResponses),
-                                options, detail::PublisherUse::kResponses);
+  core.responses =
+      publisher_at(detail::response_topic(core.name), response, detail::response_qos(kHeldResponses), options,
+                   detail::PublisherUse::kResponses, events_of(core.name, request, response, true));
   return core;
 }
 
@@ -185,7 +202,7 @@ std::shared_ptr<detail::ClientCore> Node::make_client(const std::string& service
   // The reader first: a server must not see a client that cannot get responses.
   auto responses = reader_at(detail::response_topic(name), response, detail::response_qos(held));
   auto requests = publisher_at(detail::request_topic(name), request, detail::request_qos(), options,
-                               detail::PublisherUse::kRequests);
+                               detail::PublisherUse::kRequests, events_of(name, request, response, false));
   return std::make_shared<detail::ClientCore>(participant(), std::move(name), std::move(requests),
                                               std::move(responses));
 }

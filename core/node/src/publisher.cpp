@@ -12,10 +12,21 @@ BATON_HOT Result<memory::Chunk> PublisherCore::loan(bool fixed, std::size_t byte
 
 BATON_HOT Result<std::uint64_t> PublisherCore::publish(const memory::Chunk& chunk, const transport::PublishInfo& info,
                                                        transport::WriterShare* share) {
-  Result<std::uint64_t> sequence = writer_->publish(chunk, info);
+  const bool is_seen = unlikely(events_ != nullptr) && events_->is_on();
+  Result<std::uint64_t> sequence = is_seen ? publish_seen(chunk, info) : writer_->publish(chunk, info);
   if (!sequence.ok()) return sequence;
   published_.fetch_add(1, std::memory_order_relaxed);  // a statistic: orders nothing
   if (share != nullptr) share->reset();                // this publisher has one, too
+  return sequence;
+}
+
+Result<std::uint64_t> PublisherCore::publish_seen(const memory::Chunk& chunk, const transport::PublishInfo& info) {
+  transport::PublishInfo kept = info;
+  kept.keep = true;
+  Result<std::uint64_t> sequence = writer_->publish(chunk, kept);
+  if (!sequence.ok()) return sequence;
+  events_->sent(info, chunk.message(), chunk.header->size_bytes);
+  if (!info.keep) writer_->drop(chunk);
   return sequence;
 }
 

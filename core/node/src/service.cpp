@@ -17,8 +17,10 @@ namespace baton::detail {
 
 std::string request_topic(const std::string& service) { return service + "/_request"; }
 std::string response_topic(const std::string& service) { return service + "/_response"; }
+std::string event_topic(const std::string& service) { return service + "/_service_event"; }
 
 QoS request_qos() { return QoS().reliable().keep_all(100); }
+QoS event_qos() { return QoS(100).reliable(); }
 QoS response_qos(std::uint32_t held) { return QoS().reliable().keep_last(100).hold(held); }
 
 namespace {
@@ -28,6 +30,8 @@ namespace {
 constexpr std::chrono::seconds kUnansweredPause{1};
 os::Allowance g_unanswered_lines;
 std::atomic<std::uint64_t> g_unsaid{0};  // relaxed: a count, which orders nothing
+
+os::Allowance g_lost_event_lines;  // one in os::kSeldom: another process chooses how many calls there are
 
 /// Responses to other requests that one take_response() passes over. Another process can send them as fast as they are taken, and the callers
 /// look at their deadlines and at signals in between.
@@ -51,6 +55,16 @@ void say_unanswered(const std::string& response_topic, const char* why) noexcept
         Logger::Level::kError,
         "a request gets no response on '" + response_topic + "': " + why +
             (unsaid != 0 ? " (and " + std::to_string(unsaid) + " more requests since the last such line)" : ""));
+  } catch (const std::bad_alloc&) {
+    // There is no memory to say it.
+  }
+}
+
+void say_event_lost(const std::string& event_topic, const Error& why) noexcept {
+  if (!g_lost_event_lines.once()) return;
+  try {
+    log_of_baton(Logger::Level::kWarn, "an event of a call is not published on '" + event_topic +
+                                           "': " + errc_name(why.code) + ": " + why.message);
   } catch (const std::bad_alloc&) {
     // There is no memory to say it.
   }
@@ -86,7 +100,10 @@ Result<transport::TakenSample> ClientCore::take_response(std::uint64_t request) 
                        std::to_string(kHeldResponses) + " by default)"};
     }
     if (!taken.ok() || !*taken) return taken;
-    if (is_own(*taken) && taken->header().correlation_sequence == request) return taken;
+    if (is_own(*taken) && taken->header().correlation_sequence == request) {
+      requests_->events()->received(*taken);
+      return taken;
+    }
   }
   return transport::TakenSample();  // there may be more, so a wait comes back at once
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "baton/baton.hpp"
+#include "baton/message/print.hpp"
 #include "baton/srv/std_srvs/set_bool.hpp"
 #include "node_core.hpp"
 #include "node_test_support.hpp"
@@ -63,6 +64,88 @@ class ServiceTest : public baton::test::DomainTest {
   baton::Executor executor_;
   std::thread thread_;
 };
+
+/// What a subscription to the events of SetBool gets, as text.
+class Events {
+ public:
+  explicit Events(baton::Node& node)
+      : definition_(baton::message::Definition::parse(
+                        baton::detail::event_definition(baton::message::type_of<SetBool::Request>(),
+                                                        baton::message::type_of<SetBool::Response>()),
+                        baton::detail::event_hash<SetBool>())
+                        .or_throw()),
+        reader_(node.make_reader("switch/_service_event", definition_.type(), baton::QoS(100))) {}
+  bool is_matched() const { return reader_->matched() == 1; }
+  /// The next `count`, without times and ids.
+  std::vector<std::string> take(std::size_t count) {
+    std::vector<std::string> out;
+    baton::transport::WaitSet wait_set;
+    wait_set.add(reader_).or_throw();
+    while (out.size() < count) {
+      const baton::transport::TakenSample taken = reader_->take_next().or_throw();
+      if (!taken) {
+        if (!wait_set.wait(60s).or_throw()) break;
+        continue;
+      }
+      const std::string text =
+          baton::message::print(definition_.type(),
+                                {static_cast<const std::byte*>(taken.message()), taken.size_bytes()}, {0, 0, true})
+              .or_throw();
+      const std::size_t number = text.find("  sequence_number: ");
+      out.push_back(text.substr(0, text.find("  stamp:")) + text.substr(number));
+    }
+    return out;
+  }
+
+ private:
+  baton::message::Definition definition_;
+  std::shared_ptr<baton::transport::Reader> reader_;
+};
+
+TEST_F(ServiceTest, CallsAreSeenByOthersWhileTheProgramAsksForIt) {
+  baton::Node node("client");
+  auto client = node.client<SetBool>("switch");
+  ASSERT_TRUE(client.wait_for_service(60s));
+  SetBool::Request on;
+  on.data = true;
+  ASSERT_TRUE(client.call(on, 60s));
+  EXPECT_EQ(node.count_publishers("switch/_service_event"), 0U) << "nobody has asked";
+
+  service_.configure_introspection(baton::ServiceIntrospection::kContents);
+  Events events(node);
+  ASSERT_TRUE(node.wait_for([&] { return events.is_matched(); }, 60s));
+  ASSERT_TRUE(client.call(on, 60s));
+  EXPECT_EQ(events.take(2), (std::vector<std::string>{
+                                "info:\n  event_type: 1\n  sequence_number: 2\nrequest:\n- data: true\nresponse: []\n",
+                                "info:\n  event_type: 2\n  sequence_number: 2\nrequest: []\nresponse:\n- success: "
+                                "true\n  message: 'on'\n"}));
+  service_.configure_introspection(baton::ServiceIntrospection::kMetadata);
+  ASSERT_TRUE(client.call(on, 60s));
+  EXPECT_EQ(events.take(2),
+            (std::vector<std::string>{"info:\n  event_type: 1\n  sequence_number: 3\nrequest: []\nresponse: []\n",
+                                      "info:\n  event_type: 2\n  sequence_number: 3\nrequest: []\nresponse: []\n"}));
+  service_.configure_introspection(baton::ServiceIntrospection::kOff);
+  ASSERT_TRUE(client.call(on, 60s));
+  service_.configure_introspection(baton::ServiceIntrospection::kMetadata);
+  ASSERT_TRUE(client.call(on, 60s));
+  EXPECT_EQ(events.take(1).at(0), "info:\n  event_type: 1\n  sequence_number: 5\nrequest: []\nresponse: []\n")
+      << "of the fourth call nothing";
+}
+
+TEST_F(ServiceTest, AClientsCallsAreSeenToo) {
+  baton::Node node("client");
+  auto client = node.client<SetBool>("switch");
+  ASSERT_TRUE(client.wait_for_service(60s));
+  client.configure_introspection(baton::ServiceIntrospection::kContents);
+  Events events(node);
+  ASSERT_TRUE(node.wait_for([&] { return events.is_matched(); }, 60s));
+  ASSERT_TRUE(client.call(SetBool::Request(), 60s));
+  EXPECT_EQ(events.take(2), (std::vector<std::string>{
+                                "info:\n  event_type: 0\n  sequence_number: 1\nrequest:\n- data: false\nresponse: []\n",
+                                "info:\n  event_type: 3\n  sequence_number: 1\nrequest: []\nresponse:\n- success: "
+                                "false\n  message: 'off'\n"}));
+  EXPECT_THROW(baton::Service<SetBool>().configure_introspection(baton::ServiceIntrospection::kOff), baton::Exception);
+}
 
 TEST_F(ServiceTest, ACallReturnsTheResponseOfItsRequest) {
   baton::Node node("client");

@@ -15,6 +15,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from .. import peers as peer_list
+from .. import record
 from ..experiments import CLOCKS, EXPERIMENTS, clock_of
 from ..network import PROFILES
 from ..robot import TASKS, WAYS
@@ -42,7 +43,8 @@ Examples:
   baton perf limits                # what this machine can do at best
   baton perf robot                 # a TurtleBot brakes for a red light
   baton perf slam                  # visual SLAM, stock and recompiled
-  baton perf touch                 # pages and cache lines of one message"""
+  baton perf touch                 # pages and cache lines of one message
+  baton perf record                # what baton record costs"""
 
 
 class Size(click.ParamType):
@@ -155,6 +157,9 @@ def _performance_test(options: dict) -> None:
     if options["disable_async"] and peer.id == "fastdds":
         raise click.ClickException("Fast DDS is always used synchronously here")
     sys.exit(performance_test.run(peer, variant, options))
+
+
+command.add_command(record.command, "record")
 
 
 @command.command(epilog="\b\nExamples:\n  baton perf peers\n  baton perf peers -v")

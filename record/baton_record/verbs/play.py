@@ -59,6 +59,18 @@ class _Remap(click.ParamType):
     help="Publish /clock, for nodes that follow simulated time.",
 )
 @click.option(
+    "--publish-service-requests",
+    is_flag=True,
+    help="What recorded services were asked is asked again, of their servers now; events are not published.",
+)
+@click.option(
+    "--service-requests-source",
+    type=click.Choice(["service", "client"]),
+    default="service",
+    show_default=True,
+    help="Whose events have the requests.",
+)
+@click.option(
     "--qos", type=click.Path(path_type=Path), metavar="FILE", help="QoS of topics, as `ros2 bag play` has it."
 )
 @click.option(
@@ -84,6 +96,8 @@ def command(
     loop: bool,
     paused: bool,
     clock: float | None,
+    publish_service_requests: bool,
+    service_requests_source: str,
     qos: Path | None,
     node_name: str,
     wait_for: tuple[str, ...],
@@ -117,6 +131,7 @@ def command(
             qos=overrides,
             clock=clock,
             paused=paused,
+            service_requests=service_requests_source if publish_service_requests else None,
             on_skip=lambda sentence: click.echo(live.harmless(sentence), err=True),
         ) as player:
             if player.bag.damage:

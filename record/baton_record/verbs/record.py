@@ -52,7 +52,12 @@ class _Ends(Exception):
 @click.command()
 @live.domain_option
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Default: baton_ and the time.")
-@click.option("-a", "--all", "all_", is_flag=True, help="All topics, also those that come later; no hidden ones.")
+@click.option(
+    "-a", "--all", "all_", is_flag=True, help="All topics and services, also those that come later; no hidden ones."
+)
+@click.option("--all-topics", is_flag=True, help="The same without services.")
+@click.option("--all-services", is_flag=True, help="The calls of services that publish them (configure_introspection).")
+@click.option("--service", "services", multiple=True, metavar="NAME", help="The calls of this one; may be repeated.")
 @click.option("-e", "--regex", multiple=True, metavar="RE", help="Topics whose whole names match.")
 @click.option("-t", "--type", "types", multiple=True, metavar="TYPE", help="Topics of a type.")
 @click.option("-x", "--exclude", multiple=True, metavar="RE", help="No topics whose whole names match.")
@@ -85,6 +90,9 @@ def command(
     domain: int | None,
     output: Path | None,
     all_: bool,
+    all_topics: bool,
+    all_services: bool,
+    services: tuple[str, ...],
     regex: tuple[str, ...],
     types: tuple[str, ...],
     exclude: tuple[str, ...],
@@ -105,8 +113,8 @@ def command(
 
     `ros2 bag`, Foxglove, PlotJuggler and the libraries mcap and rosbags read them. Publishers never wait: what the disk does not take in time is
     counted. Exit status 1 if the recording ended early."""
-    if not (all_ or regex or types or topics):
-        raise click.UsageError("name topics, or use --all, --regex or --type")
+    if not (all_ or all_topics or all_services or services or regex or types or topics):
+        raise click.UsageError("name topics, or use --all, --regex, --type or --service")
     baton = live.load()
     from ..bag_services import Services, of_recorder
 
@@ -118,7 +126,9 @@ def command(
             recorder = Recorder(
                 output,
                 topics,
-                all=all_,
+                all=all_ or all_topics,
+                all_services=all_ or all_services,
+                services=services,
                 regex=regex,
                 types=types,
                 exclude=exclude,

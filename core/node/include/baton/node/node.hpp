@@ -328,7 +328,10 @@ class Node {
   }
   std::shared_ptr<detail::PublisherCore> publisher_at(const std::string& name, const message::Type& type,
                                                       const QoS& qos, const PublisherOptions& options,
-                                                      detail::PublisherUse use);
+                                                      detail::PublisherUse use,
+                                                      std::shared_ptr<detail::ServiceEvents> events);
+  std::shared_ptr<detail::ServiceEvents> events_of(const std::string& service, const message::Type& request,
+                                                   const message::Type& response, bool is_server) const;
   std::shared_ptr<transport::Reader> reader_at(const std::string& name, const message::Type& type, const QoS& qos);
   std::shared_ptr<detail::NodeCore> core_;
 };
@@ -458,10 +461,9 @@ Service<S> Node::serve(const std::string& name, F handler, std::shared_ptr<Callb
   using Executable = detail::ServiceExecutable<S, F>;
   detail::ServerCore core =
       make_server(name, message::type_of<typename S::Request>(), message::type_of<typename S::Response>(), options);
-  auto executable =
-      std::make_shared<Executable>(group ? std::move(group) : default_group(), std::move(core.requests),
-                                   Publisher<typename S::Response>(std::move(core.responses)), std::move(handler));
-  return Service<S>(add(executable), std::move(core.name));
+  auto executable = std::make_shared<Executable>(group ? std::move(group) : default_group(), std::move(core.requests),
+                                                 core.responses, std::move(handler));
+  return Service<S>(add(executable), std::move(core.name), core.responses->events());
 }
 
 template <class S>

@@ -17,6 +17,7 @@
 #include "baton/node/loan.hpp"
 #include "baton/node/not_empty.hpp"
 #include "baton/node/sample.hpp"
+#include "baton/node/service_events.hpp"
 #include "baton/os/hot_path.hpp"
 #include "baton/os/shortage.hpp"
 #include "baton/sfm/size.hpp"
@@ -39,8 +40,13 @@ class PublisherCore {
  public:
   PublisherCore(std::shared_ptr<transport::Writer> writer, std::string topic)
       : writer_(std::move(writer)), topic_(std::move(topic)) {}
+  /// Of a service's requests or responses.
+  PublisherCore(std::shared_ptr<transport::Writer> writer, std::string topic, std::shared_ptr<ServiceEvents> events)
+      : writer_(std::move(writer)), events_(std::move(events)), topic_(std::move(topic)) {}
   const std::shared_ptr<transport::Writer>& writer() const noexcept { return writer_; }
   const std::string& topic() const noexcept { return topic_; }
+  /// Null unless it is a service's. It sees what publish() with a PublishInfo publishes.
+  const std::shared_ptr<ServiceEvents>& events() const noexcept { return events_; }
 
   /// Memory for one message of this type, uninitialised.
   Result<memory::Chunk> loan(const message::Type& type) {
@@ -58,6 +64,8 @@ class PublisherCore {
   BATON_NO_PLT std::uint64_t publish(memory::Chunk* chunk, transport::WriterShare* share);
   /// Of a loan that this publisher cannot publish.
   Error not_its_loan() const;
+  /// publish() that events() sees.
+  Result<std::uint64_t> publish_seen(const memory::Chunk& chunk, const transport::PublishInfo& info);
   /// Counts a message that was built elsewhere and copied into a chunk.
   void count_copy(std::size_t bytes) noexcept {
     copied_messages_.fetch_add(1, std::memory_order_relaxed);  // statistics: order nothing
@@ -71,6 +79,7 @@ class PublisherCore {
  private:
   const std::shared_ptr<transport::Writer> writer_;
   std::atomic<std::uint64_t> published_{0};  // beside it: every message touches both
+  const std::shared_ptr<ServiceEvents> events_;
   const std::string topic_;
   std::atomic<std::uint64_t> copied_messages_{0}, copied_bytes_{0};
 };

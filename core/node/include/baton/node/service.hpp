@@ -5,8 +5,10 @@
 // Thread rules: all functions are thread-safe; call() serialises its callers.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <new>
 #include <string>
@@ -18,6 +20,7 @@
 #include "baton/node/executor.hpp"
 #include "baton/node/publisher.hpp"
 #include "baton/node/sample.hpp"
+#include "baton/node/service_events.hpp"
 #include "baton/node/subscription.hpp"
 #include "baton/os/lock.hpp"
 #include "baton/os/shortage.hpp"
@@ -40,6 +43,7 @@ std::string response_topic(const std::string& service);
 QoS request_qos();
 /// KEEP_LAST: a client that stopped reading must not hold up the others. `held`: responses that a client may keep.
 QoS response_qos(std::uint32_t held);
+QoS event_qos();
 
 /// Memory was missing for a request: a line of the logger "baton", at most one each second, because another process can be the
 /// reason (a client that keeps its responses, or that wants too much), and must not end spin().
@@ -47,11 +51,17 @@ void say_unanswered(const std::string& response_topic, const char* why) noexcept
 /// The same, if `why` says that memory was missing. Else rethrows `why`. REQUIRES that `why` is being handled.
 void say_unanswered(const std::string& response_topic, const Exception& why);
 
+/// An event of a call was not published. A line of the logger "baton", at most one in 10 s.
+void say_event_lost(const std::string& event_topic, const Error& why) noexcept;
+
+/// NAME/_service_event.
+std::string event_topic(const std::string& service);
+
 /// The untyped part of a server.
 struct ServerCore {
   std::string name;
   std::shared_ptr<transport::Reader> requests;
-  std::shared_ptr<PublisherCore> responses;
+  std::shared_ptr<PublisherCore> responses;  ///< with events()
 };
 
 /// The untyped part of a client: it numbers requests, and finds their responses among those of all clients. Client<S>
@@ -91,6 +101,16 @@ class ClientCore {
   std::unique_ptr<transport::WaitSet> wait_set_ BATON_GUARDED_BY(call_mutex_);  // made by the first wait_response()
 };
 
+/// The type hash of the events of S.
+template <class S>
+message::TypeHash event_hash() {
+  message::TypeHash hash;
+  static_assert(sizeof S::kEventHash == sizeof hash,
+                "the header of this service is of another version of the generator");
+  std::copy(std::begin(S::kEventHash), std::end(S::kEventHash), hash.begin());
+  return hash;
+}
+
 /// Calls a handler in one of its forms.
 template <class Request, class Response, class F>
 void handle(F& handler, const Request& request, Response& response, const MessageInfo& info) {
@@ -127,14 +147,16 @@ class ServiceExecutable final : public ReaderExecutable {
   using Request = typename S::Request;
   using Response = typename S::Response;
   ServiceExecutable(std::shared_ptr<CallbackGroup> group, std::shared_ptr<transport::Reader> requests,
-                    Publisher<Response> responses, F handler)
+                    const std::shared_ptr<PublisherCore>& responses, F handler)
       : ReaderExecutable(std::move(group), std::move(requests)),
-        responses_(std::move(responses)),
+        events_(responses->events()),
+        responses_(responses),
         handler_(std::move(handler)) {}
 
  private:
   bool on_message(transport::TakenSample&& message) override {
     if (!message.names_own_client()) return false;
+    events_->received(message);
     const Sample<Request> request(std::move(message));
     const MessageInfo info = request.info();
     try {
@@ -150,6 +172,7 @@ class ServiceExecutable final : public ReaderExecutable {
     }
     return true;
   }
+  const std::shared_ptr<ServiceEvents> events_;
   Publisher<Response> responses_;
   F handler_;
 };
@@ -163,6 +186,7 @@ class ClientExecutable final : public ReaderExecutable {
  private:
   bool on_message(transport::TakenSample&& message) override {
     if (!core_->is_own(message)) return false;
+    core_->requests()->events()->received(message);
     call_with_sample<typename S::Response>(callback_, std::move(message));
     return true;
   }
@@ -177,13 +201,21 @@ template <class S>
 class Service {
  public:
   Service() = default;
-  Service(std::shared_ptr<detail::Executable> executable, std::string name)
-      : executable_(std::move(executable)), name_(std::move(name)) {}
+  Service(std::shared_ptr<detail::Executable> executable, std::string name,
+          std::shared_ptr<detail::ServiceEvents> events)
+      : executable_(std::move(executable)), name_(std::move(name)), events_(std::move(events)) {}
   const std::string& name() const noexcept { return name_; }
+  /// From now on, publishes its requests and responses on NAME/_service_event for recorders and tools (type `S_Event`, the newest 100 wait for
+  /// a subscription). The handler's time includes a copy of both with ServiceIntrospection::kContents. An event for which there is no memory
+  /// is lost, and a line says so. Throws what Node::advertise() throws, and invalid_argument if the service is empty.
+  void configure_introspection(ServiceIntrospection what) {
+    detail::not_empty(events_, "service").configure(what, detail::event_hash<S>());
+  }
 
  private:
   std::shared_ptr<detail::Executable> executable_;
   std::string name_;
+  std::shared_ptr<detail::ServiceEvents> events_;
 };
 
 template <class S>
@@ -254,6 +286,10 @@ class Client {
     return true;
   }
   const std::shared_ptr<detail::ClientCore>& core() const noexcept { return core_; }
+  /// Service::configure_introspection() of this client's requests and responses.
+  void configure_introspection(ServiceIntrospection what) {
+    valid_core().requests()->events()->configure(what, detail::event_hash<S>());
+  }
 
  private:
   detail::ClientCore& valid_core() const { return detail::not_empty(core_, "client"); }

@@ -50,6 +50,7 @@ struct Everything {
   using Request = Everything_Request;
   using Response = Everything_Response;
   static constexpr const char* kName = "golden_msgs/Everything";
+  static constexpr unsigned char kEventHash[] = {0x0e, 0x91, 0x47, 0x1a, 0x85, 0x97, 0x3e, 0xc2, 0x6c, 0xd7, 0x35, 0x76, 0xf0, 0x9d, 0x61, 0x41};  ///< of golden_msgs/Everything_Event
   Request request;  ///< as in ROS 1, for Client::call()
   Response response;
 };

@@ -43,6 +43,7 @@ struct DescribeParameters {
   using Request = DescribeParameters_Request;
   using Response = DescribeParameters_Response;
   static constexpr const char* kName = "rcl_interfaces/DescribeParameters";
+  static constexpr unsigned char kEventHash[] = {0xf1, 0x80, 0x31, 0xa2, 0x6d, 0x23, 0xb5, 0xb2, 0x14, 0x06, 0x9e, 0x50, 0xad, 0x19, 0x5a, 0xc5};  ///< of rcl_interfaces/DescribeParameters_Event
   Request request;  ///< as in ROS 1, for Client::call()
   Response response;
 };

@@ -42,6 +42,7 @@ struct GetParameterTypes {
   using Request = GetParameterTypes_Request;
   using Response = GetParameterTypes_Response;
   static constexpr const char* kName = "rcl_interfaces/GetParameterTypes";
+  static constexpr unsigned char kEventHash[] = {0x9f, 0xaa, 0x52, 0x65, 0x3f, 0x91, 0x9b, 0x3d, 0x50, 0xd2, 0xb8, 0xc2, 0x11, 0xad, 0xb7, 0x94};  ///< of rcl_interfaces/GetParameterTypes_Event
   Request request;  ///< as in ROS 1, for Client::call()
   Response response;
 };

@@ -43,6 +43,7 @@ struct GetParameters {
   using Request = GetParameters_Request;
   using Response = GetParameters_Response;
   static constexpr const char* kName = "rcl_interfaces/GetParameters";
+  static constexpr unsigned char kEventHash[] = {0xb9, 0x6b, 0xd0, 0x07, 0x2a, 0x5c, 0x61, 0xdb, 0x46, 0xcd, 0x99, 0xa7, 0xc1, 0x23, 0x83, 0xea};  ///< of rcl_interfaces/GetParameters_Event
   Request request;  ///< as in ROS 1, for Client::call()
   Response response;
 };

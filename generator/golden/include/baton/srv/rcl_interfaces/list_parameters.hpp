@@ -47,6 +47,7 @@ struct ListParameters {
   using Request = ListParameters_Request;
   using Response = ListParameters_Response;
   static constexpr const char* kName = "rcl_interfaces/ListParameters";
+  static constexpr unsigned char kEventHash[] = {0x3e, 0xab, 0xee, 0x92, 0xf3, 0x87, 0xc8, 0x9b, 0xac, 0x20, 0x6b, 0xa7, 0x9c, 0xc6, 0x48, 0x2a};  ///< of rcl_interfaces/ListParameters_Event
   Request request;  ///< as in ROS 1, for Client::call()
   Response response;
 };

@@ -43,6 +43,7 @@ struct SetParameters {
   using Request = SetParameters_Request;
   using Response = SetParameters_Response;
   static constexpr const char* kName = "rcl_interfaces/SetParameters";
+  static constexpr unsigned char kEventHash[] = {0xe0, 0x72, 0xcd, 0xe0, 0x26, 0xb2, 0x84, 0x5e, 0xaa, 0x8d, 0xed, 0xe9, 0x1a, 0x71, 0xdb, 0x3f};  ///< of rcl_interfaces/SetParameters_Event
   Request request;  ///< as in ROS 1, for Client::call()
   Response response;
 };

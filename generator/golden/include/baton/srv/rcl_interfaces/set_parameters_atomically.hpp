@@ -43,6 +43,7 @@ struct SetParametersAtomically {
   using Request = SetParametersAtomically_Request;
   using Response = SetParametersAtomically_Response;
   static constexpr const char* kName = "rcl_interfaces/SetParametersAtomically";
+  static constexpr unsigned char kEventHash[] = {0x96, 0x57, 0x84, 0x9e, 0x2c, 0xc8, 0xaa, 0xad, 0x9b, 0x33, 0xad, 0xe9, 0x61, 0xd6, 0x34, 0x8a};  ///< of rcl_interfaces/SetParametersAtomically_Event
   Request request;  ///< as in ROS 1, for Client::call()
   Response response;
 };

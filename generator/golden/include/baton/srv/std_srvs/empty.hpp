@@ -35,6 +35,7 @@ struct Empty {
   using Request = Empty_Request;
   using Response = Empty_Response;
   static constexpr const char* kName = "std_srvs/Empty";
+  static constexpr unsigned char kEventHash[] = {0x17, 0x88, 0xe7, 0x44, 0x0e, 0x8c, 0x70, 0x6c, 0xd0, 0x73, 0x17, 0xcb, 0xb7, 0x7f, 0xe7, 0xee};  ///< of std_srvs/Empty_Event
   Request request;  ///< as in ROS 1, for Client::call()
   Response response;
 };

@@ -45,6 +45,7 @@ struct SetBool {
   using Request = SetBool_Request;
   using Response = SetBool_Response;
   static constexpr const char* kName = "std_srvs/SetBool";
+  static constexpr unsigned char kEventHash[] = {0xdb, 0xe6, 0x60, 0x1c, 0x0b, 0x0e, 0x62, 0xc9, 0xb1, 0x25, 0xbb, 0x08, 0xe7, 0x4f, 0xd7, 0x52};  ///< of std_srvs/SetBool_Event
   Request request;  ///< as in ROS 1, for Client::call()
   Response response;
 };

@@ -42,6 +42,7 @@ struct Trigger {
   using Request = Trigger_Request;
   using Response = Trigger_Response;
   static constexpr const char* kName = "std_srvs/Trigger";
+  static constexpr unsigned char kEventHash[] = {0x4d, 0x7a, 0x11, 0x64, 0x94, 0x28, 0xf0, 0xba, 0xd1, 0x40, 0x8d, 0x84, 0xc8, 0x22, 0x5d, 0x79};  ///< of std_srvs/Trigger_Event
   Request request;  ///< as in ROS 1, for Client::call()
   Response response;
 };

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `baton perf record` prints. Its figures are the nights': nothing is said here about how fast a recording is."""
+
+from __future__ import annotations
+
+import pytest
+from baton_perf import accept, record
+from baton_perf.verbs.perf import command
+from click.testing import CliRunner
+
+needs_program = pytest.mark.skipif(record.find(record.PROGRAM, "bin") is None, reason="no baton_record: make build-lab")
+
+
+def rows(done):
+    return [row for line in done.output.splitlines() if (row := accept.printed_row("record", line))]
+
+
+@needs_program
+def test_each_bar_of_recording_has_a_verdict(tmp_path):
+    words = ["--topics", "1", "--rounds", "1", "--megabytes", "20", "--seconds", "0.2"]
+    done = CliRunner().invoke(command, ["record", "--folder", str(tmp_path), *words])
+    assert done.exit_code in (0, 1), done.output
+    found = rows(done)
+    assert [row.unit for row in found if "copies" not in row.what] == ["x", "", "x"], done.output
+    assert "1 camera, 6.2 MB at 30 Hz" in found[0].what and found[0].value.middle > 0
+    assert "MB/s; CPU" in found[0].detail and "MiB" in found[1].detail
+    assert not list(tmp_path.iterdir())  # bags and files are removed
+
+
+@needs_program
+def test_a_recording_at_its_rate_counts_its_messages(tmp_path):
+    """Few and small messages, none of which waits for a disk."""
+    said = record.at_rate(tmp_path, record.Load(3, 1000, 100), 0.05)
+    assert said["missing"] == 0 and said["cpu"] > 0 and said["memory_mib"] > 1
+
+
+@pytest.mark.parametrize(
+    "words, code, said",
+    [(["--topics", "7"], 2, "no load has 7 topics: 1, 2, 4, 100"), (["--megabytes", "1000000000"], 2, "MB free")],
+)
+def test_what_cannot_be_measured_is_an_error_with_the_way_out(tmp_path, words, code, said):
+    done = CliRunner().invoke(command, ["record", "--folder", str(tmp_path), *words])
+    assert done.exit_code == code and said in done.output, done.output

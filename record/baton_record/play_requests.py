@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sends the requests of a recorded service again, to whoever serves it now.
+
+Thread rules: those of a Player's publishers: one thread.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import baton
+from baton import _messages
+
+from .bag_errors import BagError, needed
+from .bag_source import CDR, BagTopic, absolute
+from .bag_types import class_of
+
+_END = "/_service_event"
+# service_msgs/msg/ServiceEventInfo: which events have the requests, by the end that published them.
+SOURCES = {"service": 1, "client": 0}
+
+
+def service_of(topic: BagTopic) -> str | None:
+    """The service whose calls the topic has, if it has a service's."""
+    name = absolute(topic.name)
+    return name.removesuffix(_END) if name.endswith(_END) and topic.type_name.endswith("_Event") else None
+
+
+class ServiceRequests:
+    """In place of a publisher of the topic."""
+
+    def __init__(self, node: baton.Node, topic: BagTopic, service: str, source: str) -> None:
+        """`service`: the name to call. `source`: a key of SOURCES; a bag may have what both ends published. Raises BagError."""
+        if topic.encoding != CDR or topic.definition is None:
+            raise BagError(
+                f"{topic.name}: requests are sent again from bags of ROS 2 with definitions of their types alone"
+            )
+        struct = class_of(topic)._struct
+        name = struct.full_name.removesuffix("_Event")
+        try:
+            halves = {half: _messages._class_of(struct.nested[f"{name}_{half}"]) for half in ("Request", "Response")}
+        except KeyError:
+            raise BagError(f"{topic.name}: {topic.type_name} is not the type of a service's events") from None
+        self._client = node.client(service, type("Service", (), halves))
+        self._kind = SOURCES[source]
+        self._type = topic.type_name.replace("/", "/msg/")  # as rosbags has it
+        typesys = needed("rosbags.typesys")
+        self._store = typesys.get_typestore(typesys.Stores.EMPTY)
+        self._store.register(typesys.get_types_from_msg(topic.definition, topic.type_name))
+        self.service = service
+
+    @property
+    def matched(self) -> int:
+        """Whether the service has a server."""
+        return int(self._client.available())
+
+    def wait_for_all_acked(self, timeout: float) -> bool:
+        """A request is delivered, or send() raises QueueFull."""
+        return True
+
+    def send(self, data: Any) -> bool:
+        """Sends the request that an event of the bag has, and does not wait for the response. False: the event has none, or is of the other end.
+        Raises BagError without a server, and QueueFull."""
+        event = self._store.deserialize_cdr(bytes(data), self._type)
+        if event.info.event_type != self._kind or len(event.request) == 0:
+            return False
+        if not self._client.available():
+            raise BagError(f"{self.service}: nobody serves it, so its requests are left out")
+        self._client._begin(event.request[0])
+        self._client._end()
+        return True

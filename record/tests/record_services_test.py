@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Calls of services in a bag, as ROS 2's tools have them: events of servers and clients that publish them."""
+
+from __future__ import annotations
+
+import threading
+
+import baton
+import pytest
+from baton.srv.std_srvs import SetBool
+from baton_record.bag_errors import BagError
+from baton_record.play_player import Player
+from baton_record.verbs.bag import command as bag_command
+from click.testing import CliRunner
+from mcap.reader import make_reader
+from record_bags import Recording
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from support import processes
+from support.build import RECORD, needs_package
+from support.processes import Programs
+
+pytestmark = needs_package(RECORD)
+
+
+@pytest.fixture
+def programs(runtime_directory):
+    with Programs(processes.environment(runtime_directory)) as programs:
+        yield programs
+
+
+@pytest.fixture
+def lamp():
+    """A service that publishes its calls, and one that does not."""
+    node = baton.Node("lamp")
+
+    def answer(request, response):
+        response.success, response.message = request.data, "on" if request.data else "off"
+
+    service = node.serve("switch", SetBool, answer)
+    node.serve("quiet", SetBool, answer)
+    service.configure_introspection("contents")
+    executor = baton.Executor(node)
+    thread = threading.Thread(target=executor.spin)
+    thread.start()
+    yield service
+    executor.cancel()
+    thread.join()
+
+
+def events_of(path):
+    """The events of a file, by the schema that it has."""
+    with open(path, "rb") as file:
+        rows = list(make_reader(file).iter_messages())
+    assert {(channel.topic, schema.name) for schema, channel, _ in rows} == {
+        ("/switch/_service_event", "std_srvs/srv/SetBool_Event")
+    }
+    store = get_typestore(Stores.EMPTY)
+    store.register(get_types_from_msg(rows[0][0].data.decode(), "std_srvs/SetBool_Event"))
+    return [store.deserialize_cdr(message.data, "std_srvs/msg/SetBool_Event") for _, _, message in rows]
+
+
+@pytest.mark.parametrize("words", [["--all-services"], ["/switch/_service_event"]])
+def test_requests_and_responses_are_in_the_bag(programs, tmp_path, lamp, words):
+    bag = Recording(programs, tmp_path / "bag", *words)
+    node = baton.Node("caller")
+    client, quiet = node.client("switch", SetBool), node.client("quiet", SetBool)
+    assert client.wait_for_service(60) and quiet.wait_for_service(60)
+    while not bag.topic("switch/_service_event")["messages"]:  # the recorder is not connected yet
+        assert client.call({"data": True}, 60)
+        bag.next()
+    for on in (True, False):
+        assert quiet.call({"data": on}, 60) and client.call({"data": on}, 60)
+    bag.stop()
+    events = events_of(bag.files[0])[-4:]
+    last = events[-1].info.sequence_number
+    assert [(e.info.event_type, e.info.sequence_number - last) for e in events] == [(1, -1), (2, -1), (1, 0), (2, 0)]
+    assert [r.data for e in events for r in e.request] == [True, False]
+    assert [(r.success, r.message) for e in events for r in e.response] == [(True, "on"), (False, "off")]
+
+
+@pytest.fixture
+def asked(programs, tmp_path, lamp):
+    """A bag in which both ends of a service published that it was asked for True, and then for False."""
+    bag = Recording(programs, tmp_path / "bag", "--all-services")
+    node = baton.Node("caller")
+    client = node.client("switch", SetBool)
+    client.configure_introspection("contents")
+    assert client.wait_for_service(60)
+    while not bag.topic("switch/_service_event")["messages"]:
+        assert client.call({"data": True}, 60)
+        bag.next()
+    for on in (True, False):
+        assert client.call({"data": on}, 60)
+    bag.stop()
+    return bag.directory
+
+
+@pytest.mark.parametrize("source", ["service", "client"])
+def test_what_a_service_was_asked_is_asked_again(asked, source):
+    node, heard, last = baton.Node("other_lamp"), [], threading.Event()
+
+    def answer(request, response):
+        heard.append(request.data)
+        if not request.data:
+            last.set()
+
+    node.serve("lamp", SetBool, answer)
+    executor = baton.Executor(node)
+    thread = threading.Thread(target=executor.spin)
+    thread.start()
+    try:
+        with Player(asked, rate=100, service_requests=source, remap={"/switch": "/lamp"}) as player:
+            assert player.wait_for_subscriptions(timeout=60)
+            published = player.play()
+            assert last.wait(60)
+    finally:
+        executor.cancel()
+        thread.join()
+    assert heard[-2:] == [True, False] and published == len(heard)
+
+
+def test_without_a_server_the_requests_are_left_out_with_a_sentence(asked):
+    said = []
+    with Player(
+        asked, rate=100, service_requests="client", remap={"/switch": "/nobody"}, on_skip=said.append
+    ) as player:
+        assert player.play() == 0
+    assert said == ["/nobody: nobody serves it, so its requests are left out"]
+    with pytest.raises(BagError, match="service_requests is 'service' or 'client', not 'both'"):
+        Player(asked, service_requests="both")
+
+
+def test_events_are_published_as_any_message_by_default(asked):
+    node = baton.Node("listener")
+    events = node.subscribe("switch/_service_event", SetBool.Event, qos=1000)
+    with Player(asked, node, rate=100, topics=["/switch/*"]) as player:
+        assert player.wait_for_subscriptions(timeout=60) and player.play() >= 4
+    assert not [on for e in iter(lambda: events.take(0), None) for on in e.request["data"]][-1]
+
+
+def test_conversion_keeps_the_type_of_events(asked, tmp_path):
+    events = events_of(next(asked.glob("*.mcap")))
+    for name, words in (("new.mcap", []), ("db", ["--storage", "sqlite3"]), ("back.mcap", [])):
+        source = tmp_path / "db" if name == "back.mcap" else asked
+        done = CliRunner().invoke(bag_command, ["convert", str(source), str(tmp_path / name), *words])
+        assert done.exit_code == 0, done.output
+    for name in ("new.mcap", "back.mcap"):
+        assert repr(events_of(tmp_path / name)) == repr(events)
+    assert "type: std_srvs/srv/SetBool_Event" in (tmp_path / "db/metadata.yaml").read_text()

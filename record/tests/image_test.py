@@ -6,6 +6,7 @@ from __future__ import annotations
 import base64
 import io
 import os
+import struct
 import sys
 import zlib
 
@@ -80,11 +81,73 @@ def test_a_message_that_lies_about_its_size_is_refused():
         lie.width, lie.height, lie.step = width, height, step
         with pytest.raises(ImageError, match="are not in 18 bytes"):
             picture_of(lie)
-    with pytest.raises(ImageError, match="yuv422"):
-        picture_of(message("yuv422", RGB))
+    with pytest.raises(ImageError, match="encoding 'nv12' are not shown, only rgb8, .* bayer_rggb8, .* yuv422"):
+        picture_of(message("nv12", RGB))
     for data in (b"", b"\x89PNG\r\n\x1a\nnonsense"):
         with pytest.raises(ImageError, match="no JPEG or PNG"):
             picture_of(baton.message("sensor_msgs/CompressedImage")({"format": "png", "data": data}))
+
+
+COLOURS = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "gray": (128, 128, 128)}
+
+
+@pytest.mark.parametrize(
+    "encoding, order", [("yuv422", "uyvy"), ("uyvy", "uyvy"), ("yuv422_yuy2", "yuyv"), ("yuyv", "yuyv")]
+)
+@pytest.mark.parametrize("colour", COLOURS)
+def test_pairs_of_pixels_that_share_their_colour_become_rgb(encoding, order, colour):
+    red, green, blue = COLOURS[colour]  # BT.601, section 2.5.1: of 219 steps of light, and 224 of colour
+    values = {
+        "y": 16 + (65.481 * red + 128.553 * green + 24.966 * blue) / 255,
+        "u": 128 + (-37.797 * red - 74.203 * green + 112 * blue) / 255,
+        "v": 128 + (112 * red - 93.786 * green - 18.214 * blue) / 255,
+    }
+    four = np.array([round(values[letter]) for letter in order], np.uint8)
+    data = np.tile(four, (3, 2)).reshape(3, 4, 2)
+    pixels = np.asarray(picture_of(message(encoding, data, pad=3))).astype(int)
+    assert pixels.shape == (3, 4, 3)
+    assert np.abs(pixels - COLOURS[colour]).max() <= 3
+    with pytest.raises(ImageError, match="the width is 3"):
+        picture_of(message(encoding, data[:, :3]))
+
+
+@pytest.mark.parametrize("order", ["rggb", "bggr", "gbrg", "grbg"])
+@pytest.mark.parametrize("bits", [8, 16])
+def test_the_colours_of_a_bayer_sensor_become_rgb(order, bits):
+    places = np.array([["rgb".index(order[2 * (y % 2) + x % 2]) for x in range(6)] for y in range(4)])
+    for colour in COLOURS.values():
+        values = np.array(colour, np.uint16)[places]
+        raw = values.astype(np.uint8) if bits == 8 else values * 257
+        pixels = np.asarray(picture_of(message(f"bayer_{order}{bits}", raw)))
+        assert np.array_equal(pixels, np.broadcast_to(np.array(colour, np.uint8), (4, 6, 3)))
+
+
+def depth_message(form, header, pixels):
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG")
+    return baton.message("sensor_msgs/CompressedImage")({"format": form, "data": header + file.getvalue()})
+
+
+def test_compressed_depth_is_decoded():
+    header = struct.pack("<iff", 0, 0.0, 0.0)
+    deep = depth_message("16UC1; compressedDepth png", header, DEEP)
+    assert np.array_equal(np.asarray(picture_of(deep)), DEEP)
+    inverse = np.array([[100, 200], [0, 50]], np.uint16)
+    floats = depth_message("32FC1; compressedDepth", struct.pack("<iff", 0, 100.0, 0.0), inverse)
+    assert np.array_equal(np.asarray(picture_of(floats)), [[85, 0], [0, 255]])  # 1 m, 0.5 m, none, 2 m
+
+
+@pytest.mark.parametrize(
+    ("form", "data", "said"),
+    [
+        ("16UC1; compressedDepth rvl", bytes(100), "depth in RVL"),
+        ("16UC1; compressedDepth png", bytes(11), "has no depth"),
+        ("16UC1; compressedDepth png", bytes(100), "no PNG"),
+    ],
+)
+def test_compressed_depth_that_cannot_be_read_is_refused(form, data, said):
+    with pytest.raises(ImageError, match=said):
+        picture_of(baton.message("sensor_msgs/CompressedImage")({"format": form, "data": data}))
 
 
 @pytest.mark.parametrize("width, said", [(8, "8000 pixels, more than"), (8000, "decompression bomb")])

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Fills the numbers of the documents from recordings of `baton perf accept` (`make results`).
+"""Fills the numbers of the documents from recordings of `baton perf` (`make results`).
 
-make_results.py RECORDING   summarises the recording in docs/results, then does the same as without an argument:
+make_results.py RECORDING   summarises the recording in docs/results/recorded, then does the same as without an argument:
 make_results.py             fills the tables and draws the picture from the summaries
+make_results.py --marks     only marks the rows of papers.md whose code has changed since their recording (`make docs`)
 
-A recording of everything becomes results.json. One of the field alone (`baton perf accept field`) becomes field.json; its experiments and
-criteria take the place of those in results.json, until everything is recorded again.
+A recording NAME.jsonl.gz becomes recorded/NAME.json. Its experiments and criteria take the place of those in older summaries; a summary of which
+nothing is left is removed.
 
 A table stands between `<!-- results: NAME -->` and `<!-- end of results -->`; the text around the tables is written by hand. No number
 of a table is typed in: tests/house/documents_match_test.py compares the documents with the summaries.
@@ -21,12 +22,13 @@ from statistics import median
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "lab"))
-from baton_perf import colors, machines  # noqa: E402  (a checkout's, installed or not)
+from baton_perf import colors, machines, papers_page, quiet, results  # noqa: E402  (a checkout's, installed or not)
 from baton_perf.significant import digits  # noqa: E402
 
-EVERYTHING, FIELD_ALONE = "docs/results/results.json", "docs/results/field.json"
+RECORDED = "docs/results/recorded"
 PICTURE = "docs/results/hand-over.svg"
-PAGES = ("README.md", "docs/results/measured.md")
+PAPERS = "docs/results/papers.md"
+PAGES = ("README.md", "docs/results/measured.md", PAPERS)
 FIELD = "field"
 ROS2 = {"C++": ("ros2", "ros2-large-data"), "Python": ("ros2-python", "ros2-python-large-data")}
 FIELD_CRITERIA = {
@@ -71,20 +73,30 @@ def summarise(recording, figures, tables, size_text) -> dict:
         experiment: {peer: {cell: median(values) for cell, values in cells.items()} for peer, cells in peers.items()}
         for experiment, peers in rounds.items()
     }
-    return {"header": recording.header, "medians": medians, "verdicts": recording.verdicts}
+    header = recording.header | {"pieces": recording.pieces}
+    return {"header": header, "medians": medians, "verdicts": recording.verdicts}
 
 
-def refuse_without_field(recording: str, summary: dict) -> None:
-    """Any other recording would take the tables away that it does not have."""
-    if not any(row["criterion"] == "field-hand-over" for row in summary["verdicts"]):
+def refuse_unjudged(recording: str, summary: dict) -> None:
+    """A recording that has not come to its end has no verdicts yet."""
+    if not summary["verdicts"]:
         raise SystemExit(
-            f"make_results: {recording} has no verdict of field-hand-over; nothing is changed. Record with `make results`, or "
-            "the field alone with `baton perf accept field`"
+            f"make_results: {recording} has no verdict; nothing is changed. Go on with it: `baton perf accept --resume`, or `make results`"
         )
 
 
-def is_field_alone(summary: dict) -> bool:
-    return {row["criterion"] for row in summary["verdicts"]} <= set(FIELD_CRITERIA)
+def without_use(summaries: list[dict]) -> list[dict]:
+    """Those of which newer ones replace all criteria and experiments, but for comparisons with other transports on another machine."""
+    found, criteria, experiments, headers = [], set(), set(), []
+    for summary in reversed(summaries):
+        its = {row["criterion"] for row in summary["verdicts"]}
+        alone = FIELD in summary["medians"] and is_elsewhere(summary, headers)
+        if its <= criteria and summary["medians"].keys() <= experiments and not alone:
+            found.append(summary)
+        criteria |= its
+        experiments |= summary["medians"].keys()
+        headers.append((summary["header"], []))
+    return found
 
 
 def merged(summaries: list[dict]) -> dict:
@@ -104,7 +116,10 @@ def merged(summaries: list[dict]) -> dict:
         medians = summary["medians"] | medians
         peers = summary["header"]["peers"] | peers
     verdicts = [row for _, rows in headers for row in rows]
-    return {"headers": headers, "peers": peers, "medians": medians, "verdicts": verdicts, "elsewhere": elsewhere}
+    latest = results.latest(summaries)
+    return {
+        "headers": headers, "peers": peers, "medians": medians, "verdicts": verdicts, "elsewhere": elsewhere, "latest": latest
+    }  # fmt: skip
 
 
 def is_elsewhere(summary: dict, headers: list) -> bool:
@@ -114,8 +129,7 @@ def is_elsewhere(summary: dict, headers: list) -> bool:
 
 def load() -> dict:
     """The summaries that docs/results has."""
-    files = [ROOT / name for name in (EVERYTHING, FIELD_ALONE)]
-    return merged([json.loads(file.read_text()) for file in files if file.exists()])
+    return merged(results.load(ROOT))
 
 
 # --- from a summary to tables ---
@@ -241,9 +255,14 @@ def head_of(header: dict, rows: list[dict]) -> str:
     virtual = " (virtual)" if machine["virtual"] else ""
     return (
         f"`{header['command']}` of {build['commit'][:12]}{changed}, on {machine['cpu']}{virtual} with {machine['cpus']} CPUs and "
-        f"{machine['memory_gb']:.0f} GB, Linux {machine['kernel']}, load before {machine['load_before']:.2f}: "
-        f"{counted(rows)}.\n"
+        f"{machine['memory_gb']:.0f} GB, Linux {machine['kernel']}, load before {machine['load_before']:.2f}"
+        f"{quiet_words(header)}: {counted(rows)}.\n"
     )
+
+
+def quiet_words(header: dict) -> str:
+    sentence = quiet.sentence(header.get("pieces", []))
+    return f", {sentence}" if sentence else ""
 
 
 def field_block(summary: dict) -> str:
@@ -308,6 +327,17 @@ def versions_block(summary: dict) -> str:
     )
 
 
+def papers_block(what: str, summary: dict) -> str:
+    latest = summary["latest"]
+    if what == "numbers":
+        return papers_page.counted(latest) + "\n" + papers_page.numbers_table(latest, results.History(ROOT))
+    if what == "figures":
+        return papers_page.figures_table()
+    if what == "unrecorded":
+        return papers_page.unrecorded_list(latest)
+    raise SystemExit(f"make_results: there is no block 'papers {what}'")
+
+
 def block(name: str, summary: dict) -> str:
     field = summary["medians"].get(FIELD, {})
     kind, _, argument = name.partition(" ")
@@ -331,6 +361,8 @@ def block(name: str, summary: dict) -> str:
         return ros2_block(summary, argument)
     if kind == "versions":
         return versions_block(summary)
+    if kind == "papers":
+        return papers_block(argument, summary)
     raise SystemExit(f"make_results: there is no block '{name}'")
 
 
@@ -397,21 +429,45 @@ def draw(summary: dict) -> str:
     return "\n".join([*out, "</svg>", ""])
 
 
-def main() -> None:
-    if len(sys.argv) > 2:
-        raise SystemExit(__doc__)
-    if len(sys.argv) == 2:
-        from baton_perf import figures, tables
-        from baton_perf.recording import Recording
-        from baton_perf.runs import size_text
+def add(recording: Path) -> None:
+    """Summarises a recording, and removes the summaries that are of no use any more."""
+    from baton_perf import figures, tables
+    from baton_perf.recording import Recording
+    from baton_perf.runs import size_text
 
-        recorded = summarise(Recording.load(Path(sys.argv[1])), figures, tables, size_text)
-        refuse_without_field(sys.argv[1], recorded)
-        alone = is_field_alone(recorded)
-        if not alone:
-            (ROOT / FIELD_ALONE).unlink(missing_ok=True)
-        file = ROOT / (FIELD_ALONE if alone else EVERYTHING)
-        file.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
+    recorded = summarise(Recording.load(recording), figures, tables, size_text)
+    refuse_unjudged(str(recording), recorded)
+    file = ROOT / RECORDED / f"{recording.name.partition('.')[0]}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(recorded, indent=1, sort_keys=True) + "\n")
+    useless = without_use(results.load(ROOT))
+    for old in results.files_of(ROOT):
+        if json.loads(old.read_text()) in useless:
+            old.unlink()
+
+
+def mark() -> None:
+    """Marks the rows of papers.md, and says how many are marked."""
+    path = ROOT / PAPERS
+    text = filled(path.read_text(), load())
+    path.write_text(text)
+    for state in ("stale", "unknown"):
+        if count := papers_page.marks(text)[state]:
+            print(
+                f"{PAPERS}: {count} rows are {state}"
+                + (": their code has changed since the recording" if state == "stale" else "")
+            )
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    if arguments == ["--marks"]:
+        mark()
+        return
+    if len(arguments) > 1 or any(argument.startswith("-") for argument in arguments):
+        raise SystemExit(__doc__)
+    for argument in arguments:
+        add(Path(argument))
     summary = load()
     for page in PAGES:
         path = ROOT / page

@@ -163,7 +163,7 @@ peers_packages() {
   [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && return
   echo "setup: wheels of the compared systems into .venv-peers"
   python3 -m venv --clear .venv-peers
-  # eCAL's library is used from C++, the others' Python in lab/python.
+  # eCAL's library is used from C++, the others' Python in lab/baton_perf/atsa.
   .venv-peers/bin/python -m pip install -q --disable-pip-version-check --no-deps -r requirements-peers.txt </dev/null
   printf '%s\n' "$want" >"$stamp"
 }

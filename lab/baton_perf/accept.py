@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
+import sys
 import tomllib
 from dataclasses import fields, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,6 +34,7 @@ KINDS = {
     "value": {"metric", "cell", "a", "bar"},
     "peers": {"metric", "experiment"},
     "program": {"program"},
+    "verb": {"verb"},
     "touch": {"peer", "bytes", "role", "pages", "lines"},
 }
 OPTIONAL = {
@@ -77,6 +81,18 @@ def load(path: Path = CRITERIA) -> list[dict]:
         if c["kind"] == "peers" and not c.get("not_worse") and "bar" not in c:
             raise click.ClickException(f"{path}: criterion '{name}' needs bar or not_worse")
     return criteria
+
+
+@lru_cache(maxsize=1)
+def paths(file: Path = CRITERIA) -> dict[str, list[str]]:
+    """What the criteria measure, by the beginning of their names."""
+    return tomllib.loads(file.read_text())["paths"]
+
+
+def paths_of(criterion: str) -> list[str]:
+    """The folders and files whose change makes a verdict on this criterion stale."""
+    beginnings = [beginning for beginning in paths() if criterion.startswith(beginning)]
+    return paths()[max(beginnings, key=len)]
 
 
 def _side(criterion: dict, key: str) -> tuple[str, Cell]:
@@ -212,7 +228,7 @@ def _judge_peers(c: dict, measured: Measured, profile: str) -> list[Row]:
                 continue
             if not session.possible(*other, cell):
                 continue
-            name = other[0].id if len(other[0].variants) == 1 else f"{other[0].id}:{other[1]}"
+            name = other[0].called(other[1])
             what = f"{tables.describe(cell)} / {name}"
             if c.get("not_worse"):
                 rows.append(_not_worse(c, measured, own, other, cell, what, name))
@@ -291,7 +307,18 @@ def run_program(c: dict, console: Console) -> list[Row]:
     if not program.is_file():
         return [Row(c["id"], c["source"], None, "", "", None, f"{c['program']} is not built: make build-lab")]
     console.print(f"[dim]{c['program']} ...[/]")
-    done = subprocess.run([program, *c.get("arguments", [])], capture_output=True, text=True, check=False)
+    return _verdicts_of(c, [str(program), *c.get("arguments", [])])
+
+
+def run_verb(c: dict, console: Console) -> list[Row]:
+    """The same for a verb of `baton perf`."""
+    words = [c["verb"], *c.get("arguments", [])]
+    console.print(f"[dim]baton perf {shlex.join(words)} ...[/]", highlight=False)
+    return _verdicts_of(c, [sys.executable, "-m", "baton_cli", "perf", *words])
+
+
+def _verdicts_of(c: dict, command: list[str]) -> list[Row]:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     rows = [row for line in done.stdout.splitlines() if (row := printed_row(c["id"], line))]
     if not rows or done.returncode > 1:
         rows.append(

@@ -8,33 +8,14 @@ schedule, for a quiet hour. Every round runs all cells of all peers once, in a r
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from . import cells
 from .network import PROFILES
 from .runs import Cell
 
-KB, MB = 1 << 10, 1 << 20
-LOT_SIZES = [
-    128,
-    512,
-    1 * KB,
-    2 * KB,
-    4 * KB,
-    8 * KB,
-    16 * KB,
-    32 * KB,
-    64 * KB,
-    256 * KB,
-    1 * MB,
-    2 * MB,
-    4 * MB,
-    16 * MB,
-]
-
-
 # What `--clock` calls the three clocks of every message, and the column of a recording (lab/runner/runner.cpp).
 CLOCKS = {"hand-over": "hand_over_ns", "fill": "fill_ns", "construction": "construct_ns"}
-FULL_HD = 1920 * 1080 * 3  # bytes: the 6 MB image of ROS-SF
 
 
 def clock_of(cell: Cell) -> str:
@@ -58,95 +39,6 @@ class Experiment:
     )  # peers that belong here and cannot be had, with the reason
 
 
-def _tzc_fig7(profile: str) -> list[Cell]:
-    if profile == "quick":
-        return [Cell(bytes=b, subscribers=s, messages=30, rate=100) for b in (4 * KB, 4 * MB) for s in (1, 8)]
-    return [
-        Cell(bytes=b, subscribers=s, messages=1000, rate=30)
-        for b in (4 * KB, 64 * KB, MB, 4 * MB)
-        for s in (1, 2, 4, 8)
-    ]
-
-
-def _tzc_fig8(profile: str) -> list[Cell]:
-    return [Cell(bytes=4 * MB, subscribers=8, messages=90 if profile == "quick" else 1000, rate=30)]
-
-
-def _tzc_fig9(profile: str) -> list[Cell]:
-    loads = (0.0, 0.9) if profile == "quick" else (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-    return [
-        Cell(bytes=4 * MB, subscribers=4, messages=40 if profile == "quick" else 600, rate=30, load=x) for x in loads
-    ]
-
-
-def _tzc_table1(profile: str) -> list[Cell]:
-    subscribers = (1, 4) if profile == "quick" else (1, 2, 4, 8)
-    return [Cell(bytes=MB, subscribers=s, messages=20, rate=30, count_copies=True) for s in subscribers]
-
-
-def _lot_fig6(profile: str) -> list[Cell]:
-    sizes = (128, 16 * MB) if profile == "quick" else LOT_SIZES
-    messages, rate = (20, 60) if profile == "quick" else (2000, 30)
-    return [Cell(bytes=b, messages=messages, rate=rate, pinned=pinned) for b in sizes for pinned in (False, True)]
-
-
-def _lot_fig6d(profile: str) -> list[Cell]:
-    messages = 200 if profile == "quick" else 2000
-    return [Cell(bytes=b, messages=messages, rate=2000) for b in (512, 1 * KB)]
-
-
-def _lot_fig7(profile: str) -> list[Cell]:
-    sizes = (4 * KB, 4 * MB) if profile == "quick" else (4 * KB, 64 * KB, MB, 4 * MB, 16 * MB)
-    messages, rate = (20, 60) if profile == "quick" else (2000, 30)
-    cells = [
-        Cell(bytes=b, subscribers=5, messages=messages, rate=rate, connect_in_order=ordered)
-        for b in sizes
-        for ordered in (False, True)
-    ]
-    return cells[:-1] if profile == "quick" else cells  # all four take longer than two minutes
-
-
-def _lot_fig5(profile: str) -> list[Cell]:
-    return [replace(c, publishers=5, subscribers=1) for c in _lot_fig7(profile)]
-
-
-def _lot_fig3(profile: str) -> list[Cell]:
-    sizes = (64 * KB,) if profile == "quick" else (4 * KB, 64 * KB, MB, 4 * MB, 16 * MB)
-    messages, rate = (40, 60) if profile == "quick" else (2000, 30)
-    return [
-        Cell(bytes=b, messages=messages, rate=rate, isolation=isolation)
-        for b in sizes
-        for isolation in ("host", "container", "containers")
-    ]
-
-
-def _lot_graphs(profile: str) -> list[Cell]:
-    sizes = (64 * KB,) if profile == "quick" else (128, 64 * KB, 4 * MB, 16 * MB)
-    messages, rate = (60, 60) if profile == "quick" else (1000, 30)
-    return [
-        Cell(bytes=b, publishers=p, subscribers=s, messages=messages, rate=rate, isolation="containers")
-        for b in sizes
-        for p, s in ((1, 1), (1, 5), (5, 1))
-    ]
-
-
-def _lot_table1(profile: str) -> list[Cell]:
-    seconds = 3 if profile == "quick" else 60
-    return [Cell(bytes=16 * MB, messages=seconds * 30, rate=30, timeline=True)]
-
-
-def _trosb(profile: str) -> list[Cell]:
-    seconds = 3 if profile == "quick" else 30
-    return [Cell(bytes=4 * MB, message="Array4m", messages=seconds * 100, rate=100)]
-
-
-def _rossf_fig13(profile: str) -> list[Cell]:
-    # The three images of ROS-SF: 256x256, 800x600 and 1920x1080 in RGB.
-    sizes = (256 * 256 * 3, 800 * 600 * 3, FULL_HD)
-    messages, rate = (20, 30) if profile == "quick" else (2000, 10)
-    return [Cell(bytes=b, message="Image", messages=messages, rate=rate) for b in sizes]
-
-
 # Whatever carries messages between hosts (docs/guides/perf.md, "Two hosts").
 BETWEEN_HOSTS = (
     "baton_link",
@@ -164,121 +56,17 @@ NOT_BETWEEN_HOSTS = {
     "rmw_cyclonedds_cpp": "neither PyPI nor Debian 12 has it; cyclonedds:default is the library below it, as installed",
 }
 
-
-def _rossf_fig15(profile: str) -> list[Cell]:
-    """The answer is not copied, and no message is filled while the clock runs: what is measured is the transport."""
-    if profile == "quick":
-        networks, sizes, messages, rate = ("veth", "10gbit"), (64, MB, FULL_HD), 20, 50
-    else:
-        networks, sizes, messages, rate = PROFILES, (64, 4 * KB, 64 * KB, MB, FULL_HD, 16 * MB), 60, 30
-    return [
-        Cell(bytes=b, message="Image", messages=messages, rate=rate, network=n, **_PING_PONG, echo=False)
-        for n in networks
-        for b in sizes
-        if not (PROFILES[n].lossy and b > FULL_HD)
-    ]
-
-
-def _rossf_fig16(profile: str) -> list[Cell]:
-    return [replace(cell, network="10gbit", **_PING_PONG) for cell in _rossf_fig13(profile)]
-
-
-def _link_fanout(profile: str) -> list[Cell]:
-    sizes, messages = ((FULL_HD,), 20) if profile == "quick" else ((64, MB, FULL_HD), 60)
-    subscribers = (1, 8) if profile == "quick" else (1, 2, 4, 8)
-    return [
-        Cell(bytes=b, message="Image", subscribers=s, messages=messages, rate=20, network="10gbit")
-        for b in sizes
-        for s in subscribers
-    ]
-
-
-def _link_rate(profile: str) -> list[Cell]:
-    flows = ((16 * MB, 30),) if profile == "quick" else ((FULL_HD, 30), (FULL_HD, 60), (16 * MB, 10), (16 * MB, 30))
-    seconds = 2 if profile == "quick" else 10
-    return [Cell(bytes=b, message="Image", messages=seconds * rate, rate=rate, network="10gbit") for b, rate in flows]
-
-
-_PING_PONG = {"round_trip": True, "answer_s": 10}
-
-
-def _field(profile: str) -> list[Cell]:
-    """All peers at all sizes, one and eight subscribers: what `baton perf accept` compares."""
-    sizes = (64, 64 * KB, 4 * MB) if profile == "quick" else (64, 4 * KB, 64 * KB, MB, 4 * MB, 16 * MB)
-    subscribers = (1,) if profile == "quick" else (1, 8)
-    return [Cell(bytes=b, subscribers=s, messages=40, rate=100 if b < MB else 60) for b in sizes for s in subscribers]
-
-
-def _real_time(profile: str) -> list[Cell]:
-    seconds = 3 if profile == "quick" else 60
-    return [
-        Cell(bytes=4 * MB, messages=seconds * 100, rate=100, priority=priority, load=load)
-        for priority in (0, 80)
-        for load in (0.0, 0.9)
-    ]
-
-
-def _spin(profile: str) -> list[Cell]:
-    sizes = (64, 4 * MB) if profile == "quick" else (64, 4 * KB, 64 * KB, MB, 4 * MB, 16 * MB)
-    return [Cell(bytes=b, messages=100, rate=200 if b < MB else 60, spin=True, pinned=True) for b in sizes]
-
-
-def _read(profile: str) -> list[Cell]:
-    return [replace(cell, read_all=True) for cell in _field(profile) if cell.subscribers == 1]
-
-
-def _round_trip(profile: str) -> list[Cell]:
-    return [replace(cell, round_trip=True) for cell in _field(profile) if cell.subscribers == 1]
-
-
-def _varying(profile: str) -> list[Cell]:
-    return [
-        Cell(bytes=4 * MB, message=m, varying=v, messages=60, rate=60) for m, v in (("Image", False), ("Image", True))
-    ]
-
-
-def _ros2(profile: str) -> list[Cell]:
-    """16 MB to eight subscribers is left out: the tuned profile alone would take 16 GB of memory for it."""
-    cells = [(640, 1), (640, 8), (64 * KB, 1), (64 * KB, 8), (MB, 1), (MB, 8), (4 * MB, 8), (16 * MB, 1)]
-    return [_ros2_cell(b, s) for b, s in cells if profile != "quick" or s == 1]
-
-
-def _ros2_python(profile: str) -> list[Cell]:
-    cells = [(640, 1), (640, 8), (MB, 1), (MB, 8), (16 * MB, 1)]
-    return [_ros2_cell(b, s) for b, s in cells if profile != "quick" or s == 1]
-
-
-def _for_large_data(cells: list[Cell]) -> list[Cell]:
-    """Without large messages to eight subscribers: there LARGE_DATA now and then does not finish in the 150 s that a run has."""
-    return [cell for cell in cells if cell.subscribers == 1 or cell.bytes < MB]
-
-
-def _ros2_cell(bytes: int, subscribers: int) -> Cell:
-    return Cell(bytes=bytes, subscribers=subscribers, messages=25, rate=40 if bytes < MB else 20)
-
+NO_INTRA_PROCESS = {
+    "rclcpp, intra-process": "PyPI's wheels of ROS 2 have rcl and rclpy and no rclcpp, which alone passes messages within a process"
+}
+NO_ACH = {"Ach, on Xenomai and RTnet": "this kernel is no Xenomai, and neither Debian 12 nor PyPI has Ach"}
+_FIFO = (
+    "Every end is at SCHED_FIFO 80 and locks its memory; Baton's publisher also takes its pool at the start. Needs the right to do so "
+    "(root, or RLIMIT_RTPRIO and RLIMIT_MEMLOCK)."
+)
 
 # ROS 1: stock roscpp; the scheme of ETHZ-ASL's transport; and Baton's ways. `roscpp:tzc` and `roscpp:lotros` play the papers' own.
 ROSCPP_WAYS = ("roscpp:tcpros", "roscpp:preload", "roscpp:tzc", "roscpp:lotros")
-
-
-def _ros1_tzc_fig9(profile: str) -> list[Cell]:
-    """At the paper's rate, and at one that stock roscpp does not sustain on two of today's processors."""
-    subscribers, messages = ((1, 8), 40) if profile == "quick" else ((1, 2, 4, 8), 600)
-    return [Cell(bytes=4 * MB, subscribers=s, messages=messages, rate=rate) for rate in (30, 200) for s in subscribers]
-
-
-def _ros1_lot_fig7(profile: str) -> list[Cell]:
-    sizes, messages, rate = ((4 * MB,), 30, 30) if profile == "quick" else (LOT_SIZES[8:], 2000, 30)
-    return [
-        Cell(bytes=b, subscribers=5, messages=messages, rate=rate, connect_in_order=ordered)
-        for b in sizes
-        for ordered in (False, True)
-    ]
-
-
-def _ros1_lot_fig5(profile: str) -> list[Cell]:
-    return [replace(c, publishers=5, subscribers=1) for c in _ros1_lot_fig7(profile) if c.connect_in_order]
-
 
 _ROUND_TRIPS = "Times are round trips, not halved. "
 _TWO_HOSTS = (
@@ -295,35 +83,81 @@ EXPERIMENTS: dict[str, Experiment] = {
             "field",
             "How long does a message take, by size and number of subscribers?",
             "the field",
-            _field,
+            cells.field,
             ("lines_over_size", "cpu_bars", "ratio_table", "spread"),
         ),
         Experiment(
             "tzc-fig7",
             "How does latency grow with the number of subscribers?",
             "TZC, Fig. 7",
-            _tzc_fig7,
+            cells.tzc_fig7,
             ("boxes_over_size", "lines_over_subscribers", "summary_table"),
         ),
         Experiment(
             "tzc-fig8",
             "How much do latency and period vary, with 4 MB to eight subscribers?",
             "TZC, Fig. 8",
-            _tzc_fig8,
+            cells.tzc_fig8,
             ("histogram", "period", "summary_table"),
+        ),
+        Experiment(
+            "tzc-fig7-ros2",
+            "ROS 2: how does latency grow with the number of subscribers?",
+            "TZC, Fig. 7, group 2",
+            cells.tzc_fig7,
+            ("boxes_over_size", "lines_over_subscribers", "summary_table"),
+            peers=("ros2:default", "ros2:baton", "ros2:heap", "ros2:loans"),
+            unavailable=NO_INTRA_PROCESS,
+        ),
+        Experiment(
+            "tzc-fig7-intra",
+            "How does latency grow with the number of subscribers, when all ends are in one process?",
+            "TZC, Fig. 7, groups 1 and 2",
+            cells.tzc_fig7_intra,
+            ("boxes_over_size", "lines_over_subscribers", "summary_table"),
+            peers=("roscpp:nodelet", "baton"),
+            unavailable=NO_INTRA_PROCESS,
+        ),
+        Experiment(
+            "tzc-fig7-rt",
+            "How does latency grow with the number of subscribers, at a real-time priority?",
+            "TZC, Fig. 7, group 3",
+            cells.tzc_fig7_rt,
+            ("boxes_over_size", "lines_over_subscribers", "summary_table"),
+            peers=("baton", "serialized_shm", "unix_socket", "bare"),
+            note=f"serialized_shm is Ach's scheme: a ring into which the publisher serializes, and out of which each subscriber copies. {_FIFO}",
+            unavailable=NO_ACH,
+        ),
+        Experiment(
+            "tzc-fig8-fifo",
+            "How much do latency and period vary at a real-time priority, with 4 MB to eight subscribers?",
+            "TZC, Fig. 8",
+            cells.tzc_fig8_fifo,
+            ("histogram", "period", "summary_table"),
+            peers=("baton", "serialized_shm", "unix_socket", "bare"),
+            note=_FIFO,
+            unavailable=NO_ACH,
+        ),
+        Experiment(
+            "tzc-fig9-ros2",
+            "ROS 2: how many messages arrive, by the number of subscribers?",
+            "TZC, Fig. 9",
+            cells.tzc_fig9_subscribers,
+            ("success_over_subscribers", "summary_table"),
+            peers=("ros2:default", "ros2:baton", "ros2:loans"),
         ),
         Experiment(
             "tzc-fig9",
             "How many messages arrive while the CPUs are busy?",
             "TZC, Fig. 9",
-            _tzc_fig9,
+            cells.tzc_fig9,
             ("success", "summary_table"),
         ),
         Experiment(
             "tzc-table1",
             "How often is a message copied?",
             "TZC, Table I",
-            _tzc_table1,
+            cells.tzc_table1,
             ("copies_table",),
             rounds=(1, 1),
             note="Counted by a preloaded library in every process: copies through memcpy and memmove and through read, write, "
@@ -333,44 +167,56 @@ EXPERIMENTS: dict[str, Experiment] = {
             "lot-fig6",
             "How does latency grow with size, with processes pinned to CPUs and not?",
             "LOT, Fig. 6a-c",
-            _lot_fig6,
+            cells.lot_fig6,
             ("lines_over_size", "boxes_over_size", "summary_table"),
         ),
         Experiment(
             "lot-fig6d",
             "What happens to small messages at 2000 Hz?",
             "LOT, Fig. 6d",
-            _lot_fig6d,
+            cells.lot_fig6d,
             ("sequence", "summary_table"),
+            peers=("all", "tcp:nagle", "roscpp:tcpros_nagle"),
+            note="The paper's bursts are of TCP without TCP_NODELAY: `tcp:nagle` and `roscpp:tcpros_nagle`. All other peers set the option.",
         ),
         Experiment(
             "lot-fig7",
             "Is one of five subscribers served later than the others?",
             "LOT, Fig. 7",
-            _lot_fig7,
+            cells.lot_fig7,
             ("boxes_by_end", "gap_table", "summary_table"),
         ),
         Experiment(
             "lot-fig5",
             "Is one of five publishers served later than the others?",
             "LOT, Fig. 5",
-            _lot_fig5,
+            cells.lot_fig5,
             ("boxes_by_end", "summary_table"),
         ),
         Experiment(
             "lot-fig3",
             "What does it cost to send between containers?",
             "LOT, Fig. 3",
-            _lot_fig3,
+            cells.lot_fig3,
             ("boxes_by_isolation", "summary_table"),
             note="A container here is a set of Linux namespaces (mount, IPC, network, PID, UTS) that shares only the file "
             "system with the run's directory. Peers that need a shared network or /dev/shm fail in separate ones; that is shown.",
         ),
         Experiment(
+            "lot-fig3a",
+            "What does TCP cost between containers?",
+            "LOT, Fig. 3a",
+            cells.lot_fig3a,
+            ("boxes_by_isolation", "summary_table"),
+            peers=("tcp", "roscpp:tcpros"),
+            note="Separate containers have networks of their own, which a pair of virtual devices joins, as Docker does it. In lot-fig3 their "
+            "networks have a loopback device only, so no message of TCP reaches the other container there.",
+        ),
+        Experiment(
             "lot-graphs",
             "Are shared objects or topics faster, when every process has namespaces of its own?",
             "LOT, Section V",
-            _lot_graphs,
+            cells.lot_graphs,
             ("summary_table",),
             peers=("baton", "shared_objects"),
             note="Each process has mount, IPC, network, PID and UTS namespaces of its own and shares only the file system with "
@@ -380,7 +226,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "lot-table1",
             "Where does the CPU time go in a long run at 16 MB?",
             "LOT, Table 1 and Fig. 8",
-            _lot_table1,
+            cells.lot_table1,
             ("timeline", "lot_table1", "cpu_bars", "usage_table"),
             rounds=(1, 1),
             note="Not measured: the paper's columns of spin time and of most active functions. They are a profiler's (Intel VTune): which "
@@ -391,14 +237,34 @@ EXPERIMENTS: dict[str, Experiment] = {
             "trosb",
             "What do 4 MB at 100 Hz cost?",
             "TogetheROS.Bot, zero-copy page",
-            _trosb,
-            ("cost_table", "boxes_over_size", "summary_table", "usage_table"),
+            cells.trosb,
+            ("cost_table", "cost_bars", "boxes_over_size", "summary_table", "usage_table"),
+        ),
+        Experiment(
+            "trosb-rcl",
+            "What do 4 MB at 100 Hz cost through ROS 2's API?",
+            "TogetheROS.Bot, zero-copy page",
+            cells.trosb_rcl,
+            ("cost_table", "cost_bars", "boxes_over_size", "summary_table", "usage_table"),
+            peers=("ros2:default", "ros2:baton", "ros2:loans", "baton"),
+            note="ros2:loans borrows its messages from rcl, which is what the page calls zero-copy.",
+        ),
+        Experiment(
+            "rossf-fig3",
+            "ROS 1: what does the program of Fig. 3 cost, as it is printed?",
+            "ROS-SF, Fig. 3",
+            cells.rossf_fig13,
+            ("boxes_over_size", "summary_table"),
+            clock="construct_ns",
+            peers=("roscpp:printed", "roscpp_recompiled:printed", "roscpp_recompiled:pointer"),
+            note="printed: each turn makes an object on the stack, resizes its array, fills it, and publishes the object. pointer: the same with "
+            "a message on the heap that is published by pointer.",
         ),
         Experiment(
             "rossf-fig13",
             "How long does an image take, its construction included?",
             "ROS-SF, Fig. 13",
-            _rossf_fig13,
+            cells.rossf_fig13,
             ("boxes_over_size", "summary_table"),
             clock="construct_ns",
         ),
@@ -406,7 +272,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "rossf-fig14",
             "How long does the same image take through other serializers?",
             "ROS-SF, Fig. 14",
-            _rossf_fig13,
+            cells.rossf_fig13,
             ("boxes_over_size", "summary_table"),
             clock="construct_ns",
             peers=("baton", "serializers", "baton_serialized"),
@@ -415,7 +281,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "rossf-fig15",
             "How long does a message take to another host and back?",
             "ROS-SF, Fig. 15",
-            _rossf_fig15,
+            cells.rossf_fig15,
             ("lines_over_size", "ratio_table", "cpu_bars", "summary_table"),
             clock="round_trip_ns",
             peers=BETWEEN_HOSTS,
@@ -428,7 +294,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "rossf-fig16",
             "How long does an image take to another host and back, both constructions included?",
             "ROS-SF, Fig. 16",
-            _rossf_fig16,
+            cells.rossf_fig16,
             ("mean_bars", "ping_pong_table", "boxes_over_size", "summary_table"),
             clock="construct_round_trip_ns",
             peers=BETWEEN_HOSTS,
@@ -442,7 +308,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "link-fanout",
             "What do more subscriptions on the other host cost?",
             "the link",
-            _link_fanout,
+            cells.link_fanout,
             ("lines_over_subscribers", "wire_table", "cpu_bars", "summary_table"),
             peers=BETWEEN_HOSTS,
             rounds=(1, 6),
@@ -453,7 +319,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "link-rate",
             "How many images arrive on the other host at a high rate?",
             "the link",
-            _link_rate,
+            cells.link_rate,
             ("summary_table", "wire_table", "cpu_bars"),
             peers=BETWEEN_HOSTS,
             rounds=(1, 6),
@@ -464,24 +330,23 @@ EXPERIMENTS: dict[str, Experiment] = {
             "real-time",
             "Does a periodic node at SCHED_FIFO keep its period beside busy CPUs?",
             "TZC-RT, as TZC, Fig. 8",
-            _real_time,
+            cells.real_time,
             ("histogram", "period", "summary_table"),
             peers=("baton", "bare", "unix_socket"),
-            note="FIFO 80: every end has that priority and locks its memory; Baton's publisher also takes its pool at the start. "
-            "Needs the right to do so (root, or RLIMIT_RTPRIO and RLIMIT_MEMLOCK).",
+            note=_FIFO,
         ),
         Experiment(
             "spin",
             "How long does a message take to a subscriber that polls?",
             "the field",
-            _spin,
+            cells.spin,
             ("lines_over_size", "summary_table"),
         ),
         Experiment(
             "read",
             "How long does it take until the subscriber has read every byte?",
             "the field",
-            _read,
+            cells.read,
             ("lines_over_size", "summary_table"),
             clock="with_read_ns",
         ),
@@ -489,7 +354,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "round-trip",
             "How long does a message take there and back?",
             "the field",
-            _round_trip,
+            cells.round_trip,
             ("lines_over_size", "summary_table"),
             clock="round_trip_ns",
         ),
@@ -497,7 +362,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "ros2",
             "How long does a message take in ROS 2 (C++): rmw_fastrtps_cpp as installed and tuned, and rmw_baton_cpp?",
             "the field",
-            _ros2,
+            cells.ros2,
             ("lines_over_size", "ratio_table", "summary_table"),
             peers=("ros2:default", "ros2:tuned", "ros2:baton", "ros2:heap", "ros2:loans", "baton"),
         ),
@@ -505,7 +370,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "ros2-large-data",
             "How long does a message take in ROS 2 (C++): Fast DDS's LARGE_DATA transports, and rmw_baton_cpp?",
             "the field",
-            lambda profile: _for_large_data(_ros2(profile)),
+            lambda profile: cells.for_large_data(cells.ros2(profile)),
             ("lines_over_size", "ratio_table", "summary_table"),
             peers=("ros2:large_data", "ros2:baton"),
         ),
@@ -513,7 +378,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "ros2-python",
             "How long does a message take in ROS 2 (Python): rmw_fastrtps_cpp, rmw_baton_cpp, and accelerated?",
             "the field",
-            _ros2_python,
+            cells.ros2_python,
             ("lines_over_size", "ratio_table", "summary_table"),
             peers=("rclpy:default", "rclpy:tuned", "rclpy:baton", "rclpy:accelerated", "rclpy:heap"),
         ),
@@ -521,7 +386,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "ros2-python-large-data",
             "How long does a message take in ROS 2 (Python): Fast DDS's LARGE_DATA transports, rmw_baton_cpp, and accelerated?",
             "the field",
-            lambda profile: _for_large_data(_ros2_python(profile)),
+            lambda profile: cells.for_large_data(cells.ros2_python(profile)),
             ("lines_over_size", "ratio_table", "summary_table"),
             peers=("rclpy:large_data", "rclpy:baton", "rclpy:accelerated"),
         ),
@@ -529,7 +394,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "ros1-tzc-fig7",
             "ROS 1: how does latency grow with the number of subscribers?",
             "TZC, Fig. 7, group 1",
-            _tzc_fig7,
+            cells.tzc_fig7,
             ("boxes_over_size", "lines_over_subscribers", "summary_table"),
             peers=("roscpp:tcpros", "serialized_shm", *ROSCPP_WAYS[1:]),
             note="serialized_shm is the scheme of ETHZ-ASL's transport. roscpp:tzc has TZC's: handles over TCPROS, payload in shared memory.",
@@ -538,7 +403,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "ros1-tzc-fig9",
             "ROS 1: how many messages arrive, by the number of subscribers?",
             "TZC, Fig. 9",
-            _ros1_tzc_fig9,
+            cells.ros1_tzc_fig9,
             ("success_over_subscribers", "summary_table"),
             peers=("roscpp:tcpros", "serialized_shm", *ROSCPP_WAYS[1:]),
             note="Queues have ten messages at both ends. The paper's rate is 30 Hz.",
@@ -547,7 +412,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "ros1-tzc-table1",
             "ROS 1: how often is a message copied?",
             "TZC, Table I",
-            _tzc_table1,
+            cells.tzc_table1,
             ("copies_table",),
             peers=("roscpp:tcpros", "serialized_shm", "roscpp:preload_copying", *ROSCPP_WAYS[1:]),
             rounds=(1, 1),
@@ -558,7 +423,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "ros1-rossf-fig13",
             "ROS 1: how long does an image take, its construction included?",
             "ROS-SF, Fig. 13",
-            _rossf_fig13,
+            cells.rossf_fig13,
             ("boxes_over_size", "summary_table"),
             clock="construct_ns",
             peers=("roscpp:tcpros", "roscpp:preload", "roscpp_recompiled:pointer", "roscpp:lotros"),
@@ -569,7 +434,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "ros1-lot-fig5",
             "ROS 1: is one of five publishers served later than the others?",
             "LOT, Fig. 5",
-            _ros1_lot_fig5,
+            cells.ros1_lot_fig5,
             ("boxes_by_end", "summary_table"),
             peers=ROSCPP_WAYS,
         ),
@@ -577,15 +442,24 @@ EXPERIMENTS: dict[str, Experiment] = {
             "ros1-lot-fig6",
             "ROS 1: how does latency grow with size, with processes pinned to CPUs and not?",
             "LOT, Fig. 6a-c",
-            _lot_fig6,
+            cells.lot_fig6,
             ("lines_over_size", "boxes_over_size", "summary_table"),
             peers=ROSCPP_WAYS,
+        ),
+        Experiment(
+            "ros1-lot-udp",
+            "ROS 1: how does latency over UDP grow with size?",
+            "LOT, Fig. 6a",
+            cells.ros1_lot_udp,
+            ("lines_over_size", "boxes_over_size", "summary_table"),
+            peers=("roscpp:tcpros", "roscpp:udpros", "roscpp:lotros"),
+            note="UDPROS sends datagrams of 1500 bytes, roscpp's default, and nothing twice.",
         ),
         Experiment(
             "ros1-lot-fig7",
             "ROS 1: is one of five subscribers served later than the others?",
             "LOT, Fig. 7",
-            _ros1_lot_fig7,
+            cells.ros1_lot_fig7,
             ("boxes_by_end", "gap_table", "summary_table"),
             peers=ROSCPP_WAYS,
         ),
@@ -593,7 +467,7 @@ EXPERIMENTS: dict[str, Experiment] = {
             "varying",
             "Do images of varying size take longer?",
             "the field",
-            _varying,
+            cells.varying,
             ("boxes_over_size", "summary_table"),
         ),
     )

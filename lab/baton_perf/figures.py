@@ -123,6 +123,12 @@ def copies_per_message(run: dict) -> tuple[float, float]:
     return there, here
 
 
+def copies_of_a_message(run: dict) -> float:
+    """All of them, to all subscribers; in units of the payload."""
+    there, here = copies_per_message(run)
+    return there + here * len(subscribers(run))
+
+
 def wire_per_message(run: dict) -> float | None:
     """Bytes that the publishers' host sent to the other host, headers included, per message; in units of the payload. None: on one host.
     The publishers share the host, so each has counted for all."""
@@ -145,6 +151,8 @@ METRICS = {
     "faults": lambda run: (usage(run, "minor_faults") + usage(run, "major_faults")) / max(1, sent(run)),
     "switches": lambda run: (usage(run, "voluntary_switches") + usage(run, "involuntary_switches")) / max(1, sent(run)),
     "rss_kb": lambda run: usage(run, "rss_kb"),
+    "maxrss_kb": lambda run: usage(run, "peak_rss_kb"),
+    "copies": copies_of_a_message,
     "gap": lambda run: subscriber_gap(run),
     "wire": wire_per_message,
 }

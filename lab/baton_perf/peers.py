@@ -39,6 +39,10 @@ class Peer:
     polling_variants: tuple[str, ...] = ()
     network_variants: tuple[str, ...] = ()
 
+    def called(self, variant: str) -> str:
+        """In tables and verdicts; as tables.name_of() calls it, but for Baton."""
+        return self.id if len(self.variants) == 1 or variant == "stream" else f"{self.id}:{variant}"
+
 
 def program_folder() -> Path | None:
     """Where the programs are: BATON_PERF_PROGRAMS, the wheel, the checkout's build/lab, or the folder of an installed one."""
@@ -109,7 +113,7 @@ def why_absent(names: Sequence[str]) -> dict[str, str]:
 
 # Variants that are measured when asked for by name: Baton's copying one is what a program gets that does not use loans, the executor's what
 # one with callbacks gets; those with rmw_baton_cpp are Baton's too, and compared with Fast DDS (criteria `ros2-...`), as ROS 1's
-# are (criteria `ros1-...`, `rossf-...`); the machine's limit for copying; those that are for two hosts.
+# are (criteria `ros1-...`, `rossf-...`); the machine's limit for copying; those that are for two hosts; those of one figure of a paper.
 BY_NAME = {
     ("baton", "copy"),
     ("baton", "executor"),
@@ -117,10 +121,14 @@ BY_NAME = {
     ("bare", "copies"),
     *(("cyclonedds", variant) for variant in ("default", "tcp")),
     ("ecal", "tcp"),
+    ("tcp", "nagle"),
     *(("ros2", variant) for variant in ("large_data", "baton", "heap", "loans")),
     *(
         ("roscpp", variant)
         for variant in (
+            "tcpros_nagle",
+            "udpros",
+            "printed",
             "preload",
             "preload_copying",
             "lotros",
@@ -131,6 +139,7 @@ BY_NAME = {
         )
     ),
     ("roscpp_recompiled", "pointer"),
+    ("roscpp_recompiled", "printed"),
 }
 NO_TRANSPORTS = (
     "synthetic",

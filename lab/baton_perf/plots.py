@@ -257,12 +257,21 @@ def boxes_over_size(view: View) -> list[str]:
     return [BOX_NOTE, *out]
 
 
+PLACES = {
+    "host": {"isolation": "host", "network": ""},
+    "one container": {"isolation": "container"},
+    "separate containers": {"isolation": "containers"},
+    "separate containers, a network between them": {"isolation": "host", "network": "veth"},
+}
+
+
 def boxes_by_isolation(view: View) -> list[str]:
+    """On the host, in one container, and in separate ones, without a network or with one between them."""
     out = [BOX_NOTE]
     for b in view.distinct("bytes"):
         groups: Groups = [
-            (i, lambda name, i=i, b=b: view.values(name, bytes=b, isolation=i))
-            for i in ("host", "container", "containers")
+            (words, lambda name, b=b, wanted=wanted: view.values(name, bytes=b, **wanted))
+            for words, wanted in PLACES.items()
         ]
         out += _boxes(view, groups, size_text(b))
     return out
@@ -426,6 +435,9 @@ def sequence(view: View) -> list[str]:
     return out
 
 
+CPU_LABEL = "µs CPU per message, all processes"
+
+
 def cpu_bars(view: View) -> list[str]:
     out = []
     sizes = [b for b in view.distinct("bytes") if b >= 1 << 20] or view.distinct("bytes")
@@ -444,18 +456,37 @@ def cpu_bars(view: View) -> list[str]:
     return out
 
 
-def _bars(costs: dict[str, float], title: str) -> str:
+# Title: metric, scale, and what the axis says.
+COSTS = {
+    "CPU time": ("cpu", 1.0, CPU_LABEL),
+    "page faults": ("faults", 1.0, "per message, all processes"),
+    "context switches": ("switches", 1.0, "per message, all processes"),
+    "largest resident memory (maxrss)": ("maxrss_kb", 1 / 1024, "MB, all processes"),
+}
+
+
+def cost_bars(view: View) -> list[str]:
+    """What a run of every peer costs beside latency: a plot for each cost, with a bar for each peer."""
+    out = []
+    for title, (metric, scale, label) in COSTS.items():
+        costs = {name: [figures.metric(run, metric) * scale for run in view.of(name)] for name in view.ranked}
+        out.append(_bars({name: float(numpy.median(its)) for name, its in costs.items()}, title, label))
+    return out
+
+
+def _bars(costs: dict[str, float], title: str, label: str = CPU_LABEL) -> str:
     names = list(costs)
     figure, axis = plt.subplots(figsize=(WIDTH - 1.2, 0.24 * len(names) + 1.0))
     axis.barh(names, list(costs.values()), color=[FIRST_COLOR if name == "baton" else FAINT for name in names])
     axis.set_xlim(0, 1.3 * max(costs.values()) or 1)
     for row, value in enumerate(costs.values()):
-        axis.annotate(f"{value:,.0f}", (value, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
+        text = f"{value:,.0f}" if value >= 10 or value == 0 else f"{value:.2g}"
+        axis.annotate(text, (value, row), xytext=(4, 0), textcoords="offset points", va="center", fontsize=9)
     axis.grid(axis="y", visible=False)
     axis.invert_yaxis()
     axis.xaxis.set_major_locator(MaxNLocator(4))
     axis.xaxis.set_major_formatter("{x:,.10g}")
-    axis.set_xlabel("µs CPU per message, all processes")
+    axis.set_xlabel(label)
     heading(axis, title)
     return svg(figure)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The file of raw samples: JSON lines in gzip. The first line is the header (machine, build, command), every further line one run,
-or the verdicts on those before it (`baton perf accept`).
+the verdicts on those before it or of one program (`baton perf accept`), or a piece: how quiet the machine was while the lines before it were made.
 
 Runs are appended as they end, each as a gzip member of its own, so that an interrupted recording is whole up to its last run.
 Tables and plots are made from such files only.
@@ -82,13 +82,23 @@ def _describe(built: dict) -> str:
 
 
 class Recording:
-    """What a file holds: ``header``, ``runs`` (dicts with experiment, peer, variant, round, cell, and processes or error) and
-    ``verdicts`` (rows of accept.Row as dicts, the last that were given; empty where nothing was judged)."""
+    """What a file holds: ``header``, ``runs`` (dicts with experiment, peer, variant, round, cell, and processes or error),
+    ``verdicts`` (rows of accept.Row as dicts, the last that were given; empty where nothing was judged), ``judged`` (such rows of each program,
+    by criterion) and ``pieces`` (quiet.piece())."""
 
-    def __init__(self, header: dict, runs: list[dict], verdicts: list[dict] | None = None):
+    def __init__(
+        self,
+        header: dict,
+        runs: list[dict],
+        verdicts: list[dict] | None = None,
+        judged: dict[str, list[dict]] | None = None,
+        pieces: list[dict] | None = None,
+    ):
         self.header = header
         self.runs = runs
         self.verdicts = verdicts or []
+        self.judged = judged or {}
+        self.pieces = pieces or []
 
     @staticmethod
     def load(path: Path) -> Recording:
@@ -100,8 +110,10 @@ class Recording:
         if not lines or lines[0].get("format") != FORMAT:
             raise click.ClickException(f"{path} is no recording of `baton perf` of format {FORMAT}")
         verdicts = [line["verdicts"] for line in lines[1:] if "verdicts" in line]
-        runs = [line for line in lines[1:] if "verdicts" not in line]
-        return Recording(lines[0], runs, verdicts[-1] if verdicts else [])
+        judged = {line["judged"]: line["rows"] for line in lines[1:] if "judged" in line}
+        pieces = [line["piece"] for line in lines[1:] if "piece" in line]
+        runs = [line for line in lines[1:] if not line.keys() & {"verdicts", "judged", "piece"}]
+        return Recording(lines[0], runs, verdicts[-1] if verdicts else [], judged, pieces)
 
 
 def _free_name(path: Path) -> Path:

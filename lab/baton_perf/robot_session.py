@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from . import robot
+from . import quiet, robot, verdicts
 from .recording import Recording, Writer, append
 from .robot import Setting
 from .runs import RunFailed
@@ -39,6 +39,7 @@ def run(
     robot.programs()
     settings = [Setting(task, load, width, queue) for task in dict.fromkeys(tasks) for load in dict.fromkeys(loads)]
     ways = list(dict.fromkeys(ways))
+    begin = quiet.times()
     writer = Writer(path, [])
     if writer.moved_to is not None:
         console.print(f"[dim]the recording that was {path} is now {writer.moved_to}[/]", highlight=False)
@@ -64,6 +65,9 @@ def run(
         except KeyboardInterrupt:
             console.print("[yellow]interrupted; what was measured is kept[/]")
             return False
+        finally:
+            append(path, {"piece": quiet.piece(begin, quiet.times(), rounds * len(settings) * len(ways))})
+    append(path, {"verdicts": [asdict(row) for row in judge(load(path)[1])]})
     return True
 
 
@@ -170,11 +174,45 @@ def markdown(header: dict, runs: Runs) -> str:
     return "\n".join(lines) + "\n"
 
 
+# TZC, section IV-E: what the paper has with TZC, by what it has with ROS.
+BRAKING_BAR = 53 / 63  # cm
+LIGHT_TO_IMAGE_BAR = 1 / 160  # ms
+ANGLE_BAR = 30 / (360 + 60)  # degrees; with ROS after one more turn
+JUDGED: tuple[tuple[str, str, Callable[[dict], float], float], ...] = (
+    ("drive", "braking distance", lambda run: run["cm"]["L"], BRAKING_BAR),
+    ("drive", "the middleware's share of the time from the light to the image", lambda run: run["ms"]["T2_middleware"], LIGHT_TO_IMAGE_BAR),
+    ("turn", "angle behind the light, with extra turns", lambda run: run["angle"] + 360 * run["extra_turns"], ANGLE_BAR),
+)  # fmt: skip
+
+
+def ratios(runs: Runs, task: str, way: str, pick: Callable[[dict], float]) -> list[float]:
+    """The way by TCPROS in each round in which both ended as they should, under the heaviest load."""
+    loads = [setting.load for (setting, _) in runs if setting.task == task]
+    by_way: dict[str, dict[int, float]] = {"tcpros": {}, way: {}}
+    for (setting, its_way), its in runs.items():
+        if setting.task == task and setting.load == max(loads) and its_way in by_way:
+            by_way[its_way] = {run["round"]: pick(run) for run in its if values([run], lambda _: 0)}
+    both = by_way["tcpros"].keys() & by_way[way].keys()
+    return [by_way[way][round] / by_way["tcpros"][round] for round in sorted(both) if by_way["tcpros"][round] > 0]
+
+
+def judge(runs: Runs, way: str = "tzc") -> list[verdicts.Row]:
+    """A verdict on each number of the paper that the recording has both ways for."""
+    rows = []
+    for task, what, pick, bar in JUDGED:
+        if found := ratios(runs, task, way, pick):
+            words = f"{what}, {robot.WAYS[way]} by TCPROS"
+            rows.append(verdicts.of_rounds("robot", words, found, "x", bar, f"{len(found)} rounds"))
+    return rows
+
+
 def show(path: Path, plot: Path, video: Path, document: Path | None, console: Console) -> None:
     header, runs = load(path)
     for task in robot.TASKS:
         if found := rows(runs, task):
             console.print(table(found, TITLES[task]))
+    for row in judge(runs):
+        verdicts.print_row(row)
     if document is not None:
         document.write_text(markdown(header, runs), "utf-8")
     console.print(f"recorded in {path}", highlight=False)

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from . import quiet
 from .figures import metric
 from .peers import Peer
-from .recording import Recording, Writer
+from .recording import Recording, Writer, append
 from .runs import Cell, RunFailed, perform
 
 
@@ -24,7 +26,7 @@ class Job:
     cell: Cell
 
     def name(self) -> str:
-        return self.peer.id if len(self.peer.variants) == 1 else f"{self.peer.id}:{self.variant}"
+        return self.peer.called(self.variant)
 
 
 def possible(peer: Peer, variant: str, cell: Cell) -> bool:
@@ -58,18 +60,33 @@ def missing(jobs: list[Job], recording: Recording) -> list[Job]:
     return [job for job in jobs if (job.round, job.peer.id, job.variant, job.cell) not in done]
 
 
-def run(
+def open_recording(
     jobs: list[Job], path: Path, console: Console, resume: bool = False, absent: dict[str, str] | None = None
-) -> bool:
-    """Performs the jobs and records them. Ctrl-C ends early and keeps what was measured: then it returns False. With `resume` what the
-    file already holds is not measured again. `absent`: peers that cannot be measured, with the reason."""
+) -> Writer:
+    """A new recording, or with `resume` the one that is there. `absent`: peers that cannot be measured, with the reason."""
     writer = Writer(path, list({job.peer.id: job.peer for job in jobs}.values()), resume, absent)
     if writer.moved_to is not None:
         console.print(
             f"[dim]the recording that was {path} is now {writer.moved_to}[/]", highlight=False, soft_wrap=True
         )
-    if resume:
-        jobs = missing(jobs, Recording.load(path))
+    return writer
+
+
+def run(
+    jobs: list[Job], path: Path, console: Console, resume: bool = False, absent: dict[str, str] | None = None
+) -> bool:
+    """Performs the jobs and records them, and how quiet the machine was meanwhile. Ctrl-C ends early and keeps what was measured: then it returns
+    False. With `resume` what the file already holds is not measured again."""
+    writer = open_recording(jobs, path, console, resume, absent)
+    begin, before = quiet.times(), len(Recording.load(path).runs)
+    whole = perform_all(missing(jobs, Recording.load(path)) if resume else jobs, writer, console)
+    append(path, {"piece": quiet.piece(begin, quiet.times(), len(Recording.load(path).runs) - before)})
+    return whole
+
+
+def perform_all(jobs: list[Job], writer: Writer, console: Console, until: float | None = None) -> bool:
+    """Performs the jobs and adds them to the recording. None begins after `until` (time.monotonic()), but for the first one, so that a piece
+    however short makes progress. False after Ctrl-C."""
     failures: dict[str, int] = {}
     progress = Progress(
         TextColumn("{task.description}", justify="left"),
@@ -82,7 +99,9 @@ def run(
     with progress:
         task = progress.add_task("", total=len(jobs))
         try:
-            for job in jobs:
+            for number, job in enumerate(jobs):
+                if until is not None and number > 0 and time.monotonic() >= until:
+                    break
                 progress.update(task, description=f"{job.experiment}  {job.name()}  {job.cell.label()}"[:60].ljust(40))
                 try:
                     result = perform(job.peer, job.variant, job.cell)

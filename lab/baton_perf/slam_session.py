@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from . import slam
+from . import quiet, slam, verdicts
 from .figures import Interval, median_interval
 from .recording import Recording, Writer, append
 from .runs import RunFailed
@@ -49,6 +49,7 @@ def run(path: Path, inputs: Sequence[Input], rounds: int, console: Console) -> b
                 with console.status(f"rendering {given.case.label()}"):
                     slam.generate(given.case, sequence)
             ready.append((given, sequence, read_truth(sequence)))
+        begin = quiet.times()
         writer = Writer(path, [])
         if writer.moved_to is not None:
             console.print(f"[dim]the recording that was {path} is now {writer.moved_to}[/]", highlight=False)
@@ -77,6 +78,9 @@ def run(path: Path, inputs: Sequence[Input], rounds: int, console: Console) -> b
             except KeyboardInterrupt:
                 console.print("[yellow]interrupted; what was measured is kept[/]")
                 return False
+            finally:
+                append(path, {"piece": quiet.piece(begin, quiet.times(), rounds * len(ready) * len(ways))})
+        append(path, {"verdicts": [asdict(row) for row in judge(load(path))]})
     return True
 
 
@@ -256,6 +260,25 @@ def markdown(measured: Measured) -> str:
     return "\n".join(lines) + "\n"
 
 
+BAR = 0.95  # ROS-SF, section 5.3: about 5 % less over all
+
+
+def judge(measured: Measured) -> list[verdicts.Row]:
+    """A verdict on each case: the mean latency of all outputs together, recompiled by stock, round by round."""
+    rows = []
+    for case in measured.cases():
+        ratios = []
+        for stock, own in measured.pairs(case):
+            both = [o for o in OUTPUTS if stock["latency_ms"][o] and own["latency_ms"][o]]
+            if both:
+                mine, theirs = (numpy.mean([numpy.mean(run["latency_ms"][o]) for o in both]) for run in (own, stock))
+                ratios.append(float(mine / theirs))
+        if ratios:
+            what = f"{case.label()}: latency of all outputs, {WAYS['recompiled']} by stock"
+            rows.append(verdicts.of_rounds("slam", what, ratios, "x", BAR, f"{len(ratios)} rounds"))
+    return rows
+
+
 def show(path: Path, plot: Path, document: Path | None, console: Console) -> None:
     measured = load(path)
     if not any(measured.good(*key) for key in measured.runs):
@@ -267,6 +290,8 @@ def show(path: Path, plot: Path, document: Path | None, console: Console) -> Non
             console.print(_table(found, title))
     for warning in few_poses(measured):
         console.print(f"[yellow]{warning}[/]", highlight=False, soft_wrap=True)
+    for row in judge(measured):
+        verdicts.print_row(row)
     if document is not None:
         document.write_text(markdown(measured), "utf-8")
     console.print(f"recorded in {path}", highlight=False)

@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from . import figures, tables
+from . import figures, quiet, tables
 
 
 @dataclass(frozen=True)
@@ -50,16 +50,26 @@ class Row:
         return Row(**saved | {"value": saved["value"] and figures.Interval(**saved["value"])})
 
 
-def print_verdict(what: str, values: list[float], unit: str, bar: float, detail: str) -> bool:
-    """Prints the verdict of a program as accept.printed_row() reads it. Returns whether the median of these rounds passes."""
+def of_rounds(criterion: str, what: str, values: list[float], unit: str, bar: float, detail: str) -> Row:
+    """The verdict on the median of these rounds."""
     figure = figures.median_interval(values)
-    passed = figure.high <= bar
+    return Row(criterion, what, figure, unit, f"{bar:g}{unit}", figure.high <= bar, detail)
+
+
+def print_row(row: Row) -> None:
+    """As accept.printed_row() reads it."""
+    value = row.value
     print(
-        f"{'PASS' if passed else 'FAIL'}  {what}  {figure.middle:.4g}{unit} [{figure.low:.4g}, {figure.high:.4g}]  "
-        f"bar <= {bar:g}{unit}  ({detail})",
+        f"{row.verdict}  {row.what}  {value.middle:.4g}{row.unit} [{value.low:.4g}, {value.high:.4g}]  bar <= {row.bar}  ({row.detail})",
         flush=True,
     )
-    return passed
+
+
+def print_verdict(what: str, values: list[float], unit: str, bar: float, detail: str) -> bool:
+    """Prints the verdict of a program. Returns whether the median of these rounds passes."""
+    row = of_rounds("", what, values, unit, bar, detail)
+    print_row(row)
+    return bool(row.passed)
 
 
 def count(rows: list[Row]) -> str:
@@ -100,7 +110,7 @@ def group_texts(group: Group) -> list[str]:
     return [group.criterion, group.peer, *numbers, worst.measured() if worst else "", where]
 
 
-def markdown(rows: list[Row], header: dict) -> str:
+def markdown(rows: list[Row], header: dict, pieces: list[dict]) -> str:
     """For a document: every criterion, and the comparisons with many peers as one row for each criterion and peer."""
 
     def table(head, lines) -> list[str]:
@@ -111,7 +121,7 @@ def markdown(rows: list[Row], header: dict) -> str:
     changed = " with local changes" if built["modified"] else ""
     out = [
         f"`{header['command']}`, {built['commit'][:12]}{changed}, {m['cpu']}, {m['cpus']} CPUs, Linux {m['kernel']}, load before "
-        f"{m['load_before']:.2f}: {count(rows)}.",
+        f"{m['load_before']:.2f}{'; ' if pieces else ''}{quiet.sentence(pieces)}: {count(rows)}.",
         "",
     ]
     single = [row for row in rows if not row.peer]

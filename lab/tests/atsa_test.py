@@ -12,13 +12,13 @@ from support.build import PACKAGE, ROOT
 from support.claims import claim_domain
 from support.ros2 import MEASURED, needs_ros2
 
-sys.path.insert(0, str(ROOT / "lab/python"))
+sys.path.insert(0, str(ROOT / "lab/baton_perf/atsa"))
 needs_ros2 = needs_ros2(PACKAGE / "baton/__init__.py")
 
 
 def run(*arguments, timeout=600):
     domain, claim = claim_domain()
-    environment = {**os.environ, "PYTHONPATH": f"{PACKAGE}:{ROOT}/lab/python", "ROS_DOMAIN_ID": str(domain)}
+    environment = {**os.environ, "PYTHONPATH": f"{PACKAGE}:{ROOT}/lab/baton_perf/atsa", "ROS_DOMAIN_ID": str(domain)}
     command = [MEASURED.python, *arguments]
     with claim:
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout, cwd=ROOT)
@@ -27,7 +27,7 @@ def run(*arguments, timeout=600):
 
 
 def atsa(*arguments):
-    return run(ROOT / "lab/python/atsa.py", *arguments)
+    return run(ROOT / "lab/baton_perf/atsa/atsa.py", *arguments)
 
 
 SIZES = """
@@ -45,7 +45,7 @@ print(size('WayPoint'), size('Novatel'), size('Pose'), size('Packet') + m.PACKET
 
 def test_messages_have_the_papers_sizes():
     done = subprocess.run(
-        [sys.executable, "-c", SIZES], cwd=ROOT / "lab/python", capture_output=True, text=True, check=True
+        [sys.executable, "-c", SIZES], cwd=ROOT / "lab/baton_perf/atsa", capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["72", "142", "400", "1250", "8000000", "1000", "2000"]
 

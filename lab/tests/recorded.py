@@ -41,7 +41,7 @@ def run_of(latencies_us, *, peer="baton", round=0, cell=None, sequences=None, se
     usage = dict(
         utime_us=cpu_us, stime_us=0, minor_faults=0, major_faults=0, voluntary_switches=0, involuntary_switches=0
     )
-    usage |= dict(rss_kb=1000, pss_kb=900, shared_kb=800, copies=0, copied_bytes=0)
+    usage |= dict(rss_kb=1000, peak_rss_kb=1200, pss_kb=900, shared_kb=800, copies=0, copied_bytes=0)
     subscriber = {
         "role": "subscriber",
         "index": 0,

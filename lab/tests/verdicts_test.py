@@ -105,7 +105,7 @@ def test_markdown_groups_the_field_by_criterion_and_peer_and_names_the_worst_cel
         verdicts.Row("trosb", "faults | switches", figures.Interval(0.0003, 0, 1, 6), "x", "1x", False)
     ]
     header = {"command": "c", "machine": recording.machine(), "build": recording.build()}
-    text = verdicts.markdown(rows, header)
+    text = verdicts.markdown(rows, header, [])
     lines = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines()]
     worst = next(row for row in rows if row.passed is False)
     assert ["c", "slow", "2", "1", "0", worst.measured(), "4 MB 1p1s"] in lines and worst.value.middle > 3

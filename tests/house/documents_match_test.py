@@ -12,6 +12,7 @@ from pathlib import Path
 import cpp_facts
 import make_results
 import pytest
+from baton_perf import papers_page
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -510,7 +511,9 @@ def test_the_numbers_of_the_pages_are_those_of_the_recording():
     for page in make_results.PAGES:
         text = read(page)
         assert len(make_results.BLOCK.findall(text)) == text.count("<!-- results:"), f"{page}: a table without an end"
-        assert make_results.filled(text, summary) == text, f"{page}: run scripts/make_results.py"
+        # Which rows are stale depends on the clone: `make docs` marks them.
+        wanted, found = (papers_page.unmarked(each) for each in (make_results.filled(text, summary), text))
+        assert wanted == found, f"{page}: run scripts/make_results.py"
     assert read(make_results.PICTURE) == make_results.draw(summary), "run scripts/make_results.py"
     assert f"({make_results.PICTURE})" in read("README.md")
 

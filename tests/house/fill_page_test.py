@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import record_results
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -33,8 +35,8 @@ def test_a_page_without_the_marks_stays_as_it_is_and_is_named(tmp_path):
     assert page.read_text() == "old"
 
 
-def test_the_pages_of_ros1_have_the_marks_that_their_command_fills():
-    for line in (ROOT / "scripts/ros1_results.sh").read_text().splitlines():
-        if line.strip().startswith("scripts/fill_page.py"):
-            _, page, name, _ = line.split()
-            assert (ROOT / page).read_text().count(f"<!-- recorded: {name} -->\n") == 1
+def test_the_pages_of_recorded_groups_have_the_marks_that_make_results_fills():
+    pages = [group.page for group in record_results.GROUPS.values() if group.page is not None]
+    assert len(pages) == 3
+    for page in pages:
+        assert (ROOT / page.path).read_text().count(f"<!-- recorded: {page.name} -->\n") == 1

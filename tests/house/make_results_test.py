@@ -74,7 +74,7 @@ def everything():
         row("tzc-no-loss", "nothing is lost", 0.0, True, unit="", bar="0"),
         row("lot-gap", "first to last", None, None, detail="peer bare is not built here"),
     ]
-    recording = SimpleNamespace(header=HEADER, runs=runs, verdicts=verdicts)
+    recording = SimpleNamespace(header=HEADER, runs=runs, verdicts=verdicts, pieces=[])
     summarised = make_results.summarise(recording, figures, tables, size_text)
     return json.loads(json.dumps(summarised))
 
@@ -93,7 +93,7 @@ def field_alone():
     }
     verdicts = [row("field-hand-over", "64 B 1-1 / lcm", 0.5, True, "lcm")]
     return make_results.summarise(
-        SimpleNamespace(header=header, runs=runs, verdicts=verdicts), figures, tables, size_text
+        SimpleNamespace(header=header, runs=runs, verdicts=verdicts, pieces=[]), figures, tables, size_text
     )
 
 
@@ -145,7 +145,6 @@ def test_the_head_names_machine_commit_and_command(summary):
 
 def test_a_recording_of_the_field_alone_replaces_the_field_and_nothing_else(everything, field_alone):
     summary = make_results.merged([everything, field_alone])
-    assert make_results.is_field_alone(field_alone) and not make_results.is_field_alone(everything)
     assert make_results.block("hand-over", summary).splitlines()[2:] == ["| **Baton** | 4 |"]
     assert "| lcm | 1 pass | - | - | - | - |" in make_results.block("field", summary)
     assert "zeromq | 1 pass" not in make_results.block("field", summary)
@@ -180,12 +179,17 @@ def test_a_replaced_comparison_of_another_machine_stays_beside_the_new_one(every
     assert "| zeromq | 50 | 9000 |" in shown and "1.2 [1.08, 1.32] at 16 MB 1-1" in shown
 
 
-def test_a_recording_without_the_field_is_refused_by_name(everything, field_alone):
-    for good in (everything, field_alone):
-        make_results.refuse_without_field("good.gz", good)
-    for verdicts in ([], [row("tzc-no-loss", "nothing is lost", 0.0, True)]):
-        with pytest.raises(SystemExit, match="wake.gz has no verdict of field-hand-over"):
-            make_results.refuse_without_field("wake.gz", everything | {"verdicts": verdicts})
+def test_a_recording_without_verdicts_is_refused_by_name(everything):
+    make_results.refuse_unjudged("good.gz", everything)
+    with pytest.raises(SystemExit, match="half.gz has no verdict"):
+        make_results.refuse_unjudged("half.gz", everything | {"verdicts": []})
+
+
+def test_a_summary_of_which_newer_ones_replace_everything_is_of_no_use(everything, field_alone):
+    assert make_results.without_use([everything, field_alone]) == [], "the older one still has tzc and lot"
+    assert make_results.without_use([field_alone, everything]) == [field_alone]
+    elsewhere = field_alone["header"] | {"machine": HEADER["machine"] | {"cpu": "Another"}}
+    assert make_results.without_use([field_alone | {"header": elsewhere}, everything]) == [], "of another machine"
 
 
 def test_each_recording_counts_the_verdicts_that_are_left_of_it(everything, field_alone):

@@ -83,7 +83,9 @@ def test_the_dev_container_is_made_by_a_verb_of_the_makefile():
 
 
 def test_make_help_prints_plain_text_in_two_columns():
-    lines = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    lines = subprocess.run(
+        ["make", "--no-print-directory", "help"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert len(lines) == len(re.findall(r"^\| `make", read("HACKING.md"), re.MULTILINE))
     assert not [line for line in lines if re.search(r"`|\]\(", line)], "Markdown"
     texts = [re.match(r" (?:make [\w-]+(?:, )?)+ +", line).end() for line in lines]

@@ -5,32 +5,25 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 import click
 from rich import box
-from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
 from .. import peers as peer_list
 from .. import record
-from ..experiments import CLOCKS, EXPERIMENTS, clock_of
+from ..accept_command import accept
+from ..atsa_command import atsa
+from ..experiment_command import experiment
+from ..experiments import CLOCKS, clock_of
 from ..network import PROFILES
 from ..robot import TASKS, WAYS
 from ..runs import Cell, size_text
 from ..slam import CASES
-
-DEFAULT_OUT = Path("out/perf")
-INTERRUPTED = 130  # as shells count: 128 and SIGINT
-
-
-def _console() -> Console:
-    """Wide enough for the tables, also where the output is no terminal."""
-    console = Console()
-    return console if console.is_terminal else Console(width=max(140, console.width))
-
+from ..terminal import DEFAULT_OUT, INTERRUPTED, beside, check_networks, out_path, scheduled, wide_console
 
 _EXAMPLES = """\b
 Examples:
@@ -43,6 +36,7 @@ Examples:
   baton perf limits                # what this machine can do at best
   baton perf robot                 # a TurtleBot brakes for a red light
   baton perf slam                  # visual SLAM, stock and recompiled
+  baton perf atsa steps            # ATSA's Fig. 4, in ROS 2's Python
   baton perf touch                 # pages and cache lines of one message
   baton perf record                # what baton record costs"""
 
@@ -166,7 +160,7 @@ command.add_command(record.command, "record")
 @click.option("-v", "--verbose", is_flag=True, help="Also how each is used: settings, buffers, who waits how.")
 def peers(verbose) -> None:
     """List the transports that can be measured on this machine, and those that cannot, with the reason."""
-    console = _console()
+    console = wide_console()
     known = peer_list.built().values()
     if verbose:
         for peer in known:
@@ -198,11 +192,11 @@ def limits(out) -> None:
     from .. import session, tables
     from ..recording import Recording
 
-    console = _console()
+    console = wide_console()
     bare = peer_list.choose(["bare"])
     cells = [Cell(bytes=64, subscribers=s, messages=100, rate=200, pinned=p) for s in (1, 8) for p in (False, True)]
     cells.append(Cell(bytes=64, messages=500, rate=1000, spin=True, pinned=True))
-    path = _out(out, "limits")
+    path = out_path(out, "limits")
     whole = session.run(session.schedule("limits", cells, bare, 3), path, console)
     tables.print_summary(console, Recording.load(path).runs, "hand_over_ns")
     if not whole:
@@ -233,33 +227,6 @@ def limits(out) -> None:
         console.print(f"{words:32} {figures[key] / 1000:8.3f} us", highlight=False)
 
 
-def _scheduled(experiment: str, cells: list[Cell], chosen: list, rounds: int, named: bool, console: Console) -> list:
-    """The jobs. An error without any, before a recording is begun and an older one is moved. `named`: the user has chosen the peers."""
-    from .. import session
-
-    idle = [(peer, variant) for peer, variant in chosen if not any(session.possible(peer, variant, c) for c in cells)]
-    hint = "see `baton perf peers`; some poll, need --one-process, or stay on one host"
-    if any(peer.id == "baton" for peer, _ in idle) and any(cell.network for cell in cells):
-        hint += "; between hosts Baton's peer is baton_link: -p baton_link"
-    if len(idle) == len(chosen):
-        names = f"none of {', '.join(f'{peer.id}:{variant}' for peer, variant in idle)}" if named else "no peer"
-        raise click.ClickException(f"nothing to measure: {names} can do this ({hint})")
-    for peer, variant in idle if named else []:
-        console.print(f"[yellow]{peer.id}:{variant} does not do this[/] ({hint})", highlight=False)
-    return session.schedule(experiment, cells, chosen, rounds)
-
-
-def _check_networks(cells: list[Cell]) -> None:
-    """Before hours of runs, each of which would say the same."""
-    from .. import network
-
-    for name in dict.fromkeys(cell.network for cell in cells if cell.network):
-        try:
-            network.check(name)
-        except network.NetworkFailed as problem:
-            raise click.ClickException(str(problem)) from problem
-
-
 def _clock_option(default: str):
     return click.option(
         "--clock",
@@ -268,10 +235,6 @@ def _clock_option(default: str):
         multiple=True,
         help=f"Latencies by this clock; several times: by each. Default: {default}.",
     )
-
-
-def _out(path: Path | None, name: str) -> Path:
-    return path or DEFAULT_OUT / f"{name}.jsonl.gz"
 
 
 @command.command(
@@ -323,10 +286,10 @@ def run(names, sizes, best_effort, rounds, settings, clocks, wide, out, **cell) 
     cells = [Cell(bytes=b, reliable=not best_effort, settings=pairs, **cell) for b in sizes]
     if cell["network"] and cell["one_process"]:
         raise click.UsageError("--network has its ends on two hosts, and --one-process in one process")
-    path = _out(out, "run")
-    console = _console()
-    jobs = _scheduled("run", cells, chosen, rounds, bool(names), console)
-    _check_networks(cells)
+    path = out_path(out, "run")
+    console = wide_console()
+    jobs = scheduled("run", cells, chosen, rounds, bool(names), console)
+    check_networks(cells)
     whole = session.run(jobs, path, console)
     recording = Recording.load(path)
     for clock in [CLOCKS[name] for name in dict.fromkeys(clocks)] or [clock_of(cells[0])]:
@@ -336,60 +299,9 @@ def run(names, sizes, best_effort, rounds, settings, clocks, wide, out, **cell) 
         sys.exit(INTERRUPTED)
 
 
-@command.command(epilog="\b\nExamples:\n  baton perf experiment\n  baton perf experiment tzc-fig7")
-@click.argument("names", nargs=-1, metavar="[EXPERIMENT]...")
-@click.option("--full", is_flag=True, help="The paper's own numbers of messages and ten rounds, for a quiet hour.")
-@click.option(
-    "-p", "--peer", "peers_", multiple=True, help="Peer or peer:variant; several times; default: the experiment's."
-)
-@click.option("--rounds", type=click.IntRange(1))
-@click.option("--wide", is_flag=True, help="Also print p99.9, mean and variance.")
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Directory for recordings; default out/perf")
-def experiment(names, full, peers_, rounds, wide, out) -> None:
-    """Run experiments by name, or `all`; without a name: list them. Ctrl-C ends the series and keeps what was measured."""
-    from .. import session, tables
-    from ..recording import Recording
-
-    console = _console()
-    if not names:
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for title in ("experiment", "source", "what"):
-            table.add_column(title)
-        for e in EXPERIMENTS.values():
-            table.add_row(e.id, e.source, e.title)
-        console.print(table)
-        return
-    wanted = list(EXPERIMENTS) if "all" in names else list(names)
-    for name in wanted:
-        if name not in EXPERIMENTS:
-            raise click.ClickException(f"there is no experiment '{name}'; there are: {', '.join(EXPERIMENTS)}")
-    for name in wanted:
-        e = EXPERIMENTS[name]
-        absent = {} if peers_ else peer_list.why_absent(e.peers) | e.unavailable
-        chosen = peer_list.choose(list(peers_) or [p for p in e.peers if p not in absent])
-        cells = e.cells("full" if full else "quick")
-        try:
-            jobs = _scheduled(name, cells, chosen, rounds or e.rounds[1 if full else 0], bool(peers_), console)
-        except click.ClickException as problem:
-            if len(wanted) == 1:
-                raise
-            console.print(f"[yellow]{name}: {problem.message}[/]", highlight=False)
-            continue
-        _check_networks(cells)
-        path = (out or DEFAULT_OUT) / f"{name}.jsonl.gz"
-        console.print(f"[bold]{e.title}[/] ({e.source})", highlight=False)
-        whole = session.run(jobs, path, console, absent=absent)
-        recording = Recording.load(path)
-        if "copies_table" in e.figures:
-            tables.print_copies(console, recording.runs)
-        else:
-            tables.print_summary(console, recording.runs, e.clock, wide)
-        tables.print_absent(console, absent)
-        if e.note:
-            console.print(f"[dim]{e.note}[/]", highlight=False)
-        console.print(f"recorded in {path}", highlight=False)
-        if not whole:
-            sys.exit(INTERRUPTED)  # the series ends, too
+command.add_command(accept)
+command.add_command(experiment)
+command.add_command(atsa)
 
 
 @command.command(
@@ -449,10 +361,10 @@ def robot(ways, tasks, loads, rounds, width, queue, out, source, plot, video, ma
     """
     from .. import robot_session
 
-    console = _console()
-    path = source or _out(out, "robot")
+    console = wide_console()
+    path = source or out_path(out, "robot")
     whole = source is not None or robot_session.run(path, ways, tasks, loads, rounds, width, queue, console)
-    robot_session.show(path, plot or _beside(path, ".svg"), video or _beside(path, ".webp"), markdown, console)
+    robot_session.show(path, plot or beside(path, ".svg"), video or beside(path, ".webp"), markdown, console)
     if not whole:
         sys.exit(INTERRUPTED)
 
@@ -503,8 +415,8 @@ def slam(cases, sequence, camera, features, images, rate, rounds, out, source, p
     from .. import slam as experiment
     from .. import slam_session
 
-    console = _console()
-    path = source or _out(out, "slam")
+    console = wide_console()
+    path = source or out_path(out, "slam")
     if camera and sequence is None:
         raise click.UsageError("--camera is for --sequence: the cameras of the cases are known")
     if sequence is not None:
@@ -520,13 +432,9 @@ def slam(cases, sequence, camera, features, images, rate, rounds, out, source, p
         for case in chosen
     ]
     whole = source is not None or slam_session.run(path, inputs, rounds, console)
-    slam_session.show(path, plot or _beside(path, ".svg"), markdown, console)
+    slam_session.show(path, plot or beside(path, ".svg"), markdown, console)
     if not whole:
         sys.exit(INTERRUPTED)
-
-
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name.partition(".")[0] + ending)
 
 
 @command.command(epilog="\b\nExamples:\n  baton perf report out/perf/run.jsonl.gz -o report.html")
@@ -578,7 +486,7 @@ def touch(ctx, names, size, messages, spin, verbose, plot, json_file) -> None:
     from .. import touch as counting
     from ..runs import RunFailed
 
-    console = _console()
+    console = wide_console()
     try:
         stepping.check()
     except stepping.CannotStep as problem:
@@ -611,56 +519,3 @@ def touch(ctx, names, size, messages, spin, verbose, plot, json_file) -> None:
     picture.parent.mkdir(parents=True, exist_ok=True)
     counting.draw(results, picture)
     console.print(f"drawn in {picture}", highlight=False)
-
-
-class _WithCriteria(click.Command):
-    """Its help lists the criteria."""
-
-    def format_epilog(self, ctx, formatter) -> None:
-        super().format_epilog(ctx, formatter)
-        from .. import accept as judge
-
-        with formatter.section("Criteria (a beginning names all that share it)"):
-            formatter.write_dl([(c["id"], c["source"]) for c in judge.load()])
-
-
-@command.command(epilog="\b\nExamples:\n  baton perf accept --quick\n  baton perf accept --resume", cls=_WithCriteria)
-@click.argument("ids", nargs=-1, metavar="[CRITERION]...")
-@click.option(
-    "--rounds", type=click.IntRange(6), default=10, show_default=True, help="Fewer than six give no 95 % interval."
-)
-@click.option("--quick", is_flag=True, help="The quick cells of comparisons with every peer.")
-@click.option("--all", "every", is_flag=True, help="Also show passing rows of comparisons with every peer.")
-@click.option("--resume", is_flag=True, help="Measure only what the recording lacks, for example after Ctrl-C.")
-@click.option(
-    "--markdown", type=click.Path(dir_okay=False, path_type=Path), help="Also write the verdicts there, for a document."
-)
-@click.option("-o", "--out", type=click.Path(path_type=Path), help="Recording; default out/perf/accept.jsonl.gz")
-def accept(ids, rounds, quick, every, resume, markdown, out) -> None:
-    """Judge every performance criterion of lab/baton_perf/criteria.toml, or those named (also by prefix).
-
-    Exit status: 0 all passed, 1 one failed or could not be measured.
-    """
-    from .. import accept as judge
-    from .. import session, verdicts
-    from ..recording import Recording, append
-
-    criteria = judge.load()
-    if ids:
-        for id in ids:
-            if not any(c["id"].startswith(id) for c in criteria):
-                raise click.ClickException(f"no criterion '{id}'; there are: {', '.join(c['id'] for c in criteria)}")
-        criteria = [c for c in criteria if any(c["id"].startswith(id) for id in ids)]
-    console = _console()
-    profile = "quick" if quick else "full"
-    rows = [row for c in criteria if c["kind"] == "program" for row in judge.run_program(c, console)]
-    rows += [row for c in criteria if c["kind"] == "touch" for row in judge.count_touches(c, console)]
-    jobs = judge.plan(criteria, rounds, profile)
-    path = _out(out, "accept")
-    session.run(jobs, path, console, resume)
-    rows += judge.judge(criteria, judge.Measured(Recording.load(path)), profile)
-    append(path, {"verdicts": [asdict(row) for row in rows]})
-    if markdown is not None:
-        markdown.write_text(verdicts.markdown(rows, Recording.load(path).header), "utf-8")
-    verdicts.show(rows, console, brief=not every)
-    sys.exit(0 if rows and all(row.passed for row in rows) else 1)

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `nodelet`: a shared pointer is handed from publisher to
+// ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `tcpros_nagle`: the same without TCP_NODELAY, which roscpp sets only
+// when it is asked (LOT, Fig. 6d); `udpros`: over UDP (LOT, Fig. 6a). `printed`: the program of ROS-SF's Fig. 3, which makes an object
+// for each message and publishes the object. `nodelet`: a shared pointer is handed from publisher to
 // subscribers, as between nodelets of one manager; roscpp does this within one process only. `preload`: tcpros with
 // libbaton_roscpp.so preloaded at both ends; `preload_copying`: the same, and every received array is copied
 // (BATON_HEAP=0). `lotros`: baton::ros1 at both ends, that is, types of Baton and no socket for data (LOT IV);
@@ -18,6 +20,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 
 #ifdef BATON_ROS_PACKAGES
@@ -67,8 +70,8 @@ bool has_types_of_baton(const RunPlan& plan) {
 }
 
 std::vector<std::string> variants() {
-  if (kIsRecompiled) return {"pointer"};
-  std::vector<std::string> names{"tcpros", "nodelet"};
+  if (kIsRecompiled) return {"pointer", "printed"};
+  std::vector<std::string> names{"tcpros", "tcpros_nagle", "udpros", "printed", "nodelet"};
 #ifdef BATON_ROSCPP_LIBRARY
   names.emplace_back("preload");
   names.emplace_back("preload_copying");
@@ -144,12 +147,14 @@ class RosPublisher : public PublisherEnd {
  public:
   explicit RosPublisher(const RunPlan& plan)
       : is_nodelet_(plan.variant == "nodelet"),
-        by_pointer_(is_nodelet_ || kIsRecompiled),
+        is_printed_(plan.variant == "printed"),
+        by_pointer_((is_nodelet_ || kIsRecompiled) && !is_printed_),
         node_(RosNode::get(plan)),
         publisher_(node_->advertise(plan.topic, plan.depth)) {
     if (is_nodelet_ && !plan.one_process) throw std::runtime_error("the variant nodelet needs one process");
   }
   std::byte* begin(std::size_t bytes) override {
+    if (is_printed_) return fill_header(printed_.emplace(), bytes);
     // A message without other owners is reused: a new one would zero its pixels first. A recompiled one is handed over.
     message_.reset();
     for (const auto& image : images_)
@@ -158,15 +163,13 @@ class RosPublisher : public PublisherEnd {
       message_ = boost::make_shared<Image>();
       if (!kIsRecompiled) images_.push_back(message_);
     }
-    message_->header.frame_id = "camera";
-    message_->height = 1;
-    message_->width = message_->step = static_cast<std::uint32_t>(bytes);
-    message_->encoding = "mono8";
-    message_->data.resize(bytes);
-    return reinterpret_cast<std::byte*>(message_->data.data());
+    return fill_header(*message_, bytes);
   }
   void publish(std::size_t) override {
-    if (by_pointer_) {
+    if (is_printed_) {
+      publisher_.publish(*printed_);
+      printed_.reset();  // it leaves its scope
+    } else if (by_pointer_) {
       publisher_.publish(message_);
     } else {
       publisher_.publish(*message_);
@@ -174,11 +177,20 @@ class RosPublisher : public PublisherEnd {
   }
 
  private:
-  const bool is_nodelet_, by_pointer_;
+  static std::byte* fill_header(Image& image, std::size_t bytes) {
+    image.header.frame_id = "camera";
+    image.height = 1;
+    image.width = image.step = static_cast<std::uint32_t>(bytes);
+    image.encoding = "mono8";
+    image.data.resize(bytes);
+    return reinterpret_cast<std::byte*>(image.data.data());
+  }
+  const bool is_nodelet_, is_printed_, by_pointer_;
   std::shared_ptr<RosNode> node_;
   ros::Publisher publisher_;
   std::vector<boost::shared_ptr<Image>> images_;
   boost::shared_ptr<Image> message_;
+  std::optional<Image> printed_;
 };
 
 #ifdef BATON_ROS_PACKAGES
@@ -240,7 +252,11 @@ class RosSubscriber : public SubscriberEnd {
           receiver.message(reinterpret_cast<const std::byte*>(image->data.data()), image->data.size());
         },
         ros::VoidPtr(), &queue_);
-    options.transport_hints = ros::TransportHints().tcpNoDelay();
+    if (plan.variant == "udpros") {
+      options.transport_hints = ros::TransportHints().unreliable();
+    } else {
+      options.transport_hints = ros::TransportHints().tcpNoDelay(plan.variant != "tcpros_nagle");
+    }
     subscriber_ = node_->subscribe(options);
   }
   void receive(std::chrono::nanoseconds timeout) override {

@@ -66,7 +66,9 @@ Address ip_address(const std::string& host, std::uint16_t port) {
   return out;
 }
 
-void no_delay(int fd) {
+/// Unless the run is about what the kernel does with small messages otherwise (LOT, Fig. 6d).
+void no_delay(const RunPlan& plan, int fd) {
+  if (plan.variant == "nagle") return;
   const int one = 1;
   ::setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
 }
@@ -99,7 +101,11 @@ void Buffer::reserve(std::size_t bytes, std::size_t keep) {
 }
 
 StreamSender::StreamSender(const RunPlan& plan, unsigned publisher, Family family, Greet greet)
-    : family_(family), expected_(plan.subscribers), greet_(std::move(greet)), file_(file_of(plan, publisher)) {
+    : plan_(plan),
+      family_(family),
+      expected_(plan.subscribers),
+      greet_(std::move(greet)),
+      file_(file_of(plan, publisher)) {
   listener_ = stream_socket(family, SOCK_NONBLOCK);
   if (family == Family::kUnix) {
     const Address address = unix_address(file_);
@@ -128,7 +134,7 @@ void StreamSender::accept_new() {
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
       fail("accept");
     }
-    if (family_ == Family::kTcp) no_delay(connection.get());
+    if (family_ == Family::kTcp) no_delay(plan_, connection.get());
     if (greet_) greet_(connection.get());
     connections_.push_back(std::move(connection));
   }
@@ -222,7 +228,7 @@ bool StreamReceiver::connect_to(unsigned publisher) {
     if (errno == ENOENT || errno == ECONNREFUSED) return false;  // the publisher has not started yet
     fail(file);
   }
-  if (family_ == Family::kTcp) no_delay(fd.get());
+  if (family_ == Family::kTcp) no_delay(plan_, fd.get());
   if (plan_.publishers == 1) {  // then it sleeps in recv() itself
     const timeval tenth{0, 100'000};
     ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &tenth, sizeof tenth);

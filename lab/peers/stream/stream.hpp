@@ -63,6 +63,7 @@ class StreamSender {
  private:
   bool send_to(int fd);
 
+  const RunPlan plan_;
   const Family family_;
   const unsigned expected_;
   const Greet greet_;

@@ -5,11 +5,12 @@
 namespace baton::perf {
 
 PeerInfo peer_info() {
-  PeerInfo info{"TCP",
-                "kernel",
-                "TCP_NODELAY, 4 MB buffers, one sendmsg() per message; a full buffer blocks the publisher; "
-                "sleeps in recv(), poll() for several publishers",
-                {"stream"}};
+  PeerInfo info{
+      "TCP",
+      "kernel",
+      "TCP_NODELAY (nagle: not set), 4 MB buffers, one sendmsg() per message; a full buffer blocks the publisher; "
+      "sleeps in recv(), poll() for several publishers",
+      {"stream", "nagle"}};
   info.network_variants = {"stream"};
   info.can_spin = true;
   return info;

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """ATSA's measurements: rclpy, rospy, cyclonedds and iceoryx2 for Python beside Baton. Runs under the Python of the
-measured ROS 2 (`baton_atsa`).
+measured ROS 2; `baton perf atsa` starts it there (atsa_program.py).
 
 `atsa.py latencies` (Figs. 9 and 11), `algorithms` (Fig. 10), `steps` (Fig. 4), `table1` (Table 1, Fig. 6), `threshold` (Fig. 8)
-and `image`. They print PASS and FAIL lines as `baton perf accept` wants them; what is missing on a machine is named and left out.
+and `image`. They print PASS and FAIL lines as `baton perf accept` reads them. A system that is missing on a machine is named and left out.
+With `--json FILE` all figures are also written there, for atsa_pictures.py.
 
 All systems of a round run next to each other; a ratio is made per round, and its interval is that of the median over rounds by
 order statistics (at least 95 % from six rounds on).
@@ -28,7 +29,7 @@ import rosidl_package
 from atsa_messages import DEFINITIONS, MESSAGES, PACKAGE
 
 HERE = Path(__file__).resolve().parent
-CHECKOUT = HERE.parents[1]
+CHECKOUT = HERE.parents[2]  # of an installed package: no checkout, so nothing of it is found there
 PYTHONS = {
     "ros2": Path(sys.executable),
     "peers": CHECKOUT / ".venv-peers" / "bin" / "python",
@@ -39,7 +40,21 @@ WORLDS = {  # name -> Python
     "objects": "ros2", "baton": "ros2", "rospy": "debian", "rospy-accelerated": "debian", "cyclonedds": "peers", "iceoryx2": "peers",
 }  # fmt: skip
 DISTRIBUTION = Path(sys.prefix).name.removeprefix(".venv-ros2-")
-RMW = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/lab")) / "lib" / DISTRIBUTION / "librmw_baton_cpp.so"
+BUILD = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/lab"))
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "baton"
+
+
+def rmw_library() -> Path:
+    """Baton's RMW of the build, or the one that is installed with ROS 2."""
+    built = BUILD / "lib" / DISTRIBUTION / "librmw_baton_cpp.so"
+    installed = [
+        Path(prefix, "lib", built.name) for prefix in os.environ.get("AMENT_PREFIX_PATH", "").split(":") if prefix
+    ]
+    return next((library for library in (built, *installed) if library.exists()), built)
+
+
+RMW = rmw_library()
+RECORDED: dict = {}  # what --json writes: the figures by their name
 PROBES = {
     "rospy": "import rospy, genpy.dynamic",
     "rospy-accelerated": "import rospy, genpy.dynamic, baton.rospy",
@@ -243,12 +258,13 @@ def latencies(options):
         for what in options.messages or [*MESSAGES, "workflow"]:
             result = measure(worlds, what, options.rounds, options.count)
             middles = {w: [v for v in r if v is not None] for w, r in result.items()}
+            RECORDED.setdefault("latency_ms", {})[what] = middles
             print(
                 f"# {what}: " + ", ".join(f"{w} {median(r):.3f} ms" if r else f"{w} -" for w, r in middles.items()),
                 flush=True,
             )
             if what in MESSAGES:
-                show_steps(what, middles)
+                RECORDED.setdefault("steps_ms", {})[what] = show_steps(what, middles)
             for world, bar in BARS.items():
                 if world in result and "rclpy" in result:
                     bar = bar if what in COMPLEX or bar is None else 1
@@ -261,7 +277,8 @@ def latencies(options):
 
 
 def show_steps(kind, middles):
-    """Fig. 9: what of a latency is spent in which step; the steps are measured in process, transport is what is left."""
+    """Fig. 9: what of a latency is spent in which step; the steps are measured in process, transport is what is left. Returns them, in ms, for
+    each system."""
     import atsa_steps
     import baton.rclpy
 
@@ -271,13 +288,15 @@ def show_steps(kind, middles):
         "rclpy": atsa_steps.low(message, False, 5),
         "accelerated": atsa_steps.high(message, 5) if high else atsa_steps.low(message, True, 5),
     }
+    found = {}
     for world, row in rows.items():
         if middles.get(world):
-            total = median(middles[world])
+            found[world] = {**vars(row), "transport": median(middles[world]) - row.sum}
             print(
-                f"#   {world:11} convert {row.convert:.3f}, serialize {row.serialize:.3f}, transport {total - row.sum:.3f}, "
+                f"#   {world:11} convert {row.convert:.3f}, serialize {row.serialize:.3f}, transport {found[world]['transport']:.3f}, "
                 f"deserialize {row.deserialize:.3f}, de-convert {row.deconvert:.3f} ms"
             )
+    return found
 
 
 def algorithms(options):
@@ -285,7 +304,10 @@ def algorithms(options):
     worlds = ["rclpy", "rclpy-lsa", "rclpy-hsa", "accelerated"]
     for what in options.messages or ["Image", "WayPoints"]:
         result = measure(worlds, what, options.rounds, options.count)
-        print(f"# {what}: " + ", ".join(f"{w} {median(r):.3f} ms" for w, r in result.items()), flush=True)
+        middles = {w: [v for v in r if v is not None] for w, r in result.items()}
+        RECORDED.setdefault("latency_ms", {})[what] = middles
+        said = (f"{w} {median(r):.3f} ms" if r else f"{w} -" for w, r in middles.items())
+        print(f"# {what}: " + ", ".join(said), flush=True)
         for other in worlds[:-1]:
             verdict(f"{what}, adaptive by {other}", ratios_of(result, "accelerated", other), 1)
 
@@ -317,6 +339,7 @@ def steps(options):
             back = high.deserialize + high.deconvert if in_high else low.deserialize + low.deconvert
             ratios.append((out + back) / rows["stock"].sum)
             if number == 0:
+                RECORDED.setdefault("steps_ms", {})[kind] = {name: vars(row) for name, row in rows.items()}
                 for name, row in rows.items():
                     print(
                         f"# {kind:9} {name:12} {row.convert:9.3f} {row.serialize:10.3f} {row.deserialize:12.3f} "
@@ -342,6 +365,10 @@ def image(options):
     import baton
 
     peer_program = Path(baton.__file__).parents[2] / "bin" / "python_cpp_peer"
+    if not peer_program.exists():
+        sys.exit(
+            "atsa image: its C++ subscriber is a program of the build tree (python_cpp_peer); run it in a checkout after `make build-lab`"
+        )
     node = baton.Node("image_publisher")
     publisher = node.advertise("image", "sensor_msgs/Image", 100)
     count = 20
@@ -383,6 +410,7 @@ def table1(options):
         except (OSError, ValueError):
             print(f"# {python} is left out (make peers)")
     counts = [conversions(*size) for size in SHAPES]
+    RECORDED.update(shapes=SHAPES, conversions=counts, cost_ms=columns)
     print(f"# {'ms':18} {'conversions':>11} " + " ".join(f"{name:>15}" for name in columns))
     for number, size in enumerate(SHAPES):
         row = " ".join(f"{column[number]:15.3f}" for column in columns.values())
@@ -399,13 +427,14 @@ def table1(options):
         for name, bar in (("one walk", 0.10), ("baton", 0.03)):
             slope = slopes[name] / slopes["rclpy"]
             print(
-                f"{'PASS' if slope <= bar else 'FAIL'}  {name}: growth per conversion by rclpy's  {slope:.4f}x  bar <= {bar}"
+                f"{'PASS' if slope <= bar else 'FAIL'}  {name}: growth per conversion by rclpy's  {slope:.4f}x "
+                f"[{slope:.4f}, {slope:.4f}]  bar <= {bar}x  (slopes of lines through sixteen shapes)"
             )
         flat = max(columns["baton"]) - min(columns["baton"])
         grown = max(columns["rclpy"]) - min(columns["rclpy"])
         print(
             f"{'PASS' if flat <= 0.01 * grown else 'FAIL'}  Baton's classes are flat: they differ by {1000 * flat:.0f} us over all "
-            f"shapes, rclpy's by {1000 * grown:.0f} us  {flat / grown:.4f}x  bar <= 0.01"
+            f"shapes, rclpy's by {1000 * grown:.0f} us  {flat / grown:.4f}x [{flat / grown:.4f}, {flat / grown:.4f}]  bar <= 0.01x  (one pass)"
         )
 
 
@@ -415,15 +444,23 @@ def threshold(options):
     import baton.rclpy
 
     module = atsa_worlds.rosidl_classes()
-    costs = []
-    for kind in MESSAGES:
-        message = atsa_worlds.rclpy_message(module, kind)
-        stock, high = atsa_steps.low(message, False, options.rounds), atsa_steps.high(message, options.rounds)
-        costs.append((baton.rclpy.complexity(message), stock.convert + stock.serialize, high.serialize))
+    own = baton.rclpy.threshold()
+    messages = [atsa_worlds.rclpy_message(module, kind) for kind in MESSAGES]
+    ratios, costs = [], []
+    for _ in range(options.rounds):
+        costs = []
+        for message in messages:
+            stock, high = atsa_steps.low(message, False, 5), atsa_steps.high(message, 5)
+            costs.append((baton.rclpy.complexity(message), stock.convert + stock.serialize, high.serialize))
+        ratios.append(sum(high if k > own else low for k, low, high in costs) / sum(low for _, low, _ in costs))
     worst = sum(max(low, high) for _, low, high in costs)
     for limit in (0, 200, 400, 500, 800, 1000, 1500, 2000, 4000, 8000):
         total = sum(high if k > limit else low for k, low, high in costs)
-        print(f"{limit:6} {total / len(costs):8.3f} ms  {100 * (1 - total / worst):5.1f} %")
+        row = {"threshold": limit, "mean_ms": total / len(costs), "saved_percent": 100 * (1 - total / worst)}
+        RECORDED.setdefault("thresholds", []).append(row)
+        print(f"{limit:6} {row['mean_ms']:8.3f} ms  {row['saved_percent']:5.1f} %")
+    RECORDED["own_threshold"] = own
+    verdict("the mean cost of publishing, with this machine's own threshold by stock", ratios, 0.17)
 
 
 def main():
@@ -435,15 +472,20 @@ def main():
     parser.add_argument("--full", action="store_true", help="2000 messages of each kind, as the paper")
     parser.add_argument("--messages", nargs="*", choices=[*MESSAGES, "workflow"])
     parser.add_argument("--worlds", nargs="*", choices=list(WORLDS))
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures there")
     options = parser.parse_args()
     if options.full:
         options.count = math.ceil(2000 / options.rounds)
     with tempfile.TemporaryDirectory() as directory:
         os.environ.setdefault("BATON_RUNTIME_DIR", directory)
         os.environ.setdefault("ROS_DOMAIN_ID", "83")
-        build = Path(os.environ.get("BATON_BUILD", CHECKOUT / "build/lab"))
-        os.environ["ATSA_PACKAGES"] = str(rosidl_package.make(PACKAGE, DEFINITIONS, build / "atsa"))
+        place = BUILD / "atsa" if BUILD.is_dir() else CACHE / "atsa"
+        os.environ["ATSA_PACKAGES"] = str(rosidl_package.make(PACKAGE, DEFINITIONS, place))
         globals()[options.what](options)
+    if options.json is not None:
+        options.json.write_text(
+            json.dumps({"what": options.what, "rounds": options.rounds, **RECORDED}, indent=1) + "\n"
+        )
 
 
 if __name__ == "__main__":

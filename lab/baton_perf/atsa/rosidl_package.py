@@ -6,7 +6,7 @@ writes are compiled into one extension module, which rclpy imports as it imports
 stock in every respect. The two kinds of type support, of which an RMW picks its own, are libraries in the folder `lib`. Types of
 other packages are those of the wheels.
 
-Runs in the Python of ROS 2's wheels. Needs a C++ compiler.
+Runs in the Python of ROS 2, of its wheels or of an installation (AMENT_PREFIX_PATH). Needs a C++ compiler.
 """
 
 from __future__ import annotations
@@ -41,6 +41,17 @@ def make(package: str, definitions: dict[str, str], directory: Path) -> Path:
     return place
 
 
+def _prefix() -> Path:
+    """Where the generators, their templates and the headers are."""
+    prefixes = [Path(sys.prefix), *map(Path, filter(None, os.environ.get("AMENT_PREFIX_PATH", "").split(":")))]
+    for prefix in prefixes:
+        if (prefix / "share/rosidl_typesupport_c").is_dir():
+            return prefix
+    raise SystemExit(
+        f"rosidl's generators are in none of {', '.join(map(str, prefixes))}: install ROS 2 with its generators and source its setup file"
+    )
+
+
 def _make(package: str, definitions: dict[str, str], place: Path) -> None:
     from rosidl_adapter.msg import convert_msg_to_idl
     from rosidl_generator_c.cli import GenerateC
@@ -49,7 +60,7 @@ def _make(package: str, definitions: dict[str, str], place: Path) -> None:
     from rosidl_typesupport_fastrtps_c.cli import GenerateFastRTPSCTypesupport
     from rosidl_typesupport_introspection_c.cli import GenerateIntrospectionCTypesupport
 
-    prefix = Path(sys.prefix)
+    prefix = _prefix()
     source, output = place / "source" / package, place / package
     (source / "msg").mkdir(parents=True)
     os.environ["AMENT_PREFIX_PATH"] = str(prefix)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make results`: every criterion is recorded by one group, and what is recorded at this commit is not recorded again."""
+
+import gzip
+import json
+from types import SimpleNamespace
+
+import pytest
+import record_results
+from baton_perf import accept
+
+HERE = "a" * 40
+
+
+def test_every_criterion_is_recorded_by_one_group():
+    for c in accept.load():
+        groups = [name for name, group in record_results.GROUPS.items() if c["id"].startswith(group.criteria)]
+        assert len(groups) == 1, (c["id"], groups)
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    monkeypatch.setattr(record_results, "PLACE", tmp_path)
+    monkeypatch.setattr(record_results, "commit", lambda: HERE)
+    return tmp_path
+
+
+def write(path, commit=HERE, modified=False, judged=True):
+    lines = [{"build": {"commit": commit, "modified": modified}}] + [{"verdicts": []}] * judged
+    with gzip.open(path, "wt") as file:
+        file.write("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def recorder(monkeypatch, place, statuses):
+    """Stands for the commands: each ends with the next status, and the last one leaves a recording with verdicts."""
+    started = []
+
+    def run(command, **_):
+        started.append([str(word) for word in command])
+        if "make_results.py" in started[-1][1]:
+            return SimpleNamespace(returncode=0)
+        status = statuses.pop(0)
+        write(place / "papers.jsonl.gz", judged=status != record_results.UNFINISHED)
+        return SimpleNamespace(returncode=status)
+
+    monkeypatch.setattr(record_results.subprocess, "run", run)
+    return started
+
+
+def test_a_group_is_recorded_in_pieces_and_then_summarised(place, monkeypatch):
+    started = recorder(monkeypatch, place, [3, 3, 1])
+    record_results.record("papers", 10, 20)
+    *pieces, last = started
+    assert ["--resume" in piece for piece in pieces] == [False, True, True]
+    assert all(piece[piece.index("--minutes") + 1] == "20" for piece in pieces)
+    assert last[1].endswith("make_results.py") and last[2].endswith("papers.jsonl.gz")
+
+
+def test_what_is_recorded_at_this_commit_is_not_recorded_again(place, monkeypatch, capsys):
+    write(place / "papers.jsonl.gz")
+    started = recorder(monkeypatch, place, [])
+    record_results.record("papers", 10, 20)
+    assert started == [] and "papers: recorded at this commit" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("found", "resumed"),
+    [
+        ({"judged": False}, True),
+        ({"commit": "b" * 40}, False),
+        ({"commit": "b" * 40, "judged": False}, False),
+        ({"modified": True, "judged": False}, False),
+    ],
+)
+def test_only_a_recording_of_this_commit_goes_on(place, monkeypatch, found, resumed):
+    write(place / "papers.jsonl.gz", **found)
+    started = recorder(monkeypatch, place, [0])
+    record_results.record("papers", 10, 20)
+    assert ("--resume" in started[0]) == resumed
+
+
+def test_a_recorder_that_fails_is_an_error_that_names_the_group(place, monkeypatch):
+    recorder(monkeypatch, place, [2])
+    with pytest.raises(SystemExit, match="papers ended with 2"):
+        record_results.record("papers", 10, 20)
+
+
+def test_what_cannot_be_read_is_no_recording(tmp_path):
+    (tmp_path / "a.jsonl.gz").write_text("no")
+    assert record_results.state(tmp_path / "a.jsonl.gz") == record_results.state(tmp_path / "none") == ("", False)
+
+
+def test_a_page_of_a_group_is_written_by_its_command():
+    words = record_results.command("robot", 10, 20, False)
+    assert words[2:4] == ["robot", "--load"] and "--markdown" in words and "docs/results/robot.svg" in words
+    assert "--minutes" not in words

@@ -74,6 +74,8 @@ inline constexpr unsigned kMaxArrivals = 64;
 inline constexpr std::chrono::seconds kArrivalsWindow{10};
 /// Processes that one process may call gone although they are not, per kArrivalsWindow: each costs a link.
 inline constexpr unsigned kMaxFalseAlarms = 64;
+/// The same of all processes together whose word counts no more.
+inline constexpr unsigned kMostDoubtful = 16;
 
 /// What a process may cause in a window of time. Over all its connections: a process that connects again has what is left.
 struct PeerRates {

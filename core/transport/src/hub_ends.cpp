@@ -72,7 +72,13 @@ void Hub::Impl::hung_up(PeerLink& link) {
 
 // The pidfd reports that the process is dead, even if a child made by a raw clone(2) still holds its sockets open.
 void Hub::Impl::on_process_end(LinkId id) {
-  if (const PeerLink* link = find(id)) process_ended(*link);
+  if (PeerLink* link = find(id)) {
+    process_ended(*link);
+    if (link->up && link->socket() < 0) {
+      on_witnessed_end(*link);
+      return;
+    }
+  }
   // Packets that it sent before its death still count.
   for (int i = 0; i < 1024; ++i) {
     PeerLink* link = find(id);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <map>
 #include <set>
 #include <utility>
@@ -126,6 +127,9 @@ Result<void> Hub::Impl::prepare() {
   auto id = os::random_id();
   if (!id) return id.error();
   self = *id;
+  const auto random = os::random_id();
+  if (!random) return random.error();
+  std::memcpy(secret.data(), random->data(), sizeof secret);
   self_identity = identity_of(os::watch_process(os::process_id()), os::process_id());
   socket_name = name_of(self);
   self_name = options.name.empty() ? os::program_name() : options.name;

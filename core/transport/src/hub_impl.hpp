@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hub's implementation, in reading order: hub_impl.cpp (life, thread, timers), hub_discovery.cpp (names, connecting,
 // accepting, sweeping), hub_links.cpp (from which process a link comes, and how many links it may have),
-// hub_packets.cpp (handshake, packets in and out), hub_parking.cpp (links that rest, and who watches over whom), hub_ends.cpp (every way in
-// which a link ends).
+// hub_packets.cpp (handshake, packets in and out), hub_parking.cpp (links that rest, and who watches over whom), hub_witness.cpp (deaths that
+// the ring does not tell), hub_ends.cpp (every way in which a link ends).
 //
 // Thread rules. mutex() guards all data that send(), post() and a fork touch. It is also held whenever a descriptor of the hub is made or
 // closed, so that a fork finds all of them in their places. It is never held during a callback. Everything else belongs to the background
@@ -10,12 +10,14 @@
 // without the lock.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <list>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 #include "baton/os/fork_listener.hpp"
@@ -78,7 +80,7 @@ struct PeerLink {
   Acquaintance acquaintance BATON_GUARDED_BY(hub_mutex);
   Clock::time_point last_frame BATON_GUARDED_BY(hub_mutex){};
   bool may_be_idle BATON_GUARDED_BY(hub_mutex) = false;  ///< look when `patience` is over
-  os::UniqueFd watch BATON_GUARDED_BY(hub_mutex);        ///< pidfd, may be empty
+  os::UniqueFd watch BATON_GUARDED_BY(hub_mutex);  ///< pidfd, may be empty; of a parked link: choose_whom_to_witness()
   bool want_write BATON_GUARDED_BY(hub_mutex) = false;
   /// Waits for a timer because the kernel has no room for descriptors in flight.
   bool pausing BATON_GUARDED_BY(hub_mutex) = false;
@@ -107,9 +109,9 @@ struct FalseAlarms {
   unsigned count = 0;
   Clock::time_point since{};
 
-  bool spent() {
+  bool spent(unsigned most = kMaxFalseAlarms) {
     if (Clock::now() - since > kArrivalsWindow) *this = {0, Clock::now()};
-    return count >= kMaxFalseAlarms;
+    return count >= most;
   }
 };
 
@@ -136,6 +138,9 @@ struct Route {
   bool refused = false;  ///< final: one of the two refuses the other
   bool parked = false;   ///< `up` has no socket
   bool watched = false;  ///< was a neighbour in the ring when it last was up: this process says when it is gone
+
+  bool witnessed = false;  ///< this process holds its pidfd, which reports its end
+  bool doubtful = false;   ///< a check_doubtful() is scheduled
 
   /// Was called gone while it had a socket, by the process with these alarms: what it sent before may park the link.
   std::shared_ptr<FalseAlarms> suspected_by;
@@ -262,6 +267,13 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   bool check_whether_gone(const ProcessId& parked, FalseAlarms& teller);
   void on_gone(PeerLink& link, const std::vector<ProcessId>& called_gone);
 
+  // hub_witness.cpp
+  std::uint64_t witness_rank(std::uint64_t identity) const;
+  void choose_whom_to_witness();
+  void on_witnessed_end(PeerLink& link);
+  void tell_unless_told(const ProcessId& process);
+  void check_doubtful(const ProcessId& process);
+
   // hub_ends.cpp
   void on_bye(PeerLink& link, const LinkMachine::Step& step);
   void hung_up(PeerLink& link);
@@ -288,7 +300,8 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   HubOptions options;
   HubHandler& handler;
   ProcessId self{};
-  std::uint64_t self_identity = 0;  ///< as PeerInfo::identity
+  std::uint64_t self_identity = 0;        ///< as PeerInfo::identity
+  std::array<std::uint64_t, 2> secret{};  ///< of witness_rank()
   int domain = 0;
   std::string self_name;
   std::string socket_name;
@@ -326,6 +339,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   bool ring_changed = false;
   std::vector<ProcessId> newly_gone;                                ///< to be told
   std::deque<std::pair<Clock::time_point, ProcessId>> gone_before;  ///< told, and told again to newcomers
+  std::set<ProcessId> witnessed;  ///< deaths that this process alone may have seen: tell_unless_told()
   std::map<ProcessId, Route> routes;
   std::unordered_map<std::uint64_t, KnownProcess>
       processes;  ///< by PeerInfo::identity; processes without one are counted by user
@@ -343,10 +357,13 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::unique_ptr<std::uint8_t[]> buffer;
   os::Allowance shortage_lines, memory_lines;
   std::shared_ptr<FalseAlarms> alarms_in_shortage;  ///< of all tellers together
+  FalseAlarms doubts;                               ///< of check_doubtful()
 };
 
 /// Deaths of which newcomers are told: they may have met the process, and not its neighbours.
 inline constexpr std::size_t kMaxGoneBefore = 256;
+/// Processes with a parked link whose pidfds a process holds.
+inline constexpr std::size_t kMostWitnessed = 16;
 inline constexpr std::size_t kMaxSilentLinks = 64;
 inline constexpr std::uint64_t kListenerToken = 2;
 constexpr std::uint64_t socket_token(LinkId id) { return id * 4; }

@@ -213,8 +213,8 @@ void Hub::Impl::park(PeerLink& link) {
   ring_changed = true;  // a neighbour whose link was parked by an earlier view of the ring
   if (again) {
     connect_to(process);
-  } else if (teller) {
-    (void)check_whether_gone(process, *teller);
+  } else if (teller && !check_whether_gone(process, *teller)) {
+    check_doubtful(process);
   }
 }
 
@@ -230,6 +230,7 @@ void Hub::Impl::reopen(PeerLink& parked, PeerLink& fresh) {
     const os::Lock lock(mutex());
     poller.remove(fresh.socket());
     if (fresh.watch) poller.remove(fresh.watch.get());
+    if (parked.watch) poller.remove(parked.watch.get());
     parked.line->adopt(*fresh.line);
     parked.watch = std::move(fresh.watch);
     parked.machine = std::move(fresh.machine);
@@ -283,6 +284,7 @@ void Hub::Impl::update_ring() {
       const auto route = routes.find(process);
       if (route != routes.end() && route->second.parked) connect_to(process);
     }
+    choose_whom_to_witness();
   }
 }
 
@@ -307,7 +309,9 @@ void Hub::Impl::met_its_end(const ProcessId& process) {
   const Clock::time_point now = Clock::now();
   const bool was_new =
       now - found->second.up_since < std::min(options.idle_time, kShortIdleTime) && now - joined > kNewcomer;
-  if (std::exchange(found->second.watched, false) && !was_new) newly_gone.push_back(process);
+  const bool watched = std::exchange(found->second.watched, false), witness = found->second.witnessed;
+  if (!was_new && watched) newly_gone.push_back(process);
+  if (!was_new && !watched && witness) tell_unless_told(process);
   if (found->second.parked) {
     PeerLink& link = *find(found->second.up);
     process_ended(link);
@@ -393,6 +397,7 @@ void Hub::Impl::check_whether_gone(const std::vector<ProcessId>& called_gone,
 }
 
 void Hub::Impl::on_gone(PeerLink& link, const std::vector<ProcessId>& called_gone) {
+  for (const ProcessId& process : called_gone) witnessed.erase(process);
   check_whether_gone(called_gone, std::shared_ptr<FalseAlarms>(account_of(link).alarms));
   drop_link(link, {Errc::disconnected, "it said which processes are gone"}, true);
 }

@@ -20,7 +20,9 @@
 #include <thread>
 
 #include "baton/os/directory.hpp"
+#include "baton/os/hexadecimal.hpp"
 #include "baton/os/unix_socket.hpp"
+#include "handshake.hpp"
 #include "hub_test_support.hpp"
 
 extern char** environ;
@@ -299,6 +301,106 @@ TEST(HubProcesses, AStoppedProcessWithParkedLinksStaysInEveryGraphAndGoesOn) {
   EXPECT_TRUE(domain.rest(7)) << domain.last;
 }
 
+/// The id that is so many steps behind `id` in the ring, with other first bytes.
+ProcessId beside(ProcessId id, int steps) {
+  for (int byte = 11; byte >= 0 && steps != 0; --byte) {
+    const int sum = id[static_cast<std::size_t>(byte)] + steps;
+    id[static_cast<std::size_t>(byte)] = static_cast<std::uint8_t>(sum & 0xff);
+    steps = sum < 0 ? -1 : sum > 0xff ? 1 : 0;
+  }
+  return id;
+}
+
+/// A process that keeps no rules, with a name in the directory and a link to each of `hubs`.
+struct Liar {
+  Liar(const TemporaryDirectory& directory, const ProcessId& id, const std::vector<ProcessId>& hubs) {
+    const std::string path = directory.path() + "/0", name = "liar" + os::hexadecimal(id);
+    const auto opened = os::open_directory(-1, path);
+    EXPECT_EQ(os::listen_at(opened.fd.get(), path, name, 0600, ~0U, listener), os::IoStatus::kDone);
+    EXPECT_EQ(os::rename_name(opened.fd.get(), name, "p-" + os::hexadecimal(id)), 0);
+    Hello hello;
+    hello.process_id = id;
+    hello.name = "liar";
+    const std::vector<std::uint8_t> packet = encode_hello(hello);
+    for (const ProcessId& hub : hubs) {
+      os::UniqueFd& link = links.emplace_back();
+      EXPECT_EQ(os::connect_at(opened.fd.get(), path, "p-" + os::hexadecimal(hub), link), os::IoStatus::kDone);
+      (void)os::send_packet(link.get(), packet.data(), packet.size(), nullptr, 0, nullptr, 0);
+    }
+  }
+  /// Waits for a link to its name. The first packet on it.
+  std::vector<std::uint8_t> visited() const {
+    pollfd state{listener.get(), POLLIN, 0};
+    os::UniqueFd link;
+    std::vector<std::uint8_t> packet(kMaxPacketBytes);
+    if (::poll(&state, 1, 60'000) != 1 || os::accept_one(listener.get(), link) != os::IoStatus::kDone) return {};
+    state.fd = link.get();
+    const ssize_t got = ::poll(&state, 1, 60'000) == 1 ? ::recv(link.get(), packet.data(), packet.size(), 0) : 0;
+    packet.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+    return packet;
+  }
+  os::UniqueFd listener;
+  std::vector<os::UniqueFd> links;
+};
+
+TEST(HubProcesses, ADeathIsSeenAndToldAlsoIfAllNeighboursOfTheDeadProcessLie) {
+  const TemporaryDirectory directory;
+  TestHub witness(directory, "witness", 0, std::chrono::seconds(5), true);
+  Peer dead(directory, "dead", "", true, "", "", "parks");
+  ASSERT_TRUE(dead.ready());
+  ASSERT_TRUE(witness.recorder.has_peers(1));
+  const PeerId peer = witness.recorder.only_peer();
+  const ProcessId id = witness.recorder.up_.at(peer).process_id, own = witness.hub->process_id();
+  std::vector<std::unique_ptr<Liar>> liars;
+  for (const int steps : {-2, -1, 1, 2})
+    liars.push_back(std::make_unique<Liar>(directory, beside(id, steps), std::vector<ProcessId>{id, own}));
+  ASSERT_TRUE(witness.recorder.has_peers(5));
+  const auto deadline = Clock::now() + kPatience;
+  while (!witness.hub->is_parked(peer) && Clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(witness.hub->is_parked(peer)) << "the liars are the neighbours";
+  dead.signal_and_wait(SIGKILL);
+  EXPECT_TRUE(witness.recorder.eventually([&](const Recorder& r) { return r.up_.count(peer) == 0; }));
+  EXPECT_EQ(liars[0]->visited(), encode_gone({id})) << "others may not have seen it";
+  EXPECT_TRUE(witness.recorder.has_peers(4));
+}
+
+TEST(HubProcesses, AWitnessOfADeathThatIsToldSaysNothing) {
+  const TemporaryDirectory directory;
+  TestHub witness(directory, "witness", 0, std::chrono::seconds(5), true);
+  Peer dead(directory, "dead", "", true, "", "", "parks"), later(directory, "later", "", true, "", "", "parks");
+  ASSERT_TRUE(dead.ready());
+  ASSERT_TRUE(later.ready());
+  ASSERT_TRUE(witness.recorder.has_peers(2));
+  std::map<pid_t, std::pair<PeerId, ProcessId>> found;
+  for (const auto& [peer, info] : witness.recorder.up_) found[info.local_pid] = {peer, info.process_id};
+  const auto [first, first_id] = found.at(dead.pid());
+  const auto [second, second_id] = found.at(later.pid());
+  const ProcessId own = witness.hub->process_id();
+  std::vector<std::unique_ptr<Liar>> neighbours;
+  for (const ProcessId& id : {first_id, second_id})
+    for (const int steps : {-2, -1, 1, 2})
+      neighbours.push_back(
+          std::make_unique<Liar>(directory, beside(id, steps), std::vector<ProcessId>{first_id, second_id, own}));
+  ASSERT_TRUE(witness.recorder.has_peers(10));
+  const auto deadline = Clock::now() + kPatience;
+  while (!(witness.hub->is_parked(first) && witness.hub->is_parked(second)) && Clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  ASSERT_TRUE(witness.hub->is_parked(first) && witness.hub->is_parked(second));
+  dead.signal_and_wait(SIGKILL);
+  ASSERT_TRUE(witness.recorder.eventually([&, peer = first](const Recorder& r) { return r.up_.count(peer) == 0; }));
+  const std::string path = directory.path() + "/0";
+  const auto opened = os::open_directory(-1, path);
+  os::UniqueFd teller;
+  ASSERT_EQ(os::connect_at(opened.fd.get(), path, "p-" + os::hexadecimal(own), teller), os::IoStatus::kDone);
+  const std::vector<std::uint8_t> gone = encode_gone({first_id});
+  ASSERT_EQ(os::send_packet(teller.get(), gone.data(), gone.size(), nullptr, 0, nullptr, 0), os::IoStatus::kDone);
+  pollfd ended{teller.get(), POLLIN, 0};
+  ASSERT_EQ(::poll(&ended, 1, 60'000), 1) << "it has been read";
+  later.signal_and_wait(SIGKILL);
+  EXPECT_EQ(neighbours[0]->visited(), encode_gone({second_id})) << "the first word is of the second death";
+}
+
 TEST(HubProcesses, DescriptorsDoNotGrowWithTheProcessesOfTheDomain) {
   const auto descriptors = [](pid_t pid) {
     const std::filesystem::directory_iterator all("/proc/" + std::to_string(pid) + "/fd");
@@ -306,8 +408,8 @@ TEST(HubProcesses, DescriptorsDoNotGrowWithTheProcessesOfTheDomain) {
   };
   std::size_t few = 0;
   {
-    ParkedDomain domain(8);
-    ASSERT_TRUE(domain.rest(7)) << domain.last;
+    ParkedDomain domain(22);  // four neighbours, and a pidfd of 16 others
+    ASSERT_TRUE(domain.rest(21)) << domain.last;
     for (const auto& peer : domain.peers) few = std::max(few, descriptors(peer->pid()));
   }
   ParkedDomain domain(60);

@@ -518,6 +518,31 @@ def test_the_numbers_of_the_pages_are_those_of_the_recording():
     assert f"({make_results.PICTURE})" in read("README.md")
 
 
+# --- README's first screen ---
+
+
+def test_the_first_screen_of_the_readme_says_what_runs_how_finished_it_is_where_and_how_to_install_it():
+    first = read("README.md").split("\n## ")[0]
+    assert "**Unchanged ROS 2 programs**" in first and "**Unchanged programs of roscpp and rospy**" in first
+    rows = dict(re.findall(r"^\| (\w+) \| (.+) \|$", first, re.MULTILINE))
+    assert list(rows) == ["status", "platforms", "install"]
+    (version,) = re.findall(r"^project\(baton VERSION ([\d.]+)", read("CMakeLists.txt"), re.MULTILINE)
+    released = re.findall(r"^## \[?(\d+\.\d+\.\d+)", read("CHANGELOG.md"), re.MULTILINE)
+    assert version in rows["status"] and ("before its first release" in rows["status"]) == (not released)
+    supported = {
+        row[""]: row["supported"] for row in table("docs/guides/support.md", "", "supported", "how it is tested")
+    }
+    (python,) = re.findall(r'^requires-python = ">=([\d.]+)"', read("pyproject.toml"), re.MULTILINE)
+    wanted = [supported["Kernel"], *supported["Architecture"].split("; "), f"CPython {python} or newer"]
+    wanted += re.findall(r"gcc \d+|clang \d+", supported["Compiler"])
+    wanted += re.findall(r"^Debian \d+", supported["Distribution"])
+    assert [word for word in wanted if word not in rows["platforms"]] == []
+    commands = re.findall(r"`([^`]+)`", rows["install"])
+    assert any("pip install ." in command for command in commands), "one line that installs it"
+    targets = re.findall(r"^([\w-]+):", read("Makefile"), re.MULTILINE)
+    assert {command.split()[1] for command in commands if command.startswith("make ")} <= set(targets)
+
+
 # --- the conformance table of ROS 1 ---
 
 

@@ -76,6 +76,7 @@ class Bridge:
         self._sides = Sides(node, session, Dialect(options.raw), domain, host, rules, lines, self._changed.set)
         self._outbound, self._inbound = Outbound(self._sides), Inbound(self._sides)
         self._services = Services(self._sides)
+        self._failed: BaseException | None = None  # of the executor's thread
         self._lock = threading.Lock()
         self._tokens: dict[str, Token] = {}  # of other sessions; under _lock
 
@@ -83,7 +84,7 @@ class Bridge:
         sides = self._sides
         executor = baton.Executor(sides.node)
         watching = threading.Thread(target=self._watch, name="graph", daemon=True)
-        running = threading.Thread(target=executor.spin, name="messages", daemon=True)
+        running = threading.Thread(target=self._run, args=(executor,), name="messages", daemon=True)
         tokens = f"{sides.dialect.tokens}/{sides.domain}/**"
         heard = sides.session.liveliness().declare_subscriber(tokens, self._hear, history=True)
         try:
@@ -97,6 +98,8 @@ class Bridge:
             while True:
                 self._changed.wait(again)
                 self._changed.clear()
+                if self._failed is not None:
+                    raise self._failed
                 again = self._update()
                 time.sleep(_PAUSE_S)
         finally:
@@ -121,6 +124,13 @@ class Bridge:
         again = self._inbound.update(graph, tokens)
         self._services.update(graph, tokens)
         return again
+
+    def _run(self, executor: baton.Executor) -> None:
+        try:
+            executor.spin()
+        except BaseException as error:  # a bridge that carries nothing must not look alive
+            self._failed = error
+            self._changed.set()
 
     def _watch(self) -> None:
         seen = -1

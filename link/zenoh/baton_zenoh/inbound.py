@@ -136,20 +136,10 @@ class Inbound:
             self._tokens.pop(gone).undeclare()
         for gid, each in here.items():
             try:
-                cls = types.class_of(each.type_name, each.type_hash)
-            except types.TypeUnknown as error:
+                key, cls, latched = self._ask_for(each, graph.ros_hashes.get(gid))
+                wanted[key] = (each, cls, latched or (key in wanted and wanted[key][2]))
+            except (ValueError, zenoh.ZError) as error:
                 sides.lines.count(each.topic, "type", f"is not asked for at Zenoh: {error}")
-                continue
-            said = graph.ros_hashes.get(gid)
-            type_hash = f"RIHS01_{said.hex()}" if said and not sides.dialect.raw else types.hash_of(sides.dialect, cls)
-            dds_type = names.dds_type(each.type_name)
-            key = sides.dialect.key(sides.domain, each.topic, dds_type, type_hash)
-            latched = each.qos.durability == "transient_local" or (key in wanted and wanted[key][2])
-            wanted[key] = (each, cls, latched)
-            if gid not in self._tokens:
-                words = {"name": each.topic, "type": dds_type, "hash": type_hash, "qos": names.qos_text(each.qos)}
-                mark = names.Mark(sides.host, gid)
-                self._tokens[gid] = sides.declare("MS", each.node, enclave=mark.enclave(), **words)
         for key in list(self._sources):
             source = self._sources[key]
             if key not in wanted or (wanted[key][2] and not source.latched):
@@ -159,6 +149,19 @@ class Inbound:
                         self._drop(stranger)
         for key in wanted.keys() - self._sources.keys():
             self._subscribe(key, *wanted[key])
+
+    def _ask_for(self, each: Endpoint, said: bytes | None) -> tuple[str, Any, bool]:
+        """The key that a subscription of the domain means; its token is there from now on."""
+        sides = self._sides
+        cls = types.class_of(each.type_name, each.type_hash)
+        type_hash = f"RIHS01_{said.hex()}" if said and not sides.dialect.raw else types.hash_of(sides.dialect, cls)
+        dds_type = names.dds_type(each.type_name)
+        key = sides.dialect.key(sides.domain, each.topic, dds_type, type_hash)
+        if each.gid not in self._tokens:
+            words = {"name": each.topic, "type": dds_type, "hash": type_hash, "qos": names.qos_text(each.qos)}
+            mark = names.Mark(sides.host, each.gid)
+            self._tokens[each.gid] = sides.declare("MS", each.node, enclave=mark.enclave(), **words)
+        return key, cls, each.qos.durability == "transient_local"
 
     def _subscribe(self, key: str, endpoint: Endpoint, cls: Any, latched: bool) -> None:
         sides = self._sides

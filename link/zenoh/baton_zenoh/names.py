@@ -19,6 +19,7 @@ _SECOND_NS = 1_000_000_000
 _ATTACHMENT = struct.Struct("<qqB16s")  # number, source time in ns, and 16 bytes with their count in front
 _TYPE = re.compile(r"(\w+)::(msg|srv|action)::dds_::(\w+)_")
 _HOST = re.compile(r"[^A-Za-z0-9_.-]")
+_STEERS = re.compile(r"[*$?#]|//")  # what a key expression reads as more than a name
 KINDS = ("NN", "MP", "MS", "SS", "SC")
 
 
@@ -34,7 +35,14 @@ class Dialect:
 
     def key(self, domain: int, name: str, dds_type: str, type_hash: str) -> str:
         prefix = f"@baton_{sys.byteorder}/" if self.raw else ""
-        return f"{prefix}{domain}/{name.strip('/')}/{dds_type}/{type_hash}"
+        return _literal(f"{prefix}{domain}/{name.strip('/')}/{dds_type}/{type_hash}")
+
+
+def _literal(key: str) -> str:
+    """Raises ValueError for a key that would mean several."""
+    if _STEERS.search(key):
+        raise ValueError(f"'{key[:200]}' can be no key of Zenoh: it has '*', '$', '?', '#' or an empty part")
+    return key
 
 
 def short_host(name: str) -> str:
@@ -121,12 +129,13 @@ class Token:
     enclave: str = "/"
 
     def key(self, dialect: Dialect, domain: int) -> str:
+        """Raises ValueError."""
         space, _, short = self.node.rpartition("/")
         parts = [dialect.tokens, str(domain), self.session, "0", str(self.number), self.kind]
         parts += [_mangled(self.enclave), _mangled(space), short]
         if self.kind != "NN":
             parts += [_mangled(self.name), self.type, self.hash, self.qos]
-        return "/".join(parts)
+        return _literal("/".join(parts))
 
     @property
     def mark(self) -> Mark | None:

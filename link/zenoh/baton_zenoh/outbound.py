@@ -72,17 +72,23 @@ class Outbound:
         for gone in self._nodes.keys() - nodes:
             self._nodes.pop(gone).undeclare()
         for name in nodes - self._nodes.keys():
-            self._nodes[name] = self._sides.declare("NN", name)
+            try:
+                self._nodes[name] = self._sides.declare("NN", name)
+            except (ValueError, zenoh.ZError) as error:
+                self._sides.lines.count(name, "node", f"is not there for Zenoh: {error}")
 
     def _show(self, endpoint: Endpoint, ros_hash: bytes | None = None) -> _Shown | None:
         if (known := self._shown.get(endpoint.gid)) is not None:
             return known
-        sides = self._sides
         try:
-            topic = self._topic(endpoint, ros_hash)
-        except types.TypeUnknown as error:
-            sides.lines.count(endpoint.topic, "type", f"is not there for Zenoh: {error}")
+            return self._make(endpoint, ros_hash)
+        except (ValueError, zenoh.ZError) as error:
+            self._sides.lines.count(endpoint.topic, "type", f"is not there for Zenoh: {error}")
             return None
+
+    def _make(self, endpoint: Endpoint, ros_hash: bytes | None) -> _Shown:
+        sides = self._sides
+        topic = self._topic(endpoint, ros_hash)
         qos = endpoint.qos
         latched = None
         if qos.durability == "transient_local":

@@ -4,22 +4,26 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import signal
+import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any
 
 import baton
 import pytest
 from baton.msg.std_msgs import String
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
+from support.claims import Ports
 from support.waiting import LIMIT_S, until
 
 zenoh = pytest.importorskip("zenoh", reason="no eclipse-zenoh (make setup)")
 pytest.importorskip("zenoh.ext")
 import xxhash  # noqa: E402
-from zenoh_hosts import publish_until, take  # noqa: E402
+from zenoh_hosts import publish_until, session, take  # noqa: E402
 
 STORE = get_typestore(Stores.ROS2_KILTED)
 STORE.register(get_types_from_msg("bool success\nstring message", "std_srvs/msg/SetBool_Response"))
@@ -398,3 +402,58 @@ def test_a_bridge_that_ends_leaves_no_ghost_and_the_next_takes_over(fleet, sent)
     assert second.wait(LIMIT_S) == 0, second.log()
     until(lambda: subscription.matched == 0, "the publisher stays")
     until(lambda: not any("%one%" in key for key in tokens(fleet.peer, "MP")), "a token stays")
+
+
+def test_a_router_that_is_started_again_has_all_again(fleet):
+    one, two = fleet("one"), fleet("two")
+    one.bridge()
+    two.bridge()
+    publisher = one.node("talker").advertise("/chatter", String)
+    subscription = two.node("listener").subscribe("/chatter", String)
+    publish_until(lambda: publisher.publish({"data": "before"}), subscription.take)
+    fleet.router.close()
+    until(lambda: subscription.matched == 0, "the publisher stays without a router")
+    while subscription.take() is not None:
+        pass
+    fleet.router = session("router", listen=fleet.endpoint)
+    publish_until(
+        lambda: publisher.publish({"data": "after"}), lambda: (m := subscription.take()) and m.data == "after" or None
+    )
+
+
+def test_a_configuration_of_zenoh_encrypts_and_refuses_strangers(fleet, tmp_path):
+    """As the guide has it: both ends show a certificate of one CA."""
+    run = lambda *words: subprocess.run(["openssl", *words], cwd=tmp_path, check=True, capture_output=True)  # noqa: E731
+    run(*"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -subj /CN=ca -keyout ca.key -out ca.pem".split())
+    for name in ("cloud", "robot"):
+        words = f"req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -subj /CN={name} -addext subjectAltName=DNS:localhost"
+        words += f" -addext basicConstraints=CA:false -CA ca.pem -CAkey ca.key -keyout {name}.key -out {name}.pem"
+        run(*words.split())
+    with Ports(1) as (port,):
+        files: dict[str, Path] = {}
+        for name, side, mode, place in (
+            ("cloud", "listen", "router", "listen"),
+            ("robot", "connect", "client", "connect"),
+        ):
+            tls = {
+                "root_ca_certificate": "ca.pem",
+                f"{side}_certificate": f"{name}.pem",
+                f"{side}_private_key": f"{name}.key",
+            }
+            tls = {key: str(tmp_path / value) for key, value in tls.items()} | {"enable_mtls": True}
+            text = {"mode": mode, place: {"endpoints": [f"tls/localhost:{port}"]}, "transport": {"link": {"tls": tls}}}
+            files[name] = tmp_path / f"{name}.json5"
+            files[name].write_text(json.dumps(text))
+        hosts = {name: fleet(name) for name in files}
+        for name, host in hosts.items():
+            host._router = []
+            host.bridge("--config", str(files[name]))
+        publisher = hosts["robot"].node("talker").advertise("/chatter", String)
+        subscription = hosts["cloud"].node("listener").subscribe("/chatter", String)
+        assert publish_until(lambda: publisher.publish({"data": "secret"}), subscription.take).data == "secret"
+        files["robot"].write_text(files["robot"].read_text().replace("connect_certificate", "no_certificate"))
+        stranger = fleet("stranger")
+        stranger._router = []
+        refused = stranger.bridge("--config", str(files["robot"]), ready=False)
+        until(lambda: "waits for a router" in refused.log() or refused.poll() is not None, refused.log)
+        assert ": joins " not in refused.log()

@@ -195,3 +195,14 @@ def test_a_line_steers_no_terminal():
     said: list[str] = []
     Lines(said.append).count("/a\x1b[2J\u202e", "why", "text")
     assert said == ["/a\\x1b[2J\\u202e: text"]
+
+
+@pytest.mark.parametrize("name", ["/a/*", "/**", "/a$*", "/a//b", "/a?b", "/a#b"])
+def test_a_name_that_would_mean_several_is_no_key(name):
+    with pytest.raises(ValueError, match="can be no key of Zenoh"):
+        Dialect().key(0, name, "t", "h")
+
+
+def test_a_node_whose_name_would_mean_several_has_no_token():
+    with pytest.raises(ValueError, match="can be no key of Zenoh"):
+        Token("ab", 1, "NN", "/arm/*").key(Dialect(), 0)

@@ -76,7 +76,7 @@ def _zenoh(domain: int | None, zenoh_domain: int | None, chosen: dict[str, Any])
     baton = load()
     add_search(chosen["search"])
     try:
-        from baton_zenoh.bridge import Options, run
+        from baton_zenoh.bridge import BridgeOptions, run
         from baton_zenoh.rules import RuleError, Rules
         from baton_zenoh.session import SessionError
     except ModuleNotFoundError as error:
@@ -89,7 +89,7 @@ def _zenoh(domain: int | None, zenoh_domain: int | None, chosen: dict[str, Any])
         rules = Rules(**{each: chosen[each] for each in ("give", "take", "deny", "rate", "priority", "congestion")})
     except RuleError as error:
         raise click.UsageError(str(error)) from None
-    options = Options(
+    options = BridgeOptions(
         domain=domain,
         zenoh_domain=zenoh_domain,
         raw=chosen["raw"],

@@ -20,7 +20,7 @@ from baton import _core
 
 from .inbound import Inbound
 from .lines import Lines
-from .names import Dialect, Token, parse_token, short_host
+from .names import KeyScheme, Token, parse_token, short_host
 from .outbound import Outbound
 from .rules import Rules
 from .services import Services
@@ -35,7 +35,7 @@ _PAUSE_S = 0.02  # between two looks: a crowd that joins costs a few of them
 
 
 @dataclass
-class Options:
+class BridgeOptions:
     domain: int | None = None
     zenoh_domain: int | None = None
     raw: bool = False
@@ -45,7 +45,7 @@ class Options:
     name: str = ""
 
 
-def run(options: Options, rules: Rules, say: Callable[[str], object]) -> None:
+def run(options: BridgeOptions, rules: Rules, say: Callable[[str], object]) -> None:
     """Works until an exception such as SystemExit ends it. Raises SessionError and BatonError."""
     config = configuration(options.config, options.routers, options.listens)
     node = baton.Node("zenoh_bridge", domain=options.domain, enable_rosout=False)
@@ -58,22 +58,27 @@ def run(options: Options, rules: Rules, say: Callable[[str], object]) -> None:
             fcntl.flock(file, fcntl.LOCK_EX)
         session = open_session(config, say)
         with session:
-            Bridge(options, rules, node, session, say).work()
+            ZenohBridge(options, rules, node, session, say).work()
     finally:
         os.close(file)
         node.close()
 
 
-class Bridge:
+class ZenohBridge:
     def __init__(
-        self, options: Options, rules: Rules, node: baton.Node, session: zenoh.Session, say: Callable[[str], object]
+        self,
+        options: BridgeOptions,
+        rules: Rules,
+        node: baton.Node,
+        session: zenoh.Session,
+        say: Callable[[str], object],
     ) -> None:
         self._changed = threading.Event()
         self._stop = threading.Event()
         domain = node.domain if options.zenoh_domain is None else options.zenoh_domain
         host = short_host(options.name or socket.gethostname())
         lines = Lines(say)
-        self._sides = Sides(node, session, Dialect(options.raw), domain, host, rules, lines, self._changed.set)
+        self._sides = Sides(node, session, KeyScheme(options.raw), domain, host, rules, lines, self._changed.set)
         self._outbound, self._inbound = Outbound(self._sides), Inbound(self._sides)
         self._services = Services(self._sides)
         self._failed: BaseException | None = None  # of the executor's thread
@@ -85,12 +90,12 @@ class Bridge:
         executor = baton.Executor(sides.node)
         watching = threading.Thread(target=self._watch, name="graph", daemon=True)
         running = threading.Thread(target=self._run, args=(executor,), name="messages", daemon=True)
-        tokens = f"{sides.dialect.tokens}/{sides.domain}/**"
+        tokens = f"{sides.scheme.tokens}/{sides.domain}/**"
         heard = sides.session.liveliness().declare_subscriber(tokens, self._hear, history=True)
         try:
             watching.start()
             running.start()
-            what = "chunks" if sides.dialect.raw else "the names of rmw_zenoh"
+            what = "chunks" if sides.scheme.raw else "the names of rmw_zenoh"
             sides.lines.say(
                 f"joins Baton, domain {sides.node.domain}, with Zenoh, domain {sides.domain}, by {what}, as {sides.host}"
             )

@@ -23,7 +23,7 @@ from baton._node import Endpoint
 from . import names, types
 from .names import Token
 from .rules import Pace
-from .sides import Graph, Sides, now_ns
+from .sides import DomainGraph, Sides, now_ns
 
 MOST_PUBLISHERS = 2048
 MOST_OF_SESSION = 512
@@ -45,7 +45,7 @@ class _Proxy:
 
 
 @dataclass
-class _Source:
+class _AskedKey:
     """A key that is subscribed to."""
 
     topic: str
@@ -65,7 +65,7 @@ def token_gid(token: Token, key: str) -> bytes:
 
 
 def token_key(sides: Sides, token: Token) -> str:
-    return sides.dialect.key(sides.domain, token.name, token.type, token.hash)
+    return sides.scheme.key(sides.domain, token.name, token.type, token.hash)
 
 
 class Inbound:
@@ -75,11 +75,11 @@ class Inbound:
         self._proxies: dict[bytes, _Proxy] = {}  # by gid
         self._by_token: dict[str, bytes] = {}
         self._refused: set[str] = set()  # tokens that a line was about
-        self._sources: dict[str, _Source] = {}
+        self._sources: dict[str, _AskedKey] = {}
         self._pending_bytes = 0
         self._tokens: dict[bytes, zenoh.LivelinessToken] = {}  # of the domain's subscriptions
 
-    def update(self, graph: Graph, tokens: dict[str, Token]) -> float | None:
+    def update(self, graph: DomainGraph, tokens: dict[str, Token]) -> float | None:
         """Returns the seconds after which it is to be called again; None: when a graph has changed."""
         with self._lock:
             for key in [key for key in self._by_token if key not in tokens]:
@@ -104,7 +104,7 @@ class Inbound:
                 most = MOST_OF_SESSION if of_session > MOST_OF_SESSION else MOST_PUBLISHERS
                 raise types.TypeUnknown(f"more than {most} publishers")
             cls = types.class_of(names.baton_type(token.type))
-            if types.hash_of(self._sides.dialect, cls) != token.hash:
+            if types.hash_of(self._sides.scheme, cls) != token.hash:
                 raise types.TypeUnknown(f"{token.type} is defined differently there: {token.hash[:20]}...")
             mark = token.mark
             gid = token_gid(token, key)
@@ -128,7 +128,7 @@ class Inbound:
         ros_hash = bytes.fromhex(type_hash[7:]) if type_hash.startswith("RIHS01_") else None
         return _core._advertise_relayed(self._sides.node, topic, cls, qos, node, "topic", gid, ros_hash)
 
-    def _update_sources(self, graph: Graph) -> None:
+    def _update_sources(self, graph: DomainGraph) -> None:
         sides = self._sides
         wanted: dict[str, tuple[Endpoint, Any, bool]] = {}
         here = {each.gid: each for each in graph.subscriptions if sides.rules.takes(each.topic)}
@@ -154,9 +154,9 @@ class Inbound:
         """The key that a subscription of the domain means; its token is there from now on."""
         sides = self._sides
         cls = types.class_of(each.type_name, each.type_hash)
-        type_hash = f"RIHS01_{said.hex()}" if said and not sides.dialect.raw else types.hash_of(sides.dialect, cls)
+        type_hash = f"RIHS01_{said.hex()}" if said and not sides.scheme.raw else types.hash_of(sides.scheme, cls)
         dds_type = names.dds_type(each.type_name)
-        key = sides.dialect.key(sides.domain, each.topic, dds_type, type_hash)
+        key = sides.scheme.key(sides.domain, each.topic, dds_type, type_hash)
         if each.gid not in self._tokens:
             words = {"name": each.topic, "type": dds_type, "hash": type_hash, "qos": names.qos_text(each.qos)}
             mark = names.Mark(sides.host, each.gid)
@@ -165,7 +165,7 @@ class Inbound:
 
     def _subscribe(self, key: str, endpoint: Endpoint, cls: Any, latched: bool) -> None:
         sides = self._sides
-        source = _Source(endpoint.topic, cls, key.rpartition("/")[2], latched, sides.rules.pace(endpoint.topic))
+        source = _AskedKey(endpoint.topic, cls, key.rpartition("/")[2], latched, sides.rules.pace(endpoint.topic))
         with self._lock:
             self._sources[key] = source
         arrive = lambda sample: self._arrive(source, sample)  # noqa: E731
@@ -178,7 +178,7 @@ class Inbound:
             source.subscriber = sides.session.declare_subscriber(key, arrive, **options)
         sides.lines.say(f"{source.topic} crosses from Zenoh to Baton")
 
-    def _arrive(self, source: _Source, sample: zenoh.Sample) -> None:
+    def _arrive(self, source: _AskedKey, sample: zenoh.Sample) -> None:
         lines = self._sides.lines
         try:
             if sample.attachment is None:
@@ -208,7 +208,7 @@ class Inbound:
         except (ValueError, baton.BatonError) as error:
             lines.count(source.topic, type(error).__name__, f"a message of Zenoh is lost: {error}")
 
-    def _stranger(self, source: _Source, gid: bytes) -> _Proxy:
+    def _stranger(self, source: _AskedKey, gid: bytes) -> _Proxy:
         """Of a publisher whose token has not come."""
         if (known := source.strangers.get(gid)) is not None:
             return known

@@ -21,7 +21,7 @@ class Lines:
         self._lock = threading.Lock()
         self._last: dict[str, float] = {}
         self._recent: list[float] = []
-        self._unsaid = 0
+        self._unreported = 0
         self.lost: dict[str, int] = {}
 
     def say(self, text: str) -> None:
@@ -39,13 +39,13 @@ class Lines:
             self._recent = [each for each in self._recent if now - each < self.MOST_OFTEN_S]
             last = self._last.get(subject)
             if (last is not None and now - last < self.MOST_OFTEN_S) or len(self._recent) >= self.MOST:
-                self._unsaid += 1
+                self._unreported += 1
                 return
             if len(self._last) >= self.MOST_SUBJECTS:
                 self._last.clear()
             self._last[subject] = now
             self._recent.append(now)
-            unsaid, self._unsaid = self._unsaid, 0
-        line = f"{about}: {text}" + (f" (and {unsaid} more since the last such line)" if unsaid else "")
+            unreported, self._unreported = self._unreported, 0
+        line = f"{about}: {text}" + (f" (and {unreported} more since the last such line)" if unreported else "")
         # Names of other hosts must not steer a terminal.
         self._write("".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line))

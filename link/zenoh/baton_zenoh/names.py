@@ -24,7 +24,7 @@ KINDS = ("NN", "MP", "MS", "SS", "SC")
 
 
 @dataclass(frozen=True)
-class Dialect:
+class KeyScheme:
     """Which names a bridge has: those of rmw_zenoh, or those of chunks as they lie (`raw`), which no node of ROS 2 can read."""
 
     raw: bool = False
@@ -128,10 +128,10 @@ class Token:
     qos: str = ""
     enclave: str = "/"
 
-    def key(self, dialect: Dialect, domain: int) -> str:
+    def key(self, scheme: KeyScheme, domain: int) -> str:
         """Raises ValueError."""
         space, _, short = self.node.rpartition("/")
-        parts = [dialect.tokens, str(domain), self.session, "0", str(self.number), self.kind]
+        parts = [scheme.tokens, str(domain), self.session, "0", str(self.number), self.kind]
         parts += [_mangled(self.enclave), _mangled(space), short]
         if self.kind != "NN":
             parts += [_mangled(self.name), self.type, self.hash, self.qos]

@@ -18,7 +18,7 @@ from baton._node import Endpoint
 
 from . import names, types
 from .rules import Pace
-from .sides import Graph, Sides
+from .sides import DomainGraph, Sides
 
 _Class = tuple[str, str]  # reliability, durability
 
@@ -28,7 +28,7 @@ def _class_of(qos: baton.QoS) -> _Class:
 
 
 @dataclass
-class _Topic:
+class _GivenTopic:
     name: str
     cls: Any
     key: str
@@ -41,7 +41,7 @@ class _Topic:
 
 @dataclass
 class _Shown:
-    topic: _Topic
+    topic: _GivenTopic
     endpoint: Endpoint
     token: zenoh.LivelinessToken
     latched: zenoh.ext.AdvancedPublisher | None
@@ -51,11 +51,11 @@ class Outbound:
     def __init__(self, sides: Sides) -> None:
         self._sides = sides
         self._lock = threading.RLock()
-        self._topics: dict[tuple[str, str, bytes], _Topic] = {}
+        self._topics: dict[tuple[str, str, bytes], _GivenTopic] = {}
         self._shown: dict[bytes, _Shown] = {}
         self._nodes: dict[str, zenoh.LivelinessToken] = {}
 
-    def update(self, graph: Graph) -> None:
+    def update(self, graph: DomainGraph) -> None:
         with self._lock:
             self._update_nodes(graph.nodes)
             there = {each.gid: each for each in graph.publishers if self._sides.rules.gives(each.topic, each.node)}
@@ -105,21 +105,21 @@ class Outbound:
         shown = self._shown[endpoint.gid] = _Shown(topic, endpoint, token, latched)
         return shown
 
-    def _topic(self, endpoint: Endpoint, ros_hash: bytes | None) -> _Topic:
+    def _topic(self, endpoint: Endpoint, ros_hash: bytes | None) -> _GivenTopic:
         of = (endpoint.topic, endpoint.type_name, endpoint.type_hash)
         if (known := self._topics.get(of)) is not None:
             return known
         sides = self._sides
         cls = types.class_of(endpoint.type_name, endpoint.type_hash)
         # A program of ROS 2 says its type's hash itself.
-        said = f"RIHS01_{ros_hash.hex()}" if ros_hash and not sides.dialect.raw else None
-        dds_type, type_hash = names.dds_type(endpoint.type_name), said or types.hash_of(sides.dialect, cls)
-        key = sides.dialect.key(sides.domain, endpoint.topic, dds_type, type_hash)
+        said = f"RIHS01_{ros_hash.hex()}" if ros_hash and not sides.scheme.raw else None
+        dds_type, type_hash = names.dds_type(endpoint.type_name), said or types.hash_of(sides.scheme, cls)
+        key = sides.scheme.key(sides.domain, endpoint.topic, dds_type, type_hash)
         publisher = sides.session.declare_publisher(
             key, **sides.rules.qos(endpoint.topic, endpoint.qos.history == "keep_all")
         )
         publisher.declare_matching_listener(lambda _: sides.wake())
-        topic = _Topic(endpoint.topic, cls, key, dds_type, type_hash, sides.rules.pace(endpoint.topic), publisher)
+        topic = _GivenTopic(endpoint.topic, cls, key, dds_type, type_hash, sides.rules.pace(endpoint.topic), publisher)
         self._topics[of] = topic
         return topic
 
@@ -141,7 +141,7 @@ class Outbound:
                 topic.publisher.undeclare()
                 del self._topics[of]
 
-    def _subscribe(self, topic: _Topic, its_class: _Class, offers: list[baton.QoS]) -> Any:
+    def _subscribe(self, topic: _GivenTopic, its_class: _Class, offers: list[baton.QoS]) -> Any:
         sides = self._sides
         reliability, durability = its_class
         request = baton.QoS(
@@ -160,7 +160,7 @@ class Outbound:
             sides.node.fully_qualified_name,
         )
 
-    def _forward(self, topic: _Topic, its_class: _Class, message: Any) -> None:
+    def _forward(self, topic: _GivenTopic, its_class: _Class, message: Any) -> None:
         info = baton.info(message)
         sides = self._sides
         with self._lock:
@@ -176,7 +176,7 @@ class Outbound:
         except (baton.BatonError, ValueError, zenoh.ZError) as error:
             sides.lines.count(topic.name, type(error).__name__, f"a message does not reach Zenoh: {error}")
 
-    def _meet(self, topic: _Topic, gid: bytes) -> _Shown | None:
+    def _meet(self, topic: _GivenTopic, gid: bytes) -> _Shown | None:
         """A publisher whose first message comes before the news of it."""
         for endpoint in self._sides.node._endpoints_of(topic.name):
             if endpoint.gid == gid and not endpoint.node.count("@"):

@@ -19,7 +19,7 @@ from baton._node import Endpoint
 
 from . import names, types
 from .names import Token
-from .sides import Graph, Sides, now_ns
+from .sides import DomainGraph, Sides, now_ns
 
 MOST_SERVICES = 1024  # of Zenoh
 MOST_REQUESTS = 64  # of a service, without a response
@@ -55,8 +55,8 @@ class Offered:
         self._sides = sides
         self.name, type_name, service = _name_and_class(endpoint)
         dds_type = names.dds_type(type_name, of_service=True)
-        type_hash = types.service_hash_of(sides.dialect, type_name, service)
-        self._key = sides.dialect.key(sides.domain, self.name, dds_type, type_hash)
+        type_hash = types.service_hash_of(sides.scheme, type_name, service)
+        self._key = sides.scheme.key(sides.domain, self.name, dds_type, type_hash)
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._asked: OrderedDict[int, tuple[zenoh.Query, int, bytes]] = OrderedDict()
@@ -118,11 +118,11 @@ class Called:
         self._sides = sides
         self.name, type_name = token.name, names.baton_type(token.type)
         service = types.service_of(type_name)
-        if types.service_hash_of(sides.dialect, type_name, service) != token.hash:
+        if types.service_hash_of(sides.scheme, type_name, service) != token.hash:
             raise types.TypeUnknown(f"{token.type} is defined differently there: {token.hash[:20]}...")
         self._lock = threading.Lock()
         self._waiting = 0
-        key = sides.dialect.key(sides.domain, self.name, token.type, token.hash)
+        key = sides.scheme.key(sides.domain, self.name, token.type, token.hash)
         self._querier = sides.session.declare_querier(
             key,
             target=zenoh.QueryTarget.ALL_COMPLETE,
@@ -199,7 +199,7 @@ class Services:
         self._called: dict[str, Called] = {}  # by name
         self._refused: set[Any] = set()
 
-    def update(self, graph: Graph, tokens: dict[str, Token]) -> None:
+    def update(self, graph: DomainGraph, tokens: dict[str, Token]) -> None:
         rules = self._sides.rules
         here: dict[str, Endpoint] = {}
         for each in graph.servers:

@@ -14,7 +14,7 @@ from baton import Node, _core
 from baton._node import Endpoint
 
 from .lines import Lines
-from .names import Dialect, Token
+from .names import KeyScheme, Token
 from .rules import Rules
 
 LINK = "link"  # the node of the link's subscriptions (docs/format/link.md)
@@ -35,7 +35,7 @@ class Sides:
 
     node: Node
     session: zenoh.Session
-    dialect: Dialect
+    scheme: KeyScheme
     domain: int  # in keys of Zenoh
     host: str
     rules: Rules
@@ -45,23 +45,23 @@ class Sides:
 
     def declare(self, kind: str, node: str, **words: Any) -> zenoh.LivelinessToken:
         token = Token(str(self.session.zid()), next(self._numbers), kind, absolute(node), **words)
-        return self.session.liveliness().declare_token(token.key(self.dialect, self.domain))
+        return self.session.liveliness().declare_token(token.key(self.scheme, self.domain))
 
     def payload(self, message: Any) -> bytes:
-        """The one copy on this host: CDR, or the chunk as it lies."""
-        return _core._chunk(message) if self.dialect.raw else _core._serialized(message, True)
+        """A copy: CDR, or the chunk as it lies. Zenoh makes another one."""
+        return _core._chunk(message) if self.scheme.raw else _core._serialized(message, True)
 
     def publish(self, publisher: Any, payload: zenoh.ZBytes, words: tuple[Any, ...]) -> None:
-        """The other copy: into a loan, which is checked. Raises BatonError, and publishes nothing, for bytes that are no message."""
+        """Two copies: out of Zenoh, and into a loan, which is checked. Raises BatonError, and publishes nothing, for bytes that are no message."""
         data = bytes(payload)
-        if self.dialect.raw:
+        if self.scheme.raw:
             _core._publish_chunk(publisher, data, words)
         else:
             _core._publish_serialized(publisher, data, True, words)
 
 
 @dataclass
-class Graph:
+class DomainGraph:
     """Baton's endpoints without the bridge's own."""
 
     publishers: list[Endpoint] = field(default_factory=list)  # of this domain, of topics
@@ -72,9 +72,9 @@ class Graph:
     ros_hashes: dict[bytes, bytes] = field(default_factory=dict)
 
 
-def look(node: Node) -> Graph:
+def look(node: Node) -> DomainGraph:
     facts = _core._endpoint_facts(node)
-    graph = Graph(ros_hashes={gid: ros_hash for gid, (_, ros_hash) in facts.items() if ros_hash})
+    graph = DomainGraph(ros_hashes={gid: ros_hash for gid, (_, ros_hash) in facts.items() if ros_hash})
     for each in node.endpoints():
         if facts.get(each.gid, (True, None))[0]:
             continue  # its own, or newer than the facts: the next look finds it

@@ -14,7 +14,7 @@ from baton_generator.canonical import Struct
 from baton_generator.diagnostics import InterfaceError
 from baton_generator.model import FieldType, Shape
 
-from .names import Dialect, dds_type
+from .names import KeyScheme, dds_type
 
 _IDS = {"int8": 2, "uint8": 3, "int16": 4, "uint16": 5, "int32": 6, "uint32": 7, "int64": 8, "uint64": 9}
 _IDS |= {"float32": 10, "float64": 11, "bool": 15, "byte": 16, "string": 17, "wstring": 18, "message": 1}
@@ -92,13 +92,13 @@ def _ros_service_hash(name: str, service: Any) -> str:
     return _digest({"type_name": full, "fields": fields}, inside)
 
 
-def hash_of(dialect: Dialect, cls: type[baton.Message]) -> str:
+def hash_of(scheme: KeyScheme, cls: type[baton.Message]) -> str:
     """The last part of a topic's key."""
-    return f"BATON_{cls._struct.hash.hex()}" if dialect.raw else _ros_hash(cls)
+    return f"BATON_{cls._struct.hash.hex()}" if scheme.raw else _ros_hash(cls)
 
 
-def service_hash_of(dialect: Dialect, name: str, service: Any) -> str:
-    if dialect.raw:
+def service_hash_of(scheme: KeyScheme, name: str, service: Any) -> str:
+    if scheme.raw:
         return f"BATON_{service.Request._struct.hash.hex()}{service.Response._struct.hash.hex()}"
     return _ros_service_hash(name, service)
 

@@ -17,7 +17,7 @@ from support.build import ROOT
 pytest.importorskip("zenoh", reason="no eclipse-zenoh (make setup)")
 from baton_zenoh import names, types
 from baton_zenoh.lines import Lines
-from baton_zenoh.names import Dialect, Mark, Token, parse_token
+from baton_zenoh.names import KeyScheme, Mark, Token, parse_token
 from baton_zenoh.rules import Pace, RuleError, Rules
 from baton_zenoh.session import SessionError, configuration
 
@@ -32,7 +32,7 @@ OF_ZENOH = (
 def test_a_token_of_rmw_zenoh_is_read_and_written():
     token = parse_token(OF_ZENOH)
     assert (token.node, token.name, token.type) == ("/talker", "/chatter", "std_msgs::msg::dds_::String_")
-    assert token.key(Dialect(), 2) == OF_ZENOH
+    assert token.key(KeyScheme(), 2) == OF_ZENOH
     assert names.qos_of(token.qos) == {
         "reliability": "reliable",
         "durability": "volatile",
@@ -46,7 +46,7 @@ def test_a_token_of_rmw_zenoh_is_read_and_written():
 def test_a_bridge_marks_its_tokens():
     mark = Mark("robot-1", bytes(range(16)))
     token = Token("ab", 3, "MP", "/arm/talker", "/chatter", "t", "h", "::,:,:,:,,", mark.enclave())
-    assert parse_token(token.key(Dialect(), 0)) == token
+    assert parse_token(token.key(KeyScheme(), 0)) == token
     assert token.mark == mark
     assert names.short_host("a/b%*c") == "a_b__c"
 
@@ -110,16 +110,16 @@ def test_hashes_of_types_are_those_of_ros_2(monkeypatch):
         if kind not in compared or (kind == "msg" and name not in source.names(package)):
             continue  # ROS 2's IDL alone defines it
         if kind == "msg":
-            assert types.hash_of(Dialect(), source.message(short)) == wanted, full
+            assert types.hash_of(KeyScheme(), source.message(short)) == wanted, full
         else:
-            assert types.service_hash_of(Dialect(), short, source.service(short)) == wanted, full
+            assert types.service_hash_of(KeyScheme(), short, source.service(short)) == wanted, full
         compared[kind] += 1
     assert compared["msg"] > 100 and compared["srv"] > 20
 
 
 def test_raw_keys_have_batons_hash():
     cls = baton.message("std_msgs/String")
-    assert types.hash_of(Dialect(raw=True), cls) == f"BATON_{cls._struct.hash.hex()}"
+    assert types.hash_of(KeyScheme(raw=True), cls) == f"BATON_{cls._struct.hash.hex()}"
 
 
 def test_names_of_types_are_those_of_dds():
@@ -169,8 +169,8 @@ def test_lines_are_few_and_what_is_lost_is_counted():
     assert len(lines.lost) <= Lines.MOST_SUBJECTS + 1
     now[0] = 2 * Lines.MOST_OFTEN_S
     lines.count("/topic0", "why", "a message is lost")
-    unsaid = [int(found) for found in re.findall(r"\(and (\d+) more since the last such line\)", "".join(said))]
-    assert len(said) + sum(unsaid) == 4001
+    unreported = [int(found) for found in re.findall(r"\(and (\d+) more since the last such line\)", "".join(said))]
+    assert len(said) + sum(unreported) == 4001
 
 
 def test_a_wrong_configuration_is_an_error_in_words(tmp_path):
@@ -200,9 +200,9 @@ def test_a_line_steers_no_terminal():
 @pytest.mark.parametrize("name", ["/a/*", "/**", "/a$*", "/a//b", "/a?b", "/a#b"])
 def test_a_name_that_would_mean_several_is_no_key(name):
     with pytest.raises(ValueError, match="can be no key of Zenoh"):
-        Dialect().key(0, name, "t", "h")
+        KeyScheme().key(0, name, "t", "h")
 
 
 def test_a_node_whose_name_would_mean_several_has_no_token():
     with pytest.raises(ValueError, match="can be no key of Zenoh"):
-        Token("ab", 1, "NN", "/arm/*").key(Dialect(), 0)
+        Token("ab", 1, "NN", "/arm/*").key(KeyScheme(), 0)

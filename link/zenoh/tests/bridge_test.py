@@ -322,14 +322,16 @@ def test_rules_say_what_crosses_and_how(fleet):
     assert {key.split("/")[9] for key in tokens(fleet.peer, "MP")} == {"%chatter", "%arm%pose"}
     for _ in range(5):
         topics["/arm/pose"].publish({"data": "pose"})
+    other = node.advertise("/arm/pose", String)  # the rate is that of each publisher
+    assert other.wait_for_subscriptions(1, LIMIT_S)
+    other.publish({"data": "behind"})
     topics["/chatter"].publish({"data": "last"})
-    until(lambda: any("chatter" in str(each.key_expr) for each in heard.samples))
-    by_topic = {
-        name: [each for each in heard.samples if f"0/{name}/" in str(each.key_expr)] for name in ("chatter", "arm/pose")
-    }
-    assert by_topic["chatter"][0].priority == zenoh.Priority.REAL_TIME
-    assert len(by_topic["arm/pose"]) == 1
-    assert by_topic["arm/pose"][0].congestion_control == zenoh.CongestionControl.BLOCK
+    of = lambda name: [each for each in heard.samples if f"0/{name}/" in str(each.key_expr)]  # noqa: E731
+    until(lambda: of("chatter"))
+    until(lambda: any(as_words(each)[2] == other.gid for each in of("arm/pose")))
+    assert of("chatter")[0].priority == zenoh.Priority.REAL_TIME
+    assert [as_words(each)[2] for each in of("arm/pose")] == [topics["/arm/pose"].gid, other.gid]
+    assert of("arm/pose")[0].congestion_control == zenoh.CongestionControl.BLOCK
     assert topics["/arm/raw"].matched == topics["/other"].matched == 0
 
 

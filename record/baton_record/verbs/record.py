@@ -120,7 +120,6 @@ def command(
 
     output = output or Path(time.strftime("baton_%Y_%m_%d-%H_%M_%S"))
     with _Signals() as signals:
-        begin = time.monotonic()
         try:
             node = baton.Node(node_name, domain=live.chosen_domain(domain))
             recorder = Recorder(
@@ -145,19 +144,22 @@ def command(
             )
         except (RecordError, baton.BatonError) as error:
             raise click.ClickException(str(error)) from None
-        try:
-            signals.obey()
-            with Services(node, of_recorder(recorder)):
+        begin = time.monotonic()
+        # To the end of the recorder: a handler that waits for it then returns.
+        with Services(node, of_recorder(recorder)):
+            try:
+                signals.obey()
                 _watch(recorder, begin, signals)
-        except (_Ends, KeyboardInterrupt):
-            pass
-        try:
-            state = recorder.stop()
-        except RecordError as error:
-            raise click.ClickException(str(error)) from None
-        except (_Ends, KeyboardInterrupt):
-            recorder.kill()
-            raise click.ClickException("ended at once: the bag is not finished (baton bag recover)") from None
+            except (_Ends, KeyboardInterrupt):
+                pass
+            try:
+                state = recorder.stop()
+                signals.obey(False)
+            except RecordError as error:
+                raise click.ClickException(str(error)) from None
+            except (_Ends, KeyboardInterrupt):
+                recorder.kill()
+                raise click.ClickException("ended at once: the bag is not finished (baton bag recover)") from None
     seconds = time.monotonic() - begin
     if as_json:
         rows = [{**vars(topic), "missing": topic.missing} for topic in state.topics]
@@ -187,9 +189,9 @@ class _Signals:
         asked, self._asked = self._asked, False
         return asked
 
-    def obey(self) -> None:
-        self._obeys = True
-        if self._came:
+    def obey(self, obeys: bool = True) -> None:
+        self._obeys = obeys
+        if obeys and self._came:
             raise _Ends
 
     def _end(self, number: int, frame: FrameType | None) -> None:

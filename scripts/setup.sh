@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs what Baton needs: setup.sh [base|test|ros1|lab|check|coverage|packages|peers|all]. 'base' serves build and demo; 'test' adds what the
+# Installs what Baton needs: setup.sh [base|test|ros1|lab|check|coverage|packages|peers|viewers|all]. 'base' serves build and demo; 'test' adds what the
 # tests of the core product compare with (ROS 2, type checkers, other allocators); to that 'ros1' adds ROS 1, 'lab' ROS 1 and what the laboratory
 # needs, 'check' the sanitizers' helpers, fuzzers, style tools and the Arm cross build, 'coverage' what counts lines in processes of ROS 2's
 # Python, 'packages' all of these but the laboratory and coverage, and the tools of the Debian packages, 'peers' the systems that
-# 'baton perf' compares with. 'all' is everything but the peers and coverage. Does nothing when everything is there. Uses sudo only when not root.
+# 'baton perf' compares with, 'viewers' those for which 'baton view' has tests. 'all' is everything but the peers, viewers and coverage.
+# Does nothing when everything is there. Uses sudo only when not root.
 # On anything but Debian 12 or newer it installs no system packages: it looks, and says what is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -168,6 +169,15 @@ peers_packages() {
   printf '%s\n' "$want" >"$stamp"
 }
 
+viewers_packages() {
+  local stamp=.venv/.baton-setup-viewers want
+  want=$(cat requirements-viewers.txt .venv/.baton-setup | sha256sum)
+  [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$want" ] && return
+  echo "setup: viewers into .venv"
+  .venv/bin/python -m pip install -q --disable-pip-version-check --only-binary :all: -r requirements-viewers.txt </dev/null
+  printf '%s\n' "$want" >"$stamp"
+}
+
 cargo_note() {  # not installed here: Debian 12's is too old, and rustup is the user's to choose
   command -v cargo >/dev/null || [ -x "${HOME:-}/.cargo/bin/cargo" ] ||
     echo "setup: there is no cargo, so iceoryx2 and Zenoh are left out (Rust 1.89 or newer: https://rustup.rs)" >&2
@@ -179,6 +189,7 @@ case $group in
   ros1 | lab | packages | all) system_packages; python_packages; check_python_packages; ros2_packages; pcl_headers ;;
   coverage) system_packages; python_packages; check_python_packages; ros2_packages; coverage_packages ;;
   peers) system_packages; python_packages; check_python_packages; ros2_packages; pcl_headers; peers_packages; cargo_note ;;
+  viewers) system_packages; python_packages; check_python_packages; viewers_packages ;;
   --needs) groups='base|test|check'; print_needs ;;
-  *) echo "usage: scripts/setup.sh [base|test|ros1|lab|check|coverage|packages|peers|all|--needs]" >&2; exit 2 ;;
+  *) echo "usage: scripts/setup.sh [base|test|ros1|lab|check|coverage|packages|peers|viewers|all|--needs]" >&2; exit 2 ;;
 esac

@@ -31,7 +31,7 @@ _ENCODINGS: dict[str, tuple[str, int, list[int]]] = {
 }
 # Two bytes a pixel: the places of Y, and of U and V in a pair of pixels. yuv422 is uyvy, as in ROS.
 _YUV = {"yuv422": (1, 0, 2), "uyvy": (1, 0, 2), "yuv422_yuy2": (0, 1, 3), "yuyv": (0, 1, 3)}
-_DEPTH = "compressedDepth"  # in the format of a CompressedImage
+DEPTH_FORMAT = "compressedDepth"  # in the format of a CompressedImage
 _DEPTH_HEADER = struct.Struct("<iff")  # of compressed_depth_image_transport: its codec, two numbers of its scale
 
 
@@ -53,7 +53,7 @@ def picture_of(message: Any) -> Any:
 
 
 def _decoded(message: Any) -> Any:
-    if _DEPTH in message.format:
+    if DEPTH_FORMAT in message.format:
         return _decoded_depth(message)
     picture = _opened(bytes(message.data), message.format, ("JPEG", "PNG"))
     return picture if picture.mode in ("L", "RGB", "RGBA", "I;16") else picture.convert("RGB")
@@ -93,12 +93,12 @@ def _decoded_depth(message: Any) -> Any:
 def _raw(message: Any) -> Any:
     encoding = message.encoding
     if encoding in _YUV:
-        return library("Image").fromarray(_of_yuv(_pixels(message, "u1", 2), *_YUV[encoding]))
+        return library("Image").fromarray(_of_yuv(pixels_of(message, "u1", 2), *_YUV[encoding]))
     if encoding not in _ENCODINGS:
         there = ", ".join([*_ENCODINGS, *_YUV])
         raise ImageError(f"pictures of encoding {encoding!r} are not shown, only {there}")
     kind, channels, order = _ENCODINGS[encoding]
-    pixels = _pixels(message, kind, channels)[:, :, order]
+    pixels = pixels_of(message, kind, channels)[:, :, order]
     if channels == 1:
         pixels = pixels[:, :, 0]
     if encoding.startswith("bayer_"):
@@ -106,7 +106,7 @@ def _raw(message: Any) -> Any:
     return library("Image").fromarray(np.ascontiguousarray(_scaled(pixels) if kind == "f4" else pixels))
 
 
-def _pixels(message: Any, kind: str, channels: int) -> Any:
+def pixels_of(message: Any, kind: str, channels: int) -> Any:
     """A copy of the values, as rows, columns and channels."""
     width, height = message.width, message.height
     value = np.dtype(kind).newbyteorder(">" if message.is_bigendian else "<")

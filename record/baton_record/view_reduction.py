@@ -35,9 +35,12 @@ class Reduction:
     quality: int = 75
     points: int | None = None
 
+    def is_jpeg(self, topic: str) -> bool:
+        return any(fnmatchcase(topic, pattern) for pattern in self.jpeg)
+
     def of(self, topic: str, type_name: str) -> Reduced | None:
         """How the messages of a topic are made smaller; None: they stay as they are."""
-        if type_name == IMAGE and any(fnmatchcase(topic, pattern) for pattern in self.jpeg):
+        if type_name == IMAGE and self.is_jpeg(topic):
             library("Image")  # what is missing is said before a message comes
             return Reduced(COMPRESSED, lambda message: as_jpeg(message, self.quality))
         if type_name == CLOUD and self.points is not None:
@@ -61,43 +64,54 @@ def _cdr(name: str, header: Any, **fields: Any) -> bytes:
     return bytes(_types().serialize_cdr(types[name](header=header, **fields), name))
 
 
-def as_jpeg(message: Any, quality: int) -> bytes:
-    """A sensor_msgs/Image as the CDR of a CompressedImage. 16 bits and floats are scaled to 8 bits, as `baton image` shows them."""
+def jpeg_of(message: Any, quality: int) -> bytes:
+    """A sensor_msgs/Image as JPEG. 16 bits and floats are scaled to 8 bits, as `baton image` shows them."""
     picture = picture_of(message)
     file = io.BytesIO()
     (picture if picture.mode == "L" else with_eight_bits(picture)).save(file, "JPEG", quality=quality)
-    data = np.frombuffer(file.getvalue(), np.uint8)
+    return file.getvalue()
+
+
+def as_jpeg(message: Any, quality: int) -> bytes:
+    """A sensor_msgs/Image as the CDR of a CompressedImage."""
+    data = np.frombuffer(jpeg_of(message, quality), np.uint8)
     return _cdr("sensor_msgs/msg/CompressedImage", message.header, format="jpeg", data=data)
 
 
-def with_fewer_points(message: Any, most: int) -> bytes:
-    """A cloud of at most `most` points of a sensor_msgs/PointCloud2, which lie evenly in its order, as CDR."""
+def points_of(message: Any, most: int | None) -> Any:
+    """The bytes of the points of a sensor_msgs/PointCloud2, a row for each; of more than `most` those that lie evenly in their order."""
     width, height, step, row = message.width, message.height, message.point_step, message.row_step
     data = np.asarray(message.data)
     row = row or width * step
     if width * height and (not step or row < width * step or data.size < row * (height - 1) + width * step):
         raise ViewError(f"{width} x {height} points of {step} bytes, {row} bytes a row, are not in {data.size} bytes")
-    points = np.empty((0, step), np.uint8)
-    if count := width * height:
-        rows = np.lib.stride_tricks.as_strided(data, (height, width, step), (row, step, 1), writeable=False)
-        if count <= most:
-            points = rows.reshape(count, step)
-        else:
-            chosen = np.arange(most) * count // most
-            points, width, height = rows[chosen // width, chosen % width], most, 1
+    count = width * height
+    if not count:
+        return np.empty((0, step), np.uint8)
+    rows = np.lib.stride_tricks.as_strided(data, (height, width, step), (row, step, 1), writeable=False)
+    if most is None or count <= most:
+        return rows.reshape(count, step).copy()
+    chosen = np.arange(most) * count // most
+    return rows[chosen // width, chosen % width]
+
+
+def with_fewer_points(message: Any, most: int) -> bytes:
+    """A cloud of at most `most` points of a sensor_msgs/PointCloud2, as CDR."""
+    points = points_of(message, most)
+    whole = len(points) == message.width * message.height
     field = _types().types["sensor_msgs/msg/PointField"]
     return _cdr(
         "sensor_msgs/msg/PointCloud2",
         message.header,
-        height=height,
-        width=width,
+        height=message.height if whole else 1,
+        width=message.width if whole else len(points),
         fields=[
             field(name=str(each.name), offset=each.offset, datatype=each.datatype, count=each.count)
             for each in message.fields
         ],
         is_bigendian=bool(message.is_bigendian),
-        point_step=step,
-        row_step=width * step,
+        point_step=message.point_step,
+        row_step=(message.width if whole else len(points)) * message.point_step,
         data=np.ascontiguousarray(points).reshape(-1),
         is_dense=bool(message.is_dense),
     )

@@ -37,7 +37,7 @@ MOST_WAITING = 32  # messages for one client
 MOST_KEPT = 64  # messages of a topic on which each message counts
 _MOST_NEWS = 4  # topics that come or go in one round: each is a message to each client, of which MOST_WAITING may wait
 _LOOK_S = 0.05  # between two looks at the graph
-_EVERY = ("tf2_msgs/TFMessage", "rcl_interfaces/Log", "rosgraph_msgs/Log")  # a newer message replaces no older one
+EVERY = ("tf2_msgs/TFMessage", "rcl_interfaces/Log", "rosgraph_msgs/Log")  # a newer message replaces no older one
 
 
 @dataclass(eq=False)
@@ -188,7 +188,7 @@ class View:
         schema = self._sdk.Schema(name=ros2_name(shown.full_name), encoding="ros2msg", data=ros2_schema(shown).encode())
         channel = self._sdk.Channel(name, schema=schema, message_encoding="cdr", context=self._context)
         latched = all(each.qos.durability == "transient_local" for each in publishers)
-        every = latched or type_name in _EVERY
+        every = latched or type_name in EVERY
         depth = min(MOST_KEPT, sum(each.qos.depth for each in publishers)) if latched else MOST_KEPT if every else 1
         self._topics[key] = _Topic(
             name, cls, channel, depth, latched, None if every else self._max_rate, reduced=reduced

@@ -17,28 +17,10 @@ from PIL import Image
 from support.build import needs_package
 from support.waiting import until
 from view_client import Viewer, shown
+from view_messages import cloud, image
 
 pytestmark = needs_package()
 LATCHED = baton.QoS(1, durability="transient_local")
-
-
-def image(encoding, pixels):
-    values = {"height": len(pixels), "width": pixels.shape[1], "encoding": encoding, "header": {"frame_id": "front"}}
-    return values | {"step": pixels[0].nbytes, "data": np.frombuffer(pixels.tobytes(), np.uint8)}
-
-
-def cloud(height, width, pad=0):
-    """Each point has its number as its two fields; each row has `pad` bytes more."""
-    numbers = np.arange(height * width)
-    points = np.zeros(height * width, np.dtype([("x", "<f4"), ("intensity", "<u2"), ("filler", "<u2")]))
-    points["x"], points["intensity"] = numbers, numbers
-    rows = np.pad(np.frombuffer(points.tobytes(), np.uint8).reshape(height, -1), ((0, 0), (0, pad)))
-    fields = [
-        {"name": "x", "offset": 0, "datatype": 7, "count": 1},
-        {"name": "intensity", "offset": 4, "datatype": 4, "count": 1},
-    ]
-    values = {"header": {"frame_id": "lidar", "stamp": {"sec": 5, "nanosec": 6}}, "height": height, "width": width}
-    return values | {"fields": fields, "point_step": 8, "row_step": 8 * width + pad, "data": rows.reshape(-1)}
 
 
 def decoded(type_name, cdr):
@@ -56,6 +38,8 @@ def numbers(cdr):
     assert message.row_step == message.width * message.point_step
     assert [(each.name, each.offset, each.datatype, each.count) for each in message.fields] == [
         ("x", 0, 7, 1),
+        ("y", 0, 7, 1),
+        ("z", 0, 7, 1),
         ("intensity", 4, 4, 1),
     ]
     assert (message.header.frame_id, message.header.stamp.sec, message.header.stamp.nanosec) == ("lidar", 5, 6)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import click
 from baton_cli import live
@@ -23,6 +24,7 @@ def _is_loopback(host: str) -> bool:
     "baton view '/camera/*' /tf --max-rate 10",
     "baton view --publish /cmd_vel --call '/arm/*' --set '/camera.*'",
     "baton view '/camera/*' /points --jpeg '/camera/*' --points 20000",
+    "baton view /tf '/camera/*' --rerun",
 )
 @click.command()
 @live.domain_options
@@ -62,6 +64,15 @@ def _is_loopback(host: str) -> bool:
     metavar="N",
     help="Points of each cloud at most; those that are sent lie evenly in the message.",
 )
+@click.option("--rerun", is_flag=True, help="Show them in Rerun, which is started on this machine.")
+@click.option("--rerun-connect", "connect", metavar="URL", help="Show them in a Rerun at rerun+http://HOST:9876/proxy.")
+@click.option(
+    "--rerun-save",
+    "save",
+    type=click.Path(path_type=Path),
+    metavar="FILE.rrd",
+    help="Write a file for Rerun. It must not exist.",
+)
 @click.argument("topics", nargs=-1, shell_complete=live.complete_topics)
 def command(
     domain: int | None,
@@ -75,42 +86,65 @@ def command(
     jpeg: tuple[str, ...],
     quality: int,
     points: int | None,
+    rerun: bool,
+    connect: str | None,
+    save: Path | None,
     topics: tuple[str, ...],
 ) -> None:
-    """Show TOPICS in Foxglove or Lichtblick.
+    """Show TOPICS in Foxglove or Lichtblick, or with --rerun in Rerun.
 
     TOPICS: names, or patterns such as '/camera/*'; all without one. The viewers connect to the address that is printed, as a "Foxglove WebSocket".
     A topic is subscribed while a viewer watches it. Ctrl-C ends the view.
     """
     live.load()
-    from baton import _signals
-
     from ..view_errors import ViewError
     from ..view_reduction import Reduction
-    from ..view_server import View, absolute
+    from ..view_server import absolute
 
+    reduction = Reduction(tuple(absolute(each) for each in jpeg), quality, points)
+    shared = {
+        "topics": topics,
+        "max_rate": max_rate,
+        "reduction": reduction,
+        "say": lambda sentence: click.echo(live.harmless(sentence), err=True),
+    }
+    in_rerun = rerun or connect is not None or save is not None
+    if in_rerun:
+        _refuse_options_of_the_server()
     node = live.join(domain, search, "baton_view")
     try:
-        view = View(
-            node,
-            topics=topics,
-            host=host,
-            port=port,
-            max_rate=max_rate,
-            publish=publish,
-            call=call,
-            settable=settable,
-            reduction=Reduction(tuple(absolute(each) for each in jpeg), quality, points),
-            say=lambda sentence: click.echo(live.harmless(sentence), err=True),
-        )
+        if in_rerun:
+            from ..rerun_view import RerunView
+
+            _run(
+                RerunView(node, save=save, connect=connect, spawn=rerun, **shared), f"into {save}" if save else "Rerun"
+            )
+            return
+        from ..view_server import View
+
+        view = View(node, host=host, port=port, publish=publish, call=call, settable=settable, **shared)
+        if not _is_loopback(host):
+            click.echo(f"other hosts that reach {host} can watch this domain", err=True)
+        _run(view, f"ws://{f'[{host}]' if ':' in host else host}:{view.port}")
     except ViewError as error:
-        raise click.ClickException(str(error)) from None
+        raise click.ClickException(live.harmless(str(error))) from None
+
+
+def _refuse_options_of_the_server() -> None:
+    context = click.get_current_context()
+    for name in ("host", "port", "publish", "call", "settable"):
+        if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+            option = next(each.opts[0] for each in context.command.params if each.name == name)
+            raise click.UsageError(f"{option} is for viewers that connect; Rerun only shows")
+
+
+def _run(view: Any, where: str) -> None:
+    """Until Ctrl-C."""
+    from baton import _signals
+
     try:
         with _signals.handled():
-            if not _is_loopback(host):
-                click.echo(f"other hosts that reach {host} can watch this domain", err=True)
-            shown = f"[{host}]" if ":" in host else host
-            click.echo(f"ws://{shown}:{view.port}")
+            click.echo(where)
             view.run()
     except KeyboardInterrupt:
         pass

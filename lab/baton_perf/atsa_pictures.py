@@ -24,6 +24,7 @@ STEPS = {
     "deconvert": ("de-convert", "#8c6a4f"),
 }
 OTHER = "#8a949e"
+OTHERS = ("#d98a3d", "#8a63b8", "#2a9d9d", "#8c6a4f", "#6b7c8c", "#b0568f", "#a39a1f")
 BAR = 0.72
 
 
@@ -75,7 +76,7 @@ def _fig4(recorded: dict) -> Figure:
 
 
 def _bars(axis: Axes, systems: dict[str, list[float]]) -> None:
-    """Medians of the rounds, with a line from the least to the greatest, on a logarithmic axis."""
+    """Medians of the rounds, with a line from the least to the greatest."""
     rows = [(name, values) for name, values in systems.items() if values]
     for place, (name, values) in enumerate(rows):
         axis.barh(place, median(values), color=_color(name), height=BAR)
@@ -83,8 +84,7 @@ def _bars(axis: Axes, systems: dict[str, list[float]]) -> None:
         axis.text(max(values), place, f"  {median(values):.3g} ms", va="center", fontsize=8)
     axis.set_yticks(range(len(rows)), [name for name, _ in rows])
     axis.invert_yaxis()
-    axis.set_xscale("log")
-    axis.set_xlim(right=axis.get_xlim()[1] * 4)
+    axis.set_xlim(0, axis.get_xlim()[1] * 1.15)
 
 
 def _fig9(recorded: dict) -> Figure:
@@ -116,8 +116,9 @@ def _fig6(recorded: dict) -> Figure:
         x = [recorded["conversions"][n] for n in order]
         own = name == "baton"
         axis.plot(x, [costs[n] for n in order], marker="o", ms=4 if own else 3, lw=2.2 if own else 1.2, label=name,
-                  color=colors.BATON if own else f"C{number}")  # fmt: skip
+                  color=colors.BATON if own else OTHERS[number % len(OTHERS)])  # fmt: skip
     axis.set_xlabel("conversions")
+    axis.set_xscale("log")
     axis.set_ylabel("ms")
     axis.set_yscale("log")
     axis.legend(frameon=False, fontsize=9, ncols=2)

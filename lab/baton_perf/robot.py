@@ -58,13 +58,20 @@ class Setting:
         return f"{self.task}, {'idle' if self.load == 0 else f'load {self.load:.0%}'}"
 
 
+def preloaded_library(folder: Path) -> Path:
+    """libbaton_roscpp.so of the build, or of the installation, whose programs are in the folder."""
+    places = [parent / "lib" for parent in folder.resolve().parents[:2]]
+    for place in places:
+        for library in (place / "libbaton_roscpp.so", *sorted(place.glob("*-linux-gnu/libbaton_roscpp.so"))):
+            if library.is_file():
+                return library
+    raise RunFailed(f"libbaton_roscpp.so is not in {' or '.join(map(str, places))}")
+
+
 def _own_environment(way: str, folder: Path) -> dict:
     """What the nodes with images have beside."""
     if way == "preload":
-        library = folder.resolve().parent / "lib" / "libbaton_roscpp.so"
-        if not library.is_file():
-            raise RunFailed(f"there is no {library}")
-        return {"LD_PRELOAD": str(library)}
+        return {"LD_PRELOAD": str(preloaded_library(folder))}
     return {"BATON_ROS1_MODE": way} if way != "tcpros" else {}
 
 

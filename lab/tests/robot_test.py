@@ -145,3 +145,56 @@ def test_the_turning_robot_stops_behind_the_light():
     result = robot.perform("tzc", Setting("turn", width=480))
     assert result["stopped"]
     assert result["angle"] > 0
+
+
+@pytest.mark.parametrize("place", ["lib", "lib/x86_64-linux-gnu"])
+@pytest.mark.parametrize("programs", ["bin", "libexec/baton"])
+def test_the_library_to_preload_is_that_of_the_programs_built_or_installed(tmp_path, place, programs):
+    library = tmp_path / place / "libbaton_roscpp.so"
+    (tmp_path / programs).mkdir(parents=True)
+    with pytest.raises(robot.RunFailed, match=f"libbaton_roscpp.so is not in .*{tmp_path}/lib"):
+        robot.preloaded_library(tmp_path / programs)
+    library.parent.mkdir(parents=True)
+    library.touch()
+    assert robot.preloaded_library(tmp_path / programs) == library
+
+
+def run_of(way, task, round, load=1.0, **seen):
+    return {"variant": way, "round": round, "cell": {"task": task, "load": load}, **seen}
+
+
+def recorded(*runs):
+    found = {}
+    for run in runs:
+        found.setdefault((robot.Setting(**run["cell"]), run["variant"]), []).append(run)
+    return found
+
+
+def driven(way, round, cm, ms, load=1.0):
+    return run_of(way, "drive", round, load, cm={"L": cm}, ms={"T2_middleware": ms})
+
+
+def test_the_papers_numbers_are_judged_round_by_round_under_the_heaviest_load():
+    pairs = [(60.0, 51.0), (60.0, 48.0), (63.0, 53.55)]
+    runs = []
+    for number, (stock, own) in enumerate(pairs):
+        runs += [driven("tcpros", number, stock, 160.0), driven("tzc", number, own, 8.0)]
+        runs += [driven("tcpros", number, 50.0, 2.0, load=0.0), driven("tzc", number, 50.0, 2.0, load=0.0)]
+        runs += [
+            run_of("tcpros", "turn", number, angle=60.0, extra_turns=1),
+            run_of("tzc", "turn", number, angle=30.0, extra_turns=0),
+        ]
+    rows = robot_session.judge(recorded(*runs))
+    assert [(row.criterion, round(row.value.middle, 4), row.passed) for row in rows] == [
+        ("robot", 0.85, False),
+        ("robot", 0.05, False),
+        ("robot", 0.0714, True),
+    ]
+    assert rows[0].what.startswith("braking distance") and rows[2].what.startswith("angle behind")
+
+
+def test_a_round_in_which_a_way_failed_is_no_ratio():
+    runs = [driven("tcpros", 0, 60.0, 160.0), driven("tzc", 0, 48.0, 1.0), driven("tcpros", 1, 60.0, 160.0)]
+    failed = run_of("tzc", "drive", 1, error="no")
+    assert robot_session.ratios(recorded(*runs, failed), "drive", "tzc", lambda run: run["cm"]["L"]) == [0.8]
+    assert robot_session.judge(recorded(runs[0])) == []

@@ -247,3 +247,14 @@ def test_both_compilations_give_the_same_outputs_near_the_truth_in_one_command(t
             pairs = zip(run["latency_ms"][output], run["computing_ms"][output], strict=True)
             assert all(latency > computing > 0 for latency, computing in pairs)
     assert runs["stock"]["contents"] == runs["recompiled"]["contents"]
+
+
+def test_all_outputs_together_are_judged_round_by_round():
+    case = CASES["paper"]
+    runs = {
+        (case, way): [{"round": n, "latency_ms": {o: [factor * (40 + n)] * 3 for o in OUTPUTS}} for n in range(6)]
+        for way, factor in (("stock", 1.0), ("recompiled", 0.9))
+    }
+    (row,) = slam_session.judge(slam_session.Measured({}, runs, {case: numpy.zeros((0, 0))}))
+    assert row.criterion == "slam" and row.what.startswith("paper: ") and row.passed
+    assert row.value.middle == pytest.approx(0.9) and row.value.count == 6

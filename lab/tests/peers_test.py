@@ -80,6 +80,7 @@ COPIES = {
     ("serialized_shm", "ring"): (1, 1),
     ("unix_socket", "stream"): (2, 1),
     ("tcp", "stream"): (2, 1),
+    ("tcp", "nagle"): (2, 1),
     ("udp", "unicast"): (2, 1),
     ("baton_serialized", "cdr"): (1 + 2, 1 + 1),
     ("serializers", "sfm"): (2, 1),
@@ -87,6 +88,7 @@ COPIES = {
     ("zeromq", "ipc"): (2, 1),
     ("lcm", "udpm"): (1, 1 + 1),  # multicast: sent once
     ("roscpp", "tcpros"): (1 + 2, 1 + 1),
+    ("roscpp", "printed"): (1 + 2, 1 + 1),
     ("roscpp_floor", "copies"): (1, 1),
     ("roscpp_floor", "mapping"): (1, 0),
     ("roscpp_floor", "copies_woken_by_roscpp"): (1, 1),
@@ -97,6 +99,7 @@ COPIES = {
     ("roscpp", "lotros_own_thread"): (0, 0),
     ("roscpp", "tzc"): (0, 0),
     ("roscpp_recompiled", "pointer"): (0, 0),
+    ("roscpp_recompiled", "printed"): (1, 0),
     ("roscpp", "transport_raw"): (1 + 2, 1 + 1),
     ("roscpp", "transport_baton"): (1, 1),
     ("rospy", "accelerated"): (1, 1),

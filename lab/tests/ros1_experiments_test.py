@@ -13,12 +13,23 @@ from baton_perf.experiments import EXPERIMENTS
 from baton_perf.recording import Recording
 from click.testing import CliRunner
 
-ROS1 = [id for id in EXPERIMENTS if id.startswith("ros1-")]
+ROS1 = [*(id for id in EXPERIMENTS if id.startswith("ros1-")), "rossf-fig3"]
 BUILT = peers.built() if peers.program_folder() else {}
 WANTED = [
     ("roscpp", variant)
-    for variant in ("tcpros", "nodelet", "preload", "preload_copying", "tzc", "lotros", "lotros_own_thread")
-] + [("serialized_shm", "ring"), ("roscpp_recompiled", "pointer")]
+    for variant in (
+        "tcpros",
+        "tcpros_nagle",
+        "udpros",
+        "printed",
+        "nodelet",
+        "preload",
+        "preload_copying",
+        "tzc",
+        "lotros",
+        "lotros_own_thread",
+    )
+] + [("serialized_shm", "ring"), ("roscpp_recompiled", "pointer"), ("roscpp_recompiled", "printed")]
 needs_ros1 = pytest.mark.skipif(
     not all(peer in BUILT and variant in BUILT[peer].variants for peer, variant in WANTED),
     reason="the peers roscpp and roscpp_recompiled are not built with all of their variants",

@@ -34,6 +34,9 @@ constexpr std::uint64_t kPageIsFile = 1 << 2, kPageIsPresent = 1 << 3, kPageIsSw
 constexpr std::uint64_t kEntryIsFile = std::uint64_t{1} << 61, kEntryIsSwapped = std::uint64_t{1} << 62,
                         kEntryIsPresent = std::uint64_t{1} << 63;
 
+// MREMAP_DONTUNMAP of <linux/mman.h>; of shared mappings since Linux 5.13.
+constexpr int kLeaveOldMapping = 4;
+
 std::atomic<ChangeFinder> g_finder{ChangeFinder::kUnknown};  // a hint; orders nothing: relaxed
 
 // Lower half: the open pagemap's descriptor + 1. Upper half: the fork generation in which it was opened, because a
@@ -157,6 +160,37 @@ BATON_HOT std::size_t discard_private_changes(std::byte* at, std::size_t bytes) 
   }
   errno = saved;
   return pages;
+}
+
+Result<std::byte*> set_shared_aside(int fd, std::size_t offset, std::byte* at, std::size_t bytes) {
+  if (future_mappings_are_locked())
+    return Error{Errc::unsupported, "this process locks its memory, which would copy every page of a private mapping"};
+  // The mapping at `at` stays, without its page tables: a thread that reads there meanwhile faults and finds the file.
+  // Null: anywhere. The kernel reads this argument with this flag, too.
+  void* const aside = ::mremap(at, bytes, bytes, MREMAP_MAYMOVE | kLeaveOldMapping, nullptr);
+  if (aside == MAP_FAILED) {
+    if (errno == EINVAL || errno == ENOSYS)
+      return Error{Errc::unsupported, "this system cannot set shared pages aside (mremap(2), MREMAP_DONTUNMAP)"};
+    return system_error("setting " + std::to_string(bytes) + " bytes of a mapping aside", errno);
+  }
+  const int flags = MAP_PRIVATE | MAP_FIXED | MAP_NORESERVE;
+  if (::mmap(at, bytes, PROT_READ | PROT_WRITE, flags, fd, static_cast<off_t>(offset)) == MAP_FAILED) {
+    const int number = errno;
+    // Back with the page tables; if there is no room even for that, what is left at `at` is a shared mapping, too.
+    if (::mremap(aside, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) == MAP_FAILED) ::munmap(aside, bytes);
+    return system_error("a private mapping of " + std::to_string(bytes) + " bytes", number);
+  }
+  ::madvise(at, bytes, MADV_DONTDUMP);
+  return static_cast<std::byte*>(aside);
+}
+
+bool put_shared_back(std::byte* at, std::byte* aside, std::size_t bytes) noexcept {
+  const int saved = errno;
+  // A new shared mapping cannot take its place: the file is sealed against those.
+  const bool back = ::mremap(aside, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, at) != MAP_FAILED;
+  if (!back) ::munmap(aside, bytes);
+  errno = saved;
+  return back;
 }
 
 ChangeFinder change_finder() noexcept { return g_finder.load(std::memory_order_relaxed); }

@@ -6,9 +6,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <thread>
 
 #include "baton/os/sparse_memory.hpp"
 
@@ -92,6 +97,87 @@ TEST_P(PrivateMapping, locked_pages_are_discarded_too) {
   discard_private_changes(copied.ours, copied.bytes);
   EXPECT_EQ(copied.page(1), std::byte{1});
   EXPECT_EQ(copied.page(2), std::byte{1});
+}
+
+std::size_t areas_of_this_process() {
+  std::ifstream maps("/proc/self/maps");
+  return static_cast<std::size_t>(std::count(std::istreambuf_iterator<char>(maps), {}, '\n'));
+}
+
+/// Some pages of a file as a publisher has it, set aside.
+class SharedAside : public testing::Test {
+ protected:
+  void SetUp() override {
+    theirs_ = reserve_addresses(bytes_, page_bytes());
+    fd_ = create_sparse("aside-test", bytes_, theirs_).or_throw();
+    back_sparse(fd_.get(), 0, bytes_, theirs_).or_throw();
+    std::memset(theirs_, 1, bytes_);
+    Result<std::byte*> aside = set_shared_aside(fd_.get(), offset_, place(), part_);
+    if (!aside && aside.error().code == Errc::unsupported) GTEST_SKIP() << aside.error().message;
+    aside_ = std::move(aside).or_throw();
+  }
+  void TearDown() override {
+    if (theirs_ != nullptr) release_addresses(theirs_, bytes_);
+  }
+  std::byte* place() const { return theirs_ + offset_; }
+  std::byte in_file(std::size_t where) const {
+    std::byte read{};
+    EXPECT_EQ(::pread(fd_.get(), &read, 1, static_cast<off_t>(where)), 1);
+    return read;
+  }
+  const std::size_t offset_ = 4 * page_bytes(), part_ = 600 * page_bytes(), bytes_ = 700 * page_bytes();
+  std::byte *theirs_ = nullptr, *aside_ = nullptr;
+  UniqueFd fd_;
+};
+
+TEST_F(SharedAside, pages_show_the_file_and_what_is_written_there_does_not_reach_it) {
+  for (std::size_t i = 0; i < part_; i += page_bytes()) ASSERT_EQ(place()[i], std::byte{1});
+  place()[7] = std::byte{2};
+  EXPECT_EQ(in_file(offset_ + 7), std::byte{1});
+  aside_[7] = std::byte{3};
+  aside_[page_bytes()] = std::byte{4};
+  EXPECT_EQ(in_file(offset_ + 7), std::byte{3});
+  EXPECT_EQ(place()[7], std::byte{2}) << "a written page is this process's own";
+  EXPECT_EQ(place()[page_bytes()], std::byte{4}) << "any other is the file's";
+  theirs_[offset_ - 1] = theirs_[offset_ + part_] = std::byte{5};
+  EXPECT_EQ(in_file(offset_ - 1), std::byte{5}) << "the page before";
+  EXPECT_EQ(in_file(offset_ + part_), std::byte{5}) << "the page behind";
+  EXPECT_TRUE(put_shared_back(place(), aside_, part_));
+}
+
+TEST_F(SharedAside, pages_that_were_put_back_are_shared_again_and_keep_no_area) {
+  EXPECT_TRUE(put_shared_back(place(), aside_, part_));
+  const std::size_t before = areas_of_this_process();
+  for (int i = 0; i < 50; ++i) {
+    std::byte* const aside = set_shared_aside(fd_.get(), offset_, place(), part_).or_throw();
+    place()[9] = std::byte{6};
+    ASSERT_TRUE(put_shared_back(place(), aside, part_));
+    ASSERT_EQ(place()[9], std::byte{1});
+  }
+  EXPECT_EQ(areas_of_this_process(), before);
+  place()[9] = std::byte{8};
+  EXPECT_EQ(in_file(offset_ + 9), std::byte{8});
+}
+
+TEST_F(SharedAside, a_thread_that_reads_meanwhile_sees_the_same_bytes) {
+  ASSERT_TRUE(put_shared_back(place(), aside_, part_));
+  std::atomic<bool> stop{false}, reads{false}, wrong{false};
+  std::thread reader([&] {
+    while (!stop.load(std::memory_order_relaxed)) {
+      for (std::size_t i = 0; i < part_; i += page_bytes()) {
+        if (*static_cast<volatile std::byte*>(place() + i) != std::byte{1}) wrong = true;
+      }
+      reads = true;
+    }
+  });
+  while (!reads) std::this_thread::yield();
+  for (int i = 0; i < 200; ++i) {
+    std::byte* const aside = set_shared_aside(fd_.get(), offset_, place(), part_).or_throw();
+    ASSERT_TRUE(put_shared_back(place(), aside, part_));
+  }
+  stop = true;
+  reader.join();
+  EXPECT_FALSE(wrong);
 }
 
 std::string name_of(const testing::TestParamInfo<ChangeFinder>& finder) {

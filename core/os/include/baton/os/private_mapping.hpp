@@ -23,6 +23,18 @@ Result<void> map_private_copy(int fd, std::size_t bytes, std::byte* at);
 /// errno.
 std::size_t discard_private_changes(std::byte* at, std::size_t bytes) noexcept;
 
+/// Gives the pages [at, at + bytes) of a shared, writable mapping of `fd`, which show the file from `offset` on, to this
+/// process alone: afterwards `at` shows the same bytes, and what is written there does not reach the file. Returns an
+/// address at which the pages are still shared and writable; the page tables move there, so neither place is populated
+/// anew. Other threads may read `at` meanwhile; a write at the same time reaches the file or not. Costs no more for 6 MiB
+/// than copying 1 MiB. Takes up to three areas of vm.max_map_count. On error nothing has changed: unsupported (before
+/// Linux 5.13; locked memory; an emulator), out_of_memory, system. REQUIRES: whole pages.
+Result<std::byte*> set_shared_aside(int fd, std::size_t offset, std::byte* at, std::size_t bytes);
+/// Undoes set_shared_aside(): `at` shows the file and is shared again, and what was written there is lost. False: the
+/// kernel has no room for another area (vm.max_map_count); `at` stays private then, so nothing that readers are to see
+/// may be written there any more.
+[[nodiscard]] bool put_shared_back(std::byte* at, std::byte* aside, std::size_t bytes) noexcept;
+
 /// The way in which this process finds changed pages; for reports. Tests force a slower way.
 enum class ChangeFinder : unsigned char { kUnknown, kScan, kPagemap, kNone };
 ChangeFinder change_finder() noexcept;

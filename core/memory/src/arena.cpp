@@ -14,7 +14,8 @@
 namespace baton::memory {
 namespace {
 
-// The loan that `owner` lies in; null if `owner` lies in no loan of this process, or (`large_only`) in a packed slot.
+// The loan that `owner` lies in, or the published message of which the program has an OwnCopy; null if `owner` lies in
+// neither, or (`large_only`) in a packed slot.
 BATON_HOT_INLINE Slot* find_loan(const void* owner, bool large_only = false) noexcept {
   const SegmentRecord* record = find_segment(owner);
   if (!record || !record->own) return nullptr;
@@ -23,7 +24,7 @@ BATON_HOT_INLINE Slot* find_loan(const void* owner, bool large_only = false) noe
   const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(owner) - segment.base());
   if (large_only && offset < segment.packed_bytes) return nullptr;
   Slot* slot = large_only ? segment.find_large(offset) : segment.find_slot(offset);
-  return slot && slot->state == Slot::State::kLoaned ? slot : nullptr;
+  return slot && slot->book != nullptr ? slot : nullptr;
 }
 
 [[noreturn]] BATON_COLD void throw_no_loan(const void* owner) {

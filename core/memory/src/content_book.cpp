@@ -24,6 +24,21 @@ BATON_HOT std::optional<std::uint32_t> ContentBook::allocate(std::uint32_t bytes
   return static_cast<std::uint32_t>(at);
 }
 
+void ContentBook::copy(const ContentBook& other) {
+  std::vector<Entry> more(other.entries_ == other.own_ ? 0 : other.room_);
+  more_ = std::move(more);
+  entries_ = more_.empty() ? own_ : more_.data();
+  std::copy_n(other.entries_, other.used_, entries_);
+  used_ = other.used_;
+  room_ = other.room_;
+  dead_ = other.dead_;
+  first_ = other.first_;
+  end_ = other.end_;
+  limit_ = other.limit_;
+  first_dead_ = other.first_dead_;
+  largest_ = other.largest_;
+}
+
 void ContentBook::grow() {
   std::vector<Entry> more(2 * std::size_t{room_});
   std::copy_n(entries_, used_, more.begin());

@@ -34,6 +34,8 @@ class ContentBook : public os::Hot {
     used_ = dead_ = 0;
     first_ = end_ = first;
   }
+  /// Becomes as `other`. Throws std::bad_alloc.
+  void copy(const ContentBook& other);
   std::uint32_t end() const noexcept { return end_; }
   std::uint32_t limit() const noexcept { return limit_; }
 

@@ -42,7 +42,8 @@ struct Slot {
   std::uint64_t age = 0;      ///< kPublished: counts publications
   Slot* older = nullptr;      ///< kPublished: the neighbour in age; kFree: the next slot in the list
   Slot* newer = nullptr;
-  ContentBook* book = nullptr;  ///< kLoaned only; lent by the pool
+  /// kLoaned: lent by the pool. kPublished: null, or of the OwnCopy of the program that published the message.
+  ContentBook* book = nullptr;
 
   inline std::size_t bytes() const noexcept;                               ///< virtual size, header included
   std::uint64_t offset() const noexcept { return handle_offset(handle); }  ///< of the ChunkHeader in the segment

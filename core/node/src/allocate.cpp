@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "baton/memory/arena.hpp"
+#include "baton/memory/own_copy.hpp"
 #include "baton/node/publisher.hpp"
 #include "baton/sfm/cell.hpp"
 
@@ -44,12 +45,14 @@ void for_each_data_cell(const Type& type, std::byte* object, const Visit& visit)
   }
 }
 
-// The reserved chunk. Lives while the content of some vector lies in it and it is not published; deletes itself.
+// The reserved chunk. Lives while the content of some vector of the private message lies in it; deletes itself.
 struct Reservation : sfm::ContentOwner {
-  std::shared_ptr<transport::Writer> writer;
+  std::shared_ptr<PublisherCore> core;
   memory::Chunk chunk;
-  std::size_t contents = 0;  // vectors that still refer to the chunk
-  bool published = false;
+  std::size_t contents = 0;                   // vectors that still refer to the chunk
+  unsigned copies = 0;                        // publications of the message that copied it
+  bool published = false;                     // the chunk is no loan any more
+  std::unique_ptr<memory::OwnCopy> own_copy;  // published, and the message stays
 
   static void on_release(sfm::ContentOwner* self, void* content) noexcept {
     auto* reservation = static_cast<Reservation*>(self);
@@ -59,7 +62,15 @@ struct Reservation : sfm::ContentOwner {
   static void on_handed_over(sfm::ContentOwner* self, void*) noexcept { static_cast<Reservation*>(self)->drop(); }
   void drop() noexcept {
     if (--contents > 0) return;
-    if (!published) writer->abandon(chunk);
+    if (!published) {
+      core->writer()->abandon(chunk);
+      if (copies == 1) core->habit().copied_once();
+    } else if (own_copy) {
+      if (const auto end = own_copy->end()) {
+        core->habit().ended(end->pages, end->changed);
+        core->writer()->drop(chunk);
+      }
+    }
     delete this;
   }
 };
@@ -72,7 +83,7 @@ Reservation* reservation_of(const Cell& cell) noexcept {
 
 }  // namespace
 
-Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer, const Type& type, void* message) {
+Result<void> allocate_data_part(const std::shared_ptr<PublisherCore>& core, const Type& type, void* message) {
   if (memory::in_window(message))
     return Error{Errc::invalid_argument, std::string("allocate(") + type.name +
                                              "): the message already lies in shared memory; fill and publish it"};
@@ -81,10 +92,11 @@ Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer
   for_each_data_cell(type, object, [&](Cell& cell, const Field&) { any |= cell.length() > 0; });
   if (!any) return {};  // nothing to place: publish copies the control part
 
+  transport::Writer* const writer = core->writer().get();
   Result<memory::Chunk> chunk = writer->loan_growing();
   if (!chunk.ok()) return chunk.error();
   auto reservation = std::make_unique<Reservation>();
-  reservation->writer = writer;
+  reservation->core = core;
   reservation->chunk = *chunk;
   reservation->begin = chunk->header;
   reservation->end = reinterpret_cast<const std::byte*>(chunk->message()) + chunk->capacity_bytes;
@@ -130,52 +142,105 @@ Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer
   return result;
 }
 
+namespace {
+
+// The reservation of `writer` in which the data part of `object` lies, or part of it; null: there is none.
+Reservation* find_reservation(const transport::Writer& writer, const Type& type, std::byte* object) {
+  Reservation* reservation = nullptr;
+  for_each_data_cell(type, object, [&](Cell& cell, const Field&) {
+    Reservation* found = reservation_of(cell);
+    if (found && found->core->writer().get() == &writer && !reservation) reservation = found;
+  });
+  return reservation;
+}
+
+// Copies the control part of `object` into the reserved chunk. The data part's vectors are set aside meanwhile. Returns their
+// blocks, null for a vector that is not of this reservation and was copied as well.
+std::vector<sfm::PrivateBlock*> write_control(const Reservation& reservation, const Type& type, std::byte* object,
+                                              void (*copy_control)(void* to, const void* from)) {
+  std::vector<sfm::PrivateBlock*> blocks;
+  for_each_data_cell(type, object, [&](Cell& cell, const Field&) {
+    const bool is_data = reservation_of(cell) == &reservation;
+    blocks.push_back(is_data ? cell.block() : nullptr);
+  });
+  const auto set_aside = [&](bool aside) {
+    std::size_t i = 0;
+    for_each_data_cell(type, object, [&](Cell& cell, const Field&) {
+      if (sfm::PrivateBlock* block = blocks[i++]) cell.set_block(aside ? nullptr : block);
+    });
+  };
+  set_aside(true);
+  try {
+    copy_control(reservation.chunk.message(), object);
+  } catch (...) {
+    set_aside(false);
+    throw;
+  }
+  set_aside(false);
+  return blocks;
+}
+
+}  // namespace
+
 bool take_allocated(transport::Writer& writer, const Type& type, void* message, memory::Chunk* chunk,
                     void (*copy_control)(void* to, const void* from)) {
   if (memory::in_window(message)) return false;  // a loan or a sample: its vectors hold SFM words, no blocks
   auto* object = static_cast<std::byte*>(message);
-  Reservation* reservation = nullptr;
-  for_each_data_cell(type, object, [&](Cell& cell, const Field&) {
-    Reservation* found = reservation_of(cell);
-    if (found && found->writer.get() == &writer && !reservation) reservation = found;
-  });
-  if (!reservation) return false;
+  Reservation* const reservation = find_reservation(writer, type, object);
+  if (!reservation || reservation->published) return false;
 
-  // The data part's vectors are set aside while the control part is copied, and move in afterwards: moving an adopted
-  // content into its own chunk only sets the two SFM words.
-  std::vector<sfm::PrivateBlock*> blocks;
-  for_each_data_cell(type, object, [&](Cell& cell, const Field&) {
-    if (reservation_of(cell) != reservation) {
-      blocks.push_back(nullptr);
-      return;
-    }
-    blocks.push_back(cell.block());
-    cell.set_block(nullptr);
-  });
-  auto put_back = [&] {
-    std::size_t i = 0;
-    for_each_data_cell(type, object, [&](Cell& cell, const Field&) {
-      if (sfm::PrivateBlock* block = blocks[i++]) cell.set_block(block);
-    });
-  };
-  try {
-    copy_control(reservation->chunk.message(), message);
-  } catch (...) {
-    put_back();
-    throw;
-  }
-  put_back();
+  const std::vector<sfm::PrivateBlock*> blocks = write_control(*reservation, type, object, copy_control);
   *chunk = reservation->chunk;
   ++reservation->contents;
   std::vector<Cell*> sources;
   for_each_data_cell(type, object, [&](Cell& cell, const Field&) { sources.push_back(&cell); });
   std::size_t i = 0;
+  // Moving an adopted content into its own chunk only sets the two SFM words.
   for_each_data_cell(type, static_cast<std::byte*>(chunk->message()), [&](Cell& cell, const Field&) {
     Cell& source = *sources[i];
     if (blocks[i++]) cell.steal(source);
   });
   reservation->published = true;
   reservation->drop();
+  return true;
+}
+
+bool publish_in_place(PublisherCore& core, const Type& type, void* message, Result<std::uint64_t>* result,
+                      void (*copy_control)(void* to, const void* from)) {
+  if (memory::in_window(message)) return false;  // a loan or a sample
+  auto* object = static_cast<std::byte*>(message);
+  Reservation* const reservation = find_reservation(*core.writer(), type, object);
+  if (!reservation) return false;
+  if (reservation->published) {
+    core.habit().used_again();
+    return false;
+  }
+  const auto copy_it = [&] {
+    ++reservation->copies;
+    return false;
+  };
+  if (!core.habit().hands_over()) return copy_it();
+
+  const std::vector<sfm::PrivateBlock*> blocks = write_control(*reservation, type, object, copy_control);
+  std::size_t i = 0;
+  for_each_data_cell(type, static_cast<std::byte*>(reservation->chunk.message()), [&](Cell& cell, const Field&) {
+    const sfm::PrivateBlock* const block = blocks[i++];
+    if (block == nullptr) return;
+    cell.set_chunk_length(block->size);
+    cell.set_chunk_content(block->data);
+  });
+  // What is written into the chunk until here and not published is overwritten by the next attempt.
+  Result<std::unique_ptr<memory::OwnCopy>> own_copy = memory::OwnCopy::make(reservation->chunk);
+  if (!own_copy) return copy_it();
+  transport::PublishInfo info;
+  info.keep = true;  // until the last vector of the object leaves the chunk
+  *result = core.publish((*own_copy)->shared(), info);
+  if (!result->ok()) {
+    if (!(*own_copy)->end()) reservation->published = true;  // its pages are not shared any more: never again a loan
+    return true;
+  }
+  reservation->published = true;
+  reservation->own_copy = std::move(*own_copy);
   return true;
 }
 

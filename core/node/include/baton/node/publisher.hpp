@@ -16,6 +16,7 @@
 #include "baton/node/call_forms.hpp"
 #include "baton/node/loan.hpp"
 #include "baton/node/not_empty.hpp"
+#include "baton/node/reference_habit.hpp"
 #include "baton/node/sample.hpp"
 #include "baton/node/service_events.hpp"
 #include "baton/os/hot_path.hpp"
@@ -25,7 +26,8 @@
 
 namespace baton {
 
-/// Counters since the publisher was made. `copied_*` counts messages that were built elsewhere and had to be copied in.
+/// Counters since the publisher was made. `copied_*` counts messages that were built elsewhere and had to be copied in;
+/// of an object that publish() handed over and left to the program, nothing is copied.
 struct PublisherCounters {
   std::uint64_t published = 0;
   std::uint64_t copied_messages = 0;
@@ -71,6 +73,8 @@ class PublisherCore {
     copied_messages_.fetch_add(1, std::memory_order_relaxed);  // statistics: order nothing
     copied_bytes_.fetch_add(bytes, std::memory_order_relaxed);
   }
+  /// What the program does with objects that it publishes by reference.
+  ReferenceHabit& habit() noexcept { return habit_; }
   PublisherCounters counters() const noexcept {
     return {published_.load(std::memory_order_relaxed), copied_messages_.load(std::memory_order_relaxed),
             copied_bytes_.load(std::memory_order_relaxed)};
@@ -82,18 +86,25 @@ class PublisherCore {
   const std::shared_ptr<ServiceEvents> events_;
   const std::string topic_;
   std::atomic<std::uint64_t> copied_messages_{0}, copied_bytes_{0};
+  ReferenceHabit habit_;
 };
 
-/// TZC's allocate (Fig. 6): reserves a chunk of `writer` and points the data part of the private message at it.
+/// TZC's allocate (Fig. 6): reserves a chunk of `core`'s writer and points the data part of the private message at it.
 /// See Publisher::allocate.
-Result<void> allocate_data_part(const std::shared_ptr<transport::Writer>& writer, const message::Type& type,
-                                void* message);
+Result<void> allocate_data_part(const std::shared_ptr<PublisherCore>& core, const message::Type& type, void* message);
 /// Finds the chunk that allocate() reserved for this message at this writer. If there is one, writes the control part
 /// of `message` into the chunk by `copy_control` (copy construction), moves the data part's references from `message`
 /// to the chunk, and returns the chunk as a loan, ready to publish. Throws what copying throws; `message` is then
 /// unchanged.
 bool take_allocated(transport::Writer& writer, const message::Type& type, void* message, memory::Chunk* chunk,
                     void (*copy_control)(void* to, const void* from));
+
+/// Publishes the chunk that allocate() reserved for this message and leaves `message` to the program: its arrays stay at
+/// their addresses, and what is written there from now on is the program's own (memory/own_copy.hpp). True: `*result` has
+/// the outcome; on an error of it `message` is as it was. False: this message has to be copied. Throws what copying the
+/// control part throws.
+bool publish_in_place(PublisherCore& core, const message::Type& type, void* message, Result<std::uint64_t>* result,
+                      void (*copy_control)(void* to, const void* from));
 
 }  // namespace detail
 
@@ -146,6 +157,19 @@ class Publisher {
   /// Publishes a copy of an ordinary object (stack, heap, member, received sample): exactly one copy, into a chunk of
   /// the exact size. Later changes of `message` do not change what readers see.
   std::uint64_t publish(const T& message) { return lent_or_throw(try_publish_copy(message)); }
+  /// The same promise for an object that the program may change. If allocate() has prepared it, it has at least
+  /// memory::OwnCopy::kLeastBytes, and the program has left its last objects alone after publishing them, nothing is
+  /// copied: readers get the memory, `message` keeps its contents and addresses, and a page of them is copied when the
+  /// program writes it. That page costs more than its part of a whole copy; so a program that fills one object again and
+  /// again, without allocate(), is copied from the second publication on. The memory comes back when `message` has ended
+  /// or got other contents, and no reader has it. Like every change of `message`, this call needs it alone.
+  std::uint64_t publish(T& message) {
+    Result<std::uint64_t> sequence = std::uint64_t{0};
+    const bool in_place =
+        detail::publish_in_place(core(), message::type_of<T>(), &message, &sequence,
+                                 [](void* to, const void* from) { new (to) T(*static_cast<const T*>(from)); });
+    return in_place ? lent_or_throw(std::move(sequence)) : publish(static_cast<const T&>(message));
+  }
 
   /// For a message prepared with allocate(): hands its data part over without a copy. The vectors of that part are
   /// empty in `message` afterwards. A message that is not prepared, or that outgrew its place, is copied as by
@@ -155,7 +179,7 @@ class Publisher {
     const bool allocated =
         detail::take_allocated(*core().writer(), message::type_of<T>(), &message, &chunk,
                                [](void* to, const void* from) { new (to) T(*static_cast<const T*>(from)); });
-    if (!allocated) return publish(message);
+    if (!allocated) return publish(static_cast<const T&>(message));
     Loan<T> loan(*core().writer(), chunk);
     return publish(std::move(loan));
   }
@@ -179,7 +203,7 @@ class Publisher {
   }
 
   /// TZC's usage pattern (TZC Fig. 6): resize the arrays of a message on the stack, call allocate(), fill the arrays,
-  /// publish_allocated(). allocate() moves the data part (every variable-length array of a fixed-length type) into
+  /// publish(). allocate() moves the data part (every variable-length array of a fixed-length type) into
   /// shared memory; its elements are unspecified afterwards. False if there is no memory under the publisher's policy.
   /// A vector that later outgrows its place moves to the heap and is copied at publish.
   bool allocate(T& message) {
@@ -188,7 +212,7 @@ class Publisher {
   }
   Result<void> try_allocate(T& message) {
     if (!core_) return detail::empty_error("publisher");
-    return detail::allocate_data_part(core().writer(), message::type_of<T>(), &message);
+    return detail::allocate_data_part(core_, message::type_of<T>(), &message);
   }
 
   Result<std::uint64_t> try_publish_copy(const T& message, const transport::PublishInfo& info = {}) {

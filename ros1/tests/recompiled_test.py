@@ -87,6 +87,46 @@ def test_messages_published_by_pointer_are_neither_serialized_nor_copied(ros):
     assert tcp_bytes(receives) - tcp_before < LARGE, "what is left is between node and master"
 
 
+FULL_HD = 6_220_800
+
+
+@counted
+@pytest.mark.parametrize("form", ["object", "standard"])
+def test_messages_published_by_reference_are_copied_once_and_then_no_more(ros, form):
+    receives = start(ros, "recompiled", "pointer_ends", "listener", "images")
+    sends = start(ros, "recompiled", "pointer_ends", "talker", "images")
+    sends.do("subscribers 1")
+    before = begin_to_count(sends, receives)
+    sends.do(f"publish {FULL_HD} 6 {form}")
+    assert [receives.line() for _ in range(6)] == [image(i + 2, FULL_HD) for i in range(6)]
+    sent, taken = counts_since(before, sends, receives)
+    assert sent[0] == 1, "the first object shows that the program makes a new one for each message"
+    assert taken == (0, 0)
+
+
+@counted
+def test_an_object_that_is_published_again_and_again_is_copied_each_time(ros):
+    receives = start(ros, "recompiled", "pointer_ends", "listener", "images")
+    sends = start(ros, "recompiled", "pointer_ends", "talker", "images")
+    sends.do("subscribers 1")
+    before = begin_to_count(sends, receives)
+    sends.do(f"publish {FULL_HD} 6 again")
+    assert [receives.line() for _ in range(6)] == [image(i + 2, FULL_HD) for i in range(6)]
+    sent, taken = counts_since(before, sends, receives)
+    assert sent[0] == 6
+    assert taken == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ["recompiled", "stock"])
+def test_what_a_program_does_with_an_object_that_it_published_reaches_no_subscriber(ros, kind):
+    receives = start(ros, kind, "pointer_ends", "listener", "images")
+    sends = start(ros, "recompiled", "pointer_ends", "talker", "images")
+    sends.do("subscribers 1")
+    sends.do(f"publish {FULL_HD} 3 object")  # from the second on they are handed over
+    sends.do(f"publish {FULL_HD} 4 changed")
+    assert [receives.line() for _ in range(7)] == [image(i + 1, FULL_HD) for i in range(7)]
+
+
 @counted
 def test_a_copy_that_is_made_constant_is_made_in_shared_memory(ros):
     receives, sends = (

@@ -19,6 +19,7 @@
 #include "baton/node/node.hpp"
 #include "baton/ros1/endpoints.hpp"
 #include "baton/ros1/recompiled/message.hpp"
+#include "memory.hpp"
 
 namespace baton::ros1::recompiled {
 
@@ -39,6 +40,8 @@ class PublisherEnd {
   std::uint32_t subscribers() const;
 
  private:
+  /// True: a message that lies in a chunk of this publisher was handed over.
+  bool publish_in_place(const void* object, Form form);
   void publish_by_tcp(const ros::SerializedMessage& wire, const Error& why);
   void publish_loan(const memory::Chunk& chunk, const std::function<void(const memory::Chunk&)>& fill);
   void decode(const ros::SerializedMessage& wire, const memory::Chunk& chunk) const;
@@ -47,6 +50,7 @@ class PublisherEnd {
   const message::Ros1Codec codec_;
   const std::shared_ptr<baton::Node> node_;
   const std::shared_ptr<baton::detail::PublisherCore> core_;
+  const bool has_header_;
   ros1::detail::PublisherSide side_;
 };
 

@@ -32,7 +32,7 @@ void* allocate(const MessageClass& message, std::size_t bytes) {
       if (chunk.ok()) {
         Places& all = places();
         const std::lock_guard<std::mutex> lock(all.mutex);
-        all.known[chunk->message()] = {*chunk, core->writer()};
+        all.known[chunk->message()] = {*chunk, core};
         return chunk->message();
       }
     }
@@ -51,21 +51,44 @@ void release(void* message) noexcept {
     place = std::move(found->second);
     all.known.erase(found);
   }
-  if (place.published) {
-    place.writer->drop(place.chunk);
-  } else {
-    place.writer->abandon(place.chunk);
+  if (!place.published) {
+    place.core->writer()->abandon(place.chunk);
+    if (place.copies == 1) place.core->habit().copied_once();
+    return;
   }
+  if (place.own_copy) {
+    const auto end = place.own_copy->end();
+    if (!end) return;
+    place.core->habit().ended(end->pages, end->changed);
+  }
+  place.core->writer()->drop(place.chunk);
 }
 
-std::optional<Place> begin_publish(const void* message, const std::shared_ptr<transport::Writer>& writer) {
+std::optional<Place> begin_publish(const void* message, const std::shared_ptr<baton::detail::PublisherCore>& core,
+                                   Form form) {
   if (!memory::in_window(message)) return std::nullopt;
   Places& all = places();
   const std::lock_guard<std::mutex> lock(all.mutex);
   const auto found = all.known.find(message);
-  if (found == all.known.end() || found->second.published || found->second.writer != writer) return std::nullopt;
-  found->second.published = true;
-  return found->second;
+  if (found == all.known.end() || found->second.core != core) return std::nullopt;
+  Place& place = found->second;
+  if (place.published) {
+    if (place.own_copy) core->habit().used_again();
+    return std::nullopt;
+  }
+  if (form == Form::kReference && !core->habit().hands_over()) {
+    ++place.copies;
+    return std::nullopt;
+  }
+  place.published = true;
+  return place;
+}
+
+void leave_to_program(const void* message, std::unique_ptr<memory::OwnCopy> own_copy) {
+  Places& all = places();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  own_copy->let_grow();
+  all.known.at(message).own_copy = std::move(own_copy);
 }
 
 void cancel_publish(const void* message) {

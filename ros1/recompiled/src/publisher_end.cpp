@@ -71,9 +71,11 @@ PublisherEnd::PublisherEnd(ros::NodeHandle& handle, const ros::AdvertiseOptions&
       codec_(message::Ros1Codec::compile(message.type).or_throw()),
       node_(ros1::node()),
       core_(ros1::detail::make_publisher_for_ros(*node_, options.topic, message.type, qos_of(options))),
+      has_header_(options.has_header),
       side_(handle, options.topic, options.queue_size, options.latch, Mode::kLotros,
             {options.datatype, options.md5sum, options.message_definition}, message.type, node_, core_->writer(),
             options.has_header) {
+  core_->habit().copy_first();  // most programs publish by reference and fill the same object again
   use(message_, core_);
 }
 
@@ -84,25 +86,9 @@ void PublisherEnd::publish(const MessageClass& message, const void* object, bool
     throw Exception(Error{Errc::type_mismatch, std::string("the topic was advertised as ") + message_.type.name +
                                                    ", and the message is a " + message.type.name});
   }
-  if (is_shared) {
-    if (const std::optional<Place> place = begin_publish(object, core_->writer())) {
-      transport::PublishInfo info;
-      info.keep = true;  // until release(): the program may still read it
-      bool published = false;
-      try {
-        side_.publish(place->chunk.message(), place->chunk.capacity_bytes, [&] {
-          side_.mark(info);
-          const std::uint64_t number = core_->publish(place->chunk, info).or_throw();
-          published = true;
-          return number;
-        });
-      } catch (...) {
-        if (!published) cancel_publish(object);
-        throw;
-      }
-      use(message, core_);
-      return;
-    }
+  if (publish_in_place(object, is_shared ? Form::kPointer : Form::kReference)) {
+    use(message, core_);
+    return;
   }
   const std::size_t bytes = sfm::copy_size(message.type, object);
   const Result<memory::Chunk> chunk = core_->writer()->loan_sized(bytes);
@@ -110,6 +96,44 @@ void PublisherEnd::publish(const MessageClass& message, const void* object, bool
   publish_loan(*chunk, [&](const memory::Chunk& loan) { message.copy(loan.message(), object); });
   core_->count_copy(bytes);
   use(message, core_);
+}
+
+bool PublisherEnd::publish_in_place(const void* object, Form form) {
+  const std::optional<Place> place = begin_publish(object, core_, form);
+  if (!place) return false;
+  memory::Chunk chunk = place->chunk;
+  std::unique_ptr<memory::OwnCopy> own_copy;
+  if (form == Form::kReference) {
+    Result<std::unique_ptr<memory::OwnCopy>> made = memory::OwnCopy::make(chunk);
+    if (!made) {
+      cancel_publish(object);
+      return false;
+    }
+    own_copy = std::move(*made);
+    if (has_header_) {  // the number goes into the message, not into the object, which has its first page from now on
+      auto* const number = static_cast<volatile std::uint32_t*>(chunk.message());
+      *number = *number;
+    }
+    chunk = own_copy->shared();
+  }
+  bool published = false;
+  try {
+    side_.publish(chunk.message(), chunk.capacity_bytes, [&] {
+      transport::PublishInfo info;
+      info.keep = true;  // until release(): the program may still use it
+      side_.mark(info);
+      const std::uint64_t number = core_->publish(chunk, info).or_throw();
+      published = true;
+      return number;
+    });
+  } catch (...) {
+    if (published && own_copy) leave_to_program(object, std::move(own_copy));
+    // A chunk whose pages are not shared any more counts as published: it is never handed over.
+    if (!published && (!own_copy || own_copy->end())) cancel_publish(object);
+    throw;
+  }
+  if (own_copy) leave_to_program(object, std::move(own_copy));
+  return true;
 }
 
 void PublisherEnd::publish(const ros::SerializedMessage& wire) {

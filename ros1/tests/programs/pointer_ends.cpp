@@ -4,9 +4,11 @@
 #include <ros/ros.h>
 #include <sensor_msgs/Image.h>
 
+#include <algorithm>
 #include <boost/make_shared.hpp>
 #include <chrono>
 #include <iostream>
+#include <memory>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -17,9 +19,20 @@
 
 namespace {
 
+void fill(sensor_msgs::Image& image, std::uint32_t number, std::size_t bytes) {
+  image.header.stamp = ros::Time::now();
+  image.header.frame_id = "camera";
+  image.width = number;
+  image.height = 1;
+  image.encoding = "mono8";
+  image.data.resize(bytes);
+  pattern::fill(image.data, number);
+}
+
 // An ordinary roscpp program, compiled as it is and recompiled: publishes numbered images by pointer. Lines of its input: "subscribers N"
-// waits for so many, "publish BYTES COUNT", "publish BYTES COUNT constant" (each is a copy of one on the stack), "counts"
-// (payload_counter.hpp). Argument: topic.
+// waits for so many, "publish BYTES COUNT", "publish BYTES COUNT constant" (each is a copy of one on the stack), "publish BYTES COUNT
+// object" (by reference, as the programs of ROS-SF's Fig. 11 do), "... standard" (the same of std::make_shared), "... changed" (the same, and written afterwards), "... again" (one object
+// for all), "counts" (payload_counter.hpp). Argument: topic.
 int talker(int argc, char** argv) {
   ros::init(argc, argv, "pointer_talker", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);
   if (argc != 2) return 2;
@@ -39,15 +52,29 @@ int talker(int argc, char** argv) {
     } else if (word == "publish") {
       std::size_t bytes = 0, count = 0;
       words >> bytes >> count >> word;
+      std::shared_ptr<sensor_msgs::Image> object;
       for (std::size_t i = 0; i < count; ++i) {
+        if (word == "object" || word == "changed" || word == "standard" || word == "again") {
+          if (word == "standard") {
+            object = std::make_shared<sensor_msgs::Image>();
+          } else if (word != "again" || !object) {
+            object.reset(new sensor_msgs::Image);
+          }
+          sensor_msgs::Image& image = *object;
+          fill(image, ++number, bytes);
+          publisher.publish(image);
+          if (image.header.seq != 0) std::cout << "the object got a number" << std::endl;
+          if (!pattern::matches(image.data, number)) std::cout << "the object has changed" << std::endl;
+          if (word == "changed") {
+            image.encoding = "a longer name of an encoding";
+            std::fill(image.data.begin(), image.data.end(), 7);
+            image.data.resize(2 * bytes, 8);
+            image.width = 0;
+          }
+          continue;
+        }
         sensor_msgs::ImagePtr image = boost::make_shared<sensor_msgs::Image>();
-        image->header.stamp = ros::Time::now();
-        image->header.frame_id = "camera";
-        image->width = ++number;
-        image->height = 1;
-        image->encoding = "mono8";
-        image->data.resize(bytes);
-        pattern::fill(image->data, number);
+        fill(*image, ++number, bytes);
         if (word == "constant") {
           const sensor_msgs::Image on_stack = *image;
           image.reset();

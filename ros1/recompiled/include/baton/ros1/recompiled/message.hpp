@@ -16,7 +16,9 @@
 //     signatures of callbacks. A callback that may change its message gets a copy, as with several callbacks in roscpp.
 //  5. A message made by `new` or boost::make_shared lies in a chunk of the process's publisher of that type, from its first
 //     byte (Allocated). Publishing it by pointer hands the chunk over (Published), and the program may go on reading it;
-//     `delete` gives the chunk back (Destructed). Other objects are copied once, when they are published.
+//     `delete` gives the chunk back (Destructed). Published by reference it is handed over, too, if it is large and the
+//     program left the objects before alone: what the program writes into it afterwards stays with the program
+//     (memory/own_copy.hpp, node/reference_habit.hpp). Other objects are copied once, when they are published.
 //
 // Thread rules: as roscpp's; callbacks of one subscription never run at the same time.
 #pragma once
@@ -36,6 +38,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <ostream>
 #include <string>
@@ -303,7 +306,7 @@ struct Serializer<baton::sfm::BasicVector<T, bound>> {
 
 }  // namespace ros::serialization
 
-// --- boost::make_shared: more specialised than boost's own, which puts its objects beside the counts ---------------------
+// --- make_shared: more specialised than boost's and the standard library's own, which put their objects beside the counts ---
 namespace boost {
 
 template <class T, class = std::enable_if_t<::baton::ros1::recompiled::kIsMessage<T>>>
@@ -316,3 +319,18 @@ shared_ptr<T> make_shared(From&& from) {
 }
 
 }  // namespace boost
+
+// NOLINTBEGIN(cert-dcl58-cpp): as ROS-SF does (4.2); a program of ROS 1 has no other place for it.
+namespace std {
+
+template <class T, class = enable_if_t<::baton::ros1::recompiled::kIsMessage<T>>>
+shared_ptr<T> make_shared() {
+  return shared_ptr<T>(new T());
+}
+template <class T, class From, class = enable_if_t<::baton::ros1::recompiled::kIsMessage<T>>>
+shared_ptr<T> make_shared(From&& from) {
+  return shared_ptr<T>(new T(std::forward<From>(from)));
+}
+
+}  // namespace std
+// NOLINTEND(cert-dcl58-cpp)

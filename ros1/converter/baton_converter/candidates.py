@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Messages on the stack that are published: which of them may become messages of make_shared, as in ROS-SF's Fig. 11.
+"""Messages that are published as objects: which of them may be published by pointer.
+
+A message on the stack becomes one of make_shared, as in ROS-SF's Fig. 11:
 
     sensor_msgs::Image img;        auto img_ptr = boost::make_shared<sensor_msgs::Image>();
                                    sensor_msgs::Image& img = *img_ptr;
     ...                            ...
     pub.publish(img);              pub.publish(img_ptr);
+
+A message that a local boost::shared_ptr holds, or a std::shared_ptr, which becomes one of boost, keeps its declaration: `pub.publish(*ptr)` and
+`Image& img = *ptr; pub.publish(img)` become `pub.publish(ptr)`.
 
 A message that is published by pointer must not change afterwards, because subscribers of the same process have the same object. So a
 rewrite needs that (1) no statement that may follow a publish changes the message, and (2) nothing else can change it: no pointer, reference,
@@ -22,7 +27,7 @@ from dataclasses import dataclass, field
 
 from .access import Names, Node, Root, parts
 from .findings import PUBLISH, Edit, Finding
-from .messages import is_of_ros2
+from .messages import is_of_ros1, is_of_ros2
 from .state import State
 
 # The uses that are made of the value of an expression; walk.py explains them.
@@ -32,10 +37,10 @@ _PUBLISHERS_ROS1 = ("ros::Publisher", "image_transport::Publisher")
 _PUBLISHERS_ROS2 = ("rclcpp::Publisher", "rclcpp_lifecycle::LifecyclePublisher")
 # A reference is another type than an object to these.
 _UNSURE = re.compile(rb"\b(decltype|typeof|__typeof__|goto|asm|__asm__)\b")
-_DECLARATION = re.compile(
-    r"(?P<type>[\w:]+(?:\s*<[^;=(){}]*>)?(?:::\w+)*)\s+(?P<name>\w+)\s*"
-    r"(?:\(\s*(?P<paren>[^;]*?)\s*\)|\{\s*\}|=\s*(?P<value>[^;{}]+?))?\s*;"
-)
+_TYPE = re.compile(r"[\w:]+(?:\s*<[^;=(){}]*>)?(?:::\w+)*")
+_DECLARATOR = re.compile(r"(?P<name>\w+)\s*(?:\(\s*(?P<paren>[^;]*?)\s*\)|\{\s*\}|=\s*(?P<value>[^;{}]+?))?")
+_SHARED = re.compile(r"(?:(?P<std>std)|boost)::shared_ptr<")
+_OF_PARAMETER = re.compile(r"\btype-parameter-\d")
 
 
 @dataclass
@@ -47,6 +52,7 @@ class _Candidate:
     publishes: dict[int, tuple[Node, Node]] = field(default_factory=dict)  # by offset: the call and its argument
     reasons: list[str] = field(default_factory=list)
     looked: int = 0  # the line of a function that got it as const
+    pointer: bool = False  # the variable is a shared_ptr to the message
 
 
 class Candidates:
@@ -66,8 +72,21 @@ class Candidates:
 
     def declared(self, variable: Node, statement: Node, depth: int) -> None:
         access = self._names.variable(variable)
-        if access is not None and access.root.made == "stack" and self._names.types.message(variable.type):
+        if access is None or access.root.key != Names.key(variable):
+            return
+        if access.root.made == "stack" and self._names.types.message(variable.type):
             self._by_key.setdefault(access.root.key, _Candidate(access.root, variable, statement, depth))
+        elif access.root.made in ("new", "make_shared") and is_of_ros1(access.root.type):
+            type = variable.type.get_canonical()
+            if _SHARED.match(type.spelling) and not type.get_template_argument_type(0).is_const_qualified():
+                self._by_key.setdefault(
+                    access.root.key, _Candidate(access.root, variable, statement, depth, pointer=True)
+                )
+
+    def rebound(self, key: str, line: int) -> None:
+        """A pointer points at another message, or at none."""
+        if key in self._by_key:
+            self._by_key[key].reasons.append(f"line {line} points `{self._by_key[key].root.name}` at another message")
 
     def mentioned(self, root: Root, node: Node, state: State, use: str, depth: int) -> None:
         candidate = self._by_key.get(root.key)
@@ -92,11 +111,13 @@ class Candidates:
         self._by_key[root.key].publishes[call.extent.start.offset] = (call, argument)
 
     def findings(self) -> list[Finding]:
-        return [self._finding(candidate) for candidate in self._by_key.values() if candidate.publishes]
+        published = [candidate for candidate in self._by_key.values() if candidate.publishes]
+        for candidate in published:
+            if self._distrust:
+                candidate.reasons.append(self._distrust)
+        return [self._finding(candidate) for candidate in published]
 
     def _finding(self, candidate: _Candidate) -> Finding:
-        if self._distrust:
-            candidate.reasons.append(self._distrust)
         name = candidate.root.name
         first = min(candidate.publishes)
         call = candidate.publishes[first][0]
@@ -106,6 +127,9 @@ class Candidates:
         if ros2:
             text = f"`{name}` lives on the stack, and rclcpp copies it for subscriptions of its own process"
             better = f"{text}; made by make_unique and moved, it is handed over"
+        elif candidate.pointer:
+            text = f"the message of `{name}` is copied when it is published as an object"
+            better = f"{text}; `{name}` itself is handed over"
         else:
             text = f"`{name}` lives on the stack and is copied when it is published"
             better = f"{text}; made by make_shared and published by pointer, it is handed over"
@@ -114,9 +138,11 @@ class Candidates:
             return Finding(PUBLISH, at.line, at.column, f"{text}. It stays as it is: {candidate.reasons[0]}", types)
         argument = candidate.publishes[first][1]
         written = self._contents[call.extent.start.offset : argument.extent.start.offset].decode(errors="replace")
-        snippet = f"{_dedented(edits[0].text)}\n...\n{written}{edits[1].text});"
+        given = next(edit.text for edit in edits if edit.start == argument.extent.start.offset)
+        made = "" if candidate.pointer else f"{_dedented(self._made(candidate)[0])}\n...\n"
+        snippet = f"{made}{written}{given});"
         if ros2:
-            snippet += self._loan(candidate, edits[0].text, written)
+            snippet += self._loan(candidate, self._made(candidate)[0], written)
         return Finding(PUBLISH, at.line, at.column, better, types, snippet, edits)
 
     def _loan(self, candidate: _Candidate, made: str, written: str) -> str:
@@ -136,47 +162,118 @@ class Candidates:
 
     def _edits(self, candidate: _Candidate) -> list[Edit]:
         """The rewrite; empty, with a reason, where the source text is not of the expected form (macros, for example)."""
-        text = self._contents
-        reason = ""
-        start, end = candidate.statement.extent.start.offset, candidate.statement.extent.end.offset
-        declaration = _DECLARATION.fullmatch(text[start:end].decode(errors="replace"))
-        function = self._function.extent
-        if declaration is None or declaration["name"] != candidate.root.name or declaration["type"] == "const":
-            reason = (
-                f"its declaration in line {candidate.root.line} is of another form than `Type {candidate.root.name};`"
-            )
-        elif _in_template(self._function):
-            reason = "a template may be used with types that were not seen"
-        elif unsure := _UNSURE.search(text[function.start.offset : function.end.offset]):
-            reason = f"the function uses {unsure[1].decode()}"
-        ros2 = is_of_ros2(candidate.root.type)
-        if ros2 and candidate.looked and not reason and not self._ends_with_publish(candidate):
-            reason = f"the function of line {candidate.looked} may have kept a pointer to it, and it may be gone after it is published"
-        edits = []
-        new = self._new_name(candidate.root.name)
-        publishers = _PUBLISHERS_ROS2 if ros2 else _PUBLISHERS_ROS1
-        for call, argument in candidate.publishes.values():
-            written = text[call.extent.start.offset : call.extent.end.offset].decode(errors="replace")
-            if (
-                _publisher(call) not in publishers
-                or not re.fullmatch(rf"[^<;]*\bpublish\s*\(\s*{candidate.root.name}\s*\)", written)
-                or (ros2 and not self._is_published_type(call, candidate.root.type))
-            ):
-                shown = " ".join(written.split())[:60]
-                reason = reason or f"`{shown}` is no {publishers[0]}::publish({candidate.root.name})"
-                break
-            given = f"std::move({new})" if ros2 else new
-            edits.append(Edit(argument.extent.start.offset, argument.extent.end.offset, given))
-        if reason or declaration is None:
+        reason = self._obstacle(candidate)
+        if reason:
             candidate.reasons.append(reason)
             return []
-        indent = re.search(rb"[ \t]*\Z", text[:start])
+        new = candidate.root.name if candidate.pointer else self._new_name(candidate.root.name)
+        given = f"std::move({new})" if is_of_ros2(candidate.root.type) else new
+        arguments = [argument.extent for _, argument in candidate.publishes.values()]
+        edits = [Edit(extent.start.offset, extent.end.offset, given) for extent in arguments]
+        return [*self._declaration_edits(candidate), *edits]
+
+    def _obstacle(self, candidate: _Candidate) -> str:
+        """Why the source text cannot be rewritten, or ""."""
+        text, root = self._contents, candidate.root
+        function = self._function.extent
+        ros2 = is_of_ros2(root.type)
+        if not (self._is_boost_after_edits(candidate) if candidate.pointer else self._declarators(candidate)):
+            return f"its declaration in line {root.line} is of another form than `Type {root.name};`"
+        if _depends_on_template(self._function):
+            return "a template may be used with types that were not seen"
+        if unsure := _UNSURE.search(text[function.start.offset : function.end.offset]):
+            return f"the function uses {unsure[1].decode()}"
+        if ros2 and candidate.looked and not self._ends_with_publish(candidate):
+            return f"the function of line {candidate.looked} may have kept a pointer to it, and it may be gone after it is published"
+        publishers = _PUBLISHERS_ROS2 if ros2 else _PUBLISHERS_ROS1
+        for call, _ in candidate.publishes.values():
+            written = text[call.extent.start.offset : call.extent.end.offset].decode(errors="replace")
+            # A pointer's message may have a name of its own: `Image& img = *ptr`.
+            names = rf"(?:\*\s*{root.name}|\w+)" if candidate.pointer else root.name
+            if (
+                _publisher(call) not in publishers
+                or not re.fullmatch(rf"[^<;]*\bpublish\s*\(\s*{names}\s*\)", written)
+                or (ros2 and not self._is_published_type(call, root.type))
+            ):
+                shown = " ".join(written.split())[:60]
+                wanted = f"*{root.name}" if candidate.pointer else root.name
+                return f"`{shown}` is no {publishers[0]}::publish({wanted})"
+            if candidate.pointer and self._is_hidden(candidate, call):
+                return f"line {call.location.line} has another `{root.name}`"
+        return ""
+
+    def _is_hidden(self, candidate: _Candidate, call: Node) -> bool:
+        """Does the pointer's name stand for something else, or nothing, where the message is published?"""
+        name, declared = candidate.root.name, candidate.variable.location.offset
+        scope = _scope_of(self._function, candidate.statement)
+        if scope is None or not scope.extent.start.offset <= call.extent.start.offset < scope.extent.end.offset:
+            return True
+        return any(
+            node.spelling == name and node.kind.name in ("VAR_DECL", "PARM_DECL") and node.location.offset != declared
+            for node in scope.walk_preorder()
+        )
+
+    def _is_boost_after_edits(self, candidate: _Candidate) -> bool:
+        of_std = _SHARED.match(candidate.variable.type.get_canonical().spelling)
+        return bool(of_std) and (not of_std["std"] or bool(self._declaration_edits(candidate)))
+
+    def _declarators(self, candidate: _Candidate) -> list[tuple[Node, re.Match[str]]]:
+        """The variables of the declaration with their text; empty if one of them is of another form, or the declaration is not in the
+        file as it is read."""
+        text, statement = self._contents, candidate.statement.extent
+        variables = [child for child in candidate.statement.get_children() if child.kind.name == "VAR_DECL"]
+        at, found = statement.start.offset, []
+        for variable in variables:
+            between = text[at : variable.location.offset].decode(errors="replace").strip()
+            end = variable.extent.end.offset
+            declarator = _DECLARATOR.fullmatch(text[variable.location.offset : end].decode(errors="replace"))
+            is_good = between == "," if found else _TYPE.fullmatch(between) and between != "const"
+            if not is_good or declarator is None or declarator["name"] != variable.spelling:
+                return []
+            found.append((variable, declarator))
+            at = end
+        return found if text[at : statement.end.offset].strip() == b";" else []
+
+    def _made(self, candidate: _Candidate) -> tuple[str, str]:
+        """The lines that make the message, and what stands before them."""
+        declared = next(each for variable, each in self._declarators(candidate) if variable == candidate.variable)
+        start = candidate.statement.extent.start.offset
+        indent = re.search(rb"[ \t]*\Z", self._contents[:start])
         pad = indent[0].decode() if indent else ""
-        type = candidate.root.type if declaration["type"] == "auto" else declaration["type"]
-        value = declaration["paren"] or declaration["value"] or ""
-        maker = "std::make_unique" if ros2 else "boost::make_shared"
-        made = f"auto {new} = {maker}<{type}>({value});\n{pad}{type}& {candidate.root.name} = *{new};"
-        return [Edit(start, end, made), *edits]
+        written = self._type(candidate)
+        type = candidate.root.type if written == "auto" else written
+        value = declared["paren"] or declared["value"] or ""
+        maker = "std::make_unique" if is_of_ros2(candidate.root.type) else "boost::make_shared"
+        name = candidate.root.name
+        new = self._new_name(name)
+        return f"auto {new} = {maker}<{type}>({value});\n{pad}{type}& {name} = *{new};", pad
+
+    def _type(self, candidate: _Candidate) -> str:
+        first = next(child for child in candidate.statement.get_children() if child.kind.name == "VAR_DECL")
+        start = candidate.statement.extent.start.offset
+        return self._contents[start : first.location.offset].decode(errors="replace").strip()
+
+    def _declaration_edits(self, candidate: _Candidate) -> list[Edit]:
+        """One edit for all messages of a declaration, at the first of them."""
+        start, end = candidate.statement.extent.start.offset, candidate.statement.extent.end.offset
+        if candidate.pointer:
+            written = self._contents[start:end].decode(errors="replace")
+            new = re.sub(r"\bstd::(shared_ptr|make_shared)\s*<", r"boost::\1<", written)
+            return [Edit(start, end, new)] if new != written else []
+        declarators = self._declarators(candidate)
+        if len(declarators) == 1:
+            return [Edit(start, end, self._made(candidate)[0])]
+        lines, is_first = [], None
+        for variable, declarator in declarators:
+            other = self._by_key.get(Names.key(variable))
+            if other is not None and other.publishes and not other.reasons and not self._obstacle(other):
+                is_first = is_first or variable == candidate.variable
+                if not is_first:
+                    return []  # an earlier message of this declaration has the edit
+                lines.append(self._made(other)[0])
+            else:
+                lines.append(f"{self._type(candidate)} {declarator[0]};")
+        return [Edit(start, end, f"\n{self._made(candidate)[1]}".join(lines))]
 
     def _is_published_type(self, call: Node, type: str) -> bool:
         """Is it the publisher's own type, and not one that it adapts or serializes?"""
@@ -232,10 +329,33 @@ def _publisher(call: Node) -> str:
     return f"{space.spelling}::{owner.spelling}" if owner is not None and space is not None else ""
 
 
-def _in_template(function: Node) -> bool:
+def _depends_on_template(function: Node) -> bool:
+    """Is the function of a template, and does a statement of it mean something else for other arguments of the template?"""
     at = function
-    while at is not None and at.kind.name != "TRANSLATION_UNIT":
-        if at.kind.name in ("FUNCTION_TEMPLATE", "CLASS_TEMPLATE", "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION"):
-            return True
-        at = at.semantic_parent
-    return False
+    while at is not None and at.kind.name not in (
+        "FUNCTION_TEMPLATE",
+        "CLASS_TEMPLATE",
+        "CLASS_TEMPLATE_PARTIAL_SPECIALIZATION",
+    ):
+        at = at.semantic_parent if at.kind.name != "TRANSLATION_UNIT" else None
+    if at is None:
+        return False
+    bodies = [child for child in function.get_children() if child.kind.name in ("COMPOUND_STMT", "CXX_TRY_STMT")]
+    return any(
+        node.kind.name == "OVERLOADED_DECL_REF"
+        or node.type.get_canonical().kind.name == "DEPENDENT"
+        or _OF_PARAMETER.search(node.type.get_canonical().spelling) is not None
+        for body in bodies
+        for node in body.walk_preorder()
+    )
+
+
+def _scope_of(function: Node, statement: Node) -> Node | None:
+    """The block that the statement stands in."""
+    blocks = [
+        node
+        for node in function.walk_preorder()
+        if node.kind.name == "COMPOUND_STMT"
+        and node.extent.start.offset <= statement.extent.start.offset < node.extent.end.offset
+    ]
+    return max(blocks, key=lambda node: node.extent.start.offset, default=None)

@@ -83,7 +83,8 @@ def _language(compiler: str) -> tuple[str, ...]:
 
 
 def find(tree: Path, build: Path | None) -> list[Path]:
-    """The databases: of `build` (a folder, a file, or a folder of one build per package), else of `tree` or `tree`/build."""
+    """The databases: of `build` (a folder, a file, or a folder of one build per package), else of `tree` or `tree`/build, else of the
+    nearest folder above the tree that has one, or a folder build with one, which names a source of the tree."""
     places = [build] if build is not None else [tree, tree / "build"]
     for place in places:
         if place.is_file():
@@ -92,8 +93,20 @@ def find(tree: Path, build: Path | None) -> list[Path]:
             return [place / NAME]
         if (build is not None or place != tree) and (several := sorted(place.glob(f"*/{NAME}"))):
             return several
+    for above in tree.resolve().parents if build is None else ():
+        for file in (above / NAME, above / "build" / NAME):
+            if file.is_file() and _names_source_of(file, tree.resolve()):
+                return [file]
     looked = " or ".join(str(place / NAME) for place in places)
-    raise NoDatabase(f"There is no {looked}. {WAY_OUT}")
+    above = f"{NAME} above {tree} that names its sources, and no " if build is None else ""
+    raise NoDatabase(f"There is no {above}{looked}. {WAY_OUT}")
+
+
+def _names_source_of(database: Path, tree: Path) -> bool:
+    try:
+        return any(command.source.is_relative_to(tree) for command in read([database]))
+    except (NoCompileCommands, OSError):
+        return False  # of another project, or not for us to read
 
 
 def read(files: list[Path], wanted: Callable[[list[str]], bool] = lambda arguments: True) -> list[Command]:

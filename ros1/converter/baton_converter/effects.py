@@ -57,7 +57,12 @@ class Effects:
         if origin is None:
             text = f"{what}, which ROS-SF's strings and vectors do not have: the file would not compile there"
         else:
-            again = "an earlier turn of the loop" if origin.line == line else f"line {origin.line}"
+            if origin.line != line:
+                again = f"line {origin.line}"
+            elif origin.offset < node.extent.start.offset:
+                again = "the same line"
+            else:
+                again = "an earlier turn of the loop"
             text = f"{what}, but {again if origin.line else ''}{' ' if origin.line else ''}{origin.text}: ROS-SF stops with an error"
         self.add(Finding(rule, line, node.location.column, f"{text}; Baton does not mind", access.ros1_types))
 
@@ -97,13 +102,13 @@ class Effects:
                 self.violate(findings.STRING, access, node, state, what, origin)
             if not _is_empty_text(right):
                 growth.string(self, node, access, state)
-                state.fill(access.path, Origin(line, "assigned it"))
+                state.fill(access.path, origin_of(node, "assigned it"))
         elif is_vector(left.type) and len(access.path) > 1:
             origin = self.before(access, state)
             if origin is not None:
                 self.violate(findings.RESIZE, access, node, state, what, origin)
             growth.vector(self, node, left, access, state, "", added=False)
-            state.fill(access.path, Origin(line, "assigned it"))
+            state.fill(access.path, origin_of(node, "assigned it"))
         elif self.types.message(left.type):
             made = self.names.made(right)
             empty = made is not None and not made[1]
@@ -120,7 +125,7 @@ class Effects:
                     growth.string(self, node, access, state)
                 if len(access.path) > 1 and "vector" in self.types.contents(left.type):
                     growth.vector(self, node, left, access, state, "", added=False)
-                state.fill(access.path, Origin(line, "assigned it"))
+                state.fill(access.path, origin_of(node, "assigned it"))
 
     def _rebound(self, left: Node, right: Node, state: State, access: Access | None) -> None:
         """A pointer points at another message from here on."""
@@ -132,6 +137,7 @@ class Effects:
             return
         made = self.names.made(right)
         state.renew(access.root.key)
+        self.candidates.rebound(access.root.key, left.location.line)
         message = self.message(access.root)
         if made is not None and message.made == "none":
             message.made = made[0]
@@ -144,6 +150,7 @@ class Effects:
         if name == "reset" and self.types.pointee(base.type):
             access = self.names.resolve(base)
             if access is not None and len(access.path) == 1:
+                self.candidates.rebound(access.root.key, node.location.line)
                 self._rebound(base, arguments[0], state, access) if arguments else state.renew(access.root.key)
             return
         if name not in MODIFIERS or not (is_string(base.type) or is_vector(base.type)):
@@ -164,7 +171,7 @@ class Effects:
                     growth.growth(self, node, access, state)
                     size = ""
                 growth.vector(self, node, base, access, state, size, added=False)
-                state.fill((*access.path, SIZE), Origin(line, "resized it"))
+                state.fill((*access.path, SIZE), origin_of(node, "resized it"))
             return
         shown = name.removeprefix("operator") if name.startswith("operator") else f"{name}()"
         self.violate(findings.OTHER, access, node, state, f"`{access.text}` is changed by {shown}")
@@ -184,7 +191,7 @@ class Effects:
             counted = len(arguments) == 2 and is_number(arguments[0].type)
             size = self.names.text(arguments[0]) if counted else ""
             growth.vector(self, node, base, access, state, size, added=False)
-        state.fill(access.path, Origin(line, f"changed it by {shown}"))
+        state.fill(access.path, origin_of(node, f"changed it by {shown}"))
 
     def passed(self, node: Node, name: str, arguments: list[Node], state: State) -> None:
         line = node.location.line
@@ -213,7 +220,7 @@ class Effects:
                         rule, access, node, state, f"`{access.text}` is passed to {name}(), which may assign it", origin
                     )
             self.message(access.root).filled.add(line)
-            state.fill(access.path, Origin(line, f"passed it to {name}(), which may have filled it"))
+            state.fill(access.path, origin_of(node, f"passed it to {name}(), which may have filled it"))
 
     def published(self, node: Node, arguments: list[Node], state: State) -> None:
         for argument in arguments:
@@ -230,6 +237,10 @@ class Effects:
                     self.candidates.published(access.root, node, argument)
                 else:
                     advice.published_object(self, node, argument, access)
+
+
+def origin_of(node: Node, text: str) -> Origin:
+    return Origin(node.location.line, text, node.extent.start.offset)
 
 
 def _is_empty_text(node: Node) -> bool:

@@ -20,10 +20,11 @@ SIZE = "size"
 
 @dataclass(frozen=True, order=True)
 class Origin:
-    """Where contents may come from: a line of this file (0: none), and in words."""
+    """Where contents may come from: a line of this file (0: none), in words, and the place in the file."""
 
     line: int
     text: str
+    offset: int = 0
 
 
 @dataclass(frozen=True)

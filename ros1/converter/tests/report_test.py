@@ -258,6 +258,55 @@ def test_names_of_ros_are_notes_in_each_format_beside_what_happens_to_messages(t
     assert [(result["ruleId"], result["level"]) for result in run["results"]] == [(findings.NAME, "note")] * 2
 
 
+TWICE = """#include "tiny_ros.hpp"
+void on_one_line() { sensor_msgs::Image img; img.encoding = "a"; img.encoding = "b"; }
+void in_turns() {
+  sensor_msgs::Image img;
+  for (int i = 0; i < 2; ++i) img.encoding = "a";
+}
+"""
+
+
+@pytest.fixture
+def nested(tmp_path: Path) -> Path:
+    """A project with its database at the top, and its sources in src/package."""
+    package = tmp_path / "src" / "package"
+    package.mkdir(parents=True)
+    (package / "tiny_ros.hpp").write_text((HERE / "cases" / "tiny_ros.hpp").read_text())
+    (package / "a.cpp").write_text(TWICE)
+    entry = {"directory": str(tmp_path), "file": "src/package/a.cpp", "command": "c++ -std=c++17 -c src/package/a.cpp"}
+    (tmp_path / "compile_commands.json").write_text(json.dumps([entry]))
+    return tmp_path
+
+
+@pytest.mark.parametrize("place", [".", "build"])
+@pytest.mark.parametrize("options", [(), ("-p", ".")])
+def test_a_database_above_the_tree_is_found(
+    nested: Path, monkeypatch: pytest.MonkeyPatch, place: str, options: tuple[str, ...]
+) -> None:
+    if place == "build":
+        (nested / place).mkdir()
+        (nested / "compile_commands.json").rename(nested / place / "compile_commands.json")
+        options = ("-p", "build") if options else ()
+    monkeypatch.chdir(nested)
+    said = report("src/package", *options)
+    assert said.exit_code == 0 and "\n2 files analysed, 0 sources not analysed" in said.output
+
+
+def test_a_database_above_the_tree_of_another_project_is_passed_over(nested: Path) -> None:
+    other = nested / "src" / "other"
+    other.mkdir()
+    (other / "b.cpp").write_text("void f();\n")
+    said = report(other)
+    assert said.exit_code == 0 and "messages not analysed: There is no compile_commands.json above" in said.output
+
+
+def test_what_is_assigned_twice_on_a_line_is_told_from_turns_of_a_loop(nested: Path) -> None:
+    said = report(nested / "src")
+    found = [line.partition("assigned, but ")[2].partition(":")[0] for line in said.output.splitlines()]
+    assert [line for line in found if line] == ["the same line assigned it", "an earlier turn of the loop assigned it"]
+
+
 def test_names_of_ros_are_reported_without_a_build(tmp_path: Path) -> None:
     (tmp_path / "b.py").write_text("import rospy\nrospy.sleep(1)\n")
     said = report(tmp_path)  # no C++, so nothing that needs a compiler

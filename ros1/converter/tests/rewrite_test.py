@@ -55,7 +55,7 @@ KNOWN = [
     (
         "rewrite.cpp",
         "+  auto img_ptr = boost::make_shared<sensor_msgs::Image>();\n+  sensor_msgs::Image& img = *img_ptr;\n",
-        8,
+        17,
     ),
     ("ros2.cpp", "+  auto image_ptr = std::make_unique<Image>();\n+  Image& image = *image_ptr;\n", 6),
 ]
@@ -136,7 +136,11 @@ def function(name: str, pick: random.Random) -> str:
         for word, line in KEEPERS.items()
         if f"{word}." in text or f"{word}->" in text or f"{word}(" in text
     ]
-    inner = "\n  ".join(["sensor_msgs::Image img;", *kept, text])
+    held = "boost::shared_ptr<sensor_msgs::Image> held(new sensor_msgs::Image);\n  sensor_msgs::Image& img = *held;"
+    made = pick.choice(
+        ["sensor_msgs::Image img;", "sensor_msgs::Image img, unused;", held, held.replace("boost", "std")]
+    )
+    inner = "\n  ".join([made, *kept, text])
     if pick.random() < 0.3:
         inner = f"for (int turn = 0; turn < 2; ++turn) {{\n  {inner}\n  given_away.clear();\n  }}"
     return f"void {name}() {{\n  {inner}\n  given_away.clear();\n}}\n"

@@ -41,7 +41,7 @@ _build = click.option(
     "--build",
     type=click.Path(path_type=Path),
     metavar="BUILD_DIR",
-    help="The folder with compile_commands.json, or with one such folder per package. Default: DIR, then DIR/build.",
+    help="The folder with compile_commands.json, or with one such folder per package. Default: DIR, DIR/build, or a folder above.",
 )
 _jobs = click.option("-j", "--jobs", type=click.IntRange(1), help="Sources read at a time. Default: one per CPU.")
 

@@ -266,9 +266,125 @@ void made_by_a_macro() {
 }
 
 template <class T>
-void in_a_template() {
+void in_a_template_that_does_not_matter() {
+  sensor_msgs::Image img;
+  img.height = 1;
+  publisher.publish(img);  // rewritten
+}
+
+template <class T>
+void in_a_template_with_a_parameter_of_its_own(T value) {
   sensor_msgs::Image img;
   publisher.publish(img);  // stays
+  img.height = value;
+}
+
+struct Changes {
+  std::vector<uint8_t>* kept = nullptr;
+};
+void operator<<(Changes& changes, std::vector<uint8_t>& data) { changes.kept = &data; }
+template <class T>
+void in_a_template_with_an_operator(T& changes) {
+  sensor_msgs::Image img;
+  changes << img.data;
+  publisher.publish(img);  // stays
+  changes.kept->push_back(9);
+}
+
+template <class T>
+struct TalksByTemplate {
+  ros::Publisher publisher;
+  std::vector<T> values;
+  void with_known_types() {
+    sensor_msgs::Image img;
+    publisher.publish(img);  // rewritten
+  }
+  void with_values() {
+    sensor_msgs::Image img;
+    publisher.publish(img);  // stays
+    img.data.assign(values.begin(), values.end());
+  }
+};
+
+void one_declaration_of_several() {
+  sensor_msgs::Image first, second, third;
+  first.height = 1;
+  third.height = 3;
+  publisher.publish(first);   // rewritten
+  publisher.publish(second);  // stays
+  second.height = 2;
+  publisher.publish(third);  // rewritten
+}
+
+void one_declaration_of_several_with_values(const sensor_msgs::Image& other) {
+  sensor_msgs::Image first, copy(other), same = first;
+  same.height = 7;
+  publisher.publish(copy);  // rewritten
+  publisher.publish(same);  // rewritten
+}
+
+void one_declaration_with_a_pointer() {
+  sensor_msgs::Image img, *pointer = &img;
+  publisher.publish(img);  // stays
+  pointer->height = 3;
+}
+
+void held_by_a_pointer() {
+  boost::shared_ptr<sensor_msgs::Image> held(new sensor_msgs::Image);
+  sensor_msgs::Image& img = *held;
+  img.height = 3;
+  publisher.publish(img);  // rewritten
+}
+
+void held_by_a_pointer_of_the_standard_library() {
+  std::shared_ptr<sensor_msgs::Image> held(new sensor_msgs::Image);
+  sensor_msgs::Image& img = *held;
+  img.height = 3;
+  publisher.publish(img);  // rewritten
+  auto made = std::make_shared<sensor_msgs::Image>();
+  made->height = 4;
+  publisher.publish(*made);  // rewritten
+}
+
+void held_and_changed() {
+  sensor_msgs::ImagePtr held = boost::make_shared<sensor_msgs::Image>();
+  for (int i = 0; i < 2; ++i) {
+    held->height = i;
+    publisher.publish(*held);  // stays
+  }
+}
+
+void held_and_changed_by_another_name() {
+  boost::shared_ptr<sensor_msgs::Image> held(new sensor_msgs::Image);
+  sensor_msgs::Image& img = *held;
+  publisher.publish(*held);  // stays
+  img.height = 3;
+}
+
+void held_by_two_pointers() {
+  boost::shared_ptr<sensor_msgs::Image> held(new sensor_msgs::Image);
+  auto other = held;
+  publisher.publish(*held);  // stays
+  other->height = 3;
+}
+
+void held_and_then_another() {
+  boost::shared_ptr<sensor_msgs::Image> held(new sensor_msgs::Image);
+  sensor_msgs::Image& img = *held;
+  img.height = 5;
+  auto keeps = held;
+  held.reset(new sensor_msgs::Image);
+  publisher.publish(img);  // stays
+}
+
+void held_behind_another_of_the_same_name() {
+  boost::shared_ptr<sensor_msgs::Image> held(new sensor_msgs::Image);
+  sensor_msgs::Image& img = *held;
+  {
+    int held = 3;
+    img.height = held;
+    publisher.publish(img);  // stays
+  }
 }
 
 void with_the_type_written_out() {
@@ -353,7 +469,24 @@ int main() {
   in_the_head_of_a_loop();
   of_another_form();
   made_by_a_macro();
-  in_a_template<int>();
+  in_a_template_that_does_not_matter<int>();
+  in_a_template_with_a_parameter_of_its_own(3);
+  Changes changes;
+  in_a_template_with_an_operator(changes);
+  TalksByTemplate<int> talks;
+  talks.with_known_types();
+  talks.values.resize(2);
+  talks.with_values();
+  one_declaration_of_several();
+  one_declaration_of_several_with_values(sensor_msgs::Image());
+  one_declaration_with_a_pointer();
+  held_by_a_pointer();
+  held_by_a_pointer_of_the_standard_library();
+  held_and_changed();
+  held_and_changed_by_another_name();
+  held_by_two_pointers();
+  held_and_then_another();
+  held_behind_another_of_the_same_name();
   with_the_type_written_out();
   filled_by_a_function_of_ros();
   filled_by_a_function_of_the_same_name();

@@ -426,9 +426,15 @@ EXPERIMENTS: dict[str, Experiment] = {
             cells.rossf_fig13,
             ("boxes_over_size", "summary_table"),
             clock="construct_ns",
-            peers=("roscpp:tcpros", "roscpp:preload", "roscpp_recompiled:pointer", "roscpp:lotros"),
+            peers=(
+                "roscpp:tcpros",
+                "roscpp:preload",
+                "roscpp_recompiled:printed",
+                "roscpp_recompiled:pointer",
+                "roscpp:lotros",
+            ),
             note="roscpp_recompiled is the program of tcpros, compiled with Baton's message headers. It makes a new message for each publish, and "
-            "sets its pixels to zero first; tcpros uses a message again.",
+            "sets its pixels to zero first; tcpros uses a message again. Its variant printed publishes an object, as the program of the paper's Fig. 11.",
         ),
         Experiment(
             "ros1-lot-fig5",

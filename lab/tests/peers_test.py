@@ -99,7 +99,7 @@ COPIES = {
     ("roscpp", "lotros_own_thread"): (0, 0),
     ("roscpp", "tzc"): (0, 0),
     ("roscpp_recompiled", "pointer"): (0, 0),
-    ("roscpp_recompiled", "printed"): (1, 0),
+    ("roscpp_recompiled", "printed"): (0, 0),  # but for the first message
     ("roscpp", "transport_raw"): (1 + 2, 1 + 1),
     ("roscpp", "transport_baton"): (1, 1),
     ("rospy", "accelerated"): (1, 1),

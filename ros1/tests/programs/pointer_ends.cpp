@@ -31,8 +31,8 @@ void fill(sensor_msgs::Image& image, std::uint32_t number, std::size_t bytes) {
 
 // An ordinary roscpp program, compiled as it is and recompiled: publishes numbered images by pointer. Lines of its input: "subscribers N"
 // waits for so many, "publish BYTES COUNT", "publish BYTES COUNT constant" (each is a copy of one on the stack), "publish BYTES COUNT
-// object" (by reference, as the programs of ROS-SF's Fig. 11 do), "... standard" (the same of std::make_shared), "... changed" (the same, and written afterwards), "... again" (one object
-// for all), "counts" (payload_counter.hpp). Argument: topic.
+// object" (by reference, as the programs of ROS-SF's Fig. 11 do), "... standard" (the same of std::make_shared), "... changed" (written
+// afterwards), "... again" (one object for all), "counts" (payload_counter.hpp). Argument: topic.
 int talker(int argc, char** argv) {
   ros::init(argc, argv, "pointer_talker", ros::init_options::AnonymousName | ros::init_options::NoSigintHandler);
   if (argc != 2) return 2;

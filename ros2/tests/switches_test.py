@@ -2,9 +2,11 @@
 """What the environment asks for, what is refused, and how it is said; what a subscription asks not to hear."""
 
 import subprocess
+import time
 
 import pytest
 from ros2_processes import HEAP, PYTHON, environment
+from support.waiting import until
 
 STARTS = "import rclpy, sys; rclpy.init(args=sys.argv); n = rclpy.create_node('n'); n.destroy_node(); rclpy.shutdown()"
 DEBUG = ("--ros-args", "--log-level", "rmw_baton_cpp:=debug")
@@ -103,6 +105,17 @@ def test_with_a_discovery_range_of_off_a_context_meets_itself_alone(processes, t
     assert status == 0 and "without other processes: the discovery range is OFF" in "".join(lines)
     assert [each.name for each in tmp_path.iterdir()] == [str(processes.domain)], "what it made there is gone"
     processes.kill(heard)
+
+
+def test_the_directory_of_a_killed_context_is_removed_by_the_next_one(processes, tmp_path):
+    off = {"BATON_RUNTIME_DIR": str(tmp_path), "ROS_AUTOMATIC_DISCOVERY_RANGE": "OFF"}
+    killed = processes.start("baton", "hear", "999999", **off).says("going")
+    (left,) = tmp_path.glob("off-*")
+    processes.kill(killed)
+    until(lambda: time.time() > left.stat().st_ctime + 3, "a directory that is two seconds old")
+    status, lines = started(processes, *DEBUG, code=MEETS_ITSELF, **off)
+    assert status == 0, lines
+    assert not list(tmp_path.glob("off-*"))
 
 
 @pytest.mark.parametrize("rmw", ["plain", "baton"])

@@ -201,4 +201,6 @@ int rename_name(int directory, const std::string& from, const std::string& to) {
 
 void mark_in_use(int directory) { (void)::flock(directory, LOCK_SH | LOCK_NB); }
 
+bool claim_unused(int directory) { return ::flock(directory, LOCK_EX | LOCK_NB) == 0; }
+
 }  // namespace baton::os

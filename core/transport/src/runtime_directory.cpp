@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <filesystem>
 #include <system_error>
 #include <vector>
 
@@ -217,6 +218,23 @@ Result<DomainDirectory> open_domain_directory(int domain, const DirectoryOptions
   out.runtime = std::move(runtime->fd);
   out.fd = std::move(directory->fd);
   return out;
+}
+
+void remove_dead_directories(const std::string& runtime_directory, const std::string& prefix) {
+  constexpr std::int64_t kYoungSeconds = 2;
+  const os::OpenedDirectory parent = os::open_directory(-1, runtime_directory);
+  if (parent.error_number != 0) return;
+  const Result<std::vector<std::string>> names = os::list_directory(parent.fd.get());
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    const os::OpenedDirectory found = os::open_directory(parent.fd.get(), name);  // no symbolic link
+    if (found.error_number != 0 || found.info.uid != os::effective_user_id() ||
+        os::seconds_since_change(parent.fd.get(), name) < kYoungSeconds || !os::claim_unused(found.fd.get()))
+      continue;
+    std::error_code ignored;
+    std::filesystem::remove_all(runtime_directory + "/" + name, ignored);
+  }
 }
 
 }  // namespace baton::transport

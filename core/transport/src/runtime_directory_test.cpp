@@ -3,11 +3,15 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
+#include <thread>
 
 #include "support/temporary_directory.hpp"
 
@@ -15,6 +19,7 @@ namespace baton::transport {
 namespace {
 
 namespace fs = std::filesystem;
+using namespace std::chrono_literals;
 
 class RuntimeDirectory : public ::testing::Test {
  protected:
@@ -199,6 +204,42 @@ TEST_F(RuntimeDirectory, ThatIsAFileIsAnError) {
   std::fclose(made);
   options_.runtime_directory = file;
   EXPECT_EQ(failure().code, Errc::no_runtime_directory);
+}
+
+TEST_F(RuntimeDirectory, OfAProcessIsRemovedWhenTheProcessIsDeadAndOnlyThen) {
+  const auto opened = [](const std::string& path) { return os::open_directory(-1, path); };
+  for (const char* name : {"off-dead-1", "off-alive-1", "elsewhere", "4"}) {
+    fs::create_directories(root_ + "/" + name + "/0");
+    std::ofstream(root_ + "/" + name + "/0/p-00") << "a dead socket";
+  }
+  fs::create_symlink(root_ + "/elsewhere", root_ + "/off-link-1");
+  std::ofstream(root_ + "/off-file-1") << "a user's file";
+  const auto alive = opened(root_ + "/off-alive-1");
+  os::mark_in_use(alive.fd.get());
+  int locked[2];
+  ASSERT_EQ(::pipe(locked), 0);
+  const pid_t process = ::fork();
+  if (process == 0) {
+    const auto own = opened(root_ + "/off-dead-1");
+    os::mark_in_use(own.fd.get());
+    (void)!::write(locked[1], "", 1);
+    ::pause();
+    ::_exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(::read(locked[0], &byte, 1), 1);
+  const auto parent = opened(root_);
+  while (os::seconds_since_change(parent.fd.get(), "off-dead-1") < 3) std::this_thread::sleep_for(10ms);
+  remove_dead_directories(root_, "off-");
+  EXPECT_TRUE(fs::exists(root_ + "/off-dead-1/0/p-00")) << "its process lives";
+  ::kill(process, SIGKILL);
+  ::waitpid(process, nullptr, 0);
+  fs::create_directories(root_ + "/off-young-1");
+  remove_dead_directories(root_, "off-");
+  EXPECT_FALSE(fs::exists(root_ + "/off-dead-1"));
+  for (const char* stays :
+       {"off-alive-1/0/p-00", "off-young-1", "elsewhere/0/p-00", "off-link-1", "off-file-1", "4/0/p-00"})
+    EXPECT_TRUE(fs::exists(root_ + "/" + stays)) << stays;
 }
 
 TEST_F(RuntimeDirectory, MustBeAbsolute) {

@@ -52,8 +52,9 @@ Result<std::string> own_directory(int domain, std::uint8_t part) {
   if (!number) return number.error();
   const Result<transport::DomainDirectory> common = transport::open_domain_directory(*number, {});
   if (!common) return common.error();
-  return common->path.substr(0, common->path.rfind('/')) + "/off-" + std::to_string(os::process_id()) + "-" +
-         std::to_string(part);
+  const std::string runtime_directory = common->path.substr(0, common->path.rfind('/'));
+  transport::remove_dead_directories(runtime_directory, "off-");  // of processes that were killed
+  return runtime_directory + "/off-" + std::to_string(os::process_id()) + "-" + std::to_string(part);
 }
 
 std::mutex g_parts_mutex;

@@ -67,5 +67,7 @@ int rename_name(int directory, const std::string& from, const std::string& to);
 /// Marks the directory as in use while the descriptor is open: systemd-tmpfiles cleans no directory that has a BSD lock
 /// (tmpfiles.d(5), "Age"). Best effort.
 void mark_in_use(int directory);
+/// Whether no living process has marked the directory. From then on no other process is answered true, while the descriptor is open.
+bool claim_unused(int directory);
 
 }  // namespace baton::os

@@ -40,4 +40,9 @@ struct DomainDirectory {
 /// Errors: no_runtime_directory, foreign_runtime_directory, out_of_descriptors.
 Result<DomainDirectory> open_domain_directory(int domain, const DirectoryOptions& options = {});
 
+/// Removes the directories `<prefix>...` in a runtime directory that belong to this user and in which no process is any more: each process holds
+/// a lock on its runtime directory until it dies. A directory that has changed in the last two seconds stays, since its process may be
+/// about to lock it. Best effort.
+void remove_dead_directories(const std::string& runtime_directory, const std::string& prefix);
+
 }  // namespace baton::transport

@@ -17,7 +17,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <unordered_map>
 
 #include "baton/os/fork_listener.hpp"
@@ -271,7 +270,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::uint64_t witness_rank(std::uint64_t identity) const;
   void choose_whom_to_witness();
   void on_witnessed_end(PeerLink& link);
-  void tell_unless_told(const ProcessId& process);
+  void tell_as_witness(const ProcessId& process);
   void check_doubtful(const ProcessId& process);
 
   // hub_ends.cpp
@@ -339,7 +338,6 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   bool ring_changed = false;
   std::vector<ProcessId> newly_gone;                                ///< to be told
   std::deque<std::pair<Clock::time_point, ProcessId>> gone_before;  ///< told, and told again to newcomers
-  std::set<ProcessId> witnessed;  ///< deaths that this process alone may have seen: tell_unless_told()
   std::map<ProcessId, Route> routes;
   std::unordered_map<std::uint64_t, KnownProcess>
       processes;  ///< by PeerInfo::identity; processes without one are counted by user

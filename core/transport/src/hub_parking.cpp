@@ -311,7 +311,7 @@ void Hub::Impl::met_its_end(const ProcessId& process) {
       now - found->second.up_since < std::min(options.idle_time, kShortIdleTime) && now - joined > kNewcomer;
   const bool watched = std::exchange(found->second.watched, false), witness = found->second.witnessed;
   if (!was_new && watched) newly_gone.push_back(process);
-  if (!was_new && !watched && witness) tell_unless_told(process);
+  if (!was_new && !watched && witness) tell_as_witness(process);
   if (found->second.parked) {
     PeerLink& link = *find(found->second.up);
     process_ended(link);
@@ -397,7 +397,6 @@ void Hub::Impl::check_whether_gone(const std::vector<ProcessId>& called_gone,
 }
 
 void Hub::Impl::on_gone(PeerLink& link, const std::vector<ProcessId>& called_gone) {
-  for (const ProcessId& process : called_gone) witnessed.erase(process);
   check_whether_gone(called_gone, std::shared_ptr<FalseAlarms>(account_of(link).alarms));
   drop_link(link, {Errc::disconnected, "it said which processes are gone"}, true);
 }

@@ -365,42 +365,6 @@ TEST(HubProcesses, ADeathIsSeenAndToldAlsoIfAllNeighboursOfTheDeadProcessLie) {
   EXPECT_TRUE(witness.recorder.has_peers(4));
 }
 
-TEST(HubProcesses, AWitnessOfADeathThatIsToldSaysNothing) {
-  const TemporaryDirectory directory;
-  TestHub witness(directory, "witness", 0, std::chrono::seconds(5), true);
-  Peer dead(directory, "dead", "", true, "", "", "parks"), later(directory, "later", "", true, "", "", "parks");
-  ASSERT_TRUE(dead.ready());
-  ASSERT_TRUE(later.ready());
-  ASSERT_TRUE(witness.recorder.has_peers(2));
-  std::map<pid_t, std::pair<PeerId, ProcessId>> found;
-  for (const auto& [peer, info] : witness.recorder.up_) found[info.local_pid] = {peer, info.process_id};
-  const auto [first, first_id] = found.at(dead.pid());
-  const auto [second, second_id] = found.at(later.pid());
-  const ProcessId own = witness.hub->process_id();
-  std::vector<std::unique_ptr<Liar>> neighbours;
-  for (const ProcessId& id : {first_id, second_id})
-    for (const int steps : {-2, -1, 1, 2})
-      neighbours.push_back(
-          std::make_unique<Liar>(directory, beside(id, steps), std::vector<ProcessId>{first_id, second_id, own}));
-  ASSERT_TRUE(witness.recorder.has_peers(10));
-  const auto deadline = Clock::now() + kPatience;
-  while (!(witness.hub->is_parked(first) && witness.hub->is_parked(second)) && Clock::now() < deadline)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  ASSERT_TRUE(witness.hub->is_parked(first) && witness.hub->is_parked(second));
-  dead.signal_and_wait(SIGKILL);
-  ASSERT_TRUE(witness.recorder.eventually([&, peer = first](const Recorder& r) { return r.up_.count(peer) == 0; }));
-  const std::string path = directory.path() + "/0";
-  const auto opened = os::open_directory(-1, path);
-  os::UniqueFd teller;
-  ASSERT_EQ(os::connect_at(opened.fd.get(), path, "p-" + os::hexadecimal(own), teller), os::IoStatus::kDone);
-  const std::vector<std::uint8_t> gone = encode_gone({first_id});
-  ASSERT_EQ(os::send_packet(teller.get(), gone.data(), gone.size(), nullptr, 0, nullptr, 0), os::IoStatus::kDone);
-  pollfd ended{teller.get(), POLLIN, 0};
-  ASSERT_EQ(::poll(&ended, 1, 60'000), 1) << "it has been read";
-  later.signal_and_wait(SIGKILL);
-  EXPECT_EQ(neighbours[0]->visited(), encode_gone({second_id})) << "the first word is of the second death";
-}
-
 TEST(HubProcesses, DescriptorsDoNotGrowWithTheProcessesOfTheDomain) {
   const auto descriptors = [](pid_t pid) {
     const std::filesystem::directory_iterator all("/proc/" + std::to_string(pid) + "/fd");

@@ -10,7 +10,7 @@
 namespace baton::transport {
 namespace {
 
-/// A witness says what it has seen after this time, and after up to a second more that depends on its id: then one of them speaks.
+/// Witnesses tell a death after its neighbours, and not all at the same time: the id decides.
 constexpr std::chrono::milliseconds kNeighboursFirst{250};
 constexpr std::chrono::milliseconds kPerWitness{4};
 
@@ -68,12 +68,10 @@ void Hub::Impl::on_witnessed_end(PeerLink& link) {
   connect_to(process);  // its name refuses
 }
 
-/// Says that the process is gone, unless somebody else says so before.
-void Hub::Impl::tell_unless_told(const ProcessId& process) {
-  if (witnessed.size() >= kMaxGoneBefore || !witnessed.insert(process).second) return;
-  schedule(Clock::now() + kNeighboursFirst + self.back() * kPerWitness, [this, process] {
-    if (witnessed.erase(process) != 0) newly_gone.push_back(process);
-  });
+/// Says that the process is gone, also if others have said so: a liar could say it to all witnesses and nobody else.
+void Hub::Impl::tell_as_witness(const ProcessId& process) {
+  schedule(Clock::now() + kNeighboursFirst + self.back() * kPerWitness,
+           [this, process] { newly_gone.push_back(process); });
 }
 
 /// A process was called gone by one that has said too much else that was false. Another one may have said the same, so the link is looked

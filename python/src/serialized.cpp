@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Serialized messages, as bags have them: CDR and ROS 1's wire, from and to messages of a type model. No object of a field is made.
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
+#include "baton/memory/arena.hpp"
 #include "baton/message/builder.hpp"
 #include "baton/message/cdr_codec.hpp"
 #include "baton/message/ros1_codec.hpp"
+#include "baton/message/validate.hpp"
 #include "endpoints_shared.hpp"
 #include "relayed_words.hpp"
 
@@ -92,6 +97,23 @@ void fill_from_serialized(nb::handle object, nb::handle wire_object, bool cdr) {
   decode(codecs_of(view->record), wire.bytes(), cdr, builder);  // with the GIL: other threads cannot publish the loan
 }
 
+/// Error malformed_message: `bytes`, aligned to 8, are no message of the type. They come from a file, so anybody may have written them.
+void check_sfm(const message::Type& type, message::Bytes bytes) {
+  if (bytes.size < type.size || bytes.size > INT32_MAX)
+    throw Exception({Errc::malformed_message, std::string(type.name) + " has at least " + std::to_string(type.size) +
+                                                  " bytes in memory, and not " + std::to_string(bytes.size)});
+  message::validate(type, bytes.data, static_cast<std::uint32_t>(bytes.size)).or_throw();
+}
+
+/// CDR of a message as it lay in memory, of the class `cls`.
+nb::bytes cdr_of_sfm(nb::handle cls, nb::handle object) {
+  const ClassRecord* record = record_of_class(cls.ptr());
+  const WireBuffer wire(object);
+  const std::vector<std::byte> aligned(wire.bytes().data, wire.bytes().data + wire.bytes().size);
+  check_sfm(*record->type, {aligned.data(), aligned.size()});
+  return encoded(codecs_of(record), {aligned.data(), aligned.size()}, true);
+}
+
 /// The wire form of a whole received message.
 nb::bytes serialized(nb::handle object, bool cdr) {
   if (!is_message(object.ptr())) raise(PyExc_TypeError, "a message is wanted");
@@ -121,6 +143,7 @@ void add_serialized(nb::module_& m) {
   m.def("_publish_serialized", publish_serialized, nb::arg("publisher"), nb::arg("wire"), nb::arg("cdr"),
         nb::arg("words") = nb::none());
   m.def("_fill_from_serialized", fill_from_serialized, nb::arg("loan"), nb::arg("wire"), nb::arg("cdr"));
+  m.def("_cdr_of_sfm", cdr_of_sfm, nb::arg("cls"), nb::arg("bytes"));
   m.def("_serialized", serialized, nb::arg("message"), nb::arg("cdr"));
   m.def("_reserialized", reserialized, nb::arg("cls"), nb::arg("wire"), nb::arg("from_cdr"), nb::arg("to_cdr"));
 }

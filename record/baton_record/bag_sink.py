@@ -13,6 +13,7 @@ import errno
 import os
 import shutil
 import tempfile
+from dataclasses import replace
 from functools import cache
 from io import StringIO
 from pathlib import Path
@@ -24,7 +25,7 @@ from baton_generator.model import Dialect
 from ruamel.yaml import YAML
 
 from .bag_errors import BagError, needed
-from .bag_source import CDR, ROS1, BagMessage, BagTopic
+from .bag_source import CDR, ROS1, SFM, BagMessage, BagTopic
 from .bag_types import class_of
 
 MCAP, ROSBAG2, BAG1 = "MCAP", "rosbag2", "ROS 1 bag"
@@ -145,7 +146,11 @@ class Sink:
             self._known[topic] = self._connection(topic)
         if topic.encoding != self.encoding:
             try:
-                data = _core._reserialized(self._classes[topic], data, topic.encoding == CDR, self.encoding == CDR)
+                cls, encoding = self._classes[topic], topic.encoding
+                if encoding == SFM:
+                    data, encoding = _core._cdr_of_sfm(cls, data), CDR
+                if encoding != self.encoding:
+                    data = _core._reserialized(cls, data, encoding == CDR, self.encoding == CDR)
             except _core.BatonError as error:
                 raise BagError(f"{topic.name}: a message cannot be converted: {error}") from None
         try:
@@ -162,9 +167,10 @@ class Sink:
 
     def _connection(self, topic: BagTopic) -> Any:
         """The connection of a topic; topics of several bags that are the same share one."""
-        if topic.encoding not in (CDR, ROS1):
+        if topic.encoding not in (CDR, ROS1, SFM):
             raise BagError(f"{topic.name}: messages of encoding {topic.encoding!r} cannot be converted")
-        definition, digest = definition_for(topic, self.encoding)
+        as_cdr = replace(topic, encoding=CDR) if topic.encoding == SFM else topic
+        definition, digest = definition_for(as_cdr, self.encoding)
         if topic.encoding != self.encoding:
             self._classes[topic] = class_of(topic)
         key = (topic.name, topic.type_name, digest, topic.latched, repr(topic.offered))

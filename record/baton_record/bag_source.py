@@ -22,7 +22,7 @@ from ruamel.yaml import YAML, YAMLError
 from .bag_errors import BagError, needed
 from .bag_mcap import Damaged, McapChannel, McapFile
 
-CDR, ROS1 = "cdr", "ros1"
+CDR, ROS1, SFM = "cdr", "ros1", "baton_sfm"
 
 
 @dataclass(eq=False)
@@ -32,7 +32,7 @@ class BagTopic:
     name: str
     type_name: str  # package/Name
     definition: str | None  # the full text of a .msg; None: the bag has none
-    encoding: str  # of its messages: CDR, ROS1, or another one, which is neither played nor converted
+    encoding: str  # of its messages: CDR, ROS1, SFM, or another one, which is neither played nor converted
     offered: list[Any] = field(default_factory=list)  # the publishers' QoS, as the library has it
     latching: bool = False  # of ROS 1
     count: int = 0

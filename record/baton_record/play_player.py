@@ -22,7 +22,7 @@ import baton
 from baton import _core
 
 from .bag_errors import BagError, check_number
-from .bag_source import CDR, ROS1, Bag, BagMessage, BagTopic, absolute, chosen, open_bag
+from .bag_source import CDR, ROS1, SFM, Bag, BagMessage, BagTopic, absolute, chosen, open_bag
 from .bag_types import class_of, offer_of
 from .play_requests import SOURCES, ServiceRequests, service_of
 
@@ -169,7 +169,7 @@ class Player:
                         self._node, topic, names.get(service, service), self._service_requests
                     )
                     continue
-                if topic.encoding not in (CDR, ROS1):
+                if topic.encoding not in (CDR, ROS1, SFM):
                     raise BagError(f"{topic.name}: messages of encoding {topic.encoding!r} cannot be played")
                 cls = class_of(topic)
                 key = (absolute(topic.name), topic.type_name, cls._struct.hash)
@@ -428,7 +428,10 @@ class Player:
                 if isinstance(publisher, ServiceRequests):
                     self._published += publisher.send(data)
                 else:
-                    _core._publish_serialized(publisher, data, topic.encoding == CDR)
+                    if topic.encoding == SFM:
+                        _core._publish_chunk(publisher, data, None)
+                    else:
+                        _core._publish_serialized(publisher, data, topic.encoding == CDR)
                     self._published += 1
                 return
             except baton.QueueFull:

@@ -124,6 +124,7 @@ class Recorder:
         snapshot_s: float | None = None,
         compression: str = "none",
         crc: bool = False,
+        raw_sfm: bool = False,
         paused: bool = False,
         node_name: str | None = None,
         interval_s: float = 1.0,
@@ -133,7 +134,8 @@ class Recorder:
         `services`, `all_services`: the calls of services whose servers or clients publish them (configure_introspection()).
         `exclude`: expressions of names that are not recorded. `max_size_bytes`, `max_duration_s`: then another file begins.
         `max_queue_bytes`: that may wait for the disk. `snapshot_s`: nothing is written before snapshot(); so many seconds of messages are
-        copied and kept in memory, `max_queue_bytes` of them. `compression`: "zstd" or "lz4", of each chunk. `crc`: checksums. `node_name`: of a node of
+        copied and kept in memory, `max_queue_bytes` of them. `compression`: "zstd" or "lz4", of each chunk. `crc`: checksums. `raw_sfm`: messages as they
+        lie in memory, for Baton's own tools. `node_name`: of a node of
         this program that stands for the recording in lists (None: a node baton_record is made). `interval_s`: between two states. `on_diagnostic` is called with
         each line for people, in a thread of its own; what it raises is logged. Raises RecordError."""
         if snapshot_s is not None and (max_size_bytes is not None or max_duration_s is not None):
@@ -155,7 +157,13 @@ class Recorder:
             str(max(1, round(interval_s * 1000))),
         ]
         command += ["--compression", compression]
-        command += ["--all"] * all + ["--all-services"] * all_services + ["--crc"] * crc + ["--paused"] * paused
+        command += (
+            ["--all"] * all
+            + ["--all-services"] * all_services
+            + ["--crc"] * crc
+            + ["--raw-sfm"] * raw_sfm
+            + ["--paused"] * paused
+        )
         topics = [*topics, *(f"{name.rstrip('/')}/_service_event" for name in services)]
         for name, values in (("--regex", regex), ("--type", types), ("--exclude", exclude)):
             command += [word for value in values for word in (name, value)]

@@ -84,7 +84,7 @@ std::string metadata_yaml(const std::vector<BagFile>& files,
   for (const auto& [name, channel_and_count] : topics) {
     const auto& [channel, its_count] = channel_and_count;
     out += "    - topic_metadata:\n        name: " + quoted(name);
-    out += "\n        type: " + quoted(channel->schema->name) + "\n        serialization_format: cdr";
+    out += "\n        type: " + quoted(channel->schema->name) + "\n        serialization_format: " + channel->encoding;
     out += "\n        offered_qos_profiles: " + quoted(value_of(*channel, "offered_qos_profiles"));
     out += "\n        type_description_hash: " + quoted(value_of(*channel, "topic_type_hash"));
     out += "\n      message_count: " + std::to_string(its_count) + "\n";

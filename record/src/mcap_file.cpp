@@ -71,7 +71,7 @@ void append_channel(Gathered& out, const McapChannel& channel) {
   out.append_number(channel.id);
   out.append_number(channel.schema->id);
   append_text(out, channel.topic);
-  append_text(out, "cdr");
+  append_text(out, channel.encoding);
   Gathered metadata;
   for (const auto& [name, value] : channel.metadata) {
     append_text(metadata, name);
@@ -128,9 +128,10 @@ Result<void> McapChunk::add(const McapChannel& channel, const message::CdrCodec&
     records_.append_number(static_cast<std::uint32_t>(sample.sequence()));
     records_.append_number(log_time_ns);
     records_.append_number(static_cast<std::uint64_t>(std::max<std::int64_t>(sample.header().source_time_ns, 0)));
-    const Result<std::size_t> gathered =
-        codec.gather({sample.message(), sample.size_bytes()}, records_, least_referred);
-    if (!gathered) {
+    const message::Bytes bytes{static_cast<const std::byte*>(sample.message()), sample.size_bytes()};
+    if (channel.encoding == kSfm) {
+      bytes.size >= least_referred ? records_.refer(bytes.data, bytes.size) : records_.append(bytes.data, bytes.size);
+    } else if (const Result<std::size_t> gathered = codec.gather(bytes, records_, least_referred); !gathered) {
       records_.rewind(before);
       return gathered.error();
     }

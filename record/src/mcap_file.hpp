@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MCAP files as they are written (https://mcap.dev/spec, version 0): chunks of messages, which one thread fills and another one writes, and the
-// summary at the end. Profile "ros2": CDR messages, schemas in the encoding "ros2msg". Reading is for the libraries of MCAP.
+// summary at the end. Profile "ros2": CDR messages, or Baton's own, and schemas in the encoding "ros2msg". Reading is for the libraries of MCAP.
 // Thread rules: a McapChunk and a McapFile are used by one thread at a time; a McapChannel is immutable.
 // Invariants: (1) payload is not copied: a chunk refers to it, and keeps the samples in which it lies; (2) a file that was cut behind a chunk
 // and its indexes has everything before; (3) schema and channel stand in the chunk of the channel's first message, and in some later ones.
@@ -22,6 +22,11 @@
 
 namespace baton::record {
 
+/// CDR, as ROS 2 has it.
+inline constexpr char kCdr[] = "cdr";
+/// Chunks as they lie in memory (docs/format/sfm.md), without their headers, in this machine's byte order.
+inline constexpr char kSfm[] = "baton_sfm";
+
 struct McapSchema {
   std::uint16_t id = 0;  ///< not 0
   std::string name, text;
@@ -32,6 +37,7 @@ struct McapChannel {
   std::string topic;
   std::shared_ptr<const McapSchema> schema;
   std::map<std::string, std::string> metadata;
+  const char* encoding = kCdr;  ///< of its messages: kCdr or kSfm
 };
 
 /// Messages that are written together.
@@ -40,7 +46,7 @@ class McapChunk {
   /// Adds the channel's record and its schema's, unless they are in `known`, to which they are added: what the file has already.
   /// Error: out_of_memory; the chunk and `known` are unchanged.
   Result<void> introduce(const std::shared_ptr<const McapChannel>& channel, std::set<const void*>& known);
-  /// Adds a message. Its arrays of `least_referred` bytes or more are referred to where they lie; then the chunk keeps the sample.
+  /// Adds a message in the channel's encoding. Its arrays of `least_referred` bytes or more are referred to where they lie; then the chunk keeps the sample.
   /// Errors: malformed_message, out_of_memory; the chunk is unchanged.
   Result<void> add(const McapChannel& channel, const message::CdrCodec& codec, transport::TakenSample&& sample,
                    std::uint64_t log_time_ns, std::size_t least_referred);

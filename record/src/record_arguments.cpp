@@ -27,6 +27,7 @@ enum OptionName : int {
   kDomain,
   kOfNode,
   kCrc,
+  kRawSfm,
   kPaused,
   kInterval,
   kHelp
@@ -48,6 +49,7 @@ const option kOptions[] = {
     {"domain", required_argument, nullptr, kDomain},
     {"of-node", required_argument, nullptr, kOfNode},
     {"crc", no_argument, nullptr, kCrc},
+    {"raw-sfm", no_argument, nullptr, kRawSfm},
     {"paused", no_argument, nullptr, kPaused},
     {"interval", required_argument, nullptr, kInterval},
     {"help", no_argument, nullptr, kHelp},
@@ -124,6 +126,9 @@ Result<void> take(int name, const std::string& value, RecordArguments& out) {
     case kCrc:
       options.with_crc = true;
       return {};
+    case kRawSfm:
+      options.as_they_lie = true;
+      return {};
     case kPaused:
       options.paused = true;
       return {};
@@ -156,6 +161,7 @@ const char* const kUsage =
     "  --of-node NAME     the subscriptions are of this node, which another process announces; default: a node "
     "baton_record\n"
     "  --crc              checksums\n"
+    "  --raw-sfm          messages as they lie in memory (encoding baton_sfm), not as CDR\n"
     "  --paused           record nothing before the command \"resume\"\n"
     "  --interval N       milliseconds between two states; default: 1000\n"
     "  --help             print this\n"

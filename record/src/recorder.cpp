@@ -213,6 +213,7 @@ void Recorder::open_topic(const std::string& name, const std::vector<transport::
   channel->id = ++last_channel_;
   channel->topic = name;
   channel->schema = schema;
+  if (options_.as_they_lie) channel->encoding = kSfm;
   channel->metadata["offered_qos_profiles"] = ros2_qos(topic.reader->offered());
   if (const std::string hash = ros2_type_hash(topic.reader->info().ros_hash); !hash.empty())
     channel->metadata["topic_type_hash"] = hash;

@@ -80,6 +80,9 @@ class _Ends(Exception):
     help="Of each chunk, in threads.",
 )
 @click.option("--crc", is_flag=True, help="Write checksums, for which each byte is read once more.")
+@click.option(
+    "--raw-sfm", is_flag=True, help="Messages as they lie in memory, for `baton play` and `baton bag convert`."
+)
 @click.option("--start-paused", is_flag=True)
 @click.option(
     "--node-name", default="baton_record", show_default=True, help="Of the node with the services that control it."
@@ -102,6 +105,7 @@ def command(
     snapshot: float | None,
     compression: str,
     crc: bool,
+    raw_sfm: bool,
     start_paused: bool,
     node_name: str,
     as_json: bool,
@@ -138,6 +142,7 @@ def command(
                 snapshot_s=snapshot,
                 compression=compression,
                 crc=crc,
+                raw_sfm=raw_sfm,
                 paused=start_paused,
                 node_name=node_name,
                 on_diagnostic=lambda line: click.echo(live.harmless(line), err=True),

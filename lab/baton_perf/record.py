@@ -371,7 +371,7 @@ def judge(folder: Path, loads: tuple[Load, ...], rounds: int, total_bytes: int, 
 
 @click.command(
     help=(__doc__ or "").partition("\n\n")[0],
-    epilog="\b\nExamples:\n  baton perf record\n  baton perf record --folder /data --rounds 3",
+    epilog="\b\nExamples:\n  baton perf record\n  baton perf record --folder /tmp --rounds 3",
 )
 @click.option(
     "--folder",

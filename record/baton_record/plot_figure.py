@@ -4,6 +4,7 @@ Own code, because plotext 6 aborts the process at a number that is not finite.""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -122,8 +123,16 @@ def _value_labels(low: float, high: float, height: int) -> dict[int, str]:
     rows = sorted({*range(0, height - _TICKS // 2, _TICKS), height - 1})
     share = [row / max(height - 1, 1) for row in rows]
     values = [high * (1 - each) + low * each for each in share]
+    span = high / 2 - low / 2
     for digits in range(3, 17):
-        texts = [f"{value:.{digits}g}" for value in values]
+        if 1e-3 <= span and max(abs(low), abs(high)) < 1e6:  # decimals of the span: no 9e-17 in place of 0
+            decimals = max(0, digits - 1 - math.floor(math.log10(span)))
+            texts = [
+                f"{value:.{decimals}f}".rstrip("0").rstrip(".") if decimals else f"{value:.0f}" for value in values
+            ]
+            texts = ["0" if text == "-0" else text for text in texts]
+        else:
+            texts = [f"{value:.{digits}g}" for value in values]
         if len(set(texts)) == len(texts):
             break
     return dict(zip(rows, texts, strict=True))

@@ -78,6 +78,23 @@ def test_each_range_of_values_has_a_picture(values):
     assert len(shown) == 12
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "labels"),
+    [
+        (-1.1, 1.1, ["1.1", "-1.1"]),
+        (0.0, 10.0, ["10", "0"]),
+        (1e-9, 2e-9, ["2e-09", "1e-09"]),
+        (-1e9, 1e9, ["1e+09", "-1e+09"]),
+        (1000.0, 1000.01, ["1000.01", "1000"]),
+    ],
+)
+def test_labels_have_the_digits_that_they_need(low, high, labels):
+    shown = rows([STEPS], limits=(low, high), braille=False, colour=False)[:10]
+    seen = [row.partition("|")[0].strip() for row in shown]
+    assert [seen[0], seen[-1]] == labels
+    assert all(len(each) <= 10 for each in seen)
+
+
 def test_what_lies_outside_of_the_range_and_of_the_window_is_not_drawn():
     line = Line("/a.data", np.array([-5.0, -1.0, 2.0, 3.0, 4.0]), np.array([1.0, 1.0, 50.0, 1e300, -1e300]))
     inside = rows([line], limits=(0.0, 2.0), braille=False, colour=False)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from baton_cli import live
+
 MOST_SAID = 1000  # different sentences on the terminal
 MOST_CHARACTERS = 500  # of each: clients choose the names in it
 MOST_UNSENT = 64  # sentences that wait for their way to the viewers
@@ -25,7 +27,7 @@ class Complaints:
         self._say = say
 
     def report(self, sentence: str) -> None:
-        sentence = sentence[:MOST_CHARACTERS]
+        sentence = live.harmless(sentence)[:MOST_CHARACTERS]
         with self._lock:
             if len(self._unsent) < MOST_UNSENT:
                 self._unsent[sentence] = None

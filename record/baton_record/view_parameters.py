@@ -48,7 +48,8 @@ class Parameters:
         self._node, self._sdk, self._settable = node, sdk, list(settable)
         self._publish, self._report = publish, report
         self._lock = threading.Lock()
-        self._values: dict[str, dict[str, tuple[int, Any]] | None] = {}  # by node; None: it has not answered
+        # By node, and by the parameter's name: its type, its value, and what viewers get. None: the node has not answered.
+        self._values: dict[str, dict[str, tuple[int, Any, Any]] | None] = {}
         self._reading: dict[str, bool] = {}  # the nodes that are read now; True: to be read again
         self._read_at: dict[str, float] = {}  # when the reading of a node ended
         self._awaited: dict[str, set[str]] = {}  # by node: parameters that viewers want to see again, changed or not
@@ -74,14 +75,14 @@ class Parameters:
             old = time.monotonic() - _AGAIN_S
             stale = [node for node in self._values if self._read_at.get(node, 0.0) < old]
             known = [
-                (f"{node}.{name}", *value)
+                (f"{node}.{name}", shown)
                 for node, values in self._values.items()
-                for name, value in (values or {}).items()
+                for name, (_, _, shown) in (values or {}).items()
             ]
         for node in stale:
             self._read_soon(node)
         wanted = set(names)
-        return [self._shown(name, *value) for name, *value in known if not names or name in wanted]
+        return [shown for name, shown in known if not names or name in wanted]
 
     def set(self, values: list[tuple[str, Any]]) -> None:
         """Asks the nodes to set parameters, and reports refusals. The values that then hold are published."""
@@ -108,16 +109,16 @@ class Parameters:
         """Looks which nodes have come, gone, or changed a parameter."""
         if not self._asked.is_set():
             return
-        if self._events is None:
-            self._events = self._node.subscribe("/parameter_events", "rcl_interfaces/ParameterEvent", qos=_EVENTS)
-        for _ in range(_EVENTS):
-            try:
+        try:
+            if self._events is None:
+                self._events = self._node.subscribe("/parameter_events", "rcl_interfaces/ParameterEvent", qos=_EVENTS)
+            for _ in range(_EVENTS):
                 event = self._events.take()
                 if event is None:
                     break
                 self._read_soon(live.node_name(str(event.node)))
-            except baton.BatonError as error:
-                self._report(f"/parameter_events: a message is left out: {error}")
+        except baton.BatonError as error:
+            self._report(f"/parameter_events: a message is left out: {error}")
         if (version := self._node._graph_version()) == self._version:
             return
         self._version = version
@@ -165,10 +166,15 @@ class Parameters:
                 if value.type == 0:
                     continue  # undeclared meanwhile
                 plain = param.plain_value(value)
-                if _size(plain) <= MOST_VALUE_BYTES:
-                    values[name] = int(value.type), plain
-                else:
+                if _size(plain) > MOST_VALUE_BYTES:
                     self._report(f"{node}.{name} is not shown: it has more than {MOST_VALUE_BYTES} bytes")
+                    continue
+                try:
+                    shown = self._shown(f"{node}.{name}", int(value.type), plain)
+                except (TypeError, ValueError, OverflowError) as error:  # bytes that are no UTF-8, in a name or value
+                    self._report(f"{node}.{name} is not shown: {error}")
+                    continue
+                values[name] = int(value.type), plain, shown
         except click.ClickException as error:
             self._report(f"parameters of {node} are not shown: {error.message}")
         except (baton.BatonError, ValueError) as error:
@@ -180,10 +186,13 @@ class Parameters:
                 if node in self._values:
                     self._values[node], self._read_at[node] = values, time.monotonic()
                 filled = not self._reading
-        if news := {
-            name: value for name, value in (values or {}).items() if name in awaited or before.get(name) != value
-        }:
-            self._publish([self._shown(f"{node}.{name}", *value) for name, value in news.items()])
+        none = (0, None, None)
+        if news := [
+            value[2]
+            for name, value in (values or {}).items()
+            if name in awaited or before.get(name, none)[:2] != value[:2]
+        ]:
+            self._publish(news)
         if filled:
             self._filled.set()
         if again:
@@ -193,7 +202,7 @@ class Parameters:
         try:
             with self._lock:
                 known = self._values.get(node) or {}
-            request = [_message(name, value, known.get(name, (0, None))[0]) for name, value in wanted.items()]
+            request = [_message(name, value, known[name][0] if name in known else 0) for name, value in wanted.items()]
             results = param.Remote(self._node, node, _ANSWER_S).call("set", {"parameters": request}).results
             for name, result in zip(wanted, results, strict=False):
                 if not result.successful:

@@ -23,7 +23,6 @@ from baton import _core
 from baton_cli import live
 
 from .bag_errors import BagError, check_number, needed
-from .image_pixels import ImageError
 from .view_clients import Clients
 from .view_errors import Complaints, ViewError
 from .view_parameters import Parameters
@@ -240,7 +239,7 @@ class View:
             info = baton.info(message)
             cdr = topic.reduced.cdr(message) if topic.reduced else _core._serialized(message, True)
             topic.channel.log(cdr, log_time=info.source_time_ns)
-        except (baton.BatonError, ViewError, ImageError) as error:
+        except (baton.BatonError, ValueError) as error:  # also text that is no UTF-8
             self._report(f"{topic.name}: a message is left out: {error}")
         return True
 

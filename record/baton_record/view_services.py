@@ -84,7 +84,10 @@ class Services:
         )
         schema = websocket.ServiceSchema(service, request=request, response=response)
         handler = lambda request: self._call(name, cls, bytes(request.payload))  # noqa: E731  one for each service
-        server.add_services([websocket.Service(name, schema=schema, handler=handler)])
+        try:
+            server.add_services([websocket.Service(name, schema=schema, handler=handler)])
+        except RuntimeError as error:  # of the SDK
+            self._report(f"{name} is not offered: {error}")
 
     def _call(self, name: str, cls: Any, request: bytes) -> bytes:
         """The response. What it raises is the text that the viewer shows."""

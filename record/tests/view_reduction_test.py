@@ -20,6 +20,7 @@ from view_client import Viewer, shown
 from view_messages import cloud, image
 
 pytestmark = needs_package()
+PIXELS = np.full((16, 24, 3), 200, np.uint8)
 LATCHED = baton.QoS(1, durability="transient_local")
 
 
@@ -92,9 +93,21 @@ def test_a_lower_quality_is_smaller():
         as_jpeg(baton.message("sensor_msgs/Image")(image("rgb8", pixels) | {"encoding": "nonsense"}), 90)
 
 
+def test_a_frame_that_is_no_utf_8_ends_no_view():
+    node = baton.Node("robot")
+    images = node.advertise("camera", "sensor_msgs/Image", LATCHED)
+    with shown(reduction=Reduction(jpeg=("*",))) as view, Viewer(view.port) as client:
+        client.watch("/camera")
+        assert images.wait_for_subscriptions(1, 60)
+        images.publish(image("rgb8", PIXELS) | {"header": {"frame_id": "\udcff"}})
+        until(lambda: view.said)
+        assert view.said[0].startswith("/camera: a message is left out: ")
+        images.publish(image("rgb8", PIXELS))
+        assert client.message()[1].header.frame_id == "front"
+
+
 def test_viewers_get_what_was_made_smaller():
     node = baton.Node("robot")
-    pixels = np.full((16, 24, 3), 200, np.uint8)
     ends = {
         name: node.advertise(name, kind, LATCHED)
         for name, kind in (
@@ -111,13 +124,13 @@ def test_viewers_get_what_was_made_smaller():
         assert schemas["/back/image"] == "sensor_msgs/msg/Image"
         for end in ends.values():
             assert end.wait_for_subscriptions(1, 60)
-        ends["front/image"].publish(image("nonsense", pixels))
+        ends["front/image"].publish(image("nonsense", PIXELS))
         until(lambda: view.said)
         assert view.said[0].startswith("/front/image: a message is left out: pictures of encoding 'nonsense'")
-        ends["front/image"].publish(image("rgb8", pixels))
-        ends["back/image"].publish(image("rgb8", pixels))
+        ends["front/image"].publish(image("rgb8", PIXELS))
+        ends["back/image"].publish(image("rgb8", PIXELS))
         ends["points"].publish(cloud(3, 4))
         seen = dict(client.message() for _ in range(3))
         assert seen["/front/image"].format == "jpeg"
-        assert bytes(seen["/back/image"].data) == pixels.tobytes()
+        assert bytes(seen["/back/image"].data) == PIXELS.tobytes()
         assert (seen["/points"].height, seen["/points"].width) == (1, 4)

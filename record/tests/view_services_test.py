@@ -128,6 +128,22 @@ def test_a_node_that_does_not_answer_delays_no_other(monkeypatch):
             until(lambda: client.get_parameters("/dead.a") == {"/dead.a": 1})
 
 
+def test_a_text_that_is_no_utf_8_hides_no_other_parameter():
+    node = baton.Node("camera")
+    node.declare_parameter("bad", "\udcff")
+    node.declare_parameter("list", ["a", "\udcff"])
+    node.declare_parameter("good", "x")
+    with spinning(node), shown(settable=["*"]) as view, Viewer(view.port) as client:
+        until(client.get_parameters)
+        assert client.parameters == {"/camera.good": "x"}
+        assert sorted(each.split(":")[0] for each in view.said) == [
+            "/camera.bad is not shown",
+            "/camera.list is not shown",
+        ]
+        client.set_parameters(**{"/camera.good": "y"})
+        until(lambda: client.get_parameters() == {"/camera.good": "y"})
+
+
 def test_values_and_requests_of_parameters_are_bounded(monkeypatch):
     monkeypatch.setattr("baton_record.view_parameters.MOST_VALUE_BYTES", 100)
     monkeypatch.setattr("baton_record.view_parameters.MOST_SETTING", 0)

@@ -42,6 +42,10 @@ def _chosen(ids: tuple[str, ...]) -> list[dict]:
 
 def _list(criteria: list[dict], root: Path, console: Console) -> None:
     """Each criterion with its last verdict, the commit of it, and whether the code has changed since."""
+    if not results.files_of(root):
+        raise click.ClickException(
+            f"there is no recording in {root / results.FOLDER}: name a checkout of Baton with --results"
+        )
     latest, history = results.latest(results.load(root)), results.History(root)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for title in ("criterion", "last verdict", "commit", "code since", "quiet"):

@@ -141,6 +141,11 @@ def test_the_list_has_each_criterion_with_its_last_verdict_and_commit(repository
     assert f"{count} criteria, {count - 1} without a verdict" in " ".join(done.output.split())
 
 
+def test_a_folder_without_recordings_is_an_error_that_names_it(tmp_path):
+    done = invoke("accept", "--list", "--results", str(tmp_path))
+    assert done.exit_code == 1 and f"there is no recording in {tmp_path}" in " ".join(done.output.split())
+
+
 # --- the page ---
 
 

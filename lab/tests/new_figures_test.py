@@ -85,3 +85,13 @@ def test_the_real_time_group_has_a_real_time_priority(id):
     for profile in ("quick", "full"):
         assert {cell.priority for cell in EXPERIMENTS[id].cells(profile)} == {80}
     assert "Ach" in " ".join(EXPERIMENTS[id].unavailable)
+
+
+@needs_tcp
+def test_the_largest_memory_is_that_of_the_ends_and_not_of_the_command_that_starts_them():
+    own = bytearray(300 << 20)
+    own[::4096] = b"x" * len(own[::4096])  # resident
+    run = perform(BUILT["tcp"], "stream", Cell(messages=5), timeout=240)
+    for process in run["processes"]:
+        assert 0 < process["usage"]["rss_kb"] <= process["usage"]["peak_rss_kb"] < 100 << 10
+    assert len(own) == 300 << 20

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 
+from baton_perf.accept import printed_row
 from support.build import PACKAGE, ROOT
 from support.claims import claim_domain
 from support.ros2 import MEASURED, needs_ros2
@@ -72,9 +73,15 @@ def test_every_system_that_is_there_is_measured_and_every_other_named():
 
 
 @needs_ros2
-def test_the_workflow_passes_through_all_its_stages():
-    out = atsa("latencies", "--rounds", "1", "--count", "2", "--messages", "workflow", "--worlds", "rclpy", "baton")
-    assert re.search(r"# workflow: rclpy [\d.]+ ms, baton [\d.]+ ms", out), out
+def test_the_workflow_passes_through_all_its_stages_and_its_row_says_what_the_transport_takes():
+    worlds = ("rclpy", "accelerated", "baton")
+    out = atsa("latencies", "--rounds", "1", "--count", "2", "--messages", "workflow", "--worlds", *worlds)
+    assert re.search(r"# workflow: rclpy [\d.]+ ms, accelerated [\d.]+ ms, baton [\d.]+ ms", out), out
+    line = next(line for line in out.splitlines() if "workflow, accelerated by rclpy" in line)
+    share = re.fullmatch(
+        r"(\d+) % of what is left is the transport of ROS 2's RMW", printed_row("", line).detail.partition("; ")[2]
+    )
+    assert share and int(share[1]) <= 100, out
 
 
 @needs_ros2

@@ -13,6 +13,7 @@ order statistics (at least 95 % from six rounds on).
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import math
 import os
@@ -26,7 +27,7 @@ from statistics import correlation, linear_regression, median
 
 import atsa_worlds
 import rosidl_package
-from atsa_messages import DEFINITIONS, MESSAGES, PACKAGE
+from atsa_messages import DEFINITIONS, MESSAGES, PACKAGE, PIPELINE
 
 HERE = Path(__file__).resolve().parent
 CHECKOUT = HERE.parents[2]  # of an installed package: no checkout, so nothing of it is found there
@@ -227,8 +228,8 @@ def interval(values):
     return ordered[lowest], median(ordered), ordered[n - 1 - lowest]
 
 
-def verdict(text, ratios, bar):
-    """`bar` 1: passes if the interval includes or beats 1; else its upper end counts. None: only said."""
+def verdict(text, ratios, bar, also=""):
+    """`bar` 1: passes if the interval includes or beats 1; else its upper end counts. None: only said. `also`: stands in the row's detail."""
     if not ratios:
         print(f"FAIL  {text}: nothing was received", flush=True)
         return
@@ -237,7 +238,8 @@ def verdict(text, ratios, bar):
     says = "#   " if bar is None else "PASS" if passed else "FAIL"
     limit = "" if bar is None else f"  bar <= {bar}"
     print(
-        f"{says}  {text}  {middle:.4f}x [{low:.4f}, {high:.4f}]{limit}  ({100 * (1 - middle):.0f} % less)", flush=True
+        f"{says}  {text}  {middle:.4f}x [{low:.4f}, {high:.4f}]{limit}  ({100 * (1 - middle):.0f} % less{also})",
+        flush=True,
     )
 
 
@@ -263,12 +265,16 @@ def latencies(options):
                 f"# {what}: " + ", ".join(f"{w} {median(r):.3f} ms" if r else f"{w} -" for w, r in middles.items()),
                 flush=True,
             )
+            also = {}
             if what in MESSAGES:
                 RECORDED.setdefault("steps_ms", {})[what] = show_steps(what, middles)
+            if what in COMPLEX and middles.get("accelerated"):
+                share = 1 - of_python(what) / median(middles["accelerated"])
+                also["accelerated"] = f"; {100 * share:.0f} % of what is left is the transport of ROS 2's RMW"
             for world, bar in BARS.items():
                 if world in result and "rclpy" in result:
                     bar = bar if what in COMPLEX or bar is None else 1
-                    verdict(f"{what}, {world} by rclpy", ratios_of(result, world, "rclpy"), bar)
+                    verdict(f"{what}, {world} by rclpy", ratios_of(result, world, "rclpy"), bar, also.get(world, ""))
             if "rospy-accelerated" in result and "rospy" in result:
                 verdict(f"{what}, rospy accelerated by rospy", ratios_of(result, "rospy-accelerated", "rospy"), 1)
             for peer in ("rospy", "cyclonedds", "iceoryx2"):
@@ -276,18 +282,28 @@ def latencies(options):
                     verdict(f"{what}, baton by {peer}", ratios_of(result, "baton", peer), 1)
 
 
-def show_steps(kind, middles):
-    """Fig. 9: what of a latency is spent in which step; the steps are measured in process, transport is what is left. Returns them, in ms, for
-    each system."""
+@functools.cache
+def steps_of(kind, world):
+    """What each step costs in process: of stock rclpy, or with the algorithm that accelerate() chooses."""
     import atsa_steps
     import baton.rclpy
 
     message = atsa_worlds.rclpy_message(atsa_worlds.rosidl_classes(), kind)
+    if world == "rclpy":
+        return atsa_steps.low(message, False, 5)
     high = baton.rclpy.complexity(message) > baton.rclpy.threshold()
-    rows = {
-        "rclpy": atsa_steps.low(message, False, 5),
-        "accelerated": atsa_steps.high(message, 5) if high else atsa_steps.low(message, True, 5),
-    }
+    return atsa_steps.high(message, 5) if high else atsa_steps.low(message, True, 5)
+
+
+def of_python(what):
+    """Milliseconds of an accelerated latency that are conversion and serialization."""
+    return sum(steps_of(kind, "accelerated").sum for kind in (PIPELINE if what == "workflow" else [what]))
+
+
+def show_steps(kind, middles):
+    """Fig. 9: what of a latency is spent in which step; the steps are measured in process, transport is what is left. Returns them, in ms, for
+    each system."""
+    rows = {world: steps_of(kind, world) for world in ("rclpy", "accelerated")}
     found = {}
     for world, row in rows.items():
         if middles.get(world):

@@ -58,6 +58,7 @@ GROUPS = {
     "slam": Group(
         "ROS-SF's case study", ("slam",), ("slam",), Page("docs/results/slam.md", "slam", ("--plot", "docs/results/slam.svg")),
     ),
+    "record": Group("recording", ("record",)),
     "field": Group("every transport", ("field",)),
 }  # fmt: skip
 

@@ -34,6 +34,7 @@ class Profile:
 
     what: str
     rate: str = ""  # of `tc`'s tbf, in each direction
+    burst: str = "256kb"  # the same: at least what the rate carries in a tick of the kernel (tc-tbf(8))
     delay_ms: float = 0.0  # in each direction
     loss: float = 0.0  # share of the packets, in each direction
 
@@ -46,6 +47,8 @@ PROFILES = {
     "veth": Profile("the bare pair of virtual devices: as fast as the kernel is"),
     "10gbit": Profile("10 Gbit/s, as ROS-SF's two machines", rate="10gbit"),
     "1gbit": Profile("1 Gbit/s", rate="1gbit"),
+    "100mbit": Profile("100 Mbit/s", rate="100mbit", burst="64kb"),
+    "1mbit": Profile("1 Mbit/s, as a radio far away", rate="1mbit", burst="8kb"),
     "wifi": Profile("as over Wi-Fi: 5 ms and 1 % of the packets lost, each way", delay_ms=5, loss=0.01),
 }
 LIMIT_PACKETS = 20_000  # that the line holds in each direction, 30 MB of the largest
@@ -175,7 +178,7 @@ class Network:
             self._connect_by_veth()
             if self.profile.rate:
                 for host in (0, 1):
-                    self._shape(host, "tbf", "rate", self.profile.rate, "burst", "256kb", "latency", "20ms")
+                    self._shape(host, "tbf", "rate", self.profile.rate, "burst", self.profile.burst, "latency", "20ms")
             return
         self._connect_by_veth()
         try:

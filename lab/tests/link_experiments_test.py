@@ -23,7 +23,7 @@ def why_not() -> str:
 
 WHY_NOT = why_not()
 needs_link = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
-LINK_CRITERIA = ("link-fanout", "link-fanout-wire", "link-rate", "link-scale")
+LINK_CRITERIA = ("link-fanout", "link-fanout-wire", "link-rate", "link-scale", "link-small-beside-big")
 
 
 def test_bytes_on_the_line_are_those_of_the_host_whatever_the_number_of_its_publishers():
@@ -72,8 +72,8 @@ def test_the_criteria_of_the_link_are_measured_between_two_hosts():
     assert {criterion["id"] for criterion in accept.load()} >= set(LINK_CRITERIA)
 
 
-def scale(*words: str, **environment: str) -> subprocess.CompletedProcess:
-    program = Path(__file__).resolve().parents[1] / "python/baton_link_scale"
+def scale(*words: str, program: str = "baton_link_scale", **environment: str) -> subprocess.CompletedProcess:
+    program = Path(__file__).resolve().parents[1] / "python" / program
     return subprocess.run(
         [program, *words], env=os.environ | environment, capture_output=True, text=True, timeout=500, check=False
     )
@@ -87,6 +87,16 @@ def test_many_processes_of_two_hosts_are_connected_and_their_figures_are_verdict
     assert [row.unit for row in rows] == [" s", " us", " MiB"], done.stdout
     assert all(row.value is not None and row.value.middle > 0 for row in rows), done.stdout
     assert "6 topics, 3 processes a host" in rows[0].what and " 0 lost" in rows[1].detail
+
+
+@needs_link
+def test_a_small_topic_beside_a_big_one_and_beside_a_connection_of_its_own_has_verdicts():
+    words = ("--rounds", "1", "--seconds", "1", "--mb", "0.5", "--network", "100mbit")
+    done = scale(*words, program="baton_link_beside")
+    assert done.returncode in (0, 1), done.stderr  # 1: later than the bar, on this machine
+    rows = [row for line in done.stdout.splitlines() if (row := accept.printed_row("link-small-beside-big", line))]
+    assert [row.unit for row in rows] == ["x", "x", "x", ""], done.stdout
+    assert all(row.value.middle > 0 for row in rows[:3]), done.stdout
 
 
 def test_a_scale_without_its_programs_is_an_error_with_the_way_out(tmp_path):

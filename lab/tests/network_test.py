@@ -102,7 +102,10 @@ def test_a_network_is_gone_when_the_run_that_made_it_is_killed(tmp_path):
 
 
 @needs_network
-@pytest.mark.parametrize(("profile", "rate"), [("10gbit", "rate 10Gbit"), ("1gbit", "rate 1Gbit")])
+@pytest.mark.parametrize(
+    ("profile", "rate"),
+    [("10gbit", "rate 10Gbit"), ("1gbit", "rate 1Gbit"), ("100mbit", "rate 100Mbit"), ("1mbit", "rate 1Mbit")],
+)
 def test_the_kernel_has_the_rate_of_the_profile_in_both_directions(profile, rate):
     with Network(profile) as net:
         assert all(rate in net.run(host, "tc", "qdisc", "show", "dev", network.DEVICE) for host in (0, 1))

@@ -156,7 +156,7 @@ class Fuzzed {
   Fuzzed() {
     registrations_[0] = *channels_->add("a", shelf_);
     registrations_[1] = *channels_->add("b", shelf_);
-    for (std::uint32_t i = 0; i < 2; ++i) own_[sending_.open("own", wells_[i])] = {};
+    for (std::uint32_t i = 0; i < 2; ++i) own_[sending_.open("own", wells_[i], true)] = {};
   }
   void run(Input& in) {
     connect();
@@ -385,7 +385,7 @@ class Fuzzed {
 
   void send(std::size_t bytes) {
     std::vector<OutgoingFrame> frames;
-    sending_.next(bytes, 64, frames);
+    sending_.next(bytes, 64, {}, frames);
     for (const OutgoingFrame& each : frames) {
       if (!each.chunk) continue;
       Own& own = own_.at(each.frame.flow);
@@ -421,7 +421,7 @@ class Fuzzed {
   std::array<std::shared_ptr<Well>, 2> wells_{std::make_shared<Well>(), std::make_shared<Well>()};
   FlowReceiver getting_{kFar, channels_};
   transport::WaitSet wait_set_;
-  FlowSender sending_{wait_set_};
+  FlowSender sending_{wait_set_, TrafficClass::kUrgent};
   std::map<std::uint32_t, Model> flows_;
   std::map<std::uint32_t, Own> own_;
   std::uint64_t connection_ = 0;  // number of the last kReady

@@ -136,7 +136,8 @@ class HostNetwork {
   virtual ~HostNetwork() = default;
   /// A flow of `channel` to `host`. Null: the host is not known, or has as many flows as it may have.
   virtual std::unique_ptr<Flow> open_flow(const Gid& host, const std::string& channel,
-                                          std::shared_ptr<ChunkSource> source) = 0;
+                                          std::shared_ptr<ChunkSource> source,
+                                          TopicPriority priority = TopicPriority::kBySize) = 0;
   /// The receiver is called for the chunks of every host, until the result is destroyed. Error already_exists: the channel has a receiver.
   virtual Result<std::shared_ptr<void>> open_receiver(const std::string& channel,
                                                       std::shared_ptr<ChunkReceiver> receiver) = 0;

@@ -225,7 +225,7 @@ class Link::Impl {
       log->write(about, level, code, std::move(text));
     };
     auto made = std::make_unique<TopicForwarder>(participant_, options_.host_name, log_, [this] { changed(); });
-    Result<void> opened = made->open(std::move(network));
+    Result<void> opened = made->open(std::move(network), options_.priorities);
     if (!opened) return opened;
     TopicForwarder* forwarder = made.get();
     {

@@ -22,6 +22,7 @@ enum OptionName : int {
   kHostName,
   kNoMulticast,
   kSecurity,
+  kPriority,
   kRos2,  // gone
   kHelp
 };
@@ -34,6 +35,7 @@ const option kOptions[] = {
     {"host-name", required_argument, nullptr, kHostName},
     {"no-multicast", no_argument, nullptr, kNoMulticast},
     {"security", required_argument, nullptr, kSecurity},
+    {"priority", required_argument, nullptr, kPriority},
     {"ros2", no_argument, nullptr, kRos2},
     {"ros2-domain", required_argument, nullptr, kRos2},
     {"help", no_argument, nullptr, kHelp},
@@ -82,6 +84,16 @@ Result<void> take(int name, const std::string& value, LinkArguments& out) {
       out.options.security = std::move(*directory);
       return {};
     }
+    case kPriority: {
+      // A topic's name has no '='.
+      const std::size_t at = value.rfind('=');
+      const std::string topic = value.substr(0, at), priority = at == std::string::npos ? "" : value.substr(at + 1);
+      if (topic.empty() || (priority != "high" && priority != "low")) {
+        return Error{Errc::invalid_argument, "--priority is TOPIC=high or TOPIC=low, not '" + value + "'"};
+      }
+      out.options.priorities[topic] = priority == "high" ? TopicPriority::kHigh : TopicPriority::kLow;
+      return {};
+    }
     case kPort: {
       const Result<int> port = number("--port", value, 1, kMostPort);
       if (!port) return port.error();
@@ -121,6 +133,9 @@ const char* const kUsage =
     "  --security DIR      encrypt, and connect only to hosts with a certificate of one CA: an enclave of SROS 2, "
     "with\n"
     "                      cert.pem, key.pem and identity_ca.cert.pem\n"
+    "  --priority TOPIC=high|low\n"
+    "                      by which of the two connections to other hosts a topic goes; default: by the size of its\n"
+    "                      messages. May be repeated\n"
     "  --help              print this\n";
 
 Result<LinkArguments> read_arguments(int argc, char** argv) {

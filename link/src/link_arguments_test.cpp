@@ -33,6 +33,13 @@ TEST(LinkArguments, EveryOptionReachesTheLink) {
   EXPECT_FALSE(read_ones->help);
 }
 
+TEST(LinkArguments, ATopicHasThePriorityThatWasNamedLast) {
+  const Result<LinkArguments> some = read({"--priority", "/a=high", "--priority=/b=low", "--priority", "/a=low"});
+  ASSERT_TRUE(some) << some.error().message;
+  const std::map<std::string, TopicPriority> wanted{{"/a", TopicPriority::kLow}, {"/b", TopicPriority::kLow}};
+  EXPECT_EQ(some->options.priorities, wanted);
+}
+
 TEST(LinkArguments, WithoutOptionsTheLinkHasItsDefaults) {
   const Result<LinkArguments> none = read({});
   ASSERT_TRUE(none);
@@ -48,7 +55,7 @@ TEST(LinkArguments, HelpIsAskedForWhateverElseIsThere) {
   ASSERT_TRUE(help);
   EXPECT_TRUE(help->help);
   for (const char* name :
-       {"--peer", "--interface", "--port", "--domain", "--host-name", "--no-multicast", "--security"})
+       {"--peer", "--interface", "--port", "--domain", "--host-name", "--no-multicast", "--security", "--priority"})
     EXPECT_NE(std::string(kUsage).find(name), std::string::npos) << name;
 }
 
@@ -65,6 +72,9 @@ TEST(LinkArguments, WhatCannotBeUsedIsNamed) {
       {{"--ros2"}, "run `baton bridge` beside it"},
       {{"--ros2-domain", "1"}, "run `baton bridge` beside it"},
       {{"--peer", ""}, "--peer has an empty value"},
+      {{"--priority", "/a"}, "--priority is TOPIC=high or TOPIC=low, not '/a'"},
+      {{"--priority", "/a=middle"}, "not '/a=middle'"},
+      {{"--priority", "=high"}, "not '=high'"},
       {{"--security="}, "--security has an empty value"},
       {{"--domain", "1", "--peer"}, "--peer needs a value"},
       {{"--domain", "1", "--pear", "b"}, "unknown option '--pear'"},

@@ -56,7 +56,8 @@ TopicForwarder::~TopicForwarder() {
   proxies_.clear();
 }
 
-Result<void> TopicForwarder::open(HostNetworkOptions options) {
+Result<void> TopicForwarder::open(HostNetworkOptions options, std::map<std::string, TopicPriority> priorities) {
+  priorities_ = std::move(priorities);
   Result<std::array<std::uint8_t, 16>> id = os::random_id();
   if (!id) return id.error();
   own_.host = *id;
@@ -361,7 +362,9 @@ bool TopicForwarder::open_out(const std::pair<Gid, std::string>& key, const Plan
   out.source = std::make_shared<TopicSource>(sending.topic, reader, kUnderWay, copied, log_);
   out.source->set_publishers(sending.publishers, writers_);
   if (is_response(sending.topic)) out.source->set_clients(sending.clients);
-  out.flow = network_->open_flow(key.first, key.second, out.source);
+  const auto priority = priorities_.find(sending.topic);
+  out.flow = network_->open_flow(key.first, key.second, out.source,
+                                 priority == priorities_.end() ? TopicPriority::kBySize : priority->second);
   if (!out.flow) return false;
   out_.emplace(key, std::move(out));
   return true;
@@ -472,7 +475,8 @@ void TopicForwarder::advertise(const std::vector<HostEndpoint>& here) {
     }
     out.source = std::make_shared<AdvertisementSource>();
     advertise_to(out);
-    out.flow = network_->open_flow(host, kAdvertisementChannel, out.source);
+    // Urgent, whatever its size is: the messages of new publishers wait for it.
+    out.flow = network_->open_flow(host, kAdvertisementChannel, out.source, TopicPriority::kHigh);
   }
   advertised_ = std::move(advertisement);
 }

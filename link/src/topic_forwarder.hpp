@@ -34,7 +34,8 @@ class TopicForwarder {
   TopicForwarder(std::shared_ptr<transport::Participant> participant, std::string host_name,
                  std::shared_ptr<LinkLog> log, std::function<void()> changed);
   ~TopicForwarder();
-  Result<void> open(HostNetworkOptions options);
+  /// `priorities`: by topic; without an entry kBySize.
+  Result<void> open(HostNetworkOptions options, std::map<std::string, TopicPriority> priorities);
   /// True if something is still being connected: call again soon. Never waits for another process.
   bool step();
   /// Forwards signs of life of publishers with manual liveliness (QoS::lease). Returns after how long to call it again. By the thread of
@@ -103,6 +104,7 @@ class TopicForwarder {
   const std::shared_ptr<transport::Participant> participant_;
   const std::shared_ptr<LinkLog> log_;
   const std::function<void()> changed_;
+  std::map<std::string, TopicPriority> priorities_;
   TypeCache types_;
   HostAdvertisement own_;
   std::vector<std::byte> advertised_;

@@ -14,7 +14,7 @@ import time
 
 PORT = 22700
 OWN = b"big-endian host\0"  # its id
-RESUME, OPEN, READY, CLOSE, PART, ACK, ALIVE = range(1, 8)
+RESUME, OPEN, READY, CLOSE, PART, ACK, ALIVE, BULK = range(1, 9)
 SCALARS = {"bool": "?", "int8": "b", "uint8": "B", "int16": "h", "uint16": "H", "int32": "i", "uint32": "I"}
 SCALARS |= {"int64": "q", "uint64": "Q", "float32": "f", "float64": "d"}
 
@@ -132,10 +132,10 @@ class Host:
 
     def hello(self) -> None:
         for session in (0, 4711):
-            greeting = struct.pack("<8sII16sQH", b"btnlink\n", 3, 0, OWN, session, PORT).ljust(48, b"\0")
+            greeting = struct.pack("<8sII16sQH", b"btnlink\n", 4, 0, OWN, session, PORT).ljust(48, b"\0")
             self.socket.sendall(greeting + b"big-endian".ljust(80, b"\0"))
             if session == 0:
-                assert self.get(128)[:12] == b"btnlink\n" + struct.pack("<I", 3)
+                assert self.get(128)[:12] == b"btnlink\n" + struct.pack("<I", 4)
 
     def get(self, size: int) -> bytes:
         out = b""

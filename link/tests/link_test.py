@@ -154,7 +154,7 @@ STRANGER = """
 import os, random, socket, struct, sys, time
 random.seed(1)
 link, seconds = (sys.argv[1], 22700), float(sys.argv[2])
-start = b"btnlink" + bytes((10,)) + struct.pack("<II", 3, 0)
+start = b"btnlink" + bytes((10,)) + struct.pack("<II", 4, 0)
 
 
 def hello(session):

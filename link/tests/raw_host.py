@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 
 PORT = 22700
-RESUME, OPEN, READY, CLOSE, PART, ACK, ALIVE = range(1, 8)
+RESUME, OPEN, READY, CLOSE, PART, ACK, ALIVE, BULK = range(1, 9)
 ENDLESS = 2**63 - 1
 WORDS = "baton/1/words"
 PIECE = 200_000
@@ -34,7 +34,7 @@ def text(value: str | bytes) -> bytes:
     return struct.pack("<I", len(value)) + value
 
 
-def hello(host: bytes, session: int, name: bytes, version: int = 3, domain: int = 0) -> bytes:
+def hello(host: bytes, session: int, name: bytes, version: int = 4, domain: int = 0) -> bytes:
     return (
         struct.pack("<8sII16sQH", b"btnlink\n", version, domain, host, session, PORT).ljust(48, b"\0")
         + name.ljust(80, b"\0")[:80]

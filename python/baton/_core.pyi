@@ -457,6 +457,8 @@ class _Link:
         host_name: str,
         multicast: bool,
         security: str,
+        high: list[str],
+        low: list[str],
         on_diagnostic: Callable[[Any], object] | None,
     ) -> None: ...
     def _close(self) -> None: ...

@@ -7,7 +7,7 @@ import atexit
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from . import _core, _logging, _news
@@ -267,13 +267,15 @@ class Link(_core._Link):
         host_name: str | None = None,
         multicast: bool = True,
         security: str | os.PathLike[str] | None = None,
+        priorities: Mapping[str, str] | None = None,
         runtime_directory: str | os.PathLike[str] | None = None,
         on_diagnostic: Callable[[_news.Diagnostic], object] | None = None,
     ) -> None:
         """`peers`: other hosts, "HOST" or "HOST:PORT", where `multicast` does not find them; of two hosts one names the other.
         `interface`: name or address of the only one to use. `port`: on which this host listens, 22700 + domain without it. `host_name`: by which the others know
         this host, the machine's name without it. `security`: folder of an SROS 2 enclave; only the program `baton link` has TLS, so here it
-        raises Unsupported. `on_diagnostic` is called, in a thread of its own, with what no call can return;
+        raises Unsupported. `priorities`: by topic, "high" or "low": which of the two connections to other hosts it takes; without an entry
+        the size of its messages decides. `on_diagnostic` is called, in a thread of its own, with what no call can return;
         without one, each is a line of the logger "baton.link". Raises AlreadyExists if the port is in use, InvalidArgument for an
         argument. Returns when the network is open, or another process is the link."""
         if isinstance(peers, str):
@@ -282,6 +284,9 @@ class Link(_core._Link):
             raise _core.InvalidArgument(f"Link(): port is a number from 1 to 65535, not {port}")
         if security is not None and not os.fspath(security):
             raise _core.InvalidArgument("Link(): security is a folder, not ''")
+        for topic, priority in (priorities or {}).items():
+            if priority not in ("high", "low"):
+                raise _core.InvalidArgument(f"Link(): the priority of {topic!r} is 'high' or 'low', not {priority!r}")
         super().__init__(
             list(peers),
             interface or "",
@@ -291,6 +296,8 @@ class Link(_core._Link):
             host_name or "",
             multicast,
             os.fspath(security or ""),
+            [topic for topic, priority in (priorities or {}).items() if priority == "high"],
+            [topic for topic, priority in (priorities or {}).items() if priority == "low"],
             on_diagnostic or _log,
         )
         _open.add(self)

@@ -67,6 +67,13 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d
 @click.option("--domain", type=click.IntRange(0, 9999), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")
 @click.option("--host-name", metavar="NAME", help="This host's name for other hosts. Default: the machine's name.")
 @click.option("--security", metavar="DIR", help="Encrypt, and connect only to hosts of one CA: an enclave of SROS 2.")
+@click.option(
+    "--priority",
+    "priorities",
+    multiple=True,
+    metavar="TOPIC=high|low",
+    help="Which of the two connections to other hosts a topic takes. Default: by the size of its messages.",
+)
 @click.option("--ros2", is_flag=True, hidden=True, expose_value=False, callback=_gone)
 @click.option("--ros2-domain", hidden=True, expose_value=False, callback=_gone)
 @click.pass_context
@@ -79,12 +86,14 @@ def command(
     port: int | None,
     domain: int | None,
     host_name: str | None,
+    priorities: tuple[str, ...],
 ) -> None:
     """Connect this host's topics to other hosts.
 
     It runs until Ctrl-C. Only one process of a host does this; a second one is on standby, and takes over. `baton link status` shows what the link
     does."""
     arguments = [word for peer in peers for word in ("--peer", peer)] + ["--no-multicast"] * no_multicast
+    arguments += [word for priority in priorities for word in ("--priority", priority)]
     for name, value in (
         ("interface", interface),
         ("port", port),

@@ -32,12 +32,9 @@ std::string text_of(const sockaddr* of, socklen_t size) {
   return address.rfind("::ffff:", 0) == 0 && address.find('.') != std::string::npos ? address.substr(7) : address;
 }
 
-/// The address of the other end.
-std::string peer_address(int fd) {
-  sockaddr_storage storage{};
-  socklen_t size = sizeof storage;
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return {};
-  return text_of(reinterpret_cast<const sockaddr*>(&storage), size);
+std::uint16_t port_of(const sockaddr_storage& of) {
+  return ntohs(of.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(of).sin6_port
+                                        : reinterpret_cast<const sockaddr_in&>(of).sin_port);
 }
 
 /// An address of `text`, for any port; size 0: it is none.
@@ -77,7 +74,13 @@ std::string network_of(const std::string& address) {
   return std::string(text) + "/64" + (zone == std::string::npos ? "" : address.substr(zone));
 }
 
-TcpSocket::TcpSocket(UniqueFd fd, std::size_t unsent_bytes) : fd_(std::move(fd)), address_(peer_address(fd_.get())) {
+TcpSocket::TcpSocket(UniqueFd fd, std::size_t unsent_bytes) : fd_(std::move(fd)) {
+  sockaddr_storage other{};
+  socklen_t size = sizeof other;
+  if (::getpeername(fd_.get(), reinterpret_cast<sockaddr*>(&other), &size) == 0) {
+    address_ = text_of(reinterpret_cast<const sockaddr*>(&other), size);
+    port_ = port_of(other);
+  }
   set(fd_.get(), IPPROTO_TCP, TCP_NODELAY, 1);
   if (unsent_bytes != 0) keep_unsent(unsent_bytes);
 }
@@ -133,6 +136,12 @@ void TcpSocket::keep_unsent(std::size_t bytes) noexcept {
   set(fd_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(bytes));
 }
 
+void TcpSocket::mark(std::uint8_t code_point) noexcept {
+  const int octet = code_point << 2;
+  set(fd_.get(), IPPROTO_IP, IP_TOS, octet);  // also of an IPv6 socket, whose packets may be IPv4 ones
+  set(fd_.get(), IPPROTO_IPV6, IPV6_TCLASS, octet);
+}
+
 void TcpSocket::shut_down() noexcept { ::shutdown(fd_.get(), SHUT_RDWR); }
 
 TcpSocket::Measured TcpSocket::measured() const noexcept {
@@ -174,10 +183,7 @@ Result<TcpListener> TcpListener::open(const TcpPlace& place) {
   sockaddr_storage bound{};
   socklen_t size = sizeof bound;
   TcpListener listener;
-  if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size) == 0) {
-    listener.port_ = ntohs(bound.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6&>(bound).sin6_port
-                                                       : reinterpret_cast<const sockaddr_in&>(bound).sin_port);
-  }
+  if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size) == 0) listener.port_ = port_of(bound);
   listener.fd_ = std::make_unique<ParentOnlyFd>(std::move(fd));
   return listener;
 }

@@ -2,9 +2,12 @@
 #include "baton/os/tcp_socket.hpp"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <optional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace baton::os {
@@ -53,6 +56,30 @@ TEST_F(Tcp, PartsArriveAsOneStreamInOrder) {
   writer.join();
   EXPECT_EQ(got, sent);
   EXPECT_EQ(other_->address(), "127.0.0.1");
+}
+
+TEST_F(Tcp, ASocketKnowsItsOtherEndsPortAndMarksItsPackets) {
+  EXPECT_EQ(one_->port(), listener_->port());
+  one_->mark(34);
+  int octet = 0;
+  socklen_t size = sizeof octet;
+  ASSERT_EQ(::getsockopt(one_->fd(), IPPROTO_IP, IP_TOS, &octet, &size), 0);
+  EXPECT_EQ(octet, 34 << 2);
+}
+
+TEST_F(Tcp, AMarkHoldsForBothFamiliesOfAnIPv6Socket) {
+  Result<TcpListener> opened = TcpListener::open({"::1", 0});
+  if (!opened) GTEST_SKIP() << "no IPv6: " << opened.error().message;
+  Result<std::unique_ptr<TcpSocket>> connected =
+      tcp_connect("::1", opened->port(), {"::1", 0}, kPatience, kUnsent, goes_on, nullptr);
+  ASSERT_TRUE(connected) << connected.error().message;
+  (*connected)->mark(32);
+  for (const auto& [level, name] : {std::pair(IPPROTO_IP, IP_TOS), std::pair(IPPROTO_IPV6, IPV6_TCLASS)}) {
+    int octet = 0;
+    socklen_t size = sizeof octet;
+    ASSERT_EQ(::getsockopt((*connected)->fd(), level, name, &octet, &size), 0);
+    EXPECT_EQ(octet, 32 << 2);
+  }
 }
 
 TEST_F(Tcp, AShutDownEndsCallsThatWait) {

@@ -2,6 +2,7 @@
 #include "flow_sender.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace baton::link::stream {
 
@@ -28,13 +29,36 @@ void FlowSender::add_open(std::uint32_t id, const std::string& channel) {
   control_.push_back(std::move(open));
 }
 
-std::uint32_t FlowSender::open(const std::string& channel, std::shared_ptr<ChunkSource> source) {
+std::uint32_t FlowSender::open(const std::string& channel, std::shared_ptr<ChunkSource> source, bool stays) {
   if (flows_.size() >= kMostFlows) return 0;
   SendFlow& flow = flows_[++last_];
   flow.channel = channel;
   flow.source = std::move(source);
+  flow.stays = stays;
   if (connected_) add_open(last_, channel);
   return last_;
+}
+
+std::uint32_t FlowSender::adopt(LeavingFlow flow, TimePoint now) {
+  const std::uint32_t id = open(flow.channel, std::move(flow.source), false);
+  if (id == 0) return 0;
+  SendFlow& adopted = flows_[id];
+  adopted.bulky = now;
+  adopted.bytes = flow.chunk->size_bytes;
+  adopted.chunks.push_back({std::move(flow.chunk), 0});
+  return id;
+}
+
+std::vector<LeavingFlow> FlowSender::take_leaving() {
+  std::vector<LeavingFlow> out;
+  for (const std::uint32_t id : std::exchange(leaving_, {})) {
+    const auto found = flows_.find(id);
+    if (found == flows_.end()) continue;  // closed meanwhile
+    SendFlow& flow = found->second;
+    out.push_back({id, flow.channel, flow.source, std::move(flow.next), flow.first - 1});
+    close(id);
+  }
+  return out;
 }
 
 void FlowSender::close(std::uint32_t id) {
@@ -109,9 +133,27 @@ Result<void> FlowSender::acknowledge(const HostFrame& frame) {
   return {};
 }
 
+/// Whether the flow's next chunk belongs to the other class.
+bool FlowSender::leaves(SendFlow& flow, std::size_t chunk_bytes, TimePoint now) const {
+  if (flow.stays) return false;
+  if (now - flow.second >= std::chrono::seconds(1)) {
+    flow.second = now;
+    flow.bytes_of_second = 0;
+  }
+  flow.bytes_of_second += chunk_bytes;
+  const bool bulky = chunk_bytes > kMostUrgentBytes || flow.bytes_of_second > kMostUrgentRate;
+  if (bulky) flow.bulky = now;
+  return class_ == TrafficClass::kUrgent ? bulky : now - flow.bulky > kCalm;
+}
+
 /// True if something was added.
-bool FlowSender::next_of(std::uint32_t id, SendFlow& flow, std::size_t most, std::vector<OutgoingFrame>& frames) {
+bool FlowSender::next_of(std::uint32_t id, SendFlow& flow, std::size_t most, TimePoint now,
+                         std::vector<OutgoingFrame>& frames) {
   if (flow.at == flow.chunks.size()) {
+    if (flow.next) {
+      if (flow.chunks.empty() && std::count(leaving_.begin(), leaving_.end(), id) == 0) leaving_.push_back(id);
+      return false;
+    }
     if (flow.chunks.size() >= kMostUnderWay || (flow.bytes >= kMostBytes && !flow.chunks.empty())) {
       set_attached(flow, false);
       return false;
@@ -121,6 +163,12 @@ bool FlowSender::next_of(std::uint32_t id, SendFlow& flow, std::size_t most, std
     if (found != ChunkSource::NextChunk::kChunk) {
       set_attached(flow, found != ChunkSource::NextChunk::kHeld);
       if (found == ChunkSource::NextChunk::kMore) wait_set_.wake();  // comes back at once
+      return false;
+    }
+    if (leaves(flow, chunk->size_bytes, now)) {
+      set_attached(flow, false);
+      flow.next = std::move(chunk);
+      if (flow.chunks.empty()) leaving_.push_back(id);
       return false;
     }
     flow.bytes += chunk->size_bytes;
@@ -142,7 +190,7 @@ bool FlowSender::next_of(std::uint32_t id, SendFlow& flow, std::size_t most, std
   return true;
 }
 
-void FlowSender::next(std::size_t bytes, std::size_t count, std::vector<OutgoingFrame>& frames) {
+void FlowSender::next(std::size_t bytes, std::size_t count, TimePoint now, std::vector<OutgoingFrame>& frames) {
   for (OutgoingFrame& each : control_) frames.push_back(std::move(each));
   control_.clear();
   if (!ready_) return;
@@ -155,7 +203,7 @@ void FlowSender::next(std::size_t bytes, std::size_t count, std::vector<Outgoing
     for (std::size_t i = flows_.size(); i > 0; --i, ++at) {
       if (at == flows_.end()) at = flows_.begin();
       // Each flow gets the same number of bytes, not of chunks: else flows of small chunks would fall behind flows of big ones.
-      for (std::size_t used = 0; used < most && next_of(at->first, at->second, most, frames);) {
+      for (std::size_t used = 0; used < most && next_of(at->first, at->second, most, now, frames);) {
         some = true;
         turn_ = at->first;
         const std::size_t size = frames.back().frame.size + kFrameBytes;
@@ -169,7 +217,8 @@ void FlowSender::next(std::size_t bytes, std::size_t count, std::vector<Outgoing
 
 bool FlowSender::idle(std::uint32_t id) const {
   const auto found = flows_.find(id);
-  return found == flows_.end() || (found->second.chunks.empty() && found->second.source->empty());
+  return found == flows_.end() ||
+         (found->second.chunks.empty() && !found->second.next && found->second.source->empty());
 }
 
 std::uint64_t FlowSender::acknowledged(std::uint32_t id) const {
@@ -180,8 +229,8 @@ std::uint64_t FlowSender::acknowledged(std::uint32_t id) const {
 FlowSender::Totals FlowSender::totals() const {
   Totals out = totals_;
   for (const auto& [id, flow] : flows_) {
-    out.waiting_messages += flow.chunks.size();
-    out.waiting_bytes += flow.bytes;
+    out.waiting_messages += flow.chunks.size() + (flow.next ? 1 : 0);
+    out.waiting_bytes += flow.bytes + (flow.next ? flow.next->size_bytes : 0);
   }
   return out;
 }

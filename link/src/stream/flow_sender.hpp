@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The flows of this host to one other: which chunk is sent next, and which chunks are under way (the retransmission window). No sockets and no
 // threads. Flows take turns, with the same number of bytes each. So a big chunk delays no other flow, and neither does a flow that must wait.
+// Two hosts have one sender for each class of traffic. A flow that has a chunk of the other class leaves with that chunk, once all chunks before
+// are acknowledged: so the order of its chunks is kept.
 // Thread rules: externally synchronised.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -23,15 +26,37 @@ struct OutgoingFrame {
   std::shared_ptr<const OutgoingChunk> chunk;  // of a kPart
 };
 
+/// A flow that changes its class: with its next chunk, which is not sent yet.
+struct LeavingFlow {
+  std::uint32_t id = 0;  ///< until now
+  std::string channel;
+  std::shared_ptr<ChunkSource> source;
+  std::shared_ptr<const OutgoingChunk> chunk;
+  std::uint64_t acknowledged = 0;  ///< chunks before
+};
+
 class FlowSender {
  public:
-  explicit FlowSender(transport::WaitSet& wait_set) : wait_set_(wait_set) {}
+  using TimePoint = std::chrono::steady_clock::time_point;
+  /// The bulk class has the flows with chunks above this size, or with more bytes in a second.
+  static constexpr std::size_t kMostUrgentBytes = std::size_t{16} << 10;
+  static constexpr std::size_t kMostUrgentRate = std::size_t{1} << 20;
+  /// A flow of the bulk class that had no reason to be there for so long becomes urgent.
+  static constexpr std::chrono::seconds kCalm{10};
+
+  FlowSender(transport::WaitSet& wait_set, TrafficClass traffic_class) : wait_set_(wait_set), class_(traffic_class) {}
   ~FlowSender();
   FlowSender(const FlowSender&) = delete;
   FlowSender& operator=(const FlowSender&) = delete;
 
-  /// 0: there are kMostFlows.
-  std::uint32_t open(const std::string& channel, std::shared_ptr<ChunkSource> source);
+  /// 0: there are kMostFlows. `stays`: the flow keeps this class, whatever its chunks are.
+  std::uint32_t open(const std::string& channel, std::shared_ptr<ChunkSource> source, bool stays);
+  /// A flow that has left the sender of the other class.
+  std::uint32_t adopt(LeavingFlow flow, TimePoint now);
+  /// Whether take_leaving() has a flow.
+  bool has_leaving() const noexcept { return !leaving_.empty(); }
+  /// The flows that leave; they are closed in this sender.
+  std::vector<LeavingFlow> take_leaving();
   void close(std::uint32_t flow);
 
   /// A new connection: the next frames are the kOpen of all flows, and kReady. Until ready(), no part is sent.
@@ -45,10 +70,11 @@ class FlowSender {
 
   /// Adds frames, with parts of up to `bytes`, until they have `bytes` or there is nothing to send now. A source without a chunk is attached to
   /// the wait set.
-  void next(std::size_t bytes, std::size_t count, std::vector<OutgoingFrame>& frames);
+  void next(std::size_t bytes, std::size_t count, TimePoint now, std::vector<OutgoingFrame>& frames);
 
   /// The other side makes this one open and close flows, by the channels that it wants, and does not read the frames about them.
   bool is_clogged() const noexcept { return control_.size() > kMostControl; }
+  std::size_t flows() const noexcept { return flows_.size(); }
   bool idle(std::uint32_t flow) const;
   std::uint64_t acknowledged(std::uint32_t flow) const;
   struct Totals {
@@ -70,10 +96,16 @@ class FlowSender {
     std::size_t bytes = 0;                   ///< of chunks
     std::size_t at = 0;                      ///< in chunks: the first that is not sent in full
     bool attached = false;                   ///< its source is in the wait set
+    bool stays = false;
+    std::shared_ptr<const OutgoingChunk> next;  ///< with which the flow leaves; null: it does not
+    TimePoint second;                           ///< when the present second began
+    std::size_t bytes_of_second = 0;
+    TimePoint bulky;  ///< when the flow had the last reason to be of the bulk class
   };
   void set_attached(SendFlow& flow, bool attached);
   void add_open(std::uint32_t id, const std::string& channel);
-  bool next_of(std::uint32_t id, SendFlow& flow, std::size_t most, std::vector<OutgoingFrame>& frames);
+  bool leaves(SendFlow& flow, std::size_t chunk_bytes, TimePoint now) const;
+  bool next_of(std::uint32_t id, SendFlow& flow, std::size_t most, TimePoint now, std::vector<OutgoingFrame>& frames);
 
   /// Bytes of one flow under way, beyond one chunk: enough for 10 Gbit/s over 25 ms.
   static constexpr std::size_t kMostBytes = std::size_t{32} << 20;
@@ -81,12 +113,14 @@ class FlowSender {
   static constexpr std::size_t kMostControl = 40000;
 
   transport::WaitSet& wait_set_;
+  const TrafficClass class_;
   std::map<std::uint32_t, SendFlow> flows_;
   std::uint32_t last_ = 0;         // id
   std::uint32_t turn_ = 0;         // id of the flow that was served last
   std::uint64_t connections_ = 0;  // ever
   bool connected_ = false, ready_ = false;
   std::vector<OutgoingFrame> control_;  // kOpen, kClose
+  std::vector<std::uint32_t> leaving_;  // ids; closed ones among them
   Totals totals_;
 };
 

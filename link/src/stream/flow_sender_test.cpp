@@ -46,7 +46,7 @@ class SendingOf : public ::testing::Test {
   }
   std::vector<OutgoingFrame> all(std::size_t bytes = SIZE_MAX) {
     std::vector<OutgoingFrame> frames;
-    sending_.next(bytes, 100'000, frames);
+    sending_.next(bytes, 100'000, now_, frames);
     return frames;
   }
   static HostFrame frame(FrameKind kind, std::uint32_t flow, std::uint64_t number, std::uint64_t offset = 0) {
@@ -58,13 +58,14 @@ class SendingOf : public ::testing::Test {
     return out;
   }
   transport::WaitSet wait_set_;
-  FlowSender sending_{wait_set_};
+  FlowSender::TimePoint now_{};
+  FlowSender sending_{wait_set_, TrafficClass::kBulk};
   std::shared_ptr<Queue> source_ = std::make_shared<Queue>(), other_ = std::make_shared<Queue>();
   std::vector<OutgoingFrame> opened_;
 };
 
 TEST_F(SendingOf, NothingIsTakenFromASourceWithoutAConnection) {
-  sending_.open("a", source_);
+  sending_.open("a", source_, false);
   source_->add(1, 1000);
   EXPECT_TRUE(all().empty());
   sending_.connected();
@@ -81,7 +82,7 @@ TEST_F(SendingOf, NothingIsTakenFromASourceWithoutAConnection) {
 }
 
 TEST_F(SendingOf, ABigChunkGoesInPartsAndLeavesOthersTheirTurn) {
-  const std::uint32_t big = sending_.open("big", source_), small = sending_.open("small", other_);
+  const std::uint32_t big = sending_.open("big", source_, false), small = sending_.open("small", other_, false);
   source_->add(1, 3 * kPartBytes + 1000);
   other_->add(3, 1000);
   connect();
@@ -102,7 +103,7 @@ TEST_F(SendingOf, ABigChunkGoesInPartsAndLeavesOthersTheirTurn) {
 }
 
 TEST_F(SendingOf, ASlowLineGetsSmallParts) {
-  sending_.open("a", source_);
+  sending_.open("a", source_, false);
   source_->add(1, 1000);
   connect();
   const std::vector<OutgoingFrame> first = all(300);
@@ -115,8 +116,8 @@ TEST_F(SendingOf, ASlowLineGetsSmallParts) {
 }
 
 TEST_F(SendingOf, AFlowWithManyUnacknowledgedChunksWaitsAndTheOthersGoOn) {
-  const std::uint32_t flow = sending_.open("a", source_);
-  sending_.open("b", other_);
+  const std::uint32_t flow = sending_.open("a", source_, false);
+  sending_.open("b", other_, false);
   source_->add(kMostUnderWay + 10, 200);
   connect();
   EXPECT_EQ(all().size(), kMostUnderWay);
@@ -136,7 +137,7 @@ TEST_F(SendingOf, AFlowWithManyUnacknowledgedChunksWaitsAndTheOthersGoOn) {
 }
 
 TEST_F(SendingOf, ASourceThatHoldsAllItMayIsNotWaitedForByTheWaitSet) {
-  sending_.open("a", source_);
+  sending_.open("a", source_, false);
   source_->held = true;
   connect();
   all();
@@ -144,7 +145,7 @@ TEST_F(SendingOf, ASourceThatHoldsAllItMayIsNotWaitedForByTheWaitSet) {
 }
 
 TEST_F(SendingOf, ANewConnectionGoesOnWhereTheOtherEndSays) {
-  const std::uint32_t flow = sending_.open("a", source_);
+  const std::uint32_t flow = sending_.open("a", source_, false);
   source_->add(3, kPartBytes + 100);
   connect();
   EXPECT_EQ(all().size(), 6U);
@@ -166,7 +167,7 @@ TEST_F(SendingOf, ANewConnectionGoesOnWhereTheOtherEndSays) {
 }
 
 TEST_F(SendingOf, AHostThatHasGotNothingGetsAllAgain) {
-  sending_.open("a", source_);
+  sending_.open("a", source_, false);
   source_->add(2, 1000);
   connect();
   EXPECT_EQ(all().size(), 2U);
@@ -176,7 +177,7 @@ TEST_F(SendingOf, AHostThatHasGotNothingGetsAllAgain) {
 }
 
 TEST_F(SendingOf, NumbersThatCannotBeAreViolations) {
-  const std::uint32_t flow = sending_.open("a", source_);
+  const std::uint32_t flow = sending_.open("a", source_, false);
   source_->add(2, 1000);
   connect();
   EXPECT_FALSE(sending_.acknowledge(frame(FrameKind::kAck, flow, 1)));  // it was not sent yet
@@ -198,7 +199,7 @@ TEST_F(SendingOf, NumbersThatCannotBeAreViolations) {
 }
 
 TEST_F(SendingOf, AClosedFlowSaysSoAndGivesUpItsChunks) {
-  const std::uint32_t flow = sending_.open("a", source_);
+  const std::uint32_t flow = sending_.open("a", source_, false);
   source_->add(2, 1000);
   connect();
   std::weak_ptr<const OutgoingChunk> chunk = source_->chunks.front();
@@ -214,17 +215,17 @@ TEST_F(SendingOf, AClosedFlowSaysSoAndGivesUpItsChunks) {
 }
 
 TEST_F(SendingOf, OpeningsThatNobodyReadsAreBounded) {
-  for (std::size_t i = 0; i < kMostFlows; ++i) sending_.open("a", source_);
+  for (std::size_t i = 0; i < kMostFlows; ++i) sending_.open("a", source_, false);
   connect();
   EXPECT_FALSE(sending_.is_clogged()) << "as many as there may be";
   for (std::uint32_t i = 1; i <= kMostFlows; ++i) {
     sending_.close(i);
-    sending_.open("a", source_);
+    sending_.open("a", source_, false);
   }
   EXPECT_FALSE(sending_.is_clogged());
   for (std::uint32_t i = 1; i <= kMostFlows; ++i) {
     sending_.close(kMostFlows + i);
-    sending_.open("a", source_);
+    sending_.open("a", source_, false);
   }
   EXPECT_TRUE(sending_.is_clogged());
   sending_.disconnected();
@@ -232,13 +233,13 @@ TEST_F(SendingOf, OpeningsThatNobodyReadsAreBounded) {
 }
 
 TEST_F(SendingOf, FlowsAreBounded) {
-  for (std::size_t i = 0; i < kMostFlows; ++i) ASSERT_NE(sending_.open("a", source_), 0U);
-  EXPECT_EQ(sending_.open("a", source_), 0U);
+  for (std::size_t i = 0; i < kMostFlows; ++i) ASSERT_NE(sending_.open("a", source_, false), 0U);
+  EXPECT_EQ(sending_.open("a", source_, false), 0U);
 }
 
 TEST_F(SendingOf, ASourceThatHasPassedOverMuchLetsOthersHaveTheirTurnAndIsAskedAgainAtOnce) {
-  sending_.open("a", source_);
-  sending_.open("b", other_);
+  sending_.open("a", source_, false);
+  sending_.open("b", other_, false);
   connect();
   source_->passes_over = 2;
   source_->add(1, 1000);
@@ -251,6 +252,123 @@ TEST_F(SendingOf, ASourceThatHasPassedOverMuchLetsOthersHaveTheirTurnAndIsAskedA
   frames = all();
   ASSERT_EQ(frames.size(), 1U);
   EXPECT_EQ(frames[0].frame.flow, 1U);
+}
+
+/// Of the urgent class.
+class UrgentSendingOf : public SendingOf {
+ protected:
+  std::vector<OutgoingFrame> urgent() {
+    std::vector<OutgoingFrame> frames;
+    urgent_.next(SIZE_MAX, 100'000, now_, frames);
+    return frames;
+  }
+  void SetUp() override {
+    now_ += std::chrono::hours(1);
+    flow_ = urgent_.open("a", source_, false);
+    urgent_.connected();
+    urgent();
+    urgent_.ready();
+    connect();
+  }
+  FlowSender urgent_{wait_set_, TrafficClass::kUrgent};
+  std::uint32_t flow_ = 0;
+};
+
+TEST_F(UrgentSendingOf, AFlowLeavesWithItsFirstBigChunkOnceAllBeforeAreAcknowledged) {
+  source_->add(2, FlowSender::kMostUrgentBytes);
+  source_->add(1, FlowSender::kMostUrgentBytes + 1);
+  source_->add(1, 1000);
+  const std::shared_ptr<const OutgoingChunk> big = source_->chunks[2];
+  EXPECT_EQ(urgent().size(), 2U);
+  EXPECT_FALSE(urgent_.has_leaving());
+  ASSERT_TRUE(urgent_.acknowledge(frame(FrameKind::kAck, flow_, 1)));
+  EXPECT_TRUE(urgent().empty());
+  EXPECT_FALSE(urgent_.has_leaving()) << "the second chunk may be behind the big one";
+  EXPECT_FALSE(urgent_.idle(flow_));
+  EXPECT_EQ(urgent_.totals().waiting_bytes, 2 * FlowSender::kMostUrgentBytes + 1);
+  ASSERT_TRUE(urgent_.acknowledge(frame(FrameKind::kAck, flow_, 2)));
+  EXPECT_TRUE(urgent().empty());
+  ASSERT_TRUE(urgent_.has_leaving());
+  std::vector<LeavingFlow> leaving = urgent_.take_leaving();
+  ASSERT_EQ(leaving.size(), 1U);
+  EXPECT_EQ(leaving[0].id, flow_);
+  EXPECT_EQ(leaving[0].chunk, big);
+  EXPECT_EQ(leaving[0].acknowledged, 2U);
+  const std::vector<OutgoingFrame> closing = urgent();
+  ASSERT_EQ(closing.size(), 1U);
+  EXPECT_EQ(closing[0].frame.kind, FrameKind::kClose);
+
+  const std::uint32_t adopted = sending_.adopt(std::move(leaving[0]), now_);
+  const std::vector<OutgoingFrame> frames = all();
+  ASSERT_EQ(frames.size(), 3U) << "its opening, the big chunk, and the one behind that";
+  EXPECT_EQ(frames[0].frame.kind, FrameKind::kOpen);
+  EXPECT_EQ(frames[1].chunk, big);
+  EXPECT_EQ(frames[1].frame.number, 1U);
+  ASSERT_TRUE(sending_.acknowledge(frame(FrameKind::kAck, adopted, 2)));
+  EXPECT_TRUE(sending_.idle(adopted));
+}
+
+TEST_F(UrgentSendingOf, AFlowWithManySmallChunksInASecondLeaves) {
+  constexpr std::size_t kSize = 8192, kCount = FlowSender::kMostUrgentRate / kSize;
+  for (int second = 0; second < 3; ++second, now_ += std::chrono::seconds(1)) {
+    source_->add(kCount, kSize);
+    EXPECT_EQ(urgent().size(), kCount);
+    ASSERT_TRUE(urgent_.acknowledge(frame(FrameKind::kAck, flow_, kCount * static_cast<std::size_t>(second + 1))));
+  }
+  source_->add(kCount + 1, kSize);
+  EXPECT_EQ(urgent().size(), kCount);
+  ASSERT_TRUE(urgent_.acknowledge(frame(FrameKind::kAck, flow_, 4 * kCount)));
+  urgent();
+  EXPECT_TRUE(urgent_.has_leaving());
+}
+
+TEST_F(UrgentSendingOf, AFlowThatStaysSendsChunksOfAllSizes) {
+  const std::uint32_t stays = urgent_.open("b", other_, true);
+  other_->add(2, 10 * FlowSender::kMostUrgentBytes);
+  std::size_t parts = 0;
+  for (const OutgoingFrame& each : urgent()) parts += each.frame.kind == FrameKind::kPart ? 1 : 0;
+  EXPECT_EQ(parts, 2U);
+  EXPECT_FALSE(urgent_.has_leaving());
+  ASSERT_TRUE(urgent_.acknowledge(frame(FrameKind::kAck, stays, 2)));
+  EXPECT_TRUE(urgent_.idle(stays));
+}
+
+TEST_F(UrgentSendingOf, AFlowThatIsClosedBeforeItLeavesIsGone) {
+  source_->add(1, FlowSender::kMostUrgentBytes + 1);
+  urgent();
+  ASSERT_TRUE(urgent_.has_leaving());
+  urgent_.close(flow_);
+  EXPECT_TRUE(urgent_.take_leaving().empty());
+}
+
+TEST_F(UrgentSendingOf, AFlowWithoutAConnectionLeavesOverTheNextOne) {
+  source_->add(1, 1000);
+  source_->add(1, FlowSender::kMostUrgentBytes + 1);
+  EXPECT_EQ(urgent().size(), 1U);
+  urgent_.disconnected();
+  urgent_.connected();
+  urgent();
+  ASSERT_TRUE(urgent_.resume(frame(FrameKind::kResume, flow_, 1)));
+  urgent_.ready();
+  ASSERT_TRUE(urgent_.acknowledge(frame(FrameKind::kAck, flow_, 1)));
+  urgent();
+  EXPECT_EQ(urgent_.take_leaving().size(), 1U);
+}
+
+TEST_F(UrgentSendingOf, ABulkFlowThatHasOnlySmallChunksForAWhileLeaves) {
+  const std::uint32_t flow = sending_.open("b", other_, false);
+  other_->add(1, FlowSender::kMostUrgentBytes + 1);
+  all();
+  ASSERT_TRUE(sending_.acknowledge(frame(FrameKind::kAck, flow, 1)));
+  now_ += FlowSender::kCalm;
+  other_->add(1, 1000);
+  EXPECT_EQ(all().size(), 1U);
+  EXPECT_FALSE(sending_.has_leaving());
+  ASSERT_TRUE(sending_.acknowledge(frame(FrameKind::kAck, flow, 2)));
+  now_ += std::chrono::milliseconds(1);
+  other_->add(1, 1000);
+  EXPECT_TRUE(all().empty());
+  EXPECT_EQ(sending_.take_leaving().size(), 1U);
 }
 
 }  // namespace

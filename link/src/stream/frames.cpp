@@ -38,6 +38,7 @@ std::array<std::byte, kHelloBytes> encode(const HostHello& hello) {
   std::memcpy(&out[16], hello.host.data(), hello.host.size());
   put(&out[32], hello.session, 8);
   put(&out[40], hello.port, 2);
+  out[42] = static_cast<std::byte>(hello.traffic_class);
   std::memcpy(&out[48], hello.name.data(), std::min(hello.name.size(), kMaxHelloName));
   return out;
 }
@@ -51,6 +52,9 @@ Result<HostHello> decode_hello(const std::byte* bytes) {
   std::memcpy(out.host.data(), bytes + 16, out.host.size());
   out.session = get<std::uint64_t>(bytes + 32);
   out.port = get<std::uint16_t>(bytes + 40);
+  const auto traffic_class = static_cast<std::uint8_t>(bytes[42]);
+  if (traffic_class > static_cast<std::uint8_t>(TrafficClass::kBulk)) return violation("a hello of an unknown class");
+  out.traffic_class = static_cast<TrafficClass>(traffic_class);
   const char* const name = reinterpret_cast<const char*>(bytes + 48);
   out.name.assign(name, ::strnlen(name, kMaxHelloName));
   out.name = os::printable(std::move(out.name));
@@ -71,7 +75,7 @@ std::array<std::byte, kFrameBytes> encode(const HostFrame& frame) {
 Result<HostFrame> decode_frame(const std::byte* bytes) {
   HostFrame out;
   const auto kind = static_cast<std::uint8_t>(bytes[0]);
-  if (kind < static_cast<std::uint8_t>(FrameKind::kResume) || kind > static_cast<std::uint8_t>(FrameKind::kAlive))
+  if (kind < static_cast<std::uint8_t>(FrameKind::kResume) || kind > static_cast<std::uint8_t>(FrameKind::kBulk))
     return violation("a frame of an unknown kind");
   out.kind = static_cast<FrameKind>(kind);
   out.flow = get<std::uint32_t>(bytes + 4);

@@ -17,7 +17,10 @@ namespace baton::link::stream {
 using transport::Gid;
 
 /// The version of everything that hosts send to each other: these frames, their advertisements (advertisement.hpp) and the chunks.
-inline constexpr std::uint32_t kLinkVersion = 3;
+inline constexpr std::uint32_t kLinkVersion = 4;
+
+/// Two hosts have a connection for each. The small messages of the urgent one do not wait for the bytes of the other.
+enum class TrafficClass : std::uint8_t { kUrgent = 0, kBulk = 1 };
 
 /// The first bytes that each side sends.
 struct HostHello {
@@ -26,8 +29,9 @@ struct HostHello {
   Gid host{};
   /// Names what the sender remembers of its flows with the other host. Another number means that it begins anew. 0: not known yet.
   std::uint64_t session = 0;
-  std::uint16_t port = 0;  ///< on which the sender listens
-  std::string name;        ///< at most kMaxHelloName bytes travel
+  std::uint16_t port = 0;                              ///< on which the sender listens
+  TrafficClass traffic_class = TrafficClass::kUrgent;  ///< of this connection
+  std::string name;                                    ///< at most kMaxHelloName bytes travel
 };
 inline constexpr std::size_t kHelloBytes = 128;
 inline constexpr std::size_t kMaxHelloName = 80;
@@ -47,6 +51,7 @@ enum class FrameKind : std::uint8_t {
   kPart = 5,   ///< `size` bytes of chunk `number` of `total` bytes, from `offset` on
   kAck = 6,    ///< of a flow that the sender receives: the chunks up to `number` are delivered
   kAlive = 7,  ///< nothing; sent when there is nothing else to send
+  kBulk = 8,   ///< the sender has bulk flows, and asks the other side to make the connection for them
 };
 struct HostFrame {
   FrameKind kind = FrameKind::kAlive;

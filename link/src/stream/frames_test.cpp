@@ -43,15 +43,16 @@ TEST(Frames, AHelloHasTheBytesOfTheFormat) {
   hello.host.fill(0xAB);
   hello.session = 0x1122334455667788;
   hello.port = 22705;
+  hello.traffic_class = TrafficClass::kBulk;
   hello.name = "arm";
   const auto bytes = encode(hello);
   EXPECT_EQ(hex(bytes.data(), 56),
             "62746e6c696e6b0a"
-            "03000000"
+            "04000000"
             "05000000"
             "abababababababababababababababab"
             "8877665544332211"
-            "b158000000000000"
+            "b158010000000000"
             "61726d0000000000");
   const Result<HostHello> read = decode_hello(bytes.data());
   ASSERT_TRUE(read);
@@ -59,7 +60,14 @@ TEST(Frames, AHelloHasTheBytesOfTheFormat) {
   EXPECT_EQ(read->host, hello.host);
   EXPECT_EQ(read->session, hello.session);
   EXPECT_EQ(read->port, 22705);
+  EXPECT_EQ(read->traffic_class, TrafficClass::kBulk);
   EXPECT_EQ(read->name, "arm");
+}
+
+TEST(Frames, AHelloOfAnUnknownClassIsRefused) {
+  auto bytes = encode(HostHello{});
+  bytes[42] = std::byte{2};
+  EXPECT_EQ(decode_hello(bytes.data()).error().code, Errc::protocol_violation);
 }
 
 TEST(Frames, ANameOfAnyBytesIsPrintable) {
@@ -122,7 +130,7 @@ TEST(Frames, PartsOutOfRangeAreRefused) {
     f.size = 64;
   }));  // without its header
   EXPECT_TRUE(refused([](HostFrame& f) { f.offset = 64; }));
-  EXPECT_TRUE(refused([](HostFrame& f) { f.kind = static_cast<FrameKind>(8); }));
+  EXPECT_TRUE(refused([](HostFrame& f) { f.kind = static_cast<FrameKind>(9); }));
   EXPECT_TRUE(refused([](HostFrame& f) { f.kind = static_cast<FrameKind>(0); }));
   EXPECT_TRUE(refused([](HostFrame& f) { f.kind = FrameKind::kAck; }));   // with bytes behind it
   EXPECT_TRUE(refused([](HostFrame& f) { f.kind = FrameKind::kOpen; }));  // a name of 4096 bytes
@@ -133,7 +141,7 @@ TEST(Frames, NoBytesAreReadAsAPartBeyondItsChunk) {
   for (int i = 0; i < 100'000; ++i) {
     std::array<std::byte, kFrameBytes> bytes;
     for (std::byte& each : bytes) each = static_cast<std::byte>(random());
-    bytes[0] = static_cast<std::byte>(random() % 9);
+    bytes[0] = static_cast<std::byte>(random() % 10);
     if (i % 2 == 0) std::memset(&bytes[18], 0, 6);
     const Result<HostFrame> read = decode_frame(bytes.data());
     if (!read || read->kind != FrameKind::kPart) continue;

@@ -41,24 +41,74 @@ Result<HostHello> read_hello(Wire& wire) {
 
 }  // namespace
 
-Gid HostGreeter::serve(std::shared_ptr<os::TcpSocket> socket, ConnectionOrigin way, const std::string& whom,
-                       const std::function<void()>& greeted, std::string& why) {
+/// Null: the network ends.
+std::shared_ptr<HostConnection> HostGreeter::connection(std::shared_ptr<os::TcpSocket> socket, bool called) {
   auto connection = std::make_shared<HostConnection>();
+  if (called) connection->dialed = ListenAddress(socket->address(), socket->port());
   if (security_) {
-    connection->wire = security_->wire(std::move(socket), way != ConnectionOrigin::kTaken);
+    connection->wire = security_->wire(std::move(socket), called);
   } else {
     connection->wire = std::make_unique<PlainWire>(std::move(socket));
   }
-  {
-    const os::Lock lock(mutex_);
-    if (ended_) return {};
-    connections_.push_back(connection);
-  }
-  const Gid host = greet_and_read(connection, way, whom, greeted, why);
+  const os::Lock lock(mutex_);
+  if (ended_) return nullptr;
+  connections_.push_back(connection);
+  return connection;
+}
+
+void HostGreeter::end(const std::shared_ptr<HostConnection>& connection) {
   connection->wire->shut_down();
   const os::Lock lock(mutex_);
   connections_.remove(connection);
+}
+
+Gid HostGreeter::serve(std::shared_ptr<os::TcpSocket> socket, ConnectionOrigin way, const std::string& whom,
+                       const std::function<void()>& greeted, std::string& why) {
+  const std::shared_ptr<HostConnection> made = connection(std::move(socket), way != ConnectionOrigin::kTaken);
+  if (!made) return {};
+  const Gid host = greet_and_read(made, way, whom, greeted, why);
+  end(made);
   return host;
+}
+
+void HostGreeter::call_bulk(const std::shared_ptr<Session>& session, const ListenAddress& place) {
+  os::TcpPlace from;
+  from.interface = interface_;
+  const auto stop = [](void* called) { return static_cast<const Session*>(called)->ended(); };
+  Result<std::unique_ptr<os::TcpSocket>> socket =
+      os::tcp_connect(place.first, place.second, from, kHelloLimit, kUnsentBytes, stop, session.get());
+  if (!socket) return;  // the urgent connection shows why, if this lasts
+  const std::shared_ptr<HostConnection> made = connection(std::move(*socket), true);
+  if (!made) return;
+  Wire& line = *made->wire;
+  const bool opened = line.open(kHelloLimit) && write_hello(line, hello_with(session->number(), TrafficClass::kBulk));
+  const Result<HostHello> hello = opened ? read_hello(line) : Result<HostHello>(Error{Errc::system, {}});
+  // Another host, or one that has forgotten the session, is refused.
+  if (hello && hello->host == session->hello().host && hello->session == session->partner()) {
+    made->dialed_by_smaller = own_.host < hello->host;
+    if (session->attach(TrafficClass::kBulk, made)) read(*session, TrafficClass::kBulk, made);
+  }
+  end(made);
+}
+
+/// The other side has made the bulk connection of a session.
+Gid HostGreeter::accept_bulk(const std::shared_ptr<HostConnection>& connection, const HostHello& hello,
+                             const std::function<void()>& greeted) {
+  const std::shared_ptr<Session> session = table_.session_with(hello.host, hello.session);
+  const std::uint64_t number = session ? session->number() : 0;
+  if (!write_hello(*connection->wire, hello_with(number, TrafficClass::kBulk)) || !session) return {};
+  greeted();
+  connection->dialed_by_smaller = hello.host < own_.host;
+  if (session->attach(TrafficClass::kBulk, connection)) read(*session, TrafficClass::kBulk, connection);
+  return session->key();
+}
+
+void HostGreeter::read(Session& session, TrafficClass traffic_class,
+                       const std::shared_ptr<HostConnection>& connection) {
+  const Error reason = session.read(traffic_class, connection);
+  if (reason.code != Errc::protocol_violation) return;
+  say_(About::kViolations, Level::kError, reason.code,
+       "the connection to host '" + session.hello().name + "' is ended: " + reason.message);
 }
 
 Gid HostGreeter::greet_and_read(const std::shared_ptr<HostConnection>& connection, ConnectionOrigin way,
@@ -89,6 +139,7 @@ Gid HostGreeter::greet_and_read(const std::shared_ptr<HostConnection>& connectio
       static_cast<void>(write_hello(line, hello_with(0)));  // so that the calling side learns which host it has called
     return hello->host;
   }
+  if (hello->traffic_class == TrafficClass::kBulk) return called ? Gid{} : accept_bulk(connection, *hello, greeted);
   std::uint64_t partner = hello->session;
   if (called && partner == 0) {  // the other side refuses
     why = "it refuses this host; its log says why";
@@ -114,13 +165,9 @@ Gid HostGreeter::greet_and_read(const std::shared_ptr<HostConnection>& connectio
   }
   greeted();
   connection->dialed_by_smaller = called == (own_.host < hello->host);
-  if (!session->attach(connection)) return session->key();
+  if (!session->attach(TrafficClass::kUrgent, connection)) return session->key();
   refusals_.remove(line.address());
-  const Error reason = session->read(connection);
-  if (reason.code == Errc::protocol_violation) {
-    say_(About::kViolations, Level::kError, reason.code,
-         "the connection to host '" + hello->name + "' is ended: " + reason.message);
-  }
+  read(*session, TrafficClass::kUrgent, connection);
   return session->key();
 }
 
@@ -152,9 +199,10 @@ std::string HostGreeter::objection(const HostHello& hello) const {
   return {};
 }
 
-HostHello HostGreeter::hello_with(std::uint64_t session) const {
+HostHello HostGreeter::hello_with(std::uint64_t session, TrafficClass traffic_class) const {
   HostHello out = own_;
   out.session = session;
+  out.traffic_class = traffic_class;
   return out;
 }
 

@@ -27,10 +27,11 @@ enum class ConnectionOrigin : std::uint8_t {
 
 class HostGreeter {
  public:
-  /// `own`: this host's hello, without a session. `security`: null: bytes as they are. The references must be valid as long as the greeter.
-  HostGreeter(HostHello own, std::unique_ptr<const Security> security, SayLine say, SessionTable& table,
-              Refusals& refusals)
+  /// `own`: this host's hello, without a session. `interface`: from which bulk connections are made. `security`: null: bytes as they are. The references must be valid as long as the greeter.
+  HostGreeter(HostHello own, std::string interface, std::unique_ptr<const Security> security, SayLine say,
+              SessionTable& table, Refusals& refusals)
       : own_(std::move(own)),
+        interface_(std::move(interface)),
         security_(std::move(security)),
         say_(std::move(say)),
         table_(table),
@@ -40,6 +41,8 @@ class HostGreeter {
   /// called once the other side is a host with a session. `why`: why the other side was refused.
   Gid serve(std::shared_ptr<os::TcpSocket> socket, ConnectionOrigin way, const std::string& whom,
             const std::function<void()>& greeted, std::string& why);
+  /// Makes the bulk connection of a session with the host at `place`, whose urgent connection was made there, and reads it until it ends.
+  void call_bulk(const std::shared_ptr<Session>& session, const ListenAddress& place);
   /// Ends all connections; later ones end at once.
   void shut_down();
 
@@ -50,10 +53,16 @@ class HostGreeter {
  private:
   Gid greet_and_read(const std::shared_ptr<HostConnection>& connection, ConnectionOrigin way, const std::string& whom,
                      const std::function<void()>& greeted, std::string& why);
-  HostHello hello_with(std::uint64_t session) const;
+  std::shared_ptr<HostConnection> connection(std::shared_ptr<os::TcpSocket> socket, bool called);
+  void end(const std::shared_ptr<HostConnection>& connection);
+  Gid accept_bulk(const std::shared_ptr<HostConnection>& connection, const HostHello& hello,
+                  const std::function<void()>& greeted);
+  void read(Session& session, TrafficClass traffic_class, const std::shared_ptr<HostConnection>& connection);
+  HostHello hello_with(std::uint64_t session, TrafficClass traffic_class = TrafficClass::kUrgent) const;
   void refuse(const Wire& line, const std::string& name, const std::string& why);
 
   const HostHello own_;
+  const std::string interface_;
   const std::unique_ptr<const Security> security_;
   const SayLine say_;
   SessionTable& table_;

@@ -1,447 +1,183 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session.hpp"
 
-#include <algorithm>
-#include <cstring>
-#include <thread>
 #include <utility>
+#include <vector>
 
-#include "baton/os/clock.hpp"
+#include "serving_thread.hpp"
 
 namespace baton::link::stream {
 namespace {
 
-using std::chrono::steady_clock;
-
-/// A host that sends nothing for so long is not reached. A host without other frames sends kAlive more often than this.
-constexpr std::chrono::milliseconds kSilence{3000}, kAlive{500};
-/// The pause between two offers of a chunk that cannot be delivered yet ...
-constexpr std::chrono::milliseconds kOfferAgain{2};
-/// ... or so many times the duration of the last offer, if that is longer: an offer locks receivers for which other threads wait.
-constexpr int kOfferPause = 4;
-/// Bytes of messages that wait for delivery. Beyond this the connection is not read.
-constexpr std::size_t kMostWaitingBytes = std::size_t{256} << 20;
-/// Bytes and parts of one write. A fast line gets more bytes in one write; a slow line so few that the next chunk is not delayed.
-/// Half of the frames have bytes behind them.
-constexpr std::size_t kLeastBatch = std::size_t{8} << 10, kMostBatch = kPartBytes;
-constexpr std::chrono::milliseconds kSlow{50}, kFast{10};
-constexpr std::size_t kBatchFrames = os::TcpSocket::kMaxParts / 2;
-constexpr std::size_t kStackBytes = std::size_t{256} << 10;
-/// While more frames have already arrived, acknowledgements are sent after so many frames.
-constexpr std::size_t kSayEvery = 32;
-/// Acknowledgements that wait because the host does not read.
-constexpr std::size_t kMostControlFrames = 65536;
+/// Between two calls for the bulk connection.
+constexpr std::chrono::milliseconds kCallPause{500};
 
 }  // namespace
 
-/// Bytes that were read and not used yet. A caller that wants many bytes gets those, and then the rest from the kernel directly.
-class Session::FrameInput {
- public:
-  explicit FrameInput(Wire& wire) : wire_(wire), heard_(steady_clock::now()) {}
-  /// `size` bytes to `to`; null: they are dropped.
-  Result<void> read(std::byte* to, std::size_t size) {
-    while (size > 0) {
-      if (begin_ < end_) {
-        const std::size_t now = std::min(size, end_ - begin_);
-        if (to != nullptr) {
-          std::memcpy(to, buffer_ + begin_, now);
-          to += now;
-        }
-        begin_ += now;
-        size -= now;
-        continue;
-      }
-      begin_ = end_ = 0;
-      if (Result<void> come = wait(kSilence); !come) return come;
-      os::IoPart parts[2] = {{to, size}, {buffer_, sizeof buffer_}};
-      const bool direct = to != nullptr;
-      const Result<std::size_t> got = wire_.read(direct ? parts : parts + 1, direct ? 2 : 1);
-      if (!got) return got.error();
-      heard_ = steady_clock::now();
-      const std::size_t here = direct ? std::min(*got, size) : 0;
-      if (direct) to += here;
-      size -= here;
-      end_ = *got - here;
-    }
-    return {};
-  }
-  bool buffered() const { return begin_ < end_; }
-  /// Whether bytes came within `timeout`. Error timed_out: nothing came for too long.
-  Result<bool> ready(std::chrono::milliseconds timeout) {
-    if (buffered() || wire_.wait_readable(timeout)) return true;
-    if (steady_clock::now() - heard_ >= kSilence) return silent();
-    return false;
-  }
-  void heard() { heard_ = steady_clock::now(); }
-
- private:
-  static Error silent() { return {Errc::timed_out, "it has said nothing for 3 s"}; }
-  Result<void> wait(std::chrono::milliseconds timeout) {
-    if (!wire_.wait_readable(timeout)) return silent();
-    return {};
-  }
-  Wire& wire_;
-  steady_clock::time_point heard_;
-  std::byte buffer_[4096];
-  std::size_t begin_ = 0, end_ = 0;
-};
-
 class Session::SessionFlow final : public Flow {
  public:
-  SessionFlow(std::shared_ptr<Session> session, std::uint32_t id) : session_(std::move(session)), id_(id) {}
+  SessionFlow(std::shared_ptr<Session> session, std::shared_ptr<Place> place)
+      : session_(std::move(session)), place_(std::move(place)) {}
   ~SessionFlow() override {
-    {
-      const os::Lock lock(session_->mutex_);
-      session_->sending_.close(id_);
-      session_->end_if_clogged();
-    }
-    session_->wait_set_.wake();
+    const os::Lock lock(session_->places_mutex_);
+    SessionStream& stream = session_->stream(place_->traffic_class);
+    stream.close(place_->id);
+    session_->places_.erase({place_->traffic_class, place_->id});
+    stream.wake();
   }
-  void wake() override { session_->wait_set_.wake(); }
+  void wake() override {
+    const os::Lock lock(session_->places_mutex_);
+    session_->stream(place_->traffic_class).wake();
+  }
   bool idle() const override {
-    const os::Lock lock(session_->mutex_);
-    return session_->sending_.idle(id_);
+    const os::Lock lock(session_->places_mutex_);
+    return session_->stream(place_->traffic_class).idle(place_->id);
   }
   std::uint64_t sent() const override {
-    const os::Lock lock(session_->mutex_);
-    return session_->sending_.acknowledged(id_);
+    const os::Lock lock(session_->places_mutex_);
+    return place_->before + session_->stream(place_->traffic_class).acknowledged(place_->id);
   }
-  bool ended() const override {
-    return session_->stop_.load(std::memory_order_acquire);  // pairs with the release in leave()
-  }
+  bool ended() const override { return session_->ended(); }
 
  private:
   const std::shared_ptr<Session> session_;
-  const std::uint32_t id_;
+  const std::shared_ptr<Place> place_;  // guarded by places_mutex_
 };
 
-Session::Session(const Gid& key, HostHello hello, std::uint64_t number, std::uint64_t partner, std::string address,
-                 std::shared_ptr<const ReceiverTable> channels, std::function<void(bool)> changed)
-    : key_(key),
-      hello_(std::move(hello)),
-      number_(number),
-      partner_(partner),
+Session::Session(Identity identity, const std::shared_ptr<const ReceiverTable>& channels,
+                 std::function<void(bool)> changed, CallBulk call_bulk)
+    : identity_(std::move(identity)),
       changed_(std::move(changed)),
-      getting_(key_, std::move(channels)),
-      sending_(wait_set_),
-      address_(std::move(address)),
-      since_(steady_clock::now()) {}
+      call_bulk_(std::move(call_bulk)),
+      urgent_(TrafficClass::kUrgent, identity_.key, identity_.address, channels,
+              {[this](bool connected) {
+                 note_change();
+                 changed_(connected);
+               },
+               [this] { move_flows(TrafficClass::kUrgent); }, [this] { static_cast<void>(want_bulk()); }}),
+      bulk_(TrafficClass::kBulk, identity_.key, identity_.address, channels,
+            {[this](bool) { note_change(); }, [this] { move_flows(TrafficClass::kBulk); }, [] {}}) {}
 
 Session::~Session() = default;
 
-Result<void> Session::start() {
-  Result<pthread_t> thread = os::start_thread("baton-link-out", kStackBytes, [this] { write(); });
-  if (!thread) return thread.error();
-  writer_ = *thread;
-  return {};
+void Session::leave() {
+  stop_.store(true, std::memory_order_release);  // pairs with the acquire in ended()
 }
 
-void Session::leave() {
-  stop_.store(true, std::memory_order_release);  // pairs with the acquires in write() and SessionFlow::ended()
-}
+bool Session::ended() const noexcept { return stop_.load(std::memory_order_acquire); }  // pairs with leave()
 
 void Session::end() {
   leave();
+  std::optional<pthread_t> caller;
   {
     const os::Lock lock(mutex_);
-    if (connection_) connection_->end();
+    ending_ = true;
+    caller = std::exchange(caller_, {});
   }
-  wait_set_.wake();
-  if (writer_) pthread_join(*writer_, nullptr);
-  writer_.reset();
+  news_.notify_all();
+  urgent_.end();
+  bulk_.end();
+  if (caller) pthread_join(*caller, nullptr);
 }
 
-void Session::end_if_clogged() {
-  if (connection_ && sending_.is_clogged()) connection_->end();
+bool Session::attach(TrafficClass traffic_class, const std::shared_ptr<HostConnection>& connection) {
+  if (ended() || (traffic_class == TrafficClass::kBulk && !want_bulk())) return false;
+  return stream(traffic_class).attach(connection);
 }
 
-std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared_ptr<ChunkSource> source) {
-  std::uint32_t id = 0;
-  {
-    const os::Lock lock(mutex_);
-    id = sending_.open(channel, std::move(source));
-    end_if_clogged();
-  }
-  if (id == 0) return nullptr;
-  wait_set_.wake();
-  return std::make_unique<SessionFlow>(shared_from_this(), id);
+Error Session::read(TrafficClass traffic_class, const std::shared_ptr<HostConnection>& connection) {
+  return stream(traffic_class).read(connection);
 }
 
-bool Session::attach(const std::shared_ptr<HostConnection>& connection) {
-  std::shared_ptr<HostConnection> before;
+std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared_ptr<ChunkSource> source,
+                                         TopicPriority priority) {
+  const bool is_bulk = priority == TopicPriority::kLow && want_bulk();
+  const TrafficClass of = is_bulk ? TrafficClass::kBulk : TrafficClass::kUrgent;
+  const os::Lock lock(places_mutex_);
+  // Each stream has room for all flows, so that each can change its class.
+  if (urgent_.flows() + bulk_.flows() >= kMostFlows) return nullptr;
+  const std::uint32_t id = stream(of).open(channel, std::move(source), priority != TopicPriority::kBySize);
+  auto place = std::make_shared<Place>(Place{of, id, 0});
+  places_[{of, id}] = place;
+  stream(of).wake();
+  return std::make_unique<SessionFlow>(shared_from_this(), std::move(place));
+}
+
+void Session::move_flows(TrafficClass from) {
+  // Without its threads the bulk stream sends nothing: then the flow's chunk goes over the urgent one.
+  const bool to_bulk = from == TrafficClass::kUrgent && want_bulk();
+  const TrafficClass to = to_bulk ? TrafficClass::kBulk : TrafficClass::kUrgent;
+  const os::Lock lock(places_mutex_);
+  for (LeavingFlow& each : stream(from).take_leaving()) {
+    const auto found = places_.find({from, each.id});
+    if (found == places_.end()) continue;
+    const std::shared_ptr<Place> place = found->second;
+    places_.erase(found);
+    place->before += each.acknowledged;
+    place->traffic_class = to;
+    place->id = stream(to).adopt(std::move(each));
+    places_[{to, place->id}] = place;
+  }
+  stream(to).wake();
+}
+
+/// From now on the bulk stream writes, and has a connection when the urgent one has. False: the system has no thread for it.
+bool Session::want_bulk() {
   {
     const os::Lock lock(mutex_);
-    if (stop_.load(std::memory_order_relaxed)) return false;
-    if (connection_ && connection_->dialed_by_smaller && !connection->dialed_by_smaller) return false;
-    before = connection_;
-    if (before) before->end();
+    if (ending_) return false;
+    if (bulk_wanted_) return true;
+    if (!bulk_.start()) return false;
+    bulk_wanted_ = true;
   }
-  // The thread that reads the connection before this one ends now.
-  const os::Lock reading(reading_);
-  {
-    const os::Lock lock(mutex_);
-    if (stop_.load(std::memory_order_relaxed) || (connection_ && connection_ != before)) return false;
-    if (connection_) sending_.disconnected();
-    connection_ = connection;
-    address_ = connection->wire->address();
-    since_ = steady_clock::now();
-    connected_since_ns_ = os::monotonic_ns();
-    control_frames_.clear();
-    answer_ = 0;
-    round_trip_ = {};
-    getting_.connected(control_frames_);
-    sending_.connected();
-  }
-  wait_set_.wake();
-  changed_(true);
+  urgent_.ask_for_bulk();
+  note_change();
   return true;
 }
 
-void Session::detach(const std::shared_ptr<HostConnection>& connection) {
-  connection->end();
+/// A connection has come or gone, or the bulk connection is wanted.
+void Session::note_change() {
+  const bool calls = urgent_.dialed().has_value();
   {
     const os::Lock lock(mutex_);
-    if (!current(connection)) return;
-    sent_again_ += connection->wire->measured().sent_again;
-    connection_.reset();
-    sending_.disconnected();
-    since_ = steady_clock::now();
+    ++changes_;
+    if (bulk_wanted_ && calls && !caller_ && !ending_) {
+      Result<pthread_t> thread = os::start_thread("baton-link-bulk", kNetworkStackBytes, [this] { call(); });
+      if (thread) caller_ = *thread;  // else with the next change
+    }
   }
-  wait_set_.wake();
-  changed_(false);
+  news_.notify_all();
 }
 
-// --- writing ---
-
-void Session::collect(std::vector<OutgoingFrame>& frames, std::shared_ptr<HostConnection>& connection) {
-  const os::Lock lock(mutex_);
-  connection = connection_;
-  if (!connection) return;
-  for (const HostFrame& each : control_frames_) frames.push_back({each, {}, {}});
-  control_frames_.clear();
-  HostFrame alive;
-  alive.number = round_trip_.ask(os::monotonic_ns());
-  alive.offset = std::exchange(answer_, 0);
-  if (alive.number != 0 || alive.offset != 0) frames.push_back({alive, {}, {}});
-  sending_.next(batch_bytes_, kBatchFrames, frames);
-}
-
-Result<void> Session::send(Wire& wire, const std::vector<OutgoingFrame>& frames) {
-  std::array<std::array<std::byte, kFrameBytes>, kBatchFrames> heads;
-  std::array<os::IoPart, os::TcpSocket::kMaxParts> parts;
-  for (std::size_t begin = 0; begin < frames.size(); begin += kBatchFrames) {
-    std::size_t count = 0;
-    const std::size_t end = std::min(frames.size(), begin + kBatchFrames);
-    for (std::size_t i = begin; i < end; ++i) {
-      const OutgoingFrame& each = frames[i];
-      heads[i - begin] = encode(each.frame);
-      parts[count++] = {heads[i - begin].data(), kFrameBytes};
-      if (each.chunk) {
-        parts[count++] = {const_cast<std::byte*>(each.chunk->bytes) + each.frame.offset, each.frame.size};
-      } else if (!each.name.empty()) {
-        parts[count++] = {const_cast<char*>(each.name.data()), each.name.size()};
-      }
-    }
-    if (Result<void> written = wire.write(parts.data(), count); !written) return written;
-  }
-  return {};
-}
-
-void Session::adapt(Wire& wire, std::chrono::nanoseconds taken) {
-  const std::size_t before = batch_bytes_;
-  if (taken > kSlow) batch_bytes_ = std::max(kLeastBatch, before / 2);
-  if (taken < kFast) batch_bytes_ = std::min(kMostBatch, before * 2);
-  if (batch_bytes_ != before) wire.keep_unsent(batch_bytes_);
-}
-
-void Session::write() {
-  std::vector<OutgoingFrame> frames;
-  auto said = steady_clock::now();
-  std::shared_ptr<HostConnection> last;
-  while (!stop_.load(std::memory_order_acquire)) {
-    frames.clear();
-    std::shared_ptr<HostConnection> connection;
-    collect(frames, connection);
-    if (connection && connection != last) connection->wire->keep_unsent(batch_bytes_);
-    last = connection;
-    const auto now = steady_clock::now();
-    if (connection && frames.empty() && now - said >= kAlive) frames.emplace_back();
-    if (connection && !frames.empty()) {
-      if (!send(*connection->wire, frames))
-        connection->end();  // the thread that reads the connection notices this, too
-      said = steady_clock::now();
-      adapt(*connection->wire, said - now);
-      continue;
-    }
-    frames.clear();  // chunks that have arrived are not kept while nothing is sent
-    static_cast<void>(wait_set_.wait(connection ? said + kAlive - now : std::chrono::nanoseconds(kAlive)));
-  }
-}
-
-// --- reading ---
-
-Result<void> Session::take_frame(FrameInput& input, const std::shared_ptr<HostConnection>& connection) {
-  std::array<std::byte, kFrameBytes> bytes;
-  if (Result<void> come = input.read(bytes.data(), bytes.size()); !come) return come;
-  const Result<HostFrame> frame = decode_frame(bytes.data());
-  if (!frame) return frame.error();
-  switch (frame->kind) {
-    case FrameKind::kPart: {
-      if (Result<void> begun = getting_.begin_part(*frame); !begun) return begun;
-      if (getting_.header_bytes() != 0) {
-        Result<void> come = input.read(reinterpret_cast<std::byte*>(&getting_.header()), getting_.header_bytes());
-        if (!come) return come;
-      }
-      std::byte* const place = getting_.place();
-      if (Result<void> come = input.read(place, getting_.place_bytes()); !come) return come;
-      getting_.end_part();
-      got_messages_.store(getting_.messages(), std::memory_order_relaxed);
-      got_bytes_.store(getting_.bytes(), std::memory_order_relaxed);
-      return {};
-    }
-    case FrameKind::kOpen: {
-      std::string channel(frame->size, '\0');
-      if (Result<void> come = input.read(reinterpret_cast<std::byte*>(channel.data()), channel.size()); !come)
-        return come;
-      return getting_.open(*frame, channel);
-    }
-    case FrameKind::kClose:
-      getting_.close(frame->flow);
-      return {};
-    case FrameKind::kReady: {
-      if (Result<void> ready = getting_.ready(frame->number); !ready) return ready;
-      ready_ = true;
+/// The thread that makes the bulk connection, again and again, and reads it.
+void Session::call() {
+  for (;;) {
+    std::uint64_t seen = 0;
+    {
       const os::Lock lock(mutex_);
-      if (current(connection)) sending_.ready();
-      wait_set_.wake();
-      return resumed_;
+      if (ending_) return;
+      seen = changes_;
     }
-    case FrameKind::kResume: {
-      const os::Lock lock(mutex_);
-      if (!current(connection)) return {};
-      const Result<void> resumed = sending_.resume(*frame);
-      if (resumed_) resumed_ = resumed;
-      // What is wrong may be out of date. Then kReady says so.
-      return ready_ ? resumed_ : Result<void>();
-    }
-    case FrameKind::kAck: {
-      const os::Lock lock(mutex_);
-      if (!current(connection)) return {};
-      Result<void> taken = sending_.acknowledge(*frame);
-      wait_set_.wake();
-      return taken;
-    }
-    case FrameKind::kAlive: {
-      if (frame->number == 0 && frame->offset == 0) return {};
-      const os::Lock lock(mutex_);
-      if (!current(connection)) return {};
-      round_trip_.answer(frame->offset, os::monotonic_ns());
-      if (frame->number == 0) return {};
-      answer_ = frame->number;
-      wait_set_.wake();
-      return {};
+    const std::optional<ListenAddress> place = urgent_.dialed();
+    const bool needs_call = place && bulk_.disconnected_since();
+    if (needs_call) call_bulk_(shared_from_this(), *place);
+    os::UniqueLock lock(mutex_);
+    const auto news = [&]() BATON_REQUIRES(mutex_) { return ending_ || (!needs_call && changes_ != seen); };
+    if (needs_call) {
+      news_.wait_for(lock.standard(), kCallPause, news);
+    } else {
+      news_.wait(lock.standard(), news);
     }
   }
-  return {};
-}
-
-Error Session::read(const std::shared_ptr<HostConnection>& connection) {
-  Error reason{Errc::system, "another connection to it is used"};
-  {
-    const os::Lock reading(reading_);
-    FrameInput input(*connection->wire);
-    ready_ = false;
-    resumed_ = {};
-    bool waiting = true;  // of the connection before
-    auto next_offer = steady_clock::now();
-    std::vector<HostFrame> acks;
-    for (std::size_t taken_frames = 0;; ++taken_frames) {
-      {
-        const os::Lock lock(mutex_);
-        if (!current(connection)) break;
-      }
-      if (const auto begin = steady_clock::now(); waiting && begin >= next_offer) {
-        waiting = getting_.offer_again();
-        const auto end = steady_clock::now();
-        next_offer = end + std::max<steady_clock::duration>(kOfferAgain, kOfferPause * (end - begin));
-      }
-      acks.clear();
-      if (!input.buffered() || taken_frames % kSayEvery == 0) getting_.acknowledgements(acks);
-      if (!acks.empty()) {
-        {
-          const os::Lock lock(mutex_);
-          if (!current(connection)) break;
-          if (control_frames_.size() > kMostControlFrames) {
-            reason = {Errc::protocol_violation, "it sends and does not read"};
-            break;
-          }
-          control_frames_.insert(control_frames_.end(), acks.begin(), acks.end());
-        }
-        wait_set_.wake();
-      }
-      if (getting_.waiting_bytes() > kMostWaitingBytes) {
-        if (connection->ended()) {
-          reason = {Errc::system, "the connection has ended"};
-          break;
-        }
-        std::this_thread::sleep_for(kOfferAgain);
-        input.heard();
-        continue;
-      }
-      const Result<bool> ready = input.ready(waiting ? kOfferAgain : kAlive);
-      if (!ready) {
-        reason = ready.error();
-        break;
-      }
-      if (!*ready) continue;
-      if (Result<void> taken = take_frame(input, connection); !taken) {
-        reason = taken.error();
-        break;
-      }
-      waiting = true;
-    }
-  }
-  detach(connection);
-  return reason;
-}
-
-std::optional<steady_clock::time_point> Session::disconnected_since() const {
-  const os::Lock lock(mutex_);
-  return connection_ ? std::nullopt : std::optional(since_);
-}
-
-std::string Session::address() const {
-  const os::Lock lock(mutex_);
-  return address_;
-}
-
-bool Session::was_connected() const {
-  const os::Lock lock(mutex_);
-  return connected_since_ns_ != 0;
 }
 
 HostState Session::state() const {
   HostState out;
-  out.name = hello_.name;
-  out.id = key_;
-  out.received_messages = got_messages_.load(std::memory_order_relaxed);
-  out.received_bytes = got_bytes_.load(std::memory_order_relaxed);
-  const os::Lock lock(mutex_);
-  out.address = address_;
-  out.sent_again = sent_again_;
-  if (connection_) {
-    const os::TcpSocket::Measured measured = connection_->wire->measured();
-    out.connected = true;
-    out.connected_since_ns = connected_since_ns_;
-    out.encrypted = connection_->wire->encrypted();
-    out.round_trip_ns = round_trip_.least_ns();
-    out.sent_again += measured.sent_again;
-  }
-  const FlowSender::Totals totals = sending_.totals();
-  out.sent_messages = totals.messages;
-  out.sent_bytes = totals.bytes;
-  out.waiting_messages = totals.waiting_messages;
-  out.waiting_bytes = totals.waiting_bytes;
+  out.name = hello().name;
+  out.id = key();
+  urgent_.describe(out);
+  urgent_.add_counts(out);
+  bulk_.add_counts(out);
   return out;
 }
 

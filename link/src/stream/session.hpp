@@ -1,112 +1,97 @@
 // SPDX-License-Identifier: Apache-2.0
-// The flows between this host and one other, over one TCP connection after the other. The session's own thread writes; the thread that made a
-// connection reads it. The reading thread never waits for the writing thread, so two hosts cannot wait for each other.
+// What this host shares with one other: a stream of urgent flows, and one of bulk flows (session_stream.hpp). The urgent stream has a connection as
+// long as the hosts reach each other. The bulk stream gets its connection, and its threads, with the first bulk flow of either side: the side
+// that made the urgent connection makes it.
+// A flow begins as an urgent one, and changes its class with its chunks (flow_sender.hpp), unless its priority is fixed.
 // Thread rules: any thread.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "baton/os/lock.hpp"
-#include "baton/os/process.hpp"
-#include "flow_receiver.hpp"
-#include "flow_sender.hpp"
 #include "host_network.hpp"
-#include "receiver_table.hpp"
-#include "round_trip.hpp"
-#include "wire.hpp"
+#include "session_stream.hpp"
 
 namespace baton::link::stream {
-
-/// One connection, after its hellos.
-struct HostConnection {
-  /// Any thread. The threads that read and write the wire notice.
-  void end() {
-    ended_.store(true, std::memory_order_relaxed);  // orders nothing: shut_down() reaches those that touch the wire
-    wire->shut_down();
-  }
-  bool ended() const { return ended_.load(std::memory_order_relaxed); }
-  std::unique_ptr<Wire> wire;
-  bool dialed_by_smaller = false;  ///< by the host whose id is the smaller one
-
- private:
-  std::atomic<bool> ended_{false};
-};
 
 class Session : public std::enable_shared_from_this<Session> {
  public:
   /// `key`: the host's id in this network. `hello`: its first. `number` and `partner`: this side's number of the session, and the other side's.
-  /// `changed` is called when the connection breaks or is there again, by any thread.
-  Session(const Gid& key, HostHello hello, std::uint64_t number, std::uint64_t partner, std::string address,
-          std::shared_ptr<const ReceiverTable> channels, std::function<void(bool)> changed);
+  struct Identity {
+    Gid key{};
+    HostHello hello;
+    std::uint64_t number = 0, partner = 0;
+    std::string address;
+  };
+  /// Makes the bulk connection of a session with the host at this place, and reads it until it ends.
+  using CallBulk = std::function<void(const std::shared_ptr<Session>&, const ListenAddress&)>;
+  /// `changed` is called when the urgent connection breaks or is there again, by any thread.
+  Session(Identity identity, const std::shared_ptr<const ReceiverTable>& channels, std::function<void(bool)> changed,
+          CallBulk call_bulk);
   ~Session();  ///< REQUIRES: ended
-  Result<void> start();
+  Result<void> start() { return urgent_.start(); }
   /// Ends all flows: Flow::ended().
   void leave();
-  /// Breaks the connection and ends the writing thread, too.
+  /// Breaks the connections and ends the session's threads, too.
   void end();
 
-  /// Takes this connection. False: the session keeps the connection that it has (docs/format/link.md, "Two connections"). REQUIRES: the hellos
-  /// of both sides had this session's numbers.
-  bool attach(const std::shared_ptr<HostConnection>& connection);
-  /// Reads until the connection ends, on the calling thread; the reason.
-  Error read(const std::shared_ptr<HostConnection>& connection);
+  /// As SessionStream::attach() and read(), for a connection of this class.
+  bool attach(TrafficClass traffic_class, const std::shared_ptr<HostConnection>& connection);
+  Error read(TrafficClass traffic_class, const std::shared_ptr<HostConnection>& connection);
 
-  std::unique_ptr<Flow> open_flow(const std::string& channel, std::shared_ptr<ChunkSource> source);
-  const Gid& key() const noexcept { return key_; }
-  const HostHello& hello() const noexcept { return hello_; }
-  std::uint64_t number() const noexcept { return number_; }
-  std::uint64_t partner() const noexcept { return partner_; }
-  /// Since when the session has no connection; empty: it has a connection.
-  std::optional<std::chrono::steady_clock::time_point> disconnected_since() const;
-  bool was_connected() const;  ///< the session has, or had, a connection
-  std::string address() const;
+  std::unique_ptr<Flow> open_flow(const std::string& channel, std::shared_ptr<ChunkSource> source,
+                                  TopicPriority priority);
+  const Gid& key() const noexcept { return identity_.key; }
+  const HostHello& hello() const noexcept { return identity_.hello; }
+  std::uint64_t number() const noexcept { return identity_.number; }
+  std::uint64_t partner() const noexcept { return identity_.partner; }
+  bool ended() const noexcept;
+  /// Of the urgent stream.
+  std::optional<std::chrono::steady_clock::time_point> disconnected_since() const {
+    return urgent_.disconnected_since();
+  }
+  bool was_connected() const { return urgent_.was_connected(); }
+  std::string address() const { return urgent_.address(); }
   HostState state() const;
 
  private:
   class SessionFlow;
-  class FrameInput;
-  void write();
-  void collect(std::vector<OutgoingFrame>& frames, std::shared_ptr<HostConnection>& connection);
-  Result<void> send(Wire& wire, const std::vector<OutgoingFrame>& frames);
-  void end_if_clogged() BATON_REQUIRES(mutex_);
-  void adapt(Wire& wire, std::chrono::nanoseconds taken);
-  Result<void> take_frame(FrameInput& input, const std::shared_ptr<HostConnection>& connection)
-      BATON_REQUIRES(reading_);
-  void detach(const std::shared_ptr<HostConnection>& connection);
-  bool current(const std::shared_ptr<HostConnection>& connection) const BATON_REQUIRES(mutex_) {
-    return connection_ == connection;
-  }
+  /// Where a flow is now.
+  struct Place {
+    TrafficClass traffic_class;
+    std::uint32_t id;
+    std::uint64_t before;  ///< chunks that were acknowledged in earlier places
+  };
+  SessionStream& stream(TrafficClass of) { return of == TrafficClass::kUrgent ? urgent_ : bulk_; }
+  void move_flows(TrafficClass from);
+  bool want_bulk();
+  void note_change();
+  void call();
 
-  const Gid key_;
-  const HostHello hello_;
-  const std::uint64_t number_, partner_;
+  const Identity identity_;
   const std::function<void(bool)> changed_;
-  transport::WaitSet wait_set_;
+  const CallBulk call_bulk_;
   std::atomic<bool> stop_{false};
-  std::optional<pthread_t> writer_;
-  std::size_t batch_bytes_ = kPartBytes;  // of the writing thread
+  SessionStream urgent_, bulk_;
 
-  os::Mutex reading_;  // held by the thread that reads while it has its connection
-  FlowReceiver getting_ BATON_GUARDED_BY(reading_);
-  bool ready_ BATON_GUARDED_BY(reading_) = false;    // kReady has come over this connection
-  Result<void> resumed_ BATON_GUARDED_BY(reading_);  // the first error of a kResume of this connection
+  /// Held, before the mutexes of the streams, while a flow comes, goes or moves.
+  os::Mutex places_mutex_;
+  std::map<std::pair<TrafficClass, std::uint32_t>, std::shared_ptr<Place>> places_ BATON_GUARDED_BY(places_mutex_);
 
-  mutable os::Mutex mutex_;
-  FlowSender sending_ BATON_GUARDED_BY(mutex_);
-  std::shared_ptr<HostConnection> connection_ BATON_GUARDED_BY(mutex_);
-  std::vector<HostFrame> control_frames_ BATON_GUARDED_BY(mutex_);  // kResume and kAck
-  std::uint64_t answer_ BATON_GUARDED_BY(mutex_) = 0;  // the other host's question, to be answered; 0: none
-  RoundTrip round_trip_ BATON_GUARDED_BY(mutex_);      // of connection_
-  std::string address_ BATON_GUARDED_BY(mutex_);
-  std::chrono::steady_clock::time_point since_ BATON_GUARDED_BY(mutex_);  // connected or not
-  std::int64_t connected_since_ns_ BATON_GUARDED_BY(mutex_) = 0;
-  std::uint64_t sent_again_ BATON_GUARDED_BY(mutex_) = 0;      // of connections before
-  std::atomic<std::uint64_t> got_messages_{0}, got_bytes_{0};  // counters: order nothing
+  os::Mutex mutex_;
+  std::condition_variable news_;
+  bool ending_ BATON_GUARDED_BY(mutex_) = false;
+  bool bulk_wanted_ BATON_GUARDED_BY(mutex_) = false;  // its writing thread runs
+  std::optional<pthread_t> caller_ BATON_GUARDED_BY(mutex_);
+  std::uint64_t changes_ BATON_GUARDED_BY(mutex_) = 0;  // of either connection
 };
 
 }  // namespace baton::link::stream

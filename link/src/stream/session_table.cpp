@@ -130,8 +130,8 @@ std::shared_ptr<Session> SessionTable::session_of(const HostHello& hello, std::u
           key = *id;
         }
         made = std::make_shared<Session>(
-            key, hello, number, partner, address, channels_,
-            [listener = listener_, key](bool connected) { listener->connected(key, connected); });
+            Session::Identity{key, hello, number, partner, address}, channels_,
+            [listener = listener_, key](bool connected) { listener->connected(key, connected); }, call_bulk_);
         if (const Result<void> started = made->start(); !started) {
           say_(About::kNetwork, Level::kError, started.error().code, started.error().message);
           return nullptr;
@@ -225,6 +225,11 @@ void SessionTable::forget_some() {
     });
     if (replaced || steady_clock::now() - *since > kForgotten) forget(session);
   }
+}
+
+std::shared_ptr<Session> SessionTable::session_with(const Gid& id, std::uint64_t partner) const {
+  const os::Lock lock(mutex_);
+  return partner_of(id, partner);
 }
 
 SessionTable::Reach SessionTable::reach_of(const Gid& id, const std::string& address) const {

@@ -28,10 +28,11 @@ class SessionTable {
  public:
   /// The references must be valid as long as the table.
   SessionTable(std::shared_ptr<HostListener> listener, std::shared_ptr<const ReceiverTable> channels, SayLine say,
-               const NamedPeers& peers, StopSignal& stop)
+               Session::CallBulk call_bulk, const NamedPeers& peers, StopSignal& stop)
       : listener_(std::move(listener)),
         channels_(std::move(channels)),
         say_(std::move(say)),
+        call_bulk_(std::move(call_bulk)),
         peers_(peers),
         stop_(stop) {}
 
@@ -47,6 +48,9 @@ class SessionTable {
   /// The session with these two numbers; made if there is none. Null: refused for the reason `why`, which is empty if the other host is to try again.
   std::shared_ptr<Session> session_of(const HostHello& hello, std::uint64_t number, std::uint64_t partner,
                                       const std::string& address, std::string& why);
+
+  /// The session with the host of this id whose number for it is `partner`; null: there is none.
+  std::shared_ptr<Session> session_with(const Gid& id, std::uint64_t partner) const;
 
   /// Whether a host of this id is connected.
   enum class Reach : std::uint8_t { kNone, kThere, kElsewhere /* at another address: it may have several */ };
@@ -69,6 +73,7 @@ class SessionTable {
   const std::shared_ptr<HostListener> listener_;
   const std::shared_ptr<const ReceiverTable> channels_;
   const SayLine say_;
+  const Session::CallBulk call_bulk_;
   const NamedPeers& peers_;
   StopSignal& stop_;
 

@@ -53,7 +53,7 @@ class TcpNetwork final : public HostNetwork {
     own.host = options_.host;
     own.name = options_.host_name;
     own.port = listening->port();
-    greeter_.emplace(std::move(own), std::move(security), say_, table_, refusals_);
+    greeter_.emplace(std::move(own), options_.interface, std::move(security), say_, table_, refusals_);
     acceptor_.emplace(std::move(*listening), say_, *greeter_, table_, stop_);
     if (Result<void> started = acceptor_->start(); !started) return started;
     if (options_.multicast) {
@@ -73,10 +73,10 @@ class TcpNetwork final : public HostNetwork {
     if (caller_) caller_->join();
   }
 
-  std::unique_ptr<Flow> open_flow(const Gid& host, const std::string& channel,
-                                  std::shared_ptr<ChunkSource> source) override {
+  std::unique_ptr<Flow> open_flow(const Gid& host, const std::string& channel, std::shared_ptr<ChunkSource> source,
+                                  TopicPriority priority) override {
     const std::shared_ptr<Session> session = table_.find(host);
-    return session ? session->open_flow(channel, std::move(source)) : nullptr;
+    return session ? session->open_flow(channel, std::move(source), priority) : nullptr;
   }
   Result<std::shared_ptr<void>> open_receiver(const std::string& channel,
                                               std::shared_ptr<ChunkReceiver> receiver) override {
@@ -121,11 +121,16 @@ class TcpNetwork final : public HostNetwork {
   StopSignal stop_;
   Refusals refusals_;
   NamedPeers peers_;
-  SessionTable table_{listener_, channels_,
+  SessionTable table_{listener_,
+                      channels_,
                       [this](About about, transport::Diagnostic::Level level, Errc code, std::string text) {
                         say_(about, level, code, std::move(text));
                       },
-                      peers_, stop_};
+                      [this](const std::shared_ptr<Session>& session, const ListenAddress& place) {
+                        greeter_->call_bulk(session, place);
+                      },
+                      peers_,
+                      stop_};
   std::optional<HostGreeter> greeter_;
   std::optional<HostAcceptor> acceptor_;
   std::optional<HostSeeker> seeker_;

@@ -40,6 +40,110 @@ TEST(TcpNetwork, ChunksOfAllSizesArriveOnceInOrderAndWhole) {
   EXPECT_EQ(near.received_bytes, far.sent_bytes);
 }
 
+/// Holds the thread that reads a message, until open().
+class Gate final : public ChunkReceiver {
+ public:
+  ~Gate() override { open(); }
+  std::unique_ptr<ArrivingChunk> begin(const Gid&, const memory::ChunkHeader&, std::size_t bytes,
+                                       std::size_t) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++waiting;
+    opened_.wait(lock, [&] { return open_; });
+    return std::make_unique<Buffer>(bytes);
+  }
+  bool deliver(const Gid&, ArrivingChunk&) override { return true; }
+  void open() {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      open_ = true;
+    }
+    opened_.notify_all();
+  }
+  std::atomic<int> waiting{0};
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable opened_;
+  bool open_ = false;
+};
+
+// The far host does not read on within the big message, so a small one behind it on the same connection would not arrive.
+TEST(TcpNetwork, ASmallMessageOvertakesABigOneThatHasNotArrived) {
+  for (const bool calls : {true, false}) {
+    Host a(1), b(2, {a.address()});
+    Host &from = calls ? b : a, &to = calls ? a : b;
+    const auto gate = std::make_shared<Gate>();
+    const auto shelf = std::make_shared<Shelf>();
+    const auto big = *to.network->open_receiver("big", gate), small = *to.network->open_receiver("small", shelf);
+    ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
+    const auto images = std::make_shared<Queue>(), commands = std::make_shared<Queue>();
+    images->add(1, 3'000'000);
+    const auto first = from.network->open_flow(to.options.host, "big", images);
+    const auto second = from.network->open_flow(to.options.host, "small", commands);
+    ASSERT_TRUE(wait_until([&] { return gate->waiting == 1; }));
+    for (std::uint64_t i = 1; i <= 300; ++i) commands->add(i, 100);
+    second->wake();
+    EXPECT_TRUE(wait_until([&] { return shelf->numbers().size() == 300; }));
+    EXPECT_EQ(shelf->numbers(), up_to(300));
+    EXPECT_EQ(first->sent(), 0U);
+    gate->open();
+    EXPECT_TRUE(wait_until([&] { return first->idle() && second->idle(); }));
+    EXPECT_EQ(from.network->hosts().at(0).sent_messages, 301U) << "of both connections";
+  }
+}
+
+TEST(TcpNetwork, ATopicKeepsTheConnectionOfItsPriority) {
+  Host a(1), b(2, {a.address()});
+  const auto gate = std::make_shared<Gate>();
+  const auto shelf = std::make_shared<Shelf>();
+  const auto low = *a.network->open_receiver("low", gate), high = *a.network->open_receiver("high", shelf);
+  ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
+  const auto notes = std::make_shared<Queue>(), maps = std::make_shared<Queue>();
+  notes->add(1, 10);
+  const auto first = b.network->open_flow(a.options.host, "low", notes, TopicPriority::kLow);
+  const auto second = b.network->open_flow(a.options.host, "high", maps, TopicPriority::kHigh);
+  ASSERT_TRUE(wait_until([&] { return gate->waiting == 1; })) << "it holds the bulk connection";
+  for (std::uint64_t i = 1; i <= 3; ++i) maps->add(i, 2'000'000);
+  second->wake();
+  EXPECT_TRUE(wait_until([&] { return shelf->numbers().size() == 3; }));
+  EXPECT_FALSE(shelf->damaged);
+  gate->open();
+  EXPECT_TRUE(wait_until([&] { return first->idle() && second->idle(); }));
+}
+
+/// The marks (IP_TOS) of this process's sockets at a TCP port of the loopback device.
+std::vector<int> marks_at(std::uint16_t port) {
+  std::vector<int> out;
+  for (int fd = 3; fd < 1024; ++fd) {
+    sockaddr_in own{}, other{};
+    socklen_t size = sizeof own, other_size = sizeof other;
+    if (::getsockname(fd, reinterpret_cast<sockaddr*>(&own), &size) != 0 || own.sin_family != AF_INET) continue;
+    if (::getpeername(fd, reinterpret_cast<sockaddr*>(&other), &other_size) != 0) continue;
+    if (ntohs(own.sin_port) != port && ntohs(other.sin_port) != port) continue;
+    int octet = -1;
+    socklen_t octet_size = sizeof octet;
+    EXPECT_EQ(::getsockopt(fd, IPPROTO_IP, IP_TOS, &octet, &octet_size), 0);
+    out.push_back(octet);
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+TEST(TcpNetwork, PacketsOfTheUrgentConnectionAreMarkedAndThoseOfTheBulkConnectionAreNot) {
+  Host a(1), b(2, {a.address()});
+  const auto shelf = std::make_shared<Shelf>();
+  const auto receiver = *a.network->open_receiver("channel", shelf);
+  ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
+  const int marked = 32 << 2;  // CS4
+  EXPECT_EQ(marks_at(a.options.port), (std::vector<int>{marked, marked}))
+      << "both ends; no bulk connection without need";
+  const auto source = std::make_shared<Queue>();
+  source->add(1, 100'000);
+  const auto flow = b.network->open_flow(a.options.host, "channel", source);
+  ASSERT_TRUE(wait_until([&] { return flow->idle(); }));
+  EXPECT_EQ(marks_at(a.options.port), (std::vector<int>{0, 0, marked, marked}));
+}
+
 TEST(TcpNetwork, AReceiverThatIsGivenAtTheStartMissesNothingOfTheFirstConnection) {
   const std::uint16_t port = free_port();
   Host a(1, {"127.0.0.1:" + std::to_string(port)});  // calls already

@@ -27,6 +27,8 @@ class Wire {
   virtual Result<void> write(const os::IoPart* parts, std::size_t count) = 0;
   /// Limits how many of the written bytes the kernel keeps unsent. By the writing thread.
   virtual void keep_unsent(std::size_t bytes) = 0;
+  /// As os::TcpSocket::mark().
+  virtual void mark(std::uint8_t code_point) = 0;
   /// Ends the connection, and the calls that wait in it.
   virtual void shut_down() = 0;
   virtual const std::string& address() const = 0;
@@ -47,6 +49,7 @@ class PlainWire : public Wire {
   }
   Result<void> write(const os::IoPart* parts, std::size_t count) override { return socket_->write(parts, count); }
   void keep_unsent(std::size_t bytes) override { socket_->keep_unsent(bytes); }
+  void mark(std::uint8_t code_point) override { socket_->mark(code_point); }
   void shut_down() override { socket_->shut_down(); }
   const std::string& address() const override { return socket_->address(); }
   bool encrypted() const override { return false; }

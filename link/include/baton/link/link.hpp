@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ struct Options {
   /// show a certificate that the identity CA has signed; others are refused. Empty: in the clear. Only the program baton_link of a build
   /// with OpenSSL supports this: elsewhere start() returns the error unsupported.
   std::string security;
+  /// By topic: which connection the messages of a topic take to other hosts; topics without an entry: TopicPriority::kBySize. The name is that
+  /// of the domain (with the leading slash of a ROS topic).
+  std::map<std::string, TopicPriority> priorities;
   /// Called by a thread of the link's own, one call at a time. Calls may come before start() returns, and until the Link's destructor has
   /// returned. The function may block for a while and call state(), but must not destroy the Link. If more than 1000 diagnostics wait, the
   /// newest are left out. Empty: diagnostics are dropped.

@@ -16,6 +16,13 @@ namespace baton::link {
 
 using transport::Gid;
 
+/// Which of the two connections to a host a topic's messages take. Small messages do not wait for the bytes of the bulk connection.
+enum class TopicPriority : std::uint8_t {
+  kBySize,  ///< the bulk connection if its messages exceed 16 KiB or together 1 MiB in a second, until 10 s later; else the urgent one
+  kHigh,    ///< the urgent connection, whatever their size is
+  kLow,     ///< the bulk connection
+};
+
 /// Another host, as this one sees it. Counts begin when the two hosts get to know each other.
 struct HostState {
   std::string name;

@@ -43,11 +43,14 @@ class TcpSocket {
   Result<void> write(const IoPart* parts, std::size_t count) noexcept;
   /// Another `unsent_bytes`.
   void keep_unsent(std::size_t bytes) noexcept;
+  /// Marks the packets with a differentiated services code point (RFC 2474), 0 to 63, which routers and Wi-Fi may use as a priority.
+  void mark(std::uint8_t code_point) noexcept;
   /// Ends the connection and the calls that wait in it.
   void shut_down() noexcept;
 
   /// Of the other end: the address as text, without the port.
   const std::string& address() const noexcept { return address_; }
+  std::uint16_t port() const noexcept { return port_; }  ///< of the other end; 0: not known
   struct Measured {
     std::uint64_t sent_again = 0;  ///< segments (tcpi_total_retrans)
   };
@@ -59,6 +62,7 @@ class TcpSocket {
  private:
   ParentOnlyFd fd_;
   std::string address_;
+  std::uint16_t port_ = 0;
 };
 
 /// The network of an address as TcpSocket::address() has it, in which one machine may have any number of addresses: of IPv6 the /64, else the

@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session_stream.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <utility>
+
+#include "baton/os/clock.hpp"
+
+namespace baton::link::stream {
+namespace {
+
+using std::chrono::steady_clock;
+
+/// A host that sends nothing for so long is not reached. A host without other frames sends kAlive more often than this.
+constexpr std::chrono::milliseconds kSilence{3000}, kAlive{500};
+/// The pause between two offers of a chunk that cannot be delivered yet ...
+constexpr std::chrono::milliseconds kOfferAgain{2};
+/// ... or so many times the duration of the last offer, if that is longer: an offer locks receivers for which other threads wait.
+constexpr int kOfferPause = 4;
+/// Bytes of messages that wait for delivery, of one connection. Beyond this the connection is not read.
+constexpr std::size_t kMostWaitingBytes = std::size_t{128} << 20;
+/// Bytes and parts of one write. A fast line gets more bytes in one write; a slow line so few that the next chunk is not delayed.
+/// Half of the frames have bytes behind them.
+constexpr std::size_t kLeastBatch = std::size_t{8} << 10, kMostBatch = kPartBytes;
+constexpr std::chrono::milliseconds kSlow{50}, kFast{10};
+constexpr std::size_t kBatchFrames = os::TcpSocket::kMaxParts / 2;
+constexpr std::size_t kStackBytes = std::size_t{256} << 10;
+/// While more frames have already arrived, acknowledgements are sent after so many frames.
+constexpr std::size_t kSayEvery = 32;
+/// Acknowledgements that wait because the host does not read.
+constexpr std::size_t kMostControlFrames = 65536;
+
+/// The mark of urgent packets: CS4, "real-time interactive" (RFC 4594, section 4.4), which Wi-Fi sends as video (RFC 8325, section 4.2.5).
+constexpr std::uint8_t kUrgentMark = 32;
+
+HostFrame ask() {
+  HostFrame frame;
+  frame.kind = FrameKind::kBulk;
+  return frame;
+}
+
+}  // namespace
+
+/// Bytes that were read and not used yet. A caller that wants many bytes gets those, and then the rest from the kernel directly.
+class SessionStream::FrameInput {
+ public:
+  explicit FrameInput(Wire& wire) : wire_(wire), heard_(steady_clock::now()) {}
+  /// `size` bytes to `to`; null: they are dropped.
+  Result<void> read(std::byte* to, std::size_t size) {
+    while (size > 0) {
+      if (begin_ < end_) {
+        const std::size_t now = std::min(size, end_ - begin_);
+        if (to != nullptr) {
+          std::memcpy(to, buffer_ + begin_, now);
+          to += now;
+        }
+        begin_ += now;
+        size -= now;
+        continue;
+      }
+      begin_ = end_ = 0;
+      if (Result<void> come = wait(kSilence); !come) return come;
+      os::IoPart parts[2] = {{to, size}, {buffer_, sizeof buffer_}};
+      const bool direct = to != nullptr;
+      const Result<std::size_t> got = wire_.read(direct ? parts : parts + 1, direct ? 2 : 1);
+      if (!got) return got.error();
+      heard_ = steady_clock::now();
+      const std::size_t here = direct ? std::min(*got, size) : 0;
+      if (direct) to += here;
+      size -= here;
+      end_ = *got - here;
+    }
+    return {};
+  }
+  bool buffered() const { return begin_ < end_; }
+  /// Whether bytes came within `timeout`. Error timed_out: nothing came for too long.
+  Result<bool> ready(std::chrono::milliseconds timeout) {
+    if (buffered() || wire_.wait_readable(timeout)) return true;
+    if (steady_clock::now() - heard_ >= kSilence) return silent();
+    return false;
+  }
+  void heard() { heard_ = steady_clock::now(); }
+
+ private:
+  static Error silent() { return {Errc::timed_out, "it has said nothing for 3 s"}; }
+  Result<void> wait(std::chrono::milliseconds timeout) {
+    if (!wire_.wait_readable(timeout)) return silent();
+    return {};
+  }
+  Wire& wire_;
+  steady_clock::time_point heard_;
+  std::byte buffer_[4096];
+  std::size_t begin_ = 0, end_ = 0;
+};
+
+SessionStream::SessionStream(TrafficClass traffic_class, const Gid& key, std::string address,
+                             std::shared_ptr<const ReceiverTable> channels, Hooks hooks)
+    : class_(traffic_class),
+      hooks_(std::move(hooks)),
+      getting_(key, std::move(channels)),
+      sending_(wait_set_, traffic_class),
+      address_(std::move(address)),
+      since_(steady_clock::now()) {}
+
+SessionStream::~SessionStream() = default;
+
+Result<void> SessionStream::start() {
+  Result<pthread_t> thread = os::start_thread("baton-link-out", kStackBytes, [this] { write(); });
+  if (!thread) return thread.error();
+  writer_ = *thread;
+  return {};
+}
+
+void SessionStream::end() {
+  {
+    const os::Lock lock(mutex_);
+    stop_.store(true, std::memory_order_release);  // pairs with the acquire in write()
+    if (connection_) connection_->end();
+  }
+  wait_set_.wake();
+  if (writer_) pthread_join(*writer_, nullptr);
+  writer_.reset();
+}
+
+void SessionStream::end_if_clogged() {
+  if (connection_ && sending_.is_clogged()) connection_->end();
+}
+
+std::uint32_t SessionStream::open(const std::string& channel, std::shared_ptr<ChunkSource> source, bool stays) {
+  const os::Lock lock(mutex_);
+  const std::uint32_t id = sending_.open(channel, std::move(source), stays);
+  end_if_clogged();
+  return id;
+}
+
+std::uint32_t SessionStream::adopt(LeavingFlow flow) {
+  const os::Lock lock(mutex_);
+  const std::uint32_t id = sending_.adopt(std::move(flow), steady_clock::now());
+  end_if_clogged();
+  return id;
+}
+
+std::vector<LeavingFlow> SessionStream::take_leaving() {
+  const os::Lock lock(mutex_);
+  std::vector<LeavingFlow> out = sending_.take_leaving();
+  end_if_clogged();
+  wait_set_.wake();  // the flows' closings are to be sent
+  return out;
+}
+
+void SessionStream::close(std::uint32_t flow) {
+  const os::Lock lock(mutex_);
+  sending_.close(flow);
+  end_if_clogged();
+}
+
+bool SessionStream::idle(std::uint32_t flow) const {
+  const os::Lock lock(mutex_);
+  return sending_.idle(flow);
+}
+
+std::uint64_t SessionStream::acknowledged(std::uint32_t flow) const {
+  const os::Lock lock(mutex_);
+  return sending_.acknowledged(flow);
+}
+
+std::size_t SessionStream::flows() const {
+  const os::Lock lock(mutex_);
+  return sending_.flows();
+}
+
+void SessionStream::ask_for_bulk() {
+  {
+    const os::Lock lock(mutex_);
+    if (std::exchange(asks_for_bulk_, true)) return;
+    if (connection_) control_frames_.push_back(ask());
+  }
+  wait_set_.wake();
+}
+
+bool SessionStream::attach(const std::shared_ptr<HostConnection>& connection) {
+  std::shared_ptr<HostConnection> before;
+  {
+    const os::Lock lock(mutex_);
+    if (stop_.load(std::memory_order_relaxed)) return false;
+    if (connection_ && connection_->dialed_by_smaller && !connection->dialed_by_smaller) return false;
+    before = connection_;
+    if (before) before->end();
+  }
+  // The thread that reads the connection before this one ends now.
+  const os::Lock reading(reading_);
+  {
+    const os::Lock lock(mutex_);
+    if (stop_.load(std::memory_order_relaxed) || (connection_ && connection_ != before)) return false;
+    if (connection_) sending_.disconnected();
+    connection_ = connection;
+    address_ = connection->wire->address();
+    since_ = steady_clock::now();
+    connected_since_ns_ = os::monotonic_ns();
+    control_frames_.clear();
+    answer_ = 0;
+    round_trip_ = {};
+    getting_.connected(control_frames_);
+    if (asks_for_bulk_) control_frames_.push_back(ask());
+    sending_.connected();
+  }
+  if (class_ == TrafficClass::kUrgent) connection->wire->mark(kUrgentMark);
+  wait_set_.wake();
+  hooks_.changed(true);
+  return true;
+}
+
+void SessionStream::detach(const std::shared_ptr<HostConnection>& connection) {
+  connection->end();
+  {
+    const os::Lock lock(mutex_);
+    if (!current(connection)) return;
+    sent_again_ += connection->wire->measured().sent_again;
+    connection_.reset();
+    sending_.disconnected();
+    since_ = steady_clock::now();
+  }
+  wait_set_.wake();
+  hooks_.changed(false);
+}
+
+// --- writing ---
+
+void SessionStream::collect(std::vector<OutgoingFrame>& frames, std::shared_ptr<HostConnection>& connection,
+                            bool& leaving) {
+  const os::Lock lock(mutex_);
+  connection = connection_;
+  if (!connection) return;
+  for (const HostFrame& each : control_frames_) frames.push_back({each, {}, {}});
+  control_frames_.clear();
+  HostFrame alive;
+  alive.number = round_trip_.ask(os::monotonic_ns());
+  alive.offset = std::exchange(answer_, 0);
+  if (alive.number != 0 || alive.offset != 0) frames.push_back({alive, {}, {}});
+  sending_.next(batch_bytes_, kBatchFrames, steady_clock::now(), frames);
+  leaving = sending_.has_leaving();
+}
+
+Result<void> SessionStream::send(Wire& wire, const std::vector<OutgoingFrame>& frames) {
+  std::array<std::array<std::byte, kFrameBytes>, kBatchFrames> heads;
+  std::array<os::IoPart, os::TcpSocket::kMaxParts> parts;
+  for (std::size_t begin = 0; begin < frames.size(); begin += kBatchFrames) {
+    std::size_t count = 0;
+    const std::size_t end = std::min(frames.size(), begin + kBatchFrames);
+    for (std::size_t i = begin; i < end; ++i) {
+      const OutgoingFrame& each = frames[i];
+      heads[i - begin] = encode(each.frame);
+      parts[count++] = {heads[i - begin].data(), kFrameBytes};
+      if (each.chunk) {
+        parts[count++] = {const_cast<std::byte*>(each.chunk->bytes) + each.frame.offset, each.frame.size};
+      } else if (!each.name.empty()) {
+        parts[count++] = {const_cast<char*>(each.name.data()), each.name.size()};
+      }
+    }
+    if (Result<void> written = wire.write(parts.data(), count); !written) return written;
+  }
+  return {};
+}
+
+void SessionStream::adapt(Wire& wire, std::chrono::nanoseconds taken) {
+  const std::size_t before = batch_bytes_;
+  if (taken > kSlow) batch_bytes_ = std::max(kLeastBatch, before / 2);
+  if (taken < kFast) batch_bytes_ = std::min(kMostBatch, before * 2);
+  if (batch_bytes_ != before) wire.keep_unsent(batch_bytes_);
+}
+
+void SessionStream::write() {
+  std::vector<OutgoingFrame> frames;
+  auto said = steady_clock::now();
+  std::shared_ptr<HostConnection> last;
+  while (!stop_.load(std::memory_order_acquire)) {
+    frames.clear();
+    std::shared_ptr<HostConnection> connection;
+    bool leaving = false;
+    collect(frames, connection, leaving);
+    if (leaving) hooks_.leaving();
+    if (connection && connection != last) connection->wire->keep_unsent(batch_bytes_);
+    last = connection;
+    const auto now = steady_clock::now();
+    if (connection && frames.empty() && now - said >= kAlive) frames.emplace_back();
+    if (connection && !frames.empty()) {
+      if (!send(*connection->wire, frames))
+        connection->end();  // the thread that reads the connection notices this, too
+      said = steady_clock::now();
+      adapt(*connection->wire, said - now);
+      continue;
+    }
+    frames.clear();  // chunks that have arrived are not kept while nothing is sent
+    static_cast<void>(wait_set_.wait(connection ? said + kAlive - now : std::chrono::nanoseconds(kAlive)));
+  }
+}
+
+// --- reading ---
+
+Result<void> SessionStream::take_frame(FrameInput& input, const std::shared_ptr<HostConnection>& connection) {
+  std::array<std::byte, kFrameBytes> bytes;
+  if (Result<void> come = input.read(bytes.data(), bytes.size()); !come) return come;
+  const Result<HostFrame> frame = decode_frame(bytes.data());
+  if (!frame) return frame.error();
+  switch (frame->kind) {
+    case FrameKind::kPart: {
+      if (Result<void> begun = getting_.begin_part(*frame); !begun) return begun;
+      if (getting_.header_bytes() != 0) {
+        Result<void> come = input.read(reinterpret_cast<std::byte*>(&getting_.header()), getting_.header_bytes());
+        if (!come) return come;
+      }
+      std::byte* const place = getting_.place();
+      if (Result<void> come = input.read(place, getting_.place_bytes()); !come) return come;
+      getting_.end_part();
+      got_messages_.store(getting_.messages(), std::memory_order_relaxed);
+      got_bytes_.store(getting_.bytes(), std::memory_order_relaxed);
+      return {};
+    }
+    case FrameKind::kOpen: {
+      std::string channel(frame->size, '\0');
+      if (Result<void> come = input.read(reinterpret_cast<std::byte*>(channel.data()), channel.size()); !come)
+        return come;
+      return getting_.open(*frame, channel);
+    }
+    case FrameKind::kClose:
+      getting_.close(frame->flow);
+      return {};
+    case FrameKind::kReady: {
+      if (Result<void> ready = getting_.ready(frame->number); !ready) return ready;
+      ready_ = true;
+      const os::Lock lock(mutex_);
+      if (current(connection)) sending_.ready();
+      wait_set_.wake();
+      return resumed_;
+    }
+    case FrameKind::kResume: {
+      const os::Lock lock(mutex_);
+      if (!current(connection)) return {};
+      const Result<void> resumed = sending_.resume(*frame);
+      if (resumed_) resumed_ = resumed;
+      // What is wrong may be out of date. Then kReady says so.
+      return ready_ ? resumed_ : Result<void>();
+    }
+    case FrameKind::kAck: {
+      const os::Lock lock(mutex_);
+      if (!current(connection)) return {};
+      Result<void> taken = sending_.acknowledge(*frame);
+      wait_set_.wake();
+      return taken;
+    }
+    case FrameKind::kAlive: {
+      if (frame->number == 0 && frame->offset == 0) return {};
+      const os::Lock lock(mutex_);
+      if (!current(connection)) return {};
+      round_trip_.answer(frame->offset, os::monotonic_ns());
+      if (frame->number == 0) return {};
+      answer_ = frame->number;
+      wait_set_.wake();
+      return {};
+    }
+    case FrameKind::kBulk:
+      hooks_.bulk_wanted();
+      return {};
+  }
+  return {};
+}
+
+Error SessionStream::read(const std::shared_ptr<HostConnection>& connection) {
+  Error reason{Errc::system, "another connection to it is used"};
+  {
+    const os::Lock reading(reading_);
+    FrameInput input(*connection->wire);
+    ready_ = false;
+    resumed_ = {};
+    bool waiting = true;  // of the connection before
+    auto next_offer = steady_clock::now();
+    std::vector<HostFrame> acks;
+    for (std::size_t taken_frames = 0;; ++taken_frames) {
+      {
+        const os::Lock lock(mutex_);
+        if (!current(connection)) break;
+      }
+      if (const auto begin = steady_clock::now(); waiting && begin >= next_offer) {
+        waiting = getting_.offer_again();
+        const auto end = steady_clock::now();
+        next_offer = end + std::max<steady_clock::duration>(kOfferAgain, kOfferPause * (end - begin));
+      }
+      acks.clear();
+      if (!input.buffered() || taken_frames % kSayEvery == 0) getting_.acknowledgements(acks);
+      if (!acks.empty()) {
+        {
+          const os::Lock lock(mutex_);
+          if (!current(connection)) break;
+          if (control_frames_.size() > kMostControlFrames) {
+            reason = {Errc::protocol_violation, "it sends and does not read"};
+            break;
+          }
+          control_frames_.insert(control_frames_.end(), acks.begin(), acks.end());
+        }
+        wait_set_.wake();
+      }
+      if (getting_.waiting_bytes() > kMostWaitingBytes) {
+        if (connection->ended()) {
+          reason = {Errc::system, "the connection has ended"};
+          break;
+        }
+        std::this_thread::sleep_for(kOfferAgain);
+        input.heard();
+        continue;
+      }
+      const Result<bool> ready = input.ready(waiting ? kOfferAgain : kAlive);
+      if (!ready) {
+        reason = ready.error();
+        break;
+      }
+      if (!*ready) continue;
+      if (Result<void> taken = take_frame(input, connection); !taken) {
+        reason = taken.error();
+        break;
+      }
+      waiting = true;
+    }
+  }
+  detach(connection);
+  return reason;
+}
+
+std::optional<steady_clock::time_point> SessionStream::disconnected_since() const {
+  const os::Lock lock(mutex_);
+  return connection_ ? std::nullopt : std::optional(since_);
+}
+
+std::string SessionStream::address() const {
+  const os::Lock lock(mutex_);
+  return address_;
+}
+
+bool SessionStream::was_connected() const {
+  const os::Lock lock(mutex_);
+  return connected_since_ns_ != 0;
+}
+
+std::optional<ListenAddress> SessionStream::dialed() const {
+  const os::Lock lock(mutex_);
+  return connection_ ? connection_->dialed : std::nullopt;
+}
+
+void SessionStream::add_counts(HostState& state) const {
+  state.received_messages += got_messages_.load(std::memory_order_relaxed);
+  state.received_bytes += got_bytes_.load(std::memory_order_relaxed);
+  const os::Lock lock(mutex_);
+  const FlowSender::Totals totals = sending_.totals();
+  state.sent_messages += totals.messages;
+  state.sent_bytes += totals.bytes;
+  state.waiting_messages += totals.waiting_messages;
+  state.waiting_bytes += totals.waiting_bytes;
+  state.sent_again += sent_again_;
+  if (connection_) state.sent_again += connection_->wire->measured().sent_again;
+}
+
+void SessionStream::describe(HostState& state) const {
+  const os::Lock lock(mutex_);
+  state.address = address_;
+  if (!connection_) return;
+  state.connected = true;
+  state.connected_since_ns = connected_since_ns_;
+  state.encrypted = connection_->wire->encrypted();
+  state.round_trip_ns = round_trip_.least_ns();
+}
+
+}  // namespace baton::link::stream

@@ -75,6 +75,9 @@ def host_rows(state: Any, rates: Rates) -> list[dict[str, Any]]:
             {
                 **asdict(host),
                 "connected_s": None if since is None else max(0.0, (state.monotonic_ns - since) / 1e9),
+                "absent_s": None
+                if host.absent_since_ns is None
+                else max(0.0, (state.monotonic_ns - host.absent_since_ns) / 1e9),
                 "latency_s": latency_s(host),
                 "sent_hz": rates.of_host(host, "sent_messages"),
                 "sent_bytes_per_s": rates.of_host(host, "sent_bytes"),
@@ -83,6 +86,19 @@ def host_rows(state: Any, rates: Rates) -> list[dict[str, Any]]:
             }
         )
     return sorted(rows, key=lambda r: (not r["connected"], r["name"], r["address"]))
+
+
+def absent(row: dict[str, Any]) -> str:
+    """For a table: since when the host of a row of host_rows() is not connected."""
+    lasts = duration(row["absent_s"])
+    return "no" + (f", {lasts}" if lasts else "")
+
+
+def absence(row: dict[str, Any]) -> str:
+    """The same as a part of a sentence, with how much of the host's absence budget is used."""
+    lasts, percent = duration(row["absent_s"]), row["absence_percent"]
+    used = "" if percent is None else f"; {percent} % of its absence budget is used, and at 100 % it is forgotten"
+    return (f" for {lasts}" if lasts else "") + used
 
 
 def peer_rows(state: Any) -> list[dict[str, Any]]:

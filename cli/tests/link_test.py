@@ -291,7 +291,8 @@ def a_link(**more):
     live_baton = live.load()
     from baton import _link
 
-    host = live_baton.LinkHost("base", "10.0.0.2:22700", "2b" * 16, True, **more.pop("host", {}))
+    of_host = {"connected": True} | more.pop("host", {})
+    host = live_baton.LinkHost("base", "10.0.0.2:22700", "2b" * 16, **of_host)
     topics = more.pop("topics", ())
     now = time.monotonic_ns()
     fields = {
@@ -366,6 +367,26 @@ def test_the_status_says_which_line_is_encrypted_and_which_hosts_are_refused_and
     link._show(a_link(host={"encrypted": False}, secured=False), links.Rates(None, None))
     head, _, heads, _, row, *_ = capsys.readouterr().out.splitlines()
     assert "encrypted" not in head and row[heads.index("encrypted") :].startswith("no ")
+
+
+def test_a_host_that_is_not_reached_shows_since_when_and_how_much_of_its_budget_is_used(capsys):
+    ago = time.monotonic_ns() - 15_000_000_000
+    away = a_link(host={"connected": False, "absent_since_ns": ago, "absence_percent": 25})
+    link._show(away, links.Rates(None, None))
+    _, _, heads, _, row, *_ = capsys.readouterr().out.splitlines()
+    assert re.match(r"no, 1\d s ", row[heads.index("connected") :])
+    found = {f.what: f for f in doctor.judge_link(away)}["host base"]
+    assert found.good is None
+    assert re.fullmatch(r"not connected for 1\d s; 25 % of its absence budget is used, .* forgotten", found.why)
+
+
+def test_options_reach_the_program_that_is_started(monkeypatch):
+    started = []
+    monkeypatch.setattr(link, "find_program", lambda: "/bin/baton_link")
+    monkeypatch.setattr(link.os, "execv", lambda program, words: started.append(words))
+    words = ["--priority", "/plan=high", "--priority", "/map=low", "--absence-time", "90", "--absence-mib", "512"]
+    assert CliRunner().invoke(link.command, words).exit_code == 0
+    assert started[0] == ["/bin/baton_link", *words]
 
 
 def test_the_tables_of_the_status_leave_out_what_counts_least_on_a_narrow_terminal():

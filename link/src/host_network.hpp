@@ -55,6 +55,8 @@ class ChunkSource {
   virtual void detach(transport::WaitSet& wait_set) { static_cast<void>(wait_set); }
   /// Whether next() would return kNothing.
   virtual bool empty() const = 0;
+  /// About how many bytes next() would give until it is empty.
+  virtual std::size_t waiting_bytes() const { return 0; }
 };
 
 /// A chunk that arrives. The network writes the message into `message`, once. The memory grows with the bytes that have arrived, since the
@@ -123,6 +125,7 @@ struct HostNetworkOptions {
   bool multicast = true;           ///< hosts of one network find each other
   std::string security;            ///< folder with the files of Options::security; empty: none
   std::string host_name;
+  AbsenceBudget absence;
   Gid host{};  ///< this host's id
   /// Called by any thread, at any rate.
   std::function<void(About, transport::Diagnostic::Level, Errc, std::string)> say;

@@ -119,7 +119,8 @@ void Hosts::connected(const Gid& host, bool connected) {
     log_->write(About::kHosts, Level::kInfo, Errc{}, "host " + name + " is connected again");
   } else {
     log_->write(About::kHosts, Level::kWarning, Errc{},
-                "host " + name + " has ended its link, or is not reached; it is forgotten if that lasts for 20 s");
+                "host " + name + " has ended its link, or is not reached; it is forgotten if that lasts for " +
+                    std::to_string(std::chrono::ceil<std::chrono::seconds>(remembered_).count()) + " s");
   }
 }
 

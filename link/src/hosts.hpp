@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -80,8 +81,10 @@ class AdvertisementBudget {
 /// The other hosts, and their advertisements. `changed` is called by any thread.
 class Hosts final : public HostListener, public ChunkReceiver {
  public:
-  Hosts(std::string own_name, std::shared_ptr<LinkLog> log, std::function<void()> changed)
-      : own_name_(std::move(own_name)), log_(std::move(log)), changed_(std::move(changed)) {}
+  /// `remembered`: how long a host is that is not reached.
+  Hosts(std::string own_name, std::chrono::milliseconds remembered, std::shared_ptr<LinkLog> log,
+        std::function<void()> changed)
+      : own_name_(std::move(own_name)), remembered_(remembered), log_(std::move(log)), changed_(std::move(changed)) {}
 
   /// This link ends: hosts that are gone from now on are not reported as lost.
   void end() { ends_.store(true, std::memory_order_relaxed); }  // a hint for the text of a diagnostic: orders nothing
@@ -99,6 +102,7 @@ class Hosts final : public HostListener, public ChunkReceiver {
  private:
   void no_advertisement();
   const std::string own_name_;
+  const std::chrono::milliseconds remembered_;
   const std::shared_ptr<LinkLog> log_;
   const std::function<void()> changed_;
   std::atomic<bool> ends_{false};

@@ -38,7 +38,8 @@ class HostsOf : public ::testing::Test {
 
   std::string said_;
   int changes_ = 0;
-  Hosts hosts_{"near", std::make_shared<LinkLog>([this](const transport::Diagnostic& said) { said_ += said.text; }),
+  Hosts hosts_{"near", std::chrono::seconds(20),
+               std::make_shared<LinkLog>([this](const transport::Diagnostic& said) { said_ += said.text; }),
                [this] { ++changes_; }};
 };
 

@@ -87,6 +87,7 @@ class Link::Impl {
     out.host_name = options_.host_name;
     out.domain = participant_->domain();
     out.secured = !options_.security.empty();
+    out.absence = options_.absence;
     if (forwarder_) {
       out.port = forwarder_->port();
       forwarder_->fill(out);
@@ -221,6 +222,7 @@ class Link::Impl {
     network.port = options_.port;
     network.multicast = options_.multicast;
     network.security = options_.security;
+    network.absence = options_.absence;
     network.say = [log = log_](About about, LinkLog::Level level, Errc code, std::string text) {
       log->write(about, level, code, std::move(text));
     };
@@ -273,6 +275,13 @@ class Link::Impl {
 
 Result<std::unique_ptr<Link>> Link::start(const Options& given) {
   Options options = given;
+  constexpr std::chrono::hours kMostAbsence{24};
+  if (options.absence.time < std::chrono::seconds(1) || options.absence.time > kMostAbsence)
+    return Error{Errc::invalid_argument, "Options::absence: the time is 1 s to 24 h, not " +
+                                             std::to_string(options.absence.time.count()) + " ms"};
+  if (options.absence.bytes < std::size_t{1} << 20)
+    return Error{Errc::invalid_argument,
+                 "Options::absence: the bytes are at least 1 MiB, not " + std::to_string(options.absence.bytes)};
   if (!options.security.empty()) {  // a link on standby reports now what is wrong
     const auto readable = stream::make_security(options.security, [](const std::string&) {});
     if (!readable) return readable.error();

@@ -13,6 +13,8 @@ namespace baton::link {
 namespace {
 
 constexpr int kMostPort = 65535;
+constexpr int kMostAbsenceSeconds = 86400;
+constexpr int kMostAbsenceMebibytes = 1 << 20;
 
 enum OptionName : int {
   kPeer = 256,
@@ -23,6 +25,8 @@ enum OptionName : int {
   kNoMulticast,
   kSecurity,
   kPriority,
+  kAbsenceTime,
+  kAbsenceBytes,
   kRos2,  // gone
   kHelp
 };
@@ -36,6 +40,8 @@ const option kOptions[] = {
     {"no-multicast", no_argument, nullptr, kNoMulticast},
     {"security", required_argument, nullptr, kSecurity},
     {"priority", required_argument, nullptr, kPriority},
+    {"absence-time", required_argument, nullptr, kAbsenceTime},
+    {"absence-mib", required_argument, nullptr, kAbsenceBytes},
     {"ros2", no_argument, nullptr, kRos2},
     {"ros2-domain", required_argument, nullptr, kRos2},
     {"help", no_argument, nullptr, kHelp},
@@ -94,6 +100,18 @@ Result<void> take(int name, const std::string& value, LinkArguments& out) {
       out.options.priorities[topic] = priority == "high" ? TopicPriority::kHigh : TopicPriority::kLow;
       return {};
     }
+    case kAbsenceTime: {
+      const Result<int> seconds = number("--absence-time", value, 1, kMostAbsenceSeconds);
+      if (!seconds) return seconds.error();
+      out.options.absence.time = std::chrono::seconds(*seconds);
+      return {};
+    }
+    case kAbsenceBytes: {
+      const Result<int> mebibytes = number("--absence-mib", value, 1, kMostAbsenceMebibytes);
+      if (!mebibytes) return mebibytes.error();
+      out.options.absence.bytes = static_cast<std::size_t>(*mebibytes) << 20;
+      return {};
+    }
     case kPort: {
       const Result<int> port = number("--port", value, 1, kMostPort);
       if (!port) return port.error();
@@ -136,6 +154,8 @@ const char* const kUsage =
     "  --priority TOPIC=high|low\n"
     "                      by which of the two connections to other hosts a topic goes; default: by the size of its\n"
     "                      messages. May be repeated\n"
+    "  --absence-time S    seconds for which a host that is not reached is remembered; default: 60\n"
+    "  --absence-mib N     MiB that may wait for it meanwhile; default: 256\n"
     "  --help              print this\n";
 
 Result<LinkArguments> read_arguments(int argc, char** argv) {

@@ -20,7 +20,8 @@ Result<LinkArguments> read(std::vector<std::string> words) {
 TEST(LinkArguments, EveryOptionReachesTheLink) {
   const Result<LinkArguments> read_ones =
       read({"--peer", "hostb", "--peer=10.0.0.3:22701", "--interface", "eth0", "--port", "22801", "--domain", "7",
-            "--host-name", "robot one", "--no-multicast", "--security", "/enclave"});
+            "--host-name", "robot one", "--no-multicast", "--security", "/enclave", "--absence-time", "90",
+            "--absence-mib", "512"});
   ASSERT_TRUE(read_ones) << read_ones.error().message;
   const Options& options = read_ones->options;
   EXPECT_EQ(options.peers, (std::vector<std::string>{"hostb", "10.0.0.3:22701"}));
@@ -30,6 +31,8 @@ TEST(LinkArguments, EveryOptionReachesTheLink) {
   EXPECT_EQ(options.host_name, "robot one");
   EXPECT_FALSE(options.multicast);
   EXPECT_EQ(options.security, "/enclave");
+  EXPECT_EQ(options.absence.time, std::chrono::seconds(90));
+  EXPECT_EQ(options.absence.bytes, std::size_t{512} << 20);
   EXPECT_FALSE(read_ones->help);
 }
 
@@ -54,8 +57,8 @@ TEST(LinkArguments, HelpIsAskedForWhateverElseIsThere) {
   const Result<LinkArguments> help = read({"--domain", "3", "--help"});
   ASSERT_TRUE(help);
   EXPECT_TRUE(help->help);
-  for (const char* name :
-       {"--peer", "--interface", "--port", "--domain", "--host-name", "--no-multicast", "--security", "--priority"})
+  for (const char* name : {"--peer", "--interface", "--port", "--domain", "--host-name", "--no-multicast", "--security",
+                           "--priority", "--absence-time", "--absence-mib"})
     EXPECT_NE(std::string(kUsage).find(name), std::string::npos) << name;
 }
 
@@ -75,6 +78,8 @@ TEST(LinkArguments, WhatCannotBeUsedIsNamed) {
       {{"--priority", "/a"}, "--priority is TOPIC=high or TOPIC=low, not '/a'"},
       {{"--priority", "/a=middle"}, "not '/a=middle'"},
       {{"--priority", "=high"}, "not '=high'"},
+      {{"--absence-time", "0"}, "--absence-time is a number from 1 to 86400, not '0'"},
+      {{"--absence-mib", "many"}, "--absence-mib is a number from 1 to 1048576, not 'many'"},
       {{"--security="}, "--security has an empty value"},
       {{"--domain", "1", "--peer"}, "--peer needs a value"},
       {{"--domain", "1", "--pear", "b"}, "unknown option '--pear'"},

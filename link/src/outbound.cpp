@@ -209,6 +209,14 @@ bool TopicSource::empty() const {
   return !readers_.has_data() && unsent_signs_.empty() && undecided_.empty() && decided_.empty();
 }
 
+std::size_t TopicSource::waiting_bytes() const {
+  const os::Lock lock(mutex_);
+  const std::size_t messages = readers_.unread() + undecided_.size() + decided_.size();
+  const std::uint64_t sent = traffic_.messages();
+  // The sizes of messages that were not taken are not known: the mean of those that were stands for them.
+  return messages * (sizeof(memory::ChunkHeader) + (sent == 0 ? 0 : traffic_.bytes() / sent));
+}
+
 void TopicSource::set_clients(std::set<Gid> clients) {
   const os::Lock lock(mutex_);
   clients_ = std::move(clients);

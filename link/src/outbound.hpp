@@ -83,6 +83,7 @@ class TopicSource final : public ChunkSource {
   void attach(transport::WaitSet& wait_set) override;
   void detach(transport::WaitSet& wait_set) override;
   bool empty() const override;
+  std::size_t waiting_bytes() const override;
   const TrafficCounter& traffic() const noexcept { return traffic_; }  ///< of what was forwarded
 
  private:

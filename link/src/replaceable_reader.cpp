@@ -122,6 +122,8 @@ Result<TakenSample> ReplaceableReader::take() {
   return TakenSample();
 }
 
+std::size_t ReplaceableReader::unread() const { return reader_->unread() + (before_ ? before_->unread() : 0); }
+
 bool ReplaceableReader::has_data() const {
   if (before_ && before_->has_data()) return true;
   if (newer_) return !before_ || !waits_for_before(before_->publishers());

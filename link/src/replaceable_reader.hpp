@@ -40,6 +40,7 @@ class ReplaceableReader {
   bool is_spent() const noexcept { return spent_; }
   /// False: take() has nothing.
   bool has_data() const;
+  std::size_t unread() const;  ///< messages, about
   /// Forgets what was taken of the publishers that are gone.
   void forget(const std::function<bool(const transport::Gid& publisher)>& is_gone);
 

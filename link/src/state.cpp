@@ -64,6 +64,9 @@ std::string line_of(const HostState& host) {
       .number("connected", host.connected ? 1 : 0);
   if (host.connected_since_ns != 0) line.number("connected_since_ns", host.connected_since_ns);
   if (host.connected) line.number("encrypted", host.encrypted ? 1 : 0);
+  if (host.absent_since_ns != 0) {
+    line.number("absent_since_ns", host.absent_since_ns).number("absence_percent", host.absence_percent);
+  }
   if (host.round_trip_ns != 0) line.number("round_trip_ns", host.round_trip_ns);
   return line.number("sent_messages", host.sent_messages)
       .number("sent_bytes", host.sent_bytes)
@@ -112,6 +115,7 @@ std::string format_state(const LinkState& state, std::int32_t pid, std::int64_t 
   link.number("domain", state.domain).number("pid", pid);
   if (state.port != 0) link.number("port", state.port);
   link.number("secured", state.secured ? 1 : 0);
+  link.number("absence_ms", state.absence.time.count()).number("absence_bytes", state.absence.bytes);
   out += link.number("sent", state.sent)
              .number("received", state.received)
              .number("refused", state.refused)

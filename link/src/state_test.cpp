@@ -44,6 +44,8 @@ LinkState whole_state() {
   HostState& far = state.hosts.emplace_back();
   far.name = "laptop";
   far.address = "10.0.0.3:22703";
+  far.absent_since_ns = 64'000'000'000;
+  far.absence_percent = 2;
   state.peers.push_back({"192.168.1.11:22750", 6'000'000'000, "192.168.1.11: it does not answer"});
   RefusedState& foreign = state.refused_hosts.emplace_back();
   foreign.address = "192.168.1.12";

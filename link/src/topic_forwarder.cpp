@@ -63,7 +63,7 @@ Result<void> TopicForwarder::open(HostNetworkOptions options, std::map<std::stri
   own_.host = *id;
   options.host = *id;
   options.host_name = own_.host_name;
-  known_hosts_ = std::make_shared<Hosts>(own_.host_name, log_, changed_);
+  known_hosts_ = std::make_shared<Hosts>(own_.host_name, options.absence.time, log_, changed_);
   // An unchanged advertisement is sent once: that of the first connection must not come before its receiver.
   Result<std::unique_ptr<HostNetwork>> network =
       make_host_network(options, known_hosts_, {{kAdvertisementChannel, known_hosts_}});

@@ -21,6 +21,7 @@ from support.waiting import LIMIT_S, until
 
 LONG = bool(os.environ.get("BATON_LONG_TEST"))
 OUT_S = 10.0 if LONG else 2.0  # that a cable is out, or a process is stopped
+CUT_S = 25.0 if LONG else 2.0  # the same for a cable
 ROUNDS = 30 if LONG else 4
 MB = 1 << 20
 MOST_GROWTH = 64 * MB  # of the link's own memory, whatever happens
@@ -34,10 +35,10 @@ def seconds(value: float) -> str:
     return f"{value:.2f} s"
 
 
-def joined(*hosts: Host) -> None:
-    """Starts the links of the hosts; each link names the hosts before it."""
+def joined(*hosts: Host, more: tuple[str, ...] = ()) -> None:
+    """Starts the links of the hosts, with these arguments `more`; each link names the hosts before it."""
     for i, host in enumerate(hosts):
-        host.link(*hosts[:i])
+        host.link(*hosts[:i], more=more)
     for host in hosts:
         assert host.says("is connected", len(hosts) - 1), "\n".join(f"{each.name}: {each.log_text()}" for each in hosts)
 
@@ -70,16 +71,18 @@ def descriptors(process_id: int) -> int:
 def test_a_pulled_cable_loses_nothing_in_either_direction(hosts):
     a, b = hosts(2)
     joined(a, b)
-    ways = [(Talker(x, topic, rate=50), Listener(y, topic)) for x, y, topic in ((a, b, "there"), (b, a, "back"))]
+    room = {"depth": 2000}
+    ends = ((a, b, "there"), (b, a, "back"))
+    ways = [(Talker(x, topic, rate=50, **room), Listener(y, topic, **room)) for x, y, topic in ends]
     for talker, listener in ways:
         flow(talker, listener)
     for _, listener in ways:
         listener.reaches(20)
     a.pull()
-    time.sleep(OUT_S)
+    time.sleep(CUT_S)
     plugged = a.plug()
     for talker, listener in ways:
-        listener.reaches(int(50 * OUT_S) + 50)
+        listener.reaches(int(50 * CUT_S) + 50)
         sent, (got,) = stop(talker, listener)
         measured(messages=sent.last, recovery_after=seconds(got.first_after(plugged)))
         got.is_all(sent.last)
@@ -465,7 +468,7 @@ def test_a_far_subscription_that_wants_more_takes_nothing_from_the_others(hosts,
 
 def test_hosts_of_which_one_alone_has_forgotten_the_other_carry_again(hosts):
     a, b = hosts(2)
-    joined(a, b)
+    joined(a, b, more=("--absence-time", "4"))
     there, back = Talker(a, rate=50), Talker(b, "back", rate=50)
     ends = Listener(b), Listener(a, "back")
     flow(there, ends[0])

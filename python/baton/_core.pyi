@@ -459,6 +459,8 @@ class _Link:
         security: str,
         high: list[str],
         low: list[str],
+        absence_ms: int,
+        absence_bytes: int,
         on_diagnostic: Callable[[Any], object] | None,
     ) -> None: ...
     def _close(self) -> None: ...

@@ -33,6 +33,8 @@ class LinkHost:
     waiting_messages: int | None = None  # to be sent
     waiting_bytes: int | None = None
     encrypted: bool | None = None  # the connection that it has; None also without one
+    absent_since_ns: int | None = None  # time.monotonic_ns() of this host; None: connected
+    absence_percent: int | None = None  # of its absence budget that is used; at 100 the host is forgotten
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ class LinkState:
     peers: tuple[LinkPeer, ...] = ()  # that are not reached
     notes: tuple[str, ...] = ()  # what does not travel although a subscription wants it, and why
     secured: bool | None = None  # only encrypted connections (`security`)
+    absence_ms: int | None = None  # how long a host that is not reached is remembered (`absence_s`)
+    absence_bytes: int | None = None  # and how much may wait for it (`absence_mib`)
     refused_hosts: tuple[LinkRefused, ...] = ()  # the newest first
 
 
@@ -136,6 +140,8 @@ _OF_HOST = (
     "dropped",
     "waiting_messages",
     "waiting_bytes",
+    "absent_since_ns",
+    "absence_percent",
 )
 
 
@@ -209,6 +215,8 @@ def parse(text: str) -> LinkState:
         tuple(peers),
         tuple(notes),
         link.flag("secured"),
+        link.known("absence_ms"),
+        link.known("absence_bytes"),
         tuple(refused),
     )
 
@@ -268,6 +276,8 @@ class Link(_core._Link):
         multicast: bool = True,
         security: str | os.PathLike[str] | None = None,
         priorities: Mapping[str, str] | None = None,
+        absence_s: float = 60.0,
+        absence_mib: int = 256,
         runtime_directory: str | os.PathLike[str] | None = None,
         on_diagnostic: Callable[[_news.Diagnostic], object] | None = None,
     ) -> None:
@@ -275,7 +285,8 @@ class Link(_core._Link):
         `interface`: name or address of the only one to use. `port`: on which this host listens, 22700 + domain without it. `host_name`: by which the others know
         this host, the machine's name without it. `security`: folder of an SROS 2 enclave; only the program `baton link` has TLS, so here it
         raises Unsupported. `priorities`: by topic, "high" or "low": which of the two connections to other hosts it takes; without an entry
-        the size of its messages decides. `on_diagnostic` is called, in a thread of its own, with what no call can return;
+        the size of its messages decides. A host that is not reached is remembered for `absence_s`, while at most about `absence_mib` MiB wait
+        for it. `on_diagnostic` is called, in a thread of its own, with what no call can return;
         without one, each is a line of the logger "baton.link". Raises AlreadyExists if the port is in use, InvalidArgument for an
         argument. Returns when the network is open, or another process is the link."""
         if isinstance(peers, str):
@@ -284,6 +295,10 @@ class Link(_core._Link):
             raise _core.InvalidArgument(f"Link(): port is a number from 1 to 65535, not {port}")
         if security is not None and not os.fspath(security):
             raise _core.InvalidArgument("Link(): security is a folder, not ''")
+        if not (1 <= absence_s <= 86400 and 1 <= absence_mib <= 1 << 20):
+            raise _core.InvalidArgument(
+                f"Link(): absence_s is 1 to 86400 and absence_mib 1 to 1048576, not {absence_s} and {absence_mib}"
+            )
         for topic, priority in (priorities or {}).items():
             if priority not in ("high", "low"):
                 raise _core.InvalidArgument(f"Link(): the priority of {topic!r} is 'high' or 'low', not {priority!r}")
@@ -298,6 +313,8 @@ class Link(_core._Link):
             os.fspath(security or ""),
             [topic for topic, priority in (priorities or {}).items() if priority == "high"],
             [topic for topic, priority in (priorities or {}).items() if priority == "low"],
+            int(absence_s * 1000),
+            absence_mib << 20,
             on_diagnostic or _log,
         )
         _open.add(self)

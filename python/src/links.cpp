@@ -64,7 +64,8 @@ void add_links(nb::module_& m) {
           "__init__",
           [](PyLink* self, std::vector<std::string> peers, std::string interface, std::uint16_t port, int domain,
              std::string runtime_directory, std::string host_name, bool multicast, std::string security,
-             const std::vector<std::string>& high, const std::vector<std::string>& low, nb::handle on_diagnostic) {
+             const std::vector<std::string>& high, const std::vector<std::string>& low, std::int64_t absence_ms,
+             std::size_t absence_bytes, nb::handle on_diagnostic) {
             link::Options options;
             options.peers = std::move(peers);
             options.interface = std::move(interface);
@@ -76,12 +77,13 @@ void add_links(nb::module_& m) {
             options.security = std::move(security);
             for (const std::string& topic : high) options.priorities[topic] = link::TopicPriority::kHigh;
             for (const std::string& topic : low) options.priorities[topic] = link::TopicPriority::kLow;
+            options.absence = {std::chrono::milliseconds(absence_ms), absence_bytes};
             options.on_diagnostic = diagnostic_callback(on_diagnostic);
             options.domain_diagnostics = false;  // those are of the nodes' logger
             new (self) PyLink(options);
           },
           "peers"_a, "interface"_a, "port"_a, "domain"_a, "runtime_directory"_a, "host_name"_a, "multicast"_a,
-          "security"_a, "high"_a, "low"_a, "on_diagnostic"_a.none())
+          "security"_a, "high"_a, "low"_a, "absence_ms"_a, "absence_bytes"_a, "on_diagnostic"_a.none())
       .def("_close", &PyLink::close)
       .def("_state", &PyLink::state);
   m.def(

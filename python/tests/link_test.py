@@ -108,6 +108,9 @@ def test_a_port_in_use_is_an_error_that_names_the_port_and_the_way_out(ports):
         ({"peers": "hostb"}, TypeError, r"write peers=\['hostb'\]"),
         ({"port": 65536}, baton.InvalidArgument, "from 1 to 65535, not 65536"),
         ({"domain": 10000}, baton.InvalidArgument, "10000"),
+        ({"priorities": {"/plan": "middle"}}, baton.InvalidArgument, "'/plan' is 'high' or 'low', not 'middle'"),
+        ({"absence_s": 0.5}, baton.InvalidArgument, "absence_s is 1 to 86400"),
+        ({"absence_mib": 0}, baton.InvalidArgument, "absence_mib 1 to 1048576"),
         ({"security": ""}, baton.InvalidArgument, "security is a folder"),
         ({"security": "/enclave"}, baton.Unsupported, "run `baton link --security`"),
         ({"peers": ["host b!"]}, baton.InvalidArgument, "host b!"),
@@ -212,6 +215,8 @@ def test_the_example_of_the_format_is_read_as_the_page_says():
         "base station", "192.168.1.10:22703", "2b" * 16, True, 5_000_000_000, 420_000, 120, 737_280_000, 8, 4096, 2, 3, "it is slow", 1, 6_144_000, True
     )  # fmt: skip
     assert state.secured is True and far.encrypted is None
+    assert (state.absence_ms, state.absence_bytes) == (60_000, 256 << 20)
+    assert (far.absent_since_ns, far.absence_percent) == (64_000_000_000, 2)
     assert state.refused_hosts == (
         baton.LinkRefused("192.168.1.12", "toaster", "it is the link of domain 4", 9, 64_000_000_000),
     )

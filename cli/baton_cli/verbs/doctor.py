@@ -478,7 +478,7 @@ def judge_link(link: Any) -> list[Diagnosis]:
     for row in links.host_rows(state, links.Rates(None, None)):
         name = f"host {row['name'] or row['address'] or '?'}"
         if not row["connected"]:
-            findings.append(Diagnosis(name, None, "not connected", _REACH))
+            findings.append(Diagnosis(name, None, f"not connected{links.absence(row)}", _REACH))
             continue
         why = "connected" + (f" for {links.duration(row['connected_s'])}" if row["connected_s"] is not None else "")
         if row["encrypted"]:

@@ -74,6 +74,15 @@ _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9.-]*(:\d{1,5})?|\[[0-9A-Fa-f:.]+\](:\d
     metavar="TOPIC=high|low",
     help="Which of the two connections to other hosts a topic takes. Default: by the size of its messages.",
 )
+@click.option(
+    "--absence-time",
+    type=click.IntRange(1, 86400),
+    metavar="S",
+    help="Seconds for which a host that is not reached is remembered. Default: 60.",
+)
+@click.option(
+    "--absence-mib", type=click.IntRange(1, 1 << 20), metavar="N", help="MiB that may wait for it. Default: 256."
+)
 @click.option("--ros2", is_flag=True, hidden=True, expose_value=False, callback=_gone)
 @click.option("--ros2-domain", hidden=True, expose_value=False, callback=_gone)
 @click.pass_context
@@ -87,6 +96,8 @@ def command(
     domain: int | None,
     host_name: str | None,
     priorities: tuple[str, ...],
+    absence_time: int | None,
+    absence_mib: int | None,
 ) -> None:
     """Connect this host's topics to other hosts.
 
@@ -100,6 +111,8 @@ def command(
         ("domain", domain),
         ("host-name", host_name),
         ("security", security),
+        ("absence-time", absence_time),
+        ("absence-mib", absence_mib),
     ):
         if value is not None:
             arguments += [f"--{name}", str(value)]
@@ -238,7 +251,7 @@ def host_columns(rows: list[dict[str, Any]]) -> list[Column]:
         cells = (
             live.harmless(r["name"] or "?"),
             live.harmless(r["address"]),
-            links.duration(r["connected_s"]) or "yes" if r["connected"] else "no",
+            links.duration(r["connected_s"]) or "yes" if r["connected"] else links.absent(r),
             {True: "yes", False: "no"}.get(r["encrypted"], ""),
             _number(r["latency_s"], unit=1e-6),
             _number(r["sent_messages"]),

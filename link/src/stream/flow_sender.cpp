@@ -229,6 +229,7 @@ std::uint64_t FlowSender::acknowledged(std::uint32_t id) const {
 FlowSender::Totals FlowSender::totals() const {
   Totals out = totals_;
   for (const auto& [id, flow] : flows_) {
+    out.queued_bytes += flow.source->waiting_bytes();
     out.waiting_messages += flow.chunks.size() + (flow.next ? 1 : 0);
     out.waiting_bytes += flow.bytes + (flow.next ? flow.next->size_bytes : 0);
   }

@@ -80,6 +80,7 @@ class FlowSender {
   struct Totals {
     std::uint64_t messages = 0, bytes = 0;  ///< acknowledged, ever
     std::size_t waiting_messages = 0, waiting_bytes = 0;
+    std::size_t queued_bytes = 0;  ///< about, in the sources
   };
   Totals totals() const;
 

@@ -61,6 +61,8 @@ class Session : public std::enable_shared_from_this<Session> {
   bool was_connected() const { return urgent_.was_connected(); }
   std::string address() const { return urgent_.address(); }
   HostState state() const;
+  /// About how many bytes wait for the host.
+  std::size_t waiting_bytes() const { return urgent_.waiting_bytes() + bulk_.waiting_bytes(); }
 
  private:
   class SessionFlow;

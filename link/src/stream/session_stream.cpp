@@ -460,6 +460,12 @@ void SessionStream::add_counts(HostState& state) const {
   if (connection_) state.sent_again += connection_->wire->measured().sent_again;
 }
 
+std::size_t SessionStream::waiting_bytes() const {
+  const os::Lock lock(mutex_);
+  const FlowSender::Totals totals = sending_.totals();
+  return totals.waiting_bytes + totals.queued_bytes;
+}
+
 void SessionStream::describe(HostState& state) const {
   const os::Lock lock(mutex_);
   state.address = address_;

@@ -83,6 +83,8 @@ class SessionStream {
   std::string address() const;
   /// Adds what the stream has sent, received and not sent.
   void add_counts(HostState& state) const;
+  /// Of the flows' chunks and sources, about.
+  std::size_t waiting_bytes() const;
   /// The address, and what is known of the connection.
   void describe(HostState& state) const;
 

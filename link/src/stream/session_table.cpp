@@ -15,8 +15,6 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using Level = transport::Diagnostic::Level;
 
-/// How long a host without a connection is remembered, with its publishers and the chunks that it has not acknowledged.
-constexpr std::chrono::seconds kForgotten{20};
 /// Numbers of sessions that are kept for hosts that have not connected yet.
 constexpr std::size_t kMostNumbers = 1024;
 /// Long enough to notice that a connection has just ended.
@@ -55,10 +53,32 @@ std::shared_ptr<Session> SessionTable::find(const Gid& key) const {
   return found == sessions_.end() ? nullptr : found->second;
 }
 
+int used_percent(const AbsenceBudget& budget, std::chrono::nanoseconds absent, std::size_t waiting_bytes) {
+  const auto share = [](double used, double all) {
+    return used >= 10 * all ? 1000 : static_cast<int>(100 * used / all);
+  };
+  const std::chrono::nanoseconds time = budget.time;
+  return std::max(share(static_cast<double>(absent.count()), static_cast<double>(time.count())),
+                  share(static_cast<double>(waiting_bytes), static_cast<double>(budget.bytes)));
+}
+
 std::vector<std::shared_ptr<Session>> SessionTable::all() const {
   std::vector<std::shared_ptr<Session>> out;
   const os::Lock lock(mutex_);
   for (const auto& [key, session] : sessions_) out.push_back(session);
+  return out;
+}
+
+std::vector<HostState> SessionTable::states() const {
+  std::vector<HostState> out;
+  for (const std::shared_ptr<Session>& session : all()) {
+    HostState& state = out.emplace_back(session->state());
+    const auto since = session->disconnected_since();
+    if (state.connected || !since) continue;
+    state.absent_since_ns = std::chrono::nanoseconds(since->time_since_epoch()).count();
+    state.absence_percent =
+        std::min(100, used_percent(absence_, steady_clock::now() - *since, session->waiting_bytes()));
+  }
   return out;
 }
 
@@ -223,7 +243,19 @@ void SessionTable::forget_some() {
       return other != session && !other->disconnected_since() &&
              is_replaced(*session, other->hello(), other->address());
     });
-    if (replaced || steady_clock::now() - *since > kForgotten) forget(session);
+    if (replaced) {
+      forget(session);
+      continue;
+    }
+    const auto absent = steady_clock::now() - *since;
+    const std::size_t waiting = session->waiting_bytes();
+    if (used_percent(absence_, absent, waiting) <= 100) continue;
+    if (waiting > absence_.bytes) {
+      say_(About::kLimits, Level::kWarning, Errc::limit_reached,
+           "host '" + session->hello().name + "', which is not reached, is forgotten: about " +
+               std::to_string(waiting >> 20) + " MiB wait for it; --absence-mib allows more");
+    }
+    forget(session);
   }
 }
 

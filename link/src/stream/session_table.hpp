@@ -21,15 +21,20 @@
 
 namespace baton::link::stream {
 
+/// How much of an absence budget is used, in percent; above 100: all.
+int used_percent(const AbsenceBudget& budget, std::chrono::nanoseconds absent, std::size_t waiting_bytes);
+
 /// HostNetworkOptions::say, never empty.
 using SayLine = std::function<void(About, transport::Diagnostic::Level, Errc, std::string)>;
 
 class SessionTable {
  public:
   /// The references must be valid as long as the table.
-  SessionTable(std::shared_ptr<HostListener> listener, std::shared_ptr<const ReceiverTable> channels, SayLine say,
-               Session::CallBulk call_bulk, const NamedPeers& peers, StopSignal& stop)
-      : listener_(std::move(listener)),
+  SessionTable(AbsenceBudget absence, std::shared_ptr<HostListener> listener,
+               std::shared_ptr<const ReceiverTable> channels, SayLine say, Session::CallBulk call_bulk,
+               const NamedPeers& peers, StopSignal& stop)
+      : absence_(absence),
+        listener_(std::move(listener)),
         channels_(std::move(channels)),
         say_(std::move(say)),
         call_bulk_(std::move(call_bulk)),
@@ -39,6 +44,7 @@ class SessionTable {
   /// By its key; null: there is none.
   std::shared_ptr<Session> find(const Gid& key) const;
   std::vector<std::shared_ptr<Session>> all() const;
+  std::vector<HostState> states() const;
   /// Ends all sessions; no session is made any more.
   void end();
 
@@ -59,7 +65,7 @@ class SessionTable {
 
   /// The host that was called begins anew, and has no connection: forgets its old session now.
   void forget_replaced(const HostHello& hello, const std::string& address);
-  /// Forgets the hosts that have had no connection for too long, or whose link was started again. To be called a few times a second.
+  /// Forgets the hosts that have had no connection for longer than their absence budget allows, or whose link was started again. To be called a few times a second.
   void forget_some();
 
  private:
@@ -70,6 +76,7 @@ class SessionTable {
   void make_room_for(const HostHello& hello, std::uint64_t partner, const std::string& address);
   void forget(const std::shared_ptr<Session>& session);
 
+  const AbsenceBudget absence_;
   const std::shared_ptr<HostListener> listener_;
   const std::shared_ptr<const ReceiverTable> channels_;
   const SayLine say_;

@@ -89,11 +89,7 @@ class TcpNetwork final : public HostNetwork {
     kept_receivers_.push_back(std::move(*added));
     return {};
   }
-  std::vector<HostState> hosts() const override {
-    std::vector<HostState> out;
-    for (const auto& session : table_.all()) out.push_back(session->state());
-    return out;
-  }
+  std::vector<HostState> hosts() const override { return table_.states(); }
   std::vector<PeerState> peers() const override {
     std::vector<PeerState> out;
     const std::vector<std::shared_ptr<Session>> sessions = table_.all();
@@ -121,7 +117,8 @@ class TcpNetwork final : public HostNetwork {
   StopSignal stop_;
   Refusals refusals_;
   NamedPeers peers_;
-  SessionTable table_{listener_,
+  SessionTable table_{options_.absence,
+                      listener_,
                       channels_,
                       [this](About about, transport::Diagnostic::Level level, Errc code, std::string text) {
                         say_(about, level, code, std::move(text));

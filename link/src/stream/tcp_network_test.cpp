@@ -252,6 +252,50 @@ TEST(TcpNetwork, AHostThatIsStartedAgainIsAnotherOneAndTheFirstIsForgottenAtOnce
   EXPECT_EQ(a.network->hosts()[0].id, b.options.host);
 }
 
+TEST(TcpNetwork, AHostThatIsNotReachedIsForgottenWhenItsTimeIsUsedUp) {
+  Host a(1, {}, kDomain, [](HostNetworkOptions&options) { options.absence.time = 300ms; }), b(2, {a.address()});
+  ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
+  b.network.reset();
+  ASSERT_TRUE(wait_until([&] { return a.ears->departures == 1; }));
+  EXPECT_TRUE(a.network->hosts().empty());
+}
+
+/// A queue whose owner says how much waits in it.
+struct Backlog final : ChunkSource {
+  NextChunk next(std::shared_ptr<const OutgoingChunk>&) override { return NextChunk::kNothing; }
+  bool empty() const override { return bytes == 0; }
+  std::size_t waiting_bytes() const override { return bytes; }
+  std::atomic<std::size_t> bytes{0};
+};
+
+TEST(TcpNetwork, AHostThatIsNotReachedIsForgottenWhenItsBytesAreUsedUp) {
+  Host a(1, {}, kDomain, [](HostNetworkOptions&options) { options.absence = {24h, 1'000'000}; }), b(2, {a.address()});
+  ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
+  const auto backlog = std::make_shared<Backlog>();
+  const auto flow = a.network->open_flow(b.options.host, "channel", backlog);
+  backlog->bytes = 2'000'000;
+  EXPECT_EQ(a.network->hosts().at(0).absence_percent, 0) << "it is connected";
+  b.network.reset();
+  ASSERT_TRUE(wait_until([&] { return a.ears->breaks == 1; }));
+  ASSERT_TRUE(
+      a.says("host 'host2', which is not reached, is forgotten: about 1 MiB wait for it; --absence-mib allows"));
+  EXPECT_TRUE(wait_until([&] { return a.ears->departures == 1; }));
+  EXPECT_TRUE(flow->ended());
+}
+
+TEST(TcpNetwork, AHostThatIsNotReachedShowsHowMuchOfItsBudgetIsUsed) {
+  Host a(1, {}, kDomain, [](HostNetworkOptions&options) { options.absence = {24h, 1'000'000}; }), b(2, {a.address()});
+  ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
+  const auto backlog = std::make_shared<Backlog>();
+  const auto flow = a.network->open_flow(b.options.host, "channel", backlog);
+  backlog->bytes = 430'000;
+  b.network.reset();
+  ASSERT_TRUE(wait_until([&] { return !a.network->hosts().at(0).connected; }));
+  const HostState host = a.network->hosts().at(0);
+  EXPECT_EQ(host.absence_percent, 43);
+  EXPECT_GT(host.absent_since_ns, 0);
+}
+
 TEST(TcpNetwork, ANetworkThatHasLostItsMemoryBeginsAnewUnderTheSameId) {
   Host a(1), b(2, {a.address()});
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));

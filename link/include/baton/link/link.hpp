@@ -38,6 +38,10 @@ struct Options {
   /// By topic: which connection the messages of a topic take to other hosts; topics without an entry: TopicPriority::kBySize. The name is that
   /// of the domain (with the leading slash of a ROS topic).
   std::map<std::string, TopicPriority> priorities;
+  /// What is kept for a host that is not reached any more: how long, and how many bytes wait for it (estimated from the sizes of the messages that
+  /// each topic has sent before). Beyond either the host is forgotten, with what waits for it. Each of two hosts has its own budget, and what one
+  /// has forgotten is lost for both. At least 1 s and 1 MiB, at most a day.
+  AbsenceBudget absence;
   /// Called by a thread of the link's own, one call at a time. Calls may come before start() returns, and until the Link's destructor has
   /// returned. The function may block for a while and call state(), but must not destroy the Link. If more than 1000 diagnostics wait, the
   /// newest are left out. Empty: diagnostics are dropped.

@@ -3,6 +3,7 @@
 // Thread rules: plain values; the functions have no state.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -23,12 +24,18 @@ enum class TopicPriority : std::uint8_t {
   kLow,     ///< the bulk connection
 };
 
+/// How long a link remembers a host that is not reached, and how much it keeps for the host meanwhile.
+struct AbsenceBudget {
+  std::chrono::milliseconds time{60'000};
+  std::size_t bytes = std::size_t{256} << 20;
+};
+
 /// Another host, as this one sees it. Counts begin when the two hosts get to know each other.
 struct HostState {
   std::string name;
-  std::string address;                  ///< of the newest connection
-  Gid id{};                             ///< chosen anew by each link
-  bool connected = false;               ///< false: the host is not reached; it is forgotten after 20 s
+  std::string address;     ///< of the newest connection
+  Gid id{};                ///< chosen anew by each link
+  bool connected = false;  ///< false: the host is not reached; it is forgotten when its absence budget is used up
   std::int64_t connected_since_ns = 0;  ///< CLOCK_MONOTONIC; 0: not connected
   bool encrypted = false;               ///< its connection is encrypted (Options::security)
   /// The shortest of the last eight round trips of a frame, measured every 500 ms; 0: not known. Half of it is shown as the latency of a
@@ -38,6 +45,9 @@ struct HostState {
   std::uint64_t received_messages = 0, received_bytes = 0;
   std::uint64_t sent_again = 0;                         ///< TCP segments
   std::size_t waiting_messages = 0, waiting_bytes = 0;  ///< under way to it, not acknowledged
+  std::int64_t absent_since_ns = 0;                     ///< CLOCK_MONOTONIC; 0: connected
+  /// Not connected: the part of its absence budget that is used, of time or bytes, whichever is more; 0 to 100.
+  int absence_percent = 0;
   /// Messages for the host that were overwritten in the queues of the topics that it wants now, or given up, before they were sent.
   std::uint64_t dropped = 0;
   std::string
@@ -91,6 +101,7 @@ struct LinkState {
   int domain = 0;
   std::uint16_t port = 0;  ///< the TCP port on which this host listens; 0 unless kWorking
   bool secured = false;    ///< Options::security: only encrypted connections
+  AbsenceBudget absence;   ///< Options::absence
   std::vector<HostState> hosts;
   std::vector<PeerState> peers;             ///< named peers that are not reached
   std::vector<RefusedState> refused_hosts;  ///< the newest first

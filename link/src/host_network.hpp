@@ -126,7 +126,7 @@ struct HostNetworkOptions {
   std::string security;            ///< folder with the files of Options::security; empty: none
   std::string host_name;
   AbsenceBudget absence;
-  Gid host{};  ///< this host's id
+  Gid host{};  ///< a random id. That of this host, HostNetwork::id(), begins with other bytes where there is security
   /// Called by any thread, at any rate.
   std::function<void(About, transport::Diagnostic::Level, Errc, std::string)> say;
 };
@@ -148,6 +148,7 @@ class HostNetwork {
   virtual std::vector<PeerState> peers() const = 0;
   virtual std::vector<RefusedState> refused() const = 0;
   virtual std::uint16_t port() const = 0;  ///< on which it listens
+  virtual Gid id() const = 0;              ///< of this host, as other hosts know it
 };
 
 /// `receivers`, by channel: registered before the first connection and until the network ends, so that they miss no chunk. Errors:

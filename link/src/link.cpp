@@ -283,7 +283,7 @@ Result<std::unique_ptr<Link>> Link::start(const Options& given) {
     return Error{Errc::invalid_argument,
                  "Options::absence: the bytes are at least 1 MiB, not " + std::to_string(options.absence.bytes)};
   if (!options.security.empty()) {  // a link on standby reports now what is wrong
-    const auto readable = stream::make_security(options.security, [](const std::string&) {});
+    const auto readable = stream::make_security(options.security, [](bool, const std::string&) {});
     if (!readable) return readable.error();
   }
   std::shared_ptr<DiagnosticQueue> diagnostics;

@@ -63,7 +63,7 @@ std::string line_of(const HostState& host) {
       .id("id", host.id)
       .number("connected", host.connected ? 1 : 0);
   if (host.connected_since_ns != 0) line.number("connected_since_ns", host.connected_since_ns);
-  if (host.connected) line.number("encrypted", host.encrypted ? 1 : 0);
+  if (host.connected) line.number("encrypted", host.encrypted ? 1 : 0).text("certificate", host.certificate);
   if (host.absent_since_ns != 0) {
     line.number("absent_since_ns", host.absent_since_ns).number("absence_percent", host.absence_percent);
   }

@@ -60,7 +60,6 @@ Result<void> TopicForwarder::open(HostNetworkOptions options, std::map<std::stri
   priorities_ = std::move(priorities);
   Result<std::array<std::uint8_t, 16>> id = os::random_id();
   if (!id) return id.error();
-  own_.host = *id;
   options.host = *id;
   options.host_name = own_.host_name;
   known_hosts_ = std::make_shared<Hosts>(own_.host_name, options.absence.time, log_, changed_);
@@ -69,6 +68,7 @@ Result<void> TopicForwarder::open(HostNetworkOptions options, std::map<std::stri
       make_host_network(options, known_hosts_, {{kAdvertisementChannel, known_hosts_}});
   if (!network) return network.error();
   network_ = std::move(*network);
+  own_.host = network_->id();
   return {};
 }
 

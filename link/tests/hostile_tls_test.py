@@ -15,7 +15,7 @@ from security_test import enclaves  # noqa: F401
 from support.waiting import LIMIT_S, until
 
 RAW_TLS = Path(__file__).with_name("raw_tls.py")
-MOST_STRANGERS = 64  # kMostStrangers in link/src/stream/host_acceptor.cpp
+MOST_STRANGERS = 64  # kMostStrangers in link/src/stream/strangers.hpp
 
 # A certificate of the same CA with a thousand names, which is larger than all that OpenSSL sends at once, and one of another CA.
 OTHERS = """

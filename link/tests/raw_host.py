@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import select
 import socket
 import struct
@@ -354,6 +355,103 @@ def stolen_id(options: dict) -> dict:
 
     goes_on(stay)
     return {"held": len(held)}
+
+
+def crowd_of(options: dict, connect: Callable[[str, int], socket.socket | None], more: Callable[[list], None]) -> dict:
+    """`count` connections that `connect` makes from all own addresses in turn, then `more` again and again."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    own, held = from_addresses(options), []
+    for number in range(options["count"]):
+        with contextlib.suppress(OSError):
+            held.append(connect(next(own), number))
+    goes_on(lambda: more(held), pause=0.02)
+    return {"connections": options["count"]}
+
+
+def from_address(options: dict, own: str) -> socket.socket:
+    return socket.create_connection((options["address"], PORT), timeout=5, source_address=(own, 0) if own else None)
+
+
+@attack
+def silent(options: dict) -> dict:
+    """Connections that say nothing. Those that are ended are made again."""
+
+    def again(held: list[socket.socket]) -> None:
+        poll = select.poll()  # select.select() has room for 1024
+        by_number = {one.fileno(): one for one in held}
+        for number in by_number:
+            poll.register(number, select.POLLIN)
+        for number, _ in poll.poll(0)[:50]:
+            held.remove(one := by_number[number])
+            host = one.getsockname()[0]
+            one.close()
+            held.append(from_address(options, host if options["from"] else ""))
+
+    return crowd_of(options, lambda own, _: from_address(options, own), again)
+
+
+@attack
+def half_hellos(options: dict) -> dict:
+    """Connections that say a part of a hello, or one hello of two."""
+
+    def half(own: str, number: int) -> socket.socket:
+        one = from_address(options, own)
+        one.sendall(hello(os.urandom(16), 0, b"half")[: (8, 127, 128)[number % 3]])
+        return one
+
+    own = from_addresses(options)
+
+    def more(held: list[socket.socket]) -> None:
+        held.append(half(next(own), len(held)))
+        held.pop(0).close()
+
+    return crowd_of(options, half, more)
+
+
+@attack
+def trickle(options: dict) -> dict:
+    """Connections that say their hello byte by byte."""
+
+    def bytes_of(held: list[socket.socket]) -> None:
+        for one in held:
+            with contextlib.suppress(OSError):
+                one.send(b"b", socket.MSG_DONTWAIT)
+
+    return crowd_of(options, lambda own, _: from_address(options, own), bytes_of)
+
+
+@attack
+def reconnect(options: dict) -> dict:
+    """Connections that come and go at once."""
+    own = from_addresses(options)
+
+    def some(_: list) -> None:
+        for _ in range(20):
+            from_address(options, next(own)).close()
+
+    return crowd_of(options, lambda own, _: from_address(options, own), some)
+
+
+@attack
+def fake_hosts(options: dict) -> dict:
+    """Hosts that say their hellos, each with an id of its own, and carry nothing. Those that are sent away come again."""
+    own = from_addresses(options)
+    held: list[RawHost] = []
+    deadline = time.monotonic() + 60
+    while len(held) < options["count"] and time.monotonic() < deadline:
+        with contextlib.suppress(OSError):
+            held.append(RawHost(options["address"], own=next(own)))
+        for host in held[len(held) % 16 :: 16]:
+            host.serve()
+
+    def stay() -> None:
+        for host in held:
+            host.serve()
+
+    stay()
+    goes_on(stay, pause=0.2)
+    return {"held": sum(not host.ended for host in held)}
 
 
 @attack

@@ -33,6 +33,7 @@ class LinkHost:
     waiting_messages: int | None = None  # to be sent
     waiting_bytes: int | None = None
     encrypted: bool | None = None  # the connection that it has; None also without one
+    certificate: str = ""  # the subject of the certificate that it has shown: CN=/robot
     absent_since_ns: int | None = None  # time.monotonic_ns() of this host; None: connected
     absence_percent: int | None = None  # of its absence budget that is used; at 100 the host is forgotten
 
@@ -167,6 +168,7 @@ def parse(text: str) -> LinkState:
                     record.text("connected") == "1",
                     dropped_why=record.text("dropped_why"),
                     encrypted=record.flag("encrypted"),
+                    certificate=record.text("certificate"),
                     **numbers,
                 )
             )

@@ -132,6 +132,10 @@ Result<void> TcpSocket::write(const IoPart* parts, std::size_t count) noexcept {
   return {};
 }
 
+void TcpSocket::try_write(const std::byte* bytes, std::size_t size) noexcept {
+  [[maybe_unused]] const ssize_t sent = ::send(fd_.get(), bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
 void TcpSocket::keep_unsent(std::size_t bytes) noexcept {
   set(fd_.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, static_cast<int>(bytes));
 }

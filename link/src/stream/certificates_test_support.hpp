@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace baton::link::stream {
 
@@ -59,22 +60,42 @@ class Authority {
 /// A folder with the three files, removed at the end.
 class Enclave {
  public:
-  Enclave(const Authority& authority, const std::string& name, long until_s = kDay) {
+  Enclave(const Authority& authority, const std::string& name, long until_s = kDay)
+      : name_(name), certificate_(nullptr, &X509_free) {
     char made[] = "/tmp/baton-enclave-XXXXXX";
     directory_ = ::mkdtemp(made);
+    renew(authority, until_s);
+  }
+  /// Another key and certificate of the same name.
+  void renew(const Authority& authority, long until_s = kDay) {
     const Key key;
-    const Certificate own = make_certificate(name, key, authority.certificate.get(), authority.key, until_s);
-    const auto file = [&](const char* path, const auto& write) {
-      std::FILE* const out = std::fopen((directory_ + "/" + path).c_str(), "w");
-      write(out);
-      std::fclose(out);
-    };
-    file("cert.pem", [&](std::FILE* out) { PEM_write_X509(out, own.get()); });
+    certificate_ = make_certificate(name_, key, authority.certificate.get(), authority.key, until_s);
+    file("cert.pem", [&](std::FILE* out) { PEM_write_X509(out, certificate_.get()); });
     file("identity_ca.cert.pem", [&](std::FILE* out) { PEM_write_X509(out, authority.certificate.get()); });
     file("key.pem", [&](std::FILE* out) {
       PEM_write_PrivateKey(out, key.pkey, nullptr, nullptr, 0, nullptr, nullptr);
       ::fchmod(::fileno(out), 0600);
     });
+  }
+  /// The authority's list of revoked certificates: those of `revoked`.
+  void revoke(const Authority& authority, const std::vector<const Enclave*>& revoked, long until_s = kDay) const {
+    const std::unique_ptr<X509_CRL, decltype(&X509_CRL_free)> list(X509_CRL_new(), &X509_CRL_free);
+    const std::unique_ptr<ASN1_TIME, decltype(&ASN1_TIME_free)> last(X509_gmtime_adj(nullptr, -10 * kDay),
+                                                                     &ASN1_TIME_free),
+        next(X509_gmtime_adj(nullptr, until_s), &ASN1_TIME_free);
+    X509_CRL_set_version(list.get(), 1);
+    X509_CRL_set_issuer_name(list.get(), X509_get_subject_name(authority.certificate.get()));
+    X509_CRL_set1_lastUpdate(list.get(), last.get());
+    X509_CRL_set1_nextUpdate(list.get(), next.get());
+    for (const Enclave* each : revoked) {
+      X509_REVOKED* const entry = X509_REVOKED_new();
+      X509_REVOKED_set_serialNumber(entry, X509_get_serialNumber(each->certificate_.get()));
+      X509_REVOKED_set_revocationDate(entry, last.get());
+      X509_CRL_add0_revoked(list.get(), entry);
+    }
+    X509_CRL_sort(list.get());
+    X509_CRL_sign(list.get(), authority.key.pkey, EVP_sha256());
+    file("identity_ca.crl.pem", [&](std::FILE* out) { PEM_write_X509_CRL(out, list.get()); });
   }
   Enclave(const Enclave&) = delete;
   Enclave& operator=(const Enclave&) = delete;
@@ -82,6 +103,17 @@ class Enclave {
   const std::string& directory() const { return directory_; }
 
  private:
+  /// Replaces it as an operator should: at once, and with another time than before.
+  template <class Write>
+  void file(const char* name, const Write& write) const {
+    const std::string path = directory_ + "/" + name, made = path + ".new";
+    std::FILE* const out = std::fopen(made.c_str(), "w");
+    write(out);
+    std::fclose(out);
+    std::filesystem::rename(made, path);
+  }
+  const std::string name_;
+  Certificate certificate_;
   std::string directory_;
 };
 

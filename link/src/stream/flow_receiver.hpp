@@ -31,6 +31,11 @@ class FlowReceiver {
   /// Errors of the rest: protocol_violation.
   Result<void> open(const HostFrame& frame, const std::string& channel);
   void close(std::uint32_t flow);
+  /// Whether somebody receives what comes on this flow.
+  bool is_received(std::uint32_t flow) const {
+    const auto found = flows_.find(flow);
+    return found != flows_.end() && found->second.registered;
+  }
   /// The other host has named all its flows over its connection `number`. Error system: it has used a later one before, so what comes over
   /// this one is out of date, and is not to be read.
   Result<void> ready(std::uint64_t number);

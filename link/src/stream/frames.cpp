@@ -30,6 +30,27 @@ Error violation(const char* what) {
 
 }  // namespace
 
+const char* words_of(Refusal refusal) noexcept {
+  switch (refusal) {
+    case Refusal::kNone:
+      break;
+    case Refusal::kBusy:
+      return "it refuses this host for now: too many programs connect to it; trying again";
+    case Refusal::kFull:
+      return "it refuses this host: it has as many hosts as it may have; name this host there with --peer";
+    case Refusal::kFullAddress:
+      return "it refuses this host: it has as many hosts of this address as it may have; name this host there with "
+             "--peer";
+    case Refusal::kFullNetwork:
+      return "it refuses this host: it has as many hosts of this network as it may have; name this host there with "
+             "--peer";
+    case Refusal::kCertificate:
+      return "it refuses this host: it knows another certificate for this host's id; give each host a certificate of "
+             "its own";
+  }
+  return "it refuses this host; its log says why";
+}
+
 std::array<std::byte, kHelloBytes> encode(const HostHello& hello) {
   std::array<std::byte, kHelloBytes> out{};
   std::memcpy(out.data(), kTag, sizeof kTag);
@@ -39,6 +60,7 @@ std::array<std::byte, kHelloBytes> encode(const HostHello& hello) {
   put(&out[32], hello.session, 8);
   put(&out[40], hello.port, 2);
   out[42] = static_cast<std::byte>(hello.traffic_class);
+  out[43] = static_cast<std::byte>(hello.refusal);
   std::memcpy(&out[48], hello.name.data(), std::min(hello.name.size(), kMaxHelloName));
   return out;
 }
@@ -55,6 +77,7 @@ Result<HostHello> decode_hello(const std::byte* bytes) {
   const auto traffic_class = static_cast<std::uint8_t>(bytes[42]);
   if (traffic_class > static_cast<std::uint8_t>(TrafficClass::kBulk)) return violation("a hello of an unknown class");
   out.traffic_class = static_cast<TrafficClass>(traffic_class);
+  out.refusal = static_cast<Refusal>(bytes[43]);
   const char* const name = reinterpret_cast<const char*>(bytes + 48);
   out.name.assign(name, ::strnlen(name, kMaxHelloName));
   out.name = os::printable(std::move(out.name));

@@ -22,6 +22,18 @@ inline constexpr std::uint32_t kLinkVersion = 4;
 /// Two hosts have a connection for each. The small messages of the urgent one do not wait for the bytes of the other.
 enum class TrafficClass : std::uint8_t { kUrgent = 0, kBulk = 1 };
 
+/// Why a side answers a hello with session 0: it refuses the other side.
+enum class Refusal : std::uint8_t {
+  kNone = 0,         ///< it does not refuse, or gives no reason: the version, the domain, or a host that is this one
+  kBusy = 1,         ///< too many connections are being made now
+  kFull = 2,         ///< it has as many hosts as it may have
+  kFullAddress = 3,  ///< of the other side's address
+  kFullNetwork = 4,  ///< of the other side's IPv6 network
+  kCertificate = 5,  ///< the other side's certificate is not that of the host with this id
+};
+/// For the log and the status of the side that is refused. Of a number that is none, too.
+const char* words_of(Refusal refusal) noexcept;
+
 /// The first bytes that each side sends.
 struct HostHello {
   std::uint32_t version = kLinkVersion;
@@ -31,6 +43,7 @@ struct HostHello {
   std::uint64_t session = 0;
   std::uint16_t port = 0;                              ///< on which the sender listens
   TrafficClass traffic_class = TrafficClass::kUrgent;  ///< of this connection
+  Refusal refusal = Refusal::kNone;
   std::string name;                                    ///< at most kMaxHelloName bytes travel
 };
 inline constexpr std::size_t kHelloBytes = 128;

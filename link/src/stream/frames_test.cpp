@@ -70,6 +70,16 @@ TEST(Frames, AHelloOfAnUnknownClassIsRefused) {
   EXPECT_EQ(decode_hello(bytes.data()).error().code, Errc::protocol_violation);
 }
 
+TEST(Frames, AHelloThatRefusesSaysWhyAndAReasonOfALaterVersionHasWords) {
+  HostHello hello;
+  hello.refusal = Refusal::kFullAddress;
+  auto bytes = encode(hello);
+  EXPECT_EQ(hex(bytes.data() + 40, 4), "00000003");
+  EXPECT_EQ(decode_hello(bytes.data())->refusal, Refusal::kFullAddress);
+  bytes[43] = std::byte{200};
+  EXPECT_EQ(words_of(decode_hello(bytes.data())->refusal), std::string("it refuses this host; its log says why"));
+}
+
 TEST(Frames, ANameOfAnyBytesIsPrintable) {
   HostHello hello;
   hello.name = "a\nb\x1b[31m";

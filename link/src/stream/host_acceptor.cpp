@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host_acceptor.hpp"
 
-#include <algorithm>
 #include <chrono>
-#include <map>
 #include <string>
 #include <utility>
 
@@ -15,8 +13,6 @@ using std::chrono::steady_clock;
 using Level = transport::Diagnostic::Level;
 
 constexpr milliseconds kTurn{200};
-/// Connections without a hello. One more ends the oldest of the network that has most of them.
-constexpr std::size_t kMostStrangers = 64;
 
 }  // namespace
 
@@ -38,6 +34,7 @@ void HostAcceptor::accept() {
   while (!stop_.stopped()) {
     if (steady_clock::now() >= next) {
       table_.forget_some();
+      greeter_.refresh_security();
       next = steady_clock::now() + kTurn;
     }
     reading_.remove_if([](ServingThread& each) {
@@ -57,19 +54,20 @@ void HostAcceptor::accept() {
 
 void HostAcceptor::receive(std::unique_ptr<os::TcpSocket> socket) {
   const std::shared_ptr<os::TcpSocket> watched(std::move(socket));
-  {
+  const std::string network = os::network_of(watched->address());
+  const bool is_known = table_.knows(watched->address());
+  std::shared_ptr<os::TcpSocket> gives_way;
+  if (is_known || arrivals_.admit(network, steady_clock::now())) {
     const os::Lock lock(mutex_);
-    strangers_.push_back(watched);
-    if (strangers_.size() > kMostStrangers) {
-      std::map<std::string, std::size_t> of_network;
-      std::size_t most = 0;
-      for (const auto& each : strangers_) most = std::max(most, ++of_network[os::network_of(each->address())]);
-      const auto victim = std::find_if(strangers_.begin(), strangers_.end(), [&](const auto& each) {
-        return of_network[os::network_of(each->address())] == most;
-      });
-      (*victim)->shut_down();
-      strangers_.erase(victim);
-    }
+    gives_way = strangers_.add(watched, network, is_known);
+  } else {
+    gives_way = watched;
+  }
+  if (gives_way) {
+    greeter_.turn_away(*gives_way);
+    say_(About::kStrangers, Level::kWarning, Errc::limit_reached,
+         "a program at " + gives_way->address() + " is turned away: too many programs connect at the same time");
+    if (gives_way == watched) return;
   }
   const std::string whom = "a program at " + watched->address();
   Result<ServingThread> thread = ServingThread::start("baton-link-in", [this, watched, whom] {

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Accepts connections, each with a thread that greets and reads it, and bounds those that have said no hello yet.
+// Accepts connections, each with a thread that greets and reads it, and bounds those that are no host's yet (strangers.hpp).
 // Thread rules: start() and join() by one thread; join() once the network's StopSignal and HostGreeter have ended.
 #pragma once
 
 #include <list>
 #include <memory>
 #include <optional>
+#include <random>
 
 #include "baton/os/lock.hpp"
 #include "baton/os/tcp_socket.hpp"
 #include "host_greeter.hpp"
 #include "serving_thread.hpp"
+#include "strangers.hpp"
 
 namespace baton::link::stream {
 
@@ -32,9 +34,10 @@ class HostAcceptor {
   SessionTable& table_;
   StopSignal& stop_;
   std::optional<pthread_t> accepting_;
-  std::list<ServingThread> reading_;  // of the accepting thread, and of join() when that has ended
+  Arrivals arrivals_{std::random_device()()};  // of the accepting thread
+  std::list<ServingThread> reading_;           // of the accepting thread, and of join() when that has ended
   os::Mutex mutex_;
-  std::list<std::shared_ptr<os::TcpSocket>> strangers_ BATON_GUARDED_BY(mutex_);  // without a hello
+  Strangers<os::TcpSocket> strangers_ BATON_GUARDED_BY(mutex_);
 };
 
 }  // namespace baton::link::stream

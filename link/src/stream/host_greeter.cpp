@@ -5,6 +5,8 @@
 #include <chrono>
 
 #include "baton/os/clock.hpp"
+#include "host_limits.hpp"
+#include "strangers.hpp"
 
 namespace baton::link::stream {
 namespace {
@@ -13,9 +15,13 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using Level = transport::Diagnostic::Level;
 
-constexpr milliseconds kHelloLimit{3000};
+/// Of a bulk connection, whose host is known.
+constexpr milliseconds kBulkLimit{3000};
 /// First bytes of a host with security (RFC 8446, section 5.1).
 constexpr std::byte kTlsAlert{21}, kTlsHandshake{22};
+/// The alert internal_error in place of a handshake (docs/format/link.md, "Security").
+constexpr std::array<std::byte, 7> kBusyAlert{kTlsAlert,    std::byte{3}, std::byte{3}, std::byte{0},
+                                              std::byte{2}, std::byte{2}, std::byte{80}};
 
 Result<void> write_hello(Wire& wire, const HostHello& hello) {
   std::array<std::byte, kHelloBytes> bytes = encode(hello);
@@ -23,9 +29,8 @@ Result<void> write_hello(Wire& wire, const HostHello& hello) {
   return wire.write(&part, 1);
 }
 
-Result<HostHello> read_hello(Wire& wire) {
+Result<HostHello> read_hello(Wire& wire, steady_clock::time_point end) {
   std::array<std::byte, kHelloBytes> bytes;
-  const auto end = steady_clock::now() + kHelloLimit;
   for (std::size_t have = 0; have < bytes.size();) {
     const auto left = std::chrono::duration_cast<milliseconds>(end - steady_clock::now());
     if (left.count() <= 0 || !wire.wait_readable(left)) return Error{Errc::timed_out, "it says no hello"};
@@ -76,15 +81,16 @@ void HostGreeter::call_bulk(const std::shared_ptr<Session>& session, const Liste
   from.interface = interface_;
   const auto stop = [](void* called) { return static_cast<const Session*>(called)->ended(); };
   Result<std::unique_ptr<os::TcpSocket>> socket =
-      os::tcp_connect(place.first, place.second, from, kHelloLimit, kUnsentBytes, stop, session.get());
+      os::tcp_connect(place.first, place.second, from, kBulkLimit, kUnsentBytes, stop, session.get());
   if (!socket) return;  // the urgent connection shows why, if this lasts
   const std::shared_ptr<HostConnection> made = connection(std::move(*socket), true);
   if (!made) return;
   Wire& line = *made->wire;
-  const bool opened = line.open(kHelloLimit) && write_hello(line, hello_with(session->number(), TrafficClass::kBulk));
-  const Result<HostHello> hello = opened ? read_hello(line) : Result<HostHello>(Error{Errc::system, {}});
+  const auto end_of_hellos = steady_clock::now() + kBulkLimit;
+  const bool opened = line.open(kBulkLimit) && write_hello(line, hello_with(session->number(), TrafficClass::kBulk));
+  const Result<HostHello> hello = opened ? read_hello(line, end_of_hellos) : Result<HostHello>(Error{Errc::system, {}});
   // Another host, or one that has forgotten the session, is refused.
-  if (hello && hello->host == session->hello().host && hello->session == session->partner()) {
+  if (hello && line.objection().empty() && line.may_be(hello->host) && hello->host == session->hello().host && hello->session == session->partner()) {
     made->dialed_by_smaller = own_.host < hello->host;
     if (session->attach(TrafficClass::kBulk, made)) read(*session, TrafficClass::kBulk, made);
   }
@@ -115,10 +121,11 @@ Gid HostGreeter::greet_and_read(const std::shared_ptr<HostConnection>& connectio
                                 const std::string& whom, const std::function<void()>& greeted, std::string& why) {
   const bool called = way != ConnectionOrigin::kTaken;
   Wire& line = *connection->wire;
-  const Result<void> opened = line.open(kHelloLimit);
+  const auto end = steady_clock::now() + kAdmission;
+  const Result<void> opened = line.open(kAdmission);
   // The reason why the other side refuses this host comes instead of its hello: so after a failed write the answer is still read.
   if (opened && called) static_cast<void>(write_hello(line, hello_with(0)));
-  const Result<HostHello> hello = opened ? read_hello(line) : Result<HostHello>(opened.error());
+  const Result<HostHello> hello = opened ? read_hello(line, end) : Result<HostHello>(opened.error());
   if (!hello) {
     why = hello.error().message;
     if (called || hello.error().code == Errc::protocol_violation)
@@ -134,6 +141,19 @@ Gid HostGreeter::greet_and_read(const std::shared_ptr<HostConnection>& connectio
     refuse(line, hello->name, why);
     return {};
   }
+  // The files may have changed since the handshake began. Those that change from now on are refresh_security()'s.
+  if (why = line.objection(); !why.empty()) {
+    say_(About::kStrangers, Level::kWarning, Errc::protocol_violation, whom + " is not connected: " + why);
+    refuse(line, {}, why);
+    return {};
+  }
+  if (!line.may_be(hello->host)) {
+    if (!called) static_cast<void>(write_hello(line, refusing_hello(Refusal::kCertificate)));
+    why = "its id is not one of its certificate, of '" + line.certificate() + "'";
+    say_(About::kIdentities, Level::kError, Errc::protocol_violation, whom + " is not connected: " + why);
+    refuse(line, hello->name, why);
+    return {};
+  }
   if (hello->host == own_.host) {
     if (!called)
       static_cast<void>(write_hello(line, hello_with(0)));  // so that the calling side learns which host it has called
@@ -142,8 +162,16 @@ Gid HostGreeter::greet_and_read(const std::shared_ptr<HostConnection>& connectio
   if (hello->traffic_class == TrafficClass::kBulk) return called ? Gid{} : accept_bulk(connection, *hello, greeted);
   std::uint64_t partner = hello->session;
   if (called && partner == 0) {  // the other side refuses
-    why = "it refuses this host; its log says why";
+    why = words_of(hello->refusal);
+    say_(About::kPeers, Level::kWarning, Errc::limit_reached, whom + " is not connected: " + why);
     refuse(line, hello->name, why);
+    return {};
+  }
+  // A host that calls learns the reason now. Later it would only see its connection end.
+  const Refusal refusal = called ? Refusal::kNone : table_.no_room_for(*hello, line.address());
+  if (refusal != Refusal::kNone) {
+    static_cast<void>(write_hello(line, refusing_hello(refusal)));
+    leave_out(line, *hello, why = words_of_limit(refusal, line.address()));
     return {};
   }
   if (way == ConnectionOrigin::kLook && table_.is_connected(hello->host, partner)) return {};
@@ -151,16 +179,13 @@ Gid HostGreeter::greet_and_read(const std::shared_ptr<HostConnection>& connectio
   const Result<std::uint64_t> number = table_.number_for(hello->host, line.address(), called ? partner : 0);
   if (!number || !write_hello(line, hello_with(*number))) return {};
   if (!called) {
-    const Result<HostHello> second = read_hello(line);
+    const Result<HostHello> second = read_hello(line, end);
     if (!second || second->host != hello->host || second->session == 0) return {};
     partner = second->session;
   }
   const std::shared_ptr<Session> session = table_.session_of(*hello, *number, partner, line.address(), why);
   if (!session) {
-    if (!why.empty()) {
-      say_(About::kLimits, Level::kError, Errc::limit_reached, "host '" + hello->name + "' is left out: " + why);
-      refuse(line, hello->name, why);
-    }
+    if (!why.empty()) leave_out(line, *hello, why);
     return {};
   }
   greeted();
@@ -175,6 +200,38 @@ void HostGreeter::shut_down() {
   const os::Lock lock(mutex_);
   ended_ = true;
   for (const auto& each : connections_) each->wire->shut_down();
+}
+
+void HostGreeter::turn_away(os::TcpSocket& socket) const {
+  if (security_) {
+    socket.try_write(kBusyAlert.data(), kBusyAlert.size());
+  } else {
+    const std::array<std::byte, kHelloBytes> hello = encode(refusing_hello(Refusal::kBusy));
+    socket.try_write(hello.data(), hello.size());
+  }
+  socket.shut_down();
+}
+
+void HostGreeter::refresh_security() {
+  if (!security_ || !security_->refresh()) return;
+  std::list<std::shared_ptr<HostConnection>> connections;
+  {
+    const os::Lock lock(mutex_);
+    connections = connections_;
+  }
+  for (const auto& each : connections) {
+    const std::string why = each->wire->objection();
+    if (why.empty()) continue;
+    say_(About::kSecurity, Level::kWarning, Errc::protocol_violation,
+         "the connection to '" + each->wire->certificate() + "' at " + each->wire->address() + " is ended: " + why);
+    refuse(*each->wire, {}, why);
+    each->end();
+  }
+}
+
+void HostGreeter::leave_out(const Wire& line, const HostHello& hello, const std::string& why) {
+  say_(About::kLimits, Level::kError, Errc::limit_reached, "host '" + hello.name + "' is left out: " + why);
+  refuse(line, hello.name, why);
 }
 
 /// `name`: as the other side's hello has it, if there was a hello.
@@ -203,6 +260,12 @@ HostHello HostGreeter::hello_with(std::uint64_t session, TrafficClass traffic_cl
   HostHello out = own_;
   out.session = session;
   out.traffic_class = traffic_class;
+  return out;
+}
+
+HostHello HostGreeter::refusing_hello(Refusal refusal) const {
+  HostHello out = own_;
+  out.refusal = refusal;
   return out;
 }
 

@@ -28,7 +28,7 @@ enum class ConnectionOrigin : std::uint8_t {
 class HostGreeter {
  public:
   /// `own`: this host's hello, without a session. `interface`: from which bulk connections are made. `security`: null: bytes as they are. The references must be valid as long as the greeter.
-  HostGreeter(HostHello own, std::string interface, std::unique_ptr<const Security> security, SayLine say,
+  HostGreeter(HostHello own, std::string interface, std::unique_ptr<Security> security, SayLine say,
               SessionTable& table, Refusals& refusals)
       : own_(std::move(own)),
         interface_(std::move(interface)),
@@ -43,6 +43,10 @@ class HostGreeter {
             const std::function<void()>& greeted, std::string& why);
   /// Makes the bulk connection of a session with the host at `place`, whose urgent connection was made there, and reads it until it ends.
   void call_bulk(const std::shared_ptr<Session>& session, const ListenAddress& place);
+  /// Ends a connection for which there is no time or no room, in words that a link at the other end shows. Never waits.
+  void turn_away(os::TcpSocket& socket) const;
+  /// Takes new files of --security, and ends the connections of hosts that they do not let in any more. To be called a few times a second.
+  void refresh_security();
   /// Ends all connections; later ones end at once.
   void shut_down();
 
@@ -59,11 +63,13 @@ class HostGreeter {
                   const std::function<void()>& greeted);
   void read(Session& session, TrafficClass traffic_class, const std::shared_ptr<HostConnection>& connection);
   HostHello hello_with(std::uint64_t session, TrafficClass traffic_class = TrafficClass::kUrgent) const;
+  HostHello refusing_hello(Refusal refusal) const;
+  void leave_out(const Wire& line, const HostHello& hello, const std::string& why);
   void refuse(const Wire& line, const std::string& name, const std::string& why);
 
   const HostHello own_;
   const std::string interface_;
-  const std::unique_ptr<const Security> security_;
+  const std::unique_ptr<Security> security_;
   const SayLine say_;
   SessionTable& table_;
   Refusals& refusals_;

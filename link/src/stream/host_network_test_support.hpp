@@ -219,6 +219,7 @@ struct Host {
     ASSERT_TRUE(made) << made.error().message;
     network = std::move(*made);
   }
+  Gid id() const { return network->id(); }
   std::string address() const { return "127.0.0.1:" + std::to_string(options.port); }
   bool connected_to(std::size_t count) const {
     const std::vector<HostState> hosts = network->hosts();

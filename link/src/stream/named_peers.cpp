@@ -72,6 +72,13 @@ std::set<ListenAddress> NamedPeers::places() const {
   return out;
 }
 
+bool NamedPeers::is_at(const std::string& address) const {
+  const os::Lock lock(mutex_);
+  return std::any_of(calls_.begin(), calls_.end(), [&](const Calls& each) {
+    return std::count(each.addresses.begin(), each.addresses.end(), address) != 0;
+  });
+}
+
 std::vector<NamedPeers::Calls> NamedPeers::all() const {
   const os::Lock lock(mutex_);
   return calls_;

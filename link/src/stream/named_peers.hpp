@@ -43,6 +43,7 @@ class NamedPeers {
   void set_addresses(std::size_t index, std::vector<std::string> addresses);
   /// The places of all peers, as far as their names were resolved.
   std::set<ListenAddress> places() const;
+  bool is_at(const std::string& address) const;  ///< one of them
   /// A copy of the state of each.
   std::vector<Calls> all() const;
 

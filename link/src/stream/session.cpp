@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "advertisement.hpp"
 #include "serving_thread.hpp"
 
 namespace baton::link::stream {
@@ -64,6 +65,13 @@ void Session::leave() {
   stop_.store(true, std::memory_order_release);  // pairs with the acquire in ended()
 }
 
+KnownHost Session::known() const {
+  KnownHost out = urgent_.known();
+  out.place.second = hello().port;
+  out.carries = wanted_.load(std::memory_order_relaxed) || out.carries || bulk_.known().carries;
+  return out;
+}
+
 bool Session::ended() const noexcept { return stop_.load(std::memory_order_acquire); }  // pairs with leave()
 
 void Session::end() {
@@ -97,6 +105,7 @@ std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared
   // Each stream has room for all flows, so that each can change its class.
   if (urgent_.flows() + bulk_.flows() >= kMostFlows) return nullptr;
   const std::uint32_t id = stream(of).open(channel, std::move(source), priority != TopicPriority::kBySize);
+  if (channel != kAdvertisementChannel) wanted_.store(true, std::memory_order_relaxed);  // see known()
   auto place = std::make_shared<Place>(Place{of, id, 0});
   places_[{of, id}] = place;
   stream(of).wake();

@@ -59,6 +59,7 @@ class Session : public std::enable_shared_from_this<Session> {
     return urgent_.disconnected_since();
   }
   bool was_connected() const { return urgent_.was_connected(); }
+  KnownHost known() const;  ///< what decides whether the host gives way to another one
   std::string address() const { return urgent_.address(); }
   HostState state() const;
   /// About how many bytes wait for the host.
@@ -82,6 +83,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const std::function<void(bool)> changed_;
   const CallBulk call_bulk_;
   std::atomic<bool> stop_{false};
+  std::atomic<bool> wanted_{false};  // the host has wanted a topic of this one. A hint: orders nothing
   SessionStream urgent_, bulk_;
 
   /// Held, before the mutexes of the streams, while a flow comes, goes or moves.

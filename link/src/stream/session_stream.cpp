@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include "advertisement.hpp"
 #include "baton/os/clock.hpp"
 
 namespace baton::link::stream {
@@ -322,7 +323,10 @@ Result<void> SessionStream::take_frame(FrameInput& input, const std::shared_ptr<
       std::string channel(frame->size, '\0');
       if (Result<void> come = input.read(reinterpret_cast<std::byte*>(channel.data()), channel.size()); !come)
         return come;
-      return getting_.open(*frame, channel);
+      Result<void> opened = getting_.open(*frame, channel);
+      if (opened && channel != kAdvertisementChannel && getting_.is_received(frame->flow))
+        brings_.store(true, std::memory_order_relaxed);  // see known()
+      return opened;
     }
     case FrameKind::kClose:
       getting_.close(frame->flow);
@@ -437,6 +441,16 @@ std::string SessionStream::address() const {
   return address_;
 }
 
+KnownHost SessionStream::known() const {
+  KnownHost out;
+  out.carries = brings_.load(std::memory_order_relaxed);
+  const os::Lock lock(mutex_);
+  out.place.first = address_;
+  out.connected = connection_ != nullptr;
+  out.since = since_;
+  return out;
+}
+
 bool SessionStream::was_connected() const {
   const os::Lock lock(mutex_);
   return connected_since_ns_ != 0;
@@ -473,6 +487,7 @@ void SessionStream::describe(HostState& state) const {
   state.connected = true;
   state.connected_since_ns = connected_since_ns_;
   state.encrypted = connection_->wire->encrypted();
+  state.certificate = connection_->wire->certificate();
   state.round_trip_ns = round_trip_.least_ns();
 }
 

@@ -80,6 +80,7 @@ class SessionStream {
   /// Since when the stream has no connection; empty: it has a connection.
   std::optional<std::chrono::steady_clock::time_point> disconnected_since() const;
   bool was_connected() const;  ///< the stream has, or had, a connection
+  KnownHost known() const;     ///< without a port; `carries`: a topic has come over it
   std::string address() const;
   /// Adds what the stream has sent, received and not sent.
   void add_counts(HostState& state) const;
@@ -126,6 +127,7 @@ class SessionStream {
   std::int64_t connected_since_ns_ BATON_GUARDED_BY(mutex_) = 0;
   std::uint64_t sent_again_ BATON_GUARDED_BY(mutex_) = 0;      // of connections before
   std::atomic<std::uint64_t> got_messages_{0}, got_bytes_{0};  // counters: order nothing
+  std::atomic<bool> brings_{false};                            // a topic has come. A hint: orders nothing
 };
 
 }  // namespace baton::link::stream

@@ -141,8 +141,10 @@ std::shared_ptr<Session> SessionTable::session_of(const HostHello& hello, std::u
       const bool is_apart = apart != apart_.end() && apart->second == number;
       other = likely(hello.host, address);
       if (is_next || is_apart) {
-        why = room_for({address, hello.port});
-        if (!why.empty()) return nullptr;
+        if (const Refusal limit = room_for({address, hello.port}); limit != Refusal::kNone) {
+          why = words_of_limit(limit, address);
+          return nullptr;
+        }
         Gid key = hello.host;
         if (sessions_.count(key) != 0) {
           const Result<std::array<std::uint8_t, 16>> id = os::random_id();
@@ -167,11 +169,43 @@ std::shared_ptr<Session> SessionTable::session_of(const HostHello& hello, std::u
   return made;
 }
 
-/// Why not one more host; empty: there is room.
-std::string SessionTable::room_for(const ListenAddress& newcomer) const {
-  std::vector<ListenAddress> taken;
-  for (const auto& [key, session] : sessions_) taken.emplace_back(session->address(), session->hello().port);
-  return why_no_room(taken, newcomer, peers_.places());
+std::vector<KnownHost> SessionTable::known_hosts() const {
+  std::vector<KnownHost> out;
+  for (const auto& [key, session] : sessions_) out.push_back(session->known());
+  return out;
+}
+
+/// Why not one more host; kNone: there is room.
+Refusal SessionTable::room_for(const ListenAddress& newcomer) const {
+  return why_no_room(known_hosts(), newcomer, peers_.places());
+}
+
+/// Where there is no room: the session that ends for a host that comes with a new one; null: none does. First its own former run, which has no
+/// connection any more. Where there is room, a former run stays until it is forgotten: it knows which kept messages this host has given out.
+std::shared_ptr<Session> SessionTable::giving_way(const HostHello& hello, const std::string& address) const {
+  const ListenAddress newcomer{address, hello.port};
+  const Refusal limit = room_for(newcomer);
+  if (limit == Refusal::kNone) return nullptr;
+  for (const auto& [key, session] : sessions_) {
+    // Not a session that was just made, and gets its connection now.
+    if (session->disconnected_since() && session->was_connected() && session->hello().host != hello.host &&
+        is_replaced(*session, hello, address))
+      return session;
+  }
+  const auto place = who_gives_way(known_hosts(), newcomer, limit, peers_.places());
+  return place ? std::next(sessions_.begin(), static_cast<std::ptrdiff_t>(*place))->second : nullptr;
+}
+
+Refusal SessionTable::no_room_for(const HostHello& hello, const std::string& address) const {
+  const os::Lock lock(mutex_);
+  if (likely(hello.host, address) || giving_way(hello, address)) return Refusal::kNone;
+  return room_for({address, hello.port});
+}
+
+bool SessionTable::knows(const std::string& address) const {
+  const os::Lock lock(mutex_);
+  return peers_.is_at(address) || std::any_of(sessions_.begin(), sessions_.end(),
+                                              [&](const auto& each) { return each.second->address() == address; });
 }
 
 /// Two hosts have one id, with different sessions. One of them may be a stranger, but this host cannot know which. Both are served, each as a
@@ -201,21 +235,19 @@ void SessionTable::forget_replaced(const HostHello& hello, const std::string& ad
   if (before && before->disconnected_since() && is_replaced(*before, hello, address)) forget(before);
 }
 
-/// Where there is no room, a host that comes with a new session replaces its own former run, which has no connection any more. Else that
-/// former run stays until it is forgotten: it knows which kept messages this host has given out.
 void SessionTable::make_room_for(const HostHello& hello, std::uint64_t partner, const std::string& address) {
   std::shared_ptr<Session> before;
   {
     const os::Lock lock(mutex_);
-    if (partner_of(hello.host, partner) || room_for({address, hello.port}).empty()) return;
-    for (const auto& [key, session] : sessions_) {
-      // Not a session that was just made, and gets its connection now.
-      if (session->disconnected_since() && session->was_connected() && session->hello().host != hello.host &&
-          is_replaced(*session, hello, address))
-        before = session;
-    }
+    if (!partner_of(hello.host, partner)) before = giving_way(hello, address);
   }
-  if (before) forget(before);
+  if (!before) return;
+  if (!is_replaced(*before, hello, address)) {
+    say_(About::kLimits, Level::kWarning, Errc::limit_reached,
+         "host '" + before->hello().name + "' at " + before->address() + " gives way to host '" + hello.name + "' at " +
+             address + ": no topic has travelled to it or from it, and there is no room for both");
+  }
+  forget(before);
 }
 
 void SessionTable::forget(const std::shared_ptr<Session>& session) {

@@ -62,6 +62,10 @@ class SessionTable {
   enum class Reach : std::uint8_t { kNone, kThere, kElsewhere /* at another address: it may have several */ };
   Reach reach_of(const Gid& id, const std::string& address) const;
   bool is_connected(const Gid& id, std::uint64_t partner) const;
+  /// Whether a host that has a session, or is a named peer, is at `address`.
+  bool knows(const std::string& address) const;
+  /// Why the host that has called with `hello`, and has no session, gets none; kNone: it may get one.
+  Refusal no_room_for(const HostHello& hello, const std::string& address) const;
 
   /// The host that was called begins anew, and has no connection: forgets its old session now.
   void forget_replaced(const HostHello& hello, const std::string& address);
@@ -71,7 +75,9 @@ class SessionTable {
  private:
   std::shared_ptr<Session> likely(const Gid& id, const std::string& address) const BATON_REQUIRES(mutex_);
   std::shared_ptr<Session> partner_of(const Gid& id, std::uint64_t partner) const BATON_REQUIRES(mutex_);
-  std::string room_for(const ListenAddress& newcomer) const BATON_REQUIRES(mutex_);
+  std::vector<KnownHost> known_hosts() const BATON_REQUIRES(mutex_);
+  Refusal room_for(const ListenAddress& newcomer) const BATON_REQUIRES(mutex_);
+  std::shared_ptr<Session> giving_way(const HostHello& hello, const std::string& address) const BATON_REQUIRES(mutex_);
   void contested(const HostHello& hello, const std::string& address, const std::shared_ptr<Session>& other, bool again);
   void make_room_for(const HostHello& hello, std::uint64_t partner, const std::string& address);
   void forget(const std::shared_ptr<Session>& session);

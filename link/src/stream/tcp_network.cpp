@@ -38,10 +38,11 @@ class TcpNetwork final : public HostNetwork {
       if (!peer) return peer.error();
       peers_.add(std::move(*peer));
     }
-    std::unique_ptr<const Security> security;
+    std::unique_ptr<Security> security;
     if (!options_.security.empty()) {
-      Result<std::unique_ptr<Security>> made = make_security(options_.security, [this](std::string text) {
-        say_(About::kSecurity, transport::Diagnostic::Level::kWarning, Errc{}, std::move(text));
+      Result<std::unique_ptr<Security>> made = make_security(options_.security, [this](bool warning, std::string text) {
+        using Level = transport::Diagnostic::Level;
+        say_(About::kSecurity, warning ? Level::kWarning : Level::kInfo, Errc{}, std::move(text));
       });
       if (!made) return made.error();
       security = std::move(*made);
@@ -50,7 +51,7 @@ class TcpNetwork final : public HostNetwork {
     if (!listening) return listening.error();
     HostHello own;
     own.domain = static_cast<std::uint32_t>(options_.domain);
-    own.host = options_.host;
+    own.host = security ? security->bind(options_.host) : options_.host;
     own.name = options_.host_name;
     own.port = listening->port();
     greeter_.emplace(std::move(own), options_.interface, std::move(security), say_, table_, refusals_);
@@ -107,6 +108,7 @@ class TcpNetwork final : public HostNetwork {
   }
   std::vector<RefusedState> refused() const override { return refusals_.all(os::monotonic_ns()); }
   std::uint16_t port() const override { return greeter_ ? greeter_->own().port : std::uint16_t{0}; }
+  Gid id() const override { return greeter_ ? greeter_->own().host : Gid{}; }
 
  private:
   const HostNetworkOptions options_;

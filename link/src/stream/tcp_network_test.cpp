@@ -12,7 +12,7 @@ TEST(TcpNetwork, ChunksOfAllSizesArriveOnceInOrderAndWhole) {
   const auto receiver = *a.network->open_receiver("channel", shelf);
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   const auto source = std::make_shared<Queue>();
-  const auto flow = b.network->open_flow(a.options.host, "channel", source);
+  const auto flow = b.network->open_flow(a.id(), "channel", source);
   ASSERT_TRUE(flow);
   std::uint64_t number = 0;
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{64}, std::size_t{5000},
@@ -159,7 +159,7 @@ TEST(TcpNetwork, AReceiverThatIsGivenAtTheStartMissesNothingOfTheFirstConnection
   source->add(1, 100);
   std::unique_ptr<Flow> flow;
   ASSERT_TRUE(wait_until([&] {
-    flow = a.network->open_flow(b.options.host, "words", source);
+    flow = a.network->open_flow(b.id(), "words", source);
     return flow != nullptr;
   }));
   ASSERT_TRUE(wait_until([&] { return flow->idle(); }));
@@ -176,7 +176,7 @@ TEST(TcpNetwork, HostsThatCallEachOtherHaveOneConnection) {
   const auto source = std::make_shared<Queue>();
   std::unique_ptr<Flow> flow;
   ASSERT_TRUE(wait_until([&] {
-    flow = b.network->open_flow(a.options.host, "channel", source);
+    flow = b.network->open_flow(a.id(), "channel", source);
     return flow != nullptr;
   }));
   for (std::uint64_t i = 1; i <= 1000; ++i) {
@@ -198,8 +198,8 @@ TEST(TcpNetwork, NothingIsLostOrDoubledOverALineThatIsCutAgainAndAgain) {
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   line.cut_each(5'000'000, 8);  // before the first chunk: a flow begins when it is open
   const auto source = std::make_shared<Queue>(), other = std::make_shared<Queue>();
-  const auto flow = b.network->open_flow(a.options.host, "channel", source);
-  const auto backwards = a.network->open_flow(b.options.host, "back", other);
+  const auto flow = b.network->open_flow(a.id(), "channel", source);
+  const auto backwards = a.network->open_flow(b.id(), "back", other);
   constexpr std::uint64_t kCount = 400;
   for (std::uint64_t i = 1; i <= kCount; ++i) {
     source->add(i, i % 10 == 0 ? 2'000'000 : 100);
@@ -223,8 +223,8 @@ TEST(TcpNetwork, AReceiverWithoutRoomHoldsUpItsOwnFlowOnly) {
   const auto one = *a.network->open_receiver("full", full), two = *a.network->open_receiver("free", shelf);
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   const auto stuck = std::make_shared<Queue>(), source = std::make_shared<Queue>();
-  const auto first = b.network->open_flow(a.options.host, "full", stuck);
-  const auto second = b.network->open_flow(a.options.host, "free", source);
+  const auto first = b.network->open_flow(a.id(), "full", stuck);
+  const auto second = b.network->open_flow(a.id(), "free", source);
   for (std::uint64_t i = 1; i <= 1000; ++i) {
     stuck->add(i, 100);
     source->add(i, 100);
@@ -249,7 +249,7 @@ TEST(TcpNetwork, AHostThatIsStartedAgainIsAnotherOneAndTheFirstIsForgottenAtOnce
   // Until it has noticed the end of the first one, it is connected to that one; and it forgets a host before it tells the listener.
   ASSERT_TRUE(wait_until([&] { return a.ears->departures == 1 && a.connected_to(1); }));
   ASSERT_EQ(a.network->hosts().size(), 1U);
-  EXPECT_EQ(a.network->hosts()[0].id, b.options.host);
+  EXPECT_EQ(a.network->hosts()[0].id, b.id());
 }
 
 TEST(TcpNetwork, AHostThatIsNotReachedIsForgottenWhenItsTimeIsUsedUp) {
@@ -305,7 +305,7 @@ TEST(TcpNetwork, ANetworkThatHasLostItsMemoryBeginsAnewUnderTheSameId) {
   const auto shelf = std::make_shared<Shelf>();
   const auto receiver = *b.network->open_receiver("channel", shelf);
   const auto source = std::make_shared<Queue>();
-  const auto flow = a.network->open_flow(b.options.host, "channel", source);
+  const auto flow = a.network->open_flow(b.id(), "channel", source);
   ASSERT_TRUE(flow);
   source->add(1, 10);
   flow->wake();
@@ -397,7 +397,7 @@ TEST(TcpNetwork, AStrangerThatSaysTheIdOfAHostBeforeItLocksItNotOut) {
   const auto shelf = std::make_shared<Shelf>(), back = std::make_shared<Shelf>();
   const auto receiver = *a.network->open_receiver("channel", shelf), answers = *b.network->open_receiver("back", back);
   const auto source = std::make_shared<Queue>(), other = std::make_shared<Queue>();
-  const auto flow = b.network->open_flow(a.options.host, "channel", source);
+  const auto flow = b.network->open_flow(a.id(), "channel", source);
   Gid key{};
   for (const HostState& host : a.network->hosts())
     if (host.name == "host2") key = host.id;
@@ -456,7 +456,7 @@ TEST(TcpNetwork, AStrangerThatSaysTheIdOfAConnectedHostGetsNothingOfIt) {
   Host a(1), b(2, {a.address()});
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   for (std::uint64_t session = 1; session <= 3; ++session) {
-    const RawHost stranger(a.options.port, b.options.host, session, "host2");
+    const RawHost stranger(a.options.port, b.id(), session, "host2");
     EXPECT_TRUE(a.says("at 127.0.0.1 says the id of host 'host2'"));
     stranger.stay();
     EXPECT_TRUE(b.connected_to(1));

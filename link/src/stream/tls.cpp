@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // TLS 1.3 by OpenSSL. An SSL object permits one call at a time, so a lock protects it. The object reads and writes memory (BIO_s_mem), so
 // no call waits for the network while it has the lock: a wire's reading thread reads the socket, its writing thread writes the socket.
-#include <openssl/err.h>
-#include <openssl/ssl.h>
-
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <optional>
@@ -13,23 +11,15 @@
 #include <vector>
 
 #include "baton/os/lock.hpp"
+#include "frames.hpp"
 #include "security.hpp"
+#include "tls_context.hpp"
 
 namespace baton::link::stream {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-
-template <auto free_it>
-struct OpenSslFree {
-  template <class T>
-  void operator()(T* object) const noexcept {
-    free_it(object);
-  }
-};
-using Context = std::unique_ptr<SSL_CTX, OpenSslFree<SSL_CTX_free>>;
-using Verification = std::unique_ptr<X509_STORE_CTX, OpenSslFree<X509_STORE_CTX_free>>;
 
 constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;
 /// Bytes that one call encrypts, and one call sends.
@@ -39,39 +29,37 @@ constexpr std::size_t kReadBytes = 2 * kRecord;
 constexpr std::size_t kBytesOfKey = std::size_t{64} << 20;
 constexpr milliseconds kLong{60000};
 
-/// Why the last call of OpenSSL has failed.
-std::string reason() {
-  const unsigned long code = ERR_peek_error();
-  if (ERR_SYSTEM_ERROR(code)) return std::generic_category().message(ERR_GET_REASON(code));
-  const char* text = ERR_reason_error_string(code);
-  return text != nullptr ? text : "error " + std::to_string(code);
-}
-
 class TlsWire final : public PlainWire {
  public:
-  TlsWire(std::shared_ptr<os::TcpSocket> socket, SSL_CTX* context, bool called)
-      : PlainWire(std::move(socket)), ssl_(SSL_new(context)), in_(kReadBytes), gathered_(kRecord) {
-    BIO* const from = BIO_new(BIO_s_mem());
-    BIO* const to = BIO_new(BIO_s_mem());
+  TlsWire(std::shared_ptr<os::TcpSocket> socket, std::shared_ptr<const TlsFiles> files, bool called)
+      : PlainWire(std::move(socket)),
+        o_(openssl()),
+        files_(std::move(files)),
+        ssl_(o_.SSL_new(files_->context()->get())),
+        in_(kReadBytes),
+        gathered_(kRecord) {
+    BIO* const from = o_.BIO_new(o_.BIO_s_mem());
+    BIO* const to = o_.BIO_new(o_.BIO_s_mem());
     if (!ssl_ || from == nullptr || to == nullptr) {
-      BIO_free(from);
-      BIO_free(to);
+      o_.BIO_free(from);
+      o_.BIO_free(to);
       ssl_.reset();
       return;
     }
-    SSL_set_bio(ssl_.get(), from, to);
-    (called ? SSL_set_connect_state : SSL_set_accept_state)(ssl_.get());
+    o_.SSL_set_bio(ssl_.get(), from, to);
+    (called ? o_.SSL_set_connect_state : o_.SSL_set_accept_state)(ssl_.get());
   }
 
   Result<void> open(milliseconds timeout) override {
     if (!ssl_) return Error{Errc::out_of_memory, "no memory for a TLS connection"};
     const auto end = steady_clock::now() + timeout;
     for (;;) {
-      ERR_clear_error();
-      const int done = SSL_do_handshake(ssl_.get());
-      const bool wants = done != 1 && SSL_get_error(ssl_.get(), done) == SSL_ERROR_WANT_READ;
+      o_.ERR_clear_error();
+      const int done = o_.SSL_do_handshake(ssl_.get());
+      const bool wants = done != 1 && o_.SSL_get_error(ssl_.get(), done) == SSL_ERROR_WANT_READ;
       Result<void> result = done == 1 || wants ? Result<void>() : Result<void>(refusal());
       Result<void> sent = send();  // an alert, too
+      if (done == 1) subject_ = subject_of(o_.SSL_get0_peer_certificate(ssl_.get()));
       if (!result || done == 1) return result;
       if (!sent) return sent;
       const Result<bool> came = feed(end - steady_clock::now());
@@ -102,7 +90,7 @@ class TlsWire final : public PlainWire {
     const os::Lock lock(mutex_);
     for (std::size_t i = 0; i < count; ++i) {
       for (std::size_t done = 0, got = 0; done < parts[i].size; done += got, total += got) {
-        if (SSL_read_ex(ssl_.get(), static_cast<std::byte*>(parts[i].bytes) + done, parts[i].size - done, &got) != 1)
+        if (o_.SSL_read_ex(ssl_.get(), static_cast<std::byte*>(parts[i].bytes) + done, parts[i].size - done, &got) != 1)
           return total;
       }
     }
@@ -129,6 +117,16 @@ class TlsWire final : public PlainWire {
   }
 
   bool encrypted() const override { return true; }
+  std::string certificate() const override { return subject_.name; }
+  bool may_be(const transport::Gid& id) const override {
+    return std::equal(subject_.digest.begin(), subject_.digest.end(), id.begin());
+  }
+  std::string objection() const override {
+    const auto context = files_->context();
+    const os::Lock lock(mutex_);
+    X509* const shown = o_.SSL_get0_peer_certificate(ssl_.get());
+    return shown == nullptr ? std::string() : context->objection(shown, o_.SSL_get_peer_cert_chain(ssl_.get()));
+  }
 
  private:
   /// Bytes from the socket to ssl_. False: none came within `timeout`.
@@ -152,7 +150,7 @@ class TlsWire final : public PlainWire {
       return Error{Errc::protocol_violation, "it speaks no TLS; a link needs --security, as this host has it"};
     }
     const os::Lock lock(mutex_);
-    if (BIO_write(SSL_get_rbio(ssl_.get()), in_.data(), static_cast<int>(*got)) != static_cast<int>(*got))
+    if (o_.BIO_write(o_.SSL_get_rbio(ssl_.get()), in_.data(), static_cast<int>(*got)) != static_cast<int>(*got))
       return Error{Errc::out_of_memory, "no memory for a TLS connection"};
     return true;
   }
@@ -160,12 +158,12 @@ class TlsWire final : public PlainWire {
   /// Whether read() has bytes, or failed_ has the reason why not.
   bool decrypted() {
     const os::Lock lock(mutex_);
-    ERR_clear_error();
+    o_.ERR_clear_error();
     char byte = 0;
     std::size_t got = 0;
-    const int peeked = SSL_peek_ex(ssl_.get(), &byte, 1, &got);
+    const int peeked = o_.SSL_peek_ex(ssl_.get(), &byte, 1, &got);
     if (peeked == 1) return true;
-    if (SSL_get_error(ssl_.get(), peeked) == SSL_ERROR_WANT_READ) return false;
+    if (o_.SSL_get_error(ssl_.get(), peeked) == SSL_ERROR_WANT_READ) return false;
     failed_ = refusal();
     return true;
   }
@@ -173,13 +171,13 @@ class TlsWire final : public PlainWire {
   Result<void> encrypt(const std::byte* bytes, std::size_t size) {
     {
       const os::Lock lock(mutex_);
-      ERR_clear_error();
+      o_.ERR_clear_error();
       if ((of_key_ += size) > kBytesOfKey) {
         of_key_ = size;
-        if (SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) != 1) return refusal();
+        if (o_.SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) != 1) return refusal();
       }
       std::size_t written = 0;
-      if (SSL_write_ex(ssl_.get(), bytes, size, &written) != 1) return refusal();
+      if (o_.SSL_write_ex(ssl_.get(), bytes, size, &written) != 1) return refusal();
     }
     return send();
   }
@@ -188,10 +186,10 @@ class TlsWire final : public PlainWire {
   Result<void> send() {
     {
       const os::Lock lock(mutex_);
-      BIO* const from = SSL_get_wbio(ssl_.get());
-      out_.resize(BIO_ctrl_pending(from));
+      BIO* const from = o_.SSL_get_wbio(ssl_.get());
+      out_.resize(o_.BIO_ctrl_pending(from));
       if (out_.empty()) return {};
-      BIO_read(from, out_.data(), static_cast<int>(out_.size()));
+      o_.BIO_read(from, out_.data(), static_cast<int>(out_.size()));
     }
     const os::IoPart part{out_.data(), out_.size()};
     return PlainWire::write(&part, 1);
@@ -199,26 +197,24 @@ class TlsWire final : public PlainWire {
 
   /// Why the last call of ssl_ has failed. With the lock, or before the second thread.
   Error refusal() const {
-    const long verified = SSL_get_verify_result(ssl_.get());
-    if (verified == X509_V_ERR_CERT_HAS_EXPIRED || verified == X509_V_ERR_CERT_NOT_YET_VALID) {
-      return {Errc::protocol_violation, std::string("its certificate is refused: ") +
-                                            X509_verify_cert_error_string(verified) + "; are the clocks right?"};
-    }
-    if (verified != X509_V_OK) {
-      return {Errc::protocol_violation, std::string("this host's identity CA has not signed its certificate (") +
-                                            X509_verify_cert_error_string(verified) + ")"};
-    }
-    const unsigned long code = ERR_peek_error();
+    const long verified = o_.SSL_get_verify_result(ssl_.get());
+    if (verified != X509_V_OK) return {Errc::protocol_violation, words_of_verification(verified)};
+    const unsigned long code = o_.ERR_peek_error();
+    if (ERR_GET_LIB(code) == ERR_LIB_SSL && ERR_GET_REASON(code) == SSL_AD_REASON_OFFSET + SSL_AD_INTERNAL_ERROR)
+      return {Errc::protocol_violation, words_of(Refusal::kBusy)};
     if (code == 0) return {Errc::system, "the other end has closed the connection"};
     if (const int alert = ERR_GET_REASON(code) - SSL_AD_REASON_OFFSET; ERR_GET_LIB(code) == ERR_LIB_SSL && alert >= 0) {
       return {Errc::protocol_violation,
-              std::string("it refuses this host with the TLS alert '") + SSL_alert_desc_string_long(alert) + "'"};
+              std::string("it refuses this host with the TLS alert '") + o_.SSL_alert_desc_string_long(alert) + "'"};
     }
-    return {Errc::protocol_violation, "TLS with it fails: " + reason()};
+    return {Errc::protocol_violation, "TLS with it fails: " + openssl_reason()};
   }
 
-  os::Mutex mutex_;                                  // ssl_
-  std::unique_ptr<SSL, OpenSslFree<SSL_free>> ssl_;  // null: there was no memory
+  const OpenSsl& o_;
+  const std::shared_ptr<const TlsFiles> files_;
+  Subject subject_;                                            // of the other side; written by open()
+  mutable os::Mutex mutex_;                                    // ssl_
+  std::unique_ptr<SSL, OpenSslFree<&OpenSsl::SSL_free>> ssl_;  // null: there was no memory
   // Of the reading thread.
   std::vector<std::byte> in_;
   std::optional<Error> failed_;
@@ -230,54 +226,31 @@ class TlsWire final : public PlainWire {
 
 class Tls final : public Security {
  public:
-  explicit Tls(Context context) : context_(std::move(context)) {}
+  explicit Tls(std::shared_ptr<TlsFiles> files) : files_(std::move(files)), own_(files_->context()->own()) {}
   std::unique_ptr<Wire> wire(std::shared_ptr<os::TcpSocket> socket, bool called) const override {
-    return std::make_unique<TlsWire>(std::move(socket), context_.get(), called);
+    return std::make_unique<TlsWire>(std::move(socket), files_, called);
   }
+  transport::Gid bind(const transport::Gid& random) const override {
+    transport::Gid out = random;
+    std::copy(own_.digest.begin(), own_.digest.end(), out.begin());
+    return out;
+  }
+  bool refresh() override { return files_->refresh(); }
 
  private:
-  const Context context_;
+  const std::shared_ptr<TlsFiles> files_;
+  const Subject own_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Security>> make_security(const std::string& directory,
-                                                const std::function<void(std::string)>& warn) {
-  namespace fs = std::filesystem;
-  const std::string own = fs::path(directory) / "cert.pem", key = fs::path(directory) / "key.pem",
-                    authority = fs::path(directory) / "identity_ca.cert.pem";
-  const auto fault = [](const std::string& text) { return Error{Errc::invalid_argument, "--security: " + text}; };
-  std::error_code ignored;
-  for (const std::string& file : {own, key, authority}) {
-    if (!fs::is_regular_file(file, ignored)) return fault("there is no file '" + file + "'");
-  }
-  ERR_clear_error();
-  Context context(SSL_CTX_new(TLS_method()));
-  if (!context || SSL_CTX_set_min_proto_version(context.get(), TLS1_3_VERSION) != 1)
-    return Error{Errc::system, "OpenSSL: " + reason()};
-  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
-  SSL_CTX_set_num_tickets(context.get(), 0);  // each connection proves its ends anew
-  SSL_CTX_set_default_passwd_cb(context.get(), [](char*, int, int, void*) { return -1; });
-  if (SSL_CTX_load_verify_file(context.get(), authority.c_str()) != 1)
-    return fault("cannot use the certificate '" + authority + "': " + reason());
-  if (SSL_CTX_use_certificate_chain_file(context.get(), own.c_str()) != 1)
-    return fault("cannot use the certificate '" + own + "': " + reason());
-  if (SSL_CTX_use_PrivateKey_file(context.get(), key.c_str(), SSL_FILETYPE_PEM) != 1)
-    return fault("cannot use '" + key + "' as private key of '" + own + "', without a password: " + reason());
-  if ((fs::status(key, ignored).permissions() & fs::perms::others_read) != fs::perms::none)
-    warn("every user of this machine can read the private key '" + key + "'; chmod 600 keeps it secret");
-  // The other hosts would refuse it.
-  STACK_OF(X509)* chain = nullptr;
-  SSL_CTX_get0_chain_certs(context.get(), &chain);
-  const Verification verification(X509_STORE_CTX_new());
-  if (!verification || X509_STORE_CTX_init(verification.get(), SSL_CTX_get_cert_store(context.get()),
-                                           SSL_CTX_get0_certificate(context.get()), chain) != 1)
-    return Error{Errc::system, "OpenSSL: " + reason()};
-  if (X509_verify_cert(verification.get()) != 1) {
-    return fault("the certificate '" + own + "' is refused by '" + authority +
-                 "': " + X509_verify_cert_error_string(X509_STORE_CTX_get_error(verification.get())));
-  }
-  return std::unique_ptr<Security>(std::make_unique<Tls>(std::move(context)));
+Result<std::unique_ptr<Security>> make_security(const std::string& directory, SaySecurity say) {
+  if (const Result<const OpenSsl*> loaded = load_openssl(); !loaded) return loaded.error();
+  TlsFiles::Stamps stamps = TlsFiles::stamps_of(directory);
+  Result<std::shared_ptr<const TlsContext>> first = TlsContext::read(directory, say);
+  if (!first) return first.error();
+  return std::unique_ptr<Security>(std::make_unique<Tls>(
+      std::make_shared<TlsFiles>(directory, std::move(stamps), std::move(*first), std::move(say))));
 }
 
 }  // namespace baton::link::stream

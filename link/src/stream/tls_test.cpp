@@ -3,6 +3,8 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
+#include <optional>
+
 #include "host_network_test_support.hpp"
 
 namespace baton::link {
@@ -38,11 +40,23 @@ class Client {
     SSL_CTX_free(context_);
     ::close(fd_);
   }
+  bool connected() { return SSL_connect(ssl_) == 1; }
   /// Whether the other end accepts this one: it answers with a hello.
   bool greeted(const std::string& hello) {
-    if (SSL_connect(ssl_) != 1) return false;
-    char byte = 0;
-    return SSL_write(ssl_, hello.data(), static_cast<int>(hello.size())) > 0 && SSL_read(ssl_, &byte, 1) == 1;
+    if (!connected()) return false;
+    return answer(hello).has_value();
+  }
+  /// The hello that answers this one, if the other end accepts the certificate.
+  std::optional<stream::HostHello> answer(const std::string& hello) {
+    std::array<std::byte, stream::kHelloBytes> bytes;
+    if (SSL_write(ssl_, hello.data(), static_cast<int>(hello.size())) <= 0) return std::nullopt;
+    for (std::size_t have = 0; have < bytes.size();) {
+      const int got = SSL_read(ssl_, bytes.data() + have, static_cast<int>(bytes.size() - have));
+      if (got <= 0) return std::nullopt;
+      have += static_cast<std::size_t>(got);
+    }
+    const Result<stream::HostHello> read = stream::decode_hello(bytes.data());
+    return read ? std::optional(*read) : std::nullopt;
   }
 
  private:
@@ -54,7 +68,7 @@ class Client {
 /// A hello of domain kDomain.
 std::string hello() {
   std::string out(128, '\0');
-  std::memcpy(out.data(), "btnlink\n\1\0\0\0M\0\0\0me", 18);
+  std::memcpy(out.data(), "btnlink\n\3\0\0\0M\0\0\0me", 18);
   return out;
 }
 
@@ -134,6 +148,75 @@ TEST(Security, AHostThatIsCalledMustShowAValidCertificateAndMayRefuseTheCaller) 
   ::close(listening);
 }
 
+TEST(Security, AHostMaySayOnlyIdsOfItsOwnCertificate) {
+  const Authority authority("ours");
+  const Enclave own(authority, "host1"), other(authority, "host2"), stranger(authority, "liar");
+  Host a(1, {}, kDomain, with(own.directory())), b(2, {a.address()}, kDomain, with(other.directory()));
+  ASSERT_TRUE(wait_until([&] { return a.connected_to(1); }));
+  EXPECT_EQ(a.network->hosts()[0].certificate, "CN=host2");
+  stream::HostHello said;
+  said.domain = kDomain;
+  said.name = "host2";
+  said.host = b.id();
+  const auto text = [](const stream::HostHello& each) {
+    const auto bytes = stream::encode(each);
+    return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  };
+  Client liar(a.options.port, stranger.directory()), honest(a.options.port, other.directory());
+  ASSERT_TRUE(liar.connected());
+  const auto refused = liar.answer(text(said));
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->session, 0U);
+  EXPECT_EQ(refused->refusal, stream::Refusal::kCertificate);
+  EXPECT_TRUE(a.says("is not connected: its id is not one of its certificate, of 'CN=liar'"));
+  said.host[15] ^= 1;  // another run of that host
+  ASSERT_TRUE(honest.connected());
+  const auto accepted = honest.answer(text(said));
+  ASSERT_TRUE(accepted);
+  EXPECT_NE(accepted->session, 0U);
+  EXPECT_TRUE(a.connected_to(1));
+}
+
+TEST(Security, NewFilesAreUsedWithoutAStartAndARevokedHostIsSentAway) {
+  const Authority authority("ours");
+  Enclave first(authority, "host1"), second(authority, "host2");
+  first.revoke(authority, {});
+  Host a(1, {}, kDomain, with(first.directory())), b(2, {a.address()}, kDomain, with(second.directory()));
+  ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
+  const Gid id = a.id();
+  first.renew(authority);
+  EXPECT_TRUE(a.says("have changed, and are in use"));
+  EXPECT_TRUE(a.connected_to(1));
+  first.revoke(authority, {&second});
+  EXPECT_TRUE(
+      a.says("the connection to 'CN=host2' at 127.0.0.1 is ended: its certificate is refused: identity_ca.crl.pem"));
+  EXPECT_TRUE(b.says("it refuses this host with the TLS alert 'certificate revoked'"));
+  EXPECT_EQ(a.network->refused().at(0).why, "its certificate is refused: identity_ca.crl.pem of this host revokes it");
+  second.renew(authority);  // which is not on the list
+  EXPECT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
+  EXPECT_EQ(a.id(), id);
+}
+
+TEST(Security, FilesThatCannotBeUsedAnyMoreAreSaidAndThoseBeforeStayInUse) {
+  const Authority authority("ours");
+  const Enclave first(authority, "host1"), second(authority, "host2"), third(authority, "host3");
+  Host a(1, {}, kDomain, with(first.directory())), b(2, {a.address()}, kDomain, with(second.directory()));
+  ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
+  const auto copy = [&](const char* file) {
+    std::filesystem::copy_file(third.directory() + "/" + file, first.directory() + "/" + file,
+                               std::filesystem::copy_options::overwrite_existing);
+  };
+  copy("cert.pem");
+  EXPECT_TRUE(a.says("the files before stay in use"));
+  copy("key.pem");
+  EXPECT_TRUE(a.says("is of 'CN=host3' now, and was of 'CN=host1'; start the link again to use it"));
+  first.revoke(authority, {}, -kDay);
+  EXPECT_TRUE(a.says("CRL has expired; the files before stay in use"));
+  EXPECT_TRUE(a.connected_to(1));
+  Host c(3, {a.address()}, kDomain, with(third.directory()));
+  EXPECT_TRUE(wait_until([&] { return a.connected_to(2); }));
+}
+
 TEST(Security, StrangersInTheMiddleOfAHandshakeDoNotDisturbHosts) {
   Host a(1);
   std::vector<int> held;
@@ -207,7 +290,7 @@ TEST(Security, TheKeysOfAConnectionChangeAndNothingIsLost) {
   const auto receiver = *a.network->open_receiver("channel", shelf);
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   const auto source = std::make_shared<Queue>();
-  const auto flow = b.network->open_flow(a.options.host, "channel", source);
+  const auto flow = b.network->open_flow(a.id(), "channel", source);
   for (std::uint64_t i = 1; i <= 50; ++i) source->add(i, 1'500'000);  // a key is good for 64 MiB
   flow->wake();
   ASSERT_TRUE(wait_until([&] { return flow->idle(); }));

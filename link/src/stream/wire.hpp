@@ -10,6 +10,7 @@
 #include <string>
 
 #include "baton/os/tcp_socket.hpp"
+#include "baton/transport/transport.hpp"
 
 namespace baton::link::stream {
 
@@ -33,6 +34,15 @@ class Wire {
   virtual void shut_down() = 0;
   virtual const std::string& address() const = 0;
   virtual bool encrypted() const = 0;
+  /// The subject of the other side's certificate, as RFC 2253 writes it. Empty: it has shown none. After open().
+  virtual std::string certificate() const { return {}; }
+  /// Whether the other side may say that it is the host `id`. Without a certificate everyone may. After open().
+  virtual bool may_be(const transport::Gid& id) const {
+    static_cast<void>(id);
+    return true;
+  }
+  /// Why the other side would not be let in any more; empty: it would. Any thread, after open().
+  virtual std::string objection() const { return {}; }
   virtual os::TcpSocket::Measured measured() const = 0;
 };
 

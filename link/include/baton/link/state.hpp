@@ -38,6 +38,7 @@ struct HostState {
   bool connected = false;  ///< false: the host is not reached; it is forgotten when its absence budget is used up
   std::int64_t connected_since_ns = 0;  ///< CLOCK_MONOTONIC; 0: not connected
   bool encrypted = false;               ///< its connection is encrypted (Options::security)
+  std::string certificate;  ///< the subject of its certificate, as RFC 2253 writes it: CN=/robot; empty: none
   /// The shortest of the last eight round trips of a frame, measured every 500 ms; 0: not known. Half of it is shown as the latency of a
   /// message, because the clocks of two hosts differ.
   std::int64_t round_trip_ns = 0;

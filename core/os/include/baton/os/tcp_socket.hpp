@@ -41,6 +41,8 @@ class TcpSocket {
   Result<std::size_t> read(const IoPart* parts, std::size_t count) noexcept;
   /// Writes all parts; waits while the other end takes none. At most kMaxParts. Error system: the connection is broken.
   Result<void> write(const IoPart* parts, std::size_t count) noexcept;
+  /// Writes what the kernel takes at once, perhaps nothing; for last words on a connection that is ended. Any thread.
+  void try_write(const std::byte* bytes, std::size_t size) noexcept;
   /// Another `unsent_bytes`.
   void keep_unsent(std::size_t bytes) noexcept;
   /// Marks the packets with a differentiated services code point (RFC 2474), 0 to 63, which routers and Wi-Fi may use as a priority.

@@ -84,6 +84,28 @@ def test_the_status_says_that_a_line_is_encrypted_and_which_host_is_refused_and_
     assert "this host needs --security, too" in state["refused_hosts"][0]["why"]
 
 
+def test_a_link_without_security_warns_where_a_host_has_a_public_address(hosts, enclaves):
+    a, b = hosts(2)
+    a.link()
+    assert a.says("listens on port")
+    a.kill_link()
+    for host, address in ((a, "203.0.113.1"), (b, "203.0.113.2")):
+        host.move(address)
+    assert "public" not in a.log_text(), "10.0.0.0/8 is private"
+    a.link()
+    b.link(a)
+    assert a.says(f"this host has the public address {a.address}, and this link has no --security")
+    assert b.says(f"peer '{a.address}' has the public address {a.address}, and this link has no --security")
+    assert b.says("host aaa is connected"), "it warns, and works"
+    for host in (a, b):
+        host.kill_link()
+        host.log.write_text("")
+    a.link(more=("--security", str(enclaves / "robot")))
+    b.link(a, more=("--security", str(enclaves / "viewer")))
+    assert a.says("host bbb is connected")
+    assert "public" not in a.log_text() + b.log_text()
+
+
 def test_a_link_without_security_does_not_take_over_from_one_that_has_it(hosts, enclaves):
     (a,) = hosts(1)
     secured = a.link(more=("--security", str(enclaves / "robot")))

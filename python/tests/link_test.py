@@ -4,7 +4,10 @@ joins the two."""
 
 import os
 import random
+import re
+import shutil
 import socket
+import subprocess
 
 import baton
 import pytest
@@ -17,9 +20,10 @@ from support.waiting import LIMIT_S, until
 FAR = """
 import sys, baton
 from baton.msg.std_msgs import String
-near, far = sys.argv[1:]
+near, far, *enclave = sys.argv[1:]
 node = baton.Node("talker")
-with baton.Link([f"127.0.0.1:{near}"], interface="lo", port=int(far), host_name="far"):
+security = enclave[0] if enclave else None
+with baton.Link([f"127.0.0.1:{near}"], interface="lo", port=int(far), host_name="far", security=security):
     publisher = node.advertise("chatter", String)
     print("ready", flush=True)
     assert publisher.wait_for_subscriptions(1, 60)
@@ -57,6 +61,37 @@ def test_a_link_brings_a_topic_of_another_host_and_says_what_it_does(ports, far)
         assert (topic.topic, topic.type_name, topic.sending) == ("/chatter", "std_msgs/String", False)
         assert (topic.hosts, topic.messages, topic.dropped) == (("far",), 1, 0)
         assert topic.bytes == baton.size_bytes(message)
+
+
+@pytest.fixture
+def enclaves(tmp_path):
+    """A folder with the enclaves robot and viewer, made by the commands of the guide."""
+    try:
+        baton.Link(security=tmp_path)
+    except baton.Unsupported:
+        pytest.skip("this build found no headers of OpenSSL 3 (make setup)")
+    except baton.InvalidArgument:
+        pass
+    if not shutil.which("openssl"):
+        pytest.skip("there is no openssl (make setup)")
+    commands = re.search(r"```sh\n(openssl .*?)```", (ROOT / "docs/guides/machines.md").read_text(), re.DOTALL)
+    (folder := tmp_path / "keys").mkdir()
+    subprocess.run(["sh", "-ec", commands[1]], cwd=folder, check=True, capture_output=True, timeout=LIMIT_S)
+    return folder
+
+
+def test_a_link_of_a_program_encrypts_as_the_command_does(programs, ports, tmp_path, enclaves):
+    (tmp_path / "far").mkdir(mode=0o700)
+    env = {"BATON_RUNTIME_DIR": str(tmp_path / "far")}
+    programs.python(FAR, *ports, str(enclaves / "viewer"), env=env, ready="ready")
+    with baton.Link(interface="lo", port=ports[0], host_name="near", security=enclaves / "robot") as link:
+        message = baton.Node("listener").subscribe("chatter", String).take(LIMIT_S)
+        assert message is not None and message.data == "hello"
+        state = until(lambda: (now := link.state()).secured and now)
+        (host,) = state.hosts
+        assert host.encrypted is True and host.certificate == "CN=viewer"
+    with pytest.raises(baton.InvalidArgument, match="there is no file '.*/nowhere/cert.pem'"):
+        baton.Link(interface="lo", port=ports[0], security=enclaves / "nowhere")
 
 
 def test_other_processes_see_the_state_while_the_link_is_there(ports):
@@ -112,7 +147,6 @@ def test_a_port_in_use_is_an_error_that_names_the_port_and_the_way_out(ports):
         ({"absence_s": 0.5}, baton.InvalidArgument, "absence_s is 1 to 86400"),
         ({"absence_mib": 0}, baton.InvalidArgument, "absence_mib 1 to 1048576"),
         ({"security": ""}, baton.InvalidArgument, "security is a folder"),
-        ({"security": "/enclave"}, baton.Unsupported, "run `baton link --security`"),
         ({"peers": ["host b!"]}, baton.InvalidArgument, "host b!"),
     ],
 )

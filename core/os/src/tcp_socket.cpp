@@ -2,6 +2,7 @@
 #include "baton/os/tcp_socket.hpp"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -72,6 +73,34 @@ std::string network_of(const std::string& address) {
   char text[INET6_ADDRSTRLEN] = {};
   ::inet_ntop(AF_INET6, &bytes, text, sizeof text);
   return std::string(text) + "/64" + (zone == std::string::npos ? "" : address.substr(zone));
+}
+
+bool is_local_range(const std::string& address) {
+  in_addr four{};
+  if (::inet_pton(AF_INET, address.c_str(), &four) == 1) {
+    const std::uint32_t bits = ntohl(four.s_addr);
+    const auto is_in = [&](std::uint32_t network, int length) { return (bits ^ network) >> (32 - length) == 0; };
+    return is_in(0x7F000000, 8) || is_in(0x0A000000, 8) || is_in(0xAC100000, 12) || is_in(0xC0A80000, 16) ||
+           is_in(0xA9FE0000, 16) || is_in(0x64400000, 10);
+  }
+  in6_addr six{};
+  if (::inet_pton(AF_INET6, address.substr(0, address.find('%')).c_str(), &six) != 1) return false;
+  return IN6_IS_ADDR_LOOPBACK(&six) || IN6_IS_ADDR_LINKLOCAL(&six) || (six.s6_addr[0] & 0xFE) == 0xFC;
+}
+
+std::vector<std::string> own_addresses(const std::string& interface) {
+  std::vector<std::string> out;
+  ifaddrs* found = nullptr;
+  if (::getifaddrs(&found) != 0) return out;
+  for (const ifaddrs* each = found; each != nullptr; each = each->ifa_next) {
+    if (each->ifa_addr == nullptr || (each->ifa_flags & IFF_UP) == 0) continue;
+    const int family = each->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    std::string address = text_of(each->ifa_addr, family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    if (interface.empty() || interface == each->ifa_name || interface == address) out.push_back(std::move(address));
+  }
+  ::freeifaddrs(found);
+  return out;
 }
 
 TcpSocket::TcpSocket(UniqueFd fd, std::size_t unsent_bytes) : fd_(std::move(fd)) {

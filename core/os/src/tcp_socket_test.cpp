@@ -5,6 +5,8 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+
 #include <optional>
 #include <thread>
 #include <utility>
@@ -165,6 +167,26 @@ TEST(TcpNetworks, AreTheFirstHalfOfAnAddressOfIPv6AndAnAddressOfIPv4) {
   EXPECT_EQ(network_of("fe80::1%eth0"), "fe80::/64%eth0");
   EXPECT_EQ(network_of("::1"), "::/64");
   EXPECT_EQ(network_of(""), "");
+}
+
+TEST(Addresses, OfLoopbackAndOfPrivateNetworksAreOfALocalRange) {
+  for (const char* address :
+       {"127.0.0.1", "127.255.0.9", "10.0.0.1", "172.16.0.1", "172.31.255.255", "192.168.1.1", "169.254.3.4",
+        "100.64.0.1", "100.127.255.255", "::1", "fe80::1%eth0", "fd00::1", "fc12::1"})
+    EXPECT_TRUE(is_local_range(address)) << address;
+  for (const char* address : {"8.8.8.8", "172.32.0.1", "172.15.255.255", "192.169.0.1", "100.128.0.1", "11.0.0.1",
+                              "203.0.113.1", "2001:db8::1", "ff02::1", "robot.example", ""})
+    EXPECT_FALSE(is_local_range(address)) << address;
+}
+
+TEST(Addresses, OfThisMachineAreThoseOfAnInterfaceOrOfAll) {
+  const auto has = [](const std::vector<std::string>& all) {
+    return std::count(all.begin(), all.end(), "127.0.0.1") == 1;
+  };
+  EXPECT_TRUE(has(own_addresses("")));
+  EXPECT_TRUE(has(own_addresses("lo")));
+  EXPECT_EQ(own_addresses("127.0.0.1"), std::vector<std::string>{"127.0.0.1"});
+  EXPECT_TRUE(own_addresses("no-such-interface").empty());
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ class HostGreeter {
   /// Why the other side is refused; empty: it is accepted.
   std::string objection(const HostHello& hello) const;
   const HostHello& own() const noexcept { return own_; }
+  bool secured() const noexcept { return security_ != nullptr; }
 
  private:
   Gid greet_and_read(const std::shared_ptr<HostConnection>& connection, ConnectionOrigin way, const std::string& whom,

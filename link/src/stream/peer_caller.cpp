@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "peer_caller.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <utility>
@@ -38,6 +39,7 @@ void PeerCaller::join() {
 void PeerCaller::call(std::size_t index) {
   const NamedPeer peer = peers_.peer(index);
   Gid known{};
+  bool warned = false;
   os::TcpPlace from;
   from.interface = interface_;
   for (int tries = 0; !stop_.stopped();) {
@@ -56,6 +58,13 @@ void PeerCaller::call(std::size_t index) {
     Result<std::unique_ptr<os::TcpSocket>> socket =
         os::tcp_connect(peer.host, peer.port, from, ++tries % 4 == 0 ? kLongAnswer : kAnswer, kUnsentBytes,
                         StopSignal::stopped_of, &stop_, &addresses);
+    const auto is_public = std::find_if_not(addresses.begin(), addresses.end(), os::is_local_range);
+    if (!greeter_.secured() && !warned && is_public != addresses.end()) {
+      warned = true;
+      say_(About::kSecurity, Level::kWarning, Errc{},
+           "peer '" + peer.host + "' has the public address " + *is_public +
+               ", and this link has no --security: whoever is on the way can read and change what travels");
+    }
     peers_.set_addresses(index, std::move(addresses));
     if (socket) {
       std::string why;

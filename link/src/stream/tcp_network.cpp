@@ -54,6 +54,7 @@ class TcpNetwork final : public HostNetwork {
     own.host = security ? security->bind(options_.host) : options_.host;
     own.name = options_.host_name;
     own.port = listening->port();
+    if (!security) warn_of_public_addresses(own.port);
     greeter_.emplace(std::move(own), options_.interface, std::move(security), say_, table_, refusals_);
     acceptor_.emplace(std::move(*listening), say_, *greeter_, table_, stop_);
     if (Result<void> started = acceptor_->start(); !started) return started;
@@ -111,6 +112,18 @@ class TcpNetwork final : public HostNetwork {
   Gid id() const override { return greeter_ ? greeter_->own().host : Gid{}; }
 
  private:
+  void warn_of_public_addresses(std::uint16_t port) const {
+    std::vector<std::string> addresses = os::own_addresses(options_.interface);
+    addresses.erase(std::remove_if(addresses.begin(), addresses.end(), os::is_local_range), addresses.end());
+    if (addresses.empty()) return;
+    say_(About::kSecurity, transport::Diagnostic::Level::kWarning, Errc{},
+         "this host has the public address " + addresses.front() +
+             ", and this link has no --security: whoever reaches TCP port " + std::to_string(port) +
+             " can read and publish the topics that travel; give --security DIR, or --interface with an address of a "
+             "network "
+             "that you trust");
+  }
+
   const HostNetworkOptions options_;
   const std::shared_ptr<HostListener> listener_;
   SayLine say_ = [](About, transport::Diagnostic::Level, Errc, const std::string&) {};

@@ -31,9 +31,10 @@ struct Options {
   /// Besides `peers`, hosts of one network find each other by IPv4 multicast (UDP port 22700 + domain).
   bool multicast = true;
   std::string host_name;  ///< the name of this host that other hosts see; empty: the machine's name
-  /// Folder of an SROS 2 enclave: cert.pem, key.pem, identity_ca.cert.pem. Connections between hosts are encrypted (TLS 1.3), and both ends
-  /// show a certificate that the identity CA has signed; others are refused. Empty: in the clear. Only the program baton_link of a build
-  /// with OpenSSL supports this: elsewhere start() returns the error unsupported.
+  /// Folder of an SROS 2 enclave: cert.pem, key.pem, identity_ca.cert.pem, and if it is there the revocation list identity_ca.crl.pem. Connections
+  /// between hosts are encrypted (TLS 1.3), and both ends show a certificate that the identity CA has signed; others are refused. The files are
+  /// read again when they change. Empty: in the clear. start() returns the error unsupported where the system has no libssl.so.3 (OpenSSL 3),
+  /// or the build found no headers of it.
   std::string security;
   /// By topic: which connection the messages of a topic take to other hosts; topics without an entry: TopicPriority::kBySize. The name is that
   /// of the domain (with the leading slash of a ROS topic).

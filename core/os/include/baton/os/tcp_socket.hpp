@@ -71,6 +71,14 @@ class TcpSocket {
 /// address itself.
 std::string network_of(const std::string& address);
 
+/// Whether an address as TcpSocket::address() has it is of a range that routers of the Internet do not forward: loopback, link-local (RFC 3927,
+/// RFC 4291), private (RFC 1918, RFC 4193) or shared (RFC 6598). What is no address is none.
+bool is_local_range(const std::string& address);
+
+/// The addresses of this machine, in the form of TcpSocket::address(): of all interfaces that are up, or of `interface`, a name or an address.
+/// Empty if the system does not say them.
+std::vector<std::string> own_addresses(const std::string& interface);
+
 /// Where a socket is bound: an interface's name, an address of this machine, or empty: anywhere.
 struct TcpPlace {
   std::string interface;

@@ -180,7 +180,7 @@ Gid HostGreeter::greet_and_read(const std::shared_ptr<HostConnection>& connectio
   if (!number || !write_hello(line, hello_with(*number))) return {};
   if (!called) {
     const Result<HostHello> second = read_hello(line, end);
-    if (!second || second->host != hello->host || second->session == 0) return {};
+    if (!second || second->host != hello->host || !objection(*second).empty() || second->session == 0) return {};
     partner = second->session;
   }
   const std::shared_ptr<Session> session = table_.session_of(*hello, *number, partner, line.address(), why);

@@ -14,6 +14,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from . import colors
+from .significant import digits
 
 # Grey is what any RMW does, the others are what ATSA is about.
 STEPS = {
@@ -41,7 +42,7 @@ def _stacked(axis: Axes, rows: list[tuple[str, dict[str, float]]], whole: float 
             width = max(0.0, steps.get(key, 0.0)) * scale
             axis.barh(place, width, left=left, color=color, height=BAR)
             left += width
-        axis.text(left, place, f" {left:.3g}{' %' if whole else ' ms'}", va="center", fontsize=8)
+        axis.text(left, place, f" {digits(left)}{' %' if whole else ' ms'}", va="center", fontsize=8)
     axis.set_yticks(range(len(rows)), [name for name, _ in rows])
     axis.invert_yaxis()
     axis.set_xlim(right=axis.get_xlim()[1] * 1.15)
@@ -50,6 +51,8 @@ def _stacked(axis: Axes, rows: list[tuple[str, dict[str, float]]], whole: float 
 def _legend(figure: Figure, keys: list[str]) -> None:
     from matplotlib.patches import Patch
 
+    below = 0.35 / figure.get_figheight()  # inches
+    figure.get_layout_engine().set(rect=(0, below, 1, 1 - below))
     patches = [Patch(color=STEPS[key][1], label=STEPS[key][0]) for key in keys]
     figure.legend(handles=patches, loc="lower center", ncols=len(patches), frameon=False, fontsize=9)
 
@@ -70,7 +73,6 @@ def _fig4(recorded: dict) -> Figure:
     figure, axes = _panels([f"{kind}: in process, ms" for kind in kinds], 1.25)
     for axis, kind in zip(axes, kinds, strict=True):
         _stacked(axis, list(recorded["steps_ms"][kind].items()))
-    figure.get_layout_engine().set(rect=(0, 0.05, 1, 0.95))
     _legend(figure, [key for key in STEPS if key != "transport"])
     return figure
 
@@ -81,7 +83,7 @@ def _bars(axis: Axes, systems: dict[str, list[float]]) -> None:
     for place, (name, values) in enumerate(rows):
         axis.barh(place, median(values), color=_color(name), height=BAR)
         axis.plot([min(values), max(values)], [place, place], color="#1f2933", lw=1)
-        axis.text(max(values), place, f"  {median(values):.3g} ms", va="center", fontsize=8)
+        axis.text(max(values), place, f"  {digits(median(values))} ms", va="center", fontsize=8)
     axis.set_yticks(range(len(rows)), [name for name, _ in rows])
     axis.invert_yaxis()
     axis.set_xlim(0, axis.get_xlim()[1] * 1.15)
@@ -103,7 +105,6 @@ def _fig9(recorded: dict) -> Figure:
     for axis, systems in zip(axes[len(split) :], latencies.values(), strict=True):
         _bars(axis, systems)
     if split:
-        figure.get_layout_engine().set(rect=(0, 0.035, 1, 0.965))
         _legend(figure, list(STEPS))
     return figure
 

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <random>
+#include <thread>
 
 #include "baton/memory/window.hpp"
 #include "endpoint_test_support.hpp"
@@ -673,6 +674,33 @@ TEST(Hostile, AWakeSocketThatBlocksHoldsNobodyUp) {
   std::this_thread::sleep_for(50ms);
   for (std::uint64_t i = 1; i <= 1000; ++i) ASSERT_TRUE(publish(*writer, i).ok());
   SUCCEED();
+}
+
+// --- what a process answers about others ---
+
+TEST(HostileAnswers, AboutPublishersOfOtherProcessesAreNotBelieved) {
+  TestDomain domain;
+  const auto participant = domain.join();
+  const auto honest = make_writer(*participant, "t");
+  RawPeer liar(domain.path());
+  ASSERT_TRUE(liar.await_peers(1));
+  const Gid own = liar.announce(true);
+  ASSERT_TRUE(eventually([&] { return participant->endpoints().size() == 2; }));
+  std::thread answer([&] {
+    const auto [asker, asked] = liar.await(FrameType::kHoldingsRequest);
+    const std::uint64_t question = decode_question(asked.payload).or_throw();
+    Holding row;
+    row.reader = own;
+    row.held_bytes = 1'000'000'000;
+    for (const Gid& writer : {honest->gid(), Gid{77}, own})
+      liar.send(asker, FrameType::kHoldings, encode(HoldingsFrame{question, writer, {row}}));
+    liar.send(asker, FrameType::kHoldings, encode(HoldingsFrame{question, {}, {}}));
+  });
+  const Result<std::vector<Holding>> rows = participant->holdings(60s);
+  answer.join();
+  ASSERT_TRUE(rows);
+  ASSERT_EQ(rows->size(), 1U);
+  EXPECT_EQ(rows->front().writer, own) << "of its own publisher it may say what it likes";
 }
 
 }  // namespace

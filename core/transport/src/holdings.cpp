@@ -68,8 +68,14 @@ void Participant::Impl::on_holdings_request(PeerId peer, std::uint64_t question)
   send(peer, FrameType::kHoldings, encode(HoldingsFrame{question, {}, {}}));
 }
 
-// A query number of 0 stands for all queries: the peer is gone.
 void Participant::Impl::on_holdings(PeerId peer, HoldingsFrame&& frame) {
+  const EndpointRecord* const writer = graph_.find(frame.writer);
+  const bool own = writer != nullptr && writer->peer() == peer;  // a process speaks of its own publishers only
+  if (own || frame.holdings.empty()) take_answer(peer, std::move(frame));
+}
+
+// A query number of 0 stands for all queries: the peer is gone.
+void Participant::Impl::take_answer(PeerId peer, HoldingsFrame&& frame) {
   {
     const os::Lock lock(questions_mutex_);
     for (auto& [number, question] : questions_) {

@@ -186,7 +186,8 @@ class Participant::Impl final : public EndpointContext, private HubHandler {
   void answer_type_question(PeerId peer, const DefinitionFrame& frame) noexcept BATON_EXCLUDES(questions_mutex_);
   void forget_type_question(const Gid& endpoint) noexcept BATON_EXCLUDES(questions_mutex_);
   void on_holdings_request(PeerId peer, std::uint64_t question) BATON_REQUIRES(mutex_);
-  void on_holdings(PeerId peer, HoldingsFrame&& frame) BATON_EXCLUDES(questions_mutex_);
+  void on_holdings(PeerId peer, HoldingsFrame&& frame) BATON_REQUIRES(mutex_) BATON_EXCLUDES(questions_mutex_);
+  void take_answer(PeerId peer, HoldingsFrame&& frame) BATON_EXCLUDES(questions_mutex_);
   void on_losses(PeerId peer, const LossesFrame& frame) BATON_REQUIRES(mutex_);
 
   // endpoint_ids.cpp

@@ -100,7 +100,7 @@ void Participant::Impl::on_peer_down(PeerId peer, const Error&) {
     const os::Lock lock(pids_mutex_);
     pids_.erase(peer);
   }
-  on_holdings(peer, HoldingsFrame{});  // it will not answer
+  take_answer(peer, HoldingsFrame{});  // it will not answer
   answer_type_question(peer, DefinitionFrame{});
   graph_changed();
 }

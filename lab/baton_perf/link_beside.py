@@ -60,9 +60,9 @@ def receive_big(size: int) -> None:
     from baton.msg.sensor_msgs import Image
 
     subscription = baton.Node("big_receiver").subscribe("/big", Image, qos=baton.QoS(depth=2))
-    while True:
-        if subscription.take(1.0) is not None:
-            say(time.monotonic_ns())
+    while subscription.take(GIVE_UP_S) is not None:
+        say(time.monotonic_ns())
+    sys.exit("no message of the big topic comes")
 
 
 def _at_rate(seconds: float, send: Callable[[str], None]) -> None:
@@ -77,8 +77,11 @@ def send_small(seconds: float) -> None:
     from baton.msg.std_msgs import String
 
     publisher = baton.Node("small_sender").advertise("/small", String, baton.QoS(depth=100))
+    give_up = time.monotonic() + GIVE_UP_S
     while not publisher.matched:
         time.sleep(0.01)
+        if time.monotonic() > give_up:
+            sys.exit("the small topic has no subscription")
     say("ready")
     sys.stdin.readline()
     _at_rate(seconds, lambda text: publisher.publish(String(data=text)))
@@ -172,7 +175,9 @@ def measure(programs: Path, network: str, size: int, seconds: float, directory: 
             return ends[-1]
 
         def end(host: int, function: Callable, value: float) -> _End:
-            return start(host, sys.executable, "-m", "baton_perf.link_beside", "--end", function.__name__, str(value))
+            return start(
+                host, sys.executable, "-m", "baton_perf.link_beside", "--end", function.__name__, "--value", str(value)
+            )
 
         try:
             for host in (0, 1):
@@ -215,7 +220,7 @@ def measure(programs: Path, network: str, size: int, seconds: float, directory: 
 )
 @click.option("--seconds", default=15.0, show_default=True, type=click.FloatRange(1, 600), help="Of the small topic.")
 @click.option("--end", "the_end", type=click.Choice(sorted(ENDS)), hidden=True)
-@click.argument("value", type=float, default=0.0, hidden=True)
+@click.option("--value", type=float, default=0.0, hidden=True)
 def main(rounds: int, network: str, mb: float, seconds: float, the_end: str | None, value: float) -> None:
     if the_end is not None:
         end = ENDS[the_end]

@@ -231,7 +231,8 @@ def fastest(folder: Path, load: Load, rounds: int) -> tuple[float, float]:
 
 
 def at_rate(folder: Path, load: Load, seconds: float) -> dict[str, float]:
-    """A recording at the load's own rate: "missing" messages, "cpu" of one processor, "memory_mib"."""
+    """A recording at the load's own rate: "missing" messages, "cpu" of one processor, "memory_mib", and the rate that
+    the publishers reached ("hz"): they have this machine's processors, too."""
     with own_domain(), tempfile.TemporaryDirectory(dir=folder) as directory:
         publishers = Publishers(load, "medium_effort")
         with Recording(Path(directory) / "bag") as recording:
@@ -241,7 +242,12 @@ def at_rate(folder: Path, load: Load, seconds: float) -> dict[str, float]:
             for number in range(rounds):
                 publishers.publish(number)
                 time.sleep(max(0.0, began + (number + 1) / load.hz - time.monotonic()))
-            out = {"cpu": (recording.cpu_s() - cpu) / (time.monotonic() - began), "memory_mib": recording.memory_mib()}
+            took = time.monotonic() - began
+            out = {
+                "hz": rounds / took,
+                "cpu": (recording.cpu_s() - cpu) / took,
+                "memory_mib": recording.memory_mib(),
+            }
             said = recording.end()
             out["missing"] = rounds * load.topics - said["written_messages"]
         return out
@@ -363,7 +369,8 @@ def judge(folder: Path, loads: tuple[Load, ...], rounds: int, total_bytes: int, 
                 [run["missing"] for run in paced],
                 "",
                 MISSING_BAR,
-                f"{max(run['cpu'] for run in paced):.0%} of a CPU, {max(run['memory_mib'] for run in paced):.0f} MiB",
+                f"published at {min(run['hz'] for run in paced):.1f} Hz; {max(run['cpu'] for run in paced):.0%} of a CPU, "
+                f"{max(run['memory_mib'] for run in paced):.0f} MiB",
             )
         )
     return all(passed)

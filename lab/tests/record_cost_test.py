@@ -23,7 +23,7 @@ def test_each_bar_of_recording_has_a_verdict(tmp_path):
     found = rows(done)
     assert [row.unit for row in found if "copies" not in row.what] == ["x", "", "x"], done.output
     assert "1 camera, 6.2 MB at 30 Hz" in found[0].what and found[0].value.middle > 0
-    assert "MB/s; CPU" in found[0].detail and "MiB" in found[1].detail
+    assert "MB/s; CPU" in found[0].detail and "published at" in found[1].detail and "MiB" in found[1].detail
     assert not list(tmp_path.iterdir())  # bags and files are removed
 
 
@@ -31,7 +31,7 @@ def test_each_bar_of_recording_has_a_verdict(tmp_path):
 def test_a_recording_at_its_rate_counts_its_messages(tmp_path):
     """Few and small messages, none of which waits for a disk."""
     said = record.at_rate(tmp_path, record.Load(3, 1000, 100), 0.05)
-    assert said["missing"] == 0 and said["cpu"] > 0 and said["memory_mib"] > 1
+    assert said["missing"] == 0 and said["hz"] > 0 and said["cpu"] > 0 and said["memory_mib"] > 1
 
 
 @pytest.mark.parametrize(

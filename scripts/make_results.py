@@ -451,12 +451,13 @@ def mark() -> None:
     path = ROOT / PAPERS
     text = filled(path.read_text(), load())
     path.write_text(text)
-    for state in ("stale", "unknown"):
-        if count := papers_page.marks(text)[state]:
-            print(
-                f"{PAPERS}: {count} rows are {state}"
-                + (": their code has changed since the recording" if state == "stale" else "")
-            )
+    why = {
+        "stale": "its code has changed since its recording",
+        "unknown": "this clone does not have the commit of its recording",
+    }
+    for state, count in papers_page.marks(text).items():
+        if count:
+            print(f"{PAPERS}: {count} {'row is' if count == 1 else 'rows are'} marked {state}: {why[state]}")
 
 
 def main() -> None:

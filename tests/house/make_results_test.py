@@ -2,6 +2,7 @@
 """Tables and picture of the results, from a recording to the page."""
 
 import json
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -236,3 +237,34 @@ def test_the_picture_shows_the_transports_of_the_readme_that_have_all_sizes(summ
     assert "iceoryx2, event" not in texts, "it has no result of 16 MB"
     lines = list(root.iter("{http://www.w3.org/2000/svg}polyline"))
     assert len(lines) == 1
+
+
+def test_make_docs_marks_the_rows_whose_code_has_changed(tmp_path, monkeypatch, capsys):
+    def git(*arguments):
+        settings = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+        done = subprocess.run(
+            ["git", "-C", tmp_path, *settings, *arguments], capture_output=True, text=True, check=True
+        )
+        return done.stdout.strip()
+
+    def commit(text):
+        (tmp_path / "core").mkdir(exist_ok=True)
+        (tmp_path / "core/a.cpp").write_text(text)
+        git("add", "core")
+        git("commit", "-q", "-m", "a change")
+        return git("rev-parse", "HEAD")
+
+    git("init", "-q")
+    header = HEADER | {"build": {"commit": commit("1"), "modified": False}, "started": 1}
+    page = tmp_path / make_results.PAPERS
+    page.parent.mkdir(parents=True)
+    page.write_text("<!-- results: papers numbers -->\n<!-- end of results -->\n")
+    verdicts = [row("tzc-100x", "100 times", 0.02, False, bar="0.01x")]
+    (page.parent / "results.json").write_text(json.dumps({"header": header, "medians": {}, "verdicts": verdicts}))
+    monkeypatch.setattr(make_results, "ROOT", tmp_path)
+    make_results.mark()
+    assert f"`{header['build']['commit'][:12]}` |" in page.read_text() and capsys.readouterr().out == ""
+    commit("2")
+    make_results.mark()
+    assert f"`{header['build']['commit'][:12]}`, stale |" in page.read_text()
+    assert "papers.md: 1 row is marked stale" in capsys.readouterr().out

@@ -452,8 +452,8 @@ def mark() -> None:
     text = filled(path.read_text(), load())
     path.write_text(text)
     why = {
-        "stale": "its code has changed since its recording",
-        "unknown": "this clone does not have the commit of its recording",
+        "stale": "the code has changed since the recording",
+        "unknown": "this clone does not have the commit of the recording",
     }
     for state, count in papers_page.marks(text).items():
         if count:

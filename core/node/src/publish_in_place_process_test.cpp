@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A publisher that is killed while it writes an object that it has published by reference.
+// Objects that were published by reference, and a publisher that is killed or has forked.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -57,6 +57,39 @@ TEST_F(PublishInPlaceProcessTest, AKilledPublisherLeavesTheMessageAsItWasPublish
   ::close(written[0]);
   ::close(written[1]);
   EXPECT_TRUE(good()) << "after its death";
+}
+
+TEST_F(PublishInPlaceProcessTest, AForkedChildChangesItsOwnObjectOnly) {
+  constexpr std::size_t kBytes = std::size_t{2} << 20;
+  baton::Node node("n");
+  auto publisher = node.advertise<Image>("image", baton::QoS(1).transient_local());
+  Image image;
+  image.data.resize(kBytes);
+  ASSERT_TRUE(publisher.allocate(image));
+  std::fill(image.data.begin(), image.data.end(), std::uint8_t{2});
+  publisher.publish(image);
+  const auto all = [](const Image& shown, std::uint8_t value) {
+    return shown.data.size() == kBytes &&
+           std::all_of(shown.data.begin(), shown.data.end(), [=](std::uint8_t each) { return each == value; });
+  };
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::fill(image.data.begin(), image.data.end(), std::uint8_t{4});
+    const bool good = all(image, 4);
+    image.data.clear();
+    image.data.shrink_to_fit();
+    ::_exit(good ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  auto subscription = node.subscribe<Image>("image", baton::QoS(1).transient_local());
+  baton::WaitSet waits;
+  waits.add(subscription);
+  baton::Sample<Image> sample;
+  while (!(sample = subscription.take())) ASSERT_TRUE(waits.wait(60s));
+  EXPECT_TRUE(all(*sample, 2));
+  EXPECT_TRUE(all(image, 2));
 }
 
 }  // namespace

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects that are published by reference, without a copy: what readers see, what the program keeps, and when Baton copies.
 #include <gtest/gtest.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -206,26 +203,6 @@ TEST_F(PublishInPlaceTest, MoreObjectsThanAProcessMayKeepAreCopied) {
     handed_over += many.counters().copied_messages == before;
   }
   EXPECT_EQ(handed_over, baton::memory::OwnCopy::kMostAlive);
-}
-
-TEST_F(PublishInPlaceTest, AForkedChildChangesItsOwnObjectOnly) {
-  Image image;
-  fill(image, 2);
-  publisher_.publish(image);
-  const auto sample = take();
-  const pid_t child = ::fork();
-  if (child == 0) {
-    std::fill(image.data.begin(), image.data.end(), std::uint8_t{4});
-    const bool good = all(image, 4);
-    image.data.clear();
-    image.data.shrink_to_fit();
-    ::_exit(good ? 0 : 1);
-  }
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  EXPECT_TRUE(all(*sample, 2));
-  EXPECT_TRUE(all(image, 2));
 }
 
 TEST_F(PublishInPlaceTest, SmallObjectsAreCopied) {

@@ -51,11 +51,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const SayLine say = [](About, transport::Diagnostic::Level, Errc, const std::string& text) {
     require(!text.empty());
   };
-  SessionTable table(listener, std::make_shared<ReceiverTable>(), say, peers, stop);
+  const auto no_call = [](const std::shared_ptr<Session>&, const ListenAddress&) { require(false); };
+  SessionTable table({}, listener, std::make_shared<ReceiverTable>(), say, no_call, peers, stop);
   HostHello own;
   own.host = kOwn;
   own.name = "fuzzed";
-  HostGreeter greeter(own, nullptr, say, table, refusals);
+  HostGreeter greeter(own, "", nullptr, say, table, refusals);
   std::string why;
   bool greeted = false;
   greeter.serve(

@@ -96,19 +96,22 @@ class NoChunks final : public ChunkSource {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::size_t piece = std::size_t{1} << (data[0] % 16);
+  const TrafficClass of = data[0] < 128 ? TrafficClass::kUrgent : TrafficClass::kBulk;
   const auto channels = std::make_shared<ReceiverTable>();
   const auto words = channels->add("baton/1/words", std::make_shared<Receiver>());
   const auto topic = channels->add("t", std::make_shared<Receiver>());
   HostHello hello;
   hello.name = "fuzz";
-  auto session = std::make_shared<Session>(Gid{1}, hello, 1, 2, "10.0.0.1", channels, [](bool) {});
+  auto session = std::make_shared<Session>(
+      Session::Identity{Gid{1}, hello, 1, 2, "10.0.0.1"}, channels, [](bool) {},
+      [](const std::shared_ptr<Session>&, const ListenAddress&) { require(false); });
   {
-    const auto first = session->open_flow("baton/1/words", std::make_shared<NoChunks>());
-    const auto second = session->open_flow("x", std::make_shared<NoChunks>());
+    const auto first = session->open_flow("baton/1/words", std::make_shared<NoChunks>(), TopicPriority::kHigh);
+    const auto second = session->open_flow("x", std::make_shared<NoChunks>(), TopicPriority::kHigh);
     const auto connection = std::make_shared<HostConnection>();
     connection->wire = std::make_unique<InputWire>(data + 1, size - 1, piece);
-    require(session->attach(connection));
-    const Error reason = session->read(connection);
+    require(session->attach(of, connection));
+    const Error reason = session->read(of, connection);
     require(reason.code == Errc::system || reason.code == Errc::protocol_violation);
     static_cast<void>(session->state());
     static_cast<void>(session->known());

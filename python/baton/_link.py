@@ -287,8 +287,8 @@ class Link(_core._Link):
         `interface`: name or address of the only one to use. `port`: on which this host listens, 22700 + domain without it. `host_name`: by which the others know
         this host, the machine's name without it. `security`: folder of an SROS 2 enclave: only encrypted connections, to hosts of the same
         identity CA; raises Unsupported where the system has no OpenSSL 3. `priorities`: by topic, "high" or "low": which of the two connections
-        to other hosts it takes; without an entry
-        for it. `on_diagnostic` is called, in a thread of its own, with what no call can return;
+        to other hosts it takes; without an entry the size of its messages decides. A host that is not reached is remembered for `absence_s`,
+        while at most about `absence_mib` MiB wait for it. `on_diagnostic` is called, in a thread of its own, with what no call can return;
         without one, each is a line of the logger "baton.link". Raises AlreadyExists if the port is in use, InvalidArgument for an
         argument. Returns when the network is open, or another process is the link."""
         if isinstance(peers, str):

@@ -44,7 +44,7 @@ struct HostHello {
   std::uint16_t port = 0;                              ///< on which the sender listens
   TrafficClass traffic_class = TrafficClass::kUrgent;  ///< of this connection
   Refusal refusal = Refusal::kNone;
-  std::string name;                                    ///< at most kMaxHelloName bytes travel
+  std::string name;  ///< at most kMaxHelloName bytes travel
 };
 inline constexpr std::size_t kHelloBytes = 128;
 inline constexpr std::size_t kMaxHelloName = 80;

@@ -90,7 +90,8 @@ void HostGreeter::call_bulk(const std::shared_ptr<Session>& session, const Liste
   const bool opened = line.open(kBulkLimit) && write_hello(line, hello_with(session->number(), TrafficClass::kBulk));
   const Result<HostHello> hello = opened ? read_hello(line, end_of_hellos) : Result<HostHello>(Error{Errc::system, {}});
   // Another host, or one that has forgotten the session, is refused.
-  if (hello && line.objection().empty() && line.may_be(hello->host) && hello->host == session->hello().host && hello->session == session->partner()) {
+  if (hello && line.objection().empty() && line.may_be(hello->host) && hello->host == session->hello().host &&
+      hello->session == session->partner()) {
     made->dialed_by_smaller = own_.host < hello->host;
     if (session->attach(TrafficClass::kBulk, made)) read(*session, TrafficClass::kBulk, made);
   }

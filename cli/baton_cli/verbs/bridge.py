@@ -80,7 +80,7 @@ def _zenoh(domain: int | None, zenoh_domain: int | None, chosen: dict[str, Any])
         from baton_zenoh.rules import RuleError, Rules
         from baton_zenoh.session import SessionError
     except ModuleNotFoundError as error:
-        if error.name not in ("zenoh", "xxhash"):
+        if error.name not in ("baton_zenoh", "zenoh", "xxhash"):
             raise
         raise click.ClickException(
             f"the Python package {error.name} is missing: pip install 'baton-ipc[zenoh]'"

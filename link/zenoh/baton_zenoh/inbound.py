@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import threading
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,9 @@ MOST_PENDING_BYTES = 1 << 24  # of messages that wait for their publisher's toke
 _PENDING_BYTES = 256  # of one, beside its payload
 _TOKEN_S = 0.25  # a message may overtake the news of its publisher
 _FIRST_SUBSCRIPTION_S = 1.0
+_AGAIN_S = 5.0  # the token of a publisher comes again: its bridge was replaced
+_IDLE_S = 60.0  # of a stranger
+MOST_ENDED = 4096  # publishers whose token has gone
 
 
 @dataclass
@@ -40,6 +43,7 @@ class _Proxy:
 
     publisher: Any  # None: of a stranger whose token may come
     since: float = field(default_factory=time.monotonic)
+    last: float = field(default_factory=time.monotonic)  # message
     numbers: int = 0  # of messages without an attachment
     pending: deque[tuple[zenoh.ZBytes, tuple[Any, ...]]] = field(default_factory=deque)
 
@@ -77,13 +81,18 @@ class Inbound:
         self._refused: set[str] = set()  # tokens that a line was about
         self._sources: dict[str, _AskedKey] = {}
         self._pending_bytes = 0
+        self._ended: OrderedDict[bytes, None] = OrderedDict()  # a late message of one brings no publisher back
         self._tokens: dict[bytes, zenoh.LivelinessToken] = {}  # of the domain's subscriptions
 
     def update(self, graph: DomainGraph, tokens: dict[str, Token]) -> float | None:
         """Returns the seconds after which it is to be called again; None: when a graph has changed."""
         with self._lock:
             for key in [key for key in self._by_token if key not in tokens]:
-                self._drop(self._proxies.pop(self._by_token.pop(key)))
+                gid = self._by_token.pop(key)
+                self._drop(self._proxies.pop(gid))
+                self._ended[gid] = None
+            while len(self._ended) > MOST_ENDED:
+                self._ended.popitem(last=False)
             self._refused &= tokens.keys()
             sessions: dict[str, int] = {}
             for key, token in tokens.items():
@@ -118,6 +127,7 @@ class Inbound:
             )
             self._proxies[gid] = _Proxy(publisher, pending=pending)
             self._by_token[key] = gid
+            self._ended.pop(gid, None)
         except baton.AlreadyExists:
             pass  # it is in this domain, or has come by a link: looked at again when the graph changes
         except (ValueError, baton.BatonError) as error:
@@ -190,7 +200,7 @@ class Inbound:
                 proxy = self._proxies.get(words[2]) or self._stranger(source, words[2])
                 if source.pace is not None and not source.pace.lets(words[2]):
                     return
-                proxy.numbers = words[0] or proxy.numbers + 1
+                proxy.numbers, proxy.last = words[0] or proxy.numbers + 1, time.monotonic()
                 origin = (proxy.numbers, words[1], None, 0, False)
                 if not proxy.pending and not self._is_too_early(proxy):
                     return self._sides.publish(proxy.publisher, sample.payload, origin)
@@ -213,23 +223,30 @@ class Inbound:
         if (known := source.strangers.get(gid)) is not None:
             return known
         if sum(len(each.strangers) for each in self._sources.values()) >= MOST_STRANGERS:
+            self._sides.wake()  # some may be idle
             raise ValueError(f"more than {MOST_STRANGERS} publishers have no token of rmw_zenoh")
         made = source.strangers[gid] = _Proxy(None)
         return made
 
     def _settle_strangers(self) -> None:
-        """Those whose token does not come are plain clients of Zenoh."""
+        """Those whose token does not come are plain clients of Zenoh, or publishers that have ended."""
+        now = time.monotonic()
         for source in self._sources.values():
-            for gid, stranger in source.strangers.items():
-                if stranger.publisher is not None or time.monotonic() - stranger.since < _TOKEN_S:
-                    continue
-                stranger.since = time.monotonic()
-                try:
-                    qos, type_hash = baton.QoS(), source.type_hash
-                    stranger.publisher = self._advertise(source.topic, source.cls, qos, gid, "/zenoh@zenoh", type_hash)
-                except baton.BatonError as error:
-                    self._drop(stranger)
-                    self._sides.lines.count(source.topic, "stranger", f"messages of Zenoh are lost: {error}")
+            for gid, stranger in list(source.strangers.items()):
+                has_ended = gid in self._ended
+                if now - stranger.last > (_AGAIN_S if has_ended else _IDLE_S):
+                    self._drop(source.strangers.pop(gid))
+                elif stranger.publisher is None and not has_ended and now - stranger.since > _TOKEN_S:
+                    self._promote(source, gid, stranger)
+
+    def _promote(self, source: _AskedKey, gid: bytes, stranger: _Proxy) -> None:
+        stranger.since = time.monotonic()
+        try:
+            qos, node = baton.QoS(), "/zenoh@zenoh"
+            stranger.publisher = self._advertise(source.topic, source.cls, qos, gid, node, source.type_hash)
+        except baton.BatonError as error:
+            self._drop(stranger)
+            self._sides.lines.count(source.topic, "stranger", f"messages of Zenoh are lost: {error}")
 
     @staticmethod
     def _is_too_early(proxy: _Proxy) -> bool:

@@ -71,7 +71,7 @@ class Struct:
 
 @dataclass(frozen=True)
 class ServiceStructs:
-    """``event``: what a server or a client publishes of a call."""
+    """``event``: the message by which a server or a client tells others of a call."""
 
     package: str
     name: str

@@ -87,8 +87,8 @@ class Player:
 
     `start` and `duration`: seconds of the bag. `topics`, `exclude`: patterns such as "/camera/*". `remap`: other names for topics. `qos`: for
     topics by their names in the bag, arguments of baton.QoS that replace the recorded ones. `clock`: publish /clock so many times a second, for
-    nodes that follow simulated time. `service_requests`: what recorded services were asked is asked again, of whoever serves them now: "service" or
-    "client" says whose events count. Without it the events are published as any message. `node`: publish from this node, else from one of the player's own."""
+    nodes that follow simulated time. `service_requests`: recorded requests are sent to the servers that are there now: those of the events of the
+    "service", or of the "client". Without it the events are published as any message. `node`: publish from this node, else from one of the player's own."""
 
     def __init__(
         self,

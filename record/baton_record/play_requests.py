@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sends the requests of a recorded service again, to whoever serves it now.
+"""Sends the requests of a recorded service to the server that is there now.
 
 Thread rules: those of a Player's publishers: one thread.
 """

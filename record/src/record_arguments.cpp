@@ -146,7 +146,7 @@ const char* const kUsage =
     "\n"
     "  --output DIR       folder of the bag, which is made\n"
     "  --all              all topics but hidden ones\n"
-    "  --all-services     what servers and clients publish of their calls (NAME/_service_event)\n"
+    "  --all-services     events of calls, of services that publish them (NAME/_service_event)\n"
     "  --regex RE         topics with such a name; may be repeated, as the next two\n"
     "  --type TYPE        topics of this type\n"
     "  --exclude RE       none of these topics\n"

@@ -46,7 +46,7 @@ bool any_matches(const std::vector<std::regex>& patterns, const std::string& nam
   });
 }
 
-/// What servers and clients publish of their calls.
+/// Events of calls, which servers and clients publish.
 bool has_service_events(const std::string& topic) {
   const std::string kEnd = "/_service_event";
   return topic.size() > kEnd.size() && topic.compare(topic.size() - kEnd.size(), kEnd.size(), kEnd) == 0 &&

@@ -61,7 +61,7 @@ class _Remap(click.ParamType):
 @click.option(
     "--publish-service-requests",
     is_flag=True,
-    help="What recorded services were asked is asked again, of their servers now; events are not published.",
+    help="Send the recorded requests to the servers that are there now, and publish no events of calls.",
 )
 @click.option(
     "--service-requests-source",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server or a client publishes of its calls on NAME/_service_event, as ROS 2's service introspection does: recorders and tools see
-// requests and responses there, which else reach their two ends alone. Off until a program asks for it.
+// Events of a server's or a client's calls, published on NAME/_service_event as by ROS 2's service introspection. Recorders and tools see the
+// requests and responses there; without events only the two ends of a call get them. Off until a program asks for it.
 // Thread rules: all functions by any thread.
 // Invariant: a request or response is copied only while somebody has asked for contents.
 #pragma once
@@ -21,7 +21,7 @@ namespace baton {
 /// rcl_service_introspection_state_t.
 enum class ServiceIntrospection : std::uint8_t {
   kOff,
-  kMetadata,  ///< who calls, when, and with which number
+  kMetadata,  ///< the client's id, the time, and the number of the request
   kContents   ///< also the request and the response, of which each event has a copy
 };
 

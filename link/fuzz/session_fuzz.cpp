@@ -46,6 +46,7 @@ class InputWire final : public Wire {
   }
   Result<void> write(const os::IoPart*, std::size_t) override { return {}; }
   void keep_unsent(std::size_t) override {}
+  void mark(std::uint8_t) override {}
   void shut_down() override {}
   const std::string& address() const override { return address_; }
   bool encrypted() const override { return false; }

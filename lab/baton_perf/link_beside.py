@@ -97,7 +97,7 @@ def receive_small(seconds: float) -> None:
     say("ready")
     late = []
     while len(late) < int(seconds * SMALL_HZ):
-        message = subscription.take(GIVE_UP_S / 4)
+        message = subscription.take(GIVE_UP_S)
         if message is None:
             break
         late.append(time.monotonic_ns() - int(str(message.data)))

@@ -246,10 +246,6 @@ def ros1_tzc_fig9(profile: str) -> list[Cell]:
     return [Cell(bytes=4 * MB, subscribers=s, messages=messages, rate=rate) for rate in (30, 200) for s in subscribers]
 
 
-def ros1_lot_udp(profile: str) -> list[Cell]:
-    return [c for c in lot_fig6(profile) if not c.pinned]
-
-
 def ros1_lot_fig7(profile: str) -> list[Cell]:
     sizes, messages, rate = ((4 * MB,), 30, 30) if profile == "quick" else (LOT_SIZES[8:], 2000, 30)
     return [

@@ -453,15 +453,6 @@ EXPERIMENTS: dict[str, Experiment] = {
             peers=ROSCPP_WAYS,
         ),
         Experiment(
-            "ros1-lot-udp",
-            "ROS 1: how does latency over UDP grow with size?",
-            "LOT, Fig. 6a",
-            cells.ros1_lot_udp,
-            ("lines_over_size", "boxes_over_size", "summary_table"),
-            peers=("roscpp:tcpros", "roscpp:udpros", "roscpp:lotros"),
-            note="UDPROS sends datagrams of 1500 bytes, roscpp's default, and nothing twice.",
-        ),
-        Experiment(
             "ros1-lot-fig7",
             "ROS 1: is one of five subscribers served later than the others?",
             "LOT, Fig. 7",

@@ -127,7 +127,6 @@ BY_NAME = {
         ("roscpp", variant)
         for variant in (
             "tcpros_nagle",
-            "udpros",
             "printed",
             "preload",
             "preload_copying",

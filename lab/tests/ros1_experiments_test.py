@@ -20,7 +20,6 @@ WANTED = [
     for variant in (
         "tcpros",
         "tcpros_nagle",
-        "udpros",
         "printed",
         "nodelet",
         "preload",

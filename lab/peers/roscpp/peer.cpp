@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `tcpros_nagle`: the same without TCP_NODELAY, which roscpp sets only
-// when it is asked (LOT, Fig. 6d); `udpros`: over UDP (LOT, Fig. 6a). `printed`: the program of ROS-SF's Fig. 3, which makes an object
+// when it is asked (LOT, Fig. 6d). `printed`: the program of ROS-SF's Fig. 3, which makes an object
 // for each message and publishes the object. `nodelet`: a shared pointer is handed from publisher to
 // subscribers, as between nodelets of one manager; roscpp does this within one process only. `preload`: tcpros with
 // libbaton_roscpp.so preloaded at both ends; `preload_copying`: the same, and every received array is copied
@@ -71,7 +71,7 @@ bool has_types_of_baton(const RunPlan& plan) {
 
 std::vector<std::string> variants() {
   if (kIsRecompiled) return {"pointer", "printed"};
-  std::vector<std::string> names{"tcpros", "tcpros_nagle", "udpros", "printed", "nodelet"};
+  std::vector<std::string> names{"tcpros", "tcpros_nagle", "printed", "nodelet"};
 #ifdef BATON_ROSCPP_LIBRARY
   names.emplace_back("preload");
   names.emplace_back("preload_copying");
@@ -252,11 +252,7 @@ class RosSubscriber : public SubscriberEnd {
           receiver.message(reinterpret_cast<const std::byte*>(image->data.data()), image->data.size());
         },
         ros::VoidPtr(), &queue_);
-    if (plan.variant == "udpros") {
-      options.transport_hints = ros::TransportHints().unreliable();
-    } else {
-      options.transport_hints = ros::TransportHints().tcpNoDelay(plan.variant != "tcpros_nagle");
-    }
+    options.transport_hints = ros::TransportHints().tcpNoDelay(plan.variant != "tcpros_nagle");
     subscriber_ = node_->subscribe(options);
   }
   void receive(std::chrono::nanoseconds timeout) override {

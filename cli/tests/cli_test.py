@@ -243,6 +243,7 @@ SEARCHING = {
     ("node", "info"): ["camera"],
     ("node", "list"): [],
     ("play",): ["drive.mcap"],
+    ("plot",): ["/cmd_vel.linear.x"],
     ("service", "call"): ["switch", "std_srvs/SetBool"],
     ("service", "find"): ["std_srvs/SetBool"],
     ("service", "info"): ["switch"],

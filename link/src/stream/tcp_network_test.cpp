@@ -78,8 +78,8 @@ TEST(TcpNetwork, ASmallMessageOvertakesABigOneThatHasNotArrived) {
     ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
     const auto images = std::make_shared<Queue>(), commands = std::make_shared<Queue>();
     images->add(1, 3'000'000);
-    const auto first = from.network->open_flow(to.options.host, "big", images);
-    const auto second = from.network->open_flow(to.options.host, "small", commands);
+    const auto first = from.network->open_flow(to.id(), "big", images);
+    const auto second = from.network->open_flow(to.id(), "small", commands);
     ASSERT_TRUE(wait_until([&] { return gate->waiting == 1; }));
     for (std::uint64_t i = 1; i <= 300; ++i) commands->add(i, 100);
     second->wake();
@@ -100,8 +100,8 @@ TEST(TcpNetwork, ATopicKeepsTheConnectionOfItsPriority) {
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   const auto notes = std::make_shared<Queue>(), maps = std::make_shared<Queue>();
   notes->add(1, 10);
-  const auto first = b.network->open_flow(a.options.host, "low", notes, TopicPriority::kLow);
-  const auto second = b.network->open_flow(a.options.host, "high", maps, TopicPriority::kHigh);
+  const auto first = b.network->open_flow(a.id(), "low", notes, TopicPriority::kLow);
+  const auto second = b.network->open_flow(a.id(), "high", maps, TopicPriority::kHigh);
   ASSERT_TRUE(wait_until([&] { return gate->waiting == 1; })) << "it holds the bulk connection";
   for (std::uint64_t i = 1; i <= 3; ++i) maps->add(i, 2'000'000);
   second->wake();
@@ -139,7 +139,7 @@ TEST(TcpNetwork, PacketsOfTheUrgentConnectionAreMarkedAndThoseOfTheBulkConnectio
       << "both ends; no bulk connection without need";
   const auto source = std::make_shared<Queue>();
   source->add(1, 100'000);
-  const auto flow = b.network->open_flow(a.options.host, "channel", source);
+  const auto flow = b.network->open_flow(a.id(), "channel", source);
   ASSERT_TRUE(wait_until([&] { return flow->idle(); }));
   EXPECT_EQ(marks_at(a.options.port), (std::vector<int>{0, 0, marked, marked}));
 }
@@ -272,7 +272,7 @@ TEST(TcpNetwork, AHostThatIsNotReachedIsForgottenWhenItsBytesAreUsedUp) {
   Host a(1, {}, kDomain, [](HostNetworkOptions&options) { options.absence = {24h, 1'000'000}; }), b(2, {a.address()});
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   const auto backlog = std::make_shared<Backlog>();
-  const auto flow = a.network->open_flow(b.options.host, "channel", backlog);
+  const auto flow = a.network->open_flow(b.id(), "channel", backlog);
   backlog->bytes = 2'000'000;
   EXPECT_EQ(a.network->hosts().at(0).absence_percent, 0) << "it is connected";
   b.network.reset();
@@ -287,7 +287,7 @@ TEST(TcpNetwork, AHostThatIsNotReachedShowsHowMuchOfItsBudgetIsUsed) {
   Host a(1, {}, kDomain, [](HostNetworkOptions&options) { options.absence = {24h, 1'000'000}; }), b(2, {a.address()});
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
   const auto backlog = std::make_shared<Backlog>();
-  const auto flow = a.network->open_flow(b.options.host, "channel", backlog);
+  const auto flow = a.network->open_flow(b.id(), "channel", backlog);
   backlog->bytes = 430'000;
   b.network.reset();
   ASSERT_TRUE(wait_until([&] { return !a.network->hosts().at(0).connected; }));

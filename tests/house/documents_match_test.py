@@ -456,11 +456,11 @@ def test_the_policies_of_a_full_pool():
 
 
 def test_every_named_thread_has_a_row():
-    out = subprocess.run(["git", "grep", "-h", "-E", r"start_thread\(\"", "--", "*.cpp", ":!*_test.cpp"],
+    out = subprocess.run(["git", "grep", "-h", "-E", r"(start_thread|ServingThread::start)\(\"", "--", "*.cpp", ":!*_test.cpp"],
                          cwd=ROOT, capture_output=True, text=True, check=True).stdout  # fmt: skip
     rows = table("docs/architecture.md", "thread", "of", "started by", "does")
     named = {row["thread"].strip("`") for row in rows if row["thread"].startswith("`")}
-    assert named == set(re.findall(r'start_thread\("([^"]+)"', out))
+    assert named == set(re.findall(r'(?:start_thread|ServingThread::start)\("([^"]+)"', out))
 
 
 def test_every_event_has_a_row():

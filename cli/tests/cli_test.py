@@ -76,6 +76,7 @@ def test_every_verb_s_help_has_examples_and_each_of_them_parses(
     (tmp_path / "out" / "perf").mkdir(parents=True)
     for recording in ("run", "robot", "slam"):
         (tmp_path / f"out/perf/{recording}.jsonl.gz").touch()
+    (tmp_path / "out/perf/atsa-steps.json").touch()
     monkeypatch.chdir(tmp_path)
     lines = examples_of(command)
     assert lines, "add @examples(...), or an epilog of the same form"

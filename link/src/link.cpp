@@ -277,11 +277,11 @@ Result<std::unique_ptr<Link>> Link::start(const Options& given) {
   Options options = given;
   constexpr std::chrono::hours kMostAbsence{24};
   if (options.absence.time < std::chrono::seconds(1) || options.absence.time > kMostAbsence)
-    return Error{Errc::invalid_argument, "Options::absence: the time is 1 s to 24 h, not " +
+    return Error{Errc::invalid_argument, "the absence budget of a link has a time of 1 s to 24 h, not " +
                                              std::to_string(options.absence.time.count()) + " ms"};
   if (options.absence.bytes < std::size_t{1} << 20)
-    return Error{Errc::invalid_argument,
-                 "Options::absence: the bytes are at least 1 MiB, not " + std::to_string(options.absence.bytes)};
+    return Error{Errc::invalid_argument, "the absence budget of a link has at least 1 MiB, not " +
+                                             std::to_string(options.absence.bytes) + " bytes"};
   if (!options.security.empty()) {  // a link on standby reports now what is wrong
     const auto readable = stream::make_security(options.security, [](bool, const std::string&) {});
     if (!readable) return readable.error();

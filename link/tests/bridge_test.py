@@ -4,13 +4,12 @@ joins the hosts, too, as many bridges stand by as would close a loop."""
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 
 import pytest
+from bridge_ticks import on_standby, result, tick
 from support.build import ROOT
-from support.processes import Process
 from support.ros2 import TESTED, needs_ros2
 from support.waiting import LIMIT_S, until
 
@@ -18,11 +17,6 @@ sys.path.insert(0, str(ROOT / "ros2/tests"))
 from scenarios_test import EXPECTED
 
 pytestmark = needs_ros2(TESTED.programs / "baton_bridge")
-
-
-def result(process: Process) -> dict:
-    out, _ = process.ends(None)
-    return json.loads(out.splitlines()[-1])
 
 
 # The subscriptions of another host are the link's.
@@ -44,41 +38,6 @@ def test_what_nodes_of_two_hosts_do_gives_the_same_across_the_link(hosts, far_rm
     found = result(processes["near"])
     assert result(processes["far"])["stopped"]
     assert {name: found[name] for name in ACROSS} == ACROSS
-
-
-BY = {"standby": "this one is on standby", "works": "this one works now"}
-
-
-def on_standby(bridge: Process) -> bool:
-    return bridge.log().count(BY["standby"]) > bridge.log().count(BY["works"])
-
-
-def tick(hosts: list, bridges: list[Process]) -> None:
-    """A node over Baton and one over DDS on each host: each has each one's messages once, in order, and sees as many publishers as there are."""
-    standing_by = [on_standby(each) for each in bridges]
-    count = str(2 * len(hosts))
-    nodes = [
-        host.program(
-            TESTED.python,
-            ROOT / "ros2/tests/bridge_programs.py",
-            "tick",
-            f"{rmw}_{host.name}",
-            count,
-            more=host.ros2(rmw),
-        )
-        for host in hosts
-        for rmw in ("plain", "baton")
-    ]
-    for node in nodes:
-        assert node.stdout.readline(), node.stderr.read()
-    for node in nodes:
-        print("all", file=node.stdin, flush=True)
-    for node in nodes:
-        found = result(node)
-        assert found["publishers"] == len(nodes)
-        for name, lines in found["heard"].items():
-            assert lines == [*range(lines[0], lines[0] + len(lines))], name
-    assert [on_standby(each) for each in bridges] == standing_by
 
 
 @pytest.mark.parametrize(

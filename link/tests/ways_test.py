@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from bridge_test import on_standby, tick
+from bridge_ticks import on_standby, tick
 from support.build import ROOT
 from support.processes import LOG, Process
 from support.ros2 import TESTED, needs_ros2

@@ -41,12 +41,16 @@ class ServiceRequests:
             halves = {half: _messages._class_of(struct.nested[f"{name}_{half}"]) for half in ("Request", "Response")}
         except KeyError:
             raise BagError(f"{topic.name}: {topic.type_name} is not the type of a service's events") from None
-        self._client = node.client(service, type("Service", (), halves))
+        self._topic = topic.name
         self._kind = SOURCES[source]
         self._type = topic.type_name.replace("/", "/msg/")  # as rosbags has it
         typesys = needed("rosbags.typesys")
         self._store = typesys.get_typestore(typesys.Stores.EMPTY)
-        self._store.register(typesys.get_types_from_msg(topic.definition, topic.type_name))
+        try:
+            self._store.register(typesys.get_types_from_msg(topic.definition, topic.type_name))
+        except Exception as error:  # of the library, which has no one class for a definition that it cannot read
+            raise BagError(f"{topic.name}: the definition of {topic.type_name} cannot be read: {error}") from None
+        self._client = node.client(service, type("Service", (), halves))
         self.service = service
 
     @property
@@ -60,12 +64,21 @@ class ServiceRequests:
 
     def send(self, data: Any) -> bool:
         """Sends the request that an event of the bag has, and does not wait for the response. False: the event has none, or is of the other end.
-        Raises BagError without a server, and QueueFull."""
-        event = self._store.deserialize_cdr(bytes(data), self._type)
-        if event.info.event_type != self._kind or len(event.request) == 0:
-            return False
+        Raises BagError for an event that cannot be read and without a server, and QueueFull."""
+        try:
+            event = self._store.deserialize_cdr(bytes(data), self._type)
+            if event.info.event_type != self._kind or len(event.request) == 0:
+                return False
+            request = event.request[0]
+        except Exception as error:  # of the library: errors of many classes for damaged bytes
+            raise BagError(f"{self._topic}: an event cannot be read, so it is left out: {error!r}") from None
         if not self._client.available():
             raise BagError(f"{self.service}: nobody serves it, so its requests are left out")
-        self._client._begin(event.request[0])
+        try:
+            self._client._begin(request)
+        except baton.BatonError:
+            raise  # QueueFull: the player waits for room
+        except Exception as error:  # a value that the field cannot have
+            raise BagError(f"{self._topic}: a request cannot be sent, so it is left out: {error!r}") from None
         self._client._end()
         return True

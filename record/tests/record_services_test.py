@@ -13,6 +13,7 @@ from baton_record.play_player import Player
 from baton_record.verbs.bag import command as bag_command
 from click.testing import CliRunner
 from mcap.reader import make_reader
+from mcap.writer import Writer
 from record_bags import Recording
 from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 from support import processes
@@ -128,6 +129,62 @@ def test_without_a_server_the_requests_are_left_out_with_a_sentence(asked):
     assert said == ["/nobody: nobody serves it, so its requests are left out"]
     with pytest.raises(BagError, match="service_requests is 'service' or 'client', not 'both'"):
         Player(asked, service_requests="both")
+
+
+EVENT = """service_msgs/ServiceEventInfo info
+std_srvs/SetBool_Request[<=1] request
+std_srvs/SetBool_Response[<=1] response
+===
+MSG: service_msgs/ServiceEventInfo
+uint8 event_type
+builtin_interfaces/Time stamp
+uint8[16] client_gid
+int64 sequence_number
+===
+MSG: builtin_interfaces/Time
+int32 sec
+uint32 nanosec
+===
+MSG: std_srvs/SetBool_Request
+bool data
+===
+MSG: std_srvs/SetBool_Response
+bool success
+string message
+""".replace("===", "=" * 80)
+# A request for True that the server got: its encapsulation, the info, the number of requests at 44, the request, no response.
+REQUEST = bytes([0, 1, 0, 0, 1, *bytes(39), 1, 0, 0, 0, 1, *bytes(7)])
+
+
+def play_events(path, *events):
+    """How many requests are sent, and what the player says, when a bag has these events."""
+    with open(path, "wb") as file:
+        writer = Writer(file)
+        writer.start("ros2")
+        schema = writer.register_schema("std_srvs/srv/SetBool_Event", "ros2msg", EVENT.encode())
+        channel = writer.register_channel("/switch/_service_event", "cdr", schema)
+        for number, event in enumerate(events):
+            writer.add_message(channel, number, event, number)
+        writer.finish()
+    said = []
+    with Player(path, rate=100, service_requests="service", on_skip=said.append) as player:
+        assert player.wait_for_subscriptions(timeout=60)
+        return player.play(), said
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        pytest.param(b"", id="empty"),
+        pytest.param(REQUEST[:20], id="truncated"),
+        pytest.param(REQUEST[:44] + b"\xff" * 4 + REQUEST[48:], id="count"),
+        pytest.param(b"\0\x77" + REQUEST[2:], id="encapsulation"),
+    ],
+)
+def test_a_damaged_event_is_left_out_and_those_after_it_are_sent(lamp, tmp_path, damaged):
+    played, said = play_events(tmp_path / "bag.mcap", REQUEST, damaged, REQUEST)
+    assert played == 2
+    assert len(said) == 1 and "/switch/_service_event: an event cannot be read, so it is left out" in said[0]
 
 
 def test_events_are_published_as_any_message_by_default(asked):

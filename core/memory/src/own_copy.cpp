@@ -16,9 +16,10 @@ namespace {
 
 std::atomic<unsigned> g_alive{0};  // a count that orders nothing: relaxed
 
-}  // namespace
+std::size_t message_bytes(const Slot& slot) { return sizeof(ChunkHeader) + slot.book->end(); }
 
-Result<std::unique_ptr<OwnCopy>> OwnCopy::make(const Chunk& chunk) {
+/// The slot of `chunk`, a loan of this process that is large enough.
+Result<Slot*> suitable_slot(const Chunk& chunk) {
   const SegmentRecord* const record = find_segment(chunk.header);
   PoolSegment* const segment = record != nullptr ? record->own : nullptr;
   if (segment == nullptr) return Error{Errc::invalid_argument, "the message lies in no loan of this process"};
@@ -27,20 +28,40 @@ Result<std::unique_ptr<OwnCopy>> OwnCopy::make(const Chunk& chunk) {
   Slot* const slot = segment->find_slot(handle_offset(chunk.handle));
   if (slot == nullptr || slot->state != Slot::State::kLoaned)
     return Error{Errc::invalid_argument, "the message lies in no loan of this process"};
-  const std::size_t page = os::page_bytes();
-  const std::size_t bytes = sizeof(ChunkHeader) + slot->book->end();
   // A packed slot shares its pages with other messages; it is smaller than that in any case.
-  if (bytes < kLeastBytes || slot->size_class != kLargeClass)
-    return Error{Errc::unsupported, "a message of " + format_size(bytes) + " is copied"};
+  if (message_bytes(*slot) < OwnCopy::kLeastBytes || slot->size_class != kLargeClass)
+    return Error{Errc::unsupported, "a message of " + format_size(message_bytes(*slot)) + " is copied"};
+  return slot;
+}
+
+Error too_many() {
+  return {Errc::limit_reached, "the program keeps " + std::to_string(OwnCopy::kMostAlive) + " published objects"};
+}
+
+}  // namespace
+
+Result<void> OwnCopy::possible(const Chunk& chunk) {
+  if (const Result<Slot*> slot = suitable_slot(chunk); !slot) return slot.error();
+  if (g_alive.load(std::memory_order_relaxed) >= kMostAlive) return too_many();
+  if (os::future_mappings_are_locked()) return Error{Errc::unsupported, "this process locks its memory"};
+  return {};
+}
+
+Result<std::unique_ptr<OwnCopy>> OwnCopy::make(const Chunk& chunk) {
+  const Result<Slot*> suitable = suitable_slot(chunk);
+  if (!suitable) return suitable.error();
+  Slot* const slot = *suitable;
+  PoolSegment* const segment = slot->segment;
+  const std::size_t page = os::page_bytes();
   std::unique_ptr<OwnCopy> made(new OwnCopy);
   made->book_ = std::make_unique<ContentBook>();
   made->book_->copy(*slot->book);
   if (g_alive.fetch_add(1, std::memory_order_relaxed) >= kMostAlive) {
     g_alive.fetch_sub(1, std::memory_order_relaxed);
-    return Error{Errc::limit_reached, "the program keeps " + std::to_string(kMostAlive) + " published objects"};
+    return too_many();
   }
   made->slot_ = slot;  // counted from now on
-  made->bytes_ = (bytes + page - 1) / page * page;
+  made->bytes_ = (message_bytes(*slot) + page - 1) / page * page;
   made->at_ = reinterpret_cast<std::byte*>(slot->header());
   Result<std::byte*> aside = os::set_shared_aside(segment->fd.get(), slot->offset(), made->at_, made->bytes_);
   if (!aside) return aside.error();

@@ -144,6 +144,27 @@ Result<void> allocate_data_part(const std::shared_ptr<PublisherCore>& core, cons
 
 namespace {
 
+// Gives the contents of the message at `object`, in a loan, back to the loan: what the destructor of its class would do.
+void release_contents(const Type& type, std::byte* object) noexcept {
+  for (std::uint32_t i = 0; i < type.field_count; ++i) {
+    const Field& field = type.fields[i];
+    std::byte* const at = object + field.offset;
+    Cell* const sequence = field.shape == Shape::kSequence ? reinterpret_cast<Cell*>(at) : nullptr;
+    if (message::element_has_contents(field)) {
+      std::byte* element = sequence != nullptr ? sequence->content() : at;
+      const std::uint32_t count = sequence != nullptr ? sequence->length() : message::inline_count(field);
+      for (std::uint32_t n = 0; n < count; ++n, element += message::element_size(field)) {
+        if (field.kind == Kind::kMessage) {
+          release_contents(*field.type, element);
+        } else {
+          reinterpret_cast<Cell*>(element)->release();
+        }
+      }
+    }
+    if (sequence != nullptr) sequence->release();
+  }
+}
+
 // The reservation of `writer` in which the data part of `object` lies, or part of it; null: there is none.
 Reservation* find_reservation(const transport::Writer& writer, const Type& type, std::byte* object) {
   Reservation* reservation = nullptr;
@@ -221,22 +242,39 @@ bool publish_in_place(PublisherCore& core, const Type& type, void* message, Resu
   };
   if (!core.habit().hands_over()) return copy_it();
 
+  if (!memory::OwnCopy::possible(reservation->chunk)) return copy_it();
+
   const std::vector<sfm::PrivateBlock*> blocks = write_control(*reservation, type, object, copy_control);
-  std::size_t i = 0;
-  for_each_data_cell(type, static_cast<std::byte*>(reservation->chunk.message()), [&](Cell& cell, const Field&) {
-    const sfm::PrivateBlock* const block = blocks[i++];
-    if (block == nullptr) return;
-    cell.set_chunk_length(block->size);
-    cell.set_chunk_content(block->data);
+  auto* const in_chunk = static_cast<std::byte*>(reservation->chunk.message());
+  const auto for_each_data_in_chunk = [&](const auto& visit) {
+    std::size_t i = 0;
+    for_each_data_cell(type, in_chunk, [&](Cell& cell, const Field&) {
+      if (const sfm::PrivateBlock* const block = blocks[i++]) visit(cell, *block);
+    });
+  };
+  // Without a publication the copy of the control part leaves the chunk. The data part stays: `message` refers to it.
+  const auto take_control_back = [&] {
+    for_each_data_in_chunk([](Cell& cell, const sfm::PrivateBlock&) { cell.forget(); });
+    release_contents(type, in_chunk);
+  };
+  for_each_data_in_chunk([](Cell& cell, const sfm::PrivateBlock& block) {
+    cell.set_chunk_length(block.size);
+    cell.set_chunk_content(block.data);
   });
-  // What is written into the chunk until here and not published is overwritten by the next attempt.
   Result<std::unique_ptr<memory::OwnCopy>> own_copy = memory::OwnCopy::make(reservation->chunk);
-  if (!own_copy) return copy_it();
+  if (!own_copy) {
+    take_control_back();
+    return copy_it();
+  }
   transport::PublishInfo info;
   info.keep = true;  // until the last vector of the object leaves the chunk
   *result = core.publish((*own_copy)->shared(), info);
   if (!result->ok()) {
-    if (!(*own_copy)->end()) reservation->published = true;  // its pages are not shared any more: never again a loan
+    if ((*own_copy)->end()) {
+      take_control_back();
+    } else {
+      reservation->published = true;  // its pages are not shared any more: never again a loan
+    }
     return true;
   }
   reservation->published = true;

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Objects that are published by reference, without a copy: what readers see, what the program keeps, and when Baton copies.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "baton/baton.hpp"
@@ -214,6 +219,55 @@ TEST_F(PublishInPlaceTest, SmallObjectsAreCopied) {
   image.data[0] = 2;
   EXPECT_EQ(copies(), 1U);
   EXPECT_EQ(take()->data[0], 1);
+}
+
+/// Publishes one object of `bytes` again and again, and drops what `publish` throws. The memory behind its publisher must not grow.
+void expect_constant_memory(baton::Publisher<Image>& publisher, std::size_t bytes, bool published = true) {
+  Image image;
+  image.encoding = std::string(3000, 'x');
+  image.data.resize(bytes);
+  ASSERT_TRUE(publisher.allocate(image));
+  const auto publish = [&] {
+    try {
+      publisher.publish(image);
+      return true;
+    } catch (const baton::Exception& exception) {
+      EXPECT_EQ(exception.code(), baton::Errc::queue_full);
+      return false;
+    }
+  };
+  for (int i = 0; i < 20; ++i) ASSERT_EQ(publish(), published);  // until every slot has been used
+  const std::size_t before = publisher.memory_account().backed_bytes;
+  for (int i = 0; i < 1000; ++i) ASSERT_EQ(publish(), published);
+  EXPECT_EQ(publisher.memory_account().backed_bytes, before);
+  EXPECT_EQ(image.encoding.size(), 3000U);
+  EXPECT_EQ(image.data.size(), bytes);
+}
+
+TEST_F(PublishInPlaceTest, ASmallObjectThatIsPublishedAgainAndAgainTakesNoMoreMemory) {
+  auto publisher = node_->advertise<Image>("again", 1);
+  expect_constant_memory(publisher, 10000);
+}
+
+TEST_F(PublishInPlaceTest, AnObjectThatIsPublishedAgainAndAgainUnderLockedMemoryTakesNoMoreMemory) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_MEMLOCK, &limit);
+  if (::geteuid() != 0 && limit.rlim_cur < std::size_t{256} << 20) GTEST_SKIP() << "this user may not lock so much";
+  auto publisher = node_->advertise<Image>("again", 1);
+  if (::mlockall(MCL_FUTURE) != 0) GTEST_SKIP() << "mlockall is refused";
+  expect_constant_memory(publisher, baton::memory::OwnCopy::kLeastBytes);
+  ::munlockall();
+}
+
+TEST_F(PublishInPlaceTest, AnObjectThatFindsAFullQueueAgainAndAgainTakesNoMoreMemory) {
+  const baton::QoS keeps_all = baton::QoS(1).keep_all(4);
+  auto publisher = node_->advertise<Image>("full", keeps_all);
+  auto subscription = node_->subscribe<Image>("full", keeps_all);
+  baton::test::await_matched(*node_, subscription);
+  while (publisher.try_publish_copy(Image())) {
+  }
+  expect_constant_memory(publisher, baton::memory::OwnCopy::kLeastBytes, false);
+  EXPECT_TRUE(take_from(subscription)->encoding.empty());
 }
 
 TEST(ReferenceHabit, CopiesMoreObjectsAfterEachOneThatWasUsedAgain) {

@@ -30,6 +30,9 @@ class OwnCopy {
   /// Alive in a process at the same time; each takes up to three areas of vm.max_map_count (65530).
   static constexpr unsigned kMostAlive = 256;
 
+  /// Whether make() has a chance with `chunk` as it is now, or larger: what it refuses for the size, the slot, a limit or locked
+  /// memory is refused here, before the caller completes the message. The errors are those of make().
+  static Result<void> possible(const Chunk& chunk);
   /// For `chunk`, a loan of this process that is complete. Errors, after which nothing has changed: unsupported (a small
   /// message; locked memory; an old kernel), limit_reached, forked, out_of_memory, system: the caller copies the message.
   static Result<std::unique_ptr<OwnCopy>> make(const Chunk& chunk);

@@ -2,6 +2,7 @@
 #include "baton/memory/own_copy.hpp"
 
 #include <atomic>
+#include <new>
 #include <string>
 
 #include "baton/os/fork.hpp"
@@ -47,7 +48,7 @@ Result<void> OwnCopy::possible(const Chunk& chunk) {
   return {};
 }
 
-Result<std::unique_ptr<OwnCopy>> OwnCopy::make(const Chunk& chunk) {
+Result<std::unique_ptr<OwnCopy>> OwnCopy::make(const Chunk& chunk) try {
   const Result<Slot*> suitable = suitable_slot(chunk);
   if (!suitable) return suitable.error();
   Slot* const slot = *suitable;
@@ -70,6 +71,8 @@ Result<std::unique_ptr<OwnCopy>> OwnCopy::make(const Chunk& chunk) {
   made->shared_.header = reinterpret_cast<ChunkHeader*>(*aside);
   made->shared_.capacity_bytes = made->bytes_ - sizeof(ChunkHeader);
   return made;
+} catch (const std::bad_alloc&) {
+  return Error{Errc::out_of_memory, ""};  // a text would need memory, too
 }
 
 OwnCopy::~OwnCopy() { end(); }

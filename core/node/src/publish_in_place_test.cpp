@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "baton/baton.hpp"
+#include "baton/memory/arena.hpp"
 #include "baton/memory/own_copy.hpp"
+#include "baton/memory/pool.hpp"
 #include "baton/msg/sensor_msgs/image.hpp"
 #include "baton/node/reference_habit.hpp"
 #include "node_test_support.hpp"
@@ -194,6 +196,19 @@ TEST_F(PublishInPlaceTest, OtherThreadsMayReadTheObjectWhileItIsPublished) {
   reader.join();
   EXPECT_FALSE(wrong);
   EXPECT_EQ(copies(), 0U);
+}
+
+TEST_F(PublishInPlaceTest, WithoutMemoryForItsBookkeepingAnObjectIsRefusedAndItsLoanIsAsItWas) {
+  const auto pool = baton::memory::Pool::create({}, {}, [](std::uint32_t, int, std::uint64_t) {}).value();
+  const baton::memory::Chunk chunk = pool->loan_growing(64).value();
+  for (int i = 0; i < 100; ++i) baton::memory::content_allocate(chunk.message(), kBytes / 100, 64);
+  {
+    const baton::test::MissingMemory missing(1);
+    const auto made = baton::memory::OwnCopy::make(chunk);
+    ASSERT_FALSE(made.ok());
+    EXPECT_EQ(made.error().code, baton::Errc::out_of_memory);
+  }
+  EXPECT_TRUE(baton::memory::OwnCopy::make(chunk).ok());
 }
 
 TEST_F(PublishInPlaceTest, MoreObjectsThanAProcessMayKeepAreCopied) {

@@ -2,6 +2,7 @@
 #include "baton/memory/own_copy.hpp"
 
 #include <atomic>
+#include <cstring>
 #include <new>
 #include <string>
 
@@ -77,7 +78,12 @@ Result<std::unique_ptr<OwnCopy>> OwnCopy::make(const Chunk& chunk) try {
 
 OwnCopy::~OwnCopy() { end(); }
 
-void OwnCopy::let_grow() noexcept { slot_->book = book_.get(); }
+void OwnCopy::let_grow() noexcept {
+  slot_->book = book_.get();
+  // Pool::header_of() reads here. Where the program wrote this page before the publication, the page has no number and no size yet. The
+  // page is the program's then, so nothing is copied for it.
+  if (std::memcmp(at_, aside_, sizeof(ChunkHeader)) != 0) std::memcpy(at_, aside_, sizeof(ChunkHeader));
+}
 
 std::optional<OwnCopy::End> OwnCopy::end() noexcept {
   if (slot_ == nullptr) return std::nullopt;

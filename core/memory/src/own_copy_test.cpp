@@ -83,6 +83,21 @@ TEST_F(OwnCopyTest, GrowsAsALoanAfterThePublicationAndTheMessageDoesNot) {
   EXPECT_EQ(pool_->account().loaned_slots + pool_->account().published_slots, 0U);
 }
 
+TEST_F(OwnCopyTest, TheChunkHeaderIsThatOfThePublicationAlsoWhereTheProgramHadWrittenItsPage) {
+  auto copy = OwnCopy::make(chunk_).value();
+  auto* const first = static_cast<volatile unsigned char*>(chunk_.message());
+  *first = *first;  // the page is the program's from now on
+  copy->shared().header->sequence = 77;
+  pool_->publish(copy->shared());
+  copy->let_grow();
+  const ChunkHeader* const header = pool_->header_of(chunk_.handle);
+  EXPECT_EQ(header->sequence, 77U) << "how old the message is, for the publisher";
+  EXPECT_EQ(header->size_bytes, kBytes + 64);
+  const std::optional<OwnCopy::End> end = copy->end();
+  ASSERT_TRUE(end);
+  EXPECT_EQ(end->changed, 1U);
+}
+
 TEST_F(OwnCopyTest, RefusesWhatIsCopiedFasterAndWhatIsNoLoan) {
   const Chunk small = pool_->loan_sized(1000, 64).value();
   EXPECT_EQ(OwnCopy::make(small).error().code, Errc::unsupported);

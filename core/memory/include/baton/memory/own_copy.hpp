@@ -43,7 +43,7 @@ class OwnCopy {
 
   /// The chunk that Writer::publish() gets: at an address outside of the window, and with no more capacity than it has.
   const Chunk& shared() const noexcept { return shared_; }
-  /// After the publication: contents of the program's object can grow, shrink and end again, as in a loan.
+  /// Right after the publication: Pool::header_of() knows the message, and contents of the program's object can grow, shrink and end again, as in a loan.
   void let_grow() noexcept;
   struct End {
     std::size_t pages, changed;  ///< of the message; of them those that the program has written

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "baton/memory/arena.hpp"
+#include "baton/message/validate.hpp"
 #include "baton/os/clock.hpp"
 #include "baton/os/shortage.hpp"
 
@@ -134,6 +135,13 @@ Result<void> ServiceEvents::try_publish(bool received, const transport::Gid& cli
     Event::Sequence& to = is_response ? event->response : event->request;
     void* const content = memory::content_allocate(&to, bytes, kAlignment);
     std::memcpy(content, message, bytes);
+    // The peer can have changed its message since the check of the original. What is published as this process's own is the copy, which only
+    // this process can write: subscriptions end the connection of a publisher whose message is malformed.
+    const message::Type& type = is_response ? *options_.response : *options_.request;
+    if (Result<void> valid =
+            message::validate(type, static_cast<const std::byte*>(content), static_cast<std::uint32_t>(bytes));
+        !valid)
+      return valid;
     to.length = 1;
     to.offset = static_cast<std::int32_t>(static_cast<const std::byte*>(content) -
                                           reinterpret_cast<const std::byte*>(&to.offset));

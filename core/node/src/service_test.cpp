@@ -147,6 +147,44 @@ TEST_F(ServiceTest, AClientsCallsAreSeenToo) {
   EXPECT_THROW(baton::Service<SetBool>().configure_introspection(baton::ServiceIntrospection::kOff), baton::Exception);
 }
 
+TEST_F(ServiceTest, AMessageThatIsMalformedWhenItIsCopiedIsInNoEvent) {
+  baton::Node node("client");
+  std::vector<baton::Errc> lost;
+  baton::detail::ServiceEvents::Options options;
+  options.is_server = true;
+  options.request = &baton::message::type_of<SetBool::Request>();
+  options.response = &baton::message::type_of<SetBool::Response>();
+  std::shared_ptr<baton::transport::Writer> writer;
+  options.advertise = [&](const baton::message::Type& type) {
+    return writer = node.participant()
+                        ->create_writer({node.resolve_topic_name("switch/_service_event"),
+                                         "client",
+                                         baton::detail::type_info(type),
+                                         baton::QoS(100),
+                                         {}})
+                        .or_throw();
+  };
+  options.on_lost = [&](const baton::Error& why) { lost.push_back(why.code); };
+  baton::detail::ServiceEvents seen(std::move(options));
+  seen.configure(baton::ServiceIntrospection::kContents, baton::detail::event_hash<SetBool>());
+  Events events(node);
+  ASSERT_TRUE(node.wait_for([&] { return events.is_matched(); }, 60s));
+  struct alignas(8) Response {  // of 16 bytes, its text behind it
+    std::uint32_t success = 1, length = 4;
+    std::int32_t offset = 4;
+    char text[4] = {'o', 'n', 0, 1};
+  };
+  const Response good;
+  Response malformed;
+  malformed.offset = 1 << 20;
+  seen.sent({}, &malformed, sizeof malformed);
+  seen.sent({}, &good, sizeof good);
+  EXPECT_EQ(lost, std::vector<baton::Errc>{baton::Errc::malformed_message});
+  EXPECT_EQ(events.take(1).at(0),
+            "info:\n  event_type: 2\n  sequence_number: 0\nrequest: []\nresponse:\n- success: true\n  message: 'on'\n");
+  EXPECT_EQ(writer->memory_account().loaned_slots, 0U);
+}
+
 TEST_F(ServiceTest, ACallReturnsTheResponseOfItsRequest) {
   baton::Node node("client");
   auto client = node.client<SetBool>("switch");

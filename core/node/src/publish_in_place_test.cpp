@@ -178,7 +178,7 @@ TEST_F(PublishInPlaceTest, AnObjectOutlivesItsPublisher) {
   EXPECT_TRUE(all(image, 7));
 }
 
-TEST_F(PublishInPlaceTest, OtherThreadsMayReadTheObjectWhileItIsPublished) {
+TEST_F(PublishInPlaceTest, OtherThreadsMayReadBytesOfItsArraysWhileTheObjectIsPublished) {
   Image image;
   fill(image, 1);
   std::atomic<bool> stop{false}, reads{false}, wrong{false};

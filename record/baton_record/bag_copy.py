@@ -9,7 +9,7 @@ from pathlib import Path
 
 from .bag_errors import BagError, check_number
 from .bag_mcap import Damaged
-from .bag_sink import COMPRESSIONS, NewBag, format_of
+from .bag_sink import COMPRESSIONS, NewBag, Unconvertible, format_of
 from .bag_source import Bag, BagMessage, BagTopic, chosen
 
 _SECOND_NS = 10**9
@@ -27,10 +27,12 @@ def copy(
     storage: str = "mcap",
     on_damage: Callable[[Damaged], object] | None = None,
     on_message: Callable[[BagMessage], object] = lambda message: None,
+    on_unconvertible: Callable[[BagTopic, Unconvertible], object] | None = None,
 ) -> int:
     """Writes the messages of all bags, by time, into a new bag. Returns how many. `start`, `end`: seconds since the first message of all; `end` itself
     is not in it. Of latched topics the last message before `start` is kept, at the time of the start, since they held it then. `compression`: None
-    means that of the first bag, if the new one knows it."""
+    means that of the first bag, if the new one knows it. `on_unconvertible` gets each message that cannot be converted, which is then left out;
+    without it the first one is raised."""
     check_number("start", start, may_be_least=True)
     check_number("end", end, may_be_least=True)
     with_messages = [bag for bag in bags if bag.count]
@@ -45,6 +47,17 @@ def copy(
     if not any(selected.values()) and (topics or exclude):
         raise BagError("no topic is chosen: " + ", ".join(sorted({topic.name for bag in bags for topic in bag.topics})))
     written = 0
+
+    def write(message: BagMessage) -> int:
+        try:
+            sink.write(message)
+            return 1
+        except Unconvertible as error:
+            if on_unconvertible is None:
+                raise
+            on_unconvertible(message.topic, error)
+            return 0
+
     with NewBag(path, compression, storage) as sink:
         for bag in bags:
             for topic in selected[bag]:
@@ -53,12 +66,10 @@ def copy(
                 sink.add_extra(extra)
         for bag in () if start_ns is None else bags:
             for message in _held(bag, [topic for topic in selected[bag] if topic.latched], start_ns):
-                sink.write(message._replace(time_ns=start_ns or 0))
-                written += 1
+                written += write(message._replace(time_ns=start_ns or 0))
         streams = (bag.messages(selected[bag], start_ns, stop_ns, on_damage) for bag in bags)
         for message in heapq.merge(*streams, key=lambda each: each.time_ns):
-            sink.write(message)
-            written += 1
+            written += write(message)
             on_message(message)
     return written
 

@@ -129,6 +129,10 @@ def _latched_qos() -> list[Any]:
     ]
 
 
+class Unconvertible(BagError):
+    """A message that is none of its type, so it has no form in another encoding. Nothing of it was written."""
+
+
 class Sink:
     """A bag that is written."""
 
@@ -140,7 +144,7 @@ class Sink:
         self._twins: dict[tuple[Any, ...], Any] = {}
 
     def write(self, message: BagMessage) -> None:
-        """Adds a message, in this bag's encoding."""
+        """Adds a message, in this bag's encoding. Raises Unconvertible, after which others can be added, and BagError."""
         topic, data = message.topic, message.data
         if topic not in self._known:
             self._known[topic] = self._connection(topic)
@@ -152,7 +156,7 @@ class Sink:
                 if encoding != self.encoding:
                     data = _core._reserialized(cls, data, encoding == CDR, self.encoding == CDR)
             except _core.BatonError as error:
-                raise BagError(f"{topic.name}: a message cannot be converted: {error}") from None
+                raise Unconvertible(f"{topic.name}: a message cannot be converted: {error}") from None
         try:
             self._write(self._known[topic], message, data)
         except (BagError, OSError, MemoryError):

@@ -247,8 +247,8 @@ def test_nothing_is_overwritten_and_nothing_partial_stays(tmp_path):
     assert "exists already" in run("cut", bag, tmp_path / "link.mcap", code=1)
     before = sorted(os.listdir(tmp_path))
     broken = write_mcap(tmp_path / "run" / "broken.mcap", [("/a", STRING, START_NS, b"\0\1\0\0\xff\0\0\0ab")])
-    for name in ("x.bag",):
-        assert "cannot be converted" in run("convert", broken, tmp_path / name, code=1)
+    with open_bag(broken) as opened, pytest.raises(BagError, match="cannot be converted"):
+        copy([opened], tmp_path / "x.bag")
     with open_bag(bag) as opened:
         for name in ("x.mcap", "x.bag", "x"):
             with pytest.raises(KeyboardInterrupt):

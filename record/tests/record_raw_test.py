@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from baton import _core
 from baton_record.bag_check import check
+from baton_record.bag_source import open_bag
 from baton_record.play_player import Player
 from baton_record.verbs.bag import command
 from click.testing import CliRunner
@@ -153,4 +154,7 @@ def test_a_damaged_message_is_left_out_with_a_sentence(drive, tmp_path):
     assert texts.take(120).data == "hello 0"
     assert len(said) == 1 and "/chatter: a message is left out" in said[0] and "std_msgs/String" in said[0]
     done = CliRunner().invoke(command, ["convert", str(tmp_path / "wrong.mcap"), str(tmp_path / "new.mcap")])
-    assert done.exit_code == 1 and "/chatter: a message cannot be converted" in done.output
+    assert done.exit_code == 0 and "new.mcap: 1 message\n" in done.output
+    assert "left out: 3 messages; the first: /chatter: a message cannot be converted" in done.output
+    with open_bag(tmp_path / "new.mcap") as converted:
+        assert [message.time_ns for message in converted.messages()] == [3]

@@ -23,7 +23,7 @@ from rich.text import Text
 from ..bag_control import control
 from ..bag_errors import BagError
 from ..bag_mcap import Damaged
-from ..bag_source import Bag, open_bag
+from ..bag_source import Bag, BagTopic, open_bag
 
 _BAG = click.Path(path_type=Path)
 
@@ -199,13 +199,20 @@ def _copy(bags: tuple[Path, ...], new: Path, title: str, walk: bool = False, **o
     with _errors(), contextlib.ExitStack() as stack:
         opened = [stack.enter_context(open_bag(bag, walk)) for bag in bags]
         left_out: list[Damaged] = []
+        unconvertible: dict[str, list[Any]] = {}  # of each topic the first sentence, and how many messages
+
+        def leave_out(topic: BagTopic, error: BagError) -> None:
+            unconvertible.setdefault(topic.name, [str(error), 0])[1] += 1
+
         for bag in opened:
             if bag.damage and not walk:
                 raise BagError(f"{bag.path} is damaged ({bag.damage}): write what is left by `baton bag recover` first")
         with _progress(title, sum(bag.count for bag in opened)) as advance:
             options |= {"on_damage": left_out.append} if walk else {}
             try:
-                written = copy(opened, new, on_message=lambda message: advance(1), **options)
+                written = copy(
+                    opened, new, on_message=lambda message: advance(1), on_unconvertible=leave_out, **options
+                )
             except Damaged as error:
                 raise BagError(f"{error}; write what is left by `baton bag recover` first") from None
     click.echo(f"{new}: {counted(written, 'message')}")
@@ -214,6 +221,8 @@ def _copy(bags: tuple[Path, ...], new: Path, title: str, walk: bool = False, **o
             click.echo(live.harmless(f"left out: {bag.damage}"))
     for damage in left_out:
         click.echo(live.harmless(f"left out: {damage}"))
+    for sentence, count in unconvertible.values():
+        click.echo(live.harmless(f"left out: {counted(count, 'message')}; the first: {sentence}"))
 
 
 @examples("baton bag recover broken.mcap whole.mcap")

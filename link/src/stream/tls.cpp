@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // TLS 1.3 by OpenSSL. An SSL object permits one call at a time, so a lock protects it. The object reads and writes memory (BIO_s_mem), so
-// no call waits for the network while it has the lock: a wire's reading thread reads the socket, its writing thread writes the socket.
+// no call waits for the network while it has the lock: a wire's reading thread reads the socket, its writing thread writes the socket. Another
+// thread may ask for objection() at any time, during the handshake, too.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -51,16 +52,13 @@ class TlsWire final : public PlainWire {
   }
 
   Result<void> open(milliseconds timeout) override {
-    if (!ssl_) return Error{Errc::out_of_memory, "no memory for a TLS connection"};
     const auto end = steady_clock::now() + timeout;
     for (;;) {
-      o_.ERR_clear_error();
-      const int done = o_.SSL_do_handshake(ssl_.get());
-      const bool wants = done != 1 && o_.SSL_get_error(ssl_.get(), done) == SSL_ERROR_WANT_READ;
-      Result<void> result = done == 1 || wants ? Result<void>() : Result<void>(refusal());
+      bool done = false;
+      Result<void> result = handshake(done);
+      if (!result && result.error().code == Errc::out_of_memory) return result;
       Result<void> sent = send();  // an alert, too
-      if (done == 1) subject_ = subject_of(o_.SSL_get0_peer_certificate(ssl_.get()));
-      if (!result || done == 1) return result;
+      if (!result || done) return result;
       if (!sent) return sent;
       const Result<bool> came = feed(end - steady_clock::now());
       if (!came && came.error().code == Errc::system)
@@ -124,11 +122,25 @@ class TlsWire final : public PlainWire {
   std::string objection() const override {
     const auto context = files_->context();
     const os::Lock lock(mutex_);
+    if (!opened_) return {};  // the check after the hello is of the newest files
     X509* const shown = o_.SSL_get0_peer_certificate(ssl_.get());
     return shown == nullptr ? std::string() : context->objection(shown, o_.SSL_get_peer_cert_chain(ssl_.get()));
   }
 
  private:
+  /// One step of the handshake. `done`: the last one.
+  Result<void> handshake(bool& done) {
+    const os::Lock lock(mutex_);
+    if (!ssl_) return Error{Errc::out_of_memory, "no memory for a TLS connection"};
+    o_.ERR_clear_error();
+    const int result = o_.SSL_do_handshake(ssl_.get());
+    done = result == 1;
+    if (!done) return o_.SSL_get_error(ssl_.get(), result) == SSL_ERROR_WANT_READ ? Result<void>() : refusal();
+    subject_ = subject_of(o_.SSL_get0_peer_certificate(ssl_.get()));
+    opened_ = true;
+    return {};
+  }
+
   /// Bytes from the socket to ssl_. False: none came within `timeout`.
   Result<bool> feed(std::chrono::nanoseconds timeout) {
     const auto whole = std::chrono::ceil<milliseconds>(std::max(timeout, std::chrono::nanoseconds(0)));
@@ -195,8 +207,8 @@ class TlsWire final : public PlainWire {
     return PlainWire::write(&part, 1);
   }
 
-  /// Why the last call of ssl_ has failed. With the lock, or before the second thread.
-  Error refusal() const {
+  /// Why the last call of ssl_ has failed.
+  Error refusal() const BATON_REQUIRES(mutex_) {
     const long verified = o_.SSL_get_verify_result(ssl_.get());
     if (verified != X509_V_OK) return {Errc::protocol_violation, words_of_verification(verified)};
     const unsigned long code = o_.ERR_peek_error();
@@ -212,9 +224,10 @@ class TlsWire final : public PlainWire {
 
   const OpenSsl& o_;
   const std::shared_ptr<const TlsFiles> files_;
-  Subject subject_;                                            // of the other side; written by open()
-  mutable os::Mutex mutex_;                                    // ssl_
-  std::unique_ptr<SSL, OpenSslFree<&OpenSsl::SSL_free>> ssl_;  // null: there was no memory
+  Subject subject_;  // of the other side; does not change after open(), before which nobody reads it
+  mutable os::Mutex mutex_;
+  std::unique_ptr<SSL, OpenSslFree<&OpenSsl::SSL_free>> ssl_ BATON_GUARDED_BY(mutex_);  // null: there was no memory
+  bool opened_ BATON_GUARDED_BY(mutex_) = false;                                        // open() has succeeded
   // Of the reading thread.
   std::vector<std::byte> in_;
   std::optional<Error> failed_;

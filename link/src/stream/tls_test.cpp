@@ -5,7 +5,9 @@
 
 #include <optional>
 
+#include "baton/os/tcp_socket.hpp"
 #include "host_network_test_support.hpp"
+#include "security.hpp"
 
 namespace baton::link {
 namespace {
@@ -282,6 +284,41 @@ TEST(Security, FilesThatCannotBeUsedAreErrorsThatNameThem) {
   options.security = good.directory();
   EXPECT_TRUE(make_host_network(options, std::make_shared<Ears>()));
   EXPECT_NE(warned.find("every user of this machine can read the private key"), std::string::npos) << warned;
+}
+
+/// The two ends of a connection, as sockets of a link.
+std::pair<std::unique_ptr<os::TcpSocket>, std::unique_ptr<os::TcpSocket>> connected_sockets() {
+  os::TcpPlace place;
+  place.interface = "127.0.0.1";
+  place.port = free_port();
+  auto listening = os::TcpListener::open(place);
+  auto never = [](void*) { return false; };
+  auto called = os::tcp_connect("127.0.0.1", place.port, {}, 10s, stream::kUnsentBytes, never, nullptr);
+  auto taken = listening->accept(10s, stream::kUnsentBytes);
+  return {std::move(*called), std::move(*taken)};
+}
+
+// As refresh_security() does, on another thread. The thread sanitizer and helgrind see whether the two share OpenSSL's object.
+TEST(Security, AWireIsAskedForItsObjectionWhileItsHandshakeRuns) {
+  const Authority authority("ours");
+  const Enclave caller(authority, "host1"), taker(authority, "host2");
+  const auto quiet = [](bool, const std::string&) {};
+  const auto calling = *stream::make_security(caller.directory(), quiet);
+  const auto taking = *stream::make_security(taker.directory(), quiet);
+  for (int i = 0; i < 20; ++i) {
+    auto [called, taken] = connected_sockets();
+    const auto one = calling->wire(std::move(called), true), two = taking->wire(std::move(taken), false);
+    std::atomic<bool> opened{false};
+    std::thread opens([&] { EXPECT_TRUE(one->open(10s)); });
+    std::thread accepts([&] {
+      EXPECT_TRUE(two->open(10s));
+      opened = true;
+    });
+    while (!opened) EXPECT_EQ(one->objection() + two->objection(), "");
+    opens.join();
+    accepts.join();
+    EXPECT_EQ(two->certificate(), "CN=host1");
+  }
 }
 
 TEST(Security, TheKeysOfAConnectionChangeAndNothingIsLost) {

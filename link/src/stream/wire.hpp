@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A connection as bytes: read and written by the socket itself, or by TLS above the socket (security.hpp).
-// Thread rules: open() comes first, by one thread. Then one thread reads and one writes at the same time; shut_down() and measured() from
-// any thread.
+// Thread rules: open() comes first, by one thread. Then one thread reads and one writes at the same time; shut_down(), objection() and
+// measured() from any thread.
 #pragma once
 
 #include <chrono>
@@ -41,7 +41,7 @@ class Wire {
     static_cast<void>(id);
     return true;
   }
-  /// Why the other side would not be let in any more; empty: it would. Any thread, after open().
+  /// Why the other side would not be let in any more; empty: it would, or open() has not ended yet. Any thread, at any time.
   virtual std::string objection() const { return {}; }
   virtual os::TcpSocket::Measured measured() const = 0;
 };

@@ -15,8 +15,8 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 using Level = transport::Diagnostic::Level;
 
-/// Of a bulk connection, whose host is known.
-constexpr milliseconds kBulkLimit{3000};
+/// Until the host answers a call for the bulk connection: as long as a call for the urgent one may take over a slow line.
+constexpr milliseconds kBulkAnswer{5000};
 /// First bytes of a host with security (RFC 8446, section 5.1).
 constexpr std::byte kTlsAlert{21}, kTlsHandshake{22};
 /// The alert internal_error in place of a handshake (docs/format/link.md, "Security").
@@ -81,13 +81,14 @@ void HostGreeter::call_bulk(const std::shared_ptr<Session>& session, const Liste
   from.interface = interface_;
   const auto stop = [](void* called) { return static_cast<const Session*>(called)->ended(); };
   Result<std::unique_ptr<os::TcpSocket>> socket =
-      os::tcp_connect(place.first, place.second, from, kBulkLimit, kUnsentBytes, stop, session.get());
+      os::tcp_connect(place.first, place.second, from, kBulkAnswer, kUnsentBytes, stop, session.get());
   if (!socket) return;  // the urgent connection shows why, if this lasts
   const std::shared_ptr<HostConnection> made = connection(std::move(*socket), true);
   if (!made) return;
+  if (!session->begin_call(made)) return end(made);
   Wire& line = *made->wire;
-  const auto end_of_hellos = steady_clock::now() + kBulkLimit;
-  const bool opened = line.open(kBulkLimit) && write_hello(line, hello_with(session->number(), TrafficClass::kBulk));
+  const auto end_of_hellos = steady_clock::now() + kAdmission;
+  const bool opened = line.open(kAdmission) && write_hello(line, hello_with(session->number(), TrafficClass::kBulk));
   const Result<HostHello> hello = opened ? read_hello(line, end_of_hellos) : Result<HostHello>(Error{Errc::system, {}});
   // Another host, or one that has forgotten the session, is refused.
   if (hello && line.objection().empty() && line.may_be(hello->host) && hello->host == session->hello().host &&

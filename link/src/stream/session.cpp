@@ -81,11 +81,19 @@ void Session::end() {
     const os::Lock lock(mutex_);
     ending_ = true;
     caller = std::exchange(caller_, {});
+    if (calling_) calling_->end();  // else its hellos would hold up the join
   }
   news_.notify_all();
   urgent_.end();
   bulk_.end();
   if (caller) pthread_join(*caller, nullptr);
+}
+
+bool Session::begin_call(const std::shared_ptr<HostConnection>& connection) {
+  const os::Lock lock(mutex_);
+  if (ending_) return false;
+  calling_ = connection;
+  return true;
 }
 
 bool Session::attach(TrafficClass traffic_class, const std::shared_ptr<HostConnection>& connection) {
@@ -171,6 +179,7 @@ void Session::call() {
     const bool needs_call = place && bulk_.disconnected_since();
     if (needs_call) call_bulk_(shared_from_this(), *place);
     os::UniqueLock lock(mutex_);
+    calling_.reset();
     const auto news = [&]() BATON_REQUIRES(mutex_) { return ending_ || (!needs_call && changes_ != seen); };
     if (needs_call) {
       news_.wait_for(lock.standard(), kCallPause, news);

@@ -43,6 +43,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Breaks the connections and ends the session's threads, too.
   void end();
 
+  /// The bulk connection that is being made, before its hellos: end() ends it, too. False: the session has ended. By CallBulk's thread.
+  bool begin_call(const std::shared_ptr<HostConnection>& connection);
   /// As SessionStream::attach() and read(), for a connection of this class.
   bool attach(TrafficClass traffic_class, const std::shared_ptr<HostConnection>& connection);
   Error read(TrafficClass traffic_class, const std::shared_ptr<HostConnection>& connection);
@@ -95,7 +97,8 @@ class Session : public std::enable_shared_from_this<Session> {
   bool ending_ BATON_GUARDED_BY(mutex_) = false;
   bool bulk_wanted_ BATON_GUARDED_BY(mutex_) = false;  // its writing thread runs
   std::optional<pthread_t> caller_ BATON_GUARDED_BY(mutex_);
-  std::uint64_t changes_ BATON_GUARDED_BY(mutex_) = 0;  // of either connection
+  std::shared_ptr<HostConnection> calling_ BATON_GUARDED_BY(mutex_);  // of caller_
+  std::uint64_t changes_ BATON_GUARDED_BY(mutex_) = 0;                // of either connection
 };
 
 }  // namespace baton::link::stream

@@ -252,6 +252,69 @@ TEST(TcpNetwork, AHostThatIsStartedAgainIsAnotherOneAndTheFirstIsForgottenAtOnce
   EXPECT_EQ(a.network->hosts()[0].id, b.id());
 }
 
+#ifndef BATON_LINK_TLS
+/// A host in the hands of the test: takes the connections of a link, and says what the test wants.
+class CalledHost {
+ public:
+  CalledHost() : listening_(listen_on_loopback(0)) {}
+  ~CalledHost() { ::close(listening_); }
+  std::string address() const { return "127.0.0.1:" + std::to_string(port_of(listening_)); }
+  int accept() const { return ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC); }
+  static stream::HostHello hear(int fd) {
+    std::array<std::byte, stream::kHelloBytes> bytes{};
+    EXPECT_EQ(::recv(fd, bytes.data(), bytes.size(), MSG_WAITALL), static_cast<ssize_t>(bytes.size()));
+    const Result<stream::HostHello> out = stream::decode_hello(bytes.data());
+    EXPECT_TRUE(out);
+    return out ? *out : stream::HostHello();
+  }
+  static void say(int fd, std::uint64_t session) {
+    stream::HostHello hello;
+    hello.domain = kDomain;
+    hello.host.fill(9);
+    hello.name = "raw";
+    hello.session = session;
+    const auto bytes = stream::encode(hello);
+    ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  }
+  /// The urgent connection of a session, over which the bulk connection is asked for.
+  int take_urgent() const {
+    const int fd = accept();
+    hear(fd);
+    say(fd, 5);
+    EXPECT_NE(hear(fd).session, 0U);
+    stream::HostFrame ready, bulk;
+    ready.kind = stream::FrameKind::kReady;
+    ready.number = 1;
+    bulk.kind = stream::FrameKind::kBulk;
+    for (const stream::HostFrame& each : {ready, bulk}) {
+      const auto bytes = stream::encode(each);
+      ::send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    }
+    return fd;
+  }
+
+ private:
+  const int listening_;
+};
+
+TEST(TcpNetwork, AHostThatDoesNotAnswerTheCallForBulkHoldsUpNobodyWhenItIsForgotten) {
+  const CalledHost raw;
+  Host a(1, {raw.address()}, kDomain, [](HostNetworkOptions& options) { options.absence.time = 300ms; });
+  const int urgent = raw.take_urgent();
+  const int stranger = connect_to(a.options.port);  // is sent away after its time, which begins before that of the call
+  const int bulk = raw.accept();
+  EXPECT_EQ(CalledHost::hear(bulk).traffic_class, stream::TrafficClass::kBulk);
+  ::close(urgent);
+  pollfd ends[] = {{bulk, POLLIN, 0}, {stranger, POLLIN, 0}};
+  ASSERT_GT(::poll(ends, 2, 60'000), 0);
+  EXPECT_NE(ends[0].revents, 0) << "the session ends its call first";
+  EXPECT_EQ(ends[1].revents, 0);
+  EXPECT_TRUE(wait_until([&] { return a.ears->departures == 1; }));
+  ::close(bulk);
+  ::close(stranger);
+}
+#endif
+
 TEST(TcpNetwork, AHostThatIsNotReachedIsForgottenWhenItsTimeIsUsedUp) {
   Host a(1, {}, kDomain, [](HostNetworkOptions&options) { options.absence.time = 300ms; }), b(2, {a.address()});
   ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));

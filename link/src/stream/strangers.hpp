@@ -3,7 +3,7 @@
 // fast one network makes new ones, are bounded; the time of each is kAdmission.
 // Thread rules: any thread; the caller's lock.
 // Invariants: (1) at most kMostStrangers connections, of one network kMostStrangersOfNetwork; (2) a connection from an address of a known host gives
-// way to no connection from another address, unless all connections are such.
+// way to no connection from another address, unless all connections (of its network) are such.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,12 @@ class Strangers {
     all_.push_back({std::move(connection), network, known});
     const auto of_network = [&](const Stranger& each) { return each.network == network; };
     const auto count = static_cast<std::size_t>(std::count_if(all_.begin(), all_.end(), of_network));
-    if (count > kMostStrangersOfNetwork) return take(std::find_if(all_.begin(), all_.end(), of_network));
+    if (count > kMostStrangersOfNetwork) {
+      // All hosts of one LAN may share a /64 (fe80::/64), so a network may have known hosts and strangers.
+      const auto stranger =
+          std::find_if(all_.begin(), all_.end(), [&](const Stranger& each) { return of_network(each) && !each.known; });
+      return take(stranger != all_.end() ? stranger : std::find_if(all_.begin(), all_.end(), of_network));
+    }
     if (all_.size() <= kMostStrangers) return nullptr;
     const bool all_known = std::all_of(all_.begin(), all_.end(), [](const Stranger& each) { return each.known; });
     std::map<std::string, std::size_t> counts;

@@ -54,6 +54,21 @@ TEST(Strangers, AKnownHostsAddressGivesWayToNoStranger) {
   EXPECT_EQ(all.size(), kMostStrangers);
 }
 
+TEST(Strangers, AKnownHostGivesWayToNoStrangerOfItsOwnNetwork) {
+  All all;
+  const auto known = std::make_shared<Connection>();
+  EXPECT_FALSE(all.add(known, "fe80::/64", true));
+  for (std::size_t i = 1; i < kMostStrangersOfNetwork; ++i) EXPECT_EQ(come(all, "fe80::/64"), "");
+  for (std::size_t i = 0; i < kMostStrangersOfNetwork; ++i) {
+    const auto gone = all.add(std::make_shared<Connection>(), "fe80::/64", false);
+    EXPECT_TRUE(gone);
+    EXPECT_NE(gone, known);
+  }
+  for (std::size_t i = 1; i < kMostStrangersOfNetwork; ++i)
+    EXPECT_NE(all.add(std::make_shared<Connection>(), "fe80::/64", true), known);
+  EXPECT_EQ(all.add(std::make_shared<Connection>(), "fe80::/64", true), known) << "all of the network are known";
+}
+
 TEST(Arrivals, OfOneNetworkAreBoundedInTimeAndDoNotCountForAnother) {
   Arrivals arrivals(7);
   const auto now = os::Allowance::Clock::now();

@@ -25,7 +25,8 @@ class Security {
   /// `random` as an id of this host: with the bytes of its certificate's subject.
   virtual transport::Gid bind(const transport::Gid& random) const = 0;
   /// Reads the files again if one of them has changed, and says so. True: new files are used; the caller asks each wire whether its other side
-  /// is still let in (Wire::objection()). Files that cannot be used are said, and those before stay in use.
+  /// is still let in (Wire::objection()). Files that cannot be used are said, and those before stay in use. A certificate of
+  /// this host that the new files refuse is a warning, and they are used.
   virtual bool refresh() = 0;
 };
 

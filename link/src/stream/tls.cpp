@@ -260,7 +260,7 @@ class Tls final : public Security {
 Result<std::unique_ptr<Security>> make_security(const std::string& directory, SaySecurity say) {
   if (const Result<const OpenSsl*> loaded = load_openssl(); !loaded) return loaded.error();
   TlsFiles::Stamps stamps = TlsFiles::stamps_of(directory);
-  Result<std::shared_ptr<const TlsContext>> first = TlsContext::read(directory, say);
+  Result<std::shared_ptr<const TlsContext>> first = TlsContext::read(directory, say, TlsContext::OwnRefused::kError);
   if (!first) return first.error();
   return std::unique_ptr<Security>(std::make_unique<Tls>(
       std::make_shared<TlsFiles>(directory, std::move(stamps), std::move(*first), std::move(say))));

@@ -33,6 +33,19 @@ bool add_lists(X509_STORE* store, const std::string& file) {
   return o.X509_STORE_set_flags(store, X509_V_FLAG_CRL_CHECK) == 1;
 }
 
+/// Whether a code of X509_verify_cert() says that the revocation list serves for no certificate.
+bool is_useless_list(long code) {
+  switch (code) {
+    case X509_V_ERR_CRL_HAS_EXPIRED:
+    case X509_V_ERR_CRL_NOT_YET_VALID:
+    case X509_V_ERR_UNABLE_TO_GET_CRL:
+    case X509_V_ERR_CRL_SIGNATURE_FAILURE:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 const OpenSsl& openssl() { return **load_openssl(); }
@@ -67,13 +80,11 @@ std::string words_of_verification(long code) {
       return "its certificate is refused: " + reason + "; are the clocks right?";
     case X509_V_ERR_CERT_REVOKED:
       return std::string("its certificate is refused: ") + kRevoked + " of this host revokes it";
-    case X509_V_ERR_CRL_HAS_EXPIRED:
-    case X509_V_ERR_CRL_NOT_YET_VALID:
-    case X509_V_ERR_UNABLE_TO_GET_CRL:
-    case X509_V_ERR_CRL_SIGNATURE_FAILURE:
-      return std::string("its certificate is refused, because ") + kRevoked +
-             " of this host does not serve: " + reason + "; bring a new list, or remove the file";
     default:
+      if (is_useless_list(code)) {
+        return std::string("its certificate is refused, because ") + kRevoked +
+               " of this host does not serve: " + reason + "; bring a new list, or remove the file";
+      }
       return "this host's identity CA has not signed its certificate (" + reason + ")";
   }
 }
@@ -93,7 +104,8 @@ std::string TlsContext::objection(X509* certificate, STACK_OF(X509) * chain) con
   return code == X509_V_OK ? std::string() : words_of_verification(code);
 }
 
-Result<std::shared_ptr<const TlsContext>> TlsContext::read(const std::string& directory, const SaySecurity& say) {
+Result<std::shared_ptr<const TlsContext>> TlsContext::read(const std::string& directory, const SaySecurity& say,
+                                                           OwnRefused own_refused) {
   const OpenSsl& o = openssl();
   const std::string own = path(directory, "cert.pem"), key = path(directory, "key.pem"),
                     authority = path(directory, "identity_ca.cert.pem"), revoked = path(directory, kRevoked);
@@ -126,8 +138,11 @@ Result<std::shared_ptr<const TlsContext>> TlsContext::read(const std::string& di
   STACK_OF(X509)* chain = nullptr;
   o.SSL_CTX_ctrl(context, SSL_CTRL_GET_CHAIN_CERTS, 0, static_cast<void*>(&chain));
   if (const int code = out->verify(certificate, chain); code != X509_V_OK) {
-    return fault("the certificate '" + own + "' is refused by '" + authority +
-                 "': " + o.X509_verify_cert_error_string(code));
+    const std::string text = "the certificate '" + own + "' is refused by '" +
+                             (code == X509_V_ERR_CERT_REVOKED || is_useless_list(code) ? revoked : authority) +
+                             "': " + o.X509_verify_cert_error_string(code);
+    if (own_refused == OwnRefused::kError || is_useless_list(code)) return fault(text);
+    say(true, "--security: " + text + "; other hosts may refuse this one");
   }
   out->own_ = subject_of(certificate);
   if (o.X509_NAME_entry_count(o.X509_get_subject_name(certificate)) < 1)
@@ -153,7 +168,8 @@ bool TlsFiles::refresh() {
     stamps_ = std::move(stamps);
   }
   const auto before = context();
-  Result<std::shared_ptr<const TlsContext>> read = TlsContext::read(directory_, say_);
+  // A certificate of this host that does not verify any more must not keep a new revocation list from being used against others.
+  Result<std::shared_ptr<const TlsContext>> read = TlsContext::read(directory_, say_, TlsContext::OwnRefused::kWarning);
   if (!read) {
     say_(true, read.error().message + "; the files before stay in use");
     return false;

@@ -44,8 +44,11 @@ std::string words_of_verification(long code);
 
 class TlsContext {
  public:
-  /// Errors and `say`: as make_security().
-  static Result<std::shared_ptr<const TlsContext>> read(const std::string& directory, const SaySecurity& say);
+  /// Errors and `say`: as make_security(). `own_refused`: what becomes of a certificate of this host that its own CA refuses or the revocation list
+  /// names. A list that is out of date, or not of the CA, is always an error.
+  enum class OwnRefused : std::uint8_t { kError, kWarning };
+  static Result<std::shared_ptr<const TlsContext>> read(const std::string& directory, const SaySecurity& say,
+                                                        OwnRefused own_refused);
   SSL_CTX* get() const noexcept { return context_.get(); }
   const Subject& own() const noexcept { return own_; }
   /// Why a host that has shown `certificate`, with `chain`, is not let in; empty: it is. `chain` may be null.

@@ -199,6 +199,17 @@ TEST(Security, NewFilesAreUsedWithoutAStartAndARevokedHostIsSentAway) {
   EXPECT_EQ(a.id(), id);
 }
 
+TEST(Security, ANewListIsUsedThatRevokesThisHostToo) {
+  const Authority authority("ours");
+  const Enclave first(authority, "host1"), second(authority, "host2");
+  Host a(1, {}, kDomain, with(first.directory())), b(2, {a.address()}, kDomain, with(second.directory()));
+  ASSERT_TRUE(wait_until([&] { return a.connected_to(1) && b.connected_to(1); }));
+  first.revoke(authority, {&first, &second});
+  EXPECT_TRUE(a.says("cert.pem' is refused by '" + first.directory() + "/identity_ca.crl.pem': certificate revoked"));
+  EXPECT_TRUE(a.says("the connection to 'CN=host2' at 127.0.0.1 is ended: its certificate is refused"));
+  EXPECT_TRUE(wait_until([&] { return a.connected_to(0); }));
+}
+
 TEST(Security, FilesThatCannotBeUsedAnyMoreAreSaidAndThoseBeforeStayInUse) {
   const Authority authority("ours");
   const Enclave first(authority, "host1"), second(authority, "host2"), third(authority, "host3");

@@ -56,15 +56,15 @@ void HostAcceptor::receive(std::unique_ptr<os::TcpSocket> socket) {
   const std::shared_ptr<os::TcpSocket> watched(std::move(socket));
   const std::string network = os::network_of(watched->address());
   const bool is_known = table_.knows(watched->address());
-  std::shared_ptr<os::TcpSocket> gives_way;
-  if (is_known || arrivals_.admit(network, steady_clock::now())) {
+  const bool is_admitted = is_known || arrivals_.admit(network, steady_clock::now());
+  std::shared_ptr<os::TcpSocket> gives_way = watched;
+  {
     const os::Lock lock(mutex_);
-    gives_way = strangers_.add(watched, network, is_known);
-  } else {
-    gives_way = watched;
+    if (is_admitted) gives_way = strangers_.add(watched, network, is_known);
+    // With the lock: without it, the connection may become a host's before it ends.
+    if (gives_way) greeter_.turn_away(*gives_way);
   }
   if (gives_way) {
-    greeter_.turn_away(*gives_way);
     say_(About::kStrangers, Level::kWarning, Errc::limit_reached,
          "a program at " + gives_way->address() + " is turned away: too many programs connect at the same time");
     if (gives_way == watched) return;

@@ -270,7 +270,7 @@ struct Hub::Impl final : os::ForkListener, std::enable_shared_from_this<Hub::Imp
   std::uint64_t witness_rank(std::uint64_t identity) const;
   void choose_whom_to_witness();
   void on_witnessed_end(PeerLink& link);
-  void tell_as_witness(const ProcessId& process);
+  void tell_as_witness(const ProcessId& process, os::UniqueFd watch);
   void check_doubtful(const ProcessId& process);
 
   // hub_ends.cpp

@@ -311,7 +311,14 @@ void Hub::Impl::met_its_end(const ProcessId& process) {
       now - found->second.up_since < std::min(options.idle_time, kShortIdleTime) && now - joined > kNewcomer;
   const bool watched = std::exchange(found->second.watched, false), witness = found->second.witnessed;
   if (!was_new && watched) newly_gone.push_back(process);
-  if (!was_new && !watched && witness) tell_as_witness(process);
+  os::UniqueFd watch;
+  if (found->second.parked) {
+    const os::Lock lock(mutex());
+    PeerLink& link = *find(found->second.up);
+    if (link.watch) poller.remove(link.watch.get());
+    watch = std::move(link.watch);
+  }
+  if (!was_new && !watched && (witness || watch)) tell_as_witness(process, std::move(watch));
   if (found->second.parked) {
     PeerLink& link = *find(found->second.up);
     process_ended(link);

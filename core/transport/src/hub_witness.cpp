@@ -3,8 +3,11 @@
 // the order of ids (docs/format/handshake.md, section 9). Each process is a witness of a few others: it holds their pidfds, in a choice that
 // nobody else can foresee.
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "baton/os/process.hpp"
+#include "baton/os/unix_socket.hpp"
 #include "hub_impl.hpp"
 
 namespace baton::transport {
@@ -68,10 +71,15 @@ void Hub::Impl::on_witnessed_end(PeerLink& link) {
   connect_to(process);  // its name refuses
 }
 
-/// Says that the process is gone, also if others have said so: a liar could say it to all witnesses and nobody else.
-void Hub::Impl::tell_as_witness(const ProcessId& process) {
-  schedule(Clock::now() + kNeighboursFirst + self.back() * kPerWitness,
-           [this, process] { newly_gone.push_back(process); });
+/// Says that the process is gone, also if others have said so: a liar could say it to all witnesses and nobody else. `watch`: empty, or
+/// a pidfd that has not reported the end so far. A dying process refuses connections some milliseconds before its pidfd reports the end, and a
+/// liar can use this time to send all witnesses there. So the pidfd is asked again when it is time to tell; one that reports no end is of a
+/// process that has left and lives.
+void Hub::Impl::tell_as_witness(const ProcessId& process, os::UniqueFd watch) {
+  const auto held = std::make_shared<const os::UniqueFd>(std::move(watch));  // a std::function is copied
+  schedule(Clock::now() + kNeighboursFirst + self.back() * kPerWitness, [this, process, held] {
+    if (!*held || os::readable_now(held->get())) newly_gone.push_back(process);
+  });
 }
 
 /// A process was called gone by one that has said too much else that was false. Another one may have said the same, so the link is looked

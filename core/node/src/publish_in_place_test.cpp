@@ -28,7 +28,7 @@ using baton::msg::sensor_msgs::Image;
 
 namespace {
 
-constexpr std::size_t kBytes = std::size_t{4} << 20;
+constexpr std::size_t kBytes = std::size_t{3} << 20;  // the sanitizers' windows have slots of 4 MiB
 
 bool all(const Image& image, std::uint8_t value) {
   return image.data.size() == kBytes &&

@@ -17,7 +17,7 @@ TEST(TcpNetwork, ChunksOfAllSizesArriveOnceInOrderAndWhole) {
   std::uint64_t number = 0;
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{64}, std::size_t{5000},
                                  std::size_t{262016}, std::size_t{262017}, std::size_t{6'000'000}}) {
-    for (int i = 0; i < 20; ++i) source->add(++number, size);
+    for (int i = 0; i < (size > 1'000'000 ? 4 : 20); ++i) source->add(++number, size);
   }
   flow->wake();
   ASSERT_TRUE(wait_until([&] { return flow->idle(); }));

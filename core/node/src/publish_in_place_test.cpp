@@ -265,6 +265,9 @@ TEST_F(PublishInPlaceTest, ASmallObjectThatIsPublishedAgainAndAgainTakesNoMoreMe
 }
 
 TEST_F(PublishInPlaceTest, AnObjectThatIsPublishedAgainAndAgainUnderLockedMemoryTakesNoMoreMemory) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's memory would be locked, too";
+#endif
   rlimit limit{};
   ::getrlimit(RLIMIT_MEMLOCK, &limit);
   if (::geteuid() != 0 && limit.rlim_cur < std::size_t{256} << 20) GTEST_SKIP() << "this user may not lock so much";

@@ -82,7 +82,7 @@ void HostGreeter::call_bulk(const std::shared_ptr<Session>& session, const Liste
   const auto stop = [](void* called) { return static_cast<const Session*>(called)->ended(); };
   Result<std::unique_ptr<os::TcpSocket>> socket =
       os::tcp_connect(place.first, place.second, from, kBulkAnswer, kUnsentBytes, stop, session.get());
-  if (!socket) return;  // the urgent connection shows why, if this lasts
+  if (!socket) return;  // tried again; nothing reports it (docs/guides/machines.md)
   const std::shared_ptr<HostConnection> made = connection(std::move(*socket), true);
   if (!made) return;
   if (!session->begin_call(made)) return end(made);

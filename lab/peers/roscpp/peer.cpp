@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ROS 1 with sensor_msgs/Image. `tcpros`: between processes. `tcpros_nagle`: the same without TCP_NODELAY, which roscpp sets only
-// when it is asked (LOT, Fig. 6d). `printed`: the program of ROS-SF's Fig. 3, which makes an object
-// for each message and publishes the object. `nodelet`: a shared pointer is handed from publisher to
-// subscribers, as between nodelets of one manager; roscpp does this within one process only. `preload`: tcpros with
+// when it is asked (LOT, Fig. 6d). `printed`: the program of ROS-SF's Fig. 3 in the form that its converter gives it (Fig. 11):
+// an object of its own for each message, made by new and published by reference. `nodelet`: a shared pointer is handed from
+// publisher to subscribers, as between nodelets of one manager; roscpp does this within one process only. `preload`: tcpros with
 // libbaton_roscpp.so preloaded at both ends; `preload_copying`: the same, and every received array is copied
 // (BATON_HEAP=0). `lotros`: baton::ros1 at both ends, that is, types of Baton and no socket for data (LOT IV);
 // `lotros_own_thread`: the same with callbacks in the subscription's own thread. `tzc`: the same as `lotros` with handles over
@@ -20,7 +20,6 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <stdexcept>
 
 #ifdef BATON_ROS_PACKAGES
@@ -154,7 +153,10 @@ class RosPublisher : public PublisherEnd {
     if (is_nodelet_ && !plan.one_process) throw std::runtime_error("the variant nodelet needs one process");
   }
   std::byte* begin(std::size_t bytes) override {
-    if (is_printed_) return fill_header(printed_.emplace(), bytes);
+    if (is_printed_) {
+      printed_.reset(new Image);
+      return fill_header(*printed_, bytes);
+    }
     // A message without other owners is reused: a new one would zero its pixels first. A recompiled one is handed over.
     message_.reset();
     for (const auto& image : images_)
@@ -190,7 +192,7 @@ class RosPublisher : public PublisherEnd {
   ros::Publisher publisher_;
   std::vector<boost::shared_ptr<Image>> images_;
   boost::shared_ptr<Image> message_;
-  std::optional<Image> printed_;
+  std::unique_ptr<Image> printed_;
 };
 
 #ifdef BATON_ROS_PACKAGES

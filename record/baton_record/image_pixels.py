@@ -66,7 +66,9 @@ def _opened(data: bytes, form: str, forms: tuple[str, ...]) -> Any:
         if picture.width * picture.height > MOST_PIXELS:
             raise ImageError(f"the picture has {picture.width} x {picture.height} pixels, more than {MOST_PIXELS}")
         picture.load()
-    except (OSError, SyntaxError, images.DecompressionBombError) as error:
+    except (ImageError, MemoryError):
+        raise
+    except Exception as error:  # of Pillow, for damaged bytes: errors of many classes
         raise ImageError(f"the message has no {' or '.join(forms)} ({form!r}): {error}") from None
     return picture
 

@@ -170,7 +170,7 @@ class RerunView:
             self._recording.set_time("time", timestamp=baton.info(message).source_time_ns * 1e-9)
             for below, archetype in topic.log(message):
                 self._recording.log(f"{name}/{below}" if below else name, archetype)
-        except (baton.BatonError, ValueError) as error:  # also text that is no UTF-8
+        except Exception as error:  # of libraries, for values that another process chose: errors of many classes
             self._report(f"{name}: a message is left out: {error}")
         return True
 

@@ -238,8 +238,8 @@ class View:
                 return False
             info = baton.info(message)
             cdr = topic.reduced.cdr(message) if topic.reduced else _core._serialized(message, True)
-            topic.channel.log(cdr, log_time=info.source_time_ns)
-        except (baton.BatonError, ValueError) as error:  # also text that is no UTF-8
+            topic.channel.log(cdr, log_time=max(0, info.source_time_ns))  # the SDK's times have no sign
+        except Exception as error:  # of libraries, for values that another process chose: errors of many classes
             self._report(f"{topic.name}: a message is left out: {error}")
         return True
 

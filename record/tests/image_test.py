@@ -163,6 +163,18 @@ def test_a_small_file_makes_no_huge_picture(monkeypatch, width, said):
         picture_of(baton.message("sensor_msgs/CompressedImage")({"format": "png", "data": bytes(data)}))
 
 
+@pytest.mark.parametrize("kind", [b"tRNS", b"gAMA", b"pHYs", b"acTL", b"zTXt"])
+def test_a_png_with_a_damaged_part_is_no_picture(kind):
+    file = io.BytesIO()
+    Image.new("RGB", (2, 2)).save(file, "PNG")
+    png = file.getvalue()
+    body = kind + (b"a\0\0" + zlib.compress(bytes(2 << 20)) if kind == b"zTXt" else b"")
+    part = struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+    data = png[:33] + part + png[33:]  # behind the header
+    with pytest.raises(ImageError, match="the message has no JPEG or PNG"):
+        picture_of(baton.message("sensor_msgs/CompressedImage")({"format": "png", "data": data}))
+
+
 def written(pixels, form, **size):
     file = io.StringIO()
     console = Console(file=file, force_terminal=True, color_system="truecolor", no_color=False, **size)

@@ -109,7 +109,7 @@ def _database(file: Path) -> list[str]:
     try:
         with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro&immutable=1", uri=True)) as connection:
             said = [row[0] for row in connection.execute("PRAGMA integrity_check(20)")]
-    except sqlite3.Error as error:
+    except (sqlite3.Error, ValueError) as error:  # it quotes names of the file, which need be no text
         return [f"SQLite cannot read it: {error}"]
     return [] if said == ["ok"] else [f"SQLite says: {line}" for line in said]
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any bag as one list of topics and one stream of messages: MCAP files and rosbag2's folders of them by bag_mcap.py; rosbag2's SQLite files,
-ROS 1's bags, and what rosbag2 compressed itself, by the library `rosbags`.
+ROS 1's bags, and what rosbag2 compressed itself, by the library `rosbags` and bag_decompression.py.
 
 Thread rules: a Bag belongs to one thread.
 """
@@ -11,6 +11,7 @@ import fnmatch
 import functools
 import heapq
 import itertools
+import tempfile
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from typing import Any, NamedTuple
 
 from ruamel.yaml import YAML, YAMLError
 
+from . import bag_decompression
 from .bag_errors import BagError, needed
 from .bag_mcap import Damaged, McapChannel, McapFile
 
@@ -320,6 +322,8 @@ class _LibraryBag(Bag):
         is1 = path.suffix == ".bag" or (path.is_file() and _begins(path, b"#ROSBAG V"))
         super().__init__(path, "ROS 1 bag" if is1 else "rosbag2 (sqlite3)")
         readers = [path]
+        self._temporary: tempfile.TemporaryDirectory[str] | None = None
+        self._compressed_messages = False
         if path.is_dir():
             information = read_metadata(path)
             if information is None:
@@ -329,24 +333,30 @@ class _LibraryBag(Bag):
             if missing := [file.name for file in self.files if not file.exists()]:
                 raise BagError(f"{path} lacks {', '.join(missing)}, which its metadata.yaml names")
             self.compression = information.get("compression_format") or ""
-            if not self.compression:
-                readers = self.files
+            readers = self.files
+            if self.compression not in ("", "zstd"):
+                raise BagError(f"{path} is compressed by {self.compression!r}, which is not known")
+            if self.compression and (information.get("compression_mode") or "").lower() == "file":
+                self._temporary = tempfile.TemporaryDirectory(prefix="baton-bag-")
+            self._compressed_messages = bool(self.compression) and self._temporary is None
         elif not is1 and path.suffix != ".db3":
             raise BagError(f"{path} is no bag: an MCAP file, a folder of rosbag2, a .db3 or a .bag is one")
-        library = needed("rosbags.rosbag1" if is1 else "rosbags.rosbag2")
+        library = None if is1 else needed("rosbags.rosbag2")
         self._readers: list[tuple[Any, dict[int, BagTopic]]] = []
         self._topics: dict[tuple[str, ...], BagTopic] = {}
         try:
             for each in readers:
-                reader = library.Reader(each)
+                if self._temporary:
+                    each = bag_decompression.file(each, Path(self._temporary.name))
+                reader = library.Reader(each) if library else bag_decompression.ros1_reader(each)
                 reader.open()
                 self._readers.append((reader, {c.id: self._topic(c, is1) for c in reader.connections}))
-        except (OSError, MemoryError):
+        except OSError:
             self.close()
             raise
-        except Exception as error:  # damaged bytes: errors of many classes
+        except Exception as error:  # damaged bytes: errors of many classes, also of memory for what they say
             self.close()
-            raise BagError(f"{path} cannot be read: {error}") from None
+            raise BagError(f"{path} cannot be read: {str(error) or repr(error)}") from None
         self.topics = sorted(self._topics.values(), key=lambda topic: (topic.name, topic.type_name))
         with_messages = [reader for reader, _ in self._readers if reader.message_count]
         self.count = sum(reader.message_count for reader in with_messages)
@@ -399,11 +409,12 @@ class _LibraryBag(Bag):
             return
         try:
             for connection, time_ns, data in reader.messages(wanted, start_ns, stop_ns):
-                yield BagMessage(known[connection.id], time_ns, data, time_ns, 0)
-        except (OSError, MemoryError):
+                plain = bag_decompression.message(data) if self._compressed_messages else data
+                yield BagMessage(known[connection.id], time_ns, plain, time_ns, 0)
+        except OSError:
             raise
         except Exception as error:  # of the library, for damaged bytes
-            damaged = Damaged(0, f"{self.path} cannot be read to its end: {error}")
+            damaged = Damaged(0, f"{self.path} cannot be read to its end: {str(error) or repr(error)}")
             if on_damage is None:
                 raise damaged from None
             on_damage(damaged)
@@ -411,3 +422,5 @@ class _LibraryBag(Bag):
     def close(self) -> None:
         for reader, _ in self._readers:
             reader.close()
+        if self._temporary:
+            self._temporary.cleanup()

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import struct
+from types import SimpleNamespace
 
 import pytest
-from bag_files import LATCHED, START_NS, text, write_mcap
-from baton_record import bag_mcap
+import zstandard
+from bag_files import LATCHED, START_NS, STORE1, text, write_mcap, write_ros1, write_rosbag2
+from baton_record import bag_decompression, bag_mcap
 from baton_record.bag_check import check
 from baton_record.bag_mcap import CHUNK, MAGIC, records
 from baton_record.bag_source import open_bag
@@ -188,3 +190,72 @@ def test_a_time_that_another_form_cannot_have_is_named(tmp_path):
 def test_a_part_has_finite_times(tmp_path, option, number):
     bag = one(tmp_path / "bag.mcap")
     assert f"is a number from 0 on, not {number}" in run("cut", bag, tmp_path / "new.mcap", option, number, code=1)
+
+
+def changed(path, old, new):
+    """The file with these bytes in place of others, which it has."""
+    content = path.read_bytes()
+    assert old in content
+    path.write_bytes(content.replace(old, new))
+    return path
+
+
+@pytest.mark.parametrize("compression", ["BZ2", "LZ4"])
+@pytest.mark.parametrize(("size", "said"), [(10, "promises 10 bytes"), (1 << 31, "at most 1073741824 are read")])
+def test_a_chunk_of_ros_1_takes_no_more_memory_than_it_says_and_may(tmp_path, compression, size, said):
+    message = bytes(STORE1.serialize_ros1(STORE1.types[STRING]("x" * 1000), STRING))
+    bag = write_ros1(tmp_path / "bag.bag", [("/a", STRING, START_NS, message)], compression=compression)
+    assert rows(bag) == [("/a", STRING, START_NS, message)]
+    content = bag.read_bytes()
+    at = content.index(b"size=") + 5
+    bag.write_bytes(content[:at] + struct.pack("<I", size) + content[at + 4 :])
+    assert said in run("check", bag, code=1)
+
+
+def test_a_bag_of_ros_1_for_whose_lengths_there_is_no_memory_is_refused(tmp_path, monkeypatch):
+    bag = write_ros1(tmp_path / "bag.bag", [("/a", STRING, START_NS, bytes(4))])
+
+    def without_memory(source, size):
+        raise MemoryError
+
+    monkeypatch.setattr("rosbags.rosbag1.reader.read_bytes", without_memory)
+    assert "cannot be read: MemoryError()" in run("info", bag, code=1)
+
+
+@pytest.mark.parametrize("storage", ["MCAP", "SQLITE3"])
+def test_a_message_that_rosbag2_compressed_takes_no_more_memory_than_it_may(tmp_path, storage):
+    frame = bytes.fromhex("28b52ffd e0") + struct.pack("<Q", 1 << 40) + bytes.fromhex("010000")  # an empty block
+    folder = write_rosbag2(tmp_path / "bag", [("/a", STRING, START_NS, frame)], storage)
+    for named in ("format: zstd", "mode: MESSAGE"):
+        changed(
+            folder / "metadata.yaml",
+            f"compression_{named[: named.index(':')]}: ''".encode(),
+            f"compression_{named}".encode(),
+        )
+    assert "a message of 1099511627776 bytes: at most 1073741824 are read" in run("check", folder, code=1)
+
+
+def test_a_file_that_rosbag2_compressed_does_not_fill_the_disk(tmp_path, monkeypatch):
+    folder = write_rosbag2(tmp_path / "bag", [("/a", STRING, START_NS, text("a" * 100_000))], "SQLITE3")
+    (database,) = folder.glob("*.db3")
+    compressed = database.with_name(f"{database.name}.zstd")
+    compressed.write_bytes(zstandard.compress(database.read_bytes()))
+    changed(folder / "metadata.yaml", database.name.encode(), compressed.name.encode())
+    for named in ("format: zstd", "mode: FILE"):
+        changed(
+            folder / "metadata.yaml",
+            f"compression_{named[: named.index(':')]}: ''".encode(),
+            f"compression_{named}".encode(),
+        )
+    database.unlink()
+    assert len(rows(folder)) == 1
+    monkeypatch.setattr(bag_decompression.shutil, "disk_usage", lambda folder: SimpleNamespace(free=100_000))
+    monkeypatch.setattr(bag_decompression, "_STEP_BYTES", 1000)
+    assert "needs more than half of what is free" in run("info", folder, code=1)
+
+
+def test_a_database_whose_names_are_no_text_is_damaged(tmp_path):
+    folder = write_rosbag2(tmp_path / "bag", ROWS, "SQLITE3")
+    (database,) = folder.glob("*.db3")
+    changed(database, b"CREATE INDEX timestamp_idx", b"CREATE\xf0INDEX timestamp_idx")
+    assert "SQLite" in run("check", database, code=1)

@@ -42,6 +42,12 @@ def another_process(stage):
             stage.apart(act)
 
 
+def holdings(writer: bytes, reader: bytes, question: int = 1) -> bytes:
+    """The payload of HOLDINGS with one row: the reader holds all samples of the writer."""
+    row = reader + struct.pack("<BII", 0, 65536, 65536) + text("") + struct.pack("<IIQB", 65536, 65536, 1 << 40, 0)
+    return struct.pack("<Q", question) + writer + struct.pack("<IIII", 65536, 65536, 65536, 1) + row
+
+
 @attack("speaks of endpoints that are a bystander's")
 def others_endpoints(stage):
     endpoints = their_endpoints(stage)
@@ -63,6 +69,16 @@ def others_endpoints(stage):
                     lambda link, a, b: link.frame(raw.SEGMENT, a + struct.pack("<IQ", 0, 4096), [raw.memfd(4096)]),
                     lambda link, a, b: link.frame(raw.ATTACH, a + b + struct.pack("<Q", 4096), [raw.memfd(4096)]),
                     lambda link, a, b: link.frame(raw.WAKE_SOCKET, a + b, [raw.memfd(4096)]),
+                    lambda link, a, b: link.frame(
+                        raw.ATTACHED,
+                        a + b + struct.pack("<IIQIQ", 0, 16, 4096, 8, 1),
+                        [raw.memfd(4096), raw.memfd(4096)],
+                    ),
+                    lambda link, a, b: link.frame(raw.CALL, a + b),
+                    lambda link, a, b: link.frame(raw.REST, a + b),
+                    lambda link, a, b: link.frame(raw.HOLDINGS, holdings(a, b)),
+                    lambda link, a, b: link.frame(raw.LOSSES, struct.pack("<QI", 1, 1) + b + bytes([255, 0]) * 32),
+                    lambda link, a, b: link.frame(raw.DEFINITION, a + text("message a/B")),
                 ):
 
                     def lie(act=act, first=first, second=second):
@@ -73,6 +89,27 @@ def others_endpoints(stage):
                     stage.apart(lie)
             if not stage.long:
                 break
+
+
+@attack("calls the bystanders gone, and parks links in their names")
+def others_ends(stage):
+    ids = [bytes.fromhex(name[2:]) for name in bystanders(stage)]
+    stage.begin()
+    for _ in range(stage.size(10, 100)):
+        for identity in ids:
+
+            def gone(identity=identity):
+                link = Link(stage.directory, stage.victim, hello=False)
+                link.packet(raw.GONE, identity + os.urandom(16))
+                link.drain(0.02)
+
+            def park(identity=identity):
+                link = Link(stage.directory, stage.victim, identity, hello=False)
+                link.packet(raw.PARK, struct.pack("<Q", 0))
+                link.drain(0.02)
+
+            stage.apart(gone)
+            stage.apart(park)
 
 
 @attack("announces endpoints with the ids of others")

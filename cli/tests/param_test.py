@@ -147,3 +147,38 @@ def test_an_empty_domain_says_so(param):
     assert "there is no node /camera; no node has parameters" in param(
         "get", "camera", "rate", "--timeout", "0.3", code=1
     )
+
+
+LIAR = """
+import baton, sys
+node = baton.Node("liar")
+def set_type(request, response):
+    response.values = [{"type": 200}]
+def many(request, response):
+    response.values = [{"type": 4}] * 3
+def nothing(request, response):
+    pass
+get = {"type": set_type, "many": many}.get(sys.argv[1], nothing)
+node.serve("/other/get_parameters", "rcl_interfaces/GetParameters", get)
+node.serve("/other/set_parameters", "rcl_interfaces/SetParameters", nothing)
+node.serve("/other/list_parameters", "rcl_interfaces/ListParameters", nothing)
+print("ready", flush=True)
+baton.spin(node)
+"""
+
+
+@pytest.mark.parametrize(
+    ("lie", "arguments", "said"),
+    [
+        ("type", ["get", "/other", "x"], "/other has no type of ROS 2 for x"),
+        ("many", ["get", "/other", "x"], "/other answered for 3 parameters, and was asked for 1"),
+        ("nothing", ["get", "/other", "x"], "/other has no parameter x"),
+        ("nothing", ["set", "/other", "x", "1"], "/other answered for 0 parameters, and was asked for 1"),
+        ("nothing", ["load", "/other", "FILE"], "/other answered for 0 parameters, and was asked for 2"),
+    ],
+)
+def test_a_response_that_fits_to_no_request_is_an_error_of_one_line(param, programs, tmp_path, lie, arguments, said):
+    programs.start([sys.executable, "-c", LIAR, lie], ready="ready")
+    (tmp_path / "FILE").write_text("/other:\n  ros__parameters:\n    a: 1\n    b: 2\n")
+    output = param(*(str(tmp_path / "FILE") if each == "FILE" else each for each in arguments), code=1)
+    assert said in output and "Traceback" not in output

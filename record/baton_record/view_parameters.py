@@ -163,8 +163,8 @@ class Parameters:
             found = remote.call("get", {"names": names}).values if names else []
             values = {}
             for name, value in zip(names, found, strict=False):
-                if value.type == 0:
-                    continue  # undeclared meanwhile
+                if not 0 < value.type < len(param.TYPES):
+                    continue  # undeclared meanwhile, or of a type that is none
                 plain = param.plain_value(value)
                 if _size(plain) > MOST_VALUE_BYTES:
                     self._report(f"{node}.{name} is not shown: it has more than {MOST_VALUE_BYTES} bytes")
@@ -203,8 +203,8 @@ class Parameters:
             with self._lock:
                 known = self._values.get(node) or {}
             request = [_message(name, value, known[name][0] if name in known else 0) for name, value in wanted.items()]
-            results = param.Remote(self._node, node, _ANSWER_S).call("set", {"parameters": request}).results
-            for name, result in zip(wanted, results, strict=False):
+            results = param.Remote(self._node, node, _ANSWER_S).set(request)
+            for name, result in zip(wanted, results, strict=True):
                 if not result.successful:
                     self._report(f"{node}.{name} is not set: {node} refused it: {result.reason}")
         except click.ClickException as error:

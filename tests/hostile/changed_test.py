@@ -18,6 +18,7 @@ from raw_peer import Link, Published, image_message
 sys.path.insert(0, str(scene.PACKAGE))
 
 import baton
+from baton import _core
 from rosbags.typesys import Stores, get_typestore
 
 IMAGE_DATA = 44  # where the length of sensor_msgs/Image.data stands in the message
@@ -208,6 +209,8 @@ COPIES = {
     ),
     "rospy": lambda message, node: baton.convert(message, GENPY),
     "publish": published,
+    "CDR": lambda message, node: _core._serialized(message, True),
+    "the wire of ROS 1": lambda message, node: _core._serialized(message, False),
 }
 TEXTS = {
     "list": lambda message, node: list(message.names),
@@ -217,6 +220,8 @@ TEXTS = {
     "copy": lambda message, node: baton.copy(message),
     "to_dict": lambda message, node: baton.to_dict(message),
     "a field of a new message": lambda message, node: NAMES(names=message.names),
+    "CDR": lambda message, node: _core._serialized(message, True),
+    "the wire of ROS 1": lambda message, node: _core._serialized(message, False),
 }
 
 

@@ -127,7 +127,21 @@ class Remote:
         unknown = [name for name, value in zip(names, values, strict=False) if value.type == 0]
         if len(values) < len(names) or unknown:
             raise self._unknown(f"{self.name} has no parameter {', '.join(unknown or names)}", unknown or names)
+        self._check_count(len(values), len(names))
+        if strange := [name for name, value in zip(names, values, strict=True) if value.type >= len(TYPES)]:
+            raise click.ClickException(live.harmless(f"{self.name} has no type of ROS 2 for {', '.join(strange)}"))
         return values
+
+    def set(self, parameters: list[dict[str, Any]]) -> list[Any]:
+        """Messages of rcl_interfaces/SetParametersResult, one for each."""
+        results = list(self.call("set", {"parameters": parameters}).results)
+        self._check_count(len(results), len(parameters))
+        return results
+
+    def _check_count(self, got: int, wanted: int) -> None:
+        """The response is another process's, whatever it calls itself."""
+        if got != wanted:
+            raise click.ClickException(f"{self.name} answered for {got} parameters, and was asked for {wanted}")
 
     def describe(self, names: list[str]) -> list[Any]:
         found = list(self.call("describe", {"names": names}).descriptors)
@@ -218,7 +232,7 @@ def set_(domain: int | None, timeout: float, name: str, parameter: str, value: s
     except baton.BatonError as error:
         raise click.ClickException(str(error)) from None
     remote = Remote(live.join(domain), name, timeout)
-    result = remote.call("set", {"parameters": [parameter_message(baton, parameter, given)]}).results[0]
+    (result,) = remote.set([parameter_message(baton, parameter, given)])
     if not result.successful:
         hint = remote.near([parameter])
         raise click.ClickException(live.harmless(f"{remote.name} refused it: {result.reason}{hint and f'; {hint}'}"))
@@ -289,10 +303,10 @@ def load(domain: int | None, timeout: float, name: str, file: Path) -> None:
     if not found:
         raise click.ClickException(f"{file} has no parameters for {remote.name}")
     values = {parameter: value for parameter, _, value in found}  # the last value of a name counts
-    request = {"parameters": [parameter_message(baton, parameter, value) for parameter, value in values.items()]}
+    results = remote.set([parameter_message(baton, parameter, value) for parameter, value in values.items()])
     refused = [
         f"{parameter}: {result.reason}"
-        for parameter, result in zip(values, remote.call("set", request).results, strict=True)
+        for parameter, result in zip(values, results, strict=True)
         if not result.successful
     ]
     click.echo(f"set {len(values) - len(refused)} of {len(values)} parameters of {remote.name}", err=True)

@@ -78,7 +78,7 @@ def domain_option(function: Callable) -> Callable:
     if other := middleware.brought():
         option = click.option(f"--{other.KEY}", is_flag=True, expose_value=False, callback=_keep_other, help=other.HELP)
         function = option(function)
-    return click.option("--domain", type=click.IntRange(0), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")(
+    return click.option("--domain", type=click.IntRange(0, 9999), help="Default: BATON_DOMAIN, ROS_DOMAIN_ID, or 0.")(
         function
     )
 

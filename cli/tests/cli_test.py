@@ -17,6 +17,7 @@ from baton_cli.examples import examples_of
 from baton_cli.groups import VerbGroup
 from baton_cli.main import baton
 from baton_cli.near import near
+from baton_cli.option_numbers import Seconds
 from baton_cli.verbs import completion
 from click.testing import CliRunner
 
@@ -332,3 +333,25 @@ def test_the_version_of_a_checkout_names_its_commit(tmp_path: Path, monkeypatch:
     assert run("--version").endswith(" (git abc1234-dirty)\n")
     monkeypatch.setattr("baton_cli.version_of_installation", "1.2.3")
     assert run("--version") == "baton, version 1.2.3\n", "an installation says what it was made of"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["top", "--interval", "nan"], "nan is no number"),
+        (["log", "--timeout", "nan"], "nan is no number"),
+        (["doctor", "--look", "nan"], "nan is no number"),
+        (["topic", "list", "--domain", "99999999999999999999999"], "0<=x<=9999"),
+        (["topic", "hz", "--domain", "10000", "/image"], "0<=x<=9999"),
+        (["heap", "list", "--domain", "99999999999999999999999"], "0<=x<=9999"),
+        (["record", "--snapshot", "nan", "/image"], "nan is no number"),
+    ],
+)
+def test_a_number_that_an_option_cannot_have_is_refused(arguments: list[str], said: str) -> None:
+    assert said in run(*arguments, code=2)
+
+
+def test_times_without_end_are_times() -> None:
+    seconds = Seconds(min=0)
+    assert seconds.convert("inf", None, None) == seconds.convert("1e300", None, None) == 1e9
+    assert seconds.convert("0.5", None, None) == 0.5

@@ -9,6 +9,7 @@ import click
 from baton_cli import live
 from baton_cli.examples import examples
 from baton_cli.near import did_you_mean
+from baton_cli.option_numbers import Number, Seconds
 from baton_cli.verbs.service import services_of
 
 _PACKAGE = "rosbag2_interfaces"
@@ -103,9 +104,9 @@ def _said(action: str, response: Any) -> str:
 @click.command()
 @live.domain_option
 @click.option("-n", "--node", "name", metavar="NODE", help="Needed if there are several: the name of its node.")
-@click.option("--timeout", type=click.FloatRange(min=0), default=10.0, show_default=True, help="Seconds to wait.")
+@click.option("--timeout", type=Seconds(min=0), default=10.0, show_default=True, help="Seconds to wait.")
 @click.argument("action", type=click.Choice(list(_ACTIONS)))
-@click.argument("value", type=float, required=False)
+@click.argument("value", type=Number(), required=False)
 def control(domain: int | None, name: str | None, timeout: float, action: str, value: float | None) -> None:
     """Control a recorder or a player that runs, also in another terminal.
 

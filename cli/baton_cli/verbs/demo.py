@@ -27,6 +27,7 @@ from rich.table import Table
 from .. import demo_scene
 from ..demo_steps import RECEIVERS, SIZES, TRANSPORTS, DemoStep, milliseconds
 from ..examples import examples
+from ..option_numbers import Seconds
 from ..output import json_text
 
 
@@ -222,10 +223,10 @@ def play(steps: list[DemoStep], program: Path, frames: Path, seconds: float, con
 
 @examples("baton demo", "baton demo --size 4k --seconds 10")
 @click.command(name="demo")
-@click.option("--seconds", default=6.0, show_default=True, type=click.FloatRange(min=0.5), help="Length of each step.")
+@click.option("--seconds", default=6.0, show_default=True, type=Seconds(min=0.5), help="Length of each step.")
 @click.option(
     "--rate",
-    type=click.FloatRange(min=0.1),
+    type=Seconds(min=0.1),
     help="Frames per second; default: what this machine sustains for each size, 30 at most.",
 )
 @click.option("--size", "sizes", multiple=True, type=click.Choice(list(SIZES)), help="Frame sizes; default all.")

@@ -24,6 +24,7 @@ from rich.text import Text
 from .. import links, live, losses, middleware
 from ..examples import examples
 from ..near import did_you_mean
+from ..option_numbers import Seconds
 from ..output import json_text
 
 
@@ -654,9 +655,7 @@ def join_or_say(
 @examples("baton doctor", "baton doctor --look 2 --json")
 @click.command()
 @live.domain_options
-@click.option(
-    "--look", type=click.FloatRange(min=0), default=0.5, show_default=True, help="Seconds to look at messages."
-)
+@click.option("--look", type=Seconds(min=0), default=0.5, show_default=True, help="Seconds to look at messages.")
 @click.option("--json", "as_json", is_flag=True)
 def command(domain: int | None, search: tuple[Path, ...], look: float, as_json: bool) -> None:
     """Report which pairs are zero-copy, which are not, and why.

@@ -17,6 +17,7 @@ from .. import fitting, links, live
 from ..examples import examples
 from ..fitting import Column
 from ..groups import VerbGroup
+from ..option_numbers import Seconds
 from ..output import json_text
 
 
@@ -130,7 +131,7 @@ def command(
 @click.option(
     "-i",
     "--interval",
-    type=click.FloatRange(min=0),
+    type=Seconds(min=0),
     default=1.0,
     show_default=True,
     help="Seconds, for rates; 0: none.",

@@ -9,6 +9,7 @@ import click
 
 from .. import live
 from ..examples import examples
+from ..option_numbers import Seconds
 from ..output import json_text
 
 LEVELS = {"debug": 10, "info": 20, "warn": 30, "error": 40, "fatal": 50}  # of rcl_interfaces/Log
@@ -26,7 +27,7 @@ WORDS = {number: word.upper() for word, number in LEVELS.items()}
 @click.option("--once", is_flag=True, help="Leave after one line.")
 @click.option("-n", "--count", type=click.IntRange(1), help="Leave after so many lines.")
 @click.option("--json", "as_json", is_flag=True, help="One object a line.")
-@click.option("--timeout", type=float, help="Seconds to wait for a line.")
+@click.option("--timeout", type=Seconds(), help="Seconds to wait for a line.")
 def command(
     domain: int | None,
     level: str,

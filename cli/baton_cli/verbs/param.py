@@ -15,6 +15,7 @@ from .. import links, live
 from ..examples import examples
 from ..groups import VerbGroup
 from ..near import did_you_mean
+from ..option_numbers import Seconds
 from ..output import json_text
 from .service import services_of
 
@@ -44,7 +45,7 @@ def _node_options(function: Any) -> Any:
     function = live.domain_option(function)
     return click.option(
         "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
+        type=Seconds(min=0, min_open=True),
         default=5.0,
         show_default=True,
         help="Seconds to wait for the node, and then for its response.",

@@ -14,6 +14,7 @@ from .. import links, live
 from ..examples import examples
 from ..groups import VerbGroup
 from ..near import did_you_mean
+from ..option_numbers import Seconds
 from ..output import json_text
 
 
@@ -168,7 +169,7 @@ def _nobody_serves(node: Any, name: str, when: str) -> str:
 @click.argument("given", metavar="[TYPE] [VALUES]", nargs=-1, shell_complete=live.complete_service_types)
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(min=0, min_open=True),
     default=5.0,
     show_default=True,
     help="Seconds to wait for a server, and then for its response.",

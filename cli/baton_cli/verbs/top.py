@@ -15,6 +15,7 @@ from rich.live import Live
 
 from .. import links, live, losses, middleware
 from ..examples import examples
+from ..option_numbers import Seconds
 from ..output import json_text
 from ..terminal_keys import Keys, keys
 from ..top_view import SORTS, TopView, picture
@@ -225,7 +226,7 @@ _LOOK = 0.05  # seconds between two reads of the keys
 @examples("baton top", "baton top --sort Hz --filter '/camera/*'", "baton top -n 1 --json")
 @click.command()
 @live.domain_options
-@click.option("-i", "--interval", type=click.FloatRange(min=0.1), default=1.0, show_default=True, help="Seconds.")
+@click.option("-i", "--interval", type=Seconds(min=0.1), default=1.0, show_default=True, help="Seconds.")
 @click.option("-n", "--count", type=click.IntRange(1), help="Leave after so many intervals.")
 @click.option("-s", "--sort", type=click.Choice(SORTS, case_sensitive=False), default=SORTS[0], show_default=True)
 @click.option(

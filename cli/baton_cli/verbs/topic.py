@@ -17,6 +17,7 @@ import click
 from .. import links, live, losses, middleware, rates
 from ..examples import examples
 from ..groups import VerbGroup
+from ..option_numbers import Number, Seconds
 from ..output import json_text
 from ..yaml_text import text_of
 
@@ -239,7 +240,7 @@ def _width() -> int:
 @click.option("--no-arr", is_flag=True, help="Arrays only as their length.")
 @click.option("--csv", "as_csv", is_flag=True)
 @click.option("--json", "as_json", is_flag=True, help="One object a line.")
-@click.option("--timeout", type=float, help="Seconds to wait for a message.")
+@click.option("--timeout", type=Seconds(), help="Seconds to wait for a message.")
 def echo(
     domain: int | None,
     search: tuple[Path, ...],
@@ -334,7 +335,7 @@ for measured in (rates.hz, rates.bw, rates.delay):
 @live.domain_options
 @click.argument("topic", shell_complete=live.complete_topics)
 @click.argument("given", metavar="[TYPE] [VALUES]", nargs=-1, shell_complete=live.complete_messages)
-@click.option("-r", "--rate", type=click.FloatRange(min=0, min_open=True), default=1.0, show_default=True, help="Hz.")
+@click.option("-r", "--rate", type=Number(min=0, min_open=True), default=1.0, show_default=True, help="Hz.")
 @click.option("-1", "--once", is_flag=True, help="One message, when somebody subscribes; waits until it was taken.")
 @click.option("-t", "--times", type=click.IntRange(1), help="So many messages.")
 @click.option(

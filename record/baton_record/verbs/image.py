@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 from baton_cli import live
 from baton_cli.examples import examples
+from baton_cli.option_numbers import Seconds
 from rich.console import Console
 
 from .. import image_terminal
@@ -24,7 +25,7 @@ from .. import image_terminal
 @click.option(
     "--as", "form", type=click.Choice(image_terminal.FORMS), help="How the terminal shows it. Default: what it can."
 )
-@click.option("--timeout", type=click.FloatRange(min=0), metavar="S", help="Seconds to wait; default: for ever.")
+@click.option("--timeout", type=Seconds(min=0), metavar="S", help="Seconds to wait; default: for ever.")
 @click.argument("topic", shell_complete=live.complete_topics)
 def command(
     domain: int | None,

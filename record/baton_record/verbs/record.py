@@ -14,6 +14,7 @@ from typing import Any
 import click
 from baton_cli import fitting, live
 from baton_cli.examples import examples
+from baton_cli.option_numbers import Seconds
 from baton_cli.output import counted, json_text
 from baton_cli.terminal_keys import Keys, keys
 from rich.console import Console
@@ -62,13 +63,11 @@ class _Ends(Exception):
 @click.option("-t", "--type", "types", multiple=True, metavar="TYPE", help="Topics of a type.")
 @click.option("-x", "--exclude", multiple=True, metavar="RE", help="No topics whose whole names match.")
 @click.option("-b", "--max-size", type=_Size(), help="Another file begins after so many bytes.")
-@click.option(
-    "-d", "--max-duration", type=click.FloatRange(min=0, min_open=True), metavar="S", help="The same, seconds."
-)
+@click.option("-d", "--max-duration", type=Seconds(min=0, min_open=True), metavar="S", help="The same, seconds.")
 @click.option("--max-queue", type=_Size(), help="Bytes that may wait for the disk. Default: 512 MiB.")
 @click.option(
     "--snapshot",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Seconds(min=0, min_open=True),
     metavar="S",
     help="Keep the last S seconds in memory, --max-queue at most; write them at the key s or SIGUSR1.",
 )

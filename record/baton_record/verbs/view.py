@@ -10,6 +10,7 @@ from typing import Any
 import click
 from baton_cli import live
 from baton_cli.examples import examples
+from baton_cli.option_numbers import Number
 
 
 def _is_loopback(host: str) -> bool:
@@ -32,7 +33,7 @@ def _is_loopback(host: str) -> bool:
 @click.option("--port", type=click.IntRange(0, 65535), default=8765, show_default=True, help="0: any that is free.")
 @click.option(
     "--max-rate",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     default=60,
     show_default=True,
     metavar="HZ",

@@ -78,6 +78,9 @@ def host_rows(state: Any, rates: Rates) -> list[dict[str, Any]]:
                 "absent_s": None
                 if host.absent_since_ns is None
                 else max(0.0, (state.monotonic_ns - host.absent_since_ns) / 1e9),
+                "bulk_missing_s": None
+                if host.bulk_missing_since_ns is None
+                else max(0.0, (state.monotonic_ns - host.bulk_missing_since_ns) / 1e9),
                 "latency_s": latency_s(host),
                 "sent_hz": rates.of_host(host, "sent_messages"),
                 "sent_bytes_per_s": rates.of_host(host, "sent_bytes"),
@@ -99,6 +102,16 @@ def absence(row: dict[str, Any]) -> str:
     lasts, percent = duration(row["absent_s"]), row["absence_percent"]
     used = "" if percent is None else f"; {percent} % of its absence budget is used, and at 100 % it is forgotten"
     return (f" for {lasts}" if lasts else "") + used
+
+
+def one_connection(row: dict[str, Any]) -> str:
+    """A sentence: since when the host of a row of host_rows() has only one of its two connections, and why; empty: it has what it wants."""
+    if row["bulk_missing_s"] is None:
+        return ""
+    why = f": {row['bulk_missing_why']}" if row["bulk_missing_why"] else ""
+    return (
+        f"only one of two connections for {duration(row['bulk_missing_s'])}, so small messages wait for big ones{why}"
+    )
 
 
 def peer_rows(state: Any) -> list[dict[str, Any]]:

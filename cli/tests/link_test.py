@@ -380,6 +380,20 @@ def test_a_host_that_is_not_reached_shows_since_when_and_how_much_of_its_budget_
     assert re.fullmatch(r"not connected for 1\d s; 25 % of its absence budget is used, .* forgotten", found.why)
 
 
+def test_a_host_with_one_of_two_connections_is_shown_with_the_reason_and_since_when(capsys):
+    ago = time.monotonic_ns() - 15_000_000_000
+    one = a_link(host={"bulk_missing_since_ns": ago, "bulk_missing_why": "it does \x1b[31mnot answer"})
+    link._show(one, links.Rates(None, None))
+    said = capsys.readouterr().out
+    assert re.search(
+        r"host base: only one of two connections for 1\d s, so small .*: it does \\x1b\[31mnot answer; trying", said
+    )
+    found = {f.what: f for f in doctor.judge_link(one)}["host base"]
+    assert found.good is None and "only one of two connections" in found.why and "two TCP connections" in found.way_out
+    link._show(a_link(), links.Rates(None, None))
+    assert "only one" not in capsys.readouterr().out
+
+
 def test_options_reach_the_program_that_is_started(monkeypatch):
     started = []
     monkeypatch.setattr(link, "find_program", lambda: "/bin/baton_link")

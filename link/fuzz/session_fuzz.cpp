@@ -104,8 +104,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   HostHello hello;
   hello.name = "fuzz";
   auto session = std::make_shared<Session>(
-      Session::Identity{Gid{1}, hello, 1, 2, "10.0.0.1"}, channels, [](bool) {},
-      [](const std::shared_ptr<Session>&, const ListenAddress&) { require(false); });
+      Session::Identity{Gid{1}, hello, 1, 2, 3, "10.0.0.1"}, channels, [](bool) {},
+      [](const std::shared_ptr<Session>&, const ListenAddress&, std::uint64_t) {
+        require(false);
+        return std::string();
+      });
   {
     const auto first = session->open_flow("baton/1/words", std::make_shared<NoChunks>(), TopicPriority::kHigh);
     const auto second = session->open_flow("x", std::make_shared<NoChunks>(), TopicPriority::kHigh);

@@ -156,7 +156,7 @@ class Fuzzed {
   Fuzzed() {
     registrations_[0] = *channels_->add("a", shelf_);
     registrations_[1] = *channels_->add("b", shelf_);
-    for (std::uint32_t i = 0; i < 2; ++i) own_[sending_.open("own", wells_[i], true)] = {};
+    for (std::uint32_t i = 0; i < 2; ++i) own_[sending_.open("own", wells_[i], TrafficClass::kUrgent)] = {};
   }
   void run(Input& in) {
     connect();
@@ -289,13 +289,15 @@ class Fuzzed {
         getting_.close(frame.flow);
         flows_.erase(frame.flow);
         break;
-      case FrameKind::kReady:
-        require(static_cast<bool>(getting_.ready(frame.number)) == (frame.number > connection_));
-        if (frame.number <= connection_) return connect();
+      case FrameKind::kReady: {
+        const bool fits = frame.number > connection_ && frame.number - connection_ <= FlowReceiver::kMostUnready;
+        require(static_cast<bool>(getting_.ready(frame.number)) == fits);
+        if (!fits) return connect();
         connection_ = frame.number;
         for (auto at = flows_.begin(); at != flows_.end();) at = at->second.named ? std::next(at) : flows_.erase(at);
         sending_.ready();
         break;
+      }
       case FrameKind::kResume:
       case FrameKind::kAck: {
         const bool ack = frame.kind == FrameKind::kAck;
@@ -311,6 +313,7 @@ class Fuzzed {
         break;
       }
       case FrameKind::kAlive:
+      case FrameKind::kBulk:
         break;
     }
   }

@@ -67,6 +67,9 @@ std::string line_of(const HostState& host) {
   if (host.absent_since_ns != 0) {
     line.number("absent_since_ns", host.absent_since_ns).number("absence_percent", host.absence_percent);
   }
+  if (host.bulk_missing_since_ns != 0) {
+    line.number("bulk_missing_since_ns", host.bulk_missing_since_ns).text("bulk_missing_why", host.bulk_missing_why);
+  }
   if (host.round_trip_ns != 0) line.number("round_trip_ns", host.round_trip_ns);
   return line.number("sent_messages", host.sent_messages)
       .number("sent_bytes", host.sent_bytes)

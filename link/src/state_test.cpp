@@ -32,6 +32,8 @@ LinkState whole_state() {
   near.connected_since_ns = 5'000'000'000;
   near.encrypted = true;
   near.certificate = "CN=/base";
+  near.bulk_missing_since_ns = 60'000'000'000;
+  near.bulk_missing_why = "it does not answer";
   near.round_trip_ns = 420'000;
   near.sent_messages = 120;
   near.sent_bytes = 737'280'000;

@@ -132,10 +132,10 @@ class Host:
 
     def hello(self) -> None:
         for session in (0, 4711):
-            greeting = struct.pack("<8sII16sQH", b"btnlink\n", 4, 0, OWN, session, PORT).ljust(48, b"\0")
+            greeting = struct.pack("<8sII16sQH", b"btnlink\n", 5, 0, OWN, session, PORT).ljust(48, b"\0")
             self.socket.sendall(greeting + b"big-endian".ljust(80, b"\0"))
             if session == 0:
-                assert self.get(128)[:12] == b"btnlink\n" + struct.pack("<I", 4)
+                assert self.get(128)[:12] == b"btnlink\n" + struct.pack("<I", 5)
 
     def get(self, size: int) -> bytes:
         out = b""

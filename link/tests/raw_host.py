@@ -35,7 +35,7 @@ def text(value: str | bytes) -> bytes:
     return struct.pack("<I", len(value)) + value
 
 
-def hello(host: bytes, session: int, name: bytes, version: int = 4, domain: int = 0) -> bytes:
+def hello(host: bytes, session: int, name: bytes, version: int = 5, domain: int = 0) -> bytes:
     return (
         struct.pack("<8sII16sQH", b"btnlink\n", version, domain, host, session, PORT).ljust(48, b"\0")
         + name.ljust(80, b"\0")[:80]

@@ -36,6 +36,8 @@ class LinkHost:
     certificate: str = ""  # the subject of the certificate that it has shown: CN=/robot
     absent_since_ns: int | None = None  # time.monotonic_ns() of this host; None: connected
     absence_percent: int | None = None  # of its absence budget that is used; at 100 the host is forgotten
+    bulk_missing_since_ns: int | None = None  # its second connection, so that big messages take the first; None: there
+    bulk_missing_why: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,6 +145,7 @@ _OF_HOST = (
     "waiting_bytes",
     "absent_since_ns",
     "absence_percent",
+    "bulk_missing_since_ns",
 )
 
 
@@ -169,6 +172,7 @@ def parse(text: str) -> LinkState:
                     dropped_why=record.text("dropped_why"),
                     encrypted=record.flag("encrypted"),
                     certificate=record.text("certificate"),
+                    bulk_missing_why=record.text("bulk_missing_why"),
                     **numbers,
                 )
             )

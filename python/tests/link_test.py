@@ -246,7 +246,8 @@ def test_the_example_of_the_format_is_read_as_the_page_says():
     assert (state.sent, state.received, state.refused, state.monotonic_ns) == (120, 7, 1, 65_000_000_000)
     near, far = state.hosts
     assert near == baton.LinkHost(
-        "base station", "192.168.1.10:22703", "2b" * 16, True, 5_000_000_000, 420_000, 120, 737_280_000, 8, 4096, 2, 3, "it is slow", 1, 6_144_000, True, "CN=/base"
+        "base station", "192.168.1.10:22703", "2b" * 16, True, 5_000_000_000, 420_000, 120, 737_280_000, 8, 4096, 2, 3, "it is slow", 1, 6_144_000, True, "CN=/base",
+        bulk_missing_since_ns=60_000_000_000, bulk_missing_why="it does not answer",
     )  # fmt: skip
     assert state.secured is True and far.encrypted is None
     assert (state.absence_ms, state.absence_bytes) == (60_000, 256 << 20)

@@ -460,6 +460,7 @@ def judge_buffers(system: Path = SYSTEM) -> list[Diagnosis]:
 NO_LINK = "no link runs in this domain: topics of other hosts need `baton link` on each host (docs/guides/machines.md)"
 _REACH = "start `baton link` there, open its port in the firewall, or correct --peer"
 
+_SECOND = "let two TCP connections to the link's port through firewall and tunnel"
 _ADMIT = "if it belongs here: --security with certificates of one CA on all hosts, one domain, and one version of Baton"
 
 
@@ -490,7 +491,10 @@ def judge_link(link: Any) -> list[Diagnosis]:
             why += f", {row['sent_again']} segments sent again"
         if row["dropped"]:
             why += f"; {row['dropped']} messages dropped: {row['dropped_why']}"
-        findings.append(Diagnosis(name, None if row["dropped"] else True, why))
+        missing = links.one_connection(row)
+        if missing:
+            why += f"; {missing}"
+        findings.append(Diagnosis(name, None if row["dropped"] or missing else True, why, _SECOND if missing else ""))
     for row in links.peer_rows(state):
         findings.append(Diagnosis(f"peer {row['peer']}", None, links.not_reached(row), _REACH))
     for row in links.refused_rows(state):

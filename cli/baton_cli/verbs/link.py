@@ -195,7 +195,11 @@ def _show(link: Any, rates: links.Rates) -> None:
     if state.why:
         click.echo(live.harmless(f"why: {state.why}"))
     if state.hosts:
-        fitting.show(host_columns(links.host_rows(state, rates)), Console())
+        rows = links.host_rows(state, rates)
+        fitting.show(host_columns(rows), Console())
+        for row in rows:
+            if missing := links.one_connection(row):
+                click.echo(live.harmless(f"host {row['name']}: {missing}; trying again"))
     elif state.phase == "working" and not state.peers and not state.refused_hosts:
         click.echo(
             "no other host is known yet: start `baton link` there; if multicast does not reach it, name it with --peer, here or there"

@@ -16,17 +16,23 @@ void FlowReceiver::connected(std::vector<HostFrame>& frames) {
   flow_ = nullptr;
   for (auto& [id, flow] : flows_) {
     flow.named = false;
-    HostFrame resume;
-    resume.kind = FrameKind::kResume;
-    resume.flow = id;
-    resume.number = flow.come;
-    resume.offset = flow.offset;
-    frames.push_back(resume);
+    frames.push_back(resume(id));
     add_pending_ack(id, flow);  // an acknowledgement may have been lost with the connection
   }
 }
 
-Result<void> FlowReceiver::open(const HostFrame& frame, const std::string& channel) {
+HostFrame FlowReceiver::resume(std::uint32_t id) const {
+  const ReceivedFlow& flow = flows_.at(id);
+  HostFrame out;
+  out.kind = FrameKind::kResume;
+  out.flow = id;
+  out.number = flow.come;
+  out.offset = flow.offset;
+  return out;
+}
+
+Result<void> FlowReceiver::open(const HostFrame& frame, const std::string& channel,
+                                std::optional<ReceivedFlow> continued) {
   const auto known = flows_.find(frame.flow);
   if (known != flows_.end()) {
     if (known->second.named || known->second.channel != channel) return violation("a flow is opened twice");
@@ -35,40 +41,51 @@ Result<void> FlowReceiver::open(const HostFrame& frame, const std::string& chann
   }
   if (flows_.size() >= kMostFlows) return violation("more than " + std::to_string(kMostFlows) + " flows");
   if (name_bytes_ + channel.size() > kMostFlowNameBytes) return violation("its flows have too long names");
-  ReceiveFlow& flow = flows_[frame.flow];
-  flow.channel = channel;
-  name_bytes_ += channel.size();
-  flow.registered = channels_->find(channel);
+  if (continued && continued->channel != channel) return violation("a flow goes on with another channel");
+  ReceivedFlow& flow = flows_[frame.flow];
+  if (continued) {
+    flow = std::move(*continued);
+    flow.named = true;
+    flow.ack_pending = false;
+    add_pending_ack(frame.flow, flow);  // an acknowledgement may have been lost with the connection
+  } else {
+    flow.channel = channel;
+    flow.registered = channels_->find(channel);
+  }
+  count(flow, true);
   return {};
 }
 
 /// A message that waits takes memory beside its bytes, and may have none.
 std::size_t FlowReceiver::weight(const ArrivingChunk& waiting) { return kWaitingMessageBytes + waiting.size_bytes; }
 
-void FlowReceiver::drop(ReceiveFlow& flow) {
-  name_bytes_ -= flow.channel.size();
-  for (const auto& each : flow.waiting) waiting_bytes_ -= weight(*each);
-  flow.waiting.clear();
+/// A flow comes, or goes.
+void FlowReceiver::count(const ReceivedFlow& flow, bool comes) {
+  std::size_t bytes = 0;
+  for (const auto& each : flow.waiting) bytes += weight(*each);
+  waiting_bytes_ = comes ? waiting_bytes_ + bytes : waiting_bytes_ - bytes;
+  name_bytes_ = comes ? name_bytes_ + flow.channel.size() : name_bytes_ - flow.channel.size();
 }
 
-void FlowReceiver::close(std::uint32_t id) {
+std::optional<FlowReceiver::ReceivedFlow> FlowReceiver::take(std::uint32_t id) {
   const auto found = flows_.find(id);
-  if (found == flows_.end()) return;
+  if (found == flows_.end()) return std::nullopt;
   if (flow_ == &found->second) flow_ = nullptr;
-  drop(found->second);
+  count(found->second, false);
+  std::optional<ReceivedFlow> out(std::move(found->second));
   flows_.erase(found);
+  return out;
 }
+
+void FlowReceiver::close(std::uint32_t id) { static_cast<void>(take(id)); }
 
 Result<void> FlowReceiver::ready(std::uint64_t number) {
   if (number <= connection_) return Error{Errc::system, "the other end has used another connection since"};
+  if (number - connection_ > kMostUnready) return violation("it says that it has used too many connections");
   connection_ = number;
   for (auto at = flows_.begin(); at != flows_.end();) {
-    if (at->second.named) {
-      ++at;
-    } else {
-      drop(at->second);
-      at = flows_.erase(at);
-    }
+    const auto each = at++;
+    if (!each->second.named) close(each->first);
   }
   return {};
 }
@@ -78,7 +95,7 @@ Result<void> FlowReceiver::begin_part(const HostFrame& frame) {
   header_bytes_ = 0;
   const auto found = flows_.find(frame.flow);
   if (found == flows_.end() || !found->second.named) return violation("a part of a flow that is not open");
-  ReceiveFlow& flow = found->second;
+  ReceivedFlow& flow = found->second;
   const bool goes_on =
       frame.number == flow.come + 1 && frame.offset == flow.offset && (frame.offset == 0 || frame.total == flow.total);
   if (!goes_on) return violation("a part is missing, or comes twice");
@@ -89,7 +106,7 @@ Result<void> FlowReceiver::begin_part(const HostFrame& frame) {
 }
 
 std::byte* FlowReceiver::place() {
-  ReceiveFlow& flow = *flow_;
+  ReceivedFlow& flow = *flow_;
   if (part_.offset == 0) {
     flow.total = part_.total;
     flow.arriving.reset();
@@ -107,13 +124,13 @@ std::byte* FlowReceiver::place() {
   return flow.arriving->message + (part_.offset + header_bytes_ - sizeof(memory::ChunkHeader));
 }
 
-bool FlowReceiver::deliver(ReceiveFlow& flow, ArrivingChunk& arriving) {
+bool FlowReceiver::deliver(ReceivedFlow& flow, ArrivingChunk& arriving) {
   const os::Lock lock(flow.registered->mutex);
   return !flow.registered->receiver || flow.registered->receiver->deliver(host_, arriving);
 }
 
 void FlowReceiver::end_part() {
-  ReceiveFlow& flow = *std::exchange(flow_, nullptr);
+  ReceivedFlow& flow = *std::exchange(flow_, nullptr);
   flow.offset = part_.offset + part_.size;
   if (flow.offset < flow.total) return;
   flow.offset = 0;
@@ -149,7 +166,7 @@ bool FlowReceiver::offer_again() {
   return some;
 }
 
-void FlowReceiver::add_pending_ack(std::uint32_t id, ReceiveFlow& flow) {
+void FlowReceiver::add_pending_ack(std::uint32_t id, ReceivedFlow& flow) {
   if (flow.ack_pending || flow.delivered == 0) return;
   flow.ack_pending = true;
   pending_acks_.push_back(id);

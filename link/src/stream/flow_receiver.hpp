@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,21 @@ class FlowReceiver {
  public:
   /// Of a message that waits, beside its own bytes.
   static constexpr std::size_t kWaitingMessageBytes = 1024;
+  /// Connections of a session that may break before their kReady comes, one after the other: days of them.
+  static constexpr std::uint64_t kMostUnready = std::uint64_t{1} << 20;
+
+  /// What has come on one flow.
+  struct ReceivedFlow {
+    std::shared_ptr<RegisteredReceiver> registered;  ///< null: the channel has no receiver; its chunks are dropped
+    std::string channel;
+    std::uint64_t come = 0, delivered = 0;    ///< numbers
+    bool ack_pending = false;                 ///< `delivered` is to be acknowledged: the flow is in pending_acks_
+    bool named = true;                        ///< by a kOpen of this connection
+    std::uint32_t total = 0;                  ///< of the chunk that arrives
+    std::uint64_t offset = 0;                 ///< 0: none has begun
+    std::unique_ptr<ArrivingChunk> arriving;  ///< null: it is dropped
+    std::deque<std::unique_ptr<ArrivingChunk>> waiting;
+  };
 
   FlowReceiver(const Gid& host, std::shared_ptr<const ReceiverTable> channels)
       : host_(host), channels_(std::move(channels)) {}
@@ -28,16 +44,22 @@ class FlowReceiver {
 
   /// A new connection: gives a kResume for each flow.
   void connected(std::vector<HostFrame>& frames);
-  /// Errors of the rest: protocol_violation.
-  Result<void> open(const HostFrame& frame, const std::string& channel);
+  /// Errors of the rest: protocol_violation. `continued`: of the flow that goes on as this one, from take() of the receiver of its connection.
+  Result<void> open(const HostFrame& frame, const std::string& channel,
+                    std::optional<ReceivedFlow> continued = std::nullopt);
+  bool has(std::uint32_t flow) const { return flows_.count(flow) != 0; }
+  /// How far a flow that has() has come.
+  HostFrame resume(std::uint32_t flow) const;
   void close(std::uint32_t flow);
+  /// Closes a flow, and gives what has come on it. Nothing: there is no such flow.
+  std::optional<ReceivedFlow> take(std::uint32_t flow);
   /// Whether somebody receives what comes on this flow.
   bool is_received(std::uint32_t flow) const {
     const auto found = flows_.find(flow);
     return found != flows_.end() && found->second.registered;
   }
-  /// The other host has named all its flows over its connection `number`. Error system: it has used a later one before, so what comes over
-  /// this one is out of date, and is not to be read.
+  /// The other host has named all its flows over its connection `number`. Errors: system: it has used a later one before, so what comes over
+  /// this one is out of date, and is not to be read; protocol_violation: no host has made so many connections.
   Result<void> ready(std::uint64_t number);
 
   /// A part begins. Its first bytes may be a chunk's header: `header_bytes()` of the part go to header(), the rest to the result of place().
@@ -61,28 +83,17 @@ class FlowReceiver {
   std::uint64_t bytes() const noexcept { return bytes_; }
 
  private:
-  struct ReceiveFlow {
-    std::shared_ptr<RegisteredReceiver> registered;  ///< null: the channel has no receiver; its chunks are dropped
-    std::string channel;
-    std::uint64_t come = 0, delivered = 0;    ///< numbers
-    bool ack_pending = false;                 ///< `delivered` is to be acknowledged: the flow is in pending_acks_
-    bool named = true;                        ///< by a kOpen of this connection
-    std::uint32_t total = 0;                  ///< of the chunk that arrives
-    std::uint64_t offset = 0;                 ///< 0: none has begun
-    std::unique_ptr<ArrivingChunk> arriving;  ///< null: it is dropped
-    std::deque<std::unique_ptr<ArrivingChunk>> waiting;
-  };
   static std::size_t weight(const ArrivingChunk& waiting);
-  void drop(ReceiveFlow& flow);  ///< what it has; it ends
-  void add_pending_ack(std::uint32_t id, ReceiveFlow& flow);
-  bool deliver(ReceiveFlow& flow, ArrivingChunk& arriving);
+  void count(const ReceivedFlow& flow, bool comes);
+  void add_pending_ack(std::uint32_t id, ReceivedFlow& flow);
+  bool deliver(ReceivedFlow& flow, ArrivingChunk& arriving);
 
   const Gid host_;
   const std::shared_ptr<const ReceiverTable> channels_;
-  std::map<std::uint32_t, ReceiveFlow> flows_;
+  std::map<std::uint32_t, ReceivedFlow> flows_;
   std::vector<std::uint32_t> pending_acks_;
   HostFrame part_;
-  ReceiveFlow* flow_ = nullptr;  // of part_; null: a flow that is not known, whose part is dropped
+  ReceivedFlow* flow_ = nullptr;  // of part_; null: a flow that is not known, whose part is dropped
   std::size_t header_bytes_ = 0;
   memory::ChunkHeader header_{};
   std::uint64_t connection_ = 0;  // number of the last one that was ready

@@ -114,6 +114,37 @@ TEST_F(GettingOf, ARefusedChunkIsReadAndAcknowledgedInItsTurn) {
   EXPECT_EQ(acknowledgements().at(0).number, 2U);
 }
 
+TEST_F(GettingOf, AFlowThatGoesOnElsewhereKeepsWhatHasComeInItsOrder) {
+  ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "a"));
+  shelf_->full = true;
+  ASSERT_TRUE(chunk(1, 1, "one"));
+  ASSERT_TRUE(part(1, 2, "0123456789", 0, kHeader + 4));
+  FlowReceiver other(kFar, channels_);
+  ASSERT_TRUE(other.open(frame(FrameKind::kOpen, 7), "a", getting_.take(1)));
+  EXPECT_FALSE(getting_.has(1));
+  EXPECT_EQ(getting_.waiting_bytes(), 0U);
+  EXPECT_EQ(other.waiting_bytes(), 3U + FlowReceiver::kWaitingMessageBytes);
+  EXPECT_EQ(other.resume(7).number, 1U);
+  EXPECT_EQ(other.resume(7).offset, kHeader + 4);
+  shelf_->full = false;
+  EXPECT_FALSE(other.offer_again());
+  EXPECT_EQ(shelf_->got, std::vector<std::string>{"one"});
+  std::vector<HostFrame> acks;
+  other.acknowledgements(acks);
+  ASSERT_EQ(acks.size(), 1U);
+  EXPECT_EQ(acks[0].flow, 7U);
+  EXPECT_EQ(acks[0].number, 1U);
+  EXPECT_FALSE(getting_.take(1)) << "it has gone";
+  EXPECT_FALSE(other.open(frame(FrameKind::kOpen, 8), "b", other.take(7))) << "of another channel";
+}
+
+TEST_F(GettingOf, AReadyThatNoHostCanHaveReachedIsAViolation) {
+  EXPECT_EQ(getting_.ready(UINT64_MAX).error().code, Errc::protocol_violation);
+  EXPECT_EQ(getting_.ready(FlowReceiver::kMostUnready + 1).error().code, Errc::protocol_violation);
+  EXPECT_TRUE(getting_.ready(FlowReceiver::kMostUnready)) << "no later one was used up";
+  EXPECT_EQ(getting_.ready(FlowReceiver::kMostUnready).error().code, Errc::system);
+}
+
 TEST_F(GettingOf, WhatNobodyReceivesIsDroppedAndAcknowledged) {
   ASSERT_TRUE(getting_.open(frame(FrameKind::kOpen, 1), "unknown"));
   ASSERT_TRUE(chunk(1, 1, "one"));

@@ -20,45 +20,71 @@ void FlowSender::set_attached(SendFlow& flow, bool attached) {
   }
 }
 
-void FlowSender::add_open(std::uint32_t id, const std::string& channel) {
+void FlowSender::add_open(std::uint32_t id, const SendFlow& flow) {
   OutgoingFrame open;
   open.frame.kind = FrameKind::kOpen;
   open.frame.flow = id;
-  open.frame.size = static_cast<std::uint32_t>(channel.size());
-  open.name = channel;
+  open.frame.number = flow.continues;
+  open.frame.size = static_cast<std::uint32_t>(flow.channel.size());
+  open.name = flow.channel;
   control_.push_back(std::move(open));
 }
 
-std::uint32_t FlowSender::open(const std::string& channel, std::shared_ptr<ChunkSource> source, bool stays) {
-  if (flows_.size() >= kMostFlows) return 0;
-  SendFlow& flow = flows_[++last_];
+std::uint32_t FlowSender::open(const std::string& channel, std::shared_ptr<ChunkSource> source,
+                               std::optional<TrafficClass> fixed) {
+  MovingFlow flow;
   flow.channel = channel;
   flow.source = std::move(source);
-  flow.stays = stays;
-  if (connected_) add_open(last_, channel);
+  flow.fixed = fixed;
+  return adopt(std::move(flow), {});
+}
+
+std::uint32_t FlowSender::adopt(MovingFlow from, TimePoint now) {
+  if (flows_.size() >= kMostFlows) return 0;
+  SendFlow& flow = flows_[++last_];
+  flow.channel = std::move(from.channel);
+  flow.source = std::move(from.source);
+  flow.fixed = from.fixed;
+  flow.bulky = now;
+  if (from.continues) {
+    flow.continues = from.id;
+    flow.first = from.acknowledged + 1;
+  }
+  for (auto& chunk : from.chunks) {
+    flow.bytes += chunk->size_bytes;
+    flow.chunks.push_back({std::move(chunk), 0});
+  }
+  if (connected_) add_open(last_, flow);
   return last_;
 }
 
-std::uint32_t FlowSender::adopt(LeavingFlow flow, TimePoint now) {
-  const std::uint32_t id = open(flow.channel, std::move(flow.source), false);
-  if (id == 0) return 0;
-  SendFlow& adopted = flows_[id];
-  adopted.bulky = now;
-  adopted.bytes = flow.chunk->size_bytes;
-  adopted.chunks.push_back({std::move(flow.chunk), 0});
-  return id;
-}
-
-std::vector<LeavingFlow> FlowSender::take_leaving() {
-  std::vector<LeavingFlow> out;
+std::vector<MovingFlow> FlowSender::take_leaving() {
+  std::vector<MovingFlow> out;
   for (const std::uint32_t id : std::exchange(leaving_, {})) {
     const auto found = flows_.find(id);
-    if (found == flows_.end()) continue;  // closed meanwhile
+    if (found == flows_.end() || !found->second.next) continue;  // closed meanwhile, or kept
     SendFlow& flow = found->second;
-    out.push_back({id, flow.channel, flow.source, std::move(flow.next), flow.first - 1});
+    out.push_back({id, flow.channel, flow.source, flow.fixed, {std::move(flow.next)}, flow.first - 1, false});
     close(id);
   }
   return out;
+}
+
+std::vector<MovingFlow> FlowSender::take_all() {
+  std::vector<MovingFlow> out;
+  for (auto& [id, flow] : flows_) {
+    MovingFlow& moving = out.emplace_back();
+    moving = {id, std::move(flow.channel), std::move(flow.source), flow.fixed, {}, flow.first - 1, true};
+    for (UnacknowledgedChunk& each : flow.chunks) moving.chunks.push_back(std::move(each.outgoing));
+    if (flow.next) moving.chunks.push_back(std::move(flow.next));
+  }
+  flows_.clear();
+  leaving_.clear();
+  return out;
+}
+
+bool FlowSender::is_settled() const {
+  return std::all_of(flows_.begin(), flows_.end(), [](const auto& each) { return each.second.continues == 0; });
 }
 
 void FlowSender::close(std::uint32_t id) {
@@ -77,7 +103,7 @@ void FlowSender::connected() {
   connected_ = true;
   ready_ = false;
   control_.clear();
-  for (const auto& [id, flow] : flows_) add_open(id, flow.channel);
+  for (const auto& [id, flow] : flows_) add_open(id, flow);
   OutgoingFrame ready;
   ready.frame.kind = FrameKind::kReady;
   ready.frame.number = ++connections_;
@@ -101,7 +127,9 @@ Result<void> FlowSender::resume(const HostFrame& frame) {
   if (found == flows_.end()) return {};  // closed meanwhile
   SendFlow& flow = found->second;
   const Error wrong{Errc::protocol_violation, "the other end goes on where this one has never been"};
-  if (ready_ || frame.number + 1 < flow.first || frame.number - (flow.first - 1) > flow.chunks.size()) return wrong;
+  const bool may_come = !ready_ || flow.continues != 0;
+  if (!may_come || frame.number + 1 < flow.first || frame.number - (flow.first - 1) > flow.chunks.size()) return wrong;
+  flow.continues = 0;
   const std::size_t come = frame.number - (flow.first - 1);
   flow.at = come;
   for (std::size_t i = 0; i < flow.chunks.size(); ++i)
@@ -135,7 +163,7 @@ Result<void> FlowSender::acknowledge(const HostFrame& frame) {
 
 /// Whether the flow's next chunk belongs to the other class.
 bool FlowSender::leaves(SendFlow& flow, std::size_t chunk_bytes, TimePoint now) const {
-  if (flow.stays) return false;
+  if (flow.fixed) return *flow.fixed != class_;
   if (now - flow.second >= std::chrono::seconds(1)) {
     flow.second = now;
     flow.bytes_of_second = 0;
@@ -149,6 +177,11 @@ bool FlowSender::leaves(SendFlow& flow, std::size_t chunk_bytes, TimePoint now) 
 /// True if something was added.
 bool FlowSender::next_of(std::uint32_t id, SendFlow& flow, std::size_t most, TimePoint now,
                          std::vector<OutgoingFrame>& frames) {
+  if (flow.continues != 0) return false;
+  if (flow.next && !may_leave_) {
+    flow.bytes += flow.next->size_bytes;
+    flow.chunks.push_back({std::move(flow.next), 0});
+  }
   if (flow.at == flow.chunks.size()) {
     if (flow.next) {
       if (flow.chunks.empty() && std::count(leaving_.begin(), leaving_.end(), id) == 0) leaving_.push_back(id);
@@ -165,7 +198,7 @@ bool FlowSender::next_of(std::uint32_t id, SendFlow& flow, std::size_t most, Tim
       if (found == ChunkSource::NextChunk::kMore) wait_set_.wake();  // comes back at once
       return false;
     }
-    if (leaves(flow, chunk->size_bytes, now)) {
+    if (leaves(flow, chunk->size_bytes, now) && may_leave_) {
       set_attached(flow, false);
       flow.next = std::move(chunk);
       if (flow.chunks.empty()) leaving_.push_back(id);

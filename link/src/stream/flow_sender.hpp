@@ -2,7 +2,8 @@
 // The flows of this host to one other: which chunk is sent next, and which chunks are under way (the retransmission window). No sockets and no
 // threads. Flows take turns, with the same number of bytes each. So a big chunk delays no other flow, and neither does a flow that must wait.
 // Two hosts have one sender for each class of traffic. A flow that has a chunk of the other class leaves with that chunk, once all chunks before
-// are acknowledged: so the order of its chunks is kept.
+// are acknowledged: so the order of its chunks is kept. The flows of a bulk connection that is lost go on over the urgent one with the chunks
+// that are not acknowledged, once the other side has said how far each has come.
 // Thread rules: externally synchronised.
 #pragma once
 
@@ -11,6 +12,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,13 +28,15 @@ struct OutgoingFrame {
   std::shared_ptr<const OutgoingChunk> chunk;  // of a kPart
 };
 
-/// A flow that changes its class: with its next chunk, which is not sent yet.
-struct LeavingFlow {
+/// A flow that changes its class.
+struct MovingFlow {
   std::uint32_t id = 0;  ///< until now
   std::string channel;
   std::shared_ptr<ChunkSource> source;
-  std::shared_ptr<const OutgoingChunk> chunk;
-  std::uint64_t acknowledged = 0;  ///< chunks before
+  std::optional<TrafficClass> fixed;
+  std::deque<std::shared_ptr<const OutgoingChunk>> chunks;  ///< not acknowledged
+  std::uint64_t acknowledged = 0;                           ///< chunks before
+  bool continues = false;                                   ///< the other side may have some of the chunks
 };
 
 class FlowSender {
@@ -49,14 +53,21 @@ class FlowSender {
   FlowSender(const FlowSender&) = delete;
   FlowSender& operator=(const FlowSender&) = delete;
 
-  /// 0: there are kMostFlows. `stays`: the flow keeps this class, whatever its chunks are.
-  std::uint32_t open(const std::string& channel, std::shared_ptr<ChunkSource> source, bool stays);
-  /// A flow that has left the sender of the other class.
-  std::uint32_t adopt(LeavingFlow flow, TimePoint now);
+  /// 0: there are kMostFlows. `fixed`: the flow's class, whatever its chunks are.
+  std::uint32_t open(const std::string& channel, std::shared_ptr<ChunkSource> source,
+                     std::optional<TrafficClass> fixed = std::nullopt);
+  /// A flow that has left the sender of the other class. One that continues keeps the numbers of its chunks.
+  std::uint32_t adopt(MovingFlow flow, TimePoint now);
   /// Whether take_leaving() has a flow.
   bool has_leaving() const noexcept { return !leaving_.empty(); }
   /// The flows that leave; they are closed in this sender.
-  std::vector<LeavingFlow> take_leaving();
+  std::vector<MovingFlow> take_leaving();
+  /// All flows, to continue in the other sender; they are closed here without a kClose. REQUIRES: disconnected.
+  std::vector<MovingFlow> take_all();
+  /// Whether flows may leave for the other class. If not, their chunks of that class are sent here, too.
+  void let_leave(bool may) noexcept { may_leave_ = may; }
+  /// No flow waits for the other side to say how far it has come.
+  bool is_settled() const;
   void close(std::uint32_t flow);
 
   /// A new connection: the next frames are the kOpen of all flows, and kReady. Until ready(), no part is sent.
@@ -97,14 +108,15 @@ class FlowSender {
     std::size_t bytes = 0;                   ///< of chunks
     std::size_t at = 0;                      ///< in chunks: the first that is not sent in full
     bool attached = false;                   ///< its source is in the wait set
-    bool stays = false;
+    std::optional<TrafficClass> fixed;
+    std::uint32_t continues = 0;  ///< the flow of the other sender that this one was, until the first kResume; 0: none
     std::shared_ptr<const OutgoingChunk> next;  ///< with which the flow leaves; null: it does not
     TimePoint second;                           ///< when the present second began
     std::size_t bytes_of_second = 0;
     TimePoint bulky;  ///< when the flow had the last reason to be of the bulk class
   };
   void set_attached(SendFlow& flow, bool attached);
-  void add_open(std::uint32_t id, const std::string& channel);
+  void add_open(std::uint32_t id, const SendFlow& flow);
   bool leaves(SendFlow& flow, std::size_t chunk_bytes, TimePoint now) const;
   bool next_of(std::uint32_t id, SendFlow& flow, std::size_t most, TimePoint now, std::vector<OutgoingFrame>& frames);
 
@@ -119,7 +131,7 @@ class FlowSender {
   std::uint32_t last_ = 0;         // id
   std::uint32_t turn_ = 0;         // id of the flow that was served last
   std::uint64_t connections_ = 0;  // ever
-  bool connected_ = false, ready_ = false;
+  bool connected_ = false, ready_ = false, may_leave_ = true;
   std::vector<OutgoingFrame> control_;  // kOpen, kClose
   std::vector<std::uint32_t> leaving_;  // ids; closed ones among them
   Totals totals_;

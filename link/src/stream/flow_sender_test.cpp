@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace baton::link::stream {
 namespace {
 
@@ -65,7 +67,7 @@ class SendingOf : public ::testing::Test {
 };
 
 TEST_F(SendingOf, NothingIsTakenFromASourceWithoutAConnection) {
-  sending_.open("a", source_, false);
+  sending_.open("a", source_);
   source_->add(1, 1000);
   EXPECT_TRUE(all().empty());
   sending_.connected();
@@ -82,7 +84,7 @@ TEST_F(SendingOf, NothingIsTakenFromASourceWithoutAConnection) {
 }
 
 TEST_F(SendingOf, ABigChunkGoesInPartsAndLeavesOthersTheirTurn) {
-  const std::uint32_t big = sending_.open("big", source_, false), small = sending_.open("small", other_, false);
+  const std::uint32_t big = sending_.open("big", source_), small = sending_.open("small", other_);
   source_->add(1, 3 * kPartBytes + 1000);
   other_->add(3, 1000);
   connect();
@@ -103,7 +105,7 @@ TEST_F(SendingOf, ABigChunkGoesInPartsAndLeavesOthersTheirTurn) {
 }
 
 TEST_F(SendingOf, ASlowLineGetsSmallParts) {
-  sending_.open("a", source_, false);
+  sending_.open("a", source_);
   source_->add(1, 1000);
   connect();
   const std::vector<OutgoingFrame> first = all(300);
@@ -116,8 +118,8 @@ TEST_F(SendingOf, ASlowLineGetsSmallParts) {
 }
 
 TEST_F(SendingOf, AFlowWithManyUnacknowledgedChunksWaitsAndTheOthersGoOn) {
-  const std::uint32_t flow = sending_.open("a", source_, false);
-  sending_.open("b", other_, false);
+  const std::uint32_t flow = sending_.open("a", source_);
+  sending_.open("b", other_);
   source_->add(kMostUnderWay + 10, 200);
   connect();
   EXPECT_EQ(all().size(), kMostUnderWay);
@@ -137,7 +139,7 @@ TEST_F(SendingOf, AFlowWithManyUnacknowledgedChunksWaitsAndTheOthersGoOn) {
 }
 
 TEST_F(SendingOf, ASourceThatHoldsAllItMayIsNotWaitedForByTheWaitSet) {
-  sending_.open("a", source_, false);
+  sending_.open("a", source_);
   source_->held = true;
   connect();
   all();
@@ -145,7 +147,7 @@ TEST_F(SendingOf, ASourceThatHoldsAllItMayIsNotWaitedForByTheWaitSet) {
 }
 
 TEST_F(SendingOf, ANewConnectionGoesOnWhereTheOtherEndSays) {
-  const std::uint32_t flow = sending_.open("a", source_, false);
+  const std::uint32_t flow = sending_.open("a", source_);
   source_->add(3, kPartBytes + 100);
   connect();
   EXPECT_EQ(all().size(), 6U);
@@ -167,7 +169,7 @@ TEST_F(SendingOf, ANewConnectionGoesOnWhereTheOtherEndSays) {
 }
 
 TEST_F(SendingOf, AHostThatHasGotNothingGetsAllAgain) {
-  sending_.open("a", source_, false);
+  sending_.open("a", source_);
   source_->add(2, 1000);
   connect();
   EXPECT_EQ(all().size(), 2U);
@@ -177,7 +179,7 @@ TEST_F(SendingOf, AHostThatHasGotNothingGetsAllAgain) {
 }
 
 TEST_F(SendingOf, NumbersThatCannotBeAreViolations) {
-  const std::uint32_t flow = sending_.open("a", source_, false);
+  const std::uint32_t flow = sending_.open("a", source_);
   source_->add(2, 1000);
   connect();
   EXPECT_FALSE(sending_.acknowledge(frame(FrameKind::kAck, flow, 1)));  // it was not sent yet
@@ -199,7 +201,7 @@ TEST_F(SendingOf, NumbersThatCannotBeAreViolations) {
 }
 
 TEST_F(SendingOf, AClosedFlowSaysSoAndGivesUpItsChunks) {
-  const std::uint32_t flow = sending_.open("a", source_, false);
+  const std::uint32_t flow = sending_.open("a", source_);
   source_->add(2, 1000);
   connect();
   std::weak_ptr<const OutgoingChunk> chunk = source_->chunks.front();
@@ -215,17 +217,17 @@ TEST_F(SendingOf, AClosedFlowSaysSoAndGivesUpItsChunks) {
 }
 
 TEST_F(SendingOf, OpeningsThatNobodyReadsAreBounded) {
-  for (std::size_t i = 0; i < kMostFlows; ++i) sending_.open("a", source_, false);
+  for (std::size_t i = 0; i < kMostFlows; ++i) sending_.open("a", source_);
   connect();
   EXPECT_FALSE(sending_.is_clogged()) << "as many as there may be";
   for (std::uint32_t i = 1; i <= kMostFlows; ++i) {
     sending_.close(i);
-    sending_.open("a", source_, false);
+    sending_.open("a", source_);
   }
   EXPECT_FALSE(sending_.is_clogged());
   for (std::uint32_t i = 1; i <= kMostFlows; ++i) {
     sending_.close(kMostFlows + i);
-    sending_.open("a", source_, false);
+    sending_.open("a", source_);
   }
   EXPECT_TRUE(sending_.is_clogged());
   sending_.disconnected();
@@ -233,13 +235,13 @@ TEST_F(SendingOf, OpeningsThatNobodyReadsAreBounded) {
 }
 
 TEST_F(SendingOf, FlowsAreBounded) {
-  for (std::size_t i = 0; i < kMostFlows; ++i) ASSERT_NE(sending_.open("a", source_, false), 0U);
-  EXPECT_EQ(sending_.open("a", source_, false), 0U);
+  for (std::size_t i = 0; i < kMostFlows; ++i) ASSERT_NE(sending_.open("a", source_), 0U);
+  EXPECT_EQ(sending_.open("a", source_), 0U);
 }
 
 TEST_F(SendingOf, ASourceThatHasPassedOverMuchLetsOthersHaveTheirTurnAndIsAskedAgainAtOnce) {
-  sending_.open("a", source_, false);
-  sending_.open("b", other_, false);
+  sending_.open("a", source_);
+  sending_.open("b", other_);
   connect();
   source_->passes_over = 2;
   source_->add(1, 1000);
@@ -264,7 +266,7 @@ class UrgentSendingOf : public SendingOf {
   }
   void SetUp() override {
     now_ += std::chrono::hours(1);
-    flow_ = urgent_.open("a", source_, false);
+    flow_ = urgent_.open("a", source_);
     urgent_.connected();
     urgent();
     urgent_.ready();
@@ -289,10 +291,10 @@ TEST_F(UrgentSendingOf, AFlowLeavesWithItsFirstBigChunkOnceAllBeforeAreAcknowled
   ASSERT_TRUE(urgent_.acknowledge(frame(FrameKind::kAck, flow_, 2)));
   EXPECT_TRUE(urgent().empty());
   ASSERT_TRUE(urgent_.has_leaving());
-  std::vector<LeavingFlow> leaving = urgent_.take_leaving();
+  std::vector<MovingFlow> leaving = urgent_.take_leaving();
   ASSERT_EQ(leaving.size(), 1U);
   EXPECT_EQ(leaving[0].id, flow_);
-  EXPECT_EQ(leaving[0].chunk, big);
+  EXPECT_EQ(leaving[0].chunks, decltype(leaving[0].chunks){big});
   EXPECT_EQ(leaving[0].acknowledged, 2U);
   const std::vector<OutgoingFrame> closing = urgent();
   ASSERT_EQ(closing.size(), 1U);
@@ -323,7 +325,7 @@ TEST_F(UrgentSendingOf, AFlowWithManySmallChunksInASecondLeaves) {
 }
 
 TEST_F(UrgentSendingOf, AFlowThatStaysSendsChunksOfAllSizes) {
-  const std::uint32_t stays = urgent_.open("b", other_, true);
+  const std::uint32_t stays = urgent_.open("b", other_, TrafficClass::kUrgent);
   other_->add(2, 10 * FlowSender::kMostUrgentBytes);
   std::size_t parts = 0;
   for (const OutgoingFrame& each : urgent()) parts += each.frame.kind == FrameKind::kPart ? 1 : 0;
@@ -356,7 +358,7 @@ TEST_F(UrgentSendingOf, AFlowWithoutAConnectionLeavesOverTheNextOne) {
 }
 
 TEST_F(UrgentSendingOf, ABulkFlowThatHasOnlySmallChunksForAWhileLeaves) {
-  const std::uint32_t flow = sending_.open("b", other_, false);
+  const std::uint32_t flow = sending_.open("b", other_);
   other_->add(1, FlowSender::kMostUrgentBytes + 1);
   all();
   ASSERT_TRUE(sending_.acknowledge(frame(FrameKind::kAck, flow, 1)));
@@ -369,6 +371,80 @@ TEST_F(UrgentSendingOf, ABulkFlowThatHasOnlySmallChunksForAWhileLeaves) {
   other_->add(1, 1000);
   EXPECT_TRUE(all().empty());
   EXPECT_EQ(sending_.take_leaving().size(), 1U);
+}
+
+TEST_F(UrgentSendingOf, AFlowThatMayNotLeaveSendsItsBigChunksHereUntilItMay) {
+  source_->add(1, 1000);
+  source_->add(2, FlowSender::kMostUrgentBytes + 1);
+  EXPECT_EQ(urgent().size(), 1U) << "the second chunk waits for the acknowledgement of the first";
+  urgent_.let_leave(false);
+  const std::vector<OutgoingFrame> frames = urgent();
+  ASSERT_EQ(frames.size(), 2U);
+  EXPECT_EQ(frames[1].frame.number, 3U);
+  EXPECT_FALSE(urgent_.has_leaving());
+  ASSERT_TRUE(urgent_.acknowledge(frame(FrameKind::kAck, flow_, 3)));
+  EXPECT_EQ(urgent_.totals().waiting_bytes, 0U);
+  urgent_.let_leave(true);
+  source_->add(1, FlowSender::kMostUrgentBytes + 1);
+  EXPECT_TRUE(urgent().empty());
+  EXPECT_EQ(urgent_.take_leaving().size(), 1U);
+}
+
+TEST_F(UrgentSendingOf, AFlowThatWasAboutToLeaveAndMayNotAnyMoreStays) {
+  source_->add(1, FlowSender::kMostUrgentBytes + 1);
+  urgent();
+  ASSERT_TRUE(urgent_.has_leaving());
+  urgent_.let_leave(false);
+  EXPECT_EQ(urgent().size(), 1U);
+  EXPECT_TRUE(urgent_.take_leaving().empty());
+}
+
+TEST_F(UrgentSendingOf, AFlowOfTheOtherClassLeavesWithAnyChunk) {
+  urgent_.open("b", other_, TrafficClass::kBulk);
+  other_->add(1, 200);
+  urgent();
+  EXPECT_EQ(urgent_.take_leaving().size(), 1U);
+}
+
+TEST_F(UrgentSendingOf, AFlowThatContinuesSendsNothingUntilItIsKnownHowFarItHasCome) {
+  const std::uint32_t bulk = sending_.open("b", other_);
+  other_->add(4, FlowSender::kMostUrgentBytes + 1);
+  all();
+  ASSERT_TRUE(sending_.acknowledge(frame(FrameKind::kAck, bulk, 1)));
+  sending_.disconnected();
+  std::vector<MovingFlow> flows = sending_.take_all();
+  ASSERT_EQ(flows.size(), 1U);
+  EXPECT_EQ(sending_.flows(), 0U);
+  EXPECT_EQ(flows[0].chunks.size(), 3U);
+  urgent_.let_leave(false);
+  const std::uint32_t flow = urgent_.adopt(std::move(flows[0]), now_);
+  EXPECT_FALSE(urgent_.is_settled());
+  EXPECT_EQ(urgent_.acknowledged(flow), 1U);
+  for (int i = 0; i < 2; ++i) {
+    const std::vector<OutgoingFrame> opened = urgent();
+    const auto open =
+        std::find_if(opened.begin(), opened.end(), [&](const auto& each) { return each.frame.flow == flow; });
+    ASSERT_NE(open, opened.end());
+    EXPECT_EQ(open->frame.kind, FrameKind::kOpen);
+    EXPECT_EQ(open->frame.number, bulk);
+    EXPECT_TRUE(urgent().empty());
+    if (i == 1) break;
+    urgent_.disconnected();  // the other side may not have got it
+    urgent_.connected();
+  }
+  urgent_.ready();
+  EXPECT_TRUE(urgent().empty());
+  EXPECT_FALSE(urgent_.resume(frame(FrameKind::kResume, flow, 0))) << "the first chunk was acknowledged";
+  ASSERT_TRUE(urgent_.resume(frame(FrameKind::kResume, flow, 2, 1000)));
+  EXPECT_TRUE(urgent_.is_settled());
+  EXPECT_FALSE(urgent_.resume(frame(FrameKind::kResume, flow, 2))) << "once";
+  const std::vector<OutgoingFrame> frames = urgent();
+  ASSERT_EQ(frames.size(), 2U);
+  EXPECT_EQ(frames[0].frame.number, 3U);
+  EXPECT_EQ(frames[0].frame.offset, 1000U);
+  EXPECT_EQ(frames[1].frame.number, 4U);
+  ASSERT_TRUE(urgent_.acknowledge(frame(FrameKind::kAck, flow, 4)));
+  EXPECT_TRUE(urgent_.idle(flow));
 }
 
 }  // namespace

@@ -47,6 +47,8 @@ const char* words_of(Refusal refusal) noexcept {
     case Refusal::kCertificate:
       return "it refuses this host: it knows another certificate for this host's id; give each host a certificate of "
              "its own";
+    case Refusal::kNoSession:
+      return "it does not know the session";
   }
   return "it refuses this host; its log says why";
 }
@@ -109,6 +111,7 @@ Result<HostFrame> decode_frame(const std::byte* bytes) {
   switch (out.kind) {
     case FrameKind::kOpen:
       if (out.size == 0 || out.size > kMaxChannelBytes) return violation("a channel without a name");
+      if (out.number > UINT32_MAX) return violation("a flow goes on that cannot be");
       break;
     case FrameKind::kPart: {
       // The first part has the chunk's header.
@@ -120,6 +123,7 @@ Result<HostFrame> decode_frame(const std::byte* bytes) {
     }
     default:
       if (out.size != 0) return violation("bytes behind a frame that has none");
+      if (out.kind == FrameKind::kBulk && out.number == 0) return violation("a bulk connection without a key");
       break;
   }
   return out;

@@ -17,7 +17,7 @@ namespace baton::link::stream {
 using transport::Gid;
 
 /// The version of everything that hosts send to each other: these frames, their advertisements (advertisement.hpp) and the chunks.
-inline constexpr std::uint32_t kLinkVersion = 4;
+inline constexpr std::uint32_t kLinkVersion = 5;
 
 /// Two hosts have a connection for each. The small messages of the urgent one do not wait for the bytes of the other.
 enum class TrafficClass : std::uint8_t { kUrgent = 0, kBulk = 1 };
@@ -30,6 +30,7 @@ enum class Refusal : std::uint8_t {
   kFullAddress = 3,  ///< of the other side's address
   kFullNetwork = 4,  ///< of the other side's IPv6 network
   kCertificate = 5,  ///< the other side's certificate is not that of the host with this id
+  kNoSession = 6,    ///< the bulk connection of a session that it does not have
 };
 /// For the log and the status of the side that is refused. Of a number that is none, too.
 const char* words_of(Refusal refusal) noexcept;
@@ -39,7 +40,8 @@ struct HostHello {
   std::uint32_t version = kLinkVersion;
   std::uint32_t domain = 0;
   Gid host{};
-  /// Names what the sender remembers of its flows with the other host. Another number means that it begins anew. 0: not known yet.
+  /// Names what the sender remembers of its flows with the other host. Another number means that it begins anew. 0: not known yet. In the caller's
+  /// hello of a bulk connection: the key from the other side's kBulk.
   std::uint64_t session = 0;
   std::uint16_t port = 0;                              ///< on which the sender listens
   TrafficClass traffic_class = TrafficClass::kUrgent;  ///< of this connection
@@ -56,7 +58,9 @@ Result<HostHello> decode_hello(const std::byte* bytes);
 enum class FrameKind : std::uint8_t {
   kResume =
       1,  ///< of a flow that the sender receives: chunk `number` has come in full, and `offset` bytes of the next one
-  kOpen = 2,  ///< the sender's flow `flow` carries the channel whose name follows
+  kOpen =
+      2,  ///< the sender's flow `flow` carries the channel whose name follows. `number`: the flow of the bulk connection
+          ///< that goes on as this one; 0: none
   kReady =
       3,  ///< all kResume and kOpen of this connection have been sent; a flow that no kOpen named is closed. `number`: of
           ///< the connection, among those that the sender has used for this session
@@ -64,7 +68,9 @@ enum class FrameKind : std::uint8_t {
   kPart = 5,   ///< `size` bytes of chunk `number` of `total` bytes, from `offset` on
   kAck = 6,    ///< of a flow that the sender receives: the chunks up to `number` are delivered
   kAlive = 7,  ///< nothing; sent when there is nothing else to send
-  kBulk = 8,   ///< the sender has bulk flows, and asks the other side to make the connection for them
+  kBulk =
+      8,  ///< the sender has bulk flows, and asks the other side to make the connection for them. `number`: the key that the
+          ///< caller's hello then has, known only to those that read the urgent connection; never 0
 };
 struct HostFrame {
   FrameKind kind = FrameKind::kAlive;

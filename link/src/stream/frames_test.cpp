@@ -48,7 +48,7 @@ TEST(Frames, AHelloHasTheBytesOfTheFormat) {
   const auto bytes = encode(hello);
   EXPECT_EQ(hex(bytes.data(), 56),
             "62746e6c696e6b0a"
-            "04000000"
+            "05000000"
             "05000000"
             "abababababababababababababababab"
             "8877665544332211"
@@ -144,6 +144,21 @@ TEST(Frames, PartsOutOfRangeAreRefused) {
   EXPECT_TRUE(refused([](HostFrame& f) { f.kind = static_cast<FrameKind>(0); }));
   EXPECT_TRUE(refused([](HostFrame& f) { f.kind = FrameKind::kAck; }));   // with bytes behind it
   EXPECT_TRUE(refused([](HostFrame& f) { f.kind = FrameKind::kOpen; }));  // a name of 4096 bytes
+}
+
+TEST(Frames, AFlowThatGoesOnHasANumberOfAFlowAndABulkConnectionAKey) {
+  HostFrame open;
+  open.kind = FrameKind::kOpen;
+  open.size = 1;
+  open.number = UINT32_MAX;
+  EXPECT_TRUE(decode_frame(encode(open).data()));
+  ++open.number;
+  EXPECT_EQ(decode_frame(encode(open).data()).error().code, Errc::protocol_violation);
+  HostFrame bulk;
+  bulk.kind = FrameKind::kBulk;
+  EXPECT_EQ(decode_frame(encode(bulk).data()).error().code, Errc::protocol_violation);
+  bulk.number = UINT64_MAX;
+  EXPECT_TRUE(decode_frame(encode(bulk).data()));
 }
 
 TEST(Frames, NoBytesAreReadAsAPartBeyondItsChunk) {

@@ -76,35 +76,45 @@ Gid HostGreeter::serve(std::shared_ptr<os::TcpSocket> socket, ConnectionOrigin w
   return host;
 }
 
-void HostGreeter::call_bulk(const std::shared_ptr<Session>& session, const ListenAddress& place) {
+std::string HostGreeter::call_bulk(const std::shared_ptr<Session>& session, const ListenAddress& place,
+                                   std::uint64_t key) {
   os::TcpPlace from;
   from.interface = interface_;
   const auto stop = [](void* called) { return static_cast<const Session*>(called)->ended(); };
   Result<std::unique_ptr<os::TcpSocket>> socket =
       os::tcp_connect(place.first, place.second, from, kBulkAnswer, kUnsentBytes, stop, session.get());
-  if (!socket) return;  // tried again; nothing reports it (docs/guides/machines.md)
+  if (!socket) return socket.error().message;
   const std::shared_ptr<HostConnection> made = connection(std::move(*socket), true);
-  if (!made) return;
-  if (!session->begin_call(made)) return end(made);
+  if (!made) return {};
+  std::string why = session->begin_call(made) ? greet_bulk(*session, made, key) : "the session has ended";
+  if (why.empty()) read(*session, TrafficClass::kBulk, made);
+  end(made);
+  return why;
+}
+
+/// Attaches the connection. Else the reason why not.
+std::string HostGreeter::greet_bulk(Session& session, const std::shared_ptr<HostConnection>& made, std::uint64_t key) {
   Wire& line = *made->wire;
   const auto end_of_hellos = steady_clock::now() + kAdmission;
-  const bool opened = line.open(kAdmission) && write_hello(line, hello_with(session->number(), TrafficClass::kBulk));
-  const Result<HostHello> hello = opened ? read_hello(line, end_of_hellos) : Result<HostHello>(Error{Errc::system, {}});
-  // Another host, or one that has forgotten the session, is refused.
-  if (hello && line.objection().empty() && line.may_be(hello->host) && hello->host == session->hello().host &&
-      hello->session == session->partner()) {
-    made->dialed_by_smaller = own_.host < hello->host;
-    if (session->attach(TrafficClass::kBulk, made)) read(*session, TrafficClass::kBulk, made);
-  }
-  end(made);
+  Result<void> opened = line.open(kAdmission);
+  if (opened) opened = write_hello(line, hello_with(key, TrafficClass::kBulk));
+  const Result<HostHello> hello = opened ? read_hello(line, end_of_hellos) : Result<HostHello>(opened.error());
+  if (!hello) return hello.error().message;
+  if (std::string why = line.objection(); !why.empty()) return why;
+  if (!line.may_be(hello->host) || hello->host != session.hello().host) return "another host is there now";
+  if (hello->session != session.partner()) return words_of(hello->refusal);
+  made->dialed_by_smaller = own_.host < hello->host;
+  return session.attach(TrafficClass::kBulk, made) ? std::string() : "it comes too early";
 }
 
 /// The other side has made the bulk connection of a session.
 Gid HostGreeter::accept_bulk(const std::shared_ptr<HostConnection>& connection, const HostHello& hello,
                              const std::function<void()>& greeted) {
-  const std::shared_ptr<Session> session = table_.session_with(hello.host, hello.session);
-  const std::uint64_t number = session ? session->number() : 0;
-  if (!write_hello(*connection->wire, hello_with(number, TrafficClass::kBulk)) || !session) return {};
+  // The key is known to those that read the urgent connection, so no other program takes the place of the bulk one.
+  const std::shared_ptr<Session> session = table_.session_with_key(hello.host, hello.session);
+  HostHello answer = session ? hello_with(session->number()) : refusing_hello(Refusal::kNoSession);
+  answer.traffic_class = TrafficClass::kBulk;
+  if (!write_hello(*connection->wire, answer) || !session) return {};
   greeted();
   connection->dialed_by_smaller = hello.host < own_.host;
   if (session->attach(TrafficClass::kBulk, connection)) read(*session, TrafficClass::kBulk, connection);

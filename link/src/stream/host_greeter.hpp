@@ -41,8 +41,9 @@ class HostGreeter {
   /// called once the other side is a host with a session. `why`: why the other side was refused.
   Gid serve(std::shared_ptr<os::TcpSocket> socket, ConnectionOrigin way, const std::string& whom,
             const std::function<void()>& greeted, std::string& why);
-  /// Makes the bulk connection of a session with the host at `place`, whose urgent connection was made there, and reads it until it ends.
-  void call_bulk(const std::shared_ptr<Session>& session, const ListenAddress& place);
+  /// Makes the bulk connection of a session with the host at `place`, whose urgent connection was made there, and reads it until it ends. `key`:
+  /// which that host has given for it. The reason why there was no connection; empty: there was one.
+  std::string call_bulk(const std::shared_ptr<Session>& session, const ListenAddress& place, std::uint64_t key);
   /// Ends a connection for which there is no time or no room, in words that a link at the other end shows. Never waits.
   void turn_away(os::TcpSocket& socket) const;
   /// Takes new files of --security, and ends the connections of hosts that they do not let in any more. To be called a few times a second.
@@ -60,6 +61,7 @@ class HostGreeter {
                      const std::function<void()>& greeted, std::string& why);
   std::shared_ptr<HostConnection> connection(std::shared_ptr<os::TcpSocket> socket, bool called);
   void end(const std::shared_ptr<HostConnection>& connection);
+  std::string greet_bulk(Session& session, const std::shared_ptr<HostConnection>& made, std::uint64_t key);
   Gid accept_bulk(const std::shared_ptr<HostConnection>& connection, const HostHello& hello,
                   const std::function<void()>& greeted);
   void read(Session& session, TrafficClass traffic_class, const std::shared_ptr<HostConnection>& connection);

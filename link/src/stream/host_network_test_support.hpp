@@ -63,6 +63,10 @@ class Line {
     cuts_ = times;
   }
   int cuts_left() const { return cuts_; }
+  /// Carries this many connections at a time: ends the newest of more, and takes no further one.
+  void carry(std::size_t connections) { most_ = connections; }
+  /// Bytes of connections that were made beside another one.
+  std::size_t second_bytes() const { return second_bytes_; }
 
  private:
   void run() {
@@ -76,6 +80,7 @@ class Line {
         for (const auto& [a, b] : pairs) ::close(a), ::close(b);
         pairs.clear();
       }
+      for (; pairs.size() > most_; pairs.pop_back()) ::close(pairs.back().first), ::close(pairs.back().second);
       std::vector<pollfd> waiting{{listening_, POLLIN, 0}};
       for (const auto& [a, b] : pairs) {
         waiting.push_back({a, POLLIN, 0});
@@ -93,6 +98,7 @@ class Line {
           sent += now;
         }
         if (got > 0) forwarded += static_cast<std::size_t>(got);
+        if (got > 0 && i > 2) second_bytes_ += static_cast<std::size_t>(got);
         if (got <= 0) {
           ::close(a), ::close(b);
           pairs.erase(pairs.begin() + static_cast<std::ptrdiff_t>((i - 1) / 2));
@@ -101,7 +107,7 @@ class Line {
       }
       if (waiting[0].revents != 0) {
         const int from = ::accept4(listening_, nullptr, nullptr, SOCK_CLOEXEC);
-        const int other = connect_to(to_);
+        const int other = pairs.size() < most_ ? connect_to(to_) : -1;
         if (other >= 0) {
           pairs.emplace_back(from, other);
         } else {
@@ -117,6 +123,7 @@ class Line {
   std::atomic<bool> stop_{false};
   std::atomic<std::size_t> each_{0};
   std::atomic<int> cuts_{0};
+  std::atomic<std::size_t> most_{SIZE_MAX}, second_bytes_{0};
   std::thread thread_;
 };
 

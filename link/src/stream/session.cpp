@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session.hpp"
 
+#include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "advertisement.hpp"
 #include "serving_thread.hpp"
@@ -10,8 +10,14 @@
 namespace baton::link::stream {
 namespace {
 
+using std::chrono::steady_clock;
+
 /// Between two calls for the bulk connection.
 constexpr std::chrono::milliseconds kCallPause{500};
+/// Flows of the bulk class wait so long for their connection, beside an urgent one: the time of a call over most lines.
+constexpr std::chrono::milliseconds kPatience{1000};
+/// A detour that lasts so long is said.
+constexpr std::chrono::seconds kDetourShown{5};
 
 }  // namespace
 
@@ -55,9 +61,15 @@ Session::Session(Identity identity, const std::shared_ptr<const ReceiverTable>& 
                  note_change();
                  changed_(connected);
                },
-               [this] { move_flows(TrafficClass::kUrgent); }, [this] { static_cast<void>(want_bulk()); }}),
+               [this] { move_flows(TrafficClass::kUrgent); }, [] {}, [this](std::uint64_t key) { bulk_is_wanted(key); },
+               [this](std::uint32_t flow) { return bulk_.take_received(flow); }}),
       bulk_(TrafficClass::kBulk, identity_.key, identity_.address, channels,
-            {[this](bool) { note_change(); }, [this] { move_flows(TrafficClass::kBulk); }, [] {}}) {}
+            {[this](bool connected) {
+               if (connected) end_detour();
+               note_change();
+             },
+             [this] { move_flows(TrafficClass::kBulk); }, [this] { take_detour(); }, [](std::uint64_t) {},
+             [](std::uint32_t) { return std::nullopt; }}) {}
 
 Session::~Session() = default;
 
@@ -98,6 +110,10 @@ bool Session::begin_call(const std::shared_ptr<HostConnection>& connection) {
 
 bool Session::attach(TrafficClass traffic_class, const std::shared_ptr<HostConnection>& connection) {
   if (ended() || (traffic_class == TrafficClass::kBulk && !want_bulk())) return false;
+  if (traffic_class == TrafficClass::kBulk) {
+    const os::Lock lock(places_mutex_);
+    if (urgent_.is_settled()) bulk_.unseal();
+  }
   return stream(traffic_class).attach(connection);
 }
 
@@ -108,11 +124,14 @@ Error Session::read(TrafficClass traffic_class, const std::shared_ptr<HostConnec
 std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared_ptr<ChunkSource> source,
                                          TopicPriority priority) {
   const bool is_bulk = priority == TopicPriority::kLow && want_bulk();
-  const TrafficClass of = is_bulk ? TrafficClass::kBulk : TrafficClass::kUrgent;
+  std::optional<TrafficClass> fixed;
+  if (priority != TopicPriority::kBySize)
+    fixed = priority == TopicPriority::kLow ? TrafficClass::kBulk : TrafficClass::kUrgent;
   const os::Lock lock(places_mutex_);
+  const TrafficClass of = is_bulk && !detours_ ? TrafficClass::kBulk : TrafficClass::kUrgent;
   // Each stream has room for all flows, so that each can change its class.
   if (urgent_.flows() + bulk_.flows() >= kMostFlows) return nullptr;
-  const std::uint32_t id = stream(of).open(channel, std::move(source), priority != TopicPriority::kBySize);
+  const std::uint32_t id = stream(of).open(channel, std::move(source), fixed);
   if (channel != kAdvertisementChannel) wanted_.store(true, std::memory_order_relaxed);  // see known()
   auto place = std::make_shared<Place>(Place{of, id, 0});
   places_[{of, id}] = place;
@@ -123,14 +142,17 @@ std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared
 void Session::move_flows(TrafficClass from) {
   // Without its threads the bulk stream sends nothing: then the flow's chunk goes over the urgent one.
   const bool to_bulk = from == TrafficClass::kUrgent && want_bulk();
-  const TrafficClass to = to_bulk ? TrafficClass::kBulk : TrafficClass::kUrgent;
   const os::Lock lock(places_mutex_);
-  for (LeavingFlow& each : stream(from).take_leaving()) {
+  move_to(to_bulk && !detours_ ? TrafficClass::kBulk : TrafficClass::kUrgent, from, stream(from).take_leaving());
+}
+
+void Session::move_to(TrafficClass to, TrafficClass from, std::vector<MovingFlow> flows) {
+  for (MovingFlow& each : flows) {
     const auto found = places_.find({from, each.id});
     if (found == places_.end()) continue;
     const std::shared_ptr<Place> place = found->second;
     places_.erase(found);
-    place->before += each.acknowledged;
+    if (!each.continues) place->before += each.acknowledged;
     place->traffic_class = to;
     place->id = stream(to).adopt(std::move(each));
     places_[{to, place->id}] = place;
@@ -147,9 +169,63 @@ bool Session::want_bulk() {
     if (!bulk_.start()) return false;
     bulk_wanted_ = true;
   }
-  urgent_.ask_for_bulk();
+  urgent_.ask_for_bulk(identity_.bulk_key);
   note_change();
   return true;
+}
+
+void Session::bulk_is_wanted(std::uint64_t key) {
+  {
+    const os::Lock lock(mutex_);
+    call_key_ = key;
+  }
+  if (want_bulk()) note_change();
+}
+
+/// Since when there is an urgent connection, and no bulk one although it is wanted.
+std::optional<steady_clock::time_point> Session::alone_since() const {
+  {
+    const os::Lock lock(mutex_);
+    if (!bulk_wanted_) return std::nullopt;
+  }
+  const auto urgent = urgent_.connected_since(), bulk = bulk_.disconnected_since();
+  return urgent && bulk ? std::optional(std::max(*urgent, *bulk)) : std::nullopt;
+}
+
+void Session::take_detour() {
+  const auto since = alone_since();
+  if (!since || steady_clock::now() - *since < kPatience) return;
+  const os::Lock lock(places_mutex_);
+  std::optional<std::vector<MovingFlow>> flows = bulk_.take_all();
+  if (!flows) return;  // it has a connection again
+  detours_ = true;
+  move_to(TrafficClass::kUrgent, TrafficClass::kBulk, std::move(*flows));
+  urgent_.let_leave(false);
+}
+
+void Session::end_detour() {
+  const os::Lock lock(places_mutex_);
+  detours_ = false;
+  urgent_.let_leave(true);
+}
+
+std::optional<Session::Detour> Session::detour() const {
+  const auto since = alone_since();
+  if (!since || steady_clock::now() - *since < kDetourShown) return std::nullopt;
+  const bool calls = urgent_.dialed().has_value();
+  const os::Lock lock(mutex_);
+  if (!calls) return Detour{*since, "the other host, which has made the first connection, does not make the second"};
+  if (call_key_ == 0) return Detour{*since, "the other host has not said how to make it"};
+  return Detour{*since, call_failed_.empty() ? "it has ended" : call_failed_};
+}
+
+std::optional<Session::Detour> Session::new_detour() {
+  std::optional<Detour> out = detour();
+  const bool alone = alone_since().has_value();
+  const os::Lock lock(mutex_);
+  if (!alone) detour_said_ = false;
+  if (out && std::exchange(detour_said_, true)) out.reset();
+  return out;
 }
 
 /// A connection has come or gone, or the bulk connection is wanted.
@@ -158,7 +234,7 @@ void Session::note_change() {
   {
     const os::Lock lock(mutex_);
     ++changes_;
-    if (bulk_wanted_ && calls && !caller_ && !ending_) {
+    if (bulk_wanted_ && call_key_ != 0 && calls && !caller_ && !ending_) {
       Result<pthread_t> thread = os::start_thread("baton-link-bulk", kNetworkStackBytes, [this] { call(); });
       if (thread) caller_ = *thread;  // else with the next change
     }
@@ -169,17 +245,20 @@ void Session::note_change() {
 /// The thread that makes the bulk connection, again and again, and reads it.
 void Session::call() {
   for (;;) {
-    std::uint64_t seen = 0;
+    std::uint64_t seen = 0, key = 0;
     {
       const os::Lock lock(mutex_);
       if (ending_) return;
       seen = changes_;
+      key = call_key_;
     }
     const std::optional<ListenAddress> place = urgent_.dialed();
     const bool needs_call = place && bulk_.disconnected_since();
-    if (needs_call) call_bulk_(shared_from_this(), *place);
+    std::string failed;
+    if (needs_call) failed = call_bulk_(shared_from_this(), *place, key);
     os::UniqueLock lock(mutex_);
     calling_.reset();
+    if (needs_call) call_failed_ = std::move(failed);
     const auto news = [&]() BATON_REQUIRES(mutex_) { return ending_ || (!needs_call && changes_ != seen); };
     if (needs_call) {
       news_.wait_for(lock.standard(), kCallPause, news);
@@ -196,6 +275,10 @@ HostState Session::state() const {
   urgent_.describe(out);
   urgent_.add_counts(out);
   bulk_.add_counts(out);
+  if (const auto missing = detour()) {
+    out.bulk_missing_since_ns = std::chrono::nanoseconds(missing->since.time_since_epoch()).count();
+    out.bulk_missing_why = missing->why;
+  }
   return out;
 }
 

@@ -2,7 +2,8 @@
 // What this host shares with one other: a stream of urgent flows, and one of bulk flows (session_stream.hpp). The urgent stream has a connection as
 // long as the hosts reach each other. The bulk stream gets its connection, and its threads, with the first bulk flow of either side: the side
 // that made the urgent connection makes it.
-// A flow begins as an urgent one, and changes its class with its chunks (flow_sender.hpp), unless its priority is fixed.
+// A flow begins as an urgent one, and changes its class with its chunks (flow_sender.hpp), unless its priority is fixed. While the hosts have only
+// the urgent connection, for longer than a moment, all flows take it: the detour.
 // Thread rules: any thread.
 #pragma once
 
@@ -15,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "baton/os/lock.hpp"
 #include "host_network.hpp"
@@ -25,14 +27,15 @@ namespace baton::link::stream {
 class Session : public std::enable_shared_from_this<Session> {
  public:
   /// `key`: the host's id in this network. `hello`: its first. `number` and `partner`: this side's number of the session, and the other side's.
+  /// `bulk_key`: with which the other side makes the bulk connection.
   struct Identity {
     Gid key{};
     HostHello hello;
-    std::uint64_t number = 0, partner = 0;
+    std::uint64_t number = 0, partner = 0, bulk_key = 0;
     std::string address;
   };
-  /// Makes the bulk connection of a session with the host at this place, and reads it until it ends.
-  using CallBulk = std::function<void(const std::shared_ptr<Session>&, const ListenAddress&)>;
+  /// Makes the bulk connection of a session with the host at this place, by its key, and reads it until it ends. The reason why there was none.
+  using CallBulk = std::function<std::string(const std::shared_ptr<Session>&, const ListenAddress&, std::uint64_t key)>;
   /// `changed` is called when the urgent connection breaks or is there again, by any thread.
   Session(Identity identity, const std::shared_ptr<const ReceiverTable>& channels, std::function<void(bool)> changed,
           CallBulk call_bulk);
@@ -55,6 +58,7 @@ class Session : public std::enable_shared_from_this<Session> {
   const HostHello& hello() const noexcept { return identity_.hello; }
   std::uint64_t number() const noexcept { return identity_.number; }
   std::uint64_t partner() const noexcept { return identity_.partner; }
+  std::uint64_t bulk_key() const noexcept { return identity_.bulk_key; }
   bool ended() const noexcept;
   /// Of the urgent stream.
   std::optional<std::chrono::steady_clock::time_point> disconnected_since() const {
@@ -64,6 +68,14 @@ class Session : public std::enable_shared_from_this<Session> {
   KnownHost known() const;  ///< what decides whether the host gives way to another one
   std::string address() const { return urgent_.address(); }
   HostState state() const;
+  /// A bulk connection that is wanted and missing for kDetourShown, while there is an urgent one.
+  struct Detour {
+    std::chrono::steady_clock::time_point since;
+    std::string why;
+  };
+  std::optional<Detour> detour() const;
+  /// The same, once for each time that it begins.
+  std::optional<Detour> new_detour();
   /// About how many bytes wait for the host.
   std::size_t waiting_bytes() const { return urgent_.waiting_bytes() + bulk_.waiting_bytes(); }
 
@@ -78,6 +90,11 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionStream& stream(TrafficClass of) { return of == TrafficClass::kUrgent ? urgent_ : bulk_; }
   void move_flows(TrafficClass from);
   bool want_bulk();
+  void bulk_is_wanted(std::uint64_t key);
+  std::optional<std::chrono::steady_clock::time_point> alone_since() const;
+  void take_detour();
+  void end_detour();
+  void move_to(TrafficClass to, TrafficClass from, std::vector<MovingFlow> flows) BATON_REQUIRES(places_mutex_);
   void note_change();
   void call();
 
@@ -91,14 +108,18 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Held, before the mutexes of the streams, while a flow comes, goes or moves.
   os::Mutex places_mutex_;
   std::map<std::pair<TrafficClass, std::uint32_t>, std::shared_ptr<Place>> places_ BATON_GUARDED_BY(places_mutex_);
+  bool detours_ BATON_GUARDED_BY(places_mutex_) = false;
 
-  os::Mutex mutex_;
+  mutable os::Mutex mutex_;
   std::condition_variable news_;
   bool ending_ BATON_GUARDED_BY(mutex_) = false;
   bool bulk_wanted_ BATON_GUARDED_BY(mutex_) = false;  // its writing thread runs
   std::optional<pthread_t> caller_ BATON_GUARDED_BY(mutex_);
   std::shared_ptr<HostConnection> calling_ BATON_GUARDED_BY(mutex_);  // of caller_
-  std::uint64_t changes_ BATON_GUARDED_BY(mutex_) = 0;                // of either connection
+  std::uint64_t call_key_ BATON_GUARDED_BY(mutex_) = 0;               // from the other side; 0: none yet
+  std::string call_failed_ BATON_GUARDED_BY(mutex_);                  // why, the last time
+  bool detour_said_ BATON_GUARDED_BY(mutex_) = false;
+  std::uint64_t changes_ BATON_GUARDED_BY(mutex_) = 0;  // of either connection
 };
 
 }  // namespace baton::link::stream

@@ -2,20 +2,20 @@
 #include "session_stream.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <thread>
 #include <utility>
 
 #include "advertisement.hpp"
 #include "baton/os/clock.hpp"
+#include "frame_input.hpp"
 
 namespace baton::link::stream {
 namespace {
 
 using std::chrono::steady_clock;
 
-/// A host that sends nothing for so long is not reached. A host without other frames sends kAlive more often than this.
-constexpr std::chrono::milliseconds kSilence{3000}, kAlive{500};
+/// Without other frames kAlive is sent so often.
+constexpr std::chrono::milliseconds kAlive{500};
 /// The pause between two offers of a chunk that cannot be delivered yet ...
 constexpr std::chrono::milliseconds kOfferAgain{2};
 /// ... or so many times the duration of the last offer, if that is longer: an offer locks receivers for which other threads wait.
@@ -36,65 +36,7 @@ constexpr std::size_t kMostControlFrames = 65536;
 /// The mark of urgent packets: CS4, "real-time interactive" (RFC 4594, section 4.4), which Wi-Fi sends as video (RFC 8325, section 4.2.5).
 constexpr std::uint8_t kUrgentMark = 32;
 
-HostFrame ask() {
-  HostFrame frame;
-  frame.kind = FrameKind::kBulk;
-  return frame;
-}
-
 }  // namespace
-
-/// Bytes that were read and not used yet. A caller that wants many bytes gets those, and then the rest from the kernel directly.
-class SessionStream::FrameInput {
- public:
-  explicit FrameInput(Wire& wire) : wire_(wire), heard_(steady_clock::now()) {}
-  /// `size` bytes to `to`; null: they are dropped.
-  Result<void> read(std::byte* to, std::size_t size) {
-    while (size > 0) {
-      if (begin_ < end_) {
-        const std::size_t now = std::min(size, end_ - begin_);
-        if (to != nullptr) {
-          std::memcpy(to, buffer_ + begin_, now);
-          to += now;
-        }
-        begin_ += now;
-        size -= now;
-        continue;
-      }
-      begin_ = end_ = 0;
-      if (Result<void> come = wait(kSilence); !come) return come;
-      os::IoPart parts[2] = {{to, size}, {buffer_, sizeof buffer_}};
-      const bool direct = to != nullptr;
-      const Result<std::size_t> got = wire_.read(direct ? parts : parts + 1, direct ? 2 : 1);
-      if (!got) return got.error();
-      heard_ = steady_clock::now();
-      const std::size_t here = direct ? std::min(*got, size) : 0;
-      if (direct) to += here;
-      size -= here;
-      end_ = *got - here;
-    }
-    return {};
-  }
-  bool buffered() const { return begin_ < end_; }
-  /// Whether bytes came within `timeout`. Error timed_out: nothing came for too long.
-  Result<bool> ready(std::chrono::milliseconds timeout) {
-    if (buffered() || wire_.wait_readable(timeout)) return true;
-    if (steady_clock::now() - heard_ >= kSilence) return silent();
-    return false;
-  }
-  void heard() { heard_ = steady_clock::now(); }
-
- private:
-  static Error silent() { return {Errc::timed_out, "it has said nothing for 3 s"}; }
-  Result<void> wait(std::chrono::milliseconds timeout) {
-    if (!wire_.wait_readable(timeout)) return silent();
-    return {};
-  }
-  Wire& wire_;
-  steady_clock::time_point heard_;
-  std::byte buffer_[4096];
-  std::size_t begin_ = 0, end_ = 0;
-};
 
 SessionStream::SessionStream(TrafficClass traffic_class, const Gid& key, std::string address,
                              std::shared_ptr<const ReceiverTable> channels, Hooks hooks)
@@ -108,6 +50,10 @@ SessionStream::SessionStream(TrafficClass traffic_class, const Gid& key, std::st
 SessionStream::~SessionStream() = default;
 
 Result<void> SessionStream::start() {
+  {
+    const os::Lock lock(mutex_);
+    since_ = steady_clock::now();
+  }
   Result<pthread_t> thread = os::start_thread("baton-link-out", kStackBytes, [this] { write(); });
   if (!thread) return thread.error();
   writer_ = *thread;
@@ -129,26 +75,60 @@ void SessionStream::end_if_clogged() {
   if (connection_ && sending_.is_clogged()) connection_->end();
 }
 
-std::uint32_t SessionStream::open(const std::string& channel, std::shared_ptr<ChunkSource> source, bool stays) {
+std::uint32_t SessionStream::open(const std::string& channel, std::shared_ptr<ChunkSource> source,
+                                  std::optional<TrafficClass> fixed) {
   const os::Lock lock(mutex_);
-  const std::uint32_t id = sending_.open(channel, std::move(source), stays);
+  const std::uint32_t id = sending_.open(channel, std::move(source), fixed);
   end_if_clogged();
   return id;
 }
 
-std::uint32_t SessionStream::adopt(LeavingFlow flow) {
+std::uint32_t SessionStream::adopt(MovingFlow flow) {
   const os::Lock lock(mutex_);
   const std::uint32_t id = sending_.adopt(std::move(flow), steady_clock::now());
   end_if_clogged();
   return id;
 }
 
-std::vector<LeavingFlow> SessionStream::take_leaving() {
+std::vector<MovingFlow> SessionStream::take_leaving() {
   const os::Lock lock(mutex_);
-  std::vector<LeavingFlow> out = sending_.take_leaving();
+  std::vector<MovingFlow> out = sending_.take_leaving();
   end_if_clogged();
   wait_set_.wake();  // the flows' closings are to be sent
   return out;
+}
+
+std::optional<std::vector<MovingFlow>> SessionStream::take_all() {
+  const os::Lock lock(mutex_);
+  if (connection_) return std::nullopt;
+  std::vector<MovingFlow> out = sending_.take_all();
+  sealed_ = sealed_ || !out.empty();
+  return out;
+}
+
+void SessionStream::unseal() {
+  const os::Lock lock(mutex_);
+  sealed_ = false;
+}
+
+void SessionStream::let_leave(bool may) {
+  const os::Lock lock(mutex_);
+  sending_.let_leave(may);
+  wait_set_.wake();
+}
+
+bool SessionStream::is_settled() const {
+  const os::Lock lock(mutex_);
+  return sending_.is_settled();
+}
+
+std::optional<FlowReceiver::ReceivedFlow> SessionStream::take_received(std::uint32_t flow) {
+  {
+    const os::Lock lock(mutex_);
+    if (connection_) connection_->end();  // the other side has left it
+  }
+  const os::Lock reading(reading_);
+  return getting_.take(flow);
 }
 
 void SessionStream::close(std::uint32_t flow) {
@@ -172,11 +152,14 @@ std::size_t SessionStream::flows() const {
   return sending_.flows();
 }
 
-void SessionStream::ask_for_bulk() {
+void SessionStream::ask_for_bulk(std::uint64_t key) {
   {
     const os::Lock lock(mutex_);
-    if (std::exchange(asks_for_bulk_, true)) return;
-    if (connection_) control_frames_.push_back(ask());
+    if (asks_for_bulk_) return;
+    HostFrame& ask = asks_for_bulk_.emplace();
+    ask.kind = FrameKind::kBulk;
+    ask.number = key;
+    if (connection_) control_frames_.push_back(ask);
   }
   wait_set_.wake();
 }
@@ -194,7 +177,7 @@ bool SessionStream::attach(const std::shared_ptr<HostConnection>& connection) {
   const os::Lock reading(reading_);
   {
     const os::Lock lock(mutex_);
-    if (stop_.load(std::memory_order_relaxed) || (connection_ && connection_ != before)) return false;
+    if (stop_.load(std::memory_order_relaxed) || sealed_ || (connection_ && connection_ != before)) return false;
     if (connection_) sending_.disconnected();
     connection_ = connection;
     address_ = connection->wire->address();
@@ -204,7 +187,7 @@ bool SessionStream::attach(const std::shared_ptr<HostConnection>& connection) {
     answer_ = 0;
     round_trip_ = {};
     getting_.connected(control_frames_);
-    if (asks_for_bulk_) control_frames_.push_back(ask());
+    if (asks_for_bulk_) control_frames_.push_back(*asks_for_bulk_);
     sending_.connected();
   }
   if (class_ == TrafficClass::kUrgent) connection->wire->mark(kUrgentMark);
@@ -293,6 +276,7 @@ void SessionStream::write() {
       adapt(*connection->wire, said - now);
       continue;
     }
+    if (!connection) hooks_.unconnected();
     frames.clear();  // chunks that have arrived are not kept while nothing is sent
     static_cast<void>(wait_set_.wait(connection ? said + kAlive - now : std::chrono::nanoseconds(kAlive)));
   }
@@ -323,7 +307,14 @@ Result<void> SessionStream::take_frame(FrameInput& input, const std::shared_ptr<
       std::string channel(frame->size, '\0');
       if (Result<void> come = input.read(reinterpret_cast<std::byte*>(channel.data()), channel.size()); !come)
         return come;
-      Result<void> opened = getting_.open(*frame, channel);
+      const auto before = static_cast<std::uint32_t>(frame->number);
+      const bool continues = before != 0 && !getting_.has(frame->flow);
+      Result<void> opened = getting_.open(*frame, channel, continues ? hooks_.continued(before) : std::nullopt);
+      if (opened && continues) {
+        const os::Lock lock(mutex_);
+        if (current(connection)) control_frames_.push_back(getting_.resume(frame->flow));
+        wait_set_.wake();
+      }
       if (opened && channel != kAdvertisementChannel && getting_.is_received(frame->flow))
         brings_.store(true, std::memory_order_relaxed);  // see known()
       return opened;
@@ -344,6 +335,7 @@ Result<void> SessionStream::take_frame(FrameInput& input, const std::shared_ptr<
       if (!current(connection)) return {};
       const Result<void> resumed = sending_.resume(*frame);
       if (resumed_) resumed_ = resumed;
+      wait_set_.wake();  // a flow that continues may be sent now
       // What is wrong may be out of date. Then kReady says so.
       return ready_ ? resumed_ : Result<void>();
     }
@@ -365,7 +357,7 @@ Result<void> SessionStream::take_frame(FrameInput& input, const std::shared_ptr<
       return {};
     }
     case FrameKind::kBulk:
-      hooks_.bulk_wanted();
+      hooks_.bulk_wanted(frame->number);
       return {};
   }
   return {};
@@ -449,6 +441,11 @@ KnownHost SessionStream::known() const {
   out.connected = connection_ != nullptr;
   out.since = since_;
   return out;
+}
+
+std::optional<steady_clock::time_point> SessionStream::connected_since() const {
+  const os::Lock lock(mutex_);
+  return connection_ ? std::optional(since_) : std::nullopt;
 }
 
 bool SessionStream::was_connected() const {

@@ -41,13 +41,18 @@ struct HostConnection {
   std::atomic<bool> ended_{false};
 };
 
+class FrameInput;
+
 class SessionStream {
  public:
   /// What the session does. Called by any thread, without a lock of the stream.
   struct Hooks {
-    std::function<void(bool)> changed;  ///< the connection breaks, or is there again
-    std::function<void()> leaving;      ///< take_leaving() has flows
-    std::function<void()> bulk_wanted;  ///< the other side asks for the bulk connection
+    std::function<void(bool)> changed;               ///< the connection breaks, or is there again
+    std::function<void()> leaving;                   ///< take_leaving() has flows
+    std::function<void()> unconnected;               ///< there is no connection: again and again, by the writing thread
+    std::function<void(std::uint64_t)> bulk_wanted;  ///< the other side asks for the bulk connection, with this key
+    /// What take_received() of the other stream gives. By the reading thread.
+    std::function<std::optional<FlowReceiver::ReceivedFlow>(std::uint32_t)> continued;
   };
   SessionStream(TrafficClass traffic_class, const Gid& key, std::string address,
                 std::shared_ptr<const ReceiverTable> channels, Hooks hooks);
@@ -64,21 +69,32 @@ class SessionStream {
   Error read(const std::shared_ptr<HostConnection>& connection);
 
   /// As the functions of FlowSender.
-  std::uint32_t open(const std::string& channel, std::shared_ptr<ChunkSource> source, bool stays);
-  std::uint32_t adopt(LeavingFlow flow);
-  std::vector<LeavingFlow> take_leaving();
+  std::uint32_t open(const std::string& channel, std::shared_ptr<ChunkSource> source,
+                     std::optional<TrafficClass> fixed);
+  std::uint32_t adopt(MovingFlow flow);
+  std::vector<MovingFlow> take_leaving();
+  void let_leave(bool may);
+  bool is_settled() const;
   void close(std::uint32_t flow);
   bool idle(std::uint32_t flow) const;
   std::uint64_t acknowledged(std::uint32_t flow) const;
   std::size_t flows() const;
   void wake() { wait_set_.wake(); }
 
+  /// The flows of a stream without a connection, to continue in the other stream. Until unseal() the stream takes no connection: its opens would
+  /// not name these flows, and the other side would forget how far they have come. Nothing: there is a connection.
+  std::optional<std::vector<MovingFlow>> take_all();
+  void unseal();
+  /// What has come on a flow of the other side, which continues in the other stream. Ends the connection, and waits for the thread that reads it.
+  std::optional<FlowReceiver::ReceivedFlow> take_received(std::uint32_t flow);
+
   /// Asks the other side for the bulk connection, over each connection from now on.
-  void ask_for_bulk();
+  void ask_for_bulk(std::uint64_t key);
   /// Where this host has made the connection that the stream has; empty: the other side did, or there is none.
   std::optional<ListenAddress> dialed() const;
   /// Since when the stream has no connection; empty: it has a connection.
   std::optional<std::chrono::steady_clock::time_point> disconnected_since() const;
+  std::optional<std::chrono::steady_clock::time_point> connected_since() const;
   bool was_connected() const;  ///< the stream has, or had, a connection
   KnownHost known() const;     ///< without a port; `carries`: a topic has come over it
   std::string address() const;
@@ -90,7 +106,6 @@ class SessionStream {
   void describe(HostState& state) const;
 
  private:
-  class FrameInput;
   void write();
   void collect(std::vector<OutgoingFrame>& frames, std::shared_ptr<HostConnection>& connection, bool& leaving);
   Result<void> send(Wire& wire, const std::vector<OutgoingFrame>& frames);
@@ -119,7 +134,8 @@ class SessionStream {
   FlowSender sending_ BATON_GUARDED_BY(mutex_);
   std::shared_ptr<HostConnection> connection_ BATON_GUARDED_BY(mutex_);
   std::vector<HostFrame> control_frames_ BATON_GUARDED_BY(mutex_);  // kResume, kAck and kBulk
-  bool asks_for_bulk_ BATON_GUARDED_BY(mutex_) = false;
+  std::optional<HostFrame> asks_for_bulk_ BATON_GUARDED_BY(mutex_);
+  bool sealed_ BATON_GUARDED_BY(mutex_) = false;
   std::uint64_t answer_ BATON_GUARDED_BY(mutex_) = 0;  // the other host's question, to be answered; 0: none
   RoundTrip round_trip_ BATON_GUARDED_BY(mutex_);      // of connection_
   std::string address_ BATON_GUARDED_BY(mutex_);

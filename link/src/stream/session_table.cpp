@@ -151,8 +151,10 @@ std::shared_ptr<Session> SessionTable::session_of(const HostHello& hello, std::u
           if (!id) return nullptr;
           key = *id;
         }
+        const Result<std::uint64_t> bulk_key = random_number();
+        if (!bulk_key) return nullptr;
         made = std::make_shared<Session>(
-            Session::Identity{key, hello, number, partner, address}, channels_,
+            Session::Identity{key, hello, number, partner, *bulk_key, address}, channels_,
             [listener = listener_, key](bool connected) { listener->connected(key, connected); }, call_bulk_);
         if (const Result<void> started = made->start(); !started) {
           say_(About::kNetwork, Level::kError, started.error().code, started.error().message);
@@ -269,6 +271,12 @@ void SessionTable::forget_some() {
   const std::vector<std::shared_ptr<Session>> sessions = all();
   for (const auto& session : sessions) {
     const auto since = session->disconnected_since();
+    if (const auto detour = session->new_detour()) {
+      say_(About::kPeers, Level::kWarning, Errc::timed_out,
+           "host '" + session->hello().name +
+               "' has only one of its two connections, so small messages wait for big ones: " + detour->why +
+               "; trying again");
+    }
     if (!since) continue;
     // A link that was started again: its former run has ended.
     const bool replaced = std::any_of(sessions.begin(), sessions.end(), [&](const auto& other) {
@@ -291,9 +299,11 @@ void SessionTable::forget_some() {
   }
 }
 
-std::shared_ptr<Session> SessionTable::session_with(const Gid& id, std::uint64_t partner) const {
+std::shared_ptr<Session> SessionTable::session_with_key(const Gid& id, std::uint64_t bulk_key) const {
   const os::Lock lock(mutex_);
-  return partner_of(id, partner);
+  for (const auto& [key, session] : sessions_)
+    if (session->hello().host == id && session->bulk_key() == bulk_key) return session;
+  return nullptr;
 }
 
 SessionTable::Reach SessionTable::reach_of(const Gid& id, const std::string& address) const {

@@ -55,8 +55,8 @@ class SessionTable {
   std::shared_ptr<Session> session_of(const HostHello& hello, std::uint64_t number, std::uint64_t partner,
                                       const std::string& address, std::string& why);
 
-  /// The session with the host of this id whose number for it is `partner`; null: there is none.
-  std::shared_ptr<Session> session_with(const Gid& id, std::uint64_t partner) const;
+  /// The session with the host of this id that has this key for its bulk connection; null: there is none.
+  std::shared_ptr<Session> session_with_key(const Gid& id, std::uint64_t bulk_key) const;
 
   /// Whether a host of this id is connected.
   enum class Reach : std::uint8_t { kNone, kThere, kElsewhere /* at another address: it may have several */ };
@@ -69,7 +69,8 @@ class SessionTable {
 
   /// The host that was called begins anew, and has no connection: forgets its old session now.
   void forget_replaced(const HostHello& hello, const std::string& address);
-  /// Forgets the hosts that have had no connection for longer than their absence budget allows, or whose link was started again. To be called a few times a second.
+  /// Forgets the hosts that have had no connection for longer than their absence budget allows, or whose link was started again, and says which
+  /// have no bulk connection. To be called a few times a second.
   void forget_some();
 
  private:

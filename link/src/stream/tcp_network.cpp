@@ -138,8 +138,8 @@ class TcpNetwork final : public HostNetwork {
                       [this](About about, transport::Diagnostic::Level level, Errc code, std::string text) {
                         say_(about, level, code, std::move(text));
                       },
-                      [this](const std::shared_ptr<Session>& session, const ListenAddress& place) {
-                        greeter_->call_bulk(session, place);
+                      [this](const std::shared_ptr<Session>& session, const ListenAddress& place, std::uint64_t key) {
+                        return greeter_->call_bulk(session, place, key);
                       },
                       peers_,
                       stop_};

@@ -46,7 +46,11 @@ struct HostState {
   std::uint64_t received_messages = 0, received_bytes = 0;
   std::uint64_t sent_again = 0;                         ///< TCP segments
   std::size_t waiting_messages = 0, waiting_bytes = 0;  ///< under way to it, not acknowledged
-  std::int64_t absent_since_ns = 0;                     ///< CLOCK_MONOTONIC; 0: connected
+  /// CLOCK_MONOTONIC: since when the second connection, for big messages, is missing, so that they take the first one; 0: it is there, or not
+  /// wanted, or missing for less than 5 s.
+  std::int64_t bulk_missing_since_ns = 0;
+  std::string bulk_missing_why;      ///< why it was not made the last time; empty: it is not missing
+  std::int64_t absent_since_ns = 0;  ///< CLOCK_MONOTONIC; 0: connected
   /// Not connected: the part of its absence budget that is used, of time or bytes, whichever is more; 0 to 100.
   int absence_percent = 0;
   /// Messages for the host that were overwritten in the queues of the topics that it wants now, or given up, before they were sent.

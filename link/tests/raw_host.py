@@ -528,7 +528,8 @@ def next_ids(options: dict) -> dict:
 
 @attack
 def wrong_frames(options: dict) -> dict:
-    """Acknowledgements and resumptions of chunks never sent, any number of channels, frames of unknown kinds, parts of unknown flows."""
+    """Acknowledgements and resumptions of chunks never sent, any number of channels, frames of unknown kinds, parts and continuations of unknown
+    flows, a ready of the last connection that there can be, keys that are none."""
     ended = 0
 
     def acks(host: RawHost) -> None:
@@ -561,7 +562,16 @@ def wrong_frames(options: dict) -> dict:
         host.raw_words(os.urandom(1000))
         host.raw_words(host.host + text("liar") + struct.pack("<I", 2**32 - 1))
 
-    kinds_of = [acks, resumes, channels, parts, kinds, closes, questions, words]
+    def continuations(host: RawHost) -> None:
+        for number in range(1000):
+            host.frame(OPEN, 10 + number, number + 1, behind=b"baton/1/rv/x")
+        host.frame(READY, number=2**64 - 1)
+
+    def keys(host: RawHost) -> None:
+        host.frame(BULK, number=2**64 - 1)
+        host.frame(BULK)
+
+    kinds_of = [acks, resumes, channels, parts, kinds, closes, questions, words, continuations, keys]
 
     def some() -> None:
         nonlocal ended

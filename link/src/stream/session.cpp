@@ -2,6 +2,7 @@
 #include "session.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "advertisement.hpp"
@@ -28,7 +29,7 @@ class Session::SessionFlow final : public Flow {
   ~SessionFlow() override {
     const os::Lock lock(session_->places_mutex_);
     SessionStream& stream = session_->stream(place_->traffic_class);
-    stream.close(place_->id);
+    stream.with_flows([&](FlowSender& flows) { flows.close(place_->id); });
     session_->places_.erase({place_->traffic_class, place_->id});
     stream.wake();
   }
@@ -38,11 +39,15 @@ class Session::SessionFlow final : public Flow {
   }
   bool idle() const override {
     const os::Lock lock(session_->places_mutex_);
-    return session_->stream(place_->traffic_class).idle(place_->id);
+    return session_->stream(place_->traffic_class).with_flows([&](FlowSender& flows) {
+      return flows.idle(place_->id);
+    });
   }
   std::uint64_t sent() const override {
     const os::Lock lock(session_->places_mutex_);
-    return place_->before + session_->stream(place_->traffic_class).acknowledged(place_->id);
+    return place_->before + session_->stream(place_->traffic_class).with_flows([&](FlowSender& flows) {
+      return flows.acknowledged(place_->id);
+    });
   }
   bool ended() const override { return session_->ended(); }
 
@@ -112,7 +117,7 @@ bool Session::attach(TrafficClass traffic_class, const std::shared_ptr<HostConne
   if (ended() || (traffic_class == TrafficClass::kBulk && !want_bulk())) return false;
   if (traffic_class == TrafficClass::kBulk) {
     const os::Lock lock(places_mutex_);
-    if (urgent_.is_settled()) bulk_.unseal();
+    if (urgent_.with_flows(std::mem_fn(&FlowSender::is_settled))) bulk_.unseal();
   }
   return stream(traffic_class).attach(connection);
 }
@@ -130,8 +135,10 @@ std::unique_ptr<Flow> Session::open_flow(const std::string& channel, std::shared
   const os::Lock lock(places_mutex_);
   const TrafficClass of = is_bulk && !detours_ ? TrafficClass::kBulk : TrafficClass::kUrgent;
   // Each stream has room for all flows, so that each can change its class.
-  if (urgent_.flows() + bulk_.flows() >= kMostFlows) return nullptr;
-  const std::uint32_t id = stream(of).open(channel, std::move(source), fixed);
+  const auto count = std::mem_fn(&FlowSender::flows);
+  if (urgent_.with_flows(count) + bulk_.with_flows(count) >= kMostFlows) return nullptr;
+  const std::uint32_t id =
+      stream(of).with_flows([&](FlowSender& flows) { return flows.open(channel, std::move(source), fixed); });
   if (channel != kAdvertisementChannel) wanted_.store(true, std::memory_order_relaxed);  // see known()
   auto place = std::make_shared<Place>(Place{of, id, 0});
   places_[{of, id}] = place;
@@ -143,7 +150,9 @@ void Session::move_flows(TrafficClass from) {
   // Without its threads the bulk stream sends nothing: then the flow's chunk goes over the urgent one.
   const bool to_bulk = from == TrafficClass::kUrgent && want_bulk();
   const os::Lock lock(places_mutex_);
-  move_to(to_bulk && !detours_ ? TrafficClass::kBulk : TrafficClass::kUrgent, from, stream(from).take_leaving());
+  std::vector<MovingFlow> flows = stream(from).with_flows(std::mem_fn(&FlowSender::take_leaving));
+  stream(from).wake();  // their closings are to be sent
+  move_to(to_bulk && !detours_ ? TrafficClass::kBulk : TrafficClass::kUrgent, from, std::move(flows));
 }
 
 void Session::move_to(TrafficClass to, TrafficClass from, std::vector<MovingFlow> flows) {
@@ -154,7 +163,8 @@ void Session::move_to(TrafficClass to, TrafficClass from, std::vector<MovingFlow
     places_.erase(found);
     if (!each.continues) place->before += each.acknowledged;
     place->traffic_class = to;
-    place->id = stream(to).adopt(std::move(each));
+    place->id = stream(to).with_flows(
+        [&](FlowSender& adopting) { return adopting.adopt(std::move(each), steady_clock::now()); });
     places_[{to, place->id}] = place;
   }
   stream(to).wake();
@@ -200,13 +210,14 @@ void Session::take_detour() {
   if (!flows) return;  // it has a connection again
   detours_ = true;
   move_to(TrafficClass::kUrgent, TrafficClass::kBulk, std::move(*flows));
-  urgent_.let_leave(false);
+  urgent_.with_flows([](FlowSender& urgent) { urgent.let_leave(false); });
+  urgent_.wake();
 }
 
 void Session::end_detour() {
   const os::Lock lock(places_mutex_);
   detours_ = false;
-  urgent_.let_leave(true);
+  urgent_.with_flows([](FlowSender& urgent) { urgent.let_leave(true); });
 }
 
 std::optional<Session::Detour> Session::detour() const {

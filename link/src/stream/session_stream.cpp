@@ -8,6 +8,7 @@
 #include "advertisement.hpp"
 #include "baton/os/clock.hpp"
 #include "frame_input.hpp"
+#include "serving_thread.hpp"
 
 namespace baton::link::stream {
 namespace {
@@ -22,12 +23,6 @@ constexpr std::chrono::milliseconds kOfferAgain{2};
 constexpr int kOfferPause = 4;
 /// Bytes of messages that wait for delivery, of one connection. Beyond this the connection is not read.
 constexpr std::size_t kMostWaitingBytes = std::size_t{128} << 20;
-/// Bytes and parts of one write. A fast line gets more bytes in one write; a slow line so few that the next chunk is not delayed.
-/// Half of the frames have bytes behind them.
-constexpr std::size_t kLeastBatch = std::size_t{8} << 10, kMostBatch = kPartBytes;
-constexpr std::chrono::milliseconds kSlow{50}, kFast{10};
-constexpr std::size_t kBatchFrames = os::TcpSocket::kMaxParts / 2;
-constexpr std::size_t kStackBytes = std::size_t{256} << 10;
 /// While more frames have already arrived, acknowledgements are sent after so many frames.
 constexpr std::size_t kSayEvery = 32;
 /// Acknowledgements that wait because the host does not read.
@@ -47,14 +42,12 @@ SessionStream::SessionStream(TrafficClass traffic_class, const Gid& key, std::st
       address_(std::move(address)),
       since_(steady_clock::now()) {}
 
-SessionStream::~SessionStream() = default;
-
 Result<void> SessionStream::start() {
   {
     const os::Lock lock(mutex_);
     since_ = steady_clock::now();
   }
-  Result<pthread_t> thread = os::start_thread("baton-link-out", kStackBytes, [this] { write(); });
+  Result<pthread_t> thread = os::start_thread("baton-link-out", kNetworkStackBytes, [this] { write(); });
   if (!thread) return thread.error();
   writer_ = *thread;
   return {};
@@ -71,33 +64,6 @@ void SessionStream::end() {
   writer_.reset();
 }
 
-void SessionStream::end_if_clogged() {
-  if (connection_ && sending_.is_clogged()) connection_->end();
-}
-
-std::uint32_t SessionStream::open(const std::string& channel, std::shared_ptr<ChunkSource> source,
-                                  std::optional<TrafficClass> fixed) {
-  const os::Lock lock(mutex_);
-  const std::uint32_t id = sending_.open(channel, std::move(source), fixed);
-  end_if_clogged();
-  return id;
-}
-
-std::uint32_t SessionStream::adopt(MovingFlow flow) {
-  const os::Lock lock(mutex_);
-  const std::uint32_t id = sending_.adopt(std::move(flow), steady_clock::now());
-  end_if_clogged();
-  return id;
-}
-
-std::vector<MovingFlow> SessionStream::take_leaving() {
-  const os::Lock lock(mutex_);
-  std::vector<MovingFlow> out = sending_.take_leaving();
-  end_if_clogged();
-  wait_set_.wake();  // the flows' closings are to be sent
-  return out;
-}
-
 std::optional<std::vector<MovingFlow>> SessionStream::take_all() {
   const os::Lock lock(mutex_);
   if (connection_) return std::nullopt;
@@ -111,17 +77,6 @@ void SessionStream::unseal() {
   sealed_ = false;
 }
 
-void SessionStream::let_leave(bool may) {
-  const os::Lock lock(mutex_);
-  sending_.let_leave(may);
-  wait_set_.wake();
-}
-
-bool SessionStream::is_settled() const {
-  const os::Lock lock(mutex_);
-  return sending_.is_settled();
-}
-
 std::optional<FlowReceiver::ReceivedFlow> SessionStream::take_received(std::uint32_t flow) {
   {
     const os::Lock lock(mutex_);
@@ -129,27 +84,6 @@ std::optional<FlowReceiver::ReceivedFlow> SessionStream::take_received(std::uint
   }
   const os::Lock reading(reading_);
   return getting_.take(flow);
-}
-
-void SessionStream::close(std::uint32_t flow) {
-  const os::Lock lock(mutex_);
-  sending_.close(flow);
-  end_if_clogged();
-}
-
-bool SessionStream::idle(std::uint32_t flow) const {
-  const os::Lock lock(mutex_);
-  return sending_.idle(flow);
-}
-
-std::uint64_t SessionStream::acknowledged(std::uint32_t flow) const {
-  const os::Lock lock(mutex_);
-  return sending_.acknowledged(flow);
-}
-
-std::size_t SessionStream::flows() const {
-  const os::Lock lock(mutex_);
-  return sending_.flows();
 }
 
 void SessionStream::ask_for_bulk(std::uint64_t key) {
@@ -223,36 +157,8 @@ void SessionStream::collect(std::vector<OutgoingFrame>& frames, std::shared_ptr<
   alive.number = round_trip_.ask(os::monotonic_ns());
   alive.offset = std::exchange(answer_, 0);
   if (alive.number != 0 || alive.offset != 0) frames.push_back({alive, {}, {}});
-  sending_.next(batch_bytes_, kBatchFrames, steady_clock::now(), frames);
+  sending_.next(output_.batch_bytes(), kBatchFrames, steady_clock::now(), frames);
   leaving = sending_.has_leaving();
-}
-
-Result<void> SessionStream::send(Wire& wire, const std::vector<OutgoingFrame>& frames) {
-  std::array<std::array<std::byte, kFrameBytes>, kBatchFrames> heads;
-  std::array<os::IoPart, os::TcpSocket::kMaxParts> parts;
-  for (std::size_t begin = 0; begin < frames.size(); begin += kBatchFrames) {
-    std::size_t count = 0;
-    const std::size_t end = std::min(frames.size(), begin + kBatchFrames);
-    for (std::size_t i = begin; i < end; ++i) {
-      const OutgoingFrame& each = frames[i];
-      heads[i - begin] = encode(each.frame);
-      parts[count++] = {heads[i - begin].data(), kFrameBytes};
-      if (each.chunk) {
-        parts[count++] = {const_cast<std::byte*>(each.chunk->bytes) + each.frame.offset, each.frame.size};
-      } else if (!each.name.empty()) {
-        parts[count++] = {const_cast<char*>(each.name.data()), each.name.size()};
-      }
-    }
-    if (Result<void> written = wire.write(parts.data(), count); !written) return written;
-  }
-  return {};
-}
-
-void SessionStream::adapt(Wire& wire, std::chrono::nanoseconds taken) {
-  const std::size_t before = batch_bytes_;
-  if (taken > kSlow) batch_bytes_ = std::max(kLeastBatch, before / 2);
-  if (taken < kFast) batch_bytes_ = std::min(kMostBatch, before * 2);
-  if (batch_bytes_ != before) wire.keep_unsent(batch_bytes_);
 }
 
 void SessionStream::write() {
@@ -265,15 +171,14 @@ void SessionStream::write() {
     bool leaving = false;
     collect(frames, connection, leaving);
     if (leaving) hooks_.leaving();
-    if (connection && connection != last) connection->wire->keep_unsent(batch_bytes_);
+    if (connection && connection != last) output_.begin(*connection->wire);
     last = connection;
     const auto now = steady_clock::now();
     if (connection && frames.empty() && now - said >= kAlive) frames.emplace_back();
     if (connection && !frames.empty()) {
-      if (!send(*connection->wire, frames))
+      if (!output_.write(*connection->wire, frames))
         connection->end();  // the thread that reads the connection notices this, too
       said = steady_clock::now();
-      adapt(*connection->wire, said - now);
       continue;
     }
     if (!connection) hooks_.unconnected();

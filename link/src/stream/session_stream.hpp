@@ -10,12 +10,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "baton/os/lock.hpp"
 #include "baton/os/process.hpp"
 #include "flow_receiver.hpp"
 #include "flow_sender.hpp"
+#include "frame_output.hpp"
 #include "host_limits.hpp"
 #include "host_network.hpp"
 #include "receiver_table.hpp"
@@ -56,7 +58,7 @@ class SessionStream {
   };
   SessionStream(TrafficClass traffic_class, const Gid& key, std::string address,
                 std::shared_ptr<const ReceiverTable> channels, Hooks hooks);
-  ~SessionStream();  ///< REQUIRES: ended, or never started
+  ~SessionStream() = default;  ///< REQUIRES: ended, or never started
   /// The thread that writes. Once.
   Result<void> start();
   /// Breaks the connection and ends the writing thread, too.
@@ -68,17 +70,19 @@ class SessionStream {
   /// Reads until the connection ends, on the calling thread; the reason.
   Error read(const std::shared_ptr<HostConnection>& connection);
 
-  /// As the functions of FlowSender.
-  std::uint32_t open(const std::string& channel, std::shared_ptr<ChunkSource> source,
-                     std::optional<TrafficClass> fixed);
-  std::uint32_t adopt(MovingFlow flow);
-  std::vector<MovingFlow> take_leaving();
-  void let_leave(bool may);
-  bool is_settled() const;
-  void close(std::uint32_t flow);
-  bool idle(std::uint32_t flow) const;
-  std::uint64_t acknowledged(std::uint32_t flow) const;
-  std::size_t flows() const;
+  /// The result of `function` of the flows that are sent (a FlowSender), with the stream's lock. Afterwards wake() if there is something to send.
+  template <class Function>
+  auto with_flows(Function function) {
+    const os::Lock lock(mutex_);
+    if constexpr (std::is_void_v<decltype(function(sending_))>) {
+      function(sending_);
+      end_if_clogged();
+    } else {
+      auto out = function(sending_);
+      end_if_clogged();
+      return out;
+    }
+  }
   void wake() { wait_set_.wake(); }
 
   /// The flows of a stream without a connection, to continue in the other stream. Until unseal() the stream takes no connection: its opens would
@@ -106,11 +110,11 @@ class SessionStream {
   void describe(HostState& state) const;
 
  private:
+  void end_if_clogged() BATON_REQUIRES(mutex_) {
+    if (connection_ && sending_.is_clogged()) connection_->end();
+  }
   void write();
   void collect(std::vector<OutgoingFrame>& frames, std::shared_ptr<HostConnection>& connection, bool& leaving);
-  Result<void> send(Wire& wire, const std::vector<OutgoingFrame>& frames);
-  void end_if_clogged() BATON_REQUIRES(mutex_);
-  void adapt(Wire& wire, std::chrono::nanoseconds taken);
   Result<void> take_frame(FrameInput& input, const std::shared_ptr<HostConnection>& connection)
       BATON_REQUIRES(reading_);
   void detach(const std::shared_ptr<HostConnection>& connection);
@@ -123,7 +127,7 @@ class SessionStream {
   transport::WaitSet wait_set_;
   std::atomic<bool> stop_{false};
   std::optional<pthread_t> writer_;
-  std::size_t batch_bytes_ = kPartBytes;  // of the writing thread
+  FrameOutput output_;  // of the writing thread
 
   os::Mutex reading_;  // held by the thread that reads while it has its connection
   FlowReceiver getting_ BATON_GUARDED_BY(reading_);

@@ -51,7 +51,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const SayLine say = [](About, transport::Diagnostic::Level, Errc, const std::string& text) {
     require(!text.empty());
   };
-  const auto no_call = [](const std::shared_ptr<Session>&, const ListenAddress&) { require(false); };
+  const auto no_call = [](const std::shared_ptr<Session>&, const ListenAddress&, std::uint64_t) {
+    require(false);
+    return std::string();
+  };
   SessionTable table({}, listener, std::make_shared<ReceiverTable>(), say, no_call, peers, stop);
   HostHello own;
   own.host = kOwn;

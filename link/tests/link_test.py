@@ -149,57 +149,18 @@ def test_messages_flow_again_when_a_killed_link_is_started_again(hosts, end):
     assert seen == newest
 
 
-# Sends garbage to a link's port; with a second argument it then holds connections with half a hello, for so many seconds.
+# Holds connections to a link with half a hello.
 STRANGER = """
-import os, random, socket, struct, sys, time
-random.seed(1)
-link, seconds = (sys.argv[1], 22700), float(sys.argv[2])
-start = b"btnlink" + bytes((10,)) + struct.pack("<II", 4, 0)
-
-
-def hello(session):
-    return start + bytes(range(16)) + struct.pack("<QHxxxxxx", session, 1) + bytes(80)
-
-
-def frames():
-    for _ in range(20):
-        kind, flow, number = random.randrange(9), random.randrange(3), random.choice((0, 1, 2, 2**64 - 1))
-        size = random.choice((0, 1, 200, 2**32 - 1))
-        yield struct.pack("<IIQQII", kind, flow, number, random.choice((0, 128, 2**63)), size, 328) + os.urandom(200)
-
-
-for i in range(100):
-    inside = b"".join(frames())
-    kinds = (os.urandom(100_000), hello(0) + hello(7) + inside, b"GET / HTTP/1.1" + bytes((13, 10, 13, 10)), start)
-    try:
-        with socket.create_connection(link, 5) as connection:
-            connection.sendall(kinds[i % 4])
-            if i % 4 == 1:
-                connection.settimeout(1)
-                connection.recv(100)
-    except OSError:
-        pass  # the link has closed the connection
-held = [socket.create_connection(link, 60) for _ in range(100 if seconds else 0)]
+import socket, sys, time
+held = [socket.create_connection((sys.argv[1], 22700), 60) for _ in range(100)]
 for connection in held:
     try:
-        connection.sendall(start)
+        connection.sendall(b"btnlink" + bytes((10,)))
     except OSError:
         pass
 print("held", flush=True)
-time.sleep(seconds)
+time.sleep(60)
 """
-
-
-def test_garbage_on_the_port_stops_no_message_of_honest_hosts(hosts):
-    a, b, c = hosts(3)
-    a.link()
-    b.link(a)
-    assert a.says("is connected")
-    lines_of(c.python(STRANGER, a.address, "0"))
-    listener = ready(b.python(HEAR, "message 99", "volatile"))
-    talker = a.python(TALK, "100", "volatile", "1000")
-    assert json.loads(lines_of(listener)) == expected(100)
-    lines_of(talker)
 
 
 def test_a_signal_ends_a_link_although_strangers_hold_connections(hosts):
@@ -207,7 +168,7 @@ def test_a_signal_ends_a_link_although_strangers_hold_connections(hosts):
     link = a.link()
     b.link(a)
     assert a.says("is connected")
-    ready(c.python(STRANGER, a.address, "60"))
+    ready(c.python(STRANGER, a.address))
     link.send_signal(signal.SIGTERM)
     assert link.wait(timeout=LIMIT_S) in (0, 1), a.log.read_text()
 

@@ -34,7 +34,7 @@ import itertools, os, socket, struct, sys, time
 group = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 group.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(sys.argv[1]))
 for i in itertools.count():
-    hello = b"btnlink" + bytes((10,)) + struct.pack("<II", 4, 0) + os.urandom(16) + struct.pack("<QHxxxxxx", 0, 9) + b"liar".ljust(80, bytes(1))
+    hello = b"btnlink" + bytes((10,)) + struct.pack("<II", 5, 0) + os.urandom(16) + struct.pack("<QHxxxxxx", 0, 9) + b"liar".ljust(80, bytes(1))
     group.sendto((hello, os.urandom(128), hello[:50], hello + hello)[i % 4], ("239.255.66.84", {PORT}))
     if i % 1000 == 999:
         time.sleep(0.5)

@@ -83,10 +83,9 @@ void Session::leave() {
 }
 
 KnownHost Session::known() const {
-  KnownHost out = urgent_.known();
-  out.place.second = hello().port;
-  out.carries = wanted_.load(std::memory_order_relaxed) || out.carries || bulk_.known().carries;
-  return out;
+  const SessionStream::Presence urgent = urgent_.presence();
+  const bool carries = wanted_.load(std::memory_order_relaxed) || urgent_.carries() || bulk_.carries();
+  return {{urgent.address, hello().port}, urgent.connected, carries, urgent.since};
 }
 
 bool Session::ended() const noexcept { return stop_.load(std::memory_order_acquire); }  // pairs with leave()
@@ -198,8 +197,8 @@ std::optional<steady_clock::time_point> Session::alone_since() const {
     const os::Lock lock(mutex_);
     if (!bulk_wanted_) return std::nullopt;
   }
-  const auto urgent = urgent_.connected_since(), bulk = bulk_.disconnected_since();
-  return urgent && bulk ? std::optional(std::max(*urgent, *bulk)) : std::nullopt;
+  const SessionStream::Presence urgent = urgent_.presence(), bulk = bulk_.presence();
+  return urgent.connected && !bulk.connected ? std::optional(std::max(urgent.since, bulk.since)) : std::nullopt;
 }
 
 void Session::take_detour() {
@@ -223,7 +222,7 @@ void Session::end_detour() {
 std::optional<Session::Detour> Session::detour() const {
   const auto since = alone_since();
   if (!since || steady_clock::now() - *since < kDetourShown) return std::nullopt;
-  const bool calls = urgent_.dialed().has_value();
+  const bool calls = urgent_.presence().dialed.has_value();
   const os::Lock lock(mutex_);
   if (!calls) return Detour{*since, "the other host, which has made the first connection, does not make the second"};
   if (call_key_ == 0) return Detour{*since, "the other host has not said how to make it"};
@@ -241,7 +240,7 @@ std::optional<Session::Detour> Session::new_detour() {
 
 /// A connection has come or gone, or the bulk connection is wanted.
 void Session::note_change() {
-  const bool calls = urgent_.dialed().has_value();
+  const bool calls = urgent_.presence().dialed.has_value();
   {
     const os::Lock lock(mutex_);
     ++changes_;
@@ -263,8 +262,8 @@ void Session::call() {
       seen = changes_;
       key = call_key_;
     }
-    const std::optional<ListenAddress> place = urgent_.dialed();
-    const bool needs_call = place && bulk_.disconnected_since();
+    const std::optional<ListenAddress> place = urgent_.presence().dialed;
+    const bool needs_call = place && !bulk_.presence().connected;
     std::string failed;
     if (needs_call) failed = call_bulk_(shared_from_this(), *place, key);
     os::UniqueLock lock(mutex_);

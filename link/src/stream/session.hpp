@@ -62,11 +62,12 @@ class Session : public std::enable_shared_from_this<Session> {
   bool ended() const noexcept;
   /// Of the urgent stream.
   std::optional<std::chrono::steady_clock::time_point> disconnected_since() const {
-    return urgent_.disconnected_since();
+    const SessionStream::Presence urgent = urgent_.presence();
+    return urgent.connected ? std::nullopt : std::optional(urgent.since);
   }
-  bool was_connected() const { return urgent_.was_connected(); }
+  bool was_connected() const { return urgent_.presence().was_connected; }
   KnownHost known() const;  ///< what decides whether the host gives way to another one
-  std::string address() const { return urgent_.address(); }
+  std::string address() const { return urgent_.presence().address; }
   HostState state() const;
   /// A bulk connection that is wanted and missing for kDetourShown, while there is an urgent one.
   struct Detour {

@@ -221,7 +221,7 @@ Result<void> SessionStream::take_frame(FrameInput& input, const std::shared_ptr<
         wait_set_.wake();
       }
       if (opened && channel != kAdvertisementChannel && getting_.is_received(frame->flow))
-        brings_.store(true, std::memory_order_relaxed);  // see known()
+        brings_.store(true, std::memory_order_relaxed);  // see carries()
       return opened;
     }
     case FrameKind::kClose:
@@ -328,39 +328,15 @@ Error SessionStream::read(const std::shared_ptr<HostConnection>& connection) {
   return reason;
 }
 
-std::optional<steady_clock::time_point> SessionStream::disconnected_since() const {
+SessionStream::Presence SessionStream::presence() const {
   const os::Lock lock(mutex_);
-  return connection_ ? std::nullopt : std::optional(since_);
-}
-
-std::string SessionStream::address() const {
-  const os::Lock lock(mutex_);
-  return address_;
-}
-
-KnownHost SessionStream::known() const {
-  KnownHost out;
-  out.carries = brings_.load(std::memory_order_relaxed);
-  const os::Lock lock(mutex_);
-  out.place.first = address_;
+  Presence out;
+  out.address = address_;
   out.connected = connection_ != nullptr;
+  out.was_connected = connected_since_ns_ != 0;
   out.since = since_;
+  if (connection_) out.dialed = connection_->dialed;
   return out;
-}
-
-std::optional<steady_clock::time_point> SessionStream::connected_since() const {
-  const os::Lock lock(mutex_);
-  return connection_ ? std::optional(since_) : std::nullopt;
-}
-
-bool SessionStream::was_connected() const {
-  const os::Lock lock(mutex_);
-  return connected_since_ns_ != 0;
-}
-
-std::optional<ListenAddress> SessionStream::dialed() const {
-  const os::Lock lock(mutex_);
-  return connection_ ? connection_->dialed : std::nullopt;
 }
 
 void SessionStream::add_counts(HostState& state) const {

@@ -94,14 +94,17 @@ class SessionStream {
 
   /// Asks the other side for the bulk connection, over each connection from now on.
   void ask_for_bulk(std::uint64_t key);
-  /// Where this host has made the connection that the stream has; empty: the other side did, or there is none.
-  std::optional<ListenAddress> dialed() const;
-  /// Since when the stream has no connection; empty: it has a connection.
-  std::optional<std::chrono::steady_clock::time_point> disconnected_since() const;
-  std::optional<std::chrono::steady_clock::time_point> connected_since() const;
-  bool was_connected() const;  ///< the stream has, or had, a connection
-  KnownHost known() const;     ///< without a port; `carries`: a topic has come over it
-  std::string address() const;
+  struct Presence {
+    std::string address;                            ///< of the newest connection
+    bool connected = false, was_connected = false;  ///< there is a connection; there is or was one
+    std::chrono::steady_clock::time_point since;    ///< connected or not
+    std::optional<ListenAddress>
+        dialed;  ///< where this host has made the connection; empty: the other side did, or there is none
+  };
+  Presence presence() const;
+  bool carries() const {
+    return brings_.load(std::memory_order_relaxed);
+  }  ///< a topic has come. A hint: orders nothing
   /// Adds what the stream has sent, received and not sent.
   void add_counts(HostState& state) const;
   /// Of the flows' chunks and sources, about.

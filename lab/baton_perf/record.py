@@ -37,6 +37,7 @@ IMAGE_BYTES = 1920 * 1080 * 3
 TIME_BAR, LATENCY_BAR, MISSING_BAR, COPIES_BAR = 1 / 0.9, 1.1, 0.0, 0.01
 GIVE_UP_S = 120.0
 ROOT = Path(__file__).resolve().parents[2]  # of a checkout
+MEMORY = "tmpfs"  # has no disk that could be written to directly
 CHUNK_BYTES = 2 << 20  # that one writev of the recorder takes, at least
 
 
@@ -91,13 +92,13 @@ def find(name: str, folder: str) -> Path | None:
 class Recording:
     """The recorder with its states."""
 
-    def __init__(self, directory: Path, environment: dict[str, str] | None = None) -> None:
+    def __init__(self, directory: Path, environment: dict[str, str] | None = None, words: tuple[str, ...] = ()) -> None:
         program = find(PROGRAM, "bin")
         if program is None:
             raise Failed(f"{PROGRAM} is not built: make build-lab")
-        words = [program, "--output", directory, "--interval", "10", "--all"]
+        command = [program, "--output", directory, "--interval", "10", "--all", *words]
         self.process = subprocess.Popen(
-            words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | (environment or {})
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ | (environment or {})
         )
         self.state: dict[str, Any] = {}
         self.next()
@@ -212,11 +213,11 @@ def plain(path: Path, load: Load, messages: int) -> tuple[float, float]:
     return seconds, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def fastest(folder: Path, load: Load, rounds: int) -> tuple[float, float]:
-    """(seconds, CPU seconds) of a recording whose publishers always have the next message."""
+def fastest(folder: Path, load: Load, rounds: int, words: tuple[str, ...] = ()) -> tuple[float, float]:
+    """(seconds, CPU seconds) of a recording whose publishers always have the next message. `words`: more options of the recorder."""
     with own_domain(), tempfile.TemporaryDirectory(dir=folder) as directory:
         publishers = Publishers(load)
-        with Recording(Path(directory) / "bag") as recording:
+        with Recording(Path(directory) / "bag", words=words) as recording:
             publishers.wait()
             for number in range(2):  # memory of the publishers, and the recorder's mappings
                 publishers.publish(number)
@@ -334,18 +335,20 @@ def hand_over_us(folder: Path, beside_recorder: bool, load: Load, rounds: int) -
         return statistics.median(taken) / 1000
 
 
-def judge_time(folder: Path, where: str, load: Load, rounds: int, total_bytes: int) -> bool:
+def judge_time(
+    folder: Path, where: str, load: Load, rounds: int, total_bytes: int, words: tuple[str, ...] = ()
+) -> bool:
     count = max(2, total_bytes // load.bytes // load.topics)
     times, cpus, plain_mb = [], [], []
     for _ in range(rounds):
         plain_s, plain_cpu = plain(folder / f"baton-plain-{os.getpid()}", load, count * load.topics)
-        record_s, record_cpu = fastest(folder, load, count)
+        record_s, record_cpu = fastest(folder, load, count, words)
         times.append(record_s / plain_s)
         cpus.append(record_cpu / max(plain_cpu, 1e-6))
         plain_mb.append(count * load.topics * load.bytes / plain_s / 1e6)
     typical, cpu = statistics.median(plain_mb), statistics.median(cpus)
     return print_verdict(
-        f"record {load.name}, {where}: time beside a plain writev",
+        " ".join(("record", *words, f"{load.name}, {where}: time beside a plain writev")),
         times,
         "x",
         TIME_BAR,
@@ -362,6 +365,8 @@ def judge(folder: Path, loads: tuple[Load, ...], rounds: int, total_bytes: int, 
     for load in loads:
         if load.bytes == IMAGE_BYTES:  # the publishers of small messages are slower than any file system
             passed.append(judge_time(folder, where, load, rounds, total_bytes))
+            if where != MEMORY:
+                passed.append(judge_time(folder, where, load, rounds, total_bytes, ("--direct",)))
         paced = [at_rate(folder, load, seconds) for _ in range(rounds)]
         passed.append(
             print_verdict(

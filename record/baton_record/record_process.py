@@ -74,6 +74,7 @@ class RecordState:
     free_bytes: int  # of the disk
     paused: bool
     failure: str | None  # why the recording ended early
+    direct_bytes: int = 0  # of written_bytes, past the page cache
 
     @property
     def messages(self) -> int:
@@ -99,6 +100,7 @@ def _state(said: dict[str, Any]) -> RecordState:
         said["free_bytes"],
         said["paused"],
         said["failure"],
+        said["direct_bytes"],
     )
 
 
@@ -124,6 +126,7 @@ class Recorder:
         snapshot_s: float | None = None,
         compression: str = "none",
         crc: bool = False,
+        direct: bool = False,
         raw_sfm: bool = False,
         paused: bool = False,
         node_name: str | None = None,
@@ -134,7 +137,8 @@ class Recorder:
         `services`, `all_services`: the calls of services whose servers or clients publish them (configure_introspection()).
         `exclude`: expressions of names that are not recorded. `max_size_bytes`, `max_duration_s`: then another file begins.
         `max_queue_bytes`: that may wait for the disk. `snapshot_s`: nothing is written before snapshot(); so many seconds of messages are
-        copied and kept in memory, `max_queue_bytes` of them. `compression`: "zstd" or "lz4", of each chunk. `crc`: checksums. `raw_sfm`: messages as they
+        copied and kept in memory, `max_queue_bytes` of them. `compression`: "zstd" or "lz4", of each chunk. `crc`: checksums. `direct`: large
+        arrays go from their memory to the disk, past the page cache (O_DIRECT); not with `compression` or `snapshot_s`. `raw_sfm`: messages as they
         lie in memory, for Baton's own tools. `node_name`: of a node of
         this program that stands for the recording in lists (None: a node baton_record is made). `interval_s`: between two states. `on_diagnostic` is called with
         each line for people, in a thread of its own; what it raises is logged. Raises RecordError."""
@@ -161,6 +165,7 @@ class Recorder:
             ["--all"] * all
             + ["--all-services"] * all_services
             + ["--crc"] * crc
+            + ["--direct"] * direct
             + ["--raw-sfm"] * raw_sfm
             + ["--paused"] * paused
         )

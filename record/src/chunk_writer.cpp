@@ -270,13 +270,14 @@ Result<void> ChunkWriter::write_kept() {
 }
 
 Result<void> ChunkWriter::write(const McapChunk& chunk) {
-  const std::uint64_t before = file_->size();
+  const std::uint64_t before = file_->size(), direct = file_->direct_bytes();
   if (const Result<void> written = file_->write(chunk, options_.with_crc); !written) return written;
   for (const auto& channel : chunk.introduced())
     if (std::find(channels_.begin(), channels_.end(), channel) == channels_.end()) channels_.push_back(channel);
   const os::Lock lock(mutex_);
   progress_.written_bytes += file_->size() - before;
   progress_.records_bytes += file_->size() - before - chunk.bytes() + chunk.records_bytes();
+  progress_.direct_bytes += file_->direct_bytes() - direct;
   progress_.written_messages += chunk.messages();
   for (const auto& [channel, count] : chunk.messages_of_channels()) progress_.written[channel] += count;
   return {};
@@ -293,7 +294,8 @@ Result<void> ChunkWriter::begin_file() {
 Result<void> ChunkWriter::open_file() {
   BagFile file;
   file.name = last_part(options_.directory) + "_" + std::to_string(files_.size()) + ".mcap";
-  Result<std::unique_ptr<McapFile>> made = McapFile::create(options_.directory + "/" + file.name, options_.writer);
+  Result<std::unique_ptr<McapFile>> made =
+      McapFile::create(options_.directory + "/" + file.name, options_.writer, options_.direct);
   if (!made) return made.error();
   file_ = std::move(*made);
   files_.push_back(file);

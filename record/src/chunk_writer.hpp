@@ -37,6 +37,7 @@ class ChunkWriter {
     std::string directory;  ///< is made, and must not exist
     std::string writer;     ///< the program's name and version, which the files say
     bool with_crc = false;
+    bool direct = false;  ///< McapFile::create()
     /// Not 0: chunks are kept in memory, those of the last so many nanoseconds and `most_kept_bytes`, and written by snapshot().
     std::uint64_t kept_ns = 0, most_kept_bytes = 0;
     Compression compression = Compression::kNone;  ///< by `compressors` threads
@@ -45,6 +46,7 @@ class ChunkWriter {
   struct Progress {
     std::uint64_t queued_chunks = 0, queued_bytes = 0, written_bytes = 0, written_messages = 0;
     std::uint64_t records_bytes = 0;                       ///< what `written_bytes` would be without compression
+    std::uint64_t direct_bytes = 0;                        ///< of `written_bytes`, with Options::direct
     std::uint64_t kept_bytes = 0, snapshots = 0;           ///< with Options::kept_ns
     std::uint64_t free_bytes = 0;                          ///< of the disk
     std::map<std::uint16_t, std::uint64_t> written, lost;  ///< messages of each channel

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <optional>
 
 #include "crc32.hpp"
 
@@ -26,7 +27,8 @@ enum class Record : std::uint8_t {
   kChunkIndex = 8,
   kStatistics = 0x0B,
   kSummaryOffset = 0x0E,
-  kDataEnd = 0x0F
+  kDataEnd = 0x0F,
+  kPadding = 0x80  // from 0x80 on a record is the application's own, and readers skip it
 };
 constexpr char kMagic[] = {'\x89', 'M', 'C', 'A', 'P', '0', '\r', '\n'};
 constexpr std::size_t kHeadBytes = 1 + 8;  // of a record: what it is, and its length
@@ -93,6 +95,28 @@ void append_map(Gathered& out, const std::map<Key, std::uint64_t>& map) {
 
 void add_pieces(const Gathered& from, std::vector<os::FilePiece>& out) {
   from.for_each([&](const std::byte* data, std::size_t bytes, bool) { out.push_back({data, bytes}); });
+}
+
+/// Where the first piece that can be written directly lies in the records, or nullopt.
+std::optional<std::pair<std::size_t, const std::byte*>> first_direct(const Gathered& records) {
+  std::optional<std::pair<std::size_t, const std::byte*>> found;
+  std::size_t at = 0;
+  records.for_each([&](const std::byte* data, std::size_t bytes, bool is_copied) {
+    if (!found && !is_copied && bytes >= os::OutputFile::kLeastDirectBytes) found = {at, data};
+    at += bytes;
+  });
+  return found;
+}
+
+/// Appends a padding record, so that what would stand at `at` in the file lies in its page as `data` does in memory.
+void append_padding(Gathered& out, std::uint64_t at, const std::byte* data) {
+  constexpr std::uint64_t kPage = os::OutputFile::kPageBytes;
+  std::uint64_t bytes = (reinterpret_cast<std::uintptr_t>(data) - at) % kPage;
+  if (bytes == 0) return;
+  if (bytes < kHeadBytes) bytes += kPage;
+  RecordWriter padding(out, Record::kPadding);
+  out.append_zeros(bytes - kHeadBytes);
+  padding.end();
 }
 
 }  // namespace
@@ -186,8 +210,8 @@ std::map<std::uint16_t, std::uint64_t> McapChunk::messages_of_channels() const {
   return out;
 }
 
-Result<std::unique_ptr<McapFile>> McapFile::create(const std::string& path, const std::string& writer) {
-  Result<os::OutputFile> file = os::OutputFile::create(path);
+Result<std::unique_ptr<McapFile>> McapFile::create(const std::string& path, const std::string& writer, bool direct) {
+  Result<os::OutputFile> file = os::OutputFile::create(path, direct);
   if (!file) return file.error();
   std::unique_ptr<McapFile> made(new McapFile(std::move(*file)));
   Gathered head;
@@ -203,8 +227,14 @@ Result<std::unique_ptr<McapFile>> McapFile::create(const std::string& path, cons
 }
 
 Result<void> McapFile::write(const McapChunk& chunk, bool with_crc) {
+  Gathered head;
   Written written;
-  written.at = file_.size();
+  // The head of a chunk that is not compressed has always so many bytes.
+  constexpr std::size_t kChunkHeadBytes = kHeadBytes + 8 + 8 + 8 + 4 + 4 + 8;
+  if (const auto direct = first_direct(chunk.records_); direct && file_.is_direct())
+    append_padding(head, file_.size() + kChunkHeadBytes + direct->first, direct->second);
+  const std::size_t padding = head.size();
+  written.at = file_.size() + padding;
   written.compression = chunk.compression_;
   written.stored_bytes = chunk.bytes();
   written.records_bytes = chunk.records_bytes();
@@ -212,7 +242,6 @@ Result<void> McapFile::write(const McapChunk& chunk, bool with_crc) {
   written.last_ns = chunk.last_ns_;
   written.channels = channels_.size();
   const bool makes_crc = with_crc && chunk.compression_ == Compression::kNone;
-  Gathered head;
   RecordWriter record(head, Record::kChunk);
   head.append_number(chunk.first_ns_);
   head.append_number(chunk.last_ns_);
@@ -221,7 +250,7 @@ Result<void> McapFile::write(const McapChunk& chunk, bool with_crc) {
   append_text(head, compression_name(chunk.compression_));
   head.append_number(written.stored_bytes);
   record.end(written.stored_bytes);
-  written.bytes = head.size() + written.stored_bytes;
+  written.bytes = head.size() - padding + written.stored_bytes;
 
   Gathered indexes;
   for (const auto& [channel, entries] : chunk.index_) {

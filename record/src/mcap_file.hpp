@@ -92,8 +92,10 @@ class McapChunk {
 
 class McapFile {
  public:
-  /// Writes the head of a new file. Errors: those of OutputFile.
-  static Result<std::unique_ptr<McapFile>> create(const std::string& path, const std::string& writer);
+  /// Writes the head of a new file. `direct`: the first array of each chunk that is large enough goes from its memory to the disk
+  /// (os::OutputFile); a record that readers skip stands before the chunk, so that the array has its place. Errors: those of OutputFile.
+  static Result<std::unique_ptr<McapFile>> create(const std::string& path, const std::string& writer,
+                                                  bool direct = false);
 
   /// Writes the chunk and its indexes, in one call if they are few pieces. After an error the file is as before. `with_crc`: the chunk gets a
   /// checksum, for which its bytes are read once more. Errors: those of OutputFile.
@@ -103,6 +105,7 @@ class McapFile {
   Result<std::map<std::uint16_t, std::uint64_t>> finish();
 
   std::uint64_t size() const noexcept { return file_.size(); }
+  std::uint64_t direct_bytes() const noexcept { return file_.direct_bytes(); }
   const std::string& path() const noexcept { return file_.path(); }
   std::uint64_t messages() const noexcept;
   std::uint64_t first_ns() const noexcept;

@@ -32,6 +32,7 @@ std::string progress_json(const Progress& progress, std::uint64_t commands, bool
   out += ", " + number("files", progress.writer.files);
   out += ", " + number("written_bytes", progress.writer.written_bytes);
   out += ", " + number("records_bytes", progress.writer.records_bytes);
+  out += ", " + number("direct_bytes", progress.writer.direct_bytes);
   out += ", " + number("written_messages", progress.writer.written_messages);
   out += ", " + number("kept_bytes", progress.writer.kept_bytes);
   out += ", " + number("snapshots", progress.writer.snapshots);

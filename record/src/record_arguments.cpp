@@ -27,6 +27,7 @@ enum OptionName : int {
   kDomain,
   kOfNode,
   kCrc,
+  kDirect,
   kRawSfm,
   kPaused,
   kInterval,
@@ -49,6 +50,7 @@ const option kOptions[] = {
     {"domain", required_argument, nullptr, kDomain},
     {"of-node", required_argument, nullptr, kOfNode},
     {"crc", no_argument, nullptr, kCrc},
+    {"direct", no_argument, nullptr, kDirect},
     {"raw-sfm", no_argument, nullptr, kRawSfm},
     {"paused", no_argument, nullptr, kPaused},
     {"interval", required_argument, nullptr, kInterval},
@@ -126,6 +128,9 @@ Result<void> take(int name, const std::string& value, RecordArguments& out) {
     case kCrc:
       options.with_crc = true;
       return {};
+    case kDirect:
+      options.direct = true;
+      return {};
     case kRawSfm:
       options.as_they_lie = true;
       return {};
@@ -161,6 +166,7 @@ const char* const kUsage =
     "  --of-node NAME     the subscriptions are of this node, which another process announces; default: a node "
     "baton_record\n"
     "  --crc              checksums\n"
+    "  --direct           large arrays go from their memory to the disk, past the page cache (O_DIRECT)\n"
     "  --raw-sfm          messages as they lie in memory (encoding baton_sfm), not as CDR\n"
     "  --paused           record nothing before the command \"resume\"\n"
     "  --interval N       milliseconds between two states; default: 1000\n"
@@ -183,6 +189,9 @@ Result<RecordArguments> read_arguments(int argc, char** argv) {
   for (; optind < argc; ++optind) out.options.selection.topics.emplace_back(argv[optind]);
   if (!out.help && out.options.directory.empty())
     return Error{Errc::invalid_argument, "--output DIR is missing; see --help"};
+  if (out.options.direct && (out.options.compression != Compression::kNone || out.options.snapshot_ns != 0))
+    return Error{Errc::invalid_argument,
+                 "--direct writes messages from where they lie: without --compression and --snapshot"};
   return out;
 }
 

@@ -56,9 +56,9 @@ Result<std::unique_ptr<Recorder>> Recorder::start(const RecorderOptions& options
   };
   Result<std::shared_ptr<transport::Participant>> participant = transport::Participant::join(joins);
   if (!participant) return participant.error();
-  Result<std::unique_ptr<ChunkWriter>> writer =
-      ChunkWriter::start({options.directory, kWriter, options.with_crc, options.snapshot_ns, options.most_queued_bytes,
-                          options.compression, std::max(1U, std::thread::hardware_concurrency() / 2)});
+  Result<std::unique_ptr<ChunkWriter>> writer = ChunkWriter::start(
+      {options.directory, kWriter, options.with_crc, options.direct, options.snapshot_ns, options.most_queued_bytes,
+       options.compression, std::max(1U, std::thread::hardware_concurrency() / 2)});
   if (!writer) return writer.error();
   std::unique_ptr<Recorder> made(
       new Recorder(options, std::move(*selection), std::move(*participant), std::move(*writer)));
@@ -284,7 +284,9 @@ void Recorder::add(Topic& topic, transport::TakenSample&& sample) {
   }
   topic.messages.fetch_add(1, std::memory_order_relaxed);
   topic.bytes.fetch_add(chunk_->bytes() - before, std::memory_order_relaxed);
-  if (chunk_->bytes() >= options_.chunk_bytes) flush();
+  // Of a chunk one array is written directly.
+  const std::uint64_t most = options_.direct ? os::OutputFile::kLeastDirectBytes : options_.chunk_bytes;
+  if (chunk_->bytes() >= std::min(most, options_.chunk_bytes)) flush();
 }
 
 /// Schemas and channels stand in the file again, so that damage to a chunk takes no messages of many others.

@@ -35,6 +35,7 @@ struct RecorderOptions {
   std::uint64_t snapshot_ns = 0;
   Compression compression = Compression::kNone;
   bool with_crc = false;
+  bool direct = false;       ///< large arrays go to the disk past the page cache (McapFile::create())
   bool as_they_lie = false;  ///< messages are written in the encoding kSfm
   bool paused = false;
   std::function<void(const transport::Diagnostic&)> on_diagnostic;

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 import resource
+import subprocess
 
 import baton
 import numpy as np
@@ -45,27 +47,32 @@ def ends_of(data):
     return found
 
 
-def test_a_file_that_is_cut_anywhere_has_all_whole_chunks(programs, tmp_path):
-    bag = Recording(programs, tmp_path / "bag", "/image", "/chatter", "--chunk-size", "30000")
+@pytest.mark.parametrize(
+    "words, count, size, chunks, random_cuts",
+    [(("--chunk-size", "30000"), 20, 9000, 4, 60), (("--direct",), 2, 1_100_000, 2, 3)],
+    ids=["cached", "direct"],
+)
+def test_a_file_that_is_cut_anywhere_has_all_whole_chunks(programs, tmp_path, words, count, size, chunks, random_cuts):
+    bag = Recording(programs, tmp_path / "bag", "/image", "/chatter", *words)
     node = baton.Node("robot")
     images = publisher(node, "image", "sensor_msgs/Image")
     texts = publisher(node, "chatter", "std_msgs/String")
-    for i in range(20):
+    for i in range(count):
         with images.loan() as image:
-            image.header.stamp.sec, image.data = i, np.full(9000, i, np.uint8)
+            image.header.stamp.sec, image.data = i, np.full(size, i, np.uint8)
         texts.publish({"data": str(i)})
-    bag.has(image=20, chatter=20)
-    bag.stop()
+    bag.has(image=count, chatter=count)
+    assert (bag.stop()["direct_bytes"] > 0) == ("--direct" in words)
     data = bag.files[0].read_bytes()
     whole = [(m.channel_id, m.data) for m in records(io.BytesIO(data)) if isinstance(m, Message)]
-    assert len(whole) == 40
+    assert len(whole) == 2 * count
     ends = ends_of(data)
-    assert (
-        ends[-1][0] == len(data) - 8
-        and len([r for r in StreamReader(io.BytesIO(data), emit_chunks=True).records if isinstance(r, Chunk)]) >= 4
-    )
+    found = [r for r in StreamReader(io.BytesIO(data), emit_chunks=True).records if isinstance(r, Chunk)]
+    assert ends[-1][0] == len(data) - 8 and len(found) >= chunks
     choose = random.Random(41)
-    cuts = [cut for end, _ in ends for cut in (end - 1, end)] + [choose.randrange(8, len(data)) for _ in range(60)]
+    cuts = [cut for end, _ in ends for cut in (end - 1, end)] + [
+        choose.randrange(8, len(data)) for _ in range(random_cuts)
+    ]
     for cut in cuts:
         got = [(m.channel_id, m.data) for m in records(io.BytesIO(data[:cut])) if isinstance(m, Message)]
         assert got == whole[: len(got)]
@@ -158,6 +165,25 @@ def test_a_disk_that_is_full_ends_with_its_reason_and_a_complete_file(programs, 
     assert topic["messages"] == len(got) == state["written_messages"] and topic["missing"]["disk"] > 0
     with AnyReader([bag.directory]) as reader:
         assert reader.message_count == len(got)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
+def test_a_file_system_without_direct_io_is_refused_by_name(tmp_path, runtime_directory):
+    script = 'mount -t ramfs none "$1" && shift && exec "$@"'
+    words = [RECORD, "--output", tmp_path / "bag", "--direct", "/image"]
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, "sh", tmp_path, *words],
+        capture_output=True,
+        text=True,
+        env=processes.environment(runtime_directory),
+        stdin=subprocess.DEVNULL,
+        timeout=60,
+    )
+    if done.returncode == 32:  # mount(8): it was refused
+        pytest.skip(f"this machine mounts no ramfs: {done.stderr}")
+    assert (
+        done.returncode == 1 and "bag_0.mcap' has no direct I/O" in done.stderr and "without --direct" in done.stderr
+    ), done
 
 
 def test_what_a_snapshot_cannot_write_is_counted(programs, tmp_path):

@@ -15,6 +15,7 @@ import baton
 import numpy as np
 import pytest
 from baton_record.record_process import RecordedTopic, Recorder, RecordError, RecordState
+from baton_record.verbs.bag import command as bag_command
 from baton_record.verbs.record import _Ends, _Signals, command, progress_line, what_was_written
 from click.testing import CliRunner
 from mcap.reader import make_reader
@@ -49,25 +50,28 @@ def fill(image, number, data):
     image.data = data
 
 
-def test_what_is_recorded_is_read_back_equal_by_three_libraries(programs, tmp_path):
-    bag = Recording(programs, tmp_path / "drive", "--all", "--crc")
+@pytest.mark.parametrize("words", [(), ("--direct",)], ids=["cached", "direct"])
+def test_what_is_recorded_is_read_back_equal_by_three_libraries(programs, tmp_path, words):
+    bag = Recording(programs, tmp_path / "drive", "--all", "--crc", *words)
     node = baton.Node("camera")
     images = publisher(node, "image", "sensor_msgs/Image")
     texts = publisher(node, "chatter", "std_msgs/String")
-    data = np.arange(1_000_003, dtype=np.uint32).astype(np.uint8)
+    data = np.arange(1_100_003, dtype=np.uint32).astype(np.uint8)  # whole pages of it are written directly
     for i in range(5):
         with images.loan() as image:
             fill(image, i, data + i)
         texts.publish({"data": f"hello {i}"})
     bag.has(image=5, chatter=5)
-    bag.stop()
+    state = bag.stop()
+    assert state["direct_bytes"] // 5 // 4096 in ((267, 268) if words else (0,))  # of 268.6 pages
 
     (path,) = bag.files
     assert path.name == "drive_0.mcap"
+    assert CliRunner().invoke(bag_command, ["check", str(bag.directory)]).exit_code == 0
     decoded = read(path)
     pictures = [message for topic, message in decoded if topic == "/image"]
     assert [(p.header.frame_id, p.header.stamp.sec, p.width) for p in pictures] == [
-        (f"front{i}", i, 1_000_003) for i in range(5)
+        (f"front{i}", i, 1_100_003) for i in range(5)
     ]
     assert all(np.array_equal(np.frombuffer(p.data, np.uint8), data + i) for i, p in enumerate(pictures))
     assert [m.data for topic, m in decoded if topic == "/chatter"] == [f"hello {i}" for i in range(5)]
@@ -437,6 +441,11 @@ def test_a_snapshot_has_the_last_messages_and_bounded_memory(programs, tmp_path)
     "words, why",
     [
         (["--output", "/proc/none/bag", "-x", "/a"], "unknown option '-x'"),
+        (["--output", "/proc/none/bag", "--direct", "--snapshot", "1", "/a"], "without --compression and --snapshot"),
+        (
+            ["--output", "/proc/none/bag", "--direct", "--compression", "lz4", "/a"],
+            "without --compression and --snapshot",
+        ),
         (["--output", "/proc/none", "/a"], "the folder '/proc/none' cannot be made"),
         (["/a"], "--output DIR is missing"),
         (["--output", "bag"], "no topic is selected"),

@@ -46,6 +46,45 @@ TEST(OutputFile, writes_more_pieces_than_one_call_takes_in_their_order) {
   EXPECT_EQ(text_of(file->path()), expected.substr(0, 2) + "?");
 }
 
+/// Whether the file system of the test's directories has direct I/O.
+bool has_direct(const std::string& directory) {
+  const baton::Result<OutputFile> file = OutputFile::create(directory + "/probe", true);
+  return file.ok();
+}
+
+TEST(OutputFile, whole_pages_of_a_large_piece_that_lies_in_its_page_as_in_memory_are_written_directly) {
+  const baton::test::TemporaryDirectory directory;
+  if (!has_direct(directory.path())) GTEST_SKIP() << "no direct I/O in " << directory.path();
+  constexpr std::size_t kPage = OutputFile::kPageBytes, kLarge = OutputFile::kLeastDirectBytes;
+  auto* const memory =
+      static_cast<char*>(::mmap(nullptr, 2 * kLarge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  for (std::size_t i = 0; i < 2 * kLarge; ++i) memory[i] = static_cast<char>(i * 31 + i / kPage);
+  const struct {
+    std::size_t before;  // bytes in the file
+    std::size_t from;    // offset of the piece in its page
+    std::size_t bytes, direct;
+  } kCases[] = {
+      {0, 0, kLarge, kLarge},                  // all of it
+      {100, 100, kLarge + 5000, kLarge},       // 3,996 bytes, whole pages, 1,104 bytes
+      {kPage + 7, 7, kLarge + kPage, kLarge},  // the same in another page
+      {100, 101, kLarge + 5000, 0},            // another place in its page
+      {100, 100, kLarge - 1, 0},               // too small
+  };
+  int number = 0;
+  for (const auto& each : kCases) {
+    SCOPED_TRACE(number);
+    baton::Result<OutputFile> file = OutputFile::create(directory.path() + "/" + std::to_string(number++), true);
+    ASSERT_TRUE(file.ok()) << file.error().message;
+    const std::string before(each.before, '<');
+    ASSERT_TRUE(file->append({{before.data(), before.size()}, {memory + each.from, each.bytes}, {"end", 3}}).ok());
+    EXPECT_EQ(file->direct_bytes(), each.direct);
+    EXPECT_EQ(file->size(), each.before + each.bytes + 3);
+    EXPECT_TRUE(text_of(file->path()) == before + std::string(memory + each.from, each.bytes) + "end");
+  }
+  ::munmap(memory, 2 * kLarge);
+}
+
 TEST(OutputFile, an_existing_file_stays_as_it_is) {
   const baton::test::TemporaryDirectory directory;
   const std::string path = directory.path() + "/file";
@@ -83,6 +122,33 @@ int descriptor_of(const std::string& path) {
     if (std::filesystem::read_symlink(entry.path(), ignored) == path) return std::stoi(entry.path().filename());
   }
   return -1;
+}
+
+TEST(OutputFile, a_direct_write_that_does_not_fit_leaves_the_file_as_it_was) {
+  const baton::test::TemporaryDirectory directory;
+  if (!has_direct(directory.path())) GTEST_SKIP() << "no direct I/O in " << directory.path();
+  baton::Result<OutputFile> file = OutputFile::create(directory.path() + "/file", true);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  ASSERT_TRUE(file->append({{"kept", 4}}).ok());
+  constexpr std::size_t kBytes = 2 * OutputFile::kLeastDirectBytes;
+  auto* const memory =
+      static_cast<char*>(::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(memory, MAP_FAILED);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{OutputFile::kLeastDirectBytes, before.rlim_max};  // in the middle of the direct write
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const baton::Result<void> appended = file->append({{memory + 4, kBytes - 4}});
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  ASSERT_FALSE(appended.ok());
+  EXPECT_EQ(appended.error().code, baton::Errc::limit_reached);
+  EXPECT_EQ(text_of(file->path()), "kept");
+  EXPECT_EQ(file->direct_bytes(), 0U);
+  ASSERT_TRUE(file->append({{memory + 4, kBytes - 4}}).ok());
+  EXPECT_EQ(file->size(), kBytes);
+  EXPECT_GT(file->direct_bytes(), 0U);
+  ::munmap(memory, kBytes);
 }
 
 TEST(OutputFile, what_cannot_be_taken_back_is_said_and_not_built_upon) {

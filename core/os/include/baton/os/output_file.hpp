@@ -23,8 +23,12 @@ struct FilePiece {
 
 class OutputFile {
  public:
-  /// Errors: already_exists; system; out_of_descriptors.
-  static Result<OutputFile> create(const std::string& path);
+  /// Direct I/O: whole pages of a piece go from its memory to the disk, and no copy of them stays in the page cache (open(2), O_DIRECT). This is done for
+  /// pieces of so many bytes whose address and place in the file are the same within a page.
+  static constexpr std::size_t kPageBytes = 4096, kLeastDirectBytes = std::size_t{1} << 20;
+
+  /// Errors: already_exists; system; out_of_descriptors; with `direct` also unsupported, if the file system has no direct I/O.
+  static Result<OutputFile> create(const std::string& path, bool direct = false);
 
   /// Adds the pieces, in one writev(2) where the kernel takes them all (1024 pieces). Errors: limit_reached (the disk, the quota or the
   /// limit of a file's size is reached), system. What was written of the pieces is taken back.
@@ -35,13 +39,20 @@ class OutputFile {
   /// append() took. NFS, and quotas, may refuse them as late as this (close(2), "Dealing with error returns"). The destructor ignores them.
   Result<void> close();
   std::uint64_t size() const noexcept { return size_; }
+  /// Whether append() writes directly where it can.
+  bool is_direct() const noexcept { return static_cast<bool>(direct_); }
+  /// Those that were written directly.
+  std::uint64_t direct_bytes() const noexcept { return direct_bytes_; }
   const std::string& path() const noexcept { return path_; }
 
  private:
-  OutputFile(UniqueFd fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  OutputFile(UniqueFd fd, UniqueFd direct, std::string path)
+      : fd_(std::move(fd)), direct_(std::move(direct)), path_(std::move(path)) {}
+  Error take_back(std::uint64_t end, int error_number);
   UniqueFd fd_;
+  UniqueFd direct_;  // the same file with O_DIRECT, or empty
   std::string path_;
-  std::uint64_t size_ = 0;
+  std::uint64_t size_ = 0, direct_bytes_ = 0;
   bool has_rest_ = false;  // behind size_: of an append() that failed and could not be taken back
 };
 

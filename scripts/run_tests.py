@@ -177,8 +177,6 @@ def main() -> int:
     os.environ.update(part.get("set", {}))
     broken = False  # something failed that is no test that could run again
     failures: list[tuple[str, str]] = []
-    if name == CORE:
-        broken = subprocess.run([ROOT / ".venv/bin/python", "scripts/check_layers.py"], cwd=ROOT).returncode != 0
     for folder in part.get("ctest", []) if form != "smoke" and not arguments else []:
         good, failed = run_ctest(build / folder, [])
         broken |= not good and not failed

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The stub of the extension says what the extension has, name by name (mypy and pyright read it in scripts/check.sh)."""
+"""The stub of the extension says what the extension has, name by name. scripts/check.sh checks the package itself with mypy and pyright."""
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -115,21 +116,12 @@ def pyright(*arguments):
     return subprocess.run(command, cwd=ROOM.parent, env=CLEAN, capture_output=True, text=True, timeout=300)
 
 
-@pytest.mark.parametrize("check", [lambda: mypy("baton"), pyright], ids=["mypy", "pyright"])
-def test_the_package_and_its_stubs_pass(check):
-    done = check()
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-@pytest.mark.parametrize("check", [mypy, lambda path: pyright("--project", path.parent)], ids=["mypy", "pyright"])
+@pytest.mark.parametrize("check", [mypy, lambda folder: pyright("--project", folder)], ids=["mypy", "pyright"])
 def test_programs_are_checked_against_the_stubs(check, tmp_path):
     settings = f'{{"include": ["."], "extraPaths": ["{ROOM}"], "typeCheckingMode": "standard"}}'
     (tmp_path / "pyrightconfig.json").write_text(settings)
-    program = tmp_path / "program.py"
-    program.write_text(GOOD)
-    done = check(program)
-    assert done.returncode == 0, done.stdout + done.stderr
-    program.write_text(BAD)
-    found = check(program).stdout
-    for line in (3, 4, 5, 6):
-        assert f"program.py:{line}" in found, found
+    (tmp_path / "good.py").write_text(GOOD)
+    (tmp_path / "bad.py").write_text(BAD)
+    done = check(tmp_path)
+    lines = {int(line) for line in re.findall(r"bad\.py:(\d+)", done.stdout)}
+    assert lines >= {3, 4, 5, 6} and "good.py" not in done.stdout, done.stdout + done.stderr

@@ -16,27 +16,23 @@ TABLE = parts.read_parts()
 TRACKED = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
-@pytest.mark.parametrize("name", TABLE)
-def test_each_path_of_a_part_is_in_the_tree(name):
-    part = TABLE[name]
-    named = [path.split("::")[0] for key in ("tests", "also", "never_short", "in_smoke") for path in part.get(key, [])]
-    assert [path for path in named if not (ROOT / path).exists()] == []
-    patterns = [pattern.removeprefix("!") for pattern in part.get("inputs", [])]
-    assert [pattern for pattern in patterns if not any(parts.covers(pattern, path) for path in TRACKED)] == []
+def named(*keys):
+    """(part, path or test) of these lists of all parts."""
+    return [(name, path) for name, part in TABLE.items() for key in keys for path in part.get(key, [])]
 
 
-@pytest.mark.parametrize("name", TABLE)
-def test_each_test_that_a_part_names_is_in_its_file(name):
-    named = [test for key in ("never_short", "in_smoke") for test in TABLE[name].get(key, []) if "::" in test]
-    for test in named:
-        path, function = test.partition("[")[0].split("::")
-        assert f"def {function}(" in (ROOT / path).read_text(), test
+def test_each_path_and_each_test_of_a_part_is_in_the_tree():
+    tests = named("tests", "also", "never_short", "in_smoke")
+    assert [each for each in tests if not (ROOT / each[1].split("::")[0]).exists()] == []
+    patterns = [(name, pattern.removeprefix("!")) for name, pattern in named("inputs")]
+    assert [each for each in patterns if not any(parts.covers(each[1], path) for path in TRACKED)] == []
+    functions = [(name, *test.partition("[")[0].split("::")) for name, test in tests if "::" in test]
+    assert [each for each in functions if f"def {each[2]}(" not in (ROOT / each[1]).read_text()] == []
 
 
-@pytest.mark.parametrize("name", TABLE)
-def test_the_short_form_of_a_part_has_the_tests_of_its_smoke_form(name):
-    left_out = TABLE[name].get("never_short", [])
-    assert [test for test in TABLE[name].get("in_smoke", []) if {test, test.split("::")[0]} & {*left_out}] == []
+def test_the_short_form_of_a_part_has_the_tests_of_its_smoke_form():
+    left_out = {name: {*part.get("never_short", [])} for name, part in TABLE.items()}
+    assert [each for each in named("in_smoke") if {each[1], each[1].split("::")[0]} & left_out[each[0]]] == []
 
 
 def test_no_test_belongs_to_two_parts_except_by_also():
@@ -153,12 +149,12 @@ def runner(tmp_path, monkeypatch):
 ONCE = "from pathlib import Path\ndef test_{0}():\n    mark = Path(__file__).with_name('{0}')\n    first = not mark.exists()\n    mark.touch()\n    assert not first\n"
 
 
-@pytest.mark.parametrize(("flaky", "passes"), [(2, True), (3, False)])
-def test_two_flaky_tests_are_listed_and_pass_and_three_fail(runner, tmp_path, flaky, passes):
-    good, failed = runner("".join(ONCE.format("abc"[i]) for i in range(flaky)))
-    assert not good and len(failed) == flaky
-    assert run_tests.judge([("pytest", test) for test in failed], tmp_path) is passes
-    assert len(run_tests.FLAKY.read_text().splitlines()) == flaky
+def test_two_flaky_tests_are_listed_and_pass_and_three_fail(runner, tmp_path):
+    good, failed = runner("".join(ONCE.format(name) for name in "abc"))
+    assert not good and len(failed) == 3
+    for tests, passes in ((failed[:2], True), (failed[2:], False)):
+        assert run_tests.judge([("pytest", test) for test in tests], tmp_path) is passes
+    assert len(run_tests.FLAKY.read_text().splitlines()) == 3
 
 
 def test_a_test_that_fails_again_fails_the_run(runner, tmp_path):

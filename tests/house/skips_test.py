@@ -23,10 +23,9 @@ def test_c(): pass
     [
         ([], 0, ""),
         (["--nothing-missing"], 1, "  MISSING"),
-        (["-n", "2"], 0, ""),
         (["-n", "2", "--nothing-missing"], 1, "  MISSING"),
     ],
-    ids=["shown", "refused", "shown by two workers", "refused by two workers"],
+    ids=["shown", "refused", "refused by two workers"],
 )
 def test_skips_are_shown_and_what_could_be_installed_is_no_reason(tmp_path, options, code, verdict):
     (tmp_path / "some_test.py").write_text(TESTS)

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +22,12 @@ from .image_pixels import ImageError
 from .rerun_convert import Logged, converter
 from .view_errors import Complaints, ViewError
 from .view_reduction import Reduction
-from .view_server import EVERY, MOST_CHANNELS, MOST_KEPT, absolute
-
-_LOOK_S = 0.05  # between two looks at the graph
+from .view_topics import MOST_CHANNELS, Key, absolute, kept, pass_on, published, reader_qos, wait
 
 
 @dataclass(eq=False)
 class _Topic:
+    name: str
     subscription: Any
     log: Callable[[Any], Logged]
     depth: int
@@ -65,7 +61,7 @@ class RerunView:
         self._node, self._max_rate, self._reduction = node, max_rate, reduction or Reduction()
         self._patterns = [absolute(each) for each in topics]
         self._report = Complaints(say).report
-        self._topics: dict[tuple[str, str, bytes], _Topic | None] = {}  # None: it cannot be shown
+        self._topics: dict[Key, _Topic | None] = {}  # None: it cannot be shown
         self._version = -1
         self._stopped = False
         self._woken, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -105,63 +101,38 @@ class RerunView:
         """Logs messages until stop()."""
         while not self._stopped:
             self._follow_graph()
-            self._wait(self._pass_on())
+            wait(self._woken, pass_on(filter(None, self._topics.values()), self._log_one))
 
     def _follow_graph(self) -> None:
         version = self._node._graph_version()
         if version == self._version:
             return
         self._version = version
-        published: dict[tuple[str, str, bytes], list[Any]] = {}
-        for each in live.others(self._node):
-            if each.is_publisher and "/_" not in each.topic and self._wanted(each.topic):
-                published.setdefault((each.topic, each.type_name, each.type_hash), []).append(each)
-        for key in self._topics.keys() - published.keys():
+        topics = published(self._node, self._patterns)
+        for key in self._topics.keys() - topics.keys():
             del self._topics[key]
-        for key in sorted(published.keys() - self._topics.keys()):
+        for key in sorted(topics.keys() - self._topics.keys()):
             if len(self._topics) < MOST_CHANNELS:
-                self._topics[key] = self._subscribed(key, published[key])
+                self._topics[key] = self._subscribed(key, topics[key])
             else:
                 self._report(f"there are more than {MOST_CHANNELS} topics: name those that matter")
 
-    def _wanted(self, topic: str) -> bool:
-        return not self._patterns or any(fnmatchcase(topic, pattern) for pattern in self._patterns)
-
-    def _subscribed(self, key: tuple[str, str, bytes], publishers: list[Any]) -> _Topic | None:
+    def _subscribed(self, key: Key, publishers: list[Any]) -> _Topic | None:
         name, type_name, _ = key
         try:
             cls = live.message_class_as(publishers[0])
             if (log := converter(self._sdk, name, cls, self._reduction)) is None:
                 raise ViewError(f"Rerun shows nothing of {type_name}")
-            latched = all(each.qos.durability == "transient_local" for each in publishers)
-            every = latched or type_name in EVERY
-            depth = min(MOST_KEPT, sum(each.qos.depth for each in publishers)) if latched else MOST_KEPT if every else 1
-            durability = "transient_local" if latched else "volatile"
-            qos = baton.QoS(depth, held=1, reliability="best_effort", durability=durability)
-            subscription = self._node.subscribe(name, cls, qos=qos)
-            return _Topic(subscription, log, depth, None if every else self._max_rate)
+            latched, every, depth = kept(type_name, publishers)
+            subscription = self._node.subscribe(name, cls, qos=reader_qos(depth, latched))
+            return _Topic(name, subscription, log, depth, None if every else self._max_rate)
         except click.ClickException as error:
             self._report(f"{name} is not shown: {error.message}")
         except (ViewError, ImageError, baton.BatonError) as error:
             self._report(f"{name} is not shown: {error}")
         return None
 
-    def _pass_on(self) -> dict[int, float]:
-        """Logs the messages that are there and due. Returns when to look again at which subscriptions, by their descriptors."""
-        looks = {}
-        now = time.monotonic()
-        for (name, _, _), topic in self._topics.items():
-            if topic is None:
-                continue
-            if topic.due_s <= now:
-                for _ in range(topic.depth):
-                    if not self._log_one(name, topic):
-                        break
-                    topic.due_s = now + 1 / topic.rate if topic.rate else 0.0
-            looks[topic.subscription.fileno()] = topic.due_s
-        return looks
-
-    def _log_one(self, name: str, topic: _Topic) -> bool:
+    def _log_one(self, topic: _Topic) -> bool:
         """False: there was no message."""
         try:
             message = topic.subscription.take()
@@ -169,20 +140,7 @@ class RerunView:
                 return False
             self._recording.set_time("time", timestamp=baton.info(message).source_time_ns * 1e-9)
             for below, archetype in topic.log(message):
-                self._recording.log(f"{name}/{below}" if below else name, archetype)
+                self._recording.log(f"{topic.name}/{below}" if below else topic.name, archetype)
         except Exception as error:  # of libraries, for values that another process chose: errors of many classes
-            self._report(f"{name}: a message is left out: {error}")
+            self._report(f"{topic.name}: a message is left out: {error}")
         return True
-
-    def _wait(self, looks: dict[int, float]) -> None:
-        """Waits for a message that is due, for stop(), or for the next look at the graph."""
-        now = time.monotonic()
-        poll = select.poll()
-        poll.register(self._woken, select.POLLIN)
-        end = now + _LOOK_S
-        for descriptor, due_s in looks.items():
-            if due_s <= now:
-                poll.register(descriptor, select.POLLIN)
-            else:
-                end = min(end, due_s)
-        poll.poll(max(0.0, end - now) * 1000)

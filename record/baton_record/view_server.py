@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 import baton
@@ -22,6 +20,7 @@ import click
 from baton import _core
 from baton_cli import live
 
+from . import view_topics
 from .bag_errors import BagError, check_number, needed
 from .view_clients import Clients
 from .view_errors import Complaints, ViewError
@@ -30,13 +29,10 @@ from .view_publishing import Publishing
 from .view_reduction import Reduced, Reduction, reduced_class
 from .view_schemas import ros2_name, ros2_schema
 from .view_services import Services
+from .view_topics import LOOK_S, MOST_CHANNELS, Key, absolute, kept, pass_on, reader_qos, wait
 
-MOST_CHANNELS = 10_000  # topics that clients are offered
 MOST_WAITING = 32  # messages for one client
-MOST_KEPT = 64  # messages of a topic on which each message counts
 _MOST_NEWS = 4  # topics that come or go in one round: each is a message to each client, of which MOST_WAITING may wait
-_LOOK_S = 0.05  # between two looks at the graph
-EVERY = ("tf2_msgs/TFMessage", "rcl_interfaces/Log", "rosgraph_msgs/Log")  # a newer message replaces no older one
 
 
 @dataclass(eq=False)
@@ -82,7 +78,7 @@ class View:
         self._patterns, publish, call, settable = (
             [absolute(each) for each in patterns] for patterns in (topics, publish, call, settable)
         )
-        self._topics: dict[tuple[str, str, bytes], _Topic] = {}
+        self._topics: dict[Key, _Topic] = {}
         self._complaints = Complaints(say)
         self._report = self._complaints.report
         self._version = -1
@@ -139,7 +135,7 @@ class View:
             self._services.follow(self._server, _MOST_NEWS)
             for sentence in self._complaints.take_unsent(_MOST_NEWS):
                 self._server.publish_status(sentence, self._sdk.StatusLevel.Warning, id=sentence)
-            self._wait(self._pass_on())
+            wait(self._woken, pass_on(self._topics.values(), self._pass_one))
 
     def _wake(self) -> None:
         with contextlib.suppress(BlockingIOError):  # full: the thread wakes as it is
@@ -153,11 +149,8 @@ class View:
         now, version = time.monotonic(), self._node._graph_version()
         if version == self._version or now < self._look_s:
             return
-        self._look_s = now + _LOOK_S
-        published: dict[tuple[str, str, bytes], list[Any]] = {}
-        for each in live.others(self._node):
-            if each.is_publisher and "/_" not in each.topic and self._wanted(each.topic):
-                published.setdefault((each.topic, each.type_name, each.type_hash), []).append(each)
+        self._look_s = now + LOOK_S
+        published = view_topics.published(self._node, self._patterns)
         news = 0
         for key in [*(self._topics.keys() - published.keys()), *sorted(published.keys() - self._topics.keys())]:
             if news == most_news:
@@ -171,10 +164,7 @@ class View:
                 self._report(f"there are more than {MOST_CHANNELS} topics: name those that matter")
         self._version = version
 
-    def _wanted(self, topic: str) -> bool:
-        return not self._patterns or any(fnmatchcase(topic, pattern) for pattern in self._patterns)
-
-    def _offer(self, key: tuple[str, str, bytes], publishers: list[Any]) -> bool:
+    def _offer(self, key: Key, publishers: list[Any]) -> bool:
         """False: its type is not known."""
         name, type_name, _ = key
         try:
@@ -186,9 +176,7 @@ class View:
             return False
         schema = self._sdk.Schema(name=ros2_name(shown.full_name), encoding="ros2msg", data=ros2_schema(shown).encode())
         channel = self._sdk.Channel(name, schema=schema, message_encoding="cdr", context=self._context)
-        latched = all(each.qos.durability == "transient_local" for each in publishers)
-        every = latched or type_name in EVERY
-        depth = min(MOST_KEPT, sum(each.qos.depth for each in publishers)) if latched else MOST_KEPT if every else 1
+        latched, every, depth = kept(type_name, publishers)
         self._topics[key] = _Topic(
             name, cls, channel, depth, latched, None if every else self._max_rate, reduced=reduced
         )
@@ -208,27 +196,11 @@ class View:
                 topic.subscription = None
             elif topic.subscription is None or (topic.latched and channel in fresh):
                 topic.subscription = None  # another one: a client that comes late gets the latched messages, too
-                durability = "transient_local" if topic.latched else "volatile"
-                qos = baton.QoS(topic.depth, held=1, reliability="best_effort", durability=durability)
+                qos = reader_qos(topic.depth, topic.latched)
                 try:
                     topic.subscription = self._node.subscribe(topic.name, topic.cls, qos=qos)
                 except baton.BatonError as error:
                     self._report(f"{topic.name} is not shown: {error}")
-
-    def _pass_on(self) -> dict[int, float]:
-        """Converts the messages that are there and due. Returns when to look again at which subscriptions, by their descriptors."""
-        looks = {}
-        now = time.monotonic()
-        for topic in self._topics.values():
-            if topic.subscription is None:
-                continue
-            if topic.due_s <= now:
-                for _ in range(topic.depth):
-                    if not self._pass_one(topic):
-                        break
-                    topic.due_s = now + 1 / topic.rate if topic.rate else 0.0
-            looks[topic.subscription.fileno()] = topic.due_s
-        return looks
 
     def _pass_one(self, topic: _Topic) -> bool:
         """False: there was no message."""
@@ -242,23 +214,3 @@ class View:
         except Exception as error:  # of libraries, for values that another process chose: errors of many classes
             self._report(f"{topic.name}: a message is left out: {error}")
         return True
-
-    def _wait(self, looks: dict[int, float]) -> None:
-        """Waits for a message that is due, for clients, or for the next look at the graph."""
-        now = time.monotonic()
-        poll = select.poll()
-        poll.register(self._woken, select.POLLIN)
-        end = now + _LOOK_S
-        for descriptor, due_s in looks.items():
-            if due_s <= now:
-                poll.register(descriptor, select.POLLIN)
-            else:
-                end = min(end, due_s)
-        for descriptor, _ in poll.poll(max(0.0, end - now) * 1000):
-            if descriptor == self._woken:
-                with contextlib.suppress(BlockingIOError):
-                    os.read(self._woken, 4096)
-
-
-def absolute(pattern: str) -> str:
-    return pattern if pattern.startswith(("/", "*")) else f"/{pattern}"

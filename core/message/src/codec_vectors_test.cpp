@@ -31,7 +31,6 @@ using testing::from_hex;
 using testing::to_hex;
 
 struct Vector {
-  std::string name;
   std::string definition;
   std::map<std::string, std::vector<std::byte>> forms;
 };
@@ -43,19 +42,23 @@ std::string read(const std::filesystem::path& path) {
   return text.str();
 }
 
-std::vector<Vector> load() {
-  std::vector<Vector> out;
-  for (const auto& entry : std::filesystem::directory_iterator(BATON_CODEC_VECTORS_DIR)) {
-    if (entry.path().extension() != ".msg") continue;
-    Vector vector{entry.path().stem().string(), read(entry.path()), {}};
-    for (const char* form : {"sfm", "sfm-big", "ros1", "cdr-little", "cdr-big", "control", "data"}) {
-      const auto path = entry.path().parent_path() / (vector.name + "." + form + ".hex");
-      if (std::filesystem::exists(path)) vector.forms[form] = from_hex(read(path));
-    }
-    out.push_back(std::move(vector));
-  }
-  std::sort(out.begin(), out.end(), [](const Vector& a, const Vector& b) { return a.name < b.name; });
+/// The names alone: each process of the tests calls this, and reads one vector.
+std::vector<std::string> vector_names() {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(BATON_CODEC_VECTORS_DIR))
+    if (entry.path().extension() == ".msg") out.push_back(entry.path().stem().string());
+  std::sort(out.begin(), out.end());
   return out;
+}
+
+Vector read_vector(const std::string& name) {
+  const std::string path = BATON_CODEC_VECTORS_DIR "/" + name;
+  Vector vector{read(path + ".msg"), {}};
+  for (const char* form : {"sfm", "sfm-big", "ros1", "cdr-little", "cdr-big", "control", "data"}) {
+    const std::string file = path + "." + form + ".hex";
+    if (std::filesystem::exists(file)) vector.forms[form] = from_hex(read(file));
+  }
+  return vector;
 }
 
 FlatBuffer flat(const std::vector<std::byte>& bytes) {
@@ -77,38 +80,41 @@ std::vector<std::byte> encode(const Codec& codec, Bytes message, Options... opti
 const char* native() { return memory::kNativeByteOrder == memory::ByteOrder::kLittle ? "sfm" : "sfm-big"; }
 const char* other() { return memory::kNativeByteOrder == memory::ByteOrder::kLittle ? "sfm-big" : "sfm"; }
 
-class CodecVectors : public ::testing::TestWithParam<Vector> {};
+class CodecVectors : public ::testing::TestWithParam<std::string> {
+ protected:
+  const Vector vector_ = read_vector(GetParam());
+};
 
 TEST_P(CodecVectors, AreValidMessagesInBothByteOrders) {
-  const Definition type = define(GetParam().definition);
-  FlatBuffer message = flat(GetParam().forms.at(native()));
+  const Definition type = define(vector_.definition);
+  FlatBuffer message = flat(vector_.forms.at(native()));
   EXPECT_TRUE(validate(type.type(), message.data(), static_cast<std::uint32_t>(message.size())).ok());
   ASSERT_TRUE(to_other_byte_order(type.type(), {message.data(), message.size()}).ok());
-  EXPECT_EQ(to_hex(message), to_hex(GetParam().forms.at(other())));
+  EXPECT_EQ(to_hex(message), to_hex(vector_.forms.at(other())));
   ASSERT_TRUE(repair_byte_order(type.type(), {message.data(), message.size()}).ok());
-  EXPECT_EQ(to_hex(message), to_hex(GetParam().forms.at(native())));
+  EXPECT_EQ(to_hex(message), to_hex(vector_.forms.at(native())));
 }
 
 TEST_P(CodecVectors, BecomeRos1AndBack) {
-  if (GetParam().forms.count("ros1") == 0) return;  // holds a wstring
-  const Definition type = define(GetParam().definition);
+  if (vector_.forms.count("ros1") == 0) return;  // holds a wstring
+  const Definition type = define(vector_.definition);
   const Ros1Codec codec = Ros1Codec::compile(type.type()).or_throw();
-  const FlatBuffer message = flat(GetParam().forms.at(native()));
-  EXPECT_EQ(to_hex(encode(codec, message.bytes())), to_hex(GetParam().forms.at("ros1")));
+  const FlatBuffer message = flat(vector_.forms.at(native()));
+  EXPECT_EQ(to_hex(encode(codec, message.bytes())), to_hex(vector_.forms.at("ros1")));
   FlatBuffer decoded;
   FlatBuilder builder(decoded);
-  ASSERT_TRUE(codec.decode(bytes_of(GetParam().forms.at("ros1")), builder).ok());
+  ASSERT_TRUE(codec.decode(bytes_of(vector_.forms.at("ros1")), builder).ok());
   EXPECT_EQ(to_hex(decoded), to_hex(message));
 }
 
 TEST_P(CodecVectors, BecomeCdrAndBackInBothByteOrders) {
-  const Definition type = define(GetParam().definition);
+  const Definition type = define(vector_.definition);
   const CdrCodec codec = CdrCodec::compile(type.type()).or_throw();
-  const FlatBuffer message = flat(GetParam().forms.at(native()));
+  const FlatBuffer message = flat(vector_.forms.at(native()));
   const std::pair<const char*, memory::ByteOrder> orders[] = {{"cdr-little", memory::ByteOrder::kLittle},
                                                               {"cdr-big", memory::ByteOrder::kBig}};
   for (const auto& [form, order] : orders) {
-    const auto& wire = GetParam().forms.at(form);
+    const auto& wire = vector_.forms.at(form);
     EXPECT_EQ(to_hex(encode(codec, message.bytes(), order)), to_hex(wire));
     FlatBuffer decoded;
     FlatBuilder builder(decoded);
@@ -119,9 +125,9 @@ TEST_P(CodecVectors, BecomeCdrAndBackInBothByteOrders) {
 }
 
 TEST_P(CodecVectors, AreGatheredAsTheyAreEncodedWhereverTheArraysLie) {
-  const Definition type = define(GetParam().definition);
+  const Definition type = define(vector_.definition);
   const CdrCodec codec = CdrCodec::compile(type.type()).or_throw();
-  const FlatBuffer message = flat(GetParam().forms.at(native()));
+  const FlatBuffer message = flat(vector_.forms.at(native()));
   const std::vector<std::byte> wire = encode(codec, message.bytes());
   for (const std::size_t least : {std::size_t{1}, std::size_t{9}, SIZE_MAX}) {
     Gathered out;
@@ -145,7 +151,7 @@ TEST_P(CodecVectors, AreGatheredAsTheyAreEncodedWhereverTheArraysLie) {
 }
 
 TEST_P(CodecVectors, SplitIntoControlAndDataPartAndBack) {
-  const Definition type = define(GetParam().definition);
+  const Definition type = define(vector_.definition);
   const PartialSerializer partial = PartialSerializer::compile(type.type()).or_throw();
   const auto split = [&](const FlatBuffer& message) {
     std::vector<std::byte> control(partial.control_size(message.bytes()).or_throw());
@@ -157,9 +163,9 @@ TEST_P(CodecVectors, SplitIntoControlAndDataPartAndBack) {
     return std::pair(control, data);
   };
   if (memory::kNativeByteOrder != memory::ByteOrder::kLittle) return;  // the data part lies as in memory
-  const auto& control = GetParam().forms.at("control");
-  const auto& data = GetParam().forms.at("data");
-  EXPECT_EQ(split(flat(GetParam().forms.at(native()))), std::pair(control, data));
+  const auto& control = vector_.forms.at("control");
+  const auto& data = vector_.forms.at("data");
+  EXPECT_EQ(split(flat(vector_.forms.at(native()))), std::pair(control, data));
   FlatBuffer restored;
   FlatBuilder builder(restored);
   ASSERT_TRUE(partial.restore(bytes_of(control), bytes_of(data), builder).ok());
@@ -168,9 +174,9 @@ TEST_P(CodecVectors, SplitIntoControlAndDataPartAndBack) {
 }
 
 TEST_P(CodecVectors, AreRefusedWhereverTheyAreCut) {
-  const Definition type = define(GetParam().definition);
+  const Definition type = define(vector_.definition);
   const CdrCodec codec = CdrCodec::compile(type.type()).or_throw();
-  const auto& wire = GetParam().forms.at("cdr-big");
+  const auto& wire = vector_.forms.at("cdr-big");
   FlatBuffer buffer;
   FlatBuilder builder(buffer);
   const std::size_t step = wire.size() > 500 ? 97 : 1;
@@ -182,10 +188,10 @@ TEST_P(CodecVectors, AreRefusedWhereverTheyAreCut) {
 
 #ifndef __SANITIZE_THREAD__  // the race is the point: a hostile publisher rewrites what is being read
 TEST_P(CodecVectors, AreReadInBoundsWhileTheirWriterRewritesThem) {
-  const Definition type = define(GetParam().definition);
+  const Definition type = define(vector_.definition);
   const CdrCodec codec = CdrCodec::compile(type.type()).or_throw();
   const PartialSerializer partial = PartialSerializer::compile(type.type()).or_throw();
-  FlatBuffer message = flat(GetParam().forms.at(native()));
+  FlatBuffer message = flat(vector_.forms.at(native()));
   const std::size_t words = message.size() / 4;
   std::vector<std::uint32_t> original(words);
   if (words != 0) std::memcpy(original.data(), message.data(), words * 4);
@@ -212,8 +218,8 @@ TEST_P(CodecVectors, AreReadInBoundsWhileTheirWriterRewritesThem) {
 }
 #endif
 
-INSTANTIATE_TEST_SUITE_P(Files, CodecVectors, ::testing::ValuesIn(load()),
-                         [](const auto& vector) { return vector.param.name; });
+INSTANTIATE_TEST_SUITE_P(Files, CodecVectors, ::testing::ValuesIn(vector_names()),
+                         [](const auto& name) { return name.param; });
 
 }  // namespace
 }  // namespace baton::message

@@ -145,6 +145,8 @@ def judge(failures: list[tuple[str, str]], build: Path) -> bool:
 
 def main() -> int:
     os.environ["NO_COLOR"] = "1"  # as `.ci/run` has it: what depends on it fails everywhere
+    # Containers often set it. Tests start Python many hundred times, and each process would compile Baton's modules again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     parts = read_parts()
     words = sys.argv[1:]
     if words[:1] == ["ctest"] and len(words) > 1:

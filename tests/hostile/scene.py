@@ -62,7 +62,6 @@ class Honest:
             "BATON_RUNTIME_DIR": directory,
             "BATON_DOMAIN": "0",
             "PYTHONPATH": str(PACKAGE),
-            "PYTHONDONTWRITEBYTECODE": "1",
             "MALLOC_ARENA_MAX": "2",  # so that a figure of memory does not depend on which thread allocated first
         }
         program = [sys.executable, str(HERE / "honest.py")] if language == "python" else [str(HONEST)]
@@ -145,7 +144,6 @@ class Attacker:
     def __init__(self, directory: str, victim: Honest, victim_name: str) -> None:
         environment = {
             **os.environ,
-            "PYTHONDONTWRITEBYTECODE": "1",
             "BATON_HOSTILE_VICTIM": victim_name,
             "BATON_HOSTILE_VICTIM_PID": str(victim.pid),
         }

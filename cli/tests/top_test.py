@@ -186,13 +186,13 @@ def test_top_fits_the_screen_and_says_how_much_is_left_out(width, height, of_oth
     link = {"publisher": "talker(1)", "subscriber": "viewer(2)", "rate_hz": 30.0, "bytes_per_s": 1e6}
     link |= {"way": "shared memory, handles by TCP", "copies": 0, "why": "types of Baton at both ends, mode tzc"}
     links = [{**link, "topic": f"/link{number}"} for number in range(of_other)]
-    rows = [_topic_row(number) for number in range(300)]
+    rows = [_topic_row(number) for number in range(5 * height)]
     holder = {"topic": "/t001", "publisher": "a(1)", "subscription": "c(1)", "unread": 0, "held": 1, "held_bytes": 1}
     holders = [{**holder, "chunks": [{"sequence": 7}]} for _ in range(20)]
     memory = {"domain_backed_bytes": 1e6, "domain_limit_bytes": 1 << 62}
     view = top_view.TopView(sort="topic")
     seen = 0
-    while seen < 300:
+    while seen < len(rows):
         console = Console(width=width, record=True, file=io.StringIO())
         console.print(top_view.picture(rows, holders, memory, [("a", 1)], 0, width, view, height, other, links))
         lines = console.export_text().splitlines()
@@ -201,7 +201,7 @@ def test_top_fits_the_screen_and_says_how_much_is_left_out(width, height, of_oth
         assert drawn == of_other or (
             f"{of_other - drawn} more" if drawn else f"{of_other} links of ROS 1"
         ) in "\n".join(lines)
-        below = 300 - view.offset - view.page
+        below = len(rows) - view.offset - view.page
         assert view.offset == seen
         assert (f"{below} more" in "\n".join(lines)) if below else ("more" not in lines[-10:]), lines
         seen += view.page

@@ -29,26 +29,32 @@ endforeach()
 needs_tools = pytest.mark.skipif(not shutil.which("cmake") or not shutil.which("ninja"), reason="needs cmake and ninja")
 
 
+FILES = {
+    "CMakeLists.txt": PROJECT,
+    "msg/Outer.msg": "inner_msgs/Inner inner\nuint8[] data\n",
+    "srv/Ask.srv": "string question\n---\nstring answer\n",
+    "packages/inner_msgs/msg/Inner.msg": "uint32 number\n",
+    "packages/inner_msgs/msg/Unused.msg": "uint32 number\n",
+    "use_outer.cpp": "#include <baton/msg/user_msgs/outer.hpp>\nauto f(baton::msg::user_msgs::Outer& m) { return m.inner.number; }\n",
+    "use_ask.cpp": "#include <baton/srv/user_msgs/ask.hpp>\nusing Ask = baton::srv::user_msgs::Ask;\nbool f(Ask::Request& a) { return a.question.empty(); }\n",
+    "use_unrelated.cpp": "#include <baton/srv/std_srvs/set_bool.hpp>\nbool f(baton::srv::std_srvs::SetBool::Request& a) { return a.data; }\n",
+}
+
+
 class Project:
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.write("CMakeLists.txt", PROJECT)
-        self.write("msg/Outer.msg", "inner_msgs/Inner inner\nuint8[] data\n")
-        self.write("srv/Ask.srv", "string question\n---\nstring answer\n")
-        self.write("packages/inner_msgs/msg/Inner.msg", "uint32 number\n")
-        self.write("packages/inner_msgs/msg/Unused.msg", "uint32 number\n")
-        self.write(
-            "use_outer.cpp",
-            "#include <baton/msg/user_msgs/outer.hpp>\nauto f(baton::msg::user_msgs::Outer& m) { return m.inner.number; }\n",
-        )
-        self.write(
-            "use_ask.cpp",
-            "#include <baton/srv/user_msgs/ask.hpp>\nusing Ask = baton::srv::user_msgs::Ask;\nbool f(Ask::Request& a) { return a.question.empty(); }\n",
-        )
-        self.write(
-            "use_unrelated.cpp",
-            "#include <baton/srv/std_srvs/set_bool.hpp>\nbool f(baton::srv::std_srvs::SetBool::Request& a) { return a.data; }\n",
-        )
+        self.restore()
+
+    def restore(self) -> None:
+        """Makes the sources what they were at first."""
+        for folder in ("msg", "srv", "packages"):
+            for path in (self.root / folder).rglob("*.*"):
+                if str(path.relative_to(self.root)) not in FILES:
+                    path.unlink()
+        for name, text in FILES.items():
+            if not (self.root / name).exists() or (self.root / name).read_text() != text:
+                self.write(name, text)
 
     def write(self, name: str, text: str) -> None:
         path = self.root / name
@@ -74,14 +80,22 @@ class Project:
         )
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    result = Project(tmp_path)
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    result = Project(tmp_path_factory.mktemp("project"))
     configured = result.configure()
     assert configured.returncode == 0, configured.stderr
     assert result.build() == ["use_ask", "use_outer", "use_unrelated"]
-    assert result.build() == []
     return result
+
+
+@pytest.fixture
+def project(built: Project) -> Project:
+    """A project with the sources of FILES that has just been built. Configuring takes longer than a test, so one project serves all tests."""
+    built.restore()
+    built.build()
+    assert built.build() == []
+    return built
 
 
 @needs_tools

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -359,7 +359,3 @@ class Load:
         for process in self.processes:
             process.kill()
             process.wait()
-
-
-def scaled(cell: Cell, **changes) -> Cell:
-    return replace(cell, **changes)

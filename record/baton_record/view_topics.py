@@ -57,8 +57,7 @@ def kept(type_name: str, publishers: list[Any]) -> tuple[bool, bool, int]:
 
 
 def reader_qos(depth: int, latched: bool) -> baton.QoS:
-    durability = "transient_local" if latched else "volatile"
-    return baton.QoS(depth, held=1, reliability="best_effort", durability=durability)
+    return baton.QoS(depth, held=1, reliability="best_effort", durability="transient_local" if latched else "volatile")
 
 
 def pass_on(topics: Iterable[_Due], one: Callable[[_Due], bool]) -> dict[int, float]:

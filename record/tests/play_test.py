@@ -61,6 +61,9 @@ def every_type(store, version):
 @pytest.mark.parametrize("kind", ["mcap", "rosbag2 mcap", "sqlite3", "ros1", "ros1 bz2"])
 def test_a_message_of_every_standard_type_arrives_with_the_bytes_of_the_bag(tmp_path, kind):
     messages = every_type(STORE1, 1) if "ros1" in kind else every_type(STORE, 2)
+    assert len(messages) > 100
+    if kind not in ("mcap", "ros1"):  # the types do not depend on how a file stores their bytes
+        messages = messages[::10]
     bag = {
         "mcap": lambda: write_mcap(tmp_path / "bag.mcap", messages, chunk_size=5000),
         "rosbag2 mcap": lambda: write_rosbag2(tmp_path / "bag", messages, "MCAP"),
@@ -74,7 +77,7 @@ def test_a_message_of_every_standard_type_arrives_with_the_bytes_of_the_bag(tmp_
             topic.name: node.subscribe(topic.name, player._publishers[topic].message_type) for topic in player.topics
         }
         assert player.wait_for_subscriptions(timeout=120)
-        assert player.play() == len(messages) > 100
+        assert player.play() == len(messages)
         for name, type_name, _, data in messages:
             message = taken[name].take(120)
             assert bytes(_core._serialized(message, "ros1" not in kind)) == data, type_name

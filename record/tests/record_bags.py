@@ -6,15 +6,22 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import baton
 import pytest
 from mcap.reader import make_reader
 from mcap.stream_reader import StreamReader
 from mcap_ros2.decoder import DecoderFactory
-from support.build import RECORD
+from support.build import RECORD, ROOT
 from support.processes import LOG
+
+sys.path.append(str(ROOT / "tests/codec"))
+import sfm_reference
+import values
+from definitions import definition, ros2_store, short, to_rosbags
 
 _MOST_STATES = 6000  # one comes each 20 ms
 
@@ -110,3 +117,23 @@ def stopped_thread(pid, name):
         yield
     finally:
         assert ptrace(PTRACE_DETACH, thread, None, None) == 0
+
+
+def record_every_type(bag):
+    """Publishes a message of each standard type, while `bag` records the topics /t<number>, and stops it: {topic: (type, the CDR of rosbags)}."""
+    store, node = ros2_store(), baton.Node("types")
+    source = baton.TypeSource(standard="ros2_kilted")
+    ends, expected = [], {}
+    for number, name in enumerate(name for name in store.types if "/msg/" in name):
+        schema = sfm_reference.Schema(definition(store, name))
+        value = values.example(schema, number)
+        values.clear_seq(schema, short(name), value)
+        expected[f"/t{number}"] = (name, bytes(store.serialize_cdr(to_rosbags(store, name, value), name)))
+        ends.append((node.advertise(f"t{number}", source.message(name)), value))
+    assert len(ends) > 150
+    for end, value in ends:
+        assert end.wait_for_subscriptions(1, 120)
+        end.publish(value)
+    bag.until(lambda state: sum(t["messages"] for t in state["topics"]) == len(ends))
+    bag.stop()
+    return expected

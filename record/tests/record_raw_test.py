@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import random
-import sys
 
 import baton
 import numpy as np
@@ -17,16 +16,11 @@ from baton_record.verbs.bag import command
 from click.testing import CliRunner
 from mcap.reader import make_reader
 from mcap.writer import Writer
-from record_bags import Recording, publisher, read
+from record_bags import Recording, publisher, read, record_every_type
 from rosbags.highlevel import AnyReader
 from support import processes
-from support.build import RECORD, ROOT, needs_package
+from support.build import RECORD, needs_package
 from support.processes import Programs
-
-sys.path.append(str(ROOT / "tests/codec"))
-import sfm_reference
-import values
-from definitions import definition, ros2_store, short, to_rosbags
 
 pytestmark = needs_package(RECORD)
 SFM = "baton_sfm"
@@ -94,28 +88,13 @@ def test_conversion_makes_cdr_and_ros_1_of_it(drive, tmp_path):
 
 
 def test_every_type_becomes_the_cdr_that_rosbags_writes(programs, tmp_path):
-    store = ros2_store()
     bag = Recording(programs, tmp_path / "bag", "--regex", "/t[0-9]+", "--raw-sfm")
-    node = baton.Node("types")
-    source = baton.TypeSource(standard="ros2_kilted")
-    names = [name for name in store.types if "/msg/" in name]
-    ends, expected = [], {}
-    for number, name in enumerate(names):
-        schema = sfm_reference.Schema(definition(store, name))
-        value = values.example(schema, number)
-        values.clear_seq(schema, short(name), value)
-        expected[f"/t{number}"] = bytes(store.serialize_cdr(to_rosbags(store, name, value), name))
-        ends.append((node.advertise(f"t{number}", source.message(name)), value))
-    for end, value in ends:
-        assert end.wait_for_subscriptions(1, 120)
-        end.publish(value)
-    bag.until(lambda state: sum(t["messages"] for t in state["topics"]) == len(names))
-    bag.stop()
+    expected = record_every_type(bag)
     done = CliRunner().invoke(command, ["convert", str(bag.directory), str(tmp_path / "cdr.mcap")])
     assert done.exit_code == 0, done.output
     with open(tmp_path / "cdr.mcap", "rb") as file:
         found = {channel.topic: message.data for _, channel, message in make_reader(file).iter_messages()}
-    assert len(found) > 150 and found == expected
+    assert found == {topic: data for topic, (_, data) in expected.items()}
 
 
 def test_no_bytes_of_a_file_are_taken_for_a_message_unchecked(drive):

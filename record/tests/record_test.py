@@ -19,19 +19,14 @@ from baton_record.verbs.bag import command as bag_command
 from baton_record.verbs.record import _Ends, _Signals, command, progress_line, what_was_written
 from click.testing import CliRunner
 from mcap.reader import make_reader
-from record_bags import Recording, publisher, read, stopped_thread
+from record_bags import Recording, publisher, read, record_every_type, ros2_store, stopped_thread
 from rosbags.highlevel import AnyReader
 from rosbags.typesys import get_types_from_msg
 from ruamel.yaml import YAML
 from support import processes
-from support.build import LIB, RECORD, ROOT, needs_package
+from support.build import LIB, RECORD, needs_package
 from support.processes import LOG, Programs
 from support.waiting import until
-
-sys.path.append(str(ROOT / "tests/codec"))
-import sfm_reference
-import values
-from definitions import definition, ros2_store, short, to_rosbags
 
 pytestmark = needs_package(RECORD)
 COPY_COUNTER = LIB / "libbaton_link_copy_counter.so"
@@ -133,24 +128,8 @@ def test_compressed_chunks_are_read_back_equal(programs, tmp_path, compression, 
 
 
 def test_every_type_is_written_as_rosbags_writes_it(programs, tmp_path):
-    store = ros2_store()
     bag = Recording(programs, tmp_path / "bag", "--regex", "/t[0-9]+")
-    node = baton.Node("types")
-    source = baton.TypeSource(standard="ros2_kilted")
-    names = [name for name in store.types if "/msg/" in name]
-    assert len(names) > 150
-    ends, expected = [], {}
-    for number, name in enumerate(names):
-        value = values.example(sfm_reference.Schema(definition(store, name)), number)
-        values.clear_seq(sfm_reference.Schema(definition(store, name)), short(name), value)
-        wanted = to_rosbags(store, name, value)
-        expected[f"/t{number}"] = (name, bytes(store.serialize_cdr(wanted, name)))
-        ends.append((node.advertise(f"t{number}", source.message(name)), value))
-    for end, value in ends:
-        assert end.wait_for_subscriptions(1, 120)
-        end.publish(value)
-    bag.until(lambda state: sum(t["messages"] for t in state["topics"]) == len(names))
-    bag.stop()
+    expected, store = record_every_type(bag), ros2_store()
     with open(bag.files[0], "rb") as file:
         found = {c.topic: (s.name, m.data, s.data.decode()) for s, c, m in make_reader(file).iter_messages()}
     assert {topic: (name, data) for topic, (name, data, _) in found.items()} == expected

@@ -83,16 +83,16 @@ def domain_option(function: Callable) -> Callable:
     )
 
 
+def search_option(text: str) -> Callable[[Callable], Callable]:
+    """Adds --search, with this help. add_search() and join() take its value."""
+    folder = click.Path(exists=True, file_okay=False, path_type=Path)
+    return click.option("--search", multiple=True, type=folder, metavar="DIR", help=text)
+
+
 def domain_options(function: Callable) -> Callable:
     """Adds the options of domain_option(), and --search."""
-    function = domain_option(function)
-    return click.option(
-        "--search",
-        multiple=True,
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        metavar="DIR",
-        help="Directory with message packages, for types that are not standard; may be repeated.",
-    )(function)
+    text = "Directory with message packages, for types that are not standard; may be repeated."
+    return search_option(text)(domain_option(function))
 
 
 def add_search(search: tuple[Path, ...]) -> None:

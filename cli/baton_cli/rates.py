@@ -248,7 +248,7 @@ def _run(
     kind: type[Meter],
     domain: int | None,
     search: tuple[Path, ...],
-    names: tuple[str, ...],
+    topics: tuple[str, ...],
     everything: bool,
     count: int | None,
     window: int,
@@ -256,7 +256,7 @@ def _run(
 ) -> None:
     baton = live.load()
     node = live.join(domain, search)
-    watch = _RateWatch(node, names, everything, lambda topic: kind(topic, window))
+    watch = _RateWatch(node, topics, everything, lambda topic: kind(topic, window))
     executor = baton.Executor(node)
     console = Console()
     screen: Live | None = None
@@ -323,16 +323,8 @@ def _command(kind: type[Meter], name: str, text: str, *shown: str) -> click.Comm
     @click.option("-n", "--count", type=click.IntRange(2), help="Leave after so many messages of each topic.")
     @click.option("-w", "--window", type=click.IntRange(2), default=1000, show_default=True, help="Messages looked at.")
     @click.option("--json", "as_json", is_flag=True, help="One object a line.")
-    def run(
-        domain: int | None,
-        search: tuple[Path, ...],
-        topics: tuple[str, ...],
-        everything: bool,
-        count: int | None,
-        window: int,
-        as_json: bool,
-    ) -> None:
-        _run(kind, domain, search, topics, everything, count, window, as_json)
+    def run(**options: Any) -> None:
+        _run(kind, **options)
 
     return run
 

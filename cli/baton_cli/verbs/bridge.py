@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from ..examples import examples
-from ..live import add_search, load
+from ..live import add_search, load, search_option
 
 _CHECKOUT = Path(__file__).resolve().parents[3]
 _WHEELS = ".venv-ros2-"  # the folder of a distribution's wheels in a checkout
@@ -157,13 +157,7 @@ def _expressions(name: str, text: str, metavar: str = "EXPR") -> Callable[[Any],
 @_expressions("rate", "at most so many messages a second, of each publisher.", "EXPR=HZ")
 @_expressions("priority", "real_time, interactive_high ... data ... background.", "EXPR=NAME")
 @_expressions("congestion", "drop messages, or block, when the line is full.", "EXPR=WHAT")
-@click.option(
-    "--search",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="With --zenoh: packages with message types are below DIR.",
-)
+@search_option("With --zenoh: packages with message types are below DIR.")
 @click.pass_context
 def command(
     ctx: click.Context,

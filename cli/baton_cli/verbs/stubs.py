@@ -15,13 +15,7 @@ from ..examples import examples
 @examples("baton stubs sensor_msgs", "baton stubs my_msgs --search src -o stubs")
 @click.command()
 @click.argument("packages", nargs=-1, required=True, metavar="PACKAGE...")
-@click.option(
-    "--search",
-    multiple=True,
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Directory with message packages; may be repeated.",
-)
+@live.search_option("Directory with message packages; may be repeated.")
 @click.option(
     "-o",
     "--out",

@@ -288,6 +288,15 @@ def test_a_service_answers_in_shared_memory(node):
     assert client.call(SetBool.Request(data=True), 0.01) is None
 
 
+def served(node, handler):
+    """A node that serves "switch" with this handler, and a client of `node` that has found it."""
+    server = baton.Node("server")
+    server.serve("switch", SetBool, handler)
+    client = node.client("switch", SetBool)
+    assert client.wait_for_service(120)
+    return server, client
+
+
 @pytest.mark.parametrize("error", [baton.OutOfMemory, baton.LimitReached, baton.MessageTooLarge])
 def test_a_request_that_finds_no_memory_for_its_response_does_not_end_spin(node, error):
     def handler(request, response):
@@ -295,10 +304,7 @@ def test_a_request_that_finds_no_memory_for_its_response_does_not_end_spin(node,
             raise error("a client keeps its responses")
         response.message = "done"
 
-    server = baton.Node("server")
-    server.serve("switch", SetBool, handler)
-    client = node.client("switch", SetBool)
-    assert client.wait_for_service(120)
+    server, client = served(node, handler)
     with spinning(server):
         assert client.call({"data": True}, 0.01) is None
         assert client.call({"data": False}, 120).message == "done"
@@ -310,10 +316,7 @@ def test_an_exception_of_a_handler_is_raised_by_spin_and_the_client_gets_none(no
             raise KeyError("what the handler could not do")
         response.message = "done"
 
-    server = baton.Node("server")
-    server.serve("switch", SetBool, handler)
-    client = node.client("switch", SetBool)
-    assert client.wait_for_service(120)
+    server, client = served(node, handler)
     with spinning(server, KeyError, again=True) as raised:
         assert client.call({"data": True}, 0.2) is None
         assert client.call({"data": False}, 120).message == "done"
@@ -322,10 +325,7 @@ def test_an_exception_of_a_handler_is_raised_by_spin_and_the_client_gets_none(no
 
 def answer_of(node, handler):
     """What a client gets from this handler, and what spin() raised."""
-    server = baton.Node("server")
-    server.serve("switch", SetBool, handler)
-    client = node.client("switch", SetBool)
-    assert client.wait_for_service(120)
+    server, client = served(node, handler)
     with spinning(server, TypeError) as raised:
         wrong = handler.__name__.startswith("wrong")
         response = client.call({"data": True}, 0.5 if wrong else 120)

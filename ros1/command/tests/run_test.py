@@ -6,7 +6,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from baton_ros1.verbs import ros1
 
 START = Path(ros1.__file__).parents[1] / "start"
@@ -18,13 +17,13 @@ def test_values_stand_before_those_that_a_variable_has_and_none_stands_there_twi
     assert os.environ["A_PATH"] == "/a:/c:/b"
 
 
-@pytest.mark.parametrize("installed", [True, False], ids=["where Python reads its file", "elsewhere"])
-def test_python_gets_a_path_only_where_it_does_not_find_the_packages_by_itself(monkeypatch, tmp_path, installed):
+def test_python_gets_a_path_only_where_it_does_not_find_the_packages_by_itself(monkeypatch, tmp_path):
     (tmp_path / "python").mkdir()
     (tmp_path / "python/baton_accelerate.py").touch()
     monkeypatch.setattr(ros1, "CHECKOUT", tmp_path)
-    monkeypatch.setattr(ros1.site, "getsitepackages", lambda: [str(tmp_path / "python")] if installed else [])
-    assert ros1.python_folders() == ([] if installed else [START, tmp_path / "python"])
+    for reads, expected in (([str(tmp_path / "python")], []), ([], [START, tmp_path / "python"])):
+        monkeypatch.setattr(ros1.site, "getsitepackages", lambda reads=reads: reads)
+        assert ros1.python_folders() == expected
 
 
 def test_rospy_is_accelerated_from_the_start_and_the_systems_own_start_runs_too(tmp_path):

@@ -51,21 +51,24 @@ def reports() -> dict[str, FileReport]:
     return {file: analysed(file) for file in RULES}
 
 
-@pytest.mark.parametrize(("file", "function"), [(file, function) for file in RULES for function in functions(file)])
-def test_the_comments_name_the_findings(reports: dict[str, FileReport], file: str, function: str) -> None:
-    lines = (CASES / file).read_text().splitlines()
-    within = functions(file)[function]
+def by_function(file: str, entries: set[tuple[int, str]]) -> dict[str, set[tuple[int, str]]]:
+    """The entries, which are lines and rules, of each function of the file; those outside of all functions are of "nothing"."""
+    found: dict[str, set[tuple[int, str]]] = {}
+    for entry in entries:
+        of = (name for name, lines in functions(file).items() if entry[0] in lines)
+        found.setdefault(next(of, "nothing"), set()).add(entry)
+    return found
+
+
+@pytest.mark.parametrize("file", RULES)
+def test_the_comments_name_the_findings_of_each_function(reports: dict[str, FileReport], file: str) -> None:
     rules = RULES[file]
-    expected = {(at, rules[word]) for at in within if (word := lines[at - 1].partition("  // ")[2].strip()) in rules}
-    found = {(finding.line, finding.rule) for finding in reports[file].findings if finding.line in within}
-    assert {entry for entry in found if entry[1] in rules.values()} == expected
-
-
-def test_every_finding_lies_in_a_function_that_is_tested(reports: dict[str, FileReport]) -> None:
-    for file, report in reports.items():
-        within = {line for lines in functions(file).values() for line in lines}
-        assert {finding.line for finding in report.findings} <= within
-        assert len(report.findings) > 5
+    words = [line.partition("  // ")[2].strip() for line in (CASES / file).read_text().splitlines()]
+    expected = {(at, rules[word]) for at, word in enumerate(words, 1) if word in rules}
+    found = {(finding.line, finding.rule) for finding in reports[file].findings}
+    assert by_function(file, {entry for entry in found if entry[1] in rules.values()}) == by_function(file, expected)
+    assert "nothing" not in by_function(file, found)
+    assert len(expected) > 5
 
 
 def test_of_two_messages_both_are_advised_as_pointers(reports: dict[str, FileReport]) -> None:

@@ -17,13 +17,17 @@ SMALL = 1_000
 
 
 @pytest.fixture
-def ros(ros, request):
+def ros(ros):
     """Both ends of each test have one mode: lotros, or what the test asks for."""
-    ros.environment["BATON_ROS1_MODE"] = getattr(request, "param", "lotros")
+    ros.environment["BATON_ROS1_MODE"] = "lotros"
     return ros
 
 
-both_modes = pytest.mark.parametrize("ros", ["lotros", "tzc"], indirect=True)
+def each_mode(ros):
+    """The modes, one after the other; the programs of one end before the next."""
+    for mode in ros.each(["lotros", "tzc"]):
+        ros.environment["BATON_ROS1_MODE"] = mode
+        yield mode
 
 
 def image(number, size=LARGE):
@@ -54,42 +58,45 @@ def meet(talker, listeners, serialized=0):
     talker.do(f"subscribers {listeners}")
 
 
-@pytest.mark.parametrize(("settings", "transport"), [({}, "TCPROS"), ({"LISTENER_UDP": "1"}, "UDPROS")])
-def test_links_to_stock_publishers_have_the_hints_of_the_subscription(ros, settings, transport):
-    talker, listener = ros.talker(False), ros.api_listener(**settings)
-    talker.do("subscribers 1")
+def test_links_to_stock_publishers_have_the_hints_of_the_subscription(ros):
+    hints = {"TCPROS": {}, "UDPROS": {"LISTENER_UDP": "1"}}
+    talker, listeners = ros.talker(False), {ros.api_listener(**settings): word for word, settings in hints.items()}
+    talker.do("subscribers 2")
     talker.do(f"publish {SMALL} 5 5")
-    assert [listener.line() for _ in range(5)] == [image(i + 1, SMALL) for i in range(5)]
-    master = xmlrpc.client.ServerProxy(ros.master.uri)
-    _, _, state = master.getSystemState("/test")
-    (name,) = dict(state[1])[ros.resolve("images")]
-    node = xmlrpc.client.ServerProxy(master.lookupNode("/test", name)[2])
-    links = [link for link in node.getBusInfo("/test")[2] if link[4] == ros.resolve("images")]
-    assert [link[3] for link in links] == [transport]
+    for listener in listeners:
+        assert [listener.line() for _ in range(5)] == [image(i + 1, SMALL) for i in range(5)]
+    found = {}
+    for uri in ros.nodes().values():
+        node = xmlrpc.client.ServerProxy(uri)
+        links = [link for link in node.getBusInfo("/test")[2] if link[2] == "i" and link[4] == ros.resolve("images")]
+        found[node.getPid("/test")[2]] = [link[3] for link in links]
+    assert {word: found[listener.process.pid] for listener, word in listeners.items()} == {
+        word: [word] for word in hints
+    }
 
 
-@both_modes
 def test_nothing_is_serialized_after_the_last_stock_subscriber_has_gone(ros):
-    own, stock, talker = ros.api_listener(), ros.listener(False), ros.api_talker()
-    meet(talker, 2, serialized=1)
-    stock.end()
-    meet(talker, 1)
-    talker.do(f"publish {LARGE} 3 0")
-    assert [own.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
+    for _ in each_mode(ros):
+        own, stock, talker = ros.api_listener(), ros.listener(False), ros.api_talker()
+        meet(talker, 2, serialized=1)
+        stock.end()
+        meet(talker, 1)
+        talker.do(f"publish {LARGE} 3 0")
+        assert [own.line() for _ in range(3)] == [image(i + 1) for i in range(3)]
 
 
-@both_modes
 def test_spin_once_runs_all_messages_that_wait(ros):
-    once, talker = ros.run([BUILD / "bin" / "ros1_api_ends", "once", "images"], preload=False), ros.api_talker()
-    meet(talker, 1)
-    talker.do(f"publish {SMALL} 10 0")
-    counts = []
-    while sum(counts) < 10:  # a thread of the subscription, or of roscpp, has to see the messages first
-        once.tell("once")
-        counts += [count] if (count := int(once.line())) else []
-    assert sum(counts) == 10
-    if ros.environment["BATON_ROS1_MODE"] == "lotros":  # handles come one after another, as messages of TCPROS do
-        assert counts == [10]
+    for _ in each_mode(ros):
+        once, talker = ros.run([BUILD / "bin" / "ros1_api_ends", "once", "images"], preload=False), ros.api_talker()
+        meet(talker, 1)
+        talker.do(f"publish {SMALL} 10 0")
+        counts = []
+        while sum(counts) < 10:  # a thread of the subscription, or of roscpp, has to see the messages first
+            once.tell("once")
+            counts += [count] if (count := int(once.line())) else []
+        assert sum(counts) == 10
+        if ros.environment["BATON_ROS1_MODE"] == "lotros":  # handles come one after another, as messages of TCPROS do
+            assert counts == [10]
 
 
 def test_message_filters_match_messages_by_their_stamps(ros):
@@ -106,29 +113,29 @@ def test_message_filters_match_messages_by_their_stamps(ros):
     assert filters.end() == 0
 
 
-@both_modes
 def test_ends_of_one_process_share_a_message(ros):
-    process = ros.run([BUILD / "bin" / "ros1_api_ends", "process", "20"], preload=False)
-    lines = [process.line() for _ in range(20)]
-    # The first ones may be copied: while the two ends have not met in Baton.
-    assert lines == sorted(lines)
-    assert lines[-10:] == ["shared"] * 10
-    assert int(process.line().split()[1]) < LARGE, "the process's TCP is for the master"
+    for _ in each_mode(ros):
+        process = ros.run([BUILD / "bin" / "ros1_api_ends", "process", "20"], preload=False)
+        lines = [process.line() for _ in range(20)]
+        # The first ones may be copied: while the two ends have not met in Baton.
+        assert lines == sorted(lines)
+        assert lines[-10:] == ["shared"] * 10
+        assert int(process.line().split()[1]) < LARGE, "the process's TCP is for the master"
 
 
-@both_modes
 def test_callback_queues_and_queue_lengths_are_those_of_each_subscription(ros):
-    queues, talker = ros.run([BUILD / "bin" / "ros1_api_ends", "queues", "images"], preload=False), ros.api_talker()
-    assert queues.line() == "ready"
-    meet(talker, 1 if ros.environment["BATON_ROS1_MODE"] == "tzc" else 3)  # processes by handles, or subscriptions
-    talker.do(f"publish {SMALL} 50 1")
-    lines = [queues.line() for _ in range(100)]
-    for name in ("fast", "other"):
-        assert [line for line in lines if line.startswith(name)] == [f"{name} {i}" for i in range(1, 51)]
-    assert "overlap" not in lines, "callbacks of one subscription do not run at the same time"
-    queues.tell("slow")
-    slow = [queues.line() for _ in range(3)]
-    assert slow == ["slow 49", "slow 50", "done slow"], "nobody ran its queue, which has two places"
+    for _ in each_mode(ros):
+        queues, talker = ros.run([BUILD / "bin" / "ros1_api_ends", "queues", "images"], preload=False), ros.api_talker()
+        assert queues.line() == "ready"
+        meet(talker, 1 if ros.environment["BATON_ROS1_MODE"] == "tzc" else 3)  # processes by handles, or subscriptions
+        talker.do(f"publish {SMALL} 50 1")
+        lines = [queues.line() for _ in range(100)]
+        for name in ("fast", "other"):
+            assert [line for line in lines if line.startswith(name)] == [f"{name} {i}" for i in range(1, 51)]
+        assert "overlap" not in lines, "callbacks of one subscription do not run at the same time"
+        queues.tell("slow")
+        slow = [queues.line() for _ in range(3)]
+        assert slow == ["slow 49", "slow 50", "done slow"], "nobody ran its queue, which has two places"
 
 
 @pytest.mark.own_master
@@ -154,67 +161,41 @@ def test_simulated_time_that_stands_still_stops_no_message(ros):
     assert [listener.line() for _ in range(10)] == [image(i + 1) for i in range(10)]
 
 
-# Each two of the three factors meet.
-@pytest.mark.parametrize(
-    ("ros", "own", "killed"),
-    [("lotros", False, False), ("lotros", True, True), ("tzc", False, True), ("tzc", True, False)],
-    indirect=["ros"],
-    ids=["lotros-stock-ended", "lotros-baton-killed", "tzc-stock-killed", "tzc-baton-ended"],
-)
-def test_a_publisher_that_works_only_for_subscribers_sees_them_come_and_go(ros, own, killed):
-    watch, talker = ros.run([BUILD / "bin" / "ros1_api_ends", "watch"], preload=False), ros.api_talker(topic="in")
+def test_a_publisher_that_works_only_for_subscribers_sees_them_come_and_go(ros):
+    # Each two of the three factors meet.
+    for mode, own, killed in ros.each(
+        [("lotros", False, False), ("lotros", True, True), ("tzc", False, True), ("tzc", True, False)]
+    ):
+        ros.environment["BATON_ROS1_MODE"] = mode
+        watch, talker = ros.run([BUILD / "bin" / "ros1_api_ends", "watch"], preload=False), ros.api_talker(topic="in")
 
-    def wait_for(count):
-        while watch.line() != f"subscribers {count}":
-            pass
+        def wait_for(count, watch=watch):
+            while watch.line() != f"subscribers {count}":
+                pass
 
-    for number in (1, 2):
-        listener = ros.api_listener(topic="out") if own else ros.listener(False, topic="out")
-        wait_for(1)
-        meet(talker, 1)
-        talker.do(f"publish {LARGE} 1 0")
-        assert listener.line().split()[0] == str(number)
-        if killed:
-            listener.process.kill()
-        else:
-            assert listener.end() == 0
-        wait_for(0)
-        talker.do("subscribers 0")
-    watch.process.stdin.close()
-    assert watch.line() == "ended"
+        for number in (1, 2):
+            listener = ros.api_listener(topic="out") if own else ros.listener(False, topic="out")
+            wait_for(1)
+            meet(talker, 1)
+            talker.do(f"publish {LARGE} 1 0")
+            assert listener.line().split()[0] == str(number)
+            if killed:
+                listener.process.kill()
+            else:
+                assert listener.end() == 0
+            wait_for(0)
+            talker.do("subscribers 0")
+        watch.process.stdin.close()
+        assert watch.line() == "ended"
 
 
-@both_modes
-def test_a_stock_subscription_in_a_process_that_baton_serves_gets_messages_too(ros):
-    listener, talker = ros.api_listener(), ros.api_talker()
-    meet(talker, 1)
-    talker.do(f"publish {SMALL} 1 0")
-    assert listener.line() == image(1, SMALL)
-    listener.tell("stock")
-    # Its process finds it with the next message of Baton, and the publisher then writes for both.
-    published, lines = 1, []
-    while not any(line.startswith("stock") for line in lines):
-        assert published < 2000
-        published += 1
-        talker.do(f"publish {SMALL} 1 20")
-        lines += listener.more(0.05)
-    begin = int(next(line for line in lines if line.startswith("stock")).split()[1])
-    talker.do(f"publish {SMALL} 10 5")
-    while not {image(published + 10, SMALL), f"stock {published + 10}"} <= set(lines):
-        lines.append(listener.line())
-    own = [line for line in lines if not line.startswith("stock")]
-    assert own == [image(i, SMALL) for i in range(2, published + 11)], "none is lost or doubled"
-    stock = [line for line in lines if line.startswith("stock")]
-    assert stock == [f"stock {i}" for i in range(begin, published + 11)]
-
-
-@both_modes
 def test_a_callback_that_keeps_too_many_messages_is_a_warning(ros):
-    listener, talker = ros.api_listener(keep=100), ros.api_talker()
-    meet(talker, 1)
-    talker.do(f"publish {SMALL} 100 40")
-    assert len(listener.more(0.5)) == 8
-    wait_until(lambda: any("as many as its QoS 'held' allows" in line for line in listener.errors))
+    for _ in each_mode(ros):
+        listener, talker = ros.api_listener(keep=100), ros.api_talker()
+        meet(talker, 1)
+        talker.do(f"publish {SMALL} 100 40")
+        assert len(listener.more(0.5)) == 8
+        wait_until(lambda errors=listener.errors: any("as many as its QoS 'held' allows" in line for line in errors))
 
 
 def test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs(ros, tmp_path):
@@ -227,35 +208,31 @@ def test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs(ros,
     assert camera.process.wait(60) == 0
 
 
-@pytest.mark.parametrize(
-    ("change", "complaint"),
-    [
-        (("uint32 height", "uint64 height"), "sensor_msgs/Image.height"),
-        (("uint32 height\nuint32 width", "uint32 width\nuint32 height"), "sensor_msgs/Image: the order of its fields"),
-        (("", ""), None),
-    ],
-    ids=["another type", "another order", "the same"],
-)
-def test_a_type_that_differs_from_the_stock_type_does_not_compile(tmp_path, change, complaint):
+DIFFERENT = [
+    (("uint32 height", "uint64 height"), "sensor_msgs/Image.height"),
+    (("uint32 height\nuint32 width", "uint32 width\nuint32 height"), "sensor_msgs/Image: the order of its fields"),
+    (("", ""), None),
+]
+
+
+def test_a_type_that_differs_from_the_stock_type_does_not_compile(tmp_path):
     package = tmp_path / "src" / "sensor_msgs"
     (package / "msg").mkdir(parents=True)
     fields = "std_msgs/Header header\nuint32 height\nuint32 width\nstring encoding\nuint8 is_bigendian\nuint32 step\nuint8[] data\n"
     (package / "package.xml").write_text("<package><name>sensor_msgs</name></package>\n")
-    (package / "msg" / "Image.msg").write_text(fields.replace(*change))
     generate = [sys.executable, "-m", "baton_generator", "--output", tmp_path, "--ros1", "--search", tmp_path / "src"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "generator")}
-    subprocess.run([*generate, "--type", "sensor_msgs/Image"], env=environment, check=True)
     program = tmp_path / "image.cpp"
     program.write_text("#include <baton/ros1/sensor_msgs/image.hpp>\n")
     rooms = ("core/os", "core/memory", "core/message", "core/transport", "core/node", "ros1/api")
     include = [f"-I{ROOT / room / 'include'}" for room in rooms]
     compiler = ["c++", "-std=c++17", "-fsyntax-only", *include, f"-I{tmp_path}", program]
-    done = subprocess.run([str(word) for word in compiler], capture_output=True, text=True)
-    if complaint is None:
-        assert done.returncode == 0, done.stderr
-    else:
-        assert done.returncode != 0
-        assert complaint in done.stderr
+    for change, complaint in DIFFERENT:
+        (package / "msg" / "Image.msg").write_text(fields.replace(*change))
+        subprocess.run([*generate, "--type", "sensor_msgs/Image"], env=environment, check=True)
+        done = subprocess.run([str(word) for word in compiler], capture_output=True, text=True)
+        assert (done.returncode == 0) == (complaint is None), done.stderr
+        assert (complaint or "") in done.stderr
 
 
 HABITS = [

@@ -31,7 +31,7 @@ class End:
     """A program of a kind at one end of the topic."""
 
     def __init__(self, ros, kind, role, *words, name=None, **settings):
-        self.kind, self.ros, self.published = kind, ros, 0
+        self.kind, self.ros, self.published, self.latches = kind, ros, 0, "latch" in words
         command = [*kind.command(BUILD, role, *words), *named(name)]
         self.program = ros.run(command, preload=kind.preload, **{**kind.settings(BUILD), **settings})
         for method in ("line", "do", "tell", "ask", "end", "process"):
@@ -49,6 +49,10 @@ class End:
         """What a subscriber prints for this publisher's message."""
         return f"{number} {number - 1 + self.kind.first_seq} {size} good"
 
+    def numbered(self, lines):
+        """The lines; by their contents alone where rospy has numbered them again, as it does for each late subscriber."""
+        return contents(lines) if self.latches and self.kind.python else list(lines)
+
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
@@ -62,8 +66,14 @@ def listener(ros, kind, queue_size=100, keep=0, name=None, **settings):
     return End(ros, kind, "listener", TOPIC, queue_size, keep, 0, name=name, **settings)
 
 
-def everybody(ros, kinds=ALL):
-    return [listener(ros, kind) for kind in kinds if not missing(kind)]
+def everybody(ros, kinds=ALL, **settings):
+    return [listener(ros, kind, **settings) for kind in kinds if not missing(kind)]
+
+
+def all_get(sends, receivers, expected):
+    """Each receiver's next lines are these of the publisher."""
+    found = [(each.kind.name, sends.numbered(lines_of(each, len(expected)))) for each in receivers]
+    assert found == [(each.kind.name, sends.numbered(expected)) for each in receivers]
 
 
 def lines_of(receiver, count):
@@ -101,13 +111,10 @@ def contents(lines):
 def every_message(ros, publisher, subscriber):
     keep = subscriber.held or 50
     receives, sends = listener(ros, subscriber, keep=keep - 1), talker(ros, publisher)
-    if share(publisher.name, subscriber.name):
-        until_shared(sends, [receives])
+    until_shared(sends, [receives])
     sends.do("subscribers 1")
     before = tcp_bytes(receives)
-    for size in (
-        [LARGE, 200_000, 6_220_800, 100_000] * 3 if share(publisher.name, subscriber.name) else []
-    ):  # one at a time: there is room
+    for size in [LARGE, 200_000, 6_220_800, 100_000] * 3:  # one at a time: there is room
         assert sends.publish(size) == [receives.line()]
     assert tcp_bytes(receives) - before < LARGE, "what is left is between node and master"
     sizes = [LARGE, 10, 0, 6_220_800, 100_000] * 3
@@ -120,45 +127,38 @@ def every_message(ros, publisher, subscriber):
 
 
 def crowd(ros, publisher, _):
-    receivers, sends = everybody(ros), talker(ros, publisher)
+    sends, early = talker(ros, publisher, latch=True), listener(ros, KINDS["roscpp"])
+    sends.do("subscribers 1")  # image_transport drops an image that nobody subscribes
+    assert contents(sends.publish(10, LARGE)) == contents(early.line() for _ in range(2))
+    late = [listener(ros, kind, keep=min(kind.held or 20, 20) - 1) for kind in ALL if not missing(kind)]
+    late += everybody(ros, [publisher])  # one more beside one that is served already
+    assert contents(each.line() for each in late) == contents([sends.image(2)] * len(late))
+    receivers = [early, *late]
     sharing = until_shared(sends, receivers)
     before = [tcp_bytes(each) for each in sharing]
-    expected = sends.publish(*[LARGE, 10, 0, 100_000] * 3, period_ms=5)
-    assert {each.kind.name: lines_of(each, 12) for each in receivers} == {
-        each.kind.name: expected for each in receivers
-    }
+    all_get(sends, receivers, sends.publish(*[LARGE, 10, 0, 100_000] * 3, period_ms=5))
     if publisher.shares == "baton":
         after = [tcp_bytes(each) for each in sharing]
         assert all(b - a < LARGE for a, b in zip(before, after, strict=True)), "what is left is between node and master"
+    all_get(sends, receivers, sends.publish(6_220_800, 10, 6_220_800))
     check_nothing_else(sends, *receivers)
+    assert [each.end() for each in receivers] == [0] * len(receivers), "a kept message has changed"
 
 
 def until_shared(sends, receivers, size=LARGE):
     """Publishes until a message of this size reaches all that share memory with the publisher in that way; these receivers."""
     sends.do(f"subscribers {len(receivers)}")
     sharing = [each for each in receivers if share(sends.kind.name, each.kind.name)]
+    if sends.latches and sends.kind.mode == "tzc":  # whose handles of latched messages have the bytes in them
+        sharing = [each for each in sharing if each.kind.mode != "tzc"]
     deadline = time.monotonic() + PATIENCE_S
     while True:
         before = [tcp_bytes(each) for each in sharing]
-        expected = sends.publish(size)
-        assert [each.line() for each in receivers] == expected * len(receivers)
+        all_get(sends, receivers, sends.publish(size))
         if all(tcp_bytes(each) - earlier < size for each, earlier in zip(sharing, before, strict=True)):
             return sharing
         assert time.monotonic() < deadline, "the ends never took the shared way"
         time.sleep(0.02)
-
-
-def latched(ros, publisher, subscriber):
-    sends, early = talker(ros, publisher, latch=True), listener(ros, KINDS["roscpp"])
-    sends.do("subscribers 1")  # image_transport drops an image that nobody subscribes
-    expected = contents(sends.publish(10, LARGE))
-    assert contents(lines_of(early, 2)) == expected
-    late = []
-    for _ in range(2):
-        late.append(listener(ros, subscriber))
-        assert contents(lines_of(late[-1], 1)) == expected[1:]
-    sends.do("subscribers 3")
-    check_nothing_else(sends, early, *late)
 
 
 def latecomers(ros, kind):
@@ -186,16 +186,31 @@ def later_subscription(ros, publisher, subscriber):
     assert [end.ask("numbers 3") for end in both] == ["1 2 3|1 2 3|1 2 3|2 3"] * 2
 
 
-def messages_by_link(ros):
-    """How many messages the network's only subscriber of the topic has got by ROS 1's connections."""
-    master = xmlrpc.client.ServerProxy(ros.master.uri)
-    names = {
-        name
-        for topic, names in master.getSystemState("/test")[2][1]
-        for name in names
-        if topic.startswith(ros.resolve(TOPIC))
-    }
-    (uri,) = {master.lookupNode("/test", name)[2] for name in names}
+def stock_beside(ros, publisher, subscriber):
+    receives, sends = listener(ros, subscriber), talker(ros, publisher)
+    until_shared(sends, [receives])
+    receives.tell(
+        "stock"
+    )  # its process finds it with the next message of Baton, and the publisher then writes for both
+    expected, lines = [], []
+    deadline = time.monotonic() + PATIENCE_S
+    while not any(line.startswith("stock") for line in lines):
+        assert time.monotonic() < deadline, "the stock subscription hears nothing"
+        expected += sends.publish(SMALL)
+        lines += receives.program.more(0.05)
+    begin = int(next(line for line in lines if line.startswith("stock")).split()[1])
+    expected += sends.publish(*[SMALL] * 10, period_ms=5)
+    while not {expected[-1], f"stock {sends.published}"} <= set(lines):
+        lines.append(receives.line())
+    assert [line for line in lines if not line.startswith("stock")] == expected, "none is lost or doubled"
+    stock = [line for line in lines if line.startswith("stock")]
+    assert stock == [f"stock {i}" for i in range(begin, sends.published + 1)]
+
+
+def messages_by_link(receiver):
+    """How many messages a subscriber of the topic has got by ROS 1's connections."""
+    ros = receiver.ros
+    uri = next(uri for uri in ros.nodes().values() if pid_of_node(uri) == receiver.process.pid)
     answer = xmlrpc.client.ServerProxy(uri).getBusStats("/test")
     subscribed = (
         answer[1] if isinstance(answer[1], list) else answer[2][1]
@@ -203,50 +218,57 @@ def messages_by_link(ros):
     return sum(link[2] for topic, links in subscribed if topic.startswith(ros.resolve(TOPIC)) for link in links)
 
 
-def slow(ros, publisher, subscriber):
-    receives, sends = listener(ros, subscriber, queue_size=2), talker(ros, publisher)
-    sends.do("subscribers 1")
-    receives.do("hold")
-    assert sends.publish(SMALL) == [receives.line()]
-    by_link = messages_by_link(ros)
-    assert by_link or share(publisher.name, subscriber.name)
+def pid_of_node(uri):
+    return xmlrpc.client.ServerProxy(uri).getPid("/test")[2]
+
+
+def slow(ros, publisher, subscribers):
+    receivers, sends = everybody(ros, subscribers, queue_size=2), talker(ros, publisher)
+    sends.do(f"subscribers {len(receivers)}")
+    for each in receivers:
+        each.do("hold")
+    all_get(sends, receivers, sends.publish(SMALL))
+    by_link = {each: messages_by_link(each) for each in receivers}
+    assert all(count or share(publisher.name, each.kind.name) for each, count in by_link.items())
     expected = sends.publish(*[SMALL] * 20)
     deadline = time.monotonic() + PATIENCE_S
-    while by_link and messages_by_link(ros) < by_link + 20:
+    while any(count and messages_by_link(each) < count + 20 for each, count in by_link.items()):
         assert time.monotonic() < deadline
         time.sleep(0.02)
-    receives.tell("release")
-    lines = [receives.line()]
-    while lines[-1] != expected[-1]:
-        lines.append(receives.line())
-    assert lines == expected[-len(lines) :] and len(lines) <= 3, "the queue's two, and one on its way into the queue"
-    check_nothing_else(sends, receives)
+    for each in receivers:
+        each.tell("release")
+        lines = [each.line()]
+        while lines[-1] != expected[-1]:
+            lines.append(each.line())
+        assert lines == expected[-len(lines) :], each.kind.name
+        assert len(lines) <= 3, "the queue's two, and one on its way into the queue"
+    check_nothing_else(sends, *receivers)
 
 
-def killed(ros, publisher, subscriber):
-    stays, victim, sends = listener(ros, subscriber, keep=5), listener(ros, subscriber, keep=5), talker(ros, publisher)
-    sends.do("subscribers 2")
+def killed(ros, publisher, subscribers):
+    stay, victims = (everybody(ros, subscribers, keep=5) for _ in range(2))
+    sends, count = talker(ros, publisher), len(stay)
+    sends.do(f"subscribers {2 * count}")
     expected = sends.publish(LARGE, LARGE)
-    assert lines_of(victim, 2) == expected
-    victim.kill()
+    all_get(sends, victims, expected)
+    for each in victims:
+        each.kill()
     expected += sends.publish(*[LARGE] * 10, period_ms=5)
-    assert lines_of(stays, 12) == expected
-    sends.do("subscribers 1")
-    newcomer = listener(ros, subscriber)
-    sends.do("subscribers 2")
-    check_nothing_else(sends, stays, newcomer)
+    all_get(sends, stay, expected)
+    sends.do(f"subscribers {count}")
+    newcomers = everybody(ros, subscribers)
+    sends.do(f"subscribers {2 * count}")
+    check_nothing_else(sends, *stay, *newcomers)
     sends.kill()
     sends = talker(ros, publisher)
-    until_heard(sends, stays, newcomer)
-    check_nothing_else(sends, stays, newcomer)
-    assert stays.end() == 0, "a message of the killed publisher changed"
+    until_heard(sends, *stay, *newcomers)
+    check_nothing_else(sends, *stay, *newcomers)
+    assert [each.end() for each in stay] == [0] * count, "a message of the killed publisher changed"
 
 
 def hung(ros, publisher, subscriber, successor):
     hung_subscriber(ros, publisher, subscriber, successor)
-    for program in ros.programs:
-        program.close()
-    ros.programs = []
+    ros.end_programs()
     hung_publisher(ros, publisher, subscriber, successor)
 
 
@@ -279,9 +301,7 @@ def too_large(ros, publisher, _):
     assert until_shared(sends, receivers, 200_000)
     sizes = [SMALL, HUGE, SMALL, SMALL, HUGE, HUGE, SMALL, 0]
     for _ in range(2):
-        expected = sends.publish(*sizes)
-        found = {each.kind.name: lines_of(each, len(sizes)) for each in receivers}
-        assert found == {each.kind.name: expected for each in receivers}
+        all_get(sends, receivers, sends.publish(*sizes))
     check_nothing_else(sends, *receivers)
     if publisher.name != "preload":  # which says nothing: the message takes roscpp's own way
         assert any("TCP" in line for line in sends.program.errors)
@@ -299,13 +319,13 @@ def too_large_latched(ros, publisher, _):
     check_nothing_else(sends, early, *late)
 
 
-def reused(ros, publisher, subscriber):
-    receives, sends = listener(ros, subscriber), talker(ros, publisher)
-    sends.do("subscribers 1")
+def reused(ros, publisher, subscribers):
+    receivers, sends = everybody(ros, subscribers), talker(ros, publisher)
+    sends.do(f"subscribers {len(receivers)}")
     sends.do(f"reuse {LARGE} 20")
     sends.published = 20
-    assert lines_of(receives, 20) == [sends.image(i + 1) for i in range(20)]
-    check_nothing_else(sends, receives)
+    all_get(sends, receivers, [sends.image(i + 1) for i in range(20)])
+    check_nothing_else(sends, *receivers)
 
 
 def visitor(ros, kind, topic=TOPIC):
@@ -313,11 +333,8 @@ def visitor(ros, kind, topic=TOPIC):
 
 
 def visited(ros, publisher, subscriber):
-    for part in (counted, left, welcomed):
+    for part in ros.each((counted, left, welcomed)):
         part(ros, publisher, subscriber)
-        for program in ros.programs:
-            program.close()
-        ros.programs = []
 
 
 def counted(ros, publisher, subscriber):
@@ -401,7 +418,11 @@ def switched_off(ros, publisher, subscriber):
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row.name)
 def test_row(ros, row):
     kinds = [KINDS.get(name, name) for name in row.kinds]
+    if row.scenario.together:
+        kinds[1] = [KINDS[name] for name in row.kinds[1].split(" and ")]
     for kind in kinds:
-        if reason := isinstance(kind, Kind) and missing(kind):
-            pytest.skip(reason)
+        of_kind = kind if isinstance(kind, list) else [kind] if isinstance(kind, Kind) else []
+        reasons = [missing(each) for each in of_kind]
+        if reasons and all(reasons):
+            pytest.skip(reasons[0])
     globals()[row.scenario.name](ros, *kinds)

@@ -39,21 +39,6 @@ def warm(talker, *listeners):
         time.sleep(0.02)
 
 
-def test_large_messages_between_preloaded_ends_do_not_pass_the_socket(ros):
-    listener, talker = ros.listener(), ros.talker()
-    first = warm(talker, listener)
-    before = tcp_bytes(listener)
-    talker.do(f"publish {LARGE} 30 0")
-    assert [listener.line() for _ in range(30)] == [image(first + i + 1) for i in range(30)]
-    assert tcp_bytes(listener) - before < 27 * LARGE, "what finds room in the queue between the two takes shared memory"
-    # One at a time there is always room in the queue between the two.
-    before = tcp_bytes(listener)
-    for i in range(10):
-        talker.do(f"publish {LARGE} 1 0")
-        assert listener.line() == image(first + 31 + i)
-    assert tcp_bytes(listener) - before == 10 * 28, "a marker has 28 bytes"
-
-
 def test_a_slow_subscriber_gets_as_many_messages_as_by_tcpros(ros):
     listeners = {preload: ros.listener(preload, queue_size=100, pause_ms=10) for preload in (False, True)}
     talker = ros.talker(queue_size=100)
@@ -123,31 +108,6 @@ def test_connections_that_end_and_come_back_while_messages_flow_cost_no_message(
             assert listener.line() == image(first + count, size)
     # Shared memory is used again.
     wait_until(lambda: talker.maps("baton-ring") > 0)
-
-
-@pytest.mark.own_master
-def test_nodes_go_on_after_the_master_was_restarted(ros):
-    listener, talker = ros.listener(), ros.talker()
-    first = warm(talker, listener)
-    ros.master.kill()
-    talker.do(f"publish {LARGE} 3 0")
-    ros.master.start()
-    talker.do(f"publish {LARGE} 3 0")
-    assert [listener.line() for _ in range(6)] == [image(first + i + 1) for i in range(6)]
-
-
-def test_an_orderly_end_leaves_nothing_and_a_newcomer_removes_what_killed_nodes_left(ros):
-    listener, talker = ros.listener(), ros.talker()
-    warm(talker, listener)
-    talker.process.send_signal(signal.SIGKILL)
-    talker.process.wait()
-    assert listener.end() == 0
-    assert len(ros.sockets()) <= 1
-    listener, talker = ros.listener(), ros.talker()
-    warm(talker, listener)
-    assert talker.end() == 0
-    assert listener.end() == 0
-    assert ros.sockets() == []
 
 
 NODELETS = BUILD / "lib" / "libros1_nodelets.so"

@@ -30,6 +30,8 @@ MASTER = Path("/usr/bin/rosmaster")
 PATIENCE_S = 60
 # Of programs that were compiled both ways. What two stock ones do proves nothing of Baton.
 PAIRS = [("recompiled", "recompiled"), ("recompiled", "stock"), ("stock", "recompiled")]
+CROSS = PAIRS[1:]  # one recompiled end, each way
+SUBSCRIBERS = {"recompiled": ["recompiled", "stock"], "stock": ["recompiled"]}  # of each kind of publisher
 
 
 class Program:
@@ -79,6 +81,16 @@ class Program:
             if line is None:
                 return lines
             lines.append(line)
+
+    def until_end(self, patience_s=120):
+        """Its lines until one is "end", or until it ends; fails the test if the next one does not come in time."""
+        lines = []
+        try:
+            while (line := self.lines.get(timeout=patience_s)) not in (None, "end"):
+                lines.append(line)
+        except queue.Empty:
+            raise AssertionError(f"no line within {patience_s} s; errors: {self.errors}") from None
+        return lines
 
     def tell(self, line):
         self.process.stdin.write(line + "\n")
@@ -305,6 +317,17 @@ class Ros:
         prefix = "ros1_recompiled_" if kind == "recompiled" else "ros1_"
         return self.run([BUILD / "bin" / f"{prefix}{program}", *words], preload=False, **settings)
 
+    def each(self, cases):
+        """These cases one after another: the programs of one end before the next."""
+        for case in cases:
+            yield case
+            self.end_programs()
+
+    def end_programs(self):
+        for program in self.programs:
+            program.close()
+        self.programs = []
+
     def check_nothing_more(self, *receivers, topic="images"):
         """The next message at each is the first one of a new stock publisher: what came too often would come before."""
         sends = self.talker(preload=False, topic=topic)
@@ -336,8 +359,7 @@ class Ros:
         return "\n".join(lines)
 
     def close(self):
-        for program in self.programs:
-            program.close()
+        self.end_programs()
         if self.own_master:
             self.own_master.close()
         for each in self.held.values():

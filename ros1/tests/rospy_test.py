@@ -34,49 +34,21 @@ def listener(ros, queue_size=100, keep=0, pause_ms=0, topic="images"):
     return ros.run([PYTHON, ENDS, "views", "listener", topic, queue_size, keep, pause_ms], False)
 
 
-def serialized_to(publisher):
-    publisher.tell("serialized")
-    word, count = publisher.line().split()
-    assert word == "serialized"
-    publisher.line()
-    return int(count)
-
-
-def meet(publisher, subscribers, serialized=0):
-    """Waits until the publisher serves all subscribers, so many of them with serialized messages."""
-    publisher.do(f"subscribers {subscribers}")
+def meet(publisher):
+    """Waits until the publisher serves a subscriber, without serialized messages."""
+    publisher.do("subscribers 1")
     deadline = time.monotonic() + 60
-    while serialized_to(publisher) != serialized:
+    while publisher.ask("serialized") != "serialized 0":
         assert time.monotonic() < deadline
+        publisher.line()
         time.sleep(0.02)
-    publisher.do(f"subscribers {subscribers}")
-
-
-def test_a_stock_subscription_in_a_process_that_baton_serves_gets_messages_too(ros):
-    subscriber, sender = listener(ros), talker(ros)
-    meet(sender, 1)
-    sender.do(f"publish {SMALL} 1 0")
-    assert subscriber.line() == image(1, SMALL)
-    subscriber.tell("stock")
-    published, lines = 1, []
-    while not any(line.startswith("stock") for line in lines):
-        assert published < 2000
-        published += 1
-        sender.do(f"publish {SMALL} 1 20")
-        lines += subscriber.more(0.05)
-    begin = int(next(line for line in lines if line.startswith("stock")).split()[1])
-    sender.do(f"publish {SMALL} 10 5")
-    while not {image(published + 10, SMALL), f"stock {published + 10}"} <= set(lines):
-        lines.append(subscriber.line())
-    own = [line for line in lines if not line.startswith("stock")]
-    assert own == [image(i, SMALL) for i in range(2, published + 11)], "none is lost or doubled"
-    stock = [line for line in lines if line.startswith("stock")]
-    assert stock == [f"stock {i}" for i in range(begin, published + 11)]
+    publisher.line()
+    publisher.do("subscribers 1")
 
 
 def test_an_unregistered_subscription_is_called_no_more_and_no_longer_counted(ros):
     subscriber, sender = listener(ros), talker(ros)
-    meet(sender, 1)
+    meet(sender)
     subscriber.tell("unregister")
     assert subscriber.line() == "unregistered"
     sender.do("subscribers 0")
@@ -245,12 +217,11 @@ os._exit(0)
     assert program.line() == "ended True"
 
 
-@pytest.mark.parametrize("accelerated", [True, False], ids=["unchanged", "views"])
-def test_a_program_ends_although_a_callback_waits_for_its_end(ros, accelerated):
-    subscribe = "rospy.Subscriber" if accelerated else "baton.rospy.create_subscription"
-    program = beside(
-        ros,
-        f"""
+def test_a_program_ends_although_a_callback_waits_for_its_end(ros):
+    for accelerated, subscribe in ros.each([(True, "rospy.Subscriber"), (False, "baton.rospy.create_subscription")]):
+        program = beside(
+            ros,
+            f"""
 rospy.init_node("probe")
 def on_words(message):
     say("called")
@@ -260,11 +231,11 @@ subscriber = {subscribe}("words", String, on_words)
 keep_publishing(other_publisher("words"))
 rospy.spin()
 """,
-        accelerated,
-    )
-    assert program.line() == "called"
-    program.process.send_signal(signal.SIGINT)
-    assert program.process.wait(60) == 0
+            accelerated,
+        )
+        assert program.line() == "called"
+        program.process.send_signal(signal.SIGINT)
+        assert program.process.wait(60) == 0
 
 
 def test_a_callback_may_unregister_while_another_message_waits_for_it(ros):
@@ -317,8 +288,14 @@ time.sleep(30)
     assert program.line() == "got later"
 
 
-@pytest.mark.parametrize("accelerated", [True, False], ids=["accelerated", "stock"])
-def test_a_second_publisher_of_a_program_that_latches_latches(ros, accelerated):
+LISTENER = """
+rospy.init_node("listener", anonymous=True, disable_signals=True)
+subscriber = rospy.Subscriber("words", String, lambda message: say("got", message.data))
+time.sleep(60)
+"""
+
+
+def test_a_second_publisher_of_a_program_that_latches_latches(ros):
     sender = beside(
         ros,
         """
@@ -334,18 +311,10 @@ time.sleep(60)
         accelerated=True,
     )
     assert sender.line() == "published"
-    late = beside(
-        ros,
-        """
-rospy.init_node("listener", disable_signals=True)
-subscriber = rospy.Subscriber("words", String, lambda message: say("got", message.data))
-time.sleep(60)
-""",
-        accelerated,
-    )
-    assert late.line() == "got latched"
+    late = [beside(ros, LISTENER, accelerated) for accelerated in (True, False)]
+    assert [each.line() for each in late] == ["got latched"] * 2
     sender.tell("later")
-    assert late.line() == "got later", "and the other one once"
+    assert [each.line() for each in late] == ["got later"] * 2, "and the other one once"
 
 
 BOUNDS = """

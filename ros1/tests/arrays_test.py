@@ -6,7 +6,6 @@ import signal
 import time
 
 import preload_test
-import pytest
 from ros1_network import BUILD, PATIENCE_S, tcp_bytes
 
 LARGE = 1_000_000
@@ -47,41 +46,38 @@ def counters(receiver):
     return [int(word) for word in receiver.line().split()[1:]]
 
 
-@pytest.mark.parametrize("what", ["read", "write", "resize", "threads", "fork"])
-def test_arrays_are_not_copied_and_the_program_may_do_with_them_what_it_likes(ros, what):
-    receiver, talker = arrays(ros, what), ros.talker()
-    talker.do("subscribers 1")
-    first = warm(talker, receiver, size=2_000_000)
-    (aliased,) = send(talker, COUNT, receiver, first=first + 1, size=2_000_000)
-    assert aliased > COUNT
-    total, live, unknown = counters(receiver)
-    assert total == aliased
-    assert live <= 4, "freed arrays are given back"
-    assert unknown == 0
+def test_arrays_are_not_copied_and_the_program_may_do_with_them_what_it_likes(ros):
+    whats = ["read", "write", "resize", "threads", "fork"]
+    receivers, talker = [arrays(ros, what) for what in whats], ros.talker(latch=True)
+    talker.do(f"subscribers {len(receivers)}")
+    first = warm(talker, *receivers)
+    before = send(talker, COUNT, *receivers, first=first + 1)
+    aliased = send(talker, COUNT, *receivers, first=first + COUNT + 1)
+    assert [now - then for now, then in zip(aliased, before, strict=True)] == [COUNT] * len(whats), "no copy is left"
+    for what, receiver, count in zip(whats, receivers, aliased, strict=True):
+        total, live, unknown = counters(receiver)
+        assert total == count, what
+        assert live <= 4, f"{what}: freed arrays are given back"
+        assert unknown == 0, what
+    late = arrays(ros, "read")  # gets the latched message, which others have overwritten
+    assert late.line().split()[:2] == [str(first + 2 * COUNT), "good"]
 
 
-def test_once_the_link_is_in_shared_memory_every_array_is_aliased(ros):
-    receiver, talker = arrays(ros, "read"), ros.talker()
-    talker.do("subscribers 1")
-    first = warm(talker, receiver)
-    (before,) = send(talker, COUNT, receiver, first=first + 1)
-    (after,) = send(talker, COUNT, receiver, first=first + COUNT + 1)
-    assert after - before == COUNT, "no copy is left at the subscriber"
-
-
-def test_what_a_subscriber_writes_nobody_else_sees(ros):
-    writer, reader, talker = arrays(ros, "write"), arrays(ros, "read"), ros.talker(latch=True)
-    talker.do("subscribers 2")
-    first = warm(talker, writer, reader)
-    send(talker, COUNT, writer, reader, first=first + 1)
-    late = arrays(ros, "read")  # gets the latched message, which the writer has overwritten
-    assert late.line().split()[:2] == [str(first + COUNT), "good"]
-
-
-def test_small_arrays_are_copied(ros):
-    receiver, talker = arrays(ros, "read"), ros.talker()
-    talker.do("subscribers 1")
-    assert send(talker, COUNT, receiver, size=65_000) == [0]
+def test_small_arrays_and_those_of_programs_that_cannot_have_others_are_copied(ros):
+    aliases, copies = arrays(ros, "read"), arrays(ros, "write", BATON_HEAP="0")
+    own_new = arrays(ros, "resize", program="ros1_arrays_own_new")
+    talker = ros.talker()
+    talker.do("subscribers 3")
+    end = time.monotonic() + PATIENCE_S
+    for number in itertools.count(1):
+        before, *others = send(talker, 1, aliases, copies, own_new, first=number)
+        assert others == [0, 0]
+        if before:
+            break
+        assert time.monotonic() < end, "all arrays were copied"
+    after, *others = send(talker, COUNT, aliases, copies, own_new, first=number + 1)
+    assert (after > before, others) == (True, [0, 0])
+    assert send(talker, COUNT, aliases, copies, own_new, first=number + COUNT + 1, size=65_000) == [after, 0, 0]
 
 
 def test_arrays_of_changing_sizes_keep_their_content(ros):
@@ -90,18 +86,6 @@ def test_arrays_of_changing_sizes_keep_their_content(ros):
     first = warm(talker, receiver)
     for i, size in enumerate([LARGE, 70_000, 1_000, 0, 3 * LARGE, 65_535, 65_536, 65_537, LARGE]):
         send(talker, 1, receiver, first=first + 1 + i, size=size)
-
-
-def test_baton_heap_0_copies(ros):
-    receiver, talker = arrays(ros, "write", BATON_HEAP="0"), ros.talker()
-    talker.do("subscribers 1")
-    assert send(talker, COUNT, receiver) == [0]
-
-
-def test_a_program_with_operators_new_and_delete_of_its_own_gets_copies(ros):
-    receiver, talker = arrays(ros, "resize", program="ros1_arrays_own_new"), ros.talker()
-    talker.do("subscribers 1")
-    assert send(talker, COUNT, receiver) == [0]
 
 
 def test_a_program_that_keeps_messages_gets_copies_of_the_rest_and_stays_in_shared_memory(ros):
@@ -153,22 +137,19 @@ def receive_all(ros, kind, count, program="ros1_large"):
     return sink, source
 
 
-@pytest.mark.parametrize("kind", WITH_HEADER)
-def test_types_with_a_header_arrive_byte_for_byte_and_without_a_copy(ros, kind):
-    ends = receive_all(ros, kind, COUNT)
-    end = time.monotonic() + PATIENCE_S
-    while not (before := received(*ends)) and time.monotonic() < end:
-        time.sleep(0.02)
-    for _ in range(COUNT):
-        after = received(*ends)
-    assert after - before >= COUNT
+def test_types_with_a_header_arrive_byte_for_byte_and_without_a_copy(ros):
+    for kind in ros.each(WITH_HEADER):
+        ends = receive_all(ros, kind, COUNT)
+        end = time.monotonic() + PATIENCE_S
+        while not (before := received(*ends)) and time.monotonic() < end:
+            time.sleep(0.02)
+        for _ in range(COUNT):
+            after = received(*ends)
+        assert after - before >= COUNT, kind
 
 
-def test_other_types_arrive_byte_for_byte(ros):
-    for kind in OTHERS:
+def test_other_types_and_programs_that_zero_arrays_by_themselves_get_the_same_bytes(ros):
+    for kind in ros.each(OTHERS):
         receive_all(ros, kind, 8)
-
-
-def test_programs_that_zero_arrays_by_themselves_get_the_same_bytes(ros):
-    for kind in ("Image", "LaserScan", "MultiEchoLaserScan"):
+    for kind in ros.each(("Image", "LaserScan", "MultiEchoLaserScan")):
         receive_all(ros, kind, 8, program="ros1_large_unoptimized")

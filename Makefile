@@ -24,7 +24,7 @@ fuzz:    ; scripts/setup.sh check && scripts/fuzz.sh 60
 bench:   build-lab ; scripts/bench.sh $(ARGS)
 torture: ; scripts/setup.sh all && scripts/torture.sh
 api:     ; scripts/setup.sh check && scripts/api.sh
-docs:    ; scripts/setup.sh base && .venv/bin/python scripts/make_results.py --marks && .venv/bin/python scripts/check_docs.py
+docs:    ; scripts/setup.sh base && .venv/bin/python scripts/make_results.py --marks && .venv/bin/python scripts/check_docs.py && .venv/bin/python scripts/check_figures.py
 accept:  build-lab ; scripts/accept.sh $(ARGS)
 results: peers ; .venv/bin/python scripts/record_results.py $(ARGS)
 wheels:  ; scripts/setup.sh check && .venv/bin/python scripts/make_wheels.py $(ARGS)

@@ -27,6 +27,7 @@ ln -s ../../generator "$types"
 check .venv/bin/python scripts/check_layers.py
 check .venv/bin/python scripts/check_locks.py
 check .venv/bin/python scripts/check_docs.py
+check .venv/bin/python scripts/check_figures.py
 check .venv/bin/python scripts/check_words.py
 check .venv/bin/ruff check -q .
 check .venv/bin/ruff format -q --check .

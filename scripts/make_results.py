@@ -28,7 +28,7 @@ from baton_perf.significant import digits  # noqa: E402
 RECORDED = "docs/results/recorded"
 PICTURE = "docs/results/hand-over.svg"
 PAPERS = "docs/results/papers.md"
-PAGES = ("README.md", "docs/results/measured.md", PAPERS)
+PAGES = ("README.md", "docs/results/measured.md", "docs/results/ros1.md", PAPERS)
 FIELD = "field"
 ROS2 = {"C++": ("ros2", "ros2-large-data"), "Python": ("ros2-python", "ros2-python-large-data")}
 FIELD_CRITERIA = {
@@ -296,8 +296,10 @@ def above_block(summary: dict) -> str:
 
 def criteria_block(summary: dict, prefix: str) -> str:
     rows = single_rows(summary, prefix)
-    table = [[verdict(row), row["what"], interval(row), row["bar"] or "-"] for row in rows]
-    return markdown(["", "criterion", "median [95 %]", "bar"], table)
+    if not rows:
+        return f"Not recorded yet: `baton perf accept {prefix}`.\n"
+    table = [[verdict(row), row["criterion"], row["what"], interval(row), row["bar"] or "-"] for row in rows]
+    return markdown(["", "criterion", "what", "median [95 %]", "bar"], table)
 
 
 def peers_block(summary: dict, prefix: str) -> str:

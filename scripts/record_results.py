@@ -49,7 +49,7 @@ GROUPS = {
     "papers": Group("TZC, LOT, TogetheROS.Bot, ROS-SF, real time", ("tzc", "lot", "trosb", "rossf", "real-time")),
     "atsa": Group("ATSA", ("atsa",)),
     "link": Group("between hosts", ("link",)),
-    "ros1": Group("ROS 1", ("ros1",), page=Page("docs/results/ros1.md", "verdicts")),
+    "ros1": Group("ROS 1", ("ros1",)),
     "ros2": Group("ROS 2", ("ros2",)),
     "robot": Group(
         "TZC's applications", ("robot",), ("robot", "--load", "0", "--load", "1"),

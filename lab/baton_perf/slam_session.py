@@ -247,7 +247,7 @@ def markdown(measured: Measured) -> str:
     header, machine = measured.header, measured.header["machine"]
     averages = [run["load_average"] for its in measured.runs.values() for run in its if "load_average" in run]
     lines = [
-        f"`{header['command']}`, on {machine['cpu']} ({machine['virtual'] or 'not virtual'}) with "
+        f"`{header['command']}` of {header['build']['commit'][:12]}, on {machine['cpu']} ({machine['virtual'] or 'not virtual'}) with "
         f"{machine['cpus']} CPUs and {machine['memory_gb']:.0f} GB, Linux {machine['kernel']}; load average before the runs "
         f"{min(averages):.1f} to {max(averages):.1f}, with what the runs before left in it."
     ]

@@ -129,12 +129,13 @@ def test_rows_of_the_field_whose_median_is_above_the_bar_are_listed_worst_first(
 
 def test_criteria_show_verdict_interval_and_bar_also_where_nothing_was_measured(summary):
     assert make_results.block("criteria tzc", summary).splitlines()[2:] == [
-        "| **FAIL** | 100 times \\| TCPROS | 0.0105 [0.00945, 0.0116] | 0.01x |",
-        "| PASS | nothing is lost | 0 [0, 0] | 0 |",
+        "| **FAIL** | tzc-100x | 100 times \\| TCPROS | 0.0105 [0.00945, 0.0116] | 0.01x |",
+        "| PASS | tzc-no-loss | nothing is lost | 0 [0, 0] | 0 |",
     ]
     assert make_results.block("criteria lot", summary).splitlines()[2:] == [
-        "| not measured | first to last | peer bare is not built here | 1.05x |"
+        "| not measured | lot-gap | first to last | peer bare is not built here | 1.05x |"
     ]
+    assert make_results.block("criteria link", summary) == "Not recorded yet: `baton perf accept link`.\n"
 
 
 def test_the_head_names_machine_commit_and_command(summary):
@@ -149,7 +150,7 @@ def test_a_recording_of_the_field_alone_replaces_the_field_and_nothing_else(ever
     assert make_results.block("hand-over", summary).splitlines()[2:] == ["| **Baton** | 4 |"]
     assert "| lcm | 1 pass | - | - | - | - |" in make_results.block("field", summary)
     assert "zeromq | 1 pass" not in make_results.block("field", summary)
-    assert "PASS | nothing is lost" in make_results.block("criteria tzc", summary)
+    assert "PASS | tzc-no-loss | nothing is lost" in make_results.block("criteria tzc", summary)
     assert [line.split(" | ")[0] for line in make_results.block("versions", summary).splitlines()[2:]] == [
         "| lcm",
         "| zeromq",

@@ -15,7 +15,8 @@ using std::chrono::steady_clock;
 
 /// Between two calls for the bulk connection.
 constexpr std::chrono::milliseconds kCallPause{500};
-/// Flows of the bulk class wait so long for their connection, beside an urgent one: the time of a call over most lines.
+/// Flows of the bulk class wait so long for their connection, beside an urgent one: the time of a call over most lines. A big message that took
+/// the urgent one meanwhile would delay small ones.
 constexpr std::chrono::milliseconds kPatience{1000};
 /// A detour that lasts so long is said.
 constexpr std::chrono::seconds kDetourShown{5};

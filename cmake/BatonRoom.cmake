@@ -19,7 +19,7 @@
 # makes one more gtest executable (slow or multi-process tests are kept apart so that the unit tests stay quick);
 # LABELS default to "unit". Tests labelled "unit" also run under TSan and under qemu-user: a test that forks and
 # execs, counts system calls or measures anything wears another label ("process", "count", "measure"); "house" is
-# where no code of the build runs: what the compiler refuses, the order of the rooms. "pure" says that
+# where no code of the build runs: what the compiler refuses. "pure" says that
 # everything happens in one thread: under qemu-user, but not under TSan. The targets unit_tests and pure_tests build them, unit_tests_of_rooms
 # those "unit" tests of the rooms with shared memory or threads (scripts/sanitize.sh --rooms).
 #

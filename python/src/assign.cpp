@@ -306,18 +306,6 @@ void assign_many(OwnedChunk* chunk, const FieldRecord& record, std::byte* at, Py
   }
 }
 
-/// The offset of the __slots__ entry `name` of `type`, or 0.
-Py_ssize_t slot_of(PyTypeObject* type, PyObject* name) noexcept {
-  Ref attribute(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
-  if (!attribute) {
-    PyErr_Clear();
-    return 0;
-  }
-  if (Py_TYPE(attribute.get()) != &PyMemberDescr_Type) return 0;
-  const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(attribute.get())->d_member;
-  return member->type == T_OBJECT_EX ? member->offset : 0;
-}
-
 bool has_attribute(PyObject* object, PyObject* name) noexcept {
   Ref value(PyObject_GetAttr(object, name));
   if (!value) PyErr_Clear();
@@ -337,10 +325,10 @@ const ForeignLayout& layout_of(const ClassRecord& record, PyObject* value) {
   for (const FieldRecord& field : record.fields) {
     ForeignLayout::Place place;
     for (PyObject* name : field.names) {
-      place.slot = slot_of(type, name);
+      place.slot = slot_offset(type, name);
       if (place.slot == 0 && generated) {
         Ref hidden(checked(PyUnicode_FromFormat("_%U", name)));
-        place.slot = slot_of(type, hidden.get());
+        place.slot = slot_offset(type, hidden.get());
       }
       if (place.slot != 0 || has_attribute(value, name)) {
         place.name = name;

@@ -34,17 +34,6 @@ const char* name_of(Kind kind) {
   throw std::logic_error("no kind");
 }
 
-Py_ssize_t slot_offset(PyTypeObject* type, PyObject* name) {
-  Ref attribute(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
-  if (!attribute) {
-    PyErr_Clear();
-    return 0;
-  }
-  if (Py_TYPE(attribute.get()) != &PyMemberDescr_Type) return 0;
-  const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(attribute.get())->d_member;
-  return member->type == T_OBJECT_EX ? member->offset : 0;
-}
-
 std::size_t align_up(std::size_t value, std::size_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
@@ -220,6 +209,26 @@ PyMethodDef plan_functions[] = {
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
+
+Py_ssize_t slot_offset(PyTypeObject* type, PyObject* name) noexcept {
+  Ref attribute(PyObject_GetAttr(reinterpret_cast<PyObject*>(type), name));
+  if (!attribute) {
+    PyErr_Clear();
+    return 0;
+  }
+  if (Py_TYPE(attribute.get()) != &PyMemberDescr_Type) return 0;
+  const PyMemberDef* member = reinterpret_cast<PyMemberDescrObject*>(attribute.get())->d_member;
+  return member->type == T_OBJECT_EX ? member->offset : 0;
+}
+
+void plan_check_subclass(const ConversionPlan& plan, PyObject* object) {
+  const int is = PyObject_IsInstance(object, reinterpret_cast<PyObject*>(plan.cls));
+  checked(is);
+  if (is == 0) {
+    PyErr_Format(PyExc_TypeError, "a %s is wanted, not %s", plan.name.c_str(), Py_TYPE(object)->tp_name);
+    throw PythonError();
+  }
+}
 
 const ConversionPlan* plan_of_capsule(PyObject* capsule) {
   void* plan = PyCapsule_GetPointer(capsule, "baton.Plan");

@@ -69,6 +69,13 @@ void plan_keep_room(std::size_t bytes) noexcept;
 void add_plans(PyObject* module);
 
 const ConversionPlan* plan_of_capsule(PyObject* capsule);
+/// The offset of the __slots__ entry `name` of `type`, or 0.
+Py_ssize_t slot_offset(PyTypeObject* type, PyObject* name) noexcept;
+void plan_check_subclass(const ConversionPlan& plan, PyObject* object);
+/// Throws PythonError (a TypeError) unless the object is one of the plan's class.
+inline void plan_check_class(const ConversionPlan& plan, PyObject* object) {
+  if (Py_TYPE(object) != plan.cls) plan_check_subclass(plan, object);
+}
 PyObject* plan_get(const PlanField& field, PyObject* object);  ///< new reference
 PyObject* plan_new_object(const ConversionPlan& plan);
 void plan_set(const PlanField& field, PyObject* object, PyObject* value);  ///< takes the reference

@@ -117,14 +117,7 @@ void put_element(const PlanField& field, PyObject* value, char* at) {
 }
 
 void put_message(const ConversionPlan& plan, PyObject* object, char* at) {
-  if (Py_TYPE(object) != plan.cls) {
-    const int is = PyObject_IsInstance(object, reinterpret_cast<PyObject*>(plan.cls));
-    checked(is);
-    if (is == 0) {
-      PyErr_Format(PyExc_TypeError, "a %s is wanted, not %s", plan.name.c_str(), Py_TYPE(object)->tp_name);
-      throw PythonError();
-    }
-  }
+  plan_check_class(plan, object);
   for (const PlanField& field : plan.fields) {
     const Ref value(plan_get(field, object));
     char* place = at + field.place;

@@ -157,14 +157,7 @@ void write_element(ObjectEncoder& writer, const PlanField& field, PyObject* valu
 }
 
 void write_message(ObjectEncoder& writer, const ConversionPlan& plan, PyObject* object) {
-  if (Py_TYPE(object) != plan.cls) {
-    const int is = PyObject_IsInstance(object, reinterpret_cast<PyObject*>(plan.cls));
-    checked(is);
-    if (is == 0) {
-      PyErr_Format(PyExc_TypeError, "a %s is wanted, not %s", plan.name.c_str(), Py_TYPE(object)->tp_name);
-      throw PythonError();
-    }
-  }
+  plan_check_class(plan, object);
   for (const PlanField& field : plan.fields) {
     const Ref value(plan_get(field, object));
     if (field.field.shape == Shape::kSingle) {

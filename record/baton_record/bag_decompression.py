@@ -25,7 +25,7 @@ def ros1_reader(path: Path) -> Any:
         library.decompressors["lz4"]: lz4.LZ4FrameDecompressor,
     }
 
-    class Bounded(library.Reader):  # type: ignore[misc, name-defined]
+    class Bounded(library.Reader):
         def read_chunk(self) -> Any:
             begin = self.bio.tell()
             size = library.Header.read(self.bio, library.RecordType.CHUNK).get_uint32("size")

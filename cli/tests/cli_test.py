@@ -362,3 +362,12 @@ def test_times_without_end_are_times() -> None:
     seconds = Seconds(min=0)
     assert seconds.convert("inf", None, None) == seconds.convert("1e300", None, None) == 1e9
     assert seconds.convert("0.5", None, None) == 0.5
+
+
+def test_without_a_home_completion_says_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_DATA_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", home)
+    assert "set HOME or XDG_DATA_HOME" in run("completion", "--install", "bash", code=1)

@@ -52,7 +52,10 @@ def command(shell: str | None, install: bool) -> None:
     if not install:
         click.echo(script(shell))
         return
-    share = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share")
+    try:
+        share = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local/share")
+    except RuntimeError:  # as in a container whose user id has no name
+        raise click.ClickException("there is no home directory to install into: set HOME or XDG_DATA_HOME") from None
     path = share / PLACES[shell]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -121,20 +121,10 @@ def contents(file):
     return found
 
 
-def relay(stage):
-    stage.run(["/usr/lib/topic_tools/relay", "/in", "/out"])
-    sink = stage.sink("/out")
-    return stage.pump(stage.source(**{"in": "left_color"}), sink)
-
-
-def throttle(stage):
-    stage.run(["/usr/lib/topic_tools/throttle", "messages", "/in", "1000000", "/out"])
-    sink = stage.sink("/out")
-    return stage.pump(stage.source(**{"in": "left_color"}), sink)
-
-
-def mux(stage):
-    stage.run(["/usr/lib/topic_tools/mux", "/out", "/in", "/other"])
+def topic_tools(stage):
+    stage.run(["/usr/lib/topic_tools/relay", "/in", "/relayed"])
+    stage.run(["/usr/lib/topic_tools/throttle", "messages", "/relayed", "1000000", "/throttled"])
+    stage.run(["/usr/lib/topic_tools/mux", "/out", "/throttled", "/other"])
     sink = stage.sink("/out")
     return stage.pump(stage.source(**{"in": "left_color"}), sink)
 
@@ -261,18 +251,13 @@ def tf(stage):
     return seen
 
 
-def tf_monitor(stage):
-    stage.run([BUILD / "bin" / "ros1_tf_listener", "broadcaster"], stage.source_preloads)
-    monitor = stage.run(["/usr/lib/tf/tf_monitor", "world", "camera"])
-    while "Chain is:" not in (line := monitor.line()):
-        pass
-    return line
-
-
 def tf_listener(stage):
     stage.run([BUILD / "bin" / "ros1_tf_listener", "broadcaster"], stage.source_preloads)
     listener = stage.run([BUILD / "bin" / "ros1_tf_listener", "listener"])
-    return [listener.line() for _ in range(5)]
+    monitor = stage.run(["/usr/lib/tf/tf_monitor", "world", "camera"])
+    while "Chain is:" not in (line := monitor.line()):
+        pass
+    return line, [listener.line() for _ in range(5)]
 
 
 def actionlib(stage):
@@ -281,25 +266,18 @@ def actionlib(stage):
     return sorted(client.line() for _ in range(7))  # feedback and result are two topics
 
 
-def rostopic_echo(stage):
+def rostopic(stage):
     echo = stage.run([PYTHON, "-u", "/usr/bin/rostopic", "echo", "-n", "2", "/in"])
-    source = stage.source(**{"in": "left_info"})
-    source.do("subscribers 1")
-    source.do("publish 2")
-    echo.status()
-    return echo.more(0)
-
-
-def rostopic_hz(stage):
     hz = stage.run([PYTHON, "-u", "/usr/bin/rostopic", "hz", "-w", "2", "/in"])
-    source = stage.source(**{"in": "left_color"})
-    source.do("subscribers 1")
+    source = stage.source(**{"in": "left_info"})
+    source.do("subscribers 2")
     for _ in range(COUNT):
         source.do("publish 1")
         time.sleep(0.4)
     while not re.search(r"average rate: \d", hz.line()):
         pass
-    return "a rate"
+    echo.status()
+    return echo.more(0)
 
 
 @pytest.mark.skipif(
@@ -309,9 +287,7 @@ def rostopic_hz(stage):
 @pytest.mark.parametrize(
     "scenario",
     [
-        relay,
-        throttle,
-        mux,
+        topic_tools,
         record,
         play,
         image_saver,
@@ -320,11 +296,9 @@ def rostopic_hz(stage):
         stereo_image_proc,
         dynamic_reconfigure,
         tf,
-        tf_monitor,
         tf_listener,
         actionlib,
-        rostopic_echo,
-        rostopic_hz,
+        rostopic,
     ],
     ids=lambda scenario: scenario.__name__,
 )

@@ -50,11 +50,11 @@ if [ -x "build/$preset/bin/ros1_api_ends" ] && [ -x /usr/bin/rosmaster ]; then
     "${pytest[@]}" ros1/tests/api_test.py ros1/tests/tzc_test.py \
     ros1/tests/conformance_test.py ros1/tests/lies_test.py ros1/tests/recompiled_test.py \
     ros1/tests/recompiled_actionlib_test.py ros1/tests/recompiled_tf_test.py ros1/tests/recompiled_camera_info_test.py \
-    ros1/tests/recompiled_diagnostics_test.py ros1/tests/recompiled_cloud_test.py \
+    ros1/tests/recompiled_same_test.py ros1/tests/recompiled_cloud_test.py \
     --deselect ros1/tests/api_test.py::test_the_example_builds_outside_of_the_tree_and_talks_to_stock_programs \
     --deselect ros1/tests/recompiled_tf_test.py::test_a_program_of_tf2_builds_outside_of_the_tree_and_meets_stock_programs \
     --deselect ros1/tests/recompiled_test.py::test_recompiled_nodelets_of_a_stock_manager_pass_every_message_to_each_other_and_to_other_processes \
-    --deselect ros1/tests/recompiled_tf_test.py::test_conversions_share_with_libtf2_ros_only_names_without_messages
+    --deselect ros1/tests/recompiled_same_test.py::test_programs_share_with_stock_libraries_only_names_without_messages
 fi
 
 # The RMW, in C++ programs over rcl, whose libraries are not instrumented. What would start rclpy is skipped. With sanitizers it is built

@@ -23,10 +23,3 @@ def names_shared_with_libraries(kind, program, libraries, namespaces):
     paths = [line.split()[2] for line in linked.stdout.splitlines() if re.search(rf"lib({libraries})\.so", line)]
     known = set().union(*(names("--dyn-syms", path) for path in paths))
     return {name for name in names(compiled) & known if re.search(rf"\b({namespaces}|\w+_msgs)::", name)}
-
-
-def assert_no_shared_name_has_a_message(program, libraries, namespaces, control, allowed):
-    """`control`: a name that a stock program shares with the libraries; `allowed`: those without a message."""
-    stock, own = (names_shared_with_libraries(k, program, libraries, namespaces) for k in ("stock", "recompiled"))
-    assert any(control in name for name in stock), "what is looked for is there"
-    assert [name for name in sorted(own) if not re.search(allowed, name)] == []

@@ -4,7 +4,6 @@
 import re
 
 import pytest
-from linked_names import assert_no_shared_name_has_a_message
 from ros1_network import BUILD, PAIRS, named
 
 pytestmark = [
@@ -18,89 +17,78 @@ pytestmark = [
 COUNTED = {"active", "feedback 1", "feedback 2", "feedback 3", "done SUCCEEDED 'counted' 6"}
 
 
-@pytest.fixture(params=PAIRS, ids=lambda pair: f"{pair[0]} server, {pair[1]} client")
-def pair(request, ros):
-    server, client = request.param
-    return ros.start(server, "action_node"), ros.start(client, "action_node", *named("asks"))
+def pairs(ros):
+    """A server and a client of each pair."""
+    for server, client in ros.each(PAIRS):
+        yield ros.start(server, "action_node"), ros.start(client, "action_node", *named("asks"))
 
 
-def test_a_client_of_every_pair_gets_feedbacks_and_results(pair):
-    server, client = pair
-    assert server.ask("serve") == "serving"
-    assert client.ask("client") == "there"
-    assert client.ask("call", 4) == "SUCCEEDED 'counted' 8"
-    assert client.ask("call", 0) == "ABORTED 'aborted' -1"
-    client.tell("send 3")
-    assert {client.line() for _ in COUNTED} == COUNTED
-    assert client.ask("results", 60) == "60 good"
-    assert server.end() == client.end() == 0
+def test_a_client_of_every_pair_gets_feedbacks_and_results(ros):
+    for server, client in pairs(ros):
+        assert server.ask("serve") == "serving"
+        assert client.ask("client") == "there"
+        assert client.ask("call", 4) == "SUCCEEDED 'counted' 8"
+        assert client.ask("call", 0) == "ABORTED 'aborted' -1"
+        client.tell("send 3")
+        assert {client.line() for _ in COUNTED} == COUNTED
+        assert client.ask("results", 60) == "60 good"
+        assert server.end() == client.end() == 0
 
 
-def test_a_client_of_every_pair_cancels_and_replaces_its_goals(pair):
-    server, client = pair
-    server.ask("serve")
-    client.ask("client")
-    assert client.ask("call", -5, 300) == "PREEMPTED 'preempted' -5", "it waits for 300 ms"
-    assert client.ask("send", -6) == "active"
-    assert client.ask("cancel") == "done PREEMPTED 'preempted' -6"
-    assert client.ask("send", -7) == "active"
-    assert client.ask("call", 2) == "SUCCEEDED 'counted' 4"
+def test_a_client_of_every_pair_cancels_and_replaces_its_goals(ros):
+    for server, client in pairs(ros):
+        server.ask("serve")
+        client.ask("client")
+        assert client.ask("call", -5, 300) == "PREEMPTED 'preempted' -5", "it waits for 300 ms"
+        assert client.ask("send", -6) == "active"
+        assert client.ask("cancel") == "done PREEMPTED 'preempted' -6"
+        assert client.ask("send", -7) == "active"
+        assert client.ask("call", 2) == "SUCCEEDED 'counted' 4"
 
 
-def test_goal_handles_of_every_pair_go_through_their_states(pair):
-    server, client = pair
-    assert server.ask("serve", "plain") == "serving"
-    client.tell("plain 11")
-    word, number, identifier = server.line().split()
-    assert (word, number) == ("goal", "11")
-    assert re.fullmatch(r"/asks-1-\d+\.\d+", identifier)
-    assert client.line() == "PENDING"
-    assert server.ask("accept") == "done"
-    assert client.line() == "ACTIVE"
-    assert server.ask("succeed", 12) == "done"
-    rest = [client.line() for _ in range(3)]
-    assert set(rest) == {"feedback 3", "WAITING_FOR_RESULT", "DONE SUCCEEDED 12"}, rest
+def test_goal_handles_of_every_pair_go_through_their_states(ros):
+    for server, client in pairs(ros):
+        assert server.ask("serve", "plain") == "serving"
+        client.tell("plain 11")
+        word, number, identifier = server.line().split()
+        assert (word, number) == ("goal", "11")
+        assert re.fullmatch(r"/asks-1-\d+\.\d+", identifier)
+        assert client.line() == "PENDING"
+        assert server.ask("accept") == "done"
+        assert client.line() == "ACTIVE"
+        assert server.ask("succeed", 12) == "done"
+        rest = [client.line() for _ in range(3)]
+        assert set(rest) == {"feedback 3", "WAITING_FOR_RESULT", "DONE SUCCEEDED 12"}, rest
 
-    client.tell("plain 13")
-    assert server.line().startswith("goal 13 /asks-2-")
-    assert client.line() == "PENDING"
-    server.ask("reject")
-    assert [client.line() for _ in range(2)] == ["WAITING_FOR_RESULT", "DONE REJECTED -7"]
+        client.tell("plain 13")
+        assert server.line().startswith("goal 13 /asks-2-")
+        assert client.line() == "PENDING"
+        server.ask("reject")
+        assert [client.line() for _ in range(2)] == ["WAITING_FOR_RESULT", "DONE REJECTED -7"]
 
-    client.tell("plain 14")
-    assert server.line().startswith("goal 14 /asks-3-")
-    assert client.line() == "PENDING"
-    server.ask("accept")
-    assert client.line() == "ACTIVE"
-    assert client.ask("cancel", "plain") == "WAITING_FOR_CANCEL_ACK"
-    assert server.line() == "asked to cancel 14"
-    assert server.ask("cancelled") == "done"
-    states = [client.line()]
-    while not states[-1].startswith("DONE"):
-        states.append(client.line())
-    assert states[-1] == "DONE PREEMPTED -8"
-    assert set(states[:-1]) <= {"PREEMPTING", "WAITING_FOR_RESULT"}
-
-
-def test_a_program_shares_with_libactionlib_only_names_without_messages():
-    assert_no_shared_name_has_a_message(
-        "action_node",
-        "actionlib",
-        "actionlib",
-        "actionlib::GoalIDGenerator::generateID()",
-        # The library's classes; what one of them does with a message the program has for the recompiled message.
-        r"actionlib::(ConnectionMonitor|DestructionGuard|\w+State)\b",
-    )
+        client.tell("plain 14")
+        assert server.line().startswith("goal 14 /asks-3-")
+        assert client.line() == "PENDING"
+        server.ask("accept")
+        assert client.line() == "ACTIVE"
+        assert client.ask("cancel", "plain") == "WAITING_FOR_CANCEL_ACK"
+        assert server.line() == "asked to cancel 14"
+        assert server.ask("cancelled") == "done"
+        states = [client.line()]
+        while not states[-1].startswith("DONE"):
+            states.append(client.line())
+        assert states[-1] == "DONE PREEMPTED -8"
+        assert set(states[:-1]) <= {"PREEMPTING", "WAITING_FOR_RESULT"}
 
 
-@pytest.mark.parametrize("kind", ["recompiled", "stock"])
-def test_a_client_of_no_server_says_so_and_finds_one_that_comes(ros, kind):
-    client = ros.start(kind, "action_node")
-    assert client.ask("client", 0.2) == "not there"
-    server = ros.start("stock", "action_node")
-    server.ask("serve")
-    assert client.ask("client", 60) == "there"
-    server.end()
-    ros.start("recompiled", "action_node").ask("serve")
-    assert client.ask("client", 60) == "there"
-    assert client.ask("call", 1) == "SUCCEEDED 'counted' 2"
+def test_a_client_of_no_server_says_so_and_finds_one_that_comes(ros):
+    for kind in ros.each(["recompiled", "stock"]):
+        client = ros.start(kind, "action_node")
+        assert client.ask("client", 0.2) == "not there"
+        server = ros.start("stock", "action_node")
+        server.ask("serve")
+        assert client.ask("client", 60) == "there"
+        server.end()
+        ros.start("recompiled", "action_node").ask("serve")
+        assert client.ask("client", 60) == "there"
+        assert client.ask("call", 1) == "SUCCEEDED 'counted' 2"

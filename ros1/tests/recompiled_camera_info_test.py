@@ -2,7 +2,6 @@
 """Recompiled programs of camera_info_manager and camera_calibration_parsers, beside the same programs of ROS."""
 
 import pytest
-from recompiled_tf_test import assert_no_shared_name_has_a_message
 from ros1_network import BUILD, PAIRS
 
 pytestmark = [
@@ -117,28 +116,22 @@ def test_calibrations_are_parsed_and_written_as_by_the_stock_library(cameras):
     assert asked(cameras, "write DIR/a.txt 7") == "not written"
 
 
-@pytest.mark.parametrize("camera, caller", PAIRS)
-def test_the_service_set_camera_info_of_every_pair_stores_the_calibration(ros, tmp_path, camera, caller):
-    serves = Camera(ros, camera, tmp_path / "camera")
-    assert serves("get").startswith("0x0 ")  # it is there, before another one has its service
-    calls = ros.run(
-        [BUILD / "bin" / f"ros1_{'recompiled_' if caller == 'recompiled' else ''}camera_info", "other", "camera:=else"],
-        preload=False,
-    )
-    assert ask(calls, "call /camera/set_camera_info 4") == "yes yes "
-    assert serves("get").startswith("644x480 plumb_bob frame 2 5 ")
-    assert serves("calibrated") == "yes"
-    assert serves("read DIR/camera_info/front.yaml").startswith("read front 644x480 plumb_bob ")
-    (tmp_path / "camera" / "file").touch()
-    assert serves("load file://DIR/file/no/folder.yaml") == "no"
-    assert ask(calls, "call /camera/set_camera_info 5") == "yes no Error storing camera calibration."
-
-
-def test_a_program_shares_with_the_libraries_only_names_without_messages():
-    assert_no_shared_name_has_a_message(
-        "camera_info",
-        "camera_info_manager|camera_calibration_parsers",
-        "camera_info_manager|camera_calibration_parsers",
-        "camera_info_manager::CameraInfoManager::getCameraInfo(",
-        "^$",
-    )
+def test_the_service_set_camera_info_of_every_pair_stores_the_calibration(ros, tmp_path):
+    for camera, caller in ros.each(PAIRS):
+        serves = Camera(ros, camera, folder := tmp_path / f"{camera}-{caller}")
+        assert serves("get").startswith("0x0 ")  # it is there, before another one has its service
+        calls = ros.run(
+            [
+                BUILD / "bin" / f"ros1_{'recompiled_' if caller == 'recompiled' else ''}camera_info",
+                "other",
+                "camera:=else",
+            ],
+            preload=False,
+        )
+        assert ask(calls, "call /camera/set_camera_info 4") == "yes yes "
+        assert serves("get").startswith("644x480 plumb_bob frame 2 5 ")
+        assert serves("calibrated") == "yes"
+        assert serves("read DIR/camera_info/front.yaml").startswith("read front 644x480 plumb_bob ")
+        (folder / "file").touch()
+        assert serves("load file://DIR/file/no/folder.yaml") == "no"
+        assert ask(calls, "call /camera/set_camera_info 5") == "yes no Error storing camera calibration."

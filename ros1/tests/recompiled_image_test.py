@@ -2,8 +2,7 @@
 """Recompiled programs of image_transport, beside the same programs of ROS."""
 
 import pytest
-from recompiled_tf_test import assert_no_shared_name_has_a_message
-from ros1_network import BUILD, PAIRS, tcp_bytes
+from ros1_network import BUILD, PAIRS, SUBSCRIBERS, tcp_bytes
 
 LARGE = 1_000_000
 
@@ -41,63 +40,48 @@ def counts(program):
     return int(copies), int(allocations)
 
 
-def lines_of_forms(ros, kind):
-    program = start(ros, kind, "image_forms")
-    lines = []
-    while (line := program.line(120)) != "end":
-        lines.append(line)
-    return lines
+def test_every_image_reaches_every_subscriber_and_the_latched_one_late_ones(ros):
+    for publisher, subscribers in ros.each(SUBSCRIBERS.items()):
+        receivers, sends = [listener(ros, kind) for kind in subscribers], talker(ros, publisher, latch="latch")
+        sends.do(f"subscribers {len(receivers)}")
+        sizes = [LARGE, 10, 0, 6_220_800] * 2 + [LARGE]
+        for size in sizes:
+            sends.do(f"publish {size} 1 0")
+        receivers += [listener(ros, kind) for kind in subscribers]
+        expected = [image(i + 1, i, size) for i, size in enumerate(sizes)]
+        assert [[receives.line() for _ in sizes] for receives in receivers[: len(subscribers)]] == [expected] * len(
+            subscribers
+        )
+        assert [receives.line() for receives in receivers[len(subscribers) :]] == expected[-1:] * len(subscribers)
+        sends.do(f"subscribers {len(receivers)}")
+        sends.do("publish 7 1 0")  # what came too often would come before
+        assert [receives.line() for receives in receivers] == [image(10, 9, 7)] * len(receivers)
+        assert [receives.end() for receives in receivers] == [0] * len(receivers)
 
 
-def test_code_of_many_forms_does_what_it_does_with_the_stock_library(ros):
-    stock, own = (lines_of_forms(ros, kind) for kind in ("stock", "recompiled"))
-    assert "object: 3 mono8 camera 3000000001 whole" in own
-    assert "all pairs came: yes" in own
-    assert "greeted: yes" in own
-    assert own == stock
-
-
-@pytest.mark.parametrize("publisher, subscriber", PAIRS)
-def test_every_pair_hands_over_every_image(ros, publisher, subscriber):
-    receives, sends = listener(ros, subscriber), talker(ros, publisher)
-    sends.do("subscribers 1")
-    sizes = [LARGE, 10, 0, 6_220_800] * 2
-    for size in sizes:
-        sends.do(f"publish {size} 1 0")
-    sends.do("publish 7 1 0")  # what came too often would come before
-    sizes.append(7)
-    assert [receives.line() for _ in sizes] == [image(i + 1, i, size) for i, size in enumerate(sizes)]
-    assert receives.end() == 0
-
-
-@pytest.mark.parametrize("publisher, subscriber", PAIRS)
-def test_a_late_subscriber_of_every_pair_gets_the_latched_image(ros, publisher, subscriber):
-    sends, early = talker(ros, publisher, latch="latch"), listener(ros, "stock")
-    sends.do("subscribers 1")  # image_transport drops an image that nobody subscribes
-    sends.do(f"publish {LARGE} 1 0")
-    assert early.line() == image(1, 0)
-    assert listener(ros, subscriber).line() == image(1, 0)
-
-
-@pytest.mark.parametrize("publisher, subscriber", PAIRS)
-def test_images_come_by_a_plugin_that_knows_the_messages_of_ros_alone(ros, publisher, subscriber):
-    raw, plugin, sends = listener(ros, subscriber), listener(ros, subscriber, "baton", keep=3), talker(ros, publisher)
-    sends.do("subscribers 2")
-    for size in (LARGE, 10, 0) * 2:
-        sends.do(f"publish {size} 1 0")
-    for receives in (raw, plugin):
-        lines = [receives.line().split() for _ in range(6)]
-        assert [(line[0], *line[2:]) for line in lines] == [
-            (str(i + 1), str(size), "good") for i, size in enumerate((LARGE, 10, 0) * 2)
-        ]
-    plugin.tell("publishers")
-    assert plugin.line() == "publishers 1"
-    plugin.tell("drop")
-    sends.do("subscribers 1")
-    sends.do("publish 10 1 0")
-    assert raw.line().split()[0] == "7"
-    assert raw.end() == plugin.end() == 0
-    assert plugin.more(0) == []
+def test_images_come_by_a_plugin_that_knows_the_messages_of_ros_alone(ros):
+    for publisher, subscriber in ros.each(PAIRS):
+        raw, plugin, sends = (
+            listener(ros, subscriber),
+            listener(ros, subscriber, "baton", keep=3),
+            talker(ros, publisher),
+        )
+        sends.do("subscribers 2")
+        for size in (LARGE, 10, 0) * 2:
+            sends.do(f"publish {size} 1 0")
+        for receives in (raw, plugin):
+            lines = [receives.line().split() for _ in range(6)]
+            assert [(line[0], *line[2:]) for line in lines] == [
+                (str(i + 1), str(size), "good") for i, size in enumerate((LARGE, 10, 0) * 2)
+            ]
+        plugin.tell("publishers")
+        assert plugin.line() == "publishers 1"
+        plugin.tell("drop")
+        sends.do("subscribers 1")
+        sends.do("publish 10 1 0")
+        assert raw.line().split()[0] == "7"
+        assert raw.end() == plugin.end() == 0
+        assert plugin.more(0) == []
 
 
 def test_a_publisher_is_told_of_subscribers_of_all_transports(ros):
@@ -129,20 +113,20 @@ def meet_as_cameras(sends, receives):
     return first
 
 
-@pytest.mark.parametrize("publisher, subscriber", PAIRS)
-def test_cameras_of_every_pair_hand_over_images_with_their_calibrations(ros, publisher, subscriber):
-    receives, sends = (
-        start(ros, subscriber, "image_ends", "camera_listener", "camera"),
-        start(ros, publisher, "image_ends", "camera_talker", "camera"),
-    )
-    sends.do("subscribers 1")
-    first = meet_as_cameras(sends, receives)
-    sizes = (LARGE, 10, 0, 6_220_800, 7)  # before the last one would come what came too often
-    for size in sizes:
-        sends.do(f"publish {size} 1")
-    expected = [f"{first + i} {size} good" for i, size in enumerate(sizes, 1)]
-    assert [receives.line() for _ in expected] == expected
-    assert receives.end() == 0
+def test_cameras_of_every_pair_hand_over_images_with_their_calibrations(ros):
+    for publisher, subscriber in ros.each(PAIRS):
+        receives, sends = (
+            start(ros, subscriber, "image_ends", "camera_listener", "camera"),
+            start(ros, publisher, "image_ends", "camera_talker", "camera"),
+        )
+        sends.do("subscribers 1")
+        first = meet_as_cameras(sends, receives)
+        sizes = (LARGE, 10, 0, 6_220_800, 7)  # before the last one would come what came too often
+        for size in sizes:
+            sends.do(f"publish {size} 1")
+        expected = [f"{first + i} {size} good" for i, size in enumerate(sizes, 1)]
+        assert [receives.line() for _ in expected] == expected
+        assert receives.end() == 0
 
 
 def test_images_published_by_pointer_are_neither_serialized_nor_copied(ros):
@@ -156,13 +140,3 @@ def test_images_published_by_pointer_are_neither_serialized_nor_copied(ros):
         assert receives.line() == f"{number} {size} good"
     assert [counts(program) for program in (sends, receives)] == before
     assert tcp_bytes(receives) - tcp_before < LARGE, "what is left is between node and master"
-
-
-def test_a_program_shares_with_libimage_transport_only_names_without_messages():
-    assert_no_shared_name_has_a_message(
-        "image_forms",
-        "image_transport",
-        "image_transport",
-        "image_transport::ImageTransport::advertise(",
-        r"image_transport::(Exception|TransportLoadException|TransportHints|getCameraInfoTopic)\b",
-    )

@@ -36,6 +36,12 @@ def published_object(effects: Effects, call: Node, argument: Node, access: Acces
             snippet = _by_pointer(effects, call, argument, pointer)
             text = f"`{written}` is copied when it is published; `{pointer}` itself is handed over. Do not change the message afterwards"
             effects.add(Finding(findings.PUBLISH, at.line, at.column, text, access.types, snippet))
+    elif len(access.path) == 2 and access.path[1].startswith("[") and access.root.made not in ("member", "static"):
+        text = f"`{written}` is an element of an array and is copied when it is published; of an array of pointers each message is handed over"
+        new = f"{access.root.name}_ptr" if access.root.name.isidentifier() else "messages"
+        made_first = f"std::vector<boost::shared_ptr<{access.types[-1]}>> {new};  // each by make_shared\n...\n"
+        snippet = made_first + _by_pointer(effects, call, argument, f"{new}{access.path[1]}")
+        effects.add(Finding(findings.PUBLISH, at.line, at.column, text, access.types, snippet))
     elif access.root.made in ("member", "static"):
         text = f"`{access.text}` stays after it is published, so each publish copies it; a message of make_shared for each publish is handed over"
         made_first = f"auto message = boost::make_shared<{access.types[-1]}>();\n...\n"

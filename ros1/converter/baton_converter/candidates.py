@@ -25,7 +25,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from .access import Names, Node, Root, parts
+from . import arrays
+from .access import Access, Names, Node, Root, parts
 from .findings import PUBLISH, Edit, Finding
 from .messages import is_of_ros1, is_of_ros2
 from .state import State
@@ -53,6 +54,7 @@ class _Candidate:
     reasons: list[str] = field(default_factory=list)
     looked: int = 0  # the line of a function that got it as const
     pointer: bool = False  # the variable is a shared_ptr to the message
+    array: arrays.Mentions | None = None  # the variable is an array of messages
 
 
 class Candidates:
@@ -82,17 +84,38 @@ class Candidates:
                 self._by_key.setdefault(
                     access.root.key, _Candidate(access.root, variable, statement, depth, pointer=True)
                 )
+        elif access.root.made == "stack" and is_of_ros1(access.root.type) and self._names.types.element(variable.type):
+            array = arrays.Mentions()
+            self._by_key.setdefault(access.root.key, _Candidate(access.root, variable, statement, depth, array=array))
+
+    def is_array(self, access: Access) -> bool:
+        """Is it an element of a local array?"""
+        candidate = self._by_key.get(access.root.key)
+        return len(access.path) == 2 and candidate is not None and candidate.array is not None
+
+    def mentions(self, node: Node) -> arrays.Mentions | None:
+        """Of the local array that the expression names."""
+        access = self._names.resolve(node)
+        candidate = self._by_key.get(access.root.key) if access is not None and len(access.path) == 1 else None
+        return candidate.array if candidate is not None else None
 
     def rebound(self, key: str, line: int) -> None:
         """A pointer points at another message, or at none."""
         if key in self._by_key:
             self._by_key[key].reasons.append(f"line {line} points `{self._by_key[key].root.name}` at another message")
 
-    def mentioned(self, root: Root, node: Node, state: State, use: str, depth: int) -> None:
+    def mentioned(self, access: Access, node: Node, state: State, use: str, depth: int) -> None:
+        root = access.root
         candidate = self._by_key.get(root.key)
         if candidate is None:
             return
         line = node.location.line
+        published = state.published.get(root.key, 0)
+        if candidate.array is not None:
+            if len(access.path) == 1:
+                candidate.reasons.append(f"line {line} uses `{root.name}` as a whole")
+                return
+            published = arrays.published_before(state, access)
         if depth != candidate.depth:
             candidate.reasons.append(f"the lambda of line {line} uses it")
         elif use == ESCAPE:
@@ -104,8 +127,8 @@ class Candidates:
                 candidate.reasons.append(f"line {line} may keep a pointer or reference to const to it")
             elif use == LOOK:
                 candidate.looked = candidate.looked or line
-        elif use == WRITE and root.key in state.published:
-            candidate.reasons.append(f"line {line} may change it after line {state.published[root.key]} published it")
+        elif use == WRITE and published:
+            candidate.reasons.append(f"line {line} may change it after line {published} published it")
 
     def published(self, root: Root, call: Node, argument: Node) -> None:
         self._by_key[root.key].publishes[call.extent.start.offset] = (call, argument)
@@ -130,6 +153,9 @@ class Candidates:
         elif candidate.pointer:
             text = f"the message of `{name}` is copied when it is published as an object"
             better = f"{text}; `{name}` itself is handed over"
+        elif candidate.array is not None:
+            text = f"an element of `{name}` is copied when it is published"
+            better = f"{text}; of an array of pointers each message is handed over"
         else:
             text = f"`{name}` lives on the stack and is copied when it is published"
             better = f"{text}; made by make_shared and published by pointer, it is handed over"
@@ -139,6 +165,8 @@ class Candidates:
         argument = candidate.publishes[first][1]
         written = self._contents[call.extent.start.offset : argument.extent.start.offset].decode(errors="replace")
         given = next(edit.text for edit in edits if edit.start == argument.extent.start.offset)
+        if candidate.array is not None:
+            given += self._names.text(argument)[len(name) :]
         made = "" if candidate.pointer else f"{_dedented(self._made(candidate)[0])}\n...\n"
         snippet = f"{made}{written}{given});"
         if ros2:
@@ -168,6 +196,10 @@ class Candidates:
             return []
         new = candidate.root.name if candidate.pointer else self._new_name(candidate.root.name)
         given = f"std::move({new})" if is_of_ros2(candidate.root.type) else new
+        if candidate.array is not None:
+            published = [argument for _, argument in candidate.publishes.values()]
+            mentions = arrays.mention_edits(candidate.array, candidate.root.name, new, published, self._contents)
+            return [*self._declaration_edits(candidate), *mentions]
         arguments = [argument.extent for _, argument in candidate.publishes.values()]
         edits = [Edit(extent.start.offset, extent.end.offset, given) for extent in arguments]
         return [*self._declaration_edits(candidate), *edits]
@@ -177,7 +209,14 @@ class Candidates:
         text, root = self._contents, candidate.root
         function = self._function.extent
         ros2 = is_of_ros2(root.type)
-        if not (self._is_boost_after_edits(candidate) if candidate.pointer else self._declarators(candidate)):
+        if candidate.array is not None:
+            if not self._made(candidate)[0]:
+                return f"its declaration in line {root.line} is of another form than `Type {root.name}[count];`"
+            if line := arrays.unknown_mention(candidate.variable, self._function, candidate.array, text):
+                return (
+                    f"line {line} uses `{root.name}` as a whole, or in code that is not reached or comes from a macro"
+                )
+        elif not (self._is_boost_after_edits(candidate) if candidate.pointer else self._declarators(candidate)):
             return f"its declaration in line {root.line} is of another form than `Type {root.name};`"
         if _depends_on_template(self._function):
             return "a template may be used with types that were not seen"
@@ -190,6 +229,7 @@ class Candidates:
             written = text[call.extent.start.offset : call.extent.end.offset].decode(errors="replace")
             # A pointer's message may have a name of its own: `Image& img = *ptr`.
             names = rf"(?:\*\s*{root.name}|\w+)" if candidate.pointer else root.name
+            names += r"\s*\[[^;]*\]" if candidate.array is not None else ""
             if (
                 _publisher(call) not in publishers
                 or not re.fullmatch(rf"[^<;]*\bpublish\s*\(\s*{names}\s*\)", written)
@@ -197,6 +237,7 @@ class Candidates:
             ):
                 shown = " ".join(written.split())[:60]
                 wanted = f"*{root.name}" if candidate.pointer else root.name
+                wanted += "[...]" if candidate.array is not None else ""
                 return f"`{shown}` is no {publishers[0]}::publish({wanted})"
             if candidate.pointer and self._is_hidden(candidate, call):
                 return f"line {call.location.line} has another `{root.name}`"
@@ -236,6 +277,9 @@ class Candidates:
 
     def _made(self, candidate: _Candidate) -> tuple[str, str]:
         """The lines that make the message, and what stands before them."""
+        if candidate.array is not None:
+            new = self._new_name(candidate.root.name)
+            return arrays.declaration(candidate.variable, candidate.statement, self._contents, new), ""
         declared = next(each for variable, each in self._declarators(candidate) if variable == candidate.variable)
         start = candidate.statement.extent.start.offset
         indent = re.search(rb"[ \t]*\Z", self._contents[:start])
@@ -260,8 +304,8 @@ class Candidates:
             written = self._contents[start:end].decode(errors="replace")
             new = re.sub(r"\bstd::(shared_ptr|make_shared)\s*<", r"boost::\1<", written)
             return [Edit(start, end, new)] if new != written else []
-        declarators = self._declarators(candidate)
-        if len(declarators) == 1:
+        declarators = [] if candidate.array is not None else self._declarators(candidate)
+        if len(declarators) < 2:
             return [Edit(start, end, self._made(candidate)[0])]
         lines, is_first = [], None
         for variable, declarator in declarators:

@@ -232,8 +232,11 @@ class Effects:
             message.published[node.location.line] = "object" if as_object else "pointer"
             if len(access.path) == 1:
                 state.published[access.root.key] = node.location.line
+            elif self.candidates.is_array(access):
+                state.published[access.root.key + access.path[1]] = node.location.line
             if as_object and "vector" in self.types.contents(argument.type):
-                if len(access.path) == 1 and access.root.key in self.candidates:
+                is_whole = len(access.path) == 1 and access.root.key in self.candidates
+                if is_whole or self.candidates.is_array(access):
                     self.candidates.published(access.root, node, argument)
                 else:
                     advice.published_object(self, node, argument, access)

@@ -24,6 +24,7 @@ _POINTER = re.compile(
 _ELEMENTS = re.compile(
     r"(?:std|boost)::(?:vector|array|deque|list)<(.*)>|baton::sfm::BasicVector<(.*)>|rosidl_runtime_cpp::BoundedVector<(.*)>"
 )
+_ARRAY = re.compile(r"([^\[\]]+?) ?\[\w*\]")
 # Types whose copies share nothing with the message that they were read from.
 _VALUE = re.compile(
     r"std::(?:__cxx11::)?basic_string<|std::vector<|boost::array<|std::array<|ros::(?:Time|Duration)\b|baton::sfm::Basic|rosidl_runtime_cpp::BoundedVector<"
@@ -80,7 +81,8 @@ class Types:
                 else ""
             )
             elements = _ELEMENTS.fullmatch(text)
-            element = first_argument(next(filter(None, elements.groups()))) if elements else ""
+            array = _ARRAY.fullmatch(text)
+            element = first_argument(next(filter(None, elements.groups()))) if elements else array[1] if array else ""
             known = self._spellings[text] = (self.name(text), self.name(pointee), self.name(element))
         return known
 

@@ -41,7 +41,8 @@ class Grown:
 @dataclass
 class State:
     """`filled`: paths that may have contents. `fresh`: messages of which everything that has contents is in `filled`; what any other
-    message has came from outside the function. `published`: messages that may have been published, with the line. `grown`: what
+    message has came from outside the function. `published`: messages that may have been published, with the line;
+    an element of an array by the key of the array and its index. `grown`: what
     this function gave a size to."""
 
     filled: dict[Path, Origin] = field(default_factory=dict)
@@ -77,7 +78,9 @@ class State:
         """The message is a new one, without contents."""
         self.empty((key,))
         self.fresh |= {key}
-        self.published.pop(key, None)
+        self.published = {
+            known: line for known, line in self.published.items() if known != key and not known.startswith(f"{key}[")
+        }
 
     def contents(self, path: Path) -> Origin | None:
         """Why the path, or something above or below it, may have contents."""

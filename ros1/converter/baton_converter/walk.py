@@ -366,6 +366,8 @@ class Function:
             self._own_parts(variable, init, state)
             return
         made = names.made(init) if init is not None else ("none" if pointer else "stack", False)
+        if made is None and variable.type.kind.name.endswith("ARRAY") and _is_empty(init):
+            made = "stack", False
         if made is None:
             self._own(
                 variable,
@@ -444,13 +446,28 @@ class Function:
             if type.is_const_qualified() and is_value(type, self.types):
                 use = _OF_CONST.get(use, use)
             if access is not None:
-                self.candidates.mentioned(access.root, node, state, use, self.lambdas)
+                self.candidates.mentioned(access, node, state, use, self.lambdas)
             elif use in (ESCAPE, WRITE):
                 for root in self.names.parts_of_holder(named):
                     given = f"gave `{named.spelling}` to something that may have filled it"
                     state.fill((root.key,), Origin(node.location.line, given))
 
     _visit_variable_ref = _visit_decl_ref_expr
+
+    def _visit_array_subscript_expr(self, node: Node, state: State, use: str) -> None:
+        array, index = parts(node)
+        if not self._is_element(node, array, state, use):
+            self.visit(array, state, use)
+        self.visit(index, state, READ)
+
+    def _is_element(self, node: Node, array: Node, state: State, use: str) -> bool:
+        """An element of a local array of messages is used; the array is not mentioned as a whole."""
+        mentions, access = self.candidates.mentions(array), self.names.resolve(node)
+        if mentions is None or access is None or strip(array).kind.name != "DECL_REF_EXPR":
+            return False
+        mentions.elements[node.extent.start.offset] = node
+        self.candidates.mentioned(access, node, state, use, self.lambdas)
+        return True
 
     def _visit_member_ref_expr(self, node: Node, state: State, use: str) -> None:
         known = self.names.resolve(node) if self.names.held(node.type) and use in (ESCAPE, WRITE) else None
@@ -585,6 +602,12 @@ class Function:
             self.visit(arguments[1], state, self._copied(arguments[1], arguments[0].type))
             self.visit(arguments[0], state, ESCAPE if use == ESCAPE else WRITE)
             self.effects.assigned(node, arguments[0], arguments[1], state)
+            return
+        if name == "operator[]" and arguments and self._is_element(node, arguments[0], state, use):
+            self.visit(arguments[1], state, READ)
+            return
+        if base is not None and name == "size" and (mentions := self.candidates.mentions(base)) is not None:
+            mentions.sizes.add(base.extent.start.offset)
             return
         if base is None and name.startswith("operator") and arguments:
             changes = name in ("operator++", "operator--", "operator+=")

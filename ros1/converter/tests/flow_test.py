@@ -80,6 +80,16 @@ def test_of_two_messages_both_are_advised_as_pointers(reports: dict[str, FileRep
     ]
 
 
+def test_of_elements_of_arrays_an_array_of_pointers_is_advised(reports: dict[str, FileReport]) -> None:
+    within = functions("advice.cpp")["elements_of_arrays"]
+    found = [finding for finding in reports["advice.cpp"].findings if finding.line in within]
+    assert [finding.snippet.splitlines()[-1] for finding in found] == [
+        "publisher.publish(images_ptr[0]);",
+        "publisher.publish(made_ptr[1]);",
+    ]
+    assert all("std::vector<boost::shared_ptr<sensor_msgs::Image>>" in finding.snippet for finding in found)
+
+
 def test_the_snippet_for_kept_messages_has_the_bound_of_the_source(reports: dict[str, FileReport]) -> None:
     found = [finding.snippet for finding in reports["advice.cpp"].findings if finding.rule == findings.KEPT]
     assert found[0].startswith(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -55,7 +56,7 @@ KNOWN = [
     (
         "rewrite.cpp",
         "+  auto img_ptr = boost::make_shared<sensor_msgs::Image>();\n+  sensor_msgs::Image& img = *img_ptr;\n",
-        17,
+        21,
     ),
     ("ros2.cpp", "+  auto image_ptr = std::make_unique<Image>();\n+  Image& image = *image_ptr;\n", 6),
 ]
@@ -114,12 +115,12 @@ KEEPERS = {
     "reference": "sensor_msgs::Image& reference = img;",
     "pointer": "sensor_msgs::Image* pointer = &img;",
     "header": "std_msgs::Header& header = img.header;",
-    "change": "auto change = [&img] {{ img.height += 7; }};",
+    "change": "auto change = [&] {{ img.height += 7; }};",
 }
 
 
 def function(name: str, pick: random.Random) -> str:
-    """A function with one message, a few statements in blocks, branches and loops, and the variables that they use."""
+    """A function with one message or two in an array, a few statements in blocks, branches and loops, and the variables that they use."""
     body: list[str] = []
     depth = 0
     for _ in range(pick.randint(2, 7)):
@@ -141,6 +142,11 @@ def function(name: str, pick: random.Random) -> str:
         ["sensor_msgs::Image img;", "sensor_msgs::Image img, unused;", held, held.replace("boost", "std")]
     )
     inner = "\n  ".join([made, *kept, text])
+    if pick.random() < 0.3:  # each line uses one of two elements
+        array = pick.choice(["sensor_msgs::Image images[2];", "std::vector<sensor_msgs::Image> images(2);"])
+        inner = "\n  ".join([array, *kept, text])
+        elements = ["images[0]", "images[1]", "images[total % 2]"]
+        inner = "\n".join(re.sub(r"\bimg\b", pick.choice(elements), line) for line in inner.splitlines())
     if pick.random() < 0.3:
         inner = f"for (int turn = 0; turn < 2; ++turn) {{\n  {inner}\n  given_away.clear();\n  }}"
     return f"void {name}() {{\n  {inner}\n  given_away.clear();\n}}\n"

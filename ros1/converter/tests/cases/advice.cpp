@@ -101,6 +101,13 @@ void a_pointer_can_be_published_itself(const ros::Publisher& publisher, const se
   publisher.publish(img);
 }
 
+void elements_of_arrays(const ros::Publisher& publisher, const std::vector<sensor_msgs::Image>& images) {
+  publisher.publish(images[0]);  // publish
+  auto* made = new sensor_msgs::Image[2];
+  publisher.publish(made[1]);  // publish
+  delete[] made;
+}
+
 using Pair = image_transport::CameraPublisher;
 void two_pointers_for_two(const Pair& publisher, const sensor_msgs::ImageConstPtr& img, const std_msgs::Header& info_) {
   publisher.publish(*img, info_);  // publish
@@ -296,9 +303,10 @@ class Keeper {
 
 class Node {
  public:
-  void a_member_is_copied() { publisher_.publish(message_); }  // publish
+  void a_member_is_copied() { publisher_.publish(message_); }               // publish
+  void an_element_of_a_member_is_copied() { publisher_.publish(two_[1]); }  // publish
 
  private:
   ros::Publisher publisher_;
-  sensor_msgs::Image message_;
+  sensor_msgs::Image message_, two_[2];
 };

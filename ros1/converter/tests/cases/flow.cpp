@@ -209,6 +209,13 @@ void elements_differ_by_their_index() {
   cloud.channels[0].name = "c";  // string
 }
 
+void elements_of_an_array_are_messages() {
+  sensor_msgs::Image images[2];
+  images[0].encoding = "a";
+  images[1].encoding = "b";
+  images[0].encoding = "c";  // string
+}
+
 void each_turn_has_another_element() {
   sensor_msgs::Cloud cloud;
   cloud.channels.resize(2);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages on the stack: `// rewritten` and `// stays` stand in the lines that publish.
+#include <array>
+
 #include "tiny_ros.hpp"
 
 ros::Publisher publisher;
@@ -436,6 +438,117 @@ void changed_by_assembler() {
   CHANGE(img.height);
 }
 
+void elements_of_an_array() {
+  sensor_msgs::Image images[2];
+  images[0].height = 1;
+  images[1].data.resize(3);
+  std::fill(images[1].data.begin(), images[1].data.end(), 7);
+  publisher.publish(images[0]);  // rewritten
+  images[1].height = look(images[0]) + 1;
+  publisher.publish(images[1]);
+}
+
+void elements_of_a_vector(std::size_t count) {
+  std::vector<sensor_msgs::Image> images(count);
+  for (std::size_t i = 0; i < images.size(); ++i) images[i].height = 10 + i;
+  auto& last = images[images.size() - 1];
+  last.encoding = "last";
+  images[0] = images[1];
+  for (std::size_t i = 0; i < images.size(); ++i) publisher.publish(images[i]);  // rewritten
+}
+
+void elements_of_an_array_of_the_standard_library() {
+  std::array<sensor_msgs::Image, 2> images;
+  images[0].height = 1;
+  publisher.publish(images[0]);  // rewritten
+}
+
+void an_array_in_each_turn() {
+  for (int turn = 0; turn < 2; ++turn) {
+    sensor_msgs::Image images[2];
+    images[1].height = 20 + turn;
+    publisher.publish(images[1]);  // rewritten
+  }
+}
+
+void an_element_is_changed_after_publish() {
+  sensor_msgs::Image images[2];
+  publisher.publish(images[1]);  // stays
+  images[1].height = 3;
+}
+
+void an_element_is_changed_in_the_next_turn() {
+  sensor_msgs::Image images[2];
+  for (int i = 0; i < 4; ++i) {
+    images[i % 2].height = i;
+    publisher.publish(images[i % 2]);  // stays
+  }
+}
+
+void an_element_is_changed_by_another_name() {
+  sensor_msgs::Image images[2];
+  auto& last = images[1];
+  publisher.publish(images[1]);  // stays
+  last.height = 3;
+}
+
+void an_element_is_changed_by_a_pointer() {
+  sensor_msgs::Image images[2];
+  auto* last = &images[1];
+  publisher.publish(images[1]);  // stays
+  last->height = 3;
+}
+
+void an_array_is_used_as_a_whole() {
+  sensor_msgs::Image images[2];
+  for (auto& img : images) img.height = 3;
+  sensor_msgs::Image* first = images;
+  publisher.publish(images[1]);  // stays
+  first[1].height = 4;
+}
+
+void elements_by_the_names_of_a_loop() {
+  std::vector<sensor_msgs::Image> images(2);
+  for (auto& img : images) publisher.publish(img);  // stays
+}
+
+void an_array_that_grows() {
+  std::vector<sensor_msgs::Image> images(1);
+  images.resize(2);
+  publisher.publish(images[1]);  // stays
+}
+
+void an_array_that_is_a_copy(const std::vector<sensor_msgs::Image>& other) {
+  std::vector<sensor_msgs::Image> images(other);
+  publisher.publish(images[0]);  // stays
+}
+
+void an_array_behind_a_return(bool now) {
+  sensor_msgs::Image images[1];
+  publisher.publish(images[0]);  // stays
+  return;
+  images[0].height = 1;
+}
+
+void an_array_with_values(const sensor_msgs::Image& other) {
+  sensor_msgs::Image images[2] = {other, other};
+  publisher.publish(images[0]);  // stays
+}
+
+void an_array_in_a_lambda() {
+  sensor_msgs::Image images[1];
+  auto change = [&] { images[0].height = 3; };
+  publisher.publish(images[0]);  // stays
+  change();
+}
+
+#define FIRST(array) array[0]
+void an_element_by_a_macro() {
+  sensor_msgs::Image images[1];
+  FIRST(images).height = 3;
+  publisher.publish(images[0]);  // stays
+}
+
 int main() {
   filled_and_published();
   made_in_each_turn();
@@ -493,5 +606,21 @@ int main() {
   filled_again_by_a_function_of_ros();
   with_an_assertion_of_ros();
   changed_by_assembler();
+  elements_of_an_array();
+  elements_of_a_vector(2);
+  elements_of_an_array_of_the_standard_library();
+  an_array_in_each_turn();
+  an_element_is_changed_after_publish();
+  an_element_is_changed_in_the_next_turn();
+  an_element_is_changed_by_another_name();
+  an_element_is_changed_by_a_pointer();
+  an_array_is_used_as_a_whole();
+  elements_by_the_names_of_a_loop();
+  an_array_that_grows();
+  an_array_that_is_a_copy(std::vector<sensor_msgs::Image>(1));
+  an_array_behind_a_return(true);
+  an_array_with_values(sensor_msgs::Image());
+  an_array_in_a_lambda();
+  an_element_by_a_macro();
   ros::print_published();
 }

@@ -232,8 +232,9 @@ def test_both_compilations_give_the_same_outputs_near_the_truth_in_one_command(t
     assert done.exit_code == 0, done.output
     assert "failed" not in done.output
     assert "<svg" in (tmp_path / "slam.svg").read_text()
-    assert "trajectory error" in document.read_text()
     measured = slam_session.load(recording)
+    page = document.read_text()
+    assert "trajectory error" in page and f"` of {measured.header['build']['commit'][:12]}, on " in page
     (case,) = measured.cases()
     assert case == replace(CASES["paper"], images=60, rate=15)
     runs = {way: measured.good(case, way)[0] for way in WAYS}

@@ -23,6 +23,7 @@ STATE = json.dumps(
                 "written_messages",
                 "written_bytes",
                 "records_bytes",
+                "direct_bytes",
                 "queued_bytes",
                 "kept_bytes",
                 "snapshots",

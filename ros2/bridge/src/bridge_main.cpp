@@ -10,7 +10,6 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
-#include <sstream>
 #include <thread>
 
 #include "baton/os/directory.hpp"
@@ -32,11 +31,6 @@ constexpr const char* kLockFile = "bridge.lock";
 constexpr auto kLockPause = std::chrono::milliseconds(100);
 constexpr int kMostRos2Domain = 232;
 
-std::string variable(const char* name) {
-  const char* value = os::environment(name);
-  return value != nullptr ? value : "";
-}
-
 int ros2_domain(int domain) {
   const std::string named = variable("ROS_DOMAIN_ID");
   const int number = named.empty() ? domain : std::atoi(named.c_str());
@@ -44,17 +38,6 @@ int ros2_domain(int domain) {
     throw BridgeError("a domain of ROS 2 is a number from 0 to " + std::to_string(kMostRos2Domain) + ", not '" +
                       (named.empty() ? std::to_string(domain) : named) + "': set ROS_DOMAIN_ID");
   return number;
-}
-
-/// As rcl reads it.
-rmw_automatic_discovery_range_t discovery_range() {
-  const std::string range = variable("ROS_AUTOMATIC_DISCOVERY_RANGE");
-  if (range == "OFF") return RMW_AUTOMATIC_DISCOVERY_RANGE_OFF;
-  if (range == "LOCALHOST" || (range.empty() && variable("ROS_LOCALHOST_ONLY") == "1"))
-    return RMW_AUTOMATIC_DISCOVERY_RANGE_LOCALHOST;
-  if (range == "SYSTEM_DEFAULT") return RMW_AUTOMATIC_DISCOVERY_RANGE_SYSTEM_DEFAULT;
-  if (!range.empty() && range != "SUBNET") throw BridgeError("ROS_AUTOMATIC_DISCOVERY_RANGE is '" + range + "'");
-  return RMW_AUTOMATIC_DISCOVERY_RANGE_SUBNET;
 }
 
 /// As rcl reads it: the folder of the enclave's files; empty without SROS 2.
@@ -90,10 +73,7 @@ SideOptions side_options(std::string label, int domain) {
 
 SideOptions other_options(const std::string& rmw, int domain) {
   SideOptions options = side_options(rmw, ros2_domain(domain));
-  options.range = discovery_range();
-  std::istringstream peers(variable("ROS_STATIC_PEERS"));
-  for (std::string peer; std::getline(peers, peer, ';');)
-    if (!peer.empty()) options.static_peers.push_back(peer);
+  options.discovery = Discovery::of_environment();
   options.enforce_security = variable("ROS_SECURITY_STRATEGY") == "Enforce";
   options.security_root = security_root(options.enclave, options.enforce_security);
   return options;

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "baton/rosidl/ros2_version.hpp"
 #include "rmw/get_service_names_and_types.h"
 #include "rmw/get_topic_endpoint_info.h"
 #include "rmw/get_topic_names_and_types.h"

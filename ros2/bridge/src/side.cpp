@@ -217,14 +217,7 @@ RmwSide::RmwSide(RmwLibrary library, const SideOptions& options, std::function<v
   init.instance_id = 1;
   init.domain_id = options.domain;
   init.enclave = rcutils_strdup(options.enclave.c_str(), allocator());
-  if (!options.static_peers.empty()) {
-    rcutils_allocator_t memory = allocator();
-    require(rmw_discovery_options_init(&init.discovery_options, options.static_peers.size(), &memory), "no memory");
-    for (std::size_t i = 0; i < options.static_peers.size(); ++i)
-      options.static_peers[i].copy(init.discovery_options.static_peers[i].peer_address,
-                                   RMW_DISCOVERY_OPTIONS_STATIC_PEERS_MAX_LENGTH - 1);
-  }
-  init.discovery_options.automatic_discovery_range = options.range;
+  options.discovery.apply(&init);
   if (!options.security_root.empty()) {
     init.security_options.security_root_path = rcutils_strdup(options.security_root.c_str(), allocator());
     init.security_options.enforce_security =
@@ -407,10 +400,9 @@ void RmwSide::list_services(SideGraph& graph) {
   for (std::size_t i = 0; i < services->names.size; ++i) {
     if (services->types[i].size == 0) continue;
     const char *service = services->names.data[i], *type = services->types[i].data[0];
-    std::size_t count = 0;
     if (list_endpoints(graph, service, type, Of::servers) != 0) continue;
     // There is none, or, as over Zenoh, the RMW does not say whose.
-    if (library_.rmw_count_services(self_->handle(), service, &count) != RMW_RET_OK) last_rmw_error();
+    const std::size_t count = count_servers(library_, self_->handle(), service);
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto is_its = [its = request_topic(service)](const auto& own) { return own.first == its; };
     if (static_cast<std::ptrdiff_t>(count) > std::count_if(own_readers_.begin(), own_readers_.end(), is_its)) {

@@ -18,6 +18,7 @@
 #include <tuple>
 #include <vector>
 
+#include "discovery.hpp"
 #include "rmw_library.hpp"
 #include "types.hpp"
 
@@ -173,8 +174,7 @@ struct SideOptions {
   std::string enclave = "/";
   std::string security_root;  ///< folder of the enclave's files; empty: no security
   bool enforce_security = false;
-  rmw_automatic_discovery_range_t range = RMW_AUTOMATIC_DISCOVERY_RANGE_SUBNET;
-  std::vector<std::string> static_peers;
+  Discovery discovery;
   /// Whether subscriptions ignore what this side publishes. rmw_fastrtps_cpp then loses the news of other messages behind local ones.
   bool ignores_own = false;
   /// What stands around a service's name in that of the topic of its requests: as RMWs on DDS have it.
